@@ -1,0 +1,188 @@
+// Package adapters says what a chat platform must offer, and keeps the
+// configured ones running.
+//
+// An adapter is one package with its own Config. What every platform can do is
+// Normalizer; what only some can is a further interface, found by assertion:
+// Runner, Sender, Finder, Fetcher, Hook.
+package adapters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Receipt tells an adapter what custody made of an envelope.
+type Receipt struct {
+	ID int64
+	// Duplicate says that the same payload is in custody already.
+	Duplicate bool
+}
+
+// ErrBusy means that the store can't take custody now: there must be no
+// acknowledgement, so that the platform sends the envelope again.
+var ErrBusy = errors.New("the store can't take the message now")
+
+// Inbox takes custody of envelopes. Adapters call it, concurrently.
+type Inbox interface {
+	// Accept returns once the envelope is durable; only then may the platform
+	// hear "received". It waits at most two seconds and fails with ErrBusy.
+	Accept(ctx context.Context, envelope event.Envelope) (Receipt, error)
+}
+
+// Facts are what the daemon remembers of a workspace between envelopes.
+type Facts interface {
+	// Self is who we are there; zero fields are not known.
+	Self() event.Self
+	// ChannelType is what payloads have told of a channel.
+	ChannelType(channel string) event.ChannelType
+}
+
+// User is how a platform shows one of its users.
+type User struct {
+	DisplayName string
+	IsBot       bool
+}
+
+// Directory answers the names that a payload leaves out.
+type Directory interface {
+	Facts
+	// User returns a user's name; false where nobody knows it, and the id then
+	// stands in. It may ask the platform, for a second at the most.
+	User(ctx context.Context, id string) (User, bool)
+	// ChannelName returns a channel's name without its # or @.
+	ChannelName(ctx context.Context, id string) (string, bool)
+}
+
+// Normalizer turns one platform's raw payloads into events. Both methods are
+// pure over their arguments and safe for concurrent use.
+type Normalizer interface {
+	// Keys reads what custody needs. It never fails: what can't be read has a
+	// Dedupe key of its bytes and is settled as dead.
+	Keys(envelope event.Envelope, facts Facts) event.Keys
+	// Normalize says what the envelope means. An error means that this payload
+	// can never be read; its words name the field.
+	Normalize(ctx context.Context, envelope event.Envelope, directory Directory) (event.Event, error)
+}
+
+// Adapter is one configured account on a platform.
+type Adapter interface {
+	Normalizer
+	// Limits says what one post can hold and how fast posts may follow.
+	Limits() Limits
+}
+
+// Limits are a platform's bounds on what we send.
+type Limits struct {
+	// PostRate is how many posts a second one channel takes; 0 leaves the pace
+	// to the platform's refusals.
+	PostRate float64
+	// Timeout bounds one call.
+	Timeout time.Duration
+}
+
+// Runner is an adapter with something to keep going: a connection, or the
+// question of who we are. The supervisor calls Run, and calls it again with
+// backoff after an error that is not Refused. Run returns when ctx ends.
+type Runner interface {
+	Run(ctx context.Context, up func(event.Self)) error
+}
+
+// Hook is an adapter that takes envelopes over HTTP.
+type Hook interface {
+	// Handler serves the workspace's hook. It authenticates, hands the body to
+	// inbox, and acknowledges what inbox has made durable. What it turns away
+	// it reports by a short reason.
+	Handler(inbox Inbox, rejected func(reason string)) http.Handler
+}
+
+// Post is one message to be put on a platform.
+type Post struct {
+	// Key tells this post from every other, for ever: at most 25 of [a-z0-9].
+	Key    string
+	Thread event.ThreadKey
+	// To is the place in the platform's own terms, as Address made it.
+	To   Address
+	Text string // in the platform's dialect, within its limit
+	// NotBefore is the earliest time at which the post can have taken effect.
+	NotBefore time.Time
+}
+
+// Address is where a thread's replies go, fixed when its message came in.
+type Address struct {
+	Channel string `json:"channel"`
+	// Root is what a reply hangs under (a Slack thread_ts); empty for none.
+	Root string `json:"root,omitempty"`
+}
+
+// Sender is an adapter that can post.
+type Sender interface {
+	// Format splits and converts an agent's CommonMark into the texts of the
+	// posts that carry it, each within the platform's limit. Pure.
+	Format(text string) []string
+	// Address tells where replies of the thread go, from its key. Pure.
+	Address(thread event.ThreadKey) (Address, error)
+	// Send posts once and returns the platform's id of the post. It must not
+	// retry, and must not write the request once ctx has ended. Its errors are
+	// *SendError.
+	Send(ctx context.Context, post Post) (id string, err error)
+}
+
+// Finder is a Sender that can say whether a post of ours is there.
+type Finder interface {
+	// Find looks among our own messages for the post with post.Key. An error
+	// means that it could not tell.
+	Find(ctx context.Context, post Post) (id string, found bool, err error)
+}
+
+// Fetcher is an adapter that can read an attachment's bytes. It goes to the
+// platform alone, never to an address that a message names.
+type Fetcher interface {
+	Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error)
+}
+
+// SendFailure says what an unsuccessful call left behind.
+type SendFailure int
+
+// What may have become of a post whose call did not succeed.
+const (
+	// NotSent: the platform did not take it; sending again is safe.
+	NotSent SendFailure = iota
+	// RateLimited: not taken; nobody may post there before RetryAfter.
+	RateLimited
+	// Unclear: it may have taken effect; ask before sending again.
+	Unclear
+	// Permanent: not taken, and will not be.
+	Permanent
+)
+
+// SendError is how a Sender fails.
+type SendError struct {
+	Failure    SendFailure
+	RetryAfter time.Duration // of RateLimited
+	Err        error
+}
+
+// Error gives the cause's words.
+func (e *SendError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *SendError) Unwrap() error { return e.Err }
+
+// RefusedError says that the platform refuses our credentials or our presence:
+// trying again without a change of configuration is of no use.
+type RefusedError struct {
+	Err  error
+	Hint string // what the operator should do
+}
+
+// Error gives the cause and the hint.
+func (e *RefusedError) Error() string { return fmt.Sprintf("%v (%s)", e.Err, e.Hint) }
+
+// Unwrap gives the cause.
+func (e *RefusedError) Unwrap() error { return e.Err }

@@ -1,0 +1,55 @@
+// Package secret holds configuration values that must never be printed.
+package secret
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+const mask = "[secret]"
+
+// Value is a token, key or password. Every way of printing or marshalling it
+// gives a mask; only Reveal gives the text. The zero value is an unset secret.
+//
+// The text stands behind a pointer, so that even fmt, which can't call the
+// methods of a value in an unexported field, has only an address to print.
+type Value struct{ text *string }
+
+// New makes a secret of a configured text.
+func New(text string) Value { return Value{&text} }
+
+// Reveal returns the text, for the one call that needs it.
+func (v Value) Reveal() string {
+	if v.text == nil {
+		return ""
+	}
+	return *v.text
+}
+
+// IsZero says whether the secret is unset.
+func (v Value) IsZero() bool { return v.Reveal() == "" }
+
+// Equal compares in time that does not depend on either text or its length. An
+// unset secret equals nothing.
+func (v Value) Equal(text string) bool {
+	want, got := sha256.Sum256([]byte(v.Reveal())), sha256.Sum256([]byte(text))
+	return subtle.ConstantTimeCompare(want[:], got[:]) == 1 && !v.IsZero()
+}
+
+// Format gives the mask for every verb.
+func (v Value) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, mask) }
+
+// LogValue gives the mask to slog.
+func (v Value) LogValue() slog.Value { return slog.StringValue(mask) }
+
+// MarshalText gives the mask, to JSON and YAML alike.
+func (v Value) MarshalText() ([]byte, error) { return []byte(mask), nil }
+
+// UnmarshalText reads the secret from a configuration value.
+func (v *Value) UnmarshalText(text []byte) error {
+	*v = New(string(text))
+	return nil
+}

@@ -1,0 +1,352 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// SenderType tells a person's words from a program's.
+type SenderType string
+
+// The two sender types of the contract.
+const (
+	Human SenderType = "human"
+	Bot   SenderType = "bot"
+)
+
+// Metadata is the contract's msg_metadata: who said it, where, and what it asks
+// for. The first four fields are required. Pointers tell unset from false.
+//
+// Metadata that was parsed keeps its original bytes and marshals to them; call
+// Edited after changing a field, so that the object is written anew (known keys
+// first, extra keys byte for byte as they came).
+type Metadata struct {
+	Source            string
+	SenderID          string // "<namespace>:<external id>", e.g. "slack:U06STGBF4Q0"
+	SenderDisplayName string
+	SenderType        SenderType
+
+	ChannelExternalID string
+	MentionToken      string // "<@U06STGBF4Q0>"; empty is unset
+	ThreadContext     string
+	IsFromMe          *bool
+	Passive           *bool
+	TriggerRAG        *bool
+	RecipientID       string
+	IncludeInMemory   *bool
+	MessageGUID       string
+
+	// Extra are the keys the contract does not know, in their order.
+	Extra []Extra
+
+	original []byte
+}
+
+// Extra is a key outside the contract, with its value as it came.
+type Extra struct {
+	Key   string
+	Value json.RawMessage
+}
+
+// FieldError is one fault of one field.
+type FieldError struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// FieldErrors are all the faults of a body at once.
+type FieldErrors []FieldError
+
+// Error names every faulty field.
+func (e FieldErrors) Error() string {
+	words := make([]string, len(e))
+	for i, f := range e {
+		words[i] = f.Field + ": " + f.Message
+	}
+	return strings.Join(words, "; ")
+}
+
+// Bool is a pointer to b, for the optional flags of Metadata.
+func Bool(b bool) *bool { return &b }
+
+// field binds one known key to its place in Metadata.
+type field struct {
+	key      string
+	required bool
+	text     *string
+	flag     **bool
+}
+
+// fields lists the known keys in the order in which they are written.
+func (m *Metadata) fields() []field {
+	return []field{
+		{key: "source", required: true, text: &m.Source},
+		{key: "sender_id", required: true, text: &m.SenderID},
+		{key: "sender_display_name", required: true, text: &m.SenderDisplayName},
+		{key: "sender_type", required: true, text: (*string)(&m.SenderType)},
+		{key: "channel_external_id", text: &m.ChannelExternalID},
+		{key: "mention_token", text: &m.MentionToken},
+		{key: "thread_context", text: &m.ThreadContext},
+		{key: "is_from_me", flag: &m.IsFromMe},
+		{key: "passive", flag: &m.Passive},
+		{key: "include_in_memory", flag: &m.IncludeInMemory},
+		{key: "trigger_rag", flag: &m.TriggerRAG},
+		{key: "recipient_id", text: &m.RecipientID},
+		{key: "message_guid", text: &m.MessageGUID},
+	}
+}
+
+// ParseMetadata reads and validates a metadata object. Keys match exactly; null
+// is unset; an error is FieldErrors with every fault.
+func ParseMetadata(raw []byte) (Metadata, error) {
+	m, faults := readMetadata(raw)
+	faults = append(faults, m.faults()...)
+	if len(faults) > 0 {
+		return Metadata{}, dedupeFaults(faults)
+	}
+	return m, nil
+}
+
+// ReadMetadata reads what ParseMetadata has validated before, such as a stored
+// row; required fields are not asked for again.
+func ReadMetadata(raw []byte) (Metadata, error) {
+	m, faults := readMetadata(raw)
+	if len(faults) > 0 {
+		return Metadata{}, faults
+	}
+	return m, nil
+}
+
+func readMetadata(raw []byte) (Metadata, FieldErrors) {
+	m := Metadata{original: slices.Clone(raw)}
+	object, err := ReadObject(raw)
+	if err != nil {
+		var faults FieldErrors
+		if errors.As(err, &faults) {
+			for i := range faults {
+				faults[i].Field = "metadata." + faults[i].Field
+			}
+			return m, faults
+		}
+		return m, FieldErrors{{"metadata", err.Error()}}
+	}
+	var faults FieldErrors
+	known := m.fields()
+	for _, member := range object {
+		i := slices.IndexFunc(known, func(f field) bool { return f.key == member.Key })
+		if i < 0 {
+			m.Extra = append(m.Extra, member)
+			continue
+		}
+		if fault := known[i].set(member.Value); fault != "" {
+			faults = append(faults, FieldError{"metadata." + member.Key, fault})
+		}
+	}
+	return m, faults
+}
+
+// set decodes value into the field; it returns what is wrong with it, or "".
+func (f field) set(value json.RawMessage) string {
+	if string(value) == "null" {
+		return ""
+	}
+	if f.flag != nil {
+		var b bool
+		if json.Unmarshal(value, &b) != nil {
+			return "must be true, false or null"
+		}
+		*f.flag = &b
+		return ""
+	}
+	var s string
+	if json.Unmarshal(value, &s) != nil {
+		return "must be a string"
+	}
+	*f.text = Text(s)
+	return ""
+}
+
+// Validate says whether the contract accepts m; an error is FieldErrors.
+func (m *Metadata) Validate() error {
+	if faults := m.faults(); len(faults) > 0 {
+		return faults
+	}
+	return nil
+}
+
+func (m *Metadata) faults() FieldErrors {
+	var faults FieldErrors
+	for _, f := range m.fields() {
+		if f.required && strings.TrimSpace(*f.text) == "" {
+			faults = append(faults, FieldError{"metadata." + f.key, "is required and must not be empty" + m.typo(f.key)})
+		}
+	}
+	if m.SenderType != "" && m.SenderType != Human && m.SenderType != Bot {
+		faults = append(faults, FieldError{"metadata.sender_type", fmt.Sprintf("is %q, must be human or bot", clip(string(m.SenderType)))})
+	}
+	if namespace, id, ok := strings.Cut(m.SenderID, ":"); m.SenderID != "" && (!ok || namespace == "" || id == "") {
+		faults = append(faults, FieldError{"metadata.sender_id", fmt.Sprintf("is %q, must be <namespace>:<external id>", clip(m.SenderID))})
+	}
+	return faults
+}
+
+// typo names an extra key that looks like the missing one.
+func (m *Metadata) typo(missing string) string {
+	for _, extra := range m.Extra {
+		if alike(extra.Key, missing) {
+			return fmt.Sprintf(" (the unknown key %q looks like it)", clip(extra.Key))
+		}
+	}
+	return ""
+}
+
+// dedupeFaults drops the "is required" of a field that has a more exact fault.
+func dedupeFaults(faults FieldErrors) FieldErrors {
+	var out FieldErrors
+	for _, f := range faults {
+		if !slices.ContainsFunc(out, func(o FieldError) bool { return o.Field == f.Field }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Edited forgets the original bytes, so that the changed fields are written.
+func (m *Metadata) Edited() { m.original = nil }
+
+// MarshalJSON returns Bytes.
+func (m Metadata) MarshalJSON() ([]byte, error) { return m.Bytes(), nil }
+
+// Bytes returns the original bytes, or the object written anew. A flag is
+// written where it is set, a text where it is not empty.
+func (m *Metadata) Bytes() []byte {
+	if m.original != nil {
+		return m.original
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, f := range m.fields() {
+		switch {
+		case f.flag != nil && *f.flag != nil:
+			writeMember(&b, f.key, fmt.Appendf(nil, "%t", **f.flag))
+		case f.text != nil && *f.text != "":
+			writeMember(&b, f.key, quote(*f.text))
+		}
+	}
+	for _, extra := range m.Extra {
+		writeMember(&b, extra.Key, extra.Value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// UnmarshalJSON reads a stored object; see ReadMetadata.
+func (m *Metadata) UnmarshalJSON(raw []byte) (err error) {
+	*m, err = ReadMetadata(raw)
+	return err
+}
+
+func writeMember(b *bytes.Buffer, key string, value []byte) {
+	if b.Len() > 1 {
+		b.WriteByte(',')
+	}
+	b.Write(quote(key))
+	b.WriteByte(':')
+	b.Write(value)
+}
+
+// quote writes s as a JSON string, with <, > and & as they are.
+func quote(s string) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(s) // a string always encodes
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// ReadObject reads the members of a JSON object in their order, values as they
+// came. It refuses what is no object, and a key that is given twice: which of
+// the two counts would depend on who reads it.
+func ReadObject(raw []byte) ([]Extra, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if token, err := decoder.Token(); err != nil {
+		return nil, fmt.Errorf("must be a JSON object: %w", err)
+	} else if token != json.Delim('{') {
+		return nil, errors.New("must be a JSON object")
+	}
+	var members []Extra
+	var doubled FieldErrors
+	seen := map[string]bool{}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return nil, fmt.Errorf("must be a JSON object: %w", err)
+		}
+		var member Extra
+		member.Key, _ = key.(string)
+		if err := decoder.Decode(&member.Value); err != nil {
+			return nil, fmt.Errorf("must be a JSON object: %w", err)
+		}
+		if seen[member.Key] {
+			doubled = append(doubled, FieldError{clip(member.Key), "is given twice"})
+		}
+		seen[member.Key] = true
+		members = append(members, member)
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, fmt.Errorf("must be a JSON object: %w", err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, errors.New("must be one JSON object, and nothing after it")
+	}
+	if len(doubled) > 0 {
+		return nil, doubled
+	}
+	return members, nil
+}
+
+// alike says whether two keys are the same but for case, separators and at most
+// two edits: sender_displayname, Sender_ID, senderId.
+func alike(a, b string) bool {
+	fold := func(s string) string {
+		return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
+	}
+	if len(a) > 64 {
+		return false
+	}
+	return distance(fold(a), fold(b)) <= 2
+}
+
+// distance is the Levenshtein distance in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		previous := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := previous
+			if a[i] != b[j] {
+				cost++
+			}
+			previous = row[j+1]
+			row[j+1] = min(cost, row[j]+1, previous+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// clip keeps an error readable whatever the input's length.
+func clip(s string) string {
+	if len(s) > 80 {
+		return strings.ToValidUTF8(s[:80], "") + "…"
+	}
+	return s
+}
