@@ -81,6 +81,15 @@ type Input struct {
 	// RunID stays the same when a run is tried again.
 	RunID    string
 	Messages []Message
+	// Said is the current turn's messages as they were typed, without headers,
+	// for an agent that wants no more than that.
+	Said []Said
+}
+
+// Said is one message of the current turn: what was typed, and with which files.
+type Said struct {
+	Content string
+	Files   []string // their names
 }
 
 // Message is one message of an agent's input.
