@@ -1,0 +1,65 @@
+package bluebubbles
+
+import (
+	"net/url"
+	"time"
+
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// The methods by which a BlueBubbles server sends.
+const (
+	MethodAppleScript = "apple-script"
+	MethodPrivateAPI  = "private-api"
+)
+
+// What the account owner's own messages ask for.
+const (
+	FromMePassive = "passive" // they are context
+	FromMeRun     = "run"     // they are judged like anybody's
+)
+
+// Config is one BlueBubbles server. Start from DefaultConfig.
+type Config struct {
+	// URL is where the server stands, without /api/v1.
+	URL string `yaml:"url"`
+	// Password is the server's.
+	Password secret.Value `yaml:"password"`
+	// WebhookSecret is the last segment of our hook's address.
+	WebhookSecret secret.Value `yaml:"webhook_secret"`
+	// Method is MethodAppleScript or MethodPrivateAPI.
+	Method string `yaml:"method"`
+	// FromMe is FromMePassive or FromMeRun.
+	FromMe string `yaml:"from_me"`
+	// Timeout bounds one call of the server.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// DefaultConfig is what holds where the configuration says nothing. The server
+// looks for a message that it sent by AppleScript for two minutes before it
+// answers, so that a shorter timeout would end calls which succeed.
+func DefaultConfig() Config {
+	return Config{Method: MethodAppleScript, FromMe: FromMePassive, Timeout: 150 * time.Second}
+}
+
+// Validate returns every fault, by key, without any value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	check := func(ok bool, field, words string) {
+		if !ok {
+			faults = append(faults, event.FieldError{Field: field, Message: words})
+		}
+	}
+	address, err := url.Parse(c.URL)
+	check(err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https"),
+		"url", "must be the http or https address of the BlueBubbles server")
+	check(!c.Password.IsZero(), "password", "is required: the password of the BlueBubbles server")
+	check(!c.WebhookSecret.IsZero(), "webhook_secret", "is required: a long random word, the last part of the webhook's address")
+	check(c.WebhookSecret.Reveal() == url.PathEscape(c.WebhookSecret.Reveal()),
+		"webhook_secret", "must be of letters, digits, - and _ alone, since it is part of an address")
+	check(c.Method == MethodAppleScript || c.Method == MethodPrivateAPI, "method", "must be apple-script or private-api")
+	check(c.FromMe == FromMePassive || c.FromMe == FromMeRun, "from_me", "must be passive or run")
+	check(c.Timeout > 0, "timeout", "must be more than 0s")
+	return faults
+}

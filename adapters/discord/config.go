@@ -1,0 +1,42 @@
+package discord
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// Config is one Discord bot. Start from DefaultConfig.
+type Config struct {
+	// Token is the bot's token, without the word Bot before it.
+	Token secret.Value `yaml:"token"`
+	// APIURL is where the REST API stands; it tells the gateway's address.
+	APIURL string `yaml:"api_url"`
+	// Timeout bounds one call of the REST API.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// DefaultConfig is what holds where the configuration says nothing.
+func DefaultConfig() Config {
+	return Config{APIURL: "https://discord.com/api/v9/", Timeout: 10 * time.Second}
+}
+
+// Validate returns every fault, by key, without any value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	check := func(ok bool, field, words string) {
+		if !ok {
+			faults = append(faults, event.FieldError{Field: field, Message: words})
+		}
+	}
+	check(!c.Token.IsZero(), "token", "is required: the bot's token, from the developer portal")
+	check(!strings.HasPrefix(c.Token.Reveal(), "Bot "), "token", "must stand without the word Bot before it")
+	address, err := url.Parse(c.APIURL)
+	check(err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https"),
+		"api_url", "must be an http or https address")
+	check(c.Timeout > 0, "timeout", "must be more than 0s")
+	return faults
+}

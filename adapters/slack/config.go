@@ -1,0 +1,62 @@
+package slack
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// The modes in which Slack's events reach us.
+const (
+	ModeSocket = "socket" // Socket Mode: we connect, nothing of ours need be reachable
+	ModeHTTP   = "http"   // the Events API: Slack calls our hook
+)
+
+// Config is one Slack app in one team. Start from DefaultConfig.
+type Config struct {
+	// Mode is ModeSocket or ModeHTTP.
+	Mode string `yaml:"mode"`
+	// AppToken (xapp-…) opens Socket Mode; BotToken (xoxb-…) speaks for the bot.
+	AppToken secret.Value `yaml:"app_token"`
+	BotToken secret.Value `yaml:"bot_token"`
+	// SigningSecret proves that a call of our hook came from Slack.
+	SigningSecret secret.Value `yaml:"signing_secret"`
+	// APIURL is where the Web API stands; a method's name follows it.
+	APIURL string `yaml:"api_url"`
+	// PostRate is how many posts a second one channel takes; 0 leaves the pace
+	// to Slack's 429 answers.
+	PostRate float64 `yaml:"post_rate"`
+	// Timeout bounds one call of the Web API.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// DefaultConfig is what holds where the configuration says nothing. Its pace is
+// Slack's own: https://docs.slack.dev/apis/web-api/rate-limits.
+func DefaultConfig() Config {
+	return Config{Mode: ModeSocket, APIURL: "https://slack.com/api/", PostRate: 1, Timeout: 10 * time.Second}
+}
+
+// Validate returns every fault, by key, without any value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	check := func(ok bool, field, words string) {
+		if !ok {
+			faults = append(faults, event.FieldError{Field: field, Message: words})
+		}
+	}
+	check(c.Mode == ModeSocket || c.Mode == ModeHTTP, "mode", "must be socket or http")
+	check(!c.BotToken.IsZero(), "bot_token", "is required: the bot's token, which begins with xoxb-")
+	check(!strings.HasPrefix(c.BotToken.Reveal(), "xapp-"), "bot_token", "holds an app token: this is the place of the one that begins with xoxb-")
+	check(c.Mode != ModeSocket || !c.AppToken.IsZero(), "app_token", "is required with mode socket: the app-level token, which begins with xapp-")
+	check(!strings.HasPrefix(c.AppToken.Reveal(), "xoxb-"), "app_token", "holds a bot token: this is the place of the one that begins with xapp-")
+	check(c.Mode != ModeHTTP || !c.SigningSecret.IsZero(), "signing_secret", "is required with mode http: the app's signing secret, from its Basic Information")
+	address, err := url.Parse(c.APIURL)
+	check(err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https"),
+		"api_url", "must be an http or https address")
+	check(c.PostRate >= 0, "post_rate", "must be 0 or more posts a second")
+	check(c.Timeout > 0, "timeout", "must be more than 0s")
+	return faults
+}

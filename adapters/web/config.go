@@ -1,0 +1,75 @@
+package web
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// In whose name the holder of a token may speak.
+const (
+	SendersOwn = "own" // in the token's name alone
+	SendersAny = "any" // an integration: in the name that its metadata gives
+)
+
+// Config is a workspace on our own HTTP API. Start from DefaultConfig.
+type Config struct {
+	Tokens []Token `yaml:"tokens"`
+}
+
+// Token admits one caller. Start from DefaultToken.
+type Token struct {
+	// ID names the token; a person who speaks by it has the sender_id "web:<id>".
+	ID string `yaml:"id"`
+	// Token is what the caller sends after the word Bearer.
+	Token secret.Value `yaml:"token"`
+	// Name is the display name of SendersOwn's messages.
+	Name string `yaml:"name"`
+	// Senders is SendersOwn or SendersAny.
+	Senders string `yaml:"senders"`
+}
+
+// DefaultConfig is what holds where the configuration says nothing: nobody is admitted.
+func DefaultConfig() Config { return Config{} }
+
+// DefaultToken is what holds where a token's entry says nothing.
+func DefaultToken() Token { return Token{Senders: SendersOwn} }
+
+var tokenID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+
+// Validate returns every fault, by key, without any value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	if len(c.Tokens) == 0 {
+		faults = append(faults, event.FieldError{Field: "tokens", Message: "must hold a token at least: without one nobody can call"})
+	}
+	for i, token := range c.Tokens {
+		for _, fault := range token.validate(c.Tokens[:i]) {
+			fault.Field = fmt.Sprintf("tokens[%d].%s", i, fault.Field)
+			faults = append(faults, fault)
+		}
+	}
+	return faults
+}
+
+// validate checks one token beside those that stand before it.
+func (t Token) validate(before []Token) event.FieldErrors {
+	var faults event.FieldErrors
+	check := func(ok bool, field, words string) {
+		if !ok {
+			faults = append(faults, event.FieldError{Field: field, Message: words})
+		}
+	}
+	check(tokenID.MatchString(t.ID), "id", "must be 1 to 64 letters, digits or . _ @ - and begin with a letter or digit")
+	check(!t.Token.IsZero(), "token", "is required: a long random word that the caller sends as its bearer token")
+	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")
+	check(t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
+	for i, other := range before {
+		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is that of tokens[%d] too: each token needs an id of its own", i))
+		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is that of tokens[%d] too: nobody could tell who calls", i))
+	}
+	return faults
+}
