@@ -1,0 +1,106 @@
+package attach
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// draft is a copy that is being written under a temporary name.
+type draft struct {
+	root *os.Root
+	name string
+	file *os.File
+	hash hash.Hash
+	size int64
+}
+
+func newDraft(root *os.Root) (*draft, error) {
+	if err := makeDir(root, incoming); err != nil {
+		return nil, err
+	}
+	name := path.Join(incoming, rand.Text())
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &draft{root: root, name: name, file: file, hash: sha256.New()}, nil
+}
+
+// fill copies the source to its end, at most limit bytes.
+func (d *draft) fill(ctx context.Context, source io.Reader, limit int64) error {
+	to := io.MultiWriter(d.file, d.hash)
+	buffer := make([]byte, 32<<10)
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, err := source.Read(buffer)
+		if d.size += int64(n); d.size > limit {
+			return ErrTooLarge
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return err
+		}
+		if err == io.EOF { // a wrapped one is a connection that broke off
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read from its source: %w", err)
+		}
+	}
+}
+
+func (d *draft) sum() string { return hex.EncodeToString(d.hash.Sum(nil)) }
+
+// keep makes the draft the copy at name. A copy that is there already has the
+// same bytes, or was damaged and is made good.
+func (d *draft) keep(name string) error {
+	if err := d.file.Sync(); err != nil {
+		return err
+	}
+	if err := d.file.Close(); err != nil {
+		return err
+	}
+	dir := path.Dir(name)
+	if err := makeDir(d.root, dir); err != nil {
+		return err
+	}
+	if err := d.root.Rename(d.name, name); err != nil {
+		return err
+	}
+	d.name = ""
+	return errors.Join(syncDir(d.root, dir), syncDir(d.root, "."))
+}
+
+// discard removes what keep has not taken over.
+func (d *draft) discard() {
+	if d.name != "" {
+		d.file.Close()
+		d.root.Remove(d.name)
+	}
+}
+
+func makeDir(root *os.Root, name string) error {
+	if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// syncDir makes the names in a directory as durable as the files they name.
+func syncDir(root *os.Root, name string) error {
+	dir, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

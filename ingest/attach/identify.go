@@ -1,0 +1,83 @@
+package attach
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"parley/ingest/event"
+)
+
+// sniffed is how many bytes http.DetectContentType looks at.
+const sniffed = 512
+
+// identify tells what the source's bytes are and returns a reader of all of
+// them. It fails with ErrOtherContent where they can't be what was announced.
+func identify(source io.Reader, announced event.Attachment) (io.Reader, string, error) {
+	buffered := bufio.NewReaderSize(source, 32<<10)
+	head, err := buffered.Peek(sniffed)
+	if err != nil && err != io.EOF {
+		return nil, "", fmt.Errorf("read from its source: %w", err)
+	}
+	mimeType, err := judge(head, announced)
+	return buffered, mimeType, err
+}
+
+// judge weighs the announced type against the first bytes. What an agent is shown
+// as an image must be one; of most other kinds the bytes say less than the
+// announcement (a document is a zip archive, a table is plain text).
+func judge(head []byte, announced event.Attachment) (string, error) {
+	claim, shown := base(announced.MimeType), base(http.DetectContentType(head))
+	switch {
+	case certain(shown):
+		return shown, nil
+	case isRaster(claim) && strings.HasPrefix(shown, "text/"):
+		return "", fmt.Errorf("%w: %s instead of %s", ErrOtherContent, shown, claim)
+	case shown == "text/html" && !mayBePage(claim, announced.Name):
+		return "", fmt.Errorf("%w: a web page instead of the file, as platforms do where a token may not read files", ErrOtherContent)
+	case claim == unknown || certain(claim):
+		return shown, nil
+	default:
+		return claim, nil
+	}
+}
+
+// unknown is the type of bytes that nobody can tell anything of.
+const unknown = "application/octet-stream"
+
+// base is a media type without its parameters, in lower case.
+func base(mediaType string) string {
+	name, _, err := mime.ParseMediaType(mediaType)
+	if err != nil || !strings.Contains(name, "/") {
+		return unknown
+	}
+	return name
+}
+
+// certain says whether the bytes of this type always show it.
+func certain(mediaType string) bool {
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}, mediaType)
+}
+
+// isRaster says whether a type is of images that are never text.
+func isRaster(mediaType string) bool {
+	return slices.Contains([]string{
+		"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp",
+		"image/bmp", "image/tiff", "image/heic", "image/heif", "image/avif",
+	}, mediaType)
+}
+
+// mayBePage says whether a file that was announced so may begin like HTML.
+func mayBePage(claim, name string) bool {
+	if claim == unknown {
+		return slices.Contains([]string{".html", ".htm", ".xhtml", ".xml", ".svg", ".md", ".txt"}, strings.ToLower(path.Ext(name)))
+	}
+	return strings.HasPrefix(claim, "text/") || slices.ContainsFunc(
+		[]string{"/xml", "+xml", "html", "javascript", "markdown"},
+		func(end string) bool { return strings.HasSuffix(claim, end) })
+}
