@@ -6,19 +6,41 @@
 // date, and commit.
 package journal
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
-// Engine is a database as the journal uses it. Queries are written with ? for
-// their arguments, which are int64, string, []byte or nil.
+// What an engine's errors wrap beside the engine's own words.
+var (
+	// ErrLocked means that another process has the journal open.
+	ErrLocked = errors.New("the journal is in use")
+	// ErrUnclear means that the outcome is not known yet: the transaction may
+	// have happened, may still happen, or never will. The caller must not read
+	// what its function sets, since that may still be running, and finds out by
+	// looking at the rows.
+	ErrUnclear = errors.New("the outcome is not known yet")
+	// ErrClosed means that the engine was closed before the call.
+	ErrClosed = errors.New("the journal is closed")
+)
+
+// Engine is a database as the journal uses it. Queries are written with ? or
+// ?1, ?2 … for their arguments, which are int64, string, []byte or nil.
 type Engine interface {
 	// Write runs fn in a transaction and returns once that is durable: an error
 	// means that nothing of fn has happened, with the exception of ErrUnclear.
 	// Other callers' functions may share the transaction, and fn may be run
 	// again after a failure that was not its own: it must do nothing but use tx
-	// and set variables of its caller. ctx bounds the wait for a place in a
-	// transaction, never the transaction itself.
+	// and set variables of its caller, and must set them anew in each run. A
+	// panic in fn is returned as an error.
+	//
+	// ctx bounds the wait, never the transaction. A call whose ctx ends before fn
+	// was begun is withdrawn: fn never runs, and the error wraps ctx's. Where it
+	// ends later the error wraps ErrUnclear as well.
 	Write(ctx context.Context, fn func(tx Tx) error) error
-	// Read runs fn on a snapshot.
+	// Read runs fn on a snapshot: all its queries see the same state, which
+	// holds everything that Write had returned for before. ctx bounds the wait
+	// for a connection.
 	Read(ctx context.Context, fn func(tx Tx) error) error
 	// Close ends the engine; calls under way are finished first.
 	Close() error
@@ -26,10 +48,12 @@ type Engine interface {
 
 // Tx is what a function may do inside a transaction.
 type Tx interface {
-	// Exec runs a statement and returns how many rows it changed.
+	// Exec runs a statement and returns how many rows it changed. A constraint
+	// that is violated undoes the statement alone; after any other error the
+	// transaction is lost, and every further call returns that error.
 	Exec(query string, args ...any) (int64, error)
 	// Row reads the first row of a query into dest: *int64, *string, *[]byte or
-	// *bool. It returns false where there is none.
+	// *bool; NULL is read as their zero value. It returns false where there is none.
 	Row(dest []any, query string, args ...any) (bool, error)
 	// Rows calls each for every row of a query; each scans and may not use tx.
 	Rows(each func(scan func(dest ...any) error) error, query string, args ...any) error

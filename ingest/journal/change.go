@@ -1,0 +1,306 @@
+package journal
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/ingest/event"
+)
+
+// again handles a message whose id is known: the other one of two envelopes
+// that tell of it, or on some platforms a newer state of it.
+func (r *recording) again(known *Message, m *event.Message) error {
+	r.out.Message = known
+	if known.Author == ByAgent {
+		r.ignore(event.ReasonOwnMessage)
+		return nil
+	}
+	if !known.DeletedAt.IsZero() {
+		r.ignore(event.ReasonDeleted)
+		return nil
+	}
+	if err := known.load(r.tx); err != nil {
+		return err
+	}
+	changed := m.Revision != known.Revision || m.Revision == "" && m.Content != known.Content
+	if known.Revision != "" && m.Revision == "" || known.Trigger == TriggerNone {
+		changed = false // an older state, or one whose content is not kept
+	}
+	return r.revise(known, m, changed, event.Duplicate)
+}
+
+// edit applies a new state of a message.
+func (r *recording) edit() error {
+	known, err := oneMessage(r.tx, `workspace = ? AND external_id = ?`, r.Workspace, r.Event.Targets[0])
+	switch {
+	case err != nil:
+		return err
+	case known == nil:
+		return r.unknown(event.ReasonOwnMessage)
+	case known.Author == ByAgent:
+		r.ignore(event.ReasonOwnMessage)
+		return nil
+	}
+	r.out.Message = known
+	m := r.Event.Message
+	if !known.DeletedAt.IsZero() {
+		r.ignore(event.ReasonDeleted)
+		return nil
+	}
+	if err := known.load(r.tx); err != nil {
+		return err
+	}
+	if m == nil || m.Revision == known.Revision {
+		r.ignore(event.ReasonNoChange)
+		return nil
+	}
+	return r.revise(known, m, true, event.Ignored)
+}
+
+// unknown ends what is about a message that is not stored: a post of ours that
+// is known by its delivery alone has the reason ours, anything else waits.
+func (r *recording) unknown(ours string) error {
+	mine, err := r.Ours(r.Event.Targets[0])
+	if mine {
+		r.ignore(ours)
+	} else {
+		r.out.Waits = true
+	}
+	return err
+}
+
+// revise brings a known message up to date: its text where that has changed,
+// files that are new, and its trigger where it now asks for a run that nobody
+// has begun. What changes nothing is unchanged.
+func (r *recording) revise(known *Message, m *event.Message, changed bool, unchanged event.Disposition) error {
+	decision, err := r.Decide(keepIdentity(m, known), r)
+	if err != nil {
+		return err
+	}
+	if decision.Ignore {
+		r.ignore(decision.Reason)
+		return nil
+	}
+	known.envelopes = withEnvelope(known.envelopes, r.Envelope)
+	added := newFiles(known, m)
+	raised := r.raises(known, decision)
+	if changed || raised && known.Trigger == TriggerNone {
+		known.Content, known.Quotes = m.Content, Quotes{m.Quoted, m.Forwarded}
+		known.Revision = m.Revision
+		if known.Revision != "" && changed {
+			known.EditedAt = instant(r.now)
+		}
+	}
+	if raised {
+		r.raise(known, decision)
+	} else if changed {
+		known.Metadata = rehint(known, decision)
+	}
+	r.out.Fate = event.Fate{Disposition: event.Updated, Reason: decision.Reason}
+	r.out.Trigger = known.Trigger
+	if !changed && !raised && !(len(added) > 0 && unchanged == event.Ignored) {
+		r.out.Fate = event.Fate{Disposition: unchanged}
+		if unchanged == event.Ignored {
+			r.out.Reason = event.ReasonNoChange
+		}
+	}
+	return r.saveMessage(known, added)
+}
+
+// keepIdentity fills in what an update's payload leaves out.
+func keepIdentity(m *event.Message, known *Message) *event.Message {
+	if m.Metadata.ChannelExternalID != "" {
+		return m
+	}
+	stored, err := event.ReadMetadata(known.Metadata)
+	if err != nil {
+		return m
+	}
+	merged := *m
+	merged.Metadata.ChannelExternalID = stored.ChannelExternalID
+	merged.Metadata.Edited()
+	return &merged
+}
+
+// raises says whether the message asks for a run now, for the first time: no
+// run has taken it, and an edit only where no run has seen it either.
+func (r *recording) raises(known *Message, d Decision) bool {
+	if d.Trigger != TriggerRun || known.Trigger == TriggerRun || known.Run != 0 {
+		return false
+	}
+	return r.Event.Kind == event.KindMessage || known.Seq == 0 || known.Seq > r.thread.begunSeq
+}
+
+func (r *recording) raise(known *Message, d Decision) {
+	if known.Seq == 0 {
+		known.Seq = r.takeSeq()
+	}
+	known.Trigger, known.Metadata = TriggerRun, d.Metadata
+	r.asks(TriggerRun)
+}
+
+// rehint is the metadata of an edited message: the new payload's, unless the
+// edit would take back a run that was asked for.
+func rehint(known *Message, d Decision) []byte {
+	if d.Trigger != known.Trigger {
+		return known.Metadata
+	}
+	return d.Metadata
+}
+
+// newFiles are the files that the message does not have yet.
+func newFiles(known *Message, m *event.Message) []event.Attachment {
+	if known.Trigger == TriggerNone && known.Seq == 0 && known.files == 0 && m.Content == "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(m.Attachments), func(file event.Attachment) bool {
+		return slices.ContainsFunc(known.Attachments, func(a Attachment) bool { return a.ID == file.ID })
+	})
+}
+
+func (r *recording) saveMessage(m *Message, added []event.Attachment) error {
+	quotes, err := pack(m.Quotes, m.Quotes.Quoted == nil && len(m.Quotes.Forwarded) == 0)
+	if err != nil {
+		return err
+	}
+	if m.Trigger == TriggerNone {
+		added = nil
+	}
+	if err := addFiles(r.tx, m, len(m.Attachments), added); err != nil {
+		return err
+	}
+	m.files += int64(len(added))
+	var seq any
+	if m.Seq != 0 {
+		seq = m.Seq
+	}
+	_, err = r.tx.Exec(`UPDATE messages SET seq = ?, trigger = ?, content = ?, quotes = ?, metadata = ?, revision = ?, files = ?,
+		envelopes = ?, edited_at = ? WHERE id = ?`,
+		seq, string(m.Trigger), m.Content, quotes, m.Metadata, m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Row)
+	return err
+}
+
+// delete blanks the targets, and the raw bodies that told of them.
+func (r *recording) delete() error {
+	found := false
+	for _, target := range r.Event.Targets {
+		known, err := oneMessage(r.tx, `workspace = ? AND external_id = ?`, r.Workspace, target)
+		if err != nil {
+			return err
+		}
+		if known == nil {
+			if known, err = r.replyOf(target); err != nil {
+				return err
+			}
+		}
+		if known == nil {
+			continue
+		}
+		found = true
+		if err := r.blank(known); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return r.unknown(event.ReasonOwnMessage)
+	}
+	return nil
+}
+
+// replyOf finds the reply that a post of ours carries alone; nil for none.
+func (r *recording) replyOf(platformID string) (*Message, error) {
+	return oneMessage(r.tx, `author = 'agent' AND run = (
+			SELECT d.run FROM deliveries d WHERE d.workspace = ? AND d.platform_id = ?
+			AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.id <> d.id))`, r.Workspace, platformID)
+}
+
+func (r *recording) blank(m *Message) error {
+	r.out.Message, r.out.Trigger = m, m.Trigger
+	if !m.DeletedAt.IsZero() {
+		if r.out.Disposition == "" {
+			r.ignore(event.ReasonDeleted)
+		}
+		return nil
+	}
+	r.out.Fate = event.Fate{Disposition: event.Updated}
+	m.Content, m.Quotes, m.Reactions, m.Attachments, m.DeletedAt = "", Quotes{}, nil, nil, instant(r.now)
+	if _, err := r.tx.Exec(`UPDATE messages SET content = '', quotes = '', reactions = '', files = 0, deleted_at = ?,
+		trigger = CASE WHEN run IS NULL THEN 'none' ELSE trigger END WHERE id = ?`, r.now, m.Row); err != nil {
+		return err
+	}
+	if _, err := r.tx.Exec(`DELETE FROM attachments WHERE message = ?`, m.Row); err != nil {
+		return err
+	}
+	for _, id := range strings.Split(withEnvelope(m.envelopes, r.Envelope), ",") {
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return err
+		}
+		if _, err := r.tx.Exec(`UPDATE envelopes SET body = ? WHERE id = ?`, []byte{}, n); err != nil {
+			return err
+		}
+	}
+	if m.Run != 0 && m.Author != ByAgent {
+		r.out.Deleted = append(r.out.Deleted, m.Run)
+	}
+	return nil
+}
+
+// reaction puts an emoji on the target, or takes it away.
+func (r *recording) reaction() error {
+	known, err := oneMessage(r.tx, `workspace = ? AND external_id = ?`, r.Workspace, r.Event.Targets[0])
+	if err == nil && known == nil {
+		known, err = oneMessage(r.tx, `author = 'agent' AND run = (
+			SELECT run FROM deliveries WHERE workspace = ? AND platform_id = ?)`, r.Workspace, r.Event.Targets[0])
+	}
+	if err != nil {
+		return err
+	}
+	if known == nil {
+		r.out.Waits = true
+		return nil
+	}
+	r.out.Message = known
+	if !known.DeletedAt.IsZero() {
+		r.ignore(event.ReasonDeleted)
+		return nil
+	}
+	if err := known.load(r.tx); err != nil {
+		return err
+	}
+	reactions, changed := react(known.Reactions, *r.Event.Reaction)
+	if !changed {
+		r.ignore(event.ReasonNoChange)
+		return nil
+	}
+	known.Reactions = reactions
+	column, err := pack(reactions, len(reactions) == 0)
+	if err != nil {
+		return err
+	}
+	r.out.Fate = event.Fate{Disposition: event.Updated}
+	_, err = r.tx.Exec(`UPDATE messages SET reactions = ? WHERE id = ?`, column, known.Row)
+	return err
+}
+
+// maxReactions bounds what one message keeps.
+const maxReactions = 1000
+
+// react applies one reaction to a list, and says whether that changed it.
+func react(list []event.Reaction, x event.Reaction) ([]event.Reaction, bool) {
+	same := func(y event.Reaction) bool {
+		if x.All {
+			return x.Emoji == "" || y.Emoji == x.Emoji
+		}
+		return y.Emoji == x.Emoji && y.SenderID == x.SenderID && y.Part == x.Part
+	}
+	if x.Removed || x.All {
+		left := slices.DeleteFunc(slices.Clone(list), same)
+		return left, len(left) != len(list)
+	}
+	if slices.ContainsFunc(list, same) || len(list) >= maxReactions {
+		return list, false
+	}
+	return append(slices.Clone(list), x), true
+}

@@ -1,0 +1,384 @@
+package journal
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Desk holds this node's threads and hands them to workers. A thread that is
+// held may have its intake, its turn and its deliveries worked on side by side,
+// each by one worker. What is in memory is bounded by the work under way, not
+// by the number of threads: the rest waits in the store and is looked up there.
+type Desk struct {
+	journal *Journal
+	log     *slog.Logger
+
+	mu    sync.Mutex
+	held  map[int64]*hold
+	lanes map[laneKey]*lane
+
+	quarantine sync.RWMutex
+}
+
+// hold is a thread that this node has claimed.
+type hold struct {
+	lease   Lease
+	users   int
+	claimed chan struct{} // closed once the claim is decided
+	refused bool
+	idle    bool // seen without users by the last sweep
+}
+
+type laneKey struct {
+	work  Work
+	agent string
+}
+
+const (
+	// queueLimit bounds the threads that wait in memory for a free worker.
+	queueLimit = 4096
+	// pollEvery is the longest time between two looks into the store.
+	pollEvery = time.Second
+	// scanPause is the shortest time between two looks that found less than they could.
+	scanPause = 5 * time.Millisecond
+	// idleAfter is how long a hold is kept without work, at least.
+	idleAfter = time.Second
+)
+
+// NewDesk returns the desk of this node.
+func NewDesk(j *Journal, log *slog.Logger) *Desk {
+	return &Desk{journal: j, log: log, held: map[int64]*hold{}, lanes: map[laneKey]*lane{}}
+}
+
+// Lane is one kind of work and how many threads of it go on at once. Turns have
+// a lane for each agent, so that a slow one holds up nobody else's.
+type Lane struct {
+	Work  Work
+	Agent string // of Turns
+	Slots int
+}
+
+// lane is a Lane that is being served. The desk's mutex guards it.
+type lane struct {
+	Lane
+	active  map[int64]bool // being worked on; true: look again afterwards
+	queue   []int64
+	queued  map[int64]bool
+	scanAt  time.Time
+	changed chan struct{}
+}
+
+// Serve hands threads with work of the lane's kind to do, until ctx ends; then
+// it waits for the workers. do works on the thread as long as it has something
+// to do now. It is called concurrently, but never twice at once for a thread.
+func (d *Desk) Serve(ctx context.Context, config Lane, do func(ctx context.Context, lease *Lease)) error {
+	l := &lane{Lane: config, active: map[int64]bool{}, queued: map[int64]bool{}, changed: make(chan struct{}, 1)}
+	key := laneKey{config.Work, config.Agent}
+	d.mu.Lock()
+	d.lanes[key] = l
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		if d.lanes[key] == l {
+			delete(d.lanes, key)
+		}
+		d.mu.Unlock()
+	}()
+
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		for {
+			thread, ok := d.next(l)
+			if !ok {
+				break
+			}
+			workers.Go(func() { d.work(ctx, l, thread, do) })
+		}
+		timer.Reset(d.refill(ctx, l))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.changed:
+		case <-timer.C:
+		}
+	}
+}
+
+// next takes a thread from the queue, if a worker is free.
+func (d *Desk) next(l *lane) (int64, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(l.queue) > 0 && len(l.active) < l.Slots {
+		thread := l.queue[0]
+		l.queue = l.queue[1:]
+		delete(l.queued, thread)
+		if _, busy := l.active[thread]; busy {
+			l.active[thread] = true
+			continue
+		}
+		l.active[thread] = false
+		return thread, true
+	}
+	return 0, false
+}
+
+// refill looks into the store for work when that is due and a worker is free.
+// It returns how long to wait for the next look.
+func (d *Desk) refill(ctx context.Context, l *lane) time.Duration {
+	now := time.Now()
+	d.mu.Lock()
+	wanted := 2*l.Slots + len(l.active)
+	wait := l.scanAt.Sub(now)
+	full := len(l.active) >= l.Slots
+	d.mu.Unlock()
+	if full {
+		return pollEvery
+	}
+	if wait > 0 {
+		return wait
+	}
+	threads, err := d.journal.Due(ctx, l.Work, l.Agent, wanted)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.log.Warn("look for work", "work", l.Work, "err", err)
+		}
+		return d.scanAfter(l, pollEvery)
+	}
+	found := 0
+	for _, thread := range threads {
+		if d.offer(l, thread) {
+			found++
+		}
+	}
+	if found > 0 {
+		d.scanAfter(l, scanPause)
+		return 0
+	}
+	return d.scanAfter(l, d.untilDue(ctx, l))
+}
+
+// untilDue is how long nothing further is due.
+func (d *Desk) untilDue(ctx context.Context, l *lane) time.Duration {
+	at, err := d.journal.NextDue(ctx, l.Work, l.Agent)
+	if err != nil || at == 0 {
+		return pollEvery
+	}
+	return min(max(instant(at).Sub(d.journal.now()), scanPause), pollEvery)
+}
+
+func (d *Desk) scanAfter(l *lane, wait time.Duration) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l.scanAt = time.Now().Add(wait)
+	return wait
+}
+
+// offer queues a thread that is neither queued nor being worked on.
+func (d *Desk) offer(l *lane, thread int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, busy := l.active[thread]; busy || l.queued[thread] {
+		return false
+	}
+	l.queued[thread] = true
+	l.queue = append(l.queue, thread)
+	return true
+}
+
+// Wake says that a thread has work now.
+func (d *Desk) Wake(work Work, agent string, thread int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.lanes[laneKey{work, agent}]
+	if l == nil || l.queued[thread] {
+		return
+	}
+	switch _, busy := l.active[thread]; {
+	case busy:
+		l.active[thread] = true
+		return
+	case len(l.queue) >= queueLimit:
+		l.scanAt = time.Time{}
+	default:
+		l.queued[thread] = true
+		l.queue = append(l.queue, thread)
+	}
+	l.signal()
+}
+
+// WakeAt says that some thread will have work at a time; zero is ignored.
+func (d *Desk) WakeAt(work Work, agent string, at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	at = time.Now().Add(at.Sub(d.journal.now()))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l := d.lanes[laneKey{work, agent}]; l != nil && at.Before(l.scanAt) {
+		l.scanAt = at
+		l.signal()
+	}
+}
+
+func (l *lane) signal() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Free says whether intake could begin on another thread at once.
+func (d *Desk) Free(work Work, agent string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.lanes[laneKey{work, agent}]
+	return l != nil && len(l.active) < l.Slots && len(l.queue) < queueLimit
+}
+
+// work holds the thread, and works on it until nobody has woken it meanwhile.
+func (d *Desk) work(ctx context.Context, l *lane, thread int64, do func(context.Context, *Lease)) {
+	for again := true; again; {
+		if lease := d.take(ctx, thread, l.Work); lease != nil {
+			d.quarantine.RLock()
+			do(ctx, lease)
+			d.quarantine.RUnlock()
+			d.leave(thread)
+		}
+		d.mu.Lock()
+		again = l.active[thread] && ctx.Err() == nil
+		if again {
+			l.active[thread] = false
+		} else {
+			delete(l.active, thread)
+		}
+		l.signal()
+		d.mu.Unlock()
+	}
+}
+
+// Alone runs f with no other thread's work going on. It is for what has ended
+// the process again and again, and may be called by a worker only.
+func (d *Desk) Alone(f func()) {
+	d.quarantine.RUnlock()
+	defer d.quarantine.RLock()
+	d.quarantine.Lock()
+	defer d.quarantine.Unlock()
+	f()
+}
+
+// Adopt holds a thread that Accept has claimed.
+func (d *Desk) Adopt(lease Lease) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held[lease.Thread] == nil {
+		claimed := make(chan struct{})
+		close(claimed)
+		d.held[lease.Thread] = &hold{lease: lease, claimed: claimed}
+	}
+}
+
+// take adds a user to a thread's hold, claiming the thread first where this
+// node does not have it. It returns nil where it can't be had.
+func (d *Desk) take(ctx context.Context, thread int64, work Work) *Lease {
+	d.mu.Lock()
+	h := d.held[thread]
+	if h != nil {
+		h.users++
+		h.idle = false
+		d.mu.Unlock()
+		<-h.claimed
+		return d.holding(thread, h)
+	}
+	h = &hold{users: 1, claimed: make(chan struct{})}
+	d.held[thread] = h
+	d.mu.Unlock()
+
+	lease, err := d.journal.Claim(ctx, thread, work)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("claim a thread", "work", work, "err", err)
+	}
+	d.mu.Lock()
+	if lease != nil {
+		h.lease = *lease
+	}
+	h.refused = lease == nil
+	d.mu.Unlock()
+	close(h.claimed)
+	return d.holding(thread, h)
+}
+
+// holding is the lease of a hold whose claim is decided; nil where it failed.
+func (d *Desk) holding(thread int64, h *hold) *Lease {
+	d.mu.Lock()
+	refused := h.refused
+	d.mu.Unlock()
+	if refused {
+		d.leave(thread)
+		return nil
+	}
+	return &h.lease
+}
+
+// leave takes a user off a thread's hold.
+func (d *Desk) leave(thread int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := d.held[thread]
+	h.users--
+	if h.users == 0 && h.refused {
+		delete(d.held, thread)
+	}
+}
+
+// Lost drops the hold of a thread that somebody else has claimed.
+func (d *Desk) Lost(thread int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h := d.held[thread]; h != nil {
+		h.refused = true
+	}
+}
+
+// Run gives back what has been idle for a while, until ctx ends.
+func (d *Desk) Run(ctx context.Context) error {
+	ticker := time.NewTicker(idleAfter)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			d.sweep(ctx)
+		}
+	}
+}
+
+// sweep drops the holds that had no user now and at the last sweep. Where
+// leases are shared with other nodes, they are given back in the store too.
+func (d *Desk) sweep(ctx context.Context) {
+	var idle []Lease
+	d.mu.Lock()
+	for thread, h := range d.held {
+		if h.users > 0 {
+			continue
+		}
+		if !h.idle {
+			h.idle = true
+			continue
+		}
+		idle = append(idle, h.lease)
+		delete(d.held, thread)
+	}
+	d.mu.Unlock()
+	if d.journal.lease == 0 || len(idle) == 0 {
+		return
+	}
+	if err := d.journal.Release(ctx, idle); err != nil && ctx.Err() == nil {
+		d.log.Warn("release idle threads", "err", err)
+	}
+}

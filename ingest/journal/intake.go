@@ -1,0 +1,177 @@
+package journal
+
+import (
+	"context"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Pending is an envelope that waits to be worked on.
+type Pending struct {
+	ID       int64
+	Envelope event.Envelope
+	Attempts int64 // failures that were reported
+	Claims   int64 // takings; each that ended with its process is in here
+}
+
+// NextEnvelopes returns the first envelopes of a thread that are due, in the
+// order in which they were accepted. It returns none behind one that is not due.
+func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) ([]Pending, error) {
+	var out []Pending
+	now, late := millis(j.now()), false
+	err := j.engine.Read(ctx, func(tx Tx) error {
+		out, late = nil, false
+		return tx.Rows(func(scan func(...any) error) error {
+			var p Pending
+			var platform string
+			var receivedAt, notBefore int64
+			if err := scan(&p.ID, &p.Envelope.Workspace, &platform, &p.Envelope.Transport, &receivedAt, &p.Envelope.Body,
+				&p.Attempts, &p.Claims, &notBefore); err != nil {
+				return err
+			}
+			p.Envelope.Platform, p.Envelope.ReceivedAt = event.Platform(platform), instant(receivedAt)
+			if late = late || notBefore > now; !late {
+				out = append(out, p)
+			}
+			return nil
+		}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, not_before
+			FROM envelopes WHERE thread = ? AND state = 'pending' ORDER BY id LIMIT ?`, thread, int64(limit))
+	})
+	return out, err
+}
+
+// Postpone makes an envelope, and so its thread's intake, due again at a later
+// time. A failure counts as an attempt; waiting for something known does not.
+func (j *Journal) Postpone(ctx context.Context, lease *Lease, envelope int64, until time.Time, failure error) error {
+	attempts, words := int64(0), ""
+	if failure != nil {
+		attempts, words = 1, failure.Error()
+	}
+	return j.engine.Write(ctx, func(tx Tx) error {
+		if err := fenced(tx, `UPDATE threads SET intake_at = ? WHERE id = ? AND fence = ?`, millis(until), lease.Thread, lease.Fence); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`UPDATE envelopes SET not_before = ?, attempts = attempts + ?, error = ? WHERE id = ?`,
+			millis(until), attempts, words, envelope)
+		return err
+	})
+}
+
+// Bury settles an envelope as a dead letter and lets its thread go on.
+func (j *Journal) Bury(ctx context.Context, lease *Lease, envelope int64, cause error) error {
+	now := millis(j.now())
+	err := j.engine.Write(ctx, func(tx Tx) error {
+		if err := fenced(tx, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN ? END
+			WHERE id = ? AND fence = ?`, now, lease.Thread, lease.Fence); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`UPDATE envelopes SET state = 'dead', disposition = 'dead', error = ? WHERE id = ?`, cause.Error(), envelope)
+		return err
+	})
+	return err
+}
+
+// fenced runs a statement on a thread's row that names its fence.
+func fenced(tx Tx, query string, args ...any) error {
+	n, err := tx.Exec(query, args...)
+	if err == nil && n == 0 {
+		return ErrFenced
+	}
+	return err
+}
+
+// Settled is an envelope's end as it is stored.
+type Settled struct {
+	event.Fate
+	Envelope int64
+	Kind     event.Kind
+	Thread   event.ThreadKey
+	Message  *Message
+}
+
+// Envelope returns what became of an envelope; nil while it is pending.
+func (j *Journal) Envelope(ctx context.Context, id int64) (*Settled, error) {
+	var out *Settled
+	err := j.engine.Read(ctx, func(tx Tx) error {
+		out = nil
+		s := Settled{Envelope: id}
+		var kind, disposition, state, key string
+		var message int64
+		found, err := tx.Row([]any{&kind, &disposition, &s.Reason, &s.Error, &state, &key, &message}, `
+			SELECT e.kind, e.disposition, e.reason, e.error, e.state, coalesce(t.key, ''), coalesce(e.message, 0)
+			FROM envelopes e LEFT JOIN threads t ON t.id = e.thread WHERE e.id = ?`, id)
+		if err != nil || !found || state == "pending" {
+			return err
+		}
+		s.Kind, s.Disposition, s.Thread = event.Kind(kind), event.Disposition(disposition), event.ThreadKey(key)
+		if message != 0 {
+			if s.Message, err = oneMessage(tx, `id = ?`, message); err == nil && s.Message != nil {
+				err = s.Message.load(tx)
+			}
+		}
+		out = &s
+		return err
+	})
+	return out, err
+}
+
+// WaitLimit is how long an envelope waits for its subject.
+const WaitLimit = time.Minute
+
+// ReviewWaiting looks again for the subjects of the envelopes that wait for
+// one: what is there now is let in, what has waited since before the deadline
+// is ignored. It returns the threads that have work and the envelopes it ended.
+func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time) (threads []int64, ended []Settled, err error) {
+	const batch = 500
+	err = j.engine.Write(ctx, func(tx Tx) error {
+		threads, ended = nil, nil
+		waiting, err := waitingEnvelopes(tx, batch)
+		if err != nil {
+			return err
+		}
+		for _, w := range waiting {
+			thread, err := subjectThread(tx, w.workspace, w.subject)
+			if err != nil {
+				return err
+			}
+			switch {
+			case thread != 0:
+				if err := w.admit(tx, thread, millis(j.now())); err != nil {
+					return err
+				}
+				threads = append(threads, thread)
+			case w.acceptedAt <= millis(deadline):
+				if _, err := tx.Exec(`UPDATE envelopes SET state = 'done', disposition = ?, reason = ? WHERE id = ?`,
+					string(event.Ignored), event.ReasonUnknownMessage, w.id); err != nil {
+					return err
+				}
+				ended = append(ended, Settled{Envelope: w.id, Kind: event.Kind(w.kind), Fate: *event.Ignore(event.ReasonUnknownMessage)})
+			}
+		}
+		return nil
+	})
+	return threads, ended, err
+}
+
+type waiting struct {
+	id, acceptedAt           int64
+	workspace, subject, kind string
+}
+
+func waitingEnvelopes(tx Tx, limit int64) (out []waiting, err error) {
+	err = tx.Rows(func(scan func(...any) error) error {
+		var w waiting
+		err := scan(&w.id, &w.workspace, &w.subject, &w.kind, &w.acceptedAt)
+		out = append(out, w)
+		return err
+	}, `SELECT id, workspace, subject, kind, accepted_at FROM envelopes WHERE state = 'pending' AND thread IS NULL ORDER BY id LIMIT ?`, limit)
+	return out, err
+}
+
+func (w waiting) admit(tx Tx, thread, now int64) error {
+	if _, err := tx.Exec(`UPDATE envelopes SET thread = ? WHERE id = ?`, thread, w.id); err != nil {
+		return err
+	}
+	return addPending(tx, thread, 1, now)
+}

@@ -1,0 +1,171 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Journal is the durable store of envelopes, messages, runs and deliveries.
+type Journal struct {
+	engine Engine
+	node   string
+	lease  time.Duration
+	now    func() time.Time
+	dead   atomic.Int64
+}
+
+// Options are what a Journal may be told beside its engine. The zero value is
+// an embedded store's.
+type Options struct {
+	// Node names this process among those that share the store; unique for ever.
+	Node string
+	// Lease is how long a claim holds without being renewed. Zero is for an
+	// engine that admits one process at a time: a claim then ends with it.
+	Lease time.Duration
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// New returns the journal that engine keeps.
+func New(engine Engine, options Options) *Journal {
+	now := options.Now
+	if now == nil {
+		now = time.Now
+	}
+	return &Journal{engine: engine, node: options.Node, lease: options.Lease, now: now}
+}
+
+// Close ends the engine.
+func (j *Journal) Close() error { return j.engine.Close() }
+
+var (
+	// ErrFenced means that the thread has been claimed by somebody else since:
+	// nothing was written, and the work is theirs.
+	ErrFenced = errors.New("the thread's lease was taken over")
+	// ErrNotFound means that the row asked for is not there.
+	ErrNotFound = errors.New("not found")
+)
+
+// Author is who wrote a message.
+type Author string
+
+// The authors. Role is derived from them, since "ours" depends on who is asked.
+const (
+	ByHuman  Author = "human"
+	ByBot    Author = "bot"
+	ByAgent  Author = "agent"
+	BySystem Author = "system"
+	ByTool   Author = "tool"
+)
+
+// Role is how the author's words are shown to the outside: user or assistant,
+// or the author's own name for system and tool.
+func (a Author) Role() string {
+	switch a {
+	case ByHuman, ByBot:
+		return "user"
+	case ByAgent:
+		return "assistant"
+	}
+	return string(a)
+}
+
+// Trigger says what a message asks for.
+type Trigger string
+
+// The triggers.
+const (
+	TriggerRun     Trigger = "run"
+	TriggerPassive Trigger = "passive"
+	TriggerNone    Trigger = "none"
+)
+
+// Origin says how a message came into the journal.
+type Origin string
+
+// The origins.
+const (
+	Live        Origin = "live"
+	Late        Origin = "late"
+	FromContext Origin = "context"
+	API         Origin = "api"
+	Import      Origin = "import"
+)
+
+// ContractVersion is the version of the ingest contract that rows are written
+// under. Rows of version 0 have their header baked into the content.
+const ContractVersion = 1
+
+// millis is a time as it is stored: milliseconds since 1970, 0 for none.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// instant is the reverse of millis.
+func instant(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// optional is a nullable column's value.
+func optional(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// Self returns who we are in a workspace, as far as it is known.
+func (j *Journal) Self(ctx context.Context, workspace string) (self event.Self, err error) {
+	var raw string
+	err = j.engine.Read(ctx, func(tx Tx) error {
+		_, err := tx.Row([]any{&raw}, `SELECT self FROM workspaces WHERE id = ?`, workspace)
+		return err
+	})
+	if err != nil || raw == "" {
+		return self, err
+	}
+	if err := json.Unmarshal([]byte(raw), &self); err != nil {
+		return self, fmt.Errorf("read who we are in %s: %w", workspace, err)
+	}
+	return self, nil
+}
+
+// SetSelf remembers who we are in a workspace, and makes the envelopes that
+// were waiting to know it due.
+func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self) error {
+	raw, err := json.Marshal(self)
+	if err != nil {
+		return err
+	}
+	now := millis(j.now())
+	return j.engine.Write(ctx, func(tx Tx) error {
+		if _, err := tx.Exec(`INSERT INTO workspaces (id, self) VALUES (?, ?)
+			ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, string(raw)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`UPDATE threads SET intake_at = ? WHERE intake_at > ? AND workspace = ?`, now, now, workspace)
+		return err
+	})
+}
+
+// ChannelType returns what payloads have told of a channel.
+func (j *Journal) ChannelType(ctx context.Context, workspace, channel string) (event.ChannelType, error) {
+	var kind string
+	err := j.engine.Read(ctx, func(tx Tx) error {
+		_, err := tx.Row([]any{&kind}, `SELECT type FROM channels WHERE workspace = ? AND id = ?`, workspace, channel)
+		return err
+	})
+	return event.ChannelType(kind), err
+}

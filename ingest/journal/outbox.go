@@ -1,0 +1,240 @@
+package journal
+
+import (
+	"context"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Delivery is one call that puts a piece of a reply on a platform.
+type Delivery struct {
+	ID        int64
+	Thread    int64
+	ThreadKey event.ThreadKey
+	Workspace string
+	Platform  event.Platform
+	Key       string
+	Post      Post
+	State     DeliveryState
+	Attempts  int64
+	// SendBy ends the call that was last begun.
+	SendBy    time.Time
+	NotBefore time.Time
+	CreatedAt time.Time
+}
+
+// DeliveryState is how far a delivery has come.
+type DeliveryState string
+
+// The states of a delivery.
+const (
+	DeliveryPending DeliveryState = "pending"
+	DeliverySending DeliveryState = "sending"
+	DeliverySent    DeliveryState = "sent"
+	DeliveryUnknown DeliveryState = "unknown"
+	DeliveryFailed  DeliveryState = "failed"
+)
+
+// NextDelivery returns the thread's first delivery that is not at its end; nil
+// where there is none.
+func (j *Journal) NextDelivery(ctx context.Context, thread int64) (*Delivery, error) {
+	var out *Delivery
+	err := j.engine.Read(ctx, func(tx Tx) error {
+		out = nil
+		d := Delivery{Thread: thread}
+		var key, platform, state string
+		var sendBy, notBefore, createdAt int64
+		found, err := tx.Row([]any{&d.ID, &key, &platform, &d.Workspace, &d.Key, &d.Post.Channel, &d.Post.Root, &d.Post.Text,
+			&state, &d.Attempts, &sendBy, &notBefore, &createdAt}, `
+			SELECT d.id, t.key, t.platform, d.workspace, d.key, d.channel, d.root, d.payload, d.state, d.attempts, d.send_by, d.not_before, d.created_at
+			FROM deliveries d JOIN threads t ON t.id = d.thread
+			WHERE d.thread = ? AND d.state IN ('pending', 'sending') ORDER BY d.id LIMIT 1`, thread)
+		if err != nil || !found {
+			return err
+		}
+		d.ThreadKey, d.Platform, d.State = event.ThreadKey(key), event.Platform(platform), DeliveryState(state)
+		d.SendBy, d.NotBefore, d.CreatedAt = instant(sendBy), instant(notBefore), instant(createdAt)
+		out = &d
+		return nil
+	})
+	return out, err
+}
+
+// Pace is how fast posts may follow one another in a channel.
+type Pace struct {
+	// Every is the time between two posts; 0 leaves the pace to the platform.
+	Every time.Duration
+}
+
+// BeginSend marks a delivery as being sent until sendBy, if its channel's pace
+// allows that now. Else it returns when to come again, and the place in the
+// pace is kept until then.
+func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, timeout time.Duration, pace Pace) (sendBy, wait time.Time, err error) {
+	err = j.engine.Write(ctx, func(tx Tx) error {
+		sendBy, wait = time.Time{}, time.Time{}
+		if err := checkFence(tx, lease); err != nil {
+			return err
+		}
+		now := j.now()
+		at, err := reserve(tx, d, millis(now), pace)
+		if err != nil {
+			return err
+		}
+		if at > millis(now) {
+			wait = instant(at)
+			return deliverAt(tx, lease.Thread, at)
+		}
+		sendBy = now.Add(timeout)
+		_, err = tx.Exec(`UPDATE deliveries SET state = 'sending', attempts = attempts + 1, send_by = ?, reserved_at = 0 WHERE id = ?`,
+			millis(sendBy), d.ID)
+		return err
+	})
+	return sendBy, wait, err
+}
+
+func checkFence(tx Tx, lease *Lease) error {
+	var fence int64
+	found, err := tx.Row([]any{&fence}, `SELECT fence FROM threads WHERE id = ?`, lease.Thread)
+	if err == nil && (!found || fence != lease.Fence) {
+		return ErrFenced
+	}
+	return err
+}
+
+func deliverAt(tx Tx, thread, at int64) error {
+	_, err := tx.Exec(`UPDATE threads SET deliver_at = ? WHERE id = ?`, at, thread)
+	return err
+}
+
+// reserve finds when the delivery may leave: in its turn behind the channel's
+// other posts, and not while the platform has asked us to wait.
+func reserve(tx Tx, d *Delivery, now int64, pace Pace) (int64, error) {
+	var next, blocked, reserved int64
+	if _, err := tx.Row([]any{&next, &blocked}, `SELECT next_at, blocked_until FROM paces WHERE workspace = ? AND channel = ?`,
+		d.Workspace, d.Post.Channel); err != nil {
+		return 0, err
+	}
+	if pace.Every <= 0 {
+		return max(now, blocked), nil
+	}
+	if _, err := tx.Row([]any{&reserved}, `SELECT reserved_at FROM deliveries WHERE id = ?`, d.ID); err != nil {
+		return 0, err
+	}
+	if reserved != 0 {
+		return max(reserved, blocked), nil
+	}
+	at := max(now, next, blocked)
+	if _, err := tx.Exec(`INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?1, ?2, ?3, 0)
+		ON CONFLICT (workspace, channel) DO UPDATE SET next_at = excluded.next_at`,
+		d.Workspace, d.Post.Channel, at+pace.Every.Milliseconds()); err != nil {
+		return 0, err
+	}
+	_, err := tx.Exec(`UPDATE deliveries SET reserved_at = ? WHERE id = ?`, at, d.ID)
+	return at, err
+}
+
+// Sent ends a delivery: the platform has it under this id. What waited for a
+// post with that id is let in. It reports whether more is to be delivered.
+func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformID string) (more bool, err error) {
+	err = j.engine.Write(ctx, func(tx Tx) error {
+		more = false
+		if err := checkFence(tx, lease); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE deliveries SET state = 'sent', platform_id = ?, error = '' WHERE id = ?`,
+			optional(platformID), d.ID); err != nil {
+			return err
+		}
+		if platformID != "" {
+			admitted, err := admitWaiting(tx, d.Workspace, platformID, d.Thread)
+			if err != nil {
+				return err
+			}
+			if admitted > 0 {
+				if err := addPending(tx, d.Thread, admitted, millis(j.now())); err != nil {
+					return err
+				}
+			}
+		}
+		var err error
+		more, err = nextDelivery(tx, d.Thread, millis(j.now()))
+		return err
+	})
+	return more, err
+}
+
+// nextDelivery makes the thread's next delivery due, if there is one.
+func nextDelivery(tx Tx, thread, now int64) (bool, error) {
+	var one int64
+	more, err := tx.Row([]any{&one}, `SELECT 1 FROM deliveries WHERE thread = ? AND state IN ('pending', 'sending') LIMIT 1`, thread)
+	if err != nil {
+		return false, err
+	}
+	var at any
+	if more {
+		at = now
+	}
+	_, err = tx.Exec(`UPDATE threads SET deliver_at = ? WHERE id = ?`, at, thread)
+	return more, err
+}
+
+// Resend gives a delivery that has certainly not taken effect another try at a
+// later time. Where the platform asked for it, its whole channel waits.
+func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time.Time, cause string, channelWaits bool) error {
+	return j.engine.Write(ctx, func(tx Tx) error {
+		if err := checkFence(tx, lease); err != nil {
+			return err
+		}
+		if channelWaits {
+			if _, err := tx.Exec(`INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?1, ?2, ?3, ?3)
+				ON CONFLICT (workspace, channel) DO UPDATE SET
+					blocked_until = CASE WHEN paces.blocked_until < ?3 THEN ?3 ELSE paces.blocked_until END`,
+				d.Workspace, d.Post.Channel, millis(at)); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(`UPDATE deliveries SET state = 'pending', not_before = ?, error = ? WHERE id = ?`, millis(at), cause, d.ID); err != nil {
+			return err
+		}
+		return deliverAt(tx, d.Thread, millis(at))
+	})
+}
+
+// AwaitReadBack leaves a delivery whose outcome is not clear as it is, until
+// the platform can be asked.
+func (j *Journal) AwaitReadBack(ctx context.Context, lease *Lease, d *Delivery, at time.Time, cause string) error {
+	return j.engine.Write(ctx, func(tx Tx) error {
+		if err := checkFence(tx, lease); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE deliveries SET error = ? WHERE id = ?`, cause, d.ID); err != nil {
+			return err
+		}
+		return deliverAt(tx, d.Thread, millis(at))
+	})
+}
+
+// GiveUp ends a delivery that will not be sent: failed, or unknown and held.
+// After a failed part the rest of its reply is not sent either.
+func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state DeliveryState, cause string) (more bool, err error) {
+	err = j.engine.Write(ctx, func(tx Tx) error {
+		more = false
+		if err := checkFence(tx, lease); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE deliveries SET state = ?, error = ? WHERE id = ?`, string(state), cause, d.ID); err != nil {
+			return err
+		}
+		if state == DeliveryFailed {
+			if _, err := tx.Exec(`UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'
+				WHERE run = (SELECT run FROM deliveries WHERE id = ?) AND state = 'pending'`, d.ID); err != nil {
+				return err
+			}
+		}
+		var err error
+		more, err = nextDelivery(tx, d.Thread, millis(j.now()))
+		return err
+	})
+	return more, err
+}

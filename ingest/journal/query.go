@@ -1,0 +1,131 @@
+package journal
+
+import (
+	"context"
+
+	"parley/ingest/event"
+)
+
+// Freshness is what a reply's agent knew of its thread, in thread_seq.
+type Freshness struct {
+	BaseSeq, LatestSeenSeq, ServerSeq int64
+}
+
+// Listed is a message in a list of its thread.
+type Listed struct {
+	Message
+	// Freshness is set for replies.
+	Freshness *Freshness
+	// RunID is set for replies.
+	RunID string
+}
+
+// Messages returns a thread's messages after a thread_seq, in order, deleted
+// ones as tombstones. It fails with ErrNotFound where there is no such thread.
+func (j *Journal) Messages(ctx context.Context, key event.ThreadKey, after int64, limit int) ([]Listed, error) {
+	var out []Listed
+	err := j.engine.Read(ctx, func(tx Tx) error {
+		out = nil
+		var thread int64
+		if found, err := tx.Row([]any{&thread}, `SELECT id FROM threads WHERE key = ?`, string(key)); err != nil || !found {
+			if err == nil {
+				err = ErrNotFound
+			}
+			return err
+		}
+		messages, err := manyMessages(tx, `thread = ? AND seq > ? ORDER BY seq LIMIT ?`, thread, after, int64(limit))
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			listed := Listed{Message: m}
+			if m.Author == ByAgent {
+				if err := listed.loadReply(tx); err != nil {
+					return err
+				}
+			}
+			out = append(out, listed)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (l *Listed) loadReply(tx Tx) error {
+	l.Freshness = &Freshness{}
+	_, err := tx.Row([]any{&l.Freshness.BaseSeq, &l.Freshness.LatestSeenSeq, &l.Freshness.ServerSeq, &l.RunID}, `
+		SELECT coalesce(m.base_seq, 0), coalesce(m.latest_seen_seq, 0), coalesce(m.server_seq, 0), coalesce(r.id, '')
+		FROM messages m LEFT JOIN runs r ON r.row = m.run WHERE m.id = ?`, l.Row)
+	return err
+}
+
+// Backlog is what is still to be done, or will not be.
+type Backlog struct {
+	Pending     int64 // envelopes
+	DeadLetters int64
+}
+
+// Backlog counts pending envelopes and dead letters. Its cost grows with their
+// number: it is for a metric that is asked for now and then.
+func (j *Journal) Backlog(ctx context.Context) (b Backlog, err error) {
+	err = j.engine.Read(ctx, func(tx Tx) error {
+		if _, err := tx.Row([]any{&b.Pending}, `SELECT (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL)
+			+ (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NULL)`); err != nil {
+			return err
+		}
+		_, err := tx.Row([]any{&b.DeadLetters}, `SELECT count(*) FROM envelopes WHERE state = 'dead'`)
+		return err
+	})
+	return b, err
+}
+
+// Probe says whether the store can take a commit now.
+func (j *Journal) Probe(ctx context.Context) error {
+	return j.engine.Write(ctx, func(tx Tx) error {
+		_, err := tx.Exec(`UPDATE cursors SET position = position WHERE workspace = '' AND channel = ''`)
+		return err
+	})
+}
+
+// SetAttachment records what became of the copy of a file.
+func (j *Journal) SetAttachment(ctx context.Context, row int64, state AttachmentState, bucket, path, sha256 string, size int64, mimeType string) error {
+	return j.engine.Write(ctx, func(tx Tx) error {
+		_, err := tx.Exec(`UPDATE attachments SET state = ?, bucket = ?, path = ?, sha256 = ?, size = ?, mime_type = ? WHERE id = ?`,
+			string(state), bucket, path, sha256, size, mimeType, row)
+		return err
+	})
+}
+
+// AssignOrphans gives the due turns of agents that are not configured any more
+// to another one, so that no thread waits for somebody who will not come.
+func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string) error {
+	var due []string
+	err := j.engine.Read(ctx, func(tx Tx) error {
+		due = nil
+		return tx.Rows(func(scan func(...any) error) error {
+			var agent string
+			err := scan(&agent)
+			due = append(due, agent)
+			return err
+		}, `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
+	})
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, agent := range agents {
+		known[agent] = true
+	}
+	for _, agent := range due {
+		if known[agent] {
+			continue
+		}
+		if err := j.engine.Write(ctx, func(tx Tx) error {
+			_, err := tx.Exec(`UPDATE threads SET agent = ? WHERE turn_at IS NOT NULL AND agent = ?`, heir, agent)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

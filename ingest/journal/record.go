@@ -1,0 +1,340 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Entry is a normalised event, ready to be recorded.
+type Entry struct {
+	Envelope  int64 // whose event it is
+	Workspace string
+	Event     event.Event
+	Origin    Origin
+	// Agent is who answers in this channel.
+	Agent string
+	// Coalesce is how long a turn waits for further messages, CoalesceMax how
+	// long at the most; 0 begins it at once.
+	Coalesce, CoalesceMax time.Duration
+	// Decide is the policy: what this message, or this new state of one, asks
+	// for. It is called inside the transaction, and must not do anything but
+	// look. It is not called for deletes and reactions' targets.
+	Decide func(m *event.Message, look Look) (Decision, error)
+}
+
+// Decision is what policy makes of a message.
+type Decision struct {
+	Trigger Trigger
+	Reason  string
+	// Ignore keeps nothing of the message; Note keeps its id alone, so that an
+	// edit which adds a mention can still be recognised.
+	Ignore, Note bool
+	// Metadata is what is stored, run hints included.
+	Metadata []byte
+}
+
+// Look lets policy see what only the store knows.
+type Look interface {
+	// Ours says whether an external id is a message of ours.
+	Ours(externalID string) (bool, error)
+	// BotRuns counts the runs that bots have begun in a channel since then.
+	BotRuns(channel string, since time.Time) (int, error)
+}
+
+// Outcome is an envelope's fate, with what it did.
+type Outcome struct {
+	event.Fate
+	Kind    event.Kind
+	Trigger Trigger
+	// Thread is the key of the message's thread.
+	Thread event.ThreadKey
+	// Message is what was made or changed, or the first one of a duplicate; nil for none.
+	Message *Message
+	// Waits says that the envelope was put aside until its subject comes.
+	Waits bool
+	// TurnAt is when the thread's next turn is due; zero for none.
+	TurnAt time.Time
+	// Pending is how many envelopes of the thread are still to be worked on.
+	Pending int64
+	// Deleted are the runs that lost a message.
+	Deleted []int64
+}
+
+// Record applies an entry to its thread and settles its envelope, in one
+// transaction. ErrFenced means that the thread is somebody else's now.
+func (j *Journal) Record(ctx context.Context, lease *Lease, entry Entry) (Outcome, error) {
+	var out Outcome
+	err := j.engine.Write(ctx, func(tx Tx) error {
+		out = Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone}
+		r := recording{tx: tx, Entry: entry, now: millis(j.now()), out: &out}
+		return r.run(lease)
+	})
+	return out, err
+}
+
+// recording is one Record inside its transaction.
+type recording struct {
+	Entry
+	tx     Tx
+	now    int64
+	thread threadState
+	out    *Outcome
+	moved  int64 // envelopes that this one's message let in
+}
+
+// threadState is the part of a thread's row that intake changes.
+type threadState struct {
+	id                         int64
+	key, channel, openedOn     string
+	nextSeq, begunSeq, pending int64
+	turnAt, turnSince          int64
+	agent                      string
+}
+
+func (t *threadState) read(tx Tx, lease *Lease) error {
+	var fence int64
+	t.id = lease.Thread
+	found, err := tx.Row([]any{&t.key, &t.channel, &t.openedOn, &t.nextSeq, &t.begunSeq, &t.pending, &t.turnAt, &t.turnSince, &t.agent, &fence},
+		`SELECT key, channel, opened_on, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0), agent, fence
+		FROM threads WHERE id = ?`, lease.Thread)
+	if err == nil && (!found || fence != lease.Fence) {
+		return ErrFenced
+	}
+	return err
+}
+
+func (r *recording) run(lease *Lease) error {
+	if err := r.thread.read(r.tx, lease); err != nil {
+		return err
+	}
+	r.out.Thread = event.ThreadKey(r.thread.key)
+	if err := r.apply(); err != nil {
+		return err
+	}
+	if err := r.settle(); err != nil {
+		return err
+	}
+	return r.saveThread(lease)
+}
+
+func (r *recording) apply() error {
+	e := r.Event
+	switch {
+	case e.Ignored != "":
+		r.ignore(e.Ignored)
+		return nil
+	case e.Kind == event.KindMessage:
+		return r.message(e.Message)
+	case e.Kind == event.KindEdit:
+		return r.edit()
+	case e.Kind == event.KindDelete:
+		return r.delete()
+	case e.Kind == event.KindReaction:
+		return r.reaction()
+	}
+	return fmt.Errorf("an event of kind %q can't be recorded", e.Kind)
+}
+
+func (r *recording) ignore(reason string) { r.out.Fate = *event.Ignore(reason) }
+
+// message records what was said, unless it is known already.
+func (r *recording) message(m *event.Message) error {
+	if ours, err := r.ours(m); err != nil || ours {
+		r.ignore(event.ReasonOwnMessage)
+		return err
+	}
+	known, err := r.known(m)
+	if err != nil {
+		return err
+	}
+	if known != nil {
+		return r.again(known, m)
+	}
+	decision, err := r.Decide(m, r)
+	if err != nil {
+		return err
+	}
+	if decision.Ignore {
+		r.ignore(decision.Reason)
+		return nil
+	}
+	return r.insert(m, decision)
+}
+
+// ours says whether we wrote the message. Ids alone decide; they are looked up
+// only where the payload does not rule it out.
+func (r *recording) ours(m *event.Message) (bool, error) {
+	if m.Own {
+		return true, nil
+	}
+	fromMe := m.Metadata.IsFromMe != nil && *m.Metadata.IsFromMe
+	if m.OwnKey == "" && !fromMe && m.Metadata.SenderType != event.Bot {
+		return false, nil
+	}
+	var one int64
+	return r.tx.Row([]any{&one}, `SELECT 1 FROM deliveries WHERE key = ?1 OR (workspace = ?2 AND platform_id = ?3) LIMIT 1`,
+		m.OwnKey, r.Workspace, m.ExternalID)
+}
+
+func (r *recording) known(m *event.Message) (*Message, error) {
+	if m.ExternalID != "" {
+		return oneMessage(r.tx, `workspace = ? AND external_id = ?`, r.Workspace, m.ExternalID)
+	}
+	return oneMessage(r.tx, `thread = ? AND sender_id = ? AND client_message_id = ?`,
+		r.thread.id, m.Metadata.SenderID, m.ClientMessageID)
+}
+
+func (r *recording) insert(m *event.Message, d Decision) error {
+	row := Message{
+		Thread: r.thread.id, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID, SenderID: m.Metadata.SenderID,
+		Author: ByHuman, Trigger: d.Trigger, Content: m.Content, Metadata: d.Metadata, Version: ContractVersion, Origin: r.Origin,
+		Quotes: Quotes{m.Quoted, m.Forwarded}, Revision: m.Revision,
+		SentAt: m.SentAt, CreatedAt: instant(r.now), envelopes: withEnvelope("", r.Envelope),
+	}
+	if m.Metadata.SenderType == event.Bot {
+		row.Author = ByBot
+	}
+	if row.SentAt.IsZero() {
+		row.SentAt = row.CreatedAt
+	}
+	files := m.Attachments
+	if d.Note {
+		row.Content, row.Quotes, row.Trigger, files = "", Quotes{}, TriggerNone, nil
+	} else {
+		row.Seq = r.takeSeq()
+	}
+	if err := r.insertRow(&row, files); err != nil {
+		return err
+	}
+	if m.OpenedOn != "" && r.thread.openedOn == "" {
+		r.thread.openedOn = m.OpenedOn
+	}
+	r.out.Message, r.out.Trigger = &row, row.Trigger
+	r.out.Fate = event.Fate{Disposition: event.Stored, Reason: d.Reason}
+	if d.Note {
+		r.out.Disposition = event.Ignored
+	}
+	r.asks(row.Trigger)
+	return r.admit(m.ExternalID)
+}
+
+func (r *recording) takeSeq() int64 {
+	seq := r.thread.nextSeq
+	r.thread.nextSeq++
+	return seq
+}
+
+func (r *recording) insertRow(row *Message, files []event.Attachment) error {
+	quotes, err := pack(row.Quotes, row.Quotes.Quoted == nil && len(row.Quotes.Forwarded) == 0)
+	if err != nil {
+		return err
+	}
+	row.files = int64(len(files))
+	var seq any
+	if row.Seq != 0 {
+		seq = row.Seq
+	}
+	_, err = r.tx.Row([]any{&row.Row}, `
+		INSERT INTO messages (thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes,
+			metadata, version, origin, revision, files, envelopes, sent_at, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		row.Thread, seq, r.Workspace, optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
+		string(row.Author), string(row.Trigger), row.Content, quotes,
+		row.Metadata, row.Version, string(row.Origin), row.Revision, row.files, row.envelopes, millis(row.SentAt), r.now)
+	if err != nil {
+		return err
+	}
+	return addFiles(r.tx, row, 0, files)
+}
+
+// addFiles stores the message's files from part on.
+func addFiles(tx Tx, row *Message, part int, files []event.Attachment) error {
+	for i, file := range files {
+		if _, err := tx.Exec(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, state) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(AttachmentPending)); err != nil {
+			return err
+		}
+		row.Attachments = append(row.Attachments, Attachment{Attachment: file, State: AttachmentPending})
+	}
+	return nil
+}
+
+// asks makes the thread's next turn due, where the trigger asks for one.
+func (r *recording) asks(trigger Trigger) {
+	if trigger != TriggerRun {
+		return
+	}
+	if r.thread.turnSince == 0 {
+		r.thread.turnSince = r.now
+	}
+	due := min(r.now+r.Coalesce.Milliseconds(), r.thread.turnSince+r.CoalesceMax.Milliseconds())
+	r.thread.turnAt = max(due, r.now)
+	r.thread.agent = r.Agent
+	r.out.TurnAt = instant(r.thread.turnAt)
+}
+
+// admit lets in the envelopes that were waiting for this message.
+func (r *recording) admit(subject string) error {
+	if subject == "" {
+		return nil
+	}
+	n, err := admitWaiting(r.tx, r.Workspace, subject, r.thread.id)
+	r.moved += n
+	return err
+}
+
+// admitWaiting gives the envelopes that wait for a subject to its thread.
+func admitWaiting(tx Tx, workspace, subject string, thread int64) (int64, error) {
+	return tx.Exec(`UPDATE envelopes SET thread = ?, not_before = 0
+		WHERE workspace = ? AND subject = ? AND state = 'pending' AND thread IS NULL`, thread, workspace, subject)
+}
+
+// settle writes the envelope's end, or puts it aside.
+func (r *recording) settle() error {
+	if r.out.Waits {
+		_, err := r.tx.Exec(`UPDATE envelopes SET thread = NULL WHERE id = ?`, r.Envelope)
+		return err
+	}
+	var message any
+	if r.out.Message != nil {
+		message = r.out.Message.Row
+	}
+	_, err := r.tx.Exec(`UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, message = ? WHERE id = ?`,
+		string(r.out.Disposition), r.out.Reason, message, r.Envelope)
+	return err
+}
+
+func (r *recording) saveThread(lease *Lease) error {
+	r.thread.pending += r.moved - 1
+	r.out.Pending = r.thread.pending
+	var intakeAt, turnAt, turnSince any
+	if r.thread.pending > 0 {
+		intakeAt = r.now
+	}
+	if r.thread.turnAt != 0 {
+		turnAt = r.thread.turnAt
+	}
+	if r.thread.turnSince != 0 {
+		turnSince = r.thread.turnSince
+	}
+	_, err := r.tx.Exec(`UPDATE threads SET next_seq = ?, pending = ?, intake_at = ?, turn_at = ?, turn_since = ?, agent = ?, opened_on = ?
+		WHERE id = ?`, r.thread.nextSeq, r.thread.pending, intakeAt, turnAt, turnSince, r.thread.agent, r.thread.openedOn, lease.Thread)
+	return err
+}
+
+// Ours implements Look.
+func (r *recording) Ours(externalID string) (bool, error) {
+	var one int64
+	return r.tx.Row([]any{&one}, `SELECT 1 FROM deliveries WHERE workspace = ? AND platform_id = ?`, r.Workspace, externalID)
+}
+
+// BotRuns implements Look.
+func (r *recording) BotRuns(channel string, since time.Time) (int, error) {
+	var n int64
+	_, err := r.tx.Row([]any{&n}, `SELECT count(*) FROM runs WHERE bot_channel = ? AND begun_at > ?`,
+		r.Workspace+" "+channel, millis(since))
+	return int(n), err
+}

@@ -1,0 +1,455 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+)
+
+// Run is one time that an agent is asked.
+type Run struct {
+	Row       int64
+	ID        string // the same each time the run is tried
+	Thread    int64
+	ThreadKey event.ThreadKey
+	ThreadID  string // the UUID by which agents know the thread
+	Workspace string
+	Platform  event.Platform
+	Channel   string
+	Agent     string
+	// FirstSeq is the first thread_seq of its messages.
+	FirstSeq int64
+	// ContextAfter and BaseSeq bound its block: the passive messages after the
+	// one and up to the other. BaseSeq is the newest message it is given.
+	ContextAfter, BaseSeq int64
+	Attempts              int64 // failures that were reported
+	Claims                int64 // times it was begun or taken up again
+	Reruns                int64
+	BegunAt               time.Time
+	NotBefore             time.Time // of the next attempt
+	// Messages are what it answers, deleted ones left out.
+	Messages []Message
+}
+
+// RunState is how a run stands.
+type RunState string
+
+// The states of a run.
+const (
+	RunRunning  RunState = "running"
+	RunDone     RunState = "done"
+	RunFailed   RunState = "failed"
+	RunCanceled RunState = "canceled"
+	RunDropped  RunState = "dropped"
+)
+
+// BeginRun takes up the thread's unfinished run, or begins one for the messages
+// that wait: all of them, or the first alone where each is a turn of its own.
+// It returns nil where nothing is due.
+func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each bool) (*Run, error) {
+	var run *Run
+	err := j.engine.Write(ctx, func(tx Tx) error {
+		run = nil
+		b := beginning{tx: tx, now: millis(j.now()), agent: agent, each: each}
+		if err := b.read(lease); err != nil {
+			return err
+		}
+		if b.turnAt == 0 || b.turnAt > b.now {
+			return nil
+		}
+		var err error
+		if b.current != 0 {
+			run, err = b.resume()
+		} else {
+			run, err = b.begin()
+		}
+		return err
+	})
+	return run, err
+}
+
+// beginning is one BeginRun inside its transaction.
+type beginning struct {
+	tx    Tx
+	now   int64
+	agent string
+	each  bool
+
+	run              Run
+	nextSeq          int64
+	begunSeq         int64
+	turnAt, turnFrom int64
+	current          int64
+}
+
+func (b *beginning) read(lease *Lease) error {
+	var fence int64
+	var key, platform string
+	found, err := b.tx.Row([]any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel,
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.turnFrom, &b.current, &fence},
+		`SELECT key, uuid, workspace, platform, channel, next_seq, begun_seq, coalesce(turn_at, 0), coalesce(turn_since, 0), run, fence
+		FROM threads WHERE id = ?`, lease.Thread)
+	if err == nil && (!found || fence != lease.Fence) {
+		return ErrFenced
+	}
+	b.run.Thread, b.run.ThreadKey, b.run.Platform = lease.Thread, event.ThreadKey(key), event.Platform(platform)
+	return err
+}
+
+// resume takes up a run that was begun before and did not end.
+func (b *beginning) resume() (*Run, error) {
+	run := b.run
+	run.Row = b.current
+	var begunAt, notBefore int64
+	if _, err := b.tx.Row([]any{&run.ID, &run.Agent, &run.FirstSeq, &run.ContextAfter, &run.BaseSeq, &run.Attempts, &run.Claims, &run.Reruns, &begunAt, &notBefore},
+		`UPDATE runs SET claims = claims + 1 WHERE row = ?
+		RETURNING id, agent, first_seq, context_after, base_seq, attempts, claims, reruns, begun_at, not_before`, run.Row); err != nil {
+		return nil, err
+	}
+	run.BegunAt, run.NotBefore = instant(begunAt), instant(notBefore)
+	messages, err := manyMessages(b.tx, `run = ? AND author <> 'agent' AND deleted_at = 0 ORDER BY seq`, run.Row)
+	run.Messages = messages
+	return &run, err
+}
+
+// begin starts a run for the messages that wait; without any, the thread's turn
+// is not due any more.
+func (b *beginning) begin() (*Run, error) {
+	limit := int64(1000)
+	if b.each {
+		limit = 1
+	}
+	waiting, err := manyMessages(b.tx, `thread = ? AND trigger = 'run' AND run IS NULL ORDER BY seq LIMIT ?`, b.run.Thread, limit)
+	if err != nil {
+		return nil, err
+	}
+	if len(waiting) == 0 {
+		_, err := b.tx.Exec(`UPDATE threads SET turn_at = NULL, turn_since = NULL WHERE id = ?`, b.run.Thread)
+		return nil, err
+	}
+	run := b.run
+	run.ID, run.Agent = uuid.Must(uuid.NewV7()).String(), b.agent
+	run.FirstSeq, run.ContextAfter, run.BaseSeq = waiting[0].Seq, b.begunSeq, b.nextSeq-1
+	run.Claims, run.BegunAt, run.Messages = 1, instant(b.now), waiting
+	if err := b.insert(&run); err != nil {
+		return nil, err
+	}
+	for i := range run.Messages {
+		run.Messages[i].Run = run.Row
+		if _, err := b.tx.Exec(`UPDATE messages SET run = ? WHERE id = ?`, run.Row, run.Messages[i].Row); err != nil {
+			return nil, err
+		}
+	}
+	var since any
+	if more, err := b.more(int64(len(waiting)) == limit); err != nil {
+		return nil, err
+	} else if more {
+		since = b.now
+	}
+	_, err = b.tx.Exec(`UPDATE threads SET run = ?, begun_seq = ?, turn_since = ? WHERE id = ?`, run.Row, run.BaseSeq, since, run.Thread)
+	return &run, err
+}
+
+// more says whether messages are left for a further turn.
+func (b *beginning) more(possible bool) (bool, error) {
+	if !possible {
+		return false, nil
+	}
+	var one int64
+	return b.tx.Row([]any{&one}, `SELECT 1 FROM messages WHERE thread = ? AND trigger = 'run' AND run IS NULL LIMIT 1`, b.run.Thread)
+}
+
+func (b *beginning) insert(run *Run) error {
+	var botChannel any
+	for _, m := range run.Messages {
+		if m.Author == ByBot {
+			botChannel = run.Workspace + " " + run.Channel
+		}
+	}
+	_, err := b.tx.Row([]any{&run.Row}, `
+		INSERT INTO runs (id, thread, agent, state, first_seq, context_after, base_seq, claims, begun_at, bot_channel)
+		VALUES (?, ?, ?, 'running', ?, ?, ?, 1, ?, ?) RETURNING row`,
+		run.ID, run.Thread, run.Agent, run.FirstSeq, run.ContextAfter, run.BaseSeq, b.now, botChannel)
+	return err
+}
+
+// Post is one piece of a reply as it will stand on the platform.
+type Post struct {
+	Channel, Root string
+	Text          string
+}
+
+// Reply is an agent's answer, ready to be committed.
+type Reply struct {
+	Content     string
+	DisplayName string
+	AnsweredAt  time.Time // when its first token came
+	Posts       []Post
+	Events      []stream.Message
+	// Metadata makes the message's metadata from its id and latency.
+	Metadata func(messageID string, latency time.Duration) ([]byte, error)
+	// Stale is what to do when the thread has moved on: send, rerun or drop.
+	Stale string
+	// Interruptible gives up the reply where a newer message asks for a run.
+	Interruptible bool
+}
+
+// ReplyOutcome is what became of a reply.
+type ReplyOutcome string
+
+// The outcomes of CommitReply.
+const (
+	Committed   ReplyOutcome = "committed"
+	Stale       ReplyOutcome = "stale"       // to be asked again, with what came since
+	Dropped     ReplyOutcome = "dropped"     // kept with its reason, not sent
+	Withdrawn   ReplyOutcome = "withdrawn"   // every message it answers was deleted
+	Interrupted ReplyOutcome = "interrupted" // a newer message begins the turn again
+)
+
+// maxReruns is how often a stale reply is asked for again.
+const maxReruns = 2
+
+// CommitReply ends a run: the reply message, its deliveries and its events, in
+// one transaction. After it the agent is not asked again.
+func (j *Journal) CommitReply(ctx context.Context, lease *Lease, run *Run, reply Reply) (outcome ReplyOutcome, message *Message, err error) {
+	err = j.engine.Write(ctx, func(tx Tx) error {
+		outcome, message = "", nil
+		e := ending{tx: tx, now: millis(j.now()), run: run, lease: lease}
+		if err := e.read(); err != nil {
+			return err
+		}
+		var err error
+		outcome, message, err = e.commit(reply)
+		return err
+	})
+	return outcome, message, err
+}
+
+// ending is the end of a run inside its transaction.
+type ending struct {
+	tx    Tx
+	now   int64
+	run   *Run
+	lease *Lease
+
+	nextSeq, turnSince int64
+}
+
+// read checks that the run is still the thread's, and ours.
+func (e *ending) read() error {
+	var fence, current int64
+	found, err := e.tx.Row([]any{&e.nextSeq, &e.turnSince, &current, &fence},
+		`SELECT next_seq, coalesce(turn_since, 0), run, fence FROM threads WHERE id = ?`, e.lease.Thread)
+	if err == nil && (!found || fence != e.lease.Fence || current != e.run.Row) {
+		return ErrFenced
+	}
+	return err
+}
+
+func (e *ending) commit(reply Reply) (ReplyOutcome, *Message, error) {
+	if left, err := e.left(); err != nil || !left {
+		if err == nil {
+			err = e.end(RunCanceled, "every message was deleted", reply.AnsweredAt)
+		}
+		return Withdrawn, nil, err
+	}
+	if reply.Interruptible && e.turnSince != 0 {
+		return Interrupted, nil, e.requeue(RunCanceled, "interrupted by a newer message")
+	}
+	stale, err := e.stale(reply.Stale)
+	if err != nil {
+		return "", nil, err
+	}
+	switch {
+	case stale && reply.Stale == "rerun" && e.run.Reruns < maxReruns:
+		return Stale, nil, e.rerun()
+	case stale && reply.Stale == "drop":
+		if err := e.events(reply.Events); err != nil {
+			return "", nil, err
+		}
+		return Dropped, nil, e.end(RunDropped, "stale: the thread had moved on", reply.AnsweredAt)
+	}
+	message, err := e.insertReply(reply)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := e.events(reply.Events); err != nil {
+		return "", nil, err
+	}
+	if err := e.deliver(reply.Posts); err != nil {
+		return "", nil, err
+	}
+	return Committed, message, e.end(RunDone, "", reply.AnsweredAt)
+}
+
+// left says whether any message of the run is still there.
+func (e *ending) left() (bool, error) {
+	var one int64
+	return e.tx.Row([]any{&one}, `SELECT 1 FROM messages WHERE run = ? AND author <> 'agent' AND deleted_at = 0 LIMIT 1`, e.run.Row)
+}
+
+// stale says whether a message that takes part came after the turn's last.
+func (e *ending) stale(policy string) (bool, error) {
+	if policy == "send" || e.nextSeq-1 <= e.run.BaseSeq {
+		return false, nil
+	}
+	var one int64
+	return e.tx.Row([]any{&one}, `SELECT 1 FROM messages WHERE thread = ? AND seq > ? AND trigger <> 'none' AND author <> 'agent'
+		AND deleted_at = 0 LIMIT 1`, e.run.Thread, e.run.BaseSeq)
+}
+
+// rerun gives the run what has come since, to be asked again.
+func (e *ending) rerun() error {
+	if _, err := e.tx.Exec(`UPDATE messages SET run = ? WHERE thread = ? AND trigger = 'run' AND run IS NULL`, e.run.Row, e.run.Thread); err != nil {
+		return err
+	}
+	if _, err := e.tx.Exec(`UPDATE runs SET reruns = reruns + 1, base_seq = ? WHERE row = ?`, e.nextSeq-1, e.run.Row); err != nil {
+		return err
+	}
+	_, err := e.tx.Exec(`UPDATE threads SET begun_seq = ?, turn_since = NULL, turn_at = ? WHERE id = ?`, e.nextSeq-1, e.now, e.run.Thread)
+	return err
+}
+
+func (e *ending) insertReply(reply Reply) (*Message, error) {
+	id := uuid.Must(uuid.NewV7()).String()
+	metadata, err := reply.Metadata(id, instant(e.now).Sub(e.run.BegunAt))
+	if err != nil {
+		return nil, err
+	}
+	m := &Message{
+		Thread: e.run.Thread, Seq: e.nextSeq, ExternalID: id, SenderID: "agent:" + e.run.Agent, Author: ByAgent, Trigger: TriggerNone,
+		Content: reply.Content, Metadata: metadata, Version: ContractVersion, Origin: Live,
+		SentAt: instant(e.now), CreatedAt: instant(e.now), Run: e.run.Row,
+	}
+	server := e.nextSeq - 1
+	e.nextSeq++
+	_, err = e.tx.Row([]any{&m.Row}, `
+		INSERT INTO messages (thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin,
+			sent_at, created_at, run, base_seq, latest_seen_seq, server_seq)
+		VALUES (?1, ?2, ?3, ?4, ?5, 'agent', 'none', ?6, ?7, ?8, 'live', ?9, ?9, ?10, ?11, ?11, ?12) RETURNING id`,
+		m.Thread, m.Seq, e.run.Workspace, m.ExternalID, m.SenderID, m.Content, m.Metadata, m.Version, e.now, m.Run, e.run.BaseSeq, server)
+	return m, err
+}
+
+// maxRunEvents bounds what is kept of one run.
+const maxRunEvents = 1000
+
+func (e *ending) events(events []stream.Message) error {
+	for i, m := range events[:min(len(events), maxRunEvents)] {
+		var details any
+		if len(m.Details) > 0 {
+			details = []byte(m.Details)
+		}
+		final := int64(0)
+		if m.Final {
+			final = 1
+		}
+		if _, err := e.tx.Exec(`INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			e.run.Row, int64(i+1), int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, final, millis(m.Time)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *ending) deliver(posts []Post) error {
+	for i, post := range posts {
+		if _, err := e.tx.Exec(`INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, created_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?)`,
+			e.run.Thread, e.run.Row, int64(i), DeliveryKey(e.run.ID, i), e.run.Workspace, post.Channel, post.Root, post.Text, e.now); err != nil {
+			return err
+		}
+	}
+	if len(posts) == 0 {
+		return nil
+	}
+	_, err := e.tx.Exec(`UPDATE threads SET deliver_at = coalesce(deliver_at, ?) WHERE id = ?`, e.now, e.run.Thread)
+	return err
+}
+
+// DeliveryKey is the idempotency key of one part of a run's reply: 25 of
+// [a-z2-7], since Discord's nonce holds no more.
+func DeliveryKey(runID string, part int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", runID, part))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:25]
+}
+
+// end closes the run; the thread's next turn is due if messages wait for one.
+func (e *ending) end(state RunState, cause string, answeredAt time.Time) error {
+	if _, err := e.tx.Exec(`UPDATE runs SET state = ?, ended_at = ?, answered_at = ?, error = ? WHERE row = ?`,
+		string(state), e.now, millis(answeredAt), cause, e.run.Row); err != nil {
+		return err
+	}
+	_, err := e.tx.Exec(`UPDATE threads SET run = 0, next_seq = ?, turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END
+		WHERE id = ?`, e.nextSeq, e.run.Thread)
+	return err
+}
+
+// requeue ends the run without an answer and gives its messages back, to be
+// taken by the thread's next turn at once.
+func (e *ending) requeue(state RunState, cause string) error {
+	if _, err := e.tx.Exec(`UPDATE messages SET run = NULL WHERE run = ? AND deleted_at = 0`, e.run.Row); err != nil {
+		return err
+	}
+	if _, err := e.tx.Exec(`UPDATE runs SET state = ?, ended_at = ?, error = ? WHERE row = ?`, string(state), e.now, cause, e.run.Row); err != nil {
+		return err
+	}
+	_, err := e.tx.Exec(`UPDATE threads SET run = 0, begun_seq = ?, turn_since = coalesce(turn_since, ?), turn_at = ? WHERE id = ?`,
+		e.run.ContextAfter, e.now, e.now, e.run.Thread)
+	return err
+}
+
+func (j *Journal) endRun(ctx context.Context, lease *Lease, run *Run, how func(e *ending) error) error {
+	return j.engine.Write(ctx, func(tx Tx) error {
+		e := ending{tx: tx, now: millis(j.now()), run: run, lease: lease}
+		if err := e.read(); err != nil {
+			return err
+		}
+		return how(&e)
+	})
+}
+
+// CancelRun ends a run whose messages are all gone.
+func (j *Journal) CancelRun(ctx context.Context, lease *Lease, run *Run, cause string) error {
+	return j.endRun(ctx, lease, run, func(e *ending) error { return e.end(RunCanceled, cause, time.Time{}) })
+}
+
+// InterruptRun gives up a run for a newer message: the next turn has both.
+func (j *Journal) InterruptRun(ctx context.Context, lease *Lease, run *Run) error {
+	return j.endRun(ctx, lease, run, func(e *ending) error { return e.requeue(RunCanceled, "interrupted by a newer message") })
+}
+
+// RetryRun counts a failed attempt; the run is due again at a later time.
+func (j *Journal) RetryRun(ctx context.Context, lease *Lease, run *Run, at time.Time, cause error) error {
+	return j.endRun(ctx, lease, run, func(e *ending) error {
+		if _, err := e.tx.Exec(`UPDATE runs SET attempts = attempts + 1, not_before = ?, error = ? WHERE row = ?`,
+			millis(at), cause.Error(), run.Row); err != nil {
+			return err
+		}
+		_, err := e.tx.Exec(`UPDATE threads SET turn_at = ? WHERE id = ?`, millis(at), run.Thread)
+		return err
+	})
+}
+
+// FailRun ends a run without an answer. The notice, if any, tells the thread;
+// it stands outside the transcript.
+func (j *Journal) FailRun(ctx context.Context, lease *Lease, run *Run, cause error, notice []Post, events []stream.Message) error {
+	return j.endRun(ctx, lease, run, func(e *ending) error {
+		if err := e.events(events); err != nil {
+			return err
+		}
+		if err := e.deliver(notice); err != nil {
+			return err
+		}
+		return e.end(RunFailed, cause.Error(), time.Time{})
+	})
+}
