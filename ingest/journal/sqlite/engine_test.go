@@ -1,0 +1,71 @@
+package sqlite_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+)
+
+// scratch is a schema for tests of the engine, which knows nothing of the journal's.
+var scratch = fstest.MapFS{"0001_init.sql": {Data: []byte(`
+	CREATE TABLE facts (id INTEGER PRIMARY KEY, name TEXT UNIQUE, body BLOB) STRICT;
+	CREATE INDEX facts_by_body ON facts (body);
+`)}}
+
+// file returns the path of a database that does not exist yet.
+func file(t testing.TB) string {
+	return filepath.Join(t.TempDir(), "state", "parley.db")
+}
+
+// open opens the database at path with the scratch schema.
+func open(t testing.TB, path string, opts ...sqlite.Option) *sqlite.Engine {
+	t.Helper()
+	e, err := sqlite.Open(t.Context(), path, append([]sqlite.Option{sqlite.WithMigrations(scratch)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// insert returns a function that adds a fact.
+func insert(name string) func(journal.Tx) error {
+	return func(tx journal.Tx) error {
+		_, err := tx.Exec("INSERT INTO facts (name) VALUES (?)", name)
+		return err
+	}
+}
+
+// names returns the facts that e holds, in the order in which they were added.
+func names(t testing.TB, e journal.Engine) []string {
+	t.Helper()
+	var out []string
+	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+		return tx.Rows(func(scan func(...any) error) error {
+			var name string
+			if err := scan(&name); err != nil {
+				return err
+			}
+			out = append(out, name)
+			return nil
+		}, "SELECT name FROM facts ORDER BY id")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func write(t testing.TB, e journal.Engine, fn func(journal.Tx) error) {
+	t.Helper()
+	if err := e.Write(context.WithoutCancel(t.Context()), fn); err != nil {
+		t.Fatal(err)
+	}
+}

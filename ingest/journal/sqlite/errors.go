@@ -1,0 +1,59 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"parley/ingest/journal"
+)
+
+// errDone is what a transaction says to a function that kept it.
+var errDone = errors.New("the transaction has ended")
+
+// code returns SQLite's extended result code, or 0 where err is none of its.
+// https://www.sqlite.org/rescode.html
+func code(err error) int {
+	var e *driver.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+func primary(err error) int { return code(err) & 0xff }
+
+func isBusy(err error) bool       { return primary(err) == lib.SQLITE_BUSY }
+func isConstraint(err error) bool { return primary(err) == lib.SQLITE_CONSTRAINT }
+
+// leavesNothing says whether a COMMIT that ended in err can't have left a valid
+// commit record in the log. A failed write is the last one that SQLite makes, so
+// that the record is not whole. After any other failure (fsync above all) it may
+// be whole, and count after a crash although it was not acknowledged.
+func leavesNothing(err error) bool {
+	switch primary(err) {
+	case lib.SQLITE_FULL, lib.SQLITE_BUSY, lib.SQLITE_CONSTRAINT:
+		return true
+	}
+	return code(err) == lib.SQLITE_IOERR_WRITE
+}
+
+// unclear adds journal.ErrUnclear to err, once.
+func unclear(err error) error {
+	if errors.Is(err, journal.ErrUnclear) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", journal.ErrUnclear, err)
+}
+
+// shown is a query as an error quotes it: on one line, and not whole.
+func shown(query string) string {
+	line := strings.Join(strings.Fields(query), " ")
+	if len(line) > 60 {
+		line = strings.ToValidUTF8(line[:60], "") + "…"
+	}
+	return line
+}

@@ -1,0 +1,54 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"fmt"
+)
+
+// scan copies a row into the caller's variables. The driver hands out copies of
+// its own, so that []byte may be kept.
+func scan(values []driver.Value, dest []any) error {
+	if len(values) != len(dest) {
+		return fmt.Errorf("scan: the query has %d columns, not %d", len(values), len(dest))
+	}
+	for i, value := range values {
+		if !assign(dest[i], value) {
+			return fmt.Errorf("scan: column %d is %T, which does not go into %T", i+1, value, dest[i])
+		}
+	}
+	return nil
+}
+
+// assign sets *dest to value; NULL is the zero value. Text and blobs go into
+// each other, and an integer into a bool, since SQLite has no bool.
+func assign(dest any, value driver.Value) (ok bool) {
+	switch dest := dest.(type) {
+	case *int64:
+		*dest, ok = value.(int64)
+	case *bool:
+		var n int64
+		n, ok = value.(int64)
+		*dest = n != 0
+	case *string:
+		switch value := value.(type) {
+		case string:
+			*dest, ok = value, true
+		case []byte:
+			*dest, ok = string(value), true
+		default:
+			*dest = ""
+		}
+	case *[]byte:
+		switch value := value.(type) {
+		case []byte:
+			*dest, ok = value, true
+		case string:
+			*dest, ok = []byte(value), true
+		default:
+			*dest = nil
+		}
+	default:
+		return false
+	}
+	return ok || value == nil
+}

@@ -1,0 +1,199 @@
+// Package sqlite keeps a journal in one SQLite file.
+//
+// One goroutine, the committer, owns the only connection that writes. It runs
+// the functions of whoever is waiting in one transaction, commits with
+// synchronous=FULL, and tells the callers only then: an idle journal commits a
+// single caller at once, a busy one shares each fsync among many. Readers have
+// connections of their own and see snapshots. Checkpoints run on a further
+// connection, off the commit path, except where the log grows without a pause.
+//
+// No driver error is taken for granted: after a full disk, an I/O error or a
+// busy file the transaction may be gone, so nothing further runs in it, and the
+// functions that shared it are run again, each in a transaction of its own.
+//
+// One process owns the file, by a lock beside it that ends with the process.
+// While it does, nothing in that process may open and close the database file by
+// other means: POSIX would drop SQLite's own locks with that.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"parley/ingest/journal"
+)
+
+var _ journal.Engine = (*Engine)(nil)
+
+// Engine is an open database file. It implements journal.Engine.
+type Engine struct {
+	committer  *committer
+	readers    *readers
+	checkpoint *checkpointer
+	lock       *os.File
+
+	calls   sync.WaitGroup // of Write and Read under way
+	workers sync.WaitGroup // the committer and the checkpointer
+	mu      sync.RWMutex   // guards closed against calls that begin
+	closed  bool
+	closing chan struct{} // closed when Close begins: nobody waits for a busy file any more
+	quit    chan struct{} // closed when no call is under way any more
+}
+
+// Open opens the database at path, which it creates together with its directory
+// (mode 0700), and brings its schema up to date. The engine's goroutines keep
+// ctx's values but not its end: Close stops them.
+//
+// The error wraps journal.ErrLocked where another process has the file open.
+func Open(ctx context.Context, path string, opts ...Option) (*Engine, error) {
+	e, err := open(ctx, path, newOptions(opts))
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	return e, nil
+}
+
+func open(ctx context.Context, path string, o options) (e *Engine, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	lock, err := create(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, lock.Close())
+		}
+	}()
+	if err := prepare(ctx, path, o); err != nil {
+		return nil, err
+	}
+	checkpoint, err := newCheckpointer(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	e = &Engine{
+		checkpoint: checkpoint,
+		readers:    newReaders(path, o),
+		lock:       lock,
+		closing:    make(chan struct{}),
+		quit:       make(chan struct{}),
+	}
+	e.committer = newCommitter(path, o, checkpoint, e.closing)
+	if err := e.committer.connected(ctx); err != nil {
+		return nil, errors.Join(err, checkpoint.conn.close())
+	}
+	e.start(context.WithoutCancel(ctx))
+	return e, nil
+}
+
+// create takes the lock and makes the file, so that its mode and its directory
+// entry do not depend on SQLite.
+func create(path string) (lock *os.File, err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if lock, err = acquire(path + ".lock"); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return lock, nil
+	case err != nil:
+		return nil, errors.Join(err, lock.Close())
+	}
+	if err := errors.Join(file.Close(), syncDir(dir), syncDir(filepath.Dir(dir))); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// syncDir makes the entries of a directory durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// prepare turns the database to WAL mode and applies the migrations. Another
+// program that holds it for a moment is waited for.
+func prepare(ctx context.Context, path string, o options) (err error) {
+	c, err := connect(ctx, path, o.vfs, "busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON", "wal_autocheckpoint=0")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	var mode string
+	if _, err := c.row([]any{&mode}, "PRAGMA journal_mode=WAL"); err != nil {
+		return fmt.Errorf("%s: turn to WAL mode: %w", path, err)
+	}
+	if mode != "wal" {
+		return fmt.Errorf("%s: its file system has no WAL mode (it stayed in mode %s): put the journal on a local disk", path, mode)
+	}
+	return migrate(ctx, c, path, o.migrations)
+}
+
+func (e *Engine) start(ctx context.Context) {
+	e.workers.Go(func() { e.committer.run(ctx, e.quit) })
+	e.workers.Go(func() { e.checkpoint.run(e.quit) })
+}
+
+// Write implements journal.Engine.
+func (e *Engine) Write(ctx context.Context, fn func(tx journal.Tx) error) error {
+	if !e.enter() {
+		return journal.ErrClosed
+	}
+	defer e.calls.Done()
+	return e.committer.submit(ctx, fn)
+}
+
+// Read implements journal.Engine.
+func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
+	if !e.enter() {
+		return journal.ErrClosed
+	}
+	defer e.calls.Done()
+	return e.readers.read(ctx, fn)
+}
+
+// enter counts a call; false where the engine is closed.
+func (e *Engine) enter() bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return false
+	}
+	e.calls.Add(1)
+	return true
+}
+
+// Close finishes the calls under way, moves the log into the database and gives
+// the file free. A write that waits for a busy file is given up. Closing twice
+// does nothing.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	closed := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	if closed {
+		return nil
+	}
+	close(e.closing)
+	e.calls.Wait()
+	close(e.quit)
+	e.workers.Wait()
+	err := errors.Join(e.readers.close(), e.checkpoint.conn.close(), e.committer.close(), e.lock.Close())
+	if err != nil {
+		return fmt.Errorf("close journal: %w", err)
+	}
+	return nil
+}
