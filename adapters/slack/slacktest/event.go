@@ -1,0 +1,99 @@
+package slacktest
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Sign returns the headers by which Slack vouches for a body: version v0, an
+// HMAC-SHA256 over timestamp and body.
+// https://docs.slack.dev/authentication/verifying-requests-from-slack
+func Sign(secret string, timestamp time.Time, body []byte) http.Header {
+	seconds := strconv.FormatInt(timestamp.Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("v0:" + seconds + ":"))
+	mac.Write(body)
+	header := http.Header{}
+	header.Set("X-Slack-Request-Timestamp", seconds)
+	header.Set("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil)))
+	return header
+}
+
+// NewRequest makes the signed request with which Slack delivers a JSON body.
+func NewRequest(ctx context.Context, url, secret string, timestamp time.Time, body []byte) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make the hook's request: %w", err)
+	}
+	request.Header = Sign(secret, timestamp, body)
+	request.Header.Set("Content-Type", "application/json")
+	return request, nil
+}
+
+// Message describes a message that the Events API tells of. Empty fields are
+// filled: Team and App from this package's constants, ChannelType "channel",
+// EventID from channel and ts.
+type Message struct {
+	Team, App            string
+	Channel, ChannelType string
+	User, Text           string
+	TS                   string
+	ThreadTS             string // the root, for a reply
+	EventID              string
+}
+
+// inner is the event itself; the order of its members is Slack's own.
+type inner struct {
+	Type        string `json:"type"`
+	User        string `json:"user"`
+	TS          string `json:"ts"`
+	Text        string `json:"text"`
+	Team        string `json:"team"`
+	ThreadTS    string `json:"thread_ts,omitempty"`
+	Channel     string `json:"channel"`
+	EventTS     string `json:"event_ts"`
+	ChannelType string `json:"channel_type,omitempty"`
+}
+
+// Event is the event_callback of type message.
+func (m Message) Event() []byte {
+	m.fill("Ev")
+	return m.callback(inner{Type: "message", ChannelType: m.ChannelType})
+}
+
+// Mention is the event_callback of type app_mention, which has no channel type
+// and an event id of its own.
+func (m Message) Mention() []byte {
+	m.fill("EvM")
+	return m.callback(inner{Type: "app_mention"})
+}
+
+func (m *Message) fill(prefix string) {
+	setDefault(&m.Team, Team)
+	setDefault(&m.App, App)
+	setDefault(&m.ChannelType, "channel")
+	setDefault(&m.EventID, prefix+m.Channel+m.TS)
+}
+
+func (m Message) callback(event inner) []byte {
+	event.User, event.Text, event.Team = m.User, m.Text, m.Team
+	event.Channel, event.TS, event.EventTS, event.ThreadTS = m.Channel, m.TS, m.TS, m.ThreadTS
+	seconds, _ := strconv.ParseFloat(m.TS, 64)
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(map[string]any{ // plain texts and numbers always encode
+		"type": "event_callback", "team_id": m.Team, "api_app_id": m.App, "event_id": m.EventID,
+		"event_time": int64(seconds), "event": event,
+		"authorizations": []map[string]any{{"team_id": m.Team, "user_id": BotUser, "is_bot": true}},
+	})
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}

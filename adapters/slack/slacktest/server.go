@@ -1,0 +1,258 @@
+// Package slacktest is Slack's Web API as far as Parley calls it, on a loopback
+// port and with faults on demand, and the signed requests that Slack makes.
+//
+// It keeps every message that was posted, so that tests and the load tool can
+// look at what arrived. It depends on no test framework.
+package slacktest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Who we are on a Server whose Options leave it open.
+const (
+	Team    = "T0TEAM"
+	App     = "A0APP"
+	BotUser = "U0BOT"
+	BotID   = "B0BOT"
+	Token   = "xoxb-slacktest"
+)
+
+// maxRequest bounds what one call may send, in bytes.
+const maxRequest = 1 << 20
+
+// Options say what a Server is like. The zero value knows one bot, the
+// constants of this package, and has no faults.
+type Options struct {
+	// Address is where it listens; "127.0.0.1:0" if empty.
+	Address string
+	// Token is the only one that it takes.
+	Token string
+	// Team, BotUser and BotID are what auth.test tells, and whose every post is.
+	Team, BotUser, BotID string
+	// Now is the clock that timestamps come from; the system's if nil.
+	Now func() time.Time
+	// Plan chooses the fault of a call that no Script provides for; none if nil.
+	// It is called concurrently. See Mix.
+	Plan func(Call) Fault
+	// OnCall sees every call as soon as it was read, before its fault.
+	OnCall func(Call)
+	// OnPost sees every post of the API when it takes effect.
+	OnPost func(Post)
+}
+
+// Call is one request to the Web API.
+type Call struct {
+	Method string // such as chat.postMessage
+	Form   url.Values
+}
+
+// Server is a running fake. Its methods are safe for concurrent use.
+type Server struct {
+	options Options
+	url     string
+	http    *http.Server
+	script  script
+	count   atomic.Int64 // posts of the API so far; each takes its number from it
+
+	mu       sync.RWMutex
+	closed   bool
+	channels map[string]*channel
+	users    map[string]User
+	files    map[string]File
+
+	arrived *sync.Cond // posts grew
+	stopped chan struct{}
+	running sync.WaitGroup
+}
+
+// Start listens and serves until Close.
+func Start(options Options) (*Server, error) {
+	setDefault(&options.Address, "127.0.0.1:0")
+	setDefault(&options.Token, Token)
+	setDefault(&options.Team, Team)
+	setDefault(&options.BotUser, BotUser)
+	setDefault(&options.BotID, BotID)
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	listener, err := net.Listen("tcp", options.Address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the fake slack api: %w", err)
+	}
+	s := &Server{
+		options:  options,
+		url:      "http://" + listener.Addr().String(),
+		channels: map[string]*channel{},
+		users:    map[string]User{},
+		files:    map[string]File{},
+		arrived:  sync.NewCond(&sync.Mutex{}),
+		stopped:  make(chan struct{}),
+	}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	s.running.Go(func() { _ = s.http.Serve(listener) })
+	return s, nil
+}
+
+func setDefault(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+// URL is the base of the Web API, as slack.api_url takes it.
+func (s *Server) URL() string { return s.url + "/api/" }
+
+// Close cuts every connection and returns once nothing of the server runs; what
+// was to take effect late no longer does. It is called once.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	close(s.stopped)
+	err := s.http.Close()
+	s.running.Wait()
+	return err
+}
+
+// enter counts a request that Close waits for; false means that it is too late.
+func (s *Server) enter() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.closed {
+		s.running.Add(1)
+	}
+	return !s.closed
+}
+
+// ServeHTTP answers the Web API under /api/ and file downloads under /files-pri/.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.running.Done()
+	method, isCall := strings.CutPrefix(r.URL.Path, "/api/")
+	if !isCall {
+		s.download(w, r)
+		return
+	}
+	form, err := readForm(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	call := Call{Method: method, Form: form}
+	if s.options.OnCall != nil {
+		s.options.OnCall(call)
+	}
+	s.answer(w, r, call, s.fault(call))
+}
+
+// readForm takes arguments the three ways that Slack does: form, JSON, query;
+// a token may come as an Authorization header.
+func readForm(r *http.Request) (url.Values, error) {
+	r.Body = http.MaxBytesReader(nil, r.Body, maxRequest)
+	form := url.Values{}
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/json" {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, fmt.Errorf("read the body: %w", err)
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(body, &members); err != nil {
+			return nil, fmt.Errorf("decode the body: %w", err)
+		}
+		for key, raw := range members {
+			form.Set(key, argument(raw))
+		}
+	} else {
+		if err := r.ParseForm(); err != nil {
+			return nil, fmt.Errorf("parse the form: %w", err)
+		}
+		form = r.Form
+	}
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		form.Set("token", token)
+	}
+	return form, nil
+}
+
+// argument is a JSON value as it would stand in a form.
+func argument(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// respond runs the method and returns the answer's JSON.
+func (s *Server) respond(call Call) []byte {
+	switch token := call.Form.Get("token"); {
+	case token == "":
+		return refusal("not_authed")
+	case token != s.options.Token:
+		return refusal("invalid_auth")
+	}
+	switch call.Method {
+	case "auth.test":
+		return encode(map[string]any{"ok": true, "url": s.url + "/", "team": "Test", "team_id": s.options.Team,
+			"user": "parley", "user_id": s.options.BotUser, "bot_id": s.options.BotID})
+	case "chat.postMessage":
+		return s.postMessage(call.Form)
+	case "conversations.replies":
+		return s.replies(call.Form)
+	case "conversations.history":
+		return s.history(call.Form)
+	case "conversations.info":
+		return s.channelInfo(call.Form)
+	case "users.info":
+		return s.userInfo(call.Form)
+	case "files.info":
+		return s.fileInfo(call.Form)
+	}
+	return refusal("unknown_method")
+}
+
+func refusal(code string) []byte { return encode(map[string]any{"ok": false, "error": code}) }
+
+// encode is for values of this package, which always encode.
+func encode(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// Await returns the posts as soon as there are n of them, or those there are
+// with an error when ctx ends.
+func (s *Server) Await(ctx context.Context, n int) ([]Post, error) {
+	stop := context.AfterFunc(ctx, func() {
+		s.arrived.L.Lock()
+		defer s.arrived.L.Unlock()
+		s.arrived.Broadcast()
+	})
+	defer stop()
+	s.arrived.L.Lock()
+	for s.count.Load() < int64(n) && ctx.Err() == nil {
+		s.arrived.Wait()
+	}
+	s.arrived.L.Unlock()
+	posts := s.Posts()
+	if len(posts) < n {
+		return posts, fmt.Errorf("%d of %d posts arrived: %w", len(posts), n, context.Cause(ctx))
+	}
+	return posts, nil
+}
