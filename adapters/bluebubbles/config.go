@@ -51,9 +51,7 @@ func (c Config) Validate() event.FieldErrors {
 			faults = append(faults, event.FieldError{Field: field, Message: words})
 		}
 	}
-	address, err := url.Parse(c.URL)
-	check(err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https"),
-		"url", "must be the http or https address of the BlueBubbles server")
+	check(isAddress(c.URL), "url", "must be the http or https address of the BlueBubbles server, without the password")
 	check(!c.Password.IsZero(), "password", "is required: the password of the BlueBubbles server")
 	check(!c.WebhookSecret.IsZero(), "webhook_secret", "is required: a long random word, the last part of the webhook's address")
 	check(c.WebhookSecret.Reveal() == url.PathEscape(c.WebhookSecret.Reveal()),
@@ -62,4 +60,10 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.FromMe == FromMePassive || c.FromMe == FromMeRun, "from_me", "must be passive or run")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	return faults
+}
+
+// isAddress tells an http or https address that holds no credentials.
+func isAddress(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""
 }

@@ -34,9 +34,13 @@ func (c Config) Validate() event.FieldErrors {
 	}
 	check(!c.Token.IsZero(), "token", "is required: the bot's token, from the developer portal")
 	check(!strings.HasPrefix(c.Token.Reveal(), "Bot "), "token", "must stand without the word Bot before it")
-	address, err := url.Parse(c.APIURL)
-	check(err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https"),
-		"api_url", "must be an http or https address")
+	check(isAddress(c.APIURL), "api_url", "must be an http or https address without credentials")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	return faults
+}
+
+// isAddress tells an http or https address that holds no credentials.
+func isAddress(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""
 }

@@ -53,10 +53,14 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Mode != ModeSocket || !c.AppToken.IsZero(), "app_token", "is required with mode socket: the app-level token, which begins with xapp-")
 	check(!strings.HasPrefix(c.AppToken.Reveal(), "xoxb-"), "app_token", "holds a bot token: this is the place of the one that begins with xapp-")
 	check(c.Mode != ModeHTTP || !c.SigningSecret.IsZero(), "signing_secret", "is required with mode http: the app's signing secret, from its Basic Information")
-	address, err := url.Parse(c.APIURL)
-	check(err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https"),
-		"api_url", "must be an http or https address")
+	check(isAddress(c.APIURL), "api_url", "must be an http or https address without credentials")
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more posts a second")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	return faults
+}
+
+// isAddress tells an http or https address that holds no credentials.
+func isAddress(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""
 }

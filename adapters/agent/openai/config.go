@@ -47,13 +47,17 @@ func (c Config) Validate() event.FieldErrors {
 			faults = append(faults, event.FieldError{Field: field, Message: words})
 		}
 	}
-	address, err := url.Parse(c.BaseURL)
-	check(err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https"),
-		"base_url", "must be an http or https address, as far as /v1")
+	check(isAddress(c.BaseURL), "base_url", "must be an http or https address as far as /v1, without credentials")
 	check(c.Model != "", "model", "is required: the model's name, as the server knows it")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	check(c.FirstByte > 0, "first_byte", "must be more than 0s")
 	check(c.MaxBytes > 0, "max_bytes", "must be more than 0")
 	check(c.MaxConcurrent > 0, "max_concurrent", "must be at least 1")
 	return faults
+}
+
+// isAddress tells an http or https address that holds no credentials.
+func isAddress(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""
 }

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const noAlias = "has a value that begins with & or *, which YAML reads as a reference: put it in quotes"
+
+// mapping checks a mapping against a struct and returns its values by key, each
+// in the type of its setting. What has a fault is left out.
+func (f *file) mapping(node *yaml.Node, path string, t reflect.Type) map[string]any {
+	values := map[string]any{}
+	if isNull(node) {
+		return values
+	}
+	if node.Kind != yaml.MappingNode {
+		f.fault(node.Line, path, "must be keys with their values: "+strings.Join(keys(t), ", "))
+		return values
+	}
+	first := map[string]int{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		at := join(path, shown(key))
+		setting, known := field(t, key.Value)
+		if key.Kind != yaml.ScalarNode || !known {
+			f.fault(key.Line, at, "is not a key here; the keys are "+strings.Join(keys(t), ", "))
+			continue
+		}
+		if line, doubled := first[key.Value]; doubled {
+			f.fault(key.Line, at, fmt.Sprintf("is given twice, first in line %d: keep one of them", line))
+			continue
+		}
+		first[key.Value], f.lines[at] = key.Line, key.Line
+		if read, ok := f.value(value, at, setting); ok {
+			values[key.Value] = read
+		}
+	}
+	return values
+}
+
+// value checks one value against the type of its setting.
+func (f *file) value(node *yaml.Node, path string, t reflect.Type) (any, bool) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	scalar := isScalar(t)
+	switch {
+	case node.Kind == yaml.AliasNode || node.Anchor != "":
+		f.fault(node.Line, path, noAlias)
+	case node.Style&yaml.TaggedStyle != 0:
+		f.fault(node.Line, path, "has a value that begins with !, which YAML reads as a tag: put it in quotes")
+	case t.Kind() == reflect.Struct && !scalar:
+		return f.mapping(node, path, t), true
+	case isNull(node):
+		f.fault(f.line(path), path, "has no value: write one, or leave the key out")
+	case t.Kind() == reflect.Slice && node.Kind == yaml.SequenceNode:
+		return f.sequence(node, path, t), true
+	case t.Kind() == reflect.Slice:
+		f.fault(node.Line, path, "must be a list")
+	case node.Kind != yaml.ScalarNode:
+		f.fault(node.Line, path, "must be one value, not a list or a mapping")
+	default:
+		return f.scalar(node, path, t)
+	}
+	return nil, false
+}
+
+// sequence checks a list: a []string, or an []any of mappings. An item with a
+// fault keeps its place, so that the others keep their numbers.
+func (f *file) sequence(node *yaml.Node, path string, t reflect.Type) any {
+	if t.Elem().Kind() == reflect.String {
+		texts := make([]string, len(node.Content))
+		for i, item := range node.Content {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			f.lines[at] = item.Line
+			if text, ok := f.value(item, at, t.Elem()); ok {
+				texts[i], _ = text.(string)
+			}
+		}
+		return texts
+	}
+	items := make([]any, len(node.Content))
+	for i, item := range node.Content {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		f.lines[at] = item.Line
+		read, ok := f.value(item, at, t.Elem())
+		if !ok {
+			read = map[string]any{}
+		}
+		items[i] = read
+	}
+	return items
+}
+
+func (f *file) scalar(node *yaml.Node, path string, t reflect.Type) (any, bool) {
+	text, replaced, err := f.substitute(node.Value)
+	if err != nil {
+		f.fault(node.Line, path, err.Error())
+		return nil, false
+	}
+	value, err := scalar{text: text, tag: node.ShortTag(), replaced: replaced}.read(t)
+	if err != nil {
+		f.fault(node.Line, path, err.Error())
+		return nil, false
+	}
+	return value, true
+}
+
+func isNull(node *yaml.Node) bool {
+	return node == nil || node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
+}
+
+// isScalar says that a setting of this type is written as one value.
+func isScalar(t reflect.Type) bool {
+	_, ok := reflect.New(t).Interface().(encoding.TextUnmarshaler)
+	return ok || t.Kind() != reflect.Struct && t.Kind() != reflect.Slice
+}
+
+// field returns the type of a struct's setting by its key.
+func field(t reflect.Type, key string) (setting reflect.Type, ok bool) {
+	each(t, func(name string, field reflect.Type) {
+		if name == key {
+			setting, ok = field, true
+		}
+	})
+	return setting, ok
+}
+
+// keys lists a struct's keys in their order.
+func keys(t reflect.Type) []string {
+	var names []string
+	each(t, func(name string, _ reflect.Type) { names = append(names, name) })
+	return names
+}
+
+// each calls yield for every setting of a struct, with its key.
+func each(t reflect.Type, yield func(key string, field reflect.Type)) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		key, option, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		switch {
+		case option == "inline":
+			each(field.Type, yield)
+		case key == "":
+			yield(strings.ToLower(field.Name), field.Type)
+		case key != "-":
+			yield(key, field.Type)
+		}
+	}
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,31}$`)
+
+// shown is a key as a fault may print it: with a comma or colon in the wrong
+// place a secret can become a key.
+func shown(key *yaml.Node) string {
+	if key.Kind == yaml.ScalarNode && plainKey.MatchString(key.Value) {
+		return key.Value
+	}
+	return "?"
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

@@ -1,0 +1,36 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Fault is one fault of a configuration file.
+type Fault struct {
+	File string
+	Line int
+	Key  string // such as "slack.mode" or "channels[0].id"; empty for the whole file
+	// Words say what is wrong and what to do. They hold no configured value
+	// other than ids.
+	Words string
+}
+
+// String gives file:line: key: words.
+func (f Fault) String() string {
+	if f.Key == "" {
+		return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Words)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Key, f.Words)
+}
+
+// Faults are all the faults of a configuration, in the order of files and lines.
+type Faults []Fault
+
+// Error gives one fault a line.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i, fault := range f {
+		lines[i] = fault.String()
+	}
+	return strings.Join(lines, "\n")
+}

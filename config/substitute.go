@@ -1,0 +1,96 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// maxIncluded is the size in bytes of the largest file that ${file:…} takes in.
+const maxIncluded = 1 << 20
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// substitute replaces ${NAME} by the environment's value and ${file:path} by
+// the file's content without its last line end; $${ stands for a plain ${.
+// What is put in is not looked at again. It says whether anything was replaced.
+func (f *file) substitute(text string) (out string, replaced bool, err error) {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "${")
+		if !found {
+			b.WriteString(text)
+			return b.String(), replaced, nil
+		}
+		if plain, escaped := strings.CutSuffix(before, "$"); escaped {
+			b.WriteString(plain + "${")
+			text = after
+			continue
+		}
+		name, rest, closed := strings.Cut(after, "}")
+		if !closed {
+			return "", false, errors.New("has a ${ without its }; write $${ for a plain ${")
+		}
+		value, err := f.reference(name)
+		if err != nil {
+			return "", false, err
+		}
+		b.WriteString(before + value)
+		text, replaced = rest, true
+	}
+}
+
+// reference resolves what stands between ${ and }.
+func (f *file) reference(name string) (string, error) {
+	if path, ok := strings.CutPrefix(name, "file:"); ok {
+		return include(f.resolve(path))
+	}
+	if !variable.MatchString(name) {
+		return "", errors.New("has a ${…} that is neither ${NAME} nor ${file:path}; write $${ for a plain ${")
+	}
+	value, ok := f.lookup(name)
+	if !ok {
+		return "", fmt.Errorf("needs the environment variable %s, which is not set", name)
+	}
+	return value, nil
+}
+
+// resolve makes a path count from the file it stands in.
+func (f *file) resolve(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(f.name), path)
+}
+
+// include reads a file that a value is taken from.
+func include(path string) (string, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("needs the file %s: %w", path, cause(err))
+	}
+	defer in.Close()
+	content, err := io.ReadAll(io.LimitReader(in, maxIncluded+1))
+	if err != nil {
+		return "", fmt.Errorf("needs the file %s: %w", path, cause(err))
+	}
+	if len(content) > maxIncluded {
+		return "", fmt.Errorf("needs the file %s: it is larger than 1 MiB", path)
+	}
+	text := strings.TrimSuffix(string(content), "\n")
+	return strings.TrimSuffix(text, "\r"), nil
+}
+
+// cause is what the operating system says, without the path.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
