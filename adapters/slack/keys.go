@@ -1,11 +1,129 @@
 package slack
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
+
+// Keys reads what custody needs of a body, which is a callback of the Events
+// API, a Socket Mode frame, an interaction, or an event alone. Edits, deletes
+// and reactions have a Subject and no Thread: the journal knows where the
+// message stands. Other payloads are settled here.
+func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
+	p := parse(envelope.Body)
+	keys := event.Keys{Kind: p.kind, Settled: p.settled(facts.Self())}
+	if keys.Settled != nil {
+		keys.Dedupe = bodyKey(p.raw)
+		return keys
+	}
+	keys.Subject, keys.Channel = p.external(), p.told()
+	switch p.kind {
+	case event.KindMessage:
+		keys.Dedupe, keys.Twin = p.messageKeys()
+		keys.Thread = ThreadKey(n.workspace(envelope), p.place(facts), p.ts, p.message.ThreadTS)
+		keys.Needs = p.needs(facts)
+	case event.KindEdit:
+		keys.Dedupe = dedupeKey("edit", keys.Subject, p.revision)
+	case event.KindDelete:
+		keys.Dedupe = dedupeKey("delete", keys.Subject)
+	case event.KindReaction:
+		keys.Dedupe = p.reactionKey()
+	}
+	return keys
+}
+
+// messageKeys are the dedupe keys of the payload and of the other one that may
+// tell of the same message: one that mentions us in a channel where we are comes
+// as a message and as an app_mention, in either order.
+func (p *payload) messageKeys() (dedupe, twin string) {
+	message, mention := dedupeKey("message", p.external()), dedupeKey("app_mention", p.external())
+	switch {
+	case p.mention:
+		return mention, message
+	case mentionsAnyone(p.message.Text):
+		return message, mention
+	default:
+		return message, ""
+	}
+}
+
+// reactionKey tells a reaction from the same one put on again later: by the
+// event's time, else by its id, else by its bytes.
+func (p *payload) reactionKey() string {
+	act, r := "reaction_added", p.reaction
+	if p.removed {
+		act = "reaction_removed"
+	}
+	occasion := r.EventTS
+	if occasion == "" {
+		occasion = p.outer.EventID
+	}
+	if occasion == "" {
+		occasion = bodyKey(p.raw)
+	}
+	return dedupeKey(act, p.external(), r.User, r.Reaction, occasion)
+}
+
+// needs names what must be known of ourselves before the message can be judged:
+// our user, where the message may be ours, mention us or answer us, and the
+// payload does not tell. An app_mention mentions us by itself.
+func (p *payload) needs(facts adapters.Facts) string {
+	m := p.message
+	depends := m.isBot() || m.ParentUserID != "" || mentionsAnyone(m.Text)
+	if p.mention || !depends || p.self(facts).UserID != "" || len(p.outer.AuthedUsers) > 0 {
+		return ""
+	}
+	return "user"
+}
+
+// told is the channel with its type as the payload tells it: in words, or by an
+// id that only a direct message has.
+func (p *payload) told() event.Channel {
+	channel := event.Channel{ID: p.channel}
+	switch p.channelType {
+	case "im", "app_home":
+		channel.Type = event.ChannelDirect
+	case "mpim":
+		channel.Type = event.ChannelGroup
+	case "channel", "group", "C", "G":
+		channel.Type = event.ChannelRoom
+	default:
+		if strings.HasPrefix(p.channel, "D") {
+			channel.Type = event.ChannelDirect
+		}
+	}
+	return channel
+}
+
+// place is the channel with its type as far as anybody knows it.
+func (p *payload) place(facts adapters.Facts) event.Channel {
+	channel := p.told()
+	if channel.Type == event.ChannelUnknown {
+		channel.Type = facts.ChannelType(p.channel)
+	}
+	return orGuess(channel)
+}
+
+// bodyKey is the dedupe key of a payload that has no better one.
+func bodyKey(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return "body:" + hex.EncodeToString(sum[:])
+}
+
+// dedupeKey joins the parts of a key. Some are opaque to us, and a store has
+// limits: what it could not hold as a key is replaced by a hash.
+func dedupeKey(parts ...string) string {
+	key := event.Text(strings.Join(parts, ":"))
+	if len(key) > 512 {
+		return bodyKey([]byte(key))
+	}
+	return key
+}
 
 // ThreadKey names the conversation that a message belongs to. In a channel that
 // is the root message and its replies, "slack:<workspace>:<channel>:<root ts>",

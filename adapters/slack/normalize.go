@@ -1,0 +1,204 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// Normalizer reads Slack's payloads for one workspace.
+type Normalizer struct {
+	// Workspace stands in thread keys; empty takes each envelope's.
+	Workspace string
+}
+
+var _ adapters.Normalizer = Normalizer{}
+
+// deliveryMetadata is the event_type of the metadata that our own posts carry;
+// their event_payload is {"key": <the delivery's idempotency key>}.
+const deliveryMetadata = "parley_delivery"
+
+func (n Normalizer) workspace(envelope event.Envelope) string {
+	if n.Workspace != "" {
+		return n.Workspace
+	}
+	return envelope.Workspace
+}
+
+// Normalize says what a body means. A name that the payload carries (a bot's, or
+// a person's from the other side of a shared channel) is taken as it is; others
+// are asked of the directory, and where that does not know one, the id stands
+// in. The run hints of the metadata are left unset: they are the policy's.
+func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
+	p := parse(envelope.Body)
+	if fate := p.settled(directory.Self()); fate != nil {
+		if fate.Disposition == event.Dead {
+			return event.Event{}, errors.New(fate.Error)
+		}
+		return event.Event{Kind: p.kind, Ignored: fate.Reason}, nil
+	}
+	out := event.Event{Kind: p.kind}
+	if p.kind != event.KindMessage {
+		out.Targets = []string{p.external()}
+	}
+	if p.message != nil {
+		out.Message = n.message(ctx, envelope, p, directory)
+	}
+	if p.reaction != nil {
+		out.Reaction = &event.Reaction{
+			Emoji:    event.Text(p.reaction.Reaction),
+			SenderID: senderID(p.reaction.User),
+			Removed:  p.removed,
+		}
+		if same(p.reaction.User, p.self(directory).UserID) {
+			out.Ignored = event.ReasonOwnMessage
+		}
+	}
+	return out, nil
+}
+
+// message is what was said, or how it stands after an edit.
+func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *payload, directory adapters.Directory) *event.Message {
+	m, channel, self := p.message, p.place(directory), p.self(directory)
+	message := &event.Message{
+		ExternalID:  p.external(),
+		Thread:      ThreadKey(n.workspace(envelope), channel, p.ts, m.ThreadTS),
+		Channel:     channel,
+		Content:     content(m),
+		Metadata:    m.metadata(ctx, directory),
+		Attachments: files(m.Files),
+		SentAt:      sentAt(p.ts),
+		Revision:    p.revision,
+		Addressed:   p.addressed(channel, directory),
+		Own:         m.isOwn(self),
+		Forwarded:   forwarded(m.Attachments, self),
+	}
+	message.Metadata.ChannelExternalID = channel.ID
+	if m.Edited != nil && message.Revision == "" {
+		message.Revision = m.Edited.TS
+	}
+	if m.ThreadTS != "" && m.ThreadTS != p.ts {
+		message.ReplyTo = p.channel + "/" + m.ThreadTS
+		if channel.Type != event.ChannelRoom {
+			message.OpenedOn = message.ReplyTo
+		}
+	}
+	if message.Own {
+		message.OwnKey = deliveryKey(m.Metadata)
+	}
+	return message
+}
+
+// addressed says how the payload shows that the message turns to us. Whether it
+// answers us is seen where the thread's root is ours.
+func (p *payload) addressed(channel event.Channel, facts adapters.Facts) event.Addressed {
+	us := p.self(facts).UserID
+	if us == "" && len(p.outer.AuthedUsers) > 0 {
+		us = p.outer.AuthedUsers[0]
+	}
+	switch {
+	case p.mention, mentions(p.message.Text, us):
+		return event.AddressedMention
+	case channel.Type == event.ChannelDirect:
+		return event.AddressedDirect
+	case same(p.message.ParentUserID, us):
+		return event.AddressedReply
+	default:
+		return event.AddressedNone
+	}
+}
+
+// metadata says who spoke.
+func (m *wireMessage) metadata(ctx context.Context, directory adapters.Directory) event.Metadata {
+	author := m.author()
+	name, bot := m.ownName(), m.isBot()
+	if name == "" {
+		user, known := directory.User(ctx, firstOf(m.User, author))
+		if known {
+			name, bot = user.DisplayName, bot || user.IsBot
+		}
+	}
+	metadata := event.Metadata{
+		Source:            string(event.Slack),
+		SenderID:          senderID(author),
+		SenderDisplayName: event.Text(firstOf(name, author)),
+		SenderType:        event.Bot,
+	}
+	if !bot {
+		metadata.SenderType = event.Human
+		metadata.MentionToken = event.Text(mentionToken(author))
+	}
+	return metadata
+}
+
+// slackbot is Slack's own bot, which speaks as a user without a bot_id.
+const slackbot = "USLACKBOT"
+
+// isBot says whether the payload shows a program's words.
+func (m *wireMessage) isBot() bool {
+	return m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot
+}
+
+// author is the speaker's id. Integrations of the oldest kind have none but the
+// name that they post under.
+func (m *wireMessage) author() string {
+	author := firstOf(m.BotID, m.User)
+	if author == "" && m.isBot() {
+		author = firstOf(m.Username)
+	}
+	return author
+}
+
+// ownName is the speaker's name as the payload gives it; empty for none.
+func (m *wireMessage) ownName() string {
+	switch {
+	case m.isBot() && m.BotProfile != nil:
+		return firstOf(m.Username, m.BotProfile.Name)
+	case m.isBot():
+		return firstOf(m.Username)
+	case m.UserProfile != nil:
+		return firstOf(m.UserProfile.DisplayName, m.UserProfile.RealName)
+	default:
+		return ""
+	}
+}
+
+// firstOf is the first of its arguments that is not blank.
+func firstOf(values ...string) string {
+	for _, value := range values {
+		if strings.TrimSpace(value) != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+func senderID(user string) string { return event.Slack.Namespace() + ":" + event.Text(user) }
+
+// sentAt is the time in a ts, whose fraction also counts messages.
+func sentAt(ts string) time.Time {
+	whole, fraction, _ := strings.Cut(ts, ".")
+	seconds, _ := strconv.ParseInt(whole, 10, 64) // isTimestamp has seen to both
+	nanos, _ := strconv.ParseInt((fraction + "000000000")[:9], 10, 64)
+	return time.Unix(seconds, nanos).UTC()
+}
+
+// deliveryKey is the idempotency key in the metadata of a post of ours.
+func deliveryKey(raw json.RawMessage) string {
+	var metadata struct {
+		EventType    string `json:"event_type"`
+		EventPayload struct {
+			Key string `json:"key"`
+		} `json:"event_payload"`
+	}
+	if json.Unmarshal(raw, &metadata) != nil || metadata.EventType != deliveryMetadata {
+		return ""
+	}
+	return event.Text(metadata.EventPayload.Key)
+}

@@ -1,0 +1,108 @@
+package slack
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"parley/ingest/event"
+)
+
+// unmarshal decodes a JSON object. It reads what it can, and returns a fault for
+// every member that it could not read; path stands before their names.
+func unmarshal[T any](raw []byte, into *T, path string) event.FieldErrors {
+	err := json.Unmarshal(raw, into)
+	if err == nil && isObject(raw) {
+		return nil
+	}
+	members, unread := event.ReadObject(raw)
+	var faults event.FieldErrors
+	if unread != nil && !errors.As(unread, &faults) {
+		return event.FieldErrors{{Field: whole(path), Message: unread.Error()}}
+	}
+	for _, member := range members {
+		faults = append(faults, mistyped[T](member)...)
+	}
+	if len(faults) == 0 {
+		return event.FieldErrors{{Field: whole(path), Message: err.Error()}}
+	}
+	for i := range faults {
+		faults[i].Field = path + faults[i].Field
+	}
+	return faults
+}
+
+// mistyped says what is wrong with one member of an object that is to become a T.
+func mistyped[T any](member event.Extra) event.FieldErrors {
+	key, _ := json.Marshal(member.Key) // a string always encodes
+	alone := slices.Concat([]byte("{"), key, []byte(":"), member.Value, []byte("}"))
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(json.Unmarshal(alone, new(T)), &wrong) {
+		return nil
+	}
+	return event.FieldErrors{{Field: wrong.Field, Message: fmt.Sprintf("must be %s, not %s", wanted(wrong.Type), wrong.Value)}}
+}
+
+func isObject(raw []byte) bool {
+	i := slices.IndexFunc(raw, func(b byte) bool { return b != ' ' && b != '\t' && b != '\r' && b != '\n' })
+	return i >= 0 && raw[i] == '{'
+}
+
+// whole names the object whose members' names begin with path.
+func whole(path string) string {
+	if path == "" {
+		return "body"
+	}
+	return path[:len(path)-1]
+}
+
+// wanted says in JSON's words what a field must be.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64:
+		return "a whole number"
+	case reflect.Slice:
+		return "an array"
+	default:
+		return "an object"
+	}
+}
+
+// fields collects the faults of one event.
+type fields struct {
+	path   string
+	faults event.FieldErrors
+}
+
+// require notes a field that is missing or has not the form it must have, if
+// nothing is noted yet of it or of what it stands in. A null is missing.
+func (f *fields) require(name, value string, valid func(string) bool, form string) {
+	field := f.path + name
+	noted := func(e event.FieldError) bool { return e.Field == field || strings.HasPrefix(field, e.Field+".") }
+	switch {
+	case slices.ContainsFunc(f.faults, noted):
+	case value == "":
+		f.faults = append(f.faults, event.FieldError{Field: field, Message: "is missing"})
+	case !valid(value):
+		f.faults = append(f.faults, event.FieldError{Field: field, Message: fmt.Sprintf("is %.80q, must be %s", value, form)})
+	}
+}
+
+func (f *fields) channel(name, value string) {
+	f.require(name, value, isID, "a channel id such as C06RY3YBSLE")
+}
+
+func (f *fields) timestamp(name, value string) {
+	f.require(name, value, isTimestamp, "a timestamp such as 1700000000.000100")
+}
+
+func (f *fields) present(name, value string) {
+	f.require(name, value, func(string) bool { return true }, "")
+}
