@@ -1,0 +1,66 @@
+package bluebubbles_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"parley/adapters/bluebubbles"
+	"parley/ingest/event"
+)
+
+// FuzzRead: whatever the body, Keys and Normalize agree, the key fits the store,
+// and what is recorded keeps the contract.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"messages", "attachments", "edits", "unsent", "tapbacks", "groups", "notices", "faulty"} {
+		envelopes, _ := recording(f, name)
+		for _, e := range envelopes {
+			f.Add(e.Body)
+		}
+	}
+	f.Add([]byte(`[]`))
+	f.Add([]byte(`{"type":"new-message","data":{"guid":"\u0000","text":"\ud800","chats":[null]}}`))
+
+	f.Fuzz(func(t *testing.T, body []byte) {
+		k := bluebubbles.Normalizer{}.Keys(envelope(body), contacts{})
+		if k.Dedupe == "" || len(k.Dedupe) > 2048 || len(k.Subject) > 2048 || !storable(k.Dedupe+k.Subject+string(k.Thread)) {
+			t.Fatalf("keys that the store can't hold: %+v", k)
+		}
+		if k.Settled == nil && k.Subject == "" {
+			t.Fatalf("neither settled nor about a message: %+v", k)
+		}
+		e, err := bluebubbles.Normalizer{}.Normalize(t.Context(), envelope(body), contacts{})
+		if dead := k.Settled != nil && k.Settled.Disposition == event.Dead; dead != (err != nil) {
+			t.Fatalf("Keys settle as %v, Normalize says %v", k.Settled, err)
+		}
+		if err != nil {
+			return
+		}
+		if ignored := k.Settled != nil; ignored != (e.Ignored != "") || e.Kind != k.Kind {
+			t.Fatalf("keys %+v, event %+v", k, e)
+		}
+		if e.Message != nil {
+			checkMessage(t, k, e.Message)
+		}
+		if e.Kind == event.KindReaction && (e.Reaction.Emoji == "" || e.Targets[0] != k.Subject) {
+			t.Fatalf("reaction %+v to %v", e.Reaction, e.Targets)
+		}
+	})
+}
+
+func checkMessage(t *testing.T, k event.Keys, m *event.Message) {
+	if err := m.Metadata.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if m.ExternalID != k.Subject || m.Thread != k.Thread || m.Channel != k.Channel {
+		t.Fatalf("keys %+v, message %+v", k, m)
+	}
+	if strings.Contains(m.Content, "\uFFFC") || !storable(m.Content) {
+		t.Fatalf("content %q", m.Content)
+	}
+	if _, err := m.SentAt.MarshalJSON(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

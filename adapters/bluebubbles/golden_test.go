@@ -1,0 +1,94 @@
+package bluebubbles_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"parley/adapters/bluebubbles"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestRecordings reads every recording of testdata/bluebubbles and compares what
+// each envelope means with testdata/<name>.golden.
+func TestRecordings(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/bluebubbles/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		t.Run(name, func(t *testing.T) {
+			got := meanings(t, name)
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// meanings writes keys and event of each envelope, without what is zero.
+func meanings(t *testing.T, name string) []byte {
+	envelopes, known := recording(t, name)
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	for _, e := range envelopes {
+		k := bluebubbles.Normalizer{}.Keys(e, known)
+		meaning := map[string]any{"Keys": set(reflect.ValueOf(k))}
+		normalized, err := bluebubbles.Normalizer{}.Normalize(t.Context(), e, known)
+		if err == nil {
+			meaning["Event"] = set(reflect.ValueOf(normalized))
+		}
+		if err := encoder.Encode(meaning); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+// set is a value without the fields of its structs that are zero. What writes
+// itself as JSON stays as it is.
+func set(v reflect.Value) any {
+	if _, ok := v.Interface().(json.Marshaler); ok {
+		return v.Interface()
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return set(v.Elem())
+	case reflect.Struct:
+		members := map[string]any{}
+		for i := range v.NumField() {
+			if !v.Field(i).IsZero() {
+				members[v.Type().Field(i).Name] = set(v.Field(i))
+			}
+		}
+		return members
+	case reflect.Slice:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = set(v.Index(i))
+		}
+		return list
+	}
+	return v.Interface()
+}

@@ -1,0 +1,204 @@
+package bluebubbles_test
+
+import (
+	"testing"
+	"time"
+
+	"parley/ingest/event"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var unexported = cmpopts.IgnoreUnexported(event.Metadata{})
+
+func TestMessage(t *testing.T) {
+	known := contacts{names: map[string]string{nora: "Nora Lindqvist"}}
+	got := message(t, "new-message", hello().with(fields{"threadOriginatorGuid": target}), known)
+	if got.Revision == "" {
+		t.Error("no revision")
+	}
+	want := &event.Message{
+		ExternalID: guid,
+		Thread:     "bluebubbles:home:" + nora,
+		Channel:    event.Channel{ID: direct, Type: event.ChannelDirect},
+		Content:    "hello",
+		SentAt:     time.UnixMilli(1790000000000).UTC(),
+		Revision:   got.Revision,
+		Addressed:  event.AddressedDirect,
+		ReplyTo:    target,
+		Metadata: event.Metadata{
+			Source: "bluebubbles", SenderID: "bb:" + nora, SenderDisplayName: "Nora Lindqvist", SenderType: event.Human,
+			ChannelExternalID: direct, IsFromMe: event.Bool(false), MessageGUID: guid,
+		},
+	}
+	if diff := cmp.Diff(want, got, unexported); diff != "" {
+		t.Error(diff)
+	}
+	if err := got.Metadata.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnUpdateIsWhole: it lacks only what the payload does not tell, the chat.
+func TestAnUpdateIsWhole(t *testing.T) {
+	whole := message(t, "new-message", hello(), contacts{})
+	update := message(t, "updated-message", hello().update(), contacts{})
+	whole.Thread, whole.Channel, whole.Addressed = "", event.Channel{}, event.AddressedNone
+	whole.Metadata.ChannelExternalID = ""
+	if diff := cmp.Diff(whole, update, unexported); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestContentIsWhatWasTyped(t *testing.T) {
+	for _, test := range []struct {
+		text, subject any
+		want          string
+	}{
+		{"  [Bob]: pay him\n", nil, "  [Bob]: pay him\n"},
+		{nil, nil, ""},
+		{"\uFFFC", nil, ""},
+		{"see \uFFFCthis\uFFFC", nil, "see this"},
+		{"fish & <chips>", nil, "fish & <chips>"},
+		{"bring the hose", "Saturday", "Saturday\nbring the hose"},
+		{"bring the hose", "", "bring the hose"},
+		{nil, "Saturday", "Saturday"},
+		{"a\x00b", nil, "a\uFFFDb"},
+	} {
+		data := hello().with(fields{"text": test.text, "subject": test.subject})
+		if got := message(t, "new-message", data, contacts{}).Content; got != test.want {
+			t.Errorf("text %q, subject %q: content %q, want %q", test.text, test.subject, got, test.want)
+		}
+	}
+}
+
+func TestAttachments(t *testing.T) {
+	data := hello().with(fields{"text": "\uFFFC", "attachments": []any{
+		fields{"guid": "at_0", "transferName": "IMG_1.HEIC", "mimeType": "image/heic", "totalBytes": 2048, "uti": "public.heic"},
+		fields{"guid": "at_1", "hideAttachment": true},
+		fields{"guid": "at_2", "uti": "com.apple.messages.payload"},
+		fields{"guid": "at_3", "transferName": "3.pluginPayloadAttachment"},
+		fields{"guid": "at_4", "transferName": nil, "mimeType": nil, "totalBytes": -1},
+	}})
+	got := message(t, "new-message", data, contacts{})
+	want := []event.Attachment{{ID: "at_0", Name: "IMG_1.HEIC", MimeType: "image/heic", Size: 2048}, {ID: "at_4"}}
+	if diff := cmp.Diff(want, got.Attachments); diff != "" {
+		t.Error(diff)
+	}
+	if got.Content != "" {
+		t.Errorf("files without words have the content %q", got.Content)
+	}
+}
+
+func TestSender(t *testing.T) {
+	known := contacts{
+		names: map[string]string{nora: "Nora from contacts", "blank@example.org": "  ", owner: "The Owner"},
+		self:  event.Self{Address: owner},
+	}
+	from := func(handle any) fields { return hello().with(fields{"handle": handle}) }
+	for name, test := range map[string]struct {
+		data      fields
+		directory contacts
+		id, shown string
+	}{
+		"display name":       {from(fields{"address": nora, "displayName": "N. L.", "firstName": "Nora"}), known, "bb:" + nora, "N. L."},
+		"first and last":     {from(fields{"address": nora, "firstName": "Nora", "lastName": "Lindqvist"}), known, "bb:" + nora, "Nora Lindqvist"},
+		"first alone":        {from(fields{"address": nora, "firstName": "Nora"}), known, "bb:" + nora, "Nora"},
+		"last alone":         {from(fields{"address": nora, "lastName": "Lindqvist"}), known, "bb:" + nora, "Lindqvist"},
+		"blank names":        {from(fields{"address": nora, "firstName": "  ", "lastName": ""}), known, "bb:" + nora, "Nora from contacts"},
+		"contacts":           {hello(), known, "bb:" + nora, "Nora from contacts"},
+		"blank contact":      {from(fields{"address": "blank@example.org"}), known, "bb:blank@example.org", "blank@example.org"},
+		"nobody knows":       {hello(), contacts{}, "bb:" + nora, nora},
+		"no handle, direct":  {from(nil), contacts{}, "bb:" + nora, nora},
+		"no handle, group":   {from(nil).in(group, 43), known, "bb:unknown", "Unknown"},
+		"no handle, no chat": {from(nil).update(), known, "bb:unknown", "Unknown"},
+		"from me":            {mine(), known, "bb:" + owner, "Me"},
+		"from me, who is me": {mine(), contacts{}, "bb:me", "Me"},
+		"from me, a handle":  {hello().with(fields{"isFromMe": true}), known, "bb:" + owner, "Me"},
+	} {
+		kind := "new-message"
+		if test.data["chats"] == nil {
+			kind = "updated-message"
+		}
+		got := message(t, kind, test.data, test.directory).Metadata
+		if got.SenderID != test.id || got.SenderDisplayName != test.shown {
+			t.Errorf("%s: %s %q, want %s %q", name, got.SenderID, got.SenderDisplayName, test.id, test.shown)
+		}
+		if fromMe := test.data["isFromMe"].(bool); got.IsFromMe == nil || *got.IsFromMe != fromMe {
+			t.Errorf("%s: is_from_me is not %t", name, fromMe)
+		}
+	}
+}
+
+// TestNamesThePayloadTellsAreNotAskedFor: nor is our own.
+func TestNamesThePayloadTellsAreNotAskedFor(t *testing.T) {
+	var asked []string
+	known := contacts{asked: func(address string) { asked = append(asked, address) }}
+	message(t, "new-message", mine(), known)
+	message(t, "new-message", hello().with(fields{"handle": fields{"address": nora, "firstName": "Nora"}}), known)
+	normalize(t, "new-message", tapback("love", ""), known)
+	if asked != nil {
+		t.Errorf("asked for %q", asked)
+	}
+	message(t, "new-message", hello(), known)
+	if diff := cmp.Diff([]string{nora}, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAddressed(t *testing.T) {
+	self := event.Self{Address: owner}
+	for name, test := range map[string]struct {
+		data fields
+		self event.Self
+		want event.Addressed
+	}{
+		"direct":                  {hello(), self, event.AddressedDirect},
+		"by text message":         {hello().in("SMS;-;"+nora, 45), self, event.AddressedDirect},
+		"group":                   {hello().in(group, 43), self, event.AddressedNone},
+		"owner, to Nora":          {mine(), self, event.AddressedNone},
+		"owner, to oneself":       {mine().in(oneself, 45), self, event.AddressedDirect},
+		"owner, in a group":       {mine().in(group, 43), self, event.AddressedNone},
+		"owner, address unknown":  {mine().in(oneself, 45), event.Self{}, event.AddressedNone},
+		"owner's e-mail, as sent": {mine().in("iMessage;-;me@example.org", 45), event.Self{Address: "Me@Example.org"}, event.AddressedDirect},
+	} {
+		got := message(t, "new-message", test.data, contacts{self: test.self})
+		if got.Addressed != test.want {
+			t.Errorf("%s: addressed %q, want %q", name, got.Addressed, test.want)
+		}
+		if got.Metadata.RecipientID != "" || got.Metadata.Passive != nil || got.Metadata.TriggerRAG != nil {
+			t.Errorf("%s: has hints of a run", name)
+		}
+	}
+}
+
+// TestOwnKey: a tempGuid may be a delivery's key; that it is one, only the
+// deliveries can tell.
+func TestOwnKey(t *testing.T) {
+	for _, test := range []struct {
+		data fields
+		want string
+	}{
+		{mine().with(fields{"tempGuid": "r7k2m9c4x1"}), "r7k2m9c4x1"},
+		{mine().with(fields{"tempGuid": "abcdefghijklmnopqrstuvwxy"}), "abcdefghijklmnopqrstuvwxy"},
+		{mine().with(fields{"tempGuid": "abcdefghijklmnopqrstuvwxyz"}), ""},
+		{mine().with(fields{"tempGuid": "temp-r7k2m9c4"}), ""},
+		{mine().with(fields{"tempGuid": "R7K2"}), ""},
+		{mine().with(fields{"tempGuid": nil}), ""},
+		{hello().with(fields{"tempGuid": "r7k2m9c4x1"}), ""},
+	} {
+		got := message(t, "new-message", test.data, contacts{})
+		if got.OwnKey != test.want || got.Own {
+			t.Errorf("tempGuid %v: own key %q, own %t; want %q", test.data["tempGuid"], got.OwnKey, got.Own, test.want)
+		}
+	}
+}
+
+func TestNoDateIsNoTime(t *testing.T) {
+	for _, date := range []any{nil, 0} {
+		if got := message(t, "new-message", hello().with(fields{"dateCreated": date}), contacts{}).SentAt; !got.IsZero() {
+			t.Errorf("dateCreated %v: sent at %v", date, got)
+		}
+	}
+}

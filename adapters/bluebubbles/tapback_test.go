@@ -1,0 +1,144 @@
+package bluebubbles_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/adapters/bluebubbles"
+	"parley/ingest/event"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const target = "5D1E0C2A-7B1F-4E55-9A60-000000000050"
+
+// tapback is a reaction of Nora's to target.
+func tapback(kind any, text string) fields {
+	return hello().with(fields{"text": text, "associatedMessageType": kind, "associatedMessageGuid": "p:0/" + target})
+}
+
+func TestTapback(t *testing.T) {
+	want := event.Keys{
+		Kind:    event.KindReaction,
+		Dedupe:  "reaction:" + guid,
+		Thread:  "bluebubbles:home:" + nora,
+		Channel: event.Channel{ID: direct, Type: event.ChannelDirect},
+		Subject: target,
+	}
+	love := tapback("love", "Loved “hello”")
+	if diff := cmp.Diff(want, keys(t, "new-message", love)); diff != "" {
+		t.Error(diff)
+	}
+	want.Thread, want.Channel = "", event.Channel{}
+	if diff := cmp.Diff(want, keys(t, "updated-message", love.update())); diff != "" {
+		t.Errorf("an update without a chat: %s", diff)
+	}
+	reaction := event.Event{
+		Kind:     event.KindReaction,
+		Targets:  []string{target},
+		Reaction: &event.Reaction{Emoji: "love", SenderID: "bb:" + nora},
+	}
+	if diff := cmp.Diff(reaction, normalize(t, "new-message", love, contacts{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTapbackNames(t *testing.T) {
+	for _, test := range []struct {
+		kind    any
+		text    string
+		emoji   string
+		removed bool
+	}{
+		{"love", "", "love", false},
+		{"like", "", "like", false},
+		{"dislike", "", "dislike", false},
+		{"laugh", "", "laugh", false},
+		{"emphasize", "", "emphasize", false},
+		{"question", "", "question", false},
+		{"sticker", "", "sticker", false},
+		{"-love", "", "love", true},
+		{"-question", "", "question", true},
+		{2000, "", "love", false},
+		{"2005", "", "question", false},
+		{3001, "", "like", true},
+		{"3004", "", "emphasize", true},
+		{1000, "", "sticker", false},
+		{"2007", "", "sticker", false},
+		{"3042", "", "2042", true},
+
+		{"2006", "Reacted 👍 to “hello”", "👍", false},
+		{2006, "Reacted 👩🏽‍🌾 to “a 🌧️ day”", "👩🏽‍🌾", false},
+		{"emoji", "Reacted 🇳🇱 to an image", "🇳🇱", false},
+		{"2006", "Reacted 1️⃣ to “12”", "1️⃣", false},
+		{"2006", "Reacted ❤ to “x”", "❤", false},
+		{"2006", "Reagierte mit 🐝 auf „hallo“", "🐝", false},
+		{"3006", "Removed a 👍 from “hello”", "👍", true},
+		{"3006", "Removed 👍 from “hello”", "👍", true},
+		{"-emoji", "Removed 👍 from “hello”", "👍", true},
+		{"2006", "Reacted to “a 👍 in the words”", "emoji", false},
+		{"2006", "", "emoji", false},
+		{"2006", "Reacted \xff to “x”", "emoji", false},
+		{"2006", "Reacted ⚡" + strings.Repeat("\u0301", 32) + " to “x”", "emoji", false},
+	} {
+		got := normalize(t, "new-message", tapback(test.kind, test.text), contacts{})
+		want := &event.Reaction{Emoji: test.emoji, SenderID: "bb:" + nora, Removed: test.removed}
+		if diff := cmp.Diff(want, got.Reaction); diff != "" {
+			t.Errorf("%v %q: %s", test.kind, test.text, diff)
+		}
+	}
+}
+
+// TestOtherAssociations: a move in a game, or no association, is a message.
+func TestOtherAssociations(t *testing.T) {
+	for _, kind := range []any{nil, "", 0, "0", 2, "3", 999, 1001, 4000} {
+		if got := keys(t, "new-message", tapback(kind, "your turn")); got.Kind != event.KindMessage {
+			t.Errorf("%v: kind %s", kind, got.Kind)
+		}
+	}
+	if got := keys(t, "message-send-error", tapback("love", "")); got.Kind != event.KindEdit {
+		t.Errorf("a tapback that could not be sent is a %s", got.Kind)
+	}
+}
+
+func TestTapbackTarget(t *testing.T) {
+	for _, test := range []struct {
+		reference any
+		part      int
+		fault     bool
+	}{
+		{"p:0/" + target, 0, false},
+		{"p:12/" + target, 12, false},
+		{"bp:" + target, 0, false},
+		{target, 0, false},
+		{"p:x/" + target, 0, true},
+		{"p:-1/" + target, 0, true},
+		{"p:" + target, 0, true},
+		{"p:0/", 0, true},
+		{"bp:", 0, true},
+		{"", 0, true},
+		{nil, 0, true},
+		{7, 0, true},
+	} {
+		data := tapback("love", "").with(fields{"associatedMessageGuid": test.reference})
+		e := webhook(t, "new-message", data)
+		got, err := bluebubbles.Normalizer{}.Normalize(t.Context(), e, contacts{})
+		if (err != nil) != test.fault {
+			t.Errorf("%v: error %v", test.reference, err)
+		}
+		if test.fault {
+			continue
+		}
+		if got.Targets[0] != target || got.Reaction.Part != test.part {
+			t.Errorf("%v: target %v, part %d", test.reference, got.Targets, got.Reaction.Part)
+		}
+	}
+}
+
+func TestWhoReacts(t *testing.T) {
+	data := tapback("love", "").with(fields{"isFromMe": true, "handle": nil})
+	known := contacts{self: event.Self{Address: owner}}
+	if got := normalize(t, "new-message", data, known).Reaction.SenderID; got != "bb:"+owner {
+		t.Errorf("our own tapback is by %q", got)
+	}
+}

@@ -1,0 +1,87 @@
+package bluebubbles_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/adapters/bluebubbles"
+	"parley/ingest/event"
+
+	"pgregory.net/rapid"
+)
+
+// TestOneChatOneThread: whatever service a chat goes by, and however an e-mail
+// address is written, it is one conversation.
+func TestOneChatOneThread(t *testing.T) {
+	for _, test := range []struct{ chat, want string }{
+		{"iMessage;-;+15555550142", "bluebubbles:home:+15555550142"},
+		{"any;-;+15555550142", "bluebubbles:home:+15555550142"},
+		{"SMS;-;+15555550142", "bluebubbles:home:+15555550142"},
+		{"+15555550142", "bluebubbles:home:+15555550142"},
+		{"iMessage;-;Tomas@Example.org", "bluebubbles:home:tomas@example.org"},
+		{"iMessage;+;chat640021977", "bluebubbles:home:chat640021977"},
+		{"iMessage;+;chatAB", "bluebubbles:home:chatAB"},
+	} {
+		if got := bluebubbles.ThreadKey("home", test.chat); string(got) != test.want {
+			t.Errorf("ThreadKey(%q) = %q, want %q", test.chat, got, test.want)
+		}
+	}
+}
+
+func TestThreadKeyIsCanonical(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.OneOf(
+			rapid.StringMatching(`\+[1-9][0-9]{6,14}`),
+			rapid.StringMatching(`[A-Za-z0-9._]{1,12}@[A-Za-z0-9]{1,8}\.[a-z]{2,3}`),
+			rapid.StringMatching(`chat[0-9a-zA-Z]{1,20}`),
+		).Draw(t, "name")
+		service := rapid.SampledFrom([]string{"", "iMessage;-;", "any;-;", "SMS;-;", "iMessage;+;", "RCS;-;"})
+		workspace := rapid.StringMatching(`[a-z0-9][a-z0-9-]{0,31}`).Draw(t, "workspace")
+
+		one := bluebubbles.ThreadKey(workspace, service.Draw(t, "one")+name)
+		two := bluebubbles.ThreadKey(workspace, service.Draw(t, "two")+name)
+		if one != two {
+			t.Fatalf("one chat has the threads %q and %q", one, two)
+		}
+		chat, ok := strings.CutPrefix(string(one), "bluebubbles:"+workspace+":")
+		if !ok || !strings.EqualFold(chat, name) {
+			t.Fatalf("thread %q does not name workspace and chat", one)
+		}
+		if again := bluebubbles.ThreadKey(workspace, chat); again != one {
+			t.Fatalf("the key of the key's chat is %q, not %q", again, one)
+		}
+		if strings.Contains(name, "@") && bluebubbles.ThreadKey(workspace, strings.ToUpper(name)) != one {
+			t.Fatal("an e-mail address in capitals is another thread")
+		}
+		other := bluebubbles.ThreadKey(workspace, name+"0")
+		if other == one {
+			t.Fatalf("two chats share the thread %q", one)
+		}
+	})
+}
+
+// TestChannelType: the style says what a chat is; without it, the guid does.
+func TestChannelType(t *testing.T) {
+	for _, test := range []struct {
+		chat  string
+		style int
+		want  event.ChannelType
+	}{
+		{direct, 45, event.ChannelDirect},
+		{direct, 0, event.ChannelDirect},
+		{nora, 0, event.ChannelDirect},
+		{group, 43, event.ChannelRoom},
+		{group, 0, event.ChannelRoom},
+		{"chat640021977", 43, event.ChannelRoom},
+		{"any;+;" + nora, 45, event.ChannelDirect},
+	} {
+		data := hello().in(test.chat, test.style)
+		want := event.Channel{ID: test.chat, Type: test.want}
+		if got := keys(t, "new-message", data).Channel; got != want {
+			t.Errorf("style %d: Keys say %v, want %v", test.style, got, want)
+		}
+		if got := message(t, "new-message", data, contacts{}).Channel; got != want {
+			t.Errorf("style %d: the message says %v, want %v", test.style, got, want)
+		}
+	}
+}
