@@ -56,21 +56,25 @@ type Turn struct {
 	OpenedOn *Line
 	// Root is the thread's first message, if it belongs to this turn's block.
 	Root *Line
-	// Context are the newest passive and read messages of the block, without Root.
+	// Context are the newest passive and read messages of the block, without
+	// Root, in any order.
 	Context []Line
-	// Earlier is how many messages were left out between Root and Context.
+	// Earlier is how many messages were left out between Root and Context;
+	// those that the window leaves out of Context are added to it.
 	Earlier int
-	// Messages are what asked for the run; never empty.
+	// Messages are what asked for the run, in any order; never empty. A
+	// thread_context in the metadata of one stands instead of the block.
 	Messages []Line
 	// Reply is what the agent answered; nil for the current turn and for one
 	// that ended without an answer.
 	Reply *Line
 }
 
-// Window bounds what an agent reads of a thread.
+// Window bounds what an agent reads of a thread. The current turn stands
+// whatever it says; the zero Window holds no more than that.
 type Window struct {
 	Turns  int // at most so many turns, the current one among them
-	Bytes  int // at most so many bytes of text; the current turn always stands
+	Bytes  int // at most so many bytes of text, quotations counted wherever they stand
 	Thread int // at most so many lines of a context block beside the root
 }
 
@@ -95,7 +99,7 @@ type Said struct {
 // Message is one message of an agent's input.
 type Message struct {
 	Role  Role
-	Parts []Part // at least one; a text alone is one part
+	Parts []Part // at least one; a message's text is one part, before its files
 }
 
 // Part is a text or a file.

@@ -1,0 +1,122 @@
+package assembly
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+const (
+	maxNameGraphemes = 80
+	// maxGraphemePoints is more than any real grapheme has; what goes beyond is
+	// a flood of combining marks.
+	maxGraphemePoints = 16
+)
+
+// clean makes a name that stands on one line, looks like what it is, and holds
+// nothing that could end a header: white space is single spaces, invisible
+// characters are gone, brackets are parentheses. It is empty where nothing of
+// the name can be seen. Cleaning a clean name changes nothing.
+func clean(name string) string {
+	name = strings.ToValidUTF8(name, string(utf8.RuneError))
+	var b strings.Builder
+	b.Grow(len(name))
+	var last rune // the rune before this one, 0 after a gap
+	for i, r := range name {
+		switch {
+		case unicode.IsSpace(r):
+			last = 0
+		case invisible(r) && !insideEmoji(last, r, name[i+utf8.RuneLen(r):]):
+		default:
+			if last == 0 && b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteRune(tame(r))
+			last = r
+		}
+	}
+	return shorten(b.String())
+}
+
+// tame replaces the characters that have a meaning in headers and tokens.
+func tame(r rune) rune {
+	switch r {
+	case '[':
+		return '('
+	case ']':
+		return ')'
+	case '<':
+		return '‹'
+	case '>':
+		return '›'
+	}
+	return r
+}
+
+// invisible says whether r is a control, a format character (bidi controls and
+// tags among them), or by default not drawn at all.
+func invisible(r rune) bool {
+	if ' ' <= r && r <= '~' {
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+const (
+	joiner    = '\u200D'
+	textStyle = '\uFE0E'
+	iconStyle = '\uFE0F'
+	keycap    = '\u20E3'
+)
+
+// insideEmoji says whether the invisible r holds an emoji together: a joiner
+// between two pictographs, or a variation selector that belongs to one.
+func insideEmoji(last, r rune, rest string) bool {
+	next, _ := utf8.DecodeRuneInString(rest)
+	switch r {
+	case joiner:
+		return (pictograph(last) || last == iconStyle) && pictograph(next)
+	case textStyle, iconStyle:
+		return pictograph(last) || next == keycap && strings.ContainsRune("0123456789#*", last)
+	}
+	return false
+}
+
+// pictograph says whether r can be a part of an emoji that is drawn.
+func pictograph(r rune) bool {
+	return r == '©' || r == '®' || 0x1F000 <= r && r <= 0x1FAFF ||
+		r >= 0x2100 && unicode.In(r, unicode.So, unicode.Sm)
+}
+
+// shorten keeps a name's first graphemes, and of each its first code points.
+func shorten(name string) string {
+	if len(name) <= maxGraphemePoints {
+		return name
+	}
+	var b strings.Builder
+	cluster, rest, state := "", name, -1
+	for range maxNameGraphemes {
+		if rest == "" {
+			break
+		}
+		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		b.WriteString(strings.TrimRight(firstPoints(cluster, maxGraphemePoints), string(joiner)))
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// firstPoints returns the first n code points of text.
+func firstPoints(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
+}

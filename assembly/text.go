@@ -1,0 +1,82 @@
+package assembly
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// isLineEnd knows every character that some reader takes for the end of a line.
+func isLineEnd(r rune) bool {
+	switch r {
+	case '\n', '\v', '\f', '\r', '\u0085', '\u2028', '\u2029':
+		return true
+	}
+	return false
+}
+
+// cutLine splits text after its first line; more is false where it has but one.
+// CRLF is one line end.
+func cutLine(text string) (line, rest string, more bool) {
+	i := strings.IndexFunc(text, isLineEnd)
+	if i < 0 {
+		return text, "", false
+	}
+	if strings.HasPrefix(text[i:], "\r\n") {
+		return text[:i], text[i+2:], true
+	}
+	_, width := utf8.DecodeRuneInString(text[i:])
+	return text[:i], text[i+width:], true
+}
+
+// writeIndented writes text with its line ends as LF and two spaces, so that no
+// line but the first begins where a header or a context line would.
+func writeIndented(b *strings.Builder, text string) {
+	line, rest, more := cutLine(text)
+	b.WriteString(line)
+	for more {
+		line, rest, more = cutLine(rest)
+		b.WriteString("\n  ")
+		b.WriteString(line)
+	}
+}
+
+// excerptGraphemes is how much of a message a context line shows.
+const excerptGraphemes = 400
+
+// excerpt trims text and cuts it with an ellipsis. Combining marks can't make
+// it longer than so many real graphemes would be.
+func excerpt(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= excerptGraphemes {
+		return text
+	}
+	bounded := firstPoints(text, excerptGraphemes*maxGraphemePoints)
+	rest, state := bounded, -1
+	for n := 0; n < excerptGraphemes && rest != ""; n++ {
+		_, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+	}
+	kept := bounded[:len(bounded)-len(rest)]
+	if len(kept) == len(text) {
+		return text
+	}
+	return strings.TrimSpace(kept) + "…"
+}
+
+// lastLines trims text and keeps its last lines, at most limit bytes of them. A
+// last line that is longer alone is cut inside.
+func lastLines(text string, limit int) string {
+	text = strings.TrimSpace(text)
+	for len(text) > limit {
+		_, rest, more := cutLine(text)
+		if !more {
+			rest = text[len(text)-limit:]
+			for rest != "" && !utf8.RuneStart(rest[0]) {
+				rest = rest[1:]
+			}
+		}
+		text = rest
+	}
+	return strings.TrimSpace(text)
+}

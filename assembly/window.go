@@ -1,0 +1,136 @@
+package assembly
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Assemble returns what the agent with this id reads of a thread: for each turn
+// its context block, its messages and the reply. turns are in the thread's order,
+// the current one last. What the window does not hold is left out from the
+// oldest turn on, whole turns at a time. The arguments stay as they are, and the
+// same arguments give the same messages.
+func Assemble(agent string, turns []Turn, window Window) []Message {
+	if window.Turns < len(turns) {
+		turns = turns[len(turns)-max(window.Turns, min(1, len(turns))):]
+	}
+	agent = clean(agent)
+	shown := fit(agent, turns, window)
+	held := map[string]bool{}
+	for _, s := range shown {
+		s.hold(held)
+	}
+	var messages []Message
+	for _, s := range shown {
+		if s.quotes() {
+			s.messages = s.view.render(agent, held)
+		}
+		messages = append(messages, s.messages...)
+	}
+	return messages
+}
+
+// rendered is a turn with its messages, every quotation in them.
+type rendered struct {
+	view
+	messages []Message
+}
+
+// fit returns the newest turns whose text is within the window's bytes, in
+// order; the last one whatever its size.
+func fit(agent string, turns []Turn, window Window) []rendered {
+	var shown []rendered
+	left := window.Bytes
+	for i := len(turns) - 1; i >= 0; i-- {
+		r := rendered{view: look(turns[i], window.Thread)}
+		r.messages = r.render(agent, map[string]bool{})
+		left -= size(r.messages)
+		if left < 0 && len(shown) > 0 {
+			break
+		}
+		shown = append(shown, r)
+	}
+	slices.Reverse(shown)
+	return shown
+}
+
+// view is a turn as it is shown: in order, without what is empty or too much.
+type view struct {
+	Turn
+	// supplied is an integration's block, which stands instead of ours.
+	supplied string
+}
+
+// look makes a view that shares no slice with the turn it changes.
+func look(t Turn, lines int) view {
+	t.Messages = inOrder(t.Messages)
+	for _, m := range slices.Backward(t.Messages) {
+		if text := lastLines(m.Metadata.ThreadContext, maxSupplied); text != "" {
+			t.OpenedOn, t.Root, t.Context, t.Earlier = nil, nil, nil, 0
+			return view{Turn: t, supplied: text}
+		}
+	}
+	t.Context = slices.DeleteFunc(inOrder(t.Context), func(l Line) bool { return l.empty() })
+	if surplus := len(t.Context) - max(lines, 0); surplus > 0 {
+		t.Context = t.Context[surplus:]
+		t.Earlier += surplus
+	}
+	return view{Turn: t}
+}
+
+// inOrder returns a copy in the order of the platform's time, then of the thread.
+func inOrder(lines []Line) []Line {
+	return slices.SortedStableFunc(slices.Values(lines), func(a, b Line) int {
+		return cmp.Or(a.SentAt.Compare(b.SentAt), cmp.Compare(a.Seq, b.Seq))
+	})
+}
+
+// empty says that there is nothing to show of a line.
+func (l *Line) empty() bool {
+	return len(l.Files) == 0 && len(l.Forwarded) == 0 && l.Quoted == nil && strings.TrimSpace(l.Content) == ""
+}
+
+// render returns the turn's messages; held is what block.held says.
+func (v *view) render(agent string, held map[string]bool) []Message {
+	messages := make([]Message, 0, 2+len(v.Messages))
+	builder := block{agent: agent, held: held}
+	if text := builder.build(v); text != "" {
+		messages = append(messages, Message{Role: RoleSystem, Parts: []Part{{Text: text}}})
+	}
+	for i := range v.Messages {
+		messages = append(messages, message(&v.Messages[i]))
+	}
+	if v.Reply != nil && !v.Reply.empty() {
+		reply := *v.Reply
+		reply.Own = true
+		messages = append(messages, message(&reply))
+	}
+	return messages
+}
+
+// each calls do for every line that the agent reads, but for quotations.
+func (v *view) each(do func(l *Line)) {
+	for _, l := range []*Line{v.OpenedOn, v.Root, v.Reply} {
+		if l != nil {
+			do(l)
+		}
+	}
+	for _, lines := range [][]Line{v.Context, v.Messages} {
+		for i := range lines {
+			do(&lines[i])
+		}
+	}
+}
+
+// hold notes which messages the agent sees in this turn.
+func (v *view) hold(held map[string]bool) {
+	v.each(func(l *Line) { held[l.ExternalID] = true })
+}
+
+// quotes says whether what is shown depends on what other turns hold.
+func (v *view) quotes() bool {
+	found := false
+	v.each(func(l *Line) { found = found || l.Quoted != nil })
+	return found
+}
