@@ -36,13 +36,11 @@ type Acceptance struct {
 
 // Accept makes an envelope durable, once, and finds the thread it belongs to.
 func (j *Journal) Accept(ctx context.Context, a Acceptance) (Custody, error) {
-	var c Custody
-	err := j.engine.Write(ctx, func(tx Tx) error {
-		c = Custody{}
+	return write(ctx, j, func(tx Tx) (c Custody, err error) {
 		accept := acceptance{tx: tx, Acceptance: a, node: j.node, now: millis(j.now()), lease: j.lease}
-		return accept.run(&c)
+		err = accept.run(&c)
+		return c, err
 	})
-	return c, err
 }
 
 // acceptance is one Accept inside its transaction.

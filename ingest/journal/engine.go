@@ -22,7 +22,17 @@ var (
 	ErrUnclear = errors.New("the outcome is not known yet")
 	// ErrClosed means that the engine was closed before the call.
 	ErrClosed = errors.New("the journal is closed")
+	// ErrUnavailable means that the store failed, not what it was asked to keep:
+	// the disk is full, can't be written, or is busy. The same call may succeed later.
+	ErrUnavailable = errors.New("the store can't be written")
 )
+
+// Unavailable says whether an error is the store's own trouble, so that the same
+// call should be made again later.
+func Unavailable(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnclear) || errors.Is(err, ErrClosed) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
 
 // Engine is a database as the journal uses it. Queries are written with ? or
 // ?1, ?2 … for their arguments, which are int64, string, []byte or nil.

@@ -84,10 +84,11 @@ func fenced(tx Tx, query string, args ...any) error {
 // Settled is an envelope's end as it is stored.
 type Settled struct {
 	event.Fate
-	Envelope int64
-	Kind     event.Kind
-	Thread   event.ThreadKey
-	Message  *Message
+	Envelope  int64
+	Workspace string
+	Kind      event.Kind
+	Thread    event.ThreadKey
+	Message   *Message
 }
 
 // Envelope returns what became of an envelope; nil while it is pending.
@@ -98,8 +99,8 @@ func (j *Journal) Envelope(ctx context.Context, id int64) (*Settled, error) {
 		s := Settled{Envelope: id}
 		var kind, disposition, state, key string
 		var message int64
-		found, err := tx.Row([]any{&kind, &disposition, &s.Reason, &s.Error, &state, &key, &message}, `
-			SELECT e.kind, e.disposition, e.reason, e.error, e.state, coalesce(t.key, ''), coalesce(e.message, 0)
+		found, err := tx.Row([]any{&s.Workspace, &kind, &disposition, &s.Reason, &s.Error, &state, &key, &message}, `
+			SELECT e.workspace, e.kind, e.disposition, e.reason, e.error, e.state, coalesce(t.key, ''), coalesce(e.message, 0)
 			FROM envelopes e LEFT JOIN threads t ON t.id = e.thread WHERE e.id = ?`, id)
 		if err != nil || !found || state == "pending" {
 			return err
@@ -122,36 +123,47 @@ const WaitLimit = time.Minute
 // ReviewWaiting looks again for the subjects of the envelopes that wait for
 // one: what is there now is let in, what has waited since before the deadline
 // is ignored. It returns the threads that have work and the envelopes it ended.
-func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time) (threads []int64, ended []Settled, err error) {
-	const batch = 500
-	err = j.engine.Write(ctx, func(tx Tx) error {
-		threads, ended = nil, nil
-		waiting, err := waitingEnvelopes(tx, batch)
+func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time) (Review, error) {
+	return write(ctx, j, func(tx Tx) (review Review, err error) {
+		waiting, err := waitingEnvelopes(tx, reviewBatch)
 		if err != nil {
-			return err
+			return review, err
 		}
 		for _, w := range waiting {
-			thread, err := subjectThread(tx, w.workspace, w.subject)
-			if err != nil {
-				return err
-			}
-			switch {
-			case thread != 0:
-				if err := w.admit(tx, thread, millis(j.now())); err != nil {
-					return err
-				}
-				threads = append(threads, thread)
-			case w.acceptedAt <= millis(deadline):
-				if _, err := tx.Exec(`UPDATE envelopes SET state = 'done', disposition = ?, reason = ? WHERE id = ?`,
-					string(event.Ignored), event.ReasonUnknownMessage, w.id); err != nil {
-					return err
-				}
-				ended = append(ended, Settled{Envelope: w.id, Kind: event.Kind(w.kind), Fate: *event.Ignore(event.ReasonUnknownMessage)})
+			if err := w.review(tx, &review, millis(deadline), millis(j.now())); err != nil {
+				return review, err
 			}
 		}
-		return nil
+		return review, nil
 	})
-	return threads, ended, err
+}
+
+// reviewBatch bounds the envelopes that one review looks at.
+const reviewBatch = 500
+
+// Review is what ReviewWaiting found.
+type Review struct {
+	Threads []int64   // have work now
+	Ended   []Settled // waited in vain
+}
+
+// review lets an envelope in, or ends it, or leaves it waiting.
+func (w waiting) review(tx Tx, review *Review, deadline, now int64) error {
+	thread, err := subjectThread(tx, w.workspace, w.subject)
+	switch {
+	case err != nil:
+		return err
+	case thread != 0:
+		review.Threads = append(review.Threads, thread)
+		return w.admit(tx, thread, now)
+	case w.acceptedAt > deadline:
+		return nil
+	}
+	fate := *event.Ignore(event.ReasonUnknownMessage)
+	review.Ended = append(review.Ended, Settled{Envelope: w.id, Workspace: w.workspace, Kind: event.Kind(w.kind), Fate: fate})
+	_, err = tx.Exec(`UPDATE envelopes SET state = 'done', disposition = ?, reason = ? WHERE id = ?`,
+		string(fate.Disposition), fate.Reason, w.id)
+	return err
 }
 
 type waiting struct {

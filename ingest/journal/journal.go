@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"parley/ingest/event"
@@ -17,7 +16,6 @@ type Journal struct {
 	node   string
 	lease  time.Duration
 	now    func() time.Time
-	dead   atomic.Int64
 }
 
 // Options are what a Journal may be told beside its engine. The zero value is
@@ -39,6 +37,20 @@ func New(engine Engine, options Options) *Journal {
 		now = time.Now
 	}
 	return &Journal{engine: engine, node: options.Node, lease: options.Lease, now: now}
+}
+
+// write runs fn in a transaction and returns what it made, once that is
+// durable. Where it is not, or nobody knows, what fn made is not looked at.
+func write[T any](ctx context.Context, j *Journal, fn func(tx Tx) (T, error)) (T, error) {
+	made := new(T)
+	err := j.engine.Write(ctx, func(tx Tx) (err error) {
+		*made, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		return *new(T), err
+	}
+	return *made, nil
 }
 
 // Close ends the engine.

@@ -67,26 +67,21 @@ func (j *Journal) NextDue(ctx context.Context, work Work, agent string) (int64, 
 // Claim takes a thread for this node; nil where somebody else has it. Claiming
 // for intake counts on the envelope that is next.
 func (j *Journal) Claim(ctx context.Context, thread int64, work Work) (*Lease, error) {
-	var lease *Lease
-	err := j.engine.Write(ctx, func(tx Tx) error {
-		lease = nil
+	return write(ctx, j, func(tx Tx) (*Lease, error) {
 		now := millis(j.now())
-		var fence int64
-		found, err := tx.Row([]any{&fence}, `UPDATE threads SET owner = ?1, fence = fence + 1, lease_until = ?2
+		lease := &Lease{Thread: thread}
+		found, err := tx.Row([]any{&lease.Fence}, `UPDATE threads SET owner = ?1, fence = fence + 1, lease_until = ?2
 			WHERE id = ?3 AND (owner = '' OR owner = ?1 OR lease_until <= ?4) RETURNING fence`,
 			j.node, now+j.lease.Milliseconds(), thread, now)
 		if err != nil || !found {
-			return err
+			return nil, err
 		}
-		lease = &Lease{Thread: thread, Fence: fence}
-		if work != Intake {
-			return nil
+		if work == Intake {
+			_, err = tx.Exec(`UPDATE envelopes SET claims = claims + 1 WHERE id = (
+				SELECT id FROM envelopes WHERE thread = ? AND state = 'pending' ORDER BY id LIMIT 1)`, thread)
 		}
-		_, err = tx.Exec(`UPDATE envelopes SET claims = claims + 1 WHERE id = (
-			SELECT id FROM envelopes WHERE thread = ? AND state = 'pending' ORDER BY id LIMIT 1)`, thread)
-		return err
+		return lease, err
 	})
-	return lease, err
 }
 
 // Release gives threads back, as far as nobody has claimed them since.

@@ -70,27 +70,30 @@ type Pace struct {
 // BeginSend marks a delivery as being sent until sendBy, if its channel's pace
 // allows that now. Else it returns when to come again, and the place in the
 // pace is kept until then.
-func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, timeout time.Duration, pace Pace) (sendBy, wait time.Time, err error) {
-	err = j.engine.Write(ctx, func(tx Tx) error {
-		sendBy, wait = time.Time{}, time.Time{}
+func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, timeout time.Duration, pace Pace) (Slot, error) {
+	return write(ctx, j, func(tx Tx) (Slot, error) {
 		if err := checkFence(tx, lease); err != nil {
-			return err
+			return Slot{}, err
 		}
 		now := j.now()
 		at, err := reserve(tx, d, millis(now), pace)
 		if err != nil {
-			return err
+			return Slot{}, err
 		}
 		if at > millis(now) {
-			wait = instant(at)
-			return deliverAt(tx, lease.Thread, at)
+			return Slot{Wait: instant(at)}, deliverAt(tx, lease.Thread, at)
 		}
-		sendBy = now.Add(timeout)
+		sendBy := now.Add(timeout)
 		_, err = tx.Exec(`UPDATE deliveries SET state = 'sending', attempts = attempts + 1, send_by = ?, reserved_at = 0 WHERE id = ?`,
 			millis(sendBy), d.ID)
-		return err
+		return Slot{SendBy: sendBy}, err
 	})
-	return sendBy, wait, err
+}
+
+// Slot is a delivery's place in its channel's pace. One of the two is set.
+type Slot struct {
+	SendBy time.Time // the call may begin, and ends by then
+	Wait   time.Time // the delivery may leave then
 }
 
 func checkFence(tx Tx, lease *Lease) error {
@@ -137,31 +140,26 @@ func reserve(tx Tx, d *Delivery, now int64, pace Pace) (int64, error) {
 // Sent ends a delivery: the platform has it under this id. What waited for a
 // post with that id is let in. It reports whether more is to be delivered.
 func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformID string) (more bool, err error) {
-	err = j.engine.Write(ctx, func(tx Tx) error {
-		more = false
+	return write(ctx, j, func(tx Tx) (bool, error) {
 		if err := checkFence(tx, lease); err != nil {
-			return err
+			return false, err
 		}
+		now := millis(j.now())
 		if _, err := tx.Exec(`UPDATE deliveries SET state = 'sent', platform_id = ?, error = '' WHERE id = ?`,
 			optional(platformID), d.ID); err != nil {
-			return err
+			return false, err
 		}
-		if platformID != "" {
-			admitted, err := admitWaiting(tx, d.Workspace, platformID, d.Thread)
-			if err != nil {
-				return err
-			}
-			if admitted > 0 {
-				if err := addPending(tx, d.Thread, admitted, millis(j.now())); err != nil {
-					return err
-				}
+		admitted, err := admitWaiting(tx, d.Workspace, platformID, d.Thread)
+		if err != nil {
+			return false, err
+		}
+		if admitted > 0 {
+			if err := addPending(tx, d.Thread, admitted, now); err != nil {
+				return false, err
 			}
 		}
-		var err error
-		more, err = nextDelivery(tx, d.Thread, millis(j.now()))
-		return err
+		return nextDelivery(tx, d.Thread, now)
 	})
-	return more, err
 }
 
 // nextDelivery makes the thread's next delivery due, if there is one.
@@ -218,23 +216,19 @@ func (j *Journal) AwaitReadBack(ctx context.Context, lease *Lease, d *Delivery, 
 // GiveUp ends a delivery that will not be sent: failed, or unknown and held.
 // After a failed part the rest of its reply is not sent either.
 func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state DeliveryState, cause string) (more bool, err error) {
-	err = j.engine.Write(ctx, func(tx Tx) error {
-		more = false
+	return write(ctx, j, func(tx Tx) (bool, error) {
 		if err := checkFence(tx, lease); err != nil {
-			return err
+			return false, err
 		}
 		if _, err := tx.Exec(`UPDATE deliveries SET state = ?, error = ? WHERE id = ?`, string(state), cause, d.ID); err != nil {
-			return err
+			return false, err
 		}
 		if state == DeliveryFailed {
 			if _, err := tx.Exec(`UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'
 				WHERE run = (SELECT run FROM deliveries WHERE id = ?) AND state = 'pending'`, d.ID); err != nil {
-				return err
+				return false, err
 			}
 		}
-		var err error
-		more, err = nextDelivery(tx, d.Thread, millis(j.now()))
-		return err
+		return nextDelivery(tx, d.Thread, millis(j.now()))
 	})
-	return more, err
 }

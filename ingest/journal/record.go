@@ -66,13 +66,12 @@ type Outcome struct {
 // Record applies an entry to its thread and settles its envelope, in one
 // transaction. ErrFenced means that the thread is somebody else's now.
 func (j *Journal) Record(ctx context.Context, lease *Lease, entry Entry) (Outcome, error) {
-	var out Outcome
-	err := j.engine.Write(ctx, func(tx Tx) error {
-		out = Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone}
+	return write(ctx, j, func(tx Tx) (Outcome, error) {
+		out := Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone}
 		r := recording{tx: tx, Entry: entry, now: millis(j.now()), out: &out}
-		return r.run(lease)
+		err := r.run(lease)
+		return out, err
 	})
-	return out, err
 }
 
 // recording is one Record inside its transaction.

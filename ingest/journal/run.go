@@ -55,25 +55,19 @@ const (
 // that wait: all of them, or the first alone where each is a turn of its own.
 // It returns nil where nothing is due.
 func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each bool) (*Run, error) {
-	var run *Run
-	err := j.engine.Write(ctx, func(tx Tx) error {
-		run = nil
+	return write(ctx, j, func(tx Tx) (*Run, error) {
 		b := beginning{tx: tx, now: millis(j.now()), agent: agent, each: each}
 		if err := b.read(lease); err != nil {
-			return err
+			return nil, err
 		}
-		if b.turnAt == 0 || b.turnAt > b.now {
-			return nil
+		switch {
+		case b.turnAt == 0 || b.turnAt > b.now:
+			return nil, nil
+		case b.current != 0:
+			return b.resume()
 		}
-		var err error
-		if b.current != 0 {
-			run, err = b.resume()
-		} else {
-			run, err = b.begin()
-		}
-		return err
+		return b.begin()
 	})
-	return run, err
 }
 
 // beginning is one BeginRun inside its transaction.
@@ -219,18 +213,21 @@ const maxReruns = 2
 
 // CommitReply ends a run: the reply message, its deliveries and its events, in
 // one transaction. After it the agent is not asked again.
-func (j *Journal) CommitReply(ctx context.Context, lease *Lease, run *Run, reply Reply) (outcome ReplyOutcome, message *Message, err error) {
-	err = j.engine.Write(ctx, func(tx Tx) error {
-		outcome, message = "", nil
+func (j *Journal) CommitReply(ctx context.Context, lease *Lease, run *Run, reply Reply) (Ended, error) {
+	return write(ctx, j, func(tx Tx) (Ended, error) {
 		e := ending{tx: tx, now: millis(j.now()), run: run, lease: lease}
 		if err := e.read(); err != nil {
-			return err
+			return Ended{}, err
 		}
-		var err error
-		outcome, message, err = e.commit(reply)
-		return err
+		outcome, message, err := e.commit(reply)
+		return Ended{outcome, message}, err
 	})
-	return outcome, message, err
+}
+
+// Ended is what CommitReply has done.
+type Ended struct {
+	Outcome ReplyOutcome
+	Message *Message // the reply, where it was committed
 }
 
 // ending is the end of a run inside its transaction.

@@ -70,9 +70,6 @@ func (c *committer) run(ctx context.Context, quit <-chan struct{}) {
 		select {
 		case first := <-c.queue:
 			c.together(ctx, first)
-			if c.conn != nil {
-				c.check.relieve(c.conn)
-			}
 		case <-quit:
 			return
 		}
@@ -215,10 +212,8 @@ func (c *committer) commit(callers int) error {
 		return unclear(err)
 	}
 	c.recorder.Committed(callers, time.Since(begun))
-	if pages := c.conn.written(); pages > 0 {
-		c.doubt = false
-		c.check.wrote(pages)
-	}
+	c.pages = c.conn.written()
+	c.doubt = c.doubt && c.pages == 0
 	return nil
 }
 
@@ -253,7 +248,7 @@ func (c *committer) close() error {
 	if c.conn == nil {
 		return nil
 	}
-	busy, _, err := checkpoint(c.conn, "TRUNCATE")
+	busy, err := checkpoint(c.conn, "TRUNCATE")
 	if busy {
 		err = errors.Join(err, errors.New("another program is using the journal"))
 	}

@@ -27,15 +27,15 @@ type options struct {
 	recorder   Recorder
 	migrations fs.FS
 	readers    int
-	// The log is checkpointed when it has grown by passivePages, and emptied
-	// between two commits when it is longer than truncatePages.
-	passivePages, truncatePages int
+	// The log is checkpointed when it has grown by passivePages, and begun again
+	// between two commits when longestPages have been written to it.
+	passivePages, longestPages int
 }
 
 // The sizes of the log, in pages of 4 KiB: 4 MiB and 64 MiB.
 const (
-	passivePages  = 1024
-	truncatePages = 16 * 1024
+	passivePages = 1024
+	longestPages = 16 * 1024
 )
 
 // maxReaders is how many snapshots can be read at a time. Each connection may
@@ -44,11 +44,11 @@ const maxReaders = 6
 
 func newOptions(opts []Option) options {
 	o := options{
-		log:           slog.New(slog.DiscardHandler),
-		recorder:      silent{},
-		readers:       maxReaders,
-		passivePages:  passivePages,
-		truncatePages: truncatePages,
+		log:          slog.New(slog.DiscardHandler),
+		recorder:     silent{},
+		readers:      maxReaders,
+		passivePages: passivePages,
+		longestPages: longestPages,
 	}
 	for _, opt := range opts {
 		opt(&o)

@@ -1,0 +1,200 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+const (
+	// acceptTimeout is how long a platform waits for custody at the most; Slack
+	// gives up after three seconds.
+	acceptTimeout = 2 * time.Second
+	// acceptBytes bounds the envelopes that wait for custody at one time.
+	acceptBytes = 64 << 20
+	// intakeWorkers is how many threads' envelopes are worked on at once. They
+	// wait for names at times, and for commits always.
+	intakeWorkers = 64
+)
+
+// Turns is told what intake has recorded, so that a run can begin, be cancelled
+// or be interrupted. It is called by the thread's intake, and must not block.
+type Turns interface {
+	Recorded(thread int64, agent string, outcome journal.Outcome)
+}
+
+// Observer sees each envelope's end: for metrics, and for replay. It is called
+// concurrently. Envelope is 0 for a payload that was in custody already.
+type Observer interface {
+	Settled(workspace string, envelope int64, outcome journal.Outcome)
+}
+
+// Ingest takes custody of envelopes and turns them into the thread's events.
+type Ingest struct {
+	journal  *journal.Journal
+	desk     *journal.Desk
+	turns    Turns
+	observer Observer
+	log      *slog.Logger
+	now      func() time.Time
+
+	workspaces atomic.Pointer[map[string]*workspace]
+	waiting    atomic.Int64 // bytes
+
+	mu      sync.Mutex
+	waiters map[int64][]chan struct{}
+}
+
+var _ adapters.Inbox = (*Ingest)(nil)
+
+// Parts are what Ingest works with.
+type Parts struct {
+	Journal  *journal.Journal
+	Desk     *journal.Desk
+	Turns    Turns
+	Observer Observer
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// New returns an Ingest without workspaces; see Configure.
+func New(p Parts) *Ingest {
+	in := &Ingest{journal: p.Journal, desk: p.Desk, turns: p.Turns, observer: p.Observer, log: p.Log, now: p.Now,
+		waiters: map[int64][]chan struct{}{}}
+	in.workspaces.Store(&map[string]*workspace{})
+	return in
+}
+
+// Configure sets the workspaces, at the start and at a reload. What is
+// remembered of those that stay is kept.
+func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
+	before := *in.workspaces.Load()
+	next := make(map[string]*workspace, len(list))
+	for _, w := range list {
+		if known := before[w.ID]; known != nil {
+			next[w.ID] = &workspace{w, known.memory}
+			continue
+		}
+		self, err := in.journal.Self(ctx, w.ID)
+		if err != nil {
+			return err
+		}
+		next[w.ID] = &workspace{w, &memory{id: w.ID, journal: in.journal, self: self, channels: map[string]event.ChannelType{}}}
+	}
+	in.workspaces.Store(&next)
+	return nil
+}
+
+func (in *Ingest) workspace(id string) *workspace { return (*in.workspaces.Load())[id] }
+
+// Accept implements adapters.Inbox.
+func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+	w := in.workspace(envelope.Workspace)
+	if w == nil {
+		return adapters.Receipt{}, fmt.Errorf("workspace %q is not configured", envelope.Workspace)
+	}
+	size := int64(len(envelope.Body))
+	if in.waiting.Add(size) > acceptBytes {
+		in.waiting.Add(-size)
+		return adapters.Receipt{}, adapters.ErrBusy
+	}
+	defer in.waiting.Add(-size)
+
+	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	custody, kind, err := in.custody(ctx, w, envelope)
+	if err != nil {
+		in.log.Warn("custody refused", "workspace", w.ID, "err", err)
+		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
+	}
+	in.accepted(w, custody, kind)
+	return adapters.Receipt{ID: custody.ID, Duplicate: custody.Duplicate}, nil
+}
+
+func (in *Ingest) custody(ctx context.Context, w *workspace, envelope event.Envelope) (journal.Custody, event.Kind, error) {
+	if w.Introduce != nil {
+		if err := w.setSelf(ctx, w.Introduce(envelope.Body, w.Self())); err != nil {
+			return journal.Custody{}, "", err
+		}
+	}
+	keys := w.Normalizer.Keys(envelope, w)
+	learn := w.news(keys.Channel)
+	custody, err := in.journal.Accept(ctx, journal.Acceptance{
+		Envelope: envelope, Keys: keys, LearnChannel: learn, Claim: in.desk.Free(journal.Intake, ""),
+	})
+	if err == nil && learn {
+		w.remember(keys.Channel)
+	}
+	return custody, keys.Kind, err
+}
+
+// accepted hands what is durable now to the thread's intake.
+func (in *Ingest) accepted(w *workspace, custody journal.Custody, kind event.Kind) {
+	switch {
+	case custody.Duplicate:
+		in.observer.Settled(w.ID, 0, journal.Outcome{Kind: kind, Fate: event.Fate{Disposition: event.Duplicate}})
+	case custody.Settled != nil:
+		in.settled(w.ID, custody.ID, journal.Outcome{Kind: kind, Trigger: journal.TriggerNone, Fate: *custody.Settled})
+	case custody.Thread != 0:
+		if custody.Fence != 0 {
+			in.desk.Adopt(journal.Lease{Thread: custody.Thread, Fence: custody.Fence})
+		}
+		in.desk.Wake(journal.Intake, "", custody.Thread)
+	}
+}
+
+// settled tells whoever waits that an envelope has come to its end.
+func (in *Ingest) settled(workspace string, envelope int64, outcome journal.Outcome) {
+	in.observer.Settled(workspace, envelope, outcome)
+	in.mu.Lock()
+	waiters := in.waiters[envelope]
+	delete(in.waiters, envelope)
+	in.mu.Unlock()
+	for _, waiter := range waiters {
+		close(waiter)
+	}
+}
+
+// Wait returns an envelope's end once it has come; nil where ctx ends before.
+func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.Settled, error) {
+	done := make(chan struct{})
+	in.mu.Lock()
+	in.waiters[envelope] = append(in.waiters[envelope], done)
+	in.mu.Unlock()
+	defer in.forget(envelope, done)
+
+	settled, err := in.journal.Envelope(ctx, envelope)
+	if err != nil || settled != nil {
+		return settled, err
+	}
+	select {
+	case <-done:
+		return in.journal.Envelope(ctx, envelope)
+	case <-ctx.Done():
+		return nil, nil
+	}
+}
+
+func (in *Ingest) forget(envelope int64, done chan struct{}) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	left := in.waiters[envelope][:0:0]
+	for _, waiter := range in.waiters[envelope] {
+		if waiter != done {
+			left = append(left, waiter)
+		}
+	}
+	if len(left) == 0 {
+		delete(in.waiters, envelope)
+	} else {
+		in.waiters[envelope] = left
+	}
+}

@@ -1,0 +1,125 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// gate decides what an event asks for: one gate for every kind.
+type gate struct {
+	Settings
+	// arrived is when the envelope came; zero where nobody knows, and age is
+	// then not judged.
+	arrived time.Time
+	now     func() time.Time
+}
+
+// decide judges a message, or the new state of one. Whatever it decides has a reason.
+func (g gate) decide(m *event.Message, look journal.Look) (journal.Decision, error) {
+	if reason := g.refuses(m.Metadata.SenderID, m.Channel.ID, m.Metadata.SenderType); reason != "" {
+		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: reason}, nil
+	}
+	addressed, err := g.addressed(m, look)
+	if err != nil {
+		return journal.Decision{}, err
+	}
+	d, err := g.trigger(m, addressed, look)
+	if err != nil {
+		return d, err
+	}
+	d.Metadata = g.metadata(m, d, addressed)
+	return d, nil
+}
+
+// refuses returns why a sender is admitted to nothing here; empty for who is.
+func (g gate) refuses(senderID, channel string, kind event.SenderType) string {
+	_, id, _ := strings.Cut(senderID, ":")
+	switch {
+	case kind == event.Bot && !g.Policy.AllowBotMessages:
+		return event.ReasonBotMessage
+	case !admits(g.Policy.AllowUsers, id):
+		return event.ReasonUserRefused
+	case channel != "" && !admits(g.Policy.AllowChannels, channel):
+		return event.ReasonChannelRefused
+	}
+	return ""
+}
+
+// admits says whether a list lets an id in: no list lets everybody in, an empty
+// one nobody.
+func admits(list []string, id string) bool { return list == nil || slices.Contains(list, id) }
+
+// addressed says how a message turns to us, by its payload or by what it answers.
+func (g gate) addressed(m *event.Message, look journal.Look) (event.Addressed, error) {
+	if m.Addressed != event.AddressedNone || m.ReplyTo == "" {
+		return m.Addressed, nil
+	}
+	ours, err := look.Ours(m.ReplyTo)
+	if ours {
+		return event.AddressedReply, err
+	}
+	return event.AddressedNone, err
+}
+
+func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.Look) (journal.Decision, error) {
+	passive := func(reason string) journal.Decision {
+		return journal.Decision{Trigger: journal.TriggerPassive, Reason: reason}
+	}
+	switch {
+	case is(m.Metadata.Passive):
+		return passive(event.ReasonPassive), nil
+	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
+		return passive(event.ReasonFromMe), nil
+	case addressed == event.AddressedNone && g.Policy.RequireMention && !g.Policy.PassiveMemory:
+		return journal.Decision{Note: true, Trigger: journal.TriggerNone, Reason: event.ReasonNotAddressed}, nil
+	case addressed == event.AddressedNone && g.Policy.RequireMention:
+		return passive(event.ReasonNoMention), nil
+	case g.tooOld(m.SentAt):
+		return passive(event.ReasonTooOld), nil
+	}
+	if looping, err := g.looping(m, look); err != nil || looping {
+		return passive(event.ReasonLoopGuard), err
+	}
+	reason := event.ReasonOpen
+	if addressed != event.AddressedNone {
+		reason = string(addressed)
+	}
+	return journal.Decision{Trigger: journal.TriggerRun, Reason: reason}, nil
+}
+
+func (g gate) tooOld(sent time.Time) bool {
+	return !g.arrived.IsZero() && !sent.IsZero() && g.arrived.Sub(sent) > g.Policy.MaxAge
+}
+
+// looping says whether bots have begun as many runs here as they may.
+func (g gate) looping(m *event.Message, look journal.Look) (bool, error) {
+	if m.Metadata.SenderType != event.Bot || g.KeepMetadata {
+		return false, nil
+	}
+	runs, err := look.BotRuns(m.Channel.ID, g.now().Add(-g.Policy.LoopGuard.Per))
+	return runs >= g.Policy.LoopGuard.Runs, err
+}
+
+// metadata is what is stored with the message: what the adapter made of it and
+// the run hints, as the contract's Slack example computes them.
+func (g gate) metadata(m *event.Message, d journal.Decision, addressed event.Addressed) []byte {
+	if g.KeepMetadata {
+		return m.Metadata.Bytes()
+	}
+	metadata := m.Metadata
+	runs := d.Trigger == journal.TriggerRun
+	metadata.Passive, metadata.TriggerRAG = event.Bool(!runs), event.Bool(runs)
+	metadata.IncludeInMemory = event.Bool(g.Policy.PassiveMemory)
+	metadata.RecipientID = ""
+	if addressed != event.AddressedNone {
+		metadata.RecipientID = "bot:" + g.Agent
+	}
+	metadata.Edited()
+	return metadata.Bytes()
+}
+
+func is(flag *bool) bool { return flag != nil && *flag }
