@@ -174,13 +174,14 @@ func TestSuppliedContextWins(t *testing.T) {
 	kib := strings.Repeat("x", 1023)
 	sixteen := strings.TrimSuffix(strings.Repeat(kib+"\n", 16), "\n")
 	for what, c := range map[string]struct{ text, want string }{
-		"trimmed":            {"\n a\n\n b \n", "--- system\na\n\n b\n"},
-		"blank":              {" \n\u2028", built},
-		"sixteen KiB":        {sixteen, "--- system\n" + sixteen + "\n"},
-		"cut at a line":      {"old\r\nolder\n" + sixteen, "--- system\n" + sixteen + "\n"},
-		"a line of its own":  {"old\n" + strings.Repeat("ä", 10_000), "--- system\n" + strings.Repeat("ä", 8192) + "\n"},
-		"cut inside a rune":  {"old\n" + strings.Repeat("ä", 10_000) + "x", "--- system\n" + strings.Repeat("ä", 8191) + "x\n"},
-		"nothing else to do": {"", built},
+		"trimmed":           {"\n a\n\n b \n", "--- system\na\n\n b\n"},
+		"blank":             {" \n\u2028", built},
+		"sixteen KiB":       {sixteen, "--- system\n" + sixteen + "\n"},
+		"cut at a line":     {"old\r\nolder\n" + sixteen, "--- system\n" + sixteen + "\n"},
+		"a line of its own": {"old\n" + strings.Repeat("ä", 10_000), "--- system\n" + strings.Repeat("ä", 8192) + "\n"},
+		"cut inside a rune": {"old\n" + strings.Repeat("ä", 10_000) + "x", "--- system\n" + strings.Repeat("ä", 8191) + "x\n"},
+		"cut at a blank":    {"old\n\n  " + sixteen[4:], "--- system\n" + sixteen[4:] + "\n"},
+		"none":              {"", built},
 	} {
 		t.Run(what, func(t *testing.T) { transcript(t, c.want+user, supply(c.text)) })
 	}
@@ -188,4 +189,8 @@ func TestSuppliedContextWins(t *testing.T) {
 	turn := supply("first")
 	turn.Messages[1].Metadata.ThreadContext = "second"
 	transcript(t, "--- system\nsecond\n"+user, turn)
+	// What would have stood in ours is not held, so a later turn quotes it.
+	later := said(9, olivia, "that?")
+	later.Quoted = &event.Quote{ExternalID: "C1/1", Name: "Ash", Content: "root"}
+	transcript(t, "--- system\nsecond\n"+user+"--- system\n"+head+"\n- Ash: root\n--- user\n[Olivia (<@U06STGBF4Q0>)]: that?\n", turn, asked(later))
 }
