@@ -52,9 +52,9 @@ const (
 )
 
 // BeginRun takes up the thread's unfinished run, or begins one for the messages
-// that wait: all of them, or the first alone where each is a turn of its own.
-// It returns nil where nothing is due.
-func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each bool) (*Run, error) {
+// that wait: all of them, or the first alone where each says that every message
+// of the channel is a turn of its own. It returns nil where nothing is due.
+func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each func(workspace, channel string) bool) (*Run, error) {
 	return write(ctx, j, func(tx Tx) (*Run, error) {
 		b := beginning{tx: tx, now: millis(j.now()), agent: agent, each: each}
 		if err := b.read(lease); err != nil {
@@ -75,7 +75,7 @@ type beginning struct {
 	tx    Tx
 	now   int64
 	agent string
-	each  bool
+	each  func(workspace, channel string) bool
 
 	run              Run
 	nextSeq          int64
@@ -118,7 +118,7 @@ func (b *beginning) resume() (*Run, error) {
 // is not due any more.
 func (b *beginning) begin() (*Run, error) {
 	limit := int64(1000)
-	if b.each {
+	if b.each(b.run.Workspace, b.run.Channel) {
 		limit = 1
 	}
 	waiting, err := manyMessages(b.tx, `thread = ? AND trigger = 'run' AND run IS NULL ORDER BY seq LIMIT ?`, b.run.Thread, limit)
