@@ -54,6 +54,9 @@ func (f *file) open() (*yaml.Node, bool) {
 var (
 	syntaxLine    = regexp.MustCompile(`^yaml: line ([0-9]+): (.*)$`)
 	unknownAnchor = regexp.MustCompile(`(?s)unknown anchor '(.*)' referenced`)
+	// grammar are the faults of whose place the parser gives the line before,
+	// and mostly that of the list or mapping around it.
+	grammar = regexp.MustCompile(`^did not find expected (key|node content|<|'-' indicator|',' or )`)
 )
 
 // syntax reports what the YAML parser can't read. An unquoted value that begins
@@ -67,15 +70,21 @@ func (f *file) syntax(content []byte, err error) {
 		f.fault(line, "", noAlias)
 		return
 	}
-	line, words := 1, strings.TrimPrefix(err.Error(), "yaml: ")
+	line, words := 1, "is not YAML: "+strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := syntaxLine.FindStringSubmatch(err.Error()); m != nil {
 		line, _ = strconv.Atoi(m[1]) // digits
-		words = m[2]
+		words = "is not YAML: " + m[2]
+		if grammar.MatchString(m[2]) {
+			line++
+			words = "is not YAML, here or in what begins here: " + m[2]
+		}
 	}
-	if lines := bytes.Split(content, []byte{'\n'}); line <= len(lines) && bytes.Contains(lines[line-1], []byte("${")) {
+	lines := bytes.Split(bytes.TrimRight(content, "\n"), []byte{'\n'})
+	line = min(line, len(lines)) // the end of a file counts as a line of its own
+	if bytes.Contains(lines[line-1], []byte("${")) {
 		words += "; between { } and [ ] a ${NAME} must stand in quotes"
 	}
-	f.fault(line, "", "is not YAML: "+words)
+	f.fault(line, "", words)
 }
 
 func (f *file) fault(line int, key, words string) {

@@ -13,7 +13,7 @@ import (
 func decode(into any, layers ...map[string]any) error {
 	v := viper.NewWithOptions(viper.KeyDelimiter("::"))
 	for _, layer := range layers {
-		if err := v.MergeConfigMap(layer); err != nil {
+		if err := v.MergeConfigMap(clone(layer)); err != nil {
 			return err
 		}
 	}
@@ -23,4 +23,17 @@ func decode(into any, layers ...map[string]any) error {
 		c.WeaklyTypedInput = false
 		c.DecodeHook = nil
 	})
+}
+
+// clone copies a layer as deep as its mappings go: viper merges the layers
+// above into the mappings of the lowest one.
+func clone(layer map[string]any) map[string]any {
+	copied := make(map[string]any, len(layer))
+	for key, value := range layer {
+		if inner, ok := value.(map[string]any); ok {
+			value = clone(inner)
+		}
+		copied[key] = value
+	}
+	return copied
 }

@@ -1,0 +1,331 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/agent/openai"
+	"parley/adapters/slack"
+	"parley/assembly"
+	"parley/config"
+	"parley/config/secret"
+	"parley/ingest"
+	"parley/ingest/event"
+)
+
+// equalSecrets lets cmp look into secrets.
+var equalSecrets = cmp.Comparer(func(a, b secret.Value) bool { return a.Reveal() == b.Reveal() })
+
+// write lays out a folder of files and makes it the working directory.
+func write(t *testing.T, files map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+}
+
+// archive reads a folder of files from one text: "-- name --" begins a file.
+func archive(t *testing.T, path string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, part := range strings.Split("\n"+string(content), "\n-- ")[1:] {
+		name, body, _ := strings.Cut(part, " --\n")
+		files[name] = strings.TrimSuffix(body, "\n") + "\n"
+	}
+	return files
+}
+
+// web is a sound workspace; what follows it is added.
+const webWorkspace = `
+id: w
+platform: web
+agent: echo
+web: {tokens: [{id: ci, token: t1, name: CI}]}
+`
+
+// load reads a parley.yaml and one sound workspace with the given lines added.
+func load(t *testing.T, main, workspace string) *config.Config {
+	t.Helper()
+	write(t, map[string]string{"parley.yaml": main, "workspaces/w.yaml": webWorkspace + workspace})
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestFaults holds the exact words of every fault: each file in testdata is a
+// configuration and what is reported of it.
+func TestFaults(t *testing.T) {
+	paths, err := filepath.Glob("testdata/faults/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no testdata: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			files := archive(t, path)
+			want := files["faults"]
+			delete(files, "faults")
+			write(t, files)
+			t.Setenv("BOT", "xoxb-1")
+			t.Setenv("EMPTY", "")
+			t.Setenv("WRONG", "wrong")
+
+			c, err := config.Load("parley.yaml")
+			if c != nil {
+				t.Error("a configuration with faults was handed out")
+			}
+			var faults config.Faults
+			if !errors.As(err, &faults) {
+				t.Fatalf("Load: %v, want Faults", err)
+			}
+			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(faults.Error()+"\n", "\n")); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDocumentedExample loads the example that the documentation shows, and
+// holds that what it shows as a default is one.
+func TestDocumentedExample(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-1")
+	t.Setenv("SLACK_APP_TOKEN", "xapp-1")
+	t.Setenv("SLACK_BOT_TOKEN", "xoxb-1")
+	t.Setenv("SLACK_SIGNING_SECRET", "sign-1")
+	t.Chdir("testdata/example")
+	got, err := config.Load("parley.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	want := config.Default()
+	model := openai.DefaultConfig()
+	model.APIKey, model.Model = secret.New("sk-1"), "llama3.2"
+	want.Agents = append(want.Agents, config.Agent{ID: "assistant", Kind: config.KindOpenAI, OpenAI: model})
+
+	acme := config.NewWorkspace("acme", event.Slack, "assistant")
+	account := slack.DefaultConfig()
+	account.AppToken, account.BotToken, account.SigningSecret = secret.New("xapp-1"), secret.New("xoxb-1"), secret.New("sign-1")
+	acme.Slack = &account
+	quiet := acme.Settings
+	quiet.Agent, quiet.Policy.RequireMention, quiet.Turns.Mode = "echo", false, "interrupt"
+	acme.Channels = map[string]config.Settings{"C06RY3YBSLE": quiet}
+	want.Workspaces = []config.Workspace{acme}
+
+	if diff := cmp.Diff(want, got, equalSecrets); diff != "" {
+		t.Errorf("the example (-want +got):\n%s", diff)
+	}
+}
+
+// TestWithoutFiles holds what runs where nobody has configured anything.
+func TestWithoutFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Workspaces) != 1 {
+		t.Fatalf("%d workspaces, want the local one", len(c.Workspaces))
+	}
+	w := c.Workspaces[0]
+	if w.ID != "local" || !w.Local || w.Platform != event.Web || w.Web == nil || w.Agent != "echo" {
+		t.Errorf("workspace %+v, want the local one, of the web, with echo", w)
+	}
+	if c.Listen != "127.0.0.1:8484" || c.Store.Path != "data/parley.db" || c.Attachments.Dir != "data/attachments" {
+		t.Errorf("listen %q, store %q, attachments %q", c.Listen, c.Store.Path, c.Attachments.Dir)
+	}
+}
+
+func TestFileOfTheWorkingDirectory(t *testing.T) {
+	c := load(t, "listen: 127.0.0.1:9\n", "")
+	if c.Listen != "127.0.0.1:9" || c.Workspaces[0].ID != "w" || c.Workspaces[0].Local {
+		t.Errorf("Load(\"\") gave %+v, want what parley.yaml says", c)
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := config.Load("other.yaml")
+	if want := "other.yaml:1: can't be read: no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("Load: %v, want %s", err, want)
+	}
+}
+
+// TestPathsCountFromTheirFile loads from another folder than the files'.
+func TestPathsCountFromTheirFile(t *testing.T) {
+	write(t, map[string]string{
+		"etc/[x]/parley.yaml":     "store: sqlite:../parley.db\nattachments: {dir: /var/files}\nworkspaces: teams/*.yaml\n",
+		"etc/[x]/teams/w.yaml":    "id: w\nplatform: web\nagent: echo\nweb: {tokens: [{id: ci, name: CI, token: '${file:token.txt}'}]}\n",
+		"etc/[x]/teams/token.txt": "s3cret\r\n",
+	})
+	c, err := config.Load("etc/[x]/parley.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Store.Path != "etc/parley.db" || c.Attachments.Dir != "/var/files" {
+		t.Errorf("store %q, attachments %q", c.Store.Path, c.Attachments.Dir)
+	}
+	if got := c.Workspaces[0].Web.Tokens[0].Token.Reveal(); got != "s3cret" {
+		t.Errorf("token %q, want the file's text without its line end", got)
+	}
+}
+
+func TestPostgresStore(t *testing.T) {
+	c := load(t, "store: postgres://me:pw@db/parley\n", "")
+	if c.Store.Engine != config.Postgres || c.Store.URL.Reveal() != "postgres://me:pw@db/parley" || c.Store.Path != "" {
+		t.Errorf("store %+v", c.Store)
+	}
+}
+
+// TestReferences puts values of the environment and of files into settings of
+// every type.
+func TestReferences(t *testing.T) {
+	t.Setenv("HOST", "127.0.0.1")
+	t.Setenv("PORT", "9000")
+	t.Setenv("FLAG", "false")
+	t.Setenv("TRICK", "${PORT}: *x # y")
+	c := load(t, `
+listen: ${HOST}:${PORT}
+agents:
+  - {id: echo, kind: echo}
+  - id: model
+    kind: openai
+    api_key: ${PORT}
+    model: "a $${b} $5 ${TRICK}"
+    max_concurrent: ${PORT}
+    timeout: ${PORT}ms
+`, "policy:\n  require_mention: ${FLAG}\n")
+	model := c.Agents[1].OpenAI
+	got := []any{c.Listen, model.APIKey.Reveal(), model.Model, model.MaxConcurrent, model.Timeout.String(), c.Workspaces[0].Policy.RequireMention}
+	want := []any{"127.0.0.1:9000", "9000", "a ${b} $5 ${PORT}: *x # y", 9000, "9s", false}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("references (-want +got):\n%s", diff)
+	}
+}
+
+// TestIncludedFileLosesOneLineEnd holds that the rest of a file stays.
+func TestIncludedFileLosesOneLineEnd(t *testing.T) {
+	write(t, map[string]string{
+		"parley.yaml":       "agents:\n  - {id: echo, kind: echo}\n  - {id: m, kind: openai, model: m, system_prompt: '${file:prompt.md}'}\n",
+		"prompt.md":         "  Be brief.\n\nBe ${KIND}.\n\n",
+		"workspaces/w.yaml": webWorkspace,
+	})
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.Agents[1].OpenAI.SystemPrompt, "  Be brief.\n\nBe ${KIND}.\n"; got != want {
+		t.Errorf("system prompt %q, want %q", got, want)
+	}
+}
+
+// TestAllowLists tells a list that is absent from one that is empty.
+func TestAllowLists(t *testing.T) {
+	policy := load(t, "", "policy: {allow_channels: []}\n").Workspaces[0].Policy
+	if policy.AllowUsers != nil {
+		t.Errorf("allow_users %#v, want nil: everybody", policy.AllowUsers)
+	}
+	if policy.AllowChannels == nil || len(policy.AllowChannels) != 0 {
+		t.Errorf("allow_channels %#v, want an empty list: nobody", policy.AllowChannels)
+	}
+}
+
+// TestChannelOverrides holds that a channel changes what it says and nothing
+// else, neither in the workspace nor in its neighbours.
+func TestChannelOverrides(t *testing.T) {
+	w := load(t, "agents: [{id: echo, kind: echo}, {id: other, kind: echo}]\n", `
+policy: {allow_users: [U1, U2], loop_guard: {runs: 7, per: 1m}}
+turns: {mode: steer, coalesce: 0}
+channels:
+  - {id: c0Ab.x, agent: other}
+  - {id: C1, policy: {allow_users: [U9], loop_guard: {runs: 2}}, turns: {max_attempts: 9}}
+  - {id: C2, policy: {allow_users: []}}
+`).Workspaces[0]
+
+	base := config.NewWorkspace("", "", "echo").Settings
+	base.Policy.AllowUsers = []string{"U1", "U2"}
+	base.Policy.LoopGuard = ingest.LoopGuard{Runs: 7, Per: 60e9}
+	base.Turns.Mode, base.Turns.Coalesce = "steer", 0
+	agent, strict, closed := base, base, base
+	agent.Agent = "other"
+	strict.Policy.AllowUsers, strict.Policy.LoopGuard.Runs, strict.Turns.MaxAttempts = []string{"U9"}, 2, 9
+	closed.Policy.AllowUsers = []string{}
+
+	for channel, want := range map[string]config.Settings{"c0Ab.x": agent, "C1": strict, "C2": closed, "C3": base, "c0ab.x": base} {
+		if diff := cmp.Diff(want, w.Channel(channel)); diff != "" {
+			t.Errorf("channel %s (-want +got):\n%s", channel, diff)
+		}
+	}
+}
+
+// TestOwnersWords holds that what BlueBubbles says of the owner's messages
+// reaches the policy of every channel.
+func TestOwnersWords(t *testing.T) {
+	write(t, map[string]string{"parley.yaml": "", "workspaces/w.yaml": `
+id: w
+platform: bluebubbles
+agent: echo
+bluebubbles: {url: "http://mac:1234", password: p, webhook_secret: s, from_me: run}
+channels: [{id: "iMessage;-;x", turns: {mode: steer}}]
+`})
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.Workspaces[0]
+	if !w.Policy.FromMe || !w.Channel("iMessage;-;x").Policy.FromMe {
+		t.Errorf("from_me: run did not reach the policy: %+v", w)
+	}
+}
+
+// TestAddressesEndInASlash holds that a method's name can follow the address.
+func TestAddressesEndInASlash(t *testing.T) {
+	write(t, map[string]string{
+		"parley.yaml":       "",
+		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: echo\ndiscord: {token: t, api_url: 'http://127.0.0.1:1/api/v9/'}\n",
+		"workspaces/s.yaml": "id: s\nplatform: slack\nagent: echo\nslack: {bot_token: b, app_token: a, api_url: 'http://127.0.0.1:1/api'}\n",
+	})
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Workspaces[0].Discord.APIURL; got != "http://127.0.0.1:1/api/v9/" {
+		t.Errorf("discord.api_url %q", got)
+	}
+	if got := c.Workspaces[1].Slack.APIURL; got != "http://127.0.0.1:1/api/" {
+		t.Errorf("slack.api_url %q", got)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	w := load(t, "", "context: {bytes: 5}\n").Workspaces[0]
+	if want := (assembly.Window{Turns: 50, Bytes: 5, Thread: 20}); w.Context != want {
+		t.Errorf("context %+v, want %+v", w.Context, want)
+	}
+}
+
+func TestSeverity(t *testing.T) {
+	for level, want := range map[string]string{"debug": "DEBUG", "info": "INFO", "warn": "WARN", "error": "ERROR"} {
+		if got := (config.Log{Level: level}).Severity().String(); got != want {
+			t.Errorf("Severity of %s is %s", level, got)
+		}
+	}
+}

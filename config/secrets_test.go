@@ -1,0 +1,76 @@
+package config_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/config"
+)
+
+const canary = "xoxb-canary-7f3a"
+
+// TestFaultsHoldNoValue puts a secret wherever a slip of the hand can put one.
+func TestFaultsHoldNoValue(t *testing.T) {
+	t.Setenv("CANARY", canary)
+	for _, line := range []string{
+		"id: %s/", "platform: %s", "agent: %s",
+		"slack: %s", "slack: [%s]", "slack: {%s}", "slack: {%s: x}", "slack: {bot_token %s}", "slack: {bot_token: [%s]}",
+		"slack: {mode: %s}", "slack: {timeout: %s}", "slack: {post_rate: %s}", "slack: {api_url: %s}",
+		"slack: {api_url: 'http://me:%s@h/'}", "slack: {api_url: 'http://h/?t=%s'}", "slack: {api_url: 'http://h:%s/'}",
+		"slack: {app_token: %s}", "slack: {bot_token: '${%s'}", "slack: {bot_token: '${%s}'}",
+		"slack:\n  bot_token: *%s", "slack:\n  bot_token: &%s", "slack:\n  bot_token: !%s", "slack:\n  bot_token: '%s",
+		"slack:\n  bot_token: \"%s\\z\"", "slack:\n  bot_token: x: %s", "slack:\n  bot_token: [x\n  %s", "slack:\n  bot_token: @%s",
+		"slack:\n bot_token: x\n%s", "policy: {require_mention: %s}", "policy: {allow_users: %s}", "policy: {allow_users: ['@%s']}",
+		"policy: {loop_guard: {runs: %s}}", "turns: {coalesce: %s}", "channels: [{agent: %s}]", "channels: [%s]",
+		"web: {tokens: [{id: '%s/', token: x}, {id: '%s/', token: %s}, {id: x, token: %s}]}", "%s", "%%%s", "- %s", "%s: %s",
+	} {
+		for _, value := range []string{canary, `"${CANARY}"`} {
+			text := strings.ReplaceAll(strings.ReplaceAll(line, "%s", value), "%%", "%")
+			write(t, map[string]string{"parley.yaml": "", "workspaces/w.yaml": text + "\n"})
+			_, err := config.Load("")
+			if err == nil {
+				t.Errorf("%s: no fault", text)
+			} else if strings.Contains(err.Error(), "canary") {
+				t.Errorf("%s: the secret was printed: %v", text, err)
+			}
+		}
+	}
+	for _, line := range []string{"store: mysql://%s", "store: 'postgres://me:%s@h:x/'", "listen: %s", "public_url: http://%s@h", "log: {level: %s}"} {
+		write(t, map[string]string{"parley.yaml": strings.ReplaceAll(line, "%s", canary) + "\n", "workspaces/w.yaml": webWorkspace})
+		if _, err := config.Load(""); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// TestConfigPrintsNoSecret prints a configuration that has every secret there is.
+func TestConfigPrintsNoSecret(t *testing.T) {
+	t.Setenv("CANARY", canary)
+	write(t, map[string]string{
+		"parley.yaml":       "store: postgres://me:${CANARY}@db/x\nagents: [{id: a, kind: openai, model: m, api_key: '${CANARY}'}]\n",
+		"workspaces/b.yaml": "id: b\nplatform: bluebubbles\nagent: a\nbluebubbles: {url: 'http://h', password: '${CANARY}', webhook_secret: '${CANARY}'}\n",
+		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: a\ndiscord: {token: '${CANARY}'}\n",
+		"workspaces/s.yaml": "id: s\nplatform: slack\nagent: a\nslack: {bot_token: '${CANARY}', app_token: 'app-${CANARY}', signing_secret: '${CANARY}'}\n",
+		"workspaces/w.yaml": "id: w\nplatform: web\nagent: a\nweb: {tokens: [{id: t, name: T, token: '${CANARY}'}]}\n",
+	})
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	marshalled, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := string(marshalled) + fmt.Sprintf("%v %+v %#v", c, c, c)
+	for _, w := range c.Workspaces {
+		out += fmt.Sprintf("%+v %#v %+v %#v %+v %#v %+v %#v", w.BlueBubbles, w.BlueBubbles, w.Discord, w.Discord, w.Slack, w.Slack, w.Web, w.Web)
+	}
+	if strings.Contains(out, "canary") {
+		t.Errorf("a secret was printed:\n%s", out)
+	}
+	if got := c.Workspaces[2].Slack.BotToken.Reveal(); got != canary {
+		t.Errorf("the bot's token is %q, want the canary: this test prints nothing otherwise", got)
+	}
+}
