@@ -18,6 +18,9 @@ func unmarshal[T any](raw []byte, into *T, path string) event.FieldErrors {
 	if err == nil && isObject(raw) {
 		return nil
 	}
+	if len(raw) == 0 {
+		return event.FieldErrors{{Field: whole(path), Message: "is missing"}}
+	}
 	members, unread := event.ReadObject(raw)
 	var faults event.FieldErrors
 	if unread != nil && !errors.As(unread, &faults) {

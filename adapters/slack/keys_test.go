@@ -1,0 +1,218 @@
+package slack_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"parley/adapters/slack"
+	"parley/ingest/event"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// object is a JSON object under construction.
+type object map[string]any
+
+func envelopeOf(t testing.TB, body any) event.Envelope {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: raw}
+}
+
+// callback is the event in the callback that an installation of ours gets.
+func callback(inner object) object {
+	return object{
+		"type": "event_callback", "team_id": "TACME0001", "api_app_id": "APARLEY01", "event_id": "Ev1", "event": inner,
+		"authorizations": []object{{"team_id": "TACME0001", "enterprise_id": nil, "user_id": "UPARLEY01", "is_bot": true}},
+	}
+}
+
+// said is a message of Mara's in a channel, with more or other fields.
+func said(text string, more object) object {
+	message := object{"type": "message", "channel": "C1", "user": "UMARA0001", "text": text, "ts": "1750000000.000100"}
+	for key, value := range more {
+		message[key] = value
+	}
+	return message
+}
+
+var us = event.Self{TeamID: "TACME0001", UserID: "UPARLEY01", BotID: "BPARLEY01", AppID: "APARLEY01"}
+
+func keysOf(t testing.TB, body any, facts people) event.Keys {
+	t.Helper()
+	return slack.Normalizer{Workspace: "acme"}.Keys(envelopeOf(t, body), facts)
+}
+
+func TestTwinsNameEachOther(t *testing.T) {
+	message := keysOf(t, callback(said("<@UPARLEY01> hi", nil)), people{self: us})
+	mention := keysOf(t, callback(said("<@UPARLEY01> hi", object{"type": "app_mention"})), people{self: us})
+	if message.Twin != mention.Dedupe || mention.Twin != message.Dedupe || message.Dedupe == mention.Dedupe {
+		t.Errorf("the message is %s with twin %s, the mention %s with twin %s", message.Dedupe, message.Twin, mention.Dedupe, mention.Twin)
+	}
+	if message.Thread != mention.Thread || message.Subject != mention.Subject {
+		t.Errorf("the twins differ: %+v, %+v", message, mention)
+	}
+	if plain := keysOf(t, callback(said("hi", nil)), people{self: us}); plain.Twin != "" {
+		t.Errorf("a message without a mention has the twin %s", plain.Twin)
+	}
+}
+
+func TestWorkspaceIsTheNormalizersElseTheEnvelopes(t *testing.T) {
+	envelope := envelopeOf(t, said("hi", nil))
+	for workspace, want := range map[string]event.ThreadKey{
+		"":      "slack:acme:C1:1750000000.000100",
+		"other": "slack:other:C1:1750000000.000100",
+	} {
+		if got := (slack.Normalizer{Workspace: workspace}).Keys(envelope, people{}).Thread; got != want {
+			t.Errorf("workspace %q: %s, want %s", workspace, got, want)
+		}
+	}
+}
+
+func TestARetriedFrameIsTheSamePayload(t *testing.T) {
+	for name, payload := range map[string]object{
+		"a message":     callback(said("hi", nil)),
+		"what is dead":  callback(said("hi", object{"ts": nil})),
+		"what is not":   callback(object{"type": "app_home_opened"}),
+		"a join":        callback(object{"type": "member_joined_channel"}),
+		"an unfurl":     callback(object{"type": "message", "subtype": "message_changed", "channel": "C1", "message": said("hi", nil)}),
+		"a slash click": {"type": "block_actions"},
+	} {
+		kind := "events_api"
+		if payload["event"] == nil {
+			kind = "interactive"
+		}
+		first := keysOf(t, object{"envelope_id": "1", "type": kind, "payload": payload, "retry_attempt": 0}, people{self: us})
+		again := keysOf(t, object{"envelope_id": "2", "type": kind, "payload": payload, "retry_attempt": 1}, people{self: us})
+		if first.Dedupe != again.Dedupe {
+			t.Errorf("%s: first %s, again %s", name, first.Dedupe, again.Dedupe)
+		}
+	}
+}
+
+func TestKeysWaitForWhoWeAre(t *testing.T) {
+	alone := func(message object) object { return message } // an event without a callback tells nothing
+	for _, tt := range []struct {
+		about string
+		body  object
+		facts event.Self
+		want  string
+	}{
+		{"a mention may be ours", alone(said("<@U1> hi", nil)), event.Self{}, "user"},
+		{"a reply may be to us", alone(said("hi", object{"thread_ts": "1.1", "parent_user_id": "U1"})), event.Self{}, "user"},
+		{"a bot may be us", alone(said("hi", object{"bot_id": "B1"})), event.Self{}, "user"},
+		{"a person's plain words depend on nothing", alone(said("hi", nil)), event.Self{}, ""},
+		{"an app_mention mentions us by itself", alone(said("<@U1> hi", object{"type": "app_mention"})), event.Self{}, ""},
+		{"known from before", alone(said("<@U1> hi", nil)), us, ""},
+		{"told by the callback", callback(said("<@U1> hi", nil)), event.Self{}, ""},
+		{"an edit waits for its message", object{"type": "message", "subtype": "message_changed", "channel": "C1",
+			"message": said("<@U1>", object{"edited": object{"ts": "1.2"}})}, event.Self{}, ""},
+	} {
+		if got := keysOf(t, tt.body, people{self: tt.facts}); got.Needs != tt.want || got.Settled != nil {
+			t.Errorf("%s: needs %q, want %q (settled %v)", tt.about, got.Needs, tt.want, got.Settled)
+		}
+	}
+}
+
+func TestChannelType(t *testing.T) {
+	remembered := people{self: us, types: map[string]event.ChannelType{"C1": event.ChannelGroup}}
+	for told, want := range map[string]event.ChannelType{
+		"im": event.ChannelDirect, "app_home": event.ChannelDirect, "mpim": event.ChannelGroup,
+		"channel": event.ChannelRoom, "group": event.ChannelRoom, "": event.ChannelUnknown, "something new": event.ChannelUnknown,
+	} {
+		keys := keysOf(t, callback(said("hi", object{"channel_type": told})), remembered)
+		if keys.Channel.Type != want {
+			t.Errorf("%q: told %q, want %q", told, keys.Channel.Type, want)
+		}
+		inRoom := strings.HasSuffix(string(keys.Thread), ":1750000000.000100")
+		if inRoom != (want == event.ChannelRoom) {
+			t.Errorf("%q, and remembered as a group: thread %s", told, keys.Thread)
+		}
+	}
+	if keys := keysOf(t, callback(said("hi", object{"channel": "D1"})), people{self: us}); keys.Channel.Type != event.ChannelDirect {
+		t.Errorf("an id with D is told as %q", keys.Channel.Type)
+	}
+}
+
+func TestForeignEvents(t *testing.T) {
+	theirs := []object{{"team_id": "TTHIRD001", "user_id": "UELSE0001", "is_bot": true}}
+	for _, tt := range []struct {
+		about   string
+		change  object
+		self    event.Self
+		foreign bool
+	}{
+		{"our team", object{"authorizations": theirs}, us, false},
+		{"another team, our authorization", object{"team_id": "TTHIRD001"}, us, false},
+		{"another team, another's authorization", object{"team_id": "TTHIRD001", "authorizations": theirs}, us, true},
+		{"another team, and no authorization", object{"team_id": "TTHIRD001", "authorizations": nil}, us, true},
+		{"an organisation's installation, told by our user", object{"team_id": "TTHIRD001", "authorizations": []object{
+			{"enterprise_id": "E1", "user_id": "UPARLEY01", "is_bot": true, "is_enterprise_install": true}}}, us, false},
+		{"an organisation's installation, told by its id", object{"team_id": "TTHIRD001", "authorizations": []object{
+			{"enterprise_id": "E1", "is_enterprise_install": true}}}, event.Self{TeamID: "E1"}, false},
+		{"another app", object{"api_app_id": "AOTHER001"}, us, true},
+		{"our app is not known yet", object{"api_app_id": "AOTHER001"}, event.Self{TeamID: "TACME0001"}, false},
+		{"our team is not known yet", object{"team_id": "TTHIRD001", "authorizations": theirs}, event.Self{UserID: "U1"}, false},
+		{"nothing is said of a team", object{"team_id": nil, "authorizations": nil}, us, false},
+	} {
+		body := callback(said("hi", nil))
+		for key, value := range tt.change {
+			body[key] = value
+		}
+		want := (*event.Fate)(nil)
+		if tt.foreign {
+			want = event.Ignore(event.ReasonOtherWorkspace)
+		}
+		if diff := cmp.Diff(want, keysOf(t, body, people{self: tt.self}).Settled); diff != "" {
+			t.Errorf("%s: %s", tt.about, diff)
+		}
+	}
+}
+
+func TestAnErrorNamesEveryField(t *testing.T) {
+	keys := keysOf(t, callback(object{"type": "message", "text": 7, "files": "x", "ts": "soon"}), people{self: us})
+	want := &event.Fate{Disposition: event.Dead, Error: "event.files: must be an array, not string; event.text: must be a string, not number; " +
+		`event.channel: is missing; event.ts: is "soon", must be a timestamp such as 1700000000.000100; event.user: is missing`}
+	if diff := cmp.Diff(want, keys.Settled); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAKeyFitsEveryStore(t *testing.T) {
+	reaction := func(emoji string) string {
+		return keysOf(t, object{"type": "reaction_added", "user": "U1", "reaction": emoji, "event_ts": "1.2",
+			"item": object{"type": "message", "channel": "C1", "ts": "1.1"}}, people{self: us}).Dedupe
+	}
+	if key := reaction("a\x00b"); strings.ContainsRune(key, 0) {
+		t.Errorf("%q holds a NUL", key)
+	}
+	long := strings.Repeat("x", 5000)
+	if one, other := reaction(long+"1"), reaction(long+"2"); len(one) > 512 || one == other {
+		t.Errorf("%d bytes, told apart: %t", len(one), one != other)
+	}
+}
+
+func TestSelfOf(t *testing.T) {
+	for _, tt := range []struct {
+		about string
+		body  any
+		want  event.Self
+	}{
+		{"a callback", callback(said("hi", nil)), event.Self{TeamID: "TACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}},
+		{"in a frame", object{"envelope_id": "1", "type": "events_api", "payload": callback(said("hi", nil))},
+			event.Self{TeamID: "TACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}},
+		{"a person's authorization", object{"type": "event_callback", "api_app_id": "A1", "event": said("hi", nil),
+			"authorizations": []object{{"team_id": "T1", "user_id": "UMARA0001", "is_bot": false}}}, event.Self{AppID: "A1"}},
+		{"an event alone", said("hi", nil), event.Self{}},
+		{"no object", 7, event.Self{}},
+	} {
+		got, ok := slack.SelfOf(envelopeOf(t, tt.body).Body)
+		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != event.Self{}) {
+			t.Errorf("%s: %t %s", tt.about, ok, diff)
+		}
+	}
+}
