@@ -232,3 +232,20 @@ func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state D
 		return nextDelivery(tx, d.Thread, millis(j.now()))
 	})
 }
+
+// ResendMarked sends a delivery again whose first sending may have taken effect,
+// with a text that says so, and so under a new key: a text never changes under
+// its key.
+func (j *Journal) ResendMarked(ctx context.Context, lease *Lease, d *Delivery, text, cause string) error {
+	return j.engine.Write(ctx, func(tx Tx) error {
+		if err := checkFence(tx, lease); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE deliveries SET payload = ?, key = ?, state = 'pending', not_before = 0, reserved_at = 0, error = ? WHERE id = ?`,
+			text, DeliveryKey(d.Key, 1), cause, d.ID); err != nil {
+			return err
+		}
+		_, err := nextDelivery(tx, d.Thread, millis(j.now()))
+		return err
+	})
+}

@@ -1,0 +1,272 @@
+// Package deliver writes an agent's stream into a chat as readable messages.
+//
+// What is posted stands in the journal's outbox before, under a key that never
+// changes its text, and is marked as being sent before the call. After a call
+// with no clear end nobody posts again before the platform was asked.
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+const (
+	// workers is how many threads' deliveries are worked on at once.
+	workers = 256
+	// readBackAfter is how long after the end of a call the platform is asked
+	// what became of it: a request may take effect after its caller has gone.
+	readBackAfter = 5 * time.Second
+	// maxAge is how long a delivery that the platform does not take is tried.
+	maxAge = 24 * time.Hour
+	// maxBackoff bounds the wait between two tries.
+	maxBackoff = time.Minute
+	// maxReadBacks is how often the platform is asked before the outcome is unknown.
+	maxReadBacks = 20
+	// unconfigured is how long a delivery of a workspace that is not configured
+	// any more waits before it is looked at again.
+	unconfigured = time.Minute
+	// storePause is how long a delivery leaves a store that refuses a commit.
+	storePause = 250 * time.Millisecond
+)
+
+// What becomes of a delivery of which nobody can say whether it took effect.
+const (
+	unknownMarked = "marked"
+	unknownHold   = "hold"
+)
+
+// mark stands before a text that may stand there twice.
+const mark = "(sent again, since it is not known whether it arrived) "
+
+// Platform is a workspace's way out.
+type Platform struct {
+	// Sender is nil where replies are read from the journal.
+	Sender adapters.Sender
+	Limits adapters.Limits
+	// Unknown resolves what becomes of a delivery with an unknown end, in a channel.
+	Unknown func(channel string) string
+}
+
+// Observer sees every state that a delivery comes to. It is called concurrently.
+type Observer interface {
+	Delivery(workspace string, state journal.DeliveryState)
+}
+
+// Parts are what an Outbox works with.
+type Parts struct {
+	Journal *journal.Journal
+	Desk    *journal.Desk
+	// Platform finds a workspace's way out; false where it is not configured.
+	Platform func(workspace string) (Platform, bool)
+	Observer Observer
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Outbox sends what the journal holds to be sent.
+type Outbox struct{ Parts }
+
+// New returns an Outbox that sends nothing yet; see Run.
+func New(p Parts) *Outbox { return &Outbox{p} }
+
+// Format implements turn.Outbox: the text as the posts that carry it.
+func (o *Outbox) Format(workspace string, thread event.ThreadKey, text string) ([]journal.Post, error) {
+	platform, ok := o.Platform(workspace)
+	if !ok {
+		return nil, fmt.Errorf("workspace %q is not configured", workspace)
+	}
+	if platform.Sender == nil {
+		return nil, nil
+	}
+	address, err := platform.Sender.Address(thread)
+	if err != nil {
+		return nil, err
+	}
+	texts := platform.Sender.Format(text)
+	posts := make([]journal.Post, len(texts))
+	for i, text := range texts {
+		posts[i] = journal.Post{Channel: address.Channel, Root: address.Root, Text: text}
+	}
+	return posts, nil
+}
+
+// Run sends until ctx ends, and then waits for the calls under way, which end
+// with work.
+func (o *Outbox) Run(ctx, work context.Context) error {
+	lane := journal.Lane{Work: journal.Deliveries, Slots: workers}
+	return o.Desk.Serve(ctx, lane, func(_ context.Context, lease *journal.Lease) {
+		for ctx.Err() == nil && o.next(work, lease) {
+			continue
+		}
+	})
+}
+
+// next brings the thread's first delivery one step on. It returns whether there
+// is more to do at once.
+func (o *Outbox) next(ctx context.Context, lease *journal.Lease) bool {
+	d, err := o.Journal.NextDelivery(ctx, lease.Thread)
+	if err != nil || d == nil {
+		return o.ok(ctx, lease, err, false)
+	}
+	platform, configured := o.Platform(d.Workspace)
+	now := o.Now()
+	switch {
+	case !configured || platform.Sender == nil:
+		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, now.Add(unconfigured), "the workspace is not configured", false), now.Add(unconfigured))
+	case d.State == journal.DeliverySending:
+		return o.readBack(ctx, lease, d, platform)
+	case d.NotBefore.After(now):
+		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, d.NotBefore, "waits"), d.NotBefore)
+	}
+	return o.begin(ctx, lease, d, platform)
+}
+
+// begin makes the call, if the channel's pace allows it now.
+func (o *Outbox) begin(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform) bool {
+	pace := journal.Pace{}
+	if rate := platform.Limits.PostRate; rate > 0 {
+		pace.Every = time.Duration(float64(time.Second) / rate)
+	}
+	slot, err := o.Journal.BeginSend(ctx, lease, d, platform.Limits.Timeout, pace)
+	if err != nil || !slot.Wait.IsZero() {
+		return o.later(ctx, lease, err, slot.Wait)
+	}
+	d.SendBy, d.Attempts = slot.SendBy, d.Attempts+1
+	call, cancel := context.WithDeadline(ctx, slot.SendBy)
+	id, err := platform.Sender.Send(call, post(d))
+	cancel()
+	ctx = context.WithoutCancel(ctx)
+	if err != nil {
+		return o.failed(ctx, lease, d, err)
+	}
+	return o.sent(ctx, lease, d, id)
+}
+
+func post(d *journal.Delivery) adapters.Post {
+	return adapters.Post{
+		Key: d.Key, Thread: d.ThreadKey, Text: d.Post.Text, NotBefore: d.CreatedAt,
+		To: adapters.Address{Channel: d.Post.Channel, Root: d.Post.Root},
+	}
+}
+
+func (o *Outbox) sent(ctx context.Context, lease *journal.Lease, d *journal.Delivery, id string) bool {
+	more, err := o.Journal.Sent(ctx, lease, d, id)
+	if err == nil {
+		o.Observer.Delivery(d.Workspace, journal.DeliverySent)
+		o.Desk.Wake(journal.Intake, "", lease.Thread) // what waited for this post
+	}
+	return o.ok(ctx, lease, err, more)
+}
+
+// failed handles a call that did not succeed, by what it left behind.
+func (o *Outbox) failed(ctx context.Context, lease *journal.Lease, d *journal.Delivery, cause error) bool {
+	now := o.Now()
+	var failure *adapters.SendError
+	if !errors.As(cause, &failure) {
+		failure = &adapters.SendError{Failure: adapters.Unclear, Err: cause}
+	}
+	switch failure.Failure {
+	case adapters.Permanent:
+		return o.giveUp(ctx, lease, d, journal.DeliveryFailed, cause)
+	case adapters.RateLimited:
+		at := now.Add(failure.RetryAfter)
+		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, at, cause.Error(), true), at)
+	case adapters.NotSent:
+		if now.Sub(d.CreatedAt) > maxAge {
+			return o.giveUp(ctx, lease, d, journal.DeliveryFailed, cause)
+		}
+		at := now.Add(backoff(d.Attempts))
+		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, at, cause.Error(), false), at)
+	}
+	at := d.SendBy.Add(readBackAfter)
+	o.Log.Warn("a post has no clear end", "workspace", d.Workspace, "delivery", d.Key, "err", cause)
+	return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, cause.Error()), at)
+}
+
+// backoff is the wait before the next try.
+func backoff(attempts int64) time.Duration {
+	return min(time.Second<<min(max(attempts-1, 0), 10), maxBackoff)
+}
+
+// readBack asks the platform what became of a call with no clear end.
+func (o *Outbox) readBack(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform) bool {
+	now := o.Now()
+	if at := d.SendBy.Add(readBackAfter); now.Before(at) {
+		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, "its end is not clear"), at)
+	}
+	finder, ok := platform.Sender.(adapters.Finder)
+	if !ok {
+		return o.unknown(ctx, lease, d, platform, errors.New("the platform can't tell"))
+	}
+	call, cancel := context.WithTimeout(ctx, platform.Limits.Timeout)
+	id, found, err := finder.Find(call, post(d))
+	cancel()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return false
+	case err != nil && now.Sub(d.SendBy) > maxReadBacks*maxBackoff:
+		return o.unknown(ctx, lease, d, platform, err)
+	case err != nil:
+		at := now.Add(min(max(now.Sub(d.SendBy)/2, time.Second), maxBackoff))
+		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, err.Error()), at)
+	case found:
+		return o.sent(ctx, lease, d, id)
+	}
+	err = o.Journal.Resend(ctx, lease, d, now, "it had not arrived", false)
+	return o.ok(ctx, lease, err, true)
+}
+
+// unknown does what the channel's policy says with a delivery of which nobody
+// can say whether it arrived.
+func (o *Outbox) unknown(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform, cause error) bool {
+	switch platform.Unknown(d.Post.Channel) {
+	case unknownHold:
+		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, cause)
+	case unknownMarked:
+		err := o.Journal.ResendMarked(ctx, lease, d, mark+d.Post.Text, cause.Error())
+		return o.ok(ctx, lease, err, true)
+	}
+	err := o.Journal.Resend(ctx, lease, d, o.Now(), cause.Error(), false)
+	return o.ok(ctx, lease, err, true)
+}
+
+func (o *Outbox) giveUp(ctx context.Context, lease *journal.Lease, d *journal.Delivery, state journal.DeliveryState, cause error) bool {
+	o.Log.Error("a delivery was given up", "workspace", d.Workspace, "delivery", d.Key, "state", state, "err", cause)
+	more, err := o.Journal.GiveUp(ctx, lease, d, state, cause.Error())
+	if err == nil {
+		o.Observer.Delivery(d.Workspace, state)
+	}
+	return o.ok(ctx, lease, err, more)
+}
+
+// later leaves the thread until a time that the journal knows of.
+func (o *Outbox) later(ctx context.Context, lease *journal.Lease, err error, at time.Time) bool {
+	if o.ok(ctx, lease, err, true) {
+		o.Desk.WakeAt(journal.Deliveries, "", at)
+	}
+	return false
+}
+
+// ok returns more, unless the store has failed or the thread was lost.
+func (o *Outbox) ok(ctx context.Context, lease *journal.Lease, err error, more bool) bool {
+	switch {
+	case err == nil:
+		return more
+	case errors.Is(err, journal.ErrFenced):
+		o.Desk.Lost(lease.Thread)
+	case ctx.Err() == nil:
+		o.Log.Warn("a delivery waits for the store", "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(storePause):
+		}
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package turn
+
+import (
+	"fmt"
+
+	"parley/assembly"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// lines makes the transcript's turns of the journal's.
+func (a *attempt) lines(turns []journal.Turn) ([]assembly.Turn, error) {
+	out := make([]assembly.Turn, len(turns))
+	for i, turn := range turns {
+		var err error
+		if out[i], err = a.turnLines(turn); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (a *attempt) turnLines(turn journal.Turn) (out assembly.Turn, err error) {
+	out.Earlier = turn.Earlier
+	for _, single := range []struct {
+		from *journal.Message
+		to   **assembly.Line
+	}{{turn.OpenedOn, &out.OpenedOn}, {turn.Root, &out.Root}, {turn.Reply, &out.Reply}} {
+		if single.from == nil {
+			continue
+		}
+		line, err := a.line(single.from)
+		if err != nil {
+			return out, err
+		}
+		*single.to = &line
+	}
+	if out.Context, err = a.many(turn.Context); err != nil {
+		return out, err
+	}
+	out.Messages, err = a.many(turn.Messages)
+	return out, err
+}
+
+func (a *attempt) many(messages []journal.Message) ([]assembly.Line, error) {
+	lines := make([]assembly.Line, len(messages))
+	for i := range messages {
+		var err error
+		if lines[i], err = a.line(&messages[i]); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
+
+func (a *attempt) line(m *journal.Message) (assembly.Line, error) {
+	metadata, err := event.ReadMetadata(m.Metadata)
+	if err != nil {
+		return assembly.Line{}, fmt.Errorf("message %s: %w", m.ID(), err)
+	}
+	line := assembly.Line{
+		ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Metadata: metadata, Version: int(m.Version),
+		Own:    m.Author == journal.ByAgent && m.SenderID == "agent:"+a.run.Agent,
+		Quoted: m.Quotes.Quoted, Forwarded: m.Quotes.Forwarded,
+	}
+	for _, file := range m.Attachments {
+		line.Files = append(line.Files, assembly.File{Name: file.Name, MimeType: file.MimeType, Size: file.Size, Path: file.Path})
+	}
+	return line, nil
+}

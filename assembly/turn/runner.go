@@ -1,0 +1,136 @@
+package turn
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/assembly"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Settings are what holds in one channel.
+type Settings struct {
+	Config
+	Window assembly.Window
+}
+
+// Profile is an agent with the bounds of one run.
+type Profile struct {
+	ID    string
+	Agent Agent
+	// Timeout bounds one run; MaxBytes what is kept of its text.
+	Timeout  time.Duration
+	MaxBytes int64
+	// MaxConcurrent is how many runs of this agent go on at once.
+	MaxConcurrent int
+}
+
+// Outbox turns a reply into posts; package deliver sends them.
+type Outbox interface {
+	// Format converts and splits a text for the thread's platform. No posts
+	// means that the reply needs none: its reader takes it from the journal.
+	Format(workspace string, thread event.ThreadKey, text string) ([]journal.Post, error)
+}
+
+// Files sees to it that a message's attachments are kept before its agent is asked.
+type Files interface {
+	// Keep copies the attachment, if that was not done yet, and returns how it
+	// stands. It never fails: what can't be had is unavailable.
+	Keep(ctx context.Context, workspace string, attachment journal.Attachment) journal.Attachment
+}
+
+// Observer sees how each attempt of a run ended: for metrics, and for replay.
+// It is called concurrently.
+type Observer interface {
+	RunEnded(run *journal.Run, report Report)
+}
+
+// Outcome is how one attempt of a run ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Answered    Outcome = "answered"
+	Retried     Outcome = "retried"     // it failed, and will be tried again
+	Failed      Outcome = "failed"      // it failed for the last time
+	Canceled    Outcome = "canceled"    // its messages were deleted
+	Interrupted Outcome = "interrupted" // a newer message begins it again
+	Rerun       Outcome = "rerun"       // stale, asked again
+	Dropped     Outcome = "dropped"     // stale, kept and not sent
+	LeftOff     Outcome = "left"        // the daemon stops, or lost the thread
+)
+
+// Report is one attempt of a run.
+type Report struct {
+	Outcome Outcome
+	Input   assembly.Input
+	Reply   *journal.Message // of Answered
+	Err     error
+	Took    time.Duration
+}
+
+// Parts are what a Runner works with.
+type Parts struct {
+	Journal  *journal.Journal
+	Desk     *journal.Desk
+	Outbox   Outbox
+	Files    Files
+	Observer Observer
+	Log      *slog.Logger
+	Now      func() time.Time
+	// Settings resolves what holds in a workspace's channel.
+	Settings func(workspace, channel string) Settings
+}
+
+// Runner takes the turns that are due and asks their agents.
+type Runner struct {
+	Parts
+
+	mu    sync.Mutex
+	going map[int64]*going // by thread
+}
+
+// New returns a Runner that serves nobody yet; see Serve.
+func New(p Parts) *Runner { return &Runner{Parts: p, going: map[int64]*going{}} }
+
+// Serve runs the turns of one agent: it takes new ones until ctx ends, and then
+// waits for those that are going on, which end with work.
+func (r *Runner) Serve(ctx, work context.Context, profile Profile) error {
+	lane := journal.Lane{Work: journal.Turns, Agent: profile.ID, Slots: profile.MaxConcurrent}
+	return r.Desk.Serve(ctx, lane, func(_ context.Context, lease *journal.Lease) {
+		for ctx.Err() == nil && r.turn(work, lease, profile) {
+			continue
+		}
+	})
+}
+
+// Recorded implements ingest.Turns.
+func (r *Runner) Recorded(thread int64, agent string, outcome journal.Outcome) {
+	r.signal(thread, outcome)
+	if outcome.TurnAt.IsZero() {
+		return
+	}
+	if outcome.TurnAt.After(r.Now()) {
+		r.Desk.WakeAt(journal.Turns, agent, outcome.TurnAt)
+	} else {
+		r.Desk.Wake(journal.Turns, agent, thread)
+	}
+}
+
+// pause leaves a store in trouble alone for a moment.
+func (r *Runner) pause(ctx context.Context, what string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	r.Log.Warn("a turn waits for the store", "what", what, "err", err)
+	select {
+	case <-ctx.Done():
+	case <-time.After(storePause):
+	}
+}
+
+// storePause is how long a turn leaves a store that refuses a commit.
+const storePause = 250 * time.Millisecond
