@@ -1,0 +1,40 @@
+package slack
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/config/secret"
+)
+
+// TestConfigFaults holds what each mode asks for; the words are held by package config.
+func TestConfigFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(c *Config)
+		want   []string
+	}{
+		"the defaults with their tokens": {func(c *Config) {}, nil},
+		"socket needs no signing secret": {func(c *Config) { c.SigningSecret = secret.Value{} }, nil},
+		"socket needs both tokens":       {func(c *Config) { c.AppToken, c.BotToken = secret.New(""), secret.Value{} }, []string{"bot_token", "app_token"}},
+		"http needs no app token":        {func(c *Config) { c.Mode, c.AppToken, c.SigningSecret = ModeHTTP, secret.Value{}, secret.New("s") }, nil},
+		"http needs the signing secret":  {func(c *Config) { c.Mode = ModeHTTP }, []string{"signing_secret"}},
+		"an unknown mode":                {func(c *Config) { c.Mode = "rtm" }, []string{"mode"}},
+		"tokens in each other's place":   {func(c *Config) { c.AppToken, c.BotToken = c.BotToken, c.AppToken }, []string{"bot_token", "app_token"}},
+		"an address without a scheme":    {func(c *Config) { c.APIURL = "slack.com/api/" }, []string{"api_url"}},
+		"an address with credentials":    {func(c *Config) { c.APIURL = "https://me:pw@slack.com/api/" }, []string{"api_url"}},
+		"no pace of our own":             {func(c *Config) { c.PostRate = 0 }, nil},
+		"figures that make no sense":     {func(c *Config) { c.PostRate, c.Timeout = -1, 0 }, []string{"post_rate", "timeout"}},
+	} {
+		settings := DefaultConfig()
+		settings.AppToken, settings.BotToken = secret.New("xapp-1"), secret.New("xoxb-1")
+		c.change(&settings)
+		var got []string
+		for _, fault := range settings.Validate() {
+			got = append(got, fault.Field)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

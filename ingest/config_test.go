@@ -1,0 +1,35 @@
+package ingest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPolicyFaults holds what a policy may be; the words are held by package config.
+func TestPolicyFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(c *Policy)
+		want   []string
+	}{
+		"the defaults": {func(c *Policy) {}, nil},
+		"nothing":      {func(c *Policy) { *c = Policy{} }, []string{"max_age", "loop_guard.runs", "loop_guard.per"}},
+		"ids of every platform": {func(c *Policy) {
+			c.AllowUsers = []string{"U06STGBF4Q0", "80351110224678912", "+15551234567", "a@example.org"}
+		}, nil},
+		"a chat's guid": {func(c *Policy) { c.AllowChannels = []string{"iMessage;-;+15551234567"} }, nil},
+		"names and mentions": {func(c *Policy) {
+			c.AllowUsers, c.AllowChannels = []string{"@ash", "<@U1>", " U1"}, []string{"C1", "#general", ""}
+		}, []string{"allow_users[0]", "allow_users[1]", "allow_users[2]", "allow_channels[1]", "allow_channels[2]"}},
+	} {
+		settings := DefaultPolicy()
+		c.change(&settings)
+		var got []string
+		for _, fault := range settings.Validate() {
+			got = append(got, fault.Field)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
