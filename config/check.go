@@ -49,13 +49,12 @@ func (f *file) value(node *yaml.Node, path string, t reflect.Type) (any, bool) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	scalar := isScalar(t)
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		f.fault(node.Line, path, noAlias)
 	case node.Style&yaml.TaggedStyle != 0:
 		f.fault(node.Line, path, "has a value that begins with !, which YAML reads as a tag: put it in quotes")
-	case t.Kind() == reflect.Struct && !scalar:
+	case t.Kind() == reflect.Struct && !isScalar(t):
 		return f.mapping(node, path, t), true
 	case isNull(node):
 		f.fault(f.line(path), path, "has no value: write one, or leave the key out")

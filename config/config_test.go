@@ -52,7 +52,7 @@ func archive(t *testing.T, path string) map[string]string {
 	return files
 }
 
-// web is a sound workspace; what follows it is added.
+// webWorkspace is a sound workspace's file, to which lines can be added.
 const webWorkspace = `
 id: w
 platform: web

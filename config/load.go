@@ -127,9 +127,11 @@ func (f *file) workspaces(pattern string) []string {
 	return names
 }
 
+var globSigns = regexp.MustCompile(`[*?\[\\]`)
+
 // quoteGlob makes a folder's name match itself alone.
 func quoteGlob(dir string) string {
-	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(dir, `\$0`)
+	return globSigns.ReplaceAllString(dir, `\$0`)
 }
 
 // take removes a list of mappings from values and returns it.

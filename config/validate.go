@@ -11,9 +11,9 @@ import (
 	"parley/ingest/event"
 )
 
-// id is what workspaces and agents are called: it stands in addresses, keys and
+// idForm is what workspaces and agents are called: it stands in addresses, keys and
 // labels.
-var id = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 const idWords = "must be 1 to 32 of a-z, 0-9 and -, and not begin with -"
 
@@ -44,7 +44,7 @@ func (c *Config) faults() event.FieldErrors {
 func (a Agent) faults(before []Agent) event.FieldErrors {
 	var faults event.FieldErrors
 	switch {
-	case !id.MatchString(a.ID):
+	case !idForm.MatchString(a.ID):
 		faults = append(faults, event.FieldError{Field: "id", Message: idWords})
 	case find(before, a.ID) >= 0:
 		words := fmt.Sprintf("is that of agents[%d] too: each agent needs an id of its own", find(before, a.ID))

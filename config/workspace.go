@@ -88,7 +88,7 @@ func (f *file) judgeWorkspace(w *Workspace, agents []Agent) {
 			faults = append(faults, event.FieldError{Field: field, Message: words})
 		}
 	}
-	check(id.MatchString(w.ID), "id", idWords)
+	check(idForm.MatchString(w.ID), "id", idWords)
 	known := slices.Contains(event.Platforms, w.Platform)
 	check(known, "platform", "must be slack, discord, bluebubbles or web")
 	check(!known || f.has(string(w.Platform)), "platform", fmt.Sprintf("needs its settings under %s:", w.Platform))
