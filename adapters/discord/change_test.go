@@ -1,0 +1,98 @@
+package discord_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/event"
+)
+
+func TestEdit(t *testing.T) {
+	e := normalize(t, known, "MESSAGE_UPDATE", edited("better"))
+	if diff := cmp.Diff([]string{sentID}, e.Targets); diff != "" || e.Kind != event.KindEdit {
+		t.Errorf("a %s of %q", e.Kind, e.Targets)
+	}
+	want := created(t, said("better"))
+	want.Revision = "2026-09-21T14:05:00.766Z"
+	if diff := cmp.Diff(want, e.Message, sameMetadata); diff != "" {
+		t.Errorf("an edit is not the message as it stands now: %s", diff)
+	}
+	if got := created(t, said("never edited")).Revision; got != "" {
+		t.Errorf("the revision of an unedited message is %q", got)
+	}
+}
+
+// The update that brings an edited message its preview tells the edit's time
+// less exactly; the revision must not change by that.
+func TestRevisionIsInMilliseconds(t *testing.T) {
+	revision := func(at string) string {
+		return normalize(t, known, "MESSAGE_UPDATE", edited("x").with(fields{"edited_timestamp": at})).Message.Revision
+	}
+	first := revision("2026-09-21T14:05:00.766195+00:00")
+	for _, same := range []string{"2026-09-21T14:05:00.766000+00:00", "2026-09-21T14:05:00.766Z", "2026-09-21T16:05:00.766+02:00"} {
+		if got := revision(same); got != first {
+			t.Errorf("%s has the revision %q, want %q", same, got, first)
+		}
+	}
+	if revision("2026-09-21T14:05:00.767000+00:00") == first {
+		t.Error("two edits have one revision")
+	}
+}
+
+func TestEditWithoutAuthor(t *testing.T) {
+	m := normalize(t, known, "MESSAGE_UPDATE", fields{
+		"id": sentID, "channel_id": room, "content": "<@900> better", "edited_timestamp": revised,
+	}).Message
+	if m.Content != "<@900> better" || m.Addressed != event.AddressedMention || m.Revision == "" || m.Own {
+		t.Errorf("the edit is %+v", m)
+	}
+	want := event.Metadata{Source: "discord", ChannelExternalID: room}
+	if diff := cmp.Diff(want, m.Metadata, sameMetadata); diff != "" {
+		t.Errorf("a sender was invented: %s", diff)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	one := normalize(t, known, "MESSAGE_DELETE", fields{"id": "31", "channel_id": room})
+	if diff := cmp.Diff(event.Event{Kind: event.KindDelete, Targets: []string{"31"}}, one); diff != "" {
+		t.Error(diff)
+	}
+	bulk := normalize(t, known, "MESSAGE_DELETE_BULK", fields{"ids": []string{"33", "31"}, "channel_id": room})
+	if diff := cmp.Diff(event.Event{Kind: event.KindDelete, Targets: []string{"33", "31"}}, bulk); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReaction(t *testing.T) {
+	thumb, sprout := fields{"id": nil, "name": "👍"}, fields{"id": "6", "name": "sprout", "animated": false}
+	tests := []struct {
+		name  string
+		emoji fields
+		want  event.Reaction
+	}{
+		{"MESSAGE_REACTION_ADD", thumb, event.Reaction{Emoji: "👍", SenderID: "discord:202"}},
+		{"MESSAGE_REACTION_ADD", sprout, event.Reaction{Emoji: "sprout:6", SenderID: "discord:202"}},
+		{"MESSAGE_REACTION_ADD", sprout.with(fields{"name": nil}), event.Reaction{Emoji: "6", SenderID: "discord:202"}},
+		{"MESSAGE_REACTION_REMOVE", thumb, event.Reaction{Emoji: "👍", SenderID: "discord:202", Removed: true}},
+		{"MESSAGE_REACTION_REMOVE_EMOJI", sprout, event.Reaction{Emoji: "sprout:6", Removed: true, All: true}},
+		{"MESSAGE_REACTION_REMOVE_ALL", nil, event.Reaction{Removed: true, All: true}},
+	}
+	for _, test := range tests {
+		data := fields{"user_id": sam, "channel_id": room, "message_id": "31", "emoji": test.emoji}
+		want := event.Event{Kind: event.KindReaction, Targets: []string{"31"}, Reaction: &test.want}
+		if diff := cmp.Diff(want, normalize(t, known, test.name, data)); diff != "" {
+			t.Errorf("%s %v: %s", test.name, test.emoji, diff)
+		}
+	}
+}
+
+func TestOwnReaction(t *testing.T) {
+	data := fields{"user_id": bot, "channel_id": room, "message_id": "31", "emoji": fields{"name": "⏳"}}
+	if got := normalize(t, known, "MESSAGE_REACTION_ADD", data).Ignored; got != event.ReasonOwnMessage {
+		t.Errorf("our own reaction is ignored as %q", got)
+	}
+	if got := normalize(t, unknown, "MESSAGE_REACTION_ADD", data).Ignored; got != "" {
+		t.Errorf("a reaction is ignored as %q before we know who we are", got)
+	}
+}

@@ -1,0 +1,63 @@
+package discord_test
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/discord"
+	"parley/ingest/event"
+)
+
+// FuzzFrame holds that no body breaks us, that keys are the same each time, and
+// that custody and normalisation agree on what can be read.
+func FuzzFrame(f *testing.F) {
+	for _, path := range recordings(f) {
+		for _, r := range readRecording(f, path) {
+			f.Add([]byte(r.envelope.Body))
+		}
+	}
+	f.Add([]byte(`{"op":0,"t":"MESSAGE_CREATE","d":{"id":"18446744073709551615","channel_id":"1","author":{"id":"1"}}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		envelope := event.Envelope{Workspace: "acme", Platform: event.Discord, Body: body}
+		k := discord.Normalizer{}.Keys(envelope, known)
+		if diff := cmp.Diff(k, discord.Normalizer{}.Keys(envelope, known)); diff != "" {
+			t.Fatalf("the keys change: %s", diff)
+		}
+		if k.Dedupe == "" || len(k.Dedupe) > 256 || !utf8.ValidString(k.Dedupe) {
+			t.Fatalf("the key is %q", k.Dedupe)
+		}
+		if (k.Thread == "") != (k.Subject == "") || k.Settled == nil && k.Thread == "" {
+			t.Fatalf("the keys lack a place: %+v", k)
+		}
+		e, err := discord.Normalizer{}.Normalize(t.Context(), envelope, known)
+		dead := k.Settled != nil && k.Settled.Disposition == event.Dead
+		if dead != (err != nil) {
+			t.Fatalf("custody settles %+v, normalisation says %v", k.Settled, err)
+		}
+		if err != nil {
+			return
+		}
+		if e.Kind != k.Kind {
+			t.Fatalf("a %s became a %s", k.Kind, e.Kind)
+		}
+		checkMessage(t, k, e)
+	})
+}
+
+func checkMessage(t *testing.T, k event.Keys, e event.Event) {
+	m := e.Message
+	if m == nil {
+		return
+	}
+	if m.Thread != k.Thread || m.ExternalID != k.Subject || m.Channel != k.Channel {
+		t.Fatalf("the message %+v is not that of %+v", m, k)
+	}
+	if !utf8.ValidString(m.Content) {
+		t.Fatalf("the content is %q", m.Content)
+	}
+	if err := m.Metadata.Validate(); err != nil && e.Kind == event.KindMessage {
+		t.Fatal(err)
+	}
+}

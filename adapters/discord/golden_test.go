@@ -1,0 +1,106 @@
+package discord_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/discord"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestRecordings holds what every recorded frame is taken for.
+func TestRecordings(t *testing.T) {
+	for _, path := range recordings(t) {
+		name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
+		t.Run(name, func(t *testing.T) {
+			var lines []any
+			for _, r := range readRecording(t, path) {
+				lines = append(lines, reading(t, r))
+			}
+			compareGolden(t, filepath.Join("testdata", name+".golden.json"), lines)
+		})
+	}
+}
+
+// reading is a frame's keys, and its event unless the keys settle it.
+func reading(t *testing.T, r recorded) any {
+	t.Helper()
+	k := discord.Normalizer{}.Keys(r.envelope, r.directory)
+	line := map[string]any{"keys": k}
+	e, err := discord.Normalizer{}.Normalize(t.Context(), r.envelope, r.directory)
+	switch {
+	case err != nil:
+		line["error"] = err.Error()
+	case k.Settled == nil:
+		line["event"] = e
+	}
+	return brief(t, line)
+}
+
+// brief is a value as JSON has it, without members that say nothing.
+func brief(t *testing.T, value any) any {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded any
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return prune(decoded)
+}
+
+func prune(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if v[key] = prune(member); v[key] == nil {
+				delete(v, key)
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		for i := range v {
+			v[i] = prune(v[i])
+		}
+	case string, bool, float64:
+		if v == "" || v == false || v == 0.0 || v == "0001-01-01T00:00:00Z" {
+			return nil
+		}
+	}
+	return value
+}
+
+func compareGolden(t *testing.T, path string, value any) {
+	t.Helper()
+	var got bytes.Buffer
+	encoder := json.NewEncoder(&got)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}

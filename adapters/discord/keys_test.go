@@ -1,0 +1,272 @@
+package discord_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/discord"
+	"parley/ingest/event"
+)
+
+func TestKeysOfMessage(t *testing.T) {
+	want := event.Keys{
+		Kind:    event.KindMessage,
+		Dedupe:  "message:" + sentID,
+		Thread:  "discord:acme:10",
+		Channel: event.Channel{ID: room, Type: event.ChannelRoom},
+		Subject: sentID,
+	}
+	if diff := cmp.Diff(want, keys(t, known, "MESSAGE_CREATE", said("hello"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestChannelTypes(t *testing.T) {
+	tests := map[string]struct {
+		data fields
+		want event.ChannelType
+	}{
+		"guild":                   {said(""), event.ChannelRoom},
+		"direct":                  {said("").with(fields{"guild_id": nil}), event.ChannelDirect},
+		"direct, told":            {said("").with(fields{"guild_id": nil, "channel_type": 1}), event.ChannelDirect},
+		"group":                   {said("").with(fields{"guild_id": nil, "channel_type": 3}), event.ChannelGroup},
+		"thread":                  {said("").with(fields{"channel_type": 11}), event.ChannelRoom},
+		"thread, guild not told":  {said("").with(fields{"guild_id": nil, "channel_type": 12}), event.ChannelRoom},
+		"update without a sender": {edited("x").with(fields{"guild_id": nil, "author": nil}), event.ChannelUnknown},
+	}
+	for name, test := range tests {
+		kind := "MESSAGE_CREATE"
+		if strings.HasPrefix(name, "update") {
+			kind = "MESSAGE_UPDATE"
+		}
+		if got := keys(t, known, kind, test.data).Channel.Type; got != test.want {
+			t.Errorf("%s: the channel is %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestKeysOfEdit(t *testing.T) {
+	want := event.Keys{
+		Kind:    event.KindEdit,
+		Dedupe:  "edit:" + sentID + ":" + revised,
+		Thread:  "discord:acme:10",
+		Channel: event.Channel{ID: room, Type: event.ChannelRoom},
+		Subject: sentID,
+	}
+	if diff := cmp.Diff(want, keys(t, known, "MESSAGE_UPDATE", edited("better"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUpdateThatIsNoEdit(t *testing.T) {
+	updates := map[string]fields{
+		"preview of the original": said("see https://example.org").with(fields{"embeds": []fields{{"type": "link"}}}),
+		"preview alone":           {"id": sentID, "channel_id": room, "embeds": []fields{{"type": "link"}}},
+		"pin":                     said("x").with(fields{"pinned": true}),
+		"flags of an edited one":  {"id": sentID, "channel_id": room, "flags": 4, "edited_timestamp": revised},
+		"thread opened on it":     said("x").with(fields{"flags": 32, "thread": fields{"id": sentID}}),
+	}
+	dedupe := map[string]string{}
+	for name, data := range updates {
+		k := keys(t, known, "MESSAGE_UPDATE", data)
+		if diff := cmp.Diff(event.Ignore(event.ReasonNoChange), k.Settled); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if other, taken := dedupe[k.Dedupe]; taken || !strings.HasPrefix(k.Dedupe, "body:") {
+			t.Errorf("%s: the key %q is no key of its own (%s)", name, k.Dedupe, other)
+		}
+		dedupe[k.Dedupe] = name
+	}
+}
+
+func TestKeysOfDelete(t *testing.T) {
+	one := keys(t, known, "MESSAGE_DELETE", fields{"id": sentID, "channel_id": room, "guild_id": guild})
+	want := event.Keys{
+		Kind:    event.KindDelete,
+		Dedupe:  "delete:" + sentID,
+		Thread:  "discord:acme:10",
+		Channel: event.Channel{ID: room, Type: event.ChannelRoom},
+		Subject: sentID,
+	}
+	if diff := cmp.Diff(want, one); diff != "" {
+		t.Error(diff)
+	}
+
+	bulk := func(ids ...string) event.Keys {
+		return keys(t, known, "MESSAGE_DELETE_BULK", fields{"ids": ids, "channel_id": room, "guild_id": guild})
+	}
+	several := bulk("31", "32", "33")
+	if several.Subject != "31" || several.Thread != want.Thread || several.Kind != event.KindDelete {
+		t.Errorf("a bulk delete has the keys %+v", several)
+	}
+	if again := bulk("33", "31", "32"); again.Dedupe != several.Dedupe {
+		t.Error("the order of a bulk delete's ids changes its key")
+	}
+	if other := bulk("31", "32"); other.Dedupe == several.Dedupe {
+		t.Error("two bulk deletes share a key")
+	}
+}
+
+func TestKeysOfReaction(t *testing.T) {
+	reaction := fields{"user_id": sam, "channel_id": room, "message_id": sentID, "guild_id": guild, "emoji": fields{"id": nil, "name": "👍"}}
+	dedupe := func(more fields) string {
+		k := discord.Normalizer{}.Keys(envelope(t, frame("MESSAGE_REACTION_ADD", reaction).with(more)), known)
+		if k.Kind != event.KindReaction || k.Subject != sentID || k.Thread != "discord:acme:10" || k.Settled != nil {
+			t.Errorf("a reaction has the keys %+v", k)
+		}
+		return k.Dedupe
+	}
+	if got, want := dedupe(fields{"session_id": "abc", "s": 7}), "reaction:abc:7"; got != want {
+		t.Errorf("with session and sequence the key is %q, want %q", got, want)
+	}
+	for name, more := range map[string]fields{"session": {}, "sequence": {"session_id": "abc", "s": nil}} {
+		if got := dedupe(more); !strings.HasPrefix(got, "body:") {
+			t.Errorf("without a %s the key is %q, want the body's", name, got)
+		}
+	}
+	if dedupe(fields{"s": 7}) == dedupe(fields{"s": 8}) {
+		t.Error("the same reaction, given twice, has one key")
+	}
+}
+
+func TestSettled(t *testing.T) {
+	ignored := func(kind event.Kind, reason string) event.Keys {
+		return event.Keys{Kind: kind, Settled: event.Ignore(reason)}
+	}
+	message := func(kind int) fields { return frame("MESSAGE_CREATE", said("").with(fields{"type": kind})) }
+	tests := map[string]struct {
+		frame fields
+		want  event.Keys
+	}{
+		"hello":            {fields{"op": 10, "t": nil, "s": nil, "d": fields{}}, ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"other opcode":     {frame("MESSAGE_CREATE", said("x")).with(fields{"op": 1}), ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"no frame":         {said("a message of the REST API"), ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"no name":          {fields{"op": 0, "d": said("x")}, ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"unknown":          {frame("TYPING_START", fields{"user_id": 5}), ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"ready":            {frame("READY", fields{"user": person(bot, "parley")}), ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"join":             {frame("GUILD_MEMBER_ADD", fields{}), ignored(event.KindMember, event.ReasonMember)},
+		"leave":            {frame("GUILD_MEMBER_REMOVE", fields{}), ignored(event.KindMember, event.ReasonMember)},
+		"new nickname":     {frame("GUILD_MEMBER_UPDATE", fields{}), ignored(event.KindMember, event.ReasonMember)},
+		"button":           {frame("INTERACTION_CREATE", fields{}), ignored(event.KindOther, event.ReasonInteraction)},
+		"pin notice":       {message(6), ignored(event.KindMessage, event.ReasonSystemMessage)},
+		"welcome":          {message(7), ignored(event.KindMessage, event.ReasonSystemMessage)},
+		"boost":            {message(8), ignored(event.KindMessage, event.ReasonSystemMessage)},
+		"thread created":   {message(18), ignored(event.KindMessage, event.ReasonSystemMessage)},
+		"thread's starter": {message(21), ignored(event.KindMessage, event.ReasonSystemMessage)},
+		"message":          {message(0), event.Keys{Kind: event.KindMessage}},
+		"reply":            {message(19), event.Keys{Kind: event.KindMessage}},
+		"command's answer": {message(20), event.Keys{Kind: event.KindMessage}},
+		"menu's answer":    {message(23), event.Keys{Kind: event.KindMessage}},
+	}
+	for name, test := range tests {
+		got := discord.Normalizer{}.Keys(envelope(t, test.frame), known)
+		if diff := cmp.Diff(test.want, event.Keys{Kind: got.Kind, Settled: got.Settled}); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if got.Dedupe == "" {
+			t.Errorf("%s: there is no key", name)
+		}
+		if test.want.Settled == nil {
+			continue
+		}
+		e, err := discord.Normalizer{}.Normalize(t.Context(), envelope(t, test.frame), known)
+		if err != nil || e.Ignored != test.want.Settled.Reason {
+			t.Errorf("%s: the event is %+v, %v, want %s", name, e, err, test.want.Settled.Reason)
+		}
+	}
+}
+
+// A bot may answer a command later: its message comes empty, and then an update
+// brings the words without calling that an edit.
+func TestLateAnswer(t *testing.T) {
+	waiting := said("").with(fields{"type": 20, "flags": 128, "author": person("300", "deploys").with(fields{"bot": true})})
+	answer := waiting.with(fields{"flags": 0, "content": "build 513 is red"})
+
+	k := keys(t, known, "MESSAGE_CREATE", waiting)
+	if diff := cmp.Diff(event.Ignore(event.ReasonSystemMessage), k.Settled); diff != "" || k.Dedupe == "message:"+sentID {
+		t.Errorf("the empty message has the keys %+v", k)
+	}
+	k = keys(t, known, "MESSAGE_UPDATE", answer)
+	if k.Kind != event.KindMessage || k.Settled != nil || k.Dedupe != "message:"+sentID {
+		t.Errorf("the answer has the keys %+v, want a message's", k)
+	}
+	e := normalize(t, known, "MESSAGE_UPDATE", answer)
+	if e.Kind != event.KindMessage || len(e.Targets) > 0 || e.Message.Content != "build 513 is red" {
+		t.Errorf("the answer is %+v", e)
+	}
+	if at := keys(t, known, "MESSAGE_CREATE", answer).Dedupe; at != k.Dedupe {
+		t.Errorf("an answer that was given at once has the key %q, its repetition %q", at, k.Dedupe)
+	}
+	if k = keys(t, known, "MESSAGE_UPDATE", answer.with(fields{"edited_timestamp": revised})); k.Kind != event.KindEdit {
+		t.Errorf("a later edit of it has the keys %+v", k)
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	direct := fields{"guild_id": nil}
+	tests := map[string]struct {
+		data fields
+		want string
+	}{
+		"words to nobody":        {said("hello"), ""},
+		"words in private":       {said("hello").with(direct), ""},
+		"a mention":              {said("<@900> hello"), discord.NeedsUser},
+		"a mention in private":   {said("<@900> hello").with(direct), discord.NeedsUser},
+		"a mention, listed":      {said("hello").with(fields{"mentions": []fields{person(sam, "sam")}}), discord.NeedsUser},
+		"a reply":                {said("yes").with(answering("31", nil)), discord.NeedsUser},
+		"a bot, perhaps us":      {said("hello").with(fields{"author": person("300", "x").with(fields{"bot": true})}), discord.NeedsUser},
+		"a system message":       {said("<@900>").with(fields{"type": 7}), ""},
+		"an edit with a mention": {edited("<@900> hello"), discord.NeedsUser},
+	}
+	for name, test := range tests {
+		kind := "MESSAGE_CREATE"
+		if strings.HasPrefix(name, "an edit") {
+			kind = "MESSAGE_UPDATE"
+		}
+		if got := keys(t, unknown, kind, test.data).Needs; got != test.want {
+			t.Errorf("%s needs %q, want %q", name, got, test.want)
+		}
+		if got := keys(t, known, kind, test.data).Needs; got != "" {
+			t.Errorf("%s needs %q, though we are known", name, got)
+		}
+	}
+}
+
+func TestSelfOf(t *testing.T) {
+	ready := frame("READY", fields{"user": person(bot, "parley"), "application": fields{"id": "901", "flags": 0}})
+	tests := map[string]struct {
+		frame fields
+		want  event.Self
+		ok    bool
+	}{
+		"ready":          {ready, event.Self{UserID: bot, AppID: "901"}, true},
+		"no application": {frame("READY", fields{"user": person(bot, "parley")}), event.Self{UserID: bot}, true},
+		"no user":        {frame("READY", fields{"application": fields{"id": "901"}}), event.Self{}, false},
+		"another event":  {frame("RESUMED", fields{"user": person(bot, "parley")}), event.Self{}, false},
+		"another opcode": {ready.with(fields{"op": 2}), event.Self{}, false},
+	}
+	for name, test := range tests {
+		self, ok := discord.SelfOf(envelope(t, test.frame).Body)
+		if ok != test.ok || ok && self != test.want {
+			t.Errorf("%s: %+v, %t, want %+v, %t", name, self, ok, test.want, test.ok)
+		}
+	}
+	if _, ok := discord.SelfOf([]byte("READY")); ok {
+		t.Error("text that is no JSON told who we are")
+	}
+}
+
+// White space between a frame's members says nothing.
+func TestIndentedFrame(t *testing.T) {
+	body, err := json.MarshalIndent(frame("MESSAGE_CREATE", said("hello")), "\t", "    ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := discord.Normalizer{}.Keys(event.Envelope{Workspace: "acme", Body: body}, known)
+	if diff := cmp.Diff(keys(t, known, "MESSAGE_CREATE", said("hello")), got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,219 @@
+package discord_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/adapters/discord"
+	"parley/ingest/event"
+)
+
+// sameMetadata compares metadata as it is written.
+var sameMetadata = cmp.Comparer(func(a, b event.Metadata) bool { return string(a.Bytes()) == string(b.Bytes()) })
+
+var noon = time.Date(2026, 9, 21, 14, 0, 0, 250_000_000, time.UTC)
+
+func TestMessage(t *testing.T) {
+	got := normalize(t, known, "MESSAGE_CREATE", said("hello"))
+	want := event.Event{Kind: event.KindMessage, Message: &event.Message{
+		ExternalID: sentID,
+		Thread:     "discord:acme:10",
+		Channel:    event.Channel{ID: room, Type: event.ChannelRoom},
+		Content:    "hello",
+		SentAt:     noon,
+		Metadata: event.Metadata{
+			Source:            "discord",
+			SenderID:          "discord:201",
+			SenderDisplayName: "nora",
+			SenderType:        event.Human,
+			ChannelExternalID: room,
+			MentionToken:      "<@201>",
+		},
+	}}
+	if diff := cmp.Diff(want, got, sameMetadata); diff != "" {
+		t.Error(diff)
+	}
+	if err := got.Message.Metadata.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestContentIsWhatWasTyped(t *testing.T) {
+	for _, typed := range []string{
+		"",
+		"  two  spaces, a tab\t and lines\r\n\n",
+		"<@900> <@!900> <@&5> <#10> <:sprout:6> <a:hop:7> <t:1790000000:R> @everyone",
+		"&amp; &lt;b&gt; `code` **bold** \\*",
+		"[Bob]: pay him",
+	} {
+		if got := created(t, said(typed)).Content; got != typed {
+			t.Errorf("%q became %q", typed, got)
+		}
+	}
+	if got := created(t, said("a\x00b")).Content; got != "a\uFFFDb" {
+		t.Errorf("U+0000 became %q", got)
+	}
+	body := []byte("{\"op\":0,\"t\":\"MESSAGE_CREATE\",\"d\":{\"id\":\"5\",\"channel_id\":\"10\",\"author\":{\"id\":\"201\",\"username\":\"n\xff\"},\"content\":\"a\xffb\"}}")
+	e, err := discord.Normalizer{}.Normalize(t.Context(), event.Envelope{Workspace: "acme", Body: body}, known)
+	if err != nil || e.Message.Content != "a\uFFFDb" || e.Message.Metadata.SenderDisplayName != "n\uFFFD" {
+		t.Errorf("invalid bytes became %+v, %v", e.Message, err)
+	}
+}
+
+func TestPoll(t *testing.T) {
+	poll := fields{
+		"question": fields{"text": "What next?"},
+		"answers": []fields{
+			{"answer_id": 1, "poll_media": fields{"text": "Carrots", "emoji": fields{"name": "🥕"}}},
+			{"answer_id": 2, "poll_media": fields{"text": "Kale"}},
+		},
+	}
+	want := "What next?\n- Carrots\n- Kale"
+	if got := created(t, said("").with(fields{"poll": poll})).Content; got != want {
+		t.Errorf("the poll is %q, want %q", got, want)
+	}
+	if got := created(t, said("Vote!").with(fields{"poll": poll})).Content; got != "Vote!\n"+want {
+		t.Errorf("words and a poll are %q", got)
+	}
+}
+
+func TestSenderName(t *testing.T) {
+	directory := directory{known.self, map[string]adapters.User{nora: {DisplayName: "From the directory"}}}
+	everything := fields{"id": nora, "username": "nora.l", "global_name": "Nora L."}
+	tests := map[string]struct {
+		author, member fields
+		want           string
+	}{
+		"nickname":           {everything, fields{"nick": "Nono"}, "Nono"},
+		"no nickname":        {everything, fields{"nick": nil}, "Nora L."},
+		"blank nickname":     {everything, fields{"nick": " \t"}, "Nora L."},
+		"spaces around":      {everything, fields{"nick": " No no "}, " No no "},
+		"no display name":    {everything.with(fields{"global_name": nil}), nil, "nora.l"},
+		"blank display name": {everything.with(fields{"global_name": ""}), nil, "nora.l"},
+		"no name":            {fields{"id": nora}, nil, "From the directory"},
+		"unknown to all":     {fields{"id": "299"}, nil, "299"},
+	}
+	for name, test := range tests {
+		data := said("").with(fields{"author": test.author, "member": test.member})
+		got := normalize(t, directory, "MESSAGE_CREATE", data).Message.Metadata.SenderDisplayName
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestSenderType(t *testing.T) {
+	directory := directory{known.self, map[string]adapters.User{"300": {DisplayName: "deploys", IsBot: true}}}
+	tests := map[string]struct {
+		more  fields
+		want  event.SenderType
+		token string
+	}{
+		"person":             {nil, event.Human, "<@201>"},
+		"bot":                {fields{"author": person(nora, "x").with(fields{"bot": true})}, event.Bot, ""},
+		"Discord itself":     {fields{"author": person(nora, "x").with(fields{"system": true})}, event.Bot, ""},
+		"webhook":            {fields{"webhook_id": nora}, event.Bot, ""},
+		"told by directory":  {fields{"author": fields{"id": "300"}}, event.Bot, ""},
+		"named, so not told": {fields{"author": person("300", "x")}, event.Human, "<@300>"},
+	}
+	for name, test := range tests {
+		m := normalize(t, directory, "MESSAGE_CREATE", said("").with(test.more)).Message.Metadata
+		if m.SenderType != test.want || m.MentionToken != test.token {
+			t.Errorf("%s: a %s with the token %q, want a %s with %q", name, m.SenderType, m.MentionToken, test.want, test.token)
+		}
+	}
+}
+
+func TestSentAt(t *testing.T) {
+	if got := created(t, said("")).SentAt; !got.Equal(noon) {
+		t.Errorf("sent at %v, want %v", got, noon)
+	}
+	// The id that Discord's reference takes for its example.
+	untold := said("").with(fields{"timestamp": nil, "id": "175928847299117063"})
+	if got, want := created(t, untold).SentAt, time.UnixMilli(1_462_015_105_796).UTC(); got != want {
+		t.Errorf("the id tells %v, want %v", got, want)
+	}
+}
+
+func TestOwn(t *testing.T) {
+	tests := map[string]struct {
+		data fields
+		want bool
+	}{
+		"ours":             {said("").with(fields{"author": person(bot, "parley").with(fields{"bot": true})}), true},
+		"ours, by command": {said("").with(fields{"author": person(bot, "parley"), "type": 20, "webhook_id": "901"}), true},
+		"another bot's":    {said("").with(fields{"author": person("300", "x").with(fields{"bot": true})}), false},
+		"a webhook's":      {said("").with(fields{"author": person("501", "parley"), "webhook_id": "501"}), false},
+		"a person's":       {said(""), false},
+	}
+	for name, test := range tests {
+		if got := created(t, test.data).Own; got != test.want {
+			t.Errorf("%s: own is %t", name, got)
+		}
+	}
+	if normalize(t, unknown, "MESSAGE_CREATE", said("")).Message.Own {
+		t.Error("somebody's message is ours before we know who we are")
+	}
+}
+
+func TestThreads(t *testing.T) {
+	tests := map[string]struct {
+		more fields
+		want string
+	}{
+		"room":                     {nil, ""},
+		"by position":              {fields{"position": 0}, room},
+		"by type":                  {fields{"channel_type": 11}, room},
+		"private":                  {fields{"channel_type": 12}, room},
+		"a text channel":           {fields{"channel_type": 0}, ""},
+		"a voice channel":          {fields{"channel_type": 2}, ""},
+		"the forum post's opening": {fields{"channel_id": sentID, "position": 0}, ""},
+	}
+	for name, test := range tests {
+		if got := created(t, said("").with(test.more)).OpenedOn; got != test.want {
+			t.Errorf("%s: opened on %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	m := created(t, said("").with(fields{
+		"flags": 8192,
+		"attachments": []fields{
+			{"id": "41", "filename": "voice-message.ogg", "content_type": "audio/ogg", "size": 9120, "url": "https://cdn.example.org/a?sig=s"},
+			{"id": "42", "filename": "notes", "size": 12},
+		},
+		"sticker_items": []fields{
+			{"id": "51", "name": "Wave", "format_type": 1},
+			{"id": "52", "name": "Hop", "format_type": 2},
+			{"id": "53", "name": "Spin", "format_type": 3},
+			{"id": "54", "name": "Nod", "format_type": 4},
+			{"id": "55", "name": "New", "format_type": 99},
+		},
+	}))
+	want := []event.Attachment{
+		{ID: "41", Name: "voice-message.ogg", MimeType: "audio/ogg", Size: 9120},
+		{ID: "42", Name: "notes", Size: 12},
+		{ID: "51", Name: "Wave", MimeType: "image/png"},
+		{ID: "52", Name: "Hop", MimeType: "image/apng"},
+		{ID: "53", Name: "Spin", MimeType: "application/json"},
+		{ID: "54", Name: "Nod", MimeType: "image/gif"},
+		{ID: "55", Name: "New"},
+	}
+	if diff := cmp.Diff(want, m.Attachments); diff != "" {
+		t.Error(diff)
+	}
+	if m.Content != "" {
+		t.Errorf("files alone have the content %q", m.Content)
+	}
+}
+
+func TestEmbedsAreNotContent(t *testing.T) {
+	m := created(t, said("").with(fields{"embeds": []fields{{"title": "Hoses", "description": "All about them"}}}))
+	if m.Content != "" || len(m.Attachments) > 0 {
+		t.Errorf("an embed became %+v", m)
+	}
+}

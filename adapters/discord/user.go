@@ -1,0 +1,91 @@
+package discord
+
+import (
+	"context"
+	"strings"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// user is who wrote a message or is mentioned in it.
+type user struct {
+	id         string
+	nick       string // in the guild
+	globalName string
+	username   string
+	bot        bool
+}
+
+func readUser(d object) user {
+	u := user{
+		id:         d.requiredSnowflake("id"),
+		nick:       readNick(d),
+		globalName: d.text("global_name"),
+		username:   d.text("username"),
+	}
+	bot, system := d.flag("bot"), d.flag("system")
+	u.bot = bot || system
+	return u
+}
+
+// readAuthor reads a message's author; false where there is none. A webhook
+// writes under its own id, with the name that it was given for this message.
+func readAuthor(d object) (user, bool) {
+	webhook := d.snowflake("webhook_id")
+	author, ok := d.child("author")
+	if !ok {
+		return user{}, false
+	}
+	u := readUser(author)
+	u.bot = u.bot || webhook != ""
+	return u, true
+}
+
+// readNick reads the name in the guild from the member beside a user.
+func readNick(d object) string {
+	member, _ := d.child("member")
+	return member.text("nick")
+}
+
+// resolve asks the directory for a user whom the payload does not name.
+func (u user) resolve(ctx context.Context, directory adapters.Directory) user {
+	if u.name() != u.id {
+		return u
+	}
+	if known, ok := directory.User(ctx, u.id); ok {
+		u.globalName = known.DisplayName
+		u.bot = u.bot || known.IsBot
+	}
+	return u
+}
+
+// name is how others see the user: the nearest name that is not blank, at last
+// the id.
+func (u user) name() string {
+	for _, name := range []string{u.nick, u.globalName, u.username} {
+		if strings.TrimSpace(name) != "" {
+			return name
+		}
+	}
+	return u.id
+}
+
+func (u user) senderType() event.SenderType {
+	if u.bot {
+		return event.Bot
+	}
+	return event.Human
+}
+
+// mentionToken is what an agent writes to mention the user; bots have none.
+func (u user) mentionToken() string {
+	if u.bot {
+		return ""
+	}
+	return "<@" + u.id + ">"
+}
+
+func (u user) is(self event.Self) bool { return u.id != "" && u.id == self.UserID }
+
+func senderID(userID string) string { return event.Discord.Namespace() + ":" + userID }
