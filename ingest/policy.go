@@ -70,7 +70,7 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return journal.Decision{Trigger: journal.TriggerPassive, Reason: reason}
 	}
 	switch {
-	case is(m.Metadata.Passive):
+	case m.Passive || is(m.Metadata.Passive):
 		return passive(event.ReasonPassive), nil
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
 		return passive(event.ReasonFromMe), nil

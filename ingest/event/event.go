@@ -219,6 +219,8 @@ type Message struct {
 	ReplyTo string
 	// Own says that the payload itself shows that we wrote it.
 	Own bool
+	// Passive says that its sender wants it stored only, whatever it says.
+	Passive bool
 	// OwnKey is the idempotency key of a delivery of ours that this payload
 	// carries (a BlueBubbles tempGuid, Slack metadata); empty for none.
 	OwnKey string

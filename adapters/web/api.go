@@ -1,0 +1,235 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+const (
+	// maxBody bounds the body of a POST, in bytes.
+	maxBody = 256 << 10
+	// bodyTimeout is how long a body may take to arrive.
+	bodyTimeout = 10 * time.Second
+	// recordTimeout is how long a POST waits for its message to be recorded.
+	recordTimeout = 2 * time.Second
+	// pageLimit and defaultPage bound a list of messages.
+	pageLimit, defaultPage = 500, 100
+)
+
+// Messages is what the API needs of the journal.
+type Messages interface {
+	Messages(ctx context.Context, thread event.ThreadKey, after int64, limit int) ([]journal.Listed, error)
+}
+
+// Recorded waits for an envelope's end; nil where ctx ends before it.
+type Recorded interface {
+	Wait(ctx context.Context, envelope int64) (*journal.Settled, error)
+}
+
+// Adapter is a workspace on our own HTTP API.
+type Adapter struct {
+	Normalizer
+	workspace string
+	config    Config
+	local     bool
+}
+
+var _ adapters.Adapter = (*Adapter)(nil)
+
+// New returns the adapter of a workspace. A local one needs no token: it guards
+// itself by what only a program on this machine can send.
+func New(workspace string, config Config, local bool) *Adapter {
+	return &Adapter{workspace: workspace, config: config, local: local}
+}
+
+// Limits implements adapters.Adapter. Nothing is sent: replies are read.
+func (*Adapter) Limits() adapters.Limits { return adapters.Limits{} }
+
+// API serves the workspace's routes.
+type API struct {
+	*Adapter
+	Inbox    adapters.Inbox
+	Recorded Recorded
+	Messages Messages
+	// Rejected is told the reason of every request that is turned away.
+	Rejected func(reason string)
+	Now      func() time.Time
+}
+
+// Post takes a message: POST /api/v1/workspaces/{workspace}/messages.
+func (a API) Post(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength > maxBody {
+		a.fail(w, http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB", nil)
+		return
+	}
+	caller, ok := a.admit(w, r)
+	if !ok {
+		return
+	}
+	raw, ok := a.body(w, r)
+	if !ok {
+		return
+	}
+	b, err := caller.complete(raw)
+	var faults event.FieldErrors
+	if errors.As(err, &faults) {
+		a.fail(w, http.StatusBadRequest, "invalid", "the body has faults", faults)
+		return
+	}
+	a.accept(w, r, b)
+}
+
+func (a API) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	// Not every connection can set a deadline; the server's own then holds.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		a.fail(w, http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB", nil)
+	case err != nil:
+		a.fail(w, http.StatusRequestTimeout, "slow", "the body did not arrive in time", nil)
+	}
+	return raw, err == nil
+}
+
+// accept takes custody of a complete body and answers with what became of it.
+func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
+	receipt, err := a.Inbox.Accept(r.Context(), event.Envelope{
+		Workspace: a.workspace, Platform: event.Web, Transport: "api", ReceivedAt: a.Now(), Body: b.Bytes(),
+	})
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		a.fail(w, http.StatusServiceUnavailable, "busy", "the store can't take the message now; send it again", nil)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
+	defer cancel()
+	settled, err := a.Recorded.Wait(ctx, receipt.ID)
+	status := http.StatusAccepted
+	if receipt.Duplicate {
+		status = http.StatusOK
+	}
+	switch {
+	case err != nil || settled == nil:
+		id := b.ClientMessageID
+		if id == "" {
+			id = b.MessageID
+		}
+		answer(w, status, map[string]any{"thread_id": b.ThreadID, "message": map[string]string{"id": id}})
+	case settled.Message == nil || settled.Disposition == event.Ignored:
+		a.fail(w, http.StatusForbidden, "refused", "the workspace's policy does not admit this message: "+settled.Reason, nil)
+	default:
+		answer(w, status, map[string]any{"thread_id": b.ThreadID, "message": settled.Message.View()})
+	}
+}
+
+// listed is a message in the answer of List.
+type listed struct {
+	journal.View
+	CreatedAt time.Time  `json:"created_at"`
+	EditedAt  *time.Time `json:"edited_at,omitempty"`
+	DeletedAt *time.Time `json:"deleted_at,omitempty"`
+	// Of replies.
+	RunID         string `json:"run_id,omitempty"`
+	BaseSeq       *int64 `json:"base_seq,omitempty"`
+	LatestSeenSeq *int64 `json:"latest_seen_seq,omitempty"`
+	ServerSeq     *int64 `json:"server_seq_at_submit,omitempty"`
+}
+
+// List answers a thread's messages:
+// GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages?after=&limit=
+func (a API) List(w http.ResponseWriter, r *http.Request) {
+	if _, ok := a.admit(w, r); !ok {
+		return
+	}
+	id := r.PathValue("thread_id")
+	after, limit, faults := page(r)
+	if len(id) != 36 || uuid.Validate(id) != nil {
+		faults = append(faults, event.FieldError{Field: "thread_id", Message: "must be a UUID"})
+	}
+	if len(faults) > 0 {
+		a.fail(w, http.StatusBadRequest, "invalid", "the request has faults", faults)
+		return
+	}
+	messages, err := a.Messages.Messages(r.Context(), ThreadKey(a.workspace, id), after, limit)
+	switch {
+	case errors.Is(err, journal.ErrNotFound):
+		a.fail(w, http.StatusNotFound, "not-found", "the workspace has no such thread", nil)
+		return
+	case err != nil:
+		a.fail(w, http.StatusServiceUnavailable, "busy", "the store can't be read now", nil)
+		return
+	}
+	list := make([]listed, len(messages))
+	var next *int64
+	for i := range messages {
+		list[i] = view(&messages[i])
+	}
+	if len(list) == limit {
+		next = &list[limit-1].ThreadSeq
+	}
+	answer(w, http.StatusOK, map[string]any{"messages": list, "next": next})
+}
+
+func view(m *journal.Listed) listed {
+	l := listed{View: m.View(), CreatedAt: m.CreatedAt, RunID: m.RunID}
+	if !m.EditedAt.IsZero() {
+		l.EditedAt = &m.EditedAt
+	}
+	if !m.DeletedAt.IsZero() {
+		l.DeletedAt = &m.DeletedAt
+	}
+	if f := m.Freshness; f != nil {
+		l.BaseSeq, l.LatestSeenSeq, l.ServerSeq = &f.BaseSeq, &f.LatestSeenSeq, &f.ServerSeq
+	}
+	return l
+}
+
+// page reads the cursor and the length of a page.
+func page(r *http.Request) (after int64, limit int, faults event.FieldErrors) {
+	limit = defaultPage
+	if s := r.URL.Query().Get("after"); s != "" {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if after = n; err != nil || n < 0 {
+			faults = append(faults, event.FieldError{Field: "after", Message: "must be a thread_seq: 0 or more"})
+		}
+	}
+	if s := r.URL.Query().Get("limit"); s != "" {
+		n, err := strconv.Atoi(s)
+		if limit = n; err != nil || n < 1 || n > pageLimit {
+			faults = append(faults, event.FieldError{Field: "limit", Message: "must be 1 to " + strconv.Itoa(pageLimit)})
+		}
+	}
+	return after, limit, faults
+}
+
+// fail answers with an error, and counts it.
+func (a API) fail(w http.ResponseWriter, status int, code, message string, fields event.FieldErrors) {
+	a.Rejected(code)
+	body := map[string]any{"code": code, "message": message}
+	if len(fields) > 0 {
+		body["fields"] = fields
+	}
+	answer(w, status, map[string]any{"error": body})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(body) // the caller has gone if this fails
+}

@@ -1,0 +1,145 @@
+// Package web speaks with whatever uses our own HTTP API.
+//
+// The body of a POST is the envelope: what the handler adds before custody (a
+// message id, the thread's id, the caller's identity) it writes into the same
+// form, so that a recording of the body can be replayed.
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/event"
+)
+
+// maxClientID bounds a client's own message id, in bytes.
+const maxClientID = 128
+
+// Body is the body of the POST that brings a message.
+type Body struct {
+	Content  string
+	Metadata json.RawMessage // nil where it was left out
+	ThreadID string          // a UUID in lower case; empty where it was left out
+	// ClientMessageID is the caller's idempotency key; empty for none.
+	ClientMessageID string
+	Passive         bool
+	// MessageID is what the message is called where the client gives no id.
+	MessageID string
+}
+
+// ReadBody reads a body and names every fault of its form at once, as
+// event.FieldErrors. The metadata is judged by event.ParseMetadata.
+func ReadBody(raw []byte) (Body, error) {
+	var b Body
+	members, err := event.ReadObject(raw)
+	if err != nil {
+		var faults event.FieldErrors
+		if errors.As(err, &faults) {
+			return b, faults
+		}
+		return b, event.FieldErrors{{Field: "body", Message: err.Error()}}
+	}
+	var faults event.FieldErrors
+	content := false
+	for _, m := range members {
+		content = content || m.Key == "content"
+		if words := b.set(m); words != "" {
+			faults = append(faults, event.FieldError{Field: m.Key, Message: words})
+		}
+	}
+	if !content {
+		faults = append(faults, event.FieldError{Field: "content", Message: "is required; it may be empty"})
+	}
+	if len(faults) > 0 {
+		return b, faults
+	}
+	return b, nil
+}
+
+// set takes one member of the object; it returns what is wrong with it, or "".
+func (b *Body) set(m event.Extra) string {
+	null := string(m.Value) == "null"
+	switch m.Key {
+	case "content":
+		return text(m.Value, &b.Content)
+	case "metadata":
+		if !null {
+			b.Metadata = m.Value
+		}
+	case "thread_id":
+		if null {
+			return ""
+		}
+		if words := text(m.Value, &b.ThreadID); words != "" {
+			return words
+		}
+		b.ThreadID = strings.ToLower(b.ThreadID)
+		if len(b.ThreadID) != 36 || uuid.Validate(b.ThreadID) != nil {
+			return "must be a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8; leave it out for a new thread"
+		}
+	case "client_message_id":
+		if null {
+			return ""
+		}
+		if words := text(m.Value, &b.ClientMessageID); words != "" {
+			return words
+		}
+		if b.ClientMessageID == "" || len(b.ClientMessageID) > maxClientID {
+			return fmt.Sprintf("must have 1 to %d bytes", maxClientID)
+		}
+	case "message_id":
+		return text(m.Value, &b.MessageID)
+	case "passive":
+		if !null && json.Unmarshal(m.Value, &b.Passive) != nil {
+			return "must be true or false"
+		}
+	default:
+		return "is not a key of a message; known are content, metadata, thread_id, client_message_id and passive"
+	}
+	return ""
+}
+
+func text(value json.RawMessage, into *string) string {
+	var s *string
+	if json.Unmarshal(value, &s) != nil || s == nil {
+		return "must be a string"
+	}
+	*into = event.Text(*s)
+	return ""
+}
+
+// Bytes is the body in the form that ReadBody reads, metadata byte for byte.
+func (b Body) Bytes() []byte {
+	raw, err := json.Marshal(struct {
+		Content         string `json:"content"`
+		ThreadID        string `json:"thread_id,omitempty"`
+		ClientMessageID string `json:"client_message_id,omitempty"`
+		MessageID       string `json:"message_id,omitempty"`
+		Passive         bool   `json:"passive,omitempty"`
+	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive})
+	if err != nil {
+		return nil // strings and flags always marshal
+	}
+	if b.Metadata == nil {
+		return raw
+	}
+	raw = append(raw[:len(raw)-1], `,"metadata":`...)
+	return append(append(raw, b.Metadata...), '}')
+}
+
+// Stamp gives a body that has no id of its own a message id, as the handler does
+// before custody. What is no body stays as it is.
+func Stamp(raw []byte) []byte {
+	b, err := ReadBody(raw)
+	if err != nil || b.ClientMessageID != "" || b.MessageID != "" {
+		return raw
+	}
+	b.MessageID = newID()
+	return b.Bytes()
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

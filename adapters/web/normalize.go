@@ -1,0 +1,101 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// ThreadKey is the canonical key of a web thread, by the UUID that its client names.
+func ThreadKey(workspace, threadID string) event.ThreadKey {
+	return event.ThreadKey("web:" + workspace + ":" + threadID)
+}
+
+// Normalizer reads the bodies of POSTs. It has no state.
+type Normalizer struct{}
+
+var _ adapters.Normalizer = Normalizer{}
+
+// Keys implements adapters.Normalizer. The whole body is judged here, since a
+// caller who is still there can be told what is wrong.
+func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
+	b, metadata, err := read(envelope.Body)
+	if err != nil {
+		sum := sha256.Sum256(envelope.Body)
+		return event.Keys{Kind: event.KindMessage, Dedupe: "body:" + hex.EncodeToString(sum[:]), Settled: event.Refuse(err)}
+	}
+	keys := event.Keys{
+		Kind:    event.KindMessage,
+		Thread:  ThreadKey(envelope.Workspace, b.ThreadID),
+		Channel: event.Channel{ID: b.ThreadID},
+		Subject: b.MessageID,
+		Dedupe:  "message:" + b.MessageID,
+	}
+	if b.ClientMessageID != "" {
+		keys.Subject = ""
+		keys.Dedupe = fmt.Sprintf("client:%s:%d:%s:%s", b.ThreadID, len(metadata.SenderID), metadata.SenderID, b.ClientMessageID)
+	}
+	return keys
+}
+
+// Normalize implements adapters.Normalizer.
+func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapters.Directory) (event.Event, error) {
+	b, metadata, err := read(envelope.Body)
+	if err != nil {
+		return event.Event{}, err
+	}
+	m := &event.Message{
+		ClientMessageID: b.ClientMessageID,
+		Thread:          ThreadKey(envelope.Workspace, b.ThreadID),
+		Channel:         event.Channel{ID: b.ThreadID, Type: event.ChannelDirect},
+		Content:         b.Content,
+		Metadata:        metadata,
+		SentAt:          envelope.ReceivedAt,
+		Addressed:       event.AddressedDirect,
+	}
+	if b.ClientMessageID == "" {
+		m.ExternalID = b.MessageID
+	}
+	if b.Passive {
+		m.Passive = true
+	}
+	return event.Event{Kind: event.KindMessage, Message: m}, nil
+}
+
+// read reads a body that is ready for custody: with a thread, an id and whole
+// metadata. An error is event.FieldErrors.
+func read(raw []byte) (Body, event.Metadata, error) {
+	b, err := ReadBody(raw)
+	var faults event.FieldErrors
+	if err != nil && !errors.As(err, &faults) {
+		return b, event.Metadata{}, err
+	}
+	if err == nil && b.ThreadID == "" {
+		faults = append(faults, event.FieldError{Field: "thread_id", Message: "is required"})
+	}
+	if err == nil && b.ClientMessageID == "" && b.MessageID == "" {
+		faults = append(faults, event.FieldError{Field: "message_id", Message: "is required where there is no client_message_id"})
+	}
+	metadata, err := parse(b.Metadata)
+	if err != nil {
+		var more event.FieldErrors
+		errors.As(err, &more)
+		faults = append(faults, more...)
+	}
+	if len(faults) > 0 {
+		return b, metadata, faults
+	}
+	return b, metadata, nil
+}
+
+func parse(raw []byte) (event.Metadata, error) {
+	if raw == nil {
+		raw = []byte("{}")
+	}
+	return event.ParseMetadata(raw)
+}
