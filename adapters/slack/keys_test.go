@@ -154,6 +154,8 @@ func TestForeignEvents(t *testing.T) {
 			{"enterprise_id": "E1", "user_id": "UPARLEY01", "is_bot": true, "is_enterprise_install": true}}}, us, false},
 		{"an organisation's installation, told by its id", object{"team_id": "TTHIRD001", "authorizations": []object{
 			{"enterprise_id": "E1", "is_enterprise_install": true}}}, event.Self{TeamID: "E1"}, false},
+		{"one team's installation in an organisation", object{"team_id": "TTHIRD001", "authorizations": []object{
+			{"enterprise_id": "E1", "team_id": "TTHIRD001", "is_enterprise_install": false}}}, event.Self{TeamID: "E1"}, true},
 		{"another app", object{"api_app_id": "AOTHER001"}, us, true},
 		{"our app is not known yet", object{"api_app_id": "AOTHER001"}, event.Self{TeamID: "TACME0001"}, false},
 		{"our team is not known yet", object{"team_id": "TTHIRD001", "authorizations": theirs}, event.Self{UserID: "U1"}, false},

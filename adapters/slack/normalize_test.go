@@ -137,6 +137,7 @@ func TestAddressed(t *testing.T) {
 
 func TestOurOwnWordsAreRecognisedByID(t *testing.T) {
 	mark := object{"event_type": "parley_delivery", "event_payload": object{"key": "k1"}}
+	nul := object{"event_type": "parley_delivery", "event_payload": object{"key": "k\x00"}}
 	for _, tt := range []struct {
 		about string
 		body  object
@@ -145,6 +146,7 @@ func TestOurOwnWordsAreRecognisedByID(t *testing.T) {
 		key   string
 	}{
 		{"our user", callback(said("hi", object{"user": "UPARLEY01", "metadata": mark})), us, true, "k1"},
+		{"a key that no store holds", callback(said("hi", object{"user": "UPARLEY01", "metadata": nul})), us, true, "k\uFFFD"},
 		{"our bot", callback(said("hi", object{"user": nil, "bot_id": "BPARLEY01"})), us, true, ""},
 		{"our app", callback(said("hi", object{"bot_id": "B2", "bot_profile": object{"app_id": "APARLEY01"}})), us, true, ""},
 		{"our app_mention", callback(said("hi", object{"type": "app_mention", "user": "UPARLEY01"})), us, true, ""},
