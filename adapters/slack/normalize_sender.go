@@ -31,12 +31,12 @@ func (m *wireMessage) metadata(ctx context.Context, directory adapters.Directory
 	return metadata
 }
 
-// slackbot is Slack's own bot, which speaks as a user without a bot_id.
-const slackbot = "USLACKBOT"
+// slackbotUser is Slack's own bot, which speaks as a user without a bot_id.
+const slackbotUser = "USLACKBOT"
 
 // isBot says whether the payload shows a program's words.
 func (m *wireMessage) isBot() bool {
-	return m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot
+	return m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbotUser
 }
 
 // author is the speaker's id. Integrations of the oldest kind have none but the
