@@ -1,0 +1,158 @@
+package openai_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/adapters/agent/openai"
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/config/secret"
+)
+
+const canary = "sk-canary-5d1e"
+
+func config(address string) openai.Config {
+	return openai.Config{
+		BaseURL: address + "/v1", APIKey: secret.New(canary), Model: "llama3.2",
+		Timeout: 5 * time.Minute, FirstByte: time.Minute, MaxBytes: 4 << 20,
+	}
+}
+
+// hello is the input of a run that asks for little.
+func hello() assembly.Input {
+	return assembly.Input{RunID: "run-1", Messages: []assembly.Message{
+		{Role: assembly.RoleUser, Parts: []assembly.Part{{Text: "[Olivia]: hi"}}},
+	}}
+}
+
+// model is an agent whose server is the handler, on a loopback socket.
+func model(t *testing.T, handler http.HandlerFunc) *openai.Agent {
+	t.Helper()
+	server := httptest.NewServer(whole(handler))
+	t.Cleanup(server.Close)
+	return openai.New(config(server.URL), nil, nil)
+}
+
+// bubbled is an agent whose server is the handler, on pipes, for tests in a
+// synctest bubble: there time passes only while everybody waits.
+func bubbled(t *testing.T, change func(*openai.Config), handler http.HandlerFunc) *openai.Agent {
+	t.Helper()
+	pipes := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: whole(handler)}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(pipes) })
+	transport := &http.Transport{DialContext: pipes.dial}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+		serving.Wait()
+	})
+	settings := config("http://model.test")
+	if change != nil {
+		change(&settings)
+	}
+	return openai.New(settings, nil, transport)
+}
+
+// whole reads the request before it is handled: only then does the server notice
+// that the agent has gone.
+func whole(handler http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler(w, r)
+	}
+}
+
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+// speaker writes a stream, each piece on its way before the next.
+type speaker struct{ http.ResponseWriter }
+
+func speak(w http.ResponseWriter) speaker {
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	return speaker{w}
+}
+
+func (s speaker) raw(text string) speaker {
+	fmt.Fprint(s, text)
+	_ = http.NewResponseController(s.ResponseWriter).Flush()
+	return s
+}
+
+func (s speaker) delta(text string) speaker {
+	quoted, _ := json.Marshal(text)
+	return s.raw(`data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":` + string(quoted) + `},"finish_reason":null}]}` + "\n\n")
+}
+
+func (s speaker) finish(reason string) speaker {
+	return s.raw(`data: {"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}` + "\n\n")
+}
+
+func (s speaker) done() { s.raw("data: [DONE]\n\n") }
+
+// run asks the agent and returns what it emitted.
+func run(ctx context.Context, agent *openai.Agent) (said []stream.Message, err error) {
+	err = agent.Run(ctx, hello(), func(m stream.Message) error {
+		said = append(said, m)
+		return nil
+	})
+	return said, err
+}
+
+// of returns the messages of one type.
+func of(said []stream.Message, kind stream.Type) (found []stream.Message) {
+	for _, m := range said {
+		if m.Type == kind {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+func texts(said []stream.Message) (all []string) {
+	for _, m := range said {
+		all = append(all, m.Text)
+	}
+	return all
+}

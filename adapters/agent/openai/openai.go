@@ -1,0 +1,194 @@
+// Package openai is an agent that is a model behind an OpenAI-compatible chat
+// completions API, such as OpenAI's own, OpenRouter's, or a local server's.
+//
+// It streams: deltas leave as STREAMING_CHUNKs, paced, and one ANSWER with the
+// whole text replaces them. Every run is bounded by time and size. A request is
+// repeated only while nothing of its answer has been passed on, and always under
+// the run's id.
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+)
+
+const (
+	// retries is how often a request is repeated within one run.
+	retries = 3
+	// firstPause is waited before the first repetition where the server names no
+	// time; each further pause is twice as long.
+	firstPause = 500 * time.Millisecond
+	// longestPause is the longest Retry-After that a run sits out; a longer one
+	// ends it, and the error tells.
+	longestPause = time.Minute
+	// overhead is how many bytes a stream may have for each byte of text that the
+	// run may have: every token comes in an object of some 250 bytes, and the
+	// reasoning before an answer is streamed too.
+	overhead = 16
+)
+
+var (
+	errTimeout   = errors.New("timeout")
+	errFirstByte = errors.New("first byte")
+)
+
+var _ turn.Agent = (*Agent)(nil)
+
+// Files opens the copies of attachments by their File.Path.
+type Files interface {
+	Open(path string) (io.ReadCloser, error)
+}
+
+// Agent is one model. It does not bound how many runs are under way:
+// Config.MaxConcurrent is for its caller to keep.
+type Agent struct {
+	config Config
+	files  Files
+	client *http.Client
+}
+
+// New returns an agent that is the configured model. Images are read from files;
+// where that is nil, the model hears their names alone. The transport carries the
+// requests; nil stands for one of the agent's own, with the environment's proxy.
+func New(config Config, files Files, transport http.RoundTripper) *Agent {
+	if transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.MaxIdleConnsPerHost = 16
+		transport = own
+	}
+	return &Agent{config, files, &http.Client{
+		Transport: transport,
+		// A redirected POST would take key and thread to an address that nobody configured.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Run asks the model. It emits STREAMING_CHUNKs, the last of them Final, then a
+// WARNING where the model had to stop early, then the ANSWER, all with one
+// ActivityID. It fails with *Error, with what emit returned, or, where ctx ended,
+// with its cause.
+func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	timed, cancel := context.WithTimeoutCause(ctx, a.config.Timeout, errTimeout)
+	defer cancel()
+	body, err := a.encode(input)
+	if err != nil {
+		return err
+	}
+	answer := newRelay(input.RunID, a.config.MaxBytes, emit)
+	for attempt := 0; ; attempt++ {
+		err := a.ask(timed, body, input.RunID, answer)
+		if err == nil {
+			return nil
+		}
+		if answer.refused != nil {
+			return answer.refused
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		pause, again := repeat(timed, err, attempt)
+		if !again || answer.begun() {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-timed.Done():
+		}
+	}
+}
+
+// repeat says whether to ask again after err, and how long to wait before it.
+func repeat(ctx context.Context, err error, attempt int) (time.Duration, bool) {
+	fault, ok := errors.AsType[*Error](err)
+	if !ok || !fault.again || attempt == retries {
+		return 0, false
+	}
+	pause := fault.RetryAfter
+	if pause == 0 {
+		pause = firstPause << attempt
+		pause += rand.N(pause / 2)
+	}
+	end, bounded := ctx.Deadline()
+	return pause, pause <= longestPause && ctx.Err() == nil && !(bounded && time.Until(end) <= pause)
+}
+
+// ask makes one request and relays its answer.
+func (a *Agent) ask(ctx context.Context, body []byte, run string, answer *relay) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(a.config.FirstByte, func() { cancel(errFirstByte) })
+	defer late.Stop()
+
+	response, err := a.post(ctx, body, run)
+	if err != nil {
+		return a.explain(ctx, err)
+	}
+	defer response.Body.Close()
+	response.Body = &bounded{response.Body, overhead * a.config.MaxBytes, func() { late.Stop() }}
+	if err := a.check(response); err != nil {
+		return a.explain(ctx, err)
+	}
+
+	parts := make(chan part)
+	var broken error
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(parts)
+		broken = a.read(ctx, response.Body, parts)
+	})
+	defer func() { cancel(nil); reader.Wait() }()
+	return a.explain(ctx, answer.follow(parts, &broken))
+}
+
+func (a *Agent) post(ctx context.Context, body []byte, run string) (*http.Response, error) {
+	address := strings.TrimRight(a.config.BaseURL, "/") + "/chat/completions"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Permanent: true, words: "base_url is no address"}
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "text/event-stream")
+	request.Header.Set("User-Agent", "parley")
+	if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	if run != "" {
+		id := url.PathEscape(run) // a client may have named the run, and a header takes no line break
+		request.Header.Set("Idempotency-Key", id)
+		request.Header.Set("X-Request-Id", id)
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return nil, a.unreachable(err)
+	}
+	return response, nil
+}
+
+// explain gives an error that came of a time limit its name. What the server said
+// by then tells more.
+func (a *Agent) explain(ctx context.Context, err error) error {
+	fault, ok := errors.AsType[*Error](err)
+	switch {
+	case err == nil || ok && fault.Status != 0:
+		return err
+	case context.Cause(ctx) == errFirstByte:
+		return &Error{words: fmt.Sprintf("no answer began within %v (first_byte)", a.config.FirstByte)}
+	case context.Cause(ctx) == errTimeout:
+		return &Error{words: fmt.Sprintf("no end of the answer within %v (timeout)", a.config.Timeout)}
+	default:
+		return err
+	}
+}

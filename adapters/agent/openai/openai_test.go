@@ -1,0 +1,150 @@
+package openai_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"parley/adapters/agent/openai"
+	"parley/assembly/stream"
+)
+
+func TestAnAnswerStreamsAndIsThenSaidWhole(t *testing.T) {
+	agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
+		speak(w).raw(`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}` + "\n\n").
+			delta("Grüße, ").delta("Olivia").delta("! 🙂").finish("stop").
+			raw(`data: {"choices":[],"usage":{"total_tokens":12}}` + "\n\n").done()
+	})
+	said, err := run(t.Context(), agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const whole = "Grüße, Olivia! 🙂"
+	chunks := of(said, stream.StreamingChunk)
+	if got := strings.Join(texts(chunks), ""); got != whole {
+		t.Errorf("the chunks say %q", got)
+	}
+	if chunks[0].Text != "Grüße, " {
+		t.Errorf("the first delta did not leave at once: %q", texts(chunks))
+	}
+	for i, m := range said {
+		if m.ActivityID != "run-1/answer" || m.Time.IsZero() {
+			t.Errorf("message %d has activity %q, time %v", i, m.ActivityID, m.Time)
+		}
+		if last := i == len(chunks)-1; m.Final != last {
+			t.Errorf("message %d of %d: Final is %v", i, len(said), m.Final)
+		}
+	}
+	want := []stream.Message{{Type: stream.Answer, Text: whole, ActivityID: "run-1/answer"}}
+	if diff := cmp.Diff(want, said[len(chunks):], cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestStreamsAsServersWriteThem holds the liberties that the event stream format
+// gives, and those that servers take.
+func TestStreamsAsServersWriteThem(t *testing.T) {
+	const hi, stop = `{"choices":[{"delta":{"content":"hi"}}]}`, `{"choices":[{"delta":{},"finish_reason":"stop"}]}`
+	for name, body := range map[string]string{
+		"no space":           "data:" + hi + "\n\ndata:[DONE]\n\n",
+		"CRLF":               "data: " + hi + "\r\n\r\ndata: [DONE]\r\n\r\n",
+		"comments":           ": PROCESSING\n\n: x\ndata: " + hi + "\n\n:\n\ndata: [DONE]\n\n",
+		"other fields":       "event: chunk\nid: 1\nretry: 5\ndata: " + hi + "\n\nevent: x\n\ndata: [DONE]\n\n",
+		"several data lines": "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"hi\"}}]}\n\ndata: [DONE]\n\n",
+		"byte order mark":    "\ufeffdata: " + hi + "\n\ndata: [DONE]\n\n",
+		"empty data":         "data\n\ndata:\n\ndata: " + hi + "\n\ndata: [DONE]\n\n",
+		"no last line end":   "data: " + hi + "\n\ndata: [DONE]",
+		"no DONE":            "data: " + hi + "\n\ndata: " + stop + "\n\n",
+		"no finish_reason":   "data: " + hi + "\n\ndata: [DONE]\n\n",
+		"noise after DONE":   "data: " + hi + "\n\ndata: [DONE]\n\ndata: noise\n\n",
+		"all in one":         `data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}],"error":null}` + "\n\n",
+		"two choices":        `data: {"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"hi"}}]}` + "\n\ndata: [DONE]\n\n",
+		"reasoning":          `data: {"choices":[{"delta":{"reasoning_content":"hm"}}]}` + "\n\ndata: " + hi + "\n\ndata: [DONE]\n\n",
+		"a refusal":          `data: {"choices":[{"delta":{"content":null,"refusal":"hi"}}]}` + "\n\ndata: [DONE]\n\n",
+	} {
+		agent := model(t, func(w http.ResponseWriter, _ *http.Request) { speak(w).raw(body) })
+		said, err := run(t.Context(), agent)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff([]string{"hi"}, texts(of(said, stream.Answer))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestTextIsMadeSafeToKeep(t *testing.T) {
+	agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
+		speak(w).raw("data: {\"choices\":[{\"delta\":{\"content\":\"a\\u0000b\xff\\ud83d\"}}]}\n\n").done()
+	})
+	said, err := run(t.Context(), agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a\uFFFDb\uFFFD\uFFFD"}, texts(of(said, stream.Answer))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnAnswerThatIsNotWholeIsGivenWithAWarning(t *testing.T) {
+	for _, reason := range []string{"length", "content_filter"} {
+		agent := model(t, func(w http.ResponseWriter, _ *http.Request) { speak(w).delta("It was a").finish(reason).done() })
+		said, err := run(t.Context(), agent)
+		if err != nil {
+			t.Errorf("%s: %v", reason, err)
+			continue
+		}
+		if len(of(said, stream.Warning)) != 1 || said[len(said)-1].Type != stream.Answer || said[len(said)-1].Text != "It was a" {
+			t.Errorf("%s: %v", reason, said)
+		}
+	}
+}
+
+func TestARunEndsWhenEmitFails(t *testing.T) {
+	gone := make(chan struct{})
+	agent := model(t, func(w http.ResponseWriter, r *http.Request) {
+		speak(w).delta("one")
+		<-r.Context().Done()
+		close(gone)
+	})
+	full := errors.New("no room")
+	calls := 0
+	err := agent.Run(t.Context(), hello(), func(stream.Message) error { calls++; return full })
+	if err != full || calls != 1 {
+		t.Errorf("Run() = %v after %d calls of emit", err, calls)
+	}
+	<-gone
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	peers := map[string]bool{}
+	agent := model(t, func(w http.ResponseWriter, r *http.Request) {
+		peers[r.RemoteAddr] = true
+		speak(w).delta("hi").finish("stop").done()
+	})
+	for range 3 {
+		if _, err := run(t.Context(), agent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(peers) != 1 {
+		t.Errorf("three runs took %d connections", len(peers))
+	}
+}
+
+func fault(t *testing.T, err error) *openai.Error {
+	t.Helper()
+	found, ok := errors.AsType[*openai.Error](err)
+	if !ok {
+		t.Fatalf("no *openai.Error: %v", err)
+	}
+	if found.Temporary() == found.Permanent {
+		t.Errorf("both temporary and permanent: %v", err)
+	}
+	return found
+}
