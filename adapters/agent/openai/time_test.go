@@ -218,7 +218,7 @@ func TestChunksArePaced(t *testing.T) {
 			}{
 				{0, "a"}, {5, "b"}, {5, "c"}, {5, "d"}, {20, "e"}, {1, "f"}, {1000, "g"}, {1, long}, {1, "h"}, {1, "i"},
 			} {
-				time.Sleep(step.after * time.Millisecond)
+				<-time.After(step.after * time.Millisecond)
 				s.delta(step.delta)
 			}
 			s.done()
