@@ -35,6 +35,7 @@ type committer struct {
 	// doubt says that the log may end in a commit record that nobody was told
 	// of, left by a COMMIT that failed. The next one that writes overwrites it.
 	doubt bool
+	pages int // written to the log and not yet accounted for
 }
 
 func newCommitter(path string, o options, check *checkpointer, closing <-chan struct{}) *committer {
@@ -70,6 +71,7 @@ func (c *committer) run(ctx context.Context, quit <-chan struct{}) {
 		select {
 		case first := <-c.queue:
 			c.together(ctx, first)
+			c.account()
 		case <-quit:
 			return
 		}
@@ -212,9 +214,19 @@ func (c *committer) commit(callers int) error {
 		return unclear(err)
 	}
 	c.recorder.Committed(callers, time.Since(begun))
-	c.pages = c.conn.written()
-	c.doubt = c.doubt && c.pages == 0
+	pages := c.conn.written()
+	c.pages += pages
+	c.doubt = c.doubt && pages == 0
 	return nil
+}
+
+// account tells the checkpointer how the log has grown; the callers have their
+// answers by then.
+func (c *committer) account() {
+	if c.conn != nil && c.pages > 0 {
+		c.check.wrote(c.conn, c.pages)
+		c.pages = 0
+	}
 }
 
 // rollback makes sure that no transaction is open.

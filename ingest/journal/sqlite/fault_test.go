@@ -1,0 +1,196 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	lib "modernc.org/sqlite/lib"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/sqlite/faultfs"
+)
+
+// faulty returns a VFS that the test can break, gone when the test ends.
+func faulty(t *testing.T) *faultfs.FS {
+	t.Helper()
+	fs, err := faultfs.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return fs
+}
+
+// together writes n facts, named by the callers' numbers, in one transaction; it
+// returns what each was told.
+func together(t *testing.T, e *sqlite.Engine, n int) []error {
+	t.Helper()
+	told := make([]error, n)
+	var callers sync.WaitGroup
+	begun := make(chan struct{})
+	first := sync.OnceFunc(func() {
+		close(begun)
+		for e.Waiting() < n-1 {
+			runtime.Gosched()
+		}
+	})
+	callers.Go(func() {
+		told[0] = e.Write(t.Context(), func(tx journal.Tx) error {
+			first()
+			return insert("caller 0")(tx)
+		})
+	})
+	<-begun
+	for i := 1; i < n; i++ {
+		callers.Go(func() { told[i] = e.Write(t.Context(), insert(fmt.Sprint("caller ", i))) })
+	}
+	callers.Wait()
+	return told
+}
+
+// restore writes files, whose directory is that of path, into a new directory
+// and opens them with the system's VFS.
+func restore(t *testing.T, path string, files map[string][]byte) *sqlite.Engine {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return open(t, filepath.Join(dir, filepath.Base(path)))
+}
+
+// truthful checks what callers were told against what there is.
+func truthful(t *testing.T, when string, told []error, e journal.Engine) {
+	t.Helper()
+	there := names(t, e)
+	for i, err := range told {
+		is := slices.Contains(there, fmt.Sprint("caller ", i))
+		switch {
+		case errors.Is(err, journal.ErrUnclear):
+		case err == nil && !is:
+			t.Errorf("%s: caller %d was told that its fact is stored, and it is not", when, i)
+		case err != nil && is:
+			t.Errorf("%s: caller %d was told %q, and its fact is stored", when, i, err)
+		}
+	}
+}
+
+func TestEveryCallerIsToldTheTruthWhicheverWriteFails(t *testing.T) {
+	for _, fault := range []struct {
+		name  string
+		fault faultfs.Fault
+	}{
+		{"disk full", faultfs.Fault{Op: faultfs.Write, Code: lib.SQLITE_FULL}},
+		{"disk stays full", faultfs.Fault{Op: faultfs.Write, Code: lib.SQLITE_FULL, Lasting: true}},
+		{"write error", faultfs.Fault{Op: faultfs.Write, Code: lib.SQLITE_IOERR_WRITE}},
+		{"sync error", faultfs.Fault{Op: faultfs.Sync, Code: lib.SQLITE_IOERR_FSYNC}},
+		{"sync errors last", faultfs.Fault{Op: faultfs.Sync, Code: lib.SQLITE_IOERR_FSYNC, Lasting: true}},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			t.Parallel()
+			for n := 1; ; n++ {
+				fault.fault.Nth = n
+				if !survive(t, fault.fault) {
+					if n == 1 {
+						t.Error("no operation ever failed")
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// survive lets one fault come while callers write, and checks what they were
+// told; false where the fault did not come.
+func survive(t *testing.T, fault faultfs.Fault) bool {
+	t.Helper()
+	const callers = 6
+	fs, path := faulty(t), file(t)
+	e := open(t, path, sqlite.WithVFS(fs.Name))
+	fs.Inject(fault)
+	told := together(t, e, callers)
+	killed := fs.PowerLoss(fs.Position(), func() bool { return true })
+	fired := fs.Heal()
+	truthful(t, fmt.Sprintf("%+v, killed", fault), told, restore(t, path, killed))
+
+	write(t, e, insert("healed"))
+	truthful(t, fmt.Sprintf("%+v, healed", fault), told, e)
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	reopened := open(t, path)
+	truthful(t, fmt.Sprintf("%+v, reopened", fault), told, reopened)
+	if !slices.Contains(names(t, reopened), "healed") {
+		t.Errorf("%+v: what was written after it is gone", fault)
+	}
+	return fired
+}
+
+func TestPowerLossTakesNothingThatWasAcknowledged(t *testing.T) {
+	const writers, each = 4, 40
+	fs, path := faulty(t), file(t)
+	e := open(t, path, sqlite.WithVFS(fs.Name), sqlite.WithCheckpoints(32, 128))
+	var mu sync.Mutex
+	acknowledged := map[string]int{} // the position at which it was durable
+	var callers sync.WaitGroup
+	for w := range writers {
+		callers.Go(func() {
+			for i := range each {
+				name := fmt.Sprintf("%d of writer %d", i, w)
+				if err := e.Write(t.Context(), insert(name)); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				acknowledged[name] = fs.Position()
+				mu.Unlock()
+			}
+		})
+	}
+	callers.Wait()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	boundaries := fs.Boundaries()
+	if len(boundaries) < each {
+		t.Fatalf("only %d boundaries for %d writes one after the other", len(boundaries), each)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i, position := range boundaries {
+		survives := func() bool { return random.IntN(2) == 0 }
+		if i%2 == 0 {
+			survives = nil
+		}
+		after := restore(t, path, fs.PowerLoss(position, survives))
+		there := names(t, after)
+		for name, at := range acknowledged {
+			if at <= position && !slices.Contains(there, name) {
+				t.Errorf("power lost at %d: %s was acknowledged at %d and is gone", position, name, at)
+			}
+		}
+		var verdict string
+		if err := after.Read(t.Context(), func(tx journal.Tx) error {
+			_, err := tx.Row([]any{&verdict}, "PRAGMA integrity_check")
+			return err
+		}); err != nil || verdict != "ok" {
+			t.Errorf("power lost at %d: the database is damaged: %s, %v", position, verdict, err)
+		}
+		if err := after.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
