@@ -22,6 +22,8 @@ type Receipt struct {
 	ID int64
 	// Duplicate says that the same payload is in custody already.
 	Duplicate bool
+	// Waits says that the message which it is about is not known yet.
+	Waits bool
 }
 
 // ErrBusy means that the store can't take custody now: there must be no

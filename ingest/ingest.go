@@ -46,7 +46,7 @@ type Ingest struct {
 	log      *slog.Logger
 	now      func() time.Time
 
-	workspaces atomic.Pointer[map[string]*workspace]
+	workspaces atomic.Pointer[map[scope]*workspace]
 	waiting    atomic.Int64 // bytes
 
 	mu      sync.Mutex
@@ -69,7 +69,7 @@ type Parts struct {
 func New(p Parts) *Ingest {
 	in := &Ingest{journal: p.Journal, desk: p.Desk, turns: p.Turns, observer: p.Observer, log: p.Log, now: p.Now,
 		waiters: map[int64][]chan struct{}{}}
-	in.workspaces.Store(&map[string]*workspace{})
+	in.workspaces.Store(&map[scope]*workspace{})
 	return in
 }
 
@@ -77,27 +77,30 @@ func New(p Parts) *Ingest {
 // remembered of those that stay is kept.
 func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 	before := *in.workspaces.Load()
-	next := make(map[string]*workspace, len(list))
+	next := make(map[scope]*workspace, len(list))
 	for _, w := range list {
-		if known := before[w.ID]; known != nil {
-			next[w.ID] = &workspace{w, known.memory}
+		at := scope{w.Platform, w.ID}
+		if known := before[at]; known != nil {
+			next[at] = &workspace{w, known.memory}
 			continue
 		}
 		self, err := in.journal.Self(ctx, w.ID)
 		if err != nil {
 			return err
 		}
-		next[w.ID] = &workspace{w, &memory{id: w.ID, journal: in.journal, self: self, channels: map[string]event.ChannelType{}}}
+		next[at] = &workspace{w, &memory{id: w.ID, journal: in.journal, self: self, channels: map[string]event.ChannelType{}}}
 	}
 	in.workspaces.Store(&next)
 	return nil
 }
 
-func (in *Ingest) workspace(id string) *workspace { return (*in.workspaces.Load())[id] }
+func (in *Ingest) workspace(platform event.Platform, id string) *workspace {
+	return (*in.workspaces.Load())[scope{platform, id}]
+}
 
 // Accept implements adapters.Inbox.
 func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
-	w := in.workspace(envelope.Workspace)
+	w := in.workspace(envelope.Platform, envelope.Workspace)
 	if w == nil {
 		return adapters.Receipt{}, fmt.Errorf("workspace %q is not configured", envelope.Workspace)
 	}
@@ -112,20 +115,21 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	defer cancel()
 	custody, kind, err := in.custody(ctx, w, envelope)
 	if err != nil {
-		in.log.Warn("custody refused", "workspace", w.ID, "err", err)
+		in.log.Warn("custody refused", "workspace", w.id, "err", err)
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
 	}
 	in.accepted(w, custody, kind)
-	return adapters.Receipt{ID: custody.ID, Duplicate: custody.Duplicate}, nil
+	waits := !custody.Duplicate && custody.Settled == nil && custody.Thread == 0
+	return adapters.Receipt{ID: custody.ID, Duplicate: custody.Duplicate, Waits: waits}, nil
 }
 
 func (in *Ingest) custody(ctx context.Context, w *workspace, envelope event.Envelope) (journal.Custody, event.Kind, error) {
-	if w.Introduce != nil {
-		if err := w.setSelf(ctx, w.Introduce(envelope.Body, w.Self())); err != nil {
+	if introduce := w.config.Introduce; introduce != nil {
+		if err := w.setSelf(ctx, introduce(envelope.Body, w.Self())); err != nil {
 			return journal.Custody{}, "", err
 		}
 	}
-	keys := w.Normalizer.Keys(envelope, w)
+	keys := w.config.Normalizer.Keys(envelope, w)
 	learn := w.news(keys.Channel)
 	custody, err := in.journal.Accept(ctx, journal.Acceptance{
 		Envelope: envelope, Keys: keys, LearnChannel: learn, Claim: in.desk.Free(journal.Intake, ""),
@@ -140,9 +144,9 @@ func (in *Ingest) custody(ctx context.Context, w *workspace, envelope event.Enve
 func (in *Ingest) accepted(w *workspace, custody journal.Custody, kind event.Kind) {
 	switch {
 	case custody.Duplicate:
-		in.observer.Settled(w.ID, 0, journal.Outcome{Kind: kind, Fate: event.Fate{Disposition: event.Duplicate}})
+		in.observer.Settled(w.id, 0, journal.Outcome{Kind: kind, Fate: event.Fate{Disposition: event.Duplicate}})
 	case custody.Settled != nil:
-		in.settled(w.ID, custody.ID, journal.Outcome{Kind: kind, Trigger: journal.TriggerNone, Fate: *custody.Settled})
+		in.settled(w.id, custody.ID, journal.Outcome{Kind: kind, Trigger: journal.TriggerNone, Fate: *custody.Settled})
 	case custody.Thread != 0:
 		if custody.Fence != 0 {
 			in.desk.Adopt(journal.Lease{Thread: custody.Thread, Fence: custody.Fence})

@@ -70,11 +70,11 @@ func (in *Ingest) envelope(ctx context.Context, lease *journal.Lease, p journal.
 }
 
 func (in *Ingest) attempt(ctx context.Context, lease *journal.Lease, p journal.Pending) bool {
-	w := in.workspace(p.Envelope.Workspace)
+	w := in.workspace(p.Envelope.Platform, p.Envelope.Workspace)
 	if w == nil {
 		return in.postpone(ctx, lease, p, unconfigured, nil)
 	}
-	if !w.SelfIsFinal && w.Normalizer.Keys(p.Envelope, w).Needs != "" {
+	if w.config.Self == nil && w.config.Normalizer.Keys(p.Envelope, w).Needs != "" {
 		return in.postpone(ctx, lease, p, reviewEvery, nil)
 	}
 	entry, err := in.normalize(ctx, w, p)
@@ -92,13 +92,15 @@ func (in *Ingest) attempt(ctx context.Context, lease *journal.Lease, p journal.P
 		return in.recordFailed(ctx, lease, p, err)
 	}
 	if !outcome.Waits {
-		in.settled(w.ID, p.ID, outcome)
+		in.settled(w.id, p.ID, outcome)
 	}
 	in.turns.Recorded(lease.Thread, entry.Agent, outcome)
 	return outcome.Pending > 0
 }
 
-func kindOf(w *workspace, p journal.Pending) event.Kind { return w.Normalizer.Keys(p.Envelope, w).Kind }
+func kindOf(w *workspace, p journal.Pending) event.Kind {
+	return w.config.Normalizer.Keys(p.Envelope, w).Kind
+}
 
 // normalize makes an entry of an envelope. A panic is this envelope's failure.
 func (in *Ingest) normalize(ctx context.Context, w *workspace, p journal.Pending) (entry journal.Entry, err error) {
@@ -109,24 +111,25 @@ func (in *Ingest) normalize(ctx context.Context, w *workspace, p journal.Pending
 	}()
 	ctx, cancel := context.WithTimeout(ctx, normalizeTimeout)
 	defer cancel()
-	e, err := w.Normalizer.Normalize(ctx, p.Envelope, directory{w.memory, w.Names})
+	e, err := w.config.Normalizer.Normalize(ctx, p.Envelope, directory{w, w.config.Names})
 	if err != nil {
 		return entry, err
 	}
 	channel := ""
 	if e.Message != nil {
 		channel = e.Message.Channel.ID
-		if err := e.Message.Metadata.Validate(); err != nil && e.Ignored == "" {
+		// An edit may leave out who wrote the message: the stored one says.
+		if err := e.Message.Metadata.Validate(); err != nil && e.Ignored == "" && e.Kind == event.KindMessage {
 			return entry, err
 		}
 	}
-	settings := w.Settings(channel)
+	settings := w.config.Settings(channel)
 	g := gate{Settings: settings, arrived: p.Envelope.ReceivedAt, now: in.now}
 	if e.Ignored == "" && e.Kind == event.KindReaction {
 		e.Ignored = g.reaction(e.Reaction, w)
 	}
 	return journal.Entry{
-		Envelope: p.ID, Workspace: w.ID, Event: e, Origin: origin(p.Envelope), Agent: settings.Agent,
+		Envelope: p.ID, Workspace: w.id, Event: e, Origin: origin(p.Envelope), Agent: settings.Agent,
 		Coalesce: settings.Coalesce, CoalesceMax: settings.CoalesceMax, Decide: g.decide,
 	}, nil
 }
@@ -140,7 +143,7 @@ func origin(envelope event.Envelope) journal.Origin {
 
 // reaction returns why a reaction is not taken note of; empty for one that is.
 func (g gate) reaction(r *event.Reaction, w *workspace) string {
-	if self := w.Self().UserID; self != "" && r.SenderID == w.Platform.Namespace()+":"+self {
+	if self := w.Self().UserID; self != "" && r.SenderID == w.config.Platform.Namespace()+":"+self {
 		return event.ReasonOwnMessage
 	}
 	return g.refuses(r.SenderID, "", event.Human)

@@ -33,8 +33,9 @@ type Workspace struct {
 	// Introduce reads from a payload who we are, given what is known already;
 	// nil where payloads never tell.
 	Introduce func(body []byte, known event.Self) event.Self
-	// SelfIsFinal says that nobody will tell later who we are: nothing waits for it.
-	SelfIsFinal bool
+	// Self says who we are where that is not kept in the store, as in a
+	// recording; nothing then waits until it is known. Nil is the usual case.
+	Self func() event.Self
 }
 
 // Names is the part of a directory that may ask the platform.
@@ -45,8 +46,22 @@ type Names interface {
 
 // workspace is a Workspace with what the journal remembers of it.
 type workspace struct {
-	Workspace
+	config Workspace
 	*memory
+}
+
+// scope tells workspaces apart: in a recording, two platforms may share an id.
+type scope struct {
+	platform event.Platform
+	id       string
+}
+
+// Self implements adapters.Facts.
+func (w *workspace) Self() event.Self {
+	if w.config.Self != nil {
+		return w.config.Self()
+	}
+	return w.memory.Self()
 }
 
 // memory outlives a reload of the configuration.
@@ -62,7 +77,7 @@ type memory struct {
 // channelLimit bounds the channels whose type is kept in memory.
 const channelLimit = 10_000
 
-// Self implements adapters.Facts.
+// Self is who the store says we are.
 func (m *memory) Self() event.Self {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,8 +126,8 @@ func (m *memory) news(channel event.Channel) bool {
 }
 
 // SetSelf remembers who we are in a workspace, for good.
-func (in *Ingest) SetSelf(ctx context.Context, workspace string, self event.Self) error {
-	w := in.workspace(workspace)
+func (in *Ingest) SetSelf(ctx context.Context, platform event.Platform, workspace string, self event.Self) error {
+	w := in.workspace(platform, workspace)
 	if w == nil {
 		return nil
 	}
@@ -120,10 +135,10 @@ func (in *Ingest) SetSelf(ctx context.Context, workspace string, self event.Self
 }
 
 func (w *workspace) setSelf(ctx context.Context, self event.Self) error {
-	if w.Self() == self {
+	if w.config.Self != nil || w.memory.Self() == self {
 		return nil
 	}
-	if err := w.journal.SetSelf(ctx, w.memory.id, self); err != nil {
+	if err := w.journal.SetSelf(ctx, w.id, self); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -134,7 +149,7 @@ func (w *workspace) setSelf(ctx context.Context, self event.Self) error {
 
 // directory is what a normaliser may ask.
 type directory struct {
-	*memory
+	*workspace
 	Names
 }
 

@@ -23,7 +23,11 @@ const (
 
 // turn takes the thread's next turn, if one is due, and sees it to an end. It
 // returns whether it may be called again at once.
-func (r *Runner) turn(ctx context.Context, lease *journal.Lease, profile Profile) bool {
+func (r *Runner) turn(ctx context.Context, lease *journal.Lease, agent string) bool {
+	profile, ok := r.Profile(agent)
+	if !ok {
+		return false
+	}
 	runCtx, g := r.enter(ctx, lease.Thread)
 	defer r.exit(lease.Thread, g)
 	run, err := r.Journal.BeginRun(ctx, lease, profile.ID, r.each)
@@ -220,13 +224,13 @@ func apology(cause error) string {
 // permanent marks a failure that another attempt can't mend.
 type permanent struct{ error }
 
-// Permanent says so.
-func (permanent) Permanent() bool { return true }
+// Temporary says so.
+func (permanent) Temporary() bool { return false }
 
 // isPermanent says whether an agent's error tells that trying again is of no use.
 func isPermanent(err error) bool {
-	var p interface{ Permanent() bool }
-	return errors.As(err, &p) && p.Permanent()
+	var e interface{ Temporary() bool }
+	return errors.As(err, &e) && !e.Temporary()
 }
 
 // input assembles what the agent is given.

@@ -24,8 +24,6 @@ type Profile struct {
 	// Timeout bounds one run; MaxBytes what is kept of its text.
 	Timeout  time.Duration
 	MaxBytes int64
-	// MaxConcurrent is how many runs of this agent go on at once.
-	MaxConcurrent int
 }
 
 // Outbox turns a reply into posts; package deliver sends them.
@@ -83,6 +81,8 @@ type Parts struct {
 	Now      func() time.Time
 	// Settings resolves what holds in a workspace's channel.
 	Settings func(workspace, channel string) Settings
+	// Profile finds an agent; false where it is not configured any more.
+	Profile func(agent string) (Profile, bool)
 }
 
 // Runner takes the turns that are due and asks their agents.
@@ -96,12 +96,12 @@ type Runner struct {
 // New returns a Runner that serves nobody yet; see Serve.
 func New(p Parts) *Runner { return &Runner{Parts: p, going: map[int64]*going{}} }
 
-// Serve runs the turns of one agent: it takes new ones until ctx ends, and then
-// waits for those that are going on, which end with work.
-func (r *Runner) Serve(ctx, work context.Context, profile Profile) error {
-	lane := journal.Lane{Work: journal.Turns, Agent: profile.ID, Slots: profile.MaxConcurrent}
+// Serve runs the turns of one agent, so many at once: it takes new ones until
+// ctx ends, and then waits for those that are going on, which end with work.
+func (r *Runner) Serve(ctx, work context.Context, agent string, slots int) error {
+	lane := journal.Lane{Work: journal.Turns, Agent: agent, Slots: slots}
 	return r.Desk.Serve(ctx, lane, func(_ context.Context, lease *journal.Lease) {
-		for ctx.Err() == nil && r.turn(work, lease, profile) {
+		for ctx.Err() == nil && r.turn(work, lease, agent) {
 			continue
 		}
 	})

@@ -382,3 +382,13 @@ func (d *Desk) sweep(ctx context.Context) {
 		d.log.Warn("release idle threads", "err", err)
 	}
 }
+
+// Resize changes how many threads of a lane go on at once.
+func (d *Desk) Resize(work Work, agent string, slots int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l := d.lanes[laneKey{work, agent}]; l != nil {
+		l.Slots = slots
+		l.signal()
+	}
+}

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"sync"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// Directory answers names from a recording's directory lines. What they do not
+// tell falls back to the id. It is safe for concurrent use.
+type Directory struct {
+	mu       sync.Mutex
+	users    map[string]adapters.User
+	channels map[string]string
+	direct   map[string]event.ChannelType
+	self     event.Self
+	learnt   map[event.Platform]event.Self
+}
+
+// NewDirectory returns a directory that knows nobody.
+func NewDirectory() *Directory {
+	return &Directory{users: map[string]adapters.User{}, channels: map[string]string{}, direct: map[string]event.ChannelType{},
+		learnt: map[event.Platform]event.Self{}}
+}
+
+// Add makes a directory line hold from here on.
+func (d *Directory) Add(line *DirectoryLine) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, u := range line.Users {
+		d.users[u.ID] = adapters.User{DisplayName: u.DisplayName, IsBot: u.IsBot}
+	}
+	for _, c := range line.Channels {
+		d.channels[c.ID] = c.Name
+		if c.IsDM {
+			d.direct[c.ID] = event.ChannelDirect
+		}
+	}
+	if s := line.Self; s != nil {
+		d.self = event.Self{TeamID: s.TeamID, UserID: s.UserID, BotID: s.BotID, AppID: s.AppID, Address: s.Address}
+	}
+}
+
+// Learn remembers who a payload says that we are, for what the directory lines
+// leave open. It is never believed of a team or an app: then nothing is foreign.
+func (d *Directory) Learn(platform event.Platform, self event.Self) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.learnt[platform].UserID == "" {
+		d.learnt[platform] = event.Self{UserID: self.UserID}
+	}
+}
+
+// Self is who we are on a platform.
+func (d *Directory) Self(platform event.Platform) event.Self {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	self := d.self
+	self.UserID = cmp.Or(self.UserID, d.learnt[platform].UserID)
+	return self
+}
+
+// ChannelType is what a directory line says of a channel.
+func (d *Directory) ChannelType(id string) event.ChannelType {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.direct[id]
+}
+
+// User implements adapters.Directory.
+func (d *Directory) User(_ context.Context, id string) (adapters.User, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	u, ok := d.users[id]
+	return u, ok && u.DisplayName != ""
+}
+
+// ChannelName implements adapters.Directory.
+func (d *Directory) ChannelName(_ context.Context, id string) (string, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	name, ok := d.channels[id]
+	return name, ok && name != ""
+}

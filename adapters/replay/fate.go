@@ -1,0 +1,78 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"parley/assembly"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Fate is what became of one envelope, as it is printed.
+type Fate struct {
+	N           int                `json:"n"`
+	Disposition event.Disposition  `json:"disposition"`
+	Kind        event.Kind         `json:"kind"`
+	Trigger     journal.Trigger    `json:"trigger"`
+	Reason      string             `json:"reason,omitempty"`
+	Error       string             `json:"error,omitempty"`
+	Thread      event.ThreadKey    `json:"thread,omitempty"`
+	Message     *journal.View      `json:"message,omitempty"`
+	Assembled   []assembly.Message `json:"assembled,omitempty"`
+	Replies     []Reply            `json:"replies,omitempty"`
+}
+
+// Reply is one thing that the agent would have put on the platform.
+type Reply struct {
+	Op     string          `json:"op"` // post
+	Thread event.ThreadKey `json:"thread"`
+	Text   string          `json:"text"` // what the agent said, before conversion
+}
+
+// WriteJSON prints the fate as one line.
+func (f *Fate) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(f)
+}
+
+// WriteText prints the fate for people.
+func (f *Fate) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d  %s %s", f.N, f.Disposition, f.Kind)
+	if f.Trigger != journal.TriggerNone {
+		fmt.Fprintf(&b, ", %s", f.Trigger)
+	}
+	if f.Reason != "" {
+		fmt.Fprintf(&b, " (%s)", f.Reason)
+	}
+	if f.Error != "" {
+		fmt.Fprintf(&b, ": %s", f.Error)
+	}
+	if f.Thread != "" {
+		fmt.Fprintf(&b, "  in %s", f.Thread)
+	}
+	b.WriteByte('\n')
+	if f.Message != nil {
+		indent(&b, fmt.Sprintf("message %s, thread_seq %d", f.Message.ID, f.Message.ThreadSeq), f.Message.Content)
+	}
+	for _, m := range f.Assembled {
+		indent(&b, string(m.Role), m.Text())
+	}
+	for _, r := range f.Replies {
+		indent(&b, "reply to "+string(r.Thread), r.Text)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// indent writes a titled text, its lines set in so that none looks like a fate.
+func indent(b *strings.Builder, title, text string) {
+	fmt.Fprintf(b, "     %s\n", title)
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(b, "       | %s\n", strings.TrimRight(line, "\r\n"))
+	}
+}

@@ -1,0 +1,141 @@
+// Package replay is a platform that is a recording: it reads recorded envelopes
+// from files, answers names from the recording itself, and prints each
+// envelope's fate. It never calls a platform.
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// maxLine bounds a line of a recording, in bytes.
+const maxLine = 16 << 20
+
+// Line is one object of a recording.
+type Line struct {
+	// Directory is set for a line that tells names; the other fields are then empty.
+	Directory *DirectoryLine
+	// Err says why the line holds no envelope; it is a dead letter then.
+	Err       error
+	Platform  event.Platform
+	Workspace string // empty: not named
+	Envelope  event.Envelope
+}
+
+// DirectoryLine answers what an adapter would ask its platform.
+type DirectoryLine struct {
+	Users []struct {
+		ID          string `json:"id"`
+		DisplayName string `json:"display_name"`
+		IsBot       bool   `json:"is_bot"`
+	} `json:"users"`
+	Channels []struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+		IsDM bool   `json:"is_dm"`
+	} `json:"channels"`
+	Self *struct {
+		TeamID  string `json:"team_id"`
+		UserID  string `json:"user_id"`
+		BotID   string `json:"bot_id"`
+		AppID   string `json:"app_id"`
+		Address string `json:"address"`
+	} `json:"self"`
+}
+
+// Read calls each for every object of a file: a .jsonl file is a recording, any
+// other holds one raw payload of the given platform. An error means that the
+// file itself can't be read.
+func Read(path string, platform event.Platform, each func(Line) error) error {
+	if !strings.HasSuffix(path, ".jsonl") {
+		if platform == "" {
+			return fmt.Errorf("%s: holds one raw payload: say whose with --platform (%s)", path, names())
+		}
+		body, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return each(Line{Platform: platform, Envelope: event.Envelope{Platform: platform, Transport: "replay", Body: body}})
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return readLines(file, path, platform, each)
+}
+
+func readLines(r io.Reader, path string, platform event.Platform, each func(Line) error) error {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(make([]byte, 64<<10), maxLine)
+	for n := 1; scanner.Scan(); n++ {
+		text := bytes.TrimSpace(scanner.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		if err := each(parse(bytes.Clone(text), platform)); err != nil {
+			return fmt.Errorf("%s:%d: %w", path, n, err)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// parse reads one line. What is wrong with it is the line's matter, not the file's.
+func parse(text []byte, platform event.Platform) Line {
+	var wire struct {
+		Directory  *DirectoryLine  `json:"directory"`
+		Platform   event.Platform  `json:"platform"`
+		Workspace  string          `json:"workspace"`
+		Transport  string          `json:"transport"`
+		ReceivedAt *time.Time      `json:"received_at"`
+		Body       json.RawMessage `json:"body"`
+	}
+	if text[0] != '{' {
+		return Line{Err: errors.New("the line is not a JSON object")}
+	}
+	if err := json.Unmarshal(text, &wire); err != nil {
+		return Line{Err: fmt.Errorf("the line is not a recorded envelope: %w", err)}
+	}
+	if wire.Directory != nil {
+		return Line{Directory: wire.Directory}
+	}
+	if wire.Platform == "" {
+		wire.Platform = platform
+	}
+	if !slices.Contains(event.Platforms, wire.Platform) {
+		return Line{Err: fmt.Errorf("platform: is %q, must be one of %s", wire.Platform, names())}
+	}
+	if wire.Body == nil {
+		return Line{Err: errors.New("body: is missing; it holds the platform's raw payload")}
+	}
+	if wire.Transport == "" {
+		wire.Transport = "replay"
+	}
+	line := Line{Platform: wire.Platform, Workspace: wire.Workspace}
+	line.Envelope = event.Envelope{Platform: wire.Platform, Transport: wire.Transport, Body: wire.Body}
+	if wire.ReceivedAt != nil {
+		line.Envelope.ReceivedAt = *wire.ReceivedAt
+	}
+	return line
+}
+
+func names() string {
+	out := make([]string, len(event.Platforms))
+	for i, p := range event.Platforms {
+		out[i] = string(p)
+	}
+	return strings.Join(out, ", ")
+}
