@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,14 +18,13 @@ func (r *recording) again(known *Message, m *event.Message) error {
 		return nil
 	}
 	if !known.DeletedAt.IsZero() {
-		r.ignore(event.ReasonDeleted)
-		return nil
+		return r.tooLate()
 	}
 	if err := known.load(r.tx); err != nil {
 		return err
 	}
 	changed := m.Revision != known.Revision || m.Revision == "" && m.Content != known.Content
-	if known.Revision != "" && m.Revision == "" || known.Trigger == TriggerNone {
+	if known.Revision != "" && m.Revision == "" || known.Seq == 0 {
 		changed = false // an older state, or one whose content is not kept
 	}
 	return r.revise(known, m, changed, event.Duplicate)
@@ -45,15 +45,14 @@ func (r *recording) edit() error {
 	r.out.Message = known
 	m := r.Event.Message
 	if !known.DeletedAt.IsZero() {
-		r.ignore(event.ReasonDeleted)
-		return nil
+		return r.tooLate()
 	}
 	if err := known.load(r.tx); err != nil {
 		return err
 	}
 	if m == nil || m.Revision == known.Revision {
 		r.ignore(event.ReasonNoChange)
-		return nil
+		return r.tells(known)
 	}
 	return r.revise(known, m, true, event.Ignored)
 }
@@ -70,42 +69,82 @@ func (r *recording) unknown(ours string) error {
 	return err
 }
 
+// tooLate ends a new state of a deleted message, and keeps none of its words.
+func (r *recording) tooLate() error {
+	r.ignore(event.ReasonDeleted)
+	return emptyBody(r.tx, r.Envelope)
+}
+
+func emptyBody(tx Tx, envelope int64) error {
+	_, err := tx.Exec(`UPDATE envelopes SET body = ? WHERE id = ?`, []byte{}, envelope)
+	return err
+}
+
+// tells notes that the envelope holds words of the message, so that they go
+// when it is deleted.
+func (r *recording) tells(m *Message) error {
+	m.envelopes = withEnvelope(m.envelopes, r.Envelope)
+	_, err := r.tx.Exec(`UPDATE messages SET envelopes = ? WHERE id = ?`, m.envelopes, m.Row)
+	return err
+}
+
 // revise brings a known message up to date: its text where that has changed,
 // files that are new, and its trigger where it now asks for a run that nobody
-// has begun. What changes nothing is unchanged.
+// has begun. One that was only noted is stored where policy keeps it now. What
+// changes nothing is unchanged.
 func (r *recording) revise(known *Message, m *event.Message, changed bool, unchanged event.Disposition) error {
+	if known.Thread != r.thread.id {
+		r.belongs = known.Thread // only its intake may raise it
+		return nil
+	}
 	decision, err := r.Decide(keepIdentity(m, known), r)
 	if err != nil {
 		return err
 	}
 	if decision.Ignore {
 		r.ignore(decision.Reason)
-		return nil
+		return r.tells(known)
 	}
-	known.envelopes = withEnvelope(known.envelopes, r.Envelope)
+	if known.Seq == 0 && decision.Note {
+		return r.stillNoted(known, m, decision, unchanged)
+	}
 	added := newFiles(known, m)
-	raised := r.raises(known, decision)
-	if changed || raised && known.Trigger == TriggerNone {
-		known.Content, known.Quotes = m.Content, Quotes{m.Quoted, m.Forwarded}
-		known.Revision = m.Revision
-		if known.Revision != "" && changed {
-			known.EditedAt = instant(r.now)
-		}
+	stored, raised := known.Seq == 0, r.raises(known, decision)
+	if changed || stored {
+		known.Content, known.Quotes, known.Revision = m.Content, Quotes{m.Quoted, m.Forwarded}, m.Revision
 	}
-	if raised {
-		r.raise(known, decision)
-	} else if changed {
+	if changed {
+		known.EditedAt = instant(r.now)
 		known.Metadata = rehint(known, decision)
 	}
-	r.out.Fate = event.Fate{Disposition: event.Updated, Reason: decision.Reason}
+	if stored {
+		known.Seq = r.takeSeq()
+	}
+	if stored || raised {
+		known.Trigger, known.Metadata = decision.Trigger, decision.Metadata
+		r.asks(known.Trigger)
+	}
 	r.out.Trigger = known.Trigger
-	if !changed && !raised && !(len(added) > 0 && unchanged == event.Ignored) {
-		r.out.Fate = event.Fate{Disposition: unchanged}
-		if unchanged == event.Ignored {
-			r.out.Reason = event.ReasonNoChange
-		}
+	r.out.Fate = event.Fate{Disposition: event.Updated, Reason: decision.Reason}
+	if !changed && !stored && !raised && (len(added) == 0 || unchanged == event.Duplicate) {
+		r.out.Fate = unchangedFate(unchanged, event.ReasonNoChange)
 	}
 	return r.saveMessage(known, added)
+}
+
+// stillNoted remembers the new state of a message without its content.
+func (r *recording) stillNoted(known *Message, m *event.Message, d Decision, unchanged event.Disposition) error {
+	r.out.Fate = unchangedFate(unchanged, d.Reason)
+	known.Revision = m.Revision
+	return r.saveMessage(known, nil)
+}
+
+// unchangedFate is the fate of what changes nothing: a duplicate, or ignored for a reason.
+func unchangedFate(disposition event.Disposition, reason string) event.Fate {
+	if disposition == event.Duplicate {
+		return event.Fate{Disposition: event.Duplicate}
+	}
+	return *event.Ignore(reason)
 }
 
 // keepIdentity fills in what an update's payload leaves out.
@@ -129,15 +168,7 @@ func (r *recording) raises(known *Message, d Decision) bool {
 	if d.Trigger != TriggerRun || known.Trigger == TriggerRun || known.Run != 0 {
 		return false
 	}
-	return r.Event.Kind == event.KindMessage || known.Seq == 0 || known.Seq > r.thread.begunSeq
-}
-
-func (r *recording) raise(known *Message, d Decision) {
-	if known.Seq == 0 {
-		known.Seq = r.takeSeq()
-	}
-	known.Trigger, known.Metadata = TriggerRun, d.Metadata
-	r.asks(TriggerRun)
+	return r.Event.Kind == event.KindMessage || known.Seq > r.thread.begunSeq
 }
 
 // rehint is the metadata of an edited message: the new payload's, unless the
@@ -151,9 +182,6 @@ func rehint(known *Message, d Decision) []byte {
 
 // newFiles are the files that the message does not have yet.
 func newFiles(known *Message, m *event.Message) []event.Attachment {
-	if known.Trigger == TriggerNone && known.Seq == 0 && known.files == 0 && m.Content == "" {
-		return nil
-	}
 	return slices.DeleteFunc(slices.Clone(m.Attachments), func(file event.Attachment) bool {
 		return slices.ContainsFunc(known.Attachments, func(a Attachment) bool { return a.ID == file.ID })
 	})
@@ -164,9 +192,7 @@ func (r *recording) saveMessage(m *Message, added []event.Attachment) error {
 	if err != nil {
 		return err
 	}
-	if m.Trigger == TriggerNone {
-		added = nil
-	}
+	m.envelopes = withEnvelope(m.envelopes, r.Envelope)
 	if err := addFiles(r.tx, m, len(m.Attachments), added); err != nil {
 		return err
 	}
@@ -177,7 +203,7 @@ func (r *recording) saveMessage(m *Message, added []event.Attachment) error {
 	}
 	_, err = r.tx.Exec(`UPDATE messages SET seq = ?, trigger = ?, content = ?, quotes = ?, metadata = ?, revision = ?, files = ?,
 		envelopes = ?, edited_at = ? WHERE id = ?`,
-		seq, string(m.Trigger), m.Content, quotes, m.Metadata, m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Row)
+		seq, string(m.Trigger), m.Content, quotes, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Row)
 	return err
 }
 
@@ -232,19 +258,39 @@ func (r *recording) blank(m *Message) error {
 	if _, err := r.tx.Exec(`DELETE FROM attachments WHERE message = ?`, m.Row); err != nil {
 		return err
 	}
-	for _, id := range strings.Split(withEnvelope(m.envelopes, r.Envelope), ",") {
-		n, err := strconv.ParseInt(id, 10, 64)
-		if err != nil {
-			return err
-		}
-		if _, err := r.tx.Exec(`UPDATE envelopes SET body = ? WHERE id = ?`, []byte{}, n); err != nil {
-			return err
-		}
+	if m.Author == ByAgent {
+		return r.blankReply(m)
 	}
-	if m.Run != 0 && m.Author != ByAgent {
+	if m.Run != 0 {
 		r.out.Deleted = append(r.out.Deleted, m.Run)
 	}
+	return r.blankEnvelopes(m)
+}
+
+// blankEnvelopes empties the bodies of all that told of the message.
+func (r *recording) blankEnvelopes(m *Message) error {
+	for id := range strings.SplitSeq(withEnvelope(m.envelopes, r.Envelope), ",") {
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return fmt.Errorf("message %d: envelopes: %w", m.Row, err)
+		}
+		if err := emptyBody(r.tx, n); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// blankReply empties what else holds the words of a reply of ours. A post that
+// is still to be sent stays: its payload never changes.
+func (r *recording) blankReply(m *Message) error {
+	if _, err := r.tx.Exec(`DELETE FROM run_events WHERE run = ?`, m.Run); err != nil {
+		return err
+	}
+	if _, err := r.tx.Exec(`UPDATE deliveries SET payload = '' WHERE run = ? AND state = 'sent'`, m.Run); err != nil {
+		return err
+	}
+	return emptyBody(r.tx, r.Envelope)
 }
 
 // reaction puts an emoji on the target, or takes it away.
@@ -258,8 +304,7 @@ func (r *recording) reaction() error {
 		return err
 	}
 	if known == nil {
-		r.out.Waits = true
-		return nil
+		return r.unknown(event.ReasonUnknownMessage) // a post of ours that is no reply takes none
 	}
 	r.out.Message = known
 	if !known.DeletedAt.IsZero() {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,6 +37,18 @@ type Acceptance struct {
 
 // Accept makes an envelope durable, once, and finds the thread it belongs to.
 func (j *Journal) Accept(ctx context.Context, a Acceptance) (Custody, error) {
+	custody, err := j.accept(ctx, a)
+	if errors.Is(err, errRaced) {
+		return j.accept(ctx, a)
+	}
+	return custody, err
+}
+
+// errRaced undoes an Accept that another one with the same key has overtaken,
+// where the engine lets transactions go on side by side.
+var errRaced = errors.New("the same payload was accepted meanwhile")
+
+func (j *Journal) accept(ctx context.Context, a Acceptance) (Custody, error) {
 	return write(ctx, j, func(tx Tx) (c Custody, err error) {
 		accept := acceptance{tx: tx, Acceptance: a, node: j.node, now: millis(j.now()), lease: j.lease}
 		err = accept.run(&c)
@@ -156,13 +169,17 @@ func (a *acceptance) insert(c *Custody, state string, thread any) error {
 	if c.Fence != 0 {
 		claims = 1
 	}
-	_, err := a.tx.Row([]any{&c.ID}, `
+	made, err := a.tx.Row([]any{&c.ID}, `
 		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, thread, subject, received_at, accepted_at,
 			state, claims, disposition, reason, error, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (workspace, dedupe_key) DO NOTHING RETURNING id`,
 		a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
 		thread, a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
-		state, claims, string(fate.Disposition), fate.Reason, fate.Error, a.Envelope.Body)
+		state, claims, string(fate.Disposition), fate.Reason, fate.Error, blob(a.Envelope.Body))
+	if err == nil && !made {
+		return errRaced
+	}
 	return err
 }
 

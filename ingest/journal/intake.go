@@ -41,8 +41,12 @@ func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) ([
 	return out, err
 }
 
+// workedOn is the condition that an envelope is still a thread's to work on.
+const workedOn = `id = ? AND thread = ? AND state = 'pending'`
+
 // Postpone makes an envelope, and so its thread's intake, due again at a later
 // time. A failure counts as an attempt; waiting for something known does not.
+// The claim that comes to its end with this is not counted any more.
 func (j *Journal) Postpone(ctx context.Context, lease *Lease, envelope int64, until time.Time, failure error) error {
 	attempts, words := int64(0), ""
 	if failure != nil {
@@ -52,27 +56,27 @@ func (j *Journal) Postpone(ctx context.Context, lease *Lease, envelope int64, un
 		if err := fenced(tx, `UPDATE threads SET intake_at = ? WHERE id = ? AND fence = ?`, millis(until), lease.Thread, lease.Fence); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE envelopes SET not_before = ?, attempts = attempts + ?, error = ? WHERE id = ?`,
-			millis(until), attempts, words, envelope)
-		return err
+		return fenced(tx, `UPDATE envelopes SET not_before = ?, attempts = attempts + ?, error = ?,
+			claims = CASE WHEN claims > 0 THEN claims - 1 ELSE 0 END WHERE `+workedOn,
+			millis(until), attempts, words, envelope, lease.Thread)
 	})
 }
 
 // Bury settles an envelope as a dead letter and lets its thread go on.
 func (j *Journal) Bury(ctx context.Context, lease *Lease, envelope int64, cause error) error {
 	now := millis(j.now())
-	err := j.engine.Write(ctx, func(tx Tx) error {
-		if err := fenced(tx, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN ? END
+	return j.engine.Write(ctx, func(tx Tx) error {
+		if err := fenced(tx, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN CAST(? AS BIGINT) END
 			WHERE id = ? AND fence = ?`, now, lease.Thread, lease.Fence); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE envelopes SET state = 'dead', disposition = 'dead', error = ? WHERE id = ?`, cause.Error(), envelope)
-		return err
+		return fenced(tx, `UPDATE envelopes SET state = 'dead', disposition = 'dead', error = ? WHERE `+workedOn,
+			cause.Error(), envelope, lease.Thread)
 	})
-	return err
 }
 
-// fenced runs a statement on a thread's row that names its fence.
+// fenced runs a statement whose condition names the thread's fence, or what
+// only its owner may change.
 func fenced(tx Tx, query string, args ...any) error {
 	n, err := tx.Exec(query, args...)
 	if err == nil && n == 0 {
@@ -160,11 +164,16 @@ func (w waiting) review(tx Tx, review *Review, deadline, now int64) error {
 		return nil
 	}
 	fate := *event.Ignore(event.ReasonUnknownMessage)
-	review.Ended = append(review.Ended, Settled{Envelope: w.id, Workspace: w.workspace, Kind: event.Kind(w.kind), Fate: fate})
-	_, err = tx.Exec(`UPDATE envelopes SET state = 'done', disposition = ?, reason = ? WHERE id = ?`,
+	n, err := tx.Exec(`UPDATE envelopes SET state = 'done', disposition = ?, reason = ? WHERE `+aside,
 		string(fate.Disposition), fate.Reason, w.id)
+	if n > 0 {
+		review.Ended = append(review.Ended, Settled{Envelope: w.id, Workspace: w.workspace, Kind: event.Kind(w.kind), Fate: fate})
+	}
 	return err
 }
+
+// aside is the condition that an envelope waits for its subject.
+const aside = `id = ? AND thread IS NULL AND state = 'pending'`
 
 type waiting struct {
 	id, acceptedAt           int64
@@ -182,8 +191,9 @@ func waitingEnvelopes(tx Tx, limit int64) (out []waiting, err error) {
 }
 
 func (w waiting) admit(tx Tx, thread, now int64) error {
-	if _, err := tx.Exec(`UPDATE envelopes SET thread = ? WHERE id = ?`, thread, w.id); err != nil {
+	n, err := tx.Exec(`UPDATE envelopes SET thread = ?, not_before = 0 WHERE `+aside, thread, w.id)
+	if err != nil || n == 0 {
 		return err
 	}
-	return addPending(tx, thread, 1, now)
+	return addPending(tx, thread, n, now)
 }

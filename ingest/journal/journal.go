@@ -57,8 +57,9 @@ func write[T any](ctx context.Context, j *Journal, fn func(tx Tx) (T, error)) (T
 func (j *Journal) Close() error { return j.engine.Close() }
 
 var (
-	// ErrFenced means that the thread has been claimed by somebody else since:
-	// nothing was written, and the work is theirs.
+	// ErrFenced means that the thread has been claimed by somebody else since, or
+	// that the work was done already: nothing was written, and what there is to
+	// do now must be read anew.
 	ErrFenced = errors.New("the thread's lease was taken over")
 	// ErrNotFound means that the row asked for is not there.
 	ErrNotFound = errors.New("not found")
@@ -130,6 +131,14 @@ func instant(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
+// blob is a blob's value; an empty one is not null.
+func blob(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
 // optional is a nullable column's value.
 func optional(s string) any {
 	if s == "" {
@@ -165,6 +174,10 @@ func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self
 	return j.engine.Write(ctx, func(tx Tx) error {
 		if _, err := tx.Exec(`INSERT INTO workspaces (id, self) VALUES (?, ?)
 			ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, string(raw)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE envelopes SET not_before = 0 WHERE state = 'pending' AND not_before > ?
+			AND thread IN (SELECT id FROM threads WHERE intake_at > ? AND workspace = ?)`, now, now, workspace); err != nil {
 			return err
 		}
 		_, err := tx.Exec(`UPDATE threads SET intake_at = ? WHERE intake_at > ? AND workspace = ?`, now, now, workspace)

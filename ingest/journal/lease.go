@@ -20,12 +20,16 @@ const (
 	Deliveries Work = "deliveries"
 )
 
-// due is the condition under which a thread has work of a kind at time ?1, for
-// the agent ?2 where the work is a turn, and the order in which it is due.
-var due = map[Work]string{
-	Intake:     `intake_at <= ?1 AND ?2 = ?2 ORDER BY intake_at`,
-	Turns:      `turn_at <= ?1 AND agent = ?2 ORDER BY turn_at`,
-	Deliveries: `deliver_at <= ?1 AND ?2 = ?2 ORDER BY deliver_at`,
+// schedule is the column that says when a thread's work of a kind is due, and
+// the condition that it is this agent's, with the arguments of that.
+func (w Work) schedule(agent string) (column, whose string, args []any) {
+	switch w {
+	case Turns:
+		return "turn_at", " AND agent = ?", []any{agent}
+	case Deliveries:
+		return "deliver_at", "", nil
+	}
+	return "intake_at", "", nil
 }
 
 // Due returns threads that have work of a kind now and that this node may
@@ -33,17 +37,18 @@ var due = map[Work]string{
 func (j *Journal) Due(ctx context.Context, work Work, agent string, limit int) ([]int64, error) {
 	var threads []int64
 	now := millis(j.now())
+	column, whose, args := work.schedule(agent)
+	query := `SELECT id FROM threads WHERE ` + column + ` <= ?` + whose + `
+		AND (owner = '' OR owner = ? OR lease_until <= ?) ORDER BY ` + column + ` LIMIT ?`
+	args = append(append([]any{now}, args...), j.node, now, int64(limit))
 	err := j.engine.Read(ctx, func(tx Tx) error {
 		threads = nil
 		return tx.Rows(func(scan func(...any) error) error {
-			var id, until int64
-			var owner string
-			err := scan(&id, &owner, &until)
-			if owner == "" || owner == j.node || until <= now {
-				threads = append(threads, id)
-			}
+			var id int64
+			err := scan(&id)
+			threads = append(threads, id)
 			return err
-		}, `SELECT id, owner, lease_until FROM threads WHERE `+due[work]+` LIMIT ?3`, now, agent, int64(limit))
+		}, query, args...)
 	})
 	return threads, err
 }
@@ -51,17 +56,26 @@ func (j *Journal) Due(ctx context.Context, work Work, agent string, limit int) (
 // NextDue returns when the next thread that is not due yet will have work of a
 // kind, in milliseconds since 1970; 0 for never.
 func (j *Journal) NextDue(ctx context.Context, work Work, agent string) (int64, error) {
-	column := map[Work]string{
-		Intake:     `min(intake_at) FROM threads WHERE intake_at > ?1 AND ?2 = ?2`,
-		Turns:      `min(turn_at) FROM threads WHERE turn_at > ?1 AND agent = ?2`,
-		Deliveries: `min(deliver_at) FROM threads WHERE deliver_at > ?1 AND ?2 = ?2`,
-	}[work]
+	column, whose, args := work.schedule(agent)
+	query := `SELECT coalesce(min(` + column + `), 0) FROM threads WHERE ` + column + ` > ?` + whose
+	args = append([]any{millis(j.now())}, args...)
 	var at int64
 	err := j.engine.Read(ctx, func(tx Tx) error {
-		_, err := tx.Row([]any{&at}, `SELECT coalesce((SELECT `+column+`), 0)`, millis(j.now()), agent)
+		_, err := tx.Row([]any{&at}, query, args...)
 		return err
 	})
 	return at, err
+}
+
+// lock reads columns of a thread's row, if the lease still holds, and keeps the
+// row as it is for the rest of the transaction: a thread's intake, turn and
+// deliveries change it side by side.
+func lock(tx Tx, lease *Lease, dest []any, columns string) error {
+	held, err := tx.Row(dest, `UPDATE threads SET fence = fence WHERE id = ? AND fence = ? RETURNING `+columns, lease.Thread, lease.Fence)
+	if err == nil && !held {
+		return ErrFenced
+	}
+	return err
 }
 
 // Claim takes a thread for this node; nil where somebody else has it. Claiming
@@ -71,7 +85,7 @@ func (j *Journal) Claim(ctx context.Context, thread int64, work Work) (*Lease, e
 		now := millis(j.now())
 		lease := &Lease{Thread: thread}
 		found, err := tx.Row([]any{&lease.Fence}, `UPDATE threads SET owner = ?1, fence = fence + 1, lease_until = ?2
-			WHERE id = ?3 AND (owner = '' OR owner = ?1 OR lease_until <= ?4) RETURNING fence`,
+			WHERE id = ?3 AND (threads.owner = '' OR threads.owner = ?1 OR threads.lease_until <= ?4) RETURNING fence`,
 			j.node, now+j.lease.Milliseconds(), thread, now)
 		if err != nil || !found {
 			return nil, err

@@ -97,12 +97,8 @@ type Slot struct {
 }
 
 func checkFence(tx Tx, lease *Lease) error {
-	var fence int64
-	found, err := tx.Row([]any{&fence}, `SELECT fence FROM threads WHERE id = ?`, lease.Thread)
-	if err == nil && (!found || fence != lease.Fence) {
-		return ErrFenced
-	}
-	return err
+	var id int64
+	return lock(tx, lease, []any{&id}, `id`)
 }
 
 func deliverAt(tx Tx, thread, at int64) error {
@@ -110,27 +106,43 @@ func deliverAt(tx Tx, thread, at int64) error {
 	return err
 }
 
-// reserve finds when the delivery may leave: in its turn behind the channel's
-// other posts, and not while the platform has asked us to wait.
+// reserve finds when the delivery may leave: not before its own time, in its
+// turn behind the channel's other posts, and not while the platform has asked us
+// to wait.
 func reserve(tx Tx, d *Delivery, now int64, pace Pace) (int64, error) {
-	var next, blocked, reserved int64
-	if _, err := tx.Row([]any{&next, &blocked}, `SELECT next_at, blocked_until FROM paces WHERE workspace = ? AND channel = ?`,
+	var notBefore, reserved int64
+	open, err := tx.Row([]any{&notBefore, &reserved}, `SELECT not_before, reserved_at FROM deliveries
+		WHERE id = ? AND thread = ? AND state IN ('pending', 'sending')`, d.ID, d.Thread)
+	if err == nil && !open {
+		return 0, ErrFenced
+	}
+	if err != nil || notBefore > now {
+		return notBefore, err
+	}
+	if pace.Every <= 0 {
+		var blocked int64
+		_, err := tx.Row([]any{&blocked}, `SELECT blocked_until FROM paces WHERE workspace = ? AND channel = ?`, d.Workspace, d.Post.Channel)
+		return max(now, blocked), err
+	}
+	return reservePace(tx, d, now, reserved, pace)
+}
+
+// reservePace keeps the place that the delivery has in its channel's pace, or
+// takes the next one. A place that the platform has blocked since is given up:
+// those who had one would all leave at once.
+func reservePace(tx Tx, d *Delivery, now, reserved int64, pace Pace) (int64, error) {
+	var next, blocked int64
+	if _, err := tx.Row([]any{&next, &blocked}, `INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?, ?, 0, 0)
+		ON CONFLICT (workspace, channel) DO UPDATE SET next_at = paces.next_at RETURNING next_at, blocked_until`,
 		d.Workspace, d.Post.Channel); err != nil {
 		return 0, err
 	}
-	if pace.Every <= 0 {
-		return max(now, blocked), nil
-	}
-	if _, err := tx.Row([]any{&reserved}, `SELECT reserved_at FROM deliveries WHERE id = ?`, d.ID); err != nil {
-		return 0, err
-	}
-	if reserved != 0 {
-		return max(reserved, blocked), nil
+	if reserved != 0 && reserved >= blocked {
+		return reserved, nil
 	}
 	at := max(now, next, blocked)
-	if _, err := tx.Exec(`INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?1, ?2, ?3, 0)
-		ON CONFLICT (workspace, channel) DO UPDATE SET next_at = excluded.next_at`,
-		d.Workspace, d.Post.Channel, at+pace.Every.Milliseconds()); err != nil {
+	if _, err := tx.Exec(`UPDATE paces SET next_at = ? WHERE workspace = ? AND channel = ?`,
+		at+pace.Every.Milliseconds(), d.Workspace, d.Post.Channel); err != nil {
 		return 0, err
 	}
 	_, err := tx.Exec(`UPDATE deliveries SET reserved_at = ? WHERE id = ?`, at, d.ID)
@@ -149,17 +161,23 @@ func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformI
 			optional(platformID), d.ID); err != nil {
 			return false, err
 		}
-		admitted, err := admitWaiting(tx, d.Workspace, platformID, d.Thread)
-		if err != nil {
+		if err := admitSubject(tx, d, platformID, now); err != nil {
 			return false, err
-		}
-		if admitted > 0 {
-			if err := addPending(tx, d.Thread, admitted, now); err != nil {
-				return false, err
-			}
 		}
 		return nextDelivery(tx, d.Thread, now)
 	})
+}
+
+// admitSubject lets in what was waiting for a post of ours.
+func admitSubject(tx Tx, d *Delivery, platformID string, now int64) error {
+	if platformID == "" {
+		return nil // what names no subject must not find one
+	}
+	admitted, err := admitWaiting(tx, d.Workspace, platformID, d.Thread)
+	if err != nil || admitted == 0 {
+		return err
+	}
+	return addPending(tx, d.Thread, admitted, now)
 }
 
 // nextDelivery makes the thread's next delivery due, if there is one.

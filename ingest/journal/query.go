@@ -82,7 +82,8 @@ func (j *Journal) Backlog(ctx context.Context) (b Backlog, err error) {
 // Probe says whether the store can take a commit now.
 func (j *Journal) Probe(ctx context.Context) error {
 	return j.engine.Write(ctx, func(tx Tx) error {
-		_, err := tx.Exec(`UPDATE cursors SET position = position WHERE workspace = '' AND channel = ''`)
+		_, err := tx.Exec(`INSERT INTO cursors (workspace, channel, position) VALUES ('', '', '')
+			ON CONFLICT (workspace, channel) DO UPDATE SET position = excluded.position`)
 		return err
 	})
 }

@@ -53,7 +53,8 @@ type Outcome struct {
 	Thread event.ThreadKey
 	// Message is what was made or changed, or the first one of a duplicate; nil for none.
 	Message *Message
-	// Waits says that the envelope was put aside until its subject comes.
+	// Waits says that the envelope was put aside until its subject comes, or
+	// handed to the thread that its message is in.
 	Waits bool
 	// TurnAt is when the thread's next turn is due; zero for none.
 	TurnAt time.Time
@@ -77,32 +78,27 @@ func (j *Journal) Record(ctx context.Context, lease *Lease, entry Entry) (Outcom
 // recording is one Record inside its transaction.
 type recording struct {
 	Entry
-	tx     Tx
-	now    int64
-	thread threadState
-	out    *Outcome
-	moved  int64 // envelopes that this one's message let in
+	tx      Tx
+	now     int64
+	thread  threadState
+	out     *Outcome
+	moved   int64 // envelopes that this one's message let in
+	belongs int64 // the thread to which the envelope must go; 0: it is here
 }
 
 // threadState is the part of a thread's row that intake changes.
 type threadState struct {
 	id                         int64
-	key, channel, openedOn     string
+	key, openedOn              string
 	nextSeq, begunSeq, pending int64
 	turnAt, turnSince          int64
 	agent                      string
 }
 
 func (t *threadState) read(tx Tx, lease *Lease) error {
-	var fence int64
 	t.id = lease.Thread
-	found, err := tx.Row([]any{&t.key, &t.channel, &t.openedOn, &t.nextSeq, &t.begunSeq, &t.pending, &t.turnAt, &t.turnSince, &t.agent, &fence},
-		`SELECT key, channel, opened_on, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0), agent, fence
-		FROM threads WHERE id = ?`, lease.Thread)
-	if err == nil && (!found || fence != lease.Fence) {
-		return ErrFenced
-	}
-	return err
+	return lock(tx, lease, []any{&t.key, &t.openedOn, &t.nextSeq, &t.begunSeq, &t.pending, &t.turnAt, &t.turnSince, &t.agent},
+		`key, opened_on, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0), agent`)
 }
 
 func (r *recording) run(lease *Lease) error {
@@ -180,7 +176,10 @@ func (r *recording) ours(m *event.Message) (bool, error) {
 
 func (r *recording) known(m *event.Message) (*Message, error) {
 	if m.ExternalID != "" {
-		return oneMessage(r.tx, `workspace = ? AND external_id = ?`, r.Workspace, m.ExternalID)
+		known, err := oneMessage(r.tx, `workspace = ? AND external_id = ?`, r.Workspace, m.ExternalID)
+		if err != nil || known != nil || m.ClientMessageID == "" {
+			return known, err
+		}
 	}
 	return oneMessage(r.tx, `thread = ? AND sender_id = ? AND client_message_id = ?`,
 		r.thread.id, m.Metadata.SenderID, m.ClientMessageID)
@@ -242,7 +241,7 @@ func (r *recording) insertRow(row *Message, files []event.Attachment) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		row.Thread, seq, r.Workspace, optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
 		string(row.Author), string(row.Trigger), row.Content, quotes,
-		row.Metadata, row.Version, string(row.Origin), row.Revision, row.files, row.envelopes, millis(row.SentAt), r.now)
+		blob(row.Metadata), row.Version, string(row.Origin), row.Revision, row.files, row.envelopes, millis(row.SentAt), r.now)
 	if err != nil {
 		return err
 	}
@@ -291,19 +290,31 @@ func admitWaiting(tx Tx, workspace, subject string, thread int64) (int64, error)
 		WHERE workspace = ? AND subject = ? AND state = 'pending' AND thread IS NULL`, thread, workspace, subject)
 }
 
-// settle writes the envelope's end, or puts it aside.
+// settle writes the envelope's end, or puts it aside. It fails where the
+// envelope has come to an end already.
 func (r *recording) settle() error {
+	if r.belongs != 0 {
+		r.out.Waits = true
+		if err := fenced(r.tx, `UPDATE envelopes SET thread = ? WHERE `+workedOn, r.belongs, r.Envelope, r.thread.id); err != nil {
+			return err
+		}
+		return addPending(r.tx, r.belongs, 1, r.now)
+	}
 	if r.out.Waits {
-		_, err := r.tx.Exec(`UPDATE envelopes SET thread = NULL WHERE id = ?`, r.Envelope)
-		return err
+		n, err := r.tx.Exec(`UPDATE envelopes SET thread = NULL WHERE `+workedOn+` AND accepted_at > ?`,
+			r.Envelope, r.thread.id, r.now-WaitLimit.Milliseconds())
+		if err != nil || n > 0 {
+			return err
+		}
+		r.out.Waits = false
+		r.ignore(event.ReasonUnknownMessage)
 	}
 	var message any
 	if r.out.Message != nil {
 		message = r.out.Message.Row
 	}
-	_, err := r.tx.Exec(`UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, message = ? WHERE id = ?`,
-		string(r.out.Disposition), r.out.Reason, message, r.Envelope)
-	return err
+	return fenced(r.tx, `UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, error = '', message = ? WHERE `+workedOn,
+		string(r.out.Disposition), r.out.Reason, message, r.Envelope, r.thread.id)
 }
 
 func (r *recording) saveThread(lease *Lease) error {

@@ -49,6 +49,8 @@ const (
 	RunFailed   RunState = "failed"
 	RunCanceled RunState = "canceled"
 	RunDropped  RunState = "dropped"
+	// RunInterrupted gave its messages back: another run has them.
+	RunInterrupted RunState = "interrupted"
 )
 
 // BeginRun takes up the thread's unfinished run, or begins one for the messages
@@ -77,23 +79,18 @@ type beginning struct {
 	agent string
 	each  func(workspace, channel string) bool
 
-	run              Run
-	nextSeq          int64
-	begunSeq         int64
-	turnAt, turnFrom int64
-	current          int64
+	run      Run
+	nextSeq  int64
+	begunSeq int64
+	turnAt   int64
+	current  int64
 }
 
 func (b *beginning) read(lease *Lease) error {
-	var fence int64
 	var key, platform string
-	found, err := b.tx.Row([]any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.turnFrom, &b.current, &fence},
-		`SELECT key, uuid, workspace, platform, channel, next_seq, begun_seq, coalesce(turn_at, 0), coalesce(turn_since, 0), run, fence
-		FROM threads WHERE id = ?`, lease.Thread)
-	if err == nil && (!found || fence != lease.Fence) {
-		return ErrFenced
-	}
+	err := lock(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel,
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current},
+		`key, uuid, workspace, platform, channel, next_seq, begun_seq, coalesce(turn_at, 0), run`)
 	b.run.Thread, b.run.ThreadKey, b.run.Platform = lease.Thread, event.ThreadKey(key), event.Platform(platform)
 	return err
 }
@@ -237,15 +234,14 @@ type ending struct {
 	run   *Run
 	lease *Lease
 
-	nextSeq, turnSince int64
+	nextSeq, begunSeq, turnSince int64
 }
 
 // read checks that the run is still the thread's, and ours.
 func (e *ending) read() error {
-	var fence, current int64
-	found, err := e.tx.Row([]any{&e.nextSeq, &e.turnSince, &current, &fence},
-		`SELECT next_seq, coalesce(turn_since, 0), run, fence FROM threads WHERE id = ?`, e.lease.Thread)
-	if err == nil && (!found || fence != e.lease.Fence || current != e.run.Row) {
+	var current int64
+	err := lock(e.tx, e.lease, []any{&e.nextSeq, &e.begunSeq, &e.turnSince, &current}, `next_seq, begun_seq, coalesce(turn_since, 0), run`)
+	if err == nil && current != e.run.Row {
 		return ErrFenced
 	}
 	return err
@@ -254,12 +250,12 @@ func (e *ending) read() error {
 func (e *ending) commit(reply Reply) (ReplyOutcome, *Message, error) {
 	if left, err := e.left(); err != nil || !left {
 		if err == nil {
-			err = e.end(RunCanceled, "every message was deleted", reply.AnsweredAt)
+			err = e.cancel("every message was deleted")
 		}
 		return Withdrawn, nil, err
 	}
 	if reply.Interruptible && e.turnSince != 0 {
-		return Interrupted, nil, e.requeue(RunCanceled, "interrupted by a newer message")
+		return Interrupted, nil, e.requeue()
 	}
 	stale, err := e.stale(reply.Stale)
 	if err != nil {
@@ -308,7 +304,7 @@ func (e *ending) rerun() error {
 	if _, err := e.tx.Exec(`UPDATE messages SET run = ? WHERE thread = ? AND trigger = 'run' AND run IS NULL`, e.run.Row, e.run.Thread); err != nil {
 		return err
 	}
-	if _, err := e.tx.Exec(`UPDATE runs SET reruns = reruns + 1, base_seq = ? WHERE row = ?`, e.nextSeq-1, e.run.Row); err != nil {
+	if _, err := e.tx.Exec(`UPDATE runs SET reruns = reruns + 1, claims = claims - 1, base_seq = ? WHERE row = ?`, e.nextSeq-1, e.run.Row); err != nil {
 		return err
 	}
 	_, err := e.tx.Exec(`UPDATE threads SET begun_seq = ?, turn_since = NULL, turn_at = ? WHERE id = ?`, e.nextSeq-1, e.now, e.run.Thread)
@@ -386,18 +382,32 @@ func (e *ending) end(state RunState, cause string, answeredAt time.Time) error {
 		string(state), e.now, millis(answeredAt), cause, e.run.Row); err != nil {
 		return err
 	}
-	_, err := e.tx.Exec(`UPDATE threads SET run = 0, next_seq = ?, turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END
-		WHERE id = ?`, e.nextSeq, e.run.Thread)
+	_, err := e.tx.Exec(`UPDATE threads SET run = 0, next_seq = ?, begun_seq = ?,
+		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = ?`, e.nextSeq, e.begunSeq, e.run.Thread)
 	return err
+}
+
+// cancel ends the run without an answer. Where nothing is left of its turn, the
+// next one has its block.
+func (e *ending) cancel(cause string) error {
+	left, err := e.left()
+	if err != nil {
+		return err
+	}
+	if !left {
+		e.begunSeq = e.run.ContextAfter
+	}
+	return e.end(RunCanceled, cause, time.Time{})
 }
 
 // requeue ends the run without an answer and gives its messages back, to be
 // taken by the thread's next turn at once.
-func (e *ending) requeue(state RunState, cause string) error {
+func (e *ending) requeue() error {
 	if _, err := e.tx.Exec(`UPDATE messages SET run = NULL WHERE run = ? AND deleted_at = 0`, e.run.Row); err != nil {
 		return err
 	}
-	if _, err := e.tx.Exec(`UPDATE runs SET state = ?, ended_at = ?, error = ? WHERE row = ?`, string(state), e.now, cause, e.run.Row); err != nil {
+	if _, err := e.tx.Exec(`UPDATE runs SET state = ?, ended_at = ?, error = ? WHERE row = ?`,
+		string(RunInterrupted), e.now, "interrupted by a newer message", e.run.Row); err != nil {
 		return err
 	}
 	_, err := e.tx.Exec(`UPDATE threads SET run = 0, begun_seq = ?, turn_since = coalesce(turn_since, ?), turn_at = ? WHERE id = ?`,
@@ -415,20 +425,22 @@ func (j *Journal) endRun(ctx context.Context, lease *Lease, run *Run, how func(e
 	})
 }
 
-// CancelRun ends a run whose messages are all gone.
+// CancelRun ends a run without an answer: its messages are all gone, or nobody
+// wants one any more.
 func (j *Journal) CancelRun(ctx context.Context, lease *Lease, run *Run, cause string) error {
-	return j.endRun(ctx, lease, run, func(e *ending) error { return e.end(RunCanceled, cause, time.Time{}) })
+	return j.endRun(ctx, lease, run, func(e *ending) error { return e.cancel(cause) })
 }
 
 // InterruptRun gives up a run for a newer message: the next turn has both.
 func (j *Journal) InterruptRun(ctx context.Context, lease *Lease, run *Run) error {
-	return j.endRun(ctx, lease, run, func(e *ending) error { return e.requeue(RunCanceled, "interrupted by a newer message") })
+	return j.endRun(ctx, lease, run, func(e *ending) error { return e.requeue() })
 }
 
-// RetryRun counts a failed attempt; the run is due again at a later time.
+// RetryRun counts a failed attempt; the run is due again at a later time. The
+// claim that comes to its end with this is not counted any more.
 func (j *Journal) RetryRun(ctx context.Context, lease *Lease, run *Run, at time.Time, cause error) error {
 	return j.endRun(ctx, lease, run, func(e *ending) error {
-		if _, err := e.tx.Exec(`UPDATE runs SET attempts = attempts + 1, not_before = ?, error = ? WHERE row = ?`,
+		if _, err := e.tx.Exec(`UPDATE runs SET attempts = attempts + 1, claims = claims - 1, not_before = ?, error = ? WHERE row = ?`,
 			millis(at), cause.Error(), run.Row); err != nil {
 			return err
 		}

@@ -64,8 +64,8 @@ type span struct{ row, after, upTo int64 }
 
 // history appends the turns before the current one, newest first.
 func (t *transcript) history(turns *[]Turn) error {
-	if t.run.FirstSeq <= 1 || t.window.Turns <= 1 {
-		return nil
+	if t.run.ContextAfter == 0 || t.window.Turns <= 1 {
+		return nil // no run had begun before, or none of them is wanted
 	}
 	var spans []span
 	err := t.tx.Rows(func(scan func(...any) error) error {
@@ -73,7 +73,7 @@ func (t *transcript) history(turns *[]Turn) error {
 		err := scan(&s.row, &s.after, &s.upTo)
 		spans = append(spans, s)
 		return err
-	}, `SELECT row, context_after, base_seq FROM runs WHERE thread = ? AND row <> ? AND state IN ('done', 'failed')
+	}, `SELECT row, context_after, base_seq FROM runs WHERE thread = ? AND row <> ? AND state IN ('done', 'failed', 'dropped', 'canceled')
 		ORDER BY first_seq DESC LIMIT ?`, t.run.Thread, t.run.Row, int64(t.window.Turns-1))
 	if err != nil {
 		return err
@@ -107,7 +107,16 @@ func (t *transcript) turn(s span) (Turn, error) {
 			turn.Messages = append(turn.Messages, messages[i])
 		}
 	}
-	if s.upTo-s.after > int64(len(turn.Messages)) || s.after == 0 {
+	if len(messages) == 0 && s.row != t.run.Row {
+		return turn, nil
+	}
+	ranged := int64(0) // messages of the turn that are in the block's range
+	for _, m := range turn.Messages {
+		if m.Seq > s.after {
+			ranged++
+		}
+	}
+	if s.upTo-s.after > ranged || s.after == 0 {
 		err = t.block(s, &turn)
 	}
 	return turn, err
@@ -115,7 +124,7 @@ func (t *transcript) turn(s span) (Turn, error) {
 
 // block reads the passive messages of a turn: the newest, and the thread's root.
 func (t *transcript) block(s span, turn *Turn) (err error) {
-	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0`
+	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0)`
 	turn.Context, err = manyMessages(t.tx, passive+` ORDER BY seq DESC LIMIT ?`, t.run.Thread, s.after, s.upTo, int64(t.window.Context))
 	if err != nil {
 		return err
@@ -131,13 +140,16 @@ func (t *transcript) block(s span, turn *Turn) (err error) {
 	if len(turn.Context) < t.window.Context {
 		return nil
 	}
-	after := s.after
+	after, upTo := s.after, s.upTo
 	if turn.Root != nil {
 		after = max(after, turn.Root.Seq)
 	}
+	if n := len(turn.Context); n > 0 {
+		upTo = turn.Context[n-1].Seq - 1
+	}
 	var n int64
-	_, err = t.tx.Row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` AND (content <> '' OR files > 0) LIMIT ?)`,
-		t.run.Thread, after, turn.Context[len(turn.Context)-1].Seq-1, int64(EarlierLimit))
+	_, err = t.tx.Row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT ?) AS earlier`,
+		t.run.Thread, after, upTo, int64(EarlierLimit))
 	turn.Earlier = int(n)
 	return err
 }
@@ -149,7 +161,8 @@ func (t *transcript) opening(turn *Turn) error {
 		turn.Root = &turn.Context[n-1]
 		turn.Context = turn.Context[:n-1]
 	} else if n == t.window.Context {
-		root, err := oneMessage(t.tx, `thread = ? AND seq = 1 AND trigger = 'passive' AND deleted_at = 0`, t.run.Thread)
+		root, err := oneMessage(t.tx, `thread = ? AND seq = 1 AND trigger = 'passive' AND deleted_at = 0
+			AND (content <> '' OR files > 0)`, t.run.Thread)
 		if err != nil {
 			return err
 		}
