@@ -74,7 +74,7 @@ func (in *Ingest) attempt(ctx context.Context, lease *journal.Lease, p journal.P
 	if w == nil {
 		return in.postpone(ctx, lease, p, unconfigured, nil)
 	}
-	if w.config.Self == nil && w.config.Normalizer.Keys(p.Envelope, w).Needs != "" {
+	if w.config.Facts == nil && w.config.Normalizer.Keys(p.Envelope, w).Needs != "" {
 		return in.postpone(ctx, lease, p, reviewEvery, nil)
 	}
 	entry, err := in.normalize(ctx, w, p)

@@ -33,9 +33,9 @@ type Workspace struct {
 	// Introduce reads from a payload who we are, given what is known already;
 	// nil where payloads never tell.
 	Introduce func(body []byte, known event.Self) event.Self
-	// Self says who we are where that is not kept in the store, as in a
-	// recording; nothing then waits until it is known. Nil is the usual case.
-	Self func() event.Self
+	// Facts are what a recording tells instead of the store; nothing then waits
+	// until we know who we are. Nil in the usual case.
+	Facts adapters.Facts
 }
 
 // Names is the part of a directory that may ask the platform.
@@ -58,10 +58,20 @@ type scope struct {
 
 // Self implements adapters.Facts.
 func (w *workspace) Self() event.Self {
-	if w.config.Self != nil {
-		return w.config.Self()
+	if w.config.Facts != nil {
+		return w.config.Facts.Self()
 	}
 	return w.memory.Self()
+}
+
+// ChannelType implements adapters.Facts.
+func (w *workspace) ChannelType(channel string) event.ChannelType {
+	if w.config.Facts != nil {
+		if told := w.config.Facts.ChannelType(channel); told != event.ChannelUnknown {
+			return told
+		}
+	}
+	return w.memory.ChannelType(channel)
 }
 
 // memory outlives a reload of the configuration.
@@ -84,7 +94,7 @@ func (m *memory) Self() event.Self {
 	return m.self
 }
 
-// ChannelType implements adapters.Facts. What is not in memory is read from the
+// ChannelType is what payloads have told. What is not in memory is read from the
 // store; where that fails, the type is unknown.
 func (m *memory) ChannelType(channel string) event.ChannelType {
 	if kind, ok := m.recall(channel); ok {
@@ -135,7 +145,7 @@ func (in *Ingest) SetSelf(ctx context.Context, platform event.Platform, workspac
 }
 
 func (w *workspace) setSelf(ctx context.Context, self event.Self) error {
-	if w.config.Self != nil || w.memory.Self() == self {
+	if w.config.Facts != nil || w.memory.Self() == self {
 		return nil
 	}
 	if err := w.journal.SetSelf(ctx, w.id, self); err != nil {

@@ -54,20 +54,28 @@ func (d *Directory) Learn(platform event.Platform, self event.Self) {
 	}
 }
 
-// Self is who we are on a platform.
-func (d *Directory) Self(platform event.Platform) event.Self {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	self := d.self
-	self.UserID = cmp.Or(self.UserID, d.learnt[platform].UserID)
+// Facts are what the recording tells of a platform.
+func (d *Directory) Facts(platform event.Platform) adapters.Facts { return facts{d, platform} }
+
+type facts struct {
+	*Directory
+	platform event.Platform
+}
+
+// Self implements adapters.Facts.
+func (f facts) Self() event.Self {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	self := f.self
+	self.UserID = cmp.Or(self.UserID, f.learnt[f.platform].UserID)
 	return self
 }
 
-// ChannelType is what a directory line says of a channel.
-func (d *Directory) ChannelType(id string) event.ChannelType {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.direct[id]
+// ChannelType implements adapters.Facts.
+func (f facts) ChannelType(id string) event.ChannelType {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.direct[id]
 }
 
 // User implements adapters.Directory.

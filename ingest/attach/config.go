@@ -1,4 +1,3 @@
-// Package attach keeps copies of attachments, since a platform's links expire.
 package attach
 
 import (

@@ -1,0 +1,142 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// recorded is a platform that this version reads from recordings alone.
+type recorded struct {
+	adapters.Normalizer
+	platform event.Platform
+}
+
+// Limits implements adapters.Adapter: nothing is sent.
+func (recorded) Limits() adapters.Limits { return adapters.Limits{} }
+
+// Run implements adapters.Runner.
+func (r recorded) Run(context.Context, func(event.Self)) error {
+	return &adapters.RefusedError{
+		Err:  fmt.Errorf("a live connection to %s is not supported by this version", r.platform),
+		Hint: "recordings of it can be replayed; remove the workspace's file to be rid of this message",
+	}
+}
+
+// startAccounts starts the adapters that are not running yet.
+func (d *Daemon) startAccounts(ctx context.Context) {
+	for _, a := range d.current.Load().accounts {
+		if a.stop != nil {
+			continue
+		}
+		runner, ok := a.adapter.(adapters.Runner)
+		if !ok {
+			a.stop = func() {}
+			d.report(a, adapters.Status{State: adapters.Up})
+			continue
+		}
+		var own context.Context
+		own, a.stop = context.WithCancel(ctx)
+		log := d.log.With("workspace", a.ID)
+		d.accounts.Go(func() {
+			adapters.Supervise(own, runner,
+				func(self event.Self) { d.introduce(own, a, self) },
+				func(s adapters.Status) { d.report(d.successor(a), s) }, log)
+		})
+	}
+}
+
+// successor is the account that has taken a's adapter over at a reload.
+func (d *Daemon) successor(a *account) *account {
+	if now := d.current.Load().accounts[a.ID]; now != nil && now.adapter == a.adapter {
+		return now
+	}
+	return a
+}
+
+func (d *Daemon) report(a *account, s adapters.Status) {
+	a.status.Store(&s)
+	d.metrics.up(a.ID, s.State == adapters.Up)
+}
+
+// introduce remembers who the platform says we are.
+func (d *Daemon) introduce(ctx context.Context, a *account, self event.Self) {
+	known, err := d.journal.Self(ctx, a.ID)
+	if err == nil {
+		if known.TeamID == self.TeamID {
+			self.AppID = known.AppID // which the platform does not tell when asked
+		}
+		err = d.ingest.SetSelf(ctx, a.Platform, a.ID, self)
+	}
+	if err != nil && ctx.Err() == nil {
+		d.log.Error("remember who we are", "workspace", a.ID, "err", err)
+	}
+}
+
+// startLanes serves the turns of the agents that are not served yet. A lane
+// stays until the daemon stops: an agent that is gone has no turns.
+func (d *Daemon) startLanes(claim, work context.Context, workers *sync.WaitGroup) {
+	for id, a := range d.current.Load().agents {
+		if d.lanes[id] {
+			d.desk.Resize(journal.Turns, id, a.slots())
+			continue
+		}
+		d.lanes[id] = true
+		workers.Go(func() {
+			if err := d.turns.Serve(claim, work, id, a.slots()); err != nil {
+				d.log.Error("a part ended", "part", "turns of "+id, "err", err)
+			}
+		})
+	}
+}
+
+// Keep implements turn.Files: a copy of the attachment, by the platform's own
+// way to it.
+func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachment) journal.Attachment {
+	if a.State != journal.AttachmentPending {
+		return a
+	}
+	account := d.current.Load().accounts[workspace]
+	if account == nil {
+		return a
+	}
+	fetcher, ok := account.adapter.(adapters.Fetcher)
+	if !ok {
+		return a
+	}
+	kept, err := d.fetch(ctx, fetcher, a)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("an attachment can't be had", "workspace", workspace, "attachment", a.ID, "err", err)
+	}
+	return kept
+}
+
+func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.Attachment) (journal.Attachment, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	source, err := fetcher.Fetch(ctx, a.Attachment)
+	if err != nil {
+		return d.unavailable(ctx, a, err)
+	}
+	defer source.Close()
+	kept, err := d.files.Put(ctx, source, a.Attachment)
+	if err != nil {
+		return d.unavailable(ctx, a, err)
+	}
+	a.State, a.Path, a.Size, a.MimeType = journal.AttachmentStored, kept.Path, kept.Size, kept.MimeType
+	return a, d.journal.SetAttachment(ctx, a.Row, a.State, kept.Bucket, kept.Path, kept.SHA256, kept.Size, kept.MimeType)
+}
+
+// unavailable records that a file can't be had, unless it was only cut short.
+func (d *Daemon) unavailable(ctx context.Context, a journal.Attachment, cause error) (journal.Attachment, error) {
+	if errors.Is(cause, context.Canceled) {
+		return a, cause
+	}
+	a.State = journal.AttachmentUnavailable
+	return a, errors.Join(cause, d.journal.SetAttachment(context.WithoutCancel(ctx), a.Row, a.State, "", "", "", a.Size, a.MimeType))
+}

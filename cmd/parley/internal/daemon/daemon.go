@@ -1,0 +1,213 @@
+// Package daemon wires the parts into one process and owns their lifetime.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/adapters/deliver"
+	"parley/assembly/turn"
+	"parley/config"
+	"parley/ingest"
+	"parley/ingest/attach"
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+)
+
+// Daemon is the whole of Parley in one process.
+type Daemon struct {
+	log     *slog.Logger
+	level   *slog.LevelVar
+	load    func() (*config.Config, error)
+	metrics *metrics
+
+	journal *journal.Journal
+	desk    *journal.Desk
+	ingest  *ingest.Ingest
+	turns   *turn.Runner
+	outbox  *deliver.Outbox
+	files   *attach.Store
+
+	current  atomic.Pointer[setup]
+	listener net.Listener
+	server   *http.Server
+
+	accounts  sync.WaitGroup // the adapters that are running
+	lanes     map[string]bool
+	reloading chan struct{}
+}
+
+// Options are what a Daemon is made of.
+type Options struct {
+	Config *config.Config
+	// Load reads the configuration again, for Reload.
+	Load  func() (*config.Config, error)
+	Log   *slog.Logger
+	Level *slog.LevelVar // of Log
+}
+
+// New opens the store and the listener. It serves nothing before Run.
+func New(ctx context.Context, o Options) (*Daemon, error) {
+	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, metrics: newMetrics(), lanes: map[string]bool{}, reloading: make(chan struct{}, 1)}
+	if err := checkListen(o.Config); err != nil {
+		return nil, err
+	}
+	engine, err := openStore(ctx, o.Config.Store, d.log, d.metrics)
+	if err != nil {
+		return nil, err
+	}
+	d.journal = journal.New(engine, journal.Options{Node: uuid.NewString()})
+	d.desk = journal.NewDesk(d.journal, d.log)
+	d.files = attach.New(o.Config.Attachments)
+	d.assemble()
+	if err := d.configure(ctx, o.Config); err != nil {
+		return nil, errors.Join(err, d.journal.Close())
+	}
+	d.metrics.backlog(d.journal)
+	if d.listener, err = net.Listen("tcp", o.Config.Listen); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w", err), d.journal.Close())
+	}
+	d.server = d.newServer()
+	return d, nil
+}
+
+func openStore(ctx context.Context, store config.Store, log *slog.Logger, m *metrics) (journal.Engine, error) {
+	if store.Engine != config.SQLite {
+		return nil, errors.New("store: postgres:// is not supported by this version; use sqlite:<file>")
+	}
+	return sqlite.Open(ctx, store.Path, sqlite.WithLogger(log), sqlite.WithRecorder(m))
+}
+
+// checkListen refuses to offer the local workspace, which asks for no token, to
+// other machines.
+func checkListen(c *config.Config) error {
+	for _, w := range c.Workspaces {
+		host, _, err := net.SplitHostPort(c.Listen)
+		if ip := net.ParseIP(host); w.Local && (err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback())) {
+			return fmt.Errorf("listen: %s is not a loopback address, as the local workspace needs: it asks for no token", c.Listen)
+		}
+	}
+	return nil
+}
+
+// assemble makes the parts that a message passes through.
+func (d *Daemon) assemble() {
+	d.outbox = deliver.New(deliver.Parts{
+		Journal: d.journal, Desk: d.desk, Platform: d.platform, Observer: d.metrics, Log: d.log, Now: time.Now,
+	})
+	d.turns = turn.New(turn.Parts{
+		Journal: d.journal, Desk: d.desk, Outbox: d.outbox, Files: d, Observer: d.metrics, Log: d.log, Now: time.Now,
+		Settings: d.turnSettings, Profile: d.profile,
+	})
+	d.ingest = ingest.New(ingest.Parts{
+		Journal: d.journal, Desk: d.desk, Turns: d.turns, Observer: d.metrics, Log: d.log, Now: time.Now,
+	})
+}
+
+// Addr is the address that the daemon listens on.
+func (d *Daemon) Addr() net.Addr { return d.listener.Addr() }
+
+// storeTime is how much of the time for stopping is kept for closing the store.
+const storeTime = time.Second
+
+// Run serves until ctx ends or the server fails; then it stops in named phases,
+// each bounded, so that the whole takes no longer than the configured shutdown.
+func (d *Daemon) Run(ctx context.Context) error {
+	d.log.Info("parley is ready", "listen", d.Addr().String(), "workspaces", len(d.current.Load().config.Workspaces))
+	base := context.WithoutCancel(ctx)
+	serve, stopServing := context.WithCancel(base)
+	claim, stopClaiming := context.WithCancel(base)
+	work, stopWork := context.WithCancelCause(base)
+	defer stopWork(nil)
+
+	var workers sync.WaitGroup
+	failed := make(chan error, 1)
+	d.start(serve, claim, work, &workers, failed)
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	budget := d.current.Load().config.Shutdown
+	end := time.Now().Add(budget)
+	d.log.Info("parley stops", "within", budget)
+	err = errors.Join(err,
+		d.phase("requests", budget/4, func(ctx context.Context) error { return d.server.Shutdown(ctx) }),
+		d.phase("platforms", budget/4, func(ctx context.Context) error { stopServing(); return await(ctx, &d.accounts) }))
+	stopClaiming()
+	if d.phase("runs and posts under way", time.Until(end.Add(-2*storeTime)), func(ctx context.Context) error { return await(ctx, &workers) }) != nil {
+		d.log.Info("runs that are still going on are asked again at the next start")
+		stopWork(context.Canceled)
+		err = errors.Join(err, d.phase("what was cut short", storeTime, func(ctx context.Context) error { return await(ctx, &workers) }))
+	}
+	return errors.Join(err, d.phase("store", storeTime, func(context.Context) error { return d.journal.Close() }))
+}
+
+// start begins everything that works on its own.
+func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGroup, failed chan<- error) {
+	run := func(name string, f func() error) {
+		workers.Go(func() {
+			if err := f(); err != nil {
+				d.log.Error("a part ended", "part", name, "err", err)
+			}
+		})
+	}
+	run("desk", func() error { return d.desk.Run(claim) })
+	run("intake", func() error { return d.ingest.Run(claim) })
+	run("review", func() error { return d.ingest.Review(claim) })
+	run("outbox", func() error { return d.outbox.Run(claim, work) })
+	run("retention", func() error { return d.prune(claim) })
+	d.startAccounts(serve)
+	d.startLanes(claim, work, workers)
+	run("reload", func() error { return d.reloads(serve, claim, work, workers) })
+	workers.Go(func() {
+		if err := d.server.Serve(d.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve http: %w", err)
+		}
+	})
+}
+
+// phase is one step of stopping, within its time.
+func (d *Daemon) phase(name string, within time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), max(within, 10*time.Millisecond))
+	defer cancel()
+	begun := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	d.log.Debug("stopped", "phase", name, "took", time.Since(begun), "err", err)
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", name, err)
+	}
+	return nil
+}
+
+// await waits for a group, as long as ctx allows.
+func await(ctx context.Context, group *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,115 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"parley/adapters"
+	"parley/adapters/web"
+	"parley/ingest/event"
+)
+
+const (
+	// headerTimeout and headerBytes bound what a caller may send before it is
+	// known who it is.
+	headerTimeout = 5 * time.Second
+	headerBytes   = 32 << 10
+	// requestTimeout bounds the whole of a request, its body included.
+	requestTimeout = 30 * time.Second
+	idleTimeout    = 2 * time.Minute
+	// probeTimeout is how long readiness waits for the store.
+	probeTimeout = time.Second
+)
+
+func (d *Daemon) newServer() *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /hooks/{platform}/{workspace}", d.hook)
+	mux.HandleFunc("POST /api/v1/workspaces/{workspace}/messages", d.api(web.API.Post))
+	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.List))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("GET /readyz", d.ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(d.metrics.registry, promhttp.HandlerOpts{}))
+	return &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      requestTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerBytes,
+	}
+}
+
+// hook hands a request to its workspace's adapter.
+func (d *Daemon) hook(w http.ResponseWriter, r *http.Request) {
+	a := d.current.Load().accounts[r.PathValue("workspace")]
+	if a != nil && string(a.Platform) == r.PathValue("platform") {
+		if hook, ok := a.adapter.(adapters.Hook); ok {
+			hook.Handler(timed{d.ingest, d.metrics}, d.metrics.reject).ServeHTTP(w, r)
+			return
+		}
+	}
+	d.metrics.reject("no-such-hook")
+	http.NotFound(w, r)
+}
+
+// timed measures how long custody takes.
+type timed struct {
+	adapters.Inbox
+	metrics *metrics
+}
+
+// Accept implements adapters.Inbox.
+func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+	begun := time.Now()
+	receipt, err := t.Inbox.Accept(ctx, envelope)
+	if err == nil {
+		t.metrics.acknowledged(envelope.Workspace, begun)
+	}
+	return receipt, err
+}
+
+// api hands a request to its web workspace.
+func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a := d.current.Load().accounts[r.PathValue("workspace")]
+		if a == nil || a.Web == nil {
+			d.metrics.reject("no-such-workspace")
+			w.Header().Set("Content-Type", "application/json; charset=utf-8")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"error":{"code":"not-found","message":"there is no such web workspace"}}` + "\n"))
+			return
+		}
+		serve(web.API{
+			Adapter: a.adapter.(*web.Adapter), Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Messages: d.journal,
+			Rejected: d.metrics.reject, Now: time.Now,
+		}, w, r)
+	}
+}
+
+// ready answers whether the store admits, and how each workspace is doing.
+func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
+	body := struct {
+		Ready      bool                       `json:"ready"`
+		Store      string                     `json:"store"`
+		Workspaces map[string]adapters.Status `json:"workspaces"`
+	}{true, "ok", map[string]adapters.Status{}}
+	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
+	defer cancel()
+	status := http.StatusOK
+	if err := d.journal.Probe(ctx); err != nil {
+		body.Ready, body.Store, status = false, "can't take messages now", http.StatusServiceUnavailable
+		d.log.Warn("the store does not admit", "err", err)
+	}
+	for id, a := range d.current.Load().accounts {
+		if s := a.status.Load(); s != nil {
+			body.Workspaces[id] = *s
+		}
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the caller has gone if this fails
+}

@@ -1,0 +1,127 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"parley/assembly/turn"
+	"parley/ingest/journal"
+)
+
+// metrics is the one place where figures are counted. No label holds a thread, a
+// user or a text.
+type metrics struct {
+	registry   *prometheus.Registry
+	envelopes  *prometheus.CounterVec
+	ack        prometheus.Histogram
+	commit     prometheus.Histogram
+	runs       *prometheus.CounterVec
+	runSeconds prometheus.Histogram
+	deliveries *prometheus.CounterVec
+	rejected   *prometheus.CounterVec
+	inbound    *prometheus.GaugeVec
+	workspaces *prometheus.GaugeVec
+}
+
+// fast and slow are buckets in seconds, for commits and for agents.
+var (
+	fast = []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .25, .5, 1, 2}
+	slow = []float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+)
+
+func newMetrics() *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	}
+	m := &metrics{
+		registry:   prometheus.NewRegistry(),
+		envelopes:  counter("parley_envelopes_total", "Envelopes by their end.", "workspace", "kind", "disposition", "reason"),
+		ack:        histogram("parley_ack_seconds", "Time from an envelope's arrival until it was durable.", fast),
+		commit:     histogram("parley_commit_seconds", "Time of one commit of the store.", fast),
+		runs:       counter("parley_runs_total", "Attempts of runs by their outcome.", "agent", "outcome"),
+		runSeconds: histogram("parley_run_seconds", "Time of one attempt of a run.", slow),
+		deliveries: counter("parley_deliveries_total", "Deliveries by the state they came to.", "workspace", "state"),
+		rejected:   counter("parley_rejected_requests_total", "Requests that were turned away.", "reason"),
+		inbound:    gauge("parley_last_inbound_timestamp_seconds", "When an envelope last came in.", "workspace"),
+		workspaces: gauge("parley_workspace_up", "Whether the workspace's adapter is up.", "workspace"),
+	}
+	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// backlogTimeout bounds how long a scrape waits for the store.
+const backlogTimeout = 2 * time.Second
+
+// backlog adds the figures that are counted in the store when they are asked for.
+func (m *metrics) backlog(j *journal.Journal) {
+	count := func(pick func(journal.Backlog) int64) func() float64 {
+		return func() float64 {
+			ctx, cancel := context.WithTimeout(context.Background(), backlogTimeout)
+			defer cancel()
+			b, err := j.Backlog(ctx)
+			if err != nil {
+				return -1
+			}
+			return float64(pick(b))
+		}
+	}
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_pending_envelopes", Help: "Envelopes that are not settled; -1 where the store can't tell."},
+			count(func(b journal.Backlog) int64 { return b.Pending })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_dead_letters", Help: "Envelopes that could not be used; -1 where the store can't tell."},
+			count(func(b journal.Backlog) int64 { return b.DeadLetters })))
+}
+
+// Settled implements ingest.Observer.
+func (m *metrics) Settled(workspace string, _ int64, o journal.Outcome) {
+	m.envelopes.WithLabelValues(workspace, string(o.Kind), string(o.Disposition), o.Reason).Inc()
+}
+
+// RunEnded implements turn.Observer.
+func (m *metrics) RunEnded(run *journal.Run, r turn.Report) {
+	m.runs.WithLabelValues(run.Agent, string(r.Outcome)).Inc()
+	m.runSeconds.Observe(r.Took.Seconds())
+}
+
+// Delivery implements deliver.Observer.
+func (m *metrics) Delivery(workspace string, state journal.DeliveryState) {
+	m.deliveries.WithLabelValues(workspace, string(state)).Inc()
+}
+
+// Committed implements sqlite.Recorder.
+func (m *metrics) Committed(_ int, took time.Duration) { m.commit.Observe(took.Seconds()) }
+
+func (m *metrics) acknowledged(workspace string, begun time.Time) {
+	m.ack.Observe(time.Since(begun).Seconds())
+	m.inbound.WithLabelValues(workspace).SetToCurrentTime()
+}
+
+func (m *metrics) reject(reason string) { m.rejected.WithLabelValues(reason).Inc() }
+
+func (m *metrics) up(workspace string, up bool) {
+	value := 0.0
+	if up {
+		value = 1
+	}
+	m.workspaces.WithLabelValues(workspace).Set(value)
+}
+
+// forget drops the state of workspaces that are gone.
+func (m *metrics) forget(before, after *setup) {
+	for id := range before.accounts {
+		if after.accounts[id] == nil {
+			m.workspaces.DeleteLabelValues(id)
+			m.inbound.DeleteLabelValues(id)
+		}
+	}
+}
