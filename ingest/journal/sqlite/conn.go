@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"unicode"
 
 	sqlite "modernc.org/sqlite"
 )
@@ -32,9 +33,8 @@ type statement struct {
 	close func() error
 	exec  func(args []driver.NamedValue) (driver.Result, error)
 	query func(args []driver.NamedValue) (driver.Rows, error)
-	// selects says that it changes nothing; counted, that the number of changed
-	// rows says whether it did.
-	selects, counted bool
+	// verb is its first word, in capitals.
+	verb string
 }
 
 // connect opens path through the named VFS (empty: the system's) and runs the
@@ -77,17 +77,34 @@ func preparer(ctx context.Context, raw driver.Conn) func(string) (*statement, er
 		if !isExecer || !isQueryer {
 			return nil, errors.Join(errors.New("the driver's statements take no context"), s.Close())
 		}
-		verb, _, _ := strings.Cut(strings.TrimSpace(query), " ")
-		verb = strings.ToUpper(strings.TrimSpace(verb))
 		return &statement{
-			close:   s.Close,
-			exec:    func(args []driver.NamedValue) (driver.Result, error) { return execer.ExecContext(ctx, args) },
-			query:   func(args []driver.NamedValue) (driver.Rows, error) { return queryer.QueryContext(ctx, args) },
-			selects: verb == "SELECT",
-			counted: verb == "INSERT" || verb == "UPDATE" || verb == "DELETE",
+			close: s.Close,
+			exec:  func(args []driver.NamedValue) (driver.Result, error) { return execer.ExecContext(ctx, args) },
+			query: func(args []driver.NamedValue) (driver.Rows, error) { return queryer.QueryContext(ctx, args) },
+			verb:  firstWord(query),
 		}, nil
 	}
 }
+
+func firstWord(query string) string {
+	words := strings.FieldsFunc(query, func(r rune) bool { return !unicode.IsLetter(r) })
+	if len(words) == 0 {
+		return ""
+	}
+	return strings.ToUpper(words[0])
+}
+
+// selects says that the statement changes nothing.
+func (s *statement) selects() bool { return s.verb == "SELECT" }
+
+// counted says that the number of changed rows tells whether it changed anything.
+func (s *statement) counted() bool {
+	return s.verb == "INSERT" || s.verb == "UPDATE" || s.verb == "DELETE"
+}
+
+// shared says that it may run in a transaction that others share: it neither
+// ends that nor changes the connection.
+func (s *statement) shared() bool { return s.selects() || s.counted() || s.verb == "WITH" }
 
 // statement returns the prepared statement for query, from the cache if it can.
 func (c *conn) statement(query string) (*statement, error) {
@@ -177,7 +194,7 @@ func (c *conn) each(s *statement, args []driver.NamedValue, visit func([]driver.
 		if failed == nil {
 			failed = visit(values)
 		}
-		if failed != nil && s.selects {
+		if failed != nil && s.selects() {
 			return failed
 		}
 	}

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"testing/fstest"
 
@@ -13,7 +14,7 @@ import (
 // scratch is a schema for tests of the engine, which knows nothing of the journal's.
 var scratch = fstest.MapFS{"0001_init.sql": {Data: []byte(`
 	CREATE TABLE facts (id INTEGER PRIMARY KEY, name TEXT UNIQUE, body BLOB) STRICT;
-	CREATE INDEX facts_by_body ON facts (body);
+	CREATE TABLE log (id INTEGER PRIMARY KEY, name TEXT NOT NULL, body BLOB NOT NULL) STRICT;
 `)}}
 
 // file returns the path of a database that does not exist yet.
@@ -62,6 +63,9 @@ func names(t testing.TB, e journal.Engine) []string {
 	}
 	return out
 }
+
+// yield lets the goroutines go on that a test waits for.
+func yield() { runtime.Gosched() }
 
 func write(t testing.TB, e journal.Engine, fn func(journal.Tx) error) {
 	t.Helper()

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -37,32 +36,16 @@ func faulty(t *testing.T) *faultfs.FS {
 // returns what each was told.
 func together(t *testing.T, e *sqlite.Engine, n int) []error {
 	t.Helper()
-	told := make([]error, n)
-	var callers sync.WaitGroup
-	begun := make(chan struct{})
-	first := sync.OnceFunc(func() {
-		close(begun)
-		for e.Waiting() < n-1 {
-			runtime.Gosched()
-		}
-	})
-	callers.Go(func() {
-		told[0] = e.Write(t.Context(), func(tx journal.Tx) error {
-			first()
-			return insert("caller 0")(tx)
-		})
-	})
-	<-begun
-	for i := 1; i < n; i++ {
-		callers.Go(func() { told[i] = e.Write(t.Context(), insert(fmt.Sprint("caller ", i))) })
+	fns := make([]func(journal.Tx) error, n)
+	for i := range fns {
+		fns[i] = insert(fmt.Sprint("caller ", i))
 	}
-	callers.Wait()
-	return told
+	return batch(t, e, fns...)
 }
 
 // restore writes files, whose directory is that of path, into a new directory
 // and opens them with the system's VFS.
-func restore(t *testing.T, path string, files map[string][]byte) *sqlite.Engine {
+func restore(t *testing.T, path string, files map[string][]byte, opts ...sqlite.Option) *sqlite.Engine {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
@@ -70,7 +53,7 @@ func restore(t *testing.T, path string, files map[string][]byte) *sqlite.Engine 
 			t.Fatal(err)
 		}
 	}
-	return open(t, filepath.Join(dir, filepath.Base(path)))
+	return open(t, filepath.Join(dir, filepath.Base(path)), opts...)
 }
 
 // truthful checks what callers were told against what there is.
@@ -184,7 +167,7 @@ func TestPowerLossTakesNothingThatWasAcknowledged(t *testing.T) {
 		}
 		var verdict string
 		if err := after.Read(t.Context(), func(tx journal.Tx) error {
-			_, err := tx.Row([]any{&verdict}, "PRAGMA integrity_check")
+			_, err := tx.Row([]any{&verdict}, "SELECT integrity_check FROM pragma_integrity_check")
 			return err
 		}); err != nil || verdict != "ok" {
 			t.Errorf("power lost at %d: the database is damaged: %s, %v", position, verdict, err)

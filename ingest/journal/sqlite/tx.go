@@ -35,7 +35,7 @@ func (t *tx) Exec(query string, args ...any) (int64, error) {
 		return 0, t.failed(query, s, err)
 	}
 	n, err := result.RowsAffected()
-	t.wrote = t.wrote || n > 0 || !s.counted
+	t.wrote = t.wrote || n > 0 || !s.counted()
 	return n, err
 }
 
@@ -68,7 +68,7 @@ func (t *tx) visit(query string, args []any, visit func([]driver.Value) error) e
 	if err != nil {
 		return err
 	}
-	t.wrote = t.wrote || !s.selects
+	t.wrote = t.wrote || !s.selects()
 	err = t.conn.each(s, named, func(values []driver.Value) error {
 		if err := visit(values); err != nil {
 			return errVisit{err}
@@ -104,6 +104,9 @@ func (t *tx) prepare(query string, args []any) (*statement, []driver.NamedValue,
 	if err != nil {
 		return nil, nil, t.failed(query, nil, err)
 	}
+	if !s.shared() {
+		return nil, nil, fmt.Errorf("%s: only SELECT, INSERT, UPDATE, DELETE and WITH may run in a transaction", shown(query))
+	}
 	return s, t.conn.bind(args), nil
 }
 
@@ -111,7 +114,7 @@ func (t *tx) prepare(query string, args []any) (*statement, []driver.NamedValue,
 // constraint leaves it open, unless the schema says otherwise.
 func (t *tx) failed(query string, s *statement, err error) error {
 	err = fmt.Errorf("%s: %w", shown(query), err)
-	t.wrote = t.wrote || s == nil || !s.selects
+	t.wrote = t.wrote || s == nil || !s.selects()
 	if !isConstraint(err) || t.conn.idle() {
 		t.dead = err
 	}

@@ -50,13 +50,31 @@ func (f *FS) register(tls *libc.TLS) error {
 	if f.vfs == 0 {
 		return errors.New("out of memory")
 	}
-	vfs := at[lib.Tsqlite3_vfs](f.vfs)
-	*vfs = *at[lib.Tsqlite3_vfs](f.system)
-	vfs.FpNext = 0
-	vfs.FzName = name
-	vfs.FpAppData = uintptr(f.handle)
-	vfs.FxOpen = pointer[openFunc](xOpen)
-	vfs.FxDelete = pointer[deleteFunc](xDelete)
+	// All but its place in SQLite's list of VFSs, which others may be changing.
+	system := at[lib.Tsqlite3_vfs](f.system)
+	*at[lib.Tsqlite3_vfs](f.vfs) = lib.Tsqlite3_vfs{
+		FiVersion:          system.FiVersion,
+		FszOsFile:          system.FszOsFile,
+		FmxPathname:        system.FmxPathname,
+		FzName:             name,
+		FpAppData:          uintptr(f.handle),
+		FxOpen:             pointer[openFunc](xOpen),
+		FxDelete:           pointer[deleteFunc](xDelete),
+		FxAccess:           system.FxAccess,
+		FxFullPathname:     system.FxFullPathname,
+		FxDlOpen:           system.FxDlOpen,
+		FxDlError:          system.FxDlError,
+		FxDlSym:            system.FxDlSym,
+		FxDlClose:          system.FxDlClose,
+		FxRandomness:       system.FxRandomness,
+		FxSleep:            system.FxSleep,
+		FxCurrentTime:      system.FxCurrentTime,
+		FxGetLastError:     system.FxGetLastError,
+		FxCurrentTimeInt64: system.FxCurrentTimeInt64,
+		FxSetSystemCall:    system.FxSetSystemCall,
+		FxGetSystemCall:    system.FxGetSystemCall,
+		FxNextSystemCall:   system.FxNextSystemCall,
+	}
 	if rc := lib.Xsqlite3_vfs_register(tls, f.vfs, 0); rc != lib.SQLITE_OK {
 		return fmt.Errorf("register: result code %d", rc)
 	}

@@ -1,0 +1,98 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/ingest/journal"
+)
+
+// seize takes the write lock of the database at path on a connection of its
+// own, as another program would, and returns what gives it back.
+func seize(t *testing.T, path string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := conn.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK"); err != nil {
+			t.Error(err)
+		}
+		_ = conn.Close()
+	}
+}
+
+func TestALockHeldByAnotherProgramDelaysAndLosesNothing(t *testing.T) {
+	path := file(t)
+	e := open(t, path)
+	release := seize(t, path)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	err := e.Write(ctx, insert("impatient"))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrUnclear) {
+		t.Errorf("the impatient caller was told %v", err)
+	}
+	if got := names(t, e); len(got) != 0 {
+		t.Errorf("stored while another program had the lock: %v", got)
+	}
+
+	const callers = 10
+	var patient sync.WaitGroup
+	for i := range callers {
+		patient.Go(func() {
+			if err := e.Write(t.Context(), insert(fmt.Sprint("patient ", i))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for e.Waiting() < callers-1 {
+		yield()
+	}
+	release()
+	patient.Wait()
+	if got := names(t, e); len(got) != callers {
+		t.Errorf("stored %v", got)
+	}
+}
+
+func TestCloseGivesUpAWriteThatWaitsForAnotherProgram(t *testing.T) {
+	path := file(t)
+	e := open(t, path)
+	release := seize(t, path)
+	told := make(chan error)
+	go func() { told <- e.Write(t.Context(), insert("one")) }()
+	go func() { told <- e.Write(t.Context(), insert("two")) }()
+	for e.Waiting() < 1 { // one is in line, the other waits for the lock
+		yield()
+	}
+	closed := make(chan error)
+	go func() { closed <- e.Close() }()
+	for range 2 {
+		if err := <-told; !errors.Is(err, journal.ErrClosed) {
+			t.Errorf("a waiting caller was told %v", err)
+		}
+	}
+	release()
+	<-closed // whether the log could be emptied depends on when the lock was released
+	if err := e.Write(t.Context(), insert("three")); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("a write after Close was told %v", err)
+	}
+	if err := e.Read(t.Context(), func(journal.Tx) error { return nil }); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("a read after Close was told %v", err)
+	}
+}

@@ -1,0 +1,239 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/sqlite/faultfs"
+)
+
+// batch runs fns in one transaction, as far as they share one, and returns what
+// each caller was told.
+func batch(t *testing.T, e *sqlite.Engine, fns ...func(journal.Tx) error) []error {
+	t.Helper()
+	told := make([]error, len(fns))
+	var callers sync.WaitGroup
+	inside, filled := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(inside); <-filled })
+	callers.Go(func() {
+		told[0] = e.Write(t.Context(), func(tx journal.Tx) error { begin(); return fns[0](tx) })
+	})
+	<-inside
+	for i := 1; i < len(fns); i++ {
+		callers.Go(func() { told[i] = e.Write(t.Context(), fns[i]) })
+		for e.Waiting() < i {
+			yield()
+		}
+	}
+	close(filled)
+	callers.Wait()
+	return told
+}
+
+// commits counts what a recorder hears.
+type commits struct {
+	mu      sync.Mutex
+	callers []int
+	each    func()
+}
+
+func (c *commits) Committed(callers int, _ time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.callers = append(c.callers, callers)
+	if c.each != nil {
+		c.each()
+	}
+}
+
+func TestCallersThatWaitShareOneCommitInTheirOrder(t *testing.T) {
+	var heard commits
+	e := open(t, file(t), sqlite.WithRecorder(&heard))
+	told := batch(t, e, insert("a"), insert("b"), insert("c"))
+	if err := errors.Join(told...); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{3}, heard.callers); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestACallerThatFailsBeforeItWritesDisturbsNobody(t *testing.T) {
+	var heard commits
+	e := open(t, file(t), sqlite.WithRecorder(&heard))
+	refused := errors.New("refused")
+	told := batch(t, e, insert("a"), func(tx journal.Tx) error {
+		n, err := tx.Exec("UPDATE facts SET name = 'x' WHERE name = 'nobody'")
+		if n != 0 || err != nil {
+			t.Errorf("changed %d rows, %v", n, err)
+		}
+		return refused
+	}, insert("c"))
+	if told[0] != nil || told[1] != refused || told[2] != nil {
+		t.Error(told)
+	}
+	if diff := cmp.Diff([]int{3}, heard.callers); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAFailureTakesBackItsOwnWritesAndNobodyElses(t *testing.T) {
+	refused := errors.New("refused")
+	for name, fails := range map[string]func(journal.Tx) error{
+		"an error after a write": func(tx journal.Tx) error {
+			return errors.Join(insert("half")(tx), refused)
+		},
+		"an error after a write that returns rows": func(tx journal.Tx) error {
+			var id int64
+			_, err := tx.Row([]any{&id}, "INSERT INTO facts (name) VALUES ('half') RETURNING id")
+			return errors.Join(err, refused)
+		},
+		"a panic": func(tx journal.Tx) error {
+			if err := insert("half")(tx); err != nil {
+				return err
+			}
+			panic("out of luck")
+		},
+		"a violated constraint": func(tx journal.Tx) error {
+			return errors.Join(insert("half")(tx), insert("half")(tx))
+		},
+		"an error of SQLite that is overlooked": func(tx journal.Tx) error {
+			_, _ = tx.Exec("INSERT INTO nowhere VALUES (1)")
+			_ = insert("half")(tx)
+			return nil
+		},
+		"an attempt to end the transaction by hand": func(tx journal.Tx) error {
+			_, err := tx.Exec("COMMIT")
+			return errors.Join(insert("half")(tx), err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := open(t, file(t))
+			told := batch(t, e, insert("a"), fails, insert("c"))
+			if told[0] != nil || told[1] == nil || told[2] != nil {
+				t.Error(told)
+			}
+			if diff := cmp.Diff([]string{"a", "c"}, names(t, e)); diff != "" {
+				t.Error(diff)
+			}
+			if told := e.Write(t.Context(), fails); told == nil || errors.Is(told, journal.ErrUnclear) {
+				t.Errorf("alone it was told %v", told)
+			}
+			if diff := cmp.Diff([]string{"a", "c"}, names(t, e)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAViolatedConstraintLeavesTheTransactionUsable(t *testing.T) {
+	e := open(t, file(t))
+	write(t, e, func(tx journal.Tx) error {
+		if err := insert("a")(tx); err != nil {
+			return err
+		}
+		if err := insert("a")(tx); err == nil || !strings.Contains(err.Error(), "facts.name") {
+			t.Errorf("the second a: %v", err)
+		}
+		return insert("b")(tx)
+	})
+	if diff := cmp.Diff([]string{"a", "b"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestATransactionCantBeUsedAfterItsEnd(t *testing.T) {
+	e := open(t, file(t))
+	var kept journal.Tx
+	keep := func(tx journal.Tx) error { kept = tx; return nil }
+	write(t, e, keep)
+	if err := insert("late")(kept); err == nil {
+		t.Error("a statement ran after COMMIT")
+	}
+	if err := e.Read(t.Context(), keep); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Row(nil, "SELECT 1"); err == nil {
+		t.Error("a query ran after the snapshot was given up")
+	}
+}
+
+func TestAFrozenDiskHoldsNoCallerLongerThanItsContext(t *testing.T) {
+	fs, path := faulty(t), file(t)
+	e := open(t, path, sqlite.WithVFS(fs.Name))
+	frozen, thaw := fs.Freeze(faultfs.Sync)
+	defer thaw()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan error)
+	go func() { told <- e.Write(ctx, insert("committing")) }()
+	<-frozen
+	go func() { told <- e.Write(ctx, insert("in line")) }()
+	for e.Waiting() == 0 {
+		yield()
+	}
+	cancel()
+	unclear, withdrawn := <-told, <-told
+	if !errors.Is(unclear, journal.ErrUnclear) {
+		unclear, withdrawn = withdrawn, unclear
+	}
+	if !errors.Is(unclear, journal.ErrUnclear) || !errors.Is(unclear, context.Canceled) {
+		t.Errorf("the caller whose COMMIT hangs was told %v", unclear)
+	}
+	if errors.Is(withdrawn, journal.ErrUnclear) || !errors.Is(withdrawn, context.Canceled) {
+		t.Errorf("the caller in line was told %v", withdrawn)
+	}
+	thaw()
+	write(t, e, insert("thawed"))
+	if diff := cmp.Diff([]string{"committing", "thawed"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheLogStaysBoundedWhileWritersNeverPause(t *testing.T) {
+	const writes, bytes = 600, 16 << 10
+	path := file(t)
+	var longest int64
+	e := open(t, path, sqlite.WithCheckpoints(32, 128), sqlite.WithRecorder(&commits{each: func() {
+		if info, err := os.Stat(path + "-wal"); err == nil {
+			longest = max(longest, info.Size())
+		}
+	}}))
+	var callers sync.WaitGroup
+	for w := range 4 {
+		callers.Go(func() {
+			for i := range writes / 4 {
+				err := e.Write(t.Context(), func(tx journal.Tx) error {
+					_, err := tx.Exec("INSERT INTO log (name, body) VALUES (?, ?)", fmt.Sprint(w, i), make([]byte, bytes))
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if written := int64(writes * bytes); longest == 0 || longest > written/4 {
+		t.Errorf("the log grew to %d bytes while %d were written", longest, written)
+	}
+	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+		t.Errorf("%d bytes are left in the log after Close", info.Size())
+	}
+}

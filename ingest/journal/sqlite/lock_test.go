@@ -1,0 +1,83 @@
+package sqlite_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+)
+
+// daemonEnv names the database that the test binary holds open until it is
+// killed, when it is started as a second daemon.
+const daemonEnv = "PARLEY_TEST_DAEMON"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(daemonEnv); path != "" {
+		if err := daemon(path); err != nil {
+			fmt.Println(err)
+		}
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// daemon writes a fact, says so, and waits for its end.
+func daemon(path string) error {
+	ctx := context.Background()
+	e, err := sqlite.Open(ctx, path, sqlite.WithMigrations(scratch))
+	if err != nil {
+		return err
+	}
+	if err := e.Write(ctx, insert("from the first daemon")); err != nil {
+		return err
+	}
+	fmt.Println("open")
+	_, err = os.Stdin.Read(make([]byte, 1))
+	return err
+}
+
+func TestASecondDaemonIsRefusedUntilTheFirstIsKilled(t *testing.T) {
+	path := file(t)
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), daemonEnv+"="+path)
+	stdin, err := child.StdinPipe() // open as long as the child is to wait
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open\n" {
+		t.Fatalf("the first daemon says %q, %v", line, err)
+	}
+	_, err = sqlite.Open(t.Context(), path, sqlite.WithMigrations(scratch))
+	if !errors.Is(err, journal.ErrLocked) {
+		t.Fatalf("the second daemon was told %v", err)
+	}
+	for _, word := range []string{path + ".lock", fmt.Sprint("process ", child.Process.Pid)} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q does not say %s", err, word)
+		}
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // it was killed
+	if diff := cmp.Diff([]string{"from the first daemon"}, names(t, open(t, path))); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,137 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+)
+
+// schema returns the scratch schema with further steps.
+func schema(steps ...string) sqlite.Option {
+	files := fstest.MapFS{"0001_init.sql": scratch["0001_init.sql"]}
+	for i, step := range steps {
+		files[fmt.Sprintf("%04d_step.sql", i+2)] = &fstest.MapFile{Data: []byte(step)}
+	}
+	return sqlite.WithMigrations(files)
+}
+
+// versions returns what schema_migrations says.
+func versions(t *testing.T, e journal.Engine) (out []int64) {
+	t.Helper()
+	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+		return tx.Rows(func(scan func(...any) error) error {
+			var version int64
+			defer func() { out = append(out, version) }()
+			return scan(&version)
+		}, "SELECT version FROM schema_migrations ORDER BY version")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// refused opens path and returns the error's words.
+func refused(t *testing.T, path string, opts ...sqlite.Option) string {
+	t.Helper()
+	e, err := sqlite.Open(t.Context(), path, opts...)
+	if err == nil {
+		t.Fatal("opened", e.Close())
+	}
+	return err.Error()
+}
+
+func TestOpenAppliesWhatIsNew(t *testing.T) {
+	path := file(t)
+	e := open(t, path)
+	write(t, e, insert("old"))
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rename := "ALTER TABLE facts ADD COLUMN seen INTEGER; UPDATE facts SET name = name || ' and new';"
+	for range 2 { // the second time there is nothing to do
+		e := open(t, path, schema(rename))
+		if diff := cmp.Diff([]string{"old and new"}, names(t, e)); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]int64{1, 2}, versions(t, e)); diff != "" {
+			t.Error(diff)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestANewerDatabaseIsRefused(t *testing.T) {
+	path := file(t)
+	if err := open(t, path, schema("CREATE TABLE more (id INTEGER)")).Close(); err != nil {
+		t.Fatal(err)
+	}
+	words := refused(t, path, schema())
+	for _, word := range []string{path, "version 2", "knows 1", "newer program"} {
+		if !strings.Contains(words, word) {
+			t.Errorf("%q does not say %q", words, word)
+		}
+	}
+}
+
+func TestAStepThatFailsLeavesNothingAndCanBeRunAgain(t *testing.T) {
+	path := file(t)
+	words := refused(t, path, schema("CREATE TABLE more (id INTEGER); INSERT INTO nowhere VALUES (1);"))
+	if !strings.Contains(words, "0002_step.sql") || !strings.Contains(words, "nowhere") {
+		t.Errorf("%q does not name the step and its fault", words)
+	}
+	e := open(t, path, schema("CREATE TABLE more (id INTEGER)"))
+	if diff := cmp.Diff([]int64{1, 2}, versions(t, e)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAStepThatIsOutOfLineIsRefused(t *testing.T) {
+	for name, want := range map[string]string{"0003_gap.sql": "number 0002", "2_short.sql": "NNNN_words.sql"} {
+		files := fstest.MapFS{"0001_init.sql": scratch["0001_init.sql"], name: {Data: []byte("SELECT 1")}}
+		if words := refused(t, file(t), sqlite.WithMigrations(files)); !strings.Contains(words, want) {
+			t.Errorf("%q does not say %q", words, want)
+		}
+	}
+}
+
+func TestAMigrationThatIsKilledAnywhereBeginsAgain(t *testing.T) {
+	fs, path := faulty(t), file(t)
+	steps := schema("CREATE TABLE a (id INTEGER); CREATE TABLE b (id INTEGER);", "DROP TABLE a;")
+	if err := open(t, path, steps, sqlite.WithVFS(fs.Name)).Close(); err != nil {
+		t.Fatal(err)
+	}
+	end := fs.Position()
+	for position := range end {
+		killed := fs.PowerLoss(position, func() bool { return true })
+		e := restore(t, path, killed, steps)
+		if diff := cmp.Diff([]int64{1, 2, 3}, versions(t, e)); diff != "" {
+			t.Errorf("killed at %d of %d: %s", position, end, diff)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestTheJournalsOwnSchemaIsApplied(t *testing.T) {
+	e, err := sqlite.Open(t.Context(), file(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if len(versions(t, e)) == 0 {
+		t.Error("there are no migrations")
+	}
+}

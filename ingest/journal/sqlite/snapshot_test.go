@@ -1,0 +1,138 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/journal"
+)
+
+func TestAReadSeesOneSnapshot(t *testing.T) {
+	e := open(t, file(t))
+	write(t, e, insert("before"))
+	count := func(tx journal.Tx) (n int64) {
+		if _, err := tx.Row([]any{&n}, "SELECT count(*) FROM facts"); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+		first := count(tx)
+		write(t, e, insert("meanwhile"))
+		if second := count(tx); first != 1 || second != 1 {
+			t.Errorf("counted %d, then %d", first, second)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"before", "meanwhile"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAWriteSeesItsOwnChanges(t *testing.T) {
+	e := open(t, file(t))
+	write(t, e, func(tx journal.Tx) error {
+		if err := insert("mine")(tx); err != nil {
+			return err
+		}
+		var name string
+		found, err := tx.Row([]any{&name}, "SELECT name FROM facts")
+		if !found || name != "mine" {
+			t.Errorf("found %v, %q", found, name)
+		}
+		return err
+	})
+}
+
+func TestAReadCantWrite(t *testing.T) {
+	e := open(t, file(t))
+	if err := e.Read(t.Context(), insert("smuggled")); err == nil {
+		t.Error("no error")
+	}
+	if got := names(t, e); len(got) != 0 {
+		t.Errorf("stored %v", got)
+	}
+}
+
+func TestValuesComeBackAsTheyWent(t *testing.T) {
+	e := open(t, file(t))
+	const text = "a\x00b – \U0001F600"
+	write(t, e, func(tx journal.Tx) error {
+		_, err := tx.Exec("INSERT INTO facts (id, name, body) VALUES (?, ?, ?), (?, ?, ?)",
+			int64(1<<62), text, []byte{0, 255}, int64(-7), "", nil)
+		return err
+	})
+	type fact struct {
+		ID   int64
+		Name string
+		Body []byte
+		Has  bool
+	}
+	var got []fact
+	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+		return tx.Rows(func(scan func(...any) error) error {
+			var f fact
+			defer func() { got = append(got, f) }()
+			return scan(&f.ID, &f.Name, &f.Body, &f.Has)
+		}, "SELECT id, name, body, body IS NOT NULL FROM facts ORDER BY id DESC")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]fact{{1 << 62, text, []byte{0, 255}, true}, {ID: -7}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRowsEndsAtTheFirstErrorAndLendsNobodyItsTransaction(t *testing.T) {
+	e := open(t, file(t))
+	for _, name := range []string{"a", "b"} {
+		write(t, e, insert(name))
+	}
+	enough, calls := errors.New("enough"), 0
+	err := e.Read(t.Context(), func(tx journal.Tx) error {
+		return tx.Rows(func(scan func(...any) error) error {
+			calls++
+			if _, err := tx.Row(nil, "SELECT 1"); err == nil {
+				t.Error("a query ran inside another")
+			}
+			if err := scan(new(int64)); err == nil {
+				t.Error("text was read into an int64")
+			}
+			if err := scan(new(string), new(string)); err == nil {
+				t.Error("one column was read into two")
+			}
+			return enough
+		}, "SELECT name FROM facts")
+	})
+	if err != enough || calls != 1 {
+		t.Errorf("%v after %d rows", err, calls)
+	}
+}
+
+func TestAReaderWaitsForAConnectionNoLongerThanItsContext(t *testing.T) {
+	e := open(t, file(t))
+	var nest func(readers int) error
+	nest = func(readers int) error {
+		return e.Read(t.Context(), func(journal.Tx) error {
+			if readers > 1 {
+				return nest(readers - 1)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			err := e.Read(ctx, func(journal.Tx) error { return errors.New("there was one more") })
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("with every connection in use a reader was told %v", err)
+			}
+			return nil
+		})
+	}
+	if err := nest(6); err != nil {
+		t.Error(err)
+	}
+}
