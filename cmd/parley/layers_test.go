@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers is the order of the packages: an import points to a lower rank. A name
+// that ends in /... stands for what lies below it too.
+var layers = [][]string{
+	0: {"ingest/event", "assembly/stream", "config/secret"},
+	1: {"adapters", "adapters/markdown", "ingest/journal/...", "ingest/attach", "assembly", "assembly/legacy"},
+	2: {"ingest", "adapters/slack/...", "adapters/discord/...", "adapters/bluebubbles/...", "adapters/web", "adapters/replay", "adapters/adaptertest", "assembly/turn"},
+	3: {"adapters/deliver", "adapters/agent/..."},
+	4: {"config"},
+	5: {"cmd/parley/internal/daemon"},
+	6: {"cmd/parley", "cmd/parley-bench/..."},
+}
+
+// goPackage is what go list tells of one package.
+type goPackage struct {
+	ImportPath string
+	Doc        string
+	Imports    []string
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Doc,Imports", "parley/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var list []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+// rank is a package's place in layers; -1 for none.
+func rank(path string) int {
+	return slices.IndexFunc(layers, func(layer []string) bool {
+		return slices.ContainsFunc(layer, func(name string) bool {
+			below, whole := strings.CutSuffix(name, "/...")
+			return path == below || whole && strings.HasPrefix(path, below+"/")
+		})
+	})
+}
+
+// related says whether one of two packages lies below the other.
+func related(a, b string) bool {
+	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+}
+
+// TestImportsPointDown holds every import between our packages against layers.
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, "parley/")
+		if rank(from) < 0 {
+			t.Errorf("%s has no rank: add it to layers", from)
+			continue
+		}
+		for _, path := range p.Imports {
+			to, ours := strings.CutPrefix(path, "parley/")
+			if !ours || rank(to) < rank(from) || rank(to) == rank(from) && related(from, to) {
+				continue
+			}
+			t.Errorf("%s (rank %d) imports %s (rank %d)", from, rank(from), to, rank(to))
+		}
+		if rank(from) == 0 {
+			onlyStandard(t, from, p.Imports)
+		}
+	}
+}
+
+func onlyStandard(t *testing.T, from string, imports []string) {
+	t.Helper()
+	for _, path := range imports {
+		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
+			t.Errorf("%s imports %s: the lowest rank needs the standard library alone", from, path)
+		}
+	}
+}
+
+// TestEveryPackageSaysWhatItIs asks for a package comment whose first sentence
+// begins as Go's documentation expects.
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	for _, p := range packages(t) {
+		name := p.ImportPath[strings.LastIndex(p.ImportPath, "/")+1:]
+		first, rest, _ := strings.Cut(p.Doc, " ")
+		if first == "Package" || first == "Command" {
+			first, _, _ = strings.Cut(rest, " ")
+		}
+		if !strings.EqualFold(first, name) {
+			t.Errorf("%s: the package comment begins %q", p.ImportPath, p.Doc)
+		}
+	}
+}
