@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// model is a fake behind an OpenAI-compatible API. Its answer follows from what
+// it was asked: it repeats the mark of the last user message in three paragraphs,
+// which are too long for fewer than three posts.
+type model struct {
+	ledger *ledger
+	url    string
+	http   *http.Server
+	served sync.WaitGroup
+}
+
+// The shape of an answer: of two paragraphs of this many characters one post of
+// Slack's would be too long.
+const (
+	paragraphs     = 3
+	paragraphChars = 3000
+	deltas         = 8 // pieces in which an answer comes
+)
+
+// startModel serves until close.
+func startModel(l *ledger) (*model, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the fake model: %w", err)
+	}
+	l.agent = true
+	m := &model{ledger: l, url: "http://" + listener.Addr().String() + "/v1"}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", m.complete)
+	m.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	m.served.Go(func() { _ = m.http.Serve(listener) })
+	return m, nil
+}
+
+func (m *model) close() error {
+	err := m.http.Close()
+	m.served.Wait()
+	return err
+}
+
+// complete answers one chat completion as a stream, and puts it on record.
+func (m *model) complete(w http.ResponseWriter, r *http.Request) {
+	asked := ask{arrived: time.Now(), run: r.Header.Get("Idempotency-Key")}
+	var request struct {
+		Messages []struct{ Role, Content string }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil || len(request.Messages) == 0 {
+		http.Error(w, "no messages", http.StatusBadRequest)
+		return
+	}
+	last := request.Messages[len(request.Messages)-1]
+	id, revision, _, ok := readMark(last.Content)
+	if !ok || last.Role != "user" {
+		http.Error(w, "the last message is no user's with a mark", http.StatusBadRequest)
+		return
+	}
+	asked.id, asked.revision = id, revision
+	defer func() { m.ledger.asked(asked) }()
+	w.Header().Set("Content-Type", "text/event-stream")
+	answer := strings.Join(answerOf(id, revision), "\n\n")
+	for i := range deltas {
+		if !pause(r.Context(), thinking(id)/deltas) {
+			return
+		}
+		piece := answer[i*len(answer)/deltas : (i+1)*len(answer)/deltas]
+		if err := writeDelta(w, piece); err != nil {
+			return
+		}
+	}
+	asked.ended = time.Now()
+	_, _ = fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, "\n\ndata: [DONE]\n\n")
+}
+
+func writeDelta(w http.ResponseWriter, text string) error {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, `data: {"choices":[{"index":0,"delta":{"content":%s}}]}`+"\n\n", quoted); err != nil {
+		return err
+	}
+	return http.NewResponseController(w).Flush()
+}
+
+// thinking is how long the answer to a message takes: 50 to 300 ms.
+func thinking(id int) time.Duration { return time.Duration(50+id*37%251) * time.Millisecond }
+
+// answerOf is the model's answer, a paragraph for each post that it will be.
+func answerOf(id, revision int) []string {
+	texts := make([]string, paragraphs)
+	for i := range texts {
+		sentence := mark(id, revision, i+1) + " is all that I can say of it. "
+		texts[i] = strings.TrimSpace(strings.Repeat(sentence, paragraphChars/len(sentence)))
+	}
+	return texts
+}
+
+// answered is the reply of the model.
+func answered(m *message, revision int) []string { return answerOf(m.id, revision) }

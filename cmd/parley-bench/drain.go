@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+// backlog is what the daemon's store says is still to be done.
+type backlog struct{ envelopes, turns, runs, deliveries int64 }
+
+func (b backlog) empty() bool { return b == backlog{} }
+
+func (b backlog) String() string {
+	return fmt.Sprintf("%d envelopes, %d messages without a turn, %d runs, %d deliveries", b.envelopes, b.turns, b.runs, b.deliveries)
+}
+
+// openStore opens the daemon's database beside it.
+func openStore(path string, pragmas ...string) (*sql.DB, error) {
+	query := url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("open the daemon's store: %w", err)
+	}
+	return db, nil
+}
+
+func readBacklog(ctx context.Context, db *sql.DB) (b backlog, err error) {
+	err = db.QueryRowContext(ctx, `SELECT
+		(SELECT count(*) FROM envelopes WHERE state = 'pending'),
+		(SELECT count(*) FROM messages WHERE trigger = 'run' AND run IS NULL),
+		(SELECT count(*) FROM threads WHERE run <> 0),
+		(SELECT count(*) FROM deliveries WHERE state IN ('pending', 'sending'))`).
+		Scan(&b.envelopes, &b.turns, &b.runs, &b.deliveries)
+	if err != nil {
+		return b, fmt.Errorf("read the daemon's backlog: %w", err)
+	}
+	return b, nil
+}
+
+// drain waits until the daemon has nothing left to do, which is when another post
+// can only be a mistake, and returns what is left at the end of the time.
+func drain(ctx context.Context, c *child, within time.Duration) (left backlog, err error) {
+	db, err := openStore(c.storePath(), "query_only(1)")
+	if err != nil {
+		return left, err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		if err := c.alive(); err != nil {
+			return left, err
+		}
+		now, err := readBacklog(ctx, db)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return left, nil
+		case err != nil:
+			return left, err
+		case now.empty():
+			return now, nil
+		}
+		left = now
+		if !pause(ctx, 100*time.Millisecond) {
+			return left, nil
+		}
+	}
+}

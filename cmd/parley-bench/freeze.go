@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// freezeFlags are freeze's own.
+type freezeFlags struct {
+	common
+	connections int
+	rate        float64
+	hold, drain time.Duration
+}
+
+func (f *freezeFlags) define(flags *flag.FlagSet) {
+	f.common.define(flags)
+	flags.IntVar(&f.connections, "connections", 64, "how many connections Slack has to the hook")
+	flags.Float64Var(&f.rate, "rate", 300, "messages a second")
+	flags.DurationVar(&f.hold, "hold", 10*time.Second, "how long the store is locked")
+	flags.DurationVar(&f.drain, "drain", time.Minute, "how long to wait for what is left at the end")
+}
+
+const (
+	// moreMemory is what the daemon may hold of those who wait, in bytes.
+	moreMemory = 50e6
+	// thawWithin is how soon a message must be taken after the store is free.
+	thawWithin = 3 * time.Second
+	// around is how long the load lasts before the freeze, and after it.
+	around = 3 * time.Second
+)
+
+// runFreeze locks the daemon's store under load.
+func runFreeze(ctx context.Context, args []string, out io.Writer) (err error) {
+	var f freezeFlags
+	if err := parseFlags("freeze", args, f.define); err != nil {
+		return err
+	}
+	if f.connections < 1 || f.rate <= 0 || f.hold <= 0 {
+		return usageError{errors.New("connections, rate and hold must be more than 0")}
+	}
+	b, err := f.open(ctx, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	b.printf("freeze: %v under %v messages/s over %d connections\n", f.hold, f.rate, f.connections)
+	api, err := startAPI(slacktest.Options{})
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	z := &freezing{bench: b, freezeFlags: f, api: api, ledger: newLedger(echoed)}
+	if z.daemon, err = b.newDaemon("parley", settings{apiURL: api.URL()}); err != nil {
+		return err
+	}
+	defer z.daemon.end()
+	if _, err := z.daemon.start(ctx); err != nil {
+		return err
+	}
+	return z.run(ctx)
+}
+
+// freezing is one run of freeze.
+type freezing struct {
+	*bench
+	freezeFlags
+	api    *slacktest.Server
+	ledger *ledger
+	daemon *child
+
+	mu       sync.Mutex
+	attempts []attempt
+
+	frozen, thawed time.Time
+	before, most   memory
+}
+
+func (z *freezing) observe(a attempt) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.attempts = append(z.attempts, a)
+}
+
+func (z *freezing) run(ctx context.Context) error {
+	pacer := newPacer(z.rate)
+	senders := make([]*sender, z.connections)
+	for c := range senders {
+		var own []*conversation
+		for n := range 10 {
+			own = append(own, newConversation(c*10+n))
+		}
+		senders[c] = newSender(z.ledger, z.daemon.address, own, mix{}, pacer, 1, uint64(c))
+		senders[c].observe = z.observe
+	}
+	stop := make(chan struct{})
+	wait := fleet(ctx, senders, stop, func() bool { return true })
+	err := z.freeze(ctx)
+	close(stop)
+	wait()
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return err
+	}
+	left, err := drain(ctx, z.daemon, z.drain)
+	if err != nil {
+		return err
+	}
+	if !left.empty() {
+		z.printf("not drained within %v: %v\n", z.drain, left)
+	}
+	if err := z.daemon.stop(); err != nil {
+		return err
+	}
+	return z.report()
+}
+
+// freeze loads the daemon, holds its store's write lock for a while, and loads it
+// for as long again.
+func (z *freezing) freeze(ctx context.Context) (err error) {
+	db, err := openStore(z.daemon.storePath())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("open the daemon's store: %w", err)
+	}
+	defer conn.Close()
+	pause(ctx, around)
+	if z.before, err = resident(z.daemon.pid()); err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("lock the daemon's store: %w", err)
+	}
+	z.frozen = time.Now()
+	err = errors.Join(z.watch(ctx), unlock(ctx, conn))
+	z.thawed = time.Now()
+	pause(ctx, around)
+	return err
+}
+
+func unlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	return err
+}
+
+// watch watches the daemon's memory until the time is over.
+func (z *freezing) watch(ctx context.Context) error {
+	for time.Since(z.frozen) < z.hold {
+		now, err := resident(z.daemon.pid())
+		if err != nil {
+			return err
+		}
+		if now.now > z.most.now {
+			z.most = now
+		}
+		if !pause(ctx, 50*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	status, err := z.daemon.get(ctx, "/readyz")
+	z.printf("/readyz at the end of the freeze: %d\n", status)
+	return err
+}
+
+// report says what is wrong with the answers, the memory, and the ledger.
+func (z *freezing) report() error {
+	var faults []string
+	fault := func(broken bool, format string, args ...any) {
+		if broken {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	statuses := map[int]int{}
+	var during []time.Duration
+	var longest, thaw time.Duration
+	thaw = time.Hour
+	for _, a := range z.attempts {
+		took := a.ended.Sub(a.sent)
+		longest = max(longest, took)
+		if a.sent.After(z.frozen) && a.ended.Before(z.thawed) {
+			statuses[a.status]++
+			during = append(during, took)
+		}
+		if a.status == http.StatusOK && a.ended.After(z.thawed) {
+			thaw = min(thaw, a.ended.Sub(z.thawed))
+		}
+	}
+	more := z.most.now - z.before.now
+	z.printf("answers while frozen, by status: %v; %v\n", statuses, summarize(during))
+	z.printf("memory before %.0f MB, %.0f MB more while frozen; first message taken %v after the thaw\n",
+		float64(z.before.now)/1e6, float64(more)/1e6, thaw.Round(time.Millisecond))
+	fault(len(during) == 0, "nothing was answered while the store was frozen")
+	fault(len(during) != statuses[http.StatusServiceUnavailable], "answers other than 503 while the store was frozen: %v", statuses)
+	fault(longest >= slackPatience, "an answer took %v", longest)
+	fault(more > moreMemory, "%.0f MB more memory while the store was frozen", float64(more)/1e6)
+	fault(thaw > thawWithin, "no message was taken within %v of the thaw", thawWithin)
+	verdict := z.ledger.check(z.api.Posts())
+	z.printf("%v", verdict)
+	fault(verdict.total() > 0, "the ledger is not clean")
+	if len(faults) > 0 {
+		return fmt.Errorf("%w: %s", errViolated, strings.Join(faults, "; "))
+	}
+	return nil
+}

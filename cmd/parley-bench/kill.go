@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// killFlags are kill's own.
+type killFlags struct {
+	common
+	profile                string
+	kills, events, threads int
+	rate                   float64
+	after                  time.Duration
+	seed                   uint64
+	drain                  time.Duration
+}
+
+func (f *killFlags) define(flags *flag.FlagSet) {
+	f.common.define(flags)
+	flags.StringVar(&f.profile, "profile", "echo", "echo: faults at the API; model: an agent that takes its time, edits, deletes, reactions, twins")
+	flags.IntVar(&f.kills, "kills", 100, "how often the daemon is killed, spread over 1, 16 and 64 connections")
+	flags.IntVar(&f.events, "events", 30_000, "how many messages are sent at the most")
+	flags.IntVar(&f.threads, "threads", 1000, "in how many threads they stand, for each number of connections")
+	flags.Float64Var(&f.rate, "rate", 0, "messages a second; 0 for the profile's own")
+	flags.DurationVar(&f.after, "after", 600*time.Millisecond, "a kill comes at a random moment, at most so long after the start")
+	flags.Uint64Var(&f.seed, "seed", 0, "of everything that is random; 0 for a new one, which is printed")
+	flags.DurationVar(&f.drain, "drain", 5*time.Minute, "how long to wait for what is left after the last kill")
+}
+
+// profile is one kind of load.
+type profile struct {
+	rate   float64
+	mix    mix
+	model  bool
+	faults []slacktest.Chance
+}
+
+// crowds are the numbers of connections, in turn.
+func crowds() []int { return []int{1, 16, 64} }
+
+func (f *killFlags) profileOf() (profile, error) {
+	switch f.profile {
+	case "echo":
+		return profile{rate: 300, mix: mix{twice: 0.025, again: 0.025}, faults: apiFaults()}, nil
+	case "model":
+		return profile{rate: 120, model: true, mix: mix{pairs: 0.2, edits: 0.1, deletes: 0.05, reacts: 0.05, twice: 0.02}}, nil
+	}
+	return profile{}, usageError{fmt.Errorf("profile %q: must be echo or model", f.profile)}
+}
+
+// apiFaults are what goes wrong with chat.postMessage. After any of them but the
+// first two nobody can tell at once whether the post is there.
+func apiFaults() []slacktest.Chance {
+	chances := []slacktest.Chance{
+		{P: 0.01, Fault: slacktest.RateLimited(time.Second)},
+		{P: 0.005, Fault: slacktest.Fault{Status: http.StatusTooManyRequests, RetryAfter: "0"}},
+		{P: 0.01, Fault: slacktest.Fault{Status: http.StatusServiceUnavailable}},
+		{P: 0.01, Fault: slacktest.Fault{Status: http.StatusInternalServerError, Effect: true}},
+		{P: 0.02, Fault: slacktest.Fault{Cut: true, Effect: true}},
+	}
+	for late := time.Second; late <= latest; late += time.Second {
+		chances = append(chances, slacktest.Chance{P: 0.0005, Fault: slacktest.Fault{Late: late}})
+	}
+	return chances
+}
+
+// latest is how long after its request a post may take effect: longer than the
+// daemon's timeout for a call, which is 10 s, and shorter than the 15 s after
+// which it may look.
+const latest = 12 * time.Second
+
+// runKill kills the daemon and keeps the ledger.
+func runKill(ctx context.Context, args []string, out io.Writer) (err error) {
+	var f killFlags
+	if err := parseFlags("kill", args, f.define); err != nil {
+		return err
+	}
+	p, err := f.profileOf()
+	if err != nil {
+		return err
+	}
+	if f.kills < 0 || f.events < 1 || f.threads < slices.Max(crowds()) || f.rate < 0 || f.after <= 0 {
+		return usageError{fmt.Errorf("events and after must be more than 0, kills and rate not below it, threads at least %d", slices.Max(crowds()))}
+	}
+	if f.rate > 0 {
+		p.rate = f.rate
+	}
+	if f.seed == 0 {
+		f.seed = rand.Uint64()
+	}
+	b, err := f.open(ctx, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	b.printf("kill: profile %s, %d kills, %v messages/s, seed %d\n", f.profile, f.kills, p.rate, f.seed)
+	k := &killing{bench: b, killFlags: f, profile: p, random: rand.New(rand.NewPCG(f.seed, 0))}
+	return k.run(ctx)
+}
+
+// killing is one run of kill.
+type killing struct {
+	*bench
+	killFlags
+	profile profile
+	random  *rand.Rand // of the moments; each sender has one of its own
+	ledger  *ledger
+	daemon  *child
+	starts  []time.Duration
+}
+
+func (k *killing) run(ctx context.Context) (err error) {
+	k.ledger = newLedger(echoed)
+	api, err := startAPI(slacktest.Options{Plan: slacktest.Mix(k.seed, k.profile.faults...)})
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	s := settings{apiURL: api.URL()}
+	if k.profile.model {
+		k.ledger.expect = answered
+		model, err := startModel(k.ledger)
+		if err != nil {
+			return err
+		}
+		defer model.close()
+		s.modelURL = model.url
+	}
+	if k.daemon, err = k.newDaemon("parley", s); err != nil {
+		return err
+	}
+	defer k.daemon.end()
+	if _, err := k.daemon.start(ctx); err != nil {
+		return err
+	}
+	begun := time.Now()
+	for i, connections := range crowds() {
+		if err := k.phase(ctx, i, connections); err != nil {
+			return err
+		}
+	}
+	return k.settle(ctx, api, begun)
+}
+
+// phase loads the daemon over some connections and kills it its share of times.
+func (k *killing) phase(ctx context.Context, number, connections int) error {
+	stop := make(chan struct{})
+	var sent atomic.Int64
+	budget := func() bool { return sent.Add(1) <= int64(k.events/len(crowds())) }
+	pacer := newPacer(k.profile.rate)
+	senders := make([]*sender, connections)
+	for c := range senders {
+		var own []*conversation
+		for n := c; n < k.threads; n += connections {
+			own = append(own, newConversation(number*k.threads+n))
+		}
+		senders[c] = newSender(k.ledger, k.daemon.address, own, k.profile.mix, pacer, k.seed, uint64(1+number*1000+c))
+	}
+	wait := fleet(ctx, senders, stop, budget)
+	err := k.killings(ctx, (k.kills+number)/len(crowds()))
+	close(stop)
+	wait()
+	return errors.Join(err, ctx.Err())
+}
+
+// killings kills the daemon n times, each time at a random moment after it was
+// ready, and starts it again.
+func (k *killing) killings(ctx context.Context, n int) error {
+	for range n {
+		if !pause(ctx, time.Duration(k.random.Int64N(int64(k.after)))) {
+			return ctx.Err()
+		}
+		if err := k.daemon.alive(); err != nil {
+			return err
+		}
+		if err := k.daemon.kill(); err != nil {
+			return err
+		}
+		took, err := k.daemon.start(ctx)
+		if err != nil {
+			return err
+		}
+		k.starts = append(k.starts, took)
+	}
+	return nil
+}
+
+// settle waits for what is left, and checks the ledger.
+func (k *killing) settle(ctx context.Context, api *slacktest.Server, begun time.Time) error {
+	loaded := time.Since(begun)
+	left, err := drain(ctx, k.daemon, k.drain)
+	if err != nil {
+		return err
+	}
+	k.printf("loaded for %v, drained in %v; restarts %v\n", loaded.Round(time.Millisecond),
+		(time.Since(begun) - loaded).Round(time.Millisecond), summarize(k.starts))
+	if !left.empty() {
+		k.printf("not drained within %v: %v\n", k.drain, left)
+	}
+	if len(k.profile.faults) > 0 && left.empty() && !pause(ctx, latest) { // what a late effect would double
+		return ctx.Err()
+	}
+	if err := k.daemon.stop(); err != nil {
+		return err
+	}
+	verdict := k.ledger.check(api.Posts())
+	k.printf("%v", verdict)
+	if verdict.total() > 0 {
+		return errViolated
+	}
+	return nil
+}
