@@ -115,12 +115,14 @@ func setDefault(field *string, value string) {
 func (s *Server) URL() string { return s.url + "/api/" }
 
 // Close cuts every connection and returns once nothing of the server runs; what
-// was to take effect late no longer does. It is called once.
+// was to take effect late no longer does.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.stopped)
+	}
 	s.mu.Unlock()
-	close(s.stopped)
 	err := s.http.Close()
 	s.running.Wait()
 	return err

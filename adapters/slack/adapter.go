@@ -1,0 +1,128 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// idlePerHost is how many connections to Slack are kept for the next call: as
+// many as there are deliveries under way when many threads speak at once.
+const idlePerHost = 128
+
+// Adapter is one Slack app in one team. It is safe for concurrent use.
+type Adapter struct {
+	Normalizer
+	config Config
+	base   *url.URL // of the Web API; its path ends in a slash
+	api    *slack.Client
+	web    caller
+	files  *http.Client
+
+	self        atomic.Pointer[event.Self] // nil until Slack has told it
+	now         func() time.Time           // of the hook
+	bodyTimeout time.Duration              // of the hook
+}
+
+var (
+	_ adapters.Adapter = (*Adapter)(nil)
+	_ adapters.Runner  = (*Adapter)(nil)
+	_ adapters.Hook    = (*Adapter)(nil)
+	_ adapters.Sender  = (*Adapter)(nil)
+	_ adapters.Finder  = (*Adapter)(nil)
+	_ adapters.Fetcher = (*Adapter)(nil)
+	_ adapters.Namer   = (*Adapter)(nil)
+)
+
+// New makes the adapter of a workspace from a Config that Validate has passed.
+// It opens nothing.
+func New(workspace string, config Config) *Adapter {
+	base, err := url.Parse(strings.TrimSuffix(config.APIURL, "/") + "/")
+	if err != nil {
+		base = &url.URL{} // every call then fails with words about the address
+	}
+	transport := newTransport()
+	web := caller{newClient(transport)}
+	return &Adapter{
+		Normalizer:  Normalizer{Workspace: workspace},
+		config:      config,
+		base:        base,
+		api:         slack.New(config.BotToken.Reveal(), slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
+		web:         web,
+		files:       newFileClient(transport),
+		now:         time.Now,
+		bodyTimeout: bodyTimeout,
+	}
+}
+
+// Limits are the configured pace and timeout.
+func (a *Adapter) Limits() adapters.Limits {
+	return adapters.Limits{PostRate: a.config.PostRate, Timeout: a.config.Timeout}
+}
+
+// Run asks Slack who we are, reports it, and waits for the end of ctx; what
+// comes in arrives at the hook meanwhile. Credentials that Slack refuses are a
+// *adapters.RefusedError, and so is a mode that this adapter does not speak.
+func (a *Adapter) Run(ctx context.Context, up func(event.Self)) error {
+	if a.config.Mode != ModeHTTP {
+		return &adapters.RefusedError{
+			Err:  fmt.Errorf("slack mode %q is not supported by this version", a.config.Mode),
+			Hint: "set mode: http, and the app's event request URL to /hooks/slack/" + a.Workspace,
+		}
+	}
+	self, err := a.askSelf(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	up(self)
+	<-ctx.Done()
+	return nil
+}
+
+// askSelf calls auth.test and remembers the answer.
+func (a *Adapter) askSelf(ctx context.Context) (event.Self, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	defer cancel()
+	answer, err := a.api.AuthTestContext(ctx)
+	if err != nil {
+		return event.Self{}, refused(fmt.Errorf("ask slack who we are: %w", err))
+	}
+	self := event.Self{TeamID: answer.TeamID, UserID: answer.UserID, BotID: answer.BotID}
+	if self.UserID == "" {
+		return event.Self{}, errors.New("ask slack who we are: the answer names no user")
+	}
+	a.self.Store(&self)
+	return self, nil
+}
+
+// refused marks an error that only the operator can mend.
+// https://docs.slack.dev/reference/methods/auth.test#errors
+func refused(err error) error {
+	var answer slack.SlackErrorResponse
+	if !errors.As(err, &answer) {
+		return err
+	}
+	hint := ""
+	switch answer.Err {
+	case "invalid_auth", "not_authed", "token_expired":
+		hint = "check bot_token: it is the Bot User OAuth Token, which begins with xoxb-"
+	case "token_revoked", "account_inactive":
+		hint = "install the app in the workspace again, and put its new bot_token in place"
+	default:
+		return err
+	}
+	return &adapters.RefusedError{Err: err, Hint: hint}
+}

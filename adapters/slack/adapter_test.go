@@ -1,0 +1,136 @@
+package slack_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/adapters/slack"
+	"parley/adapters/slack/slacktest"
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+const (
+	room   = "C0ROOM"
+	signed = "the signing secret"
+)
+
+// noon is when the tests' Slack lives.
+var noon = time.Unix(1700000000, 0)
+
+// connect starts a fake Slack and an adapter for it.
+func connect(t *testing.T, options slacktest.Options) (*slacktest.Server, *slack.Adapter) {
+	t.Helper()
+	if options.Now == nil {
+		options.Now = func() time.Time { return noon }
+	}
+	server, err := slacktest.Start(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	return server, slack.New("acme", config(server.URL()))
+}
+
+func config(apiURL string) slack.Config {
+	c := slack.DefaultConfig()
+	c.Mode, c.APIURL = slack.ModeHTTP, apiURL
+	c.BotToken, c.SigningSecret = secret.New(slacktest.Token), secret.New(signed)
+	return c
+}
+
+func TestRunTellsWhoWeAreAndWaits(t *testing.T) {
+	_, adapter := connect(t, slacktest.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var got event.Self
+	err := adapter.Run(ctx, func(self event.Self) {
+		got = self
+		cancel()
+	})
+	if err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+	if diff := cmp.Diff(event.Self{TeamID: "T0TEAM", UserID: "U0BOT", BotID: "B0BOT"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRunIsRefused(t *testing.T) {
+	for code, hint := range map[string]string{
+		"invalid_auth": "bot_token", "not_authed": "bot_token", "token_revoked": "install", "account_inactive": "install",
+	} {
+		server, adapter := connect(t, slacktest.Options{})
+		server.Script("auth.test", slacktest.Fault{Error: code})
+		err := adapter.Run(t.Context(), func(event.Self) { t.Error("reported as up") })
+		var refused *adapters.RefusedError
+		if !errors.As(err, &refused) || !strings.Contains(refused.Hint, hint) || !strings.Contains(err.Error(), code) {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}
+
+func TestRunMayBeTriedAgain(t *testing.T) {
+	for name, fault := range map[string]slacktest.Fault{
+		"rate limit": slacktest.RateLimited(time.Second), "server error": {Status: 500}, "cut": {Cut: true},
+		"an internal error": {Error: "internal_error"}, "an answer without a user": {Body: `{"ok":true}`}, "no JSON": {Body: `<html>`},
+	} {
+		server, adapter := connect(t, slacktest.Options{})
+		server.Script("auth.test", fault)
+		err := adapter.Run(t.Context(), func(event.Self) { t.Errorf("%s: reported as up", name) })
+		var refused *adapters.RefusedError
+		if err == nil || errors.As(err, &refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSocketModeIsRefusedPlainly(t *testing.T) {
+	c := config("http://127.0.0.1:1/")
+	c.Mode = slack.ModeSocket
+	err := slack.New("acme", c).Run(t.Context(), func(event.Self) { t.Error("reported as up") })
+	var refused *adapters.RefusedError
+	if !errors.As(err, &refused) || !strings.Contains(refused.Hint, "mode: http") || !strings.Contains(err.Error(), `"socket"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNothingSaysTheToken makes every call fail, and reads the words.
+func TestNothingSaysTheToken(t *testing.T) {
+	c := config("http://127.0.0.1:1/")
+	c.BotToken = secret.New("xoxb-canary")
+	adapter := slack.New("acme", c)
+	_, sent := adapter.Send(t.Context(), post("x"))
+	_, _, found := adapter.Find(t.Context(), post("x"))
+	_, fetched := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"})
+	_, user := adapter.LookupUser(t.Context(), "U1")
+	for _, err := range []error{sent, found, fetched, user, adapter.Run(t.Context(), func(event.Self) {})} {
+		if err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func newAdapter(apiURL string) *slack.Adapter { return slack.New("acme", config(apiURL)) }
+
+func TestLimitsAreTheConfigured(t *testing.T) {
+	c := config("http://127.0.0.1:1/")
+	c.PostRate, c.Timeout = 2.5, 3*time.Second
+	want := adapters.Limits{PostRate: 2.5, Timeout: 3 * time.Second}
+	if got := slack.New("acme", c).Limits(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func withoutSecret() *slack.Adapter {
+	c := config("http://127.0.0.1:1/")
+	c.Mode, c.SigningSecret = slack.ModeSocket, secret.New("")
+	adapter := slack.New("acme", c)
+	adapter.SetClock(func() time.Time { return noon })
+	return adapter
+}

@@ -1,0 +1,108 @@
+package slack_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"parley/adapters"
+	"parley/adapters/slack/slacktest"
+	"parley/ingest/event"
+)
+
+func TestFetchReadsAFileByItsID(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	for _, kind := range []string{"text/plain", "text/html"} {
+		server.AddFile(slacktest.File{ID: "F1", Name: "a b.txt", MimeType: kind, Content: []byte("content")})
+		content, err := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(content)
+		if string(got) != "content" || err != nil || content.Close() != nil {
+			t.Errorf("%s: %q, %v", kind, got, err)
+		}
+	}
+}
+
+func TestFetchFailsWithWords(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	for id, file := range map[string]slacktest.File{
+		"sign-in page":          {ID: "F1", MimeType: "image/png", Unreadable: true},
+		"sign-in page ":         {ID: "F2", MimeType: "text/html", Unreadable: true},
+		"404":                   {ID: "F3", DownloadURL: strings.TrimSuffix(server.URL(), "api/") + "files-pri/F9/x"},
+		"which is not slack's":  {ID: "F4", DownloadURL: "https://files.slack.com.evil.example/x"},
+		"which is not slack's ": {ID: "F5", DownloadURL: "http://files.slack.com/x"},
+		"is not slack's":        {ID: "F6", DownloadURL: "https://user@files.slack.com/x"},
+		"not slack's":           {ID: "F7", DownloadURL: "file:///etc/passwd"},
+		"can't be read":         {ID: "F8", DownloadURL: "https://files.slack.com/%zz"},
+	} {
+		server.AddFile(file)
+		_, err := adapter.Fetch(t.Context(), event.Attachment{ID: file.ID})
+		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(id)) || !strings.Contains(err.Error(), file.ID) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if _, err := adapter.Fetch(t.Context(), event.Attachment{ID: "F0"}); err == nil || !strings.Contains(err.Error(), "file_not_found") {
+		t.Errorf("an unknown file: %v", err)
+	}
+}
+
+// TestTheTokenStaysWithSlack sends a download on to another host.
+func TestTheTokenStaysWithSlack(t *testing.T) {
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	var api *httptest.Server
+	api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/files.info" {
+			_, _ = io.WriteString(w, `{"ok":true,"file":{"id":"F1","mimetype":"image/png","url_private":"`+api.URL+`/file"}}`)
+			return
+		}
+		http.Redirect(w, r, other.URL, http.StatusFound)
+	}))
+	defer api.Close()
+	_, err := newAdapter(api.URL+"/api/").Fetch(t.Context(), event.Attachment{ID: "F1"})
+	if err == nil || elsewhere.Load() != 0 {
+		t.Errorf("%v, %d requests elsewhere", err, elsewhere.Load())
+	}
+}
+
+func TestLookupUserTakesTheNameThatIsShown(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	for _, c := range []struct {
+		user slacktest.User
+		want adapters.User
+	}{
+		{slacktest.User{ID: "U1", Name: "ash", RealName: "Ash Ley", DisplayName: "Ashy"}, adapters.User{DisplayName: "Ashy"}},
+		{slacktest.User{ID: "U2", Name: "ash", RealName: "Ash Ley", DisplayName: " "}, adapters.User{DisplayName: "Ash Ley"}},
+		{slacktest.User{ID: "U3", Name: "ash"}, adapters.User{DisplayName: "ash"}},
+		{slacktest.User{ID: "U4", Name: "hal", IsBot: true}, adapters.User{DisplayName: "hal", IsBot: true}},
+		{slacktest.User{ID: "USLACKBOT", Name: "slackbot"}, adapters.User{DisplayName: "slackbot", IsBot: true}},
+	} {
+		server.AddUser(c.user)
+		if got, err := adapter.LookupUser(t.Context(), c.user.ID); got != c.want || err != nil {
+			t.Errorf("%+v: %+v, %v", c.user, got, err)
+		}
+	}
+	if _, err := adapter.LookupUser(t.Context(), "U9"); err == nil || !strings.Contains(err.Error(), "user_not_found") {
+		t.Errorf("an unknown user: %v", err)
+	}
+}
+
+func TestLookupChannel(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	server.AddChannel(room, "general")
+	server.AddChannel("D0IM", "")
+	for id, want := range map[string]string{room: "general", "D0IM": ""} {
+		if got, err := adapter.LookupChannel(t.Context(), id); got != want || err != nil {
+			t.Errorf("%s: %q, %v", id, got, err)
+		}
+	}
+	if _, err := adapter.LookupChannel(t.Context(), "C9"); err == nil || !strings.Contains(err.Error(), "channel_not_found") {
+		t.Errorf("an unknown channel: %v", err)
+	}
+}

@@ -1,0 +1,127 @@
+package slack
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+const (
+	// maxBody bounds one call of the hook, in bytes.
+	maxBody = 1 << 20
+	// bodyTimeout is how long a body may take to arrive. Slack gives up on a
+	// call after 3 s. https://docs.slack.dev/apis/events-api/#responding
+	bodyTimeout = 5 * time.Second
+	// retryLater is what a caller is told to wait, in seconds, when the store
+	// can't take its message. Slack keeps to a schedule of its own.
+	retryLater = "1"
+)
+
+// Handler serves the events, interactions and commands that Slack posts. An
+// event is acknowledged once inbox has made it durable, and never otherwise. A
+// repetition (X-Slack-Retry-Num) is treated like the first time: whether it is
+// one is for the store to know.
+func (a *Adapter) Handler(inbox adapters.Inbox, rejected func(reason string)) http.Handler {
+	return &hook{adapter: a, inbox: inbox, rejected: rejected}
+}
+
+type hook struct {
+	adapter  *Adapter
+	inbox    adapters.Inbox
+	rejected func(reason string)
+}
+
+// ServeHTTP bounds, authenticates, takes custody, acknowledges, in this order.
+func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		h.reject(w, http.StatusMethodNotAllowed, "wrong-method")
+		return
+	}
+	body, status, reason := h.read(w, r)
+	if reason != "" {
+		h.reject(w, status, reason)
+		return
+	}
+	if reason := h.adapter.verify(r.Header, body); reason != "" {
+		h.reject(w, http.StatusUnauthorized, reason)
+		return
+	}
+	body = unform(r.Header, body)
+	if challenge, asked := challenge(body); asked {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = io.WriteString(w, challenge)
+		return
+	}
+	_, err := h.inbox.Accept(r.Context(), event.Envelope{
+		Workspace: h.adapter.Workspace, Platform: event.Slack, Transport: "http", ReceivedAt: h.adapter.now(), Body: body,
+	})
+	if err != nil {
+		w.Header().Set("Retry-After", retryLater)
+		h.reject(w, http.StatusServiceUnavailable, "no-custody")
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// reject answers with the status's own words: the reason is the operator's.
+func (h *hook) reject(w http.ResponseWriter, status int, reason string) {
+	h.rejected(reason)
+	http.Error(w, http.StatusText(status), status)
+}
+
+// read takes the body within its bounds, or says why it can't.
+func (h *hook) read(w http.ResponseWriter, r *http.Request) (body []byte, status int, reason string) {
+	const tooLarge = "too-large"
+	if r.ContentLength > maxBody {
+		w.Header().Set("Connection", "close")
+		return nil, http.StatusRequestEntityTooLarge, tooLarge
+	}
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(h.adapter.bodyTimeout)); err != nil {
+		return nil, http.StatusInternalServerError, "no-deadline"
+	}
+	var b bytes.Buffer
+	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLong *http.MaxBytesError
+	switch {
+	case err == nil:
+		// The deadline would end the connection while the store commits.
+		if err := control.SetReadDeadline(time.Time{}); err != nil {
+			return nil, http.StatusInternalServerError, "no-deadline"
+		}
+		return b.Bytes(), 0, ""
+	case errors.As(err, &tooLong):
+		return nil, http.StatusRequestEntityTooLarge, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return nil, http.StatusRequestTimeout, "slow-body"
+	default:
+		return nil, http.StatusBadRequest, "broken-body"
+	}
+}
+
+// challenge answers Slack's question whether this address is ours.
+// https://docs.slack.dev/reference/events/url_verification
+func challenge(body []byte) (string, bool) {
+	const asking = "url_verification"
+	if !bytes.Contains(body, []byte(asking)) { // nearly always
+		return "", false
+	}
+	var question struct {
+		Type      string `json:"type"`
+		Challenge string `json:"challenge"`
+	}
+	if err := json.Unmarshal(body, &question); err != nil || question.Type != asking {
+		return "", false
+	}
+	return question.Challenge, true
+}

@@ -1,0 +1,75 @@
+package slack
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// maxSkew is how far a signature's time may be from ours, either way: an older
+// call may be a replayed one.
+// https://docs.slack.dev/authentication/verifying-requests-from-slack
+const maxSkew = 5 * time.Minute
+
+// verify returns why the body is not proven to be Slack's, or an empty text. The
+// signature covers the time and the raw bytes of the body.
+func (a *Adapter) verify(header http.Header, body []byte) (reason string) {
+	if a.config.SigningSecret.IsZero() {
+		return "no-signing-secret" // an empty key is one that everybody has
+	}
+	stamp, signature := header.Get("X-Slack-Request-Timestamp"), header.Get("X-Slack-Signature")
+	if stamp == "" || signature == "" {
+		return "no-signature"
+	}
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil {
+		return "bad-timestamp"
+	}
+	if a.now().Sub(time.Unix(seconds, 0)).Abs() > maxSkew {
+		return "stale-timestamp"
+	}
+	mac := hmac.New(sha256.New, []byte(a.config.SigningSecret.Reveal()))
+	mac.Write([]byte("v0:" + stamp + ":"))
+	mac.Write(body)
+	if want := "v0=" + hex.EncodeToString(mac.Sum(nil)); !hmac.Equal([]byte(signature), []byte(want)) {
+		return "bad-signature"
+	}
+	return ""
+}
+
+// unform makes JSON of the forms in which interactions and commands come. An
+// interaction is the JSON in its payload field. A command is given the shape of
+// Socket Mode, {"type":"slash_commands","payload":{…}}, every field as it was
+// sent; a field that stands there more than once is a list of its values. What
+// is neither form nor decodable stays as it came.
+// https://docs.slack.dev/interactivity
+func unform(header http.Header, body []byte) []byte {
+	if kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" {
+		return body
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return body
+	}
+	if form.Has("payload") {
+		return []byte(form.Get("payload"))
+	}
+	fields := make(map[string]any, len(form))
+	for name, values := range form {
+		fields[name] = values
+		if len(values) == 1 {
+			fields[name] = values[0]
+		}
+	}
+	command, err := json.Marshal(map[string]any{"type": "slash_commands", "payload": fields})
+	if err != nil {
+		return body
+	}
+	return command
+}

@@ -1,0 +1,271 @@
+package slack_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/adapters/slack"
+	"parley/adapters/slack/slacktest"
+)
+
+func post(key string) adapters.Post {
+	return adapters.Post{Key: key, To: adapters.Address{Channel: room}, Text: "hello", NotBefore: noon}
+}
+
+func TestSendPostsOnce(t *testing.T) {
+	var form url.Values
+	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) { form = c.Form }})
+	reply := post("k1")
+	reply.Text, reply.To.Root = "a <@U1> &amp; *b*\n", "1699999999.000100"
+	id, err := adapter.Send(t.Context(), reply)
+	if err != nil || id != room+"/1700000000.000000" {
+		t.Fatalf("id %q, %v", id, err)
+	}
+	want := url.Values{
+		"token": {slacktest.Token}, "channel": {room}, "text": {reply.Text}, "thread_ts": {"1699999999.000100"},
+		"unfurl_links": {"false"}, "unfurl_media": {"false"},
+		"metadata": {`{"event_type":"parley_delivery","event_payload":{"key":"k1"}}`},
+	}
+	if diff := cmp.Diff(want, form); diff != "" {
+		t.Error(diff)
+	}
+	if posts := server.Posts(); len(posts) != 1 || posts[0].Key() != "k1" {
+		t.Errorf("%+v", posts)
+	}
+}
+
+func TestSendWithoutARootHasNoThread(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	if _, err := adapter.Send(t.Context(), post("k1")); err != nil {
+		t.Fatal(err)
+	}
+	if posts := server.Posts(); len(posts) != 1 || posts[0].ThreadTS != "" {
+		t.Errorf("%+v", posts)
+	}
+}
+
+// TestWhatAFailedSendLeavesBehind is the table that delivery stands on: what is
+// NotSent is sent again at once, so that none of it may have had an effect.
+func TestWhatAFailedSendLeavesBehind(t *testing.T) {
+	limited := func(header string) slacktest.Fault { return slacktest.Fault{Status: 429, RetryAfter: header} }
+	for name, c := range map[string]struct {
+		fault slacktest.Fault
+		want  adapters.SendFailure
+		after time.Duration
+	}{
+		"429":                         {limited("7"), adapters.RateLimited, 7 * time.Second},
+		"429 without a time":          {limited(""), adapters.RateLimited, time.Second},
+		"429 with no time at all":     {limited("0"), adapters.RateLimited, time.Second},
+		"429 with a negative time":    {limited("-5"), adapters.RateLimited, time.Second},
+		"429 with garbage":            {limited("soon"), adapters.RateLimited, time.Second},
+		"429 with a century":          {limited("3155760000"), adapters.RateLimited, 10 * time.Minute},
+		"ratelimited with status 200": {slacktest.Fault{Error: "ratelimited"}, adapters.RateLimited, time.Second},
+		"rate_limited":                {slacktest.Fault{Error: "rate_limited"}, adapters.RateLimited, time.Second},
+
+		"500":                   {slacktest.Fault{Status: 500, Effect: true}, adapters.Unclear, 0},
+		"503":                   {slacktest.Fault{Status: 503}, adapters.Unclear, 0},
+		"408":                   {slacktest.Fault{Status: 408}, adapters.Unclear, 0},
+		"cut before the answer": {slacktest.Fault{Cut: true, Effect: true}, adapters.Unclear, 0},
+		"cut in the answer":     {slacktest.Fault{Cut: true, Effect: true, Body: `{"ok":true,"ts":"1`}, adapters.Unclear, 0},
+		"an answer of HTML":     {slacktest.Fault{Body: "<html>", Effect: true}, adapters.Unclear, 0},
+		"an answer of nothing":  {slacktest.Fault{Body: "{}", Effect: true}, adapters.Unclear, 0},
+		"ok without a ts":       {slacktest.Fault{Body: `{"ok":true,"channel":"C0ROOM"}`, Effect: true}, adapters.Unclear, 0},
+		"fatal_error":           {slacktest.Fault{Error: "fatal_error", Effect: true}, adapters.Unclear, 0},
+		"internal_error":        {slacktest.Fault{Error: "internal_error"}, adapters.Unclear, 0},
+		"service_unavailable":   {slacktest.Fault{Error: "service_unavailable"}, adapters.Unclear, 0},
+
+		"404 of a wrong address": {slacktest.Fault{Status: 404}, adapters.NotSent, 0},
+		"407 of a proxy":         {slacktest.Fault{Status: 407}, adapters.NotSent, 0},
+		"a workspace that moves": {slacktest.Fault{Error: "team_added_to_org"}, adapters.NotSent, 0},
+		"413":                    {slacktest.Fault{Status: 413}, adapters.Permanent, 0},
+		"channel_not_found":      {slacktest.Fault{Error: "channel_not_found"}, adapters.Permanent, 0},
+		"not_in_channel":         {slacktest.Fault{Error: "not_in_channel"}, adapters.Permanent, 0},
+		"is_archived":            {slacktest.Fault{Error: "is_archived"}, adapters.Permanent, 0},
+		"msg_too_long":           {slacktest.Fault{Error: "msg_too_long"}, adapters.Permanent, 0},
+		"no_text":                {slacktest.Fault{Error: "no_text"}, adapters.Permanent, 0},
+		"invalid_auth":           {slacktest.Fault{Error: "invalid_auth"}, adapters.Permanent, 0},
+		"restricted_action":      {slacktest.Fault{Error: "restricted_action"}, adapters.Permanent, 0},
+		"a refusal nobody knows": {slacktest.Fault{Error: "new_in_2031"}, adapters.Permanent, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, adapter := connect(t, slacktest.Options{})
+			server.Script("chat.postMessage", c.fault)
+			_, err := adapter.Send(t.Context(), post("k1"))
+			got := failure(t, err)
+			if got.Failure != c.want || got.RetryAfter != c.after {
+				t.Errorf("failure %d after %v, want %d after %v: %v", got.Failure, got.RetryAfter, c.want, c.after, err)
+			}
+			if posts := server.Posts(); len(posts) > 1 || (len(posts) == 1 && got.Failure != adapters.Unclear) {
+				t.Errorf("%d posts took effect", len(posts))
+			}
+			if !strings.Contains(err.Error(), room) {
+				t.Errorf("the error does not name the channel: %v", err)
+			}
+			if _, err := adapter.Send(t.Context(), post("k2")); err != nil {
+				t.Errorf("the next post: %v", err)
+			}
+		})
+	}
+}
+
+func failure(t *testing.T, err error) *adapters.SendError {
+	t.Helper()
+	var failed *adapters.SendError
+	if !errors.As(err, &failed) {
+		t.Fatalf("%v is no SendError", err)
+	}
+	return failed
+}
+
+func TestARefusedConnectionSendsNothing(t *testing.T) {
+	_, adapter := connect(t, slacktest.Options{})
+	adapter.SetDial(func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no route") })
+	if _, err := adapter.Send(t.Context(), post("k1")); failure(t, err).Failure != adapters.NotSent {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNothingIsWrittenAfterTheDeadline(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{OnCall: func(slacktest.Call) { t.Error("the request was written") }})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := adapter.Send(ctx, post("k1"))
+	if got := failure(t, err); got.Failure != adapters.NotSent || !errors.Is(err, context.Canceled) {
+		t.Errorf("failure %d: %v", got.Failure, err)
+	}
+	_ = server.Close()
+}
+
+// TestALateConnectionIsNotUsed ends the context while the connection is being
+// made, again and again: the transport then may take the connection or leave it.
+// The read-back that follows relies on its being left.
+func TestALateConnectionIsNotUsed(t *testing.T) {
+	server, _ := connect(t, slacktest.Options{OnCall: func(slacktest.Call) { t.Error("the request was written") }})
+	for range 50 {
+		adapter := newAdapter(server.URL()) // with no connection yet
+		ctx, cancel := context.WithCancel(t.Context())
+		adapter.SetDial(func(_ context.Context, network, address string) (net.Conn, error) {
+			connection, err := new(net.Dialer).DialContext(t.Context(), network, address)
+			cancel()
+			return connection, err
+		})
+		if _, err := adapter.Send(ctx, post("k")); failure(t, err).Failure != adapters.NotSent {
+			t.Fatalf("%v", err)
+		}
+	}
+	_ = server.Close()
+}
+
+// TestATimeoutAfterTheRequestIsUnclear ends the context when Slack has read the
+// request; the message then appears late, and Find sees it.
+func TestATimeoutAfterTheRequestIsUnclear(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+		if c.Method == "chat.postMessage" {
+			cancel()
+		}
+	}})
+	release := make(chan struct{})
+	server.Script("chat.postMessage", slacktest.Fault{Hold: release})
+	if _, err := adapter.Send(ctx, post("k1")); failure(t, err).Failure != adapters.Unclear {
+		t.Fatalf("%v", err)
+	}
+	if _, found, err := adapter.Find(t.Context(), post("k1")); found || err != nil {
+		t.Fatalf("found before it took effect: %v, %v", found, err)
+	}
+	close(release)
+	if _, err := server.Await(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	id, found, err := adapter.Find(t.Context(), post("k1"))
+	if id != room+"/1700000000.000000" || !found || err != nil {
+		t.Errorf("id %q, found %v, %v", id, found, err)
+	}
+}
+
+// TestARedirectIsNotFollowed: the token is in the body, which a 307 repeats.
+func TestARedirectIsNotFollowed(t *testing.T) {
+	var thief atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { thief.Add(1) }))
+	defer elsewhere.Close()
+	api := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer api.Close()
+	_, err := slack.New("acme", config(api.URL)).Send(t.Context(), post("k1"))
+	if failure(t, err).Failure != adapters.NotSent || thief.Load() != 0 {
+		t.Errorf("%v, %d requests elsewhere", err, thief.Load())
+	}
+}
+
+func TestAddress(t *testing.T) {
+	adapter := slack.New("acme", config("http://127.0.0.1:1/"))
+	got, err := adapter.Address("slack:acme:C0ROOM:1700000000.000100")
+	if want := (adapters.Address{Channel: room, Root: "1700000000.000100"}); got != want || err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, err = adapter.Address("slack:acme:D0IM")
+	if want := (adapters.Address{Channel: "D0IM"}); got != want || err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := adapter.Address("discord:acme:1"); err == nil {
+		t.Error("another platform's thread has an address")
+	}
+}
+
+func TestFormatStaysWithinSlacksLimit(t *testing.T) {
+	adapter := slack.New("acme", config("http://127.0.0.1:1/"))
+	parts := adapter.Format("**Hi** <@U1> <!channel> " + strings.Repeat("& ", 3000))
+	if !strings.HasPrefix(parts[0], "*Hi* <@U1> &lt;!channel&gt; &amp; &amp;") {
+		t.Errorf("%.80q", parts[0])
+	}
+	for _, part := range parts {
+		if len(part) > 3900 {
+			t.Errorf("%d characters", len(part))
+		}
+	}
+	if got := strings.Count(strings.Join(parts, ""), "&amp;"); got != 3000 {
+		t.Errorf("%d of 3000 characters", got)
+	}
+}
+
+func BenchmarkSend(b *testing.B) {
+	server, err := slacktest.Start(slacktest.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer server.Close()
+	adapter := slack.New("acme", config(server.URL()))
+	message := post("k1")
+	b.ReportAllocs()
+	b.Run("send", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := adapter.Send(b.Context(), message); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("bare form", func(b *testing.B) {
+		form := url.Values{"token": {slacktest.Token}, "channel": {room}, "text": {"hello"}}
+		b.ReportAllocs()
+		for b.Loop() {
+			response, err := http.PostForm(server.URL()+"chat.postMessage", form)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, _ = response.Body.Read(make([]byte, 4096))
+			_ = response.Body.Close()
+		}
+	})
+}
