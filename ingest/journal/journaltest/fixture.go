@@ -60,26 +60,26 @@ type fixture struct {
 	engine journal.Engine
 	clock  *clock
 	serial int
-	fence  map[int64]*journal.Lease
+	leases map[int64]*journal.Lease
 }
 
 // start returns the first process of a test, on an empty database.
 func start(t *testing.T, open func(*testing.T) journal.Engine) *fixture {
 	t.Helper()
-	return process(t, t.Context(), open(t), newClock(), "first")
+	return process(t, t.Context(), open(t), newClock(), "first", 0)
 }
 
-// process returns a process of the given node name.
-func process(t failing, ctx context.Context, engine journal.Engine, clock *clock, node string) *fixture {
+// process returns a process of the given node name, whose leases last so long.
+func process(t failing, ctx context.Context, engine journal.Engine, clock *clock, node string, lease time.Duration) *fixture {
 	return &fixture{
-		failing: t, ctx: ctx, engine: engine, clock: clock, fence: map[int64]*journal.Lease{},
-		Journal: journal.New(engine, journal.Options{Node: node, Now: clock.Now}),
+		failing: t, ctx: ctx, engine: engine, clock: clock, leases: map[int64]*journal.Lease{},
+		Journal: journal.New(engine, journal.Options{Node: node, Lease: lease, Now: clock.Now}),
 	}
 }
 
 // successor is the process that is started after this one has died.
 func (f *fixture) successor(node string) *fixture {
-	next := process(f.failing, f.ctx, f.engine, f.clock, node)
+	next := process(f.failing, f.ctx, f.engine, f.clock, node, 0)
 	next.serial = f.serial
 	return next
 }
@@ -134,7 +134,7 @@ func (f *fixture) accept(a journal.Acceptance) journal.Custody {
 // claim returns this process's lease of a thread.
 func (f *fixture) claim(thread int64) *journal.Lease {
 	f.Helper()
-	if lease := f.fence[thread]; lease != nil {
+	if lease := f.leases[thread]; lease != nil {
 		return lease
 	}
 	lease, err := f.Claim(f.ctx, thread, journal.Intake)
@@ -142,7 +142,7 @@ func (f *fixture) claim(thread int64) *journal.Lease {
 	if lease == nil {
 		f.Fatalf("thread %d can't be claimed", thread)
 	}
-	f.fence[thread] = lease
+	f.leases[thread] = lease
 	return lease
 }
 
@@ -241,9 +241,9 @@ func (f *fixture) begin(thread event.ThreadKey) *journal.Run {
 	return run
 }
 
-func (f *fixture) mayBegin(thread event.ThreadKey, each bool) *journal.Run {
+func (f *fixture) mayBegin(thread event.ThreadKey, alone bool) *journal.Run {
 	f.Helper()
-	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, func(string, string) bool { return each })
+	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, func(string, string) bool { return alone })
 	f.must(err)
 	return run
 }
@@ -270,11 +270,11 @@ func (f *fixture) commit(run *journal.Run, reply journal.Reply) journal.Ended {
 	return ended
 }
 
-// exchange is one question and its answer, delivered.
-func (f *fixture) exchange(thread event.ThreadKey, id, question, reply string) {
+// exchange is one question and its answer, with posts that carry it.
+func (f *fixture) exchange(thread event.ThreadKey, id, question, reply string, posts ...string) {
 	f.Helper()
 	f.message(thread, said(id, question), runs)
-	same(f, "outcome", f.commit(f.begin(thread), answer(reply)).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(f.begin(thread), answer(reply, posts...)).Outcome, journal.Committed)
 }
 
 // list returns the thread's messages as everybody sees them.
@@ -288,7 +288,7 @@ func (f *fixture) list(thread event.ThreadKey) []journal.Listed {
 // lines are the thread's messages as "seq content", tombstones as "seq -".
 func (f *fixture) lines(thread event.ThreadKey) []string {
 	f.Helper()
-	return strings1(f.list(thread), func(m journal.Listed) string {
+	return each(f.list(thread), func(m journal.Listed) string {
 		if !m.DeletedAt.IsZero() {
 			return fmt.Sprintf("%d -", m.Seq)
 		}
@@ -298,11 +298,11 @@ func (f *fixture) lines(thread event.ThreadKey) []string {
 
 // contents are what a run answers.
 func contents(messages []journal.Message) []string {
-	return strings1(messages, func(m journal.Message) string { return m.Content })
+	return each(messages, func(m journal.Message) string { return m.Content })
 }
 
-// strings1 is each of list in words.
-func strings1[T any](list []T, word func(T) string) []string {
+// each is each of list in words.
+func each[T any](list []T, word func(T) string) []string {
 	out := []string{}
 	for _, x := range list {
 		out = append(out, word(x))
@@ -337,4 +337,71 @@ func (f *fixture) due(work journal.Work) []int64 {
 	f.must(err)
 	slices.Sort(threads)
 	return threads
+}
+
+// next returns the thread's envelopes that are due.
+func (f *fixture) next(thread int64) []journal.Pending {
+	f.Helper()
+	pending, err := f.NextEnvelopes(f.ctx, thread, 100)
+	f.must(err)
+	return pending
+}
+
+// deliver sends the thread's next delivery, which the platform knows by an id.
+func (f *fixture) deliver(thread event.ThreadKey, platformID string) *journal.Delivery {
+	f.Helper()
+	d := f.delivery(thread)
+	f.sending(d)
+	_, err := f.Sent(f.ctx, f.claim(d.Thread), d, platformID)
+	f.must(err)
+	return d
+}
+
+// delivery is the thread's next one, which must be there.
+func (f *fixture) delivery(thread event.ThreadKey) *journal.Delivery {
+	f.Helper()
+	d, err := f.NextDelivery(f.ctx, f.thread(thread))
+	f.must(err)
+	if d == nil {
+		f.Fatalf("nothing is to be delivered in %s", thread)
+	}
+	return d
+}
+
+// sending begins to send a delivery, which its channel's pace must allow.
+func (f *fixture) sending(d *journal.Delivery) {
+	f.Helper()
+	slot := f.slot(d, 0)
+	if slot.SendBy.IsZero() {
+		f.Fatalf("delivery %d must wait until %v", d.ID, slot.Wait)
+	}
+}
+
+// slot asks for a delivery's place in a pace.
+func (f *fixture) slot(d *journal.Delivery, every time.Duration) journal.Slot {
+	f.Helper()
+	slot, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, 10*time.Second, journal.Pace{Every: every})
+	f.must(err)
+	return slot
+}
+
+// exec changes rows behind the journal's back.
+func (f *fixture) exec(query string, args ...any) {
+	f.Helper()
+	f.must(f.engine.Write(f.ctx, func(tx journal.Tx) error {
+		_, err := tx.Exec(query, args...)
+		return err
+	}))
+}
+
+// thumbsUp is a reaction to a message.
+func thumbsUp(target string) event.Event {
+	return event.Event{Kind: event.KindReaction, Targets: []string{target}, Reaction: &event.Reaction{Emoji: "+1", SenderID: "slack:U2"}}
+}
+
+// fail ends a run without an answer, with a notice to the thread.
+func (f *fixture) fail(run *journal.Run, notice string) {
+	f.Helper()
+	posts := []journal.Post{{Channel: channel, Root: "1", Text: notice}}
+	f.must(f.FailRun(f.ctx, f.claim(run.Thread), run, errors.New("the agent is gone"), posts, nil))
 }

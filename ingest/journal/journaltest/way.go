@@ -1,7 +1,6 @@
 package journaltest
 
 import (
-	"testing"
 	"time"
 
 	"parley/ingest/event"
@@ -14,45 +13,44 @@ func wayPromises() []promise {
 	}
 }
 
-func wholeWay(t *testing.T, open func(*testing.T) journal.Engine) {
-	f := start(t, open)
+func wholeWay(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	a.Envelope.Body = []byte("\x00\xff raw \r\n")
 	custody := f.accept(a)
-	same(t, "threads with intake", f.due(journal.Intake), []int64{custody.Thread})
+	same(f, "threads with intake", f.due(journal.Intake), []int64{custody.Thread})
 
 	pending, err := f.NextEnvelopes(f.ctx, custody.Thread, 10)
 	f.must(err)
-	same(t, "pending", pending, []journal.Pending{{ID: custody.ID, Envelope: a.Envelope, Claims: 0}})
+	same(f, "pending", pending, []journal.Pending{{ID: custody.ID, Envelope: a.Envelope, Claims: 0}})
 
 	m := said("C1/1", "<@B> hi")
 	outcome := f.record(custody.Thread, custody.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
-	same(t, "fate", outcome.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
-	same(t, "pending afterwards", outcome.Pending, 0)
-	same(t, "threads with intake", f.due(journal.Intake), nil)
-	same(t, "threads with turns", f.due(journal.Turns), []int64{custody.Thread})
+	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
+	same(f, "pending afterwards", outcome.Pending, 0)
+	same(f, "threads with intake", f.due(journal.Intake), nil)
+	same(f, "threads with turns", f.due(journal.Turns), []int64{custody.Thread})
 
 	run := f.begin(threadKey(1))
-	same(t, "asked", contents(run.Messages), []string{"<@B> hi"})
+	same(f, "asked", contents(run.Messages), []string{"<@B> hi"})
 	turns, err := f.Transcript(f.ctx, run, journal.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
-	same(t, "turns", len(turns), 1)
-	same(t, "question", contents(turns[0].Messages), []string{"<@B> hi"})
+	same(f, "turns", len(turns), 1)
+	same(f, "question", contents(turns[0].Messages), []string{"<@B> hi"})
 
 	ended := f.commit(run, answer("Hello.", "Hello."))
-	same(t, "outcome", ended.Outcome, journal.Committed)
-	same(t, "threads with turns", f.due(journal.Turns), nil)
-	same(t, "threads with deliveries", f.due(journal.Deliveries), []int64{custody.Thread})
+	same(f, "outcome", ended.Outcome, journal.Committed)
+	same(f, "threads with turns", f.due(journal.Turns), nil)
+	same(f, "threads with deliveries", f.due(journal.Deliveries), []int64{custody.Thread})
 
 	d, err := f.NextDelivery(f.ctx, custody.Thread)
 	f.must(err)
-	same(t, "post", d.Post, journal.Post{Channel: channel, Root: "1", Text: "Hello."})
+	same(f, "post", d.Post, journal.Post{Channel: channel, Root: "1", Text: "Hello."})
 	slot, err := f.BeginSend(f.ctx, f.claim(custody.Thread), d, 10*time.Second, journal.Pace{})
 	f.must(err)
-	same(t, "send by", slot.SendBy, f.clock.Now().Add(10*time.Second))
+	same(f, "send by", slot.SendBy, f.clock.Now().Add(10*time.Second))
 	more, err := f.Sent(f.ctx, f.claim(custody.Thread), d, "C1/9")
 	f.must(err)
-	same(t, "more to deliver", more, false)
-	same(t, "threads with deliveries", f.due(journal.Deliveries), nil)
-	same(t, "thread", f.lines(threadKey(1)), []string{"1 <@B> hi", "2 Hello."})
+	same(f, "more to deliver", more, false)
+	same(f, "threads with deliveries", f.due(journal.Deliveries), nil)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 <@B> hi", "2 Hello."})
 }

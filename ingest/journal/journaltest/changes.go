@@ -1,0 +1,255 @@
+package journaltest
+
+import (
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func editPromises() []promise {
+	return []promise{
+		{"an edit is applied where its revision is not the last one's", editApplied},
+		{"an edit before the run changes what is asked", editBeforeRun},
+		{"an edit that adds a mention runs once, if no run saw the message", editRaises},
+		{"an edit that adds a mention runs nothing that a run has seen", editAfterRun},
+		{"a noted message is stored by an edit that addresses us", editOfNoted},
+		{"an edit of a noted message that still asks for nothing keeps no words", editStillNoted},
+		{"an edit of a deleted message changes nothing and keeps no words", editAfterDelete},
+		{"an edit by who is not admitted changes nothing", editRefused},
+		{"an edit adds files", editFiles},
+	}
+}
+
+func editApplied(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "one"), passive)
+	noChange := *event.Ignore(event.ReasonNoChange)
+	same(f, "no revision", f.change(threadKey(1), edited("C1/1", "one", ""), passive).Fate, noChange)
+	same(f, "first edit", f.change(threadKey(1), edited("C1/1", "two", "5"), passive).Disposition, event.Updated)
+	same(f, "sent again", f.change(threadKey(1), edited("C1/1", "two", "5"), passive).Fate, noChange)
+	f.clock.advance(1e9)
+	outcome := f.change(threadKey(1), edited("C1/1", "three", "3"), passive)
+	same(f, "a lower revision", outcome.Disposition, event.Updated)
+	same(f, "message", outcome.Message.Content, "three")
+	same(f, "the one before the last", f.change(threadKey(1), edited("C1/1", "two", "5"), passive).Disposition, event.Updated)
+	got := f.list(threadKey(1))[0]
+	same(f, "content", got.Content, "two")
+	same(f, "edited", got.EditedAt, f.clock.Now())
+	whole := event.Event{Kind: event.KindEdit, Targets: []string{"C1/1"}}
+	same(f, "without the message", f.change(threadKey(1), whole, passive).Fate, noChange)
+}
+
+func editBeforeRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "@bot one"), mentions)
+	outcome := f.change(threadKey(1), edited("C1/1", "two", "2"), mentions)
+	same(f, "trigger", outcome.Trigger, journal.TriggerRun)
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"two"})
+}
+
+func editRaises(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), mentions)
+	outcome := f.change(threadKey(1), edited("C1/1", "@bot hi", "2"), mentions)
+	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
+	run := f.begin(threadKey(1))
+	same(f, "asked", contents(run.Messages), []string{"@bot hi"})
+	f.change(threadKey(1), edited("C1/1", "@bot hi!", "3"), mentions)
+	f.commit(run, answer("Hello."))
+	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func editAfterRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), mentions)
+	f.exchange(threadKey(1), "C1/2", "@bot what?", "Nothing.")
+	outcome := f.change(threadKey(1), edited("C1/1", "@bot hi", "2"), mentions)
+	same(f, "fate", outcome.Disposition, event.Updated)
+	same(f, "trigger", outcome.Trigger, journal.TriggerPassive)
+	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func editOfNoted(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), noted)
+	f.message(threadKey(1), said("C1/2", "ho"), noted)
+	f.message(threadKey(1), said("C1/3", "hum"), passive)
+	e := edited("C1/1", "@bot hi", "2")
+	e.Message.Attachments = []event.Attachment{{ID: "F1", Name: "a"}}
+	outcome := f.change(threadKey(1), e, runs)
+	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"@bot hi"})
+	same(f, "kept passively", f.change(threadKey(1), edited("C1/2", "ho ho", "2"), passive).Trigger, journal.TriggerPassive)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hum", "2 @bot hi", "3 ho ho"})
+	same(f, "files", len(f.list(threadKey(1))[1].Attachments), 1)
+}
+
+func editStillNoted(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), noted)
+	same(f, "fate", f.change(threadKey(1), edited("C1/1", "secret", "2"), noted).Fate, *event.Ignore(event.ReasonNotAddressed))
+	same(f, "words kept", f.count("messages WHERE content <> ''"), 0)
+	same(f, "sent again", f.change(threadKey(1), edited("C1/1", "secret", "2"), noted).Fate, *event.Ignore(event.ReasonNoChange))
+}
+
+func editAfterDelete(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	custody := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
+	outcome := f.record(custody.Thread, custody.ID, edited("C1/1", "@bot hi", "2"), runs)
+	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonDeleted))
+	same(f, "raw bytes", len(f.body(custody.ID)), 0)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 -"})
+}
+
+func editRefused(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	same(f, "fate", f.change(threadKey(1), edited("C1/1", "ho", "2"), refused).Fate, *event.Ignore(event.ReasonUserRefused))
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
+}
+
+func editFiles(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	e := edited("C1/1", "hi", "2")
+	e.Message.Attachments = []event.Attachment{{ID: "F1", Name: "a"}}
+	same(f, "fate", f.change(threadKey(1), e, passive).Disposition, event.Updated)
+	same(f, "files", len(f.list(threadKey(1))[0].Attachments), 1)
+}
+
+func deletePromises() []promise {
+	return []promise{
+		{"a delete blanks all that told of the message", deleteBlanks},
+		{"a bulk delete is applied to all that is there", bulkDelete},
+		{"a delete twice changes nothing", deleteTwice},
+		{"a deleted message asks for nothing", deleteBeforeRun},
+		{"a delete during the run names the run", deleteDuringRun},
+		{"a delete of our post blanks the reply", deleteOfReply},
+		{"a delete of one post of several leaves the reply", deleteOfPart},
+	}
+}
+
+func deleteBlanks(f *fixture) {
+	m := said("C1/1", "secret")
+	m.Quoted = &event.Quote{Content: "secret"}
+	m.Attachments = []event.Attachment{{ID: "F1", Name: "secret"}}
+	var ids []int64
+	tell := func(kind event.Kind, e event.Event) {
+		custody := f.accept(f.envelope(kind, threadKey(1), "C1/1"))
+		ids = append(ids, custody.ID)
+		f.record(custody.Thread, custody.ID, e, passive)
+	}
+	tell(event.KindMessage, event.Event{Kind: event.KindMessage, Message: m})
+	tell(event.KindMessage, event.Event{Kind: event.KindMessage, Message: m})
+	tell(event.KindEdit, edited("C1/1", "secret two", "2"))
+	tell(event.KindEdit, edited("C1/1", "secret two", "2"))
+	tell(event.KindReaction, thumbsUp("C1/1"))
+	tell(event.KindDelete, deleted("C1/1"))
+	for i, id := range ids {
+		if kept := len(f.body(id)) > 0; kept != (i == 4) {
+			f.Fatalf("envelope %d: raw bytes kept: %v", i, kept)
+		}
+	}
+	got := f.list(threadKey(1))[0]
+	same(f, "content", got.Content, "")
+	same(f, "quotes", got.Quotes, journal.Quotes{})
+	same(f, "reactions", len(got.Reactions), 0)
+	same(f, "files", f.count("attachments"), 0)
+	same(f, "deleted", got.DeletedAt, f.clock.Now())
+	same(f, "sender", got.SenderID, "slack:U1")
+}
+
+func bulkDelete(f *fixture) {
+	for _, id := range []string{"C1/1", "C1/2", "C1/3"} {
+		f.message(threadKey(1), said(id, "hi"), passive)
+	}
+	same(f, "fate", f.change(threadKey(1), deleted("C1/1", "C1/none", "C1/3"), nil).Disposition, event.Updated)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 hi", "3 -"})
+	same(f, "some of it again", f.change(threadKey(1), deleted("C1/1", "C1/2"), nil).Disposition, event.Updated)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 -", "3 -"})
+	same(f, "none of it there", f.change(threadKey(1), deleted("C1/8", "C1/9"), nil).Waits, true)
+}
+
+func deleteTwice(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	first := f.list(threadKey(1))[0].DeletedAt
+	f.clock.advance(1e9)
+	same(f, "fate", f.change(threadKey(1), deleted("C1/1"), nil).Fate, *event.Ignore(event.ReasonDeleted))
+	same(f, "deleted", f.list(threadKey(1))[0].DeletedAt, first)
+}
+
+func deleteBeforeRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	outcome := f.change(threadKey(1), deleted("C1/1"), nil)
+	same(f, "runs that lost a message", len(outcome.Deleted), 0)
+	if run := f.mayBegin(threadKey(1), false); run != nil {
+		f.Fatalf("a run began for %q", contents(run.Messages))
+	}
+	same(f, "turns", f.due(journal.Turns), nil)
+	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"ho"})
+}
+
+func deleteDuringRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	same(f, "runs that lost a message", f.change(threadKey(1), deleted("C1/1"), nil).Deleted, []int64{run.Row})
+}
+
+func deleteOfReply(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "hi", "secret", "secret")
+	f.deliver(threadKey(1), "C1/9")
+	same(f, "fate", f.change(threadKey(1), deleted("C1/9"), nil).Disposition, event.Updated)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 -"})
+	same(f, "payloads kept", f.count("deliveries WHERE payload <> ''"), 0)
+}
+
+func deleteOfPart(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "hi", "one two", "one", "two")
+	f.deliver(threadKey(1), "C1/8")
+	f.deliver(threadKey(1), "C1/9")
+	same(f, "fate", f.change(threadKey(1), deleted("C1/9"), nil).Fate, *event.Ignore(event.ReasonOwnMessage))
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 one two"})
+}
+
+func reactionPromises() []promise {
+	return []promise{
+		{"a reaction is put on its message once, and taken away", reactions},
+		{"a reaction to our post is the reply's", reactionToReply},
+		{"a reaction to a post of ours that is no reply is ignored", reactionToNotice},
+		{"a reaction to a deleted message is ignored", reactionToDeleted},
+	}
+}
+
+func reactions(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	noChange := *event.Ignore(event.ReasonNoChange)
+	same(f, "put", f.change(threadKey(1), thumbsUp("C1/1"), nil).Disposition, event.Updated)
+	same(f, "put again", f.change(threadKey(1), thumbsUp("C1/1"), nil).Fate, noChange)
+	other := thumbsUp("C1/1")
+	other.Reaction.SenderID = "slack:U3"
+	same(f, "another person's", f.change(threadKey(1), other, nil).Disposition, event.Updated)
+	same(f, "reactions", len(f.list(threadKey(1))[0].Reactions), 2)
+	gone := thumbsUp("C1/1")
+	gone.Reaction.Removed = true
+	same(f, "taken away", f.change(threadKey(1), gone, nil).Disposition, event.Updated)
+	same(f, "taken away again", f.change(threadKey(1), gone, nil).Fate, noChange)
+	same(f, "reactions", f.list(threadKey(1))[0].Reactions, []event.Reaction{*other.Reaction})
+	all := event.Event{Kind: event.KindReaction, Targets: []string{"C1/1"}, Reaction: &event.Reaction{Removed: true, All: true}}
+	same(f, "all taken away", f.change(threadKey(1), all, nil).Disposition, event.Updated)
+	same(f, "reactions", len(f.list(threadKey(1))[0].Reactions), 0)
+}
+
+func reactionToReply(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "hi", "one two", "one", "two")
+	f.deliver(threadKey(1), "C1/8")
+	f.deliver(threadKey(1), "C1/9")
+	f.change(threadKey(1), thumbsUp("C1/9"), nil)
+	same(f, "reactions", len(f.list(threadKey(1))[1].Reactions), 1)
+}
+
+func reactionToNotice(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.fail(f.begin(threadKey(1)), "Sorry.")
+	f.deliver(threadKey(1), "C1/9")
+	same(f, "fate", f.change("", thumbsUp("C1/9"), nil).Fate, *event.Ignore(event.ReasonUnknownMessage))
+}
+
+func reactionToDeleted(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	same(f, "fate", f.change(threadKey(1), thumbsUp("C1/1"), nil).Fate, *event.Ignore(event.ReasonDeleted))
+}

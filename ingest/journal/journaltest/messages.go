@@ -1,0 +1,196 @@
+package journaltest
+
+import (
+	"slices"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func messagePromises() []promise {
+	return []promise{
+		{"thread_seq has no gap and follows the order of custody", seqInOrder},
+		{"content and metadata come back exactly", exactContent},
+		{"a message of ours is told by id, by platform id and by key", ownMessages},
+		{"what policy refuses is not stored", refusedMessage},
+		{"a noted message keeps its id and no content", notedMessage},
+		{"a known message is a duplicate", duplicateMessage},
+		{"a known client id is a duplicate under any external id", duplicateClient},
+		{"a twin that asks for a run raises a passive message once", twinRaises},
+		{"a twin of a message that runs takes nothing back", twinAfterRun},
+		{"twins in both orders have the files of both, once each", twinFiles},
+		{"a twin in another thread is handed to the message's thread", strayTwin},
+		{"a deleted message is not told again", duplicateOfDeleted},
+	}
+}
+
+func seqInOrder(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "a"), passive)
+	f.message(threadKey(2), said("C1/2", "elsewhere"), passive)
+	f.message(threadKey(1), said("C1/1", "a"), passive) // a duplicate takes none
+	f.message(threadKey(1), said("C1/3", "b"), refused) // nor does what is not stored
+	f.message(threadKey(1), said("C1/4", "c"), noted)   // or only noted
+	f.change(threadKey(1), thumbsUp("C1/1"), nil)       // or no message
+	f.message(threadKey(1), said("C1/5", "d"), runs)    // a run does not hold intake up
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/6", "e"), passive)
+	f.commit(run, answer("f"))
+	f.message(threadKey(1), said("C1/7", "g"), passive)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 a", "2 d", "3 e", "4 f", "5 g"})
+}
+
+func exactContent(f *fixture) {
+	raw := []byte(`{"zz":1.0,"source":"slack","sender_id":"slack:U1", "sender_display_name":"O\u0020<i>","sender_type":"human","x":{"b":[ 1 ]}}`)
+	m := said("C1/1", " \r\n\t`x` 'quoted' \"é\" \u2028 😀 [Bob]: ")
+	m.Quoted = &event.Quote{ExternalID: "C1/0", Name: "Ash", Content: "quoted"}
+	m.Forwarded = []event.Quote{{Content: "forwarded", Files: 2}}
+	m.Attachments = []event.Attachment{{ID: "F1", Name: "a b.png", MimeType: "image/png", Size: 1 << 40}}
+	m.SentAt = f.clock.Now().Add(-time.Minute)
+	keep := func(*event.Message, journal.Look) (journal.Decision, error) {
+		return journal.Decision{Trigger: journal.TriggerPassive, Metadata: raw}, nil
+	}
+	f.message(threadKey(1), m, keep)
+	got := f.list(threadKey(1))[0]
+	same(f, "content", got.Content, m.Content)
+	same(f, "metadata", string(got.Metadata), string(raw))
+	same(f, "quotes", got.Quotes, journal.Quotes{Quoted: m.Quoted, Forwarded: m.Forwarded})
+	same(f, "file", got.Attachments[0].Attachment, m.Attachments[0])
+	same(f, "the platform's time", got.SentAt, m.SentAt)
+	same(f, "our time", got.CreatedAt, f.clock.Now())
+	same(f, "author", got.Author, journal.ByHuman)
+}
+
+func ownMessages(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
+	d := f.deliver(threadKey(1), "C1/9")
+
+	shown := said("C1/8", "Hello.")
+	shown.Own = true
+	byID := said("C1/9", "Hello.")
+	byID.Metadata.SenderType = event.Bot
+	byKey := said("C1/10", "Hello.")
+	byKey.OwnKey = d.Key
+	for _, m := range []*event.Message{shown, byID, byKey} {
+		same(f, m.ExternalID, f.message(threadKey(1), m, runs).Fate, *event.Ignore(event.ReasonOwnMessage))
+	}
+	same(f, "an edit of it", f.change(threadKey(1), edited("C1/9", "Hello!", "2"), runs).Fate, *event.Ignore(event.ReasonOwnMessage))
+
+	foreign := said("C1/11", "I am another bot")
+	foreign.Metadata.SenderType = event.Bot
+	outcome := f.message(threadKey(1), foreign, passive)
+	same(f, "another bot's", outcome.Disposition, event.Stored)
+	same(f, "author", outcome.Message.Author, journal.ByBot)
+}
+
+func refusedMessage(f *fixture) {
+	outcome := f.message(threadKey(1), said("C1/1", "hi"), refused)
+	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonUserRefused))
+	same(f, "messages", f.count("messages"), 0)
+	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func notedMessage(f *fixture) {
+	m := said("C1/1", "secret")
+	m.Attachments = []event.Attachment{{ID: "F1"}}
+	m.Quoted = &event.Quote{Content: "secret"}
+	outcome := f.message(threadKey(1), m, noted)
+	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonNotAddressed))
+	same(f, "content", outcome.Message.Content, "")
+	same(f, "quotes", outcome.Message.Quotes, journal.Quotes{})
+	same(f, "files", f.count("attachments"), 0)
+	same(f, "thread", f.lines(threadKey(1)), []string{})
+	same(f, "again", f.message(threadKey(1), m, noted).Disposition, event.Duplicate)
+	same(f, "words kept", f.count("messages WHERE content <> '' OR quotes <> ''"), 0)
+}
+
+func duplicateMessage(f *fixture) {
+	first := f.message(threadKey(1), said("C1/1", "hi"), runs)
+	second := f.message(threadKey(1), said("C1/1", "hi"), runs)
+	same(f, "fate", second.Fate, event.Fate{Disposition: event.Duplicate})
+	same(f, "message", second.Message.Row, first.Message.Row)
+	same(f, "thread", second.Thread, threadKey(1))
+	f.commit(f.begin(threadKey(1)), answer("Hello."))
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func duplicateClient(f *fixture) {
+	first := said("0190-1", "hi")
+	first.ClientMessageID = "mine"
+	f.message(threadKey(1), first, runs)
+	second := said("0190-2", "hi")
+	second.ClientMessageID = "mine"
+	same(f, "fate", f.message(threadKey(1), second, runs).Disposition, event.Duplicate)
+	third := said("0190-3", "hi")
+	third.ClientMessageID = "mine"
+	third.Metadata.SenderID = "slack:U2"
+	same(f, "another sender's", f.message(threadKey(1), third, runs).Disposition, event.Stored)
+}
+
+func twinRaises(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
+	same(f, "turns", f.due(journal.Turns), nil)
+	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
+	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
+	same(f, "trigger", outcome.Trigger, journal.TriggerRun)
+	run := f.begin(threadKey(1))
+	same(f, "asked", contents(run.Messages), []string{"<@B> hi"})
+	same(f, "once more", f.message(threadKey(1), said("C1/1", "<@B> hi"), runs).Disposition, event.Duplicate)
+	f.commit(run, answer("Hello."))
+	same(f, "after the reply", f.message(threadKey(1), said("C1/1", "<@B> hi"), runs).Disposition, event.Duplicate)
+	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func twinAfterRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
+	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
+	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Duplicate})
+	same(f, "trigger", outcome.Message.Trigger, journal.TriggerRun)
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"<@B> hi"})
+}
+
+func twinFiles(f *fixture) {
+	bare, full := said("C1/1", "see"), said("C1/1", "see")
+	full.Attachments = []event.Attachment{{ID: "F1", Name: "a"}, {ID: "F2", Name: "b"}}
+	more := said("C1/1", "see")
+	more.Attachments = []event.Attachment{{ID: "F2", Name: "b"}, {ID: "F3", Name: "c"}}
+	for i, order := range [][]*event.Message{{bare, full, more}, {full, bare, more}, {more, full, bare}} {
+		key := threadKey(i)
+		for k, m := range order {
+			twin := *m
+			twin.ExternalID += string(key)
+			want := event.Duplicate
+			if k == 0 {
+				want = event.Stored
+			}
+			same(f, "fate", f.message(key, &twin, passive).Disposition, want)
+		}
+		names := each(f.list(key)[0].Attachments, func(a journal.Attachment) string { return a.Name })
+		slices.Sort(names)
+		same(f, "files", names, []string{"a", "b", "c"})
+	}
+}
+
+func strayTwin(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "@bot hi"), passive)
+	custody := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
+	twin := event.Event{Kind: event.KindMessage, Message: said("C1/1", "@bot hi")}
+	same(f, "waits", f.record(custody.Thread, custody.ID, twin, runs).Waits, true)
+	thread := f.thread(threadKey(1))
+	same(f, "due", f.due(journal.Intake), []int64{thread})
+	same(f, "fate", f.record(thread, custody.ID, twin, runs).Disposition, event.Updated)
+	same(f, "turns", f.due(journal.Turns), []int64{thread})
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"@bot hi"})
+}
+
+func duplicateOfDeleted(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	custody := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	outcome := f.record(custody.Thread, custody.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonDeleted))
+	same(f, "raw bytes", len(f.body(custody.ID)), 0)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 -"})
+	same(f, "turns", f.due(journal.Turns), nil)
+}

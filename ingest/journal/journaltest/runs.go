@@ -1,0 +1,330 @@
+package journaltest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func runPromises() []promise {
+	return []promise{
+		{"messages that wait join one turn", coalesced},
+		{"where each message is a turn they are asked one by one", eachItsTurn},
+		{"a turn waits for further messages, up to a limit", coalescing},
+		{"a run that its process left is taken up again under its id", resumed},
+		{"a retried run is due later, and its claim is not counted", retried},
+		{"a failed run ends with a notice and the next turn goes on", failed},
+		{"an interrupted run gives its messages to the next", interrupted},
+		{"a cancelled run leaves its block to the next where nothing is left of it", canceled},
+		{"turns are due by agent", dueByAgent},
+		{"turns of agents that are gone go to an heir", orphans},
+		{"runs begun by bots are counted by channel", botRuns},
+	}
+}
+
+func coalesced(f *fixture) {
+	for i, text := range []string{"a", "b", "c"} {
+		f.message(threadKey(1), said(fmt.Sprintf("C1/%d", i), text), runs)
+	}
+	run := f.begin(threadKey(1))
+	same(f, "asked", contents(run.Messages), []string{"a", "b", "c"})
+	same(f, "run", [3]int64{run.FirstSeq, run.ContextAfter, run.BaseSeq}, [3]int64{1, 0, 3})
+	f.message(threadKey(1), said("C1/9", "d"), runs)
+	f.commit(run, answer("abc"))
+	run = f.begin(threadKey(1))
+	same(f, "asked next", contents(run.Messages), []string{"d"})
+	same(f, "run", [3]int64{run.FirstSeq, run.ContextAfter, run.BaseSeq}, [3]int64{4, 3, 5})
+}
+
+func eachItsTurn(f *fixture) {
+	for i, text := range []string{"a", "b", "c"} {
+		f.message(threadKey(1), said(fmt.Sprintf("C1/%d", i), text), runs)
+	}
+	for _, text := range []string{"a", "b", "c"} {
+		run := f.mayBegin(threadKey(1), true)
+		same(f, "asked", contents(run.Messages), []string{text})
+		f.commit(run, answer("re "+text))
+	}
+	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func coalescing(f *fixture) {
+	say := func(id string) {
+		custody := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
+		e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said(id, id)}, runs)
+		e.Coalesce, e.CoalesceMax = 500*time.Millisecond, 1200*time.Millisecond
+		outcome, err := f.Record(f.ctx, f.claim(custody.Thread), e)
+		f.must(err)
+		same(f, "due", outcome.TurnAt.After(f.clock.Now()), true)
+	}
+	begun := f.clock.Now()
+	say("C1/1")
+	for _, id := range []string{"C1/2", "C1/3"} {
+		f.clock.advance(400 * time.Millisecond)
+		say(id)
+		same(f, "turns", f.due(journal.Turns), nil)
+		if f.mayBegin(threadKey(1), false) != nil {
+			f.Fatalf("a run began before its time")
+		}
+	}
+	f.clock.advance(400 * time.Millisecond)
+	same(f, "waited", f.clock.Now().Sub(begun), 1200*time.Millisecond)
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"C1/1", "C1/2", "C1/3"})
+}
+
+func resumed(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	first := f.begin(threadKey(1))
+	same(f, "claims", first.Claims, 1)
+	next := f.successor("second")
+	same(f, "turns", next.due(journal.Turns), []int64{first.Thread})
+	second := next.begin(threadKey(1))
+	same(f, "run", second.ID, first.ID)
+	same(f, "claims", second.Claims, 2)
+	same(f, "asked", contents(second.Messages), []string{"hi"})
+	same(f, "block", [2]int64{second.ContextAfter, second.BaseSeq}, [2]int64{first.ContextAfter, first.BaseSeq})
+	_, err := f.CommitReply(f.ctx, f.claim(first.Thread), first, answer("late"))
+	f.fails("the first one's reply", err, journal.ErrFenced)
+	same(f, "outcome", next.commit(second, answer("Hello.")).Outcome, journal.Committed)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
+	_, err = next.CommitReply(f.ctx, next.claim(first.Thread), second, answer("again"))
+	f.fails("a second reply", err, journal.ErrFenced)
+}
+
+func retried(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	at := f.clock.Now().Add(time.Second)
+	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, at, errors.New("the agent is away")))
+	same(f, "turns", f.due(journal.Turns), nil)
+	f.clock.advance(time.Second)
+	again := f.begin(threadKey(1))
+	same(f, "run", again.ID, run.ID)
+	same(f, "attempts", again.Attempts, 1)
+	same(f, "claims", again.Claims, 1)
+	same(f, "not before", again.NotBefore, at)
+}
+
+func failed(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.fail(run, "Sorry.")
+	same(f, "notice", f.delivery(threadKey(1)).Post.Text, "Sorry.")
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 ho"})
+	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"ho"})
+}
+
+func interrupted(f *fixture) {
+	f.message(threadKey(1), said("C1/0", "before"), passive)
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "no, ho"), runs)
+	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	next := f.begin(threadKey(1))
+	same(f, "asked", contents(next.Messages), []string{"hi", "no, ho"})
+	same(f, "a run of its own", next.ID != run.ID, true)
+	same(f, "block", [2]int64{next.ContextAfter, next.BaseSeq}, [2]int64{0, 3})
+}
+
+func canceled(f *fixture) {
+	f.message(threadKey(1), said("C1/0", "before"), passive)
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	f.must(f.CancelRun(f.ctx, f.claim(run.Thread), run, "every message was deleted"))
+	same(f, "turns", f.due(journal.Turns), nil)
+	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	next := f.begin(threadKey(1))
+	same(f, "block", [2]int64{next.ContextAfter, next.BaseSeq}, [2]int64{0, 3})
+
+	f.must(f.CancelRun(f.ctx, f.claim(next.Thread), next, "stopped"))
+	f.message(threadKey(1), said("C1/3", "hum"), runs)
+	last := f.begin(threadKey(1))
+	same(f, "asked after a stop", contents(last.Messages), []string{"hum"})
+	same(f, "block after a stop", last.ContextAfter, next.BaseSeq)
+}
+
+func dueByAgent(f *fixture) {
+	custody := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	e.Agent = "slow"
+	_, err := f.Record(f.ctx, f.claim(custody.Thread), e)
+	f.must(err)
+	f.message(threadKey(2), said("C1/2", "ho"), runs)
+	same(f, "due", f.due(journal.Turns), []int64{f.thread(threadKey(2))})
+	slow, err := f.Due(f.ctx, journal.Turns, "slow", 10)
+	f.must(err)
+	same(f, "due for the slow one", slow, []int64{custody.Thread})
+}
+
+func orphans(f *fixture) {
+	custody := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	e.Agent = "gone"
+	_, err := f.Record(f.ctx, f.claim(custody.Thread), e)
+	f.must(err)
+	same(f, "due", f.due(journal.Turns), nil)
+	f.must(f.AssignOrphans(f.ctx, []string{agent, "other"}, agent))
+	same(f, "due", f.due(journal.Turns), []int64{custody.Thread})
+}
+
+func botRuns(f *fixture) {
+	var seen []int
+	counting := func(m *event.Message, look journal.Look) (journal.Decision, error) {
+		n, err := look.BotRuns(channel, f.clock.Now().Add(-time.Minute))
+		if err != nil {
+			return journal.Decision{}, err
+		}
+		seen = append(seen, n)
+		return runs(m, look)
+	}
+	for i := range 4 {
+		m := said(fmt.Sprintf("C1/%d", i), "beep")
+		if i != 2 {
+			m.Metadata.SenderType = event.Bot
+		}
+		f.message(threadKey(1), m, counting)
+		f.commit(f.begin(threadKey(1)), answer("boop"))
+		f.clock.advance(25 * time.Second)
+	}
+	same(f, "runs that bots had begun", seen, []int{0, 1, 2, 1})
+}
+
+func replyPromises() []promise {
+	return []promise{
+		{"a reply, its posts and its events are committed together", committed},
+		{"a reply to what was deleted is withdrawn", withdrawn},
+		{"a reply to what is left of a turn is committed", partlyDeleted},
+		{"an interruptible reply gives way to a newer message", givesWay},
+		{"a stale reply is asked again at most twice, with what came since", rerun},
+		{"a stale reply is dropped and kept with its reason", dropped},
+		{"a stale reply is sent and what it knew recorded", staleSent},
+		{"the events of a run are bounded", eventsBounded},
+	}
+}
+
+func committed(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.clock.advance(3 * time.Second)
+	reply := answer("one two", "one", "two")
+	reply.AnsweredAt = f.clock.Now().Add(-time.Second)
+	var latency time.Duration
+	reply.Metadata = func(id string, took time.Duration) ([]byte, error) {
+		latency = took
+		return fmt.Appendf(nil, `{"message_id":%q}`, id), nil
+	}
+	reply.Events = []stream.Message{
+		{Type: stream.Thought, Text: "hm"}, {Type: stream.Answer, Text: "one two", Details: []byte(`{"a": 1}`), Final: true},
+	}
+	ended := f.commit(run, reply)
+	same(f, "latency", latency, 3*time.Second)
+	got := f.list(threadKey(1))[1]
+	same(f, "message", got.Row, ended.Message.Row)
+	same(f, "metadata", string(got.Metadata), fmt.Sprintf(`{"message_id":%q}`, got.ExternalID))
+	same(f, "author", got.Author, journal.ByAgent)
+	same(f, "run", got.RunID, run.ID)
+	same(f, "events", f.count("run_events"), 2)
+	first := f.deliver(threadKey(1), "C1/8")
+	second := f.deliver(threadKey(1), "C1/9")
+	same(f, "posts", []string{first.Post.Text, second.Post.Text}, []string{"one", "two"})
+	same(f, "keys", []string{first.Key, second.Key}, []string{journal.DeliveryKey(run.ID, 0), journal.DeliveryKey(run.ID, 1)})
+
+	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	broken := answer("x", "x")
+	broken.Metadata = func(string, time.Duration) ([]byte, error) { return nil, errors.New("no metadata") }
+	run = f.begin(threadKey(1))
+	if _, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, broken); err == nil {
+		f.Fatalf("a reply without metadata was committed")
+	}
+	same(f, "deliveries", f.count("deliveries"), 2)
+	same(f, "outcome", f.commit(run, answer("y")).Outcome, journal.Committed)
+}
+
+func withdrawn(f *fixture) {
+	f.message(threadKey(1), said("C1/0", "before"), passive)
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	same(f, "outcome", f.commit(run, answer("Hello.", "Hello.")), journal.Ended{Outcome: journal.Withdrawn})
+	same(f, "deliveries", f.count("deliveries"), 0)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 before", "2 -"})
+	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func partlyDeleted(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	run := f.begin(threadKey(1))
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	same(f, "asked after a restart", contents(f.successor("second").begin(threadKey(1)).Messages), []string{"ho"})
+	delete(f.leases, run.Thread)
+	same(f, "outcome", f.commit(run, answer("Hello.")).Outcome, journal.Committed)
+}
+
+func givesWay(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "not me"), passive)
+	reply := answer("Hello.")
+	reply.Interruptible = true
+	f.message(threadKey(1), said("C1/3", "ho"), runs)
+	same(f, "outcome", f.commit(run, reply).Outcome, journal.Interrupted)
+	run = f.begin(threadKey(1))
+	same(f, "asked", contents(run.Messages), []string{"hi", "ho"})
+	same(f, "outcome", f.commit(run, reply).Outcome, journal.Committed)
+}
+
+func rerun(f *fixture) {
+	f.message(threadKey(1), said("C1/0", "0"), runs)
+	reply := answer("Hello.", "Hello.")
+	reply.Stale = "rerun"
+	run := f.begin(threadKey(1))
+	id, asked := run.ID, []string{"0"}
+	for i, want := range []journal.ReplyOutcome{journal.Stale, journal.Stale, journal.Committed} {
+		same(f, "asked", contents(run.Messages), asked)
+		text := fmt.Sprint(i + 1)
+		f.message(threadKey(1), said("C1/"+text, text), runs)
+		asked = append(asked, text)
+		same(f, "outcome", f.commit(run, reply).Outcome, want)
+		run = f.begin(threadKey(1))
+		same(f, "the same run", run.ID == id, want == journal.Stale)
+		same(f, "claims", run.Claims, 1)
+	}
+	same(f, "asked next", contents(run.Messages), []string{"3"})
+	same(f, "replies", f.count("deliveries"), 1)
+}
+
+func dropped(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "never mind"), passive)
+	reply := answer("Hello.", "Hello.")
+	reply.Stale, reply.Events = "drop", []stream.Message{{Type: stream.Answer, Text: "Hello."}}
+	same(f, "outcome", f.commit(run, reply), journal.Ended{Outcome: journal.Dropped})
+	same(f, "deliveries", f.count("deliveries"), 0)
+	same(f, "events", f.count("run_events"), 1)
+	same(f, "runs with their reason", f.count("runs WHERE state = 'dropped' AND error <> ''"), 1)
+	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func staleSent(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "ho"), passive)
+	same(f, "outcome", f.commit(run, answer("Hello.")).Outcome, journal.Committed)
+	same(f, "freshness", f.list(threadKey(1))[2].Freshness, &journal.Freshness{BaseSeq: 1, LatestSeenSeq: 1, ServerSeq: 2})
+}
+
+func eventsBounded(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	reply := answer("Hello.")
+	reply.Events = make([]stream.Message, 1001)
+	f.commit(f.begin(threadKey(1)), reply)
+	same(f, "events", f.count("run_events"), 1000)
+}

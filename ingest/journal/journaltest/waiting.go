@@ -1,0 +1,120 @@
+package journaltest
+
+import (
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func waitingPromises() []promise {
+	return []promise{
+		{"what comes before its message waits, and is let in by it", admittedByRecord},
+		{"what comes before our post is known is let in by its delivery", admittedBySent},
+		{"what waits is looked up again", admittedByReview},
+		{"what waits in vain ends as unknown-message", waitsInVain},
+		{"an edit in its thread is put aside until its message comes", putAside},
+		{"what names no subject is let in by nobody", noSubject},
+		{"who waits to know who we are is due once that is known", waitsForSelf},
+	}
+}
+
+func admittedByRecord(f *fixture) {
+	reaction := f.accept(f.envelope(event.KindReaction, "", "C1/1"))
+	same(f, "thread", reaction.Thread, 0)
+	other := f.accept(f.envelope(event.KindReaction, "", "C1/2"))
+
+	outcome := f.message(threadKey(1), said("C1/1", "hi"), passive)
+	same(f, "pending", outcome.Pending, 1)
+	thread := f.thread(threadKey(1))
+	same(f, "let in", f.next(thread)[0].ID, reaction.ID)
+	settled, err := f.Envelope(f.ctx, other.ID)
+	f.must(err)
+	same(f, "the other one's end", settled, nil)
+
+	outcome = f.record(thread, reaction.ID, thumbsUp("C1/1"), nil)
+	same(f, "fate", outcome.Disposition, event.Updated)
+}
+
+func admittedBySent(f *fixture) {
+	reaction := f.accept(f.envelope(event.KindReaction, "", "C1/9"))
+	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
+	f.deliver(threadKey(1), "C1/9")
+	thread := f.thread(threadKey(1))
+	same(f, "due", f.due(journal.Intake), []int64{thread})
+	outcome := f.record(thread, reaction.ID, thumbsUp("C1/9"), nil)
+	same(f, "fate", outcome.Disposition, event.Updated)
+	same(f, "message", outcome.Message.Content, "Hello.")
+	same(f, "pending", outcome.Pending, 0)
+}
+
+func admittedByReview(f *fixture) {
+	custody := f.accept(f.envelope(event.KindReaction, "", "C1/1"))
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	thread := f.thread(threadKey(1))
+	// As if the message had been recorded between the look and the wait.
+	f.exec(`UPDATE envelopes SET thread = NULL WHERE id = ?`, custody.ID)
+	f.exec(`UPDATE threads SET pending = 0, intake_at = NULL WHERE id = ?`, thread)
+
+	review, err := f.ReviewWaiting(f.ctx, f.clock.Now())
+	f.must(err)
+	same(f, "review", review, journal.Review{Threads: []int64{thread}})
+	same(f, "due", f.due(journal.Intake), []int64{thread})
+	same(f, "pending", f.record(thread, custody.ID, thumbsUp("C1/1"), nil).Pending, 0)
+}
+
+func waitsInVain(f *fixture) {
+	custody := f.accept(f.envelope(event.KindReaction, "", "C1/1"))
+	deadline := func() time.Time { return f.clock.Now().Add(-journal.WaitLimit) }
+	review, err := f.ReviewWaiting(f.ctx, deadline())
+	f.must(err)
+	same(f, "review at once", review, journal.Review{})
+	f.clock.advance(journal.WaitLimit)
+	review, err = f.ReviewWaiting(f.ctx, deadline())
+	f.must(err)
+	fate := event.Fate{Disposition: event.Ignored, Reason: event.ReasonUnknownMessage}
+	same(f, "review", review.Ended, []journal.Settled{{Fate: fate, Envelope: custody.ID, Workspace: workspace, Kind: event.KindReaction}})
+	settled, err := f.Envelope(f.ctx, custody.ID)
+	f.must(err)
+	same(f, "fate", settled.Fate, fate)
+
+	same(f, "pending of a message that comes later", f.message(threadKey(1), said("C1/1", "hi"), passive).Pending, 0)
+}
+
+func putAside(f *fixture) {
+	custody := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
+	outcome := f.record(custody.Thread, custody.ID, edited("C1/1", "new", "2"), passive)
+	same(f, "waits", outcome.Waits, true)
+	same(f, "pending", outcome.Pending, 0)
+	outcome = f.message(threadKey(1), said("C1/1", "old"), passive)
+	same(f, "pending", outcome.Pending, 1)
+	f.record(custody.Thread, custody.ID, edited("C1/1", "new", "2"), passive)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 new"})
+
+	late := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2"))
+	f.clock.advance(journal.WaitLimit)
+	outcome = f.record(late.Thread, late.ID, edited("C1/2", "new", "2"), passive)
+	same(f, "one that has waited long enough", outcome.Fate, *event.Ignore(event.ReasonUnknownMessage))
+}
+
+func noSubject(f *fixture) {
+	custody := f.accept(f.envelope(event.KindOther, "", ""))
+	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
+	f.deliver(threadKey(1), "")
+	settled, err := f.Envelope(f.ctx, custody.ID)
+	f.must(err)
+	same(f, "end", settled, nil)
+	same(f, "due", f.due(journal.Intake), nil)
+}
+
+func waitsForSelf(f *fixture) {
+	custody := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	lease := f.claim(custody.Thread)
+	f.must(f.Postpone(f.ctx, lease, custody.ID, f.clock.Now().Add(time.Minute), nil))
+	same(f, "due", f.due(journal.Intake), nil)
+	f.must(f.SetSelf(f.ctx, "other", event.Self{UserID: "B"}))
+	same(f, "due when somebody else is known", f.due(journal.Intake), nil)
+	f.must(f.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
+	same(f, "due", f.due(journal.Intake), []int64{custody.Thread})
+	same(f, "next", len(f.next(custody.Thread)), 1)
+}
