@@ -67,6 +67,9 @@ type Pace struct {
 	Every time.Duration
 }
 
+// underWay is the condition that a delivery has not come to its end.
+const underWay = `id = ? AND state IN ('pending', 'sending')`
+
 // BeginSend marks a delivery as being sent until sendBy, if its channel's pace
 // allows that now. Else it returns when to come again, and the place in the
 // pace is kept until then.
@@ -111,8 +114,7 @@ func deliverAt(tx Tx, thread, at int64) error {
 // to wait.
 func reserve(tx Tx, d *Delivery, now int64, pace Pace) (int64, error) {
 	var notBefore, reserved int64
-	open, err := tx.Row([]any{&notBefore, &reserved}, `SELECT not_before, reserved_at FROM deliveries
-		WHERE id = ? AND thread = ? AND state IN ('pending', 'sending')`, d.ID, d.Thread)
+	open, err := tx.Row([]any{&notBefore, &reserved}, `SELECT not_before, reserved_at FROM deliveries WHERE `+underWay, d.ID)
 	if err == nil && !open {
 		return 0, ErrFenced
 	}
@@ -210,7 +212,7 @@ func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time
 				return err
 			}
 		}
-		if _, err := tx.Exec(`UPDATE deliveries SET state = 'pending', not_before = ?, error = ? WHERE id = ?`, millis(at), cause, d.ID); err != nil {
+		if err := fenced(tx, `UPDATE deliveries SET state = 'pending', not_before = ?, error = ? WHERE `+underWay, millis(at), cause, d.ID); err != nil {
 			return err
 		}
 		return deliverAt(tx, d.Thread, millis(at))
@@ -224,7 +226,7 @@ func (j *Journal) AwaitReadBack(ctx context.Context, lease *Lease, d *Delivery, 
 		if err := checkFence(tx, lease); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`UPDATE deliveries SET error = ? WHERE id = ?`, cause, d.ID); err != nil {
+		if err := fenced(tx, `UPDATE deliveries SET error = ? WHERE `+underWay, cause, d.ID); err != nil {
 			return err
 		}
 		return deliverAt(tx, d.Thread, millis(at))
@@ -238,7 +240,7 @@ func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state D
 		if err := checkFence(tx, lease); err != nil {
 			return false, err
 		}
-		if _, err := tx.Exec(`UPDATE deliveries SET state = ?, error = ? WHERE id = ?`, string(state), cause, d.ID); err != nil {
+		if err := fenced(tx, `UPDATE deliveries SET state = ?, error = ? WHERE `+underWay, string(state), cause, d.ID); err != nil {
 			return false, err
 		}
 		if state == DeliveryFailed {

@@ -302,8 +302,8 @@ func contents(messages []journal.Message) []string {
 }
 
 // each is each of list in words.
-func each[T any](list []T, word func(T) string) []string {
-	out := []string{}
+func each[T, R any](list []T, word func(T) R) []R {
+	out := []R{}
 	for _, x := range list {
 		out = append(out, word(x))
 	}

@@ -34,9 +34,9 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"fence", fencePromises()},
 		{"runs", runPromises()},
 		{"replies", replyPromises()},
-		//		{"outbox", outboxPromises()},
-		//		{"transcript", transcriptPromises()},
-		//		{"facts", factPromises()},
+		{"outbox", outboxPromises()},
+		{"transcript", transcriptPromises()},
+		{"facts", factPromises()},
 		//		{"retention", retentionPromises()},
 		//		{"model", modelPromises()},
 	} {

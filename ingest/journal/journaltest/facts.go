@@ -1,0 +1,90 @@
+package journaltest
+
+import (
+	"fmt"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func factPromises() []promise {
+	return []promise{
+		{"who we are is remembered by workspace", selfRemembered},
+		{"a channel's type is remembered from payloads", channelRemembered},
+		{"a thread's messages are listed in order, with tombstones", listed},
+		{"what becomes of a file's copy is remembered", attachments},
+		{"a thread's id is a web thread's own, else made of its key", threadIDs},
+		{"the store says that it takes commits", probe},
+	}
+}
+
+func selfRemembered(f *fixture) {
+	unknown, err := f.Self(f.ctx, workspace)
+	f.must(err)
+	same(f, "at first", unknown, event.Self{})
+	first := event.Self{TeamID: "T1", UserID: "U0", BotID: "B0", AppID: "A1", Address: "+1555"}
+	f.must(f.SetSelf(f.ctx, workspace, event.Self{UserID: "U0"}))
+	f.must(f.SetSelf(f.ctx, workspace, first))
+	f.must(f.SetSelf(f.ctx, "other", event.Self{UserID: "U9"}))
+	self, err := f.successor("second").Self(f.ctx, workspace)
+	f.must(err)
+	same(f, "who we are", self, first)
+}
+
+func channelRemembered(f *fixture) {
+	kind := func(workspace, channel string) event.ChannelType {
+		f.Helper()
+		kind, err := f.ChannelType(f.ctx, workspace, channel)
+		f.must(err)
+		return kind
+	}
+	same(f, "at first", kind(workspace, channel), event.ChannelUnknown)
+	for _, want := range []event.ChannelType{event.ChannelRoom, event.ChannelGroup} {
+		a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+		a.Keys.Channel.Type, a.LearnChannel = want, true
+		f.accept(a)
+		same(f, "type", kind(workspace, channel), want)
+	}
+	same(f, "in another workspace", kind("other", channel), event.ChannelUnknown)
+}
+
+func listed(f *fixture) {
+	_, err := f.Messages(f.ctx, threadKey(1), 0, 10)
+	f.fails("a thread that is not there", err, journal.ErrNotFound)
+	for i := range 5 {
+		f.message(threadKey(1), said(fmt.Sprint("C1/", i), fmt.Sprint(i)), passive)
+	}
+	f.change(threadKey(1), deleted("C1/2"), nil)
+	same(f, "all", f.lines(threadKey(1)), []string{"1 0", "2 1", "3 -", "4 3", "5 4"})
+	page, err := f.Messages(f.ctx, threadKey(1), 1, 3)
+	f.must(err)
+	same(f, "a page", each(page, func(m journal.Listed) int64 { return m.Seq }), []int64{2, 3, 4})
+	same(f, "freshness of what is no reply", page[0].Freshness == nil, true)
+}
+
+func attachments(f *fixture) {
+	m := said("C1/1", "see")
+	m.Attachments = []event.Attachment{{ID: "F1", Name: "a.png", MimeType: "image/png", Size: 3}}
+	f.message(threadKey(1), m, passive)
+	file := f.list(threadKey(1))[0].Attachments[0]
+	same(f, "state", file.State, journal.AttachmentPending)
+	f.must(f.SetAttachment(f.ctx, file.Row, journal.AttachmentStored, "bucket", "ab/cd", "abcd", 4, "image/jpeg"))
+	got := f.list(threadKey(1))[0].Attachments[0]
+	want := file
+	want.State, want.Path, want.Size, want.MimeType = journal.AttachmentStored, "ab/cd", 4, "image/jpeg"
+	same(f, "copy", got, want)
+}
+
+func threadIDs(f *fixture) {
+	const own = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
+	same(f, "web", journal.ThreadUUID("web:acme:"+own), own)
+	same(f, "slack", journal.ThreadUUID("slack:acme:C1:1"), journal.ThreadUUID("slack:acme:C1:1"))
+	same(f, "another", journal.ThreadUUID("slack:acme:C1:1") == journal.ThreadUUID("slack:acme:C1:2"), false)
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	same(f, "of a run", f.begin(threadKey(1)).ThreadID, journal.ThreadUUID(threadKey(1)))
+}
+
+func probe(f *fixture) {
+	f.must(f.Probe(f.ctx))
+	f.must(f.Probe(f.ctx))
+}

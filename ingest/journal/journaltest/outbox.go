@@ -1,0 +1,183 @@
+package journaltest
+
+import (
+	"fmt"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func outboxPromises() []promise {
+	return []promise{
+		{"a thread's deliveries leave in order", deliveryOrder},
+		{"without a rate nothing is written about a channel's pace", noPace},
+		{"posts of many threads of one channel are spaced", paced},
+		{"a refusal for a time pushes its channel forward, never back", pushedForward},
+		{"places that a refusal has blocked are spaced anew", spacedAnew},
+		{"what was not sent is tried again under its key, not before its time", resent},
+		{"an unclear end waits to be read back", readBack},
+		{"after a failed part the rest of its reply is not sent", restFails},
+		{"a held unknown lets the next pass", unknownPasses},
+		{"what has come to its end is not sent again", notSentAgain},
+	}
+}
+
+func deliveryOrder(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
+	f.exchange(threadKey(1), "C1/2", "b", "B", "B1")
+	for i, want := range []string{"A1", "A2", "B1"} {
+		same(f, "due", f.due(journal.Deliveries), []int64{f.thread(threadKey(1))})
+		d := f.delivery(threadKey(1))
+		same(f, "post", d.Post.Text, want)
+		f.sending(d)
+		same(f, "while it is being sent", f.delivery(threadKey(1)).ID, d.ID)
+		more, err := f.Sent(f.ctx, f.claim(d.Thread), d, fmt.Sprint("C1/", 10+i))
+		f.must(err)
+		same(f, "more", more, want != "B1")
+	}
+	same(f, "due", f.due(journal.Deliveries), nil)
+}
+
+func noPace(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
+	f.deliver(threadKey(1), "C1/8")
+	f.deliver(threadKey(1), "C1/9")
+	same(f, "paces", f.count("paces"), 0)
+}
+
+// queued are deliveries of one channel, each in a thread of its own.
+func (f *fixture) queued(n int) (out []*journal.Delivery) {
+	f.Helper()
+	for i := range n {
+		f.exchange(threadKey(i), fmt.Sprint("C1/", i), "a", "A", "A")
+		out = append(out, f.delivery(threadKey(i)))
+	}
+	return out
+}
+
+func paced(f *fixture) {
+	const every = 200 * time.Millisecond
+	begun, deliveries := f.clock.Now(), f.queued(4)
+	same(f, "first", f.slot(deliveries[0], every).SendBy, begun.Add(10*time.Second))
+	for i, d := range deliveries[1:] {
+		at := begun.Add(time.Duration(i+1) * every)
+		same(f, "place", f.slot(d, every), journal.Slot{Wait: at})
+		same(f, "place when asked again", f.slot(d, every), journal.Slot{Wait: at})
+	}
+	at, err := f.NextDue(f.ctx, journal.Deliveries, "")
+	f.must(err)
+	same(f, "next due", at, begun.Add(every).UnixMilli())
+	for _, d := range deliveries[1:] {
+		f.clock.advance(every)
+		same(f, "may leave in its place", f.slot(d, every).Wait.IsZero(), true)
+	}
+}
+
+func pushedForward(f *fixture) {
+	deliveries := f.queued(3)
+	far, near := f.clock.Now().Add(time.Minute), f.clock.Now().Add(time.Second)
+	f.sending(deliveries[0])
+	f.must(f.Resend(f.ctx, f.claim(deliveries[0].Thread), deliveries[0], far, "slow down", true))
+	same(f, "another thread's", f.slot(deliveries[1], 0), journal.Slot{Wait: far})
+	f.must(f.Resend(f.ctx, f.claim(deliveries[1].Thread), deliveries[1], near, "slow down", true))
+	same(f, "after a shorter refusal", f.slot(deliveries[2], 0), journal.Slot{Wait: far})
+	same(f, "after a shorter refusal, with a pace", f.slot(deliveries[2], time.Second), journal.Slot{Wait: far})
+
+	elsewhere := *deliveries[2]
+	elsewhere.Post.Channel = "C2"
+	same(f, "another channel's", f.slot(&elsewhere, 0).Wait.IsZero(), true)
+	f.clock.advance(time.Minute)
+	same(f, "afterwards", f.slot(deliveries[0], 0).Wait.IsZero(), true)
+}
+
+func spacedAnew(f *fixture) {
+	const every = 200 * time.Millisecond
+	deliveries := f.queued(4)
+	begun := f.clock.Now()
+	for _, d := range deliveries {
+		f.slot(d, every)
+	}
+	blocked := begun.Add(time.Minute)
+	f.must(f.Resend(f.ctx, f.claim(deliveries[0].Thread), deliveries[0], blocked, "slow down", true))
+	f.clock.advance(time.Minute)
+	for i, d := range deliveries {
+		slot := f.slot(d, every)
+		same(f, "waits", slot.Wait.Equal(blocked.Add(time.Duration(i)*every)), i > 0)
+	}
+}
+
+func resent(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
+	d := f.delivery(threadKey(1))
+	f.sending(d)
+	at := f.clock.Now().Add(time.Second)
+	f.must(f.Resend(f.ctx, f.claim(d.Thread), d, at, "the connection was refused", false))
+	same(f, "due", f.due(journal.Deliveries), nil)
+	f.exchange(threadKey(1), "C1/2", "b", "B", "B1")
+	again := f.delivery(threadKey(1))
+	same(f, "the same", [2]string{again.Key, again.Post.Text}, [2]string{d.Key, d.Post.Text})
+	same(f, "attempts", again.Attempts, 1)
+	same(f, "before its time", f.slot(again, 0), journal.Slot{Wait: at})
+	f.clock.advance(time.Second)
+	same(f, "due", f.due(journal.Deliveries), []int64{d.Thread})
+	f.sending(again)
+	same(f, "paces", f.count("paces"), 0)
+}
+
+func readBack(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
+	d := f.delivery(threadKey(1))
+	f.sending(d)
+	at := f.clock.Now().Add(15 * time.Second)
+	f.must(f.AwaitReadBack(f.ctx, f.claim(d.Thread), d, at, "the connection broke"))
+	same(f, "due", f.due(journal.Deliveries), nil)
+	f.clock.advance(15 * time.Second)
+	again := f.delivery(threadKey(1))
+	same(f, "state", again.State, journal.DeliverySending)
+	same(f, "send by", again.SendBy, f.clock.Now().Add(-5*time.Second))
+
+	next := f.successor("second").delivery(threadKey(1))
+	same(f, "state after a crash", [2]string{string(next.State), next.Key}, [2]string{"sending", d.Key})
+}
+
+func restFails(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2", "A3")
+	f.exchange(threadKey(1), "C1/2", "b", "B", "B1")
+	f.deliver(threadKey(1), "C1/9")
+	d := f.delivery(threadKey(1))
+	f.sending(d)
+	more, err := f.GiveUp(f.ctx, f.claim(d.Thread), d, journal.DeliveryFailed, "the channel is gone")
+	f.must(err)
+	same(f, "more", more, true)
+	same(f, "next", f.delivery(threadKey(1)).Post.Text, "B1")
+	same(f, "failed with a cause", f.count("deliveries WHERE state = 'failed' AND error <> ''"), 2)
+}
+
+func unknownPasses(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
+	d := f.delivery(threadKey(1))
+	f.sending(d)
+	_, err := f.GiveUp(f.ctx, f.claim(d.Thread), d, journal.DeliveryUnknown, "nobody can tell")
+	f.must(err)
+	same(f, "next", f.delivery(threadKey(1)).Post.Text, "A2")
+}
+
+func notSentAgain(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
+	d := f.deliver(threadKey(1), "C1/9")
+	_, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, time.Second, journal.Pace{})
+	f.fails("begin to send what is sent", err, journal.ErrFenced)
+	f.fails("resend what is sent", f.Resend(f.ctx, f.claim(d.Thread), d, f.clock.Now(), "", false), journal.ErrFenced)
+	_, err = f.GiveUp(f.ctx, f.claim(d.Thread), d, journal.DeliveryFailed, "")
+	f.fails("give up what is sent", err, journal.ErrFenced)
+	f.must(f.bySent(d, "C1/9"))
+	same(f, "due", f.due(journal.Deliveries), nil)
+	same(f, "subject", f.accept(f.envelope(event.KindReaction, "", "C1/9")).Thread, d.Thread)
+}
+
+// bySent says again that a delivery was sent, as after an answer that was lost.
+func (f *fixture) bySent(d *journal.Delivery, id string) error {
+	_, err := f.Sent(f.ctx, f.claim(d.Thread), d, id)
+	return err
+}

@@ -1,0 +1,304 @@
+package journaltest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func transcriptPromises() []promise {
+	return []promise{
+		{"a passive message is in the block of the first turn that began after it", blocks},
+		{"a message recorded during a run is in the next turn's block", blockDuringRun},
+		{"turns are in the order of their first thread_seq", turnOrder},
+		{"a thread's first turn is there although a later one began before it", raisedFirst},
+		{"deleted messages are gone, edited ones stand as they are now", asItStands},
+		{"a block holds the root, the newest lines and how many were left out", blockWindow},
+		{"empty messages are no lines unless they have files", emptyLines},
+		{"a window without context lines shows the root alone", noContext},
+		{"turns are read up to a number and up to a size", turnWindow},
+		{"failed, stopped and dropped turns are shown, interrupted ones once", endedTurns},
+		{"the message that a thread was opened on comes first", openedOn},
+		{"what a transcript costs does not depend on the thread", bounded},
+	}
+}
+
+var wide = journal.Window{Turns: 50, Bytes: 100_000, Context: 20}
+
+// transcript is the run's transcript, a line a message: "+" for the opening,
+// "^" for the root, "#" for context, ">" for what was asked, "<" for the reply.
+func (f *fixture) transcript(run *journal.Run, window journal.Window) []string {
+	f.Helper()
+	turns, err := f.Transcript(f.ctx, run, window)
+	f.must(err)
+	out := []string{}
+	one := func(mark string, m *journal.Message) {
+		if m != nil {
+			out = append(out, mark+m.Content)
+		}
+	}
+	for _, turn := range turns {
+		one("+", turn.OpenedOn)
+		one("^", turn.Root)
+		if turn.Earlier > 0 {
+			out = append(out, fmt.Sprint("...", turn.Earlier))
+		}
+		for _, m := range slices.Backward(turn.Context) {
+			one("#", &m)
+		}
+		for _, m := range turn.Messages {
+			one(">", &m)
+		}
+		one("<", turn.Reply)
+	}
+	return out
+}
+
+// say records a message whose id is its text.
+func (f *fixture) say(text string, decide policy) {
+	f.Helper()
+	f.message(threadKey(1), said("C1/"+text, text), decide)
+}
+
+// ask is a message that is answered.
+func (f *fixture) ask(text string) {
+	f.Helper()
+	f.exchange(threadKey(1), "C1/"+text, text, "re "+text)
+}
+
+func blocks(f *fixture) {
+	f.say("still on?", passive)
+	f.ask("tomorrow?")
+	f.say("great", passive)
+	f.say("remind us", runs)
+	run := f.begin(threadKey(1))
+	want := []string{"^still on?", ">tomorrow?", "<re tomorrow?", "#great", ">remind us"}
+	same(f, "transcript", f.transcript(run, wide), want)
+	same(f, "transcript once more", f.transcript(run, wide), want)
+	same(f, "after a restart", f.transcript(f.successor("second").begin(threadKey(1)), wide), want)
+}
+
+func blockDuringRun(f *fixture) {
+	f.say("a", runs)
+	run := f.begin(threadKey(1))
+	f.say("b", passive)
+	same(f, "first turn", f.transcript(run, wide), []string{">a"})
+	f.commit(run, answer("re a"))
+	f.say("c", runs)
+	same(f, "second turn", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "<re a", "#b", ">c"})
+}
+
+func turnOrder(f *fixture) {
+	f.say("a", passive)
+	f.ask("b")
+	f.ask("c")
+	f.message(threadKey(1), said("C1/a", "a"), runs) // a twin raises it
+	run := f.begin(threadKey(1))
+	same(f, "the current one last", f.transcript(run, wide), []string{">b", "<re b", ">c", "<re c", ">a"})
+	f.commit(run, answer("re a"))
+	f.say("d", runs)
+	same(f, "order", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "<re a", ">b", "<re b", ">c", "<re c", ">d"})
+}
+
+func raisedFirst(f *fixture) {
+	f.say("a", passive)
+	f.ask("b")
+	f.say("c", passive)
+	f.message(threadKey(1), said("C1/a", "a"), runs)
+	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{">b", "<re b", "#c", ">a"})
+}
+
+func asItStands(f *fixture) {
+	f.say("a", passive)
+	f.say("b", passive)
+	f.say("c", runs)
+	f.say("d", runs)
+	f.commit(f.begin(threadKey(1)), answer("re c"))
+	f.say("e", runs)
+	run := f.begin(threadKey(1))
+	f.change(threadKey(1), deleted("C1/a"), nil)
+	f.change(threadKey(1), deleted("C1/c"), nil)
+	f.change(threadKey(1), edited("C1/b", "B", "2"), passive)
+	f.change(threadKey(1), edited("C1/e", "E", "2"), runs)
+	same(f, "transcript", f.transcript(run, wide), []string{"#B", ">d", "<re c", ">E"})
+}
+
+func blockWindow(f *fixture) {
+	for i := range 10 {
+		f.say(fmt.Sprint("p", i), passive)
+	}
+	f.say("q", runs)
+	run := f.begin(threadKey(1))
+	narrow := journal.Window{Turns: 50, Bytes: 1000, Context: 3}
+	same(f, "transcript", f.transcript(run, narrow), []string{"^p0", "...6", "#p7", "#p8", "#p9", ">q"})
+	f.change(threadKey(1), deleted("C1/p4"), nil)
+	same(f, "without one", f.transcript(run, narrow), []string{"^p0", "...5", "#p7", "#p8", "#p9", ">q"})
+	f.change(threadKey(1), deleted("C1/p0"), nil)
+	same(f, "without the root", f.transcript(run, narrow), []string{"...5", "#p7", "#p8", "#p9", ">q"})
+	all := journal.Window{Turns: 50, Bytes: 1000, Context: 8}
+	same(f, "all of them", f.transcript(run, all)[0], "#p1")
+	f.commit(run, answer("r"))
+	for i := range 4 {
+		f.say(fmt.Sprint("s", i), passive)
+	}
+	f.say("t", runs)
+	same(f, "a later block has no root", f.transcript(f.begin(threadKey(1)), narrow)[6:], []string{"...1", "#s1", "#s2", "#s3", ">t"})
+}
+
+func emptyLines(f *fixture) {
+	f.message(threadKey(1), said("C1/1", ""), passive)
+	f.message(threadKey(1), said("C1/2", "a"), passive)
+	for i := range 3 {
+		f.message(threadKey(1), said(fmt.Sprint("C1/e", i), ""), passive)
+	}
+	file := said("C1/3", "")
+	file.Attachments = []event.Attachment{{ID: "F1", Name: "f"}}
+	f.message(threadKey(1), file, passive)
+	f.message(threadKey(1), said("C1/4", "q"), runs)
+	run := f.begin(threadKey(1))
+	turns, err := f.Transcript(f.ctx, run, journal.Window{Turns: 1, Bytes: 1, Context: 2})
+	f.must(err)
+	same(f, "lines", contents(turns[0].Context), []string{"", "a"})
+	same(f, "files", len(turns[0].Context[0].Attachments), 1)
+	same(f, "earlier", turns[0].Earlier, 0)
+	same(f, "root", turns[0].Root == nil, true)
+}
+
+func noContext(f *fixture) {
+	f.say("a", passive)
+	f.say("b", passive)
+	f.say("c", runs)
+	same(f, "transcript", f.transcript(f.begin(threadKey(1)), journal.Window{Turns: 1}), []string{"^a", "...1", ">c"})
+}
+
+func turnWindow(f *fixture) {
+	for _, text := range []string{"a", "b", "c"} {
+		f.ask(text)
+	}
+	f.say("d", runs)
+	run := f.begin(threadKey(1))
+	same(f, "two turns", f.transcript(run, journal.Window{Turns: 2, Bytes: 1000, Context: 20}), []string{">c", "<re c", ">d"})
+	same(f, "one turn", f.transcript(run, journal.Window{Turns: 1, Bytes: 1000, Context: 20}), []string{">d"})
+	same(f, "the zero window", f.transcript(run, journal.Window{}), []string{">d"})
+	same(f, "six bytes", f.transcript(run, journal.Window{Turns: 50, Bytes: 6, Context: 20}), []string{">c", "<re c", ">d"})
+	same(f, "seven bytes", f.transcript(run, journal.Window{Turns: 50, Bytes: 7, Context: 20})[0], ">b")
+}
+
+func endedTurns(f *fixture) {
+	f.say("a", runs)
+	f.fail(f.begin(threadKey(1)), "Sorry.")
+	f.say("b", passive)
+	f.say("c", runs)
+	stopped := f.begin(threadKey(1))
+	f.must(f.CancelRun(f.ctx, f.claim(stopped.Thread), stopped, "stopped"))
+	f.say("d", runs)
+	run := f.begin(threadKey(1))
+	f.say("e", passive)
+	late := answer("late")
+	late.Stale = "drop"
+	f.commit(run, late)
+	f.say("f", runs)
+	run = f.begin(threadKey(1))
+	f.say("g", runs)
+	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "#b", ">c", ">d", "#e", ">f", ">g"})
+}
+
+func openedOn(f *fixture) {
+	f.message(threadKey(2), said("C1/root", "shall we?"), passive)
+	m := said("C1/1", "first")
+	m.OpenedOn = "C1/root"
+	f.message(threadKey(1), m, passive)
+	f.ask("b")
+	f.say("c", runs)
+	want := []string{"+shall we?", "^first", ">b", "<re b", ">c"}
+	run := f.begin(threadKey(1))
+	same(f, "transcript", f.transcript(run, wide), want)
+	f.change(threadKey(2), deleted("C1/root"), nil)
+	same(f, "once it is deleted", f.transcript(run, wide), want[1:])
+}
+
+// bounded compares a thread of a thousand messages with one of twenty times as
+// many: the queries are as many, and return as many rows.
+func bounded(f *fixture) {
+	cost := func(key event.ThreadKey, messages int) tally {
+		f.message(key, said(string(key)+"0", "0"), passive)
+		f.grow(key, messages/2)
+		f.exchange(key, string(key)+"q", "q", "r")
+		f.grow(key, messages/2)
+		f.message(key, said(string(key)+"p", "p"), runs)
+		run := f.begin(key)
+		counting := &counter{Engine: f.engine}
+		turns, err := journal.New(counting, journal.Options{}).Transcript(f.ctx, run, wide)
+		f.must(err)
+		same(f, "turns", len(turns), 2)
+		same(f, "lines", len(turns[1].Context), 20)
+		same(f, "earlier", turns[1].Earlier, min(messages/2-20, journal.EarlierLimit))
+		return counting.tally
+	}
+	small, large := cost(threadKey(1), 1_000), cost(threadKey(2), 20_000)
+	same(f, "cost of 20,000 messages beside that of 1,000", large, small)
+	if small.Queries > 20 || small.Rows > 100 {
+		f.Fatalf("a window of two turns costs %+v", small)
+	}
+}
+
+// grow adds passive messages to a thread as intake would.
+func (f *fixture) grow(key event.ThreadKey, n int) {
+	f.Helper()
+	thread := f.thread(key)
+	f.must(f.engine.Write(f.ctx, func(tx journal.Tx) error {
+		var seq int64
+		if _, err := tx.Row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = ?`, thread); err != nil {
+			return err
+		}
+		for i := range int64(n) {
+			if _, err := tx.Exec(`INSERT INTO messages (thread, seq, workspace, external_id, sender_id, author, trigger, content,
+				metadata, version, origin, sent_at, created_at) VALUES (?, ?, ?, ?, 'slack:U1', 'human', 'passive', 'x', ?, 1, 'live', 1, 1)`,
+				thread, seq+i, workspace, fmt.Sprint(key, "/", seq+i), []byte("{}")); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(`UPDATE threads SET next_seq = ? WHERE id = ?`, seq+int64(n), thread)
+		return err
+	}))
+}
+
+// tally is how much was read.
+type tally struct{ Queries, Rows int }
+
+// counter is an engine that counts what is read.
+type counter struct {
+	journal.Engine
+	tally tally
+}
+
+func (c *counter) Read(ctx context.Context, fn func(journal.Tx) error) error {
+	return c.Engine.Read(ctx, func(tx journal.Tx) error { return fn(counted{tx, &c.tally}) })
+}
+
+type counted struct {
+	journal.Tx
+	tally *tally
+}
+
+func (c counted) Row(dest []any, query string, args ...any) (bool, error) {
+	c.tally.Queries++
+	c.tally.Rows++
+	return c.Tx.Row(dest, query, args...)
+}
+
+func (c counted) Rows(visit func(func(...any) error) error, query string, args ...any) error {
+	c.tally.Queries++
+	if !strings.Contains(query, "LIMIT") && !strings.Contains(query, "run = ?") && !strings.Contains(query, "message = ?") {
+		return fmt.Errorf("nothing bounds %s", query)
+	}
+	return c.Tx.Rows(func(scan func(...any) error) error {
+		c.tally.Rows++
+		return visit(scan)
+	}, query, args...)
+}
