@@ -77,9 +77,6 @@ func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 
 // fileURL is where the file can be downloaded, if that is a place for our token.
 func (a *Adapter) fileURL(file *slack.File) (*url.URL, error) {
-	if file.IsExternal {
-		return nil, errors.New("is kept outside slack")
-	}
 	location, err := url.Parse(firstOf(file.URLPrivateDownload, file.URLPrivate))
 	if err != nil {
 		return nil, errors.New("slack's address of the file can't be read")

@@ -93,11 +93,7 @@ func (h *hook) read(w http.ResponseWriter, r *http.Request) (body []byte, status
 	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLong *http.MaxBytesError
 	switch {
-	case err == nil:
-		// The deadline would end the connection while the store commits.
-		if err := control.SetReadDeadline(time.Time{}); err != nil {
-			return nil, http.StatusInternalServerError, "no-deadline"
-		}
+	case err == nil: // the server lifts the deadline by itself now
 		return b.Bytes(), 0, ""
 	case errors.As(err, &tooLong):
 		return nil, http.StatusRequestEntityTooLarge, tooLarge

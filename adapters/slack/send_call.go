@@ -55,19 +55,14 @@ type caller struct{ client *http.Client }
 // Do satisfies what slack-go asks of an HTTP client.
 func (c caller) Do(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
-	// The transport takes another connection only after one on which it has
-	// written nothing, so that the latest decides.
 	var writing atomic.Bool
-	trace := &httptrace.ClientTrace{
-		GetConn: func(string) { writing.Store(false) },
-		GotConn: func(got httptrace.GotConnInfo) {
-			if ctx.Err() != nil {
-				_ = got.Conn.Close() // connecting took too long: nothing can be written now
-				return
-			}
-			writing.Store(true)
-		},
-	}
+	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		if ctx.Err() != nil {
+			_ = got.Conn.Close() // connecting took too long: nothing can be written now
+			return
+		}
+		writing.Store(true)
+	}}
 	response, err := c.client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil {
 		failure := adapters.NotSent

@@ -147,24 +147,54 @@ func TestNothingIsWrittenAfterTheDeadline(t *testing.T) {
 	_ = server.Close()
 }
 
+// ending is a context that has ended and of which nobody has been told yet: what
+// any context is for a moment.
+type ending struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (e *ending) Done() <-chan struct{} { return nil }
+
+func (e *ending) Err() error {
+	if e.ended.Load() {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
 // TestALateConnectionIsNotUsed ends the context while the connection is being
-// made, again and again: the transport then may take the connection or leave it.
-// The read-back that follows relies on its being left.
+// made. Whoever asks Slack after the deadline relies on nothing's being written
+// then.
 func TestALateConnectionIsNotUsed(t *testing.T) {
-	server, _ := connect(t, slacktest.Options{OnCall: func(slacktest.Call) { t.Error("the request was written") }})
-	for range 50 {
-		adapter := newAdapter(server.URL()) // with no connection yet
-		ctx, cancel := context.WithCancel(t.Context())
-		adapter.SetDial(func(_ context.Context, network, address string) (net.Conn, error) {
-			connection, err := new(net.Dialer).DialContext(t.Context(), network, address)
-			cancel()
-			return connection, err
-		})
-		if _, err := adapter.Send(ctx, post("k")); failure(t, err).Failure != adapters.NotSent {
-			t.Fatalf("%v", err)
-		}
+	server, adapter := connect(t, slacktest.Options{OnCall: func(slacktest.Call) { t.Error("the request was written") }})
+	ctx := &ending{Context: t.Context()}
+	adapter.SetDial(func(_ context.Context, network, address string) (net.Conn, error) {
+		connection, err := new(net.Dialer).DialContext(t.Context(), network, address)
+		ctx.ended.Store(true)
+		return connection, err
+	})
+	if _, err := adapter.Send(ctx, post("k")); failure(t, err).Failure != adapters.NotSent {
+		t.Errorf("%v", err)
 	}
 	_ = server.Close()
+}
+
+// TestAnIdleConnectionIsNotUsedLate is the same on a connection that was kept.
+func TestAnIdleConnectionIsNotUsedLate(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	if _, err := adapter.Send(t.Context(), post("k1")); err != nil {
+		t.Fatal(err)
+	}
+	ctx := &ending{Context: t.Context()}
+	ctx.ended.Store(true)
+	if _, err := adapter.Send(ctx, post("k2")); failure(t, err).Failure != adapters.NotSent {
+		t.Errorf("%v", err)
+	}
+	_ = server.Close()
+	if posts := server.Posts(); len(posts) != 1 {
+		t.Errorf("%d posts", len(posts))
+	}
 }
 
 // TestATimeoutAfterTheRequestIsUnclear ends the context when Slack has read the
