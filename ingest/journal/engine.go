@@ -35,7 +35,9 @@ func Unavailable(err error) bool {
 }
 
 // Engine is a database as the journal uses it. Queries are written with ? or
-// ?1, ?2 … for their arguments, which are int64, string, []byte or nil.
+// ?1, ?2 … for their arguments, which are int64, string, []byte or nil. A bound
+// LIMIT is written CAST(? AS BIGINT): SQLite plans a statement anew each time
+// that a bare one is bound.
 type Engine interface {
 	// Write runs fn in a transaction and returns once that is durable: an error
 	// means that nothing of fn has happened, with the exception of ErrUnclear.

@@ -36,7 +36,7 @@ func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) ([
 			}
 			return nil
 		}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, not_before
-			FROM envelopes WHERE thread = ? AND state = 'pending' ORDER BY id LIMIT ?`, thread, int64(limit))
+			FROM envelopes WHERE thread = ? AND state = 'pending' ORDER BY id LIMIT CAST(? AS BIGINT)`, thread, int64(limit))
 	})
 	return out, err
 }
@@ -186,7 +186,7 @@ func waitingEnvelopes(tx Tx, limit int64) (out []waiting, err error) {
 		err := scan(&w.id, &w.workspace, &w.subject, &w.kind, &w.acceptedAt)
 		out = append(out, w)
 		return err
-	}, `SELECT id, workspace, subject, kind, accepted_at FROM envelopes WHERE state = 'pending' AND thread IS NULL ORDER BY id LIMIT ?`, limit)
+	}, `SELECT id, workspace, subject, kind, accepted_at FROM envelopes WHERE state = 'pending' AND thread IS NULL ORDER BY id LIMIT CAST(? AS BIGINT)`, limit)
 	return out, err
 }
 

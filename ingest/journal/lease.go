@@ -39,7 +39,7 @@ func (j *Journal) Due(ctx context.Context, work Work, agent string, limit int) (
 	now := millis(j.now())
 	column, whose, args := work.schedule(agent)
 	query := `SELECT id FROM threads WHERE ` + column + ` <= ?` + whose + `
-		AND (owner = '' OR owner = ? OR lease_until <= ?) ORDER BY ` + column + ` LIMIT ?`
+		AND (owner = '' OR owner = ? OR lease_until <= ?) ORDER BY ` + column + ` LIMIT CAST(? AS BIGINT)`
 	args = append(append([]any{now}, args...), j.node, now, int64(limit))
 	err := j.engine.Read(ctx, func(tx Tx) error {
 		threads = nil

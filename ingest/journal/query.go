@@ -33,7 +33,7 @@ func (j *Journal) Messages(ctx context.Context, key event.ThreadKey, after int64
 			}
 			return err
 		}
-		messages, err := manyMessages(tx, `thread = ? AND seq > ? ORDER BY seq LIMIT ?`, thread, after, int64(limit))
+		messages, err := manyMessages(tx, `thread = ? AND seq > ? ORDER BY seq LIMIT CAST(? AS BIGINT)`, thread, after, int64(limit))
 		if err != nil {
 			return err
 		}

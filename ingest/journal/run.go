@@ -118,7 +118,7 @@ func (b *beginning) begin() (*Run, error) {
 	if b.each(b.run.Workspace, b.run.Channel) {
 		limit = 1
 	}
-	waiting, err := manyMessages(b.tx, `thread = ? AND trigger = 'run' AND run IS NULL ORDER BY seq LIMIT ?`, b.run.Thread, limit)
+	waiting, err := manyMessages(b.tx, `thread = ? AND trigger = 'run' AND run IS NULL ORDER BY seq LIMIT CAST(? AS BIGINT)`, b.run.Thread, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (t *transcript) history(turns *[]Turn) error {
 		spans = append(spans, s)
 		return err
 	}, `SELECT row, context_after, base_seq FROM runs WHERE thread = ? AND row <> ? AND state IN ('done', 'failed', 'dropped', 'canceled')
-		ORDER BY first_seq DESC LIMIT ?`, t.run.Thread, t.run.Row, int64(t.window.Turns-1))
+		ORDER BY first_seq DESC LIMIT CAST(? AS BIGINT)`, t.run.Thread, t.run.Row, int64(t.window.Turns-1))
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (t *transcript) turn(s span) (Turn, error) {
 // block reads the passive messages of a turn: the newest, and the thread's root.
 func (t *transcript) block(s span, turn *Turn) (err error) {
 	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0)`
-	turn.Context, err = manyMessages(t.tx, passive+` ORDER BY seq DESC LIMIT ?`, t.run.Thread, s.after, s.upTo, int64(t.window.Context))
+	turn.Context, err = manyMessages(t.tx, passive+` ORDER BY seq DESC LIMIT CAST(? AS BIGINT)`, t.run.Thread, s.after, s.upTo, int64(t.window.Context))
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (t *transcript) block(s span, turn *Turn) (err error) {
 		upTo = turn.Context[n-1].Seq - 1
 	}
 	var n int64
-	_, err = t.tx.Row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT ?) AS earlier`,
+	_, err = t.tx.Row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT CAST(? AS BIGINT)) AS earlier`,
 		t.run.Thread, after, upTo, int64(EarlierLimit))
 	turn.Earlier = int(n)
 	return err
