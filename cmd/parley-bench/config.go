@@ -19,6 +19,7 @@ const (
 type settings struct {
 	apiURL   string // of the fake of Slack's API
 	modelURL string // of the fake model; empty for the echo agent
+	timeout  string // of a call of Slack's API; empty for the daemon's own
 }
 
 // newDaemon writes the configuration into a directory of the run and returns the
@@ -39,14 +40,18 @@ func (b *bench) newDaemon(name string, s settings) (*child, error) {
 		agent = "model"
 		agents += fmt.Sprintf("  - {id: model, kind: openai, base_url: %q, model: fake, max_concurrent: 128}\n", s.modelURL)
 	}
+	timeout := ""
+	if s.timeout != "" {
+		timeout = ", timeout: " + s.timeout
+	}
 	daemon := fmt.Sprintf("listen: %s\nstore: sqlite:data/parley.db\nlog: {level: warn, format: text}\nagents:\n%s", c.address, agents)
 	slack := fmt.Sprintf(`id: %s
 platform: slack
 agent: %s
-slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: 0}
+slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: 0%s}
 turns: {coalesce: 0s, coalesce_max: 0s}
 context: {turns: 3, bytes: 20000, thread: 5}
-`, workspace, agent, slacktest.Token, signingSecret, s.apiURL)
+`, workspace, agent, slacktest.Token, signingSecret, s.apiURL, timeout)
 	for name, text := range map[string]string{"parley.yaml": daemon, "workspaces/bench.yaml": slack} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, fmt.Errorf("write the configuration: %w", err)

@@ -24,6 +24,7 @@ type killFlags struct {
 	after                  time.Duration
 	seed                   uint64
 	drain                  time.Duration
+	timeout                string
 }
 
 func (f *killFlags) define(flags *flag.FlagSet) {
@@ -35,6 +36,7 @@ func (f *killFlags) define(flags *flag.FlagSet) {
 	flags.Float64Var(&f.rate, "rate", 0, "messages a second; 0 for the profile's own")
 	flags.DurationVar(&f.after, "after", 600*time.Millisecond, "a kill comes at a random moment, at most so long after the start")
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything that is random; 0 for a new one, which is printed")
+	flags.StringVar(&f.timeout, "timeout", "", "slack.timeout in the daemon's configuration; empty for the daemon's own")
 	flags.DurationVar(&f.drain, "drain", 5*time.Minute, "how long to wait for what is left after the last kill")
 }
 
@@ -127,7 +129,7 @@ func (k *killing) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer api.Close()
-	s := settings{apiURL: api.URL()}
+	s := settings{apiURL: api.URL(), timeout: k.timeout}
 	if k.profile.model {
 		k.ledger.expect = answered
 		model, err := startModel(k.ledger)
@@ -208,7 +210,7 @@ func (k *killing) settle(ctx context.Context, api *slacktest.Server, begun time.
 	if !left.empty() {
 		k.printf("not drained within %v: %v\n", k.drain, left)
 	}
-	if len(k.profile.faults) > 0 && left.empty() && !pause(ctx, latest) { // what a late effect would double
+	if len(k.profile.faults) > 0 && !pause(ctx, latest) { // what a late effect would double
 		return ctx.Err()
 	}
 	if err := k.daemon.stop(); err != nil {

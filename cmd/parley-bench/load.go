@@ -22,7 +22,7 @@ type loadFlags struct {
 	connections, events, threads, rounds int
 	rate                                 float64
 	only                                 string
-	wait                                 time.Duration
+	wait, calm                           time.Duration
 }
 
 func (f *loadFlags) define(flags *flag.FlagSet) {
@@ -34,6 +34,7 @@ func (f *loadFlags) define(flags *flag.FlagSet) {
 	flags.Float64Var(&f.rate, "rate", 0, "messages a second, whether or not the last was answered; 0 for as many as the connections carry")
 	flags.StringVar(&f.only, "only", "", "measure only this one: floor or parley")
 	flags.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait for the last reply of a measurement")
+	flags.DurationVar(&f.calm, "calm", time.Second, "how long a program is left alone before its memory counts as idle")
 }
 
 func (f *loadFlags) validate() error {
@@ -170,7 +171,7 @@ func (l *load) run(ctx context.Context) (f figures, err error) {
 	for n := range l.threads {
 		l.conversations = append(l.conversations, newConversation(n))
 	}
-	if !pause(ctx, time.Second) { // what the start has left to do is no part of idling
+	if !pause(ctx, l.calm) {
 		return f, ctx.Err()
 	}
 	if f.idle, err = resident(l.child.pid()); err != nil {
