@@ -37,7 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"outbox", outboxPromises()},
 		{"transcript", transcriptPromises()},
 		{"facts", factPromises()},
-		//		{"retention", retentionPromises()},
+		{"retention", retentionPromises()},
 		//		{"model", modelPromises()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
