@@ -124,12 +124,26 @@ func (r *recording) revise(known *Message, m *event.Message, changed bool, uncha
 		known.Trigger, known.Metadata = decision.Trigger, decision.Metadata
 		r.asks(known.Trigger)
 	}
-	r.out.Trigger = known.Trigger
-	r.out.Fate = event.Fate{Disposition: event.Updated, Reason: decision.Reason}
 	if !changed && !stored && !raised && (len(added) == 0 || unchanged == event.Duplicate) {
 		r.out.Fate = unchangedFate(unchanged, event.ReasonNoChange)
+	} else {
+		r.updated(known, decision)
 	}
 	return r.saveMessage(known, added)
+}
+
+// updated is the fate of a change, with what its message asks for still. One that
+// a run has taken asks for nothing more, and an edit takes back no run that was
+// asked for: the reason is then not this one's.
+func (r *recording) updated(known *Message, d Decision) {
+	r.out.Fate = event.Fate{Disposition: event.Updated}
+	if known.Run != 0 {
+		return
+	}
+	r.out.Trigger = known.Trigger
+	if known.Trigger == d.Trigger {
+		r.out.Reason = d.Reason
+	}
 }
 
 // stillNoted remembers the new state of a message without its content.
@@ -242,7 +256,7 @@ func (r *recording) replyOf(platformID string) (*Message, error) {
 }
 
 func (r *recording) blank(m *Message) error {
-	r.out.Message, r.out.Trigger = m, m.Trigger
+	r.out.Message = m
 	if !m.DeletedAt.IsZero() {
 		if r.out.Disposition == "" {
 			r.ignore(event.ReasonDeleted)

@@ -124,7 +124,7 @@ func (t *transcript) turn(s span) (Turn, error) {
 
 // block reads the passive messages of a turn: the newest, and the thread's root.
 func (t *transcript) block(s span, turn *Turn) (err error) {
-	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0)`
+	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0 OR quotes <> '')`
 	turn.Context, err = manyMessages(t.tx, passive+` ORDER BY seq DESC LIMIT CAST(? AS BIGINT)`, t.run.Thread, s.after, s.upTo, int64(t.window.Context))
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (t *transcript) opening(turn *Turn) error {
 		turn.Context = turn.Context[:n-1]
 	} else if n == t.window.Context {
 		root, err := oneMessage(t.tx, `thread = ? AND seq = 1 AND trigger = 'passive' AND deleted_at = 0
-			AND (content <> '' OR files > 0)`, t.run.Thread)
+			AND (content <> '' OR files > 0 OR quotes <> '')`, t.run.Thread)
 		if err != nil {
 			return err
 		}
