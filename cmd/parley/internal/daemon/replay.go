@@ -76,9 +76,10 @@ type player struct {
 	workspaces map[scope]*config.Workspace
 
 	mu        sync.Mutex
-	fates     []*replay.Fate         // in the order of input
-	envelopes map[int64]*replay.Fate // by id
-	asked     map[int64]*replay.Fate // of messages that wait for their run, by row
+	fates     []*replay.Fate           // in the order of input
+	envelopes map[int64]*replay.Fate   // by id
+	repeats   map[int64][]*replay.Fate // of lines that repeat a waiting envelope, by its id
+	asked     map[int64]*replay.Fate   // of messages that wait for their run, by row
 	printed   int
 	changed   chan struct{}
 }
@@ -103,7 +104,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	d.journal = journal.New(engine, journal.Options{Node: uuid.NewString()})
 	d.desk = journal.NewDesk(d.journal, r.Log)
 	p := &player{Recording: r, Daemon: d, directory: replay.NewDirectory(), workspaces: map[scope]*config.Workspace{},
-		envelopes: map[int64]*replay.Fate{}, asked: map[int64]*replay.Fate{}, changed: make(chan struct{}, 1)}
+		envelopes: map[int64]*replay.Fate{}, repeats: map[int64][]*replay.Fate{}, asked: map[int64]*replay.Fate{}, changed: make(chan struct{}, 1)}
 	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(agent{}, a)
@@ -184,6 +185,9 @@ func (p *player) line(ctx context.Context, l replay.Line) error {
 	if err := p.feed(ctx, n, l.Envelope); err != nil {
 		return err
 	}
+	if err := p.quiet(ctx, time.Time{}); err != nil { // then it is known which turns are due
+		return err
+	}
 	if err := p.quiet(ctx, time.Now()); err != nil {
 		return err
 	}
@@ -200,16 +204,32 @@ func (p *player) feed(ctx context.Context, n int, envelope event.Envelope) error
 		p.place(n, p.fate(receipt.ID))
 		return nil
 	}
-	fate := &replay.Fate{Disposition: event.Duplicate, Trigger: journal.TriggerNone}
-	first, err := p.journal.Envelope(ctx, receipt.ID)
+	return p.repeat(ctx, n, receipt.ID)
+}
+
+// repeat gives a line that was in custody already the thread and the message of
+// the first one. Where that waits for its message, both are known later.
+func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
+	fate := &replay.Fate{}
+	p.place(n, fate)
+	first, err := p.journal.Envelope(ctx, envelope)
 	if err != nil {
 		return err
 	}
-	if first != nil {
-		fate.Kind, fate.Thread, fate.Message = first.Kind, first.Thread, viewOf(first.Message)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first == nil {
+		p.repeats[envelope] = append(p.repeats[envelope], fate)
+		return nil
 	}
-	p.place(n, fate)
+	repeats(fate, first.Kind, first.Thread, first.Message)
 	return nil
+}
+
+// repeats settles the fate of a line that tells what an earlier one told.
+func repeats(fate *replay.Fate, kind event.Kind, thread event.ThreadKey, message *journal.Message) {
+	fate.Disposition, fate.Trigger = event.Duplicate, journal.TriggerNone
+	fate.Kind, fate.Thread, fate.Message = kind, thread, viewOf(message)
 }
 
 // place puts a fate where its line stands.
@@ -252,6 +272,10 @@ func (p *player) Settled(_ string, envelope int64, o journal.Outcome) {
 	if !o.TurnAt.IsZero() && o.Message != nil {
 		p.asked[o.Message.Row] = fate
 	}
+	for _, repeat := range p.repeats[envelope] {
+		repeats(repeat, o.Kind, o.Thread, o.Message)
+	}
+	delete(p.repeats, envelope)
 	p.mu.Unlock()
 	p.signal()
 }
@@ -293,7 +317,8 @@ func (p *player) signal() {
 // is put aside until its message comes has none.
 const lookAgain = 5 * time.Millisecond
 
-// quiet waits until nothing is pending and no turn is due by a time.
+// quiet waits until nothing is pending and no turn is due by a time; the zero
+// time leaves turns alone.
 func (p *player) quiet(ctx context.Context, turnsBy time.Time) error {
 	for {
 		quiet, err := p.journal.Quiet(ctx, turnsBy)
