@@ -36,14 +36,10 @@ type Body struct {
 func ReadBody(raw []byte) (Body, error) {
 	var b Body
 	members, err := event.ReadObject(raw)
-	if err != nil {
-		var faults event.FieldErrors
-		if errors.As(err, &faults) {
-			return b, faults
-		}
-		return b, event.FieldErrors{{Field: "body", Message: err.Error()}}
-	}
 	var faults event.FieldErrors
+	if err != nil && !errors.As(err, &faults) {
+		return b, event.FieldErrors{{Field: whole, Message: err.Error()}}
+	}
 	content := false
 	for _, m := range members {
 		content = content || m.Key == "content"
@@ -59,6 +55,12 @@ func ReadBody(raw []byte) (Body, error) {
 	}
 	return b, nil
 }
+
+// whole stands for the body itself where a fault names a field.
+const whole = "body"
+
+// unread says that there was no object to read, so that nothing can be missed in it.
+func unread(faults event.FieldErrors) bool { return len(faults) == 1 && faults[0].Field == whole }
 
 // set takes one member of the object; it returns what is wrong with it, or "".
 func (b *Body) set(m event.Extra) string {

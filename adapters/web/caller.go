@@ -80,6 +80,9 @@ func (c caller) complete(raw []byte) (Body, error) {
 	if err != nil && !errors.As(err, &faults) {
 		return b, err
 	}
+	if unread(faults) {
+		return b, faults
+	}
 	b.MessageID = ""
 	if b.ClientMessageID == "" {
 		b.MessageID = newID()

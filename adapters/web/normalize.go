@@ -75,6 +75,9 @@ func read(raw []byte) (Body, event.Metadata, error) {
 	if err != nil && !errors.As(err, &faults) {
 		return b, event.Metadata{}, err
 	}
+	if unread(faults) {
+		return b, event.Metadata{}, faults
+	}
 	if err == nil && b.ThreadID == "" {
 		faults = append(faults, event.FieldError{Field: "thread_id", Message: "is required"})
 	}

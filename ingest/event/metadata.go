@@ -105,7 +105,9 @@ func (m *Metadata) fields() []field {
 // is unset; an error is FieldErrors with every fault.
 func ParseMetadata(raw []byte) (Metadata, error) {
 	m, faults := readMetadata(raw)
-	faults = append(faults, m.faults()...)
+	if len(faults) != 1 || faults[0].Field != "metadata" { // else there is no object to judge
+		faults = append(faults, m.faults()...)
+	}
 	if len(faults) > 0 {
 		return Metadata{}, dedupeFaults(faults)
 	}
@@ -125,17 +127,13 @@ func ReadMetadata(raw []byte) (Metadata, error) {
 func readMetadata(raw []byte) (Metadata, FieldErrors) {
 	m := Metadata{original: slices.Clone(raw)}
 	object, err := ReadObject(raw)
-	if err != nil {
-		var faults FieldErrors
-		if errors.As(err, &faults) {
-			for i := range faults {
-				faults[i].Field = "metadata." + faults[i].Field
-			}
-			return m, faults
-		}
+	var faults FieldErrors
+	if err != nil && !errors.As(err, &faults) {
 		return m, FieldErrors{{"metadata", err.Error()}}
 	}
-	var faults FieldErrors
+	for i := range faults {
+		faults[i].Field = "metadata." + faults[i].Field
+	}
 	known := m.fields()
 	for _, member := range object {
 		i := slices.IndexFunc(known, func(f field) bool { return f.key == member.Key })
@@ -271,7 +269,8 @@ func quote(s string) []byte {
 
 // ReadObject reads the members of a JSON object in their order, values as they
 // came. It refuses what is no object, and a key that is given twice: which of
-// the two counts would depend on who reads it.
+// the two counts would depend on who reads it. That is FieldErrors, and the
+// members are returned beside it, so that what else is wrong can be said.
 func ReadObject(raw []byte) ([]Extra, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if token, err := decoder.Token(); err != nil {
@@ -294,6 +293,7 @@ func ReadObject(raw []byte) ([]Extra, error) {
 		}
 		if seen[member.Key] {
 			doubled = append(doubled, FieldError{clip(member.Key), "is given twice"})
+			continue
 		}
 		seen[member.Key] = true
 		members = append(members, member)
@@ -305,7 +305,7 @@ func ReadObject(raw []byte) ([]Extra, error) {
 		return nil, errors.New("must be one JSON object, and nothing after it")
 	}
 	if len(doubled) > 0 {
-		return nil, doubled
+		return members, doubled
 	}
 	return members, nil
 }
