@@ -38,7 +38,6 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"transcript", transcriptPromises()},
 		{"facts", factPromises()},
 		{"retention", retentionPromises()},
-		//		{"model", modelPromises()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, p := range group.promises {
@@ -46,4 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 			}
 		})
 	}
+	t.Run("nothing is lost or answered twice, and order is kept, whatever happens", func(t *testing.T) {
+		modelHolds(t, open(t))
+	})
 }

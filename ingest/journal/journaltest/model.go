@@ -1,0 +1,267 @@
+package journaltest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// spoken is a message as the model knows it.
+type spoken struct {
+	id, text string
+	runs     bool
+	custody  int64
+	seq      int64 // 0 until it is recorded
+	deleted  bool
+	answers  int // replies to it
+}
+
+// imagined is a thread as the model knows it.
+type imagined struct {
+	key      event.ThreadKey
+	accepted []journal.Acceptance
+	pending  []*spoken // in the order of custody
+	listed   []*spoken // recorded, our replies among them
+	waiting  []*spoken // for a turn
+	asked    []*spoken // by the run that is going
+	runID    string    // empty: none is going
+	posts    []string  // to be delivered
+}
+
+// machine drives a journal and its model at once. Its processes die without a
+// word, and lose threads to others.
+type machine struct {
+	*fixture
+	threads []*imagined
+	started int
+}
+
+// modelHolds checks random interleavings of all that a thread goes through
+// against a model in memory: nothing is lost, nothing is answered twice, and
+// order is kept.
+func modelHolds(t *testing.T, engine journal.Engine) {
+	story := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		story++
+		m := &machine{fixture: process(rt, t.Context(), engine, newClock(), fmt.Sprint("node", story), 0)}
+		for n := range 2 {
+			m.threads = append(m.threads, &imagined{key: event.ThreadKey(fmt.Sprintf("slack:acme:C1:%d.%d", story, n))})
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"accept":    m.acceptNew,
+			"again":     m.acceptAgain,
+			"record":    m.recordNext,
+			"delete":    m.deleteSome,
+			"begin":     func(rt *rapid.T) { m.beginTurn(m.pick(rt)) },
+			"commit":    func(rt *rapid.T) { m.answerTurn(m.pick(rt)) },
+			"retry":     m.retryTurn,
+			"interrupt": m.interruptTurn,
+			"deliver":   func(rt *rapid.T) { m.deliverNext(m.pick(rt)) },
+			"fence":     m.loseThread,
+			"crash":     m.crash,
+			"":          m.check,
+		})
+		m.finish(rt)
+	})
+}
+
+func (m *machine) pick(rt *rapid.T) *imagined { return rapid.SampledFrom(m.threads).Draw(rt, "thread") }
+
+func (m *machine) acceptNew(rt *rapid.T) {
+	t := m.pick(rt)
+	s := &spoken{runs: rapid.Bool().Draw(rt, "runs")}
+	a := m.envelope(event.KindMessage, t.key, "")
+	s.id, s.text = fmt.Sprint(t.key, "/", m.serial), fmt.Sprint("text ", m.serial)
+	a.Keys.Dedupe, a.Keys.Subject = s.id, s.id
+	s.custody = m.accept(a).ID
+	t.pending, t.accepted = append(t.pending, s), append(t.accepted, a)
+}
+
+func (m *machine) acceptAgain(rt *rapid.T) {
+	t := m.pick(rt)
+	if len(t.accepted) == 0 {
+		rt.Skip("nothing was accepted")
+	}
+	same(m, "duplicate", m.accept(rapid.SampledFrom(t.accepted).Draw(rt, "envelope")).Duplicate, true)
+}
+
+func (m *machine) recordNext(rt *rapid.T) { m.recordOne(m.pick(rt)) }
+
+// recordOne records the thread's first envelope; false where it has none.
+func (m *machine) recordOne(t *imagined) bool {
+	thread := m.thread(t.key)
+	same(m, "pending", each(m.next(thread), func(p journal.Pending) int64 { return p.ID }),
+		each(t.pending, func(s *spoken) int64 { return s.custody }))
+	if len(t.pending) == 0 {
+		return false
+	}
+	s := t.pending[0]
+	decide := passive
+	if s.runs {
+		decide = runs
+	}
+	outcome := m.record(thread, s.custody, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, decide)
+	s.seq = int64(len(t.listed) + 1)
+	same(m, "thread_seq", outcome.Message.Seq, s.seq)
+	t.pending, t.listed = t.pending[1:], append(t.listed, s)
+	if s.runs {
+		t.waiting = append(t.waiting, s)
+	}
+	return true
+}
+
+func (m *machine) deleteSome(rt *rapid.T) {
+	t := m.pick(rt)
+	there := slices.DeleteFunc(slices.Clone(t.listed), func(s *spoken) bool { return s.deleted || s.id == "" })
+	if len(there) == 0 || len(t.pending) > 0 {
+		rt.Skip("nothing can be deleted now")
+	}
+	s := rapid.SampledFrom(there).Draw(rt, "message")
+	outcome := m.change(t.key, deleted(s.id), nil)
+	same(m, "fate", outcome.Disposition, event.Updated)
+	s.deleted = true
+	gone := func(x *spoken) bool { return x == s }
+	t.waiting, t.asked = slices.DeleteFunc(t.waiting, gone), slices.DeleteFunc(t.asked, gone)
+}
+
+// beginTurn begins or takes up the thread's run; nil where there is none.
+func (m *machine) beginTurn(t *imagined) *journal.Run {
+	if m.thread(t.key) == 0 {
+		return nil
+	}
+	run := m.mayBegin(t.key, false)
+	if t.runID == "" && len(t.waiting) > 0 {
+		if run == nil {
+			m.Fatalf("no run begins for what waits in %s", t.key)
+		}
+		t.runID, t.asked, t.waiting = run.ID, t.waiting, nil
+	}
+	if run == nil {
+		same(m, "run that is going", t.runID, "")
+		return nil
+	}
+	same(m, "run", run.ID, t.runID)
+	same(m, "asked", contents(run.Messages), each(t.asked, func(s *spoken) string { return s.text }))
+	return run
+}
+
+func (m *machine) answerTurn(t *imagined) bool {
+	run := m.beginTurn(t)
+	if run == nil {
+		return false
+	}
+	text := "re " + run.ID
+	outcome := m.commit(run, answer(text, text)).Outcome
+	if len(t.asked) == 0 {
+		same(m, "outcome", outcome, journal.Withdrawn)
+	} else {
+		same(m, "outcome", outcome, journal.Committed)
+		t.listed = append(t.listed, &spoken{text: text, seq: int64(len(t.listed) + 1)})
+		t.posts = append(t.posts, text)
+	}
+	for _, s := range t.asked {
+		s.answers++
+	}
+	t.runID, t.asked = "", nil
+	return true
+}
+
+func (m *machine) retryTurn(rt *rapid.T) {
+	if run := m.beginTurn(m.pick(rt)); run != nil {
+		at := m.clock.Now().Add(time.Second)
+		m.must(m.RetryRun(m.ctx, m.claim(run.Thread), run, at, errors.New("the agent is away")))
+		m.clock.advance(time.Second)
+	}
+}
+
+func (m *machine) interruptTurn(rt *rapid.T) {
+	t := m.pick(rt)
+	if run := m.beginTurn(t); run != nil {
+		m.must(m.InterruptRun(m.ctx, m.claim(run.Thread), run))
+		t.waiting = append(t.asked, t.waiting...)
+		slices.SortFunc(t.waiting, func(a, b *spoken) int { return int(a.seq - b.seq) })
+		t.runID, t.asked = "", nil
+	}
+}
+
+func (m *machine) deliverNext(t *imagined) bool {
+	if len(t.posts) == 0 {
+		return false
+	}
+	d := m.delivery(t.key)
+	same(m, "post", d.Post.Text, t.posts[0])
+	m.deliver(t.key, d.Key)
+	t.posts = t.posts[1:]
+	return true
+}
+
+// loseThread lets somebody else claim a thread for a moment: what was to be
+// done under the old lease is not.
+func (m *machine) loseThread(rt *rapid.T) {
+	t := m.pick(rt)
+	thread := m.thread(t.key)
+	if thread == 0 {
+		rt.Skip("the thread is not there")
+	}
+	old := m.claim(thread)
+	m.started++
+	m.successor(fmt.Sprint(t.key, " other ", m.started)).claim(thread)
+	delete(m.leases, thread)
+	if len(t.pending) > 0 {
+		s := t.pending[0]
+		_, err := m.Record(m.ctx, old, entry(s.custody, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, runs))
+		m.fails("record", err, journal.ErrFenced)
+	}
+	_, err := m.BeginRun(m.ctx, old, agent, func(string, string) bool { return false })
+	m.fails("begin", err, journal.ErrFenced)
+}
+
+// crash ends the process without a word; another one takes its place.
+func (m *machine) crash(*rapid.T) {
+	m.started++
+	m.fixture = m.successor(fmt.Sprint(m.threads[0].key, " after ", m.started))
+}
+
+// check compares what everybody sees with the model.
+func (m *machine) check(*rapid.T) {
+	for _, t := range m.threads {
+		if m.thread(t.key) == 0 {
+			continue
+		}
+		same(m, "thread", m.lines(t.key), each(t.listed, func(s *spoken) string {
+			if s.deleted {
+				return fmt.Sprintf("%d -", s.seq)
+			}
+			return fmt.Sprintf("%d %s", s.seq, s.text)
+		}))
+	}
+}
+
+// finish does all that is left to do: then every message that asked for it was
+// answered once.
+func (m *machine) finish(rt *rapid.T) {
+	for _, t := range m.threads {
+		if m.thread(t.key) == 0 {
+			continue
+		}
+		for m.recordOne(t) {
+		}
+		for m.answerTurn(t) {
+		}
+		for m.deliverNext(t) {
+		}
+		for _, s := range t.listed {
+			if s.runs && !s.deleted && s.answers != 1 || s.answers > 1 {
+				m.Fatalf("%s was answered %d times", s.id, s.answers)
+			}
+		}
+	}
+	m.check(rt)
+}
