@@ -2,6 +2,8 @@ package ingest
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -86,7 +88,7 @@ func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 		}
 		self, err := in.journal.Self(ctx, w.ID)
 		if err != nil {
-			return err
+			return fmt.Errorf("read who we are in %s: %w", w.ID, err)
 		}
 		next[at] = &workspace{w, &memory{id: w.ID, journal: in.journal, self: self, channels: map[string]event.ChannelType{}}}
 	}
@@ -125,11 +127,14 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 
 func (in *Ingest) custody(ctx context.Context, w *workspace, envelope event.Envelope) (journal.Custody, event.Kind, error) {
 	if introduce := w.config.Introduce; introduce != nil {
-		if err := w.setSelf(ctx, introduce(envelope.Body, w.Self())); err != nil {
+		if err := in.setSelf(ctx, w, introduce(envelope.Body, w.Self())); err != nil {
 			return journal.Custody{}, "", err
 		}
 	}
-	keys := w.config.Normalizer.Keys(envelope, w)
+	keys, err := in.keys(ctx, w, envelope)
+	if err != nil {
+		return journal.Custody{}, keys.Kind, err
+	}
 	learn := w.news(keys.Channel)
 	custody, err := in.journal.Accept(ctx, journal.Acceptance{
 		Envelope: envelope, Keys: keys, LearnChannel: learn, Claim: in.desk.Free(journal.Intake, ""),
@@ -138,6 +143,22 @@ func (in *Ingest) custody(ctx context.Context, w *workspace, envelope event.Enve
 		w.remember(keys.Channel)
 	}
 	return custody, keys.Kind, err
+}
+
+// keys reads an envelope's keys. One that makes its normaliser panic is a dead
+// letter, known by its bytes.
+func (in *Ingest) keys(ctx context.Context, w *workspace, envelope event.Envelope) (keys event.Keys, err error) {
+	err = guard(func() (err error) {
+		keys, _, err = w.keys(ctx, envelope)
+		return err
+	})
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		in.log.Error("a payload's keys can't be read", "workspace", w.id, "err", err, "stack", string(panicked.stack))
+		sum := sha256.Sum256(envelope.Body)
+		return event.Keys{Kind: event.KindOther, Dedupe: "body:" + hex.EncodeToString(sum[:]), Settled: event.Refuse(err)}, nil
+	}
+	return keys, err
 }
 
 // accepted hands what is durable now to the thread's intake.

@@ -60,8 +60,7 @@ func (in *Ingest) thread(ctx context.Context, lease *journal.Lease) {
 func (in *Ingest) envelope(ctx context.Context, lease *journal.Lease, p journal.Pending) (more bool) {
 	switch {
 	case p.Claims > maxClaims+1:
-		cause := fmt.Errorf("the process ended %d times while this was worked on", p.Claims-1)
-		return in.bury(ctx, lease, p, event.KindOther, cause)
+		return in.bury(ctx, lease, p, fmt.Errorf("the process ended %d times while this was worked on", p.Claims-1))
 	case p.Claims > maxClaims:
 		in.desk.Alone(func() { more = in.attempt(ctx, lease, p) })
 		return more
@@ -74,22 +73,17 @@ func (in *Ingest) attempt(ctx context.Context, lease *journal.Lease, p journal.P
 	if w == nil {
 		return in.postpone(ctx, lease, p, unconfigured, nil)
 	}
-	if w.config.Facts == nil && w.config.Normalizer.Keys(p.Envelope, w).Needs != "" {
-		return in.postpone(ctx, lease, p, reviewEvery, nil)
-	}
-	entry, err := in.normalize(ctx, w, p)
-	var panicked *panicError
-	switch {
-	case errors.As(err, &panicked):
-		return in.failed(ctx, lease, p, err)
-	case err != nil && ctx.Err() != nil:
-		return false
-	case err != nil:
-		return in.bury(ctx, lease, p, kindOf(w, p), err)
+	var entry journal.Entry
+	err := guard(func() (err error) {
+		entry, err = in.entry(ctx, w, lease, p)
+		return err
+	})
+	if err != nil {
+		return in.unread(ctx, lease, p, err)
 	}
 	outcome, err := in.journal.Record(ctx, lease, entry)
 	if err != nil {
-		return in.recordFailed(ctx, lease, p, err)
+		return in.storeFailed(ctx, lease, p, "record", err)
 	}
 	if !outcome.Waits {
 		in.settled(w.id, p.ID, outcome)
@@ -98,55 +92,20 @@ func (in *Ingest) attempt(ctx context.Context, lease *journal.Lease, p journal.P
 	return outcome.Pending > 0
 }
 
-func kindOf(w *workspace, p journal.Pending) event.Kind {
-	return w.config.Normalizer.Keys(p.Envelope, w).Kind
-}
-
-// normalize makes an entry of an envelope. A panic is this envelope's failure.
-func (in *Ingest) normalize(ctx context.Context, w *workspace, p journal.Pending) (entry journal.Entry, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = &panicError{r, debug.Stack()}
-		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, normalizeTimeout)
-	defer cancel()
-	e, err := w.config.Normalizer.Normalize(ctx, p.Envelope, directory{w, w.config.Names})
-	if err != nil {
-		return entry, err
+// unread handles an envelope of which no entry could be made.
+func (in *Ingest) unread(ctx context.Context, lease *journal.Lease, p journal.Pending, err error) bool {
+	var unreadable *unreadableError
+	var panicked *panicError
+	switch {
+	case errors.Is(err, errNeedsSelf):
+		return in.postpone(ctx, lease, p, reviewEvery, nil)
+	case errors.As(err, &panicked):
+		in.log.Error("a normaliser panicked", "envelope", p.ID, "err", err, "stack", string(panicked.stack))
+		return in.failed(ctx, lease, p, err)
+	case errors.As(err, &unreadable) && ctx.Err() == nil:
+		return in.bury(ctx, lease, p, err)
 	}
-	channel := ""
-	if e.Message != nil {
-		channel = e.Message.Channel.ID
-		// An edit may leave out who wrote the message: the stored one says.
-		if err := e.Message.Metadata.Validate(); err != nil && e.Ignored == "" && e.Kind == event.KindMessage {
-			return entry, err
-		}
-	}
-	settings := w.config.Settings(channel)
-	g := gate{Settings: settings, arrived: p.Envelope.ReceivedAt, now: in.now}
-	if e.Ignored == "" && e.Kind == event.KindReaction {
-		e.Ignored = g.reaction(e.Reaction, w)
-	}
-	return journal.Entry{
-		Envelope: p.ID, Workspace: w.id, Event: e, Origin: origin(p.Envelope), Agent: settings.Agent,
-		Coalesce: settings.Coalesce, CoalesceMax: settings.CoalesceMax, Decide: g.decide,
-	}, nil
-}
-
-func origin(envelope event.Envelope) journal.Origin {
-	if envelope.Platform == event.Web {
-		return journal.API
-	}
-	return journal.Live
-}
-
-// reaction returns why a reaction is not taken note of; empty for one that is.
-func (g gate) reaction(r *event.Reaction, w *workspace) string {
-	if self := w.Self().UserID; self != "" && r.SenderID == w.config.Platform.Namespace()+":"+self {
-		return event.ReasonOwnMessage
-	}
-	return g.refuses(r.SenderID, "", event.Human)
+	return in.storeFailed(ctx, lease, p, "read", err)
 }
 
 // panicError is a panic in one envelope's work.
@@ -155,11 +114,23 @@ type panicError struct {
 	stack []byte
 }
 
+// Error gives the panic's value.
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// recordFailed tells a lost lease and a store in trouble from an envelope that
+// guard returns a panic of f as a *panicError: it is one envelope's failure, not
+// the process's.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &panicError{r, debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// storeFailed tells a lost lease and a store in trouble from an envelope that
 // can't be recorded.
-func (in *Ingest) recordFailed(ctx context.Context, lease *journal.Lease, p journal.Pending, err error) bool {
+func (in *Ingest) storeFailed(ctx context.Context, lease *journal.Lease, p journal.Pending, what string, err error) bool {
 	switch {
 	case errors.Is(err, journal.ErrFenced):
 		in.desk.Lost(lease.Thread)
@@ -167,7 +138,7 @@ func (in *Ingest) recordFailed(ctx context.Context, lease *journal.Lease, p jour
 	case ctx.Err() != nil:
 		return false
 	case journal.Unavailable(err):
-		in.pause(ctx, "record", err)
+		in.pause(ctx, what, err)
 		return false
 	}
 	return in.failed(ctx, lease, p, err)
@@ -177,7 +148,7 @@ func (in *Ingest) recordFailed(ctx context.Context, lease *journal.Lease, p jour
 func (in *Ingest) failed(ctx context.Context, lease *journal.Lease, p journal.Pending, cause error) bool {
 	in.log.Error("intake failed", "workspace", p.Envelope.Workspace, "envelope", p.ID, "attempt", p.Attempts+1, "err", cause)
 	if p.Attempts+1 >= maxAttempts {
-		return in.bury(ctx, lease, p, event.KindOther, cause)
+		return in.bury(ctx, lease, p, cause)
 	}
 	return in.postpone(ctx, lease, p, time.Second<<p.Attempts, cause)
 }
@@ -185,22 +156,35 @@ func (in *Ingest) failed(ctx context.Context, lease *journal.Lease, p journal.Pe
 func (in *Ingest) postpone(ctx context.Context, lease *journal.Lease, p journal.Pending, wait time.Duration, cause error) bool {
 	until := in.now().Add(wait)
 	if err := in.journal.Postpone(ctx, lease, p.ID, until, cause); err != nil {
-		in.pause(ctx, "postpone", err)
-		return false
+		return in.unsettled(ctx, lease, "postpone", err)
 	}
 	in.desk.WakeAt(journal.Intake, "", until)
 	return false
 }
 
-func (in *Ingest) bury(ctx context.Context, lease *journal.Lease, p journal.Pending, kind event.Kind, cause error) bool {
+// bury makes an envelope a dead letter; its thread goes on.
+func (in *Ingest) bury(ctx context.Context, lease *journal.Lease, p journal.Pending, cause error) bool {
 	if err := in.journal.Bury(ctx, lease, p.ID, cause); err != nil {
-		in.pause(ctx, "bury", err)
-		return false
+		return in.unsettled(ctx, lease, "bury", err)
 	}
 	in.log.Error("dead letter", "workspace", p.Envelope.Workspace, "envelope", p.ID, "err", cause)
-	in.settled(p.Envelope.Workspace, p.ID, journal.Outcome{Kind: kind, Trigger: journal.TriggerNone,
-		Fate: event.Fate{Disposition: event.Dead, Error: cause.Error()}})
+	outcome := journal.Outcome{Kind: event.KindOther, Trigger: journal.TriggerNone,
+		Fate: event.Fate{Disposition: event.Dead, Error: cause.Error()}}
+	if settled, err := in.journal.Envelope(ctx, p.ID); err == nil && settled != nil {
+		outcome.Kind = settled.Kind
+	}
+	in.settled(p.Envelope.Workspace, p.ID, outcome)
 	return true
+}
+
+// unsettled leaves an envelope whose end could not be written: it is still pending.
+func (in *Ingest) unsettled(ctx context.Context, lease *journal.Lease, what string, err error) bool {
+	if errors.Is(err, journal.ErrFenced) {
+		in.desk.Lost(lease.Thread)
+		return false
+	}
+	in.pause(ctx, what, err)
+	return false
 }
 
 // pause leaves a store in trouble alone for a moment.

@@ -53,10 +53,18 @@ func (g gate) refuses(senderID, channel string, kind event.SenderType) string {
 // one nobody.
 func admits(list []string, id string) bool { return list == nil || slices.Contains(list, id) }
 
-// addressed says how a message turns to us, by its payload or by what it answers.
+// addressed says how a message turns to us, by its payload or by what it
+// answers. Where the owner's words count like anybody's, they turn to us in a
+// direct chat, though they are meant for the other person there.
 func (g gate) addressed(m *event.Message, look journal.Look) (event.Addressed, error) {
-	if m.Addressed != event.AddressedNone || m.ReplyTo == "" {
+	if m.Addressed != event.AddressedNone {
 		return m.Addressed, nil
+	}
+	if g.Policy.FromMe && is(m.Metadata.IsFromMe) && m.Channel.Type == event.ChannelDirect {
+		return event.AddressedDirect, nil
+	}
+	if m.ReplyTo == "" {
+		return event.AddressedNone, nil
 	}
 	ours, err := look.Ours(m.ReplyTo)
 	if ours {
@@ -66,18 +74,13 @@ func (g gate) addressed(m *event.Message, look journal.Look) (event.Addressed, e
 }
 
 func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.Look) (journal.Decision, error) {
-	passive := func(reason string) journal.Decision {
-		return journal.Decision{Trigger: journal.TriggerPassive, Reason: reason}
-	}
 	switch {
 	case m.Passive || is(m.Metadata.Passive):
 		return passive(event.ReasonPassive), nil
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
-		return passive(event.ReasonFromMe), nil
-	case addressed == event.AddressedNone && g.Policy.RequireMention && !g.Policy.PassiveMemory:
-		return journal.Decision{Note: true, Trigger: journal.TriggerNone, Reason: event.ReasonNotAddressed}, nil
+		return g.unasked(event.ReasonFromMe), nil
 	case addressed == event.AddressedNone && g.Policy.RequireMention:
-		return passive(event.ReasonNoMention), nil
+		return g.unasked(event.ReasonNoMention), nil
 	case g.tooOld(m.SentAt):
 		return passive(event.ReasonTooOld), nil
 	}
@@ -91,11 +94,25 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 	return journal.Decision{Trigger: journal.TriggerRun, Reason: reason}, nil
 }
 
+func passive(reason string) journal.Decision {
+	return journal.Decision{Trigger: journal.TriggerPassive, Reason: reason}
+}
+
+// unasked is what becomes of a message that nobody wants us to answer or to keep:
+// it is stored for its reason where policy remembers such, else only noted.
+func (g gate) unasked(reason string) journal.Decision {
+	if g.Policy.PassiveMemory {
+		return passive(reason)
+	}
+	return journal.Decision{Note: true, Trigger: journal.TriggerNone, Reason: event.ReasonNotAddressed}
+}
+
 func (g gate) tooOld(sent time.Time) bool {
 	return !g.arrived.IsZero() && !sent.IsZero() && g.arrived.Sub(sent) > g.Policy.MaxAge
 }
 
-// looping says whether bots have begun as many runs here as they may.
+// looping says whether bots have begun as many runs here as they may. Who calls
+// our own API was admitted by a token, and is not counted.
 func (g gate) looping(m *event.Message, look journal.Look) (bool, error) {
 	if m.Metadata.SenderType != event.Bot || g.KeepMetadata {
 		return false, nil
@@ -120,6 +137,14 @@ func (g gate) metadata(m *event.Message, d journal.Decision, addressed event.Add
 	}
 	metadata.Edited()
 	return metadata.Bytes()
+}
+
+// reaction returns why a reaction is not taken note of; empty for one that is.
+func (g gate) reaction(r *event.Reaction, channel, ownID string) string {
+	if r.SenderID == ownID {
+		return event.ReasonOwnMessage
+	}
+	return g.refuses(r.SenderID, channel, event.Human)
 }
 
 func is(flag *bool) bool { return flag != nil && *flag }

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -56,7 +57,7 @@ type scope struct {
 	id       string
 }
 
-// Self implements adapters.Facts.
+// Self is who we are, as the recording or the store tells it.
 func (w *workspace) Self() event.Self {
 	if w.config.Facts != nil {
 		return w.config.Facts.Self()
@@ -64,14 +65,57 @@ func (w *workspace) Self() event.Self {
 	return w.memory.Self()
 }
 
-// ChannelType implements adapters.Facts.
-func (w *workspace) ChannelType(channel string) event.ChannelType {
-	if w.config.Facts != nil {
-		if told := w.config.Facts.ChannelType(channel); told != event.ChannelUnknown {
+// ownID is our own sender_id there; empty while nobody has told who we are.
+func (w *workspace) ownID() string {
+	if id := w.Self().UserID; id != "" {
+		return w.config.Platform.Namespace() + ":" + id
+	}
+	return ""
+}
+
+// keys asks the normaliser for an envelope's keys. Where it wants a channel's
+// type that is not in memory, that is read from the store, and it is asked again.
+// The facts that it was given hold for the envelope from then on.
+func (w *workspace) keys(ctx context.Context, envelope event.Envelope) (event.Keys, *facts, error) {
+	f := &facts{workspace: w}
+	keys := w.config.Normalizer.Keys(envelope, f)
+	if f.missing == "" {
+		return keys, f, nil
+	}
+	kind, err := w.journal.ChannelType(ctx, w.id, f.missing)
+	if err != nil {
+		return keys, f, fmt.Errorf("read a channel's type: %w", err)
+	}
+	f.read = event.Channel{ID: f.missing, Type: kind}
+	w.remember(f.read)
+	return w.config.Normalizer.Keys(envelope, f), f, nil
+}
+
+// facts are a workspace's, as one envelope sees them.
+type facts struct {
+	*workspace
+	read    event.Channel // from the store, for this envelope
+	missing string        // the channel whose type is not in memory
+}
+
+var _ adapters.Facts = (*facts)(nil)
+
+// ChannelType implements adapters.Facts. It only looks into memory, since it has
+// nobody to wait for it; see workspace.keys.
+func (f *facts) ChannelType(channel string) event.ChannelType {
+	if f.config.Facts != nil {
+		if told := f.config.Facts.ChannelType(channel); told != event.ChannelUnknown {
 			return told
 		}
 	}
-	return w.memory.ChannelType(channel)
+	if channel == f.read.ID {
+		return f.read.Type
+	}
+	kind, ok := f.recall(channel)
+	if !ok {
+		f.missing = channel
+	}
+	return kind
 }
 
 // memory outlives a reload of the configuration.
@@ -92,22 +136,6 @@ func (m *memory) Self() event.Self {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.self
-}
-
-// ChannelType is what payloads have told. What is not in memory is read from the
-// store; where that fails, the type is unknown.
-func (m *memory) ChannelType(channel string) event.ChannelType {
-	if kind, ok := m.recall(channel); ok {
-		return kind
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), acceptTimeout)
-	defer cancel()
-	kind, err := m.journal.ChannelType(ctx, m.id, channel)
-	if err != nil {
-		return event.ChannelUnknown
-	}
-	m.remember(event.Channel{ID: channel, Type: kind})
-	return kind
 }
 
 func (m *memory) recall(channel string) (event.ChannelType, bool) {
@@ -135,31 +163,33 @@ func (m *memory) news(channel event.Channel) bool {
 	return !ok || kind != channel.Type
 }
 
-// SetSelf remembers who we are in a workspace, for good.
+// SetSelf remembers who we are in a workspace, for good. What waited to know it
+// is worked on at once.
 func (in *Ingest) SetSelf(ctx context.Context, platform event.Platform, workspace string, self event.Self) error {
 	w := in.workspace(platform, workspace)
 	if w == nil {
 		return nil
 	}
-	return w.setSelf(ctx, self)
+	return in.setSelf(ctx, w, self)
 }
 
-func (w *workspace) setSelf(ctx context.Context, self event.Self) error {
+func (in *Ingest) setSelf(ctx context.Context, w *workspace, self event.Self) error {
 	if w.config.Facts != nil || w.memory.Self() == self {
 		return nil
 	}
 	if err := w.journal.SetSelf(ctx, w.id, self); err != nil {
-		return err
+		return fmt.Errorf("remember who we are in %s: %w", w.id, err)
 	}
 	w.mu.Lock()
 	w.self = self
 	w.mu.Unlock()
+	in.desk.WakeAt(journal.Intake, "", in.now())
 	return nil
 }
 
 // directory is what a normaliser may ask.
 type directory struct {
-	*workspace
+	*facts
 	Names
 }
 
