@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"parley/ingest/journal"
@@ -19,20 +18,22 @@ var (
 // recorded since. It is entered before the run begins, so that nothing recorded
 // meanwhile is missed.
 type going struct {
-	cancel context.CancelCauseFunc
+	cancel  context.CancelCauseFunc
+	deleted chan struct{} // holds a value when messages of a turn were deleted
 
-	mu            sync.Mutex
-	run           *journal.Run // nil until it has begun
+	mu sync.Mutex
+	// interruptible is set once the run has begun, with the newest thread_seq
+	// that it was given.
 	interruptible bool
-	newest        int64   // thread_seq of the newest message that asks for a run
-	left          []int64 // the run's messages that are not deleted, by row
-	deleted       []int64 // rows deleted before the run had begun
+	base          int64
+	newest        int64 // thread_seq of the newest message that asks for a run
 }
 
-// enter registers a run that is about to begin.
+// enter registers a run that is about to begin. The context ends when the run
+// is interrupted or withdrawn, and at exit.
 func (r *Runner) enter(ctx context.Context, thread int64) (context.Context, *going) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	g := &going{cancel: cancel}
+	g := &going{cancel: cancel, deleted: make(chan struct{}, 1)}
 	r.mu.Lock()
 	r.going[thread] = g
 	r.mu.Unlock()
@@ -51,42 +52,34 @@ func (r *Runner) signal(thread int64, outcome journal.Outcome) {
 	r.mu.Lock()
 	g := r.going[thread]
 	r.mu.Unlock()
-	if g == nil || outcome.Message == nil {
+	if g == nil {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(outcome.Deleted) > 0 || !outcome.Message.DeletedAt.IsZero() {
-		g.deleted = append(g.deleted, outcome.Message.Row)
+	if len(outcome.Deleted) > 0 {
+		select {
+		case g.deleted <- struct{}{}:
+		default: // it will look anyway
+		}
 	}
-	if !outcome.TurnAt.IsZero() {
+	if !outcome.TurnAt.IsZero() && outcome.Message != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		g.newest = max(g.newest, outcome.Message.Seq)
+		g.judge()
 	}
-	g.judge()
 }
 
 // begun makes the run known; what was recorded meanwhile counts.
 func (g *going) begun(run *journal.Run, interruptible bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.run, g.interruptible = run, interruptible
-	for _, m := range run.Messages {
-		g.left = append(g.left, m.Row)
-	}
+	g.base, g.interruptible = run.BaseSeq, interruptible
 	g.judge()
 }
 
-// judge cancels the run if nothing is left of its turn, or if a newer message
-// is to interrupt it.
+// judge cancels the run if a newer message is to interrupt it.
 func (g *going) judge() {
-	if g.run == nil {
-		return
-	}
-	g.left = slices.DeleteFunc(g.left, func(row int64) bool { return slices.Contains(g.deleted, row) })
-	switch {
-	case len(g.left) == 0:
-		g.cancel(errWithdrawn)
-	case g.interruptible && g.newest > g.run.BaseSeq:
+	if g.interruptible && g.newest > g.base {
 		g.cancel(errInterrupted)
 	}
 }

@@ -1,6 +1,8 @@
 package turn
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 
 	"parley/assembly"
@@ -9,7 +11,7 @@ import (
 )
 
 // lines makes the transcript's turns of the journal's.
-func (a *attempt) lines(turns []journal.Turn) ([]assembly.Turn, error) {
+func (a *attempt) lines(ctx context.Context, turns []journal.Turn) ([]assembly.Turn, error) {
 	out := make([]assembly.Turn, len(turns))
 	for i, turn := range turns {
 		var err error
@@ -17,7 +19,32 @@ func (a *attempt) lines(turns []journal.Turn) ([]assembly.Turn, error) {
 			return nil, err
 		}
 	}
-	return out, nil
+	return out, a.nameOwn(ctx, out)
+}
+
+// nameOwn gives quotations of our own posts the ids of the replies that they
+// carry: a platform quotes by its own id, and assembly must see which of them the
+// window holds.
+func (a *attempt) nameOwn(ctx context.Context, turns []assembly.Turn) error {
+	var own []*event.Quote
+	var ids []string
+	for i := range turns {
+		for _, lines := range [][]assembly.Line{turns[i].Context, turns[i].Messages} {
+			for k := range lines {
+				if q := lines[k].Quoted; q != nil && q.Own && q.ExternalID != "" {
+					own, ids = append(own, q), append(ids, q.ExternalID)
+				}
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	replies, err := a.Journal.ReplyIDs(ctx, a.run.Workspace, ids)
+	for _, q := range own {
+		q.ExternalID = cmp.Or(replies[q.ExternalID], q.ExternalID)
+	}
+	return err
 }
 
 func (a *attempt) turnLines(turn journal.Turn) (out assembly.Turn, err error) {

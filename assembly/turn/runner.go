@@ -2,6 +2,8 @@ package turn
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -107,6 +109,66 @@ func (r *Runner) Serve(ctx, work context.Context, agent string, slots int) error
 	})
 }
 
+// turn takes the thread's next turn, if one is due, and sees it to an end. It
+// returns whether it may be called again at once.
+func (r *Runner) turn(ctx context.Context, lease *journal.Lease, agent string) bool {
+	profile, ok := r.Profile(agent)
+	if !ok {
+		r.pause(ctx, "find an agent", fmt.Errorf("%q is not configured", agent))
+		return false
+	}
+	asking, g := r.enter(ctx, lease.Thread)
+	defer r.exit(lease.Thread, g)
+	run, err := r.Journal.BeginRun(ctx, lease, profile.ID, r.each)
+	if err != nil || run == nil {
+		return r.left(ctx, lease, "begin a run", err)
+	}
+	run.Agent = profile.ID // who has taken over the threads of an agent that is gone
+	a := &attempt{
+		Runner: r, going: g, lease: lease, run: run, profile: profile,
+		settings: r.Settings(run.Workspace, run.Channel), said: collector{limit: profile.MaxBytes, now: r.Now},
+	}
+	interruptible := a.settings.Mode == ModeInterrupt
+	if run.NotBefore.After(r.Now()) {
+		return r.putOff(ctx, lease, run, interruptible)
+	}
+	g.begun(run, interruptible)
+	if run.Claims > maxClaims {
+		again := false
+		r.Desk.Alone(func() { again = a.make(ctx, asking) })
+		return again
+	}
+	return a.make(ctx, asking)
+}
+
+// putOff leaves a run whose next attempt is not due: a message that came during
+// its backoff has woken the thread.
+func (r *Runner) putOff(ctx context.Context, lease *journal.Lease, run *journal.Run, interruptible bool) bool {
+	interrupted, err := r.Journal.PutOffRun(ctx, lease, run, run.NotBefore, interruptible)
+	if err != nil {
+		return r.left(ctx, lease, "put off a run", err)
+	}
+	r.Desk.WakeAt(journal.Turns, run.Agent, run.NotBefore)
+	return interrupted
+}
+
+// left leaves the thread's turn as it is: it was lost, or the store is in trouble.
+func (r *Runner) left(ctx context.Context, lease *journal.Lease, what string, err error) bool {
+	if errors.Is(err, journal.ErrFenced) {
+		r.Desk.Lost(lease.Thread)
+	} else if err != nil {
+		r.pause(ctx, what, err)
+	}
+	return false
+}
+
+// each says whether every message of a channel is a turn of its own. What
+// interrupts a run joins it, and so is none.
+func (r *Runner) each(workspace, channel string) bool {
+	settings := r.Settings(workspace, channel)
+	return settings.Coalesce == 0 && settings.Mode != ModeInterrupt
+}
+
 // Recorded implements ingest.Turns.
 func (r *Runner) Recorded(thread int64, agent string, outcome journal.Outcome) {
 	r.signal(thread, outcome)
@@ -120,17 +182,18 @@ func (r *Runner) Recorded(thread int64, agent string, outcome journal.Outcome) {
 	}
 }
 
-// pause leaves a store in trouble alone for a moment.
+// pause leaves what is in trouble alone for a moment.
 func (r *Runner) pause(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	r.Log.Warn("a turn waits for the store", "what", what, "err", err)
+	r.Log.Warn("a turn waits", "what", what, "err", err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(storePause):
 	}
 }
 
-// storePause is how long a turn leaves a store that refuses a commit.
+// storePause is how long a turn waits for a store that refuses a commit, or for
+// an agent that the configuration does not have.
 const storePause = 250 * time.Millisecond

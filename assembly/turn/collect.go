@@ -1,0 +1,78 @@
+package turn
+
+import (
+	"fmt"
+	"time"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+)
+
+// maxEvents bounds what is kept of one run beside its answer.
+const maxEvents = 1000
+
+// collector gathers what an agent says, within bounds.
+type collector struct {
+	limit int64 // of the tokens, and again of the whole messages, in bytes
+	now   func() time.Time
+
+	text     string // the answer
+	answered bool
+	first    time.Time // when the first token came
+	events   []stream.Message
+	refused  error // that it says too much
+
+	streamed         []byte
+	chunked, spelled int64 // bytes of tokens, and of whole messages
+}
+
+// emit takes one message. Chunks are kept only until the answer replaces them.
+func (c *collector) emit(m stream.Message) error {
+	if c.refused != nil {
+		return c.refused
+	}
+	if c.first.IsZero() {
+		c.first = c.now()
+	}
+	size := int64(len(m.Text) + len(m.Details))
+	main := m.Workstream == "" || m.Workstream == stream.Main
+	if m.Type == stream.StreamingChunk {
+		if main {
+			c.streamed = append(c.streamed, m.Text...)
+		}
+		c.chunked += size
+		return c.bound(c.chunked)
+	}
+	c.spelled += size
+	if err := c.bound(c.spelled); err != nil {
+		return err
+	}
+	if main {
+		c.answer(m)
+	}
+	if m.Time.IsZero() {
+		m.Time = c.now()
+	}
+	if len(c.events) < maxEvents {
+		c.events = append(c.events, m)
+	}
+	return nil
+}
+
+// answer takes an ANSWER as the run's text, or a COMPLETE that ends a run
+// without one: with a text of its own, else with what has been streamed.
+func (c *collector) answer(m stream.Message) {
+	switch {
+	case m.Type == stream.Answer, m.Type == stream.Complete && !c.answered && m.Text != "":
+		c.text, c.answered = event.Text(m.Text), true
+	case m.Type == stream.Complete && !c.answered && len(c.streamed) > 0:
+		c.text, c.answered = event.Text(string(c.streamed)), true
+	}
+}
+
+func (c *collector) bound(bytes int64) error {
+	if bytes > c.limit {
+		c.refused = permanent{fmt.Errorf("the agent said more than %d bytes", c.limit)}
+	}
+	return c.refused
+}
