@@ -30,9 +30,10 @@ const margin = 300 * time.Millisecond
 
 // verdict is what a check has found.
 type verdict struct {
-	messages, replies, posts, deleted int
-	counts                            map[violation]int
-	details                           []string // of the first few
+	messages, deleted       int
+	replies, revised, posts int // revised: replies to an edited message, as edited
+	counts                  map[violation]int
+	details                 []string // of the first few
 }
 
 // maxDetails bounds the violations that are described.
@@ -55,7 +56,7 @@ func (v *verdict) total() (n int) {
 // String is one line of counts, and a line for each violation described.
 func (v *verdict) String() string {
 	words := []string{fmt.Sprintf("%d acknowledged (%d deleted later)", v.messages, v.deleted),
-		fmt.Sprintf("%d replies in %d posts", v.replies, v.posts)}
+		fmt.Sprintf("%d replies (%d to an edit) in %d posts", v.replies, v.revised, v.posts)}
 	for _, kind := range violations() {
 		words = append(words, fmt.Sprintf("%d %s", v.counts[kind], kind))
 	}
@@ -126,6 +127,7 @@ func (a *audit) readPosts(posts []slacktest.Post) {
 		if r == nil {
 			r = &reply{parts: map[int]slacktest.Post{}, first: post.At}
 			a.replies[id] = r
+			a.revised += min(revision, 1)
 		}
 		if earlier, twice := r.parts[part]; twice {
 			a.add(doubled, "%s at %s and %s, keys %q and %q", mark(id, revision, part), earlier.TS, post.TS, earlier.Key(), post.Key())

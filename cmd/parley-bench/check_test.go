@@ -70,7 +70,7 @@ func TestAHistoryIsClean(t *testing.T) {
 	s := echoStory()
 	s.holds(t, map[violation]int{})
 	if got, want := s.check(s.posts).String(),
-		"6 acknowledged (0 deleted later), 6 replies in 6 posts, 0 lost, 0 doubled, 0 out of order, 0 misrouted, 0 wrong\n"; got != want {
+		"6 acknowledged (0 deleted later), 6 replies (0 to an edit) in 6 posts, 0 lost, 0 doubled, 0 out of order, 0 misrouted, 0 wrong\n"; got != want {
 		t.Errorf("it says %q", got)
 	}
 }

@@ -175,43 +175,68 @@ func (z *freezing) watch(ctx context.Context) error {
 	return err
 }
 
-// report says what is wrong with the answers, the memory, and the ledger.
+// report says how the daemon bore it, and what of that breaks a promise.
 func (z *freezing) report() error {
-	var faults []string
-	fault := func(broken bool, format string, args ...any) {
-		if broken {
-			faults = append(faults, fmt.Sprintf(format, args...))
-		}
-	}
-	statuses := map[int]int{}
-	var during []time.Duration
-	var longest, thaw time.Duration
-	thaw = time.Hour
-	for _, a := range z.attempts {
-		took := a.ended.Sub(a.sent)
-		longest = max(longest, took)
-		if a.sent.After(z.frozen) && a.ended.Before(z.thawed) {
-			statuses[a.status]++
-			during = append(during, took)
-		}
-		if a.status == http.StatusOK && a.ended.After(z.thawed) {
-			thaw = min(thaw, a.ended.Sub(z.thawed))
-		}
-	}
+	a := sift(z.attempts, z.frozen, z.thawed)
 	more := z.most.now - z.before.now
-	z.printf("answers while frozen, by status: %v; %v\n", statuses, summarize(during))
+	z.printf("answers while frozen, by status: %v; %v\n", a.statuses, a.during)
 	z.printf("memory before %.0f MB, %.0f MB more while frozen; first message taken %v after the thaw\n",
-		float64(z.before.now)/1e6, float64(more)/1e6, thaw.Round(time.Millisecond))
-	fault(len(during) == 0, "nothing was answered while the store was frozen")
-	fault(len(during) != statuses[http.StatusServiceUnavailable], "answers other than 503 while the store was frozen: %v", statuses)
-	fault(longest >= slackPatience, "an answer took %v", longest)
-	fault(more > moreMemory, "%.0f MB more memory while the store was frozen", float64(more)/1e6)
-	fault(thaw > thawWithin, "no message was taken within %v of the thaw", thawWithin)
+		float64(z.before.now)/1e6, float64(more)/1e6, a.thaw.Round(time.Millisecond))
 	verdict := z.ledger.check(z.api.Posts())
 	z.printf("%v", verdict)
-	fault(verdict.total() > 0, "the ledger is not clean")
+	faults := a.faults()
+	if more > moreMemory {
+		faults = append(faults, fmt.Sprintf("%.0f MB more memory while the store was frozen", float64(more)/1e6))
+	}
+	if verdict.total() > 0 {
+		faults = append(faults, "the ledger is not clean")
+	}
 	if len(faults) > 0 {
 		return fmt.Errorf("%w: %s", errViolated, strings.Join(faults, "; "))
 	}
 	return nil
+}
+
+// answers are what the events of a freeze got.
+type answers struct {
+	statuses map[int]int // of the events that were sent and answered while the store was frozen
+	during   times       // that those took
+	longest  time.Duration
+	thaw     time.Duration // until the first message was taken again
+}
+
+// never is longer than any run.
+const never = 24 * time.Hour
+
+func sift(attempts []attempt, frozen, thawed time.Time) answers {
+	a := answers{statuses: map[int]int{}, thaw: never}
+	var during []time.Duration
+	for _, try := range attempts {
+		took := try.ended.Sub(try.sent)
+		a.longest = max(a.longest, took)
+		if try.sent.After(frozen) && try.ended.Before(thawed) {
+			a.statuses[try.status]++
+			during = append(during, took)
+		}
+		if try.status == http.StatusOK && try.ended.After(thawed) {
+			a.thaw = min(a.thaw, try.ended.Sub(thawed))
+		}
+	}
+	a.during = summarize(during)
+	return a
+}
+
+// faults are what should not have been.
+func (a answers) faults() (faults []string) {
+	refused := a.statuses[http.StatusServiceUnavailable]
+	if refused == 0 || len(a.statuses) != 1 {
+		faults = append(faults, fmt.Sprintf("answers while the store was frozen, by status, should all be 503: %v", a.statuses))
+	}
+	if a.longest >= slackPatience {
+		faults = append(faults, fmt.Sprintf("an answer took %v", a.longest))
+	}
+	if a.thaw > thawWithin {
+		faults = append(faults, fmt.Sprintf("no message was taken within %v of the thaw", thawWithin))
+	}
+	return faults
 }

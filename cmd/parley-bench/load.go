@@ -71,7 +71,7 @@ func runLoad(ctx context.Context, args []string, out io.Writer) (err error) {
 			if f.only != "" && f.only != target {
 				continue
 			}
-			figures, err := b.measure(ctx, fmt.Sprintf("%s%d", target, round), f)
+			figures, err := b.measure(ctx, target, round, f)
 			if err != nil {
 				return fmt.Errorf("measure %s: %w", target, err)
 			}
@@ -79,14 +79,20 @@ func runLoad(ctx context.Context, args []string, out io.Writer) (err error) {
 			rates[target] = append(rates[target], figures.rate)
 		}
 	}
-	if f.only == "" {
-		b.printf("ratio   %.2f of the floor's messages/s\n", median(rates["parley"])/median(rates["floor"]))
+	if f.only == "" && f.rate == 0 {
+		b.printf("ratio   %.2f of the floor's messages/s\n", median(rates[theDaemon])/median(rates[theFloor]))
 	}
 	return nil
 }
 
+// The programs under test.
+const (
+	theFloor  = "floor"
+	theDaemon = "parley"
+)
+
 // targets are the programs under test, in the order of a round.
-func targets() []string { return []string{"floor", "parley"} }
+func targets() []string { return []string{theFloor, theDaemon} }
 
 // figures are the outcome of one measurement.
 type figures struct {
@@ -101,35 +107,36 @@ func (f figures) String() string {
 		f.rate, f.ack, millis(f.cpu), float64(f.idle.now)/1e6, f.busy)
 }
 
-// target starts the program that a measurement's name says.
-func (b *bench) target(name, apiURL string) (*child, error) {
-	if name[0] != 'f' {
-		return b.newDaemon(name, settings{apiURL: apiURL})
-	}
+// newFloor is the floor in a directory of the run.
+func (b *bench) newFloor(name string, s settings) (*child, error) {
 	dir := filepath.Join(b.work, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make the floor's directory: %w", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find the floor: %w", err)
 	}
 	c, err := newChild(self, dir)
 	if err != nil {
 		return nil, err
 	}
-	c.args = []string{"floor", "-listen", c.address, "-api", apiURL, "-store", c.storePath()}
+	c.args = []string{"floor", "-listen", c.address, "-api", s.apiURL, "-store", c.storePath()}
 	return c, nil
 }
 
-// measure loads one program that was started for it.
-func (b *bench) measure(ctx context.Context, name string, f loadFlags) (figures, error) {
+// measure starts a program for this and loads it.
+func (b *bench) measure(ctx context.Context, target string, round int, f loadFlags) (figures, error) {
 	api, err := startAPI(slacktest.Options{})
 	if err != nil {
 		return figures{}, err
 	}
 	defer api.Close()
-	c, err := b.target(name, api.URL())
+	start := b.newDaemon
+	if target == theFloor {
+		start = b.newFloor
+	}
+	c, err := start(fmt.Sprintf("%s%d", target, round), settings{apiURL: api.URL()})
 	if err != nil {
 		return figures{}, err
 	}
@@ -145,7 +152,11 @@ func (b *bench) measure(ctx context.Context, name string, f loadFlags) (figures,
 	if err := c.stop(); err != nil {
 		return figures{}, err
 	}
-	if verdict := l.check(name[0] == 'f'); verdict.total() > 0 {
+	verdict := l.ledger.check(api.Posts())
+	if target == theFloor {
+		delete(verdict.counts, disordered) // it promises no order
+	}
+	if verdict.total() > 0 {
 		b.printf("%v", verdict)
 		return figures{}, errViolated
 	}
@@ -274,13 +285,4 @@ func (l *load) connection(ctx context.Context, letters []letter, begun time.Time
 		acks = append(acks, time.Since(from))
 	}
 	return acks, nil
-}
-
-// check holds the posts against the ledger. The floor promises no order.
-func (l *load) check(floor bool) *verdict {
-	verdict := l.ledger.check(l.api.Posts())
-	if floor {
-		delete(verdict.counts, disordered)
-	}
-	return verdict
 }

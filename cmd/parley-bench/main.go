@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -45,6 +46,8 @@ func main() {
 	stop()
 	var wrong usageError
 	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(os.Stderr, err)
 	case errors.As(err, &wrong):
 		fmt.Fprintln(os.Stderr, "parley-bench:", err)
 		os.Exit(2)
@@ -56,6 +59,9 @@ func main() {
 
 // usageError is a command line that can't be run.
 type usageError struct{ error }
+
+// Unwrap gives the flags' own error, such as that help was asked for.
+func (e usageError) Unwrap() error { return e.error }
 
 func dispatch(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
@@ -75,9 +81,11 @@ func dispatch(ctx context.Context, args []string, out io.Writer) error {
 // parseFlags reads args into the flags that define sets up.
 func parseFlags(name string, args []string, define func(*flag.FlagSet)) error {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	var words strings.Builder // the fault, if there is one, and all flags
+	flags.SetOutput(&words)
 	define(flags)
 	if err := flags.Parse(args); err != nil {
-		return usageError{err}
+		return usageError{fmt.Errorf("%w\n%s", err, &words)}
 	}
 	if flags.NArg() > 0 {
 		return usageError{fmt.Errorf("%s takes no argument %q", name, flags.Arg(0))}
