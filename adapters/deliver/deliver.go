@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"parley/adapters"
@@ -25,10 +27,15 @@ const (
 	readBackAfter = 5 * time.Second
 	// maxAge is how long a delivery that the platform does not take is tried.
 	maxAge = 24 * time.Hour
+	// minRetryAfter is how long a channel rests after a refusal that tells no time.
+	minRetryAfter = time.Second
 	// maxBackoff bounds the wait between two tries.
 	maxBackoff = time.Minute
-	// maxReadBacks is how often the platform is asked before the outcome is unknown.
-	maxReadBacks = 20
+	// readBackFor is how long the platform is asked before the outcome is unknown.
+	readBackFor = 20 * time.Minute
+	// maxResends is how many tries a delivery may have had and still be sent again
+	// though nobody knows whether it arrived: its readers may have it that often.
+	maxResends = 3
 	// unconfigured is how long a delivery of a workspace that is not configured
 	// any more waits before it is looked at again.
 	unconfigured = time.Minute
@@ -118,12 +125,11 @@ func (o *Outbox) next(ctx context.Context, lease *journal.Lease) bool {
 	platform, configured := o.Platform(d.Workspace)
 	now := o.Now()
 	switch {
-	case !configured || platform.Sender == nil:
-		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, now.Add(unconfigured), "the workspace is not configured", false), now.Add(unconfigured))
+	case !configured || platform.Sender == nil: // it stays as it is: a post with no clear end is not sent again blindly
+		at := now.Add(unconfigured)
+		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, "the workspace is not configured"), at)
 	case d.State == journal.DeliverySending:
 		return o.readBack(ctx, lease, d, platform)
-	case d.NotBefore.After(now):
-		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, d.NotBefore, "waits"), d.NotBefore)
 	}
 	return o.begin(ctx, lease, d, platform)
 }
@@ -139,14 +145,32 @@ func (o *Outbox) begin(ctx context.Context, lease *journal.Lease, d *journal.Del
 		return o.later(ctx, lease, err, slot.Wait)
 	}
 	d.SendBy, d.Attempts = slot.SendBy, d.Attempts+1
-	call, cancel := context.WithDeadline(ctx, slot.SendBy)
-	id, err := platform.Sender.Send(call, post(d))
-	cancel()
+	id, err := o.send(ctx, d, platform.Sender)
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		return o.failed(ctx, lease, d, err)
 	}
 	return o.sent(ctx, lease, d, id)
+}
+
+// send makes the call that was begun, unless its time is over: others may read
+// back by then. A panic leaves an end that is not clear.
+func (o *Outbox) send(ctx context.Context, d *journal.Delivery, sender adapters.Sender) (id string, err error) {
+	if ctx.Err() != nil || !o.Now().Before(d.SendBy) {
+		return "", &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("the call's time was over before it began")}
+	}
+	ctx, cancel := context.WithDeadline(ctx, d.SendBy)
+	defer cancel()
+	defer o.recover(d, &err)
+	return sender.Send(ctx, post(d))
+}
+
+// recover makes a panic in an adapter the delivery's failure, not the process's.
+func (o *Outbox) recover(d *journal.Delivery, err *error) {
+	if p := recover(); p != nil {
+		o.Log.Error("an adapter panicked", "workspace", d.Workspace, "delivery", d.Key, "panic", p, "stack", string(debug.Stack()))
+		*err = fmt.Errorf("the adapter panicked: %v", p)
+	}
 }
 
 func post(d *journal.Delivery) adapters.Post {
@@ -158,6 +182,9 @@ func post(d *journal.Delivery) adapters.Post {
 
 func (o *Outbox) sent(ctx context.Context, lease *journal.Lease, d *journal.Delivery, id string) bool {
 	more, err := o.Journal.Sent(ctx, lease, d, id)
+	if err != nil && !errors.Is(err, journal.ErrFenced) && !journal.Unavailable(err) {
+		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, fmt.Errorf("sent as %q, which can't be recorded: %w", id, err))
+	}
 	if err == nil {
 		o.Observer.Delivery(d.Workspace, journal.DeliverySent)
 		o.Desk.Wake(journal.Intake, "", lease.Thread) // what waited for this post
@@ -172,16 +199,14 @@ func (o *Outbox) failed(ctx context.Context, lease *journal.Lease, d *journal.De
 	if !errors.As(cause, &failure) {
 		failure = &adapters.SendError{Failure: adapters.Unclear, Err: cause}
 	}
-	switch failure.Failure {
-	case adapters.Permanent:
+	unclear := failure.Failure == adapters.Unclear
+	switch {
+	case failure.Failure == adapters.Permanent, !unclear && now.Sub(d.CreatedAt) > maxAge:
 		return o.giveUp(ctx, lease, d, journal.DeliveryFailed, cause)
-	case adapters.RateLimited:
-		at := now.Add(failure.RetryAfter)
+	case failure.Failure == adapters.RateLimited:
+		at := now.Add(max(failure.RetryAfter, minRetryAfter))
 		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, at, cause.Error(), true), at)
-	case adapters.NotSent:
-		if now.Sub(d.CreatedAt) > maxAge {
-			return o.giveUp(ctx, lease, d, journal.DeliveryFailed, cause)
-		}
+	case failure.Failure == adapters.NotSent:
 		at := now.Add(backoff(d.Attempts))
 		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, at, cause.Error(), false), at)
 	}
@@ -205,16 +230,14 @@ func (o *Outbox) readBack(ctx context.Context, lease *journal.Lease, d *journal.
 	if !ok {
 		return o.unknown(ctx, lease, d, platform, errors.New("the platform can't tell"))
 	}
-	call, cancel := context.WithTimeout(ctx, platform.Limits.Timeout)
-	id, found, err := finder.Find(call, post(d))
-	cancel()
+	id, found, err := o.find(ctx, d, finder, platform.Limits.Timeout)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return false
-	case err != nil && now.Sub(d.SendBy) > maxReadBacks*maxBackoff:
+	case err != nil && now.Sub(d.SendBy) > readBackFor:
 		return o.unknown(ctx, lease, d, platform, err)
 	case err != nil:
-		at := now.Add(min(max(now.Sub(d.SendBy)/2, time.Second), maxBackoff))
+		at := now.Add(askAgain(now.Sub(d.SendBy), err))
 		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, err.Error()), at)
 	case found:
 		return o.sent(ctx, lease, d, id)
@@ -223,18 +246,39 @@ func (o *Outbox) readBack(ctx context.Context, lease *journal.Lease, d *journal.
 	return o.ok(ctx, lease, err, true)
 }
 
+func (o *Outbox) find(ctx context.Context, d *journal.Delivery, finder adapters.Finder, timeout time.Duration) (id string, found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer o.recover(d, &err)
+	return finder.Find(ctx, post(d))
+}
+
+// askAgain is how long after a failed question the next one follows: the longer
+// the end of the call is past, the longer, and not before the platform allows it.
+func askAgain(past time.Duration, err error) time.Duration {
+	wait := min(max(past/2, time.Second), maxBackoff)
+	var failure *adapters.SendError
+	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
+		wait = max(wait, failure.RetryAfter)
+	}
+	return wait
+}
+
 // unknown does what the channel's policy says with a delivery of which nobody
-// can say whether it arrived.
+// can say whether it arrived. What was sent again often enough is held.
 func (o *Outbox) unknown(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform, cause error) bool {
-	switch platform.Unknown(d.Post.Channel) {
+	policy := platform.Unknown(d.Post.Channel)
+	if d.Attempts >= maxResends {
+		policy = unknownHold
+	}
+	switch policy {
 	case unknownHold:
 		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, cause)
 	case unknownMarked:
-		err := o.Journal.ResendMarked(ctx, lease, d, mark+d.Post.Text, cause.Error())
-		return o.ok(ctx, lease, err, true)
+		text := mark + strings.TrimPrefix(d.Post.Text, mark)
+		return o.ok(ctx, lease, o.Journal.ResendMarked(ctx, lease, d, text, cause.Error()), true)
 	}
-	err := o.Journal.Resend(ctx, lease, d, o.Now(), cause.Error(), false)
-	return o.ok(ctx, lease, err, true)
+	return o.ok(ctx, lease, o.Journal.Resend(ctx, lease, d, o.Now(), cause.Error(), false), true)
 }
 
 func (o *Outbox) giveUp(ctx context.Context, lease *journal.Lease, d *journal.Delivery, state journal.DeliveryState, cause error) bool {
