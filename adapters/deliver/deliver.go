@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"parley/adapters"
@@ -78,10 +79,15 @@ type Parts struct {
 }
 
 // Outbox sends what the journal holds to be sent.
-type Outbox struct{ Parts }
+type Outbox struct {
+	Parts
+
+	mu    sync.Mutex
+	begun map[int64]*journal.Delivery // marked as being sent, and not sent yet; by thread
+}
 
 // New returns an Outbox that sends nothing yet; see Run.
-func New(p Parts) *Outbox { return &Outbox{p} }
+func New(p Parts) *Outbox { return &Outbox{Parts: p, begun: map[int64]*journal.Delivery{}} }
 
 // Format implements turn.Outbox: the text as the posts that carry it.
 func (o *Outbox) Format(workspace string, thread event.ThreadKey, text string) ([]journal.Post, error) {
@@ -104,6 +110,44 @@ func (o *Outbox) Format(workspace string, thread event.ThreadKey, text string) (
 	return posts, nil
 }
 
+// Bounds implements turn.Outbox: how a workspace's posts are sent.
+func (o *Outbox) Bounds(workspace string) *journal.Send {
+	platform, ok := o.Platform(workspace)
+	if !ok || platform.Sender == nil {
+		return nil
+	}
+	b := bounds(platform.Limits)
+	return &b
+}
+
+func bounds(limits adapters.Limits) journal.Send {
+	send := journal.Send{Timeout: limits.Timeout}
+	if limits.PostRate > 0 {
+		send.Every = time.Duration(float64(time.Second) / limits.PostRate)
+	}
+	return send
+}
+
+// Posted implements turn.Outbox: a thread has deliveries. The first one may be
+// marked as being sent already.
+func (o *Outbox) Posted(thread int64, begun *journal.Delivery) {
+	if begun != nil {
+		o.mu.Lock()
+		o.begun[thread] = begun
+		o.mu.Unlock()
+	}
+	o.Desk.Wake(journal.Deliveries, "", thread)
+}
+
+// takeBegun returns a delivery that was begun with its run's end, once.
+func (o *Outbox) takeBegun(thread int64) *journal.Delivery {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.begun[thread]
+	delete(o.begun, thread)
+	return d
+}
+
 // Run sends until ctx ends, and then waits for the calls under way, which end
 // with work.
 func (o *Outbox) Run(ctx, work context.Context) error {
@@ -118,6 +162,11 @@ func (o *Outbox) Run(ctx, work context.Context) error {
 // next brings the thread's first delivery one step on. It returns whether there
 // is more to do at once.
 func (o *Outbox) next(ctx context.Context, lease *journal.Lease) bool {
+	if d := o.takeBegun(lease.Thread); d != nil && d.SendBy.After(o.Now()) {
+		if platform, ok := o.Platform(d.Workspace); ok && platform.Sender != nil {
+			return o.call(ctx, lease, d, platform)
+		}
+	}
 	d, err := o.Journal.NextDelivery(ctx, lease.Thread)
 	if err != nil || d == nil {
 		return o.ok(ctx, lease, err, false)
@@ -136,15 +185,16 @@ func (o *Outbox) next(ctx context.Context, lease *journal.Lease) bool {
 
 // begin makes the call, if the channel's pace allows it now.
 func (o *Outbox) begin(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform) bool {
-	pace := journal.Pace{}
-	if rate := platform.Limits.PostRate; rate > 0 {
-		pace.Every = time.Duration(float64(time.Second) / rate)
-	}
-	slot, err := o.Journal.BeginSend(ctx, lease, d, platform.Limits.Timeout, pace)
+	slot, err := o.Journal.BeginSend(ctx, lease, d, bounds(platform.Limits))
 	if err != nil || !slot.Wait.IsZero() {
 		return o.later(ctx, lease, err, slot.Wait)
 	}
 	d.SendBy, d.Attempts = slot.SendBy, d.Attempts+1
+	return o.call(ctx, lease, d, platform)
+}
+
+// call sends a delivery that is marked as being sent.
+func (o *Outbox) call(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform) bool {
 	id, err := o.send(ctx, d, platform.Sender)
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {

@@ -33,6 +33,7 @@ type attempt struct {
 
 	report Report
 	said   collector
+	more   bool // messages wait for a further turn
 }
 
 // make asks the agent and ends the run, or leaves it to a later attempt. asking
@@ -56,7 +57,13 @@ func (a *attempt) make(ctx, asking context.Context) bool {
 		a.pause(ctx, "end a run", err)
 	}
 	a.Observer.RunEnded(a.run, a.report)
-	return a.report.Outcome != LeftOff && a.report.Outcome != Retried
+	switch a.report.Outcome {
+	case LeftOff, Retried:
+		return false
+	case Answered:
+		return a.more
+	}
+	return true
 }
 
 var errTimeout = errors.New("the agent did not answer in time")
@@ -130,14 +137,15 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	ended, err := a.commitReply(ctx, journal.Reply{
 		Content: a.said.text, AnsweredAt: a.said.first, Posts: posts, Events: a.said.events, Metadata: a.metadata,
-		Stale: a.settings.Stale, Interruptible: a.settings.Mode == ModeInterrupt,
+		Stale: a.settings.Stale, Interruptible: a.settings.Mode == ModeInterrupt, Send: a.Outbox.Bounds(a.run.Workspace),
 	})
 	if err != nil {
 		return err
 	}
 	a.report.Outcome, a.report.Reply = outcomes[ended.Outcome], ended.Message
+	a.more = ended.More
 	if ended.Outcome == journal.Committed && len(posts) > 0 {
-		a.Desk.Wake(journal.Deliveries, "", a.run.Thread)
+		a.Outbox.Posted(a.run.Thread, ended.Begun)
 	}
 	return nil
 }
@@ -240,7 +248,7 @@ func (a *attempt) fail(ctx context.Context, cause error) error {
 		return err
 	}
 	if len(notice) > 0 {
-		a.Desk.Wake(journal.Deliveries, "", a.run.Thread)
+		a.Outbox.Posted(a.run.Thread, nil)
 	}
 	return nil
 }

@@ -28,11 +28,16 @@ type Profile struct {
 	MaxBytes int64
 }
 
-// Outbox turns a reply into posts; package deliver sends them.
+// Outbox turns a reply into posts, and sends them; package deliver does.
 type Outbox interface {
 	// Format converts and splits a text for the thread's platform. No posts
 	// means that the reply needs none: its reader takes it from the journal.
 	Format(workspace string, thread event.ThreadKey, text string) ([]journal.Post, error)
+	// Bounds are those of a workspace's posts; nil where it has none.
+	Bounds(workspace string) *journal.Send
+	// Posted says that a thread has deliveries now. The first one may be marked
+	// as being sent already; it is nil otherwise.
+	Posted(thread int64, begun *journal.Delivery)
 }
 
 // Files sees to it that a message's attachments are kept before its agent is asked.

@@ -66,10 +66,7 @@ type acceptance struct {
 }
 
 func (a *acceptance) run(c *Custody) error {
-	known, err := a.tx.Row([]any{&c.ID}, `SELECT id FROM envelopes WHERE workspace = ? AND dedupe_key = ?`,
-		a.Envelope.Workspace, a.Keys.Dedupe)
-	if err != nil || known {
-		c.Duplicate = known
+	if err := a.lookUp(c); err != nil || c.Duplicate {
 		return err
 	}
 	if a.LearnChannel {
@@ -78,7 +75,7 @@ func (a *acceptance) run(c *Custody) error {
 		}
 	}
 	if a.Keys.Settled != nil {
-		c.Settled = a.Keys.Settled
+		c.Settled, c.Thread = a.Keys.Settled, 0
 		return a.insert(c, settledState(a.Keys.Settled), nil)
 	}
 	if err := a.place(c); err != nil {
@@ -88,6 +85,24 @@ func (a *acceptance) run(c *Custody) error {
 		return a.insert(c, "pending", nil)
 	}
 	return a.insert(c, "pending", c.Thread)
+}
+
+// lookUp finds the first envelope with this key, and the thread of its twin.
+func (a *acceptance) lookUp(c *Custody) error {
+	return a.tx.Rows(func(scan func(...any) error) error {
+		var key string
+		var id, thread int64
+		if err := scan(&key, &id, &thread); err != nil {
+			return err
+		}
+		if key == a.Keys.Dedupe {
+			c.ID, c.Duplicate = id, true
+		} else {
+			c.Thread = thread
+		}
+		return nil
+	}, `SELECT dedupe_key, id, coalesce(thread, 0) FROM envelopes WHERE workspace = ? AND dedupe_key IN (?, ?)`,
+		a.Envelope.Workspace, a.Keys.Dedupe, a.Keys.Twin)
 }
 
 func settledState(fate *event.Fate) string {
@@ -107,12 +122,6 @@ func (a *acceptance) learn() error {
 // place finds the envelope's thread: its twin's, the one it names, or its
 // subject's; and counts it there.
 func (a *acceptance) place(c *Custody) error {
-	if a.Keys.Twin != "" {
-		if _, err := a.tx.Row([]any{&c.Thread}, `SELECT coalesce(thread, 0) FROM envelopes WHERE workspace = ? AND dedupe_key = ?`,
-			a.Envelope.Workspace, a.Keys.Twin); err != nil {
-			return err
-		}
-	}
 	if c.Thread == 0 && a.Keys.Thread != "" {
 		return a.upsertThread(c)
 	}

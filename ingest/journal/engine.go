@@ -69,4 +69,7 @@ type Tx interface {
 	Row(dest []any, query string, args ...any) (bool, error)
 	// Rows calls each for every row of a query; each scans and may not use tx.
 	Rows(each func(scan func(dest ...any) error) error, query string, args ...any) error
+	// ForUpdate is what a SELECT ends in to keep its rows from being changed by
+	// others until the transaction ends: empty where nobody else can write.
+	ForUpdate() string
 }

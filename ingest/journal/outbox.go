@@ -61,8 +61,9 @@ func (j *Journal) NextDelivery(ctx context.Context, thread int64) (*Delivery, er
 	return out, err
 }
 
-// Pace is how fast posts may follow one another in a channel.
-type Pace struct {
+// Send bounds one call, and how fast calls may follow one another in a channel.
+type Send struct {
+	Timeout time.Duration
 	// Every is the time between two posts; 0 leaves the pace to the platform.
 	Every time.Duration
 }
@@ -73,24 +74,42 @@ const underWay = `id = ? AND state IN ('pending', 'sending')`
 // BeginSend marks a delivery as being sent until sendBy, if its channel's pace
 // allows that now. Else it returns when to come again, and the place in the
 // pace is kept until then.
-func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, timeout time.Duration, pace Pace) (Slot, error) {
+func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, send Send) (Slot, error) {
 	return write(ctx, j, func(tx Tx) (Slot, error) {
 		if err := checkFence(tx, lease); err != nil {
 			return Slot{}, err
 		}
 		now := j.now()
-		at, err := reserve(tx, d, millis(now), pace)
+		at, err := reserve(tx, d, millis(now), send)
 		if err != nil {
 			return Slot{}, err
 		}
 		if at > millis(now) {
 			return Slot{Wait: instant(at)}, deliverAt(tx, lease.Thread, at)
 		}
-		sendBy := now.Add(timeout)
+		sendBy := now.Add(send.Timeout)
 		_, err = tx.Exec(`UPDATE deliveries SET state = 'sending', attempts = attempts + 1, send_by = ?, reserved_at = 0 WHERE id = ?`,
 			millis(sendBy), d.ID)
 		return Slot{SendBy: sendBy}, err
 	})
+}
+
+// beginAtOnce marks a delivery that is about to be stored as being sent, if
+// nothing holds its channel up.
+func (d *Delivery) beginAtOnce(tx Tx, send Send, now int64) error {
+	if send.Every > 0 {
+		return nil // its place in the pace is taken when it is sent
+	}
+	blocked, err := blockedUntil(tx, d)
+	if err == nil && blocked <= now {
+		d.State, d.Attempts, d.SendBy = DeliverySending, 1, instant(now).Add(send.Timeout)
+	}
+	return err
+}
+
+func blockedUntil(tx Tx, d *Delivery) (blocked int64, err error) {
+	_, err = tx.Row([]any{&blocked}, `SELECT blocked_until FROM paces WHERE workspace = ? AND channel = ?`, d.Workspace, d.Post.Channel)
+	return blocked, err
 }
 
 // Slot is a delivery's place in its channel's pace. One of the two is set.
@@ -112,7 +131,7 @@ func deliverAt(tx Tx, thread, at int64) error {
 // reserve finds when the delivery may leave: not before its own time, in its
 // turn behind the channel's other posts, and not while the platform has asked us
 // to wait.
-func reserve(tx Tx, d *Delivery, now int64, pace Pace) (int64, error) {
+func reserve(tx Tx, d *Delivery, now int64, send Send) (int64, error) {
 	var notBefore, reserved int64
 	open, err := tx.Row([]any{&notBefore, &reserved}, `SELECT not_before, reserved_at FROM deliveries WHERE `+underWay, d.ID)
 	if err == nil && !open {
@@ -121,18 +140,17 @@ func reserve(tx Tx, d *Delivery, now int64, pace Pace) (int64, error) {
 	if err != nil || notBefore > now {
 		return notBefore, err
 	}
-	if pace.Every <= 0 {
-		var blocked int64
-		_, err := tx.Row([]any{&blocked}, `SELECT blocked_until FROM paces WHERE workspace = ? AND channel = ?`, d.Workspace, d.Post.Channel)
+	if send.Every <= 0 {
+		blocked, err := blockedUntil(tx, d)
 		return max(now, blocked), err
 	}
-	return reservePace(tx, d, now, reserved, pace)
+	return reservePace(tx, d, now, reserved, send.Every)
 }
 
 // reservePace keeps the place that the delivery has in its channel's pace, or
 // takes the next one. A place that the platform has blocked since is given up:
 // those who had one would all leave at once.
-func reservePace(tx Tx, d *Delivery, now, reserved int64, pace Pace) (int64, error) {
+func reservePace(tx Tx, d *Delivery, now, reserved int64, every time.Duration) (int64, error) {
 	var next, blocked int64
 	if _, err := tx.Row([]any{&next, &blocked}, `INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?, ?, 0, 0)
 		ON CONFLICT (workspace, channel) DO UPDATE SET next_at = paces.next_at RETURNING next_at, blocked_until`,
@@ -144,7 +162,7 @@ func reservePace(tx Tx, d *Delivery, now, reserved int64, pace Pace) (int64, err
 	}
 	at := max(now, next, blocked)
 	if _, err := tx.Exec(`UPDATE paces SET next_at = ? WHERE workspace = ? AND channel = ?`,
-		at+pace.Every.Milliseconds(), d.Workspace, d.Post.Channel); err != nil {
+		at+every.Milliseconds(), d.Workspace, d.Post.Channel); err != nil {
 		return 0, err
 	}
 	_, err := tx.Exec(`UPDATE deliveries SET reserved_at = ? WHERE id = ?`, at, d.ID)
@@ -184,17 +202,11 @@ func admitSubject(tx Tx, d *Delivery, platformID string, now int64) error {
 
 // nextDelivery makes the thread's next delivery due, if there is one.
 func nextDelivery(tx Tx, thread, now int64) (bool, error) {
-	var one int64
-	more, err := tx.Row([]any{&one}, `SELECT 1 FROM deliveries WHERE thread = ? AND state IN ('pending', 'sending') LIMIT 1`, thread)
-	if err != nil {
-		return false, err
-	}
-	var at any
-	if more {
-		at = now
-	}
-	_, err = tx.Exec(`UPDATE threads SET deliver_at = ? WHERE id = ?`, at, thread)
-	return more, err
+	var at int64
+	_, err := tx.Row([]any{&at}, `UPDATE threads SET deliver_at = (
+			SELECT CAST(? AS BIGINT) FROM deliveries WHERE thread = threads.id AND state IN ('pending', 'sending') LIMIT 1)
+		WHERE id = ? RETURNING coalesce(deliver_at, 0)`, now, thread)
+	return at != 0, err
 }
 
 // Resend gives a delivery that has certainly not taken effect another try at a

@@ -24,7 +24,10 @@ type Run struct {
 	Workspace string
 	Platform  event.Platform
 	Channel   string
-	Agent     string
+	// OpenedOn is the external id of the message of another thread on which the
+	// thread was opened; empty for none.
+	OpenedOn string
+	Agent    string
 	// FirstSeq is the first thread_seq of its messages.
 	FirstSeq int64
 	// ContextAfter and BaseSeq bound its block: the passive messages after the
@@ -88,9 +91,9 @@ type beginning struct {
 
 func (b *beginning) read(lease *Lease) error {
 	var key, platform string
-	err := lock(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel,
+	err := lock(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel, &b.run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current},
-		`key, uuid, workspace, platform, channel, next_seq, begun_seq, coalesce(turn_at, 0), run`)
+		`key, uuid, workspace, platform, channel, opened_on, next_seq, begun_seq, coalesce(turn_at, 0), run`)
 	b.run.Thread, b.run.ThreadKey, b.run.Platform = lease.Thread, event.ThreadKey(key), event.Platform(platform)
 	return err
 }
@@ -114,17 +117,22 @@ func (b *beginning) resume() (*Run, error) {
 // begin starts a run for the messages that wait; without any, the thread's turn
 // is not due any more.
 func (b *beginning) begin() (*Run, error) {
-	limit := int64(1000)
+	limit := 1000
 	if b.each(b.run.Workspace, b.run.Channel) {
 		limit = 1
 	}
-	waiting, err := manyMessages(b.tx, `thread = ? AND trigger = 'run' AND run IS NULL ORDER BY seq LIMIT CAST(? AS BIGINT)`, b.run.Thread, limit)
+	waiting, err := manyMessages(b.tx, `thread = ? AND trigger = 'run' AND run IS NULL ORDER BY seq LIMIT CAST(? AS BIGINT)`,
+		b.run.Thread, int64(limit+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(waiting) == 0 {
 		_, err := b.tx.Exec(`UPDATE threads SET turn_at = NULL, turn_since = NULL WHERE id = ?`, b.run.Thread)
 		return nil, err
+	}
+	var since any // messages are left for a further turn
+	if len(waiting) > limit {
+		waiting, since = waiting[:limit], b.now
 	}
 	run := b.run
 	run.ID, run.Agent = uuid.Must(uuid.NewV7()).String(), b.agent
@@ -139,23 +147,8 @@ func (b *beginning) begin() (*Run, error) {
 			return nil, err
 		}
 	}
-	var since any
-	if more, err := b.more(int64(len(waiting)) == limit); err != nil {
-		return nil, err
-	} else if more {
-		since = b.now
-	}
 	_, err = b.tx.Exec(`UPDATE threads SET run = ?, begun_seq = ?, turn_since = ? WHERE id = ?`, run.Row, run.BaseSeq, since, run.Thread)
 	return &run, err
-}
-
-// more says whether messages are left for a further turn.
-func (b *beginning) more(possible bool) (bool, error) {
-	if !possible {
-		return false, nil
-	}
-	var one int64
-	return b.tx.Row([]any{&one}, `SELECT 1 FROM messages WHERE thread = ? AND trigger = 'run' AND run IS NULL LIMIT 1`, b.run.Thread)
 }
 
 func (b *beginning) insert(run *Run) error {
@@ -184,7 +177,10 @@ type Reply struct {
 	DisplayName string
 	AnsweredAt  time.Time // when its first token came
 	Posts       []Post
-	Events      []stream.Message
+	// Send, where it is set, begins the first delivery in the same transaction,
+	// if nothing of the thread stands before it and its channel's pace allows it.
+	Send   *Send
+	Events []stream.Message
 	// Metadata makes the message's metadata from its id and latency.
 	Metadata func(messageID string, latency time.Duration) ([]byte, error)
 	// Stale is what to do when the thread has moved on: send, rerun or drop.
@@ -216,8 +212,11 @@ func (j *Journal) CommitReply(ctx context.Context, lease *Lease, run *Run, reply
 		if err := e.read(); err != nil {
 			return Ended{}, err
 		}
-		outcome, message, err := e.commit(reply)
-		return Ended{outcome, message}, err
+		ended := Ended{}
+		var err error
+		ended.Outcome, ended.Message, err = e.commit(reply)
+		ended.Begun, ended.More = e.begun, e.turnSince != 0
+		return ended, err
 	})
 }
 
@@ -225,6 +224,10 @@ func (j *Journal) CommitReply(ctx context.Context, lease *Lease, run *Run, reply
 type Ended struct {
 	Outcome ReplyOutcome
 	Message *Message // the reply, where it was committed
+	// Begun is the first delivery, where it is marked as being sent already.
+	Begun *Delivery
+	// More says that messages wait for a further turn.
+	More bool
 }
 
 // ending is the end of a run inside its transaction.
@@ -234,13 +237,16 @@ type ending struct {
 	run   *Run
 	lease *Lease
 
-	nextSeq, begunSeq, turnSince int64
+	nextSeq, begunSeq, turnSince, deliverAt int64
+
+	begun *Delivery
 }
 
 // read checks that the run is still the thread's, and ours.
 func (e *ending) read() error {
 	var current int64
-	err := lock(e.tx, e.lease, []any{&e.nextSeq, &e.begunSeq, &e.turnSince, &current}, `next_seq, begun_seq, coalesce(turn_since, 0), run`)
+	err := lock(e.tx, e.lease, []any{&e.nextSeq, &e.begunSeq, &e.turnSince, &e.deliverAt, &current},
+		`next_seq, begun_seq, coalesce(turn_since, 0), coalesce(deliver_at, 0), run`)
 	if err == nil && current != e.run.Row {
 		return ErrFenced
 	}
@@ -277,7 +283,7 @@ func (e *ending) commit(reply Reply) (ReplyOutcome, *Message, error) {
 	if err := e.events(reply.Events); err != nil {
 		return "", nil, err
 	}
-	if err := e.deliver(reply.Posts); err != nil {
+	if err := e.deliver(reply.Posts, reply.Send); err != nil {
 		return "", nil, err
 	}
 	return Committed, message, e.end(RunDone, "", reply.AnsweredAt)
@@ -354,19 +360,31 @@ func (e *ending) events(events []stream.Message) error {
 	return nil
 }
 
-func (e *ending) deliver(posts []Post) error {
+func (e *ending) deliver(posts []Post, send *Send) error {
 	for i, post := range posts {
-		if _, err := e.tx.Exec(`INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?)`,
-			e.run.Thread, e.run.Row, int64(i), DeliveryKey(e.run.ID, i), e.run.Workspace, post.Channel, post.Root, post.Text, e.now); err != nil {
+		d := Delivery{
+			Thread: e.run.Thread, ThreadKey: e.run.ThreadKey, Workspace: e.run.Workspace, Platform: e.run.Platform,
+			Key: DeliveryKey(e.run.ID, i), Post: post, State: DeliveryPending, CreatedAt: instant(e.now),
+		}
+		if i == 0 && send != nil && e.deliverAt == 0 {
+			if err := d.beginAtOnce(e.tx, *send, e.now); err != nil {
+				return err
+			}
+		}
+		if _, err := e.tx.Row([]any{&d.ID}, `INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, attempts, send_by, created_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			d.Thread, e.run.Row, int64(i), d.Key, d.Workspace, post.Channel, post.Root, post.Text,
+			string(d.State), d.Attempts, millis(d.SendBy), e.now); err != nil {
 			return err
 		}
+		if d.State == DeliverySending {
+			e.begun = &d
+		}
 	}
-	if len(posts) == 0 {
-		return nil
+	if len(posts) > 0 && e.deliverAt == 0 {
+		e.deliverAt = e.now
 	}
-	_, err := e.tx.Exec(`UPDATE threads SET deliver_at = coalesce(deliver_at, ?) WHERE id = ?`, e.now, e.run.Thread)
-	return err
+	return nil
 }
 
 // DeliveryKey is the idempotency key of one part of a run's reply: 25 of
@@ -382,8 +400,12 @@ func (e *ending) end(state RunState, cause string, answeredAt time.Time) error {
 		string(state), e.now, millis(answeredAt), cause, e.run.Row); err != nil {
 		return err
 	}
-	_, err := e.tx.Exec(`UPDATE threads SET run = 0, next_seq = ?, begun_seq = ?,
-		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = ?`, e.nextSeq, e.begunSeq, e.run.Thread)
+	var deliverAt any
+	if e.deliverAt != 0 {
+		deliverAt = e.deliverAt
+	}
+	_, err := e.tx.Exec(`UPDATE threads SET run = 0, next_seq = ?, begun_seq = ?, deliver_at = ?,
+		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = ?`, e.nextSeq, e.begunSeq, deliverAt, e.run.Thread)
 	return err
 }
 
@@ -456,7 +478,7 @@ func (j *Journal) FailRun(ctx context.Context, lease *Lease, run *Run, cause err
 		if err := e.events(events); err != nil {
 			return err
 		}
-		if err := e.deliver(notice); err != nil {
+		if err := e.deliver(notice, nil); err != nil {
 			return err
 		}
 		return e.end(RunFailed, cause.Error(), time.Time{})

@@ -33,15 +33,10 @@ type Window struct {
 // the window reaches. What it costs depends on the window, not on the thread.
 func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Turn, error) {
 	var turns []Turn
-	err := j.engine.Read(ctx, func(tx Tx) error {
-		turns = nil
+	err := j.engine.Read(ctx, func(tx Tx) (err error) {
 		t := transcript{tx: tx, run: run, window: window}
-		current, err := t.turn(span{row: run.Row, after: run.ContextAfter, upTo: run.BaseSeq})
-		if err != nil {
-			return err
-		}
-		turns = append(turns, current)
-		return t.history(&turns)
+		turns, err = t.read()
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -57,48 +52,95 @@ type transcript struct {
 	run    *Run
 	window Window
 	bytes  int
+	// inSight are the thread_seqs of what was asked and answered in the window.
+	inSight []int64
 }
 
 // span is a run and the range of thread_seq of its block.
-type span struct{ row, after, upTo int64 }
+type span struct{ row, after, upTo, firstSeq int64 }
 
-// history appends the turns before the current one, newest first.
-func (t *transcript) history(turns *[]Turn) error {
-	if t.run.ContextAfter == 0 || t.window.Turns <= 1 {
-		return nil // no run had begun before, or none of them is wanted
-	}
-	var spans []span
-	err := t.tx.Rows(func(scan func(...any) error) error {
-		var s span
-		err := scan(&s.row, &s.after, &s.upTo)
-		spans = append(spans, s)
-		return err
-	}, `SELECT row, context_after, base_seq FROM runs WHERE thread = ? AND row <> ? AND state IN ('done', 'failed', 'dropped', 'canceled')
-		ORDER BY first_seq DESC LIMIT CAST(? AS BIGINT)`, t.run.Thread, t.run.Row, int64(t.window.Turns-1))
+// read makes the turns, newest first, until the window's bytes are used up.
+func (t *transcript) read() ([]Turn, error) {
+	asked, err := manyMessages(t.tx, `run = ? AND deleted_at = 0 ORDER BY seq`, t.run.Row)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, s := range spans {
-		if t.bytes >= t.window.Bytes {
-			return nil
+	t.see(asked)
+	spans, err := t.spans()
+	if err != nil {
+		return nil, err
+	}
+	// A turn's range reaches back to the reply before it, so that it is told
+	// apart once the turns before have been read.
+	byRun := map[int64][]Message{t.run.Row: asked}
+	spans = append([]span{{row: t.run.Row, after: t.run.ContextAfter, upTo: t.run.BaseSeq}}, spans...)
+	var turns []Turn
+	for i, s := range spans {
+		if i > 0 && t.bytes >= t.window.Bytes {
+			break
 		}
-		turn, err := t.turn(s)
+		if i%spansAtOnce == 0 {
+			if err := t.messages(spans[i+1:min(i+1+spansAtOnce, len(spans))], byRun); err != nil {
+				return nil, err
+			}
+		}
+		turn, err := t.turn(s, byRun[s.row])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if len(turn.Messages) > 0 || turn.Reply != nil {
-			*turns = append(*turns, turn)
+		if i == 0 || len(turn.Messages) > 0 || turn.Reply != nil {
+			turns = append(turns, turn)
 		}
 	}
-	return nil
+	return turns, nil
 }
 
-func (t *transcript) turn(s span) (Turn, error) {
-	var turn Turn
-	messages, err := manyMessages(t.tx, `run = ? AND deleted_at = 0 ORDER BY seq`, s.row)
-	if err != nil {
-		return turn, err
+// spansAtOnce is how many turns are read by one query. What is read beyond the
+// window's bytes is bounded by it.
+const spansAtOnce = 10
+
+// see notes messages that are in the window.
+func (t *transcript) see(messages []Message) {
+	for _, m := range messages {
+		t.inSight = append(t.inSight, m.Seq)
 	}
+}
+
+// spans finds the runs before the current one, newest first.
+func (t *transcript) spans() (spans []span, err error) {
+	if t.run.ContextAfter == 0 || t.window.Turns <= 1 {
+		return nil, nil // no run had begun before, or none of them is wanted
+	}
+	err = t.tx.Rows(func(scan func(...any) error) error {
+		var s span
+		err := scan(&s.row, &s.after, &s.upTo, &s.firstSeq)
+		spans = append(spans, s)
+		return err
+	}, `SELECT row, context_after, base_seq, first_seq FROM runs
+		WHERE thread = ? AND row <> ? AND state IN ('done', 'failed', 'dropped', 'canceled')
+		ORDER BY first_seq DESC LIMIT CAST(? AS BIGINT)`, t.run.Thread, t.run.Row, int64(t.window.Turns-1))
+	return spans, err
+}
+
+// messages reads what was asked and answered in some spans, which follow one
+// another, into byRun.
+func (t *transcript) messages(spans []span, byRun map[int64][]Message) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	all, err := manyMessages(t.tx, `deleted_at = 0 AND run IN (
+			SELECT row FROM runs WHERE thread = ? AND first_seq BETWEEN ? AND ? AND row <> ?
+			AND state IN ('done', 'failed', 'dropped', 'canceled')) ORDER BY seq`,
+		t.run.Thread, spans[len(spans)-1].firstSeq, spans[0].firstSeq, t.run.Row)
+	for _, m := range all {
+		byRun[m.Run] = append(byRun[m.Run], m)
+	}
+	t.see(all)
+	return err
+}
+
+func (t *transcript) turn(s span, messages []Message) (Turn, error) {
+	var turn Turn
 	for i := range messages {
 		t.bytes += len(messages[i].Content)
 		if messages[i].Author == ByAgent {
@@ -110,34 +152,47 @@ func (t *transcript) turn(s span) (Turn, error) {
 	if len(messages) == 0 && s.row != t.run.Row {
 		return turn, nil
 	}
-	ranged := int64(0) // messages of the turn that are in the block's range
-	for _, m := range turn.Messages {
-		if m.Seq > s.after {
-			ranged++
+	if s.after == 0 && t.run.OpenedOn != "" {
+		if err := t.opening(&turn); err != nil {
+			return turn, err
 		}
 	}
-	if s.upTo-s.after > ranged || s.after == 0 {
-		err = t.block(s, &turn)
+	if t.unseen(s) {
+		return turn, t.block(s, &turn)
 	}
-	return turn, err
+	return turn, nil
+}
+
+// unseen says whether a span's range may hold messages beside those that were
+// asked or answered in the window: such as passive ones.
+func (t *transcript) unseen(s span) bool {
+	left := s.upTo - s.after
+	for _, seq := range t.inSight {
+		if seq > s.after && seq <= s.upTo {
+			left--
+		}
+	}
+	return left > 0
 }
 
 // block reads the passive messages of a turn: the newest, and the thread's root.
 func (t *transcript) block(s span, turn *Turn) (err error) {
-	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0 OR quotes <> '')`
-	turn.Context, err = manyMessages(t.tx, passive+` ORDER BY seq DESC LIMIT CAST(? AS BIGINT)`, t.run.Thread, s.after, s.upTo, int64(t.window.Context))
+	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0)`
+	turn.Context, err = manyMessages(t.tx, passive+` ORDER BY seq DESC LIMIT CAST(? AS BIGINT)`,
+		t.run.Thread, s.after, s.upTo, int64(t.window.Context))
 	if err != nil {
 		return err
 	}
 	for i := range turn.Context {
 		t.bytes += len(turn.Context[i].Content)
 	}
+	full := len(turn.Context) >= t.window.Context
 	if s.after == 0 {
-		if err := t.opening(turn); err != nil {
+		if err := t.root(turn); err != nil {
 			return err
 		}
 	}
-	if len(turn.Context) < t.window.Context {
+	if !full {
 		return nil
 	}
 	after, upTo := s.after, s.upTo
@@ -154,30 +209,28 @@ func (t *transcript) block(s span, turn *Turn) (err error) {
 	return err
 }
 
-// opening reads what the thread began with: its own first message, or the one
-// of another thread on which it was opened.
-func (t *transcript) opening(turn *Turn) error {
+// root sets the thread's own first message apart, where it belongs to the block.
+func (t *transcript) root(turn *Turn) error {
 	if n := len(turn.Context); n > 0 && turn.Context[n-1].Seq == 1 {
 		turn.Root = &turn.Context[n-1]
 		turn.Context = turn.Context[:n-1]
-	} else if n == t.window.Context {
-		root, err := oneMessage(t.tx, `thread = ? AND seq = 1 AND trigger = 'passive' AND deleted_at = 0
-			AND (content <> '' OR files > 0 OR quotes <> '')`, t.run.Thread)
-		if err != nil {
-			return err
-		}
-		if turn.Root = root; root != nil {
-			if err := root.load(t.tx); err != nil {
-				return err
-			}
-		}
+		return nil
 	}
-	var openedOn string
-	if _, err := t.tx.Row([]any{&openedOn}, `SELECT opened_on FROM threads WHERE id = ?`, t.run.Thread); err != nil || openedOn == "" {
+	if len(turn.Context) < t.window.Context {
+		return nil
+	}
+	root, err := oneMessage(t.tx, `thread = ? AND seq = 1 AND trigger = 'passive' AND deleted_at = 0
+		AND (content <> '' OR files > 0)`, t.run.Thread)
+	if turn.Root = root; err != nil || root == nil {
 		return err
 	}
+	return root.load(t.tx)
+}
+
+// opening reads the message of another thread on which this one was opened.
+func (t *transcript) opening(turn *Turn) error {
 	opening, err := oneMessage(t.tx, `workspace = ? AND external_id = ? AND thread <> ? AND deleted_at = 0 AND seq IS NOT NULL`,
-		t.run.Workspace, openedOn, t.run.Thread)
+		t.run.Workspace, t.run.OpenedOn, t.run.Thread)
 	if err != nil || opening == nil {
 		return err
 	}

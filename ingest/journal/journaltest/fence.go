@@ -97,7 +97,7 @@ func oldFence(f *fixture) {
 		"RetryRun":     func() error { return f.RetryRun(f.ctx, old, run, soon, cause) },
 		"FailRun":      func() error { return f.FailRun(f.ctx, old, run, cause, answer("", "Sorry.").Posts, nil) },
 		"BeginSend": func() error {
-			_, err := f.BeginSend(f.ctx, old, delivery, time.Second, journal.Pace{Every: time.Second})
+			_, err := f.BeginSend(f.ctx, old, delivery, journal.Send{Timeout: time.Second, Every: time.Second})
 			return err
 		},
 		"Sent": func() error {

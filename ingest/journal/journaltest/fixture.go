@@ -380,7 +380,7 @@ func (f *fixture) sending(d *journal.Delivery) {
 // slot asks for a delivery's place in a pace.
 func (f *fixture) slot(d *journal.Delivery, every time.Duration) journal.Slot {
 	f.Helper()
-	slot, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, 10*time.Second, journal.Pace{Every: every})
+	slot, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, journal.Send{Timeout: 10 * time.Second, Every: every})
 	f.must(err)
 	return slot
 }

@@ -166,7 +166,7 @@ func unknownPasses(f *fixture) {
 func notSentAgain(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
 	d := f.deliver(threadKey(1), "C1/9")
-	_, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, time.Second, journal.Pace{})
+	_, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, journal.Send{Timeout: time.Second})
 	f.fails("begin to send what is sent", err, journal.ErrFenced)
 	f.fails("resend what is sent", f.Resend(f.ctx, f.claim(d.Thread), d, f.clock.Now(), "", false), journal.ErrFenced)
 	_, err = f.GiveUp(f.ctx, f.claim(d.Thread), d, journal.DeliveryFailed, "")

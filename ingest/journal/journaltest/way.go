@@ -45,7 +45,7 @@ func wholeWay(f *fixture) {
 	d, err := f.NextDelivery(f.ctx, custody.Thread)
 	f.must(err)
 	same(f, "post", d.Post, journal.Post{Channel: channel, Root: "1", Text: "Hello."})
-	slot, err := f.BeginSend(f.ctx, f.claim(custody.Thread), d, 10*time.Second, journal.Pace{})
+	slot, err := f.BeginSend(f.ctx, f.claim(custody.Thread), d, journal.Send{Timeout: 10 * time.Second})
 	f.must(err)
 	same(f, "send by", slot.SendBy, f.clock.Now().Add(10*time.Second))
 	more, err := f.Sent(f.ctx, f.claim(custody.Thread), d, "C1/9")

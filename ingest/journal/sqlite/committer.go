@@ -190,7 +190,7 @@ func (c *committer) begin(ctx context.Context, r *request) bool {
 		}
 		if !isBusy(err) {
 			c.disconnect()
-			r.answer(fmt.Errorf("begin to write: %w", err))
+			r.answer(unavailable(fmt.Errorf("begin to write: %w", err)))
 			return false
 		}
 		select {
@@ -206,7 +206,7 @@ func (c *committer) begin(ctx context.Context, r *request) bool {
 func (c *committer) commit(callers int) error {
 	begun := time.Now()
 	if err := c.conn.run("COMMIT"); err != nil {
-		err = fmt.Errorf("commit: %w", err)
+		err = unavailable(fmt.Errorf("commit: %w", err))
 		if leavesNothing(err) {
 			return err
 		}

@@ -49,6 +49,15 @@ func unclear(err error) error {
 	return fmt.Errorf("%w: %w", journal.ErrUnclear, err)
 }
 
+// unavailable marks an error of the store itself. A statement that SQLite can't
+// make sense of (SQLITE_ERROR) would fail again.
+func unavailable(err error) error {
+	if primary(err) == lib.SQLITE_ERROR || primary(err) == lib.SQLITE_CONSTRAINT {
+		return err
+	}
+	return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
+}
+
 // shown is a query as an error quotes it: on one line, and not whole.
 func shown(query string) string {
 	line := strings.Join(strings.Fields(query), " ")

@@ -60,6 +60,9 @@ func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, a
 	})
 }
 
+// ForUpdate implements journal.Tx: there is one writer, and nothing to lock.
+func (t *tx) ForUpdate() string { return "" }
+
 // errVisit carries an error of the caller's function through the driver's loop.
 type errVisit struct{ error }
 
@@ -116,6 +119,7 @@ func (t *tx) failed(query string, s *statement, err error) error {
 	err = fmt.Errorf("%s: %w", shown(query), err)
 	t.wrote = t.wrote || s == nil || !s.selects()
 	if !isConstraint(err) || t.conn.idle() {
+		err = unavailable(err)
 		t.dead = err
 	}
 	return err

@@ -124,6 +124,12 @@ type shown struct{}
 // Format implements turn.Outbox.
 func (shown) Format(string, event.ThreadKey, string) ([]journal.Post, error) { return nil, nil }
 
+// Bounds implements turn.Outbox.
+func (shown) Bounds(string) *journal.Send { return nil }
+
+// Posted implements turn.Outbox.
+func (shown) Posted(int64, *journal.Delivery) {}
+
 // Keep implements turn.Files.
 func (shown) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment { return a }
 
