@@ -3,7 +3,10 @@ package adapters
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"parley/ingest/event"
@@ -36,6 +39,8 @@ const (
 // backoff, after a failure, and left alone once the platform refuses it. Other
 // adapters are not concerned. report hears of every change of state, up of who
 // we are.
+//
+// A panic in the adapter is such a failure.
 func Supervise(ctx context.Context, runner Runner, up func(event.Self), report func(Status), log *slog.Logger) {
 	say := func(state State, err error) {
 		s := Status{State: state, Since: time.Now().UTC()}
@@ -46,11 +51,15 @@ func Supervise(ctx context.Context, runner Runner, up func(event.Self), report f
 	}
 	say(Starting, nil)
 	for wait := restartMin; ; wait = min(2*wait, restartMax) {
-		err := runner.Run(ctx, func(self event.Self) {
-			wait = restartMin
+		var reached atomic.Bool
+		err := runGuarded(ctx, runner, log, func(self event.Self) {
+			reached.Store(true)
 			up(self)
 			say(Up, nil)
 		})
+		if reached.Load() {
+			wait = restartMin
+		}
 		var refused *RefusedError
 		switch {
 		case ctx.Err() != nil:
@@ -70,4 +79,14 @@ func Supervise(ctx context.Context, runner Runner, up func(event.Self), report f
 		case <-time.After(wait):
 		}
 	}
+}
+
+func runGuarded(ctx context.Context, runner Runner, log *slog.Logger, up func(event.Self)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("the adapter panicked", "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the adapter panicked: %v", p)
+		}
+	}()
+	return runner.Run(ctx, up)
 }

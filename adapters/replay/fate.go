@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"parley/assembly"
 	"parley/ingest/event"
@@ -47,13 +48,13 @@ func (f *Fate) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, ", %s", f.Trigger)
 	}
 	if f.Reason != "" {
-		fmt.Fprintf(&b, " (%s)", f.Reason)
+		fmt.Fprintf(&b, " (%s)", visible(f.Reason))
 	}
 	if f.Error != "" {
-		fmt.Fprintf(&b, ": %s", f.Error)
+		fmt.Fprintf(&b, ": %s", visible(f.Error))
 	}
 	if f.Thread != "" {
-		fmt.Fprintf(&b, "  in %s", f.Thread)
+		fmt.Fprintf(&b, "  in %s", visible(string(f.Thread)))
 	}
 	b.WriteByte('\n')
 	if f.Message != nil {
@@ -71,8 +72,22 @@ func (f *Fate) WriteText(w io.Writer) error {
 
 // indent writes a titled text, its lines set in so that none looks like a fate.
 func indent(b *strings.Builder, title, text string) {
-	fmt.Fprintf(b, "     %s\n", title)
+	fmt.Fprintf(b, "     %s\n", visible(title))
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(b, "       | %s\n", strings.TrimRight(line, "\r\n"))
+		fmt.Fprintf(b, "       | %s\n", visible(strings.TrimRight(line, "\r\n")))
 	}
+}
+
+// visible writes what would move a terminal's cursor, or the order of its text,
+// as an escape: a recording's words must not be taken for ours.
+func visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

@@ -78,7 +78,8 @@ func Read(path string, platform event.Platform, each func(Line) error) error {
 func readLines(r io.Reader, path string, platform event.Platform, each func(Line) error) error {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 64<<10), maxLine)
-	for n := 1; scanner.Scan(); n++ {
+	n := 1
+	for ; scanner.Scan(); n++ {
 		text := bytes.TrimSpace(scanner.Bytes())
 		if len(text) == 0 {
 			continue
@@ -87,7 +88,9 @@ func readLines(r io.Reader, path string, platform event.Platform, each func(Line
 			return fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 	}
-	if err := scanner.Err(); err != nil {
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%s:%d: the line is longer than %d MiB", path, n, maxLine>>20)
+	} else if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -82,8 +83,9 @@ func (a API) Post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b, err := caller.complete(raw)
-	var faults event.FieldErrors
-	if errors.As(err, &faults) {
+	if err != nil {
+		var faults event.FieldErrors
+		errors.As(err, &faults)
 		a.fail(w, http.StatusBadRequest, "invalid", "the body has faults", faults)
 		return
 	}
@@ -118,7 +120,7 @@ func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
 	defer cancel()
 	settled, err := a.Recorded.Wait(ctx, receipt.ID)
 	status := http.StatusAccepted
-	if receipt.Duplicate {
+	if receipt.Duplicate || err == nil && settled != nil && settled.Disposition == event.Duplicate {
 		status = http.StatusOK
 	}
 	switch {
@@ -128,6 +130,8 @@ func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
 			id = b.MessageID
 		}
 		answer(w, status, map[string]any{"thread_id": b.ThreadID, "message": map[string]string{"id": id}})
+	case settled.Disposition == event.Dead:
+		a.fail(w, http.StatusInternalServerError, "dead", "the message could not be recorded; the operator finds it among the dead letters", nil)
 	case settled.Message == nil || settled.Disposition == event.Ignored:
 		a.fail(w, http.StatusForbidden, "refused", "the workspace's policy does not admit this message: "+settled.Reason, nil)
 	default:
@@ -154,7 +158,7 @@ func (a API) List(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.admit(w, r); !ok {
 		return
 	}
-	id := r.PathValue("thread_id")
+	id := strings.ToLower(r.PathValue("thread_id"))
 	after, limit, faults := page(r)
 	if len(id) != 36 || uuid.Validate(id) != nil {
 		faults = append(faults, event.FieldError{Field: "thread_id", Message: "must be a UUID"})

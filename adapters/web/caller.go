@@ -31,14 +31,14 @@ func (a API) admit(w http.ResponseWriter, r *http.Request) (caller, bool) {
 		}
 		return caller{token: localToken, any: true, bare: true}, true
 	}
-	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	var found *Token
 	for i := range a.config.Tokens { // each is compared, so that time does not tell which one matched
 		if a.config.Tokens[i].Token.Equal(given) {
 			found = &a.config.Tokens[i]
 		}
 	}
-	if !ok || found == nil {
+	if !strings.EqualFold(scheme, "Bearer") || found == nil {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		a.fail(w, http.StatusUnauthorized, "unauthorized", "a token of this workspace is needed: Authorization: Bearer …", nil)
 		return caller{}, false

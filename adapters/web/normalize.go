@@ -26,8 +26,7 @@ var _ adapters.Normalizer = Normalizer{}
 func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	b, metadata, err := read(envelope.Body)
 	if err != nil {
-		sum := sha256.Sum256(envelope.Body)
-		return event.Keys{Kind: event.KindMessage, Dedupe: "body:" + hex.EncodeToString(sum[:]), Settled: event.Refuse(err)}
+		return event.Keys{Kind: event.KindMessage, Dedupe: "body:" + digest(envelope.Body), Settled: event.Refuse(err)}
 	}
 	keys := event.Keys{
 		Kind:    event.KindMessage,
@@ -38,9 +37,21 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	}
 	if b.ClientMessageID != "" {
 		keys.Subject = ""
-		keys.Dedupe = fmt.Sprintf("client:%s:%d:%s:%s", b.ThreadID, len(metadata.SenderID), metadata.SenderID, b.ClientMessageID)
+		sender := metadata.SenderID
+		if len(sender) > maxSender {
+			sender = digest([]byte(sender)) // a store has limits, and a key must be within them
+		}
+		keys.Dedupe = fmt.Sprintf("client:%s:%d:%s:%s", b.ThreadID, len(sender), sender, b.ClientMessageID)
 	}
 	return keys
+}
+
+// maxSender is how long a sender_id may be and stand in a key as it is, in bytes.
+const maxSender = 256
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // Normalize implements adapters.Normalizer.
