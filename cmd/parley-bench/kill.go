@@ -34,7 +34,7 @@ func (f *killFlags) define(flags *flag.FlagSet) {
 	flags.IntVar(&f.events, "events", 30_000, "how many messages are sent at the most")
 	flags.IntVar(&f.threads, "threads", 1000, "in how many threads they stand, for each number of connections")
 	flags.Float64Var(&f.rate, "rate", 0, "messages a second; 0 for the profile's own")
-	flags.DurationVar(&f.after, "after", 600*time.Millisecond, "a kill comes at a random moment, at most so long after the start")
+	flags.DurationVar(&f.after, "after", 0, "a kill comes at a random moment, at most so long after the start; 0 for the profile's own")
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything that is random; 0 for a new one, which is printed")
 	flags.StringVar(&f.timeout, "timeout", "", "slack.timeout in the daemon's configuration; empty for the daemon's own")
 	flags.DurationVar(&f.drain, "drain", 5*time.Minute, "how long to wait for what is left after the last kill")
@@ -43,6 +43,7 @@ func (f *killFlags) define(flags *flag.FlagSet) {
 // profile is one kind of load.
 type profile struct {
 	rate   float64
+	after  time.Duration // the longest life of a process
 	mix    mix
 	model  bool
 	faults []slacktest.Chance
@@ -54,9 +55,12 @@ func crowds() []int { return []int{1, 16, 64} }
 func (f *killFlags) profileOf() (profile, error) {
 	switch f.profile {
 	case "echo":
-		return profile{rate: 300, mix: mix{twice: 0.025, again: 0.025}, faults: apiFaults()}, nil
+		return profile{rate: 300, after: 600 * time.Millisecond, mix: mix{twice: 0.025, again: 0.025}, faults: apiFaults()}, nil
 	case "model":
-		return profile{rate: 120, model: true, mix: mix{pairs: 0.2, edits: 0.1, deletes: 0.05, reacts: 0.05, twice: 0.02}}, nil
+		// A run is given up after some twenty processes have died over it, one after
+		// the other. A process must live longer than a run for that to be no accident.
+		return profile{rate: 80, after: 2 * time.Second, model: true,
+			mix: mix{pairs: 0.2, edits: 0.1, deletes: 0.05, reacts: 0.05, twice: 0.02}}, nil
 	}
 	return profile{}, usageError{fmt.Errorf("profile %q: must be echo or model", f.profile)}
 }
@@ -92,11 +96,14 @@ func runKill(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.kills < 0 || f.events < 1 || f.threads < slices.Max(crowds()) || f.rate < 0 || f.after <= 0 {
-		return usageError{fmt.Errorf("events and after must be more than 0, kills and rate not below it, threads at least %d", slices.Max(crowds()))}
+	if f.kills < 0 || f.events < 1 || f.threads < slices.Max(crowds()) || f.rate < 0 || f.after < 0 {
+		return usageError{fmt.Errorf("events must be more than 0, kills, rate and after not below it, threads at least %d", slices.Max(crowds()))}
 	}
 	if f.rate > 0 {
 		p.rate = f.rate
+	}
+	if f.after > 0 {
+		p.after = f.after
 	}
 	if f.seed == 0 {
 		f.seed = rand.Uint64()
@@ -180,7 +187,7 @@ func (k *killing) phase(ctx context.Context, number, connections int) error {
 // ready, and starts it again.
 func (k *killing) killings(ctx context.Context, n int) error {
 	for range n {
-		if !pause(ctx, time.Duration(k.random.Int64N(int64(k.after)))) {
+		if !pause(ctx, time.Duration(k.random.Int64N(int64(k.profile.after)))) {
 			return ctx.Err()
 		}
 		if err := k.daemon.alive(); err != nil {
