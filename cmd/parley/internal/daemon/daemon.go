@@ -28,6 +28,7 @@ type Daemon struct {
 	log     *slog.Logger
 	level   *slog.LevelVar
 	load    func() (*config.Config, error)
+	now     func() time.Time
 	metrics *metrics
 
 	journal *journal.Journal
@@ -53,11 +54,18 @@ type Options struct {
 	Load  func() (*config.Config, error)
 	Log   *slog.Logger
 	Level *slog.LevelVar // of Log
+	// Now is the clock of everything that waits for a time or is stored with
+	// one; nil is time.Now.
+	Now func() time.Time
 }
 
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
-	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, metrics: newMetrics(), lanes: map[string]bool{}, reloading: make(chan struct{}, 1)}
+	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, now: o.Now, metrics: newMetrics(),
+		lanes: map[string]bool{}, reloading: make(chan struct{}, 1)}
+	if d.now == nil {
+		d.now = time.Now
+	}
 	if err := checkListen(o.Config); err != nil {
 		return nil, err
 	}
@@ -65,7 +73,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.journal = journal.New(engine, journal.Options{Node: uuid.NewString()})
+	d.journal = journal.New(engine, journal.Options{Node: uuid.NewString(), Now: d.now})
 	d.desk = journal.NewDesk(d.journal, d.log)
 	d.files = attach.New(o.Config.Attachments)
 	d.assemble()
@@ -102,14 +110,14 @@ func checkListen(c *config.Config) error {
 // assemble makes the parts that a message passes through.
 func (d *Daemon) assemble() {
 	d.outbox = deliver.New(deliver.Parts{
-		Journal: d.journal, Desk: d.desk, Platform: d.platform, Observer: d.metrics, Log: d.log, Now: time.Now,
+		Journal: d.journal, Desk: d.desk, Platform: d.platform, Observer: d.metrics, Log: d.log, Now: d.now,
 	})
 	d.turns = turn.New(turn.Parts{
-		Journal: d.journal, Desk: d.desk, Outbox: d.outbox, Files: d, Observer: d.metrics, Log: d.log, Now: time.Now,
+		Journal: d.journal, Desk: d.desk, Outbox: d.outbox, Files: d, Observer: d.metrics, Log: d.log, Now: d.now,
 		Settings: d.turnSettings, Profile: d.profile,
 	})
 	d.ingest = ingest.New(ingest.Parts{
-		Journal: d.journal, Desk: d.desk, Turns: d.turns, Observer: d.metrics, Log: d.log, Now: time.Now,
+		Journal: d.journal, Desk: d.desk, Turns: d.turns, Observer: d.metrics, Log: d.log, Now: d.now,
 	})
 }
 

@@ -85,7 +85,7 @@ func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) ht
 		}
 		serve(web.API{
 			Adapter: a.adapter.(*web.Adapter), Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Messages: d.journal,
-			Rejected: d.metrics.reject, Now: time.Now,
+			Rejected: d.metrics.reject, Now: d.now,
 		}, w, r)
 	}
 }

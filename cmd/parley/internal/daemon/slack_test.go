@@ -1,0 +1,194 @@
+package daemon_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// settled is the figure of an envelope's end.
+func settled(kind, disposition, reason string) string {
+	return `parley_envelopes_total{disposition="` + disposition + `",kind="` + kind + `",reason="` + reason + `",workspace="acme"}`
+}
+
+func TestAMentionIsAnsweredInItsThread(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
+	m := h.mention("when do we water?")
+	asked := h.asks(says("At six."))
+	if len(asked.messages) != 1 || asked.messages[0] != (spoken{"user", "[Mara (<@U0MARA>)]: <@U0BOT> when do we water?"}) {
+		t.Errorf("the agent was asked %q", asked.messages)
+	}
+	post := h.posts(1)[0]
+	if post.Channel != room || post.ThreadTS != m.TS || post.Text != "At six." {
+		t.Errorf("%+v", post)
+	}
+	if !regexp.MustCompile(`^[a-z0-9]{1,25}$`).MatchString(post.Key()) {
+		t.Errorf("the post's metadata is %s", post.Metadata)
+	}
+}
+
+func TestADirectMessageIsAnsweredInTheConversation(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	m := h.said("hello")
+	m.Channel, m.ChannelType = direct, "im"
+	h.accept(m.Event())
+	h.asks(says("Hi."))
+	if post := h.posts(1)[0]; post.Channel != direct || post.ThreadTS != "" || post.Text != "Hi." {
+		t.Errorf("%+v", post)
+	}
+}
+
+func TestAReplyInOurThreadIsForUs(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	m := h.mention("are you there?")
+	h.asks(says("Yes."))
+	h.posts(1)
+	follow := h.said("good")
+	follow.ThreadTS = m.TS
+	h.accept(follow.Event())
+	h.awaitMetric(settled("message", "stored", "no-mention"), 1) // the root is not ours
+	again := h.said("<@U0BOT> and now?")
+	again.ThreadTS = m.TS
+	h.accept(again.Event())
+	want := []spoken{
+		{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> are you there?"},
+		{"assistant", "Yes."},
+		{"system", "[Thread context — prior messages in this thread, newest last]\n- U0MARA (<@U0MARA>): good"},
+		{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> and now?"},
+	}
+	same(t, h.asks(says("Still.")).messages, want)
+}
+
+func TestTwinsAreAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	for name, twins := range map[string]func(slacktest.Message) [2][]byte{
+		"message first": func(m slacktest.Message) [2][]byte { return [2][]byte{m.Event(), m.Mention()} },
+		"mention first": func(m slacktest.Message) [2][]byte { return [2][]byte{m.Mention(), m.Event()} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, plan{})
+			for _, body := range twins(h.said("<@U0BOT> once, please")) {
+				h.accept(body)
+			}
+			h.awaitMetric(settled("message", "duplicate", ""), 1)
+			h.asks(says("Once."))
+			h.mention("and the next")
+			h.asks(says("Twice."))
+			if posts := h.posts(2); len(posts) != 2 || posts[0].Text != "Once." || posts[1].Text != "Twice." {
+				t.Errorf("%+v", posts)
+			}
+		})
+	}
+}
+
+func TestOnlySlackIsBelieved(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	body := h.said("<@U0BOT> hello").Mention()
+	for name, c := range map[string]struct {
+		secret string
+		at     time.Duration
+		reason string
+	}{
+		"wrong": {"another", 0, "bad-signature"},
+		"early": {signingSecret, 6 * time.Minute, "stale-timestamp"},
+		"late":  {signingSecret, -6 * time.Minute, "stale-timestamp"},
+	} {
+		got := h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", c.secret, time.Now().Add(c.at), body))
+		if got.status != http.StatusUnauthorized || h.metric(`parley_rejected_requests_total{reason="`+c.reason+`"}`) == 0 {
+			t.Errorf("%s: %d", name, got.status)
+		}
+	}
+	if metrics := h.get("/metrics").body; strings.Contains(metrics, "parley_envelopes_total{") {
+		t.Errorf("something was stored:\n%s", metrics)
+	}
+	// Slack sends again what was not acknowledged, and that is the first then.
+	h.accept(body)
+	h.asks(says("Hello."))
+	h.posts(1)
+}
+
+func TestARetryIsKnownAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	body := h.said("<@U0BOT> hello").Mention()
+	for _, number := range []string{"1", "2"} { // the first try never came through
+		request, err := slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", signingSecret, time.Now(), body)
+		if err == nil {
+			request.Header.Set("X-Slack-Retry-Num", number)
+			request.Header.Set("X-Slack-Retry-Reason", "http_timeout")
+		}
+		if got := h.send(request, err); got.status != http.StatusOK {
+			t.Errorf("retry %s: %d %s", number, got.status, got.body)
+		}
+	}
+	h.awaitMetric(settled("message", "duplicate", ""), 1)
+	h.asks(says("Hello."))
+	if posts := h.posts(1); len(posts) != 1 {
+		t.Errorf("%+v", posts)
+	}
+}
+
+func TestSlackAsksWhetherTheAddressIsOurs(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	if got := h.hook([]byte(`{"type":"url_verification","challenge":"3eZbrw1a"}`)); got.status != http.StatusOK || got.body != "3eZbrw1a" {
+		t.Errorf("%d %q", got.status, got.body)
+	}
+}
+
+func TestNoSuchHook(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	for _, path := range []string{"/hooks/slack/nobody", "/hooks/slack/ours", "/hooks/web/ours", "/hooks/bluebubbles/acme"} {
+		got := h.send(slacktest.NewRequest(h.ctx, h.url+path, signingSecret, time.Now(), []byte(`{}`)))
+		if got.status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, got.status)
+		}
+	}
+}
+
+func TestAnotherTeamsEventsAreNotOurs(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1) // before, nobody knows which team is ours
+	foreign := string(h.said("<@U0GUEST> hello").Mention())
+	h.accept([]byte(strings.NewReplacer(slacktest.Team, "T0OTHER", slacktest.BotUser, "U0GUEST").Replace(foreign)))
+	h.awaitMetric(settled("message", "ignored", "other-workspace"), 1)
+	h.mention("hello") // by which the app's id is learnt
+	h.asks(says("Hello."))
+	h.accept([]byte(strings.ReplaceAll(string(h.said("<@U0BOT> hello").Mention()), slacktest.App, "A0OTHER")))
+	h.awaitMetric(settled("message", "ignored", "other-workspace"), 2)
+}
+
+func TestWhatComesBeforeWeKnowOurselvesWaits(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	h := open(t, plan{fake: slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
+		if c.Method == "auth.test" {
+			return slacktest.Fault{Hold: release}
+		}
+		return slacktest.Fault{}
+	}}})
+	m := h.said("<@U0BOT> hello")
+	h.accept([]byte(`{"type":"event_callback","team_id":"T0TEAM","event":{"type":"message","channel":"` + room + `","channel_type":"channel",` +
+		`"user":"` + mara + `","text":"<@U0BOT> hello","ts":"` + m.TS + `"}}`))
+	h.mention("this one says itself that it is for us")
+	h.asks(says("So it is."))
+	h.posts(1)
+	if got := h.metric("parley_pending_envelopes"); got != 1 {
+		t.Errorf("%v envelopes are pending", got)
+	}
+	close(release)
+	h.asks(says("Hello."))
+	h.posts(2)
+}
