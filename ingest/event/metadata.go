@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -150,19 +149,19 @@ func readMetadata(raw []byte) (Metadata, FieldErrors) {
 
 // set decodes value into the field; it returns what is wrong with it, or "".
 func (f field) set(value json.RawMessage) string {
-	if string(value) == "null" {
+	switch word := string(value); {
+	case word == "null":
 		return ""
-	}
-	if f.flag != nil {
-		var b bool
-		if json.Unmarshal(value, &b) != nil {
-			return "must be true, false or null"
-		}
-		*f.flag = &b
+	case f.flag != nil && (word == "true" || word == "false"):
+		*f.flag = Bool(word == "true")
 		return ""
+	case f.flag != nil:
+		return "must be true, false or null"
+	case word[0] != '"':
+		return "must be a string"
 	}
-	var s string
-	if json.Unmarshal(value, &s) != nil {
+	s, err := unquote(value)
+	if err != nil {
 		return "must be a string"
 	}
 	*f.text = Text(s)
@@ -265,49 +264,6 @@ func quote(s string) []byte {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s) // a string always encodes
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
-}
-
-// ReadObject reads the members of a JSON object in their order, values as they
-// came. It refuses what is no object, and a key that is given twice: which of
-// the two counts would depend on who reads it. That is FieldErrors, and the
-// members are returned beside it, so that what else is wrong can be said.
-func ReadObject(raw []byte) ([]Extra, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if token, err := decoder.Token(); err != nil {
-		return nil, fmt.Errorf("must be a JSON object: %w", err)
-	} else if token != json.Delim('{') {
-		return nil, errors.New("must be a JSON object")
-	}
-	var members []Extra
-	var doubled FieldErrors
-	seen := map[string]bool{}
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return nil, fmt.Errorf("must be a JSON object: %w", err)
-		}
-		var member Extra
-		member.Key, _ = key.(string)
-		if err := decoder.Decode(&member.Value); err != nil {
-			return nil, fmt.Errorf("must be a JSON object: %w", err)
-		}
-		if seen[member.Key] {
-			doubled = append(doubled, FieldError{clip(member.Key), "is given twice"})
-			continue
-		}
-		seen[member.Key] = true
-		members = append(members, member)
-	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, fmt.Errorf("must be a JSON object: %w", err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, errors.New("must be one JSON object, and nothing after it")
-	}
-	if len(doubled) > 0 {
-		return members, doubled
-	}
-	return members, nil
 }
 
 // alike says whether two keys are the same but for case, separators and at most

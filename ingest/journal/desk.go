@@ -97,7 +97,11 @@ func (d *Desk) Serve(ctx context.Context, config Lane, do func(ctx context.Conte
 			if !ok {
 				break
 			}
-			workers.Go(func() { d.work(ctx, l, thread, do) })
+			workers.Go(func() { // and goes on with the next thread, while there is one
+				for ; ok; thread, ok = d.next(l) {
+					d.work(ctx, l, thread, do)
+				}
+			})
 		}
 		timer.Reset(d.refill(ctx, l))
 		select {

@@ -1,0 +1,100 @@
+package event_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"parley/ingest/event"
+)
+
+func TestReadObject(t *testing.T) {
+	got, err := event.ReadObject([]byte(" {\n \"a\" : 1.0e5 , \"b\\u0062\":{\"x\":[1,\"}\\\"\" ]} ,\"c\":\"\\\\\",\"d\": null,\"\":[] }\t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []event.Extra{
+		{Key: "a", Value: json.RawMessage("1.0e5")},
+		{Key: "bb", Value: json.RawMessage(`{"x":[1,"}\"" ]}`)},
+		{Key: "c", Value: json.RawMessage(`"\\"`)},
+		{Key: "d", Value: json.RawMessage("null")},
+		{Key: "", Value: json.RawMessage("[]")},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadObjectRefuses(t *testing.T) {
+	for raw, want := range map[string]string{
+		``:                             "must be a JSON object: unexpected end of JSON input",
+		`[]`:                           "must be a JSON object",
+		`null`:                         "must be a JSON object",
+		`{"a":1} x`:                    "must be a JSON object: invalid character 'x' after top-level value",
+		`{"a":1`:                       "must be a JSON object: unexpected end of JSON input",
+		`{"a":1,"b":2,"a":3,"b":null}`: "a: is given twice; b: is given twice",
+		`{"a":1,"\u0061":2}`:           "a: is given twice",
+	} {
+		if _, err := event.ReadObject([]byte(raw)); err == nil || err.Error() != want {
+			t.Errorf("ReadObject(%s): %v, want %s", raw, err, want)
+		}
+	}
+}
+
+// TestReadObjectReadsWhatJSONReads compares with encoding/json, whatever the
+// white space.
+func TestReadObjectReadsWhatJSONReads(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		object := rapid.MapOf(rapid.String(), values(3)).Draw(t, "object")
+		raw, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var spaced bytes.Buffer
+		if err := json.Indent(&spaced, raw, "\r", "\t"); err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range [][]byte{raw, spaced.Bytes()} {
+			members, err := event.ReadObject(form)
+			if err != nil || len(members) != len(object) {
+				t.Fatalf("%d members of %s: %v", len(members), form, err)
+			}
+			want := map[string]json.RawMessage{}
+			if err := json.Unmarshal(form, &want); err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range members {
+				if diff := cmp.Diff(string(want[m.Key]), string(m.Value)); diff != "" {
+					t.Fatalf("%q: %s", m.Key, diff)
+				}
+			}
+		}
+	})
+}
+
+// values are JSON values nested so deep.
+func values(depth int) *rapid.Generator[any] {
+	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Map(rapid.String(), toAny), rapid.Map(rapid.Float64Range(-1e9, 1e9), toAny), rapid.Map(rapid.Bool(), toAny))
+	if depth == 0 {
+		return leaf
+	}
+	return rapid.OneOf(leaf,
+		rapid.Map(rapid.SliceOfN(values(depth-1), 0, 3), toAny),
+		rapid.Map(rapid.MapOfN(rapid.String(), values(depth-1), 0, 3), toAny))
+}
+
+func toAny[T any](v T) any { return v }
+
+func BenchmarkReadMetadata(b *testing.B) {
+	raw := []byte(`{"source":"slack","sender_id":"slack:U06STGBF4Q0","sender_display_name":"Olivia","sender_type":"human",` +
+		`"channel_external_id":"C06RY3YBSLE","mention_token":"<@U06STGBF4Q0>","passive":false,"include_in_memory":true,"trigger_rag":true,"recipient_id":"bot:echo"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := event.ReadMetadata(raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
