@@ -1,0 +1,300 @@
+package ingest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// arrival is when the messages of these tests come in.
+var arrival = time.Date(2026, 9, 21, 14, 0, 0, 0, time.UTC)
+
+// store is what a gate may look up.
+type store struct {
+	ours    string // external id of a message of ours
+	botRuns int
+	err     error
+
+	channel string // that bot runs were asked of
+	since   time.Time
+}
+
+func (s *store) Ours(id string) (bool, error) { return id == s.ours, s.err }
+
+func (s *store) BotRuns(channel string, since time.Time) (int, error) {
+	s.channel, s.since = channel, since
+	return s.botRuns, s.err
+}
+
+// room is a person's message in a room, which addresses nobody.
+func room() *event.Message {
+	return &event.Message{
+		ExternalID: "C1/1", Channel: event.Channel{ID: "C1", Type: event.ChannelRoom}, Content: "are we still on?", SentAt: arrival,
+		Metadata: event.Metadata{
+			Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human,
+			ChannelExternalID: "C1", MentionToken: "<@U1>",
+		},
+	}
+}
+
+func defaultGate() gate {
+	return gate{
+		Settings: Settings{Agent: "helper", Policy: DefaultPolicy()},
+		arrived:  arrival, now: func() time.Time { return arrival },
+	}
+}
+
+// verdict is a decision without its metadata.
+type verdict struct {
+	Trigger journal.Trigger
+	Reason  string
+	Kept    string // stored, noted or ignored
+}
+
+func (g gate) verdict(t *testing.T, m *event.Message, look journal.Look) verdict {
+	t.Helper()
+	d, err := g.decide(m, look)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := verdict{d.Trigger, d.Reason, "stored"}
+	if d.Note {
+		v.Kept = "noted"
+	}
+	if d.Ignore {
+		v.Kept = "ignored"
+	}
+	return v
+}
+
+var (
+	runs      = func(reason string) verdict { return verdict{journal.TriggerRun, reason, "stored"} }
+	passively = func(reason string) verdict { return verdict{journal.TriggerPassive, reason, "stored"} }
+	ignored   = func(reason string) verdict { return verdict{journal.TriggerNone, reason, "ignored"} }
+	noted     = verdict{journal.TriggerNone, "not-addressed", "noted"}
+)
+
+// TestGate is section 7 of the design as a table.
+func TestGate(t *testing.T) {
+	type change func(m *event.Message, p *Policy, s *store)
+	addressed := func(how event.Addressed) change {
+		return func(m *event.Message, _ *Policy, _ *store) { m.Addressed = how }
+	}
+	mention := addressed(event.AddressedMention)
+	with := func(changes ...change) change {
+		return func(m *event.Message, p *Policy, s *store) {
+			for _, c := range changes {
+				c(m, p, s)
+			}
+		}
+	}
+	policy := func(set func(p *Policy)) change { return func(_ *event.Message, p *Policy, _ *store) { set(p) } }
+	open := policy(func(p *Policy) { p.RequireMention = false })
+	forgetful := policy(func(p *Policy) { p.PassiveMemory = false })
+	botsWelcome := policy(func(p *Policy) { p.AllowBotMessages = true })
+	bot := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.SenderType = event.Bot }
+	fromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(true) }
+	ownerRuns := policy(func(p *Policy) { p.FromMe = true })
+	directChat := func(m *event.Message, _ *Policy, _ *store) { m.Channel.Type = event.ChannelDirect }
+	silent := func(m *event.Message, _ *Policy, _ *store) { m.Passive = true }
+	old := func(m *event.Message, _ *Policy, _ *store) { m.SentAt = arrival.Add(-time.Hour - time.Millisecond) }
+	replies := func(m *event.Message, _ *Policy, s *store) { m.ReplyTo, s.ours = "C1/0", "C1/0" }
+	users := func(ids ...string) change { return policy(func(p *Policy) { p.AllowUsers = ids }) }
+	channels := func(ids ...string) change { return policy(func(p *Policy) { p.AllowChannels = ids }) }
+	botRuns := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.botRuns = n } }
+
+	for name, c := range map[string]struct {
+		change change
+		want   verdict
+	}{
+		"nothing addresses us":             {with(), passively("no-mention")},
+		"a mention":                        {mention, runs("mention")},
+		"a direct message":                 {addressed(event.AddressedDirect), runs("direct")},
+		"a reply, as the payload says":     {addressed(event.AddressedReply), runs("reply")},
+		"a reply, as the store says":       {replies, runs("reply")},
+		"a mention in a reply to us":       {with(replies, mention), runs("mention")},
+		"a reply to somebody else":         {func(m *event.Message, _ *Policy, s *store) { m.ReplyTo, s.ours = "C1/9", "C1/0" }, passively("no-mention")},
+		"an open channel":                  {open, runs("open")},
+		"a mention in an open channel":     {with(open, mention), runs("mention")},
+		"passive, though it mentions us":   {with(mention, silent), passively("passive")},
+		"passive in its metadata":          {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(true) }), passively("passive")},
+		"passive: false asks for nothing":  {func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(false) }, passively("no-mention")},
+		"the sender wants it kept":         {with(silent, forgetful), passively("passive")},
+		"nothing kept that is not for us":  {forgetful, noted},
+		"a mention where nothing is kept":  {with(forgetful, mention), runs("mention")},
+		"open, and nothing else kept":      {with(forgetful, open), runs("open")},
+		"a bot":                            {bot, ignored("bot-message")},
+		"a bot that mentions us":           {with(bot, mention), ignored("bot-message")},
+		"a bot that is allowed":            {with(bot, botsWelcome), passively("no-mention")},
+		"a bot that is allowed, mention":   {with(bot, botsWelcome, mention), runs("mention")},
+		"one run below the loop guard":     {with(bot, botsWelcome, mention, botRuns(9)), runs("mention")},
+		"the loop guard":                   {with(bot, botsWelcome, mention, botRuns(10)), passively("loop-guard")},
+		"the loop guard, open channel":     {with(bot, botsWelcome, open, botRuns(10)), passively("loop-guard")},
+		"people are not guarded":           {with(mention, botRuns(1000)), runs("mention")},
+		"too old":                          {with(mention, old), passively("too-old")},
+		"too old in an open channel":       {with(open, old), passively("too-old")},
+		"too old, where nothing is kept":   {with(mention, old, forgetful), passively("too-old")},
+		"as old as may be":                 {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = arrival.Add(-time.Hour) }), runs("mention")},
+		"of a time that nobody told":       {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = time.Time{} }), runs("mention")},
+		"the owner's own words":            {with(fromMe, mention), passively("from-me")},
+		"the owner's, in an open channel":  {with(fromMe, open), passively("from-me")},
+		"the owner's, where none is kept":  {with(fromMe, forgetful), noted},
+		"the owner in a chat with oneself": {with(fromMe, addressed(event.AddressedDirect)), runs("direct")},
+		"the owner, with from_me: run":     {with(fromMe, ownerRuns, directChat), runs("direct")},
+		"the owner in a group, run":        {with(fromMe, ownerRuns), passively("no-mention")},
+		"the owner in an open group, run":  {with(fromMe, ownerRuns, open), runs("open")},
+		"is_from_me: false":                {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(false) }), runs("mention")},
+		"a user on the list":               {with(users("U0", "U1"), mention), runs("mention")},
+		"a user who is not on the list":    {with(users("U0"), mention), ignored("user-refused")},
+		"a list of names admits nobody":    {with(users("Olivia"), mention), ignored("user-refused")},
+		"an empty list admits nobody":      {with(policy(func(p *Policy) { p.AllowUsers = []string{} }), mention), ignored("user-refused")},
+		"a channel on the list":            {with(channels("C1"), mention), runs("mention")},
+		"a channel not on the list":        {with(channels("C2"), mention), ignored("channel-refused")},
+		"an empty list of channels":        {with(policy(func(p *Policy) { p.AllowChannels = []string{} }), mention), ignored("channel-refused")},
+		"neither user nor channel":         {with(users("U0"), channels("C2")), ignored("user-refused")},
+		"a bot not on the list of users":   {with(bot, botsWelcome, users("U0")), ignored("user-refused")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, m, s := defaultGate(), room(), &store{}
+			c.change(m, &g.Policy, s)
+			if diff := cmp.Diff(c.want, g.verdict(t, m, s)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestGateAsksTheStoreOfThisChannelAndTime: the loop guard counts where the
+// message is, and within its period alone.
+func TestGateAsksTheStoreOfThisChannelAndTime(t *testing.T) {
+	g, m, s := defaultGate(), room(), &store{}
+	g.Policy.AllowBotMessages, m.Metadata.SenderType, m.Addressed = true, event.Bot, event.AddressedMention
+	g.verdict(t, m, s)
+	if s.channel != "C1" || !s.since.Equal(arrival.Add(-5*time.Minute)) {
+		t.Errorf("runs were counted in %q since %v", s.channel, s.since)
+	}
+}
+
+// TestAgeIsNotJudgedWhereTheArrivalIsNotKnown: a bare payload that is replayed.
+func TestAgeIsNotJudgedWhereTheArrivalIsNotKnown(t *testing.T) {
+	g, m := defaultGate(), room()
+	g.arrived = time.Time{}
+	m.Addressed, m.SentAt = event.AddressedMention, arrival.AddDate(-3, 0, 0)
+	if diff := cmp.Diff(runs("mention"), g.verdict(t, m, &store{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWebIsNotGuardedAgainstLoops: who holds a token was admitted by it.
+func TestWebIsNotGuardedAgainstLoops(t *testing.T) {
+	g, m := defaultGate(), room()
+	g.KeepMetadata, g.Policy.AllowBotMessages = true, true
+	m.Metadata.SenderType, m.Addressed = event.Bot, event.AddressedDirect
+	if diff := cmp.Diff(runs("direct"), g.verdict(t, m, &store{botRuns: 99})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestGateFailsWithTheStore: what can't be looked up is not guessed.
+func TestGateFailsWithTheStore(t *testing.T) {
+	cause := errors.New("the disk is gone")
+	reply, bot := room(), room()
+	reply.ReplyTo = "C1/0"
+	bot.Metadata.SenderType, bot.Addressed = event.Bot, event.AddressedMention
+	for _, m := range []*event.Message{reply, bot} {
+		g := defaultGate()
+		g.Policy.AllowBotMessages = true
+		if _, err := g.decide(m, &store{err: cause}); !errors.Is(err, cause) {
+			t.Errorf("error %v, want %v", err, cause)
+		}
+	}
+}
+
+// TestRunHints compares the stored metadata with the contract's Slack example.
+func TestRunHints(t *testing.T) {
+	const sender = `"source":"slack","sender_id":"slack:U1","sender_display_name":"Olivia","sender_type":"human",` +
+		`"channel_external_id":"C1","mention_token":"<@U1>"`
+	for name, c := range map[string]struct {
+		change func(m *event.Message, p *Policy)
+		want   string
+	}{
+		"addressed": {
+			func(m *event.Message, _ *Policy) { m.Addressed = event.AddressedMention },
+			`{` + sender + `,"passive":false,"include_in_memory":true,"trigger_rag":true,"recipient_id":"bot:helper"}`,
+		},
+		"passive": {
+			func(*event.Message, *Policy) {},
+			`{` + sender + `,"passive":true,"include_in_memory":true,"trigger_rag":false}`,
+		},
+		"open: it triggers, and is for nobody": {
+			func(_ *event.Message, p *Policy) { p.RequireMention = false },
+			`{` + sender + `,"passive":false,"include_in_memory":true,"trigger_rag":true}`,
+		},
+		"addressed, too old: for us, and triggers nothing": {
+			func(m *event.Message, _ *Policy) {
+				m.Addressed, m.SentAt = event.AddressedDirect, arrival.AddDate(0, 0, -1)
+			},
+			`{` + sender + `,"passive":true,"include_in_memory":true,"trigger_rag":false,"recipient_id":"bot:helper"}`,
+		},
+		"nothing is remembered but what is asked": {
+			func(m *event.Message, p *Policy) { m.Addressed, p.PassiveMemory = event.AddressedReply, false },
+			`{` + sender + `,"passive":false,"include_in_memory":false,"trigger_rag":true,"recipient_id":"bot:helper"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, m := defaultGate(), room()
+			c.change(m, &g.Policy)
+			d, err := g.decide(m, &store{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, string(d.Metadata)); diff != "" {
+				t.Error(diff)
+			}
+			if m.Metadata.Passive != nil || m.Metadata.RecipientID != "" {
+				t.Error("the hints were written into the message that was judged")
+			}
+		})
+	}
+}
+
+// TestMetadataIsKeptAsGiven: the web API adds no hint, and changes no byte.
+func TestMetadataIsKeptAsGiven(t *testing.T) {
+	const given = `{ "x": 1e2, "sender_type":"bot", "source":"crm","sender_id":"crm:7","sender_display_name":"CRM" ,"passive":null}`
+	metadata, err := event.ParseMetadata([]byte(given))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, m := defaultGate(), room()
+	g.KeepMetadata, g.Policy.AllowBotMessages = true, true
+	m.Metadata, m.Addressed = metadata, event.AddressedDirect
+	d, err := g.decide(m, &store{})
+	if err != nil || string(d.Metadata) != given {
+		t.Errorf("stored %s, %v", d.Metadata, err)
+	}
+}
+
+// TestReactionsPassTheSameGate: who may not write may not react.
+func TestReactionsPassTheSameGate(t *testing.T) {
+	for name, c := range map[string]struct {
+		sender string
+		change func(p *Policy)
+		want   string
+	}{
+		"anybody's":                    {"slack:U1", func(*Policy) {}, ""},
+		"ours":                         {"slack:UBOT", func(*Policy) {}, "own-message"},
+		"of a user not on the list":    {"slack:U1", func(p *Policy) { p.AllowUsers = []string{"U0"} }, "user-refused"},
+		"in a channel not on the list": {"slack:U1", func(p *Policy) { p.AllowChannels = []string{} }, "channel-refused"},
+	} {
+		g := defaultGate()
+		c.change(&g.Policy)
+		if got := g.reaction(&event.Reaction{SenderID: c.sender}, "C1", "slack:UBOT"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
