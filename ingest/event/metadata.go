@@ -149,15 +149,15 @@ func readMetadata(raw []byte) (Metadata, FieldErrors) {
 
 // set decodes value into the field; it returns what is wrong with it, or "".
 func (f field) set(value json.RawMessage) string {
-	switch word := string(value); {
-	case word == "null":
+	switch {
+	case string(value) == "null":
 		return ""
-	case f.flag != nil && (word == "true" || word == "false"):
-		*f.flag = Bool(word == "true")
+	case f.flag != nil && (string(value) == "true" || string(value) == "false"):
+		*f.flag = Bool(value[0] == 't')
 		return ""
 	case f.flag != nil:
 		return "must be true, false or null"
-	case word[0] != '"':
+	case value[0] != '"':
 		return "must be a string"
 	}
 	s, err := unquote(value)

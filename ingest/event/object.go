@@ -11,7 +11,8 @@ import (
 
 // ReadObject reads the members of a JSON object in their order, values as they
 // came. It refuses what is no object, and a key that is given twice: which of
-// the two counts would depend on who reads it.
+// the two counts would depend on who reads it. That error is FieldErrors, and the
+// members come with it, so that other faults can be told at the same time.
 func ReadObject(raw []byte) ([]Extra, error) {
 	if !json.Valid(raw) {
 		var v any
@@ -30,9 +31,6 @@ func ReadObject(raw []byte) ([]Extra, error) {
 		}
 		if slices.ContainsFunc(members, func(m Extra) bool { return m.Key == member.Key }) {
 			doubled = append(doubled, FieldError{clip(member.Key), "is given twice"})
-			if len(doubled) > maxDoubled {
-				return nil, doubled
-			}
 		}
 		if members = append(members, member); len(members) > maxMembers {
 			return nil, fmt.Errorf("must have at most %d keys", maxMembers)
@@ -42,16 +40,13 @@ func ReadObject(raw []byte) ([]Extra, error) {
 		}
 	}
 	if len(doubled) > 0 {
-		return nil, doubled
+		return members, doubled
 	}
 	return members, nil
 }
 
-const (
-	// maxMembers bounds the keys of one object: each is looked for among the others.
-	maxMembers = 1000
-	maxDoubled = 20
-)
+// maxMembers bounds the keys of one object: each is looked for among the others.
+const maxMembers = 1000
 
 // scanner walks through text that is known to be one valid JSON value.
 type scanner struct{ rest []byte }

@@ -1,0 +1,170 @@
+package event_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"parley/ingest/event"
+)
+
+const whole = `"source":"slack","sender_id":"slack:U1","sender_display_name":"Olivia","sender_type":"human"`
+
+func TestTheFourFieldsAreEnough(t *testing.T) {
+	m, err := event.ParseMetadata([]byte("{" + whole + "}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Source != "slack" || m.SenderID != "slack:U1" || m.SenderDisplayName != "Olivia" || m.SenderType != event.Human {
+		t.Errorf("read %+v", m)
+	}
+	if m.Passive != nil || m.IsFromMe != nil || m.MentionToken != "" {
+		t.Errorf("what is not given is unset: %+v", m)
+	}
+}
+
+// TestFaults holds the words of every kind of fault, all of them at once.
+func TestFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		raw  string
+		want []string
+	}{
+		"nothing at all": {`{}`, []string{
+			"metadata.source: is required and must not be empty",
+			"metadata.sender_id: is required and must not be empty",
+			"metadata.sender_display_name: is required and must not be empty",
+			"metadata.sender_type: is required and must not be empty",
+		}},
+		"null is unset, and blank is empty": {`{"source":null,"sender_id":"a:b","sender_display_name":" \t","sender_type":"bot"}`, []string{
+			"metadata.source: is required and must not be empty",
+			"metadata.sender_display_name: is required and must not be empty",
+		}},
+		"keys match exactly, and a typo is named": {`{"Source":"slack","senderId":"a:b","sender_displayname":"Alice","sender_type":"human"}`, []string{
+			`metadata.source: is required and must not be empty (the unknown key "Source" looks like it)`,
+			`metadata.sender_id: is required and must not be empty (the unknown key "senderId" looks like it)`,
+			`metadata.sender_display_name: is required and must not be empty (the unknown key "sender_displayname" looks like it)`,
+		}},
+		"wrong types": {`{"source":1,"sender_id":"a:b","sender_display_name":["x"],"sender_type":"human","passive":"yes","mention_token":false,"trigger_rag":0}`, []string{
+			"metadata.source: must be a string",
+			"metadata.sender_display_name: must be a string",
+			"metadata.passive: must be true, false or null",
+			"metadata.mention_token: must be a string",
+			"metadata.trigger_rag: must be true, false or null",
+		}},
+		"wrong values": {`{"source":"slack","sender_id":"U1","sender_display_name":"x","sender_type":"pipeline"}`, []string{
+			`metadata.sender_type: is "pipeline", must be human or bot`,
+			`metadata.sender_id: is "U1", must be <namespace>:<external id>`,
+		}},
+		"an id of nothing": {`{"source":"slack","sender_id":"slack:","sender_display_name":"x","sender_type":"bot"}`, []string{
+			`metadata.sender_id: is "slack:", must be <namespace>:<external id>`,
+		}},
+		"a key twice": {`{` + whole + `,"x":1,"x":1}`, []string{"metadata.x: is given twice"}},
+		"no object":   {`[]`, []string{"metadata: must be a JSON object"}},
+		"no JSON":     {`{"source"`, []string{"metadata: must be a JSON object: unexpected end of JSON input"}},
+		"a long value": {`{"source":"s","sender_id":"a:b","sender_display_name":"x","sender_type":"` + strings.Repeat("é", 300) + `"}`, []string{
+			`metadata.sender_type: is "` + strings.Repeat("é", 40) + `…", must be human or bot`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := event.ParseMetadata([]byte(c.raw))
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			got := strings.Split(err.Error(), "; ")
+			if missing := cmp.Diff(sorted(c.want), sorted(got)); missing != "" {
+				t.Error(missing)
+			}
+		})
+	}
+}
+
+func sorted(words []string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range words {
+		set[w] = true
+	}
+	return set
+}
+
+// TestOptionalKeys reads each of the known optional keys in its type.
+func TestOptionalKeys(t *testing.T) {
+	m, err := event.ParseMetadata([]byte(`{` + whole + `,"channel_external_id":"C1","mention_token":"<@U1>","thread_context":"x\ny",
+		"is_from_me":false,"passive":true,"trigger_rag":null,"recipient_id":"bot:b","include_in_memory":true,"message_guid":"G"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := event.Metadata{
+		ChannelExternalID: "C1", MentionToken: "<@U1>", ThreadContext: "x\ny", IsFromMe: event.Bool(false), Passive: event.Bool(true),
+		RecipientID: "bot:b", IncludeInMemory: event.Bool(true), MessageGUID: "G",
+	}
+	if m.ChannelExternalID != want.ChannelExternalID || m.MentionToken != want.MentionToken || m.ThreadContext != want.ThreadContext ||
+		m.RecipientID != want.RecipientID || m.MessageGUID != want.MessageGUID {
+		t.Errorf("texts: %+v", m)
+	}
+	if *m.IsFromMe || !*m.Passive || m.TriggerRAG != nil || !*m.IncludeInMemory {
+		t.Errorf("flags: %+v", m)
+	}
+}
+
+// TestBytesComeBackAsTheyWere: white space, the order of keys, numbers that no
+// float holds and escapes survive.
+func TestBytesComeBackAsTheyWere(t *testing.T) {
+	raw := []byte("{ \"big\": 12345678901234567890.50e+3,\n" + whole + ",\"html\":\"<b>&\\u003c\",\"nested\": {\"b\" : 1 , \"a\":[ ]},\"passive\": null }")
+	m, err := event.ParseMetadata(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(raw), string(m.Bytes())); diff != "" {
+		t.Error(diff)
+	}
+	m.Passive = event.Bool(true)
+	m.Edited()
+	want := `{"source":"slack","sender_id":"slack:U1","sender_display_name":"Olivia","sender_type":"human","passive":true,` +
+		`"big":12345678901234567890.50e+3,"html":"<b>&\u003c","nested":{"b" : 1 , "a":[ ]}}`
+	if diff := cmp.Diff(want, string(m.Bytes())); diff != "" {
+		t.Errorf("written anew: %s", diff)
+	}
+}
+
+// TestRoundTrip: what is written can be read, and is the same, for any names.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.Map(rapid.String(), event.Text)
+		m := event.Metadata{
+			Source: "s" + text.Draw(t, "source"), SenderID: "n:" + text.Draw(t, "id") + "x", SenderDisplayName: "x" + text.Draw(t, "name"),
+			SenderType: event.Bot, ThreadContext: text.Draw(t, "context"), Passive: event.Bool(rapid.Bool().Draw(t, "passive")),
+		}
+		if key := text.Draw(t, "key"); rapid.Bool().Draw(t, "extra") {
+			value, err := json.Marshal(text.Draw(t, "value"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Extra = []event.Extra{{Key: "x-" + key, Value: value}}
+		}
+		again, err := event.ParseMetadata(m.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(again.Bytes(), m.Bytes()) || again.SenderDisplayName != m.SenderDisplayName || *again.Passive != *m.Passive {
+			t.Fatalf("%s became %s", m.Bytes(), again.Bytes())
+		}
+	})
+}
+
+func TestText(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain ü 👩‍👩‍👧":  "plain ü 👩‍👩‍👧",
+		"a\xffb":         "a\uFFFDb",
+		"a\x00b":         "a\uFFFDb",
+		" \t\r\n\u2028 ": " \t\r\n\u2028 ",
+		"":               "",
+	} {
+		if got := event.Text(in); got != want {
+			t.Errorf("Text(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
