@@ -35,6 +35,9 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 		return input, stored(err)
 	}
 	current := &turns[len(turns)-1]
+	if len(current.Messages) == 0 {
+		return input, errWithdrawn // since the run began
+	}
 	a.keepFiles(ctx, current)
 	lines, err := a.lines(ctx, turns)
 	if err != nil {
