@@ -18,7 +18,7 @@ type promise struct {
 
 // Run holds the journal to its promises on the engines that open returns. Each
 // call must give an engine on an empty database with the journal's schema, and
-// see that it is closed when its test ends.
+// see that it is closed when its test ends; calls come side by side.
 func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 	for _, group := range []struct {
 		name     string
@@ -41,7 +41,10 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, p := range group.promises {
-				t.Run(p.name, func(t *testing.T) { p.holds(start(t, open)) })
+				t.Run(p.name, func(t *testing.T) {
+					t.Parallel()
+					p.holds(start(t, open))
+				})
 			}
 		})
 	}

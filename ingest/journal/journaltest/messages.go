@@ -19,6 +19,7 @@ func messagePromises() []promise {
 		{"a known client id is a duplicate under any external id", duplicateClient},
 		{"a twin that asks for a run raises a passive message once", twinRaises},
 		{"a twin of a message that runs takes nothing back", twinAfterRun},
+		{"a twin that asks for a run stores a noted message, which is no edit", twinOfNoted},
 		{"twins in both orders have the files of both, once each", twinFiles},
 		{"a twin in another thread is handed to the message's thread", strayTwin},
 		{"a deleted message is not told again", duplicateOfDeleted},
@@ -140,6 +141,14 @@ func twinRaises(f *fixture) {
 	f.commit(run, answer("Hello."))
 	same(f, "after the reply", f.message(threadKey(1), said("C1/1", "<@B> hi"), runs).Disposition, event.Duplicate)
 	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func twinOfNoted(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "<@B> hi"), noted)
+	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
+	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"<@B> hi"})
+	same(f, "edited", f.list(threadKey(1))[0].EditedAt.IsZero(), true)
 }
 
 func twinAfterRun(f *fixture) {

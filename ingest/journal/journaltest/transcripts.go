@@ -256,12 +256,13 @@ func (f *fixture) grow(key event.ThreadKey, n int) {
 		if _, err := tx.Row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = ?`, thread); err != nil {
 			return err
 		}
-		for i := range int64(n) {
-			if _, err := tx.Exec(`INSERT INTO messages (thread, seq, workspace, external_id, sender_id, author, trigger, content,
-				metadata, version, origin, sent_at, created_at) VALUES (?, ?, ?, ?, 'slack:U1', 'human', 'passive', 'x', ?, 1, 'live', 1, 1)`,
-				thread, seq+i, workspace, fmt.Sprint(key, "/", seq+i), []byte("{}")); err != nil {
-				return err
-			}
+		if _, err := tx.Exec(`INSERT INTO messages (thread, seq, workspace, external_id, sender_id, author, trigger, content,
+				metadata, version, origin, sent_at, created_at)
+			WITH RECURSIVE n (seq) AS (SELECT CAST(?1 AS BIGINT) UNION ALL SELECT seq + 1 FROM n WHERE seq + 1 < ?2)
+			SELECT CAST(?3 AS BIGINT), seq, ?4, ?5 || CAST(seq AS TEXT), 'slack:U1', 'human', 'passive', 'x',
+				(SELECT metadata FROM messages WHERE thread = ?3 AND seq = 1), 1, 'live', 1, 1 FROM n`,
+			seq, seq+int64(n), thread, workspace, string(key)+"/"); err != nil {
+			return err
 		}
 		_, err := tx.Exec(`UPDATE threads SET next_seq = ? WHERE id = ?`, seq+int64(n), thread)
 		return err
