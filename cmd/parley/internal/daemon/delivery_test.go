@@ -79,7 +79,7 @@ func TestAPostThatTakesEffectLateIsFound(t *testing.T) {
 	t.Parallel()
 	late := make(chan struct{})
 	fake, asked := calls("conversations.replies")
-	h := open(t, plan{fake: fake, slack: "timeout: 50ms"})
+	h := open(t, plan{fake: fake, slack: "timeout: 500ms"})
 	h.slack.Script("chat.postMessage", slacktest.Fault{Hold: late})
 	h.mention("are you there?")
 	h.asks(says("Yes."))
@@ -88,7 +88,7 @@ func TestAPostThatTakesEffectLateIsFound(t *testing.T) {
 		h.metric(sent)
 	}
 	if len(h.slack.Posts()) != 0 || len(asked) != 0 {
-		t.Fatalf("%d posts, %d read back", len(h.slack.Posts()), len(asked))
+		t.Fatalf("%d posts, %d read back\n%s", len(h.slack.Posts()), len(asked), h.log)
 	}
 	close(late)
 	h.posts(1)

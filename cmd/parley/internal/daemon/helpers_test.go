@@ -45,7 +45,7 @@ const (
 type plan struct {
 	dir     string // of an earlier daemon; a new one if empty
 	helper  string // of the agent helper, beside its address
-	slack   string // of acme's slack block, beside its account
+	slack   string // of acme's slack block, beside its account; "timeout: 5s" if empty
 	acme    string // further lines of acme's file, such as "policy: {…}"
 	turns   string // of both workspaces; "coalesce: 0s" if empty
 	fake    slacktest.Options
@@ -58,6 +58,10 @@ func (p plan) write(t *testing.T, replace *strings.Replacer) {
 	turns := p.turns
 	if turns == "" {
 		turns = "coalesce: 0s"
+	}
+	calls := p.slack
+	if calls == "" {
+		calls = "timeout: 5s"
 	}
 	files := map[string]string{
 		"parley.yaml": `
@@ -77,7 +81,7 @@ agents:
 id: acme
 platform: slack
 agent: helper
-slack: {mode: http, bot_token: ` + slacktest.Token + `, signing_secret: ` + signingSecret + `, api_url: "SLACK", post_rate: 0, ` + p.slack + `}
+slack: {mode: http, bot_token: ` + slacktest.Token + `, signing_secret: ` + signingSecret + `, api_url: "SLACK", post_rate: 0, ` + calls + `}
 turns: {` + turns + `}
 ` + p.acme + "\n",
 		"workspaces/ours.yaml": `
