@@ -157,11 +157,14 @@ func (a *audit) judgeAsks(m *message) {
 	for _, ask := range a.asks[m.id] {
 		settled := ask.arrived.Add(-margin)
 		if want := m.revisionAt(settled); ask.revision < want {
-			a.add(wrong, "the agent was asked for m%d in revision %d, %v after revision %d was acknowledged",
-				m.id, ask.revision, ask.arrived.Sub(m.revisions[want].acked), want)
+			acked := m.revisions[want].acked
+			a.add(wrong, "the agent was asked for m%d in revision %d, %v %s after revision %d was acknowledged",
+				m.id, ask.revision, ask.arrived.Sub(acked), a.restarted(acked, ask.arrived), want)
 		}
 		if m.deleted.ackedBefore(settled) {
-			a.add(wrong, "the agent was asked for m%d, %v after its delete was acknowledged", m.id, ask.arrived.Sub(m.deleted.acked))
+			acked := m.deleted.acked
+			a.add(wrong, "the agent was asked for m%d, %v %s after its delete was acknowledged",
+				m.id, ask.arrived.Sub(acked), a.restarted(acked, ask.arrived))
 		}
 	}
 }

@@ -67,13 +67,18 @@ func runFloor(ctx context.Context, args []string, _ io.Writer) (err error) {
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST "+hookPath, f.hook)
 	server := &http.Server{Addr: listen, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
+	down := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		down <- server.Shutdown(ctx)
+	})
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the floor: %w", err)
 	}
+	err = <-down
 	f.posts.Wait()
-	return nil
+	return err
 }
 
 // floorEvent is what the floor reads of an event.

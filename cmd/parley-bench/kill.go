@@ -201,6 +201,7 @@ func (k *killing) killings(ctx context.Context, n int) error {
 			return err
 		}
 		k.starts = append(k.starts, took)
+		k.ledger.starts = append(k.ledger.starts, time.Now())
 	}
 	return nil
 }

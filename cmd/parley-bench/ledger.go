@@ -57,6 +57,7 @@ type ledger struct {
 	mu       sync.Mutex
 	messages []*message
 	asks     []ask
+	starts   []time.Time  // when the daemon was started again
 	clock    atomic.Int64 // the newest ts, in microseconds
 }
 
@@ -105,6 +106,16 @@ func (l *ledger) asked(a ask) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asks = append(l.asks, a)
+}
+
+// restarted says in words whether the daemon was started again in a span.
+func (l *ledger) restarted(from, to time.Time) string {
+	for _, start := range l.starts {
+		if start.After(from) && start.Before(to) {
+			return "and a restart"
+		}
+	}
+	return "without a restart"
 }
 
 // text is what the sender types: the mark of the message's only part, behind a
