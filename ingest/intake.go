@@ -204,12 +204,17 @@ func (in *Ingest) pause(ctx context.Context, what string, err error) {
 func (in *Ingest) Review(ctx context.Context) error {
 	ticker := time.NewTicker(reviewEvery)
 	defer ticker.Stop()
+	begun := in.now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			if err := in.ReviewOnce(ctx, in.now().Add(-journal.WaitLimit)); err != nil && ctx.Err() == nil {
+			deadline := in.now().Add(-journal.WaitLimit)
+			if deadline.Before(begun) {
+				deadline = time.Time{} // what was pending at the start may hold the message
+			}
+			if err := in.ReviewOnce(ctx, deadline); err != nil && ctx.Err() == nil {
 				in.log.Warn("look for the messages that envelopes wait for", "err", err)
 			}
 		}
