@@ -35,9 +35,10 @@ func (b *bench) newDaemon(name string, s settings) (*child, error) {
 		return nil, err
 	}
 	c.args = []string{"run", "--config", "parley.yaml"}
-	agents, agent := "  - {id: echo, kind: echo}\n", "echo"
+	agents, agent, window := "  - {id: echo, kind: echo}\n", "echo", ""
 	if s.modelURL != "" {
 		agent = "model"
+		window = "context: {turns: 3, bytes: 20000, thread: 5}\n" // its answers are long, and it reads the last message alone
 		agents += fmt.Sprintf("  - {id: model, kind: openai, base_url: %q, model: fake, max_concurrent: 128}\n", s.modelURL)
 	}
 	timeout := ""
@@ -50,8 +51,7 @@ platform: slack
 agent: %s
 slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: 0%s}
 turns: {coalesce: 0s, coalesce_max: 0s}
-context: {turns: 3, bytes: 20000, thread: 5}
-`, workspace, agent, slacktest.Token, signingSecret, s.apiURL, timeout)
+%s`, workspace, agent, slacktest.Token, signingSecret, s.apiURL, timeout, window)
 	for name, text := range map[string]string{"parley.yaml": daemon, "workspaces/bench.yaml": slack} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, fmt.Errorf("write the configuration: %w", err)
