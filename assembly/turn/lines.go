@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -81,17 +82,33 @@ func (a *attempt) many(messages []journal.Message) ([]assembly.Line, error) {
 }
 
 func (a *attempt) line(m *journal.Message) (assembly.Line, error) {
-	metadata, err := event.ReadMetadata(m.Metadata)
+	own := m.Author == journal.ByAgent && m.SenderID == "agent:"+a.run.Agent
+	metadata, err := a.metadataOf(m, own)
 	if err != nil {
 		return assembly.Line{}, fmt.Errorf("message %s: %w", m.ID(), err)
 	}
 	line := assembly.Line{
-		ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Metadata: metadata, Version: int(m.Version),
-		Own:    m.Author == journal.ByAgent && m.SenderID == "agent:"+a.run.Agent,
+		ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Metadata: metadata, Version: int(m.Version), Own: own,
 		Quoted: m.Quotes.Quoted, Forwarded: m.Quotes.Forwarded,
 	}
 	for _, file := range m.Attachments {
 		line.Files = append(line.Files, assembly.File{Name: file.Name, MimeType: file.MimeType, Size: file.Size, Path: file.Path})
 	}
 	return line, nil
+}
+
+// metadataOf reads a message's metadata: none of our own replies, which have no
+// header, and once where one person says several things in a row.
+func (a *attempt) metadataOf(m *journal.Message, own bool) (event.Metadata, error) {
+	if own {
+		return event.Metadata{}, nil
+	}
+	if a.lastMetadata == nil || !bytes.Equal(a.lastMetadata.Bytes(), m.Metadata) {
+		metadata, err := event.ReadMetadata(m.Metadata)
+		if err != nil {
+			return metadata, err
+		}
+		a.lastMetadata = &metadata
+	}
+	return *a.lastMetadata, nil
 }

@@ -34,6 +34,8 @@ type attempt struct {
 	report Report
 	said   collector
 	more   bool // messages wait for a further turn
+
+	lastMetadata *event.Metadata // that was read
 }
 
 // make asks the agent and ends the run, or leaves it to a later attempt. asking

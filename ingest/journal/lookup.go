@@ -50,8 +50,8 @@ func (j *Journal) ReplyIDs(ctx context.Context, workspace string, platformIDs []
 // Withdrawn says whether every message that a run answers has been deleted.
 func (j *Journal) Withdrawn(ctx context.Context, run *Run) (withdrawn bool, err error) {
 	err = j.engine.Read(ctx, func(tx Tx) error {
-		e := ending{tx: tx, run: run}
-		left, err := e.left()
+		var one int64
+		left, err := tx.Row([]any{&one}, `SELECT 1 FROM messages WHERE run = ? AND author <> 'agent' AND deleted_at = 0 LIMIT 1`, run.Row)
 		withdrawn = !left
 		return err
 	})

@@ -173,9 +173,6 @@ func reservePace(tx Tx, d *Delivery, now, reserved int64, every time.Duration) (
 // post with that id is let in. It reports whether more is to be delivered.
 func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformID string) (more bool, err error) {
 	return write(ctx, j, func(tx Tx) (bool, error) {
-		if err := checkFence(tx, lease); err != nil {
-			return false, err
-		}
 		now := millis(j.now())
 		if _, err := tx.Exec(`UPDATE deliveries SET state = 'sent', platform_id = ?, error = '' WHERE id = ?`,
 			optional(platformID), d.ID); err != nil {
@@ -184,7 +181,7 @@ func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformI
 		if err := admitSubject(tx, d, platformID, now); err != nil {
 			return false, err
 		}
-		return nextDelivery(tx, d.Thread, now)
+		return nextDelivery(tx, lease, now)
 	})
 }
 
@@ -200,12 +197,16 @@ func admitSubject(tx Tx, d *Delivery, platformID string, now int64) error {
 	return addPending(tx, d.Thread, admitted, now)
 }
 
-// nextDelivery makes the thread's next delivery due, if there is one.
-func nextDelivery(tx Tx, thread, now int64) (bool, error) {
+// nextDelivery makes the thread's next delivery due, if there is one and the
+// lease still holds.
+func nextDelivery(tx Tx, lease *Lease, now int64) (bool, error) {
 	var at int64
-	_, err := tx.Row([]any{&at}, `UPDATE threads SET deliver_at = (
+	held, err := tx.Row([]any{&at}, `UPDATE threads SET deliver_at = (
 			SELECT CAST(? AS BIGINT) FROM deliveries WHERE thread = threads.id AND state IN ('pending', 'sending') LIMIT 1)
-		WHERE id = ? RETURNING coalesce(deliver_at, 0)`, now, thread)
+		WHERE id = ? AND fence = ? RETURNING coalesce(deliver_at, 0)`, now, lease.Thread, lease.Fence)
+	if err == nil && !held {
+		return false, ErrFenced
+	}
 	return at != 0, err
 }
 
@@ -261,7 +262,7 @@ func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state D
 				return false, err
 			}
 		}
-		return nextDelivery(tx, d.Thread, millis(j.now()))
+		return nextDelivery(tx, lease, millis(j.now()))
 	})
 }
 
@@ -277,7 +278,7 @@ func (j *Journal) ResendMarked(ctx context.Context, lease *Lease, d *Delivery, t
 			text, DeliveryKey(d.Key, 1), cause, d.ID); err != nil {
 			return err
 		}
-		_, err := nextDelivery(tx, d.Thread, millis(j.now()))
+		_, err := nextDelivery(tx, lease, millis(j.now()))
 		return err
 	})
 }

@@ -238,6 +238,7 @@ type ending struct {
 	lease *Lease
 
 	nextSeq, begunSeq, turnSince, deliverAt int64
+	left                                    int64 // 0: every message of the run was deleted
 
 	begun *Delivery
 }
@@ -245,8 +246,9 @@ type ending struct {
 // read checks that the run is still the thread's, and ours.
 func (e *ending) read() error {
 	var current int64
-	err := lock(e.tx, e.lease, []any{&e.nextSeq, &e.begunSeq, &e.turnSince, &e.deliverAt, &current},
-		`next_seq, begun_seq, coalesce(turn_since, 0), coalesce(deliver_at, 0), run`)
+	err := lock(e.tx, e.lease, []any{&e.nextSeq, &e.begunSeq, &e.turnSince, &e.deliverAt, &current, &e.left},
+		`next_seq, begun_seq, coalesce(turn_since, 0), coalesce(deliver_at, 0), run, coalesce((
+			SELECT 1 FROM messages WHERE messages.run = threads.run AND author <> 'agent' AND deleted_at = 0 LIMIT 1), 0)`)
 	if err == nil && current != e.run.Row {
 		return ErrFenced
 	}
@@ -254,11 +256,8 @@ func (e *ending) read() error {
 }
 
 func (e *ending) commit(reply Reply) (ReplyOutcome, *Message, error) {
-	if left, err := e.left(); err != nil || !left {
-		if err == nil {
-			err = e.cancel("every message was deleted")
-		}
-		return Withdrawn, nil, err
+	if e.left == 0 {
+		return Withdrawn, nil, e.cancel("every message was deleted")
 	}
 	if reply.Interruptible && e.turnSince != 0 {
 		return Interrupted, nil, e.requeue()
@@ -287,12 +286,6 @@ func (e *ending) commit(reply Reply) (ReplyOutcome, *Message, error) {
 		return "", nil, err
 	}
 	return Committed, message, e.end(RunDone, "", reply.AnsweredAt)
-}
-
-// left says whether any message of the run is still there.
-func (e *ending) left() (bool, error) {
-	var one int64
-	return e.tx.Row([]any{&one}, `SELECT 1 FROM messages WHERE run = ? AND author <> 'agent' AND deleted_at = 0 LIMIT 1`, e.run.Row)
 }
 
 // stale says whether a message that takes part came after the turn's last.
@@ -412,11 +405,7 @@ func (e *ending) end(state RunState, cause string, answeredAt time.Time) error {
 // cancel ends the run without an answer. Where nothing is left of its turn, the
 // next one has its block.
 func (e *ending) cancel(cause string) error {
-	left, err := e.left()
-	if err != nil {
-		return err
-	}
-	if !left {
+	if e.left == 0 {
 		e.begunSeq = e.run.ContextAfter
 	}
 	return e.end(RunCanceled, cause, time.Time{})
