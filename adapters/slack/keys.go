@@ -29,6 +29,7 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 		keys.Needs = p.needs(facts)
 	case event.KindEdit:
 		keys.Dedupe = dedupeKey("edit", keys.Subject, p.revision)
+		keys.Needs = p.needs(facts) // it may add a mention
 	case event.KindDelete:
 		keys.Dedupe = dedupeKey("delete", keys.Subject)
 	case event.KindReaction:
@@ -69,7 +70,7 @@ func (p *payload) reactionKey() string {
 	return dedupeKey(act, p.external(), r.User, r.Reaction, occasion)
 }
 
-// needs names what must be known of ourselves before the message can be judged:
+// needs names what must be known of ourselves before the message, or its new state, can be judged:
 // our user, where the message may be ours, mention us or answer us, and the
 // payload does not tell. An app_mention mentions us by itself.
 func (p *payload) needs(facts adapters.Facts) string {

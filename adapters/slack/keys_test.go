@@ -109,8 +109,8 @@ func TestKeysWaitForWhoWeAre(t *testing.T) {
 		{"an app_mention mentions us by itself", alone(said("<@U1> hi", object{"type": "app_mention"})), event.Self{}, ""},
 		{"known from before", alone(said("<@U1> hi", nil)), us, ""},
 		{"told by the callback", callback(said("<@U1> hi", nil)), event.Self{}, ""},
-		{"an edit waits for its message", object{"type": "message", "subtype": "message_changed", "channel": "C1",
-			"message": said("<@U1>", object{"edited": object{"ts": "1.2"}})}, event.Self{}, ""},
+		{"an edit may add a mention", object{"type": "message", "subtype": "message_changed", "channel": "C1",
+			"message": said("<@U1>", object{"edited": object{"ts": "1.2"}})}, event.Self{}, "user"},
 	} {
 		if got := keysOf(t, tt.body, people{self: tt.facts}); got.Needs != tt.want || got.Settled != nil {
 			t.Errorf("%s: needs %q, want %q (settled %v)", tt.about, got.Needs, tt.want, got.Settled)
