@@ -116,16 +116,37 @@ func oneMessage(tx Tx, where string, args ...any) (*Message, error) {
 
 // manyMessages reads the messages of a query's conditions, with their files.
 func manyMessages(tx Tx, where string, args ...any) ([]Message, error) {
+	var row messageRow
+	return readMessages(tx, &row, row.dest(), messageColumns, where, args...)
+}
+
+// manyLines reads of messages what a transcript shows, with their files.
+func manyLines(tx Tx, where string, args ...any) ([]Message, error) {
+	var row messageRow
+	return readMessages(tx, &row, row.line(), lineColumns, where, args...)
+}
+
+// lineColumns are the columns of a message that a transcript shows.
+const lineColumns = `id, coalesce(seq, 0), coalesce(external_id, ''), sender_id, author, content, quotes, metadata, version, files,
+	sent_at, coalesce(run, 0)`
+
+func (r *messageRow) line() []any {
+	m := &r.m
+	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, &r.author, &m.Content, &r.quotes, &m.Metadata, &m.Version, &m.files,
+		&r.sentAt, &m.Run}
+}
+
+// readMessages scans every row into dest, which points into row.
+func readMessages(tx Tx, row *messageRow, dest []any, columns, where string, args ...any) ([]Message, error) {
 	var out []Message
 	err := tx.Rows(func(scan func(...any) error) error {
-		var row messageRow
-		if err := scan(row.dest()...); err != nil {
+		if err := scan(dest...); err != nil {
 			return err
 		}
 		m, err := row.message()
 		out = append(out, m)
 		return err
-	}, `SELECT `+messageColumns+` FROM messages WHERE `+where, args...)
+	}, `SELECT `+columns+` FROM messages WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ func (t *transcript) messages(spans []span, byRun map[int64][]Message) error {
 	if len(spans) == 0 {
 		return nil
 	}
-	all, err := manyMessages(t.tx, `deleted_at = 0 AND run IN (
+	all, err := manyLines(t.tx, `deleted_at = 0 AND run IN (
 			SELECT row FROM runs WHERE thread = ? AND first_seq BETWEEN ? AND ? AND row <> ?
 			AND state IN ('done', 'failed', 'dropped', 'canceled')) ORDER BY seq`,
 		t.run.Thread, spans[len(spans)-1].firstSeq, spans[0].firstSeq, t.run.Row)
@@ -178,7 +178,7 @@ func (t *transcript) unseen(s span) bool {
 // block reads the passive messages of a turn: the newest, and the thread's root.
 func (t *transcript) block(s span, turn *Turn) (err error) {
 	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0)`
-	turn.Context, err = manyMessages(t.tx, passive+` ORDER BY seq DESC LIMIT CAST(? AS BIGINT)`,
+	turn.Context, err = manyLines(t.tx, passive+` ORDER BY seq DESC LIMIT CAST(? AS BIGINT)`,
 		t.run.Thread, s.after, s.upTo, int64(t.window.Context))
 	if err != nil {
 		return err
