@@ -1,0 +1,379 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+)
+
+// payload is what the tests' platform sends.
+type payload struct {
+	Kind     event.Kind `json:"kind"` // empty: message
+	ID       string     `json:"id"`
+	Revision string     `json:"revision,omitempty"`
+	Thread   string     `json:"thread,omitempty"`
+	Channel  string     `json:"channel,omitempty"`
+	// Type is the channel's, where the payload tells it. A message without one
+	// stands in the thread of its channel's type, as on Slack.
+	Type    event.ChannelType `json:"type,omitempty"`
+	Sender  string            `json:"sender,omitempty"`
+	Text    string            `json:"text,omitempty"`
+	Mention bool              `json:"mention,omitempty"`
+	Needs   string            `json:"needs,omitempty"`
+	Trouble string            `json:"trouble,omitempty"`
+}
+
+// What a payload's Trouble makes of it.
+const (
+	unreadable   = "unreadable"    // Normalize fails
+	panicsInKeys = "panics-keys"   // Keys panics
+	panicsOnce   = "panics-once"   // Normalize panics the first time
+	panicsAlways = "panics-always" // Normalize panics each time
+	incomplete   = "incomplete"    // the metadata lacks its required fields
+)
+
+// platform reads payloads. What it is told to do slowly waits for its signal.
+type platform struct {
+	slow    map[string]chan struct{} // by text
+	begun   chan string              // what slow payloads have begun
+	panics  atomic.Int64
+	reading sync.Map // texts that are being read
+}
+
+func (f *platform) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
+	var p payload
+	if err := json.Unmarshal(envelope.Body, &p); err != nil {
+		return event.Keys{Kind: event.KindOther, Dedupe: string(envelope.Body), Settled: event.Refuse(err)}
+	}
+	if p.Trouble == panicsInKeys {
+		panic("no keys for you")
+	}
+	keys := event.Keys{Kind: p.kind(), Dedupe: fmt.Sprint(p.kind(), p.ID, p.Revision), Subject: p.ID}
+	keys.Channel = event.Channel{ID: p.Channel, Type: p.Type}
+	if p.Thread != "" {
+		keys.Thread = p.thread(envelope, facts)
+	}
+	if p.Needs != "" && facts.Self().UserID == "" {
+		keys.Needs = p.Needs
+	}
+	return keys
+}
+
+func (p *payload) kind() event.Kind {
+	if p.Kind == "" {
+		return event.KindMessage
+	}
+	return p.Kind
+}
+
+func (p *payload) thread(envelope event.Envelope, facts adapters.Facts) event.ThreadKey {
+	kind := p.Type
+	if kind == "" && p.Channel != "C1" {
+		kind = facts.ChannelType(p.Channel)
+	}
+	return event.ThreadKey("slack:" + envelope.Workspace + ":" + p.Thread + string(kind))
+}
+
+func (f *platform) Normalize(_ context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
+	var p payload
+	if err := json.Unmarshal(envelope.Body, &p); err != nil {
+		return event.Event{}, err
+	}
+	switch {
+	case p.Trouble == unreadable:
+		return event.Event{}, errors.New("data.text: must be a string")
+	case p.Trouble == panicsAlways, p.Trouble == panicsOnce && f.panics.Load() == 0:
+		f.panics.Add(1)
+		panic("a bug in " + p.ID)
+	}
+	if wait := f.slow[p.Text]; wait != nil {
+		f.reading.Store(p.Text, true)
+		defer f.reading.Delete(p.Text)
+		f.begun <- p.Text
+		<-wait
+	}
+	return p.event(envelope, directory), nil
+}
+
+func (p *payload) event(envelope event.Envelope, directory adapters.Directory) event.Event {
+	e := event.Event{Kind: p.kind(), Targets: []string{p.ID}}
+	switch p.kind() {
+	case event.KindDelete:
+		return e
+	case event.KindReaction:
+		e.Reaction = &event.Reaction{Emoji: "👍", SenderID: "slack:" + p.Sender}
+		return e
+	case event.KindMessage:
+		e.Targets = nil
+	}
+	e.Message = &event.Message{
+		ExternalID: p.ID, Channel: event.Channel{ID: p.Channel, Type: p.Type}, Content: p.Text, Revision: p.Revision,
+		SentAt: envelope.ReceivedAt, Thread: p.thread(envelope, directory),
+	}
+	if p.Sender != "" && p.Trouble != incomplete {
+		e.Message.Metadata = event.Metadata{
+			Source: "slack", SenderID: "slack:" + p.Sender, SenderDisplayName: p.Sender, SenderType: event.Human, ChannelExternalID: p.Channel,
+		}
+	}
+	if p.Mention {
+		e.Message.Addressed = event.AddressedMention
+	}
+	return e
+}
+
+// alongside lists the slow texts that are being read beside one.
+func (f *platform) alongside(text string) (others []string) {
+	f.reading.Range(func(other, _ any) bool {
+		if other != text {
+			others = append(others, other.(string))
+		}
+		return true
+	})
+	return others
+}
+
+// nobody knows any name.
+type nobody struct{}
+
+func (nobody) User(context.Context, string) (adapters.User, bool) { return adapters.User{}, false }
+func (nobody) ChannelName(context.Context, string) (string, bool) { return "", false }
+
+// engine is a real store that can be in trouble.
+type engine struct {
+	journal.Engine
+	refuses atomic.Bool   // commits fail
+	stuck   chan struct{} // if not nil, commits wait for it, or their caller's patience
+	blind   atomic.Bool   // reads fail
+}
+
+func (e *engine) Write(ctx context.Context, fn func(journal.Tx) error) error {
+	if e.refuses.Load() {
+		return fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
+	}
+	if e.stuck != nil {
+		select {
+		case <-e.stuck:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return e.Engine.Write(ctx, fn)
+}
+
+func (e *engine) Read(ctx context.Context, fn func(journal.Tx) error) error {
+	if e.blind.Load() {
+		return fmt.Errorf("%w: the disk is gone", journal.ErrUnavailable)
+	}
+	return e.Engine.Read(ctx, fn)
+}
+
+// house is an Ingest with its store and platform; it plays the observer and the
+// turns as well. It lives in a bubble, whose clock moves when all is quiet.
+type house struct {
+	*testing.T
+	*Ingest
+	platform *platform
+	engine   *engine
+	journal  *journal.Journal
+	desk     *journal.Desk
+	path     string
+	settings Settings
+	channels map[string]Settings
+
+	mu       sync.Mutex
+	outcomes []told // in the order in which they were told
+	signals  []journal.Outcome
+}
+
+// told is an outcome as an observer hears of it.
+type told struct {
+	Envelope int64
+	journal.Outcome
+}
+
+// inHouse runs a test in a bubble, in a house that is open but not working yet.
+func inHouse(t *testing.T, test func(h *house)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(newHouse(t, filepath.Join(t.TempDir(), "journal.db")))
+	})
+}
+
+func newHouse(t *testing.T, path string) *house {
+	t.Helper()
+	real, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{
+		T: t, path: path, engine: &engine{Engine: real}, settings: Settings{Agent: "helper", Policy: DefaultPolicy()},
+		platform: &platform{slow: map[string]chan struct{}{}, begun: make(chan string, 16)}, channels: map[string]Settings{},
+	}
+	h.journal = journal.New(h.engine, journal.Options{Node: "this"})
+	log := slog.New(slog.DiscardHandler)
+	h.desk = journal.NewDesk(h.journal, log)
+	h.Ingest = New(Parts{Journal: h.journal, Desk: h.desk, Turns: h, Observer: h, Log: log, Now: time.Now})
+	h.configure(h.workspace("acme"))
+	t.Cleanup(func() { h.close() })
+	return h
+}
+
+func (h *house) workspace(id string) Workspace {
+	return Workspace{
+		ID: id, Platform: event.Slack, Normalizer: h.platform, Names: nobody{},
+		Settings: func(channel string) Settings {
+			if s, ok := h.channels[channel]; ok {
+				return s
+			}
+			return h.settings
+		},
+	}
+}
+
+func (h *house) configure(list ...Workspace) {
+	h.Helper()
+	if err := h.Configure(h.Context(), list); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *house) close() {
+	if err := h.journal.Close(); err != nil {
+		h.Error(err)
+	}
+}
+
+// work begins to record envelopes, until stop is called or the test ends.
+func (h *house) work() (stop func()) {
+	stop = h.start()
+	synctest.Wait()
+	return stop
+}
+
+func (h *house) start() (stop func()) {
+	ctx, cancel := context.WithCancel(h.Context())
+	var working sync.WaitGroup
+	working.Go(func() { _ = h.Ingest.Run(ctx) })
+	working.Go(func() { _ = h.Review(ctx) })
+	working.Go(func() { _ = h.desk.Run(ctx) })
+	stop = sync.OnceFunc(func() {
+		cancel()
+		working.Wait()
+	})
+	h.Cleanup(stop)
+	return stop
+}
+
+// Settled implements Observer.
+func (h *house) Settled(_ string, envelope int64, o journal.Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.outcomes = append(h.outcomes, told{envelope, o})
+}
+
+// Recorded implements Turns.
+func (h *house) Recorded(_ int64, _ string, o journal.Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.signals = append(h.signals, o)
+}
+
+func (h *house) envelope(p payload) event.Envelope {
+	h.Helper()
+	body, err := json.Marshal(p)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", ReceivedAt: time.Now(), Body: body}
+}
+
+// accept takes custody of a payload, which must succeed.
+func (h *house) accept(p payload) adapters.Receipt {
+	h.Helper()
+	receipt, err := h.Accept(h.Context(), h.envelope(p))
+	if err != nil {
+		h.Fatal(err)
+	}
+	return receipt
+}
+
+// fate is an envelope's end, which must have come when all is quiet.
+func (h *house) fate(envelope int64) journal.Outcome {
+	h.Helper()
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.outcomes {
+		if t.Envelope == envelope {
+			return t.Outcome
+		}
+	}
+	h.Fatalf("envelope %d has not been settled", envelope)
+	return journal.Outcome{}
+}
+
+func (h *house) pending(envelope int64) {
+	h.Helper()
+	synctest.Wait()
+	settled, err := h.journal.Envelope(h.Context(), envelope)
+	if err != nil || settled != nil {
+		h.Fatalf("envelope %d is %+v, %v; want it pending", envelope, settled, err)
+	}
+}
+
+// said accepts a person's message and returns what became of it.
+func (h *house) said(p payload) journal.Outcome {
+	h.Helper()
+	if p.Sender == "" {
+		p.Sender = "U1"
+	}
+	if p.Channel == "" {
+		p.Channel = "C1"
+	}
+	if p.Thread == "" && p.Kind == "" {
+		p.Thread = "t"
+	}
+	return h.fate(h.accept(p).ID)
+}
+
+// sql changes the store behind the journal's back.
+func (h *house) sql(query string, args ...any) {
+	h.Helper()
+	if err := h.engine.Engine.Write(h.Context(), func(tx journal.Tx) error {
+		_, err := tx.Exec(query, args...)
+		return err
+	}); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// thread lists a thread's messages as they stand.
+func (h *house) thread(key event.ThreadKey) []journal.Listed {
+	h.Helper()
+	messages, err := h.journal.Messages(h.Context(), key, 0, 1000)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return messages
+}
+
+func contents(messages []journal.Listed) []string {
+	var out []string
+	for _, m := range messages {
+		out = append(out, m.Content)
+	}
+	return out
+}
