@@ -149,9 +149,13 @@ func (d *Daemon) Run(ctx context.Context) error {
 	budget := d.current.Load().config.Shutdown
 	end := time.Now().Add(budget)
 	d.log.Info("parley stops", "within", budget)
-	err = errors.Join(err,
-		d.phase("requests", budget/4, func(ctx context.Context) error { return d.server.Shutdown(ctx) }),
-		d.phase("platforms", budget/4, func(ctx context.Context) error { stopServing(); return await(ctx, &d.accounts) }))
+	if d.phase("requests", budget/4, func(ctx context.Context) error { return d.server.Shutdown(ctx) }) != nil {
+		err = errors.Join(err, d.server.Close()) // who is still connected is slow, or idle
+	}
+	err = errors.Join(err, d.phase("platforms", budget/4, func(ctx context.Context) error {
+		stopServing()
+		return await(ctx, &d.accounts)
+	}))
 	stopClaiming()
 	if d.phase("runs and posts under way", time.Until(end.Add(-2*storeTime)), func(ctx context.Context) error { return await(ctx, &workers) }) != nil {
 		d.log.Info("runs that are still going on are asked again at the next start")

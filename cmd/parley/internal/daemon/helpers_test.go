@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -242,35 +243,39 @@ func (h *house) get(path string) answer {
 // metric is a figure of /metrics, as it is written there; 0 where it is not.
 func (h *house) metric(name string) float64 {
 	h.t.Helper()
-	value, _ := h.figure(name)
-	return value
-}
-
-// figure reads a metric, and returns all of them too.
-func (h *house) figure(name string) (value float64, all string) {
-	h.t.Helper()
-	all = h.get("/metrics").body
-	for line := range strings.Lines(all) {
+	for line := range strings.Lines(h.get("/metrics").body) {
 		if rest, ok := strings.CutPrefix(line, name+" "); ok {
-			var err error
-			if value, err = strconv.ParseFloat(strings.TrimSpace(rest), 64); err != nil {
+			value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+			if err != nil {
 				h.t.Fatal(err)
 			}
+			return value
 		}
 	}
-	return value, all
+	return 0
+}
+
+// state is what has been counted, for a test that fails.
+func (h *house) state() string {
+	response, err := http.Get(h.url + "/metrics") // the test's time is over
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	return regexp.MustCompile("(?m)^(#|go_|process_).*\n").ReplaceAllString(string(body), "")
 }
 
 // awaitMetric asks for a figure until it has the value.
 func (h *house) awaitMetric(name string, want float64) {
 	h.t.Helper()
 	for end := time.Now().Add(patience / 2); ; {
-		got, all := h.figure(name)
+		got := h.metric(name)
 		if got == want {
 			return
 		}
 		if time.Now().After(end) {
-			h.t.Fatalf("%s is %v, want %v of\n%s%s", name, got, want, all, h.log)
+			h.t.Fatalf("%s is %v, want %v of\n%s%s", name, got, want, h.state(), h.log)
 		}
 	}
 }
@@ -315,8 +320,8 @@ func (h *house) mention(text string) slacktest.Message {
 
 // inner is the event_callback of an event that slacktest has no words for.
 func inner(event string) []byte {
-	return []byte(`{"type":"event_callback","team_id":"` + slacktest.Team + `","api_app_id":"` + slacktest.App + `","event_id":"Ev` +
-		strconv.Itoa(len(event)) + event[:0] + `","event":` + event + `,"authorizations":[{"team_id":"` + slacktest.Team + `","user_id":"` + slacktest.BotUser + `"}]}`)
+	return []byte(`{"type":"event_callback","team_id":"` + slacktest.Team + `","api_app_id":"` + slacktest.App + `","event":` + event +
+		`,"authorizations":[{"team_id":"` + slacktest.Team + `","user_id":"` + slacktest.BotUser + `","is_bot":true}]}`)
 }
 
 func edited(m slacktest.Message, text string) []byte {

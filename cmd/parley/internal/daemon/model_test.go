@@ -63,7 +63,7 @@ func (h *house) ask() *ask {
 	case a := <-h.model.asked:
 		return a
 	case <-h.ctx.Done():
-		h.t.Fatalf("the agent was not asked\n%s", h.log)
+		h.t.Fatalf("the agent was not asked\n%s%s", h.state(), h.log)
 		return nil
 	}
 }

@@ -1,0 +1,94 @@
+package daemon_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley/adapters/slack/slacktest"
+)
+
+func TestOneRefusedWorkspaceDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{fake: slacktest.Options{Token: "another"}}).echoes()
+	type readiness struct {
+		Ready      bool
+		Workspaces map[string]struct{ State, Error string }
+	}
+	for {
+		got := h.get("/readyz")
+		ready := decode[readiness](t, got.body)
+		if got.status != http.StatusOK || !ready.Ready {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+		if acme := ready.Workspaces["acme"]; acme.State == "refused" {
+			if !strings.Contains(acme.Error, "invalid_auth") || !strings.Contains(acme.Error, "bot_token") || ready.Workspaces["ours"].State != "up" {
+				t.Errorf("%s", got.body)
+			}
+			break
+		}
+		if h.ctx.Err() != nil {
+			t.Fatalf("%s\n%s", got.body, h.log)
+		}
+	}
+	if n := strings.Count(h.log.String(), `"level":"ERROR"`); n != 1 {
+		t.Errorf("%d errors were logged:\n%s", n, h.log)
+	}
+	if h.metric(`parley_workspace_up{workspace="acme"}`) != 0 || h.metric(`parley_workspace_up{workspace="ours"}`) != 1 {
+		t.Error(h.get("/metrics").body)
+	}
+	h.typed("hello")
+	h.awaitReply("Noted.")
+	if got := h.get("/healthz"); got.status != http.StatusOK {
+		t.Errorf("%d", got.status)
+	}
+}
+
+// TestEveryFigureIsThere lets something of every kind happen, and holds the names
+// and labels of what is counted.
+func TestEveryFigureIsThere(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.mention("a word that nobody must find")
+	h.asks(says("an answer that nobody must find"))
+	h.awaitMetric(sent, 1)
+	h.get("/hooks/slack/nobody")
+	h.hook([]byte("no JSON"))
+	h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", "wrong", h.last, []byte(`{}`)))
+	figures := h.get("/metrics").body
+	for name, labels := range map[string]string{
+		"parley_envelopes_total":                "disposition kind reason workspace",
+		"parley_ack_seconds_bucket":             "le",
+		"parley_commit_seconds_bucket":          "le",
+		"parley_runs_total":                     "agent outcome",
+		"parley_run_seconds_bucket":             "le",
+		"parley_deliveries_total":               "state workspace",
+		"parley_pending_envelopes":              "",
+		"parley_dead_letters":                   "",
+		"parley_rejected_requests_total":        "reason",
+		"parley_last_inbound_timestamp_seconds": "workspace",
+		"parley_workspace_up":                   "workspace",
+	} {
+		line := regexp.MustCompile(`(?m)^` + name + `(?:\{(.*)\})? `).FindStringSubmatch(figures)
+		if line == nil {
+			t.Errorf("%s is not there", name)
+			continue
+		}
+		var found []string
+		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(line[1], -1) {
+			found = append(found, label[1])
+		}
+		if got := strings.Join(found, " "); got != labels {
+			t.Errorf("%s has the labels %s, want %s", name, got, labels)
+		}
+	}
+	for _, private := range []string{room, mara, "nobody must find", h.last.Format("15:04"), slacktest.BotUser, slacktest.Team} {
+		if strings.Contains(figures, private) {
+			t.Errorf("%q is in the figures", private)
+		}
+	}
+	if h.metric("parley_dead_letters") != 1 {
+		t.Error("the dead letter is not counted")
+	}
+}
