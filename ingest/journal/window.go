@@ -177,7 +177,7 @@ func (t *transcript) unseen(s span) bool {
 
 // block reads the passive messages of a turn: the newest, and the thread's root.
 func (t *transcript) block(s span, turn *Turn) (err error) {
-	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0)`
+	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0 OR quotes <> '')`
 	turn.Context, err = manyLines(t.tx, passive+` ORDER BY seq DESC LIMIT CAST(? AS BIGINT)`,
 		t.run.Thread, s.after, s.upTo, int64(t.window.Context))
 	if err != nil {
@@ -220,7 +220,7 @@ func (t *transcript) root(turn *Turn) error {
 		return nil
 	}
 	root, err := oneMessage(t.tx, `thread = ? AND seq = 1 AND trigger = 'passive' AND deleted_at = 0
-		AND (content <> '' OR files > 0)`, t.run.Thread)
+		AND (content <> '' OR files > 0 OR quotes <> '')`, t.run.Thread)
 	if turn.Root = root; err != nil || root == nil {
 		return err
 	}
