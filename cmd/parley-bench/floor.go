@@ -34,6 +34,8 @@ const floorWorkers = 128
 // commits the envelope before it acknowledges, commits the message, posts the
 // reply, and commits that it was sent. It keeps no order, knows no policy, asks
 // no agent, and recovers nothing after a crash.
+// Its store is the journal's engine with a schema of its own: a committer written
+// for this alone was no faster.
 type floor struct {
 	engine *sqlite.Engine
 	api    string

@@ -19,10 +19,10 @@ import (
 // loadFlags are load's own.
 type loadFlags struct {
 	common
-	connections, events, threads, rounds int
-	rate                                 float64
-	only                                 string
-	wait, calm                           time.Duration
+	connections, events, threads, rounds, warmUp int
+	rate                                         float64
+	only                                         string
+	wait, calm                                   time.Duration
 }
 
 func (f *loadFlags) define(flags *flag.FlagSet) {
@@ -30,6 +30,7 @@ func (f *loadFlags) define(flags *flag.FlagSet) {
 	flags.IntVar(&f.connections, "connections", 16, "how many connections Slack has to the hook; each sends its next event when the last was answered")
 	flags.IntVar(&f.events, "events", 20_000, "how many messages are measured")
 	flags.IntVar(&f.threads, "threads", 1000, "in how many threads they stand")
+	flags.IntVar(&f.warmUp, "warmup", warmUp, "how many messages go before the measured ones")
 	flags.IntVar(&f.rounds, "rounds", 1, "how often floor and daemon are measured, in turns; the medians are compared")
 	flags.Float64Var(&f.rate, "rate", 0, "messages a second, whether or not the last was answered; 0 for as many as the connections carry")
 	flags.StringVar(&f.only, "only", "", "measure only this one: floor or parley")
@@ -38,8 +39,8 @@ func (f *loadFlags) define(flags *flag.FlagSet) {
 }
 
 func (f *loadFlags) validate() error {
-	if f.connections < 1 || f.events < 1 || f.rounds < 1 || f.rate < 0 {
-		return usageError{errors.New("connections, events and rounds must be at least 1, rate not below 0")}
+	if f.connections < 1 || f.events < 1 || f.rounds < 1 || f.warmUp < 1 || f.rate < 0 {
+		return usageError{errors.New("connections, events, warmup and rounds must be at least 1, rate not below 0")}
 	}
 	if f.only != "" && !slices.Contains(targets(), f.only) {
 		return usageError{fmt.Errorf("only must be one of %v", targets())}
@@ -49,6 +50,10 @@ func (f *loadFlags) validate() error {
 	}
 	return nil
 }
+
+// warmUp messages open files and connections, and resolve the speakers' names,
+// before anything is measured.
+const warmUp = 500
 
 // runLoad measures the daemon beside the floor.
 func runLoad(ctx context.Context, args []string, out io.Writer) (err error) {
@@ -174,10 +179,6 @@ type load struct {
 	acks          [][]time.Duration // by connection
 }
 
-// warmUp is how many messages go before the measured ones: they open files and
-// connections, and resolve the speakers' names.
-const warmUp = 500
-
 func (l *load) run(ctx context.Context) (f figures, err error) {
 	for n := range l.threads {
 		l.conversations = append(l.conversations, newConversation(n))
@@ -188,7 +189,7 @@ func (l *load) run(ctx context.Context) (f figures, err error) {
 	if f.idle, err = resident(l.child.pid()); err != nil {
 		return f, err
 	}
-	if _, err := l.batch(ctx, warmUp, 0); err != nil {
+	if _, err := l.batch(ctx, l.warmUp, 0); err != nil {
 		return f, err
 	}
 	before, err := cpu(l.child.pid())

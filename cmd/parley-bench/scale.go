@@ -103,7 +103,7 @@ func (s *scaling) manyThreads(ctx context.Context) error {
 		if _, err := daemon.start(ctx); err != nil {
 			return err
 		}
-		flags := loadFlags{connections: 16, events: s.threads, threads: max(16, s.threads), wait: s.wait, calm: calm}
+		flags := loadFlags{connections: 16, events: s.threads, threads: max(16, s.threads), warmUp: warmUp, wait: s.wait, calm: calm}
 		l := &load{loadFlags: flags, api: api, child: daemon, ledger: newLedger(echoed)}
 		measured, err := l.run(ctx)
 		if err != nil {

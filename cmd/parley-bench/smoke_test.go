@@ -28,9 +28,9 @@ func TestAgainstTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, args := range map[string][]string{
-		"load":  {"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s"},
-		"open":  {"load", "-events=30", "-threads=16", "-connections=4", "-calm=0s", "-rate=150", "-only=parley"},
-		"model": {"kill", "-profile=model", "-kills=2", "-events=60", "-rate=40", "-timeout=500ms", "-seed=1"},
+		"load":  {"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"},
+		"open":  {"load", "-events=30", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20", "-rate=150", "-only=parley"},
+		"model": {"kill", "-profile=model", "-kills=2", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms", "-seed=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
