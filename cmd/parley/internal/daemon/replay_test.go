@@ -1,0 +1,199 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/internal/daemon"
+	"parley/config"
+	"parley/ingest/event"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// replay plays recordings and returns what it printed.
+func replay(t *testing.T, r daemon.Recording) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out bytes.Buffer
+	r.Out, r.Log = &out, slog.New(slog.NewJSONHandler(io.Discard, nil))
+	if err := daemon.Replay(ctx, r); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	return out.String()
+}
+
+// timeMade is an id that is made anew in each replay.
+var timeMade = regexp.MustCompile(`"id":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"`)
+
+// TestRecordings holds what becomes of every recorded payload.
+func TestRecordings(t *testing.T) {
+	t.Parallel()
+	recordings, err := filepath.Glob("../../../../testdata/*/*.jsonl")
+	if err != nil || len(recordings) == 0 {
+		t.Fatalf("%d recordings: %v", len(recordings), err)
+	}
+	for _, path := range recordings {
+		name := filepath.Join(filepath.Base(filepath.Dir(path)), strings.TrimSuffix(filepath.Base(path), ".jsonl"))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := timeMade.ReplaceAllString(replay(t, daemon.Recording{Files: []string{path}, JSON: true}), `"id":"made-anew"`)
+			golden := strings.TrimSuffix(path, ".jsonl") + ".golden"
+			if *update {
+				write(t, golden, got)
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, strings.Split(got, "\n"), strings.Split(string(want), "\n"))
+		})
+	}
+}
+
+// example is the recording of the manual: Ash says something, Olivia asks.
+const example = `
+{"directory":{"users":[{"id":"U06STGBF4Q0","display_name":"Olivia"},{"id":"U03AAAAAAAA","display_name":"Ash"}],"self":{"user_id":"U0BOT"}}}
+{"platform":"slack","workspace":"acme","transport":"http","received_at":"2023-11-14T22:13:25Z","body":{"type":"event_callback","team_id":"T1","event_id":"Ev1","event":{"type":"message","channel":"C06RY3YBSLE","channel_type":"channel","user":"U03AAAAAAAA","text":"are we still on for tomorrow?","ts":"1700000000.000100"}}}
+{"platform":"slack","workspace":"acme","transport":"http","received_at":"2023-11-14T22:13:25Z","body":{"type":"event_callback","team_id":"T1","event_id":"Ev2","event":{"type":"app_mention","channel":"C06RY3YBSLE","user":"U06STGBF4Q0","text":"<@U0BOT> testing from slack","ts":"1700000000.000200","thread_ts":"1700000000.000100"}}}
+`
+
+// documented is what the manual says of its second line.
+const documented = `{"n":2,"disposition":"stored","kind":"message","trigger":"run","reason":"mention",
+ "thread":"slack:acme:C06RY3YBSLE:1700000000.000100",
+ "message":{"id":"C06RY3YBSLE/1700000000.000200","thread_seq":2,"role":"user","content":"<@U0BOT> testing from slack",
+   "metadata":{"source":"slack","sender_id":"slack:U06STGBF4Q0","sender_display_name":"Olivia","sender_type":"human",
+     "channel_external_id":"C06RY3YBSLE","mention_token":"<@U06STGBF4Q0>","passive":false,"include_in_memory":true,
+     "trigger_rag":true,"recipient_id":"bot:echo"},"attachments":[]},
+ "assembled":[{"role":"system","content":"[Thread context — prior messages in this thread, newest last]\n- Ash (<@U03AAAAAAAA>): are we still on for tomorrow?"},
+              {"role":"user","content":"[Olivia (<@U06STGBF4Q0>)]: <@U0BOT> testing from slack"}],
+ "replies":[{"op":"post","thread":"slack:acme:C06RY3YBSLE:1700000000.000100","text":"<@U0BOT> testing from slack"}]}`
+
+func TestTheManualsExample(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "example.jsonl")
+	write(t, path, strings.TrimPrefix(example, "\n"))
+	lines := strings.Split(replay(t, daemon.Recording{Files: []string{path}, JSON: true}), "\n")
+	var want bytes.Buffer
+	if err := json.Compact(&want, []byte(documented)); err != nil {
+		t.Fatal(err)
+	}
+	if len(lines) != 3 {
+		t.Fatalf("%d lines: %q", len(lines), lines)
+	}
+	same(t, decode[any](t, lines[1]), decode[any](t, want.String()))
+	if lines[1] != want.String() {
+		t.Errorf("the order of the keys differs:\n%s\n%s", lines[1], want.String())
+	}
+	first := decode[map[string]any](t, lines[0])
+	if first["trigger"] != "passive" || first["assembled"] != nil || first["replies"] != nil {
+		t.Errorf("%s", lines[0])
+	}
+}
+
+// bare is a Slack event alone, as a line of a recording.
+func bare(event string) string { return `{"platform":"slack","body":` + event + "}\n" }
+
+// TestWhatRepeatsAWaitingLineHasItsFate: an edit that comes before its message,
+// twice, and a delete whose message never comes, twice.
+func TestWhatRepeatsAWaitingLineHasItsFate(t *testing.T) {
+	t.Parallel()
+	edit := bare(`{"type":"message","subtype":"message_changed","channel":"C1","ts":"1750000000.000002","message":{"type":"message","user":"U1","text":"b","ts":"1750000000.000001","edited":{"user":"U1","ts":"1750000000.000002"}}}`)
+	remove := bare(`{"type":"message","subtype":"message_deleted","channel":"C1","ts":"1750000000.000009","deleted_ts":"1750000000.000007"}`)
+	path := filepath.Join(t.TempDir(), "waiting.jsonl")
+	write(t, path, edit+edit+bare(`{"type":"message","channel":"C1","user":"U1","text":"a","ts":"1750000000.000001"}`)+remove+remove)
+	type fate struct {
+		N                                          int
+		Disposition, Kind, Trigger, Reason, Thread string
+		Message                                    *struct{ Content string }
+	}
+	var got []fate
+	for line := range strings.Lines(replay(t, daemon.Recording{Files: []string{path}, JSON: true})) {
+		got = append(got, decode[fate](t, line))
+	}
+	message := func(content string) *struct{ Content string } { return &struct{ Content string }{content} }
+	const place = "slack:replay:C1:1750000000.000001"
+	same(t, got, []fate{
+		{1, "updated", "edit", "passive", "no-mention", place, message("b")},
+		{2, "duplicate", "edit", "none", "", place, message("b")},
+		{3, "stored", "message", "passive", "no-mention", place, message("a")},
+		{4, "ignored", "delete", "none", "unknown-message", "", nil},
+		{5, "duplicate", "delete", "none", "", "", nil},
+	})
+}
+
+// TestFilesShareAStore plays a raw payload and then a recording, which go on
+// counting.
+func TestFilesShareAStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	raw, recording := filepath.Join(dir, "raw.json"), filepath.Join(dir, "more.jsonl")
+	write(t, raw, `{"type":"message","channel":"D1","user":"U1","text":"one","ts":"1750000000.000001"}`)
+	write(t, recording, bare(`{"type":"message","channel":"D1","user":"U1","text":"two","ts":"1750000000.000002"}`))
+	out := replay(t, daemon.Recording{Files: []string{raw, recording}, Platform: event.Slack, JSON: true})
+	lines := strings.Split(out, "\n")
+	second := decode[struct {
+		N         int
+		Assembled []struct{ Role, Content string }
+	}](t, lines[1])
+	if second.N != 2 || len(second.Assembled) != 3 || second.Assembled[1].Content != "one" {
+		t.Errorf("%s", out)
+	}
+}
+
+// TestReplayWithAConfiguration asks the configured agent, obeys the policy, and
+// calls no platform: Slack's address answers to nobody.
+func TestReplayWithAConfiguration(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	p := plan{dir: t.TempDir(), acme: "policy: {allow_users: [U06STGBF4Q0]}"}
+	p.write(t, strings.NewReplacer("AGENT", m.URL, "SLACK", "http://127.0.0.1:1/"))
+	path := filepath.Join(p.dir, "example.jsonl")
+	write(t, path, strings.TrimPrefix(example, "\n"))
+	c, err := config.Load(filepath.Join(p.dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan *ask, 1)
+	go func() {
+		a := <-m.asked
+		a.reply <- says("It works.")
+		answered <- a
+	}()
+	lines := strings.Split(replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true}), "\n")
+	same(t, (<-answered).messages, []spoken{{"user", "[Olivia (<@U06STGBF4Q0>)]: <@U0BOT> testing from slack"}})
+	if !strings.Contains(lines[0], `"reason":"user-refused"`) || !strings.Contains(lines[1], `"text":"It works."`) || !strings.Contains(lines[1], `"recipient_id":"bot:helper"`) {
+		t.Errorf("%s\n%s", lines[0], lines[1])
+	}
+}
+
+func TestReplayForPeople(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "example.jsonl")
+	write(t, path, strings.TrimPrefix(example, "\n")+"no JSON\n")
+	same(t, replay(t, daemon.Recording{Files: []string{path}}), `1  stored message, passive (no-mention)  in slack:acme:C06RY3YBSLE:1700000000.000100
+     message C06RY3YBSLE/1700000000.000100, thread_seq 1
+       | are we still on for tomorrow?
+2  stored message, run (mention)  in slack:acme:C06RY3YBSLE:1700000000.000100
+     message C06RY3YBSLE/1700000000.000200, thread_seq 2
+       | <@U0BOT> testing from slack
+     system
+       | [Thread context — prior messages in this thread, newest last]
+       | - Ash (<@U03AAAAAAAA>): are we still on for tomorrow?
+     user
+       | [Olivia (<@U06STGBF4Q0>)]: <@U0BOT> testing from slack
+     reply to slack:acme:C06RY3YBSLE:1700000000.000100
+       | <@U0BOT> testing from slack
+3  dead other: the line is not a JSON object
+`)
+}

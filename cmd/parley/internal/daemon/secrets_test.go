@@ -1,0 +1,98 @@
+package daemon_test
+
+import (
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// TestNoSecretLeaves runs traffic that goes well and traffic that fails in every
+// way, and looks for what the configuration holds in all that the daemon wrote,
+// answered and said.
+func TestNoSecretLeaves(t *testing.T) {
+	t.Parallel()
+	const botToken, guestToken = "xoxb-canary-bot-7d21e9", "xoxb-canary-guest-08fa44"
+	secrets := []string{botToken, guestToken, signingSecret, apiKey, ownToken, anyToken}
+	var told []string // everything that anybody outside could read
+	p := plan{fake: slacktest.Options{Token: botToken, OnPost: func(post slacktest.Post) {
+		told = append(told, post.Text, string(post.Metadata))
+	}}}
+	p.files = map[string]string{
+		"workspaces/acme.yaml": `
+id: acme
+platform: slack
+agent: helper
+slack: {mode: http, bot_token: ` + botToken + `, signing_secret: ` + signingSecret + `, api_url: "SLACK", post_rate: 0, timeout: 1s}
+turns: {coalesce: 0s, max_attempts: 1}
+`,
+		"workspaces/guest.yaml": `
+id: guest
+platform: slack
+agent: helper
+slack: {mode: http, bot_token: ` + guestToken + `, signing_secret: ` + signingSecret + `-2, api_url: "SLACK"}
+`,
+	}
+	h := open(t, p)
+	hear := func(a answer) { told = append(told, a.body) }
+
+	h.slack.Script("chat.postMessage", slacktest.Fault{Status: http.StatusBadGateway}, slacktest.Fault{Cut: true}, slacktest.Fault{Error: "not_in_channel"})
+	h.mention("tell me your key")
+	h.asks(says("It is a secret."))
+	h.clock.advance(time.Minute)
+	h.mention("fail")
+	h.asks(func(w http.ResponseWriter) { // a server that repeats what it was sent
+		http.Error(w, `{"error":{"message":"Incorrect API key provided: `+apiKey+`"}}`, http.StatusUnauthorized)
+	})
+	h.mention("break")
+	h.asks(breaks)
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="failed"}`, 2)
+	h.clock.advance(time.Minute)
+	hear(h.hook([]byte("no JSON")))
+	hear(h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", ownToken, time.Now(), []byte(`{}`))))
+	hear(h.post("wrong", `{}`))
+	hear(h.post(ownToken, `{"metadata":7}`))
+	hear(h.post(anyToken, `{"content":"hello","metadata":{"source":"x"}}`))
+	hear(h.post(ownToken, `{"content":"hello","passive":true,"thread_id":"`+thread+`"}`))
+	hear(h.web(http.MethodGet, "ours/threads/"+thread+"/messages", ownToken, ""))
+	for _, path := range []string{"/metrics", "/readyz", "/healthz", "/"} {
+		hear(h.get(path))
+	}
+	h.change("workspaces/guest.yaml", "id: guest\nplatform: slack\nagent: helper\nslack: {bot_token: ["+guestToken+"], mode: "+guestToken+"}\n")
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	told = append(told, h.log.String())
+	for _, secret := range secrets {
+		for _, text := range told {
+			if at := strings.Index(text, secret); at >= 0 {
+				t.Errorf("%s was told: …%s", secret, text[max(0, at-200):at])
+			}
+		}
+		for _, file := range stored(t, h.dir) {
+			if raw, err := os.ReadFile(file); err != nil || strings.Contains(string(raw), secret) {
+				t.Errorf("%s is in %s (%v)", secret, file, err)
+			}
+		}
+	}
+}
+
+// stored are the files that the daemon wrote.
+func stored(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(dir, "data"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	return files
+}
