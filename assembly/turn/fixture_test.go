@@ -1,0 +1,263 @@
+package turn_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+)
+
+// agent does what the test says, once for each run.
+type agent struct {
+	mu     sync.Mutex
+	does   []func(ctx context.Context, emit func(stream.Message) error) error // then it answers "ok"
+	inputs []assembly.Input
+	times  []time.Time
+}
+
+func (a *agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	a.mu.Lock()
+	a.inputs, a.times = append(a.inputs, input), append(a.times, time.Now())
+	do := answers("ok")
+	if len(a.does) > 0 {
+		do, a.does = a.does[0], a.does[1:]
+	}
+	a.mu.Unlock()
+	return do(ctx, emit)
+}
+
+type script = func(ctx context.Context, emit func(stream.Message) error) error
+
+func answers(text string) script {
+	return func(_ context.Context, emit func(stream.Message) error) error {
+		return emit(stream.Message{Type: stream.Answer, Text: text})
+	}
+}
+
+// thinks answers after a while, unless its context ends before.
+func thinks(d time.Duration, text string) script {
+	return func(ctx context.Context, emit func(stream.Message) error) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(d):
+			return emit(stream.Message{Type: stream.Answer, Text: text})
+		}
+	}
+}
+
+func fails(err error) script {
+	return func(context.Context, func(stream.Message) error) error { return err }
+}
+
+// said are the texts that the agent was asked, run by run.
+func (a *agent) said() [][]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out [][]string
+	for _, input := range a.inputs {
+		var texts []string
+		for _, s := range input.Said {
+			texts = append(texts, s.Content)
+		}
+		out = append(out, texts)
+	}
+	return out
+}
+
+// desk is a Runner with its store and agent, in a bubble; it plays the outbox,
+// the files and the observer.
+type desk struct {
+	*testing.T
+	*turn.Runner
+	agent    *agent
+	journal  *journal.Journal
+	settings turn.Settings
+	profile  turn.Profile
+	gone     bool
+	intake   *journal.Desk
+	stop     func() // ends the work, as the daemon's stop does
+
+	mu      sync.Mutex
+	serial  int
+	runs    []*journal.Run
+	reports []turn.Report
+	format  func(text string) ([]journal.Post, error)
+	lease   *journal.Lease
+}
+
+// inBubble runs a test with a Runner that is at work. With coalesce 0 unless
+// the test sets another.
+func inBubble(t *testing.T, set func(d *desk), test func(d *desk)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &desk{T: t, agent: &agent{}, journal: journal.New(engine, journal.Options{Node: "this"})}
+		t.Cleanup(func() { _ = d.journal.Close() })
+		d.settings = turn.Settings{Config: turn.DefaultConfig(), Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}}
+		d.settings.Coalesce, d.settings.CoalesceMax = 0, 0
+		d.profile = turn.Profile{ID: "helper", Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000}
+		d.format = func(text string) ([]journal.Post, error) { return []journal.Post{{Channel: "C1", Text: text}}, nil }
+		if set != nil {
+			set(d)
+		}
+		d.work()
+		test(d)
+	})
+}
+
+func (d *desk) work() {
+	log := slog.New(slog.DiscardHandler)
+	jd := journal.NewDesk(d.journal, log)
+	d.Runner = turn.New(turn.Parts{
+		Journal: d.journal, Desk: jd, Outbox: d, Files: d, Observer: d, Log: log, Now: time.Now,
+		Settings: func(string, string) turn.Settings { return d.settings },
+		Profile: func(id string) (turn.Profile, bool) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.profile, !d.gone
+		},
+	})
+	ctx, cancel := context.WithCancel(d.Context())
+	var working sync.WaitGroup
+	working.Go(func() { _ = d.Serve(ctx, ctx, "helper", 4) })
+	working.Go(func() {
+		_ = jd.Serve(ctx, journal.Lane{Work: journal.Intake, Slots: 4}, func(_ context.Context, lease *journal.Lease) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.lease = lease
+		})
+	})
+	d.stop = sync.OnceFunc(func() { cancel(); working.Wait() })
+	d.Cleanup(d.stop)
+	synctest.Wait()
+	d.intake = jd
+}
+
+// Format, Bounds and Posted implement turn.Outbox.
+func (d *desk) Format(_ string, _ event.ThreadKey, text string) ([]journal.Post, error) {
+	return d.format(text)
+}
+func (d *desk) Bounds(string) *journal.Send     { return nil }
+func (d *desk) Posted(int64, *journal.Delivery) {}
+
+// Keep implements turn.Files.
+func (d *desk) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment { return a }
+
+// RunEnded implements turn.Observer.
+func (d *desk) RunEnded(run *journal.Run, r turn.Report) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.runs, d.reports = append(d.runs, run), append(d.reports, r)
+}
+
+func (d *desk) outcomes() []turn.Outcome {
+	synctest.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []turn.Outcome
+	for _, r := range d.reports {
+		out = append(out, r.Outcome)
+	}
+	return out
+}
+
+func (d *desk) must(err error) {
+	d.Helper()
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+const key = event.ThreadKey("slack:acme:C1:1")
+
+func human(id, text string) *event.Message {
+	return &event.Message{
+		ExternalID: id, Content: text,
+		Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
+	}
+}
+
+// asks records a message that asks for a run.
+func (d *desk) asks(id, text string) { d.Helper(); d.record(journal.TriggerRun, human(id, text)) }
+
+// record records a message under the lease that the thread's work goes on with.
+func (d *desk) record(trigger journal.Trigger, m *event.Message) {
+	d.Helper()
+	d.apply(trigger, event.Event{Kind: event.KindMessage, Message: m})
+}
+
+func (d *desk) deletes(ids ...string) {
+	d.Helper()
+	d.apply(journal.TriggerNone, event.Event{Kind: event.KindDelete, Targets: ids})
+}
+
+func (d *desk) apply(trigger journal.Trigger, e event.Event) {
+	d.Helper()
+	d.serial++
+	custody, err := d.journal.Accept(d.Context(), journal.Acceptance{
+		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack},
+		Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(d.serial), Thread: key, Channel: event.Channel{ID: "C1"}},
+	})
+	d.must(err)
+	d.intake.Wake(journal.Intake, "", custody.Thread)
+	synctest.Wait() // the thread's lease is known now
+	outcome, err := d.journal.Record(d.Context(), d.lease, journal.Entry{
+		Envelope: custody.ID, Workspace: "acme", Event: e, Agent: "helper",
+		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax,
+		Decide: func(m *event.Message, _ journal.Look) (journal.Decision, error) {
+			return journal.Decision{Trigger: trigger, Metadata: m.Metadata.Bytes()}, nil
+		},
+	})
+	d.must(err)
+	d.Recorded(custody.Thread, "helper", outcome)
+}
+
+// deliveries are the texts of the outbox, in order.
+func (d *desk) deliveries() []string {
+	d.Helper()
+	var texts []string
+	for {
+		next, err := d.journal.NextDelivery(d.Context(), d.lease.Thread)
+		d.must(err)
+		if next == nil {
+			return texts
+		}
+		texts = append(texts, next.Post.Text)
+		_, err = d.journal.Sent(d.Context(), d.lease, next, fmt.Sprint("C1/post", len(texts)))
+		d.must(err)
+	}
+}
+
+func (d *desk) replies() []journal.Listed {
+	d.Helper()
+	all, err := d.journal.Messages(d.Context(), key, 0, 100)
+	d.must(err)
+	return slices.DeleteFunc(all, func(m journal.Listed) bool { return m.Author != journal.ByAgent })
+}
+
+// assembled is what the agent read in a run, a line a message.
+func (d *desk) assembled(run int) string {
+	d.Helper()
+	var b strings.Builder
+	for _, m := range d.agent.inputs[run].Messages {
+		fmt.Fprintf(&b, "%s: %s\n", m.Role, m.Text())
+	}
+	return b.String()
+}

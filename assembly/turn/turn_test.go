@@ -1,0 +1,362 @@
+package turn_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func same[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func coalescing(d *desk) {
+	d.settings.Coalesce, d.settings.CoalesceMax = 500*time.Millisecond, 2500*time.Millisecond
+}
+
+func interrupting(d *desk) { d.settings.Mode = turn.ModeInterrupt }
+
+// TestMessagesJoinATurn that follow one another within the window.
+func TestMessagesJoinATurn(t *testing.T) {
+	inBubble(t, coalescing, func(d *desk) {
+		begun := time.Now()
+		d.asks("1", "one")
+		time.Sleep(400 * time.Millisecond)
+		d.asks("2", "two")
+		time.Sleep(2 * time.Second)
+		d.asks("3", "three")
+		time.Sleep(2 * time.Second)
+		same(t, "turns", d.agent.said(), [][]string{{"one", "two"}, {"three"}})
+		if waited := d.agent.times[0].Sub(begun); waited < 900*time.Millisecond || waited > time.Second {
+			t.Errorf("the turn began after %v, want 500 ms after its last message", waited)
+		}
+	})
+}
+
+// TestATurnWaitsNoLongerThanItsMost, however fast messages follow.
+func TestATurnWaitsNoLongerThanItsMost(t *testing.T) {
+	inBubble(t, coalescing, func(d *desk) {
+		begun := time.Now()
+		for i := range 12 {
+			d.asks(fmt.Sprint(i), "more")
+			time.Sleep(300 * time.Millisecond)
+		}
+		if waited := d.agent.times[0].Sub(begun); waited < 2500*time.Millisecond || waited > 2600*time.Millisecond {
+			t.Errorf("the turn began after %v, want 2.5 s", waited)
+		}
+	})
+}
+
+// TestQueue: each message is a turn, one at a time, in order.
+func TestQueue(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		d.agent.does = []script{thinks(10*time.Second, "first")}
+		d.asks("1", "one")
+		d.asks("2", "two")
+		d.asks("3", "three")
+		time.Sleep(15 * time.Second)
+		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"two"}, {"three"}})
+		same(t, "posts", d.deliveries(), []string{"first", "ok", "ok"})
+	})
+}
+
+// TestInterrupt: a newer message begins the turn again, with both.
+func TestInterrupt(t *testing.T) {
+	inBubble(t, interrupting, func(d *desk) {
+		d.agent.does = []script{thinks(time.Minute, "never")}
+		d.asks("1", "one")
+		time.Sleep(time.Second)
+		d.asks("2", "two")
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Interrupted, turn.Answered})
+		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"one", "two"}})
+		same(t, "posts", d.deliveries(), []string{"ok"})
+	})
+}
+
+// TestAPassiveMessageInterruptsNobody.
+func TestAPassiveMessageInterruptsNobody(t *testing.T) {
+	inBubble(t, interrupting, func(d *desk) {
+		d.agent.does = []script{thinks(10*time.Second, "done")}
+		d.asks("1", "one")
+		d.record(journal.TriggerPassive, human("2", "aside"))
+		time.Sleep(11 * time.Second)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+	})
+}
+
+// TestDeletingEveryMessageCancels, one by one or at once; one of two does not.
+func TestDeletingEveryMessageCancels(t *testing.T) {
+	for name, c := range map[string]struct {
+		deletes [][]string
+		want    turn.Outcome
+	}{
+		"one of two":  {[][]string{{"1"}}, turn.Answered},
+		"one by one":  {[][]string{{"1"}, {"2"}}, turn.Canceled},
+		"in bulk":     {[][]string{{"1", "2"}}, turn.Canceled},
+		"in two goes": {[][]string{{"2"}, {"1", "2"}}, turn.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, coalescing, func(d *desk) {
+				d.agent.does = []script{thinks(10*time.Second, "done")}
+				d.asks("1", "one")
+				d.asks("2", "two")
+				time.Sleep(time.Second)
+				for _, ids := range c.deletes {
+					d.deletes(ids...)
+				}
+				begun := time.Now()
+				for len(d.outcomes()) == 0 {
+					time.Sleep(10 * time.Millisecond)
+				}
+				same(t, "outcomes", d.outcomes(), []turn.Outcome{c.want})
+				if c.want == turn.Canceled && time.Since(begun) > 100*time.Millisecond {
+					t.Errorf("it took %v to cancel the run", time.Since(begun))
+				}
+			})
+		})
+	}
+}
+
+// TestADeleteBeforeTheRun leaves nothing to ask.
+func TestADeleteBeforeTheRun(t *testing.T) {
+	inBubble(t, coalescing, func(d *desk) {
+		d.asks("1", "one")
+		d.deletes("1")
+		time.Sleep(2 * time.Second)
+		same(t, "turns", len(d.agent.said()), 0)
+	})
+}
+
+// TestAnEditBeforeTheRunIsWhatTheAgentSees.
+func TestAnEditBeforeTheRunIsWhatTheAgentSees(t *testing.T) {
+	inBubble(t, coalescing, func(d *desk) {
+		d.asks("1", "befor")
+		m := human("1", "before")
+		m.Revision = "r1"
+		d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Message: m, Targets: []string{"1"}})
+		time.Sleep(2 * time.Second)
+		same(t, "turns", d.agent.said(), [][]string{{"before"}})
+	})
+}
+
+// temporary is an agent's error that says whether to try again.
+type temporary bool
+
+func (temporary) Error() string     { return "the agent's words" }
+func (e temporary) Temporary() bool { return bool(e) }
+
+// TestFailures: how often the agent is asked, and what the thread hears of it.
+func TestFailures(t *testing.T) {
+	const sorry = "Sorry, something went wrong while I was answering this. Please ask again later."
+	flood := func(_ context.Context, emit func(stream.Message) error) error {
+		for emit(stream.Message{Type: stream.StreamingChunk, Text: strings.Repeat("x", 100)}) == nil {
+			continue
+		}
+		return nil // it does not care
+	}
+	for name, c := range map[string]struct {
+		does script
+		want []turn.Outcome
+		post string
+	}{
+		"a failure that may pass":        {fails(temporary(true)), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"a failure that says nothing":    {fails(errors.New("oops")), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"a failure that stays":           {fails(temporary(false)), []turn.Outcome{turn.Failed}, sorry},
+		"no answer":                      {fails(nil), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"a panic":                        {func(context.Context, func(stream.Message) error) error { panic("a bug") }, []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"a flood":                        {flood, []turn.Outcome{turn.Failed}, sorry},
+		"an answer that is too long":     {answers(strings.Repeat("x", 1001)), []turn.Outcome{turn.Failed}, sorry},
+		"a timeout of the agent's own":   {fails(fmt.Errorf("read: %w", context.DeadlineExceeded)), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"a context of the agent's own":   {fails(fmt.Errorf("read: %w", context.Canceled)), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"an agent that hangs":            {thinks(time.Hour, "late"), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, "Sorry, I couldn't answer this in time. Please ask again later."},
+		"an answer as long as it may be": {answers(strings.Repeat("x", 1000)), []turn.Outcome{turn.Answered}, strings.Repeat("x", 1000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(d *desk) {
+				d.agent.does = []script{c.does, c.does, c.does}
+				d.asks("1", "one")
+				time.Sleep(5 * time.Minute)
+				same(t, "outcomes", d.outcomes(), c.want)
+				for _, input := range d.agent.inputs {
+					same(t, "run id", input.RunID, d.agent.inputs[0].RunID)
+				}
+				same(t, "posts", d.deliveries(), []string{c.post})
+				d.agent.does = nil
+				d.asks("2", "and now?")
+				same(t, "the next turn", d.outcomes(), append(c.want, turn.Answered))
+				if len(c.want) > 0 && c.want[len(c.want)-1] == turn.Failed && strings.Contains(d.assembled(len(c.want)), "Sorry") {
+					t.Error("the sentence to the thread stands in the transcript")
+				}
+			})
+		})
+	}
+}
+
+// TestAMessageDoesNotShortenABackoff, and is not lost by it.
+func TestAMessageDoesNotShortenABackoff(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		d.agent.does = []script{fails(errors.New("one")), fails(errors.New("two"))}
+		d.asks("1", "one")
+		time.Sleep(1500 * time.Millisecond) // the second attempt has failed; the third is 4 s after it
+		d.asks("2", "two")
+		time.Sleep(10 * time.Second)
+		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"one"}, {"one"}, {"two"}})
+		if wait := d.agent.times[2].Sub(d.agent.times[1]); wait < 4*time.Second {
+			t.Errorf("the third attempt followed after %v", wait)
+		}
+	})
+}
+
+// TestStale: what becomes of a reply that a newer message has overtaken.
+func TestStale(t *testing.T) {
+	for policy, c := range map[string]struct {
+		outcomes []turn.Outcome
+		posts    []string
+	}{
+		turn.StaleSend:  {[]turn.Outcome{turn.Answered}, []string{"first"}},
+		turn.StaleRerun: {[]turn.Outcome{turn.Rerun, turn.Answered}, []string{"ok"}},
+		turn.StaleDrop:  {[]turn.Outcome{turn.Dropped}, nil},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			inBubble(t, func(d *desk) { d.settings.Stale = policy }, func(d *desk) {
+				d.agent.does = []script{thinks(5*time.Second, "first")}
+				d.asks("1", "one")
+				d.record(journal.TriggerPassive, human("2", "by the way"))
+				time.Sleep(6 * time.Second)
+				same(t, "outcomes", d.outcomes(), c.outcomes)
+				same(t, "posts", d.deliveries(), c.posts)
+			})
+		})
+	}
+}
+
+// TestAReplyTellsOfItsRun: its metadata, and what its agent knew.
+func TestAReplyTellsOfItsRun(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		d.agent.does = []script{thinks(1500*time.Millisecond, "done")}
+		d.asks("1", "one")
+		time.Sleep(2 * time.Second)
+		reply := d.replies()[0]
+		var got map[string]any
+		d.must(json.Unmarshal(reply.Metadata, &got))
+		same(t, "metadata", got, map[string]any{
+			"source": "slack", "sender_id": "agent:helper", "sender_display_name": "helper", "sender_type": "bot",
+			"run_id": reply.RunID, "stage": "answer", "latency_ms": float64(1500), "message_id": reply.ExternalID,
+		})
+		same(t, "freshness", *reply.Freshness, journal.Freshness{BaseSeq: 1, LatestSeenSeq: 1, ServerSeq: 1})
+	})
+}
+
+// TestStreams: an ANSWER replaces the tokens; a COMPLETE ends what was streamed.
+func TestStreams(t *testing.T) {
+	chunk := func(text string) stream.Message { return stream.Message{Type: stream.StreamingChunk, Text: text} }
+	for name, c := range map[string]struct {
+		says []stream.Message
+		want string
+	}{
+		"tokens and an answer":    {[]stream.Message{chunk("a"), chunk("b"), {Type: stream.Answer, Text: "the answer"}}, "the answer"},
+		"tokens and a completion": {[]stream.Message{chunk("a"), chunk("b"), {Type: stream.Complete}}, "ab"},
+		"a completion with words": {[]stream.Message{{Type: stream.Thought, Text: "hm"}, {Type: stream.Complete, Text: "all done"}}, "all done"},
+		"an answer, completed":    {[]stream.Message{{Type: stream.Answer, Text: "yes"}, {Type: stream.Complete, Text: "bye"}}, "yes"},
+		"another workstream":      {[]stream.Message{{Type: stream.Answer, Text: "aside", Workstream: "w2"}, {Type: stream.Answer, Text: "main"}}, "main"},
+		"bytes that are no text":  {[]stream.Message{{Type: stream.Answer, Text: "a\xffb\x00"}}, "a\uFFFDb\uFFFD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(d *desk) {
+				d.agent.does = []script{func(_ context.Context, emit func(stream.Message) error) error {
+					for _, m := range c.says {
+						if err := emit(m); err != nil {
+							return err
+						}
+					}
+					return nil
+				}}
+				d.asks("1", "one")
+				same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+				same(t, "reply", d.replies()[0].Content, c.want)
+			})
+		})
+	}
+}
+
+// TestSaidStandsInThePlatformsOrder, like what is assembled.
+func TestSaidStandsInThePlatformsOrder(t *testing.T) {
+	inBubble(t, coalescing, func(d *desk) {
+		later, earlier := human("2", "second"), human("1", "first")
+		later.SentAt, earlier.SentAt = time.Now(), time.Now().Add(-time.Second)
+		d.record(journal.TriggerRun, later)
+		d.record(journal.TriggerRun, earlier)
+		time.Sleep(time.Second)
+		same(t, "turns", d.agent.said(), [][]string{{"first", "second"}})
+		same(t, "assembled", d.assembled(0), "user: [Olivia]: first\nuser: [Olivia]: second\n")
+	})
+}
+
+// TestAQuotedReplyOfOursIsNotShownTwice: the platform quotes our post by its own
+// id, and the window holds the reply that it carries.
+func TestAQuotedReplyOfOursIsNotShownTwice(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		d.agent.does = []script{answers("Yes.")}
+		d.asks("1", "tomorrow?")
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+		d.deliveries()
+		again := human("2", "really?")
+		again.Quoted = &event.Quote{ExternalID: "C1/post1", Content: "Yes.", Own: true}
+		d.record(journal.TriggerRun, again)
+		d.outcomes()
+		same(t, "assembled", d.assembled(1), "user: [Olivia]: tomorrow?\nassistant: Yes.\nuser: [Olivia]: really?\n")
+	})
+}
+
+// TestAFormatterThatFailsIsTheRunsFailure, not the process's.
+func TestAFormatterThatFailsIsTheRunsFailure(t *testing.T) {
+	inBubble(t, func(d *desk) {
+		d.settings.MaxAttempts = 1
+		d.format = func(string) ([]journal.Post, error) { panic("a bug in the converter") }
+	}, func(d *desk) {
+		d.asks("1", "one")
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Failed})
+	})
+}
+
+// TestAnAgentThatIsGone keeps its turns until it is back.
+func TestAnAgentThatIsGone(t *testing.T) {
+	inBubble(t, func(d *desk) { d.gone = true }, func(d *desk) {
+		d.asks("1", "one")
+		time.Sleep(10 * time.Second)
+		same(t, "runs while it is gone", len(d.agent.said()), 0)
+		d.mu.Lock()
+		d.gone = false
+		d.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+	})
+}
+
+// TestAStopLeavesTheRun: the next start takes it up under the same id.
+func TestAStopLeavesTheRun(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		d.agent.does = []script{thinks(30*time.Second, "never")}
+		d.asks("1", "one")
+		time.Sleep(time.Second)
+		d.stop()
+		same(t, "at the stop", d.outcomes(), []turn.Outcome{turn.LeftOff})
+		d.work()
+		same(t, "after the start", d.outcomes(), []turn.Outcome{turn.LeftOff, turn.Answered})
+		same(t, "run id", d.agent.inputs[1].RunID, d.agent.inputs[0].RunID)
+	})
+}
