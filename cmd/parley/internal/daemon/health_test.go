@@ -28,7 +28,7 @@ func TestOneRefusedWorkspaceDoesNotStopTheOthers(t *testing.T) {
 			}
 			break
 		}
-		if h.ctx.Err() != nil {
+		if !h.again() {
 			t.Fatalf("%s\n%s", got.body, h.log)
 		}
 	}

@@ -255,6 +255,17 @@ func (h *house) metric(name string) float64 {
 	return 0
 }
 
+// again waits a moment between two questions of the same; false where the test's
+// time is over.
+func (h *house) again() bool {
+	select {
+	case <-time.After(5 * time.Millisecond):
+		return true
+	case <-h.ctx.Done():
+		return false
+	}
+}
+
 // state is what has been counted, for a test that fails.
 func (h *house) state() string {
 	response, err := http.Get(h.url + "/metrics") // the test's time is over
@@ -269,13 +280,9 @@ func (h *house) state() string {
 // awaitMetric asks for a figure until it has the value.
 func (h *house) awaitMetric(name string, want float64) {
 	h.t.Helper()
-	for end := time.Now().Add(patience / 2); ; {
-		got := h.metric(name)
-		if got == want {
-			return
-		}
-		if time.Now().After(end) {
-			h.t.Fatalf("%s is %v, want %v of\n%s%s", name, got, want, h.state(), h.log)
+	for end := time.Now().Add(patience / 2); h.metric(name) != want; {
+		if time.Now().After(end) || !h.again() {
+			h.t.Fatalf("%s is not %v but\n%s%s", name, want, h.state(), h.log)
 		}
 	}
 }

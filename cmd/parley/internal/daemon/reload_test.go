@@ -25,7 +25,7 @@ func (h *house) reload() {
 	before := told()
 	h.daemon.Reload()
 	for told() == before {
-		if h.get("/healthz"); h.ctx.Err() != nil {
+		if !h.again() {
 			h.t.Fatalf("nothing was reloaded\n%s", h.log)
 		}
 	}

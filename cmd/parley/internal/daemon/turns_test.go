@@ -38,7 +38,7 @@ func (h *house) awaitReply(text string) []listed {
 		if last := messages[len(messages)-1]; last.Role == "assistant" && last.Content == text {
 			return messages
 		}
-		if h.ctx.Err() != nil {
+		if !h.again() {
 			h.t.Fatalf("%+v\n%s", messages, h.log)
 		}
 	}

@@ -272,7 +272,7 @@ func TestTheLocalWorkspaceEchoes(t *testing.T) {
 	if made := decode[taken](t, got.body); got.status != http.StatusAccepted || made.Message.Metadata["source"] != "web" {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	for h.ctx.Err() == nil {
+	for h.again() {
 		got := h.web(http.MethodGet, "local/threads/"+thread+"/messages", "", "")
 		if list := decode[struct{ Messages []listed }](t, got.body).Messages; len(list) == 2 {
 			if list[1].Role != "assistant" || list[1].Content != "hello" {
