@@ -177,12 +177,11 @@ func (r *Runner) each(workspace, channel string) bool {
 // Recorded implements ingest.Turns.
 func (r *Runner) Recorded(thread int64, agent string, outcome journal.Outcome) {
 	r.signal(thread, outcome)
-	if outcome.TurnAt.IsZero() {
-		return
-	}
-	if outcome.TurnAt.After(r.Now()) {
-		r.Desk.WakeAt(journal.Turns, agent, outcome.TurnAt)
-	} else {
+	switch {
+	case outcome.TurnDue.IsZero() || outcome.Pending > 0: // a run begins once its thread's intake is done
+	case outcome.TurnDue.After(r.Now()):
+		r.Desk.WakeAt(journal.Turns, agent, outcome.TurnDue)
+	default:
 		r.Desk.Wake(journal.Turns, agent, thread)
 	}
 }

@@ -3,6 +3,7 @@ package journal
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -144,6 +145,9 @@ func readMessages(tx Tx, row *messageRow, dest []any, columns, where string, arg
 			return err
 		}
 		m, err := row.message()
+		if len(out) == cap(out) && cap(out) >= 2 {
+			out = slices.Grow(out, 2*spansAtOnce)
+		}
 		out = append(out, m)
 		return err
 	}, `SELECT `+columns+` FROM messages WHERE `+where, args...)

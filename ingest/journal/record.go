@@ -58,6 +58,9 @@ type Outcome struct {
 	Waits bool
 	// TurnAt is when the thread's next turn is due; zero for none.
 	TurnAt time.Time
+	// TurnDue is when the thread's next turn, or the run that is going, is due,
+	// whatever asked for it; zero for never.
+	TurnDue time.Time
 	// Pending is how many envelopes of the thread are still to be worked on.
 	Pending int64
 	// Deleted are the runs that lost a message.
@@ -319,7 +322,7 @@ func (r *recording) settle() error {
 
 func (r *recording) saveThread(lease *Lease) error {
 	r.thread.pending += r.moved - 1
-	r.out.Pending = r.thread.pending
+	r.out.Pending, r.out.TurnDue = r.thread.pending, instant(r.thread.turnAt)
 	var intakeAt, turnAt, turnSince any
 	if r.thread.pending > 0 {
 		intakeAt = r.now

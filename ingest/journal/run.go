@@ -58,7 +58,8 @@ const (
 
 // BeginRun takes up the thread's unfinished run, or begins one for the messages
 // that wait: all of them, or the first alone where each says that every message
-// of the channel is a turn of its own. It returns nil where nothing is due.
+// of the channel is a turn of its own. It returns nil where nothing is due, and
+// while intake has something to record first; Outcome.TurnDue then says when.
 func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each func(workspace, channel string) bool) (*Run, error) {
 	return write(ctx, j, func(tx Tx) (*Run, error) {
 		b := beginning{tx: tx, now: millis(j.now()), agent: agent, each: each}
@@ -68,6 +69,8 @@ func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each
 		switch {
 		case b.turnAt == 0 || b.turnAt > b.now:
 			return nil, nil
+		case b.pending > 0 && b.intakeAt <= b.now:
+			return nil, nil // an edit or a delete may be among what was acknowledged
 		case b.current != 0:
 			return b.resume()
 		}
@@ -87,13 +90,15 @@ type beginning struct {
 	begunSeq int64
 	turnAt   int64
 	current  int64
+
+	pending, intakeAt int64
 }
 
 func (b *beginning) read(lease *Lease) error {
 	var key, platform string
 	err := lock(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel, &b.run.OpenedOn,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current},
-		`key, uuid, workspace, platform, channel, opened_on, next_seq, begun_seq, coalesce(turn_at, 0), run`)
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current, &b.pending, &b.intakeAt},
+		`key, uuid, workspace, platform, channel, opened_on, next_seq, begun_seq, coalesce(turn_at, 0), run, pending, coalesce(intake_at, 0)`)
 	b.run.Thread, b.run.ThreadKey, b.run.Platform = lease.Thread, event.ThreadKey(key), event.Platform(platform)
 	return err
 }

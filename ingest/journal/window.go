@@ -130,12 +130,17 @@ func (t *transcript) messages(spans []span, byRun map[int64][]Message) error {
 	}
 	all, err := manyLines(t.tx, `deleted_at = 0 AND run IN (
 			SELECT row FROM runs WHERE thread = ? AND first_seq BETWEEN ? AND ? AND row <> ?
-			AND state IN ('done', 'failed', 'dropped', 'canceled')) ORDER BY seq`,
+			AND state IN ('done', 'failed', 'dropped', 'canceled')) ORDER BY run, seq`,
 		t.run.Thread, spans[len(spans)-1].firstSeq, spans[0].firstSeq, t.run.Row)
-	for _, m := range all {
-		byRun[m.Run] = append(byRun[m.Run], m)
-	}
 	t.see(all)
+	for first := 0; first < len(all); {
+		end := first + 1
+		for end < len(all) && all[end].Run == all[first].Run {
+			end++
+		}
+		byRun[all[first].Run] = all[first:end:end]
+		first = end
+	}
 	return err
 }
 
