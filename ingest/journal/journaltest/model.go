@@ -137,6 +137,10 @@ func (m *machine) beginTurn(t *imagined) *journal.Run {
 		return nil
 	}
 	run := m.mayBegin(t.key, false)
+	if len(t.pending) > 0 {
+		same(m, "a run before everything accepted is recorded", run == nil, true)
+		return nil
+	}
 	if t.runID == "" && len(t.waiting) > 0 {
 		if run == nil {
 			m.Fatalf("no run begins for what waits in %s", t.key)
