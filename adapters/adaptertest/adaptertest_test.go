@@ -1,0 +1,51 @@
+package adaptertest_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"parley/adapters"
+	"parley/adapters/adaptertest"
+	"parley/adapters/bluebubbles"
+	"parley/adapters/discord"
+	"parley/adapters/slack"
+	"parley/adapters/web"
+	"parley/ingest/event"
+)
+
+// TestEveryPlatformKeepsTheContract over its own recordings.
+func TestEveryPlatformKeepsTheContract(t *testing.T) {
+	for platform, normalizer := range map[string]adapters.Normalizer{
+		"slack":       slack.Normalizer{},
+		"discord":     discord.Normalizer{},
+		"bluebubbles": bluebubbles.Normalizer{},
+		"web":         stamped{},
+	} {
+		t.Run(platform, func(t *testing.T) {
+			adaptertest.Run(t, normalizer, "../../testdata/"+platform+"/*.jsonl")
+		})
+	}
+}
+
+// stamped is the web's normaliser behind a handler that gives a body an id of
+// its own, always the same one.
+type stamped struct{ web.Normalizer }
+
+func (s stamped) stamp(envelope event.Envelope) event.Envelope {
+	b, err := web.ReadBody(envelope.Body)
+	if err == nil && b.ClientMessageID == "" && b.MessageID == "" {
+		b.MessageID = uuid.NewSHA1(uuid.NameSpaceURL, envelope.Body).String()
+		envelope.Body = b.Bytes()
+	}
+	return envelope
+}
+
+func (s stamped) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
+	return s.Normalizer.Keys(s.stamp(envelope), facts)
+}
+
+func (s stamped) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
+	return s.Normalizer.Normalize(ctx, s.stamp(envelope), directory)
+}
