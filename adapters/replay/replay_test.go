@@ -1,0 +1,167 @@
+package replay_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/replay"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// file writes a file of the test's.
+func file(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func lines(t *testing.T, path string, platform event.Platform) (out []replay.Line) {
+	t.Helper()
+	if err := replay.Read(path, platform, func(l replay.Line) error { out = append(out, l); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestARecording: one object a line; what a line leaves out is replay's.
+func TestARecording(t *testing.T) {
+	got := lines(t, file(t, "a.jsonl", `
+{"platform":"slack","workspace":"acme","transport":"http","received_at":"2026-09-21T14:00:00Z","body":{"a": 1}}
+
+  {"body": [1,2] }  `), event.Discord)
+	want := []event.Envelope{
+		{Platform: event.Slack, Transport: "http", ReceivedAt: time.Date(2026, 9, 21, 14, 0, 0, 0, time.UTC), Body: []byte(`{"a": 1}`)},
+		{Platform: event.Discord, Transport: "replay", Body: []byte(`[1,2]`)},
+	}
+	if len(got) != 2 || got[0].Err != nil || got[1].Err != nil || got[0].Workspace != "acme" {
+		t.Fatalf("lines %+v", got)
+	}
+	if diff := cmp.Diff(want, []event.Envelope{got[0].Envelope, got[1].Envelope}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestABarePayload is the whole file, of the platform that the command names.
+func TestABarePayload(t *testing.T) {
+	path := file(t, "a.json", "{\n \"type\": \"message\"}\n")
+	got := lines(t, path, event.Slack)
+	if len(got) != 1 || string(got[0].Envelope.Body) != "{\n \"type\": \"message\"}\n" || got[0].Platform != event.Slack || !got[0].Envelope.ReceivedAt.IsZero() {
+		t.Errorf("lines %+v", got)
+	}
+	if err := replay.Read(path, "", nil); err == nil || !strings.Contains(err.Error(), "--platform") {
+		t.Errorf("without a platform: %v", err)
+	}
+}
+
+// TestFaultsOfALine are the line's own; those after it are read.
+func TestFaultsOfALine(t *testing.T) {
+	for text, words := range map[string]string{
+		`nonsense`:                            "not a JSON object",
+		`[1]`:                                 "not a JSON object",
+		`{"platform":"slack"`:                 "not a recorded envelope",
+		`{"platform":"slack"}`:                "body: is missing",
+		`{"body":{}}`:                         "platform: is \"\", must be one of slack, discord, bluebubbles, web",
+		`{"platform":"irc","body":{}}`:        "platform: is \"irc\"",
+		`{"received_at":"noon","body":{}}`:    "not a recorded envelope",
+		`{"directory":{"users":"everybody"}}`: "not a recorded envelope",
+	} {
+		got := lines(t, file(t, "a.jsonl", text+"\n"+`{"platform":"web","body":{}}`), "")
+		if len(got) != 2 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), words) || got[1].Err != nil {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+// TestFaultsOfAFile end the reading, with its name and line.
+func TestFaultsOfAFile(t *testing.T) {
+	long := file(t, "long.jsonl", "{}\n"+strings.Repeat(" ", 17<<20))
+	for path, words := range map[string]string{
+		long:                                   "long.jsonl:2: the line is longer than 16 MiB",
+		filepath.Join(t.TempDir(), "no.jsonl"): "no such file",
+	} {
+		err := replay.Read(path, event.Slack, func(replay.Line) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("error %v, want %q", err, words)
+		}
+	}
+}
+
+// TestDirectoryLines hold from where they stand; what they do not tell is unknown.
+func TestDirectoryLines(t *testing.T) {
+	d := replay.NewDirectory()
+	for _, l := range lines(t, file(t, "a.jsonl", `{"directory":{"users":[{"id":"U1","display_name":"Olivia"},`+
+		`{"id":"B1","display_name":"CI","is_bot":true},{"id":"U2","display_name":""}],`+
+		`"channels":[{"id":"C1","name":"garden"},{"id":"D1","is_dm":true}],"self":{"bot_id":"BBOT"}}}`), "") {
+		d.Add(l.Directory)
+	}
+	if u, ok := d.User(t.Context(), "B1"); !ok || u.DisplayName != "CI" || !u.IsBot {
+		t.Errorf("B1 is %+v, %v", u, ok)
+	}
+	for _, id := range []string{"U2", "U9"} {
+		if u, ok := d.User(t.Context(), id); ok {
+			t.Errorf("%s is %+v", id, u)
+		}
+	}
+	if name, ok := d.ChannelName(t.Context(), "C1"); !ok || name != "garden" {
+		t.Errorf("C1 is %q, %v", name, ok)
+	}
+	d.Learn(event.Slack, event.Self{UserID: "UBOT", TeamID: "T1"})
+	d.Learn(event.Slack, event.Self{UserID: "ULATER"})
+	slack, discord := d.Facts(event.Slack), d.Facts(event.Discord)
+	if got := slack.Self(); got != (event.Self{UserID: "UBOT", BotID: "BBOT"}) {
+		t.Errorf("on Slack we are %+v", got)
+	}
+	if got := discord.Self(); got.UserID != "" {
+		t.Errorf("on Discord we are %+v", got)
+	}
+	if slack.ChannelType("D1") != event.ChannelDirect || slack.ChannelType("C1") != event.ChannelUnknown {
+		t.Error("the types of the channels")
+	}
+}
+
+// TestTextCanNotBeForged: no words of a recording look like a fate, or move the
+// terminal's cursor.
+func TestTextCanNotBeForged(t *testing.T) {
+	evil := "a\n2  stored message, run (mention)\r\x1b[2J3  dead \u202eegassem\u2028x"
+	fate := replay.Fate{
+		N: 1, Disposition: event.Dead, Kind: event.KindMessage, Trigger: journal.TriggerNone, Error: evil, Thread: event.ThreadKey(evil),
+		Message: &journal.View{ID: evil, ThreadSeq: 1, Content: evil}, Replies: []replay.Reply{{Thread: event.ThreadKey(evil), Text: evil}},
+	}
+	var b strings.Builder
+	if err := fate.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
+		if i > 0 && !strings.HasPrefix(line, "     ") {
+			t.Errorf("line %d stands out: %q", i+1, line)
+		}
+		if strings.ContainsAny(line, "\r\x1b\u202e\u2028") {
+			t.Errorf("line %d moves the terminal: %q", i+1, line)
+		}
+	}
+	if !strings.Contains(b.String(), `a\u000a2  stored`) || !strings.Contains(b.String(), `\u001b[2J`) {
+		t.Errorf("what was said is not shown:\n%s", b.String())
+	}
+}
+
+// TestJSONIsOneLine, in the fixed keys.
+func TestJSONIsOneLine(t *testing.T) {
+	fate := replay.Fate{N: 2, Disposition: event.Ignored, Kind: event.KindReaction, Trigger: journal.TriggerNone, Reason: "a<b>\n&"}
+	var b strings.Builder
+	if err := fate.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"n":2,"disposition":"ignored","kind":"reaction","trigger":"none","reason":"a<b>\n&"}` + "\n"
+	if b.String() != want {
+		t.Errorf("got %s", b.String())
+	}
+}

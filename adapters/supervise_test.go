@@ -1,0 +1,109 @@
+package adapters_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// runner does what the test says, once for each run.
+type runner struct {
+	does  []func(ctx context.Context, up func(event.Self)) error // then it runs until ctx ends
+	begun []time.Duration
+	start time.Time
+}
+
+func (r *runner) Run(ctx context.Context, up func(event.Self)) error {
+	r.begun = append(r.begun, time.Since(r.start))
+	if len(r.does) == 0 {
+		up(event.Self{UserID: "UBOT"})
+		<-ctx.Done()
+		return nil
+	}
+	do := r.does[0]
+	r.does = r.does[1:]
+	return do(ctx, up)
+}
+
+func breaks(context.Context, func(event.Self)) error { return errors.New("connection reset") }
+
+func worksAndBreaks(_ context.Context, up func(event.Self)) error {
+	up(event.Self{})
+	return errors.New("connection reset")
+}
+
+// supervised runs r for a while, and returns what was reported.
+func supervised(r *runner, d time.Duration) (states []adapters.State, last adapters.Status, selves []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	r.start = time.Now()
+	adapters.Supervise(ctx, r, func(self event.Self) { selves = append(selves, self.UserID) }, func(s adapters.Status) {
+		states, last = append(states, s.State), s
+	}, slog.New(slog.DiscardHandler))
+	return states, last, selves
+}
+
+// TestAFailedAdapterIsRunAgain, after ever longer waits, at most a minute.
+func TestAFailedAdapterIsRunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &runner{}
+		for range 9 {
+			r.does = append(r.does, breaks)
+		}
+		states, last, selves := supervised(r, time.Hour)
+		seconds := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183, 243}
+		for i, begun := range r.begun {
+			if begun != seconds[i]*time.Second {
+				t.Errorf("run %d began after %v, want %d s", i+1, begun, seconds[i])
+			}
+		}
+		if len(r.begun) != 10 || states[0] != adapters.Starting || states[1] != adapters.Down || last.State != adapters.Up || len(selves) != 1 || selves[0] != "UBOT" {
+			t.Errorf("%d runs, states %v, who we are %q", len(r.begun), states, selves)
+		}
+	})
+}
+
+// TestBeingUpBeginsTheWaitsAnew.
+func TestBeingUpBeginsTheWaitsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &runner{does: []func(context.Context, func(event.Self)) error{breaks, breaks, breaks, worksAndBreaks, breaks}}
+		supervised(r, time.Hour)
+		want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 8 * time.Second, 10 * time.Second}
+		if diff := cmp.Diff(want, r.begun); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestEndsOfARun: which of them end the adapter, and what is reported.
+func TestEndsOfARun(t *testing.T) {
+	refused := &adapters.RefusedError{Err: errors.New("invalid_auth"), Hint: "check bot_token"}
+	for name, c := range map[string]struct {
+		does   func(context.Context, func(event.Self)) error
+		states []adapters.State
+		words  string
+	}{
+		"refused":   {func(context.Context, func(event.Self)) error { return refused }, []adapters.State{adapters.Starting, adapters.Refused}, "invalid_auth (check bot_token)"},
+		"a failure": {breaks, []adapters.State{adapters.Starting, adapters.Down}, "connection reset"},
+		"a panic":   {func(context.Context, func(event.Self)) error { panic("a bug") }, []adapters.State{adapters.Starting, adapters.Down}, "the adapter panicked: a bug"},
+		"no reason": {func(context.Context, func(event.Self)) error { return nil }, []adapters.State{adapters.Starting, adapters.Down}, "the connection ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &runner{does: []func(context.Context, func(event.Self)) error{c.does}}
+				states, last, _ := supervised(r, 500*time.Millisecond)
+				if diff := cmp.Diff(c.states, states); diff != "" || last.Error != c.words || !last.Since.Equal(r.start) {
+					t.Errorf("%+v\n%s", last, diff)
+				}
+			})
+		})
+	}
+}
