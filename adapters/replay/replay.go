@@ -53,11 +53,14 @@ type DirectoryLine struct {
 	} `json:"self"`
 }
 
+// Raw says that a file holds one raw payload, which does not tell its platform.
+func Raw(path string) bool { return !strings.HasSuffix(path, ".jsonl") }
+
 // Read calls each for every object of a file: a .jsonl file is a recording, any
 // other holds one raw payload of the given platform. An error means that the
 // file itself can't be read.
 func Read(path string, platform event.Platform, each func(Line) error) error {
-	if !strings.HasSuffix(path, ".jsonl") {
+	if Raw(path) {
 		if platform == "" {
 			return fmt.Errorf("%s: holds one raw payload: say whose with --platform (%s)", path, names())
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/lmittmann/tint"
 	"github.com/spf13/cobra"
 
+	"parley/adapters/replay"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
 	"parley/ingest/event"
@@ -97,7 +98,10 @@ func replayCommand() *cobra.Command {
 			if platform != "" && !slices.Contains(event.Platforms, event.Platform(platform)) {
 				return usageError{fmt.Errorf("--platform is %q, must be one of %v", platform, event.Platforms)}
 			}
-			return replay(c, path, event.Platform(platform), format, files)
+			if i := slices.IndexFunc(files, replay.Raw); i >= 0 && platform == "" {
+				return usageError{fmt.Errorf("%s holds one raw payload: say whose with --platform, one of %v", files[i], event.Platforms)}
+			}
+			return play(c, path, event.Platform(platform), format, files)
 		},
 	}
 	configFlag(c, &path)
@@ -106,7 +110,7 @@ func replayCommand() *cobra.Command {
 	return c
 }
 
-func replay(c *cobra.Command, path string, platform event.Platform, format string, files []string) error {
+func play(c *cobra.Command, path string, platform event.Platform, format string, files []string) error {
 	var conf *config.Config // nil: the defaults of a recording
 	if path != "" {
 		var err error

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test's own binary be the command.
+func TestMain(m *testing.M) {
+	if os.Getenv("PARLEY_COMMAND") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// outcome is how a command ended.
+type outcome struct {
+	status         int
+	stdout, stderr string
+}
+
+// parley runs the command in a folder of its own, or in dir.
+func parley(t *testing.T, dir string, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var stdout, stderr strings.Builder
+	command := exec.CommandContext(ctx, os.Args[0], args...)
+	command.Dir, command.Stdout, command.Stderr = dir, &stdout, &stderr
+	command.Env = append(os.Environ(), "PARLEY_COMMAND=1")
+	if err := command.Run(); err != nil && command.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return outcome{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const hello = `{"type":"message","channel":"D1","user":"U1","text":"hello","ts":"1750000000.000001"}`
+
+// TestExitStatus holds 0, 1 for a failure and 2 for wrong use, and what is said.
+func TestExitStatus(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "hello.json", hello)
+	write(t, dir, "lines.jsonl", `{"platform":"slack","body":`+hello+"}\nno JSON\n{\"platform\":\"slack\",\"body\":7}\n")
+	for _, c := range []struct {
+		line   string
+		status int
+		stderr string // a part of it; empty for nothing
+	}{
+		{"version", 0, ""},
+		{"--help", 0, ""},
+		{"run --help", 0, ""},
+		{"check", 0, ""},
+		{"replay lines.jsonl", 0, ""}, // what can't be used is told of, and no failure
+		{"replay --format json lines.jsonl", 0, ""},
+		{"replay --platform slack hello.json lines.jsonl", 0, ""},
+		{"", 2, "a command is needed"},
+		{"walk", 2, "walk"},
+		{"run fast", 2, "fast"},
+		{"version --colour", 2, "--colour"},
+		{"replay", 2, "arg"},
+		{"replay --format yaml lines.jsonl", 2, "--format"},
+		{"replay --platform irc hello.json", 2, "--platform"},
+		{"replay hello.json", 2, "--platform"},
+		{"replay missing.jsonl", 1, "missing.jsonl"},
+		{"replay --platform slack missing.json", 1, "missing.json"},
+		{"replay --config missing.yaml lines.jsonl", 1, "missing.yaml:1:"},
+		{"check --config missing.yaml", 1, "faults"},
+		{"run --config missing.yaml", 1, "missing.yaml:1:"},
+	} {
+		got := parley(t, dir, strings.Fields(c.line)...)
+		if got.status != c.status || !strings.Contains(got.stderr, c.stderr) || (c.stderr == "") != (got.stderr == "") {
+			t.Errorf("parley %s: %d, want %d\n%s%s", c.line, got.status, c.status, got.stdout, got.stderr)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	got := parley(t, t.TempDir(), "version")
+	if !regexp.MustCompile(`^parley \d+\.\d+\.\d+, commit \S+, go1\.\S+\n$`).MatchString(got.stdout) {
+		t.Errorf("%q", got.stdout)
+	}
+}
+
+func TestCheckTellsEveryFault(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nlog: {level: loud}\nlisten: :1\n")
+	write(t, dir, "workspaces/acme.yaml", "id: acme\nplatform: slack\nagent: nobody\nslack: {bot_token: \"${NO_SUCH_TOKEN}\", app_token: xapp-1}\n")
+	got := parley(t, dir, "check")
+	if got.status != 1 {
+		t.Errorf("status %d", got.status)
+	}
+	for _, want := range []string{
+		`(?m)^parley\.yaml:2: log\.level: .+$`,
+		`(?m)^parley\.yaml:3: listen: is given twice.+$`,
+		`(?m)^workspaces/acme\.yaml:3: agent: .+$`,
+		`(?m)^workspaces/acme\.yaml:4: slack\.bot_token: .*NO_SUCH_TOKEN.*$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(got.stdout) {
+			t.Errorf("%s is not in\n%s", want, got.stdout)
+		}
+	}
+	if lines := strings.Count(got.stdout, "\n"); lines != 4 {
+		t.Errorf("%d lines:\n%s", lines, got.stdout)
+	}
+	if started := parley(t, dir, "run"); started.status != 1 || !strings.Contains(started.stderr, "workspaces/acme.yaml:3: agent:") {
+		t.Errorf("run: %d %s", started.status, started.stderr)
+	}
+}
+
+func TestCheckOfWhatIsSound(t *testing.T) {
+	t.Parallel()
+	if got := parley(t, t.TempDir(), "check"); got.status != 0 || got.stdout != "the configuration is sound: 1 workspaces, 1 agents\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestReplayPrintsTheFormatAsked for the same line.
+func TestReplayPrintsTheFormatAsked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "hello.json", hello)
+	people := parley(t, dir, "replay", "--platform", "slack", "hello.json").stdout
+	programs := parley(t, dir, "replay", "--platform", "slack", "--format", "json", "hello.json").stdout
+	if !strings.HasPrefix(people, "1  stored message, run (direct)") || !strings.HasPrefix(programs, `{"n":1,"disposition":"stored",`) {
+		t.Errorf("%s%s", people, programs)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("replay left something behind: %v %v", entries, err)
+	}
+}
