@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/lmittmann/tint"
@@ -56,13 +57,17 @@ func run(c *cobra.Command, path string) error {
 	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
-	go func() {
+	var listening sync.WaitGroup
+	listening.Go(func() {
 		for range hangup {
 			d.Reload()
 		}
-	}()
-	return d.Run(c.Context())
+	})
+	err = d.Run(c.Context())
+	signal.Stop(hangup)
+	close(hangup)
+	listening.Wait()
+	return err
 }
 
 // faults gives each fault of a configuration a line of its own.

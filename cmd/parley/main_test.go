@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -146,5 +148,50 @@ func TestReplayPrintsTheFormatAsked(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("replay left something behind: %v %v", entries, err)
+	}
+}
+
+// TestSignals runs the daemon as a process: SIGHUP has its files read again,
+// SIGTERM ends it with the status 0.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: b, name: c}]}\n")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	command := exec.CommandContext(ctx, os.Args[0], "run")
+	command.Dir, command.Env = dir, append(os.Environ(), "PARLEY_COMMAND=1")
+	stderr, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	await := func(words string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), words) {
+				return
+			}
+		}
+		t.Fatalf("%q was not logged", words)
+	}
+	await("parley is ready")
+	if err := command.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	await("the configuration was reloaded")
+	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	await("parley stops")
+	for lines.Scan() { // to its end
+		continue
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
 	}
 }
