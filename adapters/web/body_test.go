@@ -1,0 +1,121 @@
+package web_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/web"
+	"parley/ingest/event"
+)
+
+// TestBodyFaults: all of them at once, by field.
+func TestBodyFaults(t *testing.T) {
+	for body, want := range map[string][]string{
+		`{"content":""}`: nil,
+		`{"content":"x","thread_id":null,"client_message_id":null}`: nil,
+		`{"content":"x","passive":null,"metadata":null}`:            nil,
+		`{}`:               {"content"},
+		`{"content":null}`: {"content"},
+		`{"content":7,"passive":"yes","thread_id":"t1"}`:                         {"content", "passive", "thread_id"},
+		`{"content":"x","thread_id":"urn:uuid:` + thread + `"}`:                  {"thread_id"},
+		`{"content":"x","client_message_id":""}`:                                 {"client_message_id"},
+		`{"content":"x","client_message_id":"` + strings.Repeat("i", 129) + `"}`: {"client_message_id"},
+		`{"content":"x","Content":"y"}`:                                          {"Content"},
+		`{"content":"x","content":"y"}`:                                          {"content"},
+		`[]`:                                                                     {"body"},
+		`{"content":"x"} {}`:                                                     {"body"},
+		``:                                                                       {"body"},
+	} {
+		_, err := web.ReadBody([]byte(body))
+		var faults event.FieldErrors
+		errors.As(err, &faults)
+		var got []string
+		for _, f := range faults {
+			got = append(got, f.Field)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", body, diff)
+		}
+	}
+}
+
+// TestABodySurvivesItsWayThroughCustody, its metadata byte for byte.
+func TestABodySurvivesItsWayThroughCustody(t *testing.T) {
+	want := web.Body{
+		Content: "<b> \u2028 \"x\"\n", Metadata: []byte(`{ "a" : 1e2,"b":"\u00e9" }`), ThreadID: thread, ClientMessageID: "m1", Passive: true,
+	}
+	got, err := web.ReadBody(want.Bytes())
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+// TestStamp gives an id to what has none, and leaves the rest as it is.
+func TestStamp(t *testing.T) {
+	for _, body := range []string{`{"content":"x","client_message_id":"m1"}`, `{"content":"x","message_id":"m2"}`, `nonsense`} {
+		if got := web.Stamp([]byte(body)); string(got) != body {
+			t.Errorf("%s became %s", body, got)
+		}
+	}
+	if b, err := web.ReadBody(web.Stamp([]byte(`{"content":"x"}`))); err != nil || b.MessageID == "" || b.Content != "x" {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+func envelope(body string) event.Envelope {
+	return event.Envelope{Workspace: "ours", Platform: event.Web, ReceivedAt: noon, Body: []byte(body)}
+}
+
+func keys(body string) event.Keys { return web.Normalizer{}.Keys(envelope(body), nil) }
+
+// TestKeysOfAClientsId: the same id of the same sender in the same thread is the
+// same message, and nobody can forge another's.
+func TestKeysOfAClientsId(t *testing.T) {
+	key := func(sender, thread, id string) string {
+		return keys(`{"content":"x","thread_id":"` + thread + `","client_message_id":"` + id +
+			`","metadata":{"source":"s","sender_display_name":"n","sender_type":"human","sender_id":"` + sender + `"}}`).Dedupe
+	}
+	other := strings.Replace(thread, "6", "7", 1)
+	first := key("a:b", thread, "c")
+	for name, dedupe := range map[string]string{
+		"another sender": key("a:x", thread, "c"), "another thread": key("a:b", other, "c"), "another id": key("a:b", thread, "d"),
+		"a sender with the id's colon": key("a:b:c", thread, "c"), "an id with the sender's": key("a:b", thread, "b:c"),
+	} {
+		if dedupe == first {
+			t.Errorf("%s has the same key", name)
+		}
+	}
+	if key("a:b", thread, "c") != first {
+		t.Error("the same message has another key")
+	}
+	if long := key("a:"+strings.Repeat("b", 100_000), thread, "c"); len(long) > 512 {
+		t.Errorf("a key of %d bytes", len(long))
+	}
+}
+
+// TestNormalize: a web thread is direct, and its ids are the client's or ours.
+func TestNormalize(t *testing.T) {
+	body := `{"content":"hi","thread_id":"` + thread + `","message_id":"id-1","passive":true,"metadata":` + crmJSON + `}`
+	k := keys(body)
+	e, err := web.Normalizer{}.Normalize(t.Context(), envelope(body), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := e.Message
+	if k.Thread != event.ThreadKey("web:ours:"+thread) || m.Thread != k.Thread || k.Subject != "id-1" || m.ExternalID != "id-1" || m.ClientMessageID != "" {
+		t.Errorf("keys %+v of %+v", k, m)
+	}
+	if m.Addressed != event.AddressedDirect || m.Channel != (event.Channel{ID: thread, Type: event.ChannelDirect}) || !m.Passive || !m.SentAt.Equal(noon) {
+		t.Errorf("message %+v", m)
+	}
+	if string(m.Metadata.Bytes()) != crmJSON {
+		t.Errorf("metadata %s", m.Metadata.Bytes())
+	}
+	unstamped := `{"content":"hi","metadata":` + crmJSON + `}`
+	if k := keys(unstamped); k.Settled == nil || k.Settled.Error != "thread_id: is required; message_id: is required where there is no client_message_id" {
+		t.Errorf("of what no handler has seen: %+v", k.Settled)
+	}
+}
