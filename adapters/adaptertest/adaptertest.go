@@ -5,10 +5,7 @@ package adaptertest
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
-	"parley/adapters/replay"
 	"parley/ingest/event"
 )
 
@@ -43,71 +39,6 @@ func Run(t *testing.T, normalizer adapters.Normalizer, recordings ...string) {
 			c.damaged(t, p)
 		})
 	}
-}
-
-// payload is one envelope of a recording, with what is known where it stands.
-type payload struct {
-	name     string
-	envelope event.Envelope
-	people   people
-}
-
-// people are the names and facts of a recording's directory lines so far, and
-// the types of the channels that its payloads have told.
-type people struct {
-	*replay.Directory
-	adapters.Facts
-	types map[string]event.ChannelType
-}
-
-var _ adapters.Directory = people{}
-
-// ChannelType is what the directory or a payload has told.
-func (p people) ChannelType(channel string) event.ChannelType {
-	if told := p.Facts.ChannelType(channel); told != event.ChannelUnknown {
-		return told
-	}
-	return p.types[channel]
-}
-
-// read collects the payloads of the recordings. Lines that hold no envelope are
-// replay's matter.
-func read(t *testing.T, recordings []string) (payloads []payload) {
-	t.Helper()
-	for _, pattern := range recordings {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			var lines []*replay.DirectoryLine
-			n, types := 0, map[string]event.ChannelType{}
-			err := replay.Read(file, "", func(l replay.Line) error {
-				n++
-				switch {
-				case l.Directory != nil:
-					lines = append(lines, l.Directory)
-				case l.Err == nil:
-					l.Envelope.Workspace = "acme"
-					name := fmt.Sprintf("%s:%d", filepath.Base(file), n)
-					payloads = append(payloads, payload{name, l.Envelope, know(lines, l.Platform, types)})
-				}
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return payloads
-}
-
-func know(lines []*replay.DirectoryLine, platform event.Platform, types map[string]event.ChannelType) people {
-	directory := replay.NewDirectory()
-	for _, line := range lines {
-		directory.Add(line)
-	}
-	return people{directory, directory.Facts(platform), types}
 }
 
 type checker struct{ normalizer adapters.Normalizer }
@@ -294,7 +225,6 @@ func (c checker) damaged(t *testing.T, p payload) {
 		envelope.Body = damage(random, envelope.Body)
 		broken := p
 		broken.envelope = envelope
-		broken.people.types = maps.Clone(p.people.types)
 		if !c.survives(t, broken) {
 			t.Errorf("of the body %q", envelope.Body)
 			return

@@ -1,0 +1,126 @@
+package adaptertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// payload is one envelope of a recording, with what is known where it stands.
+type payload struct {
+	name     string
+	envelope event.Envelope
+	people   people
+}
+
+// line is one object of a recording, as the command's replay reads it.
+type line struct {
+	Directory *struct {
+		Users []struct {
+			ID          string `json:"id"`
+			DisplayName string `json:"display_name"`
+			IsBot       bool   `json:"is_bot"`
+		} `json:"users"`
+		Channels []struct {
+			ID   string `json:"id"`
+			Name string `json:"name"`
+			IsDM bool   `json:"is_dm"`
+		} `json:"channels"`
+		Self struct {
+			TeamID  string `json:"team_id"`
+			UserID  string `json:"user_id"`
+			BotID   string `json:"bot_id"`
+			AppID   string `json:"app_id"`
+			Address string `json:"address"`
+		} `json:"self"`
+	} `json:"directory"`
+	Platform   event.Platform  `json:"platform"`
+	Transport  string          `json:"transport"`
+	ReceivedAt time.Time       `json:"received_at"`
+	Body       json.RawMessage `json:"body"`
+}
+
+// people are the names and facts of one recording: of its directory lines, and
+// the types of the channels that its payloads have told.
+type people struct {
+	self     *event.Self
+	users    map[string]adapters.User
+	channels map[string]string
+	types    map[string]event.ChannelType
+}
+
+var _ adapters.Directory = people{}
+
+// Self, ChannelType, User and ChannelName implement adapters.Directory.
+func (p people) Self() event.Self { return *p.self }
+
+func (p people) ChannelType(channel string) event.ChannelType { return p.types[channel] }
+
+func (p people) User(_ context.Context, id string) (adapters.User, bool) {
+	user, ok := p.users[id]
+	return user, ok
+}
+
+func (p people) ChannelName(_ context.Context, id string) (string, bool) {
+	name, ok := p.channels[id]
+	return name, ok
+}
+
+// learn takes over what a directory line tells.
+func (p people) learn(l line) {
+	for _, u := range l.Directory.Users {
+		p.users[u.ID] = adapters.User{DisplayName: u.DisplayName, IsBot: u.IsBot}
+	}
+	for _, c := range l.Directory.Channels {
+		p.channels[c.ID] = c.Name
+		if c.IsDM {
+			p.types[c.ID] = event.ChannelDirect
+		}
+	}
+	*p.self = event.Self(l.Directory.Self)
+}
+
+// read collects the payloads of the recordings. A line that holds no envelope is
+// replay's matter, and is passed over.
+func read(t *testing.T, recordings []string) (payloads []payload) {
+	t.Helper()
+	for _, pattern := range recordings {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			payloads = append(payloads, readLines(filepath.Base(file), content)...)
+		}
+	}
+	return payloads
+}
+
+func readLines(file string, content []byte) (payloads []payload) {
+	known := people{&event.Self{}, map[string]adapters.User{}, map[string]string{}, map[string]event.ChannelType{}}
+	for n, text := range bytes.Split(content, []byte("\n")) {
+		var l line
+		switch err := json.Unmarshal(text, &l); {
+		case err != nil:
+		case l.Directory != nil:
+			known.learn(l)
+		case l.Body != nil:
+			payloads = append(payloads, payload{fmt.Sprintf("%s:%d", file, n+1), event.Envelope{
+				Workspace: "acme", Platform: l.Platform, Transport: l.Transport, ReceivedAt: l.ReceivedAt, Body: l.Body,
+			}, known})
+		}
+	}
+	return payloads
+}
