@@ -189,7 +189,11 @@ func TestFailures(t *testing.T) {
 			inBubble(t, nil, func(d *desk) {
 				d.agent.does = []script{c.does, c.does, c.does}
 				d.asks("1", "one")
-				time.Sleep(5 * time.Minute)
+				for range 200 { // seconds: three timeouts of a minute, and the waits between them
+					if len(d.outcomes()) < len(c.want) {
+						time.Sleep(time.Second)
+					}
+				}
 				same(t, "outcomes", d.outcomes(), c.want)
 				for _, input := range d.agent.inputs {
 					same(t, "run id", input.RunID, d.agent.inputs[0].RunID)
@@ -235,6 +239,7 @@ func TestStale(t *testing.T) {
 			inBubble(t, func(d *desk) { d.settings.Stale = policy }, func(d *desk) {
 				d.agent.does = []script{thinks(5*time.Second, "first")}
 				d.asks("1", "one")
+				time.Sleep(time.Second) // the agent has been asked
 				d.record(journal.TriggerPassive, human("2", "by the way"))
 				time.Sleep(6 * time.Second)
 				same(t, "outcomes", d.outcomes(), c.outcomes)
