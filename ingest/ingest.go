@@ -53,6 +53,7 @@ type Ingest struct {
 
 	mu      sync.Mutex
 	waiters map[int64][]chan struct{}
+	handed  map[int64]journal.Pending // by thread
 }
 
 var _ adapters.Inbox = (*Ingest)(nil)
@@ -70,7 +71,7 @@ type Parts struct {
 // New returns an Ingest without workspaces; see Configure.
 func New(p Parts) *Ingest {
 	in := &Ingest{journal: p.Journal, desk: p.Desk, turns: p.Turns, observer: p.Observer, log: p.Log, now: p.Now,
-		waiters: map[int64][]chan struct{}{}}
+		waiters: map[int64][]chan struct{}{}, handed: map[int64]journal.Pending{}}
 	in.workspaces.Store(&map[scope]*workspace{})
 	return in
 }
@@ -120,7 +121,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 		in.log.Warn("custody refused", "workspace", w.id, "err", err)
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
 	}
-	in.accepted(w, custody, kind)
+	in.accepted(w, envelope, custody, kind)
 	waits := !custody.Duplicate && custody.Settled == nil && custody.Thread == 0
 	return adapters.Receipt{ID: custody.ID, Duplicate: custody.Duplicate, Waits: waits}, nil
 }
@@ -162,7 +163,7 @@ func (in *Ingest) keys(ctx context.Context, w *workspace, envelope event.Envelop
 }
 
 // accepted hands what is durable now to the thread's intake.
-func (in *Ingest) accepted(w *workspace, custody journal.Custody, kind event.Kind) {
+func (in *Ingest) accepted(w *workspace, envelope event.Envelope, custody journal.Custody, kind event.Kind) {
 	switch {
 	case custody.Duplicate:
 		in.observer.Settled(w.id, 0, journal.Outcome{Kind: kind, Fate: event.Fate{Disposition: event.Duplicate}})
@@ -172,8 +173,33 @@ func (in *Ingest) accepted(w *workspace, custody journal.Custody, kind event.Kin
 		if custody.Fence != 0 {
 			in.desk.Adopt(journal.Lease{Thread: custody.Thread, Fence: custody.Fence})
 		}
+		if custody.Only {
+			in.hand(custody, envelope)
+		}
 		in.desk.Wake(journal.Intake, "", custody.Thread)
 	}
+}
+
+// maxHanded bounds the envelopes that are in memory for an intake that has not
+// begun; the others are read from the store.
+const maxHanded = 1024
+
+// hand keeps an envelope that is the only one of its thread for its intake.
+func (in *Ingest) hand(custody journal.Custody, envelope event.Envelope) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.handed) < maxHanded {
+		in.handed[custody.Thread] = journal.Pending{ID: custody.ID, Envelope: envelope, Claims: 1}
+	}
+}
+
+// takeHanded returns the envelope that was kept for a thread's intake.
+func (in *Ingest) takeHanded(thread int64) (journal.Pending, bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	p, ok := in.handed[thread]
+	delete(in.handed, thread)
+	return p, ok
 }
 
 // settled tells whoever waits that an envelope has come to its end.

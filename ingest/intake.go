@@ -38,6 +38,9 @@ func (in *Ingest) Run(ctx context.Context) error {
 
 // thread works on a thread's envelopes, in order, until none is due.
 func (in *Ingest) thread(ctx context.Context, lease *journal.Lease) {
+	if p, ok := in.takeHanded(lease.Thread); ok && !in.envelope(ctx, lease, p) {
+		return
+	}
 	for ctx.Err() == nil {
 		batch, err := in.journal.NextEnvelopes(ctx, lease.Thread, intakeBatch)
 		if err != nil {
@@ -135,6 +138,8 @@ func (in *Ingest) storeFailed(ctx context.Context, lease *journal.Lease, p journ
 	case errors.Is(err, journal.ErrFenced):
 		in.desk.Lost(lease.Thread)
 		return false
+	case errors.Is(err, journal.ErrSettled):
+		return true // it was handed over too late: the store knows what is next
 	case ctx.Err() != nil:
 		return false
 	case journal.Unavailable(err):
@@ -179,11 +184,14 @@ func (in *Ingest) bury(ctx context.Context, lease *journal.Lease, p journal.Pend
 
 // unsettled leaves an envelope whose end could not be written: it is still pending.
 func (in *Ingest) unsettled(ctx context.Context, lease *journal.Lease, what string, err error) bool {
-	if errors.Is(err, journal.ErrFenced) {
+	switch {
+	case errors.Is(err, journal.ErrSettled):
+		return true
+	case errors.Is(err, journal.ErrFenced):
 		in.desk.Lost(lease.Thread)
-		return false
+	default:
+		in.pause(ctx, what, err)
 	}
-	in.pause(ctx, what, err)
 	return false
 }
 

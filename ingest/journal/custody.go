@@ -19,6 +19,9 @@ type Custody struct {
 	Thread int64
 	// Fence is not 0 where Accept has claimed the thread for this node.
 	Fence int64
+	// Only says that the thread has no other envelope to be worked on: intake may
+	// begin with this one without reading it again.
+	Only bool
 	// Settled is the fate of an envelope that needs no more work.
 	Settled *event.Fate
 }
@@ -150,8 +153,8 @@ func (a *acceptance) upsertThread(c *Custody) error {
 	}
 	until := a.now + a.lease.Milliseconds()
 	var owner string
-	var fence int64
-	_, err := a.tx.Row([]any{&c.Thread, &owner, &fence}, `
+	var fence, pending int64
+	_, err := a.tx.Row([]any{&c.Thread, &owner, &fence, &pending}, `
 		INSERT INTO threads (key, uuid, workspace, platform, channel, pending, intake_at, owner, lease_until, fence)
 		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, 1)
 		ON CONFLICT (key) DO UPDATE SET
@@ -160,11 +163,11 @@ func (a *acceptance) upsertThread(c *Custody) error {
 			fence       = CASE WHEN `+claimable+` THEN threads.fence + 1 ELSE threads.fence END,
 			lease_until = CASE WHEN `+claimable+` THEN ?8 ELSE threads.lease_until END,
 			owner       = CASE WHEN `+claimable+` THEN ?7 ELSE threads.owner END
-		RETURNING id, owner, fence`,
+		RETURNING id, owner, fence, pending`,
 		string(a.Keys.Thread), ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
 		a.now, node, until)
 	if err == nil && node != "" && owner == node {
-		c.Fence = fence
+		c.Fence, c.Only = fence, pending == 1
 	}
 	return err
 }

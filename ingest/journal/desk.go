@@ -43,6 +43,8 @@ const (
 	pollEvery = time.Second
 	// scanPause is the shortest time between two looks that found less than they could.
 	scanPause = 5 * time.Millisecond
+	// workerIdle is how long a worker waits for the next thread.
+	workerIdle = time.Second
 	// idleAfter is how long a hold is kept without work, at least.
 	idleAfter = time.Second
 )
@@ -68,13 +70,14 @@ type lane struct {
 	queued  map[int64]bool
 	scanAt  time.Time
 	changed chan struct{}
+	idle    chan int64 // taken by the workers that have nothing to do
 }
 
 // Serve hands threads with work of the lane's kind to do, until ctx ends; then
 // it waits for the workers. do works on the thread as long as it has something
 // to do now. It is called concurrently, but never twice at once for a thread.
 func (d *Desk) Serve(ctx context.Context, config Lane, do func(ctx context.Context, lease *Lease)) error {
-	l := &lane{Lane: config, active: map[int64]bool{}, queued: map[int64]bool{}, changed: make(chan struct{}, 1)}
+	l := &lane{Lane: config, active: map[int64]bool{}, queued: map[int64]bool{}, changed: make(chan struct{}, 1), idle: make(chan int64)}
 	key := laneKey{config.Work, config.Agent}
 	d.mu.Lock()
 	d.lanes[key] = l
@@ -97,11 +100,11 @@ func (d *Desk) Serve(ctx context.Context, config Lane, do func(ctx context.Conte
 			if !ok {
 				break
 			}
-			workers.Go(func() { // and goes on with the next thread, while there is one
-				for ; ok; thread, ok = d.next(l) {
-					d.work(ctx, l, thread, do)
-				}
-			})
+			select {
+			case l.idle <- thread:
+			default:
+				workers.Go(func() { d.worker(ctx, l, thread, do) })
+			}
 		}
 		timer.Reset(d.refill(ctx, l))
 		select {
@@ -109,6 +112,22 @@ func (d *Desk) Serve(ctx context.Context, config Lane, do func(ctx context.Conte
 			return nil
 		case <-l.changed:
 		case <-timer.C:
+		}
+	}
+}
+
+// worker works on one thread after another. It waits a moment for the next one:
+// a goroutine that has read from the store before need not grow its stack again.
+func (d *Desk) worker(ctx context.Context, l *lane, thread int64, do func(context.Context, *Lease)) {
+	for ok := true; ok; {
+		for ; ok; thread, ok = d.next(l) {
+			d.work(ctx, l, thread, do)
+		}
+		select {
+		case thread = <-l.idle:
+			ok = true
+		case <-time.After(workerIdle):
+		case <-ctx.Done():
 		}
 	}
 }

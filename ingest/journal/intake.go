@@ -56,7 +56,7 @@ func (j *Journal) Postpone(ctx context.Context, lease *Lease, envelope int64, un
 		if err := fenced(tx, `UPDATE threads SET intake_at = ? WHERE id = ? AND fence = ?`, millis(until), lease.Thread, lease.Fence); err != nil {
 			return err
 		}
-		return fenced(tx, `UPDATE envelopes SET not_before = ?, attempts = attempts + ?, error = ?,
+		return pending(tx, `UPDATE envelopes SET not_before = ?, attempts = attempts + ?, error = ?,
 			claims = CASE WHEN claims > 0 THEN claims - 1 ELSE 0 END WHERE `+workedOn,
 			millis(until), attempts, words, envelope, lease.Thread)
 	})
@@ -70,9 +70,18 @@ func (j *Journal) Bury(ctx context.Context, lease *Lease, envelope int64, cause 
 			WHERE id = ? AND fence = ?`, now, lease.Thread, lease.Fence); err != nil {
 			return err
 		}
-		return fenced(tx, `UPDATE envelopes SET state = 'dead', disposition = 'dead', error = ? WHERE `+workedOn,
+		return pending(tx, `UPDATE envelopes SET state = 'dead', disposition = 'dead', error = ? WHERE `+workedOn,
 			cause.Error(), envelope, lease.Thread)
 	})
+}
+
+// pending runs a statement on an envelope that must not have come to its end.
+func pending(tx Tx, query string, args ...any) error {
+	n, err := tx.Exec(query, args...)
+	if err == nil && n == 0 {
+		return ErrSettled
+	}
+	return err
 }
 
 // fenced runs a statement whose condition names the thread's fence, or what

@@ -61,6 +61,8 @@ var (
 	// that the work was done already: nothing was written, and what there is to
 	// do now must be read anew.
 	ErrFenced = errors.New("the thread's lease was taken over")
+	// ErrSettled means that the envelope has come to its end already.
+	ErrSettled = errors.New("the envelope is settled already")
 	// ErrNotFound means that the row asked for is not there.
 	ErrNotFound = errors.New("not found")
 )

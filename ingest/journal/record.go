@@ -298,7 +298,7 @@ func admitWaiting(tx Tx, workspace, subject string, thread int64) (int64, error)
 func (r *recording) settle() error {
 	if r.belongs != 0 {
 		r.out.Waits = true
-		if err := fenced(r.tx, `UPDATE envelopes SET thread = ? WHERE `+workedOn, r.belongs, r.Envelope, r.thread.id); err != nil {
+		if err := pending(r.tx, `UPDATE envelopes SET thread = ? WHERE `+workedOn, r.belongs, r.Envelope, r.thread.id); err != nil {
 			return err
 		}
 		return addPending(r.tx, r.belongs, 1, r.now)
@@ -316,7 +316,7 @@ func (r *recording) settle() error {
 	if r.out.Message != nil {
 		message = r.out.Message.Row
 	}
-	return fenced(r.tx, `UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, error = '', message = ? WHERE `+workedOn,
+	return pending(r.tx, `UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, error = '', message = ? WHERE `+workedOn,
 		string(r.out.Disposition), r.out.Reason, message, r.Envelope, r.thread.id)
 }
 
