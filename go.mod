@@ -3,20 +3,20 @@ module parley
 go 1.26.0
 
 require (
-	github.com/go-viper/mapstructure/v2 v2.5.0
-	github.com/google/go-cmp v0.7.0
-	github.com/google/uuid v1.6.0
-	github.com/lmittmann/tint v1.2.1
-	github.com/prometheus/client_golang v1.25.0
-	github.com/rivo/uniseg v0.4.7
-	github.com/slack-go/slack v0.34.0
-	github.com/spf13/cobra v1.10.2
-	github.com/spf13/viper v1.21.0
-	github.com/yuin/goldmark v1.8.7
-	go.yaml.in/yaml/v3 v3.0.6
-	modernc.org/libc v1.77.1
-	modernc.org/sqlite v1.60.1
-	pgregory.net/rapid v1.3.0
+	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
+	github.com/google/go-cmp v0.7.0 // tests: differences
+	github.com/google/uuid v1.6.0 // thread and message ids
+	github.com/lmittmann/tint v1.2.1 // logs on a terminal
+	github.com/prometheus/client_golang v1.25.0 // metrics
+	github.com/rivo/uniseg v0.4.7 // graphemes, for cutting text
+	github.com/slack-go/slack v0.34.0 // Slack's Web API
+	github.com/spf13/cobra v1.10.2 // the command line
+	github.com/spf13/viper v1.21.0 // configuration
+	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats
+	go.yaml.in/yaml/v3 v3.0.6 // line numbers of faults in configuration
+	modernc.org/libc v1.77.1 // tests: a faulty file system under SQLite
+	modernc.org/sqlite v1.60.1 // the embedded store, without cgo
+	pgregory.net/rapid v1.3.0 // tests: properties
 )
 
 require (
