@@ -38,7 +38,8 @@ func (h *house) post(token, body string) answer {
 	return h.web(http.MethodPost, "ours/messages", token, body)
 }
 
-func (h *house) echoes() *house { // the agent answers by itself
+// echoes lets the agent answer by itself until the test ends.
+func (h *house) echoes() *house {
 	go func() {
 		for {
 			select {
