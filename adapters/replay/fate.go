@@ -22,6 +22,7 @@ type Fate struct {
 	Error       string             `json:"error,omitempty"`
 	Thread      event.ThreadKey    `json:"thread,omitempty"`
 	Message     *journal.View      `json:"message,omitempty"`
+	Reaction    *event.Reaction    `json:"reaction,omitempty"` // of kind reaction, where it was applied
 	Assembled   []assembly.Message `json:"assembled,omitempty"`
 	Replies     []Reply            `json:"replies,omitempty"`
 }

@@ -179,7 +179,7 @@ func (m *Metadata) Validate() error {
 func (m *Metadata) faults() FieldErrors {
 	var faults FieldErrors
 	for _, f := range m.fields() {
-		if f.required && strings.TrimSpace(*f.text) == "" {
+		if f.required && *f.text == "" {
 			faults = append(faults, FieldError{"metadata." + f.key, "is required and must not be empty" + m.typo(f.key)})
 		}
 	}

@@ -338,6 +338,7 @@ func (r *recording) reaction() error {
 	if err != nil {
 		return err
 	}
+	r.out.Reaction = r.Event.Reaction
 	r.out.Fate = event.Fate{Disposition: event.Updated}
 	_, err = r.tx.Exec(`UPDATE messages SET reactions = ? WHERE id = ?`, column, known.Row)
 	return err

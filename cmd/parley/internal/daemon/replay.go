@@ -274,7 +274,7 @@ func (p *player) Settled(_ string, envelope int64, o journal.Outcome) {
 	fate := p.fate(envelope)
 	p.mu.Lock()
 	fate.Disposition, fate.Reason, fate.Error = o.Disposition, o.Reason, o.Error
-	fate.Kind, fate.Trigger, fate.Thread, fate.Message = o.Kind, o.Trigger, o.Thread, viewOf(o.Message)
+	fate.Kind, fate.Trigger, fate.Thread, fate.Message, fate.Reaction = o.Kind, o.Trigger, o.Thread, viewOf(o.Message), o.Reaction
 	if !o.TurnAt.IsZero() && o.Message != nil {
 		p.asked[o.Message.Row] = fate
 	}
