@@ -90,22 +90,16 @@ func (a *acceptance) run(c *Custody) error {
 	return a.insert(c, "pending", c.Thread)
 }
 
-// lookUp finds the first envelope with this key, and the thread of its twin.
-func (a *acceptance) lookUp(c *Custody) error {
-	return a.tx.Rows(func(scan func(...any) error) error {
-		var key string
-		var id, thread int64
-		if err := scan(&key, &id, &thread); err != nil {
-			return err
-		}
-		if key == a.Keys.Dedupe {
-			c.ID, c.Duplicate = id, true
-		} else {
-			c.Thread = thread
-		}
-		return nil
-	}, `SELECT dedupe_key, id, coalesce(thread, 0) FROM envelopes WHERE workspace = ? AND dedupe_key IN (?, ?)`,
-		a.Envelope.Workspace, a.Keys.Dedupe, a.Keys.Twin)
+// lookUp finds the first envelope with this key, or else the thread of its twin.
+func (a *acceptance) lookUp(c *Custody) (err error) {
+	c.Duplicate, err = a.tx.Row([]any{&c.ID}, `SELECT id FROM envelopes WHERE workspace = ? AND dedupe_key = ?`,
+		a.Envelope.Workspace, a.Keys.Dedupe)
+	if err != nil || c.Duplicate || a.Keys.Twin == "" {
+		return err
+	}
+	_, err = a.tx.Row([]any{&c.Thread}, `SELECT coalesce(thread, 0) FROM envelopes WHERE workspace = ? AND dedupe_key = ?`,
+		a.Envelope.Workspace, a.Keys.Twin)
+	return err
 }
 
 func settledState(fate *event.Fate) string {

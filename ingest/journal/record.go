@@ -181,9 +181,13 @@ func (r *recording) ours(m *event.Message) (bool, error) {
 
 func (r *recording) known(m *event.Message) (*Message, error) {
 	if m.ExternalID != "" {
-		known, err := oneMessage(r.tx, `workspace = ? AND external_id = ?`, r.Workspace, m.ExternalID)
-		if err != nil || known != nil || m.ClientMessageID == "" {
-			return known, err
+		var id int64 // nearly always there is none, and few columns tell it
+		found, err := r.tx.Row([]any{&id}, `SELECT id FROM messages WHERE workspace = ? AND external_id = ?`, r.Workspace, m.ExternalID)
+		switch {
+		case err != nil || !found && m.ClientMessageID == "":
+			return nil, err
+		case found:
+			return oneMessage(r.tx, `id = ?`, id)
 		}
 	}
 	return oneMessage(r.tx, `thread = ? AND sender_id = ? AND client_message_id = ?`,
@@ -289,10 +293,15 @@ func (r *recording) admit(subject string) error {
 	return err
 }
 
-// admitWaiting gives the envelopes that wait for a subject to its thread.
+// admitWaiting gives the envelopes that wait for a subject to its thread. There
+// hardly ever is one, which a SELECT tells at less cost than an UPDATE.
 func admitWaiting(tx Tx, workspace, subject string, thread int64) (int64, error) {
-	return tx.Exec(`UPDATE envelopes SET thread = ?, not_before = 0
-		WHERE workspace = ? AND subject = ? AND state = 'pending' AND thread IS NULL`, thread, workspace, subject)
+	const waiting = ` WHERE workspace = ? AND subject = ? AND state = 'pending' AND thread IS NULL`
+	var one int64
+	if found, err := tx.Row([]any{&one}, `SELECT 1 FROM envelopes`+waiting+` LIMIT 1`, workspace, subject); err != nil || !found {
+		return 0, err
+	}
+	return tx.Exec(`UPDATE envelopes SET thread = ?, not_before = 0`+waiting, thread, workspace, subject)
 }
 
 // settle writes the envelope's end, or puts it aside. It fails where the

@@ -114,7 +114,7 @@ func (b *beginning) resume() (*Run, error) {
 		return nil, err
 	}
 	run.BegunAt, run.NotBefore = instant(begunAt), instant(notBefore)
-	messages, err := manyMessages(b.tx, `run = ? AND author <> 'agent' AND deleted_at = 0 ORDER BY seq`, run.Row)
+	messages, err := manyLines(b.tx, `run = ? AND author <> 'agent' AND deleted_at = 0 ORDER BY seq`, run.Row)
 	run.Messages = messages
 	return &run, err
 }
@@ -126,7 +126,7 @@ func (b *beginning) begin() (*Run, error) {
 	if b.each(b.run.Workspace, b.run.Channel) {
 		limit = 1
 	}
-	waiting, err := manyMessages(b.tx, `thread = ? AND trigger = 'run' AND run IS NULL ORDER BY seq LIMIT CAST(? AS BIGINT)`,
+	waiting, err := manyLines(b.tx, `thread = ? AND trigger = 'run' AND run IS NULL ORDER BY seq LIMIT CAST(? AS BIGINT)`,
 		b.run.Thread, int64(limit+1))
 	if err != nil {
 		return nil, err

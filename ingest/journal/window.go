@@ -61,7 +61,7 @@ type span struct{ row, after, upTo, firstSeq int64 }
 
 // read makes the turns, newest first, until the window's bytes are used up.
 func (t *transcript) read() ([]Turn, error) {
-	asked, err := manyMessages(t.tx, `run = ? AND deleted_at = 0 ORDER BY seq`, t.run.Row) // as they stand now
+	asked, err := manyLines(t.tx, `run = ? AND deleted_at = 0 ORDER BY seq`, t.run.Row) // as they stand now
 	if err != nil {
 		return nil, err
 	}
