@@ -52,7 +52,7 @@ func (j *Journal) Accept(ctx context.Context, a Acceptance) (Custody, error) {
 var errRaced = errors.New("the same payload was accepted meanwhile")
 
 func (j *Journal) accept(ctx context.Context, a Acceptance) (Custody, error) {
-	return write(ctx, j, func(tx Tx) (c Custody, err error) {
+	return write(Urgent(ctx), j, func(tx Tx) (c Custody, err error) {
 		accept := acceptance{tx: tx, Acceptance: a, node: j.node, now: millis(j.now()), lease: j.lease}
 		err = accept.run(&c)
 		return c, err

@@ -34,6 +34,16 @@ func Unavailable(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// urgentKey marks a context.
+type urgentKey struct{}
+
+// Urgent marks a call of Write that somebody outside is waiting for, such as
+// custody: it goes before the work that is done behind the acknowledgement.
+func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx, urgentKey{}, true) }
+
+// IsUrgent says whether a call was marked by Urgent.
+func IsUrgent(ctx context.Context) bool { return ctx.Value(urgentKey{}) != nil }
+
 // Engine is a database as the journal uses it. Queries are written with ? or
 // ?1, ?2 … for their arguments, which are int64, string, []byte or nil. A bound
 // LIMIT is written CAST(? AS BIGINT): SQLite plans a statement anew each time

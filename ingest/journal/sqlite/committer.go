@@ -16,6 +16,13 @@ const (
 	maxWaiting = 1024
 )
 
+// A transaction takes further work that nobody outside waits for only so long,
+// and at least so much of it: what is urgent meanwhile waits for its end.
+const (
+	ordinaryTime = 2 * time.Millisecond
+	ordinaryMin  = 8
+)
+
 // How long the committer waits for a file that another program has locked
 // before it asks again.
 const (
@@ -25,6 +32,7 @@ const (
 
 // committer owns the connection that writes, and with it all transactions.
 type committer struct {
+	urgent   chan *request
 	queue    chan *request
 	closing  <-chan struct{}
 	connect  func(context.Context) (*conn, error)
@@ -40,6 +48,7 @@ type committer struct {
 
 func newCommitter(path string, o options, check *checkpointer, closing <-chan struct{}) *committer {
 	return &committer{
+		urgent:   make(chan *request, maxWaiting),
 		queue:    make(chan *request, maxWaiting),
 		closing:  closing,
 		check:    check,
@@ -56,9 +65,12 @@ func (c *committer) submit(ctx context.Context, fn func(journal.Tx) error) error
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait to write: %w", context.Cause(ctx))
 	}
-	r := newRequest(fn)
+	r, queue := newRequest(fn), c.queue
+	if journal.IsUrgent(ctx) {
+		queue = c.urgent
+	}
 	select {
-	case c.queue <- r:
+	case queue <- r:
 		return r.wait(ctx)
 	case <-ctx.Done():
 		return fmt.Errorf("wait to write: %w", context.Cause(ctx))
@@ -68,13 +80,15 @@ func (c *committer) submit(ctx context.Context, fn func(journal.Tx) error) error
 // run serves the queue until quit is closed; no call may be under way then.
 func (c *committer) run(ctx context.Context, quit <-chan struct{}) {
 	for {
+		var first *request
 		select {
-		case first := <-c.queue:
-			c.together(ctx, first)
-			c.account()
+		case first = <-c.urgent:
+		case first = <-c.queue:
 		case <-quit:
 			return
 		}
+		c.together(ctx, first)
+		c.account()
 	}
 }
 
@@ -103,8 +117,8 @@ func (c *committer) together(ctx context.Context, first *request) {
 // that does not fit.
 func (c *committer) collect(first *request) ([]*request, verdict) {
 	var batch []*request
-	bytes := 0
-	for r := first; r != nil; r = c.next(len(batch), bytes) {
+	bytes, begun := 0, time.Now()
+	for r := first; r != nil; r = c.next(len(batch), bytes, begun) {
 		if !r.take() {
 			continue
 		}
@@ -125,10 +139,18 @@ func answer(batch []*request) {
 	}
 }
 
-// next returns the next waiting request, or nil where the transaction is full or
-// nobody waits.
-func (c *committer) next(callers, bytes int) *request {
+// next returns the next waiting request, what is urgent first, or nil where the
+// transaction is full or nobody waits.
+func (c *committer) next(callers, bytes int, begun time.Time) *request {
 	if callers >= maxCallers || bytes >= maxBytes {
+		return nil
+	}
+	select {
+	case r := <-c.urgent:
+		return r
+	default:
+	}
+	if callers >= ordinaryMin && time.Since(begun) > ordinaryTime {
 		return nil
 	}
 	select {
