@@ -49,7 +49,7 @@ func TestNamesAreBelievedForAnHour(t *testing.T) {
 			after time.Duration
 			want  string
 		}{{0, "U1 1"}, {59 * time.Minute, "U1 1"}, {time.Minute, "U1 2"}, {time.Minute, "U1 2"}} {
-			time.Sleep(step.after)
+			pass(step.after)
 			if got := user(t, names, "U1"); got != step.want {
 				t.Errorf("after %v more: %q, want %q", step.after, got, step.want)
 			}
@@ -106,3 +106,6 @@ func TestNobodyToAsk(t *testing.T) {
 		t.Error("a name came from nowhere")
 	}
 }
+
+// pass lets the bubble's clock go on by d: nothing waits in real time.
+func pass(d time.Duration) { <-time.After(d) }

@@ -114,7 +114,7 @@ func TestAChangeWaitsForItsMessage(t *testing.T) {
 		if !edit.Waits || !reaction.Waits {
 			t.Fatalf("receipts %+v, %+v", edit, reaction)
 		}
-		time.Sleep(50 * time.Second)
+		pass(50 * time.Second)
 		h.pending(edit.ID)
 		h.said(payload{ID: "1", Text: "before"})
 		for _, id := range []int64{edit.ID, reaction.ID} {
@@ -136,10 +136,10 @@ func TestAChangeWhoseMessageNeverComes(t *testing.T) {
 		h.work()
 		nowhere := h.accept(payload{Kind: event.KindDelete, ID: "1"})
 		inThread := h.accept(payload{Kind: event.KindDelete, ID: "2", Thread: "t", Channel: "C1"})
-		time.Sleep(58 * time.Second)
+		pass(58 * time.Second)
 		h.pending(nowhere.ID)
 		h.pending(inThread.ID)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		for _, id := range []int64{nowhere.ID, inThread.ID} {
 			if got := h.fate(id); got.Fate != *event.Ignore(event.ReasonUnknownMessage) || got.Kind != event.KindDelete {
 				t.Errorf("envelope %d: %+v of kind %s", id, got.Fate, got.Kind)

@@ -107,13 +107,13 @@ func TestAStoreInTroubleLosesNothing(t *testing.T) {
 		taken := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "taken"})
 		h.engine.refuses.Store(true)
 		h.work()
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		if _, err := h.Accept(h.Context(), h.envelope(payload{ID: "2", Thread: "t"})); !errors.Is(err, adapters.ErrBusy) {
 			t.Errorf("error %v, want %v", err, adapters.ErrBusy)
 		}
 		h.pending(taken.ID)
 		h.engine.refuses.Store(false)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if got := h.fate(taken.ID); got.Disposition != event.Stored {
 			t.Errorf("fate %+v", got.Fate)
 		}

@@ -377,3 +377,6 @@ func contents(messages []journal.Listed) []string {
 	}
 	return out
 }
+
+// pass lets the bubble's clock go on by d: nothing waits in real time.
+func pass(d time.Duration) { <-time.After(d) }

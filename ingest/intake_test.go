@@ -97,7 +97,7 @@ func TestAPanicIsTriedAgain(t *testing.T) {
 		h.work()
 		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "hello", Trouble: panicsOnce})
 		h.pending(receipt.ID)
-		time.Sleep(time.Second + 10*time.Millisecond)
+		pass(time.Second + 10*time.Millisecond)
 		if got := h.fate(receipt.ID); got.Disposition != event.Stored {
 			t.Errorf("fate %+v", got.Fate)
 		}
@@ -111,10 +111,10 @@ func TestWhatPanicsAlwaysIsDeadWithinMinutes(t *testing.T) {
 		h.work()
 		poison := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Trouble: panicsAlways})
 		behind := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1", Text: "behind"})
-		time.Sleep(4 * time.Minute)
+		pass(4 * time.Minute)
 		h.pending(poison.ID)
 		h.said(payload{ID: "3", Thread: "other", Text: "elsewhere"})
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := h.fate(poison.ID); got.Disposition != event.Dead || got.Error != "panic: a bug in 1" || got.Kind != event.KindMessage {
 			t.Errorf("fate %+v of kind %s", got.Fate, got.Kind)
 		}
@@ -193,7 +193,7 @@ func TestWhatNeedsToKnowUsWaits(t *testing.T) {
 		unsure := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "first", Needs: "user"})
 		behind := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1", Text: "second"})
 		h.said(payload{ID: "3", Thread: "other"})
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		h.pending(unsure.ID)
 		h.pending(behind.ID)
 		if err := h.SetSelf(h.Context(), event.Slack, "acme", event.Self{UserID: "UBOT"}); err != nil {
@@ -201,7 +201,7 @@ func TestWhatNeedsToKnowUsWaits(t *testing.T) {
 		}
 		told := time.Now()
 		for len(h.thread("slack:acme:t")) < 2 {
-			time.Sleep(time.Millisecond)
+			pass(time.Millisecond)
 		}
 		if waited := time.Since(told); waited > 100*time.Millisecond {
 			t.Errorf("what waited went on %v after we knew", waited)

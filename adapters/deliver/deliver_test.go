@@ -47,7 +47,7 @@ func TestOnceInOrder(t *testing.T) {
 				o.chat.faults["two"] = faults
 				o.reply("t", "one", "two", "three")
 				o.send()
-				time.Sleep(100 * time.Second)
+				pass(100 * time.Second)
 				same(t, "posts", o.chat.texts(), []string{"one", "two", "three"})
 				same(t, "states", o.settled(), []journal.DeliveryState{sent, sent, sent})
 			})
@@ -76,7 +76,7 @@ func TestNobodyAsksTooEarly(t *testing.T) {
 		o.chat.faults["one"] = []fault{lost}
 		o.reply("t", "one")
 		o.send()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		same(t, "questions", len(o.chat.asked), 1)
 		if asked := o.chat.asked[0].Sub(epoch); asked < 15*time.Second || asked > 16*time.Second {
 			t.Errorf("asked after %v, want send_by (10 s) + 5 s", asked)
@@ -95,7 +95,7 @@ func TestQuestionsThatFailBackOff(t *testing.T) {
 		o.reply("t", "one")
 		o.reply("t", "two")
 		o.send()
-		time.Sleep(25 * time.Minute)
+		pass(25 * time.Minute)
 		same(t, "states", o.settled(), []journal.DeliveryState{unknown, sent})
 		for i := 2; i < len(o.chat.asked); i++ {
 			if before, after := o.chat.asked[i-1].Sub(o.chat.asked[i-2]), o.chat.asked[i].Sub(o.chat.asked[i-1]); after < before-time.Second || after > time.Minute+time.Second {
@@ -115,7 +115,7 @@ func TestAQuestionWaitsAsLongAsThePlatformSays(t *testing.T) {
 		o.chat.findings = []error{&adapters.SendError{Failure: adapters.RateLimited, RetryAfter: 2 * time.Minute, Err: errors.New("slow down")}}
 		o.reply("t", "one")
 		o.send()
-		time.Sleep(5 * time.Minute)
+		pass(5 * time.Minute)
 		same(t, "questions", len(o.chat.asked), 2)
 		if wait := o.chat.asked[1].Sub(o.chat.asked[0]); wait < 2*time.Minute {
 			t.Errorf("asked again after %v", wait)
@@ -130,7 +130,7 @@ func TestTheRestOfAFailedReplyIsNotSent(t *testing.T) {
 		o.reply("t", "one", "two", "three")
 		o.reply("t", "next")
 		o.send()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"one", "next"})
 		same(t, "states", o.settled(), []journal.DeliveryState{sent, failed, sent})
 		same(t, "calls of what was refused", len(o.chat.times("two")), 1)
@@ -147,9 +147,9 @@ func TestWhatIsNeverTakenIsGivenUpAfterADay(t *testing.T) {
 		stop, _ := o.send()
 		for range 10 {
 			stop()
-			time.Sleep(3 * time.Hour)
+			pass(3 * time.Hour)
 			stop, _ = o.send()
-			time.Sleep(2 * time.Second)
+			pass(2 * time.Second)
 		}
 		same(t, "states", o.settled(), []journal.DeliveryState{failed})
 		same(t, "posts", len(o.chat.texts()), 0)
@@ -178,7 +178,7 @@ func TestUnknownEnds(t *testing.T) {
 				o.reply("t", "one")
 				o.reply("t", "two")
 				o.send()
-				time.Sleep(2 * time.Minute)
+				pass(2 * time.Minute)
 				same(t, "posts", o.chat.texts(), want.posts)
 				same(t, "states", o.settled(), want.states)
 			})
@@ -194,7 +194,7 @@ func TestAPlatformThatNeverTellsIsNotWrittenToWithoutEnd(t *testing.T) {
 		o.chat.faults["one"] = []fault{arrived, arrived, arrived, arrived, arrived}
 		o.reply("t", "one")
 		o.send()
-		time.Sleep(5 * time.Minute)
+		pass(5 * time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"one", "one", "one"})
 		same(t, "states", o.settled(), []journal.DeliveryState{unknown})
 	})
@@ -209,9 +209,9 @@ func TestARefusalHoldsUpItsChannelAlone(t *testing.T) {
 		o.settled()
 		o.reply("b", "same channel")
 		o.replyIn("C2", "c", "other channel")
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		same(t, "meanwhile", o.chat.texts(), []string{"other channel"})
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		same(t, "posts in all", len(o.chat.texts()), 3)
 		if at := o.chat.times("same channel")[0]; at < 30*time.Second {
 			t.Errorf("the channel was used again after %v", at)
@@ -228,7 +228,7 @@ func TestThePaceOfAChannel(t *testing.T) {
 		}
 		o.replyIn("C2", "elsewhere", "elsewhere")
 		o.send()
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		same(t, "posts", len(o.chat.texts()), 5)
 		last := -2 * time.Second
 		for _, c := range o.chat.calls {
@@ -256,10 +256,10 @@ func TestAWorkspaceThatIsGoneAndComesBack(t *testing.T) {
 		o.settled()
 		o.setGone(true)
 		o.reply("b", "waiting")
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		same(t, "while it is gone", o.chat.texts(), []string{"unclear"})
 		o.setGone(false)
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		same(t, "when it is back", o.chat.texts(), []string{"unclear", "waiting"})
 		same(t, "states", o.settled(), []journal.DeliveryState{sent, sent})
 	})
@@ -285,7 +285,7 @@ func TestARestartInEachState(t *testing.T) {
 				o.must(o.journal.Close())
 				o.open()
 				o.send()
-				time.Sleep(2 * time.Minute)
+				pass(2 * time.Minute)
 				same(t, "posts", o.chat.texts(), []string{"one", "two"})
 			})
 		})
@@ -302,7 +302,7 @@ func TestStoppingEndsTheCallUnderWay(t *testing.T) {
 		abandon()
 		stop()
 		o.send()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"one"})
 	})
 }

@@ -35,11 +35,11 @@ func TestMessagesJoinATurn(t *testing.T) {
 	inBubble(t, coalescing, func(d *desk) {
 		begun := time.Now()
 		d.asks("1", "one")
-		time.Sleep(400 * time.Millisecond)
+		pass(400 * time.Millisecond)
 		d.asks("2", "two")
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		d.asks("3", "three")
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"one", "two"}, {"three"}})
 		if waited := d.agent.times[0].Sub(begun); waited < 900*time.Millisecond || waited > time.Second {
 			t.Errorf("the turn began after %v, want 500 ms after its last message", waited)
@@ -53,7 +53,7 @@ func TestATurnWaitsNoLongerThanItsMost(t *testing.T) {
 		begun := time.Now()
 		for i := range 12 {
 			d.asks(fmt.Sprint(i), "more")
-			time.Sleep(300 * time.Millisecond)
+			pass(300 * time.Millisecond)
 		}
 		if waited := d.agent.times[0].Sub(begun); waited < 2500*time.Millisecond || waited > 2600*time.Millisecond {
 			t.Errorf("the turn began after %v, want 2.5 s", waited)
@@ -68,7 +68,7 @@ func TestQueue(t *testing.T) {
 		d.asks("1", "one")
 		d.asks("2", "two")
 		d.asks("3", "three")
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"two"}, {"three"}})
 		same(t, "posts", d.deliveries(), []string{"first", "ok", "ok"})
 	})
@@ -79,7 +79,7 @@ func TestInterrupt(t *testing.T) {
 	inBubble(t, interrupting, func(d *desk) {
 		d.agent.does = []script{thinks(time.Minute, "never")}
 		d.asks("1", "one")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		d.asks("2", "two")
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Interrupted, turn.Answered})
 		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"one", "two"}})
@@ -93,7 +93,7 @@ func TestAPassiveMessageInterruptsNobody(t *testing.T) {
 		d.agent.does = []script{thinks(10*time.Second, "done")}
 		d.asks("1", "one")
 		d.record(journal.TriggerPassive, human("2", "aside"))
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
 	})
 }
@@ -114,13 +114,13 @@ func TestDeletingEveryMessageCancels(t *testing.T) {
 				d.agent.does = []script{thinks(10*time.Second, "done")}
 				d.asks("1", "one")
 				d.asks("2", "two")
-				time.Sleep(time.Second)
+				pass(time.Second)
 				for _, ids := range c.deletes {
 					d.deletes(ids...)
 				}
 				begun := time.Now()
 				for len(d.outcomes()) == 0 {
-					time.Sleep(10 * time.Millisecond)
+					pass(10 * time.Millisecond)
 				}
 				same(t, "outcomes", d.outcomes(), []turn.Outcome{c.want})
 				if c.want == turn.Canceled && time.Since(begun) > 100*time.Millisecond {
@@ -136,7 +136,7 @@ func TestADeleteBeforeTheRun(t *testing.T) {
 	inBubble(t, coalescing, func(d *desk) {
 		d.asks("1", "one")
 		d.deletes("1")
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		same(t, "turns", len(d.agent.said()), 0)
 	})
 }
@@ -148,7 +148,7 @@ func TestAnEditBeforeTheRunIsWhatTheAgentSees(t *testing.T) {
 		m := human("1", "before")
 		m.Revision = "r1"
 		d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Message: m, Targets: []string{"1"}})
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"before"}})
 	})
 }
@@ -191,7 +191,7 @@ func TestFailures(t *testing.T) {
 				d.asks("1", "one")
 				for range 200 { // seconds: three timeouts of a minute, and the waits between them
 					if len(d.outcomes()) < len(c.want) {
-						time.Sleep(time.Second)
+						pass(time.Second)
 					}
 				}
 				same(t, "outcomes", d.outcomes(), c.want)
@@ -215,9 +215,9 @@ func TestAMessageDoesNotShortenABackoff(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
 		d.agent.does = []script{fails(errors.New("one")), fails(errors.New("two"))}
 		d.asks("1", "one")
-		time.Sleep(1500 * time.Millisecond) // the second attempt has failed; the third is 4 s after it
+		pass(1500 * time.Millisecond) // the second attempt has failed; the third is 4 s after it
 		d.asks("2", "two")
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"one"}, {"one"}, {"two"}})
 		if wait := d.agent.times[2].Sub(d.agent.times[1]); wait < 4*time.Second {
 			t.Errorf("the third attempt followed after %v", wait)
@@ -239,9 +239,9 @@ func TestStale(t *testing.T) {
 			inBubble(t, func(d *desk) { d.settings.Stale = policy }, func(d *desk) {
 				d.agent.does = []script{thinks(5*time.Second, "first")}
 				d.asks("1", "one")
-				time.Sleep(time.Second) // the agent has been asked
+				pass(time.Second) // the agent has been asked
 				d.record(journal.TriggerPassive, human("2", "by the way"))
-				time.Sleep(6 * time.Second)
+				pass(6 * time.Second)
 				same(t, "outcomes", d.outcomes(), c.outcomes)
 				same(t, "posts", d.deliveries(), c.posts)
 			})
@@ -254,7 +254,7 @@ func TestAReplyTellsOfItsRun(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
 		d.agent.does = []script{thinks(1500*time.Millisecond, "done")}
 		d.asks("1", "one")
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		reply := d.replies()[0]
 		var got map[string]any
 		d.must(json.Unmarshal(reply.Metadata, &got))
@@ -305,7 +305,7 @@ func TestSaidStandsInThePlatformsOrder(t *testing.T) {
 		later.SentAt, earlier.SentAt = time.Now(), time.Now().Add(-time.Second)
 		d.record(journal.TriggerRun, later)
 		d.record(journal.TriggerRun, earlier)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"first", "second"}})
 		same(t, "assembled", d.assembled(0), "user: [Olivia]: first\nuser: [Olivia]: second\n")
 	})
@@ -342,12 +342,12 @@ func TestAFormatterThatFailsIsTheRunsFailure(t *testing.T) {
 func TestAnAgentThatIsGone(t *testing.T) {
 	inBubble(t, func(d *desk) { d.gone = true }, func(d *desk) {
 		d.asks("1", "one")
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		same(t, "runs while it is gone", len(d.agent.said()), 0)
 		d.mu.Lock()
 		d.gone = false
 		d.mu.Unlock()
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
 	})
 }
@@ -357,7 +357,7 @@ func TestAStopLeavesTheRun(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
 		d.agent.does = []script{thinks(30*time.Second, "never")}
 		d.asks("1", "one")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		d.stop()
 		same(t, "at the stop", d.outcomes(), []turn.Outcome{turn.LeftOff})
 		d.work()
