@@ -162,8 +162,9 @@ type policy func(*event.Message, journal.Look) (journal.Decision, error)
 // decided is a policy that decides the same of every message.
 func decided(d journal.Decision) policy {
 	return func(m *event.Message, _ journal.Look) (journal.Decision, error) {
-		d.Metadata = m.Metadata.Bytes()
-		return d, nil
+		made := d // tests run side by side
+		made.Metadata = m.Metadata.Bytes()
+		return made, nil
 	}
 }
 
