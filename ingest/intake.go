@@ -20,6 +20,10 @@ const (
 	// maxClaims is how often an envelope may have been taken by processes that
 	// ended before it did, until it is worked on alone.
 	maxClaims = 20
+	// aloneClaims is how often it may end the process while it is worked on
+	// alone. A process that is killed again and again takes the innocent with it,
+	// so that one such end proves nothing.
+	aloneClaims = 10
 	// normalizeTimeout bounds what a normaliser may ask of its directory.
 	normalizeTimeout = 10 * time.Second
 	// storePause is how long intake leaves a thread whose store refuses a commit.
@@ -62,7 +66,7 @@ func (in *Ingest) thread(ctx context.Context, lease *journal.Lease) {
 // envelope works on one; it returns whether the thread has more.
 func (in *Ingest) envelope(ctx context.Context, lease *journal.Lease, p journal.Pending) (more bool) {
 	switch {
-	case p.Claims > maxClaims+1:
+	case p.Claims > maxClaims+aloneClaims:
 		return in.bury(ctx, lease, p, fmt.Errorf("the process ended %d times while this was worked on", p.Claims-1))
 	case p.Claims > maxClaims:
 		in.desk.Alone(func() { more = in.attempt(ctx, lease, p) })

@@ -174,9 +174,9 @@ func TestWhatEndedTheProcessIsWorkedOnAlone(t *testing.T) {
 func TestWhatEndsTheProcessEvenAloneIsDead(t *testing.T) {
 	inHouse(t, func(h *house) {
 		killer := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Trouble: panicsAlways})
-		h.sql(`UPDATE envelopes SET claims = 21 WHERE id = ?`, killer.ID)
+		h.sql(`UPDATE envelopes SET claims = 30 WHERE id = ?`, killer.ID)
 		h.work()
-		if got := h.fate(killer.ID); got.Disposition != event.Dead || got.Error != "the process ended 21 times while this was worked on" {
+		if got := h.fate(killer.ID); got.Disposition != event.Dead || got.Error != "the process ended 30 times while this was worked on" {
 			t.Errorf("fate %+v", got.Fate)
 		}
 		if h.platform.panics.Load() != 0 {

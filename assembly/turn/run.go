@@ -18,6 +18,10 @@ const (
 	// maxClaims is how often a run may have been begun by processes that ended
 	// before it did, until it is worked on alone.
 	maxClaims = 20
+	// aloneClaims is how often it may end the process while it is worked on
+	// alone. A process that is killed again and again takes the innocent with it,
+	// so that one such end proves nothing.
+	aloneClaims = 10
 	// maxBackoff bounds the wait between two attempts of a run.
 	maxBackoff = time.Minute
 )
@@ -75,7 +79,7 @@ func (a *attempt) ask(ctx context.Context) error {
 	if len(a.run.Messages) == 0 {
 		return errWithdrawn
 	}
-	if a.run.Claims > maxClaims+1 {
+	if a.run.Claims > maxClaims+aloneClaims {
 		return permanent{fmt.Errorf("the process ended %d times during this run", a.run.Claims-1)}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.profile.Timeout, errTimeout)
