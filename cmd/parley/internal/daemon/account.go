@@ -37,7 +37,7 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 		runner, ok := a.adapter.(adapters.Runner)
 		if !ok {
 			a.stop = func() {}
-			d.report(a, adapters.Status{State: adapters.Up})
+			d.report(a, adapters.Status{State: adapters.Up, Since: d.now().UTC()})
 			continue
 		}
 		var own context.Context

@@ -148,7 +148,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	budget := d.current.Load().config.Shutdown
 	end := time.Now().Add(budget)
-	d.log.Info("parley stops", "within", budget)
+	d.log.Info("parley stops", "within", budget.String())
 	if d.phase("requests", budget/4, func(ctx context.Context) error { return d.server.Shutdown(ctx) }) != nil {
 		err = errors.Join(err, d.server.Close()) // who is still connected is slow, or idle
 	}
