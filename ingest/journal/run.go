@@ -178,10 +178,9 @@ type Post struct {
 
 // Reply is an agent's answer, ready to be committed.
 type Reply struct {
-	Content     string
-	DisplayName string
-	AnsweredAt  time.Time // when its first token came
-	Posts       []Post
+	Content    string
+	AnsweredAt time.Time // when its first token came
+	Posts      []Post
 	// Send, where it is set, begins the first delivery in the same transaction,
 	// if nothing of the thread stands before it and its channel's pace allows it.
 	Send   *Send
