@@ -255,7 +255,7 @@ func (l *lane) signal() {
 	}
 }
 
-// Free says whether intake could begin on another thread at once.
+// Free says whether work of a kind could begin on another thread at once.
 func (d *Desk) Free(work Work, agent string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,6 +1,9 @@
 package journal
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Turn is a run as a thread's transcript shows it.
 type Turn struct {
@@ -41,9 +44,7 @@ func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Tu
 	if err != nil {
 		return nil, err
 	}
-	for i, k := 0, len(turns)-1; i < k; i, k = i+1, k-1 {
-		turns[i], turns[k] = turns[k], turns[i]
-	}
+	slices.Reverse(turns)
 	return turns, nil
 }
 

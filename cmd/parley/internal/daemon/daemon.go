@@ -80,7 +80,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := d.configure(ctx, o.Config); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
-	d.metrics.backlog(d.journal)
+	d.metrics.backlog(context.WithoutCancel(ctx), d.journal)
 	if d.listener, err = net.Listen("tcp", o.Config.Listen); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen: %w", err), d.journal.Close())
 	}
@@ -149,20 +149,20 @@ func (d *Daemon) Run(ctx context.Context) error {
 	budget := d.current.Load().config.Shutdown
 	end := time.Now().Add(budget)
 	d.log.Info("parley stops", "within", budget.String())
-	if d.phase("requests", budget/4, func(ctx context.Context) error { return d.server.Shutdown(ctx) }) != nil {
+	if d.phase(base, "requests", budget/4, func(ctx context.Context) error { return d.server.Shutdown(ctx) }) != nil {
 		err = errors.Join(err, d.server.Close()) // who is still connected is slow, or idle
 	}
-	err = errors.Join(err, d.phase("platforms", budget/4, func(ctx context.Context) error {
+	err = errors.Join(err, d.phase(base, "platforms", budget/4, func(ctx context.Context) error {
 		stopServing()
 		return await(ctx, &d.accounts)
 	}))
 	stopClaiming()
-	if d.phase("runs and posts under way", time.Until(end.Add(-2*storeTime)), func(ctx context.Context) error { return await(ctx, &workers) }) != nil {
+	if d.phase(base, "runs and posts under way", time.Until(end.Add(-2*storeTime)), func(ctx context.Context) error { return await(ctx, &workers) }) != nil {
 		d.log.Info("runs that are still going on are asked again at the next start")
 		stopWork(context.Canceled)
-		err = errors.Join(err, d.phase("what was cut short", storeTime, func(ctx context.Context) error { return await(ctx, &workers) }))
+		err = errors.Join(err, d.phase(base, "what was cut short", storeTime, func(ctx context.Context) error { return await(ctx, &workers) }))
 	}
-	return errors.Join(err, d.phase("store", storeTime, func(context.Context) error { return d.journal.Close() }))
+	return errors.Join(err, d.phase(base, "store", storeTime, func(context.Context) error { return d.journal.Close() }))
 }
 
 // start begins everything that works on its own.
@@ -190,8 +190,8 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 }
 
 // phase is one step of stopping, within its time.
-func (d *Daemon) phase(name string, within time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), max(within, 10*time.Millisecond))
+func (d *Daemon) phase(ctx context.Context, name string, within time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, max(within, 10*time.Millisecond))
 	defer cancel()
 	begun := time.Now()
 	done := make(chan error, 1)

@@ -63,10 +63,10 @@ func newMetrics() *metrics {
 const backlogTimeout = 2 * time.Second
 
 // backlog adds the figures that are counted in the store when they are asked for.
-func (m *metrics) backlog(j *journal.Journal) {
+func (m *metrics) backlog(ctx context.Context, j *journal.Journal) {
 	count := func(pick func(journal.Backlog) int64) func() float64 {
 		return func() float64 {
-			ctx, cancel := context.WithTimeout(context.Background(), backlogTimeout)
+			ctx, cancel := context.WithTimeout(ctx, backlogTimeout)
 			defer cancel()
 			b, err := j.Backlog(ctx)
 			if err != nil {
