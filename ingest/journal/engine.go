@@ -9,6 +9,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // What an engine's errors wrap beside the engine's own words.
@@ -44,16 +45,18 @@ func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx,
 // IsUrgent says whether a call was marked by Urgent.
 func IsUrgent(ctx context.Context) bool { return ctx.Value(urgentKey{}) != nil }
 
-// Engine is a database as the journal uses it. Queries are written with ? or
-// ?1, ?2 … for their arguments, which are int64, string, []byte or nil. A bound
-// LIMIT is written CAST(? AS BIGINT): SQLite plans a statement anew each time
-// that a bare one is bound.
+// Engine is a database as the journal uses it. Queries are written in the SQL
+// that SQLite and PostgreSQL share, with ? or ?1, ?2 … for their arguments, which
+// are int64, string, []byte or nil. A SELECT may end in FOR UPDATE, or FOR UPDATE
+// SKIP LOCKED, which an engine with one writer leaves out. A bound LIMIT is written
+// CAST(? AS BIGINT): SQLite plans a statement anew each time that a bare one is bound.
 type Engine interface {
 	// Write runs fn in a transaction and returns once that is durable: an error
 	// means that nothing of fn has happened, with the exception of ErrUnclear.
-	// Other callers' functions may share the transaction, and fn may be run
-	// again after a failure that was not its own: it must do nothing but use tx
-	// and set variables of its caller, and must set them anew in each run. A
+	// Other callers' functions may share the transaction or go on beside it (READ
+	// COMMITTED: what must not change meanwhile is locked by FOR UPDATE), and fn may
+	// be run again after a failure that was not its own: it must do nothing but use
+	// tx and set variables of its caller, and must set them anew in each run. A
 	// panic in fn is returned as an error.
 	//
 	// ctx bounds the wait, never the transaction. A call whose ctx ends before fn
@@ -68,18 +71,39 @@ type Engine interface {
 	Close() error
 }
 
-// Tx is what a function may do inside a transaction.
+// Tx is what a function may do inside a transaction. After an error, other than
+// one of its own, the function returns it: the transaction may be lost.
 type Tx interface {
-	// Exec runs a statement and returns how many rows it changed. A constraint
-	// that is violated undoes the statement alone; after any other error the
-	// transaction is lost, and every further call returns that error.
+	// Exec runs a statement and returns how many rows it changed.
 	Exec(query string, args ...any) (int64, error)
 	// Row reads the first row of a query into dest: *int64, *string, *[]byte or
 	// *bool; NULL is read as their zero value. It returns false where there is none.
 	Row(dest []any, query string, args ...any) (bool, error)
 	// Rows calls each for every row of a query; each scans and may not use tx.
 	Rows(each func(scan func(dest ...any) error) error, query string, args ...any) error
-	// ForUpdate is what a SELECT ends in to keep its rows from being changed by
-	// others until the transaction ends: empty where nobody else can write.
-	ForUpdate() string
+	// Later runs a statement whose result the function can go on without: an
+	// engine may send it together with what follows, in the order of the calls.
+	// Its first row, if there is one, has been read into dest when the next Exec,
+	// Row or Rows returns, or else when the transaction has ended. Where none is
+	// not nil and no row is found or changed, the transaction fails with it, if not
+	// here then then.
+	Later(none error, dest []any, query string, args ...any) error
+}
+
+// Clock is an engine whose database several nodes share, and with it the time.
+type Clock interface {
+	// Now is the database's time, as well as this node can tell.
+	Now() time.Time
+}
+
+// Bell is an engine that carries short messages between nodes. They may be lost,
+// and only spare a look into the store.
+type Bell interface {
+	// Ring sends words to a node, or to all where that is empty, soon and
+	// together with others; it never waits. Nothing is sent of a message that is
+	// longer than 1 KiB.
+	Ring(node, words string)
+	// Listen hears what is sent to this node, until ctx ends. It calls missed
+	// whenever messages may have been lost: at first, and after each break.
+	Listen(ctx context.Context, node string, heard func(words string), missed func()) error
 }

@@ -71,7 +71,7 @@ func (j *Journal) NextDue(ctx context.Context, work Work, agent string) (int64, 
 // row as it is for the rest of the transaction: a thread's intake, turn and
 // deliveries change it side by side.
 func lock(tx Tx, lease *Lease, dest []any, columns string) error {
-	held, err := tx.Row(dest, `SELECT `+columns+` FROM threads WHERE id = ? AND fence = ?`+tx.ForUpdate(), lease.Thread, lease.Fence)
+	held, err := tx.Row(dest, `SELECT `+columns+` FROM threads WHERE id = ? AND fence = ? FOR UPDATE`, lease.Thread, lease.Fence)
 	if err == nil && !held {
 		return ErrFenced
 	}

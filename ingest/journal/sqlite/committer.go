@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"parley/ingest/journal"
+	"parley/ingest/journal/internal/queue"
 )
 
-// The bounds of one transaction and of the line before it.
+// The bounds of one transaction.
 const (
 	maxCallers = 256
 	maxBytes   = 8 << 20
-	maxWaiting = 1024
 )
 
 // A transaction takes further work that nobody outside waits for only so long,
@@ -32,8 +32,7 @@ const (
 
 // committer owns the connection that writes, and with it all transactions.
 type committer struct {
-	urgent   chan *request
-	queue    chan *request
+	*queue.Queue
 	closing  <-chan struct{}
 	connect  func(context.Context) (*conn, error)
 	check    *checkpointer
@@ -48,8 +47,7 @@ type committer struct {
 
 func newCommitter(path string, o options, check *checkpointer, closing <-chan struct{}) *committer {
 	return &committer{
-		urgent:   make(chan *request, maxWaiting),
-		queue:    make(chan *request, maxWaiting),
+		Queue:    queue.New(),
 		closing:  closing,
 		check:    check,
 		recorder: o.recorder,
@@ -60,34 +58,10 @@ func newCommitter(path string, o options, check *checkpointer, closing <-chan st
 	}
 }
 
-// submit lines up for a transaction and waits for its end.
-func (c *committer) submit(ctx context.Context, fn func(journal.Tx) error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("wait to write: %w", context.Cause(ctx))
-	}
-	r, queue := newRequest(fn), c.queue
-	if journal.IsUrgent(ctx) {
-		queue = c.urgent
-	}
-	select {
-	case queue <- r:
-		return r.wait(ctx)
-	case <-ctx.Done():
-		return fmt.Errorf("wait to write: %w", context.Cause(ctx))
-	}
-}
-
 // run serves the queue until quit is closed; no call may be under way then.
 func (c *committer) run(ctx context.Context, quit <-chan struct{}) {
-	for {
-		var first *request
-		select {
-		case first = <-c.urgent:
-		case first = <-c.queue:
-		case <-quit:
-			return
-		}
-		c.together(ctx, first)
+	for first := c.Next(quit); first != nil; first = c.Next(quit) {
+		c.together(ctx, &request{Call: first})
 		c.account()
 	}
 }
@@ -119,7 +93,7 @@ func (c *committer) collect(first *request) ([]*request, verdict) {
 	var batch []*request
 	bytes, begun := 0, time.Now()
 	for r := first; r != nil; r = c.next(len(batch), bytes, begun) {
-		if !r.take() {
+		if !r.Take() {
 			continue
 		}
 		batch = append(batch, r)
@@ -135,7 +109,7 @@ func (c *committer) collect(first *request) ([]*request, verdict) {
 // answer tells every caller what its function returned.
 func answer(batch []*request) {
 	for _, r := range batch {
-		r.answer(r.err)
+		r.Answer(r.err)
 	}
 }
 
@@ -145,33 +119,27 @@ func (c *committer) next(callers, bytes int, begun time.Time) *request {
 	if callers >= maxCallers || bytes >= maxBytes {
 		return nil
 	}
-	select {
-	case r := <-c.urgent:
-		return r
-	default:
+	call := c.Urgent()
+	if call == nil && (callers < ordinaryMin || time.Since(begun) <= ordinaryTime) {
+		call = c.Ordinary()
 	}
-	if callers >= ordinaryMin && time.Since(begun) > ordinaryTime {
+	if call == nil {
 		return nil
 	}
-	select {
-	case r := <-c.queue:
-		return r
-	default:
-		return nil
-	}
+	return &request{Call: call}
 }
 
 // apart runs the requests of a transaction that was rolled back again, each in
 // one of its own. doubted says that its COMMIT may have left a record.
 func (c *committer) apart(ctx context.Context, batch []*request, doubted bool) {
 	for _, r := range batch {
-		r.release()
+		r.Release()
 	}
 	for _, r := range batch {
 		if !c.begin(ctx, r) {
 			continue
 		}
-		if !r.take() {
+		if !r.Take() {
 			c.rollback()
 			continue
 		}
@@ -179,7 +147,7 @@ func (c *committer) apart(ctx context.Context, batch []*request, doubted bool) {
 		if err != nil && doubted && c.doubt {
 			err = unclear(err)
 		}
-		r.answer(err)
+		r.Answer(err)
 	}
 }
 
@@ -201,7 +169,7 @@ func (c *committer) alone(r *request) error {
 // and returns false.
 func (c *committer) begin(ctx context.Context, r *request) bool {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		if r.gone() {
+		if r.Gone() {
 			return false
 		}
 		err := c.connected(ctx)
@@ -212,13 +180,13 @@ func (c *committer) begin(ctx context.Context, r *request) bool {
 		}
 		if !isBusy(err) {
 			c.disconnect()
-			r.answer(unavailable(fmt.Errorf("begin to write: %w", err)))
+			r.Answer(unavailable(fmt.Errorf("begin to write: %w", err)))
 			return false
 		}
 		select {
 		case <-time.After(pause):
 		case <-c.closing:
-			r.answer(fmt.Errorf("begin to write: %w: %w", journal.ErrClosed, err))
+			r.Answer(fmt.Errorf("begin to write: %w: %w", journal.ErrClosed, err))
 			return false
 		}
 	}

@@ -116,13 +116,16 @@ func (c *conn) statement(query string) (*statement, error) {
 			return nil, err
 		}
 	}
-	s, err := c.prepare(query)
+	s, err := c.prepare(unlocked.Replace(query))
 	if err != nil {
 		return nil, err
 	}
 	c.statements[query] = s
 	return s, nil
 }
+
+// unlocked takes away what keeps rows from other writers: here is only one.
+var unlocked = strings.NewReplacer(" FOR UPDATE SKIP LOCKED", "", " FOR UPDATE", "")
 
 // forget closes every prepared statement.
 func (c *conn) forget() error {

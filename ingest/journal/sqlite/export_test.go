@@ -6,4 +6,4 @@ func WithCheckpoints(passive, longest int) Option {
 }
 
 // Waiting is how many writes are in line for a transaction.
-func (e *Engine) Waiting() int { return len(e.committer.queue) }
+func (e *Engine) Waiting() int { return e.committer.Waiting() }

@@ -5,23 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"regexp"
-	"strconv"
-)
 
-// migration is one step of the schema.
-type migration struct {
-	version int64
-	name    string
-	script  string
-}
+	"parley/ingest/journal/internal/schema"
+)
 
 // migrate brings the schema up to date. Each step is one transaction together
 // with its row in schema_migrations, so that a process that is killed in between
 // begins again where it was. A database that a newer program wrote is refused.
 func migrate(ctx context.Context, c *conn, file string, files fs.FS) error {
-	steps, err := migrations(files)
+	steps, err := schema.Steps(files)
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
@@ -34,28 +26,28 @@ func migrate(ctx context.Context, c *conn, file string, files fs.FS) error {
 	if _, err := c.row([]any{&have}, "SELECT max(version) FROM schema_migrations"); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	if have > int64(len(steps)) {
-		return fmt.Errorf("%s: its schema has version %d and this program knows %d: run the newer program that wrote it, or restore a backup from before",
-			file, have, len(steps))
+	missing, err := schema.Missing(steps, have)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	for _, step := range steps[have:] {
+	for _, step := range missing {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := apply(c, step); err != nil {
-			return fmt.Errorf("%s: migration %s: %w", file, step.name, err)
+			return fmt.Errorf("%s: migration %s: %w", file, step.Name, err)
 		}
 	}
 	return nil
 }
 
-func apply(c *conn, step migration) error {
+func apply(c *conn, step schema.Step) error {
 	if err := c.run("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	err := c.script(step.script)
+	err := c.script(step.Script)
 	if err == nil {
-		err = c.run("INSERT INTO schema_migrations (version, name, applied_at) VALUES (?, ?, unixepoch())", step.version, step.name)
+		err = c.run("INSERT INTO schema_migrations (version, name, applied_at) VALUES (?, ?, unixepoch())", step.Version, step.Name)
 	}
 	if err == nil {
 		err = c.run("COMMIT")
@@ -64,30 +56,4 @@ func apply(c *conn, step migration) error {
 		return errors.Join(err, errors.New("the transaction could not be rolled back"))
 	}
 	return err
-}
-
-// migrations reads the steps in order; their numbers are 1, 2, 3 and so on.
-func migrations(files fs.FS) ([]migration, error) {
-	names, err := fs.Glob(files, "*.sql") // sorted
-	if err != nil {
-		return nil, err
-	}
-	numbered := regexp.MustCompile(`^(\d{4})_[a-z0-9_]+\.sql$`)
-	var steps []migration
-	for i, name := range names {
-		match := numbered.FindStringSubmatch(path.Base(name))
-		if match == nil {
-			return nil, fmt.Errorf("%s is not named NNNN_words.sql", name)
-		}
-		version, err := strconv.Atoi(match[1])
-		if err != nil || version != i+1 {
-			return nil, fmt.Errorf("%s stands where number %04d should", name, i+1)
-		}
-		script, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, migration{int64(version), name, string(script)})
-	}
-	return steps, nil
 }

@@ -153,7 +153,7 @@ func (e *Engine) Write(ctx context.Context, fn func(tx journal.Tx) error) error 
 		return journal.ErrClosed
 	}
 	defer e.calls.Done()
-	return e.committer.submit(ctx, fn)
+	return e.committer.Submit(ctx, fn)
 }
 
 // Read implements journal.Engine.

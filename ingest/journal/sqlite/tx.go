@@ -60,8 +60,20 @@ func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, a
 	})
 }
 
-// ForUpdate implements journal.Tx: there is one writer, and nothing to lock.
-func (t *tx) ForUpdate() string { return "" }
+// Later implements journal.Tx. Nothing is gained by waiting: it runs at once.
+func (t *tx) Later(none error, dest []any, query string, args ...any) (err error) {
+	var changed int64
+	var found bool
+	if dest == nil {
+		changed, err = t.Exec(query, args...)
+	} else {
+		found, err = t.Row(dest, query, args...)
+	}
+	if err == nil && !found && changed == 0 {
+		return none
+	}
+	return err
+}
 
 // errVisit carries an error of the caller's function through the driver's loop.
 type errVisit struct{ error }
