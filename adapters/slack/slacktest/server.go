@@ -56,6 +56,8 @@ type Options struct {
 type Call struct {
 	Method string // such as chat.postMessage
 	Form   url.Values
+	// Client is who calls, where that is told by ClientURL; else empty.
+	Client string
 }
 
 // Server is a running fake. Its methods are safe for concurrent use.
@@ -114,6 +116,10 @@ func setDefault(field *string, value string) {
 // URL is the base of the Web API, as slack.api_url takes it.
 func (s *Server) URL() string { return s.url + "/api/" }
 
+// ClientURL is URL for one of several clients: its calls carry its name, which
+// must do as a piece of a path.
+func (s *Server) ClientURL(name string) string { return s.url + "/" + name + "/api/" }
+
 // Close cuts every connection and returns once nothing of the server runs; what
 // was to take effect late no longer does.
 func (s *Server) Close() error {
@@ -138,14 +144,15 @@ func (s *Server) enter() bool {
 	return !s.closed
 }
 
-// ServeHTTP answers the Web API under /api/ and file downloads under /files-pri/.
+// ServeHTTP answers the Web API under /api/, and under /NAME/api/ to who is called
+// so, and file downloads under /files-pri/.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.running.Done()
-	method, isCall := strings.CutPrefix(r.URL.Path, "/api/")
-	if !isCall {
+	client, method, isCall := strings.Cut(r.URL.Path, "/api/")
+	if !isCall || strings.HasPrefix(r.URL.Path, downloads) {
 		s.download(w, r)
 		return
 	}
@@ -154,7 +161,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	call := Call{Method: method, Form: form}
+	call := Call{Method: method, Form: form, Client: strings.TrimPrefix(client, "/")}
 	if s.options.OnCall != nil {
 		s.options.OnCall(call)
 	}

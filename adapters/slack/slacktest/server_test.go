@@ -212,6 +212,19 @@ func TestAnEffectMayComeAfterTheClientHasGone(t *testing.T) {
 	}
 }
 
+func TestACallTellsItsClient(t *testing.T) {
+	var clients []string
+	server, client := start(t, slacktest.Options{OnCall: func(c slacktest.Call) { clients = append(clients, c.Method+" of "+c.Client) }})
+	post(t, client, "nobody in particular")
+	post(t, slack.New(slacktest.Token, slack.OptionAPIURL(server.ClientURL("node2"))), "the second")
+	if diff := cmp.Diff([]string{"chat.postMessage of ", "chat.postMessage of node2"}, clients); diff != "" {
+		t.Error(diff)
+	}
+	if posts := server.Posts(); len(posts) != 2 {
+		t.Errorf("posts: %+v", posts)
+	}
+}
+
 func TestAwaitTellsWhatIsMissing(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	post(t, client, "only")
