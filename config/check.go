@@ -54,6 +54,8 @@ func (f *file) value(node *yaml.Node, path string, t reflect.Type) (any, bool) {
 		f.fault(node.Line, path, noAlias)
 	case node.Style&yaml.TaggedStyle != 0:
 		f.fault(node.Line, path, "has a value that begins with !, which YAML reads as a tag: put it in quotes")
+	case t == reflect.TypeFor[Store]() && node.Kind == yaml.MappingNode:
+		return f.store(node, path)
 	case t.Kind() == reflect.Struct && !isScalar(t):
 		return f.mapping(node, path, t), true
 	case isNull(node):

@@ -188,13 +188,6 @@ func TestPathsCountFromTheirFile(t *testing.T) {
 	}
 }
 
-func TestPostgresStore(t *testing.T) {
-	c := load(t, "store: postgres://me:pw@db/parley\n", "")
-	if c.Store.Engine != config.Postgres || c.Store.URL.Reveal() != "postgres://me:pw@db/parley" || c.Store.Path != "" {
-		t.Errorf("store %+v", c.Store)
-	}
-}
-
 // TestReferences puts values of the environment and of files into settings of
 // every type.
 func TestReferences(t *testing.T) {

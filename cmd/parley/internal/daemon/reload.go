@@ -44,7 +44,7 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 		return
 	}
 	before := d.current.Load()
-	if next.Listen != before.config.Listen || next.Store != before.config.Store {
+	if next.Listen != before.config.Listen || !next.Store.Equal(before.config.Store) {
 		d.log.Warn("listen and store take effect at the next start")
 	}
 	if err := checkListen(next); err != nil {
