@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"transcript", transcriptPromises()},
 		{"facts", factPromises()},
 		{"retention", retentionPromises()},
+		{"blobs", blobPromises()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, p := range group.promises {
