@@ -1,0 +1,99 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"parley/ingest/journal"
+)
+
+// errDone is what a transaction says to a function that kept it.
+var errDone = errors.New("the transaction has ended")
+
+// brokenError is the end of a connection, whatever ended it.
+type brokenError struct{ error }
+
+// Unwrap gives the cause.
+func (e brokenError) Unwrap() error { return e.error }
+
+// isBroken says that the connection is of no use any more.
+func isBroken(err error) bool {
+	var broken brokenError
+	return errors.As(err, &broken)
+}
+
+// code is the SQLSTATE of an error of the server; empty for any other.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+func code(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// The SQLSTATEs that are told apart.
+const (
+	divisionByZero       = "22012" // how a statement says that it found nothing; see nothingFails
+	uniqueViolation      = "23505"
+	readOnly             = "25006" // the server has become a standby
+	noSuchStatement      = "26000" // a pooler gave us another connection, or the plan was thrown away
+	serializationFailure = "40001"
+	deadlock             = "40P01"
+	lockNotAvailable     = "55P03"
+	planChanged          = "0A000" // a migration has changed the columns of a prepared statement
+)
+
+// raced says that the transaction lost against others that went on beside it:
+// run again, it sees what they have done.
+func raced(err error) bool {
+	switch code(err) {
+	case uniqueViolation, serializationFailure, deadlock:
+		return true
+	}
+	return false
+}
+
+// outdated says that the connection's prepared statements are of no use any more.
+func outdated(err error) bool {
+	switch code(err) {
+	case noSuchStatement, planChanged, readOnly:
+		return true
+	}
+	return false
+}
+
+// ofStore says that an error is the store's own trouble: the connection's, or
+// one of the classes for a server without disk, memory or connections, or one
+// that an operator has stopped.
+func ofStore(err error) bool {
+	c := code(err)
+	if c == "" {
+		return isBroken(err)
+	}
+	switch c[:2] {
+	case "08", "40", "53", "57", "58":
+		return true
+	}
+	return c == lockNotAvailable || outdated(err)
+}
+
+// unavailable marks an error of the store itself.
+func unavailable(err error) error {
+	if err == nil || errors.Is(err, journal.ErrUnavailable) || !ofStore(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
+}
+
+// shown is a query as an error quotes it: on one line, and not whole.
+func shown(query string) string {
+	line := strings.Join(strings.Fields(query), " ")
+	if len(line) > 60 {
+		line = strings.ToValidUTF8(line[:60], "") + "…"
+	}
+	return line
+}

@@ -1,0 +1,193 @@
+// Package postgres keeps a journal in a PostgreSQL database that several nodes
+// may share.
+//
+// Transactions go on side by side, each on a connection of a pool; the server
+// makes many of them durable with one flush. What a transaction can do without a
+// result is sent together with the next statement that it waits for, and the last
+// of it with COMMIT: round trips are what a message costs here. Statements are
+// prepared once on each connection.
+//
+// A transaction that loses a race is run again. One whose connection breaks is
+// run again on another, unless COMMIT was sent: nobody knows then, and the caller
+// finds out from its own rows.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/internal/queue"
+)
+
+var (
+	_ journal.Engine = (*Engine)(nil)
+	_ journal.Clock  = (*Engine)(nil)
+	_ journal.Bell   = (*Engine)(nil)
+)
+
+// Engine is a PostgreSQL database. It implements journal.Engine, journal.Clock
+// and journal.Bell.
+type Engine struct {
+	pool     *pgxpool.Pool
+	listen   *pgx.ConnConfig
+	log      *slog.Logger
+	recorder Recorder
+	queue    *queue.Queue
+	clock    clock
+	rings    rings
+
+	calls   sync.WaitGroup // of Write and Read under way
+	workers sync.WaitGroup // those that serve the queue, the clock's and the bell's
+	mu      sync.RWMutex   // guards closed against calls that begin
+	closed  bool
+	closing chan struct{} // closed when Close begins: nobody waits for a server any more
+	quit    chan struct{} // closed when no call is under way any more
+}
+
+// Recorder hears how the journal does.
+type Recorder interface {
+	// Committed is called after each COMMIT that succeeded, with the number of
+	// callers that shared it and how long it took. It is called concurrently, and
+	// must return at once.
+	Committed(callers int, took time.Duration)
+}
+
+// Options say where the database is.
+type Options struct {
+	// URL is its address, postgres://user:password@host:port/database, with the
+	// parameters that libpq and pgxpool know.
+	URL string
+	// ListenURL is the address for LISTEN, where URL leads to a transaction pooler
+	// such as PgBouncer; empty: as URL.
+	ListenURL string
+	// Connections is how many are open at the most, beside the one that listens;
+	// 0: DefaultConnections.
+	Connections int
+	Log         *slog.Logger // nil: nothing is logged
+	Recorder    Recorder     // nil: nobody hears
+}
+
+// DefaultConnections is how many connections a node opens at the most, beside the
+// one that listens.
+const DefaultConnections = 12
+
+// readerShare is the part of the connections that is left to reads: one in so many.
+const readerShare = 3
+
+// Open connects to the database and brings its schema up to date. The engine's
+// goroutines keep ctx's values but not its end: Close stops them.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	e, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	return e, nil
+}
+
+func open(ctx context.Context, o Options) (*Engine, error) {
+	config, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return nil, errors.New("the address of the database can't be read") // the cause may hold the password
+	}
+	if o.Connections == 0 {
+		o.Connections = DefaultConnections
+	}
+	config.MaxConns = int32(o.Connections)
+	config.AfterConnect = configure
+	listen := config.ConnConfig
+	if o.ListenURL != "" {
+		if listen, err = pgx.ParseConfig(o.ListenURL); err != nil {
+			return nil, errors.New("the address to listen at can't be read")
+		}
+	}
+	if err := prepare(ctx, config.ConnConfig); err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		pool: pool, listen: listen, log: o.Log, recorder: o.Recorder, queue: queue.New(),
+		closing: make(chan struct{}), quit: make(chan struct{}), rings: newRings(),
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	if e.recorder == nil {
+		e.recorder = silent{}
+	}
+	if err := e.clock.set(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	e.start(context.WithoutCancel(ctx), o.Connections-o.Connections/readerShare)
+	return e, nil
+}
+
+// configure sees to it that COMMIT means durable, whatever the server's default
+// is, and that plans do not depend on how much was there when they were made:
+// every query of the journal has its index.
+func configure(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, `SELECT set_config('enable_seqscan', 'off', false),
+		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)`)
+	return err
+}
+
+func (e *Engine) start(ctx context.Context, writers int) {
+	for range writers {
+		e.workers.Go(func() { e.serve(ctx) })
+	}
+	e.workers.Go(func() { e.keepTime(ctx) })
+	e.workers.Go(func() { e.ringer(ctx) })
+}
+
+// Write implements journal.Engine.
+func (e *Engine) Write(ctx context.Context, fn func(tx journal.Tx) error) error {
+	if !e.enter() {
+		return journal.ErrClosed
+	}
+	defer e.calls.Done()
+	return e.queue.Submit(ctx, fn)
+}
+
+// enter counts a call; false where the engine is closed.
+func (e *Engine) enter() bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return false
+	}
+	e.calls.Add(1)
+	return true
+}
+
+// Close finishes the calls under way and closes the connections. Closing twice
+// does nothing.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	closed := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	if closed {
+		return nil
+	}
+	close(e.closing)
+	e.calls.Wait()
+	close(e.quit)
+	e.workers.Wait()
+	e.pool.Close()
+	return nil
+}
+
+type silent struct{}
+
+func (silent) Committed(int, time.Duration) {}
