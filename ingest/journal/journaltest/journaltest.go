@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"facts", factPromises()},
 		{"retention", retentionPromises()},
 		{"blobs", blobPromises()},
+		{"holds", holdPromises()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, p := range group.promises {
