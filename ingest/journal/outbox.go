@@ -79,13 +79,18 @@ func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, send
 		if err := checkFence(tx, lease); err != nil {
 			return Slot{}, err
 		}
-		now := j.now()
-		at, err := reserve(tx, d, millis(now), send)
+		at, err := reserve(tx, d, millis(j.now()), send)
 		if err != nil {
 			return Slot{}, err
 		}
+		now := j.now() // others may have had the channel's row meanwhile
 		if at > millis(now) {
 			return Slot{Wait: instant(at)}, deliverAt(tx, lease.Thread, at)
+		}
+		if send.Every > 0 {
+			if err := leave(tx, d, millis(now), send.Every); err != nil {
+				return Slot{}, err
+			}
 		}
 		sendBy := now.Add(send.Timeout)
 		_, err = tx.Exec(`UPDATE deliveries SET state = 'sending', attempts = attempts + 1, send_by = ?, reserved_at = 0 WHERE id = ?`,
@@ -105,11 +110,6 @@ func (d *Delivery) beginAtOnce(tx Tx, send Send, now int64) error {
 		d.State, d.Attempts, d.SendBy = DeliverySending, 1, instant(now).Add(send.Timeout)
 	}
 	return err
-}
-
-func blockedUntil(tx Tx, d *Delivery) (blocked int64, err error) {
-	_, err = tx.Row([]any{&blocked}, `SELECT blocked_until FROM paces WHERE workspace = ? AND channel = ?`, d.Workspace, d.Post.Channel)
-	return blocked, err
 }
 
 // Slot is a delivery's place in its channel's pace. One of the two is set.
@@ -147,32 +147,13 @@ func reserve(tx Tx, d *Delivery, now int64, send Send) (int64, error) {
 	return reservePace(tx, d, now, reserved, send.Every)
 }
 
-// reservePace keeps the place that the delivery has in its channel's pace, or
-// takes the next one. A place that the platform has blocked since is given up:
-// those who had one would all leave at once.
-func reservePace(tx Tx, d *Delivery, now, reserved int64, every time.Duration) (int64, error) {
-	var next, blocked int64
-	if _, err := tx.Row([]any{&next, &blocked}, `INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?, ?, 0, 0)
-		ON CONFLICT (workspace, channel) DO UPDATE SET next_at = paces.next_at RETURNING next_at, blocked_until`,
-		d.Workspace, d.Post.Channel); err != nil {
-		return 0, err
-	}
-	if reserved != 0 && reserved >= blocked {
-		return reserved, nil
-	}
-	at := max(now, next, blocked)
-	if _, err := tx.Exec(`UPDATE paces SET next_at = ? WHERE workspace = ? AND channel = ?`,
-		at+every.Milliseconds(), d.Workspace, d.Post.Channel); err != nil {
-		return 0, err
-	}
-	_, err := tx.Exec(`UPDATE deliveries SET reserved_at = ? WHERE id = ?`, at, d.ID)
-	return at, err
-}
-
 // Sent ends a delivery: the platform has it under this id. What waited for a
 // post with that id is let in. It reports whether more is to be delivered.
 func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformID string) (more bool, err error) {
 	return write(ctx, j, func(tx Tx) (bool, error) {
+		if err := checkFence(tx, lease); err != nil {
+			return false, err
+		}
 		now := millis(j.now())
 		if _, err := tx.Exec(`UPDATE deliveries SET state = 'sent', platform_id = ?, error = '' WHERE id = ?`,
 			optional(platformID), d.ID); err != nil {
@@ -218,10 +199,7 @@ func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time
 			return err
 		}
 		if channelWaits {
-			if _, err := tx.Exec(`INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?1, ?2, ?3, ?3)
-				ON CONFLICT (workspace, channel) DO UPDATE SET
-					blocked_until = CASE WHEN paces.blocked_until < ?3 THEN ?3 ELSE paces.blocked_until END`,
-				d.Workspace, d.Post.Channel, millis(at)); err != nil {
+			if err := block(tx, d, millis(at)); err != nil {
 				return err
 			}
 		}

@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"runs", runPromises()},
 		{"replies", replyPromises()},
 		{"outbox", outboxPromises()},
+		{"pace", pacePromises()},
 		{"transcript", transcriptPromises()},
 		{"facts", factPromises()},
 		{"retention", retentionPromises()},
@@ -52,5 +53,8 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 	}
 	t.Run("nothing is lost or answered twice, and order is kept, whatever happens", func(t *testing.T) {
 		modelHolds(t, open(t))
+	})
+	t.Run("the posts of a channel are apart and all of them leave, whoever is late", func(t *testing.T) {
+		paceHolds(t, open(t))
 	})
 }

@@ -11,10 +11,6 @@ import (
 func outboxPromises() []promise {
 	return []promise{
 		{"a thread's deliveries leave in order", deliveryOrder},
-		{"without a rate nothing is written about a channel's pace", noPace},
-		{"posts of many threads of one channel are spaced", paced},
-		{"a refusal for a time pushes its channel forward, never back", pushedForward},
-		{"places that a refusal has blocked are spaced anew", spacedAnew},
 		{"what was not sent is tried again under its key, not before its time", resent},
 		{"an unclear end waits to be read back", readBack},
 		{"after a failed part the rest of its reply is not sent", restFails},
@@ -37,74 +33,6 @@ func deliveryOrder(f *fixture) {
 		same(f, "more", more, want != "B1")
 	}
 	same(f, "due", f.due(journal.Deliveries), nil)
-}
-
-func noPace(f *fixture) {
-	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
-	f.deliver(threadKey(1), "C1/8")
-	f.deliver(threadKey(1), "C1/9")
-	same(f, "paces", f.count("paces"), 0)
-}
-
-// queued are deliveries of one channel, each in a thread of its own.
-func (f *fixture) queued(n int) (out []*journal.Delivery) {
-	f.Helper()
-	for i := range n {
-		f.exchange(threadKey(i), fmt.Sprint("C1/", i), "a", "A", "A")
-		out = append(out, f.delivery(threadKey(i)))
-	}
-	return out
-}
-
-func paced(f *fixture) {
-	const every = 200 * time.Millisecond
-	begun, deliveries := f.clock.Now(), f.queued(4)
-	same(f, "first", f.slot(deliveries[0], every).SendBy, begun.Add(10*time.Second))
-	for i, d := range deliveries[1:] {
-		at := begun.Add(time.Duration(i+1) * every)
-		same(f, "place", f.slot(d, every), journal.Slot{Wait: at})
-		same(f, "place when asked again", f.slot(d, every), journal.Slot{Wait: at})
-	}
-	at, err := f.NextDue(f.ctx, journal.Deliveries, "")
-	f.must(err)
-	same(f, "next due", at, begun.Add(every).UnixMilli())
-	for _, d := range deliveries[1:] {
-		f.clock.advance(every)
-		same(f, "may leave in its place", f.slot(d, every).Wait.IsZero(), true)
-	}
-}
-
-func pushedForward(f *fixture) {
-	deliveries := f.queued(3)
-	far, near := f.clock.Now().Add(time.Minute), f.clock.Now().Add(time.Second)
-	f.sending(deliveries[0])
-	f.must(f.Resend(f.ctx, f.claim(deliveries[0].Thread), deliveries[0], far, "slow down", true))
-	same(f, "another thread's", f.slot(deliveries[1], 0), journal.Slot{Wait: far})
-	f.must(f.Resend(f.ctx, f.claim(deliveries[1].Thread), deliveries[1], near, "slow down", true))
-	same(f, "after a shorter refusal", f.slot(deliveries[2], 0), journal.Slot{Wait: far})
-	same(f, "after a shorter refusal, with a pace", f.slot(deliveries[2], time.Second), journal.Slot{Wait: far})
-
-	elsewhere := *deliveries[2]
-	elsewhere.Post.Channel = "C2"
-	same(f, "another channel's", f.slot(&elsewhere, 0).Wait.IsZero(), true)
-	f.clock.advance(time.Minute)
-	same(f, "afterwards", f.slot(deliveries[0], 0).Wait.IsZero(), true)
-}
-
-func spacedAnew(f *fixture) {
-	const every = 200 * time.Millisecond
-	deliveries := f.queued(4)
-	begun := f.clock.Now()
-	for _, d := range deliveries {
-		f.slot(d, every)
-	}
-	blocked := begun.Add(time.Minute)
-	f.must(f.Resend(f.ctx, f.claim(deliveries[0].Thread), deliveries[0], blocked, "slow down", true))
-	f.clock.advance(time.Minute)
-	for i, d := range deliveries {
-		slot := f.slot(d, every)
-		same(f, "waits", slot.Wait.Equal(blocked.Add(time.Duration(i)*every)), i > 0)
-	}
 }
 
 func resent(f *fixture) {

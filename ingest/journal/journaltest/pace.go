@@ -1,0 +1,244 @@
+package journaltest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// every is how far the posts of a channel must be apart, and place how far the
+// journal plans them to be, so that what is late can catch up.
+const (
+	every = 200 * time.Millisecond
+	place = 204 * time.Millisecond
+)
+
+func pacePromises() []promise {
+	return []promise{
+		{"without a rate nothing is written about a channel's pace", noPace},
+		{"posts of many threads of one channel are spaced", paced},
+		{"places are taken once each by many at once", placesAtOnce},
+		{"a post that leaves late holds up the next one, which keeps its place", lateOneHoldsUp},
+		{"a refusal for a time pushes its channel forward, never back", pushedForward},
+		{"places that a refusal has blocked are spaced anew", spacedAnew},
+	}
+}
+
+func noPace(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
+	f.deliver(threadKey(1), "C1/8")
+	f.deliver(threadKey(1), "C1/9")
+	same(f, "paces", f.count("paces"), 0)
+}
+
+// queued are deliveries of one channel, each in a thread of its own.
+func (f *fixture) queued(n int) (out []*journal.Delivery) {
+	f.Helper()
+	for i := range n {
+		out = append(out, f.queuedIn(threadKey(i)))
+	}
+	return out
+}
+
+func (f *fixture) queuedIn(thread event.ThreadKey) *journal.Delivery {
+	f.Helper()
+	f.exchange(thread, fmt.Sprint(thread, "/1"), "a", "A", "A")
+	return f.delivery(thread)
+}
+
+func paced(f *fixture) {
+	begun, deliveries := f.clock.Now(), f.queued(4)
+	same(f, "first", f.slot(deliveries[0], every).SendBy, begun.Add(10*time.Second))
+	for i, d := range deliveries[1:] {
+		at := begun.Add(time.Duration(i+1) * place)
+		same(f, "place", f.slot(d, every), journal.Slot{Wait: at})
+		same(f, "place when asked again", f.slot(d, every), journal.Slot{Wait: at})
+	}
+	at, err := f.NextDue(f.ctx, journal.Deliveries, "")
+	f.must(err)
+	same(f, "next due", at, begun.Add(place).UnixMilli())
+	for _, d := range deliveries[1:] {
+		f.clock.advance(place)
+		same(f, "may leave in its place", f.slot(d, every).Wait.IsZero(), true)
+	}
+}
+
+func placesAtOnce(f *fixture) {
+	deliveries := f.queued(8)
+	slots, errs := make([]journal.Slot, len(deliveries)), make([]error, len(deliveries))
+	var wait sync.WaitGroup
+	for i, d := range deliveries {
+		lease := f.claim(d.Thread)
+		wait.Go(func() {
+			slots[i], errs[i] = f.BeginSend(f.ctx, lease, d, journal.Send{Timeout: time.Minute, Every: every})
+		})
+	}
+	wait.Wait()
+	f.must(errors.Join(errs...))
+	slices.SortFunc(slots, func(a, b journal.Slot) int { return a.Wait.Compare(b.Wait) })
+	for i, slot := range slots[1:] {
+		same(f, "place", slot, journal.Slot{Wait: f.clock.Now().Add(time.Duration(i+1) * place)})
+	}
+	same(f, "leaves at once", slots[0].Wait.IsZero(), true)
+}
+
+func lateOneHoldsUp(f *fixture) {
+	deliveries := f.queued(3)
+	for _, d := range deliveries {
+		f.slot(d, every)
+	}
+	f.clock.advance(2*place - time.Millisecond)
+	same(f, "the late one leaves", f.slot(deliveries[1], every).Wait.IsZero(), true)
+	left := f.clock.Now()
+	f.clock.advance(time.Millisecond)
+	same(f, "the next one in its place", f.slot(deliveries[2], every), journal.Slot{Wait: left.Add(every)})
+	newcomer := f.queuedIn(threadKey(9))
+	same(f, "a newcomer's place", f.slot(newcomer, every), journal.Slot{Wait: left.Add(time.Millisecond + place)})
+	f.clock.advance(every - time.Millisecond)
+	same(f, "the next one leaves", f.slot(deliveries[2], every).Wait.IsZero(), true)
+
+	f.clock.advance(time.Hour)
+	same(f, "the newcomer leaves late", f.slot(newcomer, every).Wait.IsZero(), true)
+	for i, thread := range []event.ThreadKey{threadKey(10), threadKey(11)} {
+		at := f.clock.Now().Add(every + time.Duration(i)*place)
+		same(f, "a place behind the late one", f.slot(f.queuedIn(thread), every), journal.Slot{Wait: at})
+	}
+}
+
+func pushedForward(f *fixture) {
+	deliveries := f.queued(3)
+	far, near := f.clock.Now().Add(time.Minute), f.clock.Now().Add(time.Second)
+	f.sending(deliveries[0])
+	f.must(f.Resend(f.ctx, f.claim(deliveries[0].Thread), deliveries[0], far, "slow down", true))
+	same(f, "another thread's", f.slot(deliveries[1], 0), journal.Slot{Wait: far})
+	f.must(f.Resend(f.ctx, f.claim(deliveries[1].Thread), deliveries[1], near, "slow down", true))
+	same(f, "after a shorter refusal", f.slot(deliveries[2], 0), journal.Slot{Wait: far})
+	same(f, "after a shorter refusal, with a pace", f.slot(deliveries[2], time.Second), journal.Slot{Wait: far})
+
+	elsewhere := *deliveries[2]
+	elsewhere.Post.Channel = "C2"
+	same(f, "another channel's", f.slot(&elsewhere, 0).Wait.IsZero(), true)
+	f.clock.advance(time.Minute)
+	same(f, "afterwards", f.slot(deliveries[0], 0).Wait.IsZero(), true)
+}
+
+func spacedAnew(f *fixture) {
+	deliveries := f.queued(4)
+	begun := f.clock.Now()
+	for _, d := range deliveries {
+		f.slot(d, every)
+	}
+	blocked := begun.Add(time.Minute)
+	f.must(f.Resend(f.ctx, f.claim(deliveries[0].Thread), deliveries[0], blocked, "slow down", true))
+	f.clock.advance(time.Minute)
+	for i, d := range deliveries {
+		slot := f.slot(d, every)
+		same(f, "waits", slot.Wait.Equal(blocked.Add(time.Duration(i)*place)), i > 0)
+	}
+}
+
+// talker is a thread with posts to send, as the property of paces knows it.
+type talker struct {
+	key     event.ThreadKey
+	node    *fixture
+	posts   int
+	comesAt time.Time
+}
+
+// street is the talkers of one channel, on several nodes.
+type street struct {
+	channel string
+	nodes   []*fixture
+	talkers []*talker
+	left    time.Time     // the last post
+	blocked time.Time     // until then
+	marks   time.Duration // how many posts have left, one that was refused too
+	lost    time.Duration // by coming late, and by refusals
+}
+
+// paceHolds checks random interleavings of the deliveries of one channel, with
+// nodes that come late and a platform that refuses: posts are apart, and all of
+// them leave within the time that they need one after the other.
+func paceHolds(t *testing.T, engine journal.Engine) {
+	story := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		story++
+		s, clock := street{channel: fmt.Sprint("P", story)}, newClock()
+		for i := range 3 {
+			s.nodes = append(s.nodes, process(rt, t.Context(), engine, clock, fmt.Sprint("node", story, ".", i), 0))
+		}
+		for i := range rapid.IntRange(2, 6).Draw(rt, "talkers") {
+			s.talkers = append(s.talkers, s.talker(rt, event.ThreadKey(fmt.Sprintf("slack:acme:C1:%d.%d", story, i))))
+		}
+		begun := clock.Now()
+		for len(s.talkers) > 0 {
+			s.step(rt, clock)
+		}
+		if took, bound := clock.Now().Sub(begun), s.marks*place+s.lost; took > bound {
+			rt.Fatalf("it took %v, and %v was enough", took, bound)
+		}
+	})
+}
+
+func (s *street) talker(rt *rapid.T, key event.ThreadKey) *talker {
+	k := &talker{key: key, node: s.nodes[0], posts: rapid.IntRange(1, 4).Draw(rt, "posts"), comesAt: s.nodes[0].clock.Now()}
+	k.node.exchange(key, fmt.Sprint(key, "/1"), "a", "A", slices.Repeat([]string{"A"}, k.posts)...)
+	delete(k.node.leases, k.node.thread(key))
+	return k
+}
+
+// step lets the talker come whose time is first.
+func (s *street) step(rt *rapid.T, clock *clock) {
+	first := slices.MinFunc(s.talkers, func(a, b *talker) int { return a.comesAt.Compare(b.comesAt) }).comesAt
+	now := clock.Now()
+	if first.After(now) {
+		clock.advance(first.Sub(now))
+		now = first
+	}
+	ready := slices.DeleteFunc(slices.Clone(s.talkers), func(k *talker) bool { return k.comesAt.After(now) })
+	k := rapid.SampledFrom(ready).Draw(rt, "who comes")
+	k.comesAt = s.come(rt, k, now)
+	if rapid.IntRange(0, 3).Draw(rt, "is late") == 0 {
+		late := time.Duration(rapid.IntRange(1, 700).Draw(rt, "late")) * time.Millisecond
+		k.comesAt, s.lost = k.comesAt.Add(late), s.lost+late
+	}
+	s.talkers = slices.DeleteFunc(s.talkers, func(k *talker) bool { return k.posts == 0 })
+}
+
+// come lets a talker ask for its place on any node, and send if it may. It
+// returns when it comes again.
+func (s *street) come(rt *rapid.T, k *talker, now time.Time) time.Time {
+	k.node = rapid.SampledFrom(s.nodes).Draw(rt, "node")
+	d := k.node.delivery(k.key)
+	delete(k.node.leases, d.Thread)
+	d.Post.Channel = s.channel
+	slot := k.node.slot(d, every)
+	if !slot.Wait.IsZero() {
+		same(rt, "waits", slot.Wait.After(now), true)
+		return slot.Wait
+	}
+	if s.marks++; now.Sub(s.left) < every || now.Before(s.blocked) {
+		rt.Fatalf("a post followed after %v, %v before its channel was free", now.Sub(s.left), s.blocked.Sub(now))
+	}
+	s.left = now
+	if rapid.IntRange(0, 7).Draw(rt, "is refused") == 0 {
+		rest := time.Duration(rapid.IntRange(1, 2000).Draw(rt, "rest")) * time.Millisecond
+		k.node.must(k.node.Resend(k.node.ctx, k.node.claim(d.Thread), d, now.Add(rest), "slow down", true))
+		if s.lost += rest; s.blocked.Before(now.Add(rest)) {
+			s.blocked = now.Add(rest)
+		}
+		return now.Add(rest)
+	}
+	_, err := k.node.Sent(k.node.ctx, k.node.claim(d.Thread), d, d.Key)
+	k.node.must(err)
+	k.posts--
+	return now
+}
