@@ -40,6 +40,10 @@ const (
 	// unconfigured is how long a delivery of a workspace that is not configured
 	// any more waits before it is looked at again.
 	unconfigured = time.Minute
+	// margin is how much further apart posts are than their rate asks for: calls
+	// that begin evenly arrive less evenly, and the clocks of two nodes differ by
+	// some milliseconds. A platform that counts strictly refuses none of them.
+	margin = 1.02
 	// storePause is how long a delivery leaves a store that refuses a commit.
 	storePause = 250 * time.Millisecond
 )
@@ -123,7 +127,7 @@ func (o *Outbox) Bounds(workspace string) *journal.Send {
 func bounds(limits adapters.Limits) journal.Send {
 	send := journal.Send{Timeout: limits.Timeout}
 	if limits.PostRate > 0 {
-		send.Every = time.Duration(float64(time.Second) / limits.PostRate)
+		send.Every = time.Duration(margin * float64(time.Second) / limits.PostRate)
 	}
 	return send
 }
@@ -354,7 +358,7 @@ func (o *Outbox) ok(ctx context.Context, lease *journal.Lease, err error, more b
 	case err == nil:
 		return more
 	case errors.Is(err, journal.ErrFenced):
-		o.Desk.Lost(lease.Thread)
+		o.Desk.Lost(lease)
 	case ctx.Err() == nil:
 		o.Log.Warn("a delivery waits for the store", "err", err)
 		select {

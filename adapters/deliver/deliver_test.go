@@ -219,7 +219,8 @@ func TestARefusalHoldsUpItsChannelAlone(t *testing.T) {
 	})
 }
 
-// TestThePaceOfAChannel: so many posts a second, over all of its threads.
+// TestThePaceOfAChannel: so many posts a second, over all of its threads, and
+// room for calls that take unequally long to arrive.
 func TestThePaceOfAChannel(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.platform.Limits.PostRate = 0.5
@@ -230,7 +231,7 @@ func TestThePaceOfAChannel(t *testing.T) {
 		o.send()
 		pass(30 * time.Second)
 		same(t, "posts", len(o.chat.texts()), 5)
-		last := -2 * time.Second
+		last := -time.Minute
 		for _, c := range o.chat.calls {
 			if c.Text == "elsewhere" {
 				if c.At > time.Second {
@@ -238,7 +239,7 @@ func TestThePaceOfAChannel(t *testing.T) {
 				}
 				continue
 			}
-			if c.At-last < 2*time.Second {
+			if c.At-last < 2040*time.Millisecond {
 				t.Errorf("%q followed after %v", c.Text, c.At-last)
 			}
 			last = c.At
