@@ -222,13 +222,19 @@ func newHouse(t *testing.T, path string) *house {
 		T: t, path: path, engine: &engine{Engine: real}, settings: Settings{Agent: "helper", Policy: DefaultPolicy()},
 		platform: &platform{slow: map[string]chan struct{}{}, begun: make(chan string, 16)}, channels: map[string]Settings{},
 	}
-	h.journal = journal.New(h.engine, journal.Options{Node: "this"})
+	h.open(journal.Options{Node: "this"})
+	t.Cleanup(func() { h.close() })
+	return h
+}
+
+// open makes the house's Ingest, on its engine.
+func (h *house) open(options journal.Options) {
+	h.Helper()
+	h.journal = journal.New(h.engine, options)
 	log := slog.New(slog.DiscardHandler)
 	h.desk = journal.NewDesk(h.journal, log)
 	h.Ingest = New(Parts{Journal: h.journal, Desk: h.desk, Turns: h, Observer: h, Log: log, Now: time.Now})
 	h.configure(h.workspace("acme"))
-	t.Cleanup(func() { h.close() })
-	return h
 }
 
 func (h *house) workspace(id string) Workspace {

@@ -25,6 +25,9 @@ const (
 	// intakeWorkers is how many threads' envelopes are worked on at once. They
 	// wait for names at times, and for commits always.
 	intakeWorkers = 64
+	// lookEvery is how often who waits for an envelope's end looks into the store:
+	// another node may have the thread.
+	lookEvery = 100 * time.Millisecond
 )
 
 // Turns is told what intake has recorded, so that a run can begin, be cancelled
@@ -170,13 +173,10 @@ func (in *Ingest) accepted(w *workspace, envelope event.Envelope, custody journa
 	case custody.Settled != nil:
 		in.settled(w.id, custody.ID, journal.Outcome{Kind: kind, Trigger: journal.TriggerNone, Fate: *custody.Settled})
 	case custody.Thread != 0:
-		if custody.Fence != 0 {
-			in.desk.Adopt(journal.Lease{Thread: custody.Thread, Fence: custody.Fence})
-		}
-		if custody.Only {
+		if custody.Only && custody.Fence != 0 {
 			in.hand(custody, envelope)
 		}
-		in.desk.Wake(journal.Intake, "", custody.Thread)
+		in.desk.Accepted(custody)
 	}
 }
 
@@ -222,15 +222,20 @@ func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.Settled, e
 	in.mu.Unlock()
 	defer in.forget(envelope, done)
 
-	settled, err := in.journal.Envelope(ctx, envelope)
-	if err != nil || settled != nil {
-		return settled, err
-	}
-	select {
-	case <-done:
-		return in.journal.Envelope(ctx, envelope)
-	case <-ctx.Done():
-		return nil, nil
+	elsewhere := time.NewTicker(lookEvery)
+	defer elsewhere.Stop()
+	for {
+		settled, err := in.journal.Envelope(ctx, envelope)
+		if err != nil || settled != nil {
+			return settled, err
+		}
+		select {
+		case <-done:
+			return in.journal.Envelope(ctx, envelope)
+		case <-elsewhere.C:
+		case <-ctx.Done():
+			return nil, nil
+		}
 	}
 }
 

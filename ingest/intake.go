@@ -28,7 +28,8 @@ const (
 	normalizeTimeout = 10 * time.Second
 	// storePause is how long intake leaves a thread whose store refuses a commit.
 	storePause = 250 * time.Millisecond
-	// reviewEvery is how often the subjects that envelopes wait for are looked up.
+	// reviewEvery is how often the subjects that envelopes wait for are looked up,
+	// and what other nodes were told.
 	reviewEvery = 5 * time.Second
 	// unconfigured is how long an envelope of a workspace that is not configured
 	// any more waits before it is looked at again.
@@ -140,7 +141,7 @@ func guard(f func() error) (err error) {
 func (in *Ingest) storeFailed(ctx context.Context, lease *journal.Lease, p journal.Pending, what string, err error) bool {
 	switch {
 	case errors.Is(err, journal.ErrFenced):
-		in.desk.Lost(lease.Thread)
+		in.desk.Lost(lease)
 		return false
 	case errors.Is(err, journal.ErrSettled):
 		return true // it was handed over too late: the store knows what is next
@@ -192,7 +193,7 @@ func (in *Ingest) unsettled(ctx context.Context, lease *journal.Lease, what stri
 	case errors.Is(err, journal.ErrSettled):
 		return true
 	case errors.Is(err, journal.ErrFenced):
-		in.desk.Lost(lease.Thread)
+		in.desk.Lost(lease)
 	default:
 		in.pause(ctx, what, err)
 	}
@@ -211,8 +212,8 @@ func (in *Ingest) pause(ctx context.Context, what string, err error) {
 	}
 }
 
-// Review lets in, or ends, the envelopes that wait for their subject, until ctx
-// ends.
+// Review lets in, or ends, the envelopes that wait for their subject, and learns
+// who we are from other nodes, until ctx ends. It may go on on every node.
 func (in *Ingest) Review(ctx context.Context) error {
 	ticker := time.NewTicker(reviewEvery)
 	defer ticker.Stop()
@@ -228,6 +229,11 @@ func (in *Ingest) Review(ctx context.Context) error {
 			}
 			if err := in.ReviewOnce(ctx, deadline); err != nil && ctx.Err() == nil {
 				in.log.Warn("look for the messages that envelopes wait for", "err", err)
+			}
+			for _, w := range *in.workspaces.Load() {
+				if _, err := w.reread(ctx); err != nil && ctx.Err() == nil {
+					in.log.Warn("look for what other nodes were told", "err", err)
+				}
 			}
 		}
 	}

@@ -73,22 +73,34 @@ func (w *workspace) ownID() string {
 	return ""
 }
 
-// keys asks the normaliser for an envelope's keys. Where it wants a channel's
-// type that is not in memory, that is read from the store, and it is asked again.
-// The facts that it was given hold for the envelope from then on.
+// keys asks the normaliser for an envelope's keys. Where it wants what is not in
+// memory, a channel's type or who we are, that is read from the store, and it is
+// asked again. The facts that it was given hold for the envelope from then on.
 func (w *workspace) keys(ctx context.Context, envelope event.Envelope) (event.Keys, *facts, error) {
 	f := &facts{workspace: w}
 	keys := w.config.Normalizer.Keys(envelope, f)
-	if f.missing == "" {
-		return keys, f, nil
+	again := false
+	if f.missing != "" {
+		kind, err := w.journal.ChannelType(ctx, w.id, f.missing)
+		if err != nil {
+			return keys, f, fmt.Errorf("read a channel's type: %w", err)
+		}
+		f.read, again = event.Channel{ID: f.missing, Type: kind}, true
+		if kind != event.ChannelUnknown { // else another node may be told it any time
+			w.remember(f.read)
+		}
 	}
-	kind, err := w.journal.ChannelType(ctx, w.id, f.missing)
-	if err != nil {
-		return keys, f, fmt.Errorf("read a channel's type: %w", err)
+	if keys.Needs != "" && w.config.Facts == nil {
+		news, err := w.reread(ctx)
+		if err != nil {
+			return keys, f, err
+		}
+		again = again || news
 	}
-	f.read = event.Channel{ID: f.missing, Type: kind}
-	w.remember(f.read)
-	return w.config.Normalizer.Keys(envelope, f), f, nil
+	if again {
+		keys = w.config.Normalizer.Keys(envelope, f)
+	}
+	return keys, f, nil
 }
 
 // facts are a workspace's, as one envelope sees them.
@@ -185,6 +197,23 @@ func (in *Ingest) setSelf(ctx context.Context, w *workspace, self event.Self) er
 	w.mu.Unlock()
 	in.desk.WakeAt(journal.Intake, "", in.now())
 	return nil
+}
+
+// reread takes over who the store says we are: another node may have been told.
+// It returns whether that was news.
+func (m *memory) reread(ctx context.Context) (news bool, err error) {
+	before := m.Self()
+	self, err := m.journal.Self(ctx, m.id)
+	if err != nil {
+		return false, fmt.Errorf("read who we are in %s: %w", m.id, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if self == before || m.self != before { // this node was told meanwhile
+		return false, nil
+	}
+	m.self = self
+	return true, nil
 }
 
 // directory is what a normaliser may ask.

@@ -275,7 +275,7 @@ func (o *office) replyIn(channel, thread string, texts ...string) {
 	}
 	_, err = o.journal.CommitReply(ctx, lease, run, reply)
 	o.must(err)
-	o.desk.Lost(custody.Thread) // this claim is nobody's any more
+	o.desk.Lost(lease) // this claim is nobody's any more
 	o.desk.Wake(journal.Deliveries, "", custody.Thread)
 }
 

@@ -56,7 +56,7 @@ func (a *attempt) make(ctx, asking context.Context) bool {
 	a.report.Took = a.Now().Sub(begun)
 	switch {
 	case errors.Is(err, journal.ErrFenced):
-		a.Desk.Lost(a.lease.Thread)
+		a.Desk.Lost(a.lease)
 		a.report.Outcome = LeftOff
 	case err != nil:
 		a.report.Outcome, a.report.Err = LeftOff, err

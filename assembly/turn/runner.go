@@ -160,7 +160,7 @@ func (r *Runner) putOff(ctx context.Context, lease *journal.Lease, run *journal.
 // left leaves the thread's turn as it is: it was lost, or the store is in trouble.
 func (r *Runner) left(ctx context.Context, lease *journal.Lease, what string, err error) bool {
 	if errors.Is(err, journal.ErrFenced) {
-		r.Desk.Lost(lease.Thread)
+		r.Desk.Lost(lease)
 	} else if err != nil {
 		r.pause(ctx, what, err)
 	}

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +23,10 @@ type Custody struct {
 	Only bool
 	// Settled is the fate of an envelope that needs no more work.
 	Settled *event.Fate
+
+	Until time.Time // when the claim ends, if it is not renewed
+	Owner string    // the other node that has the thread; empty for none
+	Idle  bool      // nobody has the thread, and it had nothing to do before
 }
 
 // Acceptance is an envelope with what Accept needs to know about it.
@@ -40,23 +43,19 @@ type Acceptance struct {
 
 // Accept makes an envelope durable, once, and finds the thread it belongs to.
 func (j *Journal) Accept(ctx context.Context, a Acceptance) (Custody, error) {
-	custody, err := j.accept(ctx, a)
-	if errors.Is(err, errRaced) {
-		return j.accept(ctx, a)
-	}
-	return custody, err
-}
-
-// errRaced undoes an Accept that another one with the same key has overtaken,
-// where the engine lets transactions go on side by side.
-var errRaced = errors.New("the same payload was accepted meanwhile")
-
-func (j *Journal) accept(ctx context.Context, a Acceptance) (Custody, error) {
-	return write(Urgent(ctx), j, func(tx Tx) (c Custody, err error) {
-		accept := acceptance{tx: tx, Acceptance: a, node: j.node, now: millis(j.now()), lease: j.lease}
-		err = accept.run(&c)
-		return c, err
+	var made *acceptance
+	err := j.engine.Write(Urgent(ctx), func(tx Tx) error {
+		made = &acceptance{Acceptance: a, tx: tx, node: j.node, now: millis(j.now()), lease: j.lease}
+		return made.run()
 	})
+	if err != nil {
+		return Custody{}, err // who was not told the end must not look at what may still change
+	}
+	custody := made.custody()
+	if custody.Fence != 0 {
+		custody.Until = j.until(made.now)
+	}
+	return custody, nil
 }
 
 // acceptance is one Accept inside its transaction.
@@ -66,10 +65,39 @@ type acceptance struct {
 	node  string
 	now   int64
 	lease time.Duration
+
+	id        int64 // of the envelope, or of the first one with its key
+	duplicate bool
+	thread    int64
+	// What is known of the thread that the payload names.
+	owner          string
+	fence, pending int64
 }
 
-func (a *acceptance) run(c *Custody) error {
-	if err := a.lookUp(c); err != nil || c.Duplicate {
+// custody is what has become of the envelope, once the transaction has ended.
+func (a *acceptance) custody() Custody {
+	c := Custody{ID: a.id, Duplicate: a.duplicate}
+	switch {
+	case a.duplicate:
+		return c
+	case a.Keys.Settled != nil:
+		c.Settled = a.Keys.Settled
+		return c
+	}
+	c.Thread, c.Only = a.thread, a.pending == 1
+	switch {
+	case a.owner == "":
+		c.Idle = c.Only
+	case a.owner != a.node:
+		c.Owner = a.owner
+	case a.Claim:
+		c.Fence = a.fence
+	}
+	return c
+}
+
+func (a *acceptance) run() error {
+	if err := a.lookUp(); err != nil || a.duplicate {
 		return err
 	}
 	if a.LearnChannel {
@@ -78,28 +106,29 @@ func (a *acceptance) run(c *Custody) error {
 		}
 	}
 	if a.Keys.Settled != nil {
-		c.Settled, c.Thread = a.Keys.Settled, 0
-		return a.insert(c, settledState(a.Keys.Settled), nil)
+		return a.insert(settledState(a.Keys.Settled), `NULL`)
 	}
-	if err := a.place(c); err != nil {
-		return err
-	}
-	if c.Thread == 0 {
-		return a.insert(c, "pending", nil)
-	}
-	return a.insert(c, "pending", c.Thread)
+	return a.place()
 }
 
 // lookUp finds the first envelope with this key, or else the thread of its twin.
-func (a *acceptance) lookUp(c *Custody) (err error) {
-	c.Duplicate, err = a.tx.Row([]any{&c.ID}, `SELECT id FROM envelopes WHERE workspace = ? AND dedupe_key = ?`,
-		a.Envelope.Workspace, a.Keys.Dedupe)
-	if err != nil || c.Duplicate || a.Keys.Twin == "" {
-		return err
-	}
-	_, err = a.tx.Row([]any{&c.Thread}, `SELECT coalesce(thread, 0) FROM envelopes WHERE workspace = ? AND dedupe_key = ?`,
-		a.Envelope.Workspace, a.Keys.Twin)
-	return err
+// Where two with one key come at the same time, the second meets the first one's
+// row when it is inserted, and looks again.
+func (a *acceptance) lookUp() error {
+	return a.tx.Rows(func(scan func(...any) error) error {
+		var id, thread int64
+		var key string
+		if err := scan(&id, &thread, &key); err != nil {
+			return err
+		}
+		if a.duplicate = a.duplicate || key == a.Keys.Dedupe; key == a.Keys.Dedupe {
+			a.id = id
+		} else {
+			a.thread = thread
+		}
+		return nil
+	}, `SELECT id, coalesce(thread, 0), dedupe_key FROM envelopes WHERE workspace = ? AND dedupe_key IN (?, ?)`,
+		a.Envelope.Workspace, a.Keys.Dedupe, a.Keys.Twin)
 }
 
 func settledState(fate *event.Fate) string {
@@ -110,29 +139,34 @@ func settledState(fate *event.Fate) string {
 }
 
 func (a *acceptance) learn() error {
-	_, err := a.tx.Exec(`INSERT INTO channels (workspace, id, type) VALUES (?, ?, ?)
+	return a.tx.Later(nil, nil, `INSERT INTO channels (workspace, id, type) VALUES (?, ?, ?)
 		ON CONFLICT (workspace, id) DO UPDATE SET type = excluded.type`,
 		a.Envelope.Workspace, a.Keys.Channel.ID, string(a.Keys.Channel.Type))
-	return err
 }
 
-// place finds the envelope's thread: its twin's, the one it names, or its
-// subject's; and counts it there.
-func (a *acceptance) place(c *Custody) error {
-	if c.Thread == 0 && a.Keys.Thread != "" {
-		return a.upsertThread(c)
+// place puts the envelope into its thread: its twin's, the one it names, or its
+// subject's. Where there is none yet, it waits without one.
+func (a *acceptance) place() error {
+	if a.thread == 0 && a.Keys.Thread != "" {
+		if err := a.upsertThread(); err != nil {
+			return err
+		}
+		return a.insert("pending", `(SELECT id FROM threads WHERE key = ?)`, string(a.Keys.Thread))
 	}
-	if c.Thread == 0 && a.Keys.Subject != "" {
+	if a.thread == 0 && a.Keys.Subject != "" {
 		thread, err := subjectThread(a.tx, a.Envelope.Workspace, a.Keys.Subject)
 		if err != nil {
 			return err
 		}
-		c.Thread = thread
+		a.thread = thread
 	}
-	if c.Thread == 0 {
-		return nil
+	if a.thread == 0 {
+		return a.insert("pending", `NULL`)
 	}
-	return addPending(a.tx, c.Thread, 1, a.now)
+	if err := a.countIn(); err != nil {
+		return err
+	}
+	return a.insert("pending", `?`, a.thread)
 }
 
 // claimable says, with the node as ?7 and now as ?6, whether Accept may claim.
@@ -140,15 +174,13 @@ const claimable = `?7 <> '' AND threads.owner <> ?7 AND (threads.owner = '' OR t
 
 // upsertThread makes the thread or finds it, counts the envelope, and claims
 // the thread where that was asked for and it is free.
-func (a *acceptance) upsertThread(c *Custody) error {
+func (a *acceptance) upsertThread() error {
 	node := ""
 	if a.Claim {
 		node = a.node
 	}
 	until := a.now + a.lease.Milliseconds()
-	var owner string
-	var fence, pending int64
-	_, err := a.tx.Row([]any{&c.Thread, &owner, &fence, &pending}, `
+	return a.tx.Later(nil, []any{&a.thread, &a.owner, &a.fence, &a.pending}, `
 		INSERT INTO threads (key, uuid, workspace, platform, channel, pending, intake_at, owner, lease_until, fence)
 		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, 1)
 		ON CONFLICT (key) DO UPDATE SET
@@ -157,36 +189,30 @@ func (a *acceptance) upsertThread(c *Custody) error {
 			fence       = CASE WHEN `+claimable+` THEN threads.fence + 1 ELSE threads.fence END,
 			lease_until = CASE WHEN `+claimable+` THEN ?8 ELSE threads.lease_until END,
 			owner       = CASE WHEN `+claimable+` THEN ?7 ELSE threads.owner END
-		RETURNING id, owner, fence, pending`,
+		RETURNING id, CASE WHEN lease_until >= ?6 OR owner = ?9 THEN owner ELSE '' END, fence, pending`,
 		string(a.Keys.Thread), ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
-		a.now, node, until)
-	if err == nil && node != "" && owner == node {
-		c.Fence, c.Only = fence, pending == 1
-	}
-	return err
+		a.now, node, until, a.node)
 }
 
-func (a *acceptance) insert(c *Custody, state string, thread any) error {
+// countIn counts the envelope in a thread that is known by its id.
+func (a *acceptance) countIn() error {
+	return a.tx.Later(nil, []any{&a.owner, &a.pending}, `UPDATE threads SET pending = pending + 1, intake_at = coalesce(intake_at, ?1) WHERE id = ?2
+		RETURNING CASE WHEN lease_until > ?1 AND owner <> ?3 THEN owner ELSE '' END, pending`, a.now, a.thread, a.node)
+}
+
+// insert stores the envelope in a thread, as an expression with its arguments.
+func (a *acceptance) insert(state, thread string, args ...any) error {
 	fate := event.Fate{}
 	if a.Keys.Settled != nil {
 		fate = *a.Keys.Settled
 	}
-	claims := int64(0)
-	if c.Fence != 0 {
-		claims = 1
-	}
-	made, err := a.tx.Row([]any{&c.ID}, `
-		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, thread, subject, received_at, accepted_at,
-			state, claims, disposition, reason, error, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (workspace, dedupe_key) DO NOTHING RETURNING id`,
-		a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
-		thread, a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
-		state, claims, string(fate.Disposition), fate.Reason, fate.Error, blob(a.Envelope.Body))
-	if err == nil && !made {
-		return errRaced
-	}
-	return err
+	return a.tx.Later(nil, []any{&a.id}, `
+		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, subject, received_at, accepted_at,
+			state, disposition, reason, error, body, thread)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `+thread+`) RETURNING id`,
+		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
+			a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
+			state, string(fate.Disposition), fate.Reason, fate.Error, blob(a.Envelope.Body)}, args...)...)
 }
 
 // subjectThread finds the thread of the message, or of the delivery of ours,

@@ -3,6 +3,8 @@ package journal
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,6 +15,7 @@ import (
 // by the number of threads: the rest waits in the store and is looked up there.
 type Desk struct {
 	journal *Journal
+	bell    Bell // nil where nobody else shares the store
 	log     *slog.Logger
 
 	mu    sync.Mutex
@@ -20,15 +23,6 @@ type Desk struct {
 	lanes map[laneKey]*lane
 
 	quarantine sync.RWMutex
-}
-
-// hold is a thread that this node has claimed.
-type hold struct {
-	lease   Lease
-	users   int
-	claimed chan struct{} // closed once the claim is decided
-	refused bool
-	idle    bool // seen without users by the last sweep
 }
 
 type laneKey struct {
@@ -45,13 +39,12 @@ const (
 	scanPause = 5 * time.Millisecond
 	// workerIdle is how long a worker waits for the next thread.
 	workerIdle = time.Second
-	// idleAfter is how long a hold is kept without work, at least.
-	idleAfter = time.Second
 )
 
 // NewDesk returns the desk of this node.
 func NewDesk(j *Journal, log *slog.Logger) *Desk {
-	return &Desk{journal: j, log: log, held: map[int64]*hold{}, lanes: map[laneKey]*lane{}}
+	bell, _ := j.engine.(Bell)
+	return &Desk{journal: j, bell: bell, log: log, held: map[int64]*hold{}, lanes: map[laneKey]*lane{}}
 }
 
 // Lane is one kind of work and how many threads of it go on at once. Turns have
@@ -150,12 +143,13 @@ func (d *Desk) next(l *lane) (int64, bool) {
 	return 0, false
 }
 
-// refill looks into the store for work when that is due and a worker is free.
-// It returns how long to wait for the next look.
+// refill looks into the store for work when that is due and a worker is free: for
+// no more than workers can begin, so that the rest is left to other nodes. It
+// returns how long to wait for the next look.
 func (d *Desk) refill(ctx context.Context, l *lane) time.Duration {
 	now := time.Now()
 	d.mu.Lock()
-	wanted := 2*l.Slots + len(l.active)
+	slots := l.Slots + len(l.queue)
 	wait := l.scanAt.Sub(now)
 	full := len(l.active) >= l.Slots
 	d.mu.Unlock()
@@ -165,7 +159,10 @@ func (d *Desk) refill(ctx context.Context, l *lane) time.Duration {
 	if wait > 0 {
 		return wait
 	}
-	threads, err := d.journal.Due(ctx, l.Work, l.Agent, wanted)
+	threads, err := d.journal.Due(ctx, l.Work, l.Agent, slots)
+	if err == nil {
+		threads, err = d.claimFree(ctx, l, threads)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			d.log.Warn("look for work", "work", l.Work, "err", err)
@@ -183,6 +180,31 @@ func (d *Desk) refill(ctx context.Context, l *lane) time.Duration {
 		return 0
 	}
 	return d.scanAfter(l, d.untilDue(ctx, l))
+}
+
+// claimFree returns those of some threads that this node has, after it has taken
+// what is free. A single one is claimed by who works on it.
+func (d *Desk) claimFree(ctx context.Context, l *lane, threads []int64) ([]int64, error) {
+	var ours, free []int64
+	now := d.journal.now()
+	d.mu.Lock()
+	for _, thread := range threads {
+		if h := d.held[thread]; h == nil || h.expired(now) {
+			free = append(free, thread)
+		} else {
+			ours = append(ours, thread)
+		}
+	}
+	d.mu.Unlock()
+	if len(free) < 2 {
+		return threads, nil
+	}
+	leases, err := d.journal.ClaimAll(ctx, free, l.Work)
+	for _, lease := range leases {
+		d.adopt(lease)
+		ours = append(ours, lease.Thread)
+	}
+	return ours, err
 }
 
 // untilDue is how long nothing further is due.
@@ -211,6 +233,13 @@ func (d *Desk) offer(l *lane, thread int64) bool {
 	l.queued[thread] = true
 	l.queue = append(l.queue, thread)
 	return true
+}
+
+// served are the lanes that there are.
+func (d *Desk) served() []*lane {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.lanes))
 }
 
 // Wake says that a thread has work now.
@@ -266,11 +295,12 @@ func (d *Desk) Free(work Work, agent string) bool {
 // work holds the thread, and works on it until nobody has woken it meanwhile.
 func (d *Desk) work(ctx context.Context, l *lane, thread int64, do func(context.Context, *Lease)) {
 	for again := true; again; {
-		if lease := d.take(ctx, thread, l.Work); lease != nil {
+		if h := d.take(ctx, l, thread); h != nil {
+			lease := Lease{Thread: thread, Fence: h.lease.Fence}
 			d.quarantine.RLock()
-			do(ctx, lease)
+			do(ctx, &lease)
 			d.quarantine.RUnlock()
-			d.leave(thread)
+			d.leave(h)
 		}
 		d.mu.Lock()
 		again = l.active[thread] && ctx.Err() == nil
@@ -292,118 +322,6 @@ func (d *Desk) Alone(f func()) {
 	d.quarantine.Lock()
 	defer d.quarantine.Unlock()
 	f()
-}
-
-// Adopt holds a thread that Accept has claimed.
-func (d *Desk) Adopt(lease Lease) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.held[lease.Thread] == nil {
-		claimed := make(chan struct{})
-		close(claimed)
-		d.held[lease.Thread] = &hold{lease: lease, claimed: claimed}
-	}
-}
-
-// take adds a user to a thread's hold, claiming the thread first where this
-// node does not have it. It returns nil where it can't be had.
-func (d *Desk) take(ctx context.Context, thread int64, work Work) *Lease {
-	d.mu.Lock()
-	h := d.held[thread]
-	if h != nil {
-		h.users++
-		h.idle = false
-		d.mu.Unlock()
-		<-h.claimed
-		return d.holding(thread, h)
-	}
-	h = &hold{users: 1, claimed: make(chan struct{})}
-	d.held[thread] = h
-	d.mu.Unlock()
-
-	lease, err := d.journal.Claim(ctx, thread, work)
-	if err != nil && ctx.Err() == nil {
-		d.log.Warn("claim a thread", "work", work, "err", err)
-	}
-	d.mu.Lock()
-	if lease != nil {
-		h.lease = *lease
-	}
-	h.refused = lease == nil
-	d.mu.Unlock()
-	close(h.claimed)
-	return d.holding(thread, h)
-}
-
-// holding is the lease of a hold whose claim is decided; nil where it failed.
-func (d *Desk) holding(thread int64, h *hold) *Lease {
-	d.mu.Lock()
-	refused := h.refused
-	d.mu.Unlock()
-	if refused {
-		d.leave(thread)
-		return nil
-	}
-	return &h.lease
-}
-
-// leave takes a user off a thread's hold.
-func (d *Desk) leave(thread int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	h := d.held[thread]
-	h.users--
-	if h.users == 0 && h.refused {
-		delete(d.held, thread)
-	}
-}
-
-// Lost drops the hold of a thread that somebody else has claimed.
-func (d *Desk) Lost(thread int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if h := d.held[thread]; h != nil {
-		h.refused = true
-	}
-}
-
-// Run gives back what has been idle for a while, until ctx ends.
-func (d *Desk) Run(ctx context.Context) error {
-	ticker := time.NewTicker(idleAfter)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			d.sweep(ctx)
-		}
-	}
-}
-
-// sweep drops the holds that had no user now and at the last sweep. Where
-// leases are shared with other nodes, they are given back in the store too.
-func (d *Desk) sweep(ctx context.Context) {
-	var idle []Lease
-	d.mu.Lock()
-	for thread, h := range d.held {
-		if h.users > 0 {
-			continue
-		}
-		if !h.idle {
-			h.idle = true
-			continue
-		}
-		idle = append(idle, h.lease)
-		delete(d.held, thread)
-	}
-	d.mu.Unlock()
-	if d.journal.lease == 0 || len(idle) == 0 {
-		return
-	}
-	if err := d.journal.Release(ctx, idle); err != nil && ctx.Err() == nil {
-		d.log.Warn("release idle threads", "err", err)
-	}
 }
 
 // Resize changes how many threads of a lane go on at once.

@@ -317,7 +317,7 @@ func TestDeskAdoptsWhatAcceptHasClaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := journal.Lease{Thread: custody.Thread, Fence: custody.Fence}
-	o.desk.Adopt(want)
+	o.desk.Accepted(custody)
 	got := make(chan journal.Lease, 1)
 	o.serve(intake, func(_ context.Context, lease *journal.Lease) {
 		o.settle(lease, "helper")
@@ -340,7 +340,7 @@ func TestDeskClaimsAnewWhatItHasLost(t *testing.T) {
 		fences <- lease.Fence
 		if first {
 			first = false
-			o.desk.Lost(lease.Thread)
+			o.desk.Lost(lease)
 			return
 		}
 		o.settle(lease, "helper")
@@ -380,7 +380,7 @@ func TestDeskLeavesTheQuarantinedAlone(t *testing.T) {
 	}
 }
 
-func TestDeskGivesIdleThreadsBack(t *testing.T) {
+func TestDeskGivesItsThreadsBackWhenItCloses(t *testing.T) {
 	first := newOffice(t)
 	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "shared.db"))
 	if err != nil {
@@ -406,8 +406,8 @@ func TestDeskGivesIdleThreadsBack(t *testing.T) {
 	if err != nil || lease != nil {
 		t.Fatalf("claimed while it is held: %v, %v", lease, err)
 	}
-	for range 2 {
-		first.desk.Sweep(t.Context())
+	if err := first.desk.Close(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	lease, err = second.journal.Claim(t.Context(), thread, journal.Turns)
 	if err != nil || lease == nil {

@@ -1,6 +1,11 @@
 package journal
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
 
 // Lease is this node's claim of a thread. Every write of the thread's work
 // carries its fence: a claim by somebody else raises it, and the write fails
@@ -8,6 +13,17 @@ import "context"
 type Lease struct {
 	Thread int64
 	Fence  int64
+	// Until is when somebody else may claim the thread, if the lease is not
+	// renewed; zero where a lease ends with its process alone.
+	Until time.Time
+}
+
+// until is when a lease ends that is taken at a time, as it is kept in memory.
+func (j *Journal) until(now int64) time.Time {
+	if j.lease == 0 {
+		return time.Time{}
+	}
+	return instant(now + j.lease.Milliseconds())
 }
 
 // Work is one of the three things that a thread's owner does side by side.
@@ -39,7 +55,7 @@ func (j *Journal) Due(ctx context.Context, work Work, agent string, limit int) (
 	now := millis(j.now())
 	column, whose, args := work.schedule(agent)
 	query := `SELECT id FROM threads WHERE ` + column + ` <= ?` + whose + `
-		AND (owner = '' OR owner = ? OR lease_until <= ?) ORDER BY ` + column + ` LIMIT CAST(? AS BIGINT)`
+		AND ` + available + ` ORDER BY ` + column + ` LIMIT CAST(? AS BIGINT)`
 	args = append(append([]any{now}, args...), j.node, now, int64(limit))
 	err := j.engine.Read(ctx, func(tx Tx) error {
 		threads = nil
@@ -53,12 +69,13 @@ func (j *Journal) Due(ctx context.Context, work Work, agent string, limit int) (
 	return threads, err
 }
 
-// NextDue returns when the next thread that is not due yet will have work of a
-// kind, in milliseconds since 1970; 0 for never.
+// NextDue returns when the next thread that is not due yet, and that nobody else
+// has, will have work of a kind, in milliseconds since 1970; 0 for never.
 func (j *Journal) NextDue(ctx context.Context, work Work, agent string) (int64, error) {
 	column, whose, args := work.schedule(agent)
-	query := `SELECT coalesce(min(` + column + `), 0) FROM threads WHERE ` + column + ` > ?` + whose
-	args = append([]any{millis(j.now())}, args...)
+	now := millis(j.now())
+	query := `SELECT ` + column + ` FROM threads WHERE ` + column + ` > ?` + whose + ` AND ` + available + ` ORDER BY ` + column + ` LIMIT 1`
+	args = append(append([]any{now}, args...), j.node, now)
 	var at int64
 	err := j.engine.Read(ctx, func(tx Tx) error {
 		_, err := tx.Row([]any{&at}, query, args...)
@@ -78,34 +95,124 @@ func lock(tx Tx, lease *Lease, dest []any, columns string) error {
 	return err
 }
 
+// available is the condition that a node may claim a thread, with the node and the time.
+const available = `(owner = '' OR owner = ? OR lease_until <= ?)`
+
 // Claim takes a thread for this node; nil where somebody else has it. Claiming
 // for intake counts on the envelope that is next.
 func (j *Journal) Claim(ctx context.Context, thread int64, work Work) (*Lease, error) {
-	return write(ctx, j, func(tx Tx) (*Lease, error) {
+	lease, _, err := j.claim(ctx, thread, work)
+	return lease, err
+}
+
+// claim is Claim, and tells who has the thread where this node can't have it.
+func (j *Journal) claim(ctx context.Context, thread int64, work Work) (lease *Lease, owner string, err error) {
+	lease, err = write(ctx, j, func(tx Tx) (*Lease, error) {
 		now := millis(j.now())
-		lease := &Lease{Thread: thread}
-		found, err := tx.Row([]any{&lease.Fence}, `UPDATE threads SET owner = ?1, fence = fence + 1, lease_until = ?2
-			WHERE id = ?3 AND (threads.owner = '' OR threads.owner = ?1 OR threads.lease_until <= ?4) RETURNING fence`,
-			j.node, now+j.lease.Milliseconds(), thread, now)
-		if err != nil || !found {
+		lease := &Lease{Thread: thread, Until: j.until(now)}
+		found, err := tx.Row([]any{&lease.Fence}, `UPDATE threads SET owner = ?, fence = fence + 1, lease_until = ?
+			WHERE id = ? AND `+available+` RETURNING fence`, j.node, now+j.lease.Milliseconds(), thread, j.node, now)
+		if err != nil {
 			return nil, err
 		}
-		if work == Intake {
-			_, err = tx.Exec(`UPDATE envelopes SET claims = claims + 1 WHERE id = (
-				SELECT id FROM envelopes WHERE thread = ? AND state = 'pending' ORDER BY id LIMIT 1)`, thread)
+		if !found {
+			_, err := tx.Row([]any{&owner}, `SELECT owner FROM threads WHERE id = ?`, thread)
+			return nil, err
 		}
-		return lease, err
+		return lease, j.countClaim(tx, thread, work)
 	})
+	if err != nil || lease != nil {
+		owner = ""
+	}
+	return lease, owner, err
+}
+
+// countClaim counts a claim for intake on the envelope that is next.
+func (j *Journal) countClaim(tx Tx, thread int64, work Work) error {
+	if work != Intake {
+		return nil
+	}
+	return tx.Later(nil, nil, `UPDATE envelopes SET claims = claims + 1 WHERE id = (
+		SELECT e.id FROM envelopes e JOIN threads t ON t.id = e.thread
+		WHERE e.thread = ? AND e.state = 'pending' AND t.owner = ? ORDER BY e.id LIMIT 1)`, thread, j.node)
+}
+
+// ClaimAll takes those of some threads that are free, for work of a kind. It
+// waits for nobody: what another node is about to take is left to it.
+func (j *Journal) ClaimAll(ctx context.Context, threads []int64, work Work) ([]Lease, error) {
+	if len(threads) == 0 {
+		return nil, nil
+	}
+	now := millis(j.now())
+	leases, err := write(ctx, j, func(tx Tx) ([]Lease, error) {
+		leases := make([]Lease, len(threads))
+		for i, thread := range threads {
+			leases[i] = Lease{Thread: thread, Until: j.until(now)}
+			if err := tx.Later(nil, []any{&leases[i].Fence}, `UPDATE threads SET owner = ?, fence = fence + 1, lease_until = ?
+				WHERE id = (SELECT id FROM threads WHERE id = ? AND `+available+` FOR UPDATE SKIP LOCKED) RETURNING fence`,
+				j.node, now+j.lease.Milliseconds(), thread, j.node, now); err != nil {
+				return nil, err
+			}
+			if err := j.countClaim(tx, thread, work); err != nil {
+				return nil, err
+			}
+		}
+		return leases, nil
+	})
+	return slices.DeleteFunc(leases, func(l Lease) bool { return l.Fence == 0 }), err
+}
+
+// leaseBatch bounds the leases that one transaction renews or gives back.
+const leaseBatch = 100
+
+// Renew makes leases last anew, each as far as nobody has claimed its thread
+// since. It sets their Until, and returns those that are lost.
+func (j *Journal) Renew(ctx context.Context, leases []Lease) (renewed, lost []Lease, err error) {
+	for batch := range slices.Chunk(inOrder(leases), leaseBatch) {
+		now := millis(j.now())
+		held := make([]int64, len(batch))
+		err := j.engine.Write(ctx, func(tx Tx) error {
+			for i, lease := range batch {
+				if err := tx.Later(nil, []any{&held[i]}, `UPDATE threads SET lease_until = ? WHERE id = ? AND fence = ? RETURNING fence`,
+					now+j.lease.Milliseconds(), lease.Thread, lease.Fence); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return renewed, lost, err
+		}
+		for i, lease := range batch {
+			if held[i] == 0 {
+				lost = append(lost, lease)
+				continue
+			}
+			lease.Until = j.until(now)
+			renewed = append(renewed, lease)
+		}
+	}
+	return renewed, lost, nil
+}
+
+// inOrder is a copy of leases by their threads: all nodes lock them in one order.
+func inOrder(leases []Lease) []Lease {
+	return slices.SortedFunc(slices.Values(leases), func(a, b Lease) int { return cmp.Compare(a.Thread, b.Thread) })
 }
 
 // Release gives threads back, as far as nobody has claimed them since.
 func (j *Journal) Release(ctx context.Context, leases []Lease) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
-		for _, lease := range leases {
-			if _, err := tx.Exec(`UPDATE threads SET owner = '' WHERE id = ? AND fence = ?`, lease.Thread, lease.Fence); err != nil {
-				return err
+	for batch := range slices.Chunk(inOrder(leases), leaseBatch) {
+		if err := j.engine.Write(ctx, func(tx Tx) error {
+			for _, lease := range batch {
+				if err := tx.Later(nil, nil, `UPDATE threads SET owner = '' WHERE id = ? AND fence = ?`, lease.Thread, lease.Fence); err != nil {
+					return err
+				}
 			}
+			return nil
+		}); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
