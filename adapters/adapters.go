@@ -3,7 +3,7 @@
 //
 // An adapter is one package with its own Config. What every platform can do is
 // Normalizer; what only some can is a further interface, found by assertion:
-// Runner, Sender, Finder, Fetcher, Hook.
+// Runner, Exclusive, Sender, Finder, Fetcher, Hook.
 package adapters
 
 import (
@@ -92,7 +92,9 @@ type Limits struct {
 // question of who we are. The supervisor calls Run, and calls it again with
 // backoff after an error that is not Refused. Run returns when ctx ends.
 type Runner interface {
-	Run(ctx context.Context, up func(event.Self)) error
+	// Run hands what comes in over a connection to inbox, and calls up once it
+	// is known who we are.
+	Run(ctx context.Context, inbox Inbox, up func(event.Self)) error
 }
 
 // Hook is an adapter that takes envelopes over HTTP.

@@ -19,11 +19,12 @@ type State string
 const (
 	Starting State = "starting"
 	Up       State = "up"
+	Standby  State = "standby" // another node has its connection, of which there may be one
 	Down     State = "down"    // it failed, and is tried again
 	Refused  State = "refused" // it needs the operator
 )
 
-// Status is an adapter's state, and since when.
+// Status is an adapter's state on this node, and since when.
 type Status struct {
 	State State     `json:"state"`
 	Error string    `json:"error,omitempty"`
@@ -35,27 +36,32 @@ const (
 	restartMin, restartMax = time.Second, time.Minute
 )
 
+// Supervised is an adapter that is to be kept running.
+type Supervised struct {
+	Runner Runner
+	Inbox  Inbox
+	// Hold is how one node at a time has the adapter's connection, if it is
+	// Exclusive; its Waits and Log are set by Supervise.
+	Hold   Hold
+	Up     func(event.Self) // hears who we are
+	Report func(Status)     // hears of every change of state
+	Log    *slog.Logger
+}
+
 // Supervise keeps one adapter running until ctx ends: it is run again, with
 // backoff, after a failure, and left alone once the platform refuses it. Other
-// adapters are not concerned. report hears of every change of state, up of who
-// we are.
+// adapters are not concerned. An Exclusive one waits until this node has the
+// hold, and gives it back after each run.
 //
-// A panic in the adapter is such a failure.
-func Supervise(ctx context.Context, runner Runner, up func(event.Self), report func(Status), log *slog.Logger) {
-	say := func(state State, err error) {
-		s := Status{State: state, Since: time.Now().UTC()}
-		if err != nil {
-			s.Error = err.Error()
-		}
-		report(s)
-	}
-	say(Starting, nil)
+// A panic in the adapter is a failure too.
+func Supervise(ctx context.Context, s Supervised) {
+	s.say(Starting, nil)
 	for wait := restartMin; ; wait = min(2*wait, restartMax) {
 		var reached atomic.Bool
-		err := runGuarded(ctx, runner, log, func(self event.Self) {
+		err := s.guarded(ctx, func(self event.Self) {
 			reached.Store(true)
-			up(self)
-			say(Up, nil)
+			s.Up(self)
+			s.say(Up, nil)
 		})
 		if reached.Load() {
 			wait = restartMin
@@ -65,14 +71,14 @@ func Supervise(ctx context.Context, runner Runner, up func(event.Self), report f
 		case ctx.Err() != nil:
 			return
 		case errors.As(err, &refused):
-			log.Error("the platform refuses this workspace; the others go on", "err", refused.Err, "hint", refused.Hint)
-			say(Refused, err)
+			s.Log.Error("the platform refuses this workspace; the others go on", "err", refused.Err, "hint", refused.Hint)
+			s.say(Refused, err)
 			return
 		case err == nil:
 			err = errors.New("the connection ended")
 		}
-		log.Warn("the adapter failed and will be run again", "err", err, "wait", wait)
-		say(Down, err)
+		s.Log.Warn("the adapter failed and will be run again", "err", err, "wait", wait)
+		s.say(Down, err)
 		select {
 		case <-ctx.Done():
 			return
@@ -81,12 +87,33 @@ func Supervise(ctx context.Context, runner Runner, up func(event.Self), report f
 	}
 }
 
-func runGuarded(ctx context.Context, runner Runner, log *slog.Logger, up func(event.Self)) (err error) {
+func (s *Supervised) say(state State, err error) {
+	status := Status{State: state, Since: time.Now().UTC()}
+	if err != nil {
+		status.Error = err.Error()
+	}
+	s.Report(status)
+}
+
+func (s *Supervised) guarded(ctx context.Context, up func(event.Self)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("the adapter panicked", "panic", p, "stack", string(debug.Stack()))
+			s.Log.Error("the adapter panicked", "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the adapter panicked: %v", p)
 		}
 	}()
-	return runner.Run(ctx, up)
+	run := func(ctx context.Context) error { return s.Runner.Run(ctx, s.Inbox, up) }
+	if e, ok := s.Runner.(Exclusive); !ok || !e.Exclusive() {
+		return run(ctx)
+	}
+	hold := s.Hold
+	hold.Log = s.Log
+	hold.Waits = func(waits bool) {
+		if waits {
+			s.say(Standby, nil)
+		} else {
+			s.say(Starting, nil)
+		}
+	}
+	return hold.While(ctx, run)
 }

@@ -21,7 +21,7 @@ type runner struct {
 	start time.Time
 }
 
-func (r *runner) Run(ctx context.Context, up func(event.Self)) error {
+func (r *runner) Run(ctx context.Context, _ adapters.Inbox, up func(event.Self)) error {
 	r.begun = append(r.begun, time.Since(r.start))
 	if len(r.does) == 0 {
 		up(event.Self{UserID: "UBOT"})
@@ -45,9 +45,11 @@ func supervised(r *runner, d time.Duration) (states []adapters.State, last adapt
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	r.start = time.Now()
-	adapters.Supervise(ctx, r, func(self event.Self) { selves = append(selves, self.UserID) }, func(s adapters.Status) {
-		states, last = append(states, s.State), s
-	}, slog.New(slog.DiscardHandler))
+	adapters.Supervise(ctx, adapters.Supervised{
+		Runner: r, Log: slog.New(slog.DiscardHandler),
+		Up:     func(self event.Self) { selves = append(selves, self.UserID) },
+		Report: func(s adapters.Status) { states, last = append(states, s.State), s },
+	})
 	return states, last, selves
 }
 

@@ -21,14 +21,15 @@ type recorded struct {
 func (recorded) Limits() adapters.Limits { return adapters.Limits{} }
 
 // Run implements adapters.Runner.
-func (r recorded) Run(context.Context, func(event.Self)) error {
+func (r recorded) Run(context.Context, adapters.Inbox, func(event.Self)) error {
 	return &adapters.RefusedError{
 		Err:  fmt.Errorf("a live connection to %s is not supported by this version", r.platform),
 		Hint: "recordings of it can be replayed; remove the workspace's file to be rid of this message",
 	}
 }
 
-// startAccounts starts the adapters that are not running yet.
+// startAccounts starts the adapters that are not running yet. One that takes a
+// workspace over begins when the one before it has ended.
 func (d *Daemon) startAccounts(ctx context.Context) {
 	for _, a := range d.current.Load().accounts {
 		if a.stop != nil {
@@ -42,13 +43,27 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 		}
 		var own context.Context
 		own, a.stop = context.WithCancel(ctx)
-		log := d.log.With("workspace", a.ID)
+		before, ended := d.running[a.ID], make(chan struct{})
+		d.running[a.ID] = ended
 		d.accounts.Go(func() {
-			adapters.Supervise(own, runner,
-				func(self event.Self) { d.introduce(own, a, self) },
-				func(s adapters.Status) { d.report(d.successor(a), s) }, log)
+			defer close(ended)
+			if before != nil {
+				<-before
+			}
+			d.supervise(own, a, runner)
 		})
 	}
+}
+
+func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runner) {
+	adapters.Supervise(ctx, adapters.Supervised{
+		Runner: runner,
+		Inbox:  timed{d.ingest, d.metrics},
+		Hold:   adapters.Hold{Holds: d.journal, Name: "workspace/" + a.ID},
+		Up:     func(self event.Self) { d.introduce(ctx, a, self) },
+		Report: func(s adapters.Status) { d.report(d.successor(a), s) },
+		Log:    d.log.With("workspace", a.ID),
+	})
 }
 
 // successor is the account that has taken a's adapter over at a reload.
@@ -59,6 +74,8 @@ func (d *Daemon) successor(a *account) *account {
 	return a
 }
 
+// report keeps an adapter's state. A workspace is up on the node that serves it:
+// where another one has its connection it stands by here.
 func (d *Daemon) report(a *account, s adapters.Status) {
 	a.status.Store(&s)
 	d.metrics.up(a.ID, s.State == adapters.Up)

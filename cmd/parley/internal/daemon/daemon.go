@@ -14,11 +14,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/adapters"
 	"parley/adapters/deliver"
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/attach"
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
 )
@@ -42,7 +44,9 @@ type Daemon struct {
 	listener net.Listener
 	server   *http.Server
 
-	accounts  sync.WaitGroup // the adapters that are running
+	platforms map[event.Platform]func(config.Workspace) adapters.Adapter
+	accounts  sync.WaitGroup           // the adapters that are running
+	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
 	lanes     map[string]bool
 	reloading chan struct{}
 }
@@ -57,14 +61,19 @@ type Options struct {
 	// Now is the clock of everything that waits for a time or is stored with
 	// one; nil is time.Now.
 	Now func() time.Time
+	// Platforms makes each platform's adapter; nil is Platforms.
+	Platforms map[event.Platform]func(config.Workspace) adapters.Adapter
 }
 
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
-	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, now: o.Now, metrics: newMetrics(),
-		lanes: map[string]bool{}, reloading: make(chan struct{}, 1)}
+	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, now: o.Now, metrics: newMetrics(), platforms: o.Platforms,
+		running: map[string]chan struct{}{}, lanes: map[string]bool{}, reloading: make(chan struct{}, 1)}
 	if d.now == nil {
 		d.now = time.Now
+	}
+	if d.platforms == nil {
+		d.platforms = Platforms()
 	}
 	if err := checkListen(o.Config); err != nil {
 		return nil, err
@@ -178,7 +187,8 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	run("intake", func() error { return d.ingest.Run(claim) })
 	run("review", func() error { return d.ingest.Review(claim) })
 	run("outbox", func() error { return d.outbox.Run(claim, work) })
-	run("retention", func() error { return d.prune(claim) })
+	run("retention", func() error { return d.retain(claim) })
+	run("unfinished files", func() error { return d.sweep(claim) })
 	d.startAccounts(serve)
 	d.startLanes(claim, work, workers)
 	run("reload", func() error { return d.reloads(serve, claim, work, workers) })

@@ -52,7 +52,7 @@ func newMetrics() *metrics {
 		deliveries: counter("parley_deliveries_total", "Deliveries by the state they came to.", "workspace", "state"),
 		rejected:   counter("parley_rejected_requests_total", "Requests that were turned away.", "reason"),
 		inbound:    gauge("parley_last_inbound_timestamp_seconds", "When an envelope last came in.", "workspace"),
-		workspaces: gauge("parley_workspace_up", "Whether the workspace's adapter is up.", "workspace"),
+		workspaces: gauge("parley_workspace_up", "Whether this node serves the workspace: its adapter is up, and not on standby.", "workspace"),
 	}
 	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

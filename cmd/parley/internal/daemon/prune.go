@@ -3,21 +3,42 @@ package daemon
 import (
 	"context"
 	"time"
+
+	"parley/adapters"
 )
 
-// prune removes what is older than the configured retention, until ctx ends.
-func (d *Daemon) prune(ctx context.Context) error {
-	ticker := time.NewTicker(pruneEvery)
-	defer ticker.Stop()
-	for {
+// retain removes what is older than the configured retention, until ctx ends.
+// One node does it for all.
+func (d *Daemon) retain(ctx context.Context) error {
+	hold := adapters.Hold{Holds: d.journal, Name: "retention", Log: d.log}
+	return hold.While(ctx, func(ctx context.Context) error {
+		return every(ctx, pruneEvery, d.prune)
+	})
+}
+
+func (d *Daemon) prune(ctx context.Context) {
+	pruned, err := d.journal.Prune(ctx, d.current.Load().config.Retention)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("remove what is too old", "err", err)
+	}
+	d.log.Debug("removed what is too old", "bodies", pruned.Bodies, "envelopes", pruned.Envelopes, "run_events", pruned.RunEvents)
+}
+
+// sweep removes the files that were never finished, until ctx ends.
+func (d *Daemon) sweep(ctx context.Context) error {
+	return every(ctx, pruneEvery, func(context.Context) {
 		if err := d.files.Sweep(time.Now().Add(-draftAge)); err != nil {
 			d.log.Warn("remove files that were never finished", "err", err)
 		}
-		pruned, err := d.journal.Prune(ctx, d.current.Load().config.Retention)
-		if err != nil && ctx.Err() == nil {
-			d.log.Warn("remove what is too old", "err", err)
-		}
-		d.log.Debug("removed what is too old", "bodies", pruned.Bodies, "envelopes", pruned.Envelopes, "run_events", pruned.RunEvents)
+	})
+}
+
+// every does something now and then again, until ctx ends.
+func every(ctx context.Context, pause time.Duration, do func(context.Context)) error {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		do(ctx)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -45,12 +45,14 @@ type agent struct {
 	turn.Profile
 }
 
-// platforms makes each platform's adapter. Adding a platform is a line here.
-var platforms = map[event.Platform]func(config.Workspace) adapters.Adapter{
-	event.Slack:       func(w config.Workspace) adapters.Adapter { return slack.New(w.ID, *w.Slack) },
-	event.Discord:     func(w config.Workspace) adapters.Adapter { return recorded{discord.Normalizer{}, w.Platform} },
-	event.BlueBubbles: func(w config.Workspace) adapters.Adapter { return recorded{bluebubbles.Normalizer{}, w.Platform} },
-	event.Web:         func(w config.Workspace) adapters.Adapter { return web.New(w.ID, *w.Web, w.Local) },
+// Platforms makes each platform's adapter. Adding a platform is a line here.
+func Platforms() map[event.Platform]func(config.Workspace) adapters.Adapter {
+	return map[event.Platform]func(config.Workspace) adapters.Adapter{
+		event.Slack:       func(w config.Workspace) adapters.Adapter { return slack.New(w.ID, *w.Slack) },
+		event.Discord:     func(w config.Workspace) adapters.Adapter { return recorded{discord.Normalizer{}, w.Platform} },
+		event.BlueBubbles: func(w config.Workspace) adapters.Adapter { return recorded{bluebubbles.Normalizer{}, w.Platform} },
+		event.Web:         func(w config.Workspace) adapters.Adapter { return web.New(w.ID, *w.Web, w.Local) },
+	}
 }
 
 // configure makes a setup of a configuration and makes it current. What a
@@ -62,7 +64,7 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	}
 	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
 	for _, w := range c.Workspaces {
-		next.accounts[w.ID] = takeOver(before.accounts[w.ID], w)
+		next.accounts[w.ID] = d.takeOver(before.accounts[w.ID], w)
 	}
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(before.agents[a.ID], a)
@@ -79,14 +81,14 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 }
 
 // takeOver keeps the adapter of a workspace whose account has not changed.
-func takeOver(old *account, w config.Workspace) *account {
+func (d *Daemon) takeOver(old *account, w config.Workspace) *account {
 	a := &account{Workspace: w}
 	if old != nil && sameAccount(old.Workspace, w) {
 		a.adapter, a.names, a.stop = old.adapter, old.names, old.stop
 		a.status.Store(old.status.Load())
 		return a
 	}
-	a.adapter = platforms[w.Platform](w)
+	a.adapter = d.platforms[w.Platform](w)
 	namer, _ := a.adapter.(adapters.Namer)
 	a.names = adapters.NewNames(namer)
 	return a
