@@ -11,16 +11,37 @@ import (
 )
 
 // model is a fake behind an OpenAI-compatible API. Its answer follows from what
-// it was asked: it repeats the mark of the last user message in three paragraphs,
-// which are too long for fewer than three posts.
+// it was asked: it repeats the mark of the last user message.
 type model struct {
+	manner
 	ledger *ledger
 	url    string
 	http   *http.Server
 	served sync.WaitGroup
 }
 
-// The shape of an answer: of two paragraphs of this many characters one post of
+// manner is how a model answers.
+type manner struct {
+	// thinking is how long the answer to a message takes.
+	thinking func(id int) time.Duration
+	// answer is its paragraphs, each a post.
+	answer func(id, revision int) []string
+}
+
+// atLength answers in three paragraphs, which are too long for fewer than three
+// posts, and takes 50 to 300 ms for it.
+func atLength() manner {
+	return manner{func(id int) time.Duration { return time.Duration(50+id*37%251) * time.Millisecond }, answerOf}
+}
+
+// briefly answers in one sentence, and takes a while for it.
+func briefly(thinking time.Duration) manner {
+	return manner{func(int) time.Duration { return thinking }, func(id, revision int) []string {
+		return []string{mark(id, revision, 1) + " is as good as settled."}
+	}}
+}
+
+// The shape of a long answer: of two paragraphs of this many characters one post of
 // Slack's would be too long.
 const (
 	paragraphs     = 3
@@ -28,14 +49,15 @@ const (
 	deltas         = 8 // pieces in which an answer comes
 )
 
-// startModel serves until close.
-func startModel(l *ledger) (*model, error) {
+// startModel serves until close. The ledger expects its answers.
+func startModel(l *ledger, how manner) (*model, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the fake model: %w", err)
 	}
 	l.agent = true
-	m := &model{ledger: l, url: "http://" + listener.Addr().String() + "/v1"}
+	l.expect = func(m *message, revision int) []string { return how.answer(m.id, revision) }
+	m := &model{manner: how, ledger: l, url: "http://" + listener.Addr().String() + "/v1"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", m.complete)
 	m.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
@@ -68,9 +90,9 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 	asked.id, asked.revision = id, revision
 	defer func() { m.ledger.asked(asked) }()
 	w.Header().Set("Content-Type", "text/event-stream")
-	answer := strings.Join(answerOf(id, revision), "\n\n")
+	answer := strings.Join(m.answer(id, revision), "\n\n")
 	for i := range deltas {
-		if !pause(r.Context(), thinking(id)/deltas) {
+		if !pause(r.Context(), m.thinking(id)/deltas) {
 			return
 		}
 		piece := answer[i*len(answer)/deltas : (i+1)*len(answer)/deltas]
@@ -93,10 +115,7 @@ func writeDelta(w http.ResponseWriter, text string) error {
 	return http.NewResponseController(w).Flush()
 }
 
-// thinking is how long the answer to a message takes: 50 to 300 ms.
-func thinking(id int) time.Duration { return time.Duration(50+id*37%251) * time.Millisecond }
-
-// answerOf is the model's answer, a paragraph for each post that it will be.
+// answerOf is the long answer, a paragraph for each post that it will be.
 func answerOf(id, revision int) []string {
 	texts := make([]string, paragraphs)
 	for i := range texts {
@@ -105,6 +124,3 @@ func answerOf(id, revision int) []string {
 	}
 	return texts
 }
-
-// answered is the reply of the model.
-func answered(m *message, revision int) []string { return answerOf(m.id, revision) }

@@ -30,8 +30,9 @@ func (c *common) define(flags *flag.FlagSet) {
 // bench is one run of a subcommand: a directory, and the binary under test.
 type bench struct {
 	common
-	work string // the directory of this run
-	out  io.Writer
+	work      string // the directory of this run
+	out       io.Writer
+	databases []*database // of this run, on PostgreSQL
 }
 
 // open makes the run's directory and builds what was not given.
@@ -42,7 +43,7 @@ func (c common) open(ctx context.Context, out io.Writer) (*bench, error) {
 	}
 	b := &bench{common: c, work: work, out: out}
 	if b.parley, err = binary(ctx, c.parley, filepath.Join(work, "parley")); err != nil {
-		return nil, errors.Join(err, b.close())
+		return nil, errors.Join(err, b.close(ctx))
 	}
 	return b, nil
 }
@@ -60,12 +61,24 @@ func binary(ctx context.Context, given, target string) (string, error) {
 	return target, nil
 }
 
-func (b *bench) close() error {
+// close removes what the run has made, also where ctx has ended.
+func (b *bench) close(ctx context.Context) error {
 	if b.keep {
-		fmt.Fprintln(b.out, "kept:", b.work)
-		return nil
+		b.printf("kept: %s\n", b.work)
 	}
-	return os.RemoveAll(b.work)
+	var errs []error
+	for _, d := range b.databases {
+		if b.keep {
+			b.printf("kept: database %s\n", d.name)
+			errs = append(errs, d.admin.Close())
+			continue
+		}
+		errs = append(errs, d.drop(ctx))
+	}
+	if !b.keep {
+		errs = append(errs, os.RemoveAll(b.work))
+	}
+	return errors.Join(errs...)
 }
 
 func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }

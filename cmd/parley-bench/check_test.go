@@ -116,6 +116,9 @@ func TestWhatWasNeverAcknowledgedMayGoUnanswered(t *testing.T) {
 	s.holds(t, map[violation]int{})
 }
 
+// answered is the reply of a model that answers at length.
+func answered(m *message, revision int) []string { return answerOf(m.id, revision) }
+
 // modelStory has each message asked at 10 s and answered at 11, and posted at 12.
 func modelStory(prepare func(s *story)) *story {
 	s := newStory(answered)

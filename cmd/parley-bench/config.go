@@ -17,9 +17,11 @@ const (
 
 // settings are what the runs configure differently.
 type settings struct {
-	apiURL   string // of the fake of Slack's API
-	modelURL string // of the fake model; empty for the echo agent
-	timeout  string // of a call of Slack's API; empty for the daemon's own
+	api      *slacktest.Server
+	database *database // nil for SQLite
+	modelURL string    // of the fake model; empty for the echo agent
+	timeout  string    // of a call of Slack's API; empty for the daemon's own
+	postRate int       // posts a second and channel; 0 for as many as there are
 }
 
 // newDaemon writes the configuration into a directory of the run and returns the
@@ -35,29 +37,40 @@ func (b *bench) newDaemon(name string, s settings) (*child, error) {
 		return nil, err
 	}
 	c.args = []string{"run", "--config", "parley.yaml"}
-	agents, agent, window := "  - {id: echo, kind: echo}\n", "echo", ""
-	if s.modelURL != "" {
-		agent = "model"
-		window = "context: {turns: 3, bytes: 20000, thread: 5}\n" // its answers are long, and it reads the last message alone
-		agents += fmt.Sprintf("  - {id: model, kind: openai, base_url: %q, model: fake, max_concurrent: 128}\n", s.modelURL)
-	}
-	timeout := ""
-	if s.timeout != "" {
-		timeout = ", timeout: " + s.timeout
-	}
-	daemon := fmt.Sprintf("listen: %s\nstore: sqlite:data/parley.db\nlog: {level: warn, format: text}\nagents:\n%s", c.address, agents)
-	slack := fmt.Sprintf(`id: %s
-platform: slack
-agent: %s
-slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: 0%s}
-turns: {coalesce: 0s, coalesce_max: 0s}
-%s`, workspace, agent, slacktest.Token, signingSecret, s.apiURL, timeout, window)
-	for name, text := range map[string]string{"parley.yaml": daemon, "workspaces/bench.yaml": slack} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	for file, text := range map[string]string{"parley.yaml": s.daemon(c), "workspaces/bench.yaml": s.workspace(c)} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 			return nil, fmt.Errorf("write the configuration: %w", err)
 		}
 	}
 	return c, nil
+}
+
+func (s settings) daemon(c *child) string {
+	store, agents := "sqlite:data/parley.db", "  - {id: echo, kind: echo}\n"
+	if s.database != nil {
+		store = s.database.url
+	}
+	if s.modelURL != "" {
+		agents += fmt.Sprintf("  - {id: model, kind: openai, base_url: %q, model: fake, max_concurrent: 128}\n", s.modelURL)
+	}
+	return fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n%s", c.address, store, agents)
+}
+
+func (s settings) workspace(c *child) string {
+	agent, window, timeout := "echo", "", ""
+	if s.modelURL != "" {
+		agent = "model"
+		window = "context: {turns: 3, bytes: 20000, thread: 5}\n" // its answers are long, and it reads the last message alone
+	}
+	if s.timeout != "" {
+		timeout = ", timeout: " + s.timeout
+	}
+	return fmt.Sprintf(`id: %s
+platform: slack
+agent: %s
+slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: %d%s}
+turns: {coalesce: 0s, coalesce_max: 0s}
+%s`, workspace, agent, slacktest.Token, signingSecret, s.api.ClientURL(c.name()), s.postRate, timeout, window)
 }
 
 func (c *child) storePath() string { return filepath.Join(c.dir, "data", "parley.db") }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -21,8 +23,11 @@ const (
 )
 
 // child is a program under test: the daemon, or the floor. It is started, killed
-// and started again by one goroutine.
+// and started again by one goroutine at a time, which holds it where there are
+// several.
 type child struct {
+	held sync.Mutex
+
 	binary  string
 	args    []string
 	dir     string // its working directory; its log is there too
@@ -37,16 +42,35 @@ type child struct {
 // newChild is a program that will listen on a free port of this machine, which
 // is the same after each start.
 func newChild(binary, dir string) (*child, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeAddress()
 	if err != nil {
-		return nil, fmt.Errorf("find a free port: %w", err)
+		return nil, err
 	}
-	address := listener.Addr().String()
 	return &child{
 		binary: binary, dir: dir, address: address,
 		client: &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-	}, listener.Close()
+	}, nil
 }
+
+// Ports from which Linux takes none for outgoing connections, as it is delivered:
+// nobody takes such a port while its program is being started again.
+const firstPort, lastPort = 20_000, 32_767
+
+func freeAddress() (string, error) {
+	for tries := 0; ; tries++ {
+		address := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort+1))
+		listener, err := net.Listen("tcp", address)
+		if err == nil {
+			return address, listener.Close()
+		}
+		if tries == 100 {
+			return "", fmt.Errorf("find a free port: %w", err)
+		}
+	}
+}
+
+// name is what the child's calls of the fake API carry.
+func (c *child) name() string { return filepath.Base(c.dir) }
 
 func (c *child) logPath() string { return filepath.Join(c.dir, "log") }
 
@@ -165,4 +189,28 @@ func (c *child) logTail() string {
 		return err.Error()
 	}
 	return string(text[max(0, len(text)-4000):])
+}
+
+// freezeWithin bounds the wait until a process that was stopped stands.
+const freezeWithin = time.Second
+
+// freeze stops the process as it stands, and returns when it does.
+func (c *child) freeze() error {
+	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("freeze the child: %w", err)
+	}
+	for begun := time.Now(); time.Since(begun) < freezeWithin; {
+		if p, err := readProcess(c.pid()); err != nil || p.state == "T" {
+			return err
+		}
+	}
+	return fmt.Errorf("freeze the child: it runs %v later", freezeWithin)
+}
+
+// thaw lets it go on.
+func (c *child) thaw() error {
+	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		return fmt.Errorf("thaw the child: %w", err)
+	}
+	return nil
 }

@@ -14,15 +14,15 @@ import (
 func startFloor(t *testing.T, api *slacktest.Server) *child {
 	t.Helper()
 	b := &bench{work: t.TempDir(), out: t.Output()}
-	c, err := b.newFloor(theFloor, settings{apiURL: api.URL()})
+	n, err := b.newFloors(t.Context(), theFloor, nodesFlags{}, settings{api: api})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.end)
-	if _, err := c.start(t.Context()); err != nil {
+	t.Cleanup(n.end)
+	if err := n.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return n.all[0]
 }
 
 func startTestAPI(t *testing.T) *slacktest.Server {

@@ -42,10 +42,18 @@ func readBacklog(ctx context.Context, db *sql.DB) (b backlog, err error) {
 	return b, nil
 }
 
-// drain waits until the daemon has nothing left to do, which is when another post
-// can only be a mistake, and returns what is left at the end of the time.
-func drain(ctx context.Context, c *child, within time.Duration) (left backlog, err error) {
-	db, err := openStore(c.storePath(), "query_only(1)")
+// store opens the store of the daemons, to look into it.
+func (n *nodes) store() (*sql.DB, error) {
+	if n.database != nil {
+		return n.database.open()
+	}
+	return openStore(n.all[0].storePath(), "query_only(1)")
+}
+
+// drain waits until the daemons have nothing left to do, which is when another
+// post can only be a mistake, and returns what is left at the end of the time.
+func drain(ctx context.Context, n *nodes, within time.Duration) (left backlog, err error) {
+	db, err := n.store()
 	if err != nil {
 		return left, err
 	}
@@ -53,7 +61,7 @@ func drain(ctx context.Context, c *child, within time.Duration) (left backlog, e
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
-		if err := c.alive(); err != nil {
+		if err := n.alive(); err != nil {
 			return left, err
 		}
 		now, err := readBacklog(ctx, db)

@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
-	"embed"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -18,57 +18,70 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters/slack/slacktest"
-	"parley/ingest/journal"
-	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/postgres"
 )
-
-// floorSchema is the floor's migrations.
-//
-//go:embed floor/*.sql
-var floorSchema embed.FS
 
 // floorWorkers is how many posts are under way at once, as many as the daemon's.
 const floorWorkers = 128
 
+// floorTimeout bounds a post, as the daemon's does.
+const floorTimeout = 10 * time.Second
+
 // floor does the least that the daemon's promise allows: it verifies a signature,
 // commits the envelope before it acknowledges, commits the message, posts the
-// reply, and commits that it was sent. It keeps no order, knows no policy, asks
-// no agent, and recovers nothing after a crash.
-// Its store is the journal's engine with a schema of its own: a committer written
-// for this alone was no faster.
+// reply, and commits that it was sent; on PostgreSQL also, before the post, that
+// it is being sent. It keeps no order, knows no policy, asks no agent, and
+// recovers nothing after a crash.
 type floor struct {
-	engine *sqlite.Engine
+	store  floorStore
 	api    string
 	client *http.Client
 	slots  chan struct{}
 	posts  sync.WaitGroup
 }
 
+// floorFlags are floor's own.
+type floorFlags struct {
+	listen, api, store, postgres string
+	connections                  int
+}
+
+func (f *floorFlags) define(flags *flag.FlagSet) {
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8585", "where its hook listens")
+	flags.StringVar(&f.api, "api", "", "the address of the Web API")
+	flags.StringVar(&f.store, "store", "floor.db", "its SQLite file")
+	flags.StringVar(&f.postgres, "postgres", "", "URL of a PostgreSQL database with the floor's tables, instead of the file")
+	flags.IntVar(&f.connections, "connections", postgres.DefaultConnections, "to PostgreSQL, as many as one daemon has")
+}
+
+// open opens the store; close it when nothing uses it any more.
+func (f *floorFlags) open(ctx context.Context) (store floorStore, close func() error, err error) {
+	if f.postgres != "" {
+		s, err := openFloorPostgres(ctx, f.postgres, f.connections)
+		return s, func() error { s.Close(); return nil }, err
+	}
+	s, err := openFloorSQLite(ctx, f.store)
+	return s, s.Close, err
+}
+
 // runFloor serves until ctx ends.
 func runFloor(ctx context.Context, args []string, _ io.Writer) (err error) {
-	var listen, store string
-	f := &floor{slots: make(chan struct{}, floorWorkers), client: &http.Client{
-		Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: floorWorkers},
-	}}
-	if err := parseFlags("floor", args, func(flags *flag.FlagSet) {
-		flags.StringVar(&listen, "listen", "127.0.0.1:8585", "where its hook listens")
-		flags.StringVar(&f.api, "api", "", "the address of the Web API")
-		flags.StringVar(&store, "store", "floor.db", "its SQLite file")
-	}); err != nil {
+	var flags floorFlags
+	if err := parseFlags("floor", args, flags.define); err != nil {
 		return err
 	}
-	schema, err := fs.Sub(floorSchema, "floor")
+	store, closeStore, err := flags.open(ctx)
 	if err != nil {
 		return err
 	}
-	if f.engine, err = sqlite.Open(ctx, store, sqlite.WithMigrations(schema)); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.engine.Close()) }()
+	defer func() { err = errors.Join(err, closeStore()) }()
+	f := &floor{store: store, api: flags.api, slots: make(chan struct{}, floorWorkers), client: &http.Client{
+		Timeout: floorTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: floorWorkers},
+	}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST "+hookPath, f.hook)
-	server := &http.Server{Addr: listen, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Addr: flags.listen, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	down := make(chan error, 1)
 	context.AfterFunc(ctx, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
@@ -114,7 +127,7 @@ func (f *floor) hook(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "JSON", http.StatusBadRequest)
 		return
 	}
-	id, isNew, err := f.accept(r.Context(), event.EventID, body)
+	id, isNew, err := f.store.accept(r.Context(), event.EventID, body)
 	if err != nil {
 		http.Error(w, "store", http.StatusServiceUnavailable)
 		return
@@ -124,15 +137,6 @@ func (f *floor) hook(w http.ResponseWriter, r *http.Request) {
 		ctx := context.WithoutCancel(r.Context())
 		f.posts.Go(func() { f.answer(ctx, id, event) })
 	}
-}
-
-// accept makes the envelope durable: the first commit.
-func (f *floor) accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error) {
-	err = f.engine.Write(ctx, func(tx journal.Tx) error {
-		isNew, err = tx.Row([]any{&id}, `INSERT INTO envelopes (key, body) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING id`, key, body)
-		return err
-	})
-	return id, isNew, err
 }
 
 // answer makes the message durable, posts the reply, and makes that durable. What
@@ -145,24 +149,17 @@ func (f *floor) answer(ctx context.Context, id int64, event floorEvent) {
 	if root == "" && !strings.HasPrefix(e.Channel, "D") {
 		root = e.TS
 	}
-	err := f.engine.Write(ctx, func(tx journal.Tx) error {
-		if _, err := tx.Exec(`INSERT INTO messages (id, channel, thread, content) VALUES (?, ?, ?, ?)`, id, e.Channel, root, e.Text); err != nil {
-			return err
-		}
-		_, err := tx.Exec(`UPDATE envelopes SET done = 1 WHERE id = ?`, id)
-		return err
-	})
-	if err != nil {
+	if f.store.record(ctx, id, e.Channel, root, e.Text) != nil {
+		return
+	}
+	if f.store.sending(ctx, id, time.Now().Add(floorTimeout)) != nil {
 		return
 	}
 	ts, err := f.post(ctx, e.Channel, root, e.Text)
 	if err != nil {
 		return
 	}
-	_ = f.engine.Write(ctx, func(tx journal.Tx) error {
-		_, err := tx.Exec(`UPDATE messages SET sent = ? WHERE id = ?`, ts, id)
-		return err
-	})
+	_ = f.store.sent(ctx, id, ts)
 }
 
 // post calls chat.postMessage once.
@@ -184,4 +181,31 @@ func (f *floor) post(ctx context.Context, channel, root, text string) (ts string
 	var answer struct{ TS string }
 	err = json.NewDecoder(response.Body).Decode(&answer)
 	return answer.TS, err
+}
+
+// newFloors are processes of the floor.
+func (b *bench) newFloors(ctx context.Context, name string, f nodesFlags, s settings) (*nodes, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the floor: %w", err)
+	}
+	n, err := b.newNodes(ctx, name, f, func(name string, d *database) (*child, error) {
+		dir := filepath.Join(b.work, name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the floor's directory: %w", err)
+		}
+		c, err := newChild(self, dir)
+		if err != nil {
+			return nil, err
+		}
+		c.args = []string{"floor", "-listen", c.address, "-api", s.api.ClientURL(name), "-store", c.storePath()}
+		if d != nil {
+			c.args = append(c.args, "-postgres", d.url)
+		}
+		return c, nil
+	})
+	if err != nil || n.database == nil {
+		return n, err
+	}
+	return n, n.database.apply(ctx, floorTables)
 }

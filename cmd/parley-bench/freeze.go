@@ -53,7 +53,7 @@ func runFreeze(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
+	defer func() { err = errors.Join(err, b.close(ctx)) }()
 	b.printf("freeze: %v under %v messages/s over %d connections\n", f.hold, f.rate, f.connections)
 	api, err := startAPI(slacktest.Options{})
 	if err != nil {
@@ -61,7 +61,7 @@ func runFreeze(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	defer api.Close()
 	z := &freezing{bench: b, freezeFlags: f, api: api, ledger: newLedger(echoed)}
-	if z.daemon, err = b.newDaemon("parley", settings{apiURL: api.URL()}); err != nil {
+	if z.daemon, err = b.newDaemon("parley", settings{api: api}); err != nil {
 		return err
 	}
 	defer z.daemon.end()
@@ -93,14 +93,14 @@ func (z *freezing) observe(a attempt) {
 }
 
 func (z *freezing) run(ctx context.Context) error {
-	pacer := newPacer(z.rate)
+	pacer, balancer := newPacer(z.rate), newBalancer(z.daemon.address)
 	senders := make([]*sender, z.connections)
 	for c := range senders {
 		var own []*conversation
 		for n := range 10 {
 			own = append(own, newConversation(c*10+n))
 		}
-		senders[c] = newSender(z.ledger, z.daemon.address, own, mix{}, pacer, 1, uint64(c))
+		senders[c] = newSender(z.ledger, balancer, own, mix{}, pacer, 1, uint64(c))
 		senders[c].observe = z.observe
 	}
 	stop := make(chan struct{})
@@ -111,7 +111,7 @@ func (z *freezing) run(ctx context.Context) error {
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	left, err := drain(ctx, z.daemon, z.drain)
+	left, err := drain(ctx, alone(z.daemon), z.drain)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 // killFlags are kill's own.
 type killFlags struct {
 	common
+	nodesFlags
 	profile                string
 	kills, events, threads int
 	rate                   float64
@@ -29,12 +30,13 @@ type killFlags struct {
 
 func (f *killFlags) define(flags *flag.FlagSet) {
 	f.common.define(flags)
+	f.nodesFlags.define(flags)
 	flags.StringVar(&f.profile, "profile", "echo", "echo: faults at the API; model: an agent that takes its time, edits, deletes, reactions, twins")
-	flags.IntVar(&f.kills, "kills", 100, "how often the daemon is killed, spread over 1, 16 and 64 connections")
+	flags.IntVar(&f.kills, "kills", f.kills, "how often a daemon is killed, spread over 1, 16 and 64 connections")
 	flags.IntVar(&f.events, "events", 30_000, "how many messages are sent at the most")
 	flags.IntVar(&f.threads, "threads", 1000, "in how many threads they stand, for each number of connections")
 	flags.Float64Var(&f.rate, "rate", 0, "messages a second; 0 for the profile's own")
-	flags.DurationVar(&f.after, "after", 0, "a kill comes at a random moment, at most so long after the start; 0 for the profile's own")
+	flags.DurationVar(&f.after, "after", f.after, "a kill comes at a random moment, at most so long after the start; 0 for the profile's own")
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything that is random; 0 for a new one, which is printed")
 	flags.StringVar(&f.timeout, "timeout", "", "slack.timeout in the daemon's configuration; empty for the daemon's own")
 	flags.DurationVar(&f.drain, "drain", 5*time.Minute, "how long to wait for what is left after the last kill")
@@ -86,18 +88,14 @@ func apiFaults() []slacktest.Chance {
 // which it may look.
 const latest = 12 * time.Second
 
-// runKill kills the daemon and keeps the ledger.
-func runKill(ctx context.Context, args []string, out io.Writer) (err error) {
-	var f killFlags
-	if err := parseFlags("kill", args, f.define); err != nil {
-		return err
-	}
+// prepare checks the flags, and completes them and the profile.
+func (f *killFlags) prepare() (profile, error) {
 	p, err := f.profileOf()
 	if err != nil {
-		return err
+		return p, err
 	}
 	if f.kills < 0 || f.events < 1 || f.threads < slices.Max(crowds()) || f.rate < 0 || f.after < 0 {
-		return usageError{fmt.Errorf("events must be more than 0, kills, rate and after not below it, threads at least %d", slices.Max(crowds()))}
+		return p, usageError{fmt.Errorf("events must be more than 0, kills, rate and after not below it, threads at least %d", slices.Max(crowds()))}
 	}
 	if f.rate > 0 {
 		p.rate = f.rate
@@ -108,13 +106,26 @@ func runKill(ctx context.Context, args []string, out io.Writer) (err error) {
 	if f.seed == 0 {
 		f.seed = rand.Uint64()
 	}
+	return p, f.nodesFlags.validate()
+}
+
+// runKill kills the daemon and keeps the ledger.
+func runKill(ctx context.Context, args []string, out io.Writer) (err error) {
+	f := killFlags{kills: 100}
+	if err := parseFlags("kill", args, f.define); err != nil {
+		return err
+	}
+	p, err := f.prepare()
+	if err != nil {
+		return err
+	}
 	b, err := f.open(ctx, out)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	b.printf("kill: profile %s, %d kills, %v messages/s, seed %d\n", f.profile, f.kills, p.rate, f.seed)
-	k := &killing{bench: b, killFlags: f, profile: p, random: rand.New(rand.NewPCG(f.seed, 0))}
+	defer func() { err = errors.Join(err, b.close(ctx)) }()
+	b.printf("kill: profile %s, %s, %d kills, %v messages/s, seed %d\n", f.profile, f.words(), f.kills, p.rate, f.seed)
+	k := newKilling(b, f, p)
 	return k.run(ctx)
 }
 
@@ -123,34 +134,42 @@ type killing struct {
 	*bench
 	killFlags
 	profile profile
-	random  *rand.Rand // of the moments; each sender has one of its own
+	random  *rand.Rand // of the kills; each sender has one of its own
 	ledger  *ledger
-	daemon  *child
+	nodes   *nodes
 	starts  []time.Duration
+	// plan is the API's faults, and harm what is done to the daemons in a phase.
+	plan func(slacktest.Call) slacktest.Fault
+	harm func(ctx context.Context, phase int) error
+}
+
+func newKilling(b *bench, f killFlags, p profile) *killing {
+	k := &killing{bench: b, killFlags: f, profile: p, random: rand.New(rand.NewPCG(f.seed, 0)), ledger: newLedger(echoed)}
+	k.plan = slacktest.Mix(f.seed, p.faults...)
+	k.harm = k.killings
+	return k
 }
 
 func (k *killing) run(ctx context.Context) (err error) {
-	k.ledger = newLedger(echoed)
-	api, err := startAPI(slacktest.Options{Plan: slacktest.Mix(k.seed, k.profile.faults...)})
+	api, err := startAPI(slacktest.Options{Plan: k.plan})
 	if err != nil {
 		return err
 	}
 	defer api.Close()
-	s := settings{apiURL: api.URL(), timeout: k.timeout}
+	s := settings{api: api, timeout: k.timeout}
 	if k.profile.model {
-		k.ledger.expect = answered
-		model, err := startModel(k.ledger)
+		model, err := startModel(k.ledger, atLength())
 		if err != nil {
 			return err
 		}
 		defer model.close()
 		s.modelURL = model.url
 	}
-	if k.daemon, err = k.newDaemon("parley", s); err != nil {
+	if k.nodes, err = k.newDaemons(ctx, "parley", k.nodesFlags, s); err != nil {
 		return err
 	}
-	defer k.daemon.end()
-	if _, err := k.daemon.start(ctx); err != nil {
+	defer k.nodes.end()
+	if err := k.nodes.start(ctx); err != nil {
 		return err
 	}
 	begun := time.Now()
@@ -162,58 +181,67 @@ func (k *killing) run(ctx context.Context) (err error) {
 	return k.settle(ctx, api, begun)
 }
 
-// phase loads the daemon over some connections and kills it its share of times.
+// phase loads the daemons over some connections while they are harmed.
 func (k *killing) phase(ctx context.Context, number, connections int) error {
 	stop := make(chan struct{})
 	var sent atomic.Int64
 	budget := func() bool { return sent.Add(1) <= int64(k.events/len(crowds())) }
-	pacer := newPacer(k.profile.rate)
+	pacer, balancer := newPacer(k.profile.rate), k.nodes.balancer()
 	senders := make([]*sender, connections)
 	for c := range senders {
 		var own []*conversation
 		for n := c; n < k.threads; n += connections {
 			own = append(own, newConversation(number*k.threads+n))
 		}
-		senders[c] = newSender(k.ledger, k.daemon.address, own, k.profile.mix, pacer, k.seed, uint64(1+number*1000+c))
+		senders[c] = newSender(k.ledger, balancer, own, k.profile.mix, pacer, k.seed, uint64(1+number*1000+c))
 	}
 	wait := fleet(ctx, senders, stop, budget)
-	err := k.killings(ctx, (k.kills+number)/len(crowds()))
+	err := k.harm(ctx, number)
 	close(stop)
 	wait()
 	return errors.Join(err, ctx.Err())
 }
 
-// killings kills the daemon n times, each time at a random moment after it was
-// ready, and starts it again.
-func (k *killing) killings(ctx context.Context, n int) error {
-	for range n {
+// killings kills a phase's share of times, each time a random daemon at a random
+// moment, and starts it again.
+func (k *killing) killings(ctx context.Context, phase int) error {
+	for range (k.kills + phase) / len(crowds()) {
 		if !pause(ctx, time.Duration(k.random.Int64N(int64(k.profile.after)))) {
 			return ctx.Err()
 		}
-		if err := k.daemon.alive(); err != nil {
+		if err := k.kill(ctx, k.nodes.seize(k.random)); err != nil {
 			return err
 		}
-		if err := k.daemon.kill(); err != nil {
-			return err
-		}
-		took, err := k.daemon.start(ctx)
-		if err != nil {
-			return err
-		}
-		k.starts = append(k.starts, took)
-		k.ledger.starts = append(k.ledger.starts, time.Now())
 	}
+	return nil
+}
+
+// kill kills a daemon that is held and starts it again.
+func (k *killing) kill(ctx context.Context, daemon *child) error {
+	defer daemon.held.Unlock()
+	if err := daemon.alive(); err != nil {
+		return err
+	}
+	if err := daemon.kill(); err != nil {
+		return err
+	}
+	took, err := daemon.start(ctx)
+	if err != nil {
+		return err
+	}
+	k.starts = append(k.starts, took)
+	k.ledger.starts = append(k.ledger.starts, time.Now())
 	return nil
 }
 
 // settle waits for what is left, and checks the ledger.
 func (k *killing) settle(ctx context.Context, api *slacktest.Server, begun time.Time) error {
 	loaded := time.Since(begun)
-	left, err := drain(ctx, k.daemon, k.drain)
+	left, err := drain(ctx, k.nodes, k.drain)
 	if err != nil {
 		return err
 	}
-	k.printf("loaded for %v, drained in %v; restarts %v\n", loaded.Round(time.Millisecond),
+	k.printf("%d kills; loaded for %v, drained in %v; restarts %v\n", len(k.starts), loaded.Round(time.Millisecond),
 		(time.Since(begun) - loaded).Round(time.Millisecond), summarize(k.starts))
 	if !left.empty() {
 		k.printf("not drained within %v: %v\n", k.drain, left)
@@ -221,7 +249,7 @@ func (k *killing) settle(ctx context.Context, api *slacktest.Server, begun time.
 	if len(k.profile.faults) > 0 && !pause(ctx, latest) { // what a late effect would double
 		return ctx.Err()
 	}
-	if err := k.daemon.stop(); err != nil {
+	if err := k.nodes.stop(); err != nil {
 		return err
 	}
 	verdict := k.ledger.check(api.Posts())

@@ -6,11 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
-	"os"
-	"path/filepath"
+	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"parley/adapters/slack/slacktest"
@@ -19,6 +16,7 @@ import (
 // loadFlags are load's own.
 type loadFlags struct {
 	common
+	nodesFlags
 	connections, events, threads, rounds, warmUp int
 	rate                                         float64
 	only                                         string
@@ -27,6 +25,7 @@ type loadFlags struct {
 
 func (f *loadFlags) define(flags *flag.FlagSet) {
 	f.common.define(flags)
+	f.nodesFlags.define(flags)
 	flags.IntVar(&f.connections, "connections", 16, "how many connections Slack has to the hook; each sends its next event when the last was answered")
 	flags.IntVar(&f.events, "events", 20_000, "how many messages are measured")
 	flags.IntVar(&f.threads, "threads", 1000, "in how many threads they stand")
@@ -48,7 +47,7 @@ func (f *loadFlags) validate() error {
 	if f.threads < f.connections {
 		return usageError{errors.New("threads must not be fewer than connections: a thread's messages come over one connection, in order")}
 	}
-	return nil
+	return f.nodesFlags.validate()
 }
 
 // warmUp messages open files and connections, and resolve the speakers' names,
@@ -68,8 +67,9 @@ func runLoad(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	b.printf("load: %d connections, %d messages in %d threads, rate %v\n", f.connections, f.events, f.threads, f.rate)
+	defer func() { err = errors.Join(err, b.close(ctx)) }()
+	b.printf("load: %d connections, %d messages in %d threads, rate %v, %s, %d cores for all\n",
+		f.connections, f.events, f.threads, f.rate, f.words(), runtime.NumCPU())
 	rates := map[string][]float64{}
 	for round := range f.rounds {
 		for _, target := range targets() {
@@ -99,37 +99,6 @@ const (
 // targets are the programs under test, in the order of a round.
 func targets() []string { return []string{theFloor, theDaemon} }
 
-// figures are the outcome of one measurement.
-type figures struct {
-	rate       float64 // durable messages a second: acknowledged, and answered at the API
-	ack        times
-	cpu        time.Duration // of the program under test, for each message
-	idle, busy memory
-}
-
-func (f figures) String() string {
-	return fmt.Sprintf("%7.0f messages/s   ack %v   CPU %s/message   idle %.0f MB   loaded %v",
-		f.rate, f.ack, millis(f.cpu), float64(f.idle.now)/1e6, f.busy)
-}
-
-// newFloor is the floor in a directory of the run.
-func (b *bench) newFloor(name string, s settings) (*child, error) {
-	dir := filepath.Join(b.work, name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the floor's directory: %w", err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find the floor: %w", err)
-	}
-	c, err := newChild(self, dir)
-	if err != nil {
-		return nil, err
-	}
-	c.args = []string{"floor", "-listen", c.address, "-api", s.apiURL, "-store", c.storePath()}
-	return c, nil
-}
-
 // measure starts a program for this and loads it.
 func (b *bench) measure(ctx context.Context, target string, round int, f loadFlags) (figures, error) {
 	api, err := startAPI(slacktest.Options{})
@@ -137,24 +106,24 @@ func (b *bench) measure(ctx context.Context, target string, round int, f loadFla
 		return figures{}, err
 	}
 	defer api.Close()
-	start := b.newDaemon
+	start := b.newDaemons
 	if target == theFloor {
-		start = b.newFloor
+		start = b.newFloors
 	}
-	c, err := start(fmt.Sprintf("%s%d", target, round), settings{apiURL: api.URL()})
+	n, err := start(ctx, fmt.Sprintf("%s%d", target, round), f.nodesFlags, settings{api: api})
 	if err != nil {
 		return figures{}, err
 	}
-	defer c.end()
-	if _, err := c.start(ctx); err != nil {
+	defer n.end()
+	if err := n.start(ctx); err != nil {
 		return figures{}, err
 	}
-	l := &load{loadFlags: f, api: api, child: c, ledger: newLedger(echoed)}
+	l := &load{loadFlags: f, api: api, nodes: n, ledger: newLedger(echoed)}
 	measured, err := l.run(ctx)
 	if err != nil {
-		return figures{}, fmt.Errorf("%w\n%s", err, c.logTail())
+		return figures{}, fmt.Errorf("%w\n%s", err, n.logTail())
 	}
-	if err := c.stop(); err != nil {
+	if err := n.stop(); err != nil {
 		return figures{}, err
 	}
 	verdict := l.ledger.check(api.Posts())
@@ -166,124 +135,4 @@ func (b *bench) measure(ctx context.Context, target string, round int, f loadFla
 		return figures{}, errViolated
 	}
 	return measured, nil
-}
-
-// load is one measurement.
-type load struct {
-	loadFlags
-	api    *slacktest.Server
-	child  *child
-	ledger *ledger
-
-	conversations []*conversation
-	acks          [][]time.Duration // by connection
-}
-
-func (l *load) run(ctx context.Context) (f figures, err error) {
-	for n := range l.threads {
-		l.conversations = append(l.conversations, newConversation(n))
-	}
-	if !pause(ctx, l.calm) {
-		return f, ctx.Err()
-	}
-	if f.idle, err = resident(l.child.pid()); err != nil {
-		return f, err
-	}
-	if _, err := l.batch(ctx, l.warmUp, 0); err != nil {
-		return f, err
-	}
-	before, err := cpu(l.child.pid())
-	if err != nil {
-		return f, err
-	}
-	took, err := l.batch(ctx, l.events, l.rate)
-	if err != nil {
-		return f, err
-	}
-	after, err := cpu(l.child.pid())
-	if err != nil {
-		return f, err
-	}
-	f.rate = float64(l.events) / took.Seconds()
-	f.cpu = (after - before) / time.Duration(l.events)
-	var all []time.Duration
-	for _, acks := range l.acks {
-		all = append(all, acks...)
-	}
-	f.ack = summarize(all)
-	f.busy, err = resident(l.child.pid())
-	return f, err
-}
-
-// batch sends n messages, waits until each has its reply, and returns how long
-// that took.
-func (l *load) batch(ctx context.Context, n int, rate float64) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.wait)
-	defer cancel()
-	queues := l.prepare(n)
-	l.acks = make([][]time.Duration, l.connections)
-	errs := make([]error, l.connections)
-	begun := time.Now()
-	var group sync.WaitGroup
-	for c := range l.connections {
-		group.Go(func() { l.acks[c], errs[c] = l.connection(ctx, queues[c], begun, rate) })
-	}
-	group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return 0, err
-	}
-	posts, err := l.api.Await(ctx, len(l.ledger.messages))
-	if err != nil {
-		return 0, err
-	}
-	return posts[len(posts)-1].At.Sub(begun), nil
-}
-
-// letter is a message ready to be sent; n is its number in the batch.
-type letter struct {
-	n       int
-	message *message
-	request []byte
-}
-
-// prepare makes the requests of a batch, by connection. A conversation belongs to
-// one connection, so that its messages come in order.
-func (l *load) prepare(n int) [][]letter {
-	now := time.Now()
-	queues := make([][]letter, l.connections)
-	share := l.threads / l.connections
-	for i := range n {
-		c := i % l.connections
-		m := l.ledger.say(l.conversations[i/l.connections%share*l.connections+c])
-		queues[c] = append(queues[c], letter{i, m, signed(l.child.address, m.said(), 0, now)})
-	}
-	return queues
-}
-
-// connection sends its letters one after the other. With a rate each has its
-// time, from which its acknowledgement is counted: what waits in line has waited.
-func (l *load) connection(ctx context.Context, letters []letter, begun time.Time, rate float64) ([]time.Duration, error) {
-	line := &line{address: l.child.address}
-	defer line.close()
-	acks := make([]time.Duration, 0, len(letters))
-	for _, letter := range letters {
-		from := time.Now()
-		if rate > 0 {
-			from = begun.Add(time.Duration(float64(letter.n) / rate * float64(time.Second)))
-			if !pause(ctx, time.Until(from)) {
-				return acks, ctx.Err()
-			}
-		}
-		letter.message.revisions[0].sent = from
-		status, err := line.post(letter.request)
-		if err == nil && status != http.StatusOK {
-			err = fmt.Errorf("status %d", status)
-		}
-		if err != nil {
-			return acks, fmt.Errorf("send an event: %w", err)
-		}
-		letter.message.revisions[0].acked = time.Now()
-		acks = append(acks, time.Since(from))
-	}
-	return acks, nil
 }

@@ -1,7 +1,8 @@
 // Parley-bench loads a Parley daemon, kills it, freezes its store, and keeps a
 // ledger of what it acknowledged and what it answered.
 //
-// The daemon runs as a child process on a loopback port. Slack is played by this
+// The daemon runs as a child process on a loopback port, or several do on one
+// PostgreSQL, each with a port of its own and Slack's calls spread over all. Slack is played by this
 // process: it signs and posts events as Slack does, it is the Web API to which
 // the daemon posts its replies, and, where an agent other than echo is asked
 // for, the model behind an OpenAI-compatible API. The floor, a program that
@@ -31,6 +32,9 @@ func commands() []command {
 	return []command{
 		{"load", "durable messages a second, acknowledgement times, CPU and memory, beside the floor", runLoad},
 		{"kill", "kill -9 under load, and a ledger of what was promised", runKill},
+		{"cluster", "several daemons on one PostgreSQL: killed, stopped, cut off, and the same ledger", runCluster},
+		{"pace", "several daemons and the pace that one channel takes", runPace},
+		{"slow", "how long many threads wait for a slow agent", runSlow},
 		{"scale", "memory and start-up time with many threads and a large store", runScale},
 		{"freeze", "the store locked by another process under load", runFreeze},
 		{"floor", "the yardstick itself, as load starts it", runFloor},

@@ -42,7 +42,7 @@ func runScale(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
+	defer func() { err = errors.Join(err, b.close(ctx)) }()
 	s := &scaling{bench: b, scaleFlags: f}
 	parts := []func(context.Context) error{s.empty}
 	if f.threads > 0 {
@@ -104,7 +104,7 @@ func (s *scaling) manyThreads(ctx context.Context) error {
 			return err
 		}
 		flags := loadFlags{connections: 16, events: s.threads, threads: max(16, s.threads), warmUp: warmUp, wait: s.wait, calm: calm}
-		l := &load{loadFlags: flags, api: api, child: daemon, ledger: newLedger(echoed)}
+		l := &load{loadFlags: flags, api: api, nodes: alone(daemon), ledger: newLedger(echoed)}
 		measured, err := l.run(ctx)
 		if err != nil {
 			return err
@@ -167,7 +167,7 @@ func (s *scaling) with(name string, part func(*slacktest.Server, *child) error) 
 		return err
 	}
 	defer api.Close()
-	daemon, err := s.newDaemon(name, settings{apiURL: api.URL()})
+	daemon, err := s.newDaemon(name, settings{api: api})
 	if err != nil {
 		return err
 	}

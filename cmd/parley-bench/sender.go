@@ -49,10 +49,11 @@ type attempt struct {
 
 // sender is one of Slack's connections with the conversations that come over it,
 // in order: the next event leaves when the last was acknowledged. An event that
-// got no 200 is sent again until it gets one.
+// got no 200 is sent again until it gets one. What is delivered twice at the same
+// moment goes over the spare route, to the same node or another.
 type sender struct {
 	ledger        *ledger
-	line, spare   *line
+	route, spare  *route
 	random        *rand.Rand
 	mix           mix
 	pacer         *pacer
@@ -69,17 +70,19 @@ type followUp struct {
 	send  func(ctx context.Context)
 }
 
-func newSender(l *ledger, address string, conversations []*conversation, m mix, p *pacer, seed, stream uint64) *sender {
+func newSender(l *ledger, b *balancer, conversations []*conversation, m mix, p *pacer, seed, stream uint64) *sender {
+	random := rand.New(rand.NewPCG(seed, stream))
+	nodes := len(b.backends)
 	return &sender{
-		ledger: l, line: &line{address: address}, spare: &line{address: address}, mix: m, pacer: p,
-		random: rand.New(rand.NewPCG(seed, stream)), conversations: conversations,
+		ledger: l, route: b.route(random.IntN(nodes)), spare: b.route(random.IntN(nodes)), mix: m, pacer: p,
+		random: random, conversations: conversations,
 	}
 }
 
 // run sends until stop is closed or budget is used up, and then what is due. ctx
 // ends it without that.
 func (s *sender) run(ctx context.Context, stop <-chan struct{}, budget func() bool) {
-	defer s.line.close()
+	defer s.route.close()
 	defer s.spare.close()
 	for ctx.Err() == nil && !closed(stop) && budget() && s.pacer.wait(ctx) {
 		s.message(ctx)
@@ -179,13 +182,13 @@ func (s *sender) deliver(ctx context.Context, body []byte) span {
 	sent := time.Now()
 	var twin sync.WaitGroup
 	if s.chance(s.mix.twice) {
-		twin.Go(func() { _, _ = s.spare.post(signed(s.spare.address, body, 0, sent)) }) // the line's own outcome counts
+		twin.Go(func() { _, _ = s.spare.post(body, 0, sent) }) // the route's own outcome counts
 	}
 	defer twin.Wait()
 	backoff := 5 * time.Millisecond
 	for n := 0; ; n++ {
 		tried := attempt{sent: time.Now()}
-		tried.status, _ = s.line.post(signed(s.line.address, body, n, tried.sent)) // no answer is status 0
+		tried.status, _ = s.route.post(body, n, tried.sent) // no answer is status 0
 		tried.ended = time.Now()
 		if s.observe != nil {
 			s.observe(tried)

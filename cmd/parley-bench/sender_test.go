@@ -54,7 +54,7 @@ func (r *recorder) address() string { return strings.TrimPrefix(r.URL, "http://"
 func (r *recorder) send(t *testing.T, n int, m mix) *ledger {
 	t.Helper()
 	l := newLedger(echoed)
-	s := newSender(l, r.address(), []*conversation{newConversation(0)}, m, newPacer(1e6), 1, 1)
+	s := newSender(l, newBalancer(r.address()), []*conversation{newConversation(0)}, m, newPacer(1e6), 1, 1)
 	left := n
 	s.run(t.Context(), make(chan struct{}), func() bool { left--; return left >= 0 })
 	return l

@@ -141,8 +141,8 @@ func TestALineOutlivesABrokenConnection(t *testing.T) {
 }
 
 func TestTheModelRepeatsTheLastMark(t *testing.T) {
-	l := newLedger(answered)
-	m, err := startModel(l)
+	l := newLedger(echoed)
+	m, err := startModel(l, manner{func(int) time.Duration { return 0 }, answerOf})
 	if err != nil {
 		t.Fatal(err)
 	}
