@@ -122,7 +122,7 @@ func (r *recording) revise(known *Message, m *event.Message, changed bool, uncha
 	}
 	if stored || raised {
 		known.Trigger, known.Metadata = decision.Trigger, decision.Metadata
-		r.asks(known.Trigger)
+		r.asks(known, m.Channel.ID)
 	}
 	if !changed && !stored && !raised && (len(added) == 0 || unchanged == event.Duplicate) {
 		r.out.Fate = unchangedFate(unchanged, event.ReasonNoChange)

@@ -40,7 +40,9 @@ type Decision struct {
 type Look interface {
 	// Ours says whether an external id is a message of ours.
 	Ours(externalID string) (bool, error)
-	// BotRuns counts the runs that bots have begun in a channel since then.
+	// BotRuns counts the runs that bots have begun in a channel since then, and
+	// those that they have asked for and that have not begun: all of which this
+	// message would not join. Until it is recorded nobody else in the channel counts.
 	BotRuns(channel string, since time.Time) (int, error)
 }
 
@@ -94,16 +96,19 @@ type recording struct {
 // threadState is the part of a thread's row that intake changes.
 type threadState struct {
 	id                         int64
-	key, openedOn              string
+	key, openedOn, channel     string
 	nextSeq, begunSeq, pending int64
 	turnAt, turnSince          int64
 	agent                      string
+	botChannel                 string // of the turn that waits, where a bot has asked for it
 }
 
 func (t *threadState) read(tx Tx, lease *Lease) error {
 	t.id = lease.Thread
-	return lock(tx, lease, []any{&t.key, &t.openedOn, &t.nextSeq, &t.begunSeq, &t.pending, &t.turnAt, &t.turnSince, &t.agent},
-		`key, opened_on, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0), agent`)
+	return lock(tx, lease, []any{&t.key, &t.openedOn, &t.channel, &t.nextSeq, &t.begunSeq, &t.pending, &t.turnAt, &t.turnSince,
+		&t.agent, &t.botChannel},
+		`key, opened_on, channel, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0),
+		agent, coalesce(bot_channel, '')`)
 }
 
 func (r *recording) run(lease *Lease) error {
@@ -224,7 +229,7 @@ func (r *recording) insert(m *event.Message, d Decision) error {
 	if d.Note {
 		r.out.Disposition = event.Ignored
 	}
-	r.asks(row.Trigger)
+	r.asks(&row, m.Channel.ID)
 	return r.admit(m.ExternalID)
 }
 
@@ -269,10 +274,13 @@ func addFiles(tx Tx, row *Message, part int, files []event.Attachment) error {
 	return nil
 }
 
-// asks makes the thread's next turn due, where the trigger asks for one.
-func (r *recording) asks(trigger Trigger) {
-	if trigger != TriggerRun {
+// asks makes the thread's next turn due, where the message asks for one.
+func (r *recording) asks(m *Message, channel string) {
+	if m.Trigger != TriggerRun {
 		return
+	}
+	if m.Author == ByBot {
+		r.thread.botChannel = botChannel(r.Workspace, r.channel(channel))
 	}
 	if r.thread.turnSince == 0 {
 		r.thread.turnSince = r.now
@@ -344,8 +352,9 @@ func (r *recording) saveThread(lease *Lease) error {
 	if r.thread.turnSince != 0 {
 		turnSince = r.thread.turnSince
 	}
-	_, err := r.tx.Exec(`UPDATE threads SET next_seq = ?, pending = ?, intake_at = ?, turn_at = ?, turn_since = ?, agent = ?, opened_on = ?
-		WHERE id = ?`, r.thread.nextSeq, r.thread.pending, intakeAt, turnAt, turnSince, r.thread.agent, r.thread.openedOn, lease.Thread)
+	_, err := r.tx.Exec(`UPDATE threads SET next_seq = ?, pending = ?, intake_at = ?, turn_at = ?, turn_since = ?, agent = ?, opened_on = ?,
+		bot_channel = ? WHERE id = ?`, r.thread.nextSeq, r.thread.pending, intakeAt, turnAt, turnSince, r.thread.agent, r.thread.openedOn,
+		optional(r.thread.botChannel), lease.Thread)
 	return err
 }
 
@@ -355,10 +364,34 @@ func (r *recording) Ours(externalID string) (bool, error) {
 	return r.tx.Row([]any{&one}, `SELECT 1 FROM deliveries WHERE workspace = ? AND platform_id = ?`, r.Workspace, externalID)
 }
 
-// BotRuns implements Look.
+// BotRuns implements Look. Where a turn waits for no further messages, each that
+// waits is a turn of its own; else a thread's are one, which this one joins.
 func (r *recording) BotRuns(channel string, since time.Time) (int, error) {
+	channel = r.channel(channel)
+	if err := lockChannel(r.tx, r.Workspace, channel); err != nil {
+		return 0, err
+	}
+	asked, joined := `threads`, r.thread.id
+	if r.Coalesce == 0 {
+		asked, joined = `threads JOIN messages ON messages.thread = threads.id AND `+botWaits, 0
+	}
 	var n int64
-	_, err := r.tx.Row([]any{&n}, `SELECT count(*) FROM runs WHERE bot_channel = ? AND begun_at > ?`,
-		r.Workspace+" "+channel, millis(since))
+	_, err := r.tx.Row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = ?1 AND begun_at > ?2)
+		+ (SELECT count(*) FROM `+asked+` WHERE threads.bot_channel = ?1 AND threads.id <> ?3)`,
+		botChannel(r.Workspace, channel), millis(since), joined)
 	return int(n), err
 }
+
+// channel is where a message was said. The new state of one may leave it out.
+func (r *recording) channel(told string) string {
+	if told == "" {
+		return r.thread.channel
+	}
+	return told
+}
+
+// botWaits is the condition that a message is a bot's and waits for a run.
+const botWaits = `messages.trigger = 'run' AND messages.run IS NULL AND messages.author = 'bot'`
+
+// botChannel is what the turns that bots ask for in a channel are counted under.
+func botChannel(workspace, channel string) string { return workspace + " " + channel }

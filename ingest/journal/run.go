@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,13 +93,16 @@ type beginning struct {
 	current  int64
 
 	pending, intakeAt int64
+
+	botChannel string // where a bot has asked for the turn
 }
 
 func (b *beginning) read(lease *Lease) error {
 	var key, platform string
 	err := lock(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel, &b.run.OpenedOn,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current, &b.pending, &b.intakeAt},
-		`key, uuid, workspace, platform, channel, opened_on, next_seq, begun_seq, coalesce(turn_at, 0), run, pending, coalesce(intake_at, 0)`)
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current, &b.pending, &b.intakeAt, &b.botChannel},
+		`key, uuid, workspace, platform, channel, opened_on, next_seq, begun_seq, coalesce(turn_at, 0), run, pending, coalesce(intake_at, 0),
+		coalesce(bot_channel, '')`)
 	b.run.Thread, b.run.ThreadKey, b.run.Platform = lease.Thread, event.ThreadKey(key), event.Platform(platform)
 	return err
 }
@@ -132,7 +136,7 @@ func (b *beginning) begin() (*Run, error) {
 		return nil, err
 	}
 	if len(waiting) == 0 {
-		_, err := b.tx.Exec(`UPDATE threads SET turn_at = NULL, turn_since = NULL WHERE id = ?`, b.run.Thread)
+		_, err := b.tx.Exec(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = ?`, b.run.Thread)
 		return nil, err
 	}
 	var since any // messages are left for a further turn
@@ -152,21 +156,21 @@ func (b *beginning) begin() (*Run, error) {
 			return nil, err
 		}
 	}
-	_, err = b.tx.Exec(`UPDATE threads SET run = ?, begun_seq = ?, turn_since = ? WHERE id = ?`, run.Row, run.BaseSeq, since, run.Thread)
+	_, err = b.tx.Exec(`UPDATE threads SET run = ?, begun_seq = ?, turn_since = ?, bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
+			SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
+		WHERE id = ?`, run.Row, run.BaseSeq, since, run.Thread)
 	return &run, err
 }
 
 func (b *beginning) insert(run *Run) error {
-	var botChannel any
-	for _, m := range run.Messages {
-		if m.Author == ByBot {
-			botChannel = run.Workspace + " " + run.Channel
-		}
+	asked := ""
+	if slices.ContainsFunc(run.Messages, func(m Message) bool { return m.Author == ByBot }) {
+		asked = b.botChannel // empty where the message was given back by a run: that one counts
 	}
 	_, err := b.tx.Row([]any{&run.Row}, `
 		INSERT INTO runs (id, thread, agent, state, first_seq, context_after, base_seq, claims, begun_at, bot_channel)
 		VALUES (?, ?, ?, 'running', ?, ?, ?, 1, ?, ?) RETURNING row`,
-		run.ID, run.Thread, run.Agent, run.FirstSeq, run.ContextAfter, run.BaseSeq, b.now, botChannel)
+		run.ID, run.Thread, run.Agent, run.FirstSeq, run.ContextAfter, run.BaseSeq, b.now, optional(asked))
 	return err
 }
 
@@ -307,10 +311,12 @@ func (e *ending) rerun() error {
 	if _, err := e.tx.Exec(`UPDATE messages SET run = ? WHERE thread = ? AND trigger = 'run' AND run IS NULL`, e.run.Row, e.run.Thread); err != nil {
 		return err
 	}
-	if _, err := e.tx.Exec(`UPDATE runs SET reruns = reruns + 1, claims = claims - 1, base_seq = ? WHERE row = ?`, e.nextSeq-1, e.run.Row); err != nil {
+	if _, err := e.tx.Exec(`UPDATE runs SET reruns = reruns + 1, claims = claims - 1, base_seq = ?,
+		bot_channel = coalesce(bot_channel, (SELECT threads.bot_channel FROM threads WHERE threads.id = runs.thread)) WHERE row = ?`,
+		e.nextSeq-1, e.run.Row); err != nil {
 		return err
 	}
-	_, err := e.tx.Exec(`UPDATE threads SET begun_seq = ?, turn_since = NULL, turn_at = ? WHERE id = ?`, e.nextSeq-1, e.now, e.run.Thread)
+	_, err := e.tx.Exec(`UPDATE threads SET begun_seq = ?, turn_since = NULL, bot_channel = NULL, turn_at = ? WHERE id = ?`, e.nextSeq-1, e.now, e.run.Thread)
 	return err
 }
 

@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"reactions", reactionPromises()},
 		{"fence", fencePromises()},
 		{"runs", runPromises()},
+		{"bots", botPromises()},
 		{"replies", replyPromises()},
 		{"outbox", outboxPromises()},
 		{"pace", pacePromises()},

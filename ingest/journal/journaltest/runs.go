@@ -22,7 +22,6 @@ func runPromises() []promise {
 		{"a cancelled run leaves its block to the next where nothing is left of it", canceled},
 		{"turns are due by agent", dueByAgent},
 		{"turns of agents that are gone go to an heir", orphans},
-		{"runs begun by bots are counted by channel", botRuns},
 	}
 }
 
@@ -171,28 +170,6 @@ func orphans(f *fixture) {
 	same(f, "due", f.due(journal.Turns), nil)
 	f.must(f.AssignOrphans(f.ctx, []string{agent, "other"}, agent))
 	same(f, "due", f.due(journal.Turns), []int64{custody.Thread})
-}
-
-func botRuns(f *fixture) {
-	var seen []int
-	counting := func(m *event.Message, look journal.Look) (journal.Decision, error) {
-		n, err := look.BotRuns(channel, f.clock.Now().Add(-time.Minute))
-		if err != nil {
-			return journal.Decision{}, err
-		}
-		seen = append(seen, n)
-		return runs(m, look)
-	}
-	for i := range 4 {
-		m := said(fmt.Sprintf("C1/%d", i), "beep")
-		if i != 2 {
-			m.Metadata.SenderType = event.Bot
-		}
-		f.message(threadKey(1), m, counting)
-		f.commit(f.begin(threadKey(1)), answer("boop"))
-		f.clock.advance(25 * time.Second)
-	}
-	same(f, "runs that bots had begun", seen, []int{0, 1, 2, 1})
 }
 
 func replyPromises() []promise {

@@ -1,0 +1,197 @@
+package journaltest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func botPromises() []promise {
+	return []promise{
+		{"runs begun by bots are counted by channel", botRuns},
+		{"runs that bots ask for in many threads count before they begin", botsInManyThreads},
+		{"runs that bots ask for at once in many threads are counted one after the other", botsAtOnce},
+		{"bots' messages that join one turn count once", botsInOneTurn},
+		{"where each message is a turn, each of a bot's counts", botsEachTheirTurn},
+		{"what a bot has asked for counts once, however often it is begun", botsCountOnce},
+		{"what a bot has asked for in vain does not count", botsInVain},
+		{"a bot's message that a run takes over counts with it", botsTakenOver},
+	}
+}
+
+func botRuns(f *fixture) {
+	var seen []int
+	counting := func(m *event.Message, look journal.Look) (journal.Decision, error) {
+		n, err := look.BotRuns(channel, f.clock.Now().Add(-time.Minute))
+		if err != nil {
+			return journal.Decision{}, err
+		}
+		seen = append(seen, n)
+		return runs(m, look)
+	}
+	for i := range 4 {
+		m := said(fmt.Sprintf("C1/%d", i), "beep")
+		if i != 2 {
+			m.Metadata.SenderType = event.Bot
+		}
+		f.message(threadKey(1), m, counting)
+		f.commit(f.begin(threadKey(1)), answer("boop"))
+		f.clock.advance(25 * time.Second)
+	}
+	same(f, "runs that bots had begun", seen, []int{0, 1, 2, 1})
+}
+
+// botLimit is how many runs bots may begin in a channel in five minutes.
+const botLimit = 10
+
+// guarded lets bots ask for runs until they have had enough.
+func (f *fixture) guarded(m *event.Message, look journal.Look) (journal.Decision, error) {
+	n, err := look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute))
+	if err == nil && n >= botLimit {
+		return journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonLoopGuard, Metadata: m.Metadata.Bytes()}, nil
+	}
+	d, _ := runs(m, look)
+	return d, err
+}
+
+// beep is a bot's message that was accepted, ready to be recorded.
+func (f *fixture) beep(thread event.ThreadKey, coalesce time.Duration) (*journal.Lease, journal.Entry) {
+	f.Helper()
+	custody := f.accept(f.envelope(event.KindMessage, thread, ""))
+	m := said(fmt.Sprintf("C1/b%d", custody.ID), "beep")
+	m.Metadata.SenderType = event.Bot
+	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: m}, f.guarded)
+	e.Coalesce, e.CoalesceMax = coalesce, coalesce
+	return f.claim(custody.Thread), e
+}
+
+// beeps is what became of a bot's message.
+func (f *fixture) beeps(thread event.ThreadKey, coalesce time.Duration) event.Fate {
+	f.Helper()
+	lease, e := f.beep(thread, coalesce)
+	out, err := f.Record(f.ctx, lease, e)
+	f.must(err)
+	return out.Fate
+}
+
+// askedByBots is how many runs of bots count now.
+func (f *fixture) askedByBots() (n int) {
+	f.Helper()
+	custody := f.accept(f.envelope(event.KindMessage, threadKey(99), ""))
+	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/h%d", custody.ID), "?")},
+		func(m *event.Message, look journal.Look) (_ journal.Decision, err error) {
+			if n, err = look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute)); err != nil {
+				return journal.Decision{}, err
+			}
+			return passive(m, look)
+		})
+	e.Coalesce = time.Second
+	_, err := f.Record(f.ctx, f.claim(custody.Thread), e)
+	f.must(err)
+	return n
+}
+
+var (
+	letIn  = event.Fate{Disposition: event.Stored, Reason: event.ReasonMention}
+	enough = event.Fate{Disposition: event.Stored, Reason: event.ReasonLoopGuard}
+)
+
+func botsInManyThreads(f *fixture) {
+	for i := range botLimit + 2 {
+		want := letIn
+		if i >= botLimit {
+			want = enough
+		}
+		same(f, fmt.Sprint("message ", i), f.beeps(threadKey(i), time.Second), want)
+	}
+	same(f, "a bot's second message of a turn", f.beeps(threadKey(1), time.Second), letIn)
+	f.clock.advance(time.Second)
+	for i := range botLimit {
+		f.commit(f.begin(threadKey(i)), answer("boop"))
+	}
+	same(f, "counted", f.askedByBots(), botLimit)
+	same(f, "while they count", f.beeps(threadKey(20), time.Second), enough)
+	f.clock.advance(5 * time.Minute)
+	same(f, "later", f.beeps(threadKey(21), time.Second), letIn)
+}
+
+func botsAtOnce(f *fixture) {
+	fates, errs := make([]event.Fate, botLimit+2), make([]error, botLimit+2)
+	var wait sync.WaitGroup
+	for i := range fates {
+		lease, e := f.beep(threadKey(i), time.Second)
+		wait.Go(func() {
+			var out journal.Outcome
+			out, errs[i] = f.Record(f.ctx, lease, e)
+			fates[i] = out.Fate
+		})
+	}
+	wait.Wait()
+	f.must(errors.Join(errs...))
+	let := slices.DeleteFunc(slices.Clone(fates), func(fate event.Fate) bool { return fate != letIn })
+	same(f, "let in", len(let), botLimit)
+}
+
+func botsInOneTurn(f *fixture) {
+	for range 2 * botLimit {
+		same(f, "message", f.beeps(threadKey(1), time.Second), letIn)
+	}
+	same(f, "counted", f.askedByBots(), 1)
+	f.clock.advance(time.Second)
+	f.commit(f.begin(threadKey(1)), answer("boop"))
+	same(f, "counted after its run", f.askedByBots(), 1)
+}
+
+func botsEachTheirTurn(f *fixture) {
+	for range botLimit {
+		same(f, "message", f.beeps(threadKey(1), 0), letIn)
+	}
+	for range botLimit {
+		same(f, "one too many", f.beeps(threadKey(1), 0), enough)
+		f.commit(f.mayBegin(threadKey(1), true), answer("boop"))
+	}
+	same(f, "counted", f.askedByBots(), botLimit)
+	same(f, "turns", f.due(journal.Turns), nil)
+}
+
+func botsCountOnce(f *fixture) {
+	f.beeps(threadKey(1), time.Second)
+	f.clock.advance(time.Second)
+	first := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.must(f.InterruptRun(f.ctx, f.claim(first.Thread), first))
+	same(f, "counted while it waits again", f.askedByBots(), 1)
+	second := f.begin(threadKey(1))
+	same(f, "asked again", contents(second.Messages), []string{"beep", "hi"})
+	same(f, "counted when it is begun again", f.askedByBots(), 1)
+	f.must(f.RetryRun(f.ctx, f.claim(second.Thread), second, f.clock.Now(), errors.New("the agent is away")))
+	f.commit(f.begin(threadKey(1)), answer("boop"))
+	same(f, "counted after another try", f.askedByBots(), 1)
+}
+
+func botsInVain(f *fixture) {
+	lease, e := f.beep(threadKey(1), time.Second)
+	_, err := f.Record(f.ctx, lease, e)
+	f.must(err)
+	f.change(threadKey(1), deleted(e.Event.Message.ExternalID), nil)
+	f.clock.advance(time.Second)
+	same(f, "nothing is left of the turn", f.mayBegin(threadKey(1), false) == nil, true)
+	same(f, "counted", f.askedByBots(), 0)
+}
+
+func botsTakenOver(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.beeps(threadKey(1), time.Second)
+	reply := answer("Hello.")
+	reply.Stale = "rerun"
+	same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)
+	same(f, "counted", f.askedByBots(), 1)
+	f.commit(f.begin(threadKey(1)), reply)
+	same(f, "counted afterwards", f.askedByBots(), 1)
+}
