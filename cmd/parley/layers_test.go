@@ -14,7 +14,7 @@ import (
 // that ends in /... stands for what lies below it too.
 var layers = [][]string{
 	0: {"ingest/event", "assembly/stream", "config/secret"},
-	1: {"adapters", "adapters/markdown", "ingest/journal/...", "ingest/attach", "assembly", "assembly/legacy"},
+	1: {"adapters", "adapters/markdown", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy"},
 	2: {"ingest", "adapters/slack/...", "adapters/discord/...", "adapters/bluebubbles/...", "adapters/web", "adapters/replay", "adapters/adaptertest", "assembly/turn"},
 	3: {"adapters/deliver", "adapters/agent/..."},
 	4: {"config"},
@@ -59,9 +59,11 @@ func rank(path string) int {
 	})
 }
 
-// related says whether one of two packages lies below the other.
+// related says whether one of two packages lies below the other, or the second is
+// internal to a folder that both lie below.
 func related(a, b string) bool {
-	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+	shared, _, internal := strings.Cut(b, "/internal/")
+	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/") || internal && strings.HasPrefix(a, shared+"/")
 }
 
 // TestImportsPointDown holds every import between our packages against layers.
