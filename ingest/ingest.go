@@ -226,8 +226,13 @@ func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.Settled, e
 	defer elsewhere.Stop()
 	for {
 		settled, err := in.journal.Envelope(ctx, envelope)
-		if err != nil || settled != nil {
-			return settled, err
+		switch {
+		case settled != nil:
+			return settled, nil
+		case ctx.Err() != nil:
+			return nil, nil
+		case err != nil:
+			return nil, err
 		}
 		select {
 		case <-done:

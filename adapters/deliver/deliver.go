@@ -213,7 +213,7 @@ func (o *Outbox) send(ctx context.Context, d *journal.Delivery, sender adapters.
 	if ctx.Err() != nil || !o.Now().Before(d.SendBy) {
 		return "", &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("the call's time was over before it began")}
 	}
-	ctx, cancel := context.WithDeadline(ctx, d.SendBy)
+	ctx, cancel := context.WithTimeout(ctx, d.SendBy.Sub(o.Now())) // by this node's clock, whatever it shows
 	defer cancel()
 	defer o.recover(d, &err)
 	return sender.Send(ctx, post(d))
