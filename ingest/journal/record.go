@@ -41,8 +41,9 @@ type Look interface {
 	// Ours says whether an external id is a message of ours.
 	Ours(externalID string) (bool, error)
 	// BotRuns counts the runs that bots have begun in a channel since then, and
-	// those that they have asked for and that have not begun: all of which this
-	// message would not join. Until it is recorded nobody else in the channel counts.
+	// those that they have asked for there and that are still to begin, but for
+	// one that this message would join. Nobody else counts in the channel until
+	// the message is recorded.
 	BotRuns(channel string, since time.Time) (int, error)
 }
 

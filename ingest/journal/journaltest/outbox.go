@@ -1,7 +1,9 @@
 package journaltest
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"parley/ingest/event"
@@ -16,6 +18,7 @@ func outboxPromises() []promise {
 		{"after a failed part the rest of its reply is not sent", restFails},
 		{"a held unknown lets the next pass", unknownPasses},
 		{"what has come to its end is not sent again", notSentAgain},
+		{"a reply that is committed while a post of its thread is sent is due", committedMeanwhile},
 	}
 }
 
@@ -102,6 +105,25 @@ func notSentAgain(f *fixture) {
 	f.must(f.bySent(d, "C1/9"))
 	same(f, "due", f.due(journal.Deliveries), nil)
 	same(f, "subject", f.accept(f.envelope(event.KindReaction, "", "C1/9")).Thread, d.Thread)
+}
+
+func committedMeanwhile(f *fixture) {
+	const threads = 24
+	var wait sync.WaitGroup
+	errs := make([]error, 2*threads)
+	for i := range threads {
+		thread := threadKey(i)
+		f.exchange(thread, fmt.Sprint("a", i), "a", "A", "A")
+		d := f.delivery(thread)
+		f.sending(d)
+		f.message(thread, said(fmt.Sprint("b", i), "b"), runs)
+		run, lease := f.begin(thread), f.claim(d.Thread)
+		wait.Go(func() { _, errs[2*i] = f.Sent(f.ctx, lease, d, fmt.Sprint("C1/", i)) })
+		wait.Go(func() { _, errs[2*i+1] = f.CommitReply(f.ctx, lease, run, answer("B", "B")) })
+	}
+	wait.Wait()
+	f.must(errors.Join(errs...))
+	same(f, "threads that are due", len(f.due(journal.Deliveries)), threads)
 }
 
 // bySent says again that a delivery was sent, as after an answer that was lost.
