@@ -70,6 +70,9 @@ func runLoad(ctx context.Context, args []string, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, b.close(ctx)) }()
 	b.printf("load: %d connections, %d messages in %d threads, rate %v, %s, %d cores for all\n",
 		f.connections, f.events, f.threads, f.rate, f.words(), runtime.NumCPU())
+	if f.postgres != "" {
+		b.printf("postgres is the whole server's CPU, whoever uses it; the tool is Slack; each floor has as many connections as a daemon\n")
+	}
 	rates := map[string][]float64{}
 	for round := range f.rounds {
 		for _, target := range targets() {

@@ -66,11 +66,24 @@ func cpu(pid int) (time.Duration, error) {
 // familyCPU is what a process and its children, also those that have ended, have
 // computed so far; 0 where that can't be read.
 func familyCPU(pid int) time.Duration {
-	head, err := readProcess(pid)
-	if err != nil {
-		return 0
+	for {
+		before, err := readProcess(pid)
+		if err != nil {
+			return 0
+		}
+		living := childrenCPU(pid)
+		after, err := readProcess(pid)
+		if err != nil {
+			return 0
+		}
+		if before.reaped == after.reaped { // else one has ended meanwhile, and may be missing
+			return after.cpu + after.reaped + living
+		}
 	}
-	sum := head.cpu + head.reaped
+}
+
+// childrenCPU is what the living children of a process have computed so far.
+func childrenCPU(pid int) (sum time.Duration) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well-formed
 	for _, path := range stats {
 		text, err := os.ReadFile(path)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"parley/ingest/journal/postgres/postgrestest"
 )
 
 // TestMain lets the test binary be the floor, as the tool's own binary is.
@@ -18,8 +20,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestAgainstTheDaemon loads and kills the real binary, a little.
-func TestAgainstTheDaemon(t *testing.T) {
+// buildDaemon builds the real binary, for a test that may take its time.
+func buildDaemon(t *testing.T) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts the daemon")
 	}
@@ -27,26 +30,64 @@ func TestAgainstTheDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, args := range map[string][]string{
-		"load":  {"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"},
-		"open":  {"load", "-events=30", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20", "-rate=150", "-only=parley"},
-		"model": {"kill", "-profile=model", "-kills=2", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms", "-seed=1"},
+	return parley
+}
+
+// smoke is one small run, and what it must say.
+type smoke struct {
+	args []string
+	says string
+}
+
+func (s smoke) run(t *testing.T, parley string, more ...string) {
+	t.Helper()
+	var out strings.Builder
+	args := append(append(s.args, "-parley="+parley, "-dir="+t.TempDir()), more...)
+	if err := dispatch(t.Context(), args, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	if !regexp.MustCompile(s.says).MatchString(out.String()) {
+		t.Errorf("it does not say %s:\n%s", s.says, &out)
+	}
+}
+
+const (
+	saysClean = `[1-9]\d* acknowledged .*0 lost, 0 doubled`
+	saysRate  = `parley +\d+ messages/s`
+)
+
+// TestAgainstTheDaemon loads and kills the real binary, a little.
+func TestAgainstTheDaemon(t *testing.T) {
+	parley := buildDaemon(t)
+	for name, run := range map[string]smoke{
+		"load":  {[]string{"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"}, saysRate},
+		"open":  {[]string{"load", "-events=30", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20", "-rate=150", "-only=parley"}, saysRate},
+		"model": {[]string{"kill", "-profile=model", "-kills=2", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms", "-seed=1"}, saysClean},
+		"slow":  {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
-			if err := dispatch(t.Context(), append(args, "-parley="+parley, "-dir="+t.TempDir()), &out); err != nil {
-				t.Fatalf("%v\n%s", err, &out)
-			}
-			if !regexp.MustCompile(`parley +\d+ messages/s|[1-9]\d* acknowledged .*0 lost, 0 doubled`).MatchString(out.String()) {
-				t.Errorf("it says:\n%s", &out)
-			}
-		})
+		t.Run(name, func(t *testing.T) { run.run(t, parley) })
+	}
+}
+
+// TestAgainstSeveralDaemons does it to two that share a PostgreSQL.
+func TestAgainstSeveralDaemons(t *testing.T) {
+	parley, server := buildDaemon(t), postgrestest.URL(t)
+	for name, run := range map[string]smoke{
+		"load": {[]string{"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"}, `(?s)` + saysRate + `.*ratio`},
+		"cluster": {[]string{"cluster", "-profile=model", "-kills=3", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms",
+			"-stops=1", "-stop=500ms", "-cuts=200ms", "-seed=1"}, `(?s)3 kills; .*` + saysClean + `.*[1-9]\d* connections terminated; 1 times`},
+		"pace": {[]string{"pace", "-threads=2", "-messages=2", "-gap=500ms"}, `(?s)` + saysClean + `.*4 posts in .* 0 times 429`},
+		"slow": {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
+	} {
+		t.Run(name, func(t *testing.T) { run.run(t, parley, "-postgres="+server, "-daemons=2") })
 	}
 }
 
 func TestWrongUseIsToldApart(t *testing.T) {
 	for _, args := range [][]string{nil, {"nonsense"}, {"load", "-nonsense"}, {"load", "extra"}, {"load", "-threads=1"},
-		{"load", "-only=nobody"}, {"kill", "-profile=nobody"}, {"kill", "-threads=1"}, {"freeze", "-rate=0"}, {"scale", "-threads=-1"}} {
+		{"load", "-only=nobody"}, {"kill", "-profile=nobody"}, {"kill", "-threads=1"}, {"freeze", "-rate=0"}, {"scale", "-threads=-1"},
+		{"load", "-daemons=2"}, {"kill", "-daemons=0"}, {"cluster"}, {"cluster", "-daemons=1", "-stops=-1"}, {"pace"}, {"pace", "-daemons=1", "-threads=0"},
+		{"slow", "-daemons=2"}, {"slow", "-threads=0"}} {
 		var wrong usageError
 		if err := dispatch(t.Context(), args, &strings.Builder{}); !errors.As(err, &wrong) {
 			t.Errorf("%q: %v", args, err)
