@@ -76,16 +76,14 @@ func (r *recording) tooLate() error {
 }
 
 func emptyBody(tx Tx, envelope int64) error {
-	_, err := tx.Exec(`UPDATE envelopes SET body = ? WHERE id = ?`, []byte{}, envelope)
-	return err
+	return tx.Later(nil, nil, `UPDATE envelopes SET body = ? WHERE id = ?`, []byte{}, envelope)
 }
 
 // tells notes that the envelope holds words of the message, so that they go
 // when it is deleted.
 func (r *recording) tells(m *Message) error {
 	m.envelopes = withEnvelope(m.envelopes, r.Envelope)
-	_, err := r.tx.Exec(`UPDATE messages SET envelopes = ? WHERE id = ?`, m.envelopes, m.Row)
-	return err
+	return r.tx.Later(nil, nil, `UPDATE messages SET envelopes = ? WHERE id = ?`, m.envelopes, m.Row)
 }
 
 // revise brings a known message up to date: its text where that has changed,
@@ -215,10 +213,9 @@ func (r *recording) saveMessage(m *Message, added []event.Attachment) error {
 	if m.Seq != 0 {
 		seq = m.Seq
 	}
-	_, err = r.tx.Exec(`UPDATE messages SET seq = ?, trigger = ?, content = ?, quotes = ?, metadata = ?, revision = ?, files = ?,
+	return r.tx.Later(nil, nil, `UPDATE messages SET seq = ?, trigger = ?, content = ?, quotes = ?, metadata = ?, revision = ?, files = ?,
 		envelopes = ?, edited_at = ? WHERE id = ?`,
 		seq, string(m.Trigger), m.Content, quotes, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Row)
-	return err
 }
 
 // delete blanks the targets, and the raw bodies that told of them.
@@ -265,11 +262,11 @@ func (r *recording) blank(m *Message) error {
 	}
 	r.out.Fate = event.Fate{Disposition: event.Updated}
 	m.Content, m.Quotes, m.Reactions, m.Attachments, m.DeletedAt = "", Quotes{}, nil, nil, instant(r.now)
-	if _, err := r.tx.Exec(`UPDATE messages SET content = '', quotes = '', reactions = '', files = 0, deleted_at = ?,
+	if err := r.tx.Later(nil, nil, `UPDATE messages SET content = '', quotes = '', reactions = '', files = 0, deleted_at = ?,
 		trigger = CASE WHEN run IS NULL THEN 'none' ELSE trigger END WHERE id = ?`, r.now, m.Row); err != nil {
 		return err
 	}
-	if _, err := r.tx.Exec(`DELETE FROM attachments WHERE message = ?`, m.Row); err != nil {
+	if err := r.tx.Later(nil, nil, `DELETE FROM attachments WHERE message = ?`, m.Row); err != nil {
 		return err
 	}
 	if m.Author == ByAgent {
@@ -298,10 +295,10 @@ func (r *recording) blankEnvelopes(m *Message) error {
 // blankReply empties what else holds the words of a reply of ours. A post that
 // is still to be sent stays: its payload never changes.
 func (r *recording) blankReply(m *Message) error {
-	if _, err := r.tx.Exec(`DELETE FROM run_events WHERE run = ?`, m.Run); err != nil {
+	if err := r.tx.Later(nil, nil, `DELETE FROM run_events WHERE run = ?`, m.Run); err != nil {
 		return err
 	}
-	if _, err := r.tx.Exec(`UPDATE deliveries SET payload = '' WHERE run = ? AND state = 'sent'`, m.Run); err != nil {
+	if err := r.tx.Later(nil, nil, `UPDATE deliveries SET payload = '' WHERE run = ? AND state = 'sent'`, m.Run); err != nil {
 		return err
 	}
 	return emptyBody(r.tx, r.Envelope)
@@ -340,8 +337,7 @@ func (r *recording) reaction() error {
 	}
 	r.out.Reaction = r.Event.Reaction
 	r.out.Fate = event.Fate{Disposition: event.Updated}
-	_, err = r.tx.Exec(`UPDATE messages SET reactions = ? WHERE id = ?`, column, known.Row)
-	return err
+	return r.tx.Later(nil, nil, `UPDATE messages SET reactions = ? WHERE id = ?`, column, known.Row)
 }
 
 // maxReactions bounds what one message keeps.

@@ -53,10 +53,11 @@ func (j *Journal) Postpone(ctx context.Context, lease *Lease, envelope int64, un
 		attempts, words = 1, failure.Error()
 	}
 	return j.engine.Write(ctx, func(tx Tx) error {
-		if err := fenced(tx, `UPDATE threads SET intake_at = ? WHERE id = ? AND fence = ?`, millis(until), lease.Thread, lease.Fence); err != nil {
+		if err := tx.Later(ErrFenced, nil, `UPDATE threads SET intake_at = ? WHERE id = ? AND fence = ?`,
+			millis(until), lease.Thread, lease.Fence); err != nil {
 			return err
 		}
-		return pending(tx, `UPDATE envelopes SET not_before = ?, attempts = attempts + ?, error = ?,
+		return tx.Later(ErrSettled, nil, `UPDATE envelopes SET not_before = ?, attempts = attempts + ?, error = ?,
 			claims = CASE WHEN claims > 0 THEN claims - 1 ELSE 0 END WHERE `+workedOn,
 			millis(until), attempts, words, envelope, lease.Thread)
 	})
@@ -66,32 +67,13 @@ func (j *Journal) Postpone(ctx context.Context, lease *Lease, envelope int64, un
 func (j *Journal) Bury(ctx context.Context, lease *Lease, envelope int64, cause error) error {
 	now := millis(j.now())
 	return j.engine.Write(ctx, func(tx Tx) error {
-		if err := fenced(tx, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN CAST(? AS BIGINT) END
+		if err := tx.Later(ErrFenced, nil, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN CAST(? AS BIGINT) END
 			WHERE id = ? AND fence = ?`, now, lease.Thread, lease.Fence); err != nil {
 			return err
 		}
-		return pending(tx, `UPDATE envelopes SET state = 'dead', disposition = 'dead', error = ? WHERE `+workedOn,
+		return tx.Later(ErrSettled, nil, `UPDATE envelopes SET state = 'dead', disposition = 'dead', error = ? WHERE `+workedOn,
 			cause.Error(), envelope, lease.Thread)
 	})
-}
-
-// pending runs a statement on an envelope that must not have come to its end.
-func pending(tx Tx, query string, args ...any) error {
-	n, err := tx.Exec(query, args...)
-	if err == nil && n == 0 {
-		return ErrSettled
-	}
-	return err
-}
-
-// fenced runs a statement whose condition names the thread's fence, or what
-// only its owner may change.
-func fenced(tx Tx, query string, args ...any) error {
-	n, err := tx.Exec(query, args...)
-	if err == nil && n == 0 {
-		return ErrFenced
-	}
-	return err
 }
 
 // Settled is an envelope's end as it is stored.

@@ -174,16 +174,15 @@ func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self
 	}
 	now := millis(j.now())
 	return j.engine.Write(ctx, func(tx Tx) error {
-		if _, err := tx.Exec(`INSERT INTO workspaces (id, self) VALUES (?, ?)
+		if err := tx.Later(nil, nil, `INSERT INTO workspaces (id, self) VALUES (?, ?)
 			ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, string(raw)); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`UPDATE envelopes SET not_before = 0 WHERE state = 'pending' AND not_before > ?
+		if err := tx.Later(nil, nil, `UPDATE envelopes SET not_before = 0 WHERE state = 'pending' AND not_before > ?
 			AND thread IN (SELECT id FROM threads WHERE intake_at > ? AND workspace = ?)`, now, now, workspace); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE threads SET intake_at = ? WHERE intake_at > ? AND workspace = ?`, now, now, workspace)
-		return err
+		return tx.Later(nil, nil, `UPDATE threads SET intake_at = ? WHERE intake_at > ? AND workspace = ?`, now, now, workspace)
 	})
 }
 

@@ -84,10 +84,16 @@ func (j *Journal) NextDue(ctx context.Context, work Work, agent string) (int64, 
 	return at, err
 }
 
-// lock reads columns of a thread's row, if the lease still holds, and keeps the
-// row as it is for the rest of the transaction: a thread's intake, turn and
-// deliveries change it side by side.
+// lock reads columns of a thread's row, and keeps the row as it is for the rest of
+// the transaction: a thread's intake, turn and deliveries change it side by side.
+// The transaction fails where the lease does not hold any more. What was read is
+// there once the next result is.
 func lock(tx Tx, lease *Lease, dest []any, columns string) error {
+	return tx.Later(ErrFenced, dest, `SELECT `+columns+` FROM threads WHERE id = ? AND fence = ? FOR UPDATE`, lease.Thread, lease.Fence)
+}
+
+// lockNow is lock where what was read is needed at once.
+func lockNow(tx Tx, lease *Lease, dest []any, columns string) error {
 	held, err := tx.Row(dest, `SELECT `+columns+` FROM threads WHERE id = ? AND fence = ? FOR UPDATE`, lease.Thread, lease.Fence)
 	if err == nil && !held {
 		return ErrFenced

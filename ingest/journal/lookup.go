@@ -66,11 +66,10 @@ func (j *Journal) PutOffRun(ctx context.Context, lease *Lease, run *Run, until t
 		if interrupted = interruptible && e.turnSince != 0; interrupted {
 			return e.requeue()
 		}
-		if _, err := e.tx.Exec(`UPDATE runs SET claims = claims - 1 WHERE row = ?`, run.Row); err != nil {
+		if err := e.tx.Later(nil, nil, `UPDATE runs SET claims = claims - 1 WHERE row = ?`, run.Row); err != nil {
 			return err
 		}
-		_, err := e.tx.Exec(`UPDATE threads SET turn_at = ? WHERE id = ?`, millis(until), run.Thread)
-		return err
+		return e.tx.Later(nil, nil, `UPDATE threads SET turn_at = ? WHERE id = ?`, millis(until), run.Thread)
 	})
 	return interrupted, err
 }

@@ -85,7 +85,7 @@ func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, send
 		}
 		now := j.now() // others may have had the channel's row meanwhile
 		if at > millis(now) {
-			return Slot{Wait: instant(at)}, deliverAt(tx, lease.Thread, at)
+			return Slot{Wait: instant(at)}, deliverAt(tx, lease, at)
 		}
 		if send.Every > 0 {
 			if err := leave(tx, d, millis(now), send.Every); err != nil {
@@ -93,9 +93,8 @@ func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, send
 			}
 		}
 		sendBy := now.Add(send.Timeout)
-		_, err = tx.Exec(`UPDATE deliveries SET state = 'sending', attempts = attempts + 1, send_by = ?, reserved_at = 0 WHERE id = ?`,
-			millis(sendBy), d.ID)
-		return Slot{SendBy: sendBy}, err
+		return Slot{SendBy: sendBy}, tx.Later(nil, nil, `UPDATE deliveries SET state = 'sending', attempts = attempts + 1, send_by = ?, reserved_at = 0
+			WHERE id = ?`, millis(sendBy), d.ID)
 	})
 }
 
@@ -118,14 +117,13 @@ type Slot struct {
 	Wait   time.Time // the delivery may leave then
 }
 
-func checkFence(tx Tx, lease *Lease) error {
-	var id int64
-	return lock(tx, lease, []any{&id}, `id`)
-}
+// checkFence keeps the thread as it is for the rest of the transaction, which
+// fails where the lease does not hold any more.
+func checkFence(tx Tx, lease *Lease) error { return lock(tx, lease, []any{new(int64)}, `id`) }
 
-func deliverAt(tx Tx, thread, at int64) error {
-	_, err := tx.Exec(`UPDATE threads SET deliver_at = ? WHERE id = ?`, at, thread)
-	return err
+// deliverAt makes the thread's deliveries due at a time, if the lease still holds.
+func deliverAt(tx Tx, lease *Lease, at int64) error {
+	return tx.Later(ErrFenced, nil, `UPDATE threads SET deliver_at = ? WHERE id = ? AND fence = ?`, at, lease.Thread, lease.Fence)
 }
 
 // reserve finds when the delivery may leave: not before its own time, in its
@@ -150,26 +148,33 @@ func reserve(tx Tx, d *Delivery, now int64, send Send) (int64, error) {
 // Sent ends a delivery: the platform has it under this id. What waited for a
 // post with that id is let in. It reports whether more is to be delivered.
 func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformID string) (more bool, err error) {
-	return write(ctx, j, func(tx Tx) (bool, error) {
+	var next int64
+	err = j.engine.Write(ctx, func(tx Tx) error {
+		next = 0
 		if err := checkFence(tx, lease); err != nil {
-			return false, err
+			return err
 		}
 		now := millis(j.now())
-		if _, err := tx.Exec(`UPDATE deliveries SET state = 'sent', platform_id = ?, error = '' WHERE id = ?`,
+		if err := tx.Later(nil, nil, `UPDATE deliveries SET state = 'sent', platform_id = ?, error = '' WHERE id = ?`,
 			optional(platformID), d.ID); err != nil {
-			return false, err
+			return err
 		}
 		if err := admitSubject(tx, d, platformID, now); err != nil {
-			return false, err
+			return err
 		}
-		return nextDelivery(tx, lease, now)
+		return nextDelivery(tx, lease, now, &next)
 	})
+	return next != 0, err
 }
 
 // admitSubject lets in what was waiting for a post of ours.
 func admitSubject(tx Tx, d *Delivery, platformID string, now int64) error {
 	if platformID == "" {
 		return nil // what names no subject must not find one
+	}
+	var one int64 // there hardly ever is one, which a SELECT tells at less cost than an UPDATE
+	if waits, err := tx.Row([]any{&one}, `SELECT 1 FROM envelopes`+awaiting+` LIMIT 1`, d.Workspace, platformID); err != nil || !waits {
+		return err
 	}
 	admitted, err := admitWaiting(tx, d.Workspace, platformID, d.Thread)
 	if err != nil || admitted == 0 {
@@ -178,24 +183,19 @@ func admitSubject(tx Tx, d *Delivery, platformID string, now int64) error {
 	return addPending(tx, d.Thread, admitted, now)
 }
 
-// nextDelivery makes the thread's next delivery due, if there is one and the
-// lease still holds.
-func nextDelivery(tx Tx, lease *Lease, now int64) (bool, error) {
-	var at int64
-	held, err := tx.Row([]any{&at}, `UPDATE threads SET deliver_at = (
+// nextDelivery makes the thread's next delivery due, if there is one. at is 0 where
+// there is none, once the transaction has ended.
+func nextDelivery(tx Tx, lease *Lease, now int64, at *int64) error {
+	return tx.Later(nil, []any{at}, `UPDATE threads SET deliver_at = (
 			SELECT CAST(? AS BIGINT) FROM deliveries WHERE thread = threads.id AND state IN ('pending', 'sending') LIMIT 1)
 		WHERE id = ? AND fence = ? RETURNING coalesce(deliver_at, 0)`, now, lease.Thread, lease.Fence)
-	if err == nil && !held {
-		return false, ErrFenced
-	}
-	return at != 0, err
 }
 
 // Resend gives a delivery that has certainly not taken effect another try at a
 // later time. Where the platform asked for it, its whole channel waits.
 func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time.Time, cause string, channelWaits bool) error {
 	return j.engine.Write(ctx, func(tx Tx) error {
-		if err := checkFence(tx, lease); err != nil {
+		if err := deliverAt(tx, lease, millis(at)); err != nil {
 			return err
 		}
 		if channelWaits {
@@ -203,10 +203,8 @@ func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time
 				return err
 			}
 		}
-		if err := fenced(tx, `UPDATE deliveries SET state = 'pending', not_before = ?, error = ? WHERE `+underWay, millis(at), cause, d.ID); err != nil {
-			return err
-		}
-		return deliverAt(tx, d.Thread, millis(at))
+		return tx.Later(ErrFenced, nil, `UPDATE deliveries SET state = 'pending', not_before = ?, error = ? WHERE `+underWay,
+			millis(at), cause, d.ID)
 	})
 }
 
@@ -214,34 +212,34 @@ func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time
 // the platform can be asked.
 func (j *Journal) AwaitReadBack(ctx context.Context, lease *Lease, d *Delivery, at time.Time, cause string) error {
 	return j.engine.Write(ctx, func(tx Tx) error {
-		if err := checkFence(tx, lease); err != nil {
+		if err := deliverAt(tx, lease, millis(at)); err != nil {
 			return err
 		}
-		if err := fenced(tx, `UPDATE deliveries SET error = ? WHERE `+underWay, cause, d.ID); err != nil {
-			return err
-		}
-		return deliverAt(tx, d.Thread, millis(at))
+		return tx.Later(ErrFenced, nil, `UPDATE deliveries SET error = ? WHERE `+underWay, cause, d.ID)
 	})
 }
 
 // GiveUp ends a delivery that will not be sent: failed, or unknown and held.
 // After a failed part the rest of its reply is not sent either.
 func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state DeliveryState, cause string) (more bool, err error) {
-	return write(ctx, j, func(tx Tx) (bool, error) {
+	var next int64
+	err = j.engine.Write(ctx, func(tx Tx) error {
+		next = 0
 		if err := checkFence(tx, lease); err != nil {
-			return false, err
+			return err
 		}
-		if err := fenced(tx, `UPDATE deliveries SET state = ?, error = ? WHERE `+underWay, string(state), cause, d.ID); err != nil {
-			return false, err
+		if err := tx.Later(ErrFenced, nil, `UPDATE deliveries SET state = ?, error = ? WHERE `+underWay, string(state), cause, d.ID); err != nil {
+			return err
 		}
 		if state == DeliveryFailed {
-			if _, err := tx.Exec(`UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'
+			if err := tx.Later(nil, nil, `UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'
 				WHERE run = (SELECT run FROM deliveries WHERE id = ?) AND state = 'pending'`, d.ID); err != nil {
-				return false, err
+				return err
 			}
 		}
-		return nextDelivery(tx, lease, millis(j.now()))
+		return nextDelivery(tx, lease, millis(j.now()), &next)
 	})
+	return next != 0, err
 }
 
 // ResendMarked sends a delivery again whose first sending may have taken effect,
@@ -252,11 +250,10 @@ func (j *Journal) ResendMarked(ctx context.Context, lease *Lease, d *Delivery, t
 		if err := checkFence(tx, lease); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`UPDATE deliveries SET payload = ?, key = ?, state = 'pending', not_before = 0, reserved_at = 0, error = ? WHERE id = ?`,
+		if err := tx.Later(nil, nil, `UPDATE deliveries SET payload = ?, key = ?, state = 'pending', not_before = 0, reserved_at = 0, error = ? WHERE id = ?`,
 			text, DeliveryKey(d.Key, 1), cause, d.ID); err != nil {
 			return err
 		}
-		_, err := nextDelivery(tx, lease, millis(j.now()))
-		return err
+		return nextDelivery(tx, lease, millis(j.now()), new(int64))
 	})
 }

@@ -44,16 +44,14 @@ func reservePace(tx Tx, d *Delivery, now, reserved int64, every time.Duration) (
 	if kept || at <= now {
 		return at, nil
 	}
-	_, err := tx.Exec(`UPDATE deliveries SET reserved_at = ? WHERE id = ?`, reserved, d.ID)
-	return at, err
+	return at, tx.Later(nil, nil, `UPDATE deliveries SET reserved_at = ? WHERE id = ?`, reserved, d.ID)
 }
 
 // leave notes that a post of the channel leaves now.
 func leave(tx Tx, d *Delivery, now int64, every time.Duration) error {
 	posts, _ := apart(every)
-	_, err := tx.Exec(`UPDATE paces SET left_at = ?1, next_at = CASE WHEN next_at < ?2 THEN ?2 ELSE next_at END
+	return tx.Later(nil, nil, `UPDATE paces SET left_at = ?1, next_at = CASE WHEN next_at < ?2 THEN ?2 ELSE next_at END
 		WHERE workspace = ?3 AND channel = ?4`, now, now+posts, d.Workspace, d.Post.Channel)
-	return err
 }
 
 // blockedUntil is until when the platform has asked a channel to wait.
@@ -64,17 +62,15 @@ func blockedUntil(tx Tx, d *Delivery) (blocked int64, err error) {
 
 // block makes a whole channel wait until a time, at the least.
 func block(tx Tx, d *Delivery, until int64) error {
-	_, err := tx.Exec(`INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?1, ?2, ?3, ?3)
+	return tx.Later(nil, nil, `INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?1, ?2, ?3, ?3)
 		ON CONFLICT (workspace, channel) DO UPDATE SET
 			blocked_until = CASE WHEN paces.blocked_until < ?3 THEN ?3 ELSE paces.blocked_until END`,
 		d.Workspace, d.Post.Channel, until)
-	return err
 }
 
 // lockChannel keeps others from counting in a channel until the transaction
 // ends. Who has a thread's row locked may take it, never the other way round.
 func lockChannel(tx Tx, workspace, channel string) error {
-	_, err := tx.Exec(`INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?, ?, 0, 0)
+	return tx.Later(nil, nil, `INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?, ?, 0, 0)
 		ON CONFLICT (workspace, channel) DO UPDATE SET next_at = paces.next_at`, workspace, channel)
-	return err
 }

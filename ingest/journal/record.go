@@ -92,6 +92,7 @@ type recording struct {
 	out     *Outcome
 	moved   int64 // envelopes that this one's message let in
 	belongs int64 // the thread to which the envelope must go; 0: it is here
+	awaited bool  // envelopes wait for the message
 }
 
 // threadState is the part of a thread's row that intake changes.
@@ -104,7 +105,8 @@ type threadState struct {
 	botChannel                 string // of the turn that waits, where a bot has asked for it
 }
 
-func (t *threadState) read(tx Tx, lease *Lease) error {
+// read reads the row, by lock or lockNow.
+func (t *threadState) read(tx Tx, lease *Lease, lock func(Tx, *Lease, []any, string) error) error {
 	t.id = lease.Thread
 	return lock(tx, lease, []any{&t.key, &t.openedOn, &t.channel, &t.nextSeq, &t.begunSeq, &t.pending, &t.turnAt, &t.turnSince,
 		&t.agent, &t.botChannel},
@@ -113,17 +115,28 @@ func (t *threadState) read(tx Tx, lease *Lease) error {
 }
 
 func (r *recording) run(lease *Lease) error {
-	if err := r.thread.read(r.tx, lease); err != nil {
+	how := lockNow
+	if r.looksFirst() {
+		how = lock
+	}
+	if err := r.thread.read(r.tx, lease, how); err != nil {
 		return err
 	}
-	r.out.Thread = event.ThreadKey(r.thread.key)
 	if err := r.apply(); err != nil {
 		return err
 	}
+	r.out.Thread = event.ThreadKey(r.thread.key)
 	if err := r.settle(); err != nil {
 		return err
 	}
 	return r.saveThread(lease)
+}
+
+// looksFirst says that the event is looked up before anything of the thread is
+// needed, so that the thread can be read together with that.
+func (r *recording) looksFirst() bool {
+	e := r.Event
+	return e.Kind == event.KindMessage && e.Ignored == "" && !e.Message.Own && e.Message.ExternalID != ""
 }
 
 func (r *recording) apply() error {
@@ -185,15 +198,21 @@ func (r *recording) ours(m *event.Message) (bool, error) {
 		m.OwnKey, r.Workspace, m.ExternalID)
 }
 
+// known finds the message, if it is stored, and sees whether envelopes wait for it.
 func (r *recording) known(m *event.Message) (*Message, error) {
 	if m.ExternalID != "" {
 		var id int64 // nearly always there is none, and few columns tell it
-		found, err := r.tx.Row([]any{&id}, `SELECT id FROM messages WHERE workspace = ? AND external_id = ?`, r.Workspace, m.ExternalID)
-		switch {
-		case err != nil || !found && m.ClientMessageID == "":
+		if _, err := r.tx.Row([]any{&id, &r.awaited}, `SELECT
+				coalesce((SELECT id FROM messages WHERE workspace = ?1 AND external_id = ?2), 0),
+				CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE workspace = ?1 AND subject = ?2 AND state = 'pending' AND thread IS NULL) THEN 1 ELSE 0 END`,
+			r.Workspace, m.ExternalID); err != nil {
 			return nil, err
-		case found:
+		}
+		switch {
+		case id != 0:
 			return oneMessage(r.tx, `id = ?`, id)
+		case m.ClientMessageID == "":
+			return nil, nil
 		}
 	}
 	return oneMessage(r.tx, `thread = ? AND sender_id = ? AND client_message_id = ?`,
@@ -250,7 +269,14 @@ func (r *recording) insertRow(row *Message, files []event.Attachment) error {
 	if row.Seq != 0 {
 		seq = row.Seq
 	}
-	_, err = r.tx.Row([]any{&row.Row}, `
+	store := func(query string, args ...any) error { return r.tx.Later(nil, []any{&row.Row}, query, args...) }
+	if len(files) > 0 || row.Seq == 0 { // its id is needed at once
+		store = func(query string, args ...any) error {
+			_, err := r.tx.Row([]any{&row.Row}, query, args...)
+			return err
+		}
+	}
+	err = store(`
 		INSERT INTO messages (thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes,
 			metadata, version, origin, revision, files, envelopes, sent_at, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
@@ -266,7 +292,7 @@ func (r *recording) insertRow(row *Message, files []event.Attachment) error {
 // addFiles stores the message's files from part on.
 func addFiles(tx Tx, row *Message, part int, files []event.Attachment) error {
 	for i, file := range files {
-		if _, err := tx.Exec(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, state) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		if err := tx.Later(nil, nil, `INSERT INTO attachments (message, part, external_id, name, mime_type, size, state) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(AttachmentPending)); err != nil {
 			return err
 		}
@@ -294,7 +320,7 @@ func (r *recording) asks(m *Message, channel string) {
 
 // admit lets in the envelopes that were waiting for this message.
 func (r *recording) admit(subject string) error {
-	if subject == "" {
+	if !r.awaited {
 		return nil
 	}
 	n, err := admitWaiting(r.tx, r.Workspace, subject, r.thread.id)
@@ -302,15 +328,12 @@ func (r *recording) admit(subject string) error {
 	return err
 }
 
-// admitWaiting gives the envelopes that wait for a subject to its thread. There
-// hardly ever is one, which a SELECT tells at less cost than an UPDATE.
+// awaiting is the condition that an envelope waits for a subject.
+const awaiting = ` WHERE workspace = ? AND subject = ? AND state = 'pending' AND thread IS NULL`
+
+// admitWaiting gives the envelopes that wait for a subject to its thread.
 func admitWaiting(tx Tx, workspace, subject string, thread int64) (int64, error) {
-	const waiting = ` WHERE workspace = ? AND subject = ? AND state = 'pending' AND thread IS NULL`
-	var one int64
-	if found, err := tx.Row([]any{&one}, `SELECT 1 FROM envelopes`+waiting+` LIMIT 1`, workspace, subject); err != nil || !found {
-		return 0, err
-	}
-	return tx.Exec(`UPDATE envelopes SET thread = ?, not_before = 0`+waiting, thread, workspace, subject)
+	return tx.Exec(`UPDATE envelopes SET thread = ?, not_before = 0`+awaiting, thread, workspace, subject)
 }
 
 // settle writes the envelope's end, or puts it aside. It fails where the
@@ -318,7 +341,7 @@ func admitWaiting(tx Tx, workspace, subject string, thread int64) (int64, error)
 func (r *recording) settle() error {
 	if r.belongs != 0 {
 		r.out.Waits = true
-		if err := pending(r.tx, `UPDATE envelopes SET thread = ? WHERE `+workedOn, r.belongs, r.Envelope, r.thread.id); err != nil {
+		if err := r.tx.Later(ErrSettled, nil, `UPDATE envelopes SET thread = ? WHERE `+workedOn, r.belongs, r.Envelope, r.thread.id); err != nil {
 			return err
 		}
 		return addPending(r.tx, r.belongs, 1, r.now)
@@ -332,12 +355,16 @@ func (r *recording) settle() error {
 		r.out.Waits = false
 		r.ignore(event.ReasonUnknownMessage)
 	}
-	var message any
-	if r.out.Message != nil {
-		message = r.out.Message.Row
+	message, args := `NULL`, []any{string(r.out.Disposition), r.out.Reason}
+	switch m := r.out.Message; {
+	case m == nil:
+	case m.Row != 0:
+		message, args = `?`, append(args, m.Row)
+	default: // it is being stored, and its place is known before its id
+		message, args = `(SELECT id FROM messages WHERE thread = ? AND seq = ?)`, append(args, m.Thread, m.Seq)
 	}
-	return pending(r.tx, `UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, error = '', message = ? WHERE `+workedOn,
-		string(r.out.Disposition), r.out.Reason, message, r.Envelope, r.thread.id)
+	return r.tx.Later(ErrSettled, nil, `UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, error = '', message = `+message+` WHERE `+workedOn,
+		append(args, r.Envelope, r.thread.id)...)
 }
 
 func (r *recording) saveThread(lease *Lease) error {
@@ -353,10 +380,9 @@ func (r *recording) saveThread(lease *Lease) error {
 	if r.thread.turnSince != 0 {
 		turnSince = r.thread.turnSince
 	}
-	_, err := r.tx.Exec(`UPDATE threads SET next_seq = ?, pending = ?, intake_at = ?, turn_at = ?, turn_since = ?, agent = ?, opened_on = ?,
+	return r.tx.Later(nil, nil, `UPDATE threads SET next_seq = ?, pending = ?, intake_at = ?, turn_at = ?, turn_since = ?, agent = ?, opened_on = ?,
 		bot_channel = ? WHERE id = ?`, r.thread.nextSeq, r.thread.pending, intakeAt, turnAt, turnSince, r.thread.agent, r.thread.openedOn,
 		optional(r.thread.botChannel), lease.Thread)
-	return err
 }
 
 // Ours implements Look.

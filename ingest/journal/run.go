@@ -62,7 +62,7 @@ const (
 // of the channel is a turn of its own. It returns nil where nothing is due, and
 // while intake has something to record first; Outcome.TurnDue then says when.
 func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each func(workspace, channel string) bool) (*Run, error) {
-	return write(ctx, j, func(tx Tx) (*Run, error) {
+	run, err := write(ctx, j, func(tx Tx) (*Run, error) {
 		b := beginning{tx: tx, now: millis(j.now()), agent: agent, each: each}
 		if err := b.read(lease); err != nil {
 			return nil, err
@@ -77,6 +77,12 @@ func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each
 		}
 		return b.begin()
 	})
+	if run != nil {
+		for i := range run.Messages {
+			run.Messages[i].Run = run.Row
+		}
+	}
+	return run, err
 }
 
 // beginning is one BeginRun inside its transaction.
@@ -99,7 +105,7 @@ type beginning struct {
 
 func (b *beginning) read(lease *Lease) error {
 	var key, platform string
-	err := lock(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel, &b.run.OpenedOn,
+	err := lockNow(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel, &b.run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current, &b.pending, &b.intakeAt, &b.botChannel},
 		`key, uuid, workspace, platform, channel, opened_on, next_seq, begun_seq, coalesce(turn_at, 0), run, pending, coalesce(intake_at, 0),
 		coalesce(bot_channel, '')`)
@@ -136,8 +142,7 @@ func (b *beginning) begin() (*Run, error) {
 		return nil, err
 	}
 	if len(waiting) == 0 {
-		_, err := b.tx.Exec(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = ?`, b.run.Thread)
-		return nil, err
+		return nil, b.tx.Later(nil, nil, `UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = ?`, b.run.Thread)
 	}
 	var since any // messages are left for a further turn
 	if len(waiting) > limit {
@@ -150,28 +155,26 @@ func (b *beginning) begin() (*Run, error) {
 	if err := b.insert(&run); err != nil {
 		return nil, err
 	}
-	for i := range run.Messages {
-		run.Messages[i].Run = run.Row
-		if _, err := b.tx.Exec(`UPDATE messages SET run = ? WHERE id = ?`, run.Row, run.Messages[i].Row); err != nil {
-			return nil, err
-		}
+	if err := b.tx.Later(nil, nil, `UPDATE messages SET run = (SELECT row FROM runs WHERE runs.id = ?)
+		WHERE thread = ? AND trigger = 'run' AND run IS NULL AND seq <= ?`, run.ID, run.Thread, waiting[len(waiting)-1].Seq); err != nil {
+		return nil, err
 	}
-	_, err = b.tx.Exec(`UPDATE threads SET run = ?, begun_seq = ?, turn_since = ?, bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
-			SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
-		WHERE id = ?`, run.Row, run.BaseSeq, since, run.Thread)
-	return &run, err
+	return &run, b.tx.Later(nil, nil, `UPDATE threads SET run = (SELECT row FROM runs WHERE runs.id = ?), begun_seq = ?, turn_since = ?,
+			bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
+				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
+		WHERE id = ?`, run.ID, run.BaseSeq, since, run.Thread)
 }
 
+// insert stores the run; its row is known once the transaction has ended.
 func (b *beginning) insert(run *Run) error {
 	asked := ""
 	if slices.ContainsFunc(run.Messages, func(m Message) bool { return m.Author == ByBot }) {
 		asked = b.botChannel // empty where the message was given back by a run: that one counts
 	}
-	_, err := b.tx.Row([]any{&run.Row}, `
+	return b.tx.Later(nil, []any{&run.Row}, `
 		INSERT INTO runs (id, thread, agent, state, first_seq, context_after, base_seq, claims, begun_at, bot_channel)
 		VALUES (?, ?, ?, 'running', ?, ?, ?, 1, ?, ?) RETURNING row`,
 		run.ID, run.Thread, run.Agent, run.FirstSeq, run.ContextAfter, run.BaseSeq, b.now, optional(asked))
-	return err
 }
 
 // Post is one piece of a reply as it will stand on the platform.
@@ -254,7 +257,7 @@ type ending struct {
 // read checks that the run is still the thread's, and ours.
 func (e *ending) read() error {
 	var current int64
-	err := lock(e.tx, e.lease, []any{&e.nextSeq, &e.begunSeq, &e.turnSince, &e.deliverAt, &current, &e.left},
+	err := lockNow(e.tx, e.lease, []any{&e.nextSeq, &e.begunSeq, &e.turnSince, &e.deliverAt, &current, &e.left},
 		`next_seq, begun_seq, coalesce(turn_since, 0), coalesce(deliver_at, 0), run, coalesce((
 			SELECT 1 FROM messages WHERE messages.run = threads.run AND author <> 'agent' AND deleted_at = 0 LIMIT 1), 0)`)
 	if err == nil && current != e.run.Row {
@@ -308,16 +311,15 @@ func (e *ending) stale(policy string) (bool, error) {
 
 // rerun gives the run what has come since, to be asked again.
 func (e *ending) rerun() error {
-	if _, err := e.tx.Exec(`UPDATE messages SET run = ? WHERE thread = ? AND trigger = 'run' AND run IS NULL`, e.run.Row, e.run.Thread); err != nil {
+	if err := e.tx.Later(nil, nil, `UPDATE messages SET run = ? WHERE thread = ? AND trigger = 'run' AND run IS NULL`, e.run.Row, e.run.Thread); err != nil {
 		return err
 	}
-	if _, err := e.tx.Exec(`UPDATE runs SET reruns = reruns + 1, claims = claims - 1, base_seq = ?,
+	if err := e.tx.Later(nil, nil, `UPDATE runs SET reruns = reruns + 1, claims = claims - 1, base_seq = ?,
 		bot_channel = coalesce(bot_channel, (SELECT threads.bot_channel FROM threads WHERE threads.id = runs.thread)) WHERE row = ?`,
 		e.nextSeq-1, e.run.Row); err != nil {
 		return err
 	}
-	_, err := e.tx.Exec(`UPDATE threads SET begun_seq = ?, turn_since = NULL, bot_channel = NULL, turn_at = ? WHERE id = ?`, e.nextSeq-1, e.now, e.run.Thread)
-	return err
+	return e.tx.Later(nil, nil, `UPDATE threads SET begun_seq = ?, turn_since = NULL, bot_channel = NULL, turn_at = ? WHERE id = ?`, e.nextSeq-1, e.now, e.run.Thread)
 }
 
 func (e *ending) insertReply(reply Reply) (*Message, error) {
@@ -333,12 +335,11 @@ func (e *ending) insertReply(reply Reply) (*Message, error) {
 	}
 	server := e.nextSeq - 1
 	e.nextSeq++
-	_, err = e.tx.Row([]any{&m.Row}, `
+	return m, e.tx.Later(nil, []any{&m.Row}, `
 		INSERT INTO messages (thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin,
 			sent_at, created_at, run, base_seq, latest_seen_seq, server_seq)
 		VALUES (?1, ?2, ?3, ?4, ?5, 'agent', 'none', ?6, ?7, ?8, 'live', ?9, ?9, ?10, ?11, ?11, ?12) RETURNING id`,
 		m.Thread, m.Seq, e.run.Workspace, m.ExternalID, m.SenderID, m.Content, m.Metadata, m.Version, e.now, m.Run, e.run.BaseSeq, server)
-	return m, err
 }
 
 // maxRunEvents bounds what is kept of one run.
@@ -354,7 +355,7 @@ func (e *ending) events(events []stream.Message) error {
 		if m.Final {
 			final = 1
 		}
-		if _, err := e.tx.Exec(`INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at)
+		if err := e.tx.Later(nil, nil, `INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			e.run.Row, int64(i+1), int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, final, millis(m.Time)); err != nil {
 			return err
@@ -374,7 +375,7 @@ func (e *ending) deliver(posts []Post, send *Send) error {
 				return err
 			}
 		}
-		if _, err := e.tx.Row([]any{&d.ID}, `INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, attempts, send_by, created_at)
+		if err := e.tx.Later(nil, []any{&d.ID}, `INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, attempts, send_by, created_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			d.Thread, e.run.Row, int64(i), d.Key, d.Workspace, post.Channel, post.Root, post.Text,
 			string(d.State), d.Attempts, millis(d.SendBy), e.now); err != nil {
@@ -399,7 +400,7 @@ func DeliveryKey(runID string, part int) string {
 
 // end closes the run; the thread's next turn is due if messages wait for one.
 func (e *ending) end(state RunState, cause string, answeredAt time.Time) error {
-	if _, err := e.tx.Exec(`UPDATE runs SET state = ?, ended_at = ?, answered_at = ?, error = ? WHERE row = ?`,
+	if err := e.tx.Later(nil, nil, `UPDATE runs SET state = ?, ended_at = ?, answered_at = ?, error = ? WHERE row = ?`,
 		string(state), e.now, millis(answeredAt), cause, e.run.Row); err != nil {
 		return err
 	}
@@ -407,9 +408,8 @@ func (e *ending) end(state RunState, cause string, answeredAt time.Time) error {
 	if e.deliverAt != 0 {
 		deliverAt = e.deliverAt
 	}
-	_, err := e.tx.Exec(`UPDATE threads SET run = 0, next_seq = ?, begun_seq = ?, deliver_at = ?,
+	return e.tx.Later(nil, nil, `UPDATE threads SET run = 0, next_seq = ?, begun_seq = ?, deliver_at = ?,
 		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = ?`, e.nextSeq, e.begunSeq, deliverAt, e.run.Thread)
-	return err
 }
 
 // cancel ends the run without an answer. Where nothing is left of its turn, the
@@ -424,16 +424,15 @@ func (e *ending) cancel(cause string) error {
 // requeue ends the run without an answer and gives its messages back, to be
 // taken by the thread's next turn at once.
 func (e *ending) requeue() error {
-	if _, err := e.tx.Exec(`UPDATE messages SET run = NULL WHERE run = ? AND deleted_at = 0`, e.run.Row); err != nil {
+	if err := e.tx.Later(nil, nil, `UPDATE messages SET run = NULL WHERE run = ? AND deleted_at = 0`, e.run.Row); err != nil {
 		return err
 	}
-	if _, err := e.tx.Exec(`UPDATE runs SET state = ?, ended_at = ?, error = ? WHERE row = ?`,
+	if err := e.tx.Later(nil, nil, `UPDATE runs SET state = ?, ended_at = ?, error = ? WHERE row = ?`,
 		string(RunInterrupted), e.now, "interrupted by a newer message", e.run.Row); err != nil {
 		return err
 	}
-	_, err := e.tx.Exec(`UPDATE threads SET run = 0, begun_seq = ?, turn_since = coalesce(turn_since, ?), turn_at = ? WHERE id = ?`,
+	return e.tx.Later(nil, nil, `UPDATE threads SET run = 0, begun_seq = ?, turn_since = coalesce(turn_since, ?), turn_at = ? WHERE id = ?`,
 		e.run.ContextAfter, e.now, e.now, e.run.Thread)
-	return err
 }
 
 func (j *Journal) endRun(ctx context.Context, lease *Lease, run *Run, how func(e *ending) error) error {
@@ -461,12 +460,11 @@ func (j *Journal) InterruptRun(ctx context.Context, lease *Lease, run *Run) erro
 // claim that comes to its end with this is not counted any more.
 func (j *Journal) RetryRun(ctx context.Context, lease *Lease, run *Run, at time.Time, cause error) error {
 	return j.endRun(ctx, lease, run, func(e *ending) error {
-		if _, err := e.tx.Exec(`UPDATE runs SET attempts = attempts + 1, claims = claims - 1, not_before = ?, error = ? WHERE row = ?`,
+		if err := e.tx.Later(nil, nil, `UPDATE runs SET attempts = attempts + 1, claims = claims - 1, not_before = ?, error = ? WHERE row = ?`,
 			millis(at), cause.Error(), run.Row); err != nil {
 			return err
 		}
-		_, err := e.tx.Exec(`UPDATE threads SET turn_at = ? WHERE id = ?`, millis(at), run.Thread)
-		return err
+		return e.tx.Later(nil, nil, `UPDATE threads SET turn_at = ? WHERE id = ?`, millis(at), run.Thread)
 	})
 }
 
