@@ -45,8 +45,9 @@ type File struct {
 	Name     string
 	MimeType string
 	Size     int64
-	// Path is where the copy is kept (package attach); empty where there is none.
-	Path string
+	// Bucket and Path are where the copy is kept (package attach); Path is empty
+	// where there is none.
+	Bucket, Path string
 }
 
 // Turn is one time that the agent was asked, or is being asked.

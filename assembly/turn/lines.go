@@ -92,7 +92,7 @@ func (a *attempt) line(m *journal.Message) (assembly.Line, error) {
 		Quoted: m.Quotes.Quoted, Forwarded: m.Quotes.Forwarded,
 	}
 	for _, file := range m.Attachments {
-		line.Files = append(line.Files, assembly.File{Name: file.Name, MimeType: file.MimeType, Size: file.Size, Path: file.Path})
+		line.Files = append(line.Files, assembly.File{Name: file.Name, MimeType: file.MimeType, Size: file.Size, Bucket: file.Bucket, Path: file.Path})
 	}
 	return line, nil
 }

@@ -1,8 +1,14 @@
 // Package attach keeps copies of attachments, since a platform's links expire.
 //
 // A copy is found by the SHA-256 of its bytes, so equal files are kept once,
-// however many messages carry them. It appears whole or not at all: bytes go to
-// a temporary name, are synced, and only then renamed.
+// however many messages carry them. It appears whole or not at all, and what is
+// read is what was put, or reading it fails.
+//
+// Copies stand in a directory, in the store itself where several daemons share
+// one, or in an S3 bucket. The sum is known only when a file's last byte is: a
+// directory and a store are written under a name that nobody looks for, which
+// one step at the end changes, so that nothing is held in memory; what is bound
+// for a bucket, where nothing can be renamed, waits on the disk for its name.
 package attach
 
 import (
@@ -10,20 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path"
 	"regexp"
 	"time"
 
 	"parley/ingest/event"
 )
-
-// Bucket is the bucket of every copy that a Store keeps.
-const Bucket = "attachments"
-
-// incoming is the directory of copies that are still being written.
-const incoming = "incoming"
 
 // What makes an attachment unavailable for good. Every other error of Put may
 // go away: the source broke off, or the disk refused.
@@ -35,27 +32,70 @@ var (
 	ErrOtherContent = errors.New("the source sent something else")
 )
 
+var (
+	// ErrElsewhere means that a copy was kept in another place than the one that
+	// is configured now.
+	ErrElsewhere = errors.New("the copy is kept elsewhere")
+	// ErrDamaged means that the bytes of a copy are not those that were put.
+	ErrDamaged = errors.New("the copy is damaged")
+)
+
 // Copy says where a file is kept and what it is.
 type Copy struct {
-	Bucket   string
+	Bucket   string // for Open; the place of the copy
 	Path     string // for Open; below the bucket, with slashes
 	MimeType string // what the bytes show, or what was announced where they show nothing
 	Size     int64  // bytes
 	SHA256   string // 64 lower-case hexadecimal digits
 }
 
-// Store keeps copies in one directory, which it makes when it is first needed.
-// It holds nothing open between calls and may be used concurrently, by several
-// processes too.
-type Store struct{ config Config }
+// place is where copies stand. Its methods may be called side by side, by
+// several processes too, and for the same path. A path is one that Put returned.
+type place interface {
+	// write keeps what source gives until its end, under the path that is told
+	// when all was read: whole or not at all. Errors of source come back wrapped
+	// or as they are, and leave nothing behind.
+	write(ctx context.Context, source io.Reader, path func() string) error
+	// open reads a copy, as long as ctx allows. One that is not there is fs.ErrNotExist.
+	open(ctx context.Context, path string) (io.ReadCloser, error)
+	// remove deletes a copy; one that is not there is no error.
+	remove(ctx context.Context, path string) error
+	// sweep deletes what writes that never ended left behind before the given time.
+	sweep(ctx context.Context, before time.Time) error
+}
 
-// New returns a store of the configured directory. It does not touch the disk.
-func New(config Config) *Store { return &Store{config} }
+// Store keeps copies in one place. It holds nothing open between calls, except
+// connections to a bucket's server, and may be used concurrently, by several
+// processes too.
+type Store struct {
+	place    place
+	bucket   string // the place's name
+	maxBytes int64
+}
+
+// New returns a store of the configured bucket; where there is none, of the
+// chunks that shared keeps; where that is nil too, of the configured directory.
+// It does not touch the disk or the network. Config must be valid.
+func New(config Config, shared Chunks) (*Store, error) {
+	dir := directory{config.Dir}
+	s := &Store{dir, "attachments", config.MaxBytes}
+	switch {
+	case config.S3 != nil:
+		b, err := newBucket(*config.S3, dir)
+		if err != nil {
+			return nil, fmt.Errorf("attachments.s3: %w", err)
+		}
+		s.place, s.bucket = b, b.place()
+	case shared != nil:
+		s.place, s.bucket = chunks{shared}, "store"
+	}
+	return s, nil
+}
 
 // Put copies what source gives until its end. The announced attachment's type
 // and name help to tell what the bytes are; a Size above the limit is refused
 // without a read. It fails with ErrTooLarge, ErrOtherContent, ctx's error, or
-// the error of the source or the disk, and then leaves nothing behind. Between
+// the error of the source or the place, and then leaves nothing behind. Between
 // reads it minds ctx; a source that may block must mind it by itself.
 func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attachment) (Copy, error) {
 	made, err := s.put(ctx, source, announced)
@@ -66,137 +106,62 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 }
 
 func (s *Store) put(ctx context.Context, source io.Reader, announced event.Attachment) (Copy, error) {
-	if announced.Size > s.config.MaxBytes {
-		return Copy{}, s.tooLarge()
+	if announced.Size > s.maxBytes {
+		return Copy{}, tooLarge(s.maxBytes)
 	}
 	source, mimeType, err := identify(source, announced)
 	if err != nil {
 		return Copy{}, err
 	}
-	root, err := s.create()
-	if err != nil {
+	m := measure(ctx, source, s.maxBytes)
+	if err := s.place.write(ctx, m, m.path); err != nil {
 		return Copy{}, err
 	}
-	defer root.Close()
-	d, err := newDraft(root)
-	if err != nil {
-		return Copy{}, s.disk(err)
-	}
-	defer d.discard()
-	if err := d.fill(ctx, source, s.config.MaxBytes); err != nil {
-		return Copy{}, s.disk(err)
-	}
-	sum := d.sum()
-	made := Copy{Bucket: Bucket, Path: place(sum), MimeType: mimeType, Size: d.size, SHA256: sum}
-	if err := d.keep(made.Path); err != nil {
-		return Copy{}, s.disk(err)
-	}
-	return made, nil
+	return Copy{Bucket: s.bucket, Path: m.path(), MimeType: mimeType, Size: m.size, SHA256: m.sum()}, nil
 }
 
-// Open reads the copy at a path that Put returned. Any other path is refused,
-// one that leads out of the directory among them; a copy that is gone is
-// fs.ErrNotExist.
-func (s *Store) Open(path string) (io.ReadCloser, error) {
-	root, err := s.open(path)
-	if err != nil {
+// Open reads the copy that Put returned a bucket and a path of; ctx bounds the
+// reading too. Any other path is refused, one that leads out of the place among
+// them; a copy that is gone is fs.ErrNotExist, and one of another place than
+// this store's is ErrElsewhere. Reading ends in ErrDamaged, not io.EOF, where
+// the bytes are not those that were put.
+func (s *Store) Open(ctx context.Context, bucket, path string) (io.ReadCloser, error) {
+	if err := s.check(bucket, path); err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	file, err := root.Open(path)
+	content, err := s.place.open(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("open attachment in %s: %w", s.config.Dir, err)
+		return nil, fmt.Errorf("open attachment: %w", err)
 	}
-	return file, nil
+	return verify(content, path), nil
 }
 
-// Remove deletes the copy at a path that Put returned; one that is gone already
-// is no error. Messages share copies, so only the last one's path may be removed.
-func (s *Store) Remove(path string) error {
-	root, err := s.open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+// Remove deletes the copy that Put returned a bucket and a path of; one that is
+// gone already is no error. Messages share copies, so only the last one's path
+// may be removed.
+func (s *Store) Remove(ctx context.Context, bucket, path string) error {
+	if err := s.check(bucket, path); err != nil {
 		return err
 	}
-	defer root.Close()
-	if err := root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove attachment in %s: %w", s.config.Dir, err)
+	if err := s.place.remove(ctx, path); err != nil {
+		return fmt.Errorf("remove attachment: %w", err)
 	}
 	return nil
 }
 
 // Sweep deletes what Puts that never ended left behind before the given time,
 // which must be older than any Put under way.
-func (s *Store) Sweep(before time.Time) error {
-	root, err := os.OpenRoot(s.config.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return s.disk(err)
-	}
-	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), incoming)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return s.disk(err)
-	}
-	var faults []error
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err == nil && info.ModTime().Before(before) {
-			err = root.Remove(path.Join(incoming, entry.Name()))
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			faults = append(faults, s.disk(err))
-		}
-	}
-	return errors.Join(faults...)
-}
+func (s *Store) Sweep(ctx context.Context, before time.Time) error { return s.place.sweep(ctx, before) }
 
 // kept is the form of every path that Put returns.
 var kept = regexp.MustCompile(`^[0-9a-f]{2}/[0-9a-f]{64}$`)
 
-// place is where the copy of bytes with this sum stands: 256 directories keep
-// each of them small.
-func place(sum string) string { return sum[:2] + "/" + sum }
-
-func (s *Store) create() (*os.Root, error) {
-	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make attachments.dir: %w", err)
+func (s *Store) check(bucket, path string) error {
+	if bucket != s.bucket {
+		return fmt.Errorf("attachment: %w: in %q, and this daemon is configured for %q", ErrElsewhere, bucket, s.bucket)
 	}
-	root, err := os.OpenRoot(s.config.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("open attachments.dir: %w", err)
-	}
-	return root, nil
-}
-
-func (s *Store) open(path string) (*os.Root, error) {
 	if !kept.MatchString(path) {
-		return nil, fmt.Errorf("attachment %q: no path of this store", path)
+		return fmt.Errorf("attachment %q: no path of this store", path)
 	}
-	root, err := os.OpenRoot(s.config.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("open attachments.dir: %w", err)
-	}
-	return root, nil
-}
-
-// disk adds the directory to errors that tell only of paths below it.
-func (s *Store) disk(err error) error {
-	if errors.Is(err, ErrTooLarge) {
-		return s.tooLarge()
-	}
-	var below *fs.PathError
-	var linked *os.LinkError
-	if errors.As(err, &below) || errors.As(err, &linked) {
-		return fmt.Errorf("in %s: %w", s.config.Dir, err)
-	}
-	return err
-}
-
-func (s *Store) tooLarge() error {
-	return fmt.Errorf("%w (%d bytes)", ErrTooLarge, s.config.MaxBytes)
+	return nil
 }

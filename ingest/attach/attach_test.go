@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -29,7 +28,7 @@ var png = append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte("pixel"), 400)
 func newStore(t *testing.T) (*attach.Store, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data", "attachments")
-	return attach.New(attach.Config{Dir: dir, MaxBytes: limit}), dir
+	return open(t, attach.Config{Dir: dir, MaxBytes: limit}, nil), dir
 }
 
 // files lists what stands below dir, with modes.
@@ -51,9 +50,9 @@ func files(t *testing.T, dir string) map[string]fs.FileMode {
 	return found
 }
 
-func read(t *testing.T, store *attach.Store, path string) []byte {
+func read(t *testing.T, store *attach.Store, kept attach.Copy) []byte {
 	t.Helper()
-	file, err := store.Open(path)
+	file, err := store.Open(t.Context(), kept.Bucket, kept.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +79,7 @@ func TestACopyIsKeptUnderItsSum(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if !bytes.Equal(read(t, store, got.Path), png) {
+	if !bytes.Equal(read(t, store, got), png) {
 		t.Error("the copy differs from what was put")
 	}
 	if diff := cmp.Diff(map[string]fs.FileMode{got.Path: 0o600}, files(t, dir)); diff != "" {
@@ -89,35 +88,6 @@ func TestACopyIsKeptUnderItsSum(t *testing.T) {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("directory has mode %v, %v", info.Mode(), err)
-	}
-}
-
-func TestEqualFilesShareOneCopy(t *testing.T) {
-	store, dir := newStore(t)
-	var all sync.WaitGroup
-	paths := make([]string, 8)
-	for i := range paths {
-		all.Go(func() {
-			made, err := store.Put(t.Context(), bytes.NewReader(png), event.Attachment{Name: "cat.png"})
-			if err != nil {
-				t.Error(err)
-			}
-			paths[i] = made.Path
-			if file, err := store.Open(made.Path); err != nil {
-				t.Errorf("a copy that was put can't be opened: %v", err)
-			} else {
-				file.Close()
-			}
-		})
-	}
-	all.Wait()
-	for _, path := range paths {
-		if path != paths[0] {
-			t.Errorf("copies of the same bytes stand at %s and %s", paths[0], path)
-		}
-	}
-	if found := files(t, dir); len(found) != 1 {
-		t.Errorf("%d files for one content: %v", len(found), found)
 	}
 }
 
@@ -130,12 +100,20 @@ func TestADamagedCopyIsMadeGood(t *testing.T) {
 		}
 		return made
 	}
-	path := put().Path
-	if err := os.WriteFile(filepath.Join(dir, path), png[:9], 0o600); err != nil {
+	kept := put()
+	if err := os.WriteFile(filepath.Join(dir, kept.Path), png[:9], 0o600); err != nil {
 		t.Fatal(err)
 	}
+	damaged, err := store.Open(t.Context(), kept.Bucket, kept.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer damaged.Close()
+	if _, err := io.ReadAll(damaged); !errors.Is(err, attach.ErrDamaged) {
+		t.Errorf("read a damaged copy: %v", err)
+	}
 	put()
-	if !bytes.Equal(read(t, store, path), png) {
+	if !bytes.Equal(read(t, store, kept), png) {
 		t.Error("the damaged copy stands")
 	}
 }
@@ -222,14 +200,14 @@ func TestOnlyCopiesCanBeOpened(t *testing.T) {
 		made.Path[:2] + "/../../secret", strings.ToUpper(made.Path), made.Path + "\n", made.Path + "/..",
 		"incoming", "incoming/x", `..\secret`, linked,
 	} {
-		if file, err := store.Open(path); err == nil {
+		if file, err := store.Open(t.Context(), made.Bucket, path); err == nil {
 			file.Close()
 			t.Errorf("Open(%q) gave a file", path)
 		}
 		if path == linked {
 			continue // removing the link itself harms nobody
 		}
-		if err := store.Remove(path); err == nil {
+		if err := store.Remove(t.Context(), made.Bucket, path); err == nil {
 			t.Errorf("Remove(%q) was let through", path)
 		}
 	}
@@ -238,33 +216,23 @@ func TestOnlyCopiesCanBeOpened(t *testing.T) {
 	}
 }
 
-func TestRemove(t *testing.T) {
-	store, _ := newStore(t)
-	absent := "ab/" + strings.Repeat("ab", 32)
-	if err := store.Remove(absent); err != nil {
+func TestNothingIsMadeForNothing(t *testing.T) {
+	store, dir := newStore(t)
+	if err := store.Remove(t.Context(), "attachments", absent); err != nil {
 		t.Errorf("nothing was ever put: %v", err)
 	}
-	if _, err := store.Open(absent); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := store.Open(t.Context(), "attachments", absent); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nothing was ever put: %v", err)
 	}
-	made, err := store.Put(t.Context(), bytes.NewReader(png), event.Attachment{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := store.Remove(made.Path); err != nil {
-			t.Error(err)
-		}
-		if _, err := store.Open(made.Path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("open a removed copy: %v", err)
-		}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory: %v", err)
 	}
 }
 
 func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
 	store, dir := newStore(t)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	if err := store.Sweep(now); err != nil {
+	if err := store.Sweep(t.Context(), now); err != nil {
 		t.Errorf("before anything was put: %v", err)
 	}
 	made, err := store.Put(t.Context(), bytes.NewReader(png), event.Attachment{})
@@ -279,7 +247,7 @@ func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := store.Sweep(now); err != nil {
+	if err := store.Sweep(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]fs.FileMode{made.Path: 0o600, "incoming/NEW": 0o600}, files(t, dir)); diff != "" {

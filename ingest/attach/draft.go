@@ -1,14 +1,8 @@
 package attach
 
 import (
-	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -19,8 +13,6 @@ type draft struct {
 	root *os.Root
 	name string
 	file *os.File
-	hash hash.Hash
-	size int64
 }
 
 func newDraft(root *os.Root) (*draft, error) {
@@ -28,38 +20,12 @@ func newDraft(root *os.Root) (*draft, error) {
 		return nil, err
 	}
 	name := path.Join(incoming, rand.Text())
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &draft{root: root, name: name, file: file, hash: sha256.New()}, nil
+	return &draft{root: root, name: name, file: file}, nil
 }
-
-// fill copies the source to its end, at most limit bytes.
-func (d *draft) fill(ctx context.Context, source io.Reader, limit int64) error {
-	to := io.MultiWriter(d.file, d.hash)
-	buffer := make([]byte, 32<<10)
-	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		n, err := source.Read(buffer)
-		if d.size += int64(n); d.size > limit {
-			return ErrTooLarge
-		}
-		if _, err := to.Write(buffer[:n]); err != nil {
-			return err
-		}
-		if err == io.EOF { // a wrapped one is a connection that broke off
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read from its source: %w", err)
-		}
-	}
-}
-
-func (d *draft) sum() string { return hex.EncodeToString(d.hash.Sum(nil)) }
 
 // keep makes the draft the copy at name. A copy that is there already has the
 // same bytes, or was damaged and is made good.

@@ -57,8 +57,8 @@ type Attachment struct {
 	event.Attachment
 	Row   int64
 	State AttachmentState
-	// Path is where the copy is kept, once it is stored.
-	Path string
+	// Bucket and Path are where the copy is kept, once it is stored.
+	Bucket, Path string
 }
 
 // AttachmentState is how far the copy of a file has come.
@@ -171,13 +171,13 @@ func (m *Message) load(tx Tx) error {
 	return tx.Rows(func(scan func(...any) error) error {
 		var a Attachment
 		var state string
-		if err := scan(&a.Row, &a.ID, &a.Name, &a.MimeType, &a.Size, &state, &a.Path); err != nil {
+		if err := scan(&a.Row, &a.ID, &a.Name, &a.MimeType, &a.Size, &state, &a.Bucket, &a.Path); err != nil {
 			return err
 		}
 		a.State = AttachmentState(state)
 		m.Attachments = append(m.Attachments, a)
 		return nil
-	}, `SELECT id, external_id, name, mime_type, size, state, path FROM attachments WHERE message = ? ORDER BY part`, m.Row)
+	}, `SELECT id, external_id, name, mime_type, size, state, bucket, path FROM attachments WHERE message = ? ORDER BY part`, m.Row)
 }
 
 // pack writes a value as the JSON that a column holds; what is empty is "".

@@ -47,9 +47,10 @@ var (
 
 var _ turn.Agent = (*Agent)(nil)
 
-// Files opens the copies of attachments by their File.Path.
+// Files opens the copies of attachments by their File.Bucket and File.Path; ctx
+// bounds the reading too.
 type Files interface {
-	Open(path string) (io.ReadCloser, error)
+	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
 }
 
 // Agent is one model. It does not bound how many runs are under way:
@@ -83,7 +84,7 @@ func New(config Config, files Files, transport http.RoundTripper) *Agent {
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	timed, cancel := context.WithTimeoutCause(ctx, a.config.Timeout, errTimeout)
 	defer cancel()
-	body, err := a.encode(input)
+	body, err := a.encode(timed, input)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package openai
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -45,11 +46,11 @@ type imageURL struct {
 }
 
 // encode writes the request of a run.
-func (a *Agent) encode(input assembly.Input) ([]byte, error) {
+func (a *Agent) encode(ctx context.Context, input assembly.Input) ([]byte, error) {
 	messages := make([]message, 0, len(input.Messages)+1)
 	room := int64(imageBytes)
 	for _, m := range slices.Backward(input.Messages) {
-		messages = append(messages, a.message(m, &room))
+		messages = append(messages, a.message(ctx, m, &room))
 	}
 	if a.config.SystemPrompt != "" {
 		messages = append(messages, message{assembly.RoleSystem, a.config.SystemPrompt})
@@ -63,7 +64,7 @@ func (a *Agent) encode(input assembly.Input) ([]byte, error) {
 }
 
 // message encodes one message; its images take of the room.
-func (a *Agent) message(m assembly.Message, room *int64) message {
+func (a *Agent) message(ctx context.Context, m assembly.Message, room *int64) message {
 	var parts []content
 	var texts []string
 	images := false
@@ -71,7 +72,7 @@ func (a *Agent) message(m assembly.Message, room *int64) message {
 		c := content{Type: "text", Text: p.Text}
 		if p.File != nil {
 			c.Text = describe(*p.File)
-			if address, ok := a.image(m.Role, *p.File, room); ok {
+			if address, ok := a.image(ctx, m.Role, *p.File, room); ok {
 				c, images = content{Type: "image_url", ImageURL: &imageURL{address}}, true
 			}
 		}
@@ -85,13 +86,13 @@ func (a *Agent) message(m assembly.Message, room *int64) message {
 
 // image is a file as a data URL, if it is an image that models take, judged by
 // its bytes, and if there is room for it. Only a user's message can hold images.
-func (a *Agent) image(role assembly.Role, file assembly.File, room *int64) (string, bool) {
+func (a *Agent) image(ctx context.Context, role assembly.Role, file assembly.File, room *int64) (string, bool) {
 	if role != assembly.RoleUser || file.Path == "" || a.files == nil {
 		return "", false
 	}
-	opened, err := a.files.Open(file.Path)
+	opened, err := a.files.Open(ctx, file.Bucket, file.Path)
 	if err != nil {
-		return "", false // the copy is gone: its name must do
+		return "", false // the copy is gone or out of reach: its name must do
 	}
 	defer opened.Close()
 	copied := bufio.NewReader(opened)

@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -32,7 +33,7 @@ const (
 // shelf holds files by their path.
 type shelf map[string]string
 
-func (s shelf) Open(path string) (io.ReadCloser, error) {
+func (s shelf) Open(_ context.Context, _, path string) (io.ReadCloser, error) {
 	content, ok := s[path]
 	if !ok {
 		return nil, fs.ErrNotExist
@@ -207,13 +208,16 @@ func TestTheNewestImagesFindRoom(t *testing.T) {
 }
 
 func TestImagesComeFromTheStoreOfAttachments(t *testing.T) {
-	store := attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 1 << 20})
+	store, err := attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 1 << 20}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	kept, err := store.Put(t.Context(), bytes.NewReader([]byte(png)), event.Attachment{Name: "a.png"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, got := asked(t, nil, store, assembly.Input{Messages: []assembly.Message{
-		withFile(assembly.RoleUser, "[Ash]:", assembly.File{Name: "a.png", MimeType: kept.MimeType, Size: kept.Size, Path: kept.Path}),
+		withFile(assembly.RoleUser, "[Ash]:", assembly.File{Name: "a.png", MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}),
 	}})
 	want := []any{object{"role": "user", "content": []any{object{"type": "text", "text": "[Ash]:"}, image("image/png", png)}}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -145,7 +145,7 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.
 	if err != nil {
 		return d.unavailable(ctx, a, err)
 	}
-	a.State, a.Path, a.Size, a.MimeType = journal.AttachmentStored, kept.Path, kept.Size, kept.MimeType
+	a.State, a.Bucket, a.Path, a.Size, a.MimeType = journal.AttachmentStored, kept.Bucket, kept.Path, kept.Size, kept.MimeType
 	return a, d.journal.SetAttachment(ctx, a.Row, a.State, kept.Bucket, kept.Path, kept.SHA256, kept.Size, kept.MimeType)
 }
 

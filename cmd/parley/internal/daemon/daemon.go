@@ -84,7 +84,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	d.journal = journal.New(engine, journal.Options{Node: uuid.NewString(), Now: d.now})
 	d.desk = journal.NewDesk(d.journal, d.log)
-	d.files = attach.New(o.Config.Attachments)
+	if d.files, err = newFiles(o.Config, d.journal); err != nil {
+		return nil, errors.Join(err, d.journal.Close())
+	}
 	d.assemble()
 	if err := d.configure(ctx, o.Config); err != nil {
 		return nil, errors.Join(err, d.journal.Close())

@@ -26,8 +26,8 @@ func (d *Daemon) prune(ctx context.Context) {
 
 // sweep removes the files that were never finished, until ctx ends.
 func (d *Daemon) sweep(ctx context.Context) error {
-	return every(ctx, pruneEvery, func(context.Context) {
-		if err := d.files.Sweep(time.Now().Add(-draftAge)); err != nil {
+	return every(ctx, pruneEvery, func(ctx context.Context) {
+		if err := d.files.Sweep(ctx, time.Now().Add(-draftAge)); err != nil && ctx.Err() == nil {
 			d.log.Warn("remove files that were never finished", "err", err)
 		}
 	})

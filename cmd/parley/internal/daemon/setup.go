@@ -109,7 +109,7 @@ func (d *Daemon) agent(old agent, c config.Agent) agent {
 	}
 	a := agent{Agent: c, Profile: turn.Profile{ID: c.ID, Timeout: c.OpenAI.Timeout, MaxBytes: c.OpenAI.MaxBytes}}
 	if c.Kind == config.KindOpenAI {
-		a.Profile.Agent = openai.New(c.OpenAI, d.files, http.DefaultTransport)
+		a.Profile.Agent = openai.New(c.OpenAI, shelf{d.files, d.log}, http.DefaultTransport)
 		return a
 	}
 	bounds := openai.DefaultConfig()

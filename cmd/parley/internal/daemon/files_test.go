@@ -1,0 +1,166 @@
+package daemon_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/adapters/slack/slacktest"
+	"parley/ingest/attach/s3test"
+)
+
+const catPNG = "\x89PNG\r\n\x1a\n a cat"
+
+// s3Secret opens the bucket of a test, and nobody may see it.
+const s3Secret = "canary-s3-3f9ad0"
+
+// UnmarshalJSON reads a message whose content is a text or a list of parts; an
+// image is its address.
+func (s *spoken) UnmarshalJSON(raw []byte) error {
+	var message struct {
+		Role    string
+		Content json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &message); err != nil {
+		return err
+	}
+	s.Role = message.Role
+	if json.Unmarshal(message.Content, &s.Content) == nil {
+		return nil
+	}
+	var parts []struct {
+		Text     string
+		ImageURL struct{ URL string } `json:"image_url"`
+	}
+	err := json.Unmarshal(message.Content, &parts)
+	for _, p := range parts {
+		s.Content += p.Text + p.ImageURL.URL + "\n"
+	}
+	return err
+}
+
+// album is the configuration of a node with a disk of its own.
+func album(store, disk, s3 string) string {
+	return `
+listen: 127.0.0.1:0
+shutdown: 1s
+store: ` + store + `
+attachments: {dir: ` + disk + s3 + `}
+agents:
+  - {id: helper, kind: openai, base_url: AGENT/v1, api_key: ` + apiKey + `, model: m, system_prompt: ""}
+`
+}
+
+// picture is a message to the bot with a picture of a cat.
+func (h *house) picture(text string) (m slacktest.Message, body []byte) {
+	h.slack.AddFile(slacktest.File{ID: "F0CAT", Name: "cat.png", MimeType: "image/png", Content: []byte(catPNG)})
+	m = h.said("<@" + slacktest.BotUser + "> " + text)
+	return m, inner(fmt.Sprintf(`{"type":"message","subtype":"file_share","channel_type":"channel","channel":%q,"user":%q,"text":%q,"ts":%q,"event_ts":%q,
+		"files":[{"id":"F0CAT","name":"cat.png","mimetype":"image/png","size":%d}]}`, m.Channel, m.User, m.Text, m.TS, m.TS, len(catPNG)))
+}
+
+// shows says how many of the messages that the agent is asked with show the cat.
+func (a *ask) shows() (cats int) {
+	for _, m := range a.messages {
+		cats += strings.Count(m.Content, "data:image/png;base64,"+base64.StdEncoding.EncodeToString([]byte(catPNG)))
+	}
+	return cats
+}
+
+// TestAnotherNodeReadsACopy lets one node keep a picture, and another one, which
+// has a disk of its own, answer what is asked of it later.
+func TestAnotherNodeReadsACopy(t *testing.T) {
+	t.Parallel()
+	bucket := s3test.Start()
+	t.Cleanup(bucket.Close)
+	s3 := fmt.Sprintf(`, s3: {endpoint: "%s", bucket: %s, region: %s, access_key: %s, secret_key: %s}`,
+		bucket.URL, s3test.Bucket, s3test.Region, s3test.AccessKey, s3Secret)
+	for name, place := range map[string]struct {
+		store func(t *testing.T) string
+		s3    string
+	}{
+		"in a bucket": {func(*testing.T) string { return "sqlite:data/parley.db" }, s3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := place.store(t)
+			h := open(t, plan{files: map[string]string{"parley.yaml": album(store, "data/first", place.s3)}})
+			m, body := h.picture("who is this?")
+			h.accept(body)
+			if asked := h.asks(says("A cat.")); asked.shows() != 1 {
+				t.Fatalf("the agent was asked %q\n%s", asked.messages, h.log)
+			}
+			h.posts(1)
+			if err := h.stop(); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(h.dir, "parley.yaml"), h.places.Replace(album(store, "data/second", place.s3)))
+			if err := h.start(filepath.Join(h.dir, "parley.yaml")); err != nil {
+				t.Fatal(err)
+			}
+			again := h.said("<@" + slacktest.BotUser + "> and its colour?")
+			again.ThreadTS = m.TS
+			h.accept(again.Event())
+			if asked := h.asks(says("Black.")); asked.shows() != 1 || len(asked.messages) < 3 {
+				t.Errorf("the agent was asked %q\n%s", asked.messages, h.log)
+			}
+			h.posts(2)
+			for _, disk := range []string{"first", "second"} {
+				if found, _ := filepath.Glob(filepath.Join(h.dir, "data", disk, "*", "*")); len(found) != 0 {
+					t.Errorf("on the disk: %q", found)
+				}
+			}
+			if place.s3 != "" && len(bucket.Keys()) != 1 {
+				t.Errorf("in the bucket: %q", bucket.Keys())
+			}
+			if strings.Contains(h.log.String(), s3Secret) {
+				t.Errorf("the log has the bucket's secret:\n%s", h.log)
+			}
+		})
+	}
+}
+
+// TestACopyThatIsGone has the agent answer without it, and the operator told.
+func TestACopyThatIsGone(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(h *house){
+		"elsewhere": func(h *house) {
+			write(h.t, filepath.Join(h.dir, "parley.yaml"), h.places.Replace(album("sqlite:data/parley.db", "data/files",
+				`, s3: {endpoint: "http://127.0.0.1:1", bucket: another, region: x, access_key: a, secret_key: `+s3Secret+`}`)))
+		},
+		"damaged": func(h *house) {
+			found, err := filepath.Glob(filepath.Join(h.dir, "data/files/*/*"))
+			if err != nil || len(found) != 1 {
+				h.t.Fatalf("%q, %v", found, err)
+			}
+			if err := os.WriteFile(found[0], []byte(catPNG+"!"), 0o600); err != nil {
+				h.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, plan{files: map[string]string{"parley.yaml": album("sqlite:data/parley.db", "data/files", "")}})
+			m, body := h.picture("who is this?")
+			h.accept(body)
+			h.asks(says("A cat."))
+			h.posts(1)
+			lose(h)
+			h.restart()
+			again := h.said("<@" + slacktest.BotUser + "> and its colour?")
+			again.ThreadTS = m.TS
+			h.accept(again.Event())
+			if asked := h.asks(says("I can't see it.")); asked.shows() != 0 || !strings.Contains(asked.messages[0].Content, "cat.png") {
+				t.Errorf("the agent was asked %q", asked.messages)
+			}
+			h.posts(2)
+			if log := h.log.String(); !strings.Contains(log, "a copy can't be read") || !strings.Contains(log, name) {
+				t.Errorf("the log has no word of it:\n%s", log)
+			}
+		})
+	}
+}

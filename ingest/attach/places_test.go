@@ -1,0 +1,284 @@
+package attach_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/attach"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/sqlite"
+)
+
+// roomy is a limit that several chunks are within.
+const roomy = 2 << 20
+
+// kind makes a place, and another daemon's store of the same one. left lists
+// what stands there.
+type kind func(t *testing.T) (one, other *attach.Store, left func() []string)
+
+var kinds = map[string]kind{
+	"directory": func(t *testing.T) (*attach.Store, *attach.Store, func() []string) {
+		dir := t.TempDir()
+		config := attach.Config{Dir: dir, MaxBytes: roomy}
+		return open(t, config, nil), open(t, config, nil), func() []string { return slices.Collect(maps.Keys(files(t, dir))) }
+	},
+	"store on SQLite": func(t *testing.T) (*attach.Store, *attach.Store, func() []string) {
+		return inStore(t, newSQLite(t))
+	},
+	"store on PostgreSQL": func(t *testing.T) (*attach.Store, *attach.Store, func() []string) {
+		engine, err := postgres.Open(t.Context(), postgres.Options{URL: postgrestest.URL(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inStore(t, engine)
+	},
+	"bucket": func(t *testing.T) (*attach.Store, *attach.Store, func() []string) {
+		server := startS3(t)
+		one, dir := inBucket(t, server)
+		other, _ := inBucket(t, server)
+		return one, other, func() []string { return append(server.Keys(), slices.Collect(maps.Keys(files(t, dir)))...) }
+	},
+}
+
+func open(t *testing.T, config attach.Config, shared attach.Chunks) *attach.Store {
+	t.Helper()
+	store, err := attach.New(config, shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func newSQLite(t *testing.T) journal.Engine {
+	t.Helper()
+	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+// inStore keeps copies in a journal on the engine, which ends with the test.
+func inStore(t *testing.T, engine journal.Engine) (one, other *attach.Store, left func() []string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	node := func(name string) *attach.Store {
+		return open(t, attach.Config{MaxBytes: roomy}, journal.New(engine, journal.Options{Node: name}))
+	}
+	return node("one"), node("other"), func() []string { return paths(t, engine) }
+}
+
+// paths are the names that have chunks.
+func paths(t *testing.T, engine journal.Engine) (names []string) {
+	t.Helper()
+	err := engine.Read(t.Context(), func(tx journal.Tx) error {
+		names = nil
+		return tx.Rows(func(scan func(...any) error) error {
+			var name string
+			err := scan(&name)
+			names = append(names, name)
+			return err
+		}, `SELECT DISTINCT path FROM blobs`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func everywhere(t *testing.T, holds func(t *testing.T, build kind)) {
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			holds(t, kind)
+		})
+	}
+}
+
+func TestACopyIsReadByAnotherDaemon(t *testing.T) {
+	everywhere(t, func(t *testing.T, build kind) {
+		one, other, _ := build(t)
+		for _, size := range []int{0, 1, 256<<10 - 1, 256 << 10, 256<<10 + 1, 512 << 10, roomy} {
+			content := bytes.Repeat([]byte("abcdefg"), size/7+1)[:size]
+			kept, err := one.Put(t.Context(), iotest.HalfReader(bytes.NewReader(content)), event.Attachment{Name: "a.bin"})
+			if err != nil || kept.Size != int64(size) {
+				t.Fatalf("%d bytes: kept %d, %v", size, kept.Size, err)
+			}
+			if !bytes.Equal(read(t, other, kept), content) {
+				t.Errorf("%d bytes: the copy differs from what was put", size)
+			}
+		}
+	})
+}
+
+func TestTheSameBytesAtOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, build kind) {
+		one, other, left := build(t)
+		content := bytes.Repeat([]byte("cat"), 200<<10)
+		var all sync.WaitGroup
+		for i := range 8 {
+			store := []*attach.Store{one, other}[i%2]
+			all.Go(func() {
+				kept, err := store.Put(t.Context(), bytes.NewReader(content), event.Attachment{Name: "cat.bin"})
+				if err != nil {
+					t.Error(err)
+				} else if !bytes.Equal(read(t, one, kept), content) {
+					t.Error("a copy that was put differs")
+				}
+			})
+		}
+		all.Wait()
+		if found := left(); len(found) != 1 {
+			t.Errorf("one content stands at %q", found)
+		}
+	})
+}
+
+func TestWhatIsNotKeptLeavesNothing(t *testing.T) {
+	cut := errors.New("connection reset")
+	large := bytes.Repeat([]byte("x"), 300<<10)
+	everywhere(t, func(t *testing.T, build kind) {
+		one, _, left := build(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stopped := errors.New("stopped")
+		for name, c := range map[string]struct {
+			ctx    context.Context
+			source io.Reader
+			want   error
+		}{
+			"too large":   {t.Context(), bytes.NewReader(bytes.Repeat(large, 7)), attach.ErrTooLarge},
+			"cut":         {t.Context(), io.MultiReader(bytes.NewReader(large), iotest.ErrReader(cut)), cut},
+			"cut short":   {t.Context(), io.MultiReader(bytes.NewReader(large), iotest.ErrReader(io.ErrUnexpectedEOF)), io.ErrUnexpectedEOF},
+			"interrupted": {ctx, io.MultiReader(bytes.NewReader(large), endless(func() { cancel(stopped) })), stopped},
+		} {
+			if _, err := one.Put(c.ctx, c.source, event.Attachment{Name: "a.bin"}); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if found := left(); len(found) != 0 {
+				t.Errorf("%s: left %q", name, found)
+			}
+		}
+	})
+}
+
+// endless is a source without an end, which calls back when it is read.
+func endless(then func()) io.Reader {
+	return readerFunc(func(p []byte) (int, error) {
+		then()
+		return copy(p, "more"), nil
+	})
+}
+
+func TestACopyIsRemoved(t *testing.T) {
+	everywhere(t, func(t *testing.T, build kind) {
+		one, other, left := build(t)
+		kept, err := one.Put(t.Context(), bytes.NewReader(png), event.Attachment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := one.Open(t.Context(), kept.Bucket, absent); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("open what was never put: %v", err)
+		}
+		for range 2 {
+			if err := errors.Join(other.Remove(t.Context(), kept.Bucket, kept.Path), other.Remove(t.Context(), kept.Bucket, absent)); err != nil {
+				t.Error(err)
+			}
+			if _, err := one.Open(t.Context(), kept.Bucket, kept.Path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("open a removed copy: %v", err)
+			}
+		}
+		if found := left(); len(found) != 0 {
+			t.Errorf("left %q", found)
+		}
+	})
+}
+
+// absent is the path of a copy that nobody put.
+var absent = "ab/" + strings.Repeat("ab", 32)
+
+func TestSweepLeavesCopiesAlone(t *testing.T) {
+	everywhere(t, func(t *testing.T, build kind) {
+		one, other, _ := build(t)
+		if err := one.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil {
+			t.Errorf("before anything was put: %v", err)
+		}
+		var all []attach.Copy
+		for n := range 32 { // paths begin with every digit
+			kept, err := one.Put(t.Context(), bytes.NewReader([]byte{byte(n)}), event.Attachment{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, kept)
+		}
+		if err := other.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil {
+			t.Error(err)
+		}
+		for n, kept := range all {
+			if got := read(t, one, kept); len(got) != 1 || got[0] != byte(n) {
+				t.Errorf("copy %d is %v", n, got)
+			}
+		}
+	})
+}
+
+// TestACopyThatIsElsewhere reads in each place what was kept in each other one.
+func TestACopyThatIsElsewhere(t *testing.T) {
+	stores, copies := map[string]*attach.Store{}, map[string]attach.Copy{}
+	for _, name := range []string{"directory", "store on SQLite", "bucket"} {
+		stores[name], _, _ = kinds[name](t)
+		kept, err := stores[name].Put(t.Context(), bytes.NewReader(png), event.Attachment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies[name] = kept
+	}
+	for name, store := range stores {
+		for other, kept := range copies {
+			content, err := store.Open(t.Context(), kept.Bucket, kept.Path)
+			switch {
+			case name == other && err == nil:
+				content.Close()
+			case name == other:
+				t.Errorf("%s: %v", name, err)
+			case !errors.Is(err, attach.ErrElsewhere) || !strings.Contains(err.Error(), kept.Bucket) || !strings.Contains(err.Error(), copies[name].Bucket):
+				t.Errorf("%s, a copy in the %s: %v", name, other, err)
+			}
+			if err := store.Remove(t.Context(), kept.Bucket, kept.Path); name != other && !errors.Is(err, attach.ErrElsewhere) {
+				t.Errorf("%s, remove a copy in the %s: %v", name, other, err)
+			}
+			if name == other {
+				if _, err := store.Put(t.Context(), bytes.NewReader(png), event.Attachment{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	want := map[string]string{"directory": "attachments", "store on SQLite": "store", "bucket": "s3:parley-test/chat/files"}
+	got := map[string]string{}
+	for name, kept := range copies {
+		got[name] = kept.Bucket
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the journal knows the places by: %s", diff)
+	}
+}

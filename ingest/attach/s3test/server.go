@@ -1,0 +1,171 @@
+// Package s3test is one bucket of an S3 server, on a loopback port and with
+// faults on demand. It depends on no test framework.
+//
+// It asks of a request what real servers ask: a signature of version 4 for the
+// right key and region, and a body of the length and the sum that were signed.
+// https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
+package s3test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// What the bucket is called, where it is said to be, and whose key opens it.
+const (
+	Bucket    = "parley-test"
+	Region    = "eu-test-1"
+	AccessKey = "AKIATEST"
+)
+
+// lastModified is the age of every object; clients insist on one.
+const lastModified = "Sun, 01 Mar 2026 12:00:00 GMT"
+
+// Fault is what goes wrong with one request.
+type Fault struct {
+	// Status is answered with Code, Message and nothing done; 0 goes on.
+	Status        int
+	Code, Message string
+	// Unread answers before the request's body was read.
+	Unread bool
+	// Cut ends the connection: before an answer, or in the middle of an object.
+	Cut bool
+	// Short announces one byte less of an object than there is, and sends that.
+	Short bool
+}
+
+// Server is a running fake. Its methods are safe for concurrent use.
+type Server struct {
+	*httptest.Server
+	mu       sync.Mutex
+	objects  map[string][]byte
+	faults   map[string][]Fault // by method
+	requests []string
+}
+
+// Start listens and serves until Close.
+func Start() *Server {
+	s := &Server{objects: map[string][]byte{}, faults: map[string][]Fault{}}
+	s.Server = httptest.NewServer(s)
+	return s
+}
+
+// Script lets the next requests of a method meet faults, one each.
+func (s *Server) Script(method string, faults ...Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[method] = append(s.faults[method], faults...)
+}
+
+// Keys are the names of the objects, in order.
+func (s *Server) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.objects))
+}
+
+// Set puts an object there, behind everybody's back.
+func (s *Server) Set(key string, content []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[key] = content
+}
+
+// Requests are what was asked so far, as "PUT ab/cd".
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	key, ours := strings.CutPrefix(r.URL.Path, "/"+Bucket+"/")
+	fault := s.begin(r.Method, key)
+	if fault.Unread {
+		refuse(w, fault.Status, fault.Code, fault.Message)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	sum := sha256.Sum256(body)
+	switch {
+	case err != nil || fault.Cut && r.Method != http.MethodGet:
+		panic(http.ErrAbortHandler) // the connection ends
+	case fault.Status != 0:
+		refuse(w, fault.Status, fault.Code, fault.Message)
+	case !ours:
+		refuse(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist")
+	case !signed(r, key == ""):
+		refuse(w, http.StatusForbidden, "SignatureDoesNotMatch", "Authorization was "+r.Header.Get("Authorization"))
+	case r.Header.Get("X-Amz-Content-Sha256") != hex.EncodeToString(sum[:]):
+		refuse(w, http.StatusBadRequest, "XAmzContentSHA256Mismatch", "The provided sum does not match what was computed.")
+	default:
+		s.answer(w, r, key, body, fault)
+	}
+}
+
+func (s *Server) begin(method, key string) (fault Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, method+" "+key)
+	if waiting := s.faults[method]; len(waiting) > 0 && key != "" {
+		fault, s.faults[method] = waiting[0], waiting[1:]
+	}
+	return fault
+}
+
+// signed says whether a request is signed by our key for our region; who asks
+// for the region does not know it yet.
+func signed(r *http.Request, any bool) bool {
+	scope, ours := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential="+AccessKey+"/")
+	parts := strings.Split(scope, "/")
+	return ours && len(parts) > 3 && (any || parts[1] == Region) && parts[2] == "s3" && strings.Contains(scope, "x-amz-content-sha256")
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, key string, body []byte, fault Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Last-Modified", lastModified)
+	switch content, found := s.objects[key]; {
+	case key == "" && r.Method == http.MethodGet && r.URL.Query().Has("location"):
+		fmt.Fprintf(w, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/">%s</LocationConstraint>`, Region)
+	case r.Method == http.MethodPut:
+		s.objects[key] = body
+		w.Header().Set("ETag", `"1"`)
+	case r.Method == http.MethodDelete:
+		delete(s.objects, key)
+		w.WriteHeader(http.StatusNoContent)
+	case !found:
+		refuse(w, http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
+	case fault.Cut:
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		_, _ = w.Write(content[:len(content)/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	case fault.Short:
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)-1))
+		_, _ = w.Write(content[:len(content)-1])
+	default:
+		_, _ = w.Write(content)
+	}
+}
+
+// refuse answers as S3 does: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html.
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	_ = xml.NewEncoder(w).Encode(struct {
+		XMLName       xml.Name `xml:"Error"`
+		Code, Message string
+	}{Code: code, Message: message})
+}
