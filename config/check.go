@@ -26,8 +26,11 @@ func (f *file) mapping(node *yaml.Node, path string, t reflect.Type) map[string]
 	first := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
-		at := join(path, shown(key))
 		setting, known := field(t, key.Value)
+		at := join(path, key.Value)
+		if !known {
+			at = join(path, shown(key))
+		}
 		if key.Kind != yaml.ScalarNode || !known {
 			f.fault(key.Line, at, "is not a key here; the keys are "+strings.Join(keys(t), ", "))
 			continue
@@ -158,7 +161,7 @@ func each(t reflect.Type, yield func(key string, field reflect.Type)) {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,31}$`)
 
-// shown is a key as a fault may print it: with a comma or colon in the wrong
+// shown is an unknown key as a fault may print it: with a comma or colon in the wrong
 // place a secret can become a key.
 func shown(key *yaml.Node) string {
 	if key.Kind == yaml.ScalarNode && plainKey.MatchString(key.Value) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"parley/adapters/agent/openai"
+	"parley/ingest/attach"
 	"parley/ingest/event"
 )
 
@@ -61,6 +62,9 @@ func (l *loader) config(name string) *Config {
 	values := f.mapping(node, "", reflect.TypeFor[Config]())
 	if f.has("agents") {
 		c.Agents = f.agents(take(values, "agents"))
+	}
+	if f.has("attachments.s3") { // though nothing may be said of it
+		c.Attachments.S3 = new(attach.S3)
 	}
 	f.decode("", c, values)
 	f.judge(c.faults())

@@ -39,7 +39,8 @@ func TestFaultsHoldNoValue(t *testing.T) {
 	}
 	for _, line := range []string{"store: mysql://%s", "store: 'postgres://me:%s@h:x/'", "store: {url: %s}", "store: {url: 'postgres://me:%s@h:x/'}",
 		"store: {url: postgres://h/d, listen_url: %s}", "store: {url: 'postgres://me:%s@h/d', listen_url: 'postgres://me:%s@h:x/'}", "store: [%s]", "store: {%s: 1}",
-		"listen: %s", "public_url: http://%s@h", "log: {level: %s}"} {
+		"listen: %s", "public_url: http://%s@h", "log: {level: %s}",
+		"attachments: {s3: %s}", "attachments: {s3: {secret_key: [%s]}}", "attachments: {s3: {endpoint: 'http://me:%s@h'}}", "attachments: {s3: {%s: x}}"} {
 		write(t, map[string]string{"parley.yaml": strings.ReplaceAll(line, "%s", canary) + "\n", "workspaces/w.yaml": webWorkspace})
 		if _, err := config.Load(""); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", line, err)
@@ -51,7 +52,8 @@ func TestFaultsHoldNoValue(t *testing.T) {
 func TestConfigPrintsNoSecret(t *testing.T) {
 	t.Setenv("CANARY", canary)
 	write(t, map[string]string{
-		"parley.yaml":       "store: {url: 'postgres://me:${CANARY}@db/x', listen_url: 'postgres://me:${CANARY}@db2/x'}\nagents: [{id: a, kind: openai, model: m, api_key: '${CANARY}'}]\n",
+		"parley.yaml": "store: {url: 'postgres://me:${CANARY}@db/x', listen_url: 'postgres://me:${CANARY}@db2/x'}\n" +
+			"attachments: {s3: {endpoint: 'http://h', bucket: abc, access_key: a, secret_key: '${CANARY}'}}\nagents: [{id: a, kind: openai, model: m, api_key: '${CANARY}'}]\n",
 		"workspaces/b.yaml": "id: b\nplatform: bluebubbles\nagent: a\nbluebubbles: {url: 'http://h', password: '${CANARY}', webhook_secret: '${CANARY}'}\n",
 		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: a\ndiscord: {token: '${CANARY}'}\n",
 		"workspaces/s.yaml": "id: s\nplatform: slack\nagent: a\nslack: {bot_token: '${CANARY}', app_token: 'app-${CANARY}', signing_secret: '${CANARY}'}\n",
@@ -66,6 +68,7 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := string(marshalled) + fmt.Sprintf("%v %+v %#v", c, c, c)
+	out += fmt.Sprintf("%+v %#v", c.Attachments.S3, c.Attachments.S3)
 	for _, w := range c.Workspaces {
 		out += fmt.Sprintf("%+v %#v %+v %#v %+v %#v %+v %#v", w.BlueBubbles, w.BlueBubbles, w.Discord, w.Discord, w.Slack, w.Slack, w.Web, w.Web)
 	}
