@@ -106,6 +106,9 @@ func kindOf(arg any) (int, error) {
 
 // bind encodes arguments. What it returns is good until the next call.
 func (s *statements) bind(args []any) [][]byte {
+	if s.scratch == nil { // an empty text would be a nil one, which is NULL
+		s.scratch = make([]byte, 0, 512)
+	}
 	s.scratch, s.values = s.scratch[:0], s.values[:0]
 	for _, arg := range args {
 		from := len(s.scratch)
