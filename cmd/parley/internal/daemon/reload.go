@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -44,8 +45,8 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 		return
 	}
 	before := d.current.Load()
-	if next.Listen != before.config.Listen || !next.Store.Equal(before.config.Store) {
-		d.log.Warn("listen and store take effect at the next start")
+	if next.Listen != before.config.Listen || !next.Store.Equal(before.config.Store) || !reflect.DeepEqual(next.Attachments, before.config.Attachments) {
+		d.log.Warn("listen, store and attachments take effect at the next start")
 	}
 	if err := checkListen(next); err != nil {
 		d.log.Error("the configuration has faults; the last good one stays", "err", err)

@@ -106,9 +106,13 @@ func TestWhatNeedsARestartSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.change("parley.yaml", string(raw)+"store: sqlite:data/another.db\n")
-	if !strings.Contains(h.log.String(), "listen and store take effect at the next start") {
-		t.Errorf("%s", h.log)
+	added := ""
+	for i, line := range []string{"store: sqlite:data/another.db\n", "attachments: {max_bytes: 1MiB}\n"} {
+		added += line
+		h.change("parley.yaml", string(raw)+added)
+		if strings.Count(h.log.String(), "listen, store and attachments take effect at the next start") != i+1 {
+			t.Errorf("%s: %s", line, h.log)
+		}
 	}
 	h.mention("are you still there?")
 	h.asks(says("Yes."))
