@@ -22,12 +22,6 @@ const (
 
 func violations() []violation { return []violation{lost, doubled, disordered, misrouted, wrong} }
 
-// margin is how long an edit or a delete may have been acknowledged without
-// having an effect yet: it is in custody then, and not recorded. What was
-// acknowledged earlier than that must have been seen; what was acknowledged
-// later may have been.
-const margin = 300 * time.Millisecond
-
 // verdict is what a check has found.
 type verdict struct {
 	messages, deleted       int
@@ -155,7 +149,7 @@ func (a *audit) expected(m *message, revision, part int, text string) bool {
 // by then.
 func (a *audit) judgeAsks(m *message) {
 	for _, ask := range a.asks[m.id] {
-		settled := ask.arrived.Add(-margin)
+		settled := ask.arrived.Add(-a.margin)
 		if want := m.revisionAt(settled); ask.revision < want {
 			acked := m.revisions[want].acked
 			a.add(wrong, "the agent was asked for m%d in revision %d, %v %s after revision %d was acknowledged",
@@ -219,7 +213,7 @@ func (a *audit) judgeSource(m *message, r *reply) {
 			a.add(wrong, "%s, and the agent's last answer was to revision %d", mark(m.id, revision, part), last.revision)
 		}
 	}
-	if m.deleted.ackedBefore(last.ended.Add(-margin)) {
+	if m.deleted.ackedBefore(last.ended.Add(-a.margin)) {
 		a.add(wrong, "m%d was answered, although its delete was acknowledged %v before the agent had answered",
 			m.id, last.ended.Sub(m.deleted.acked))
 	}

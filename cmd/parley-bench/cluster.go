@@ -28,9 +28,13 @@ func (f *clusterFlags) define(flags *flag.FlagSet) {
 	flags.DurationVar(&f.stop, "stop", 20*time.Second, "how long it stays stopped: twice as long as a lease")
 }
 
+// clusterMargin is a ledger's where the node that has a thread hears from another
+// what was accepted for it, also when its connection for that was just terminated.
+const clusterMargin = 2 * time.Second
+
 // runCluster harms several daemons on one store, and keeps the ledger.
 func runCluster(ctx context.Context, args []string, out io.Writer) (err error) {
-	f := clusterFlags{killFlags: killFlags{nodesFlags: nodesFlags{daemons: 4}, kills: 60, after: 2 * time.Second}}
+	f := clusterFlags{killFlags: killFlags{nodesFlags: nodesFlags{daemons: 4}, kills: 60, after: 2 * time.Second, margin: clusterMargin}}
 	if err := parseFlags("cluster", args, f.define); err != nil {
 		return err
 	}
@@ -46,8 +50,8 @@ func runCluster(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close(ctx)) }()
-	b.printf("cluster: profile %s, %s, %d kills, %d stops of %v, a connection terminated every %v, %v messages/s, seed %d\n",
-		f.profile, f.words(), f.kills, f.stops, f.stop, f.cuts, p.rate, f.seed)
+	b.printf("cluster: profile %s, %s, %d kills, %d stops of %v, a connection terminated every %v, %v messages/s, margin %v, seed %d\n",
+		f.profile, f.words(), f.kills, f.stops, f.stop, f.cuts, p.rate, f.margin, f.seed)
 	k := newKilling(b, f.killFlags, p)
 	c := &clustering{killing: k, clusterFlags: f, ambush: &ambush{faults: k.plan},
 		moments: rand.New(rand.NewPCG(f.seed, 1)), intervals: rand.New(rand.NewPCG(f.seed, 2))}

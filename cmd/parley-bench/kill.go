@@ -24,7 +24,7 @@ type killFlags struct {
 	rate                   float64
 	after                  time.Duration
 	seed                   uint64
-	drain                  time.Duration
+	drain, margin          time.Duration
 	timeout                string
 }
 
@@ -39,6 +39,7 @@ func (f *killFlags) define(flags *flag.FlagSet) {
 	flags.DurationVar(&f.after, "after", f.after, "a kill comes at a random moment, at most so long after the start; 0 for the profile's own")
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything that is random; 0 for a new one, which is printed")
 	flags.StringVar(&f.timeout, "timeout", "", "slack.timeout in the daemon's configuration; empty for the daemon's own")
+	flags.DurationVar(&f.margin, "margin", f.margin, "how long an edit or a delete that was acknowledged may have no effect yet; longer where a node must hear of it from another")
 	flags.DurationVar(&f.drain, "drain", 5*time.Minute, "how long to wait for what is left after the last kill")
 }
 
@@ -111,7 +112,7 @@ func (f *killFlags) prepare() (profile, error) {
 
 // runKill kills the daemon and keeps the ledger.
 func runKill(ctx context.Context, args []string, out io.Writer) (err error) {
-	f := killFlags{kills: 100}
+	f := killFlags{kills: 100, margin: margin}
 	if err := parseFlags("kill", args, f.define); err != nil {
 		return err
 	}
@@ -145,6 +146,7 @@ type killing struct {
 
 func newKilling(b *bench, f killFlags, p profile) *killing {
 	k := &killing{bench: b, killFlags: f, profile: p, random: rand.New(rand.NewPCG(f.seed, 0)), ledger: newLedger(echoed)}
+	k.ledger.margin = f.margin
 	k.plan = slacktest.Mix(f.seed, p.faults...)
 	k.harm = k.killings
 	return k

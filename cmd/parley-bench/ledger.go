@@ -53,6 +53,11 @@ type ledger struct {
 	expect func(m *message, revision int) []string
 	// agent says that every ask is on record.
 	agent bool
+	// margin is how long an edit or a delete may have been acknowledged without
+	// having an effect yet: it is in custody then, and not recorded. What was
+	// acknowledged earlier than that must have been seen; what was acknowledged
+	// later may have been.
+	margin time.Duration
 
 	mu       sync.Mutex
 	messages []*message
@@ -61,8 +66,11 @@ type ledger struct {
 	clock    atomic.Int64 // the newest ts, in microseconds
 }
 
+// margin is a ledger's where one daemon has the store to itself.
+const margin = 300 * time.Millisecond
+
 func newLedger(expect func(*message, int) []string) *ledger {
-	l := &ledger{expect: expect}
+	l := &ledger{expect: expect, margin: margin}
 	l.clock.Store(time.Now().UnixMicro())
 	return l
 }
