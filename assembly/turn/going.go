@@ -18,10 +18,11 @@ var (
 // recorded since. It is entered before the run begins, so that nothing recorded
 // meanwhile is missed.
 type going struct {
-	cancel  context.CancelCauseFunc
+	run     *journal.Run  // that has begun with its message; nil where it is to begin
 	deleted chan struct{} // holds a value when messages of a turn were deleted
 
-	mu sync.Mutex
+	mu     sync.Mutex
+	cancel context.CancelCauseFunc // nil until a worker has it
 	// interruptible is set once the run has begun, with the newest thread_seq
 	// that it was given.
 	interruptible bool
@@ -29,16 +30,41 @@ type going struct {
 	newest        int64 // thread_seq of the newest message that asks for a run
 }
 
-// enter registers a run that is about to begin. The context ends when the run
-// is interrupted or withdrawn, and at exit.
-func (r *Runner) enter(ctx context.Context, thread int64) (context.Context, *going) {
+// enter registers a run that is about to begin, or takes up the one that has begun
+// with its message. The context ends when the run is interrupted or withdrawn, and
+// at exit.
+func (r *Runner) enter(ctx context.Context, lease *journal.Lease) (context.Context, *going) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	g := &going{cancel: cancel, deleted: make(chan struct{}, 1)}
 	r.mu.Lock()
-	r.going[thread] = g
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	g := r.handed[lease.Thread]
+	delete(r.handed, lease.Thread)
+	if g == nil || g.run.Fence != lease.Fence {
+		g = newGoing(nil)
+	}
+	g.mu.Lock()
+	g.cancel = cancel
+	g.mu.Unlock()
+	r.going[lease.Thread] = g
 	return ctx, g
 }
+
+// maxHanded bounds the runs that have begun with their message and wait for a
+// worker; the others are taken up from the store.
+const maxHanded = 1024
+
+// hand keeps a run that has begun for the worker that will take its thread. What
+// is recorded meanwhile is told to it.
+func (r *Runner) hand(run *journal.Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.handed) >= maxHanded {
+		clear(r.handed)
+	}
+	r.handed[run.Thread] = newGoing(run)
+}
+
+func newGoing(run *journal.Run) *going { return &going{run: run, deleted: make(chan struct{}, 1)} }
 
 func (r *Runner) exit(thread int64, g *going) {
 	r.mu.Lock()
@@ -51,6 +77,9 @@ func (r *Runner) exit(thread int64, g *going) {
 func (r *Runner) signal(thread int64, outcome journal.Outcome) {
 	r.mu.Lock()
 	g := r.going[thread]
+	if g == nil {
+		g = r.handed[thread]
+	}
 	r.mu.Unlock()
 	if g == nil {
 		return

@@ -96,12 +96,15 @@ type Parts struct {
 type Runner struct {
 	Parts
 
-	mu    sync.Mutex
-	going map[int64]*going // by thread
+	mu     sync.Mutex
+	going  map[int64]*going // by thread
+	handed map[int64]*going // begun with their message, and not taken up yet; by thread
 }
 
 // New returns a Runner that serves nobody yet; see Serve.
-func New(p Parts) *Runner { return &Runner{Parts: p, going: map[int64]*going{}} }
+func New(p Parts) *Runner {
+	return &Runner{Parts: p, going: map[int64]*going{}, handed: map[int64]*going{}}
+}
 
 // Serve runs the turns of one agent, so many at once: it takes new ones until
 // ctx ends, and then waits for those that are going on, which end with work.
@@ -122,11 +125,14 @@ func (r *Runner) turn(ctx context.Context, lease *journal.Lease, agent string) b
 		r.pause(ctx, "find an agent", fmt.Errorf("%q is not configured", agent))
 		return false
 	}
-	asking, g := r.enter(ctx, lease.Thread)
+	asking, g := r.enter(ctx, lease)
 	defer r.exit(lease.Thread, g)
-	run, err := r.Journal.BeginRun(ctx, lease, profile.ID, r.each)
-	if err != nil || run == nil {
-		return r.left(ctx, lease, "begin a run", err)
+	run := g.run
+	if run == nil {
+		var err error
+		if run, err = r.Journal.BeginRun(ctx, lease, profile.ID, r.each); err != nil || run == nil {
+			return r.left(ctx, lease, "begin a run", err)
+		}
 	}
 	run.Agent = profile.ID // who has taken over the threads of an agent that is gone
 	a := &attempt{
@@ -177,6 +183,9 @@ func (r *Runner) each(workspace, channel string) bool {
 // Recorded implements ingest.Turns.
 func (r *Runner) Recorded(thread int64, agent string, outcome journal.Outcome) {
 	r.signal(thread, outcome)
+	if outcome.Begun != nil {
+		r.hand(outcome.Begun)
+	}
 	switch {
 	case outcome.TurnDue.IsZero() || outcome.Pending > 0: // a run begins once its thread's intake is done
 	case outcome.TurnDue.After(r.Now()):

@@ -19,6 +19,9 @@ type Entry struct {
 	// Coalesce is how long a turn waits for further messages, CoalesceMax how
 	// long at the most; 0 begins it at once.
 	Coalesce, CoalesceMax time.Duration
+	// Begin says that the agent could begin now. Where the turn waits for nothing,
+	// its run then begins in the transaction that records its message.
+	Begin bool
 	// Decide is the policy: what this message, or this new state of one, asks
 	// for. It is called inside the transaction, and must not do anything but
 	// look. It is not called for deletes and reactions' targets.
@@ -70,23 +73,30 @@ type Outcome struct {
 	Reaction *event.Reaction
 	// Deleted are the runs that lost a message.
 	Deleted []int64
+	// Begun is the run that began with the message; nil for none.
+	Begun *Run
 }
 
 // Record applies an entry to its thread and settles its envelope, in one
 // transaction. ErrFenced means that the thread is somebody else's now.
 func (j *Journal) Record(ctx context.Context, lease *Lease, entry Entry) (Outcome, error) {
-	return write(ctx, j, func(tx Tx) (Outcome, error) {
+	out, err := write(ctx, j, func(tx Tx) (Outcome, error) {
 		out := Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone}
-		r := recording{tx: tx, Entry: entry, now: millis(j.now()), out: &out}
-		err := r.run(lease)
+		r := recording{tx: tx, Entry: entry, lease: lease, now: millis(j.now()), out: &out}
+		err := r.run()
 		return out, err
 	})
+	if out.Begun != nil {
+		out.Begun.has(*out.Message)
+	}
+	return out, err
 }
 
 // recording is one Record inside its transaction.
 type recording struct {
 	Entry
 	tx      Tx
+	lease   *Lease
 	now     int64
 	thread  threadState
 	out     *Outcome
@@ -98,9 +108,10 @@ type recording struct {
 // threadState is the part of a thread's row that intake changes.
 type threadState struct {
 	id                         int64
-	key, openedOn, channel     string
+	key, uuid, platform        string
+	openedOn, channel          string
 	nextSeq, begunSeq, pending int64
-	turnAt, turnSince          int64
+	turnAt, turnSince, run     int64
 	agent                      string
 	botChannel                 string // of the turn that waits, where a bot has asked for it
 }
@@ -108,18 +119,18 @@ type threadState struct {
 // read reads the row, by lock or lockNow.
 func (t *threadState) read(tx Tx, lease *Lease, lock func(Tx, *Lease, []any, string) error) error {
 	t.id = lease.Thread
-	return lock(tx, lease, []any{&t.key, &t.openedOn, &t.channel, &t.nextSeq, &t.begunSeq, &t.pending, &t.turnAt, &t.turnSince,
-		&t.agent, &t.botChannel},
-		`key, opened_on, channel, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0),
+	return lock(tx, lease, []any{&t.key, &t.uuid, &t.platform, &t.openedOn, &t.channel, &t.nextSeq, &t.begunSeq, &t.pending,
+		&t.turnAt, &t.turnSince, &t.run, &t.agent, &t.botChannel},
+		`key, uuid, platform, opened_on, channel, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0), run,
 		agent, coalesce(bot_channel, '')`)
 }
 
-func (r *recording) run(lease *Lease) error {
+func (r *recording) run() error {
 	how := lockNow
 	if r.looksFirst() {
 		how = lock
 	}
-	if err := r.thread.read(r.tx, lease, how); err != nil {
+	if err := r.thread.read(r.tx, r.lease, how); err != nil {
 		return err
 	}
 	if err := r.apply(); err != nil {
@@ -129,7 +140,7 @@ func (r *recording) run(lease *Lease) error {
 	if err := r.settle(); err != nil {
 		return err
 	}
-	return r.saveThread(lease)
+	return r.saveThread()
 }
 
 // looksFirst says that the event is looked up before anything of the thread is
@@ -238,11 +249,14 @@ func (r *recording) insert(m *event.Message, d Decision) error {
 	} else {
 		row.Seq = r.takeSeq()
 	}
-	if err := r.insertRow(&row, files); err != nil {
-		return err
-	}
 	if m.OpenedOn != "" && r.thread.openedOn == "" {
 		r.thread.openedOn = m.OpenedOn
+	}
+	if err := r.begin(&row); err != nil {
+		return err
+	}
+	if err := r.insertRow(&row, files); err != nil {
+		return err
 	}
 	r.out.Message, r.out.Trigger = &row, row.Trigger
 	r.out.Fate = event.Fate{Disposition: event.Stored, Reason: d.Reason}
@@ -278,11 +292,11 @@ func (r *recording) insertRow(row *Message, files []event.Attachment) error {
 	}
 	err = store(`
 		INSERT INTO messages (thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes,
-			metadata, version, origin, revision, files, envelopes, sent_at, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			metadata, version, origin, revision, files, envelopes, sent_at, created_at, run)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `+runRow+`) RETURNING id`,
 		row.Thread, seq, r.Workspace, optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
 		string(row.Author), string(row.Trigger), row.Content, quotes,
-		blob(row.Metadata), row.Version, string(row.Origin), row.Revision, row.files, row.envelopes, millis(row.SentAt), r.now)
+		blob(row.Metadata), row.Version, string(row.Origin), row.Revision, row.files, row.envelopes, millis(row.SentAt), r.now, r.begun())
 	if err != nil {
 		return err
 	}
@@ -308,6 +322,10 @@ func (r *recording) asks(m *Message, channel string) {
 	}
 	if m.Author == ByBot {
 		r.thread.botChannel = botChannel(r.Workspace, r.channel(channel))
+	}
+	if r.out.Begun != nil {
+		r.thread.turnAt, r.thread.agent, r.out.TurnAt = r.now, r.Agent, instant(r.now)
+		return
 	}
 	if r.thread.turnSince == 0 {
 		r.thread.turnSince = r.now
@@ -367,7 +385,7 @@ func (r *recording) settle() error {
 		append(args, r.Envelope, r.thread.id)...)
 }
 
-func (r *recording) saveThread(lease *Lease) error {
+func (r *recording) saveThread() error {
 	r.thread.pending += r.moved - 1
 	r.out.Pending, r.out.TurnDue = r.thread.pending, instant(r.thread.turnAt)
 	var intakeAt, turnAt, turnSince any
@@ -380,9 +398,10 @@ func (r *recording) saveThread(lease *Lease) error {
 	if r.thread.turnSince != 0 {
 		turnSince = r.thread.turnSince
 	}
-	return r.tx.Later(nil, nil, `UPDATE threads SET next_seq = ?, pending = ?, intake_at = ?, turn_at = ?, turn_since = ?, agent = ?, opened_on = ?,
-		bot_channel = ? WHERE id = ?`, r.thread.nextSeq, r.thread.pending, intakeAt, turnAt, turnSince, r.thread.agent, r.thread.openedOn,
-		optional(r.thread.botChannel), lease.Thread)
+	return r.tx.Later(nil, nil, `UPDATE threads SET next_seq = ?, begun_seq = ?, pending = ?, intake_at = ?, turn_at = ?, turn_since = ?,
+		run = coalesce(`+runRow+`, run), agent = ?, opened_on = ?, bot_channel = ? WHERE id = ?`,
+		r.thread.nextSeq, r.thread.begunSeq, r.thread.pending, intakeAt, turnAt, turnSince,
+		r.begun(), r.thread.agent, r.thread.openedOn, optional(r.thread.botChannel), r.lease.Thread)
 }
 
 // Ours implements Look.

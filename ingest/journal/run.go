@@ -41,6 +41,9 @@ type Run struct {
 	NotBefore             time.Time // of the next attempt
 	// Messages are what it answers, deleted ones left out.
 	Messages []Message
+	// Fence is that of the lease under which it was begun with its message; a run
+	// that is handed on in memory is good for that lease alone.
+	Fence int64
 }
 
 // RunState is how a run stands.
@@ -78,9 +81,7 @@ func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each
 		return b.begin()
 	})
 	if run != nil {
-		for i := range run.Messages {
-			run.Messages[i].Run = run.Row
-		}
+		run.has(run.Messages...)
 	}
 	return run, err
 }
@@ -155,11 +156,11 @@ func (b *beginning) begin() (*Run, error) {
 	if err := b.insert(&run); err != nil {
 		return nil, err
 	}
-	if err := b.tx.Later(nil, nil, `UPDATE messages SET run = (SELECT row FROM runs WHERE runs.id = ?)
+	if err := b.tx.Later(nil, nil, `UPDATE messages SET run = `+runRow+`
 		WHERE thread = ? AND trigger = 'run' AND run IS NULL AND seq <= ?`, run.ID, run.Thread, waiting[len(waiting)-1].Seq); err != nil {
 		return nil, err
 	}
-	return &run, b.tx.Later(nil, nil, `UPDATE threads SET run = (SELECT row FROM runs WHERE runs.id = ?), begun_seq = ?, turn_since = ?,
+	return &run, b.tx.Later(nil, nil, `UPDATE threads SET run = `+runRow+`, begun_seq = ?, turn_since = ?,
 			bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
 				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
 		WHERE id = ?`, run.ID, run.BaseSeq, since, run.Thread)

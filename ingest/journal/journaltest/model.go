@@ -92,10 +92,13 @@ func (m *machine) acceptAgain(rt *rapid.T) {
 	same(m, "duplicate", m.accept(rapid.SampledFrom(t.accepted).Draw(rt, "envelope")).Duplicate, true)
 }
 
-func (m *machine) recordNext(rt *rapid.T) { m.recordOne(m.pick(rt)) }
+func (m *machine) recordNext(rt *rapid.T) {
+	m.recordOne(m.pick(rt), rapid.Bool().Draw(rt, "the agent could begin"))
+}
 
-// recordOne records the thread's first envelope; false where it has none.
-func (m *machine) recordOne(t *imagined) bool {
+// recordOne records the thread's first envelope; false where it has none. A run
+// may begin with it, if its agent could.
+func (m *machine) recordOne(t *imagined, begin bool) bool {
 	thread := m.thread(t.key)
 	same(m, "pending", each(m.next(thread), func(p journal.Pending) int64 { return p.ID }),
 		each(t.pending, func(s *spoken) int64 { return s.custody }))
@@ -107,11 +110,20 @@ func (m *machine) recordOne(t *imagined) bool {
 	if s.runs {
 		decide = runs
 	}
-	outcome := m.record(thread, s.custody, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, decide)
+	told := entry(s.custody, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, decide)
+	told.Begin = begin
+	outcome, err := m.Record(m.ctx, m.claim(thread), told)
+	m.must(err)
 	s.seq = int64(len(t.listed) + 1)
 	same(m, "thread_seq", outcome.Message.Seq, s.seq)
 	t.pending, t.listed = t.pending[1:], append(t.listed, s)
-	if s.runs {
+	switch {
+	case outcome.Begun != nil:
+		same(m, "begun beside another, before one that waits, or unasked",
+			[]bool{t.runID != "", len(t.waiting) > 0, len(t.pending) > 0, !s.runs || !begin}, make([]bool, 4))
+		t.runID, t.asked = outcome.Begun.ID, []*spoken{s}
+		same(m, "asked", contents(outcome.Begun.Messages), []string{s.text})
+	case s.runs:
 		t.waiting = append(t.waiting, s)
 	}
 	return true
@@ -255,7 +267,7 @@ func (m *machine) finish(rt *rapid.T) {
 		if m.thread(t.key) == 0 {
 			continue
 		}
-		for m.recordOne(t) {
+		for m.recordOne(t, false) {
 		}
 		for m.answerTurn(t) {
 		}

@@ -15,6 +15,8 @@ func runPromises() []promise {
 		{"messages that wait join one turn", coalesced},
 		{"where each message is a turn they are asked one by one", eachItsTurn},
 		{"a turn waits for further messages, up to a limit", coalescing},
+		{"a run that waits for nothing begins with its message", begunWithMessage},
+		{"a run that has something to wait for does not begin with its message", notBegunWithMessage},
 		{"a run that its process left is taken up again under its id", resumed},
 		{"a retried run is due later, and its claim is not counted", retried},
 		{"a failed run ends with a notice and the next turn goes on", failed},
@@ -73,6 +75,60 @@ func coalescing(f *fixture) {
 	f.clock.advance(400 * time.Millisecond)
 	same(f, "waited", f.clock.Now().Sub(begun), 1200*time.Millisecond)
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"C1/1", "C1/2", "C1/3"})
+}
+
+// tell accepts and records a message while its agent could begin.
+func (f *fixture) tell(id string, decide policy, change func(*journal.Entry)) journal.Outcome {
+	f.Helper()
+	custody := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
+	told := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said(id, id)}, decide)
+	told.Begin = true
+	if change != nil {
+		change(&told)
+	}
+	outcome, err := f.Record(f.ctx, f.claim(custody.Thread), told)
+	f.must(err)
+	return outcome
+}
+
+func begunWithMessage(f *fixture) {
+	f.message(threadKey(1), said("C1/0", "before"), passive)
+	run := f.tell("C1/1", runs, nil).Begun
+	if run == nil {
+		f.Fatalf("no run began")
+	}
+	same(f, "asked", contents(run.Messages), []string{"C1/1"})
+	same(f, "block", [2]int64{run.ContextAfter, run.BaseSeq}, [2]int64{0, 2})
+	next := f.successor("second")
+	same(f, "turns", next.due(journal.Turns), []int64{run.Thread})
+	again := next.begin(threadKey(1))
+	same(f, "run", again.ID, run.ID)
+	same(f, "claims", again.Claims, 2)
+	same(f, "row", again.Row, run.Row)
+	same(f, "asked of the second", again.Messages[0].Row, run.Messages[0].Row)
+	same(f, "outcome", next.commit(again, answer("Hello.")).Outcome, journal.Committed)
+	same(f, "turns left", next.due(journal.Turns), nil)
+	same(f, "the next block", next.tell("C1/2", runs, nil).Begun.ContextAfter, int64(2))
+}
+
+func notBegunWithMessage(f *fixture) {
+	begun := func(o journal.Outcome) bool { return o.Begun != nil }
+	same(f, "one that asks for nothing", begun(f.tell("C1/1", passive, nil)), false)
+	same(f, "one that waits for others", begun(f.tell("C1/2", runs, func(e *journal.Entry) { e.Coalesce = time.Second })), false)
+	same(f, "behind one that waits", begun(f.tell("C1/3", runs, nil)), false)
+	f.clock.advance(time.Second)
+	run := f.begin(threadKey(1))
+	same(f, "asked", contents(run.Messages), []string{"C1/2", "C1/3"})
+	same(f, "beside a run that goes on", begun(f.tell("C1/4", runs, nil)), false)
+	f.commit(run, answer("Hello."))
+	f.commit(f.begin(threadKey(1)), answer("Hello again."))
+	first := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/5"))
+	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/6"))
+	told := entry(first.ID, event.Event{Kind: event.KindMessage, Message: said("C1/5", "C1/5")}, runs)
+	told.Begin = true
+	outcome, err := f.Record(f.ctx, f.claim(first.Thread), told)
+	f.must(err)
+	same(f, "before everything accepted is recorded", begun(outcome), false)
 }
 
 func resumed(f *fixture) {
