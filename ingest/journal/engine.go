@@ -45,6 +45,16 @@ func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx,
 // IsUrgent says whether a call was marked by Urgent.
 func IsUrgent(ctx context.Context) bool { return ctx.Value(urgentKey{}) != nil }
 
+// singleKey marks a context.
+type singleKey struct{}
+
+// single marks a call of Read whose function runs one query.
+func single(ctx context.Context) context.Context { return context.WithValue(ctx, singleKey{}, true) }
+
+// IsSingle says that the function of a call of Read runs one query, and so needs
+// no transaction to see one state.
+func IsSingle(ctx context.Context) bool { return ctx.Value(singleKey{}) != nil }
+
 // Engine is a database as the journal uses it. Queries are written in the SQL
 // that SQLite and PostgreSQL share, with ? or ?1, ?2 … for their arguments, which
 // are int64, string, []byte or nil. A SELECT may end in FOR UPDATE, or FOR UPDATE
@@ -64,8 +74,8 @@ type Engine interface {
 	// ends later the error wraps ErrUnclear as well.
 	Write(ctx context.Context, fn func(tx Tx) error) error
 	// Read runs fn on a snapshot: all its queries see the same state, which
-	// holds everything that Write had returned for before. ctx bounds the wait
-	// for a connection.
+	// holds everything that Write had returned for before. As with Write, fn may be
+	// run again. ctx bounds the wait for a connection.
 	Read(ctx context.Context, fn func(tx Tx) error) error
 	// Close ends the engine; calls under way are finished first.
 	Close() error

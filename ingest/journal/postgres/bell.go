@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +20,7 @@ func channel(node string) string {
 	if node == "" {
 		return everybody
 	}
-	return everybody + " " + node
+	return everybody + " " + storable(node)
 }
 
 const (
@@ -29,6 +31,9 @@ const (
 	// maxNotice is the most that one NOTIFY carries; PostgreSQL's own limit is 8000.
 	// https://www.postgresql.org/docs/current/sql-notify.html
 	maxNotice = 7900
+	// maxChannel is the longest name that a channel may have; PostgreSQL refuses a
+	// longer one when it is told, and cuts it off when it listens.
+	maxChannel = 63
 	// maxWords is the longest single message, maxRings how many may wait.
 	maxWords, maxRings = 1024, 4096
 	// maxRelisten bounds the pause before a listener connects again.
@@ -53,12 +58,15 @@ func newRings() rings {
 
 // Ring implements journal.Bell.
 func (e *Engine) Ring(node, words string) {
-	e.rings.mu.Lock()
-	defer e.rings.mu.Unlock()
-	if len(words) > maxWords || len(e.rings.waiting) >= maxRings {
+	if len(words) > maxWords || strings.Contains(words, "\n") || len(channel(node)) > maxChannel {
 		return // the poll beneath finds it
 	}
-	e.rings.waiting[ring{node, words}] = true
+	e.rings.mu.Lock()
+	defer e.rings.mu.Unlock()
+	if len(e.rings.waiting) >= maxRings {
+		return
+	}
+	e.rings.waiting[ring{node, storable(words)}] = true
 	select {
 	case e.rings.changed <- struct{}{}:
 	default:
@@ -79,6 +87,9 @@ func (e *Engine) ringer(ctx context.Context) {
 		case <-time.After(gather):
 		}
 		notices := e.rings.take()
+		if notices.Len() == 0 {
+			continue // they went with those before
+		}
 		sending, cancel := context.WithTimeout(ctx, maxRelisten)
 		if err := e.pool.SendBatch(sending, notices).Close(); err != nil {
 			e.log.Debug("other nodes were not told of work; they look by themselves", "err", err)
@@ -112,15 +123,20 @@ func (r *rings) take() *pgx.Batch {
 
 // Listen implements journal.Bell.
 func (e *Engine) Listen(ctx context.Context, node string, heard func(words string), missed func()) error {
+	if len(channel(node)) > maxChannel {
+		return fmt.Errorf("listen: the node's name %q is too long", node)
+	}
+	level := slog.LevelWarn
 	for wait := betweenTries; ctx.Err() == nil; wait = min(2*wait, maxRelisten) {
 		err := e.hear(ctx, node, heard, func() {
-			wait = betweenTries
+			wait, level = betweenTries, slog.LevelWarn
 			missed()
 		})
 		if ctx.Err() != nil {
 			return nil
 		}
-		e.log.Warn("the connection that hears of other nodes' work is lost; until it is back, work is found by looking", "err", err)
+		e.log.Log(ctx, level, "the connection that hears of other nodes' work is lost; until it is back, work is found by looking", "err", err)
+		level = slog.LevelDebug // once for each break
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -37,14 +38,15 @@ func code(err error) string {
 
 // The SQLSTATEs that are told apart.
 const (
-	divisionByZero       = "22012" // how a statement says that it found nothing; see nothingFails
+	notANumber           = "22P02" // how a statement says that it changed nothing; see nothingFails
 	uniqueViolation      = "23505"
-	readOnly             = "25006" // the server has become a standby
-	noSuchStatement      = "26000" // a pooler gave us another connection, or the plan was thrown away
+	readOnly             = "25006"
+	noSuchStatement      = "26000" // a pooler gave us another connection, or the statement was thrown away
+	statementExists      = "42P05" // a pooler gave us a connection on which another node has prepared it
 	serializationFailure = "40001"
 	deadlock             = "40P01"
 	lockNotAvailable     = "55P03"
-	planChanged          = "0A000" // a migration has changed the columns of a prepared statement
+	planChanged          = "0A000" // a migration has changed a statement's columns, or the server is a standby now
 )
 
 // raced says that the transaction lost against others that went on beside it:
@@ -57,28 +59,37 @@ func raced(err error) bool {
 	return false
 }
 
-// outdated says that the connection's prepared statements are of no use any more.
+// isNothing says that a statement failed because it changed nothing.
+func isNothing(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == notANumber && strings.Contains(e.Message, nothingChanged)
+}
+
+// outdated says that another connection may do what this one can't: its prepared
+// statements are not what they were, or its server is not.
 func outdated(err error) bool {
 	switch code(err) {
-	case noSuchStatement, planChanged, readOnly:
+	case noSuchStatement, statementExists, planChanged:
 		return true
 	}
 	return false
 }
 
-// ofStore says that an error is the store's own trouble: the connection's, or
-// one of the classes for a server without disk, memory or connections, or one
-// that an operator has stopped.
+// ofStore says that an error is the store's own trouble: the connection's, whatever
+// the server said as it ended or refused it, or one of the classes for a server
+// without disk, memory or connections, one that an operator has stopped, and one
+// that finds itself damaged.
 func ofStore(err error) bool {
-	c := code(err)
-	if c == "" {
-		return isBroken(err)
-	}
-	switch c[:2] {
-	case "08", "40", "53", "57", "58":
+	if isBroken(err) || outdated(err) {
 		return true
 	}
-	return c == lockNotAvailable || outdated(err)
+	switch c := code(err); {
+	case c == readOnly, c == lockNotAvailable:
+		return true
+	case len(c) >= 2:
+		return slices.Contains([]string{"08", "40", "53", "57", "58", "XX"}, c[:2])
+	}
+	return false
 }
 
 // unavailable marks an error of the store itself.

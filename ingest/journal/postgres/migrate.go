@@ -27,7 +27,7 @@ const migrationLock = 0x7061726c6579 // "parley"
 func prepare(ctx context.Context, config *pgx.ConnConfig) (err error) {
 	c, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return connectFailure(err)
+		return fmt.Errorf("connect to the database: %w", err)
 	}
 	defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
 	if err := check(ctx, c); err != nil {
@@ -41,13 +41,9 @@ func prepare(ctx context.Context, config *pgx.ConnConfig) (err error) {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return migrate(ctx, tx, steps) })
-}
-
-// connectFailure is an error of connecting without the address, which may hold a
-// password.
-func connectFailure(err error) error {
-	return fmt.Errorf("connect to the database: %w", err)
+	// What others did while this one waited for the lock must be seen.
+	committed := pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}
+	return pgx.BeginTxFunc(ctx, c, committed, func(tx pgx.Tx) error { return migrate(ctx, tx, steps) })
 }
 
 // check refuses a server that can't keep the journal.

@@ -14,10 +14,10 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,6 +43,10 @@ type Engine struct {
 	queue    *queue.Queue
 	clock    clock
 	rings    rings
+	named    bool          // statements are kept prepared
+	within   time.Duration // answerWithin
+	// unreachable says that the last try to have a connection failed.
+	unreachable atomic.Bool
 
 	calls   sync.WaitGroup // of Write and Read under way
 	workers sync.WaitGroup // those that serve the queue, the clock's and the bell's
@@ -63,7 +67,9 @@ type Recorder interface {
 // Options say where the database is.
 type Options struct {
 	// URL is its address, postgres://user:password@host:port/database, with the
-	// parameters that libpq and pgxpool know.
+	// parameters that libpq and pgxpool know. Behind a transaction pooler that does
+	// not know of prepared statements it has default_query_exec_mode=exec: nothing is
+	// then left on a connection.
 	URL string
 	// ListenURL is the address for LISTEN, where URL leads to a transaction pooler
 	// such as PgBouncer; empty: as URL.
@@ -93,20 +99,12 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 }
 
 func open(ctx context.Context, o Options) (*Engine, error) {
-	config, err := pgxpool.ParseConfig(o.URL)
-	if err != nil {
-		return nil, errors.New("the address of the database can't be read") // the cause may hold the password
-	}
 	if o.Connections == 0 {
 		o.Connections = DefaultConnections
 	}
-	config.MaxConns = int32(o.Connections)
-	config.AfterConnect = configure
-	listen := config.ConnConfig
-	if o.ListenURL != "" {
-		if listen, err = pgx.ParseConfig(o.ListenURL); err != nil {
-			return nil, errors.New("the address to listen at can't be read")
-		}
+	config, listen, err := o.parse()
+	if err != nil {
+		return nil, err
 	}
 	if err := prepare(ctx, config.ConnConfig); err != nil {
 		return nil, err
@@ -116,7 +114,7 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		pool: pool, listen: listen, log: o.Log, recorder: o.Recorder, queue: queue.New(),
+		pool: pool, listen: listen, log: o.Log, recorder: o.Recorder, queue: queue.New(), named: named(config.ConnConfig), within: answerWithin,
 		closing: make(chan struct{}), quit: make(chan struct{}), rings: newRings(),
 	}
 	if e.log == nil {
@@ -133,13 +131,14 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// configure sees to it that COMMIT means durable, whatever the server's default
-// is, and that plans do not depend on how much was there when they were made:
-// every query of the journal has its index.
-func configure(ctx context.Context, c *pgx.Conn) error {
-	_, err := c.Exec(ctx, `SELECT set_config('enable_seqscan', 'off', false),
-		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)`)
-	return err
+// isClosing says whether Close was called.
+func (e *Engine) isClosing() bool {
+	select {
+	case <-e.closing:
+		return true
+	default:
+		return false
+	}
 }
 
 func (e *Engine) start(ctx context.Context, writers int) {

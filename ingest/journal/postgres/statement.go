@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -18,7 +21,7 @@ var binaryFormat = []int16{1}
 // statement is a query as it is prepared on one connection. The same query with
 // arguments of other types is another statement.
 type statement struct {
-	name  string
+	name  string // empty where it is not kept
 	query string // with PostgreSQL's placeholders
 	types []uint32
 	// described is what the server has told of it; nil until it has been prepared.
@@ -39,9 +42,16 @@ const maxArguments = 32
 
 // statements are those of one connection.
 type statements struct {
+	// named says that they are kept prepared.
+	named   bool
 	known   map[statementKey]*statement
 	scratch []byte
 	values  [][]byte
+}
+
+func newStatements(named bool) *statements {
+	// An empty text in a scratch that is nil would be nil too, which is NULL.
+	return &statements{named: named, known: map[statementKey]*statement{}, scratch: make([]byte, 0, 512)}
 }
 
 // maxStatements bounds what a connection keeps prepared. The journal has far
@@ -73,16 +83,35 @@ func (s *statements) find(query string, args []any, guarded bool) (*statement, e
 		made.types[i] = oids[key.types>>(2*i)&3]
 	}
 	if len(s.known) < maxStatements {
-		made.name = "parley_" + strconv.Itoa(len(s.known))
 		s.known[key] = made
+		if s.named {
+			made.name = made.called()
+		}
 	}
 	return made, nil
 }
 
-// nothingFails makes a statement fail with divisionByZero where it changes no
-// row. The COMMIT that is sent behind it then commits nothing.
+// called is a name that no other statement has, on whatever connection: behind a
+// pooler, what another node has prepared may stand there.
+func (s *statement) called() string {
+	sum := sha256.Sum256(fmt.Append(nil, s.types, s.query))
+	return "parley_" + hex.EncodeToString(sum[:12])
+}
+
+// nothingChanged is what the server can't make a number of.
+const nothingChanged = "parley: nothing has changed"
+
+// nothingFails makes a statement fail where it changes no row; see isNothing. The
+// COMMIT that is sent behind it then commits nothing.
 func nothingFails(query string) string {
-	return "WITH done AS (" + query + " RETURNING 1) SELECT 1 / count(*) FROM done"
+	return "WITH done AS (" + query + " RETURNING 1) SELECT CAST(CASE count(*) WHEN 0 THEN '" + nothingChanged + "' ELSE '1' END AS INTEGER) FROM done"
+}
+
+// guardable says that nothingFails can have a statement: one that changes rows, and
+// returns none.
+func guardable(query string) bool {
+	words := strings.Fields(strings.ToUpper(query))
+	return len(words) > 0 && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, words[0]) && !slices.Contains(words, "RETURNING")
 }
 
 // oids are the types of the kinds of arguments; 0 leaves it to the server, which
@@ -106,9 +135,6 @@ func kindOf(arg any) (int, error) {
 
 // bind encodes arguments. What it returns is good until the next call.
 func (s *statements) bind(args []any) [][]byte {
-	if s.scratch == nil { // an empty text would be a nil one, which is NULL
-		s.scratch = make([]byte, 0, 512)
-	}
 	s.scratch, s.values = s.scratch[:0], s.values[:0]
 	for _, arg := range args {
 		from := len(s.scratch)
@@ -141,7 +167,8 @@ func storable(text string) string {
 	return text
 }
 
-// placeholders turns ? and ?1 into $1, outside of quotes.
+// placeholders turns ? and ?1 into $1, outside of quotes. As in SQLite, a bare one
+// has the number after the highest before it.
 func placeholders(query string) string {
 	out := make([]byte, 0, len(query)+16)
 	next, quoted := 1, false
@@ -153,11 +180,15 @@ func placeholders(query string) string {
 			continue
 		}
 		out = append(out, '$')
-		if i+1 < len(query) && query[i+1] >= '0' && query[i+1] <= '9' {
-			continue // its number follows
+		number, digits := 0, i+1
+		for ; digits < len(query) && query[digits] >= '0' && query[digits] <= '9'; digits++ {
+			number = 10*number + int(query[digits]-'0')
 		}
-		out = strconv.AppendInt(out, int64(next), 10)
-		next++
+		if i = digits - 1; number == 0 {
+			number = next
+		}
+		out = strconv.AppendInt(out, int64(number), 10)
+		next = max(next, number+1)
 	}
 	return string(out)
 }

@@ -15,13 +15,15 @@ var _ journal.Tx = (*tx)(nil)
 // tx is a transaction on one connection. Statements are sent when the first
 // result is asked for, or with COMMIT: what was given to Later before goes along.
 type tx struct {
+	raw        *pgconn.PgConn
 	pipe       *pgconn.Pipeline
 	statements *statements
 	// sent are the statements whose results have not been read.
 	sent []awaited
-	// begun says that BEGIN was sent.
+	// opening are the statements that go before the first one; nil once they went.
+	opening []string
+	// begun says that they did.
 	begun bool
-	begin string
 	// dead is why no statement may run any more.
 	dead error
 	// iterating says that Rows is calling back.
@@ -34,22 +36,25 @@ type awaited struct {
 	prepares  bool // its description comes first
 	// each is called for every row; nil where nobody wants them.
 	each func(fields []pgconn.FieldDescription, values [][]byte) error
-	// found hears whether there was a row; changed, of how many rows the server told.
-	found   *bool
-	changed *int64
+	// found hears whether there was a row; tag, what the server says it has done.
+	found *bool
+	tag   *pgconn.CommandTag
 	// none is what the transaction fails with where there is no row; nil for nothing.
 	none error
+	// guarded says that the server fails by itself where there is none.
+	guarded bool
 }
 
 // start returns a transaction that begins with its first statement.
-func start(ctx context.Context, c *conn, begin string) *tx {
-	return &tx{pipe: c.raw.StartPipeline(ctx), statements: c.statements, begin: begin}
+func start(ctx context.Context, c *conn, opening []string) *tx {
+	return &tx{raw: c.raw, pipe: c.raw.StartPipeline(ctx), statements: c.statements, opening: opening}
 }
 
 // Exec implements journal.Tx.
-func (t *tx) Exec(query string, args ...any) (changed int64, err error) {
-	err = t.now(awaited{changed: &changed}, query, args)
-	return changed, err
+func (t *tx) Exec(query string, args ...any) (int64, error) {
+	var tag pgconn.CommandTag
+	err := t.now(awaited{tag: &tag}, query, args)
+	return tag.RowsAffected(), err
 }
 
 // Row implements journal.Tx.
@@ -79,7 +84,7 @@ func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, a
 
 // Later implements journal.Tx.
 func (t *tx) Later(none error, dest []any, query string, args ...any) error {
-	a := awaited{none: none}
+	a := awaited{none: none, guarded: none != nil && dest == nil && guardable(query)}
 	if dest != nil {
 		a.found = new(bool)
 		a.each = first(dest, a.found)
@@ -103,9 +108,10 @@ func (t *tx) send(a awaited, query string, args []any) error {
 	case t.iterating:
 		return errors.New("the transaction is used inside Rows")
 	}
-	if !t.begun {
-		t.begun = true
-		if err := t.add(awaited{}, t.begin, nil); err != nil {
+	opening := t.opening
+	t.opening, t.begun = nil, true
+	for _, words := range opening {
+		if err := t.add(awaited{}, words, nil); err != nil {
 			return err
 		}
 	}
@@ -113,21 +119,21 @@ func (t *tx) send(a awaited, query string, args []any) error {
 }
 
 func (t *tx) add(a awaited, query string, args []any) error {
-	// A statement without rows of its own can fail in the server where it changes
-	// none; any other is looked at before COMMIT is sent.
-	guarded := a.none != nil && a.each == nil
-	s, err := t.statements.find(query, args, guarded)
+	s, err := t.statements.find(query, args, a.guarded)
 	if err != nil {
 		return fmt.Errorf("%s: %w", shown(query), err)
 	}
 	a.statement = s
 	values := t.statements.bind(args)
-	if s.described != nil {
+	switch {
+	case s.name == "":
+		t.pipe.SendQueryParams(s.query, values, s.types, binaryFormat, binaryFormat)
+	case s.described != nil:
 		t.pipe.SendQueryStatement(s.described, values, binaryFormat, binaryFormat)
-	} else {
+	default:
 		if a.prepares = !s.asked; a.prepares {
 			t.pipe.SendPrepare(s.name, s.query, s.types)
-			s.asked = s.name != ""
+			s.asked = true
 		}
 		t.pipe.SendQueryPrepared(s.name, values, binaryFormat, binaryFormat)
 	}
@@ -139,23 +145,23 @@ func (t *tx) add(a awaited, query string, args []any) error {
 // the transaction's; an error of a caller's own function is only returned.
 func (t *tx) receive() error {
 	sent := t.sent
-	t.sent = t.sent[len(t.sent):]
+	t.sent = nil
 	if err := t.pipe.Sync(); err != nil {
 		return t.fail(brokenError{err})
 	}
 	var own error
 	for i := range sent {
-		err := t.result(&sent[i])
-		var mine callbackError
-		switch {
-		case errors.As(err, &mine):
-			own = mine.error
-		case err != nil:
-			if t.fail(sent[i].failed(err)); isBroken(t.dead) {
-				return t.dead
-			}
+		mine, err := t.result(&sent[i])
+		if own == nil {
+			own = mine
 		}
-		if err != nil && code(err) != "" {
+		if err == nil {
+			continue
+		}
+		if t.fail(sent[i].failed(err)); isBroken(t.dead) {
+			return t.dead
+		}
+		if code(err) != "" {
 			break // what was sent behind it was not run
 		}
 	}
@@ -171,36 +177,38 @@ func (t *tx) receive() error {
 	return own
 }
 
-// callbackError is an error of the caller's function for a row.
-type callbackError struct{ error }
+// errNothing is what a result is read with that is no row, where there must be one.
+var errNothing = errors.New("no row")
 
-// result reads what one statement has brought.
-func (t *tx) result(a *awaited) error {
+// result reads what one statement has brought. own is an error of the function
+// for its rows; err, the end of the transaction.
+func (t *tx) result(a *awaited) (own, err error) {
 	if a.prepares {
 		description, err := t.next()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if d, ok := description.(*pgconn.StatementDescription); ok && a.statement.name != "" {
-			d.Name = a.statement.name
-			a.statement.described = d // by the server, whatever becomes of the transaction
+		d, ok := description.(*pgconn.StatementDescription)
+		if !ok {
+			return nil, brokenError{fmt.Errorf("the server described a statement with %T", description)}
 		}
+		d.Name = a.statement.name
+		a.statement.described = d // by the server, whatever becomes of the transaction
 	}
 	result, err := t.next()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows, ok := result.(*pgconn.ResultReader)
 	if !ok {
-		return brokenError{fmt.Errorf("the server answered with %T", result)}
+		return nil, brokenError{fmt.Errorf("the server answered with %T", result)}
 	}
 	return a.read(rows)
 }
 
 // read goes through a statement's rows.
-func (a *awaited) read(rows *pgconn.ResultReader) error {
-	var own error
-	count := int64(0)
+func (a *awaited) read(rows *pgconn.ResultReader) (own, err error) {
+	count := 0
 	for rows.NextRow() {
 		if a.each != nil && own == nil {
 			own = a.each(rows.FieldDescriptions(), rows.Values())
@@ -213,24 +221,22 @@ func (a *awaited) read(rows *pgconn.ResultReader) error {
 	tag, err := rows.Close()
 	switch {
 	case err != nil && code(err) == "":
-		return brokenError{err}
+		return own, brokenError{err}
 	case err != nil:
-		return err
-	case own != nil:
-		return callbackError{own}
-	case a.none != nil && count == 0:
-		return a.none
+		return own, err
+	case a.none != nil && count == 0 && tag.RowsAffected() == 0:
+		return own, errNothing
 	}
-	if a.changed != nil {
-		*a.changed = tag.RowsAffected()
+	if a.tag != nil {
+		*a.tag = tag
 	}
-	return nil
+	return own, nil
 }
 
 // failed is what an error of a statement means.
 func (a *awaited) failed(err error) error {
 	switch {
-	case a.none != nil && (err == a.none || code(err) == divisionByZero):
+	case err == errNothing, a.guarded && isNothing(err):
 		return a.none
 	case code(err) != "":
 		return fmt.Errorf("%s: %w", shown(a.statement.query), err)
@@ -276,42 +282,44 @@ func (t *tx) fail(err error) error {
 // undo the transaction without the server knowing, is looked at first.
 func (t *tx) settle() error {
 	for _, a := range t.sent {
-		if a.none != nil && a.each != nil {
+		if a.none != nil && !a.guarded {
 			return t.receive()
 		}
 	}
 	return t.dead
 }
 
-// commit makes the transaction durable. Where the connection breaks in that, nobody
-// knows whether it was.
+// commit makes the transaction durable. unclear says that it may be: the connection
+// broke before there was an answer, or what came with it could not be used. An
+// error of the server's own, of COMMIT or of what was sent with it, is clear.
 func (t *tx) commit() (unclear bool, err error) {
-	err = t.end("COMMIT")
-	return isBroken(err), err
+	if !t.begun {
+		return false, nil
+	}
+	var tag pgconn.CommandTag
+	if err := t.add(awaited{tag: &tag}, "COMMIT", nil); err != nil {
+		return false, t.fail(err)
+	}
+	if err := t.receive(); err != nil {
+		return isBroken(err) || t.dead == nil, err
+	}
+	if tag.String() != "COMMIT" { // the server's word for one that had failed before
+		return false, t.fail(fmt.Errorf("COMMIT ended in %s", tag))
+	}
+	return false, nil
 }
 
-// rollback undoes the transaction, unless its connection has ended with it.
-func (t *tx) rollback() error {
-	if isBroken(t.dead) {
-		_ = t.pipe.Close() // which only says again that it is broken
-		return t.dead
+// end leaves the connection as it was found, and undoes what was not committed.
+// After it, a function that kept t can't use it any more. A connection that does
+// not come out of it idle is of no use; the caller of a transaction has its answer.
+func (t *tx) end(ctx context.Context) {
+	if len(t.sent) > 0 && !isBroken(t.dead) {
+		_ = t.receive() // it stands in the connection's buffer, before whatever is sent next
 	}
-	t.dead = nil
-	return t.end("ROLLBACK")
-}
-
-// end sends the transaction's last word. After it, a function that kept t can't
-// use it any more.
-func (t *tx) end(word string) error {
-	var err error
-	if t.begun {
-		if err = t.add(awaited{}, word, nil); err == nil {
-			err = t.receive()
-		}
+	t.dead, t.opening = errDone, nil
+	_ = t.pipe.Close() // reads what a panic has left
+	// Not in the pipeline: after a failure, pgconn has lost count of the descriptions there.
+	if !t.raw.IsClosed() && t.raw.TxStatus() != idle {
+		_ = t.raw.Exec(ctx, "ROLLBACK").Close()
 	}
-	t.dead = errDone
-	if closing := t.pipe.Close(); err == nil && closing != nil {
-		err = brokenError{closing}
-	}
-	return err
 }

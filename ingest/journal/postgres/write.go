@@ -33,17 +33,13 @@ func (e *Engine) serve(ctx context.Context) {
 // write runs one call, again where that can help: it lost a race, or its
 // connection broke before COMMIT was sent.
 func (e *Engine) write(ctx context.Context, c *queue.Call) {
-	begun := time.Now()
-	for races := 0; ; {
+	for t := newTries(); ; {
 		unclear, err := e.transact(ctx, c)
-		switch {
-		case unclear:
+		if unclear {
 			c.Answer(fmt.Errorf("%w: %w: %w", journal.ErrUnclear, journal.ErrUnavailable, err))
 			return
-		case raced(err) && races < maxRaces:
-			races++
-		case err != nil && (isBroken(err) || outdated(err)) && time.Since(begun) < waitOut && e.pause(err):
-		default:
+		}
+		if !e.again(ctx, t, err) {
 			c.Answer(unavailable(err))
 			return
 		}
@@ -54,15 +50,37 @@ func (e *Engine) write(ctx context.Context, c *queue.Call) {
 	}
 }
 
-// pause waits before another try; false where the engine is being closed.
-func (e *Engine) pause(err error) bool {
+// tries counts how often a call was tried, and since when.
+type tries struct {
+	begun         time.Time
+	races, breaks int
+}
+
+func newTries() *tries { return &tries{begun: time.Now()} }
+
+// again says whether a call that ended in err is worth another try, and waits a
+// moment where that can't succeed at once. Each connection of the pool may have
+// been lost at the same time, so that so many are given up without a pause.
+func (e *Engine) again(ctx context.Context, t *tries, err error) bool {
+	switch {
+	case err == nil:
+		return false
+	case raced(err):
+		t.races++
+		return t.races <= maxRaces
+	case !isBroken(err) && !outdated(err) || time.Since(t.begun) >= waitOut:
+		return false
+	}
+	t.breaks++
 	var unreachable connectError
-	if !errors.As(err, &unreachable) {
-		return true // only this connection was lost
+	if !errors.As(err, &unreachable) && t.breaks <= int(e.pool.Stat().MaxConns()) {
+		return true
 	}
 	select {
 	case <-time.After(betweenTries):
 		return true
+	case <-ctx.Done():
+		return false
 	case <-e.closing:
 		return false
 	}
@@ -78,10 +96,11 @@ func (e connectError) Unwrap() error { return e.error }
 func (e *Engine) transact(ctx context.Context, call *queue.Call) (unclear bool, err error) {
 	c, err := e.acquire(ctx)
 	if err != nil {
-		return false, brokenError{connectError{err}}
+		return false, err
 	}
+	defer c.release(ctx)
 	var begun time.Time
-	unclear, err = c.transact(ctx, beginWrite, func(t journal.Tx) error {
+	unclear, err = c.transact(ctx, e.opening(beginWrite), func(t journal.Tx) error {
 		err := call.Run(t)
 		begun = time.Now()
 		return err
@@ -89,7 +108,6 @@ func (e *Engine) transact(ctx context.Context, call *queue.Call) (unclear bool, 
 	if err == nil {
 		e.recorder.Committed(1, time.Since(begun))
 	}
-	c.release(ctx, err)
 	return unclear, err
 }
 
@@ -99,9 +117,8 @@ func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
 		return journal.ErrClosed
 	}
 	defer e.calls.Done()
-	for begun := time.Now(); ; {
-		err := e.read(ctx, fn)
-		if err == nil || !isBroken(err) && !outdated(err) || ctx.Err() != nil || time.Since(begun) >= waitOut || !e.pause(err) {
+	for t := newTries(); ; {
+		if err := e.read(ctx, fn); !e.again(ctx, t, err) {
 			return unavailable(err)
 		}
 	}
@@ -110,10 +127,10 @@ func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
 func (e *Engine) read(ctx context.Context, fn func(tx journal.Tx) error) error {
 	c, err := e.acquire(ctx)
 	if err != nil {
-		return brokenError{connectError{err}}
+		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	_, err = c.transact(ctx, beginRead, fn)
-	c.release(ctx, err)
+	defer c.release(ctx)
+	_, err = c.transact(ctx, e.opening(beginRead), fn)
 	return err
 }
