@@ -46,6 +46,9 @@ const (
 	margin = 1.02
 	// storePause is how long a delivery leaves a store that refuses a commit.
 	storePause = 250 * time.Millisecond
+	// storeTime is how long a post that has arrived waits for a store that can't
+	// record it; afterwards the platform is asked.
+	storeTime = time.Minute
 )
 
 // What becomes of a delivery of which nobody can say whether it took effect.
@@ -234,8 +237,14 @@ func post(d *journal.Delivery) adapters.Post {
 	}
 }
 
+// sent records that a delivery has arrived. A store in trouble is waited for: until
+// it knows, the platform would have to be asked.
 func (o *Outbox) sent(ctx context.Context, lease *journal.Lease, d *journal.Delivery, id string) bool {
 	more, err := o.Journal.Sent(ctx, lease, d, id)
+	for until := o.Now().Add(storeTime); err != nil && journal.Unavailable(err) && !errors.Is(err, journal.ErrClosed) && o.Now().Before(until); {
+		o.ok(ctx, lease, err, false)
+		more, err = o.Journal.Sent(ctx, lease, d, id)
+	}
 	if err != nil && !errors.Is(err, journal.ErrFenced) && !journal.Unavailable(err) {
 		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, fmt.Errorf("sent as %q, which can't be recorded: %w", id, err))
 	}

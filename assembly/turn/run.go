@@ -172,6 +172,7 @@ func (a *attempt) commitReply(ctx context.Context, reply journal.Reply) (journal
 		if err == nil || ctx.Err() != nil || !journal.Unavailable(err) || errors.Is(err, journal.ErrClosed) {
 			return ended, err
 		}
+		reply.Again = reply.Again || errors.Is(err, journal.ErrUnclear)
 		a.pause(ctx, "commit a reply", err)
 	}
 }

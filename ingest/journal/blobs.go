@@ -51,7 +51,7 @@ func (j *Journal) KeepChunks(ctx context.Context, draft, path string, size int64
 
 // ReadChunk returns a part of the blob at path, and whether it is there.
 func (j *Journal) ReadChunk(ctx context.Context, path string, part int64) (chunk []byte, found bool, err error) {
-	err = j.engine.Read(ctx, func(tx Tx) error {
+	err = j.engine.Read(single(ctx), func(tx Tx) error {
 		found, err = tx.Row([]any{&chunk}, `SELECT bytes FROM blobs WHERE path = ? AND part = ?`, path, part)
 		return err
 	})

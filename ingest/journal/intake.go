@@ -20,7 +20,7 @@ type Pending struct {
 func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) ([]Pending, error) {
 	var out []Pending
 	now, late := millis(j.now()), false
-	err := j.engine.Read(ctx, func(tx Tx) error {
+	err := j.engine.Read(single(ctx), func(tx Tx) error {
 		out, late = nil, false
 		return tx.Rows(func(scan func(...any) error) error {
 			var p Pending

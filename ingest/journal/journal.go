@@ -152,7 +152,7 @@ func optional(s string) any {
 // Self returns who we are in a workspace, as far as it is known.
 func (j *Journal) Self(ctx context.Context, workspace string) (self event.Self, err error) {
 	var raw string
-	err = j.engine.Read(ctx, func(tx Tx) error {
+	err = j.engine.Read(single(ctx), func(tx Tx) error {
 		_, err := tx.Row([]any{&raw}, `SELECT self FROM workspaces WHERE id = ?`, workspace)
 		return err
 	})
@@ -189,7 +189,7 @@ func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self
 // ChannelType returns what payloads have told of a channel.
 func (j *Journal) ChannelType(ctx context.Context, workspace, channel string) (event.ChannelType, error) {
 	var kind string
-	err := j.engine.Read(ctx, func(tx Tx) error {
+	err := j.engine.Read(single(ctx), func(tx Tx) error {
 		_, err := tx.Row([]any{&kind}, `SELECT type FROM channels WHERE workspace = ? AND id = ?`, workspace, channel)
 		return err
 	})

@@ -57,7 +57,7 @@ func (j *Journal) Due(ctx context.Context, work Work, agent string, limit int) (
 	query := `SELECT id FROM threads WHERE ` + column + ` <= ?` + whose + `
 		AND ` + available + ` ORDER BY ` + column + ` LIMIT CAST(? AS BIGINT)`
 	args = append(append([]any{now}, args...), j.node, now, int64(limit))
-	err := j.engine.Read(ctx, func(tx Tx) error {
+	err := j.engine.Read(single(ctx), func(tx Tx) error {
 		threads = nil
 		return tx.Rows(func(scan func(...any) error) error {
 			var id int64
@@ -77,7 +77,7 @@ func (j *Journal) NextDue(ctx context.Context, work Work, agent string) (int64, 
 	query := `SELECT ` + column + ` FROM threads WHERE ` + column + ` > ?` + whose + ` AND ` + available + ` ORDER BY ` + column + ` LIMIT 1`
 	args = append(append([]any{now}, args...), j.node, now)
 	var at int64
-	err := j.engine.Read(ctx, func(tx Tx) error {
+	err := j.engine.Read(single(ctx), func(tx Tx) error {
 		_, err := tx.Row([]any{&at}, query, args...)
 		return err
 	})

@@ -8,7 +8,7 @@ import (
 // ThreadChannel returns the platform's id of the channel that a thread is in;
 // empty where no payload has told it.
 func (j *Journal) ThreadChannel(ctx context.Context, thread int64) (channel string, err error) {
-	err = j.engine.Read(ctx, func(tx Tx) error {
+	err = j.engine.Read(single(ctx), func(tx Tx) error {
 		_, err := tx.Row([]any{&channel}, `SELECT channel FROM threads WHERE id = ?`, thread)
 		return err
 	})
@@ -18,7 +18,7 @@ func (j *Journal) ThreadChannel(ctx context.Context, thread int64) (channel stri
 // StoredMetadata returns the metadata of the message with an external id, as it
 // stands now; nil where there is none.
 func (j *Journal) StoredMetadata(ctx context.Context, workspace, externalID string) (metadata []byte, err error) {
-	err = j.engine.Read(ctx, func(tx Tx) error {
+	err = j.engine.Read(single(ctx), func(tx Tx) error {
 		_, err := tx.Row([]any{&metadata}, `SELECT metadata FROM messages WHERE workspace = ? AND external_id = ?`, workspace, externalID)
 		return err
 	})
@@ -49,7 +49,7 @@ func (j *Journal) ReplyIDs(ctx context.Context, workspace string, platformIDs []
 
 // Withdrawn says whether every message that a run answers has been deleted.
 func (j *Journal) Withdrawn(ctx context.Context, run *Run) (withdrawn bool, err error) {
-	err = j.engine.Read(ctx, func(tx Tx) error {
+	err = j.engine.Read(single(ctx), func(tx Tx) error {
 		var one int64
 		left, err := tx.Row([]any{&one}, `SELECT 1 FROM messages WHERE run = ? AND author <> 'agent' AND deleted_at = 0 LIMIT 1`, run.Row)
 		withdrawn = !left

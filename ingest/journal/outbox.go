@@ -38,27 +38,29 @@ const (
 
 // NextDelivery returns the thread's first delivery that is not at its end; nil
 // where there is none.
-func (j *Journal) NextDelivery(ctx context.Context, thread int64) (*Delivery, error) {
-	var out *Delivery
-	err := j.engine.Read(ctx, func(tx Tx) error {
-		out = nil
-		d := Delivery{Thread: thread}
-		var key, platform, state string
-		var sendBy, notBefore, createdAt int64
-		found, err := tx.Row([]any{&d.ID, &key, &platform, &d.Workspace, &d.Key, &d.Post.Channel, &d.Post.Root, &d.Post.Text,
-			&state, &d.Attempts, &sendBy, &notBefore, &createdAt}, `
-			SELECT d.id, t.key, t.platform, d.workspace, d.key, d.channel, d.root, d.payload, d.state, d.attempts, d.send_by, d.not_before, d.created_at
-			FROM deliveries d JOIN threads t ON t.id = d.thread
-			WHERE d.thread = ? AND d.state IN ('pending', 'sending') ORDER BY d.id LIMIT 1`, thread)
-		if err != nil || !found {
-			return err
-		}
-		d.ThreadKey, d.Platform, d.State = event.ThreadKey(key), event.Platform(platform), DeliveryState(state)
-		d.SendBy, d.NotBefore, d.CreatedAt = instant(sendBy), instant(notBefore), instant(createdAt)
-		out = &d
-		return nil
+func (j *Journal) NextDelivery(ctx context.Context, thread int64) (d *Delivery, err error) {
+	err = j.engine.Read(single(ctx), func(tx Tx) (err error) {
+		d, err = openDelivery(tx, thread)
+		return err
 	})
-	return out, err
+	return d, err
+}
+
+func openDelivery(tx Tx, thread int64) (*Delivery, error) {
+	d := Delivery{Thread: thread}
+	var key, platform, state string
+	var sendBy, notBefore, createdAt int64
+	found, err := tx.Row([]any{&d.ID, &key, &platform, &d.Workspace, &d.Key, &d.Post.Channel, &d.Post.Root, &d.Post.Text,
+		&state, &d.Attempts, &sendBy, &notBefore, &createdAt}, `
+		SELECT d.id, t.key, t.platform, d.workspace, d.key, d.channel, d.root, d.payload, d.state, d.attempts, d.send_by, d.not_before, d.created_at
+		FROM deliveries d JOIN threads t ON t.id = d.thread
+		WHERE d.thread = ? AND d.state IN ('pending', 'sending') ORDER BY d.id LIMIT 1`, thread)
+	if err != nil || !found {
+		return nil, err
+	}
+	d.ThreadKey, d.Platform, d.State = event.ThreadKey(key), event.Platform(platform), DeliveryState(state)
+	d.SendBy, d.NotBefore, d.CreatedAt = instant(sendBy), instant(notBefore), instant(createdAt)
+	return &d, nil
 }
 
 // Send bounds one call, and how fast calls may follow one another in a channel.

@@ -101,7 +101,7 @@ func (j *Journal) SetAttachment(ctx context.Context, row int64, state Attachment
 // to another one, so that no thread waits for somebody who will not come.
 func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string) error {
 	var due []string
-	err := j.engine.Read(ctx, func(tx Tx) error {
+	err := j.engine.Read(single(ctx), func(tx Tx) error {
 		due = nil
 		return tx.Rows(func(scan func(...any) error) error {
 			var agent string

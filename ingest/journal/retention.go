@@ -89,7 +89,7 @@ func (p *pruning) position(ctx context.Context, name string) (at int64, err erro
 		return 0, nil
 	}
 	var stored string
-	err = p.journal.engine.Read(ctx, func(tx Tx) error {
+	err = p.journal.engine.Read(single(ctx), func(tx Tx) error {
 		_, err := tx.Row([]any{&stored}, `SELECT position FROM cursors WHERE workspace = '' AND channel = ?`, name)
 		return err
 	})
@@ -109,7 +109,7 @@ func remember(tx Tx, name string, at int64) error {
 // old returns the last id of the next few that a query names, up to the first
 // whose time is not before the limit. Reading it does not hold up who writes.
 func (p *pruning) old(ctx context.Context, query string, after, limit, count int64) (last int64, err error) {
-	err = p.journal.engine.Read(ctx, func(tx Tx) error {
+	err = p.journal.engine.Read(single(ctx), func(tx Tx) error {
 		last = after
 		passed := false
 		return tx.Rows(func(scan func(...any) error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -197,6 +198,8 @@ type Reply struct {
 	Metadata func(messageID string, latency time.Duration) ([]byte, error)
 	// Stale is what to do when the thread has moved on: send, rerun or drop.
 	Stale string
+	// Again says that the end of an earlier call with this reply is not known.
+	Again bool
 	// Interruptible gives up the reply where a newer message asks for a run.
 	Interruptible bool
 }
@@ -221,11 +224,14 @@ const maxReruns = 2
 func (j *Journal) CommitReply(ctx context.Context, lease *Lease, run *Run, reply Reply) (Ended, error) {
 	return write(ctx, j, func(tx Tx) (Ended, error) {
 		e := ending{tx: tx, now: millis(j.now()), run: run, lease: lease}
-		if err := e.read(); err != nil {
+		err := e.read()
+		if reply.Again && errors.Is(err, ErrFenced) {
+			return e.committed()
+		}
+		if err != nil {
 			return Ended{}, err
 		}
 		ended := Ended{}
-		var err error
 		ended.Outcome, ended.Message, err = e.commit(reply)
 		ended.Begun, ended.More = e.begun, e.turnSince != 0
 		return ended, err
@@ -265,6 +271,26 @@ func (e *ending) read() error {
 		return ErrFenced
 	}
 	return err
+}
+
+// committed is what an earlier call has done whose end was not known: under the
+// same lease, the run's reply is there.
+func (e *ending) committed() (ended Ended, err error) {
+	if err := lockNow(e.tx, e.lease, []any{&e.turnSince}, `coalesce(turn_since, 0)`); err != nil {
+		return ended, err
+	}
+	ended.Outcome, ended.More = Committed, e.turnSince != 0
+	if ended.Message, err = oneMessage(e.tx, `run = ? AND author = 'agent'`, e.run.Row); err != nil {
+		return ended, err
+	}
+	if ended.Message == nil {
+		return ended, ErrFenced // it ended in another way
+	}
+	d, err := openDelivery(e.tx, e.run.Thread)
+	if d != nil && d.State == DeliverySending && d.Key == DeliveryKey(e.run.ID, 0) {
+		ended.Begun = d
+	}
+	return ended, err
 }
 
 func (e *ending) commit(reply Reply) (ReplyOutcome, *Message, error) {

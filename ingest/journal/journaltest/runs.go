@@ -230,6 +230,7 @@ func orphans(f *fixture) {
 
 func replyPromises() []promise {
 	return []promise{
+		{"a reply whose commit had no clear end is committed once, and its post is not forgotten", committedUnclearly},
 		{"a reply, its posts and its events are committed together", committed},
 		{"a reply to what was deleted is withdrawn", withdrawn},
 		{"a reply to what is left of a turn is committed", partlyDeleted},
@@ -360,4 +361,23 @@ func eventsBounded(f *fixture) {
 	reply.Events = make([]stream.Message, 1001)
 	f.commit(f.begin(threadKey(1)), reply)
 	same(f, "events", f.count("run_events"), 1000)
+}
+
+func committedUnclearly(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	reply := answer("Hello.", "Hello.", "And more.")
+	reply.Send = &journal.Send{Timeout: time.Second}
+	first := f.commit(run, reply)
+	reply.Again = true
+	again := f.commit(run, reply)
+	same(f, "outcome", again.Outcome, journal.Committed)
+	same(f, "reply", again.Message.ExternalID, first.Message.ExternalID)
+	same(f, "begun", again.Begun.ID, first.Begun.ID)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
+
+	other := f.successor("second")
+	other.claim(run.Thread)
+	_, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
+	f.fails("after somebody else has claimed the thread", err, journal.ErrFenced)
 }

@@ -28,8 +28,7 @@ func newReaders(path string, o options) *readers {
 	}
 }
 
-// read runs fn in a read transaction. BEGIN and COMMIT cost some microseconds
-// and are never spared: whether fn reads once or more is known only afterwards.
+// read runs fn in a read transaction, unless it has one query, which is one by itself.
 func (r *readers) read(ctx context.Context, fn func(journal.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait to read: %w", context.Cause(ctx))
@@ -44,13 +43,15 @@ func (r *readers) read(ctx context.Context, fn func(journal.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	t := &tx{conn: c}
+	t, whole := &tx{conn: c}, !journal.IsSingle(ctx)
 	defer func() {
 		t.dead = errDone
-		r.put(c)
+		r.put(c, whole)
 	}()
-	if err := c.run("BEGIN"); err != nil {
-		return fmt.Errorf("begin to read: %w", err)
+	if whole {
+		if err := c.run("BEGIN"); err != nil {
+			return fmt.Errorf("begin to read: %w", err)
+		}
 	}
 	if err := fn(t); err != nil {
 		return err
@@ -70,9 +71,10 @@ func (r *readers) take(ctx context.Context) (*conn, error) {
 	return r.connect(ctx)
 }
 
-// put ends the transaction and keeps the connection, if it can still be used.
-func (r *readers) put(c *conn) {
-	if !c.clean() {
+// put ends the transaction, if there is one, and keeps the connection if it can
+// still be used.
+func (r *readers) put(c *conn, begun bool) {
+	if begun && !c.clean() {
 		_ = c.close() // it is given up because it is broken
 		return
 	}
