@@ -175,7 +175,7 @@ func paceHolds(t *testing.T, engine journal.Engine) {
 		for i := range 3 {
 			s.nodes = append(s.nodes, process(rt, t.Context(), engine, clock, fmt.Sprint("node", story, ".", i), 0))
 		}
-		for i := range rapid.IntRange(2, 6).Draw(rt, "talkers") {
+		for i := range rapid.IntRange(2, 4).Draw(rt, "talkers") {
 			s.talkers = append(s.talkers, s.talker(rt, event.ThreadKey(fmt.Sprintf("slack:acme:C1:%d.%d", story, i))))
 		}
 		begun := clock.Now()
@@ -189,7 +189,7 @@ func paceHolds(t *testing.T, engine journal.Engine) {
 }
 
 func (s *street) talker(rt *rapid.T, key event.ThreadKey) *talker {
-	k := &talker{key: key, node: s.nodes[0], posts: rapid.IntRange(1, 4).Draw(rt, "posts"), comesAt: s.nodes[0].clock.Now()}
+	k := &talker{key: key, node: s.nodes[0], posts: rapid.IntRange(1, 3).Draw(rt, "posts"), comesAt: s.nodes[0].clock.Now()}
 	k.node.exchange(key, fmt.Sprint(key, "/1"), "a", "A", slices.Repeat([]string{"A"}, k.posts)...)
 	delete(k.node.leases, k.node.thread(key))
 	return k
