@@ -22,6 +22,8 @@ type tx struct {
 	sent []awaited
 	// opening are the statements that go before the first one; nil once they went.
 	opening []string
+	// loose says that there is no BEGIN: the one query is a transaction by itself.
+	loose bool
 	// begun says that they did.
 	begun bool
 	// dead is why no statement may run any more.
@@ -47,7 +49,7 @@ type awaited struct {
 
 // start returns a transaction that begins with its first statement.
 func start(ctx context.Context, c *conn, opening []string) *tx {
-	return &tx{raw: c.raw, pipe: c.raw.StartPipeline(ctx), statements: c.statements, opening: opening}
+	return &tx{raw: c.raw, pipe: c.raw.StartPipeline(ctx), statements: c.statements, opening: opening, loose: opening == nil}
 }
 
 // Exec implements journal.Tx.
@@ -293,7 +295,7 @@ func (t *tx) settle() error {
 // broke before there was an answer, or what came with it could not be used. An
 // error of the server's own, of COMMIT or of what was sent with it, is clear.
 func (t *tx) commit() (unclear bool, err error) {
-	if !t.begun {
+	if !t.begun || t.loose {
 		return false, nil
 	}
 	var tag pgconn.CommandTag

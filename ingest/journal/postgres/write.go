@@ -129,8 +129,12 @@ func (e *Engine) read(ctx context.Context, fn func(tx journal.Tx) error) error {
 	if err != nil {
 		return err
 	}
+	opening := e.opening(beginRead)
+	if journal.IsSingle(ctx) {
+		opening = nil
+	}
 	ctx = context.WithoutCancel(ctx)
 	defer c.release(ctx)
-	_, err = c.transact(ctx, e.opening(beginRead), fn)
+	_, err = c.transact(ctx, opening, fn)
 	return err
 }
