@@ -134,6 +134,7 @@ func (s *Server) postMessage(form url.Values) []byte {
 		s.options.OnPost(post)
 	}
 	s.arrived.L.Lock()
+	s.landed++
 	s.arrived.Broadcast()
 	s.arrived.L.Unlock()
 

@@ -74,7 +74,8 @@ type Server struct {
 	users    map[string]User
 	files    map[string]File
 
-	arrived *sync.Cond // posts grew
+	arrived *sync.Cond // landed grew; its lock guards landed
+	landed  int        // posts of the API that have taken effect
 	stopped chan struct{}
 	running sync.WaitGroup
 }
@@ -255,7 +256,7 @@ func (s *Server) Await(ctx context.Context, n int) ([]Post, error) {
 	})
 	defer stop()
 	s.arrived.L.Lock()
-	for s.count.Load() < int64(n) && ctx.Err() == nil {
+	for s.landed < n && ctx.Err() == nil {
 		s.arrived.Wait()
 	}
 	s.arrived.L.Unlock()
