@@ -20,11 +20,10 @@ type tx struct {
 	statements *statements
 	// sent are the statements whose results have not been read.
 	sent []awaited
-	// opening are the statements that go before the first one; nil once they went.
+	// opening are the statements that go before the first one; nil once they went,
+	// and where there is no BEGIN: the one query is a transaction by itself.
 	opening []string
-	// loose says that there is no BEGIN: the one query is a transaction by itself.
-	loose bool
-	// begun says that they did.
+	// begun says that they went.
 	begun bool
 	// dead is why no statement may run any more.
 	dead error
@@ -49,7 +48,7 @@ type awaited struct {
 
 // start returns a transaction that begins with its first statement.
 func start(ctx context.Context, c *conn, opening []string) *tx {
-	return &tx{raw: c.raw, pipe: c.raw.StartPipeline(ctx), statements: c.statements, opening: opening, loose: opening == nil}
+	return &tx{raw: c.raw, pipe: c.raw.StartPipeline(ctx), statements: c.statements, opening: opening}
 }
 
 // Exec implements journal.Tx.
@@ -111,7 +110,7 @@ func (t *tx) send(a awaited, query string, args []any) error {
 		return errors.New("the transaction is used inside Rows")
 	}
 	opening := t.opening
-	t.opening, t.begun = nil, true
+	t.opening, t.begun = nil, t.begun || opening != nil
 	for _, words := range opening {
 		if err := t.add(awaited{}, words, nil); err != nil {
 			return err
@@ -295,7 +294,10 @@ func (t *tx) settle() error {
 // broke before there was an answer, or what came with it could not be used. An
 // error of the server's own, of COMMIT or of what was sent with it, is clear.
 func (t *tx) commit() (unclear bool, err error) {
-	if !t.begun || t.loose {
+	switch {
+	case !t.begun && len(t.sent) > 0:
+		return false, t.receive()
+	case !t.begun:
 		return false, nil
 	}
 	var tag pgconn.CommandTag

@@ -84,6 +84,9 @@ func (q *Queue) Ordinary() *Call {
 // Waiting is how many calls that are not urgent stand in line.
 func (q *Queue) Waiting() int { return len(q.ordinary) }
 
+// WaitingUrgent is how many calls that are urgent stand in line.
+func (q *Queue) WaitingUrgent() int { return len(q.urgent) }
+
 // How far a call has come. Its caller and who serves it both change that, each by
 // compare-and-swap, so that both agree on who was first.
 const (

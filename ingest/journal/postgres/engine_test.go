@@ -1,0 +1,349 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/postgres"
+)
+
+func TestAFailureLeavesNothingAndItsConnectionIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]func(journal.Tx) error{
+		"an error after a write":                  func(tx journal.Tx) error { return errors.Join(insert("half")(tx), errRefused) },
+		"an error with statements under way":      func(tx journal.Tx) error { return errors.Join(later("half")(tx), errRefused) },
+		"an error with one under way that fails":  func(tx journal.Tx) error { return errors.Join(later("there")(tx), later("half")(tx), errRefused) },
+		"a constraint that COMMIT finds violated": later("there"),
+		"a violated constraint that is overlooked": func(tx journal.Tx) error {
+			_ = insert("there")(tx)
+			_ = insert("half")(tx)
+			return nil
+		},
+		"a failure with prepared statements behind it": func(tx journal.Tx) error {
+			var id int64
+			const query = "SELECT id FROM facts WHERE name = ?"
+			if _, err := tx.Row([]any{&id}, query, "there"); err != nil {
+				return err
+			}
+			return errors.Join(later("there")(tx), tx.Later(nil, []any{&id}, query, "there"))
+		},
+		"a panic": func(tx journal.Tx) error {
+			if err := insert("half")(tx); err != nil {
+				return err
+			}
+			panic("out of luck")
+		},
+		"a panic with rows unread": func(tx journal.Tx) error {
+			return errors.Join(later("half")(tx), tx.Rows(func(func(...any) error) error { panic("out of luck") },
+				"SELECT n FROM generate_series(1, 10000) AS s(n)"))
+		},
+		"words that are no SQL": func(tx journal.Tx) error {
+			_, err := tx.Exec("SLECT 1")
+			return errors.Join(insert("half")(tx), err)
+		},
+		"a row that is missed": func(tx journal.Tx) error {
+			return errors.Join(insert("half")(tx), tx.Later(errRefused, nil, "UPDATE facts SET n = 1 WHERE name = ?", "nobody"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := engine(t, postgres.Options{URL: database(t), Connections: 1})
+			write(t, e, insert("there"))
+			before := backend(t, e)
+			for range 2 { // the second time, with what was prepared
+				if err := e.Write(t.Context(), fails); err == nil || errors.Is(err, journal.ErrUnclear) || errors.Is(err, journal.ErrUnavailable) {
+					t.Errorf("it was told %v", err)
+				}
+			}
+			if _, err := e.AskTheTime(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if after := backend(t, e); after != before {
+				t.Error("the connection was given up")
+			}
+			if diff := cmp.Diff([]string{"there"}, names(t, e)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNoDeadlineIsLeftOnAConnection(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e := engine(t, postgres.Options{URL: url, Connections: 1})
+	write(t, e, insert("there"))
+	before := backend(t, e)
+	const within = 300 * time.Millisecond
+	e.AnswerWithin(within)
+	if err := e.Write(t.Context(), later("there")); err == nil {
+		t.Error("no error")
+	}
+	run(t, url, fmt.Sprintf("SELECT pg_sleep(%f)", (2*within).Seconds())) // the server lets the time pass
+	if _, err := e.AskTheTime(t.Context()); err != nil {
+		t.Error(err)
+	}
+	e.AnswerWithin(time.Minute)
+	if after := backend(t, e); after != before {
+		t.Error("the connection was given up")
+	}
+}
+
+func TestAPanicInReadLosesNoConnection(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
+	before := backend(t, e)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is lost")
+			}
+		}()
+		_ = e.Read(t.Context(), func(tx journal.Tx) error {
+			return tx.Rows(func(func(...any) error) error { panic("out of luck") }, "SELECT 1")
+		})
+	}()
+	if after := backend(t, e); after != before {
+		t.Error("the connection was given up")
+	}
+}
+
+func TestATransactionCantBeUsedAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	var kept journal.Tx
+	keep := func(tx journal.Tx) error { kept = tx; return nil }
+	for _, call := range []func(context.Context, func(journal.Tx) error) error{e.Write, e.Read} {
+		if err := call(t.Context(), keep); err != nil {
+			t.Fatal(err)
+		}
+		if err := insert("late")(kept); err == nil {
+			t.Error("a statement ran after the end")
+		}
+	}
+	if got := names(t, e); len(got) != 0 {
+		t.Errorf("stored %v", got)
+	}
+}
+
+func TestCommitByHandIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	err := e.Write(t.Context(), func(tx journal.Tx) error {
+		_, _ = tx.Exec("SELECT 1 / 0")
+		_, _ = tx.Exec("ROLLBACK")
+		return insert("a")(tx)
+	})
+	if err == nil || len(names(t, e)) > 0 {
+		t.Errorf("%v, and stored %v", err, names(t, e))
+	}
+}
+
+func TestWhatDoesNotFitIsUnclearOnceItIsCommitted(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	err := e.Write(t.Context(), func(tx journal.Tx) error {
+		var wrong int64
+		return tx.Later(nil, []any{&wrong}, "INSERT INTO facts (name) VALUES (?) RETURNING name", "a")
+	})
+	if !errors.Is(err, journal.ErrUnclear) {
+		t.Errorf("%v, and stored %v", err, names(t, e))
+	}
+}
+
+func TestACallerWhoLeaves(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	inside, leave := make(chan struct{}), make(chan struct{})
+	told, waiting := make(chan error, 1), make(chan error, 1)
+	go func() {
+		told <- e.Write(ctx, func(tx journal.Tx) error { close(inside); <-leave; return insert("begun")(tx) })
+	}()
+	<-inside
+	go func() { waiting <- e.Write(ctx, insert("in line")) }()
+	for e.Waiting() == 0 {
+		yield()
+	}
+	cancel()
+	if err := <-waiting; errors.Is(err, journal.ErrUnclear) || !errors.Is(err, context.Canceled) {
+		t.Errorf("the one in line was told %v", err)
+	}
+	if err := <-told; !errors.Is(err, journal.ErrUnclear) || !errors.Is(err, context.Canceled) {
+		t.Errorf("the one whose function ran was told %v", err)
+	}
+	close(leave)
+	write(t, e, insert("after"))
+	if diff := cmp.Diff([]string{"begun", "after"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatIsUrgentGoesFirst(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
+	inside, begin := make(chan struct{}), make(chan struct{})
+	var calls sync.WaitGroup
+	call := func(ctx context.Context, fn func(journal.Tx) error) {
+		calls.Go(func() {
+			if err := e.Write(ctx, fn); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	call(t.Context(), func(journal.Tx) error { close(inside); <-begin; return nil })
+	<-inside
+	call(t.Context(), insert("ordinary"))
+	for e.Waiting() == 0 {
+		yield()
+	}
+	call(journal.Urgent(t.Context()), insert("urgent"))
+	for e.WaitingUrgent() == 0 {
+		yield()
+	}
+	close(begin)
+	calls.Wait()
+	if diff := cmp.Diff([]string{"urgent", "ordinary"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAReaderWaitsForAConnectionNoLongerThanItsContext(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
+	if err := e.Read(t.Context(), func(journal.Tx) error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := e.Read(ctx, func(journal.Tx) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with every connection in use a reader was told %v", err)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAReadSeesOneSnapshotAndCantWrite(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	write(t, e, insert("before"))
+	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+		for range 2 {
+			var n int64
+			if _, err := tx.Row([]any{&n}, "SELECT count(*) FROM facts"); err != nil || n != 1 {
+				t.Errorf("counted %d, %v", n, err)
+			}
+			write(t, e, func(tx journal.Tx) error {
+				_, err := tx.Exec("INSERT INTO facts (body) VALUES (?)", []byte("meanwhile"))
+				return err
+			})
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	if err := e.Read(t.Context(), func(tx journal.Tx) error { runs++; return insert("smuggled")(tx) }); err == nil || runs != 1 {
+		t.Errorf("%v after %d runs", err, runs)
+	}
+	if got := names(t, e); len(got) != 3 {
+		t.Errorf("stored %q", got)
+	}
+}
+
+func TestAWriteSeesWhatItSentBefore(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	write(t, e, func(tx journal.Tx) error {
+		var id, seen int64
+		err := tx.Later(nil, []any{&id}, "INSERT INTO facts (name) VALUES (?) RETURNING id", "mine")
+		found, missing := tx.Row([]any{&seen}, "SELECT id FROM facts WHERE name = ?", "mine")
+		if !found || id == 0 || id != seen {
+			t.Errorf("found %v, %d, and was told %d", found, seen, id)
+		}
+		return errors.Join(err, missing)
+	})
+}
+
+func TestRowsEndsAtTheFirstErrorAndLendsNobodyItsTransaction(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	calls := 0
+	err := e.Write(t.Context(), func(tx journal.Tx) error {
+		return errors.Join(insert("a")(tx), tx.Rows(func(scan func(...any) error) error {
+			calls++
+			if _, err := tx.Row(nil, "SELECT 1"); err == nil {
+				t.Error("a query ran inside another")
+			}
+			if err := scan(new(int64)); err == nil {
+				t.Error("text was read into an int64")
+			}
+			if err := scan(new(string), new(string)); err == nil {
+				t.Error("one column was read into two")
+			}
+			return errRefused
+		}, "SELECT CAST(n AS TEXT) FROM generate_series(1, 1000) AS s(n)"))
+	})
+	if !errors.Is(err, errRefused) || calls != 1 || len(names(t, e)) > 0 {
+		t.Errorf("%v after %d rows", err, calls)
+	}
+}
+
+func TestValuesComeBackAsTheyWent(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	rapid.Check(t, func(r *rapid.T) {
+		bytes := rapid.SliceOf(rapid.Byte()).Draw(r, "bytes")
+		number := rapid.Int64().Draw(r, "number")
+		text := anyText().Draw(r, "text")
+		var gotBytes, gotNull []byte
+		var gotNumber int64
+		var gotText string
+		var null bool
+		if err := e.Read(t.Context(), func(tx journal.Tx) error {
+			_, err := tx.Row([]any{&gotNumber, &gotText, &gotBytes, &gotNull, &null},
+				"SELECT CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BYTEA), CAST(? AS BYTEA), CAST(?1 AS BIGINT) IS NULL", number, text, bytes, nil)
+			return err
+		}); err != nil {
+			r.Fatal(err)
+		}
+		want := strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+		if diff := cmp.Diff([]any{bytes, number, want, []byte(nil), false}, []any{gotBytes, gotNumber, gotText, gotNull, null}); diff != "" {
+			r.Fatal(diff)
+		}
+	})
+}
+
+func TestCloseFinishesWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e := engine(t, postgres.Options{URL: url})
+	inside, begin, told, closed := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan error, 1)
+	go func() {
+		told <- e.Write(t.Context(), func(tx journal.Tx) error { close(inside); <-begin; return insert("a")(tx) })
+	}()
+	<-inside
+	go func() { closed <- e.Close() }()
+	for !errors.Is(e.Read(t.Context(), func(journal.Tx) error { return nil }), journal.ErrClosed) {
+		yield()
+	}
+	close(begin)
+	if err := errors.Join(<-told, <-closed, e.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := e.Write(t.Context(), insert("b")); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("after Close it was told %v", err)
+	}
+	if diff := cmp.Diff([]string{"a"}, names(t, engine(t, postgres.Options{URL: url}))); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,220 @@
+package postgres_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+)
+
+// message is one of the protocol's, on its way through a proxy.
+type message struct {
+	fromServer bool
+	kind       byte   // https://www.postgresql.org/docs/current/protocol-message-formats.html
+	query      string // of Parse and Bind
+}
+
+// verdict is what becomes of a message.
+type verdict int
+
+const (
+	pass verdict = iota
+	cut          // it and its connection end here
+	deaf         // it passes; its answers do not, and end the connection once they are complete
+	drop         // it disappears
+)
+
+// proxy stands between an engine and its server.
+type proxy struct {
+	url      string
+	listener net.Listener
+	server   string
+	pumps    sync.WaitGroup
+
+	mu      sync.Mutex
+	rule    func(message) verdict // nil: all pass
+	refuse  int                   // so many connections are closed as they come
+	refused chan struct{}         // hears of each
+	links   map[*link]bool
+}
+
+// link is a connection through the proxy.
+type link struct {
+	proxy          *proxy
+	client, server net.Conn
+	queries        map[string]string // by name; used by the client's side only
+	mu             sync.Mutex
+	deaf           bool
+}
+
+// through puts a proxy before a database.
+func through(t *testing.T, database string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, server: address.Host, links: map[*link]bool{}, refused: make(chan struct{}, 1<<16)}
+	address.Host, address.RawQuery = listener.Addr().String(), "sslmode=disable"
+	p.url = address.String()
+	p.pumps.Go(p.accept)
+	t.Cleanup(func() {
+		_ = listener.Close()
+		p.cut()
+		p.pumps.Wait()
+	})
+	return p
+}
+
+// set makes the rule for what comes from now on.
+func (p *proxy) set(rule func(message) verdict) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rule = rule
+}
+
+// turnAway closes the next n connections as they come.
+func (p *proxy) turnAway(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = n
+}
+
+// cut ends all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.close()
+	}
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		refused := p.refuse > 0
+		if refused {
+			p.refuse--
+		}
+		p.mu.Unlock()
+		server, err := net.Dial("tcp", p.server)
+		if refused || err != nil {
+			_ = client.Close()
+			if err == nil {
+				_ = server.Close()
+			}
+			p.refused <- struct{}{}
+			continue
+		}
+		l := &link{proxy: p, client: client, server: server, queries: map[string]string{}}
+		p.mu.Lock()
+		p.links[l] = true
+		p.mu.Unlock()
+		p.pumps.Go(func() { l.pump(client, server, false) })
+		p.pumps.Go(func() { l.pump(server, client, true) })
+	}
+}
+
+func (l *link) close() {
+	_, _ = l.client.Close(), l.server.Close()
+}
+
+// pump carries messages one way until the connection ends.
+func (l *link) pump(from, to net.Conn, fromServer bool) {
+	defer l.close()
+	for first := !fromServer; ; first = false {
+		raw, err := next(from, first)
+		if err != nil {
+			return
+		}
+		if first {
+			_, _ = to.Write(raw)
+			continue
+		}
+		m := message{fromServer: fromServer, kind: raw[0]}
+		if !fromServer {
+			m.query = l.query(raw)
+		}
+		switch l.judge(m) {
+		case cut:
+			return
+		case drop:
+			continue
+		}
+		if _, err := to.Write(raw); err != nil {
+			return
+		}
+	}
+}
+
+// judge asks the rule.
+func (l *link) judge(m message) verdict {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.deaf && m.fromServer {
+		if m.kind == 'Z' {
+			return cut
+		}
+		return drop
+	}
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
+	if l.proxy.rule == nil {
+		return pass
+	}
+	v := l.proxy.rule(m)
+	l.deaf = l.deaf || v == deaf
+	return v
+}
+
+// query is that of a Parse or Bind.
+func (l *link) query(raw []byte) string {
+	fields := bytes.SplitN(raw[5:], []byte{0}, 3)
+	switch {
+	case raw[0] == 'P':
+		l.queries[string(fields[0])] = string(fields[1])
+		return string(fields[1])
+	case raw[0] == 'B':
+		return l.queries[string(fields[1])]
+	}
+	return ""
+}
+
+// next reads a message; the first one of a client has no kind.
+func next(from io.Reader, first bool) ([]byte, error) {
+	head := make([]byte, 5)
+	if first {
+		head = head[:4]
+	}
+	if _, err := io.ReadFull(from, head); err != nil {
+		return nil, err
+	}
+	size := int(binary.BigEndian.Uint32(head[len(head)-4:])) - 4
+	raw := append(head, make([]byte, size)...)
+	_, err := io.ReadFull(from, raw[len(head):])
+	return raw, err
+}
+
+// at returns a rule that does something with the first Bind of a query, and nothing
+// after that.
+func at(query string, v verdict) func(message) verdict {
+	done := false
+	return func(m message) verdict {
+		if done || m.kind != 'B' || m.query != query {
+			return pass
+		}
+		done = true
+		return v
+	}
+}
