@@ -51,7 +51,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, lease *journal.Lease,
 	return journal.Entry{
 		Envelope: p.ID, Workspace: w.id, Event: e, Origin: origin(p.Envelope), Agent: settings.Agent,
 		Coalesce: settings.Coalesce, CoalesceMax: settings.CoalesceMax, Decide: g.decide,
-		Begin: settings.Coalesce == 0 && in.desk.Free(journal.Turns, settings.Agent),
+		Begin: settings.Coalesce == 0 && in.desk.Soon(journal.Turns, settings.Agent),
 	}, nil
 }
 

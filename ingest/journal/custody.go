@@ -127,7 +127,8 @@ func (a *acceptance) lookUp() error {
 			a.thread = thread
 		}
 		return nil
-	}, `SELECT id, coalesce(thread, 0), dedupe_key FROM envelopes WHERE workspace = ? AND dedupe_key IN (?, ?)`,
+	}, `SELECT id, coalesce(thread, 0), dedupe_key FROM envelopes WHERE workspace = ?1 AND dedupe_key = ?2
+		UNION ALL SELECT id, coalesce(thread, 0), dedupe_key FROM envelopes WHERE workspace = ?1 AND dedupe_key = ?3`,
 		a.Envelope.Workspace, a.Keys.Dedupe, a.Keys.Twin)
 }
 

@@ -292,6 +292,15 @@ func (d *Desk) Free(work Work, agent string) bool {
 	return l != nil && len(l.active) < l.Slots && len(l.queue) < queueLimit
 }
 
+// Soon says whether work of a kind could begin on another thread before long: no
+// more threads wait here than are worked on at once.
+func (d *Desk) Soon(work Work, agent string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.lanes[laneKey{work, agent}]
+	return l != nil && len(l.queue) < l.Slots
+}
+
 // work holds the thread, and works on it until nobody has woken it meanwhile.
 func (d *Desk) work(ctx context.Context, l *lane, thread int64, do func(context.Context, *Lease)) {
 	for again := true; again; {

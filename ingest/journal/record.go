@@ -19,7 +19,7 @@ type Entry struct {
 	// Coalesce is how long a turn waits for further messages, CoalesceMax how
 	// long at the most; 0 begins it at once.
 	Coalesce, CoalesceMax time.Duration
-	// Begin says that the agent could begin now. Where the turn waits for nothing,
+	// Begin says that the agent could begin soon. Where the turn waits for nothing,
 	// its run then begins in the transaction that records its message.
 	Begin bool
 	// Decide is the policy: what this message, or this new state of one, asks

@@ -261,16 +261,23 @@ type ending struct {
 	begun *Delivery
 }
 
-// read checks that the run is still the thread's, and ours.
+// read checks that the run is still the thread's, and ours. What is left of its
+// messages is asked by a statement of its own, behind the lock: one that waits for
+// a row sees other tables as they were before.
 func (e *ending) read() error {
 	var current int64
-	err := lockNow(e.tx, e.lease, []any{&e.nextSeq, &e.begunSeq, &e.turnSince, &e.deliverAt, &current, &e.left},
-		`next_seq, begun_seq, coalesce(turn_since, 0), coalesce(deliver_at, 0), run, coalesce((
-			SELECT 1 FROM messages WHERE messages.run = threads.run AND author <> 'agent' AND deleted_at = 0 LIMIT 1), 0)`)
-	if err == nil && current != e.run.Row {
+	if err := lock(e.tx, e.lease, []any{&e.nextSeq, &e.begunSeq, &e.turnSince, &e.deliverAt, &current},
+		`next_seq, begun_seq, coalesce(turn_since, 0), coalesce(deliver_at, 0), run`); err != nil {
+		return err
+	}
+	if _, err := e.tx.Row([]any{&e.left}, `SELECT 1 FROM messages WHERE run = ? AND author <> 'agent' AND deleted_at = 0 LIMIT 1`,
+		e.run.Row); err != nil {
+		return err
+	}
+	if current != e.run.Row {
 		return ErrFenced
 	}
-	return err
+	return nil
 }
 
 // committed is what an earlier call has done whose end was not known: under the

@@ -101,7 +101,7 @@ func sameAccount(a, b config.Workspace) bool {
 
 // echoConcurrent is how many turns the echo agent answers at once. They wait
 // for commits alone.
-const echoConcurrent = 64
+const echoConcurrent = 256
 
 func (d *Daemon) agent(old agent, c config.Agent) agent {
 	if old.Profile.Agent != nil && reflect.DeepEqual(old.Agent, c) {
