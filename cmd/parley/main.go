@@ -34,14 +34,14 @@ func execute(ctx context.Context, args []string) int {
 		Short: "Lets an agent take part in the chats where people already are",
 		Args:  wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usageError{errors.New("a command is needed: run, replay, check or version")}
+			return usageError{errors.New("a command is needed: run, replay, check, copy-store or version")}
 		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(), replayCommand(), checkCommand(), versionCommand())
+	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), versionCommand())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var usage usageError

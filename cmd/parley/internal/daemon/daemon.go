@@ -82,6 +82,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := journal.Whole(ctx, engine); err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
 	d.journal = journal.New(engine, journal.Options{Node: uuid.NewString(), Now: d.now})
 	d.desk = journal.NewDesk(d.journal, d.log)
 	if d.files, err = newFiles(o.Config, d.journal); err != nil {

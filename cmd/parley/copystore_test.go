@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/transfer"
+)
+
+// open opens an embedded store.
+func open(t *testing.T, path string) journal.Engine {
+	t.Helper()
+	engine, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+func done(t *testing.T, engine journal.Engine) {
+	t.Helper()
+	if err := engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// note writes a row that any store may have.
+func note(t *testing.T, path, position string) {
+	t.Helper()
+	engine := open(t, path)
+	defer done(t, engine)
+	err := engine.Write(t.Context(), func(tx journal.Tx) error {
+		_, err := tx.Exec(`INSERT INTO cursors (workspace, channel, position) VALUES ('acme', 'C1', ?)
+			ON CONFLICT (workspace, channel) DO UPDATE SET position = excluded.position`, position)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expect holds what a command did.
+func expect(t *testing.T, got outcome, status int, stdout, stderr string) {
+	t.Helper()
+	if got.status != status || !strings.Contains(got.stdout, stdout) || !strings.Contains(got.stderr, stderr) {
+		t.Errorf("status %d, want %d, with %q and %q\n%s%s", got.status, status, stdout, stderr, got.stdout, got.stderr)
+	}
+}
+
+// TestCopyStore goes to PostgreSQL and back.
+func TestCopyStore(t *testing.T) {
+	t.Parallel()
+	dir, address := t.TempDir(), postgrestest.URL(t)
+	note(t, filepath.Join(dir, "a.db"), "17.5")
+	const complete = "the copy is complete: the rows of 12 tables and the checksums of 0 threads are the same in both\n"
+	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 0, complete, "copied cursors: 1 rows\n")
+	expect(t, parley(t, dir, "copy-store", address, "sqlite:b.db"), 0, complete, "compared cursors: 1 rows\n")
+	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 0, "the copy was complete before", "")
+	note(t, filepath.Join(dir, "a.db"), "17.6")
+	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 1, "", "the copy is not like its source: table cursors")
+	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", "sqlite:b.db"), 1, "", "it holds another journal")
+}
+
+func TestCopyStoreRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	note(t, filepath.Join(dir, "a.db"), "17.5")
+	for _, c := range []struct {
+		line   string
+		status int
+		stderr string
+	}{
+		{"copy-store", 2, "arg"},
+		{"copy-store sqlite:a.db", 2, "arg"},
+		{"copy-store a.db sqlite:b.db", 2, "FROM must be sqlite:<file>"},
+		{"copy-store sqlite:a.db mysql://me:canary@h/x", 2, "TO must be sqlite:<file>"},
+		{"copy-store sqlite:a.db sqlite:a.db", 2, "the same store"},
+		{"copy-store sqlite:a.db sqlite:./a.db", 1, "TO: open journal: the journal is in use"},
+		{"copy-store sqlite:missing.db sqlite:b.db", 1, "FROM: stat missing.db"},
+		{"copy-store sqlite:a.db postgres://me:canary@127.0.0.1:1/x", 1, "TO: "},
+	} {
+		got := parley(t, dir, strings.Fields(c.line)...)
+		expect(t, got, c.status, "", c.stderr)
+		if strings.Contains(got.stdout+got.stderr, "canary") {
+			t.Errorf("parley %s prints a password: %s", c.line, got.stderr)
+		}
+	}
+	daemon := open(t, filepath.Join(dir, "a.db"))
+	defer done(t, daemon)
+	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", "sqlite:b.db"), 1, "", "FROM: open journal: the journal is in use")
+}
+
+// TestNoDaemonStartsOnHalfACopy until the command has run to its end.
+func TestNoDaemonStartsOnHalfACopy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: b, name: c}]}\n")
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nstore: sqlite:b.db\n")
+	note(t, filepath.Join(dir, "a.db"), "17.5")
+	from, to := open(t, filepath.Join(dir, "a.db")), open(t, filepath.Join(dir, "b.db"))
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := transfer.Copy(ctx, from, to, transfer.Options{Progress: func(transfer.Progress) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	done(t, from)
+	done(t, to)
+	expect(t, parley(t, dir, "run"), 1, "", "the store is an unfinished copy of another one: run parley copy-store")
+	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", "sqlite:b.db"), 0, "the copy is complete", "")
+}
