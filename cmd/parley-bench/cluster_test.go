@@ -20,11 +20,11 @@ func (c *child) state(t *testing.T) string {
 }
 
 func TestADaemonIsStoppedInTheMiddleOfAPost(t *testing.T) {
-	var seen []string // the state of the process while each of its calls was judged
 	var c *child
+	seen := make(chan string, 2) // the state of the process while each of its posts was judged
 	a := &ambush{faults: func(slacktest.Call) slacktest.Fault {
 		p, _ := readProcess(c.pid()) // checked below
-		seen = append(seen, p.state)
+		seen <- p.state
 		return slacktest.Fault{}
 	}}
 	api, err := startAPI(slacktest.Options{Plan: a.plan})
@@ -65,8 +65,8 @@ func TestADaemonIsStoppedInTheMiddleOfAPost(t *testing.T) {
 	if err := c.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if len(seen) != 2 || seen[0] != "T" || seen[1] == "T" {
-		t.Errorf("states %v", seen)
+	if first, second := <-seen, <-seen; first != "T" || second == "T" {
+		t.Errorf("states %s, %s", first, second)
 	}
 }
 

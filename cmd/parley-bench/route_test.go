@@ -5,19 +5,41 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// visits are the nodes that heard of an event, in order.
+type visits struct {
+	mu    sync.Mutex
+	nodes []int
+}
+
+func (v *visits) add(node int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.nodes = append(v.nodes, node)
+}
+
+func (v *visits) are(t *testing.T, want []int) {
+	t.Helper()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if diff := cmp.Diff(want, v.nodes); diff != "" {
+		t.Errorf("nodes: %s", diff)
+	}
+}
+
 // backends are servers that answer with these statuses, in the balancer's order;
 // 0 is a node that refuses connections.
-func backends(t *testing.T, hits *[]int, statuses ...int) *balancer {
+func backends(t *testing.T, hits *visits, statuses ...int) *balancer {
 	var addresses []string
 	for n, status := range statuses {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			*hits = append(*hits, n)
+			hits.add(n)
 			w.WriteHeader(status)
 		}))
 		if status == 0 {
@@ -47,7 +69,8 @@ func TestEventsGoAroundTheNodes(t *testing.T) {
 		"one down, one 503": {0, []int{0, 503}, []int{503}, []int{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var hits, got []int
+			var hits visits
+			var got []int
 			r := backends(t, &hits, c.statuses...).route(c.first)
 			defer r.close()
 			for range c.want {
@@ -57,15 +80,13 @@ func TestEventsGoAroundTheNodes(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("statuses: %s", diff)
 			}
-			if diff := cmp.Diff(c.hits, hits); diff != "" {
-				t.Errorf("nodes: %s", diff)
-			}
+			hits.are(t, c.hits)
 		})
 	}
 }
 
 func TestANodeThatHangsIsLeftAlone(t *testing.T) {
-	var hits []int
+	var hits visits
 	b := backends(t, &hits, 200, 200)
 	first, other := b.route(0), b.route(0)
 	defer first.close()
@@ -80,9 +101,7 @@ func TestANodeThatHangsIsLeftAlone(t *testing.T) {
 	if _, err := first.post([]byte(`{}`), 0, now.Add(outFor)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]int{1, 1, 1, 0}, hits); diff != "" {
-		t.Error(diff)
-	}
+	hits.are(t, []int{1, 1, 1, 0})
 }
 
 func TestHangingIsTold(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,9 +126,9 @@ func TestALineIsKeptOpenAndSaysWhatIsARetry(t *testing.T) {
 }
 
 func TestALineOutlivesABrokenConnection(t *testing.T) {
-	calls := 0
+	var calls atomic.Int64
 	l := hook(t, func(w http.ResponseWriter, _ *http.Request) {
-		if calls++; calls == 1 {
+		if calls.Add(1) == 1 {
 			panic(http.ErrAbortHandler)
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)
