@@ -50,12 +50,14 @@ func misread(c *pgx.ConnConfig) bool {
 func named(c *pgx.ConnConfig) bool { return c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement }
 
 // settings see to it that COMMIT means durable, whatever the server's default is,
-// that plans do not depend on how much was there when they were made (every query
-// of the journal has its index), and that a node which vanished inside of a
+// that statements are planned once and not for every call, and that such a plan does
+// not depend on how much was there when it was made (every query of the journal has
+// its index), and that a node which vanished inside of a
 // transaction does not keep its rows locked.
 func settings(local bool) string {
 	is := ", " + strconv.FormatBool(local) + ")"
 	return `SELECT set_config('enable_seqscan', 'off'` + is + `,
+		set_config('plan_cache_mode', 'force_generic_plan'` + is + `,
 		set_config('idle_in_transaction_session_timeout', '` + strconv.FormatInt(answerWithin.Milliseconds(), 10) + `'` + is + `,
 		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END` + is
 }
