@@ -51,11 +51,24 @@ func (j *Journal) Accept(ctx context.Context, a Acceptance) (Custody, error) {
 	if err != nil {
 		return Custody{}, err // who was not told the end must not look at what may still change
 	}
+	if made.id == 0 {
+		return j.first(ctx, a)
+	}
 	custody := made.custody()
 	if custody.Fence != 0 {
 		custody.Until = j.until(made.now)
 	}
 	return custody, nil
+}
+
+// first is the custody of a payload that was in it already.
+func (j *Journal) first(ctx context.Context, a Acceptance) (Custody, error) {
+	c := Custody{Duplicate: true}
+	err := j.engine.Read(single(ctx), func(tx Tx) error {
+		_, err := tx.Row([]any{&c.ID}, `SELECT id FROM envelopes WHERE workspace = ? AND dedupe_key = ?`, a.Envelope.Workspace, a.Keys.Dedupe)
+		return err
+	})
+	return c, err
 }
 
 // acceptance is one Accept inside its transaction.
@@ -66,9 +79,8 @@ type acceptance struct {
 	now   int64
 	lease time.Duration
 
-	id        int64 // of the envelope, or of the first one with its key
-	duplicate bool
-	thread    int64
+	id     int64 // of the envelope; 0 where one with its key was there already
+	thread int64
 	// What is known of the thread that the payload names.
 	owner          string
 	fence, pending int64
@@ -76,11 +88,8 @@ type acceptance struct {
 
 // custody is what has become of the envelope, once the transaction has ended.
 func (a *acceptance) custody() Custody {
-	c := Custody{ID: a.id, Duplicate: a.duplicate}
-	switch {
-	case a.duplicate:
-		return c
-	case a.Keys.Settled != nil:
+	c := Custody{ID: a.id}
+	if a.Keys.Settled != nil {
 		c.Settled = a.Keys.Settled
 		return c
 	}
@@ -96,10 +105,10 @@ func (a *acceptance) custody() Custody {
 	return c
 }
 
+// run stores the envelope, unless one with its key is there. Each statement says so
+// by itself, so that none has to wait for another's answer. Where two with one key
+// come at the same time, the second meets the first one's row and is run again.
 func (a *acceptance) run() error {
-	if err := a.lookUp(); err != nil || a.duplicate {
-		return err
-	}
 	if a.LearnChannel {
 		if err := a.learn(); err != nil {
 			return err
@@ -111,26 +120,9 @@ func (a *acceptance) run() error {
 	return a.place()
 }
 
-// lookUp finds the first envelope with this key, or else the thread of its twin.
-// Where two with one key come at the same time, the second meets the first one's
-// row when it is inserted, and looks again.
-func (a *acceptance) lookUp() error {
-	return a.tx.Rows(func(scan func(...any) error) error {
-		var id, thread int64
-		var key string
-		if err := scan(&id, &thread, &key); err != nil {
-			return err
-		}
-		if a.duplicate = a.duplicate || key == a.Keys.Dedupe; key == a.Keys.Dedupe {
-			a.id = id
-		} else {
-			a.thread = thread
-		}
-		return nil
-	}, `SELECT id, coalesce(thread, 0), dedupe_key FROM envelopes WHERE workspace = ?1 AND dedupe_key = ?2
-		UNION ALL SELECT id, coalesce(thread, 0), dedupe_key FROM envelopes WHERE workspace = ?1 AND dedupe_key = ?3`,
-		a.Envelope.Workspace, a.Keys.Dedupe, a.Keys.Twin)
-}
+// isNew is the condition that no envelope with a key is there, with the workspace
+// and the key.
+const isNew = `NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = ? AND dedupe_key = ?)`
 
 func settledState(fate *event.Fate) string {
 	if fate.Disposition == event.Dead {
@@ -148,13 +140,14 @@ func (a *acceptance) learn() error {
 // place puts the envelope into its thread: its twin's, the one it names, or its
 // subject's. Where there is none yet, it waits without one.
 func (a *acceptance) place() error {
-	if a.thread == 0 && a.Keys.Thread != "" {
+	if a.Keys.Thread != "" {
 		if err := a.upsertThread(); err != nil {
 			return err
 		}
-		return a.insert("pending", `(SELECT id FROM threads WHERE key = ?)`, string(a.Keys.Thread))
+		thread, args := a.named()
+		return a.insert("pending", `(SELECT id FROM threads WHERE key = `+thread+`)`, args...)
 	}
-	if a.thread == 0 && a.Keys.Subject != "" {
+	if a.Keys.Subject != "" {
 		thread, err := subjectThread(a.tx, a.Envelope.Workspace, a.Keys.Subject)
 		if err != nil {
 			return err
@@ -170,35 +163,46 @@ func (a *acceptance) place() error {
 	return a.insert("pending", `?`, a.thread)
 }
 
-// claimable says, with the node as ?7 and now as ?6, whether Accept may claim.
-const claimable = `?7 <> '' AND threads.owner <> ?7 AND (threads.owner = '' OR threads.lease_until <= ?6)`
+// named is the key of the thread that the payload names, or of its twin's, as an
+// expression with its arguments.
+func (a *acceptance) named() (string, []any) {
+	if a.Keys.Twin == "" {
+		return `?`, []any{string(a.Keys.Thread)}
+	}
+	return `coalesce((SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = ? AND e.dedupe_key = ?), ?)`,
+		[]any{a.Envelope.Workspace, a.Keys.Twin, string(a.Keys.Thread)}
+}
 
 // upsertThread makes the thread or finds it, counts the envelope, and claims
 // the thread where that was asked for and it is free.
 func (a *acceptance) upsertThread() error {
+	key, args := a.named()
 	node := ""
 	if a.Claim {
 		node = a.node
 	}
-	until := a.now + a.lease.Milliseconds()
+	args = append(args, ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
+		a.now, node, a.now+a.lease.Milliseconds(), a.Envelope.Workspace, a.Keys.Dedupe)
+	// What the row would have had, if it were new, is the argument.
+	const claimable = `excluded.owner <> '' AND threads.owner <> excluded.owner AND (threads.owner = '' OR threads.lease_until <= excluded.intake_at)`
 	return a.tx.Later(nil, []any{&a.thread, &a.owner, &a.fence, &a.pending}, `
 		INSERT INTO threads (key, uuid, workspace, platform, channel, pending, intake_at, owner, lease_until, fence)
-		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, 1)
+		SELECT `+key+`, ?, ?, ?, ?, 1, ?, ?, ?, 1 WHERE `+isNew+`
 		ON CONFLICT (key) DO UPDATE SET
 			pending     = threads.pending + 1,
-			intake_at   = coalesce(threads.intake_at, ?6),
+			intake_at   = coalesce(threads.intake_at, excluded.intake_at),
 			fence       = CASE WHEN `+claimable+` THEN threads.fence + 1 ELSE threads.fence END,
-			lease_until = CASE WHEN `+claimable+` THEN ?8 ELSE threads.lease_until END,
-			owner       = CASE WHEN `+claimable+` THEN ?7 ELSE threads.owner END
-		RETURNING id, CASE WHEN lease_until >= ?6 OR owner = ?9 THEN owner ELSE '' END, fence, pending`,
-		string(a.Keys.Thread), ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
-		a.now, node, until, a.node)
+			lease_until = CASE WHEN `+claimable+` THEN excluded.lease_until ELSE threads.lease_until END,
+			owner       = CASE WHEN `+claimable+` THEN excluded.owner ELSE threads.owner END
+		RETURNING id, CASE WHEN lease_until >= ? OR owner = ? THEN owner ELSE '' END, fence, pending`,
+		append(args, a.now, a.node)...)
 }
 
 // countIn counts the envelope in a thread that is known by its id.
 func (a *acceptance) countIn() error {
-	return a.tx.Later(nil, []any{&a.owner, &a.pending}, `UPDATE threads SET pending = pending + 1, intake_at = coalesce(intake_at, ?1) WHERE id = ?2
-		RETURNING CASE WHEN lease_until > ?1 AND owner <> ?3 THEN owner ELSE '' END, pending`, a.now, a.thread, a.node)
+	return a.tx.Later(nil, []any{&a.owner, &a.pending}, `UPDATE threads SET pending = pending + 1, intake_at = coalesce(intake_at, ?)
+		WHERE id = ? AND `+isNew+` RETURNING CASE WHEN lease_until > ? AND owner <> ? THEN owner ELSE '' END, pending`,
+		a.now, a.thread, a.Envelope.Workspace, a.Keys.Dedupe, a.now, a.node)
 }
 
 // insert stores the envelope in a thread, as an expression with its arguments.
@@ -207,13 +211,14 @@ func (a *acceptance) insert(state, thread string, args ...any) error {
 	if a.Keys.Settled != nil {
 		fate = *a.Keys.Settled
 	}
+	values := append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
+		a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
+		state, string(fate.Disposition), fate.Reason, fate.Error, blob(a.Envelope.Body)}, args...)
 	return a.tx.Later(nil, []any{&a.id}, `
 		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, subject, received_at, accepted_at,
 			state, disposition, reason, error, body, thread)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `+thread+`) RETURNING id`,
-		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
-			a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
-			state, string(fate.Disposition), fate.Reason, fate.Error, blob(a.Envelope.Body)}, args...)...)
+		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(`+thread+` AS BIGINT) WHERE `+isNew+` RETURNING id`,
+		append(values, a.Envelope.Workspace, a.Keys.Dedupe)...)
 }
 
 // subjectThread finds the thread of the message, or of the delivery of ours,

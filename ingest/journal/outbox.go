@@ -102,15 +102,11 @@ func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, send
 
 // beginAtOnce marks a delivery that is about to be stored as being sent, if
 // nothing holds its channel up.
-func (d *Delivery) beginAtOnce(tx Tx, send Send, now int64) error {
-	if send.Every > 0 {
-		return nil // its place in the pace is taken when it is sent
+func (d *Delivery) beginAtOnce(send Send, blocked, now int64) {
+	if send.Every > 0 || blocked > now {
+		return // its place in the pace is taken when it is sent
 	}
-	blocked, err := blockedUntil(tx, d)
-	if err == nil && blocked <= now {
-		d.State, d.Attempts, d.SendBy = DeliverySending, 1, instant(now).Add(send.Timeout)
-	}
-	return err
+	d.State, d.Attempts, d.SendBy = DeliverySending, 1, instant(now).Add(send.Timeout)
 }
 
 // Slot is a delivery's place in its channel's pace. One of the two is set.
@@ -151,44 +147,47 @@ func reserve(tx Tx, d *Delivery, now int64, send Send) (int64, error) {
 // post with that id is let in. It reports whether more is to be delivered.
 func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformID string) (more bool, err error) {
 	var next int64
+	var awaited bool
 	err = j.engine.Write(ctx, func(tx Tx) error {
-		next = 0
-		if err := checkFence(tx, lease); err != nil {
+		next, awaited = 0, false
+		// The thread is locked before its deliveries are looked at; that the lease
+		// holds, the last statement checks. What names no subject must not find one.
+		if err := tx.Later(nil, []any{&awaited}, `SELECT CASE WHEN ? <> '' AND EXISTS (SELECT 1 FROM envelopes`+awaiting+`) THEN 1 ELSE 0 END
+			FROM threads WHERE id = ? AND fence = ? FOR UPDATE`, platformID, d.Workspace, platformID, lease.Thread, lease.Fence); err != nil {
 			return err
 		}
-		now := millis(j.now())
 		if err := tx.Later(nil, nil, `UPDATE deliveries SET state = 'sent', platform_id = ?, error = '' WHERE id = ?`,
 			optional(platformID), d.ID); err != nil {
 			return err
 		}
-		if err := admitSubject(tx, d, platformID, now); err != nil {
-			return err
-		}
-		return nextDelivery(tx, lease, now, &next)
+		return nextDelivery(tx, lease, millis(j.now()), &next)
 	})
+	if err == nil && awaited {
+		err = j.admitPosted(ctx, d, platformID)
+	}
 	return next != 0, err
 }
 
-// admitSubject lets in what was waiting for a post of ours.
-func admitSubject(tx Tx, d *Delivery, platformID string, now int64) error {
-	if platformID == "" {
-		return nil // what names no subject must not find one
-	}
-	var one int64 // there hardly ever is one, which a SELECT tells at less cost than an UPDATE
-	if waits, err := tx.Row([]any{&one}, `SELECT 1 FROM envelopes`+awaiting+` LIMIT 1`, d.Workspace, platformID); err != nil || !waits {
-		return err
-	}
-	admitted, err := admitWaiting(tx, d.Workspace, platformID, d.Thread)
-	if err != nil || admitted == 0 {
-		return err
-	}
-	return addPending(tx, d.Thread, admitted, now)
+// admitPosted lets in what was waiting for a post of ours. Where it fails, a review
+// does it.
+func (j *Journal) admitPosted(ctx context.Context, d *Delivery, platformID string) error {
+	return j.engine.Write(ctx, func(tx Tx) error {
+		var id int64
+		if _, err := tx.Row([]any{&id}, `SELECT id FROM threads WHERE id = ? FOR UPDATE`, d.Thread); err != nil {
+			return err
+		}
+		admitted, err := admitWaiting(tx, d.Workspace, platformID, d.Thread)
+		if err != nil || admitted == 0 {
+			return err
+		}
+		return addPending(tx, d.Thread, admitted, millis(j.now()))
+	})
 }
 
-// nextDelivery makes the thread's next delivery due, if there is one. at is 0 where
-// there is none, once the transaction has ended.
+// nextDelivery makes the thread's next delivery due, if there is one and the lease
+// still holds. at is 0 where there is none, once the transaction has ended.
 func nextDelivery(tx Tx, lease *Lease, now int64, at *int64) error {
-	return tx.Later(nil, []any{at}, `UPDATE threads SET deliver_at = (
+	return tx.Later(ErrFenced, []any{at}, `UPDATE threads SET deliver_at = (
 			SELECT CAST(? AS BIGINT) FROM deliveries WHERE thread = threads.id AND state IN ('pending', 'sending') LIMIT 1)
 		WHERE id = ? AND fence = ? RETURNING coalesce(deliver_at, 0)`, now, lease.Thread, lease.Fence)
 }

@@ -224,6 +224,9 @@ const maxReruns = 2
 func (j *Journal) CommitReply(ctx context.Context, lease *Lease, run *Run, reply Reply) (Ended, error) {
 	return write(ctx, j, func(tx Tx) (Ended, error) {
 		e := ending{tx: tx, now: millis(j.now()), run: run, lease: lease}
+		if len(reply.Posts) > 0 {
+			e.channel = reply.Posts[0].Channel
+		}
 		err := e.read()
 		if reply.Again && errors.Is(err, ErrFenced) {
 			return e.committed()
@@ -258,6 +261,9 @@ type ending struct {
 	nextSeq, begunSeq, turnSince, deliverAt int64
 	left                                    int64 // 0: every message of the run was deleted
 
+	channel string // where the reply is posted; empty where it is not
+	blocked int64  // until when the channel must be left alone
+
 	begun *Delivery
 }
 
@@ -270,8 +276,10 @@ func (e *ending) read() error {
 		`next_seq, begun_seq, coalesce(turn_since, 0), coalesce(deliver_at, 0), run`); err != nil {
 		return err
 	}
-	if _, err := e.tx.Row([]any{&e.left}, `SELECT 1 FROM messages WHERE run = ? AND author <> 'agent' AND deleted_at = 0 LIMIT 1`,
-		e.run.Row); err != nil {
+	if _, err := e.tx.Row([]any{&e.left, &e.blocked}, `SELECT
+			coalesce((SELECT 1 FROM messages WHERE run = ? AND author <> 'agent' AND deleted_at = 0 LIMIT 1), 0),
+			coalesce((SELECT blocked_until FROM paces WHERE workspace = ? AND channel = ?), 0)`,
+		e.run.Row, e.run.Workspace, e.channel); err != nil {
 		return err
 	}
 	if current != e.run.Row {
@@ -405,9 +413,7 @@ func (e *ending) deliver(posts []Post, send *Send) error {
 			Key: DeliveryKey(e.run.ID, i), Post: post, State: DeliveryPending, CreatedAt: instant(e.now),
 		}
 		if i == 0 && send != nil && e.deliverAt == 0 {
-			if err := d.beginAtOnce(e.tx, *send, e.now); err != nil {
-				return err
-			}
+			d.beginAtOnce(*send, e.blocked, e.now)
 		}
 		if err := e.tx.Later(nil, []any{&d.ID}, `INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, attempts, send_by, created_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,

@@ -71,7 +71,7 @@ func attachments(f *fixture) {
 	f.must(f.SetAttachment(f.ctx, file.Row, journal.AttachmentStored, "bucket", "ab/cd", "abcd", 4, "image/jpeg"))
 	got := f.list(threadKey(1))[0].Attachments[0]
 	want := file
-	want.State, want.Path, want.Size, want.MimeType = journal.AttachmentStored, "ab/cd", 4, "image/jpeg"
+	want.State, want.Bucket, want.Path, want.Size, want.MimeType = journal.AttachmentStored, "bucket", "ab/cd", 4, "image/jpeg"
 	same(f, "copy", got, want)
 }
 

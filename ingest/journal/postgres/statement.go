@@ -102,17 +102,24 @@ func (s *statement) called() string {
 const nothingChanged = "parley: nothing has changed"
 
 // nothingFails makes a statement fail where it changes no row; see isNothing. The
-// COMMIT that is sent behind it then commits nothing.
+// COMMIT that is sent behind it then commits nothing. What the statement returns
+// comes with one column more.
 func nothingFails(query string) string {
-	return "WITH done AS (" + query + " RETURNING 1) SELECT CAST(CASE count(*) WHEN 0 THEN '" + nothingChanged + "' ELSE '1' END AS INTEGER) FROM done"
+	if !returns(query) {
+		query += " RETURNING 1"
+	}
+	return "WITH done AS (" + query + ") SELECT done.*, CAST(CASE (SELECT count(*) FROM done) WHEN 0 THEN '" + nothingChanged +
+		"' ELSE '1' END AS INTEGER) FROM (SELECT 1) AS one LEFT JOIN done ON true"
 }
 
-// guardable says that nothingFails can have a statement: one that changes rows, and
-// returns none.
+// guardable says that nothingFails can have a statement: one that changes rows.
 func guardable(query string) bool {
 	words := strings.Fields(strings.ToUpper(query))
-	return len(words) > 0 && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, words[0]) && !slices.Contains(words, "RETURNING")
+	return len(words) > 0 && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, words[0])
 }
+
+// returns says whether a statement that changes rows returns them.
+func returns(query string) bool { return slices.Contains(strings.Fields(query), "RETURNING") }
 
 // oids are the types of the kinds of arguments; 0 leaves it to the server, which
 // takes the type of the column.

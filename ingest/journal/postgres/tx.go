@@ -85,7 +85,7 @@ func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, a
 
 // Later implements journal.Tx.
 func (t *tx) Later(none error, dest []any, query string, args ...any) error {
-	a := awaited{none: none, guarded: none != nil && dest == nil && guardable(query)}
+	a := awaited{none: none, guarded: none != nil && guardable(query)}
 	if dest != nil {
 		a.found = new(bool)
 		a.each = first(dest, a.found)
@@ -211,8 +211,12 @@ func (t *tx) result(a *awaited) (own, err error) {
 func (a *awaited) read(rows *pgconn.ResultReader) (own, err error) {
 	count := 0
 	for rows.NextRow() {
+		values := rows.Values()
+		if a.guarded {
+			values = values[:len(values)-1] // the last is nothingFails'
+		}
 		if a.each != nil && own == nil {
-			own = a.each(rows.FieldDescriptions(), rows.Values())
+			own = a.each(rows.FieldDescriptions(), values)
 		}
 		count++
 		if a.found != nil {
