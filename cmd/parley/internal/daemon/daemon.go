@@ -22,6 +22,7 @@ import (
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
 )
 
@@ -69,9 +70,6 @@ type Options struct {
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, now: o.Now, metrics: newMetrics(), platforms: o.Platforms,
 		running: map[string]chan struct{}{}, lanes: map[string]bool{}, reloading: make(chan struct{}, 1)}
-	if d.now == nil {
-		d.now = time.Now
-	}
 	if d.platforms == nil {
 		d.platforms = Platforms()
 	}
@@ -85,7 +83,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := journal.Whole(ctx, engine); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
-	d.journal = journal.New(engine, journal.Options{Node: uuid.NewString(), Now: d.now})
+	d.journal = journal.New(engine, d.share(engine))
 	d.desk = journal.NewDesk(d.journal, d.log)
 	if d.files, err = newFiles(o.Config, d.journal); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
@@ -102,11 +100,34 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	return d, nil
 }
 
+// openStore opens the configured engine.
 func openStore(ctx context.Context, store config.Store, log *slog.Logger, m *metrics) (journal.Engine, error) {
-	if store.Engine != config.SQLite {
-		return nil, errors.New("store: postgres:// is not supported by this version; use sqlite:<file>")
+	if store.Engine == config.Postgres {
+		return postgres.Open(ctx, postgres.Options{
+			URL: store.URL.Reveal(), ListenURL: store.ListenURL.Reveal(), Connections: store.Connections, Log: log, Recorder: m,
+		})
 	}
 	return sqlite.Open(ctx, store.Path, sqlite.WithLogger(log), sqlite.WithRecorder(m))
+}
+
+// lease is how long a node that has died keeps its threads from the others.
+const lease = 8 * time.Second
+
+// share says how this process shares the journal with others: on a store for
+// several nodes it goes by the store's time, unless it was given a clock.
+func (d *Daemon) share(engine journal.Engine) journal.Options {
+	o := journal.Options{Node: uuid.NewString()}
+	if clock, shared := engine.(journal.Clock); shared {
+		o.Lease = lease
+		if d.now == nil {
+			d.now = clock.Now
+		}
+	}
+	if d.now == nil {
+		d.now = time.Now
+	}
+	o.Now = d.now
+	return o
 }
 
 // checkListen refuses to offer the local workspace, which asks for no token, to
@@ -138,7 +159,7 @@ func (d *Daemon) assemble() {
 // Addr is the address that the daemon listens on.
 func (d *Daemon) Addr() net.Addr { return d.listener.Addr() }
 
-// storeTime is how much of the time for stopping is kept for closing the store.
+// storeTime is how much of the time for stopping each of the last phases has.
 const storeTime = time.Second
 
 // Run serves until ctx ends or the server fails; then it stops in named phases,
@@ -171,11 +192,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return await(ctx, &d.accounts)
 	}))
 	stopClaiming()
-	if d.phase(base, "runs and posts under way", time.Until(end.Add(-2*storeTime)), func(ctx context.Context) error { return await(ctx, &workers) }) != nil {
+	if d.phase(base, "runs and posts under way", time.Until(end.Add(-3*storeTime)), func(ctx context.Context) error { return await(ctx, &workers) }) != nil {
 		d.log.Info("runs that are still going on are asked again at the next start")
 		stopWork(context.Canceled)
 		err = errors.Join(err, d.phase(base, "what was cut short", storeTime, func(ctx context.Context) error { return await(ctx, &workers) }))
 	}
+	err = errors.Join(err, d.phase(base, "threads", storeTime, d.desk.Close))
 	return errors.Join(err, d.phase(base, "store", storeTime, func(context.Context) error { return d.journal.Close() }))
 }
 

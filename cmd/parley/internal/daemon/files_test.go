@@ -11,6 +11,7 @@ import (
 
 	"parley/adapters/slack/slacktest"
 	"parley/ingest/attach/s3test"
+	"parley/ingest/journal/postgres/postgrestest"
 )
 
 const catPNG = "\x89PNG\r\n\x1a\n a cat"
@@ -83,7 +84,8 @@ func TestAnotherNodeReadsACopy(t *testing.T) {
 		store func(t *testing.T) string
 		s3    string
 	}{
-		"in a bucket": {func(*testing.T) string { return "sqlite:data/parley.db" }, s3},
+		"in the store": {func(t *testing.T) string { return postgrestest.URL(t) }, ""},
+		"in a bucket":  {func(*testing.T) string { return "sqlite:data/parley.db" }, s3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
