@@ -241,15 +241,12 @@ func (in *Ingest) Review(ctx context.Context) error {
 
 // ReviewOnce ends what has waited for its subject since before the deadline.
 func (in *Ingest) ReviewOnce(ctx context.Context, deadline time.Time) error {
-	review, err := in.journal.ReviewWaiting(ctx, deadline)
-	if err != nil {
-		return err
-	}
+	review, err := in.journal.ReviewWaiting(ctx, deadline) // what was done before an error stays done
 	for _, thread := range review.Threads {
 		in.desk.Wake(journal.Intake, "", thread)
 	}
 	for _, s := range review.Ended {
 		in.settled(s.Workspace, s.Envelope, journal.Outcome{Kind: s.Kind, Trigger: journal.TriggerNone, Fate: s.Fate})
 	}
-	return nil
+	return err
 }

@@ -117,23 +117,28 @@ const WaitLimit = time.Minute
 
 // ReviewWaiting looks again for the subjects of the envelopes that wait for
 // one: what is there now is let in, what has waited since before the deadline
-// is ignored. It returns the threads that have work and the envelopes it ended.
+// is ignored. It returns the threads that have work and the envelopes it ended,
+// also beside an error: each envelope has a transaction of its own. Several nodes
+// may do it at once; what one has let in or ended is not in the others' reviews.
 func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time) (Review, error) {
-	return write(ctx, j, func(tx Tx) (review Review, err error) {
-		waiting, err := waitingEnvelopes(tx, reviewBatch)
-		if err != nil {
-			return review, err
+	var review Review
+	list, err := j.waitingEnvelopes(ctx, millis(deadline))
+	for _, w := range list {
+		var let reviewed
+		if let, err = j.review(ctx, w); err != nil {
+			break
 		}
-		for _, w := range waiting {
-			if err := w.review(tx, &review, millis(deadline), millis(j.now())); err != nil {
-				return review, err
-			}
+		if let.thread != 0 {
+			review.Threads = append(review.Threads, let.thread)
 		}
-		return review, nil
-	})
+		if let.ended != nil {
+			review.Ended = append(review.Ended, *let.ended)
+		}
+	}
+	return review, err
 }
 
-// reviewBatch bounds the envelopes that one review looks at.
+// reviewBatch bounds the envelopes that one review changes.
 const reviewBatch = 500
 
 // Review is what ReviewWaiting found.
@@ -142,49 +147,73 @@ type Review struct {
 	Ended   []Settled // waited in vain
 }
 
-// review lets an envelope in, or ends it, or leaves it waiting.
-func (w waiting) review(tx Tx, review *Review, deadline, now int64) error {
-	thread, err := subjectThread(tx, w.workspace, w.subject)
-	switch {
-	case err != nil:
-		return err
-	case thread != 0:
-		review.Threads = append(review.Threads, thread)
-		return w.admit(tx, thread, now)
-	case w.acceptedAt > deadline:
-		return nil
-	}
-	fate := *event.Ignore(event.ReasonUnknownMessage)
-	n, err := tx.Exec(`UPDATE envelopes SET state = 'done', disposition = ?, reason = ? WHERE `+aside,
-		string(fate.Disposition), fate.Reason, w.id)
-	if n > 0 {
-		review.Ended = append(review.Ended, Settled{Envelope: w.id, Workspace: w.workspace, Kind: event.Kind(w.kind), Fate: fate})
-	}
-	return err
+// waiting is an envelope that waits, and that something can be done about.
+type waiting struct {
+	id                       int64
+	workspace, subject, kind string
+}
+
+// waitingEnvelopes returns the first of those whose subject is there now, or that
+// were accepted by the deadline. The plus in its order keeps to the index of what
+// waits: all other envelopes have ids as well.
+func (j *Journal) waitingEnvelopes(ctx context.Context, deadline int64) (list []waiting, err error) {
+	err = j.engine.Read(single(ctx), func(tx Tx) error {
+		list = nil
+		return tx.Rows(func(scan func(...any) error) error {
+			var w waiting
+			err := scan(&w.id, &w.workspace, &w.subject, &w.kind)
+			list = append(list, w)
+			return err
+		}, `SELECT id, workspace, subject, kind FROM envelopes WHERE state = 'pending' AND thread IS NULL AND (accepted_at <= ?
+			OR EXISTS (SELECT 1 FROM messages WHERE messages.workspace = envelopes.workspace AND messages.external_id = envelopes.subject)
+			OR EXISTS (SELECT 1 FROM deliveries WHERE deliveries.workspace = envelopes.workspace AND deliveries.platform_id = envelopes.subject))
+			ORDER BY +id LIMIT CAST(? AS BIGINT)`, deadline, int64(reviewBatch))
+	})
+	return list, err
+}
+
+// reviewed is what was done about one envelope.
+type reviewed struct {
+	thread int64    // that was given the envelope; 0 for none
+	ended  *Settled // nil where it did not end
+}
+
+// review lets an envelope in, or ends it, unless somebody else has done so.
+func (j *Journal) review(ctx context.Context, w waiting) (reviewed, error) {
+	return write(ctx, j, func(tx Tx) (reviewed, error) {
+		thread, err := subjectThread(tx, w.workspace, w.subject)
+		if err != nil {
+			return reviewed{}, err
+		}
+		if thread != 0 {
+			return w.admit(tx, thread, millis(j.now()))
+		}
+		return w.end(tx)
+	})
 }
 
 // aside is the condition that an envelope waits for its subject.
 const aside = `id = ? AND thread IS NULL AND state = 'pending'`
 
-type waiting struct {
-	id, acceptedAt           int64
-	workspace, subject, kind string
-}
-
-func waitingEnvelopes(tx Tx, limit int64) (out []waiting, err error) {
-	err = tx.Rows(func(scan func(...any) error) error {
-		var w waiting
-		err := scan(&w.id, &w.workspace, &w.subject, &w.kind, &w.acceptedAt)
-		out = append(out, w)
-		return err
-	}, `SELECT id, workspace, subject, kind, accepted_at FROM envelopes WHERE state = 'pending' AND thread IS NULL ORDER BY id LIMIT CAST(? AS BIGINT)`, limit)
-	return out, err
-}
-
-func (w waiting) admit(tx Tx, thread, now int64) error {
+// admit lets the envelope in. As everywhere, the thread's row is locked first.
+func (w waiting) admit(tx Tx, thread, now int64) (reviewed, error) {
+	if err := tx.Later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = ? FOR UPDATE`, thread); err != nil {
+		return reviewed{}, err
+	}
 	n, err := tx.Exec(`UPDATE envelopes SET thread = ?, not_before = 0 WHERE `+aside, thread, w.id)
 	if err != nil || n == 0 {
-		return err
+		return reviewed{}, err
 	}
-	return addPending(tx, thread, n, now)
+	return reviewed{thread: thread}, addPending(tx, thread, n, now)
+}
+
+// end gives the envelope up: it has waited in vain.
+func (w waiting) end(tx Tx) (reviewed, error) {
+	fate := *event.Ignore(event.ReasonUnknownMessage)
+	n, err := tx.Exec(`UPDATE envelopes SET state = 'done', disposition = ?, reason = ? WHERE `+aside,
+		string(fate.Disposition), fate.Reason, w.id)
+	if err != nil || n == 0 {
+		return reviewed{}, err
+	}
+	return reviewed{ended: &Settled{Envelope: w.id, Workspace: w.workspace, Kind: event.Kind(w.kind), Fate: fate}}, nil
 }

@@ -1,6 +1,7 @@
 package journaltest_test
 
 import (
+	"context"
 	"testing"
 
 	"parley/ingest/journal"
@@ -22,6 +23,21 @@ func TestPostgreSQL(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		return engine
+		return shared{engine}
 	})
+}
+
+// shared tells who waits.
+type shared struct{ *postgres.Engine }
+
+var _ journaltest.Shared = shared{}
+
+// Waits implements journaltest.Shared.
+func (s shared) Waits(ctx context.Context) (waits bool, err error) {
+	err = s.Read(ctx, func(tx journal.Tx) error {
+		_, err := tx.Row([]any{&waits}, `SELECT CASE WHEN EXISTS (SELECT 1 FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock') THEN 1 ELSE 0 END`)
+		return err
+	})
+	return waits, err
 }

@@ -1,6 +1,8 @@
 package journaltest
 
 import (
+	"errors"
+	"sync"
 	"time"
 
 	"parley/ingest/event"
@@ -12,6 +14,8 @@ func waitingPromises() []promise {
 		{"what comes before its message waits, and is let in by it", admittedByRecord},
 		{"what comes before our post is known is let in by its delivery", admittedBySent},
 		{"what waits is looked up again", admittedByReview},
+		{"who looks up what waits goes on beside who works on its thread", reviewBeside},
+		{"what waits is let in once, whoever looks it up at once", reviewAtOnce},
 		{"what waits in vain ends as unknown-message", waitsInVain},
 		{"an edit in its thread is put aside until its message comes", putAside},
 		{"what names no subject is let in by nobody", noSubject},
@@ -49,18 +53,73 @@ func admittedBySent(f *fixture) {
 }
 
 func admittedByReview(f *fixture) {
-	custody := f.accept(f.envelope(event.KindReaction, "", "C1/1"))
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
-	thread := f.thread(threadKey(1))
-	// As if the message had been recorded between the look and the wait.
-	f.exec(`UPDATE envelopes SET thread = NULL WHERE id = ?`, custody.ID)
-	f.exec(`UPDATE threads SET pending = 0, intake_at = NULL WHERE id = ?`, thread)
+	thread, waits := f.thread(threadKey(1)), f.aside("C1/1")
 
 	review, err := f.ReviewWaiting(f.ctx, f.clock.Now())
 	f.must(err)
 	same(f, "review", review, journal.Review{Threads: []int64{thread}})
 	same(f, "due", f.due(journal.Intake), []int64{thread})
-	same(f, "pending", f.record(thread, custody.ID, thumbsUp("C1/1"), nil).Pending, 0)
+	same(f, "pending", f.record(thread, waits, thumbsUp("C1/1"), nil).Pending, 0)
+}
+
+// aside is a reaction that waits, though its message is there: as if that had been
+// recorded between the look and the wait.
+func (f *fixture) aside(id string) int64 {
+	f.Helper()
+	custody := f.accept(f.envelope(event.KindReaction, "", id))
+	f.exec(`UPDATE envelopes SET thread = NULL WHERE id = ?`, custody.ID)
+	f.exec(`UPDATE threads SET pending = 0, intake_at = NULL`)
+	return custody.ID
+}
+
+func reviewBeside(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	thread, waits := f.thread(threadKey(1)), f.aside("C1/1")
+	again := &retold{Engine: f.engine}
+	other := process(f.failing, f.ctx, again, f.clock, "other", time.Minute)
+	times := 0
+	f.beside(func(tx journal.Tx) error {
+		times++
+		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = ?`, thread)
+		return err
+	}, func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE envelopes SET not_before = 0 WHERE id = ?`, waits)
+		return err
+	}, func() error {
+		_, err := other.ReviewWaiting(f.ctx, f.clock.Now())
+		return err
+	})
+	same(f, "begun again", again.again.Load()+int64(times-1), 0)
+	same(f, "pending", f.record(thread, waits, thumbsUp("C1/1"), nil).Pending, 0)
+}
+
+func reviewAtOnce(f *fixture) {
+	const envelopes, nodes = 20, 4
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	thread := f.thread(threadKey(1))
+	for range envelopes {
+		f.aside("C1/1")
+	}
+	in, errs := make([]int, nodes), make([]error, nodes)
+	var reviewing sync.WaitGroup
+	for i := range nodes {
+		reviewing.Go(func() {
+			var review journal.Review
+			review, errs[i] = f.ReviewWaiting(f.ctx, f.clock.Now())
+			in[i] = len(review.Threads)
+		})
+	}
+	reviewing.Wait()
+	f.must(errors.Join(errs...))
+	sum := 0
+	for _, n := range in {
+		sum += n
+	}
+	same(f, "let in", sum, envelopes)
+	for i, p := range f.next(thread) {
+		same(f, "pending", f.record(thread, p.ID, thumbsUp("C1/1"), nil).Pending, int64(envelopes-i-1))
+	}
 }
 
 func waitsInVain(f *fixture) {
