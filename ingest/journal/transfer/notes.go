@@ -163,7 +163,7 @@ func resumed(s *state, stored string, err error) error {
 // first begins a copy in a store that has nothing yet.
 func first(tx journal.Tx, s state) error {
 	for _, t := range tables() {
-		cond, _ := t.where(nil, span{})
+		cond, _ := t.where(nil)
 		var one int64
 		found, err := tx.Row([]any{&one}, "SELECT 1 FROM "+t.name+cond+" LIMIT 1")
 		if err != nil {

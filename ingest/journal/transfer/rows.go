@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"parley/ingest/journal"
@@ -29,13 +30,16 @@ type reader struct {
 type batch struct {
 	rows    []row
 	threads []int64 // whose the rows are; 0 for nobody's
-	last    row     // the primary key of the last one, as the source has it; nil for no rows
+	last    row     // the primary key of the last one looked at, as the source has it; nil for none
 }
 
-// next reads the rows that follow a primary key; nil for the first ones. How many
-// fit is found out before any is read, so that memory is bounded.
+// next looks at the rows that follow a primary key, nil for the first ones, and
+// reads those of some threads among them. How many fit is found out before any is
+// read, so that memory is bounded; which threads they are of is no part of that,
+// so that no transaction looks at more.
 func (r reader) next(ctx context.Context, t table, after row, among span) (b batch, err error) {
-	cond, args := t.where(after, among)
+	cond, args := t.where(after)
+	whose, bounds := t.among(among)
 	err = r.engine.Read(ctx, func(tx journal.Tx) (err error) {
 		b = batch{}
 		b.last, err = r.end(tx, t, cond, args)
@@ -43,7 +47,7 @@ func (r reader) next(ctx context.Context, t table, after row, among span) (b bat
 			return err
 		}
 		query := "SELECT " + t.whose() + ", " + t.selected(r.carried) + " FROM " + t.name +
-			cond + " AND " + t.compared("<=") + " ORDER BY " + names(t.keys())
+			cond + " AND " + t.compared("<=") + whose + " ORDER BY " + names(t.keys())
 		return tx.Rows(func(scan func(...any) error) error {
 			cells := newCells(t)
 			if err := scan(cells.dest...); err != nil {
@@ -52,7 +56,7 @@ func (r reader) next(ctx context.Context, t table, after row, among span) (b bat
 			b.rows = append(b.rows, cells.row(t, r.storable))
 			b.threads = append(b.threads, cells.thread)
 			return nil
-		}, query, append(args, b.last...)...)
+		}, query, slices.Concat(args, b.last, bounds)...)
 	})
 	return b, err
 }
@@ -74,15 +78,15 @@ func (r reader) end(tx journal.Tx, t table, cond string, args []any) (last row, 
 			last = key.row(t, keep)
 		}
 		return nil
-	}, query, append(args[:len(args):len(args)], r.rows)...)
+	}, query, slices.Concat(args, []any{r.rows})...)
 	return last, err
 }
 
 // keep is every text as it is.
 func keep(s string) string { return s }
 
-// where is the condition of the rows after a primary key that belong to some threads.
-func (t table) where(after row, among span) (cond string, args []any) {
+// where is the condition of the rows after a primary key.
+func (t table) where(after row) (cond string, args []any) {
 	cond = " WHERE 1 = 1"
 	if t.own != "" {
 		cond += " AND " + t.own
@@ -91,6 +95,11 @@ func (t table) where(after row, among span) (cond string, args []any) {
 		cond += " AND " + t.compared(">")
 		args = append(args, after...)
 	}
+	return cond, args
+}
+
+// among is the further condition of those that belong to some threads.
+func (t table) among(among span) (cond string, args []any) {
 	if among.after != nil {
 		cond += " AND " + t.whose() + " > ?"
 		args = append(args, *among.after)

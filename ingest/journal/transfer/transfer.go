@@ -34,7 +34,7 @@ type Options struct {
 	Rows  int // of a batch; 0 is 500
 	Bytes int // of a batch's texts and blobs, unless one row has more; 0 is 4 MiB
 	// Threads is how many threads' checksums are held at a time; each costs some
-	// 50 bytes, and so many threads a further walk through the tables. 0 is 100 000.
+	// 200 bytes, and so many threads a further walk through the tables. 0 is 200 000.
 	Threads int
 	// Progress hears of every batch; nil for nobody. It must not block.
 	Progress func(Progress)
@@ -121,7 +121,7 @@ func Copy(ctx context.Context, from, to journal.Engine, options Options) (Report
 }
 
 func newCopier(from, to journal.Engine, o Options) *copier {
-	o.Rows, o.Bytes, o.Threads = cmp.Or(o.Rows, 500), cmp.Or(o.Bytes, 4<<20), cmp.Or(o.Threads, 100_000)
+	o.Rows, o.Bytes, o.Threads = cmp.Or(o.Rows, 500), cmp.Or(o.Bytes, 4<<20), cmp.Or(o.Threads, 200_000)
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
