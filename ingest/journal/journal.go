@@ -166,23 +166,39 @@ func (j *Journal) Self(ctx context.Context, workspace string) (self event.Self, 
 }
 
 // SetSelf remembers who we are in a workspace, and makes the envelopes that
-// were waiting to know it due.
+// were waiting to know it due. Where that is known already it writes nothing: every
+// node is told at its start. An error may leave some of the envelopes to the time
+// at which they are looked at again anyway.
 func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self) error {
+	known, err := j.Self(ctx, workspace)
+	if err == nil && known == self {
+		return nil
+	}
 	raw, err := json.Marshal(self)
 	if err != nil {
 		return err
 	}
+	if err := j.engine.Write(ctx, func(tx Tx) error {
+		return tx.Later(nil, nil, `INSERT INTO workspaces (id, self) VALUES (?, ?)
+			ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, string(raw))
+	}); err != nil {
+		return err
+	}
+	return j.wake(ctx, workspace)
+}
+
+// wake makes the postponed envelopes of a workspace due.
+func (j *Journal) wake(ctx context.Context, workspace string) error {
 	now := millis(j.now())
-	return j.engine.Write(ctx, func(tx Tx) error {
-		if err := tx.Later(nil, nil, `INSERT INTO workspaces (id, self) VALUES (?, ?)
-			ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, string(raw)); err != nil {
+	threads, err := j.threads(ctx, `intake_at > ? AND workspace = ?`, now, workspace)
+	if err != nil {
+		return err
+	}
+	return j.eachThread(ctx, threads, func(tx Tx, thread int64) error {
+		if err := tx.Later(nil, nil, `UPDATE threads SET intake_at = ? WHERE id = ? AND intake_at > ?`, now, thread, now); err != nil {
 			return err
 		}
-		if err := tx.Later(nil, nil, `UPDATE envelopes SET not_before = 0 WHERE state = 'pending' AND not_before > ?
-			AND thread IN (SELECT id FROM threads WHERE intake_at > ? AND workspace = ?)`, now, now, workspace); err != nil {
-			return err
-		}
-		return tx.Later(nil, nil, `UPDATE threads SET intake_at = ? WHERE intake_at > ? AND workspace = ?`, now, now, workspace)
+		return tx.Later(nil, nil, `UPDATE envelopes SET not_before = 0 WHERE thread = ? AND state = 'pending' AND not_before > ?`, thread, now)
 	})
 }
 

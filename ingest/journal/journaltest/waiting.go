@@ -2,6 +2,7 @@ package journaltest
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ func waitingPromises() []promise {
 		{"an edit in its thread is put aside until its message comes", putAside},
 		{"what names no subject is let in by nobody", noSubject},
 		{"who waits to know who we are is due once that is known", waitsForSelf},
+		{"who tells what is known already waits for nobody", selfAgain},
+		{"what waits to know who we are becomes due beside who works on its thread", selfBeside},
 	}
 }
 
@@ -76,6 +79,17 @@ func (f *fixture) aside(id string) int64 {
 func reviewBeside(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	thread, waits := f.thread(threadKey(1)), f.aside("C1/1")
+	f.besideWork(thread, waits, func(other *fixture) error {
+		_, err := other.ReviewWaiting(f.ctx, f.clock.Now())
+		return err
+	})
+	same(f, "pending", f.record(thread, waits, thumbsUp("C1/1"), nil).Pending, 0)
+}
+
+// besideWork lets another node do what concerns an envelope, while somebody works on
+// its thread: as all work does, that locks the thread first. Neither has to begin again.
+func (f *fixture) besideWork(thread, envelope int64, call func(other *fixture) error) {
+	f.Helper()
 	again := &retold{Engine: f.engine}
 	other := process(f.failing, f.ctx, again, f.clock, "other", time.Minute)
 	times := 0
@@ -84,14 +98,10 @@ func reviewBeside(f *fixture) {
 		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = ?`, thread)
 		return err
 	}, func(tx journal.Tx) error {
-		_, err := tx.Exec(`UPDATE envelopes SET not_before = 0 WHERE id = ?`, waits)
+		_, err := tx.Exec(`UPDATE envelopes SET attempts = attempts WHERE id = ?`, envelope)
 		return err
-	}, func() error {
-		_, err := other.ReviewWaiting(f.ctx, f.clock.Now())
-		return err
-	})
+	}, func() error { return call(other) })
 	same(f, "begun again", again.again.Load()+int64(times-1), 0)
-	same(f, "pending", f.record(thread, waits, thumbsUp("C1/1"), nil).Pending, 0)
 }
 
 func reviewAtOnce(f *fixture) {
@@ -176,4 +186,27 @@ func waitsForSelf(f *fixture) {
 	f.must(f.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
 	same(f, "due", f.due(journal.Intake), []int64{custody.Thread})
 	same(f, "next", len(f.next(custody.Thread)), 1)
+}
+
+func selfAgain(f *fixture) {
+	self := event.Self{UserID: "B"}
+	f.must(f.SetSelf(f.ctx, workspace, self))
+	waited := f.beside(func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE workspaces SET self = self`)
+		return err
+	}, func(journal.Tx) error { return nil }, func() error { return f.SetSelf(f.ctx, workspace, self) })
+	same(f, "waits", waited && f.onShared(), false)
+}
+
+func selfBeside(f *fixture) {
+	var last journal.Custody
+	for i := range 3 {
+		last = f.accept(f.envelope(event.KindMessage, threadKey(i), fmt.Sprint("C1/", i)))
+		f.must(f.Postpone(f.ctx, f.claim(last.Thread), last.ID, f.clock.Now().Add(time.Minute), nil))
+	}
+	f.besideWork(last.Thread, last.ID, func(other *fixture) error {
+		return other.SetSelf(f.ctx, workspace, event.Self{UserID: "B"})
+	})
+	same(f, "due", len(f.due(journal.Intake)), 3)
+	same(f, "next", len(f.next(last.Thread)), 1)
 }
