@@ -178,13 +178,16 @@ func (h *house) start(path string) error {
 	if err != nil {
 		return err
 	}
+	return h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now})
+}
+
+// run runs a daemon that logs to the house.
+func (h *house) run(o daemon.Options) (err error) {
 	level := new(slog.LevelVar)
 	level.Set(slog.LevelDebug)
+	o.Log = slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: level}))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.ctx))
-	h.daemon, err = daemon.New(ctx, daemon.Options{
-		Config: c, Load: load, Log: slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: level})), Now: h.clock.now,
-	})
-	if err != nil {
+	if h.daemon, err = daemon.New(ctx, o); err != nil {
 		cancel()
 		return err
 	}
