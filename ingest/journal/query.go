@@ -3,6 +3,8 @@ package journal
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"parley/ingest/event"
 )
 
@@ -79,12 +81,15 @@ func (j *Journal) Backlog(ctx context.Context) (b Backlog, err error) {
 	return b, err
 }
 
-// Probe says whether the store can take a commit now.
+// Probe says whether the store can take a commit now. It waits for nobody: the row
+// that it makes has a name of its own, and is gone when it ends.
 func (j *Journal) Probe(ctx context.Context) error {
+	name := "probe/" + uuid.NewString()
 	return j.engine.Write(ctx, func(tx Tx) error {
-		_, err := tx.Exec(`INSERT INTO cursors (workspace, channel, position) VALUES ('', '', '')
-			ON CONFLICT (workspace, channel) DO UPDATE SET position = excluded.position`)
-		return err
+		if err := tx.Later(nil, nil, `INSERT INTO cursors (workspace, channel, position) VALUES ('', ?, '')`, name); err != nil {
+			return err
+		}
+		return tx.Later(nil, nil, `DELETE FROM cursors WHERE workspace = '' AND channel = ?`, name)
 	})
 }
 

@@ -14,7 +14,7 @@ func factPromises() []promise {
 		{"a thread's messages are listed in order, with tombstones", listed},
 		{"what becomes of a file's copy is remembered", attachments},
 		{"a thread's id is a web thread's own, else made of its key", threadIDs},
-		{"the store says that it takes commits", probe},
+		{"the store says that it takes commits, whoever is stuck, and keeps nothing of it", probe},
 	}
 }
 
@@ -86,5 +86,10 @@ func threadIDs(f *fixture) {
 
 func probe(f *fixture) {
 	f.must(f.Probe(f.ctx))
-	f.must(f.Probe(f.ctx))
+	waited := f.beside(func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE cursors SET position = position`)
+		return err
+	}, func(journal.Tx) error { return nil }, func() error { return f.Probe(f.ctx) })
+	same(f, "waits", waited && f.onShared(), false)
+	same(f, "rows left", f.count("cursors"), 0)
 }
