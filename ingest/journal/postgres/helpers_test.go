@@ -31,6 +31,7 @@ func run(t *testing.T, url string, statements ...string) {
 			t.Fatal(err)
 		}
 	}
+	_ = c.Close(t.Context())
 }
 
 // connect opens a connection that the engine knows nothing of.

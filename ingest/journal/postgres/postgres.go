@@ -1,11 +1,13 @@
 // Package postgres keeps a journal in a PostgreSQL database that several nodes
 // may share.
 //
-// Transactions go on side by side, each on a connection of a pool; the server
-// makes many of them durable with one flush. What a transaction can do without a
-// result is sent together with the next statement that it waits for, and the last
-// of it with COMMIT: round trips are what a message costs here. Statements are
-// prepared once on each connection.
+// Calls of Write that wait at the same time share a transaction on one connection,
+// one function after another. What a function can do without a result is sent
+// together with the next statement that somebody waits for, and the last of it with
+// COMMIT: round trips are what a message costs here. Calls that can't share, since
+// one failed or a row is locked elsewhere, are run apart, each in a transaction of
+// its own on further connections; so are reads. Statements are prepared once on
+// each connection.
 //
 // A transaction that loses a race is run again. One whose connection breaks is
 // run again on another, unless COMMIT was sent: nobody knows then, and the caller
@@ -41,6 +43,7 @@ type Engine struct {
 	log      *slog.Logger
 	recorder Recorder
 	queue    *queue.Queue
+	apart    chan *queue.Call // what could not share a transaction
 	clock    clock
 	rings    rings
 	named    bool          // statements are kept prepared
@@ -85,8 +88,9 @@ type Options struct {
 // one that listens.
 const DefaultConnections = 12
 
-// readerShare is the part of the connections that is left to reads: one in so many.
-const readerShare = 3
+// apartShare is the part of the connections for calls that are run apart: one in so
+// many. One more is for those that share a transaction; the others are for reads.
+const apartShare = 4
 
 // Open connects to the database and brings its schema up to date. The engine's
 // goroutines keep ctx's values but not its end: Close stops them.
@@ -115,7 +119,7 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		pool: pool, listen: listen, log: o.Log, recorder: o.Recorder, queue: queue.New(), named: named(config.ConnConfig), within: answerWithin,
-		closing: make(chan struct{}), quit: make(chan struct{}), rings: newRings(),
+		apart: make(chan *queue.Call, maxCallers), closing: make(chan struct{}), quit: make(chan struct{}), rings: newRings(),
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -127,7 +131,7 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 		pool.Close()
 		return nil, err
 	}
-	e.start(context.WithoutCancel(ctx), o.Connections-o.Connections/readerShare)
+	e.start(context.WithoutCancel(ctx), max(1, o.Connections/apartShare))
 	return e, nil
 }
 
@@ -141,9 +145,10 @@ func (e *Engine) isClosing() bool {
 	}
 }
 
-func (e *Engine) start(ctx context.Context, writers int) {
-	for range writers {
-		e.workers.Go(func() { e.serve(ctx) })
+func (e *Engine) start(ctx context.Context, apart int) {
+	e.workers.Go(func() { e.serveTogether(ctx) })
+	for range apart {
+		e.workers.Go(func() { e.serveApart(ctx) })
 	}
 	e.workers.Go(func() { e.keepTime(ctx) })
 	e.workers.Go(func() { e.ringer(ctx) })

@@ -20,12 +20,17 @@ const (
 	maxRaces = 8
 )
 
-// serve runs the calls of Write that wait, one after another, until quit is
-// closed. Several go on side by side.
-func (e *Engine) serve(ctx context.Context) {
-	for c := e.queue.Next(e.quit); c != nil; c = e.queue.Next(e.quit) {
-		if c.Take() {
-			e.write(ctx, c)
+// serveApart runs calls that could not share a transaction, each in one of its own,
+// until quit is closed. Several go on side by side.
+func (e *Engine) serveApart(ctx context.Context) {
+	for {
+		select {
+		case c := <-e.apart:
+			if c.Take() {
+				e.write(ctx, c)
+			}
+		case <-e.quit:
+			return
 		}
 	}
 }
@@ -118,9 +123,14 @@ func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
 	}
 	defer e.calls.Done()
 	for t := newTries(); ; {
-		if err := e.read(ctx, fn); !e.again(ctx, t, err) {
-			return unavailable(err)
+		err := e.read(ctx, fn)
+		if e.again(ctx, t, err) {
+			continue
 		}
+		if isBroken(err) && ctx.Err() != nil {
+			err = fmt.Errorf("%w, and then %w", err, context.Cause(ctx))
+		}
+		return unavailable(err)
 	}
 }
 

@@ -1,0 +1,359 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/postgres"
+)
+
+func TestAConnectionCutBeforeCommitIsOnlyAnotherRun(t *testing.T) {
+	t.Parallel()
+	p := through(t, database(t))
+	e := engine(t, postgres.Options{URL: p.url})
+	p.set(at("INSERT INTO facts (name) VALUES ($1)", cut))
+	runs := 0
+	write(t, e, func(tx journal.Tx) error { runs++; return insert("a")(tx) })
+	if diff := cmp.Diff([]string{"a"}, names(t, e)); diff != "" || runs != 2 {
+		t.Errorf("after %d runs: %s", runs, diff)
+	}
+}
+
+func TestAConnectionCutAtCommitIsUnclear(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rule func(message) verdict
+		want []string
+	}{
+		"before the server has it": {at("COMMIT", cut), nil},
+		"before its answer":        {at("COMMIT", deaf), []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := through(t, database(t))
+			e := engine(t, postgres.Options{URL: p.url})
+			p.set(c.rule)
+			runs := 0
+			err := e.Write(t.Context(), func(tx journal.Tx) error { runs++; return insert("a")(tx) })
+			if !errors.Is(err, journal.ErrUnclear) || !journal.Unavailable(err) || runs != 1 {
+				t.Errorf("told %v after %d runs", err, runs)
+			}
+			if diff := cmp.Diff(c.want, names(t, e)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAConnectionCutInAReadIsOnlyAnotherRun(t *testing.T) {
+	t.Parallel()
+	p := through(t, database(t))
+	e := engine(t, postgres.Options{URL: p.url})
+	write(t, e, insert("a"))
+	for _, query := range []string{"SELECT name FROM facts ORDER BY id", "COMMIT"} {
+		p.set(at(query, cut))
+		if diff := cmp.Diff([]string{"a"}, names(t, e)); diff != "" {
+			t.Errorf("cut at %s: %s", query, diff)
+		}
+	}
+}
+
+// errands are calls that a break may hit anywhere. Each counts in a row of its own.
+var errands = []struct {
+	name string
+	call func(journal.Tx) error
+}{
+	{"now", func(tx journal.Tx) error {
+		_, err := tx.Exec("UPDATE facts SET n = n + 1 WHERE name = ?", "now")
+		return err
+	}},
+	{"later", func(tx journal.Tx) error {
+		return tx.Later(errRefused, nil, "UPDATE facts SET n = n + 1 WHERE name = ?", "later")
+	}},
+	{"read first", func(tx journal.Tx) error {
+		var n int64
+		if _, err := tx.Row([]any{&n}, "SELECT n FROM facts WHERE name = ? FOR UPDATE", "read first"); err != nil {
+			return err
+		}
+		return tx.Later(nil, nil, "UPDATE facts SET n = ? WHERE name = ?", n+1, "read first")
+	}},
+}
+
+// TestWhereverTheConnectionBreaksNothingIsDoneTwiceOrLost cuts it at every message,
+// one after another.
+func TestWhereverTheConnectionBreaksNothingIsDoneTwiceOrLost(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	p := through(t, url)
+	e, direct := engine(t, postgres.Options{URL: p.url, Connections: 1}), engine(t, postgres.Options{URL: url, Connections: 1})
+	for _, errand := range errands {
+		write(t, direct, insert(errand.name))
+	}
+	cuts := 0
+	for n := 1; ; n++ {
+		seen := 0
+		p.set(func(message) verdict {
+			if seen++; seen == n {
+				return cut
+			}
+			return pass
+		})
+		for _, errand := range errands {
+			before := count(t, direct, errand.name)
+			err := e.Write(t.Context(), errand.call)
+			done := count(t, direct, errand.name) - before
+			switch {
+			case err == nil && done == 1, errors.Is(err, journal.ErrUnclear) && (done == 0 || done == 1):
+			default:
+				t.Fatalf("%s, cut at message %d: told %v, and it was done %d times", errand.name, n, err, done)
+			}
+		}
+		p.set(nil) // which waits for a message that is being judged
+		if seen < n {
+			break
+		}
+		cuts++
+	}
+	if cuts < 20 {
+		t.Errorf("all was done with %d messages", cuts)
+	}
+}
+
+// count is how often something was done.
+func count(t *testing.T, e journal.Engine, name string) (n int64) {
+	t.Helper()
+	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+		_, err := tx.Row([]any{&n}, "SELECT n FROM facts WHERE name = ?", name)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestTerminatedBackendsLoseNoCount(t *testing.T) {
+	t.Parallel()
+	const writers, each = 8, 25
+	url := database(t)
+	e := engine(t, postgres.Options{URL: url})
+	var acknowledged, unclear [writers]int64
+	done := make(chan struct{}, writers*each)
+	var callers sync.WaitGroup
+	for w := range writers {
+		name := string(rune('a' + w))
+		write(t, e, insert(name))
+		callers.Go(func() {
+			for range each {
+				err := e.Write(t.Context(), func(tx journal.Tx) error {
+					_, err := tx.Exec("UPDATE facts SET n = n + 1 WHERE name = ?", name)
+					return err
+				})
+				switch {
+				case err == nil:
+					acknowledged[w]++
+				case errors.Is(err, journal.ErrUnclear):
+					unclear[w]++
+				default:
+					t.Errorf("told %v", err)
+				}
+				done <- struct{}{}
+			}
+		})
+	}
+	killer := connect(t, url)
+	for i := range writers * each {
+		if <-done; i%5 == 0 {
+			if _, err := killer.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+				WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend' ORDER BY random() LIMIT 2`); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	callers.Wait()
+	for w := range writers {
+		if n := count(t, e, string(rune('a'+w))); n < acknowledged[w] || n > acknowledged[w]+unclear[w] {
+			t.Errorf("counted %d; %d were acknowledged, %d unclear", n, acknowledged[w], unclear[w])
+		}
+	}
+}
+
+func TestIdleConnectionsThatWereAllTerminatedAreNoError(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e := engine(t, postgres.Options{URL: url})
+	var together, gone sync.WaitGroup
+	together.Add(6)
+	for range 6 {
+		gone.Go(func() {
+			if err := e.Read(t.Context(), func(tx journal.Tx) error {
+				_, err := tx.Row(nil, "SELECT WHERE true")
+				together.Done()
+				together.Wait()
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	gone.Wait()
+	run(t, url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	write(t, e, insert("a"))
+	if diff := cmp.Diff([]string{"a"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAServerThatIsAwayForAMomentIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	p := through(t, database(t))
+	e := engine(t, postgres.Options{URL: p.url})
+	p.turnAway(3)
+	p.cut()
+	write(t, e, insert("a"))
+	p.turnAway(3)
+	p.cut()
+	if diff := cmp.Diff([]string{"a"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(p.refused); n != 6 {
+		t.Errorf("it was refused %d times", n)
+	}
+}
+
+func TestAServerThatStaysAwayIsUnavailableAndHoldsNobody(t *testing.T) {
+	t.Parallel()
+	p := through(t, database(t))
+	e := engine(t, postgres.Options{URL: p.url})
+	p.turnAway(1 << 16)
+	p.cut()
+	for what, call := range map[string]func(context.Context, func(journal.Tx) error) error{"write": e.Write, "read": e.Read} {
+		err := call(t.Context(), insert("a"))
+		if !errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnclear) {
+			t.Errorf("%s was told %v", what, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := call(ctx, insert("a")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s with little patience was told %v", what, err)
+		}
+	}
+	told := make(chan error)
+	const calls = 500
+	for range calls {
+		go func() { told <- e.Write(t.Context(), insert("a")) }()
+	}
+	for e.Waiting() < calls/2 {
+		yield()
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- e.Close() }()
+	for range calls {
+		if err := <-told; !journal.Unavailable(err) {
+			t.Errorf("as it closed, it was told %v", err)
+		}
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for query, unclear := range map[string]bool{"UPDATE facts SET n = 1": false, "COMMIT": true} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			p := through(t, database(t))
+			e := engine(t, postgres.Options{URL: p.url, Connections: 2}) // one is in use until it is closed
+			backend(t, e)
+			e.AnswerWithin(time.Second)
+			silent := false
+			p.set(func(m message) verdict {
+				if silent = silent || m.query == query; silent {
+					return drop
+				}
+				return pass
+			})
+			err := e.Write(t.Context(), func(tx journal.Tx) error {
+				_, err := tx.Exec("UPDATE facts SET n = 1")
+				p.turnAway(1 << 16)
+				return err
+			})
+			if !errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnclear) != unclear {
+				t.Errorf("told %v", err)
+			}
+			p.cut() // what was given up is closed in the background, in its own time
+		})
+	}
+}
+
+func TestNoConnectionIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e := engine(t, postgres.Options{URL: url, Connections: 3})
+	var callers sync.WaitGroup
+	for i := range 60 {
+		runs := 0
+		callers.Go(func() {
+			_ = e.Write(t.Context(), []func(journal.Tx) error{
+				insert("a"),
+				func(tx journal.Tx) error {
+					if runs++; runs > 1 {
+						return nil
+					}
+					_, err := tx.Exec("SELECT pg_terminate_backend(pg_backend_pid())")
+					return err
+				},
+				func(tx journal.Tx) error { return errors.Join(later("b")(tx), errRefused) },
+			}[i%3])
+		})
+	}
+	callers.Wait()
+	watcher := connect(t, url)
+	left := func() (n int) {
+		if err := watcher.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for left() > 3 {
+		yield()
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	for left() > 0 {
+		yield()
+	}
+}
+
+func TestNoErrorShowsThePassword(t *testing.T) {
+	t.Parallel()
+	const password = "hunter2"
+	for _, url := range []string{
+		"postgres://root:" + password + "@127.0.0.1:1/test?connect_timeout=1",
+		"postgres://root:" + password + "@nowhere.invalid/test?connect_timeout=1",
+		"postgres://root:" + password + "@127.0.0.1:1/test?sslmode=nonsense",
+		"postgres://root:" + password + "@127.0.0.1:port/test",
+		"postgres://root:12/" + password + "@127.0.0.1:1/test?connect_timeout=1",
+		"postgres://root:a@" + password + "@127.0.0.1:1/test?connect_timeout=1",
+		"postgres://root:%zz" + password + "@127.0.0.1:1/test",
+		"host=127.0.0.1 port=1 connect_timeout=1 password=" + password,
+	} {
+		for _, o := range []postgres.Options{{URL: url}, {URL: "postgres://127.0.0.1:1/test?connect_timeout=1", ListenURL: url}} {
+			e, err := postgres.Open(t.Context(), o)
+			if err == nil {
+				t.Fatal("opened", e.Close())
+			}
+			if strings.Contains(err.Error(), password) {
+				t.Errorf("it says %q", strings.ReplaceAll(err.Error(), password, "the password"))
+			}
+		}
+	}
+}

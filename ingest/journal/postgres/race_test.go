@@ -1,0 +1,129 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/postgres"
+)
+
+// meeting lets two functions wait for each other, once.
+type meeting struct {
+	each [2]sync.Once
+	both sync.WaitGroup
+}
+
+func newMeeting() *meeting {
+	m := &meeting{}
+	m.both.Add(2)
+	return m
+}
+
+func (m *meeting) attend(who int) {
+	m.each[who].Do(func() { m.both.Done(); m.both.Wait() })
+}
+
+// together runs two calls of Write side by side.
+func together(t *testing.T, e journal.Engine, fns [2]func(journal.Tx) error) {
+	t.Helper()
+	var callers sync.WaitGroup
+	for _, fn := range fns {
+		callers.Go(func() {
+			if err := e.Write(t.Context(), fn); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+}
+
+func TestADeadlockIsRunAgain(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	write(t, e, insert("a"))
+	write(t, e, insert("b"))
+	m, runs := newMeeting(), [2]int{}
+	inOrder := func(who int, first, second string) func(journal.Tx) error {
+		return func(tx journal.Tx) error {
+			runs[who]++
+			const add = "UPDATE facts SET n = n + 1 WHERE name = ?"
+			_, err := tx.Exec(add, first)
+			m.attend(who)
+			return errors.Join(err, tx.Later(nil, nil, add, second))
+		}
+	}
+	together(t, e, [2]func(journal.Tx) error{inOrder(0, "a", "b"), inOrder(1, "b", "a")})
+	if a, b := count(t, e, "a"), count(t, e, "b"); a != 2 || b != 2 || runs[0]+runs[1] < 3 {
+		t.Errorf("counted %d and %d in %v runs", a, b, runs)
+	}
+}
+
+func TestAnInsertThatLostARaceIsRunAgain(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	m, runs := newMeeting(), [2]int{}
+	once := func(who int) func(journal.Tx) error {
+		return func(tx journal.Tx) error {
+			runs[who]++
+			there, err := tx.Row(nil, "SELECT FROM facts WHERE name = ?", "a")
+			m.attend(who)
+			if there || err != nil {
+				return err
+			}
+			return later("a")(tx)
+		}
+	}
+	together(t, e, [2]func(journal.Tx) error{once(0), once(1)})
+	if diff := cmp.Diff([]string{"a"}, names(t, e)); diff != "" || runs[0]+runs[1] < 3 {
+		t.Errorf("in %v runs: %s", runs, diff)
+	}
+}
+
+func TestAViolationThatStaysIsTheCallersError(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	write(t, e, insert("a"))
+	runs := 0
+	err := e.Write(t.Context(), func(tx journal.Tx) error { runs++; return insert("a")(tx) })
+	if err == nil || journal.Unavailable(err) || !strings.Contains(err.Error(), "facts_name_key") || runs != 1+postgres.MaxRaces {
+		t.Errorf("told %v after %d runs", err, runs)
+	}
+}
+
+func TestWhatTheStoreCantHelpIsUnavailable(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	run(t, url, `CREATE FUNCTION fail(code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$ BEGIN RAISE 'no luck' USING ERRCODE = code; END $$`)
+	e := engine(t, postgres.Options{URL: url})
+	for code, unavailable := range map[string]bool{
+		"53100": true,  // disk full
+		"53300": true,  // too many connections
+		"25006": true,  // read-only
+		"57P01": true,  // admin shutdown
+		"55P03": true,  // lock not available
+		"58030": true,  // input or output
+		"XX001": true,  // data corrupted
+		"23502": false, // not null
+		"22001": false, // too long
+		"42601": false, // no SQL
+		"P0001": false, // raised
+	} {
+		for what, fn := range map[string]func(journal.Tx) error{
+			"waited for":  func(tx journal.Tx) error { _, err := tx.Exec("SELECT fail(?)", code); return err },
+			"with COMMIT": func(tx journal.Tx) error { return tx.Later(nil, nil, "SELECT fail(?)", code) },
+			"guarded": func(tx journal.Tx) error {
+				return tx.Later(errRefused, nil, "INSERT INTO facts (n) VALUES (fail(?))", code)
+			},
+		} {
+			err := e.Write(t.Context(), fn)
+			if err == nil || errors.Is(err, journal.ErrUnavailable) != unavailable || errors.Is(err, journal.ErrUnclear) || errors.Is(err, errRefused) {
+				t.Errorf("%s, %s: told %v", code, what, err)
+			}
+		}
+	}
+}
