@@ -2,6 +2,8 @@ package journal
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -102,36 +104,49 @@ func (j *Journal) SetAttachment(ctx context.Context, row int64, state Attachment
 	})
 }
 
-// AssignOrphans gives the due turns of agents that are not configured any more
-// to another one, so that no thread waits for somebody who will not come.
-func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string) error {
-	var due []string
-	err := j.engine.Read(single(ctx), func(tx Tx) error {
-		due = nil
-		return tx.Rows(func(scan func(...any) error) error {
-			var agent string
-			err := scan(&agent)
-			due = append(due, agent)
-			return err
-		}, `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
-	})
+// AssignOrphans gives the due turns of agents that are not among these to an heir,
+// so that no thread waits for somebody who will not come. Where several nodes share
+// the store, another one may know an agent that this one does not: a turn is an
+// orphan there once it has been due for so long and nobody has its thread.
+func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string, overdue time.Duration) error {
+	orphan, args := `turn_at IS NOT NULL AND agent = ?`, []any{}
+	if j.lease > 0 {
+		now := j.now()
+		orphan += ` AND turn_at <= ? AND (owner = '' OR lease_until <= ?)`
+		args = append(args, millis(now.Add(-overdue)), millis(now))
+	}
+	waiting, err := j.awaitedAgents(ctx)
 	if err != nil {
 		return err
 	}
-	known := map[string]bool{}
-	for _, agent := range agents {
-		known[agent] = true
-	}
-	for _, agent := range due {
-		if known[agent] {
+	for _, agent := range waiting {
+		if slices.Contains(agents, agent) {
 			continue
 		}
-		if err := j.engine.Write(ctx, func(tx Tx) error {
-			_, err := tx.Exec(`UPDATE threads SET agent = ? WHERE turn_at IS NOT NULL AND agent = ?`, heir, agent)
+		is := append([]any{agent}, args...)
+		threads, err := j.threads(ctx, orphan, is...)
+		if err != nil {
 			return err
+		}
+		if err := j.eachThread(ctx, threads, func(tx Tx, thread int64) error {
+			return tx.Later(nil, nil, `UPDATE threads SET agent = ? WHERE id = ? AND `+orphan, append([]any{heir, thread}, is...)...)
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// awaitedAgents are those that turns wait for.
+func (j *Journal) awaitedAgents(ctx context.Context) (agents []string, err error) {
+	err = j.engine.Read(single(ctx), func(tx Tx) error {
+		agents = nil
+		return tx.Rows(func(scan func(...any) error) error {
+			var agent string
+			err := scan(&agent)
+			agents = append(agents, agent)
+			return err
+		}, `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
+	})
+	return agents, err
 }

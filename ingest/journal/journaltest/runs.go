@@ -24,6 +24,8 @@ func runPromises() []promise {
 		{"a cancelled run leaves its block to the next where nothing is left of it", canceled},
 		{"turns are due by agent", dueByAgent},
 		{"turns of agents that are gone go to an heir", orphans},
+		{"where another node may know the agent, they go once nobody has taken them for a while", orphansOfAll},
+		{"a turn that is taken while orphans are looked for is none", orphansBeside},
 	}
 }
 
@@ -217,15 +219,60 @@ func dueByAgent(f *fixture) {
 	same(f, "due for the slow one", slow, []int64{custody.Thread})
 }
 
-func orphans(f *fixture) {
-	custody := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+// orphan is a thread with a turn that waits for an agent which is gone.
+func (f *fixture) orphan(key event.ThreadKey) int64 {
+	f.Helper()
+	custody := f.accept(f.envelope(event.KindMessage, key, ""))
+	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprint("C1/", custody.ID), "hi")}, runs)
 	e.Agent = "gone"
 	_, err := f.Record(f.ctx, f.claim(custody.Thread), e)
 	f.must(err)
+	return custody.Thread
+}
+
+func orphans(f *fixture) {
+	thread := f.orphan(threadKey(1))
 	same(f, "due", f.due(journal.Turns), nil)
-	f.must(f.AssignOrphans(f.ctx, []string{agent, "other"}, agent))
-	same(f, "due", f.due(journal.Turns), []int64{custody.Thread})
+	f.must(f.AssignOrphans(f.ctx, []string{agent, "other"}, agent, time.Minute))
+	same(f, "due", f.due(journal.Turns), []int64{thread})
+}
+
+func orphansOfAll(f *fixture) {
+	a, b := pair(f)
+	assign := func() { f.must(b.AssignOrphans(f.ctx, []string{agent}, agent, 2*time.Minute)) }
+	free, held := a.orphan(threadKey(1)), a.orphan(threadKey(2))
+	f.clock.advance(2*time.Minute - time.Millisecond)
+	a.claimAnew(held)
+	assign()
+	same(f, "while another node may know the agent", b.due(journal.Turns), nil)
+	f.clock.advance(time.Millisecond)
+	assign()
+	same(f, "after a while", b.due(journal.Turns), []int64{free})
+	f.clock.advance(time.Minute)
+	assign()
+	same(f, "once nobody has the thread", b.due(journal.Turns), []int64{free, held})
+}
+
+// claimAnew takes a thread whose lease has run out.
+func (f *fixture) claimAnew(thread int64) {
+	f.Helper()
+	delete(f.leases, thread)
+	f.claim(thread)
+}
+
+func orphansBeside(f *fixture) {
+	a, b := pair(f)
+	var threads []int64
+	for i := range 3 {
+		threads = append(threads, a.orphan(threadKey(i)))
+	}
+	f.clock.advance(2 * time.Minute)
+	assign := func() error { return b.AssignOrphans(f.ctx, []string{agent}, agent, 2*time.Minute) }
+	f.beside(func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE threads SET owner = 'a', lease_until = ? WHERE id = ?`, f.clock.Now().Add(time.Minute).UnixMilli(), threads[1])
+		return err
+	}, func(journal.Tx) error { return nil }, assign)
+	same(f, "but for one that was taken meanwhile", b.count("threads WHERE agent = 'helper'"), 2)
 }
 
 func replyPromises() []promise {

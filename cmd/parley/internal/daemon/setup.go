@@ -2,10 +2,8 @@ package daemon
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
 	"sync/atomic"
 
 	"parley/adapters"
@@ -77,7 +75,7 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 		d.level.Set(c.Log.Severity())
 	}
 	d.metrics.forget(before, next)
-	return d.journal.AssignOrphans(ctx, slices.Collect(maps.Keys(next.agents)), c.Agents[0].ID)
+	return d.assignOrphans(ctx, next)
 }
 
 // takeOver keeps the adapter of a workspace whose account has not changed.
