@@ -4,19 +4,35 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"parley/ingest/journal"
 )
 
-// Shared is an engine on which transactions go on side by side.
+// Shared is an engine whose database other nodes share, so that transactions go on
+// side by side.
 type Shared interface {
 	journal.Engine
+	// Another returns another node's engine on the same database, until the test ends.
+	Another() (journal.Engine, error)
 	// Waits says whether one transaction waits for another.
 	Waits(ctx context.Context) (bool, error)
 }
 
-// beside makes a call while a transaction is open that has done first. Once the
+// node returns another node, with an engine of its own where nodes can share the
+// database.
+func (f *fixture) node(name string) *fixture {
+	f.Helper()
+	engine := f.engine
+	if shared, ok := engine.(Shared); ok {
+		var err error
+		engine, err = shared.Another()
+		f.must(err)
+	}
+	return process(f.failing, f.ctx, engine, f.clock, name, time.Minute)
+}
+
+// beside makes a call while another node's transaction is open that has done first. Once the
 // call has ended, or waits for that transaction, the transaction does then and
 // ends. It returns whether the call had to wait. Where one transaction goes on at a
 // time, the call may come before or behind it.
@@ -25,8 +41,9 @@ func (f *fixture) beside(first, then func(tx journal.Tx) error, call func() erro
 	opened, goOn := make(chan struct{}), make(chan struct{})
 	open := sync.OnceFunc(func() { close(opened) })
 	done, ended := make(chan error, 1), make(chan error, 1)
+	other := f.node("other")
 	go func() {
-		done <- f.engine.Write(f.ctx, func(tx journal.Tx) error {
+		done <- other.engine.Write(f.ctx, func(tx journal.Tx) error {
 			if err := first(tx); err != nil {
 				return err
 			}
@@ -75,23 +92,4 @@ func (f *fixture) untilWaits(ended <-chan error) (waited bool, errCall, errWaits
 func (f *fixture) onShared() bool {
 	_, ok := f.engine.(Shared)
 	return ok
-}
-
-// retold is an engine that counts how often a transaction was begun again,
-// since it could not go on beside others.
-type retold struct {
-	journal.Engine
-	again atomic.Int64
-}
-
-// Write implements journal.Engine.
-func (c *retold) Write(ctx context.Context, fn func(tx journal.Tx) error) error {
-	begun := false
-	return c.Engine.Write(ctx, func(tx journal.Tx) error {
-		if begun {
-			c.again.Add(1)
-		}
-		begun = true
-		return fn(tx)
-	})
 }
