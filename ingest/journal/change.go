@@ -20,6 +20,9 @@ func (r *recording) again(known *Message, m *event.Message) error {
 	if !known.DeletedAt.IsZero() {
 		return r.tooLate()
 	}
+	if r.isElsewhere(known) {
+		return nil
+	}
 	if err := known.load(r.tx); err != nil {
 		return err
 	}
@@ -47,6 +50,9 @@ func (r *recording) edit() error {
 	if !known.DeletedAt.IsZero() {
 		return r.tooLate()
 	}
+	if r.isElsewhere(known) {
+		return nil
+	}
 	if err := known.load(r.tx); err != nil {
 		return err
 	}
@@ -55,6 +61,19 @@ func (r *recording) edit() error {
 		return r.tells(known)
 	}
 	return r.revise(known, m, true, event.Ignored)
+}
+
+// isElsewhere says that a message is another thread's, and hands the envelope to
+// that one. What is read of a message and written back is its thread's own work
+// alone, under the lock of its row: locking the message's row would not do, since
+// that thread's intake reads it without, and a delete must also meet the run that
+// has the message, and its deliveries, as they are.
+func (r *recording) isElsewhere(m *Message) bool {
+	if m.Thread == r.thread.id {
+		return false
+	}
+	r.belongs = m.Thread
+	return true
 }
 
 // unknown ends what is about a message that is not stored: a post of ours that
@@ -91,10 +110,6 @@ func (r *recording) tells(m *Message) error {
 // has begun. One that was only noted is stored where policy keeps it now. What
 // changes nothing is unchanged.
 func (r *recording) revise(known *Message, m *event.Message, changed bool, unchanged event.Disposition) error {
-	if known.Thread != r.thread.id {
-		r.belongs = known.Thread // only its intake may raise it
-		return nil
-	}
 	decision, err := r.Decide(keepIdentity(m, known), r)
 	if err != nil {
 		return err
@@ -218,7 +233,9 @@ func (r *recording) saveMessage(m *Message, added []event.Attachment) error {
 		seq, string(m.Trigger), m.Content, quotes, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Row)
 }
 
-// delete blanks the targets, and the raw bodies that told of them.
+// delete blanks the targets, and the raw bodies that told of them. Those of other
+// threads are left to these, one thread after the other; the envelope's own body
+// goes when nobody needs it any more.
 func (r *recording) delete() error {
 	found := false
 	for _, target := range r.Event.Targets {
@@ -239,10 +256,13 @@ func (r *recording) delete() error {
 			return err
 		}
 	}
-	if !found {
+	switch {
+	case !found:
 		return r.unknown(event.ReasonOwnMessage)
+	case r.belongs != 0:
+		return nil
 	}
-	return nil
+	return emptyBody(r.tx, r.Envelope)
 }
 
 // replyOf finds the reply that a post of ours carries alone; nil for none.
@@ -258,6 +278,9 @@ func (r *recording) blank(m *Message) error {
 		if r.out.Disposition == "" {
 			r.ignore(event.ReasonDeleted)
 		}
+		return nil
+	}
+	if r.isElsewhere(m) {
 		return nil
 	}
 	r.out.Fate = event.Fate{Disposition: event.Updated}
@@ -280,7 +303,10 @@ func (r *recording) blank(m *Message) error {
 
 // blankEnvelopes empties the bodies of all that told of the message.
 func (r *recording) blankEnvelopes(m *Message) error {
-	for id := range strings.SplitSeq(withEnvelope(m.envelopes, r.Envelope), ",") {
+	if m.envelopes == "" {
+		return nil
+	}
+	for id := range strings.SplitSeq(m.envelopes, ",") {
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil {
 			return fmt.Errorf("message %d: envelopes: %w", m.Row, err)
@@ -298,10 +324,7 @@ func (r *recording) blankReply(m *Message) error {
 	if err := r.tx.Later(nil, nil, `DELETE FROM run_events WHERE run = ?`, m.Run); err != nil {
 		return err
 	}
-	if err := r.tx.Later(nil, nil, `UPDATE deliveries SET payload = '' WHERE run = ? AND state = 'sent'`, m.Run); err != nil {
-		return err
-	}
-	return emptyBody(r.tx, r.Envelope)
+	return r.tx.Later(nil, nil, `UPDATE deliveries SET payload = '' WHERE run = ? AND state = 'sent'`, m.Run)
 }
 
 // reaction puts an emoji on the target, or takes it away.
@@ -320,6 +343,9 @@ func (r *recording) reaction() error {
 	r.out.Message = known
 	if !known.DeletedAt.IsZero() {
 		r.ignore(event.ReasonDeleted)
+		return nil
+	}
+	if r.isElsewhere(known) {
 		return nil
 	}
 	if err := known.load(r.tx); err != nil {

@@ -16,6 +16,7 @@ func editPromises() []promise {
 		{"an edit of a deleted message changes nothing and keeps no words", editAfterDelete},
 		{"an edit by who is not admitted changes nothing", editRefused},
 		{"an edit adds files", editFiles},
+		{"an edit of another thread's message is handed to that one", editElsewhere},
 	}
 }
 
@@ -109,6 +110,30 @@ func editFiles(f *fixture) {
 	same(f, "files", len(f.list(threadKey(1))[0].Attachments), 1)
 }
 
+// handed records what came in the second thread and is about a message of the first
+// one: there, where it is handed on, and then here. It returns its envelope too.
+func (f *fixture) handed(e event.Event) (int64, journal.Outcome) {
+	f.Helper()
+	custody := f.accept(f.envelope(e.Kind, threadKey(2), e.Targets[0]))
+	outcome := f.record(custody.Thread, custody.ID, e, passive)
+	same(f, "is handed on", outcome.Waits, true)
+	same(f, "pending", outcome.Pending, 0)
+	same(f, "raw bytes kept", len(f.body(custody.ID)) > 0, true)
+	first := f.thread(threadKey(1))
+	same(f, "the first thread's", each(f.next(first), func(p journal.Pending) int64 { return p.ID }), []int64{custody.ID})
+	return custody.ID, f.record(first, custody.ID, e, passive)
+}
+
+func editElsewhere(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "one"), passive)
+	_, outcome := f.handed(edited("C1/1", "two", "2"))
+	same(f, "fate", outcome.Disposition, event.Updated)
+	again, outcome := f.handed(edited("C1/1", "two", "2"))
+	same(f, "sent again", outcome.Fate, *event.Ignore(event.ReasonNoChange))
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	same(f, "raw bytes after a delete", len(f.body(again)), 0)
+}
+
 func deletePromises() []promise {
 	return []promise{
 		{"a delete blanks all that told of the message", deleteBlanks},
@@ -118,6 +143,7 @@ func deletePromises() []promise {
 		{"a delete during the run names the run", deleteDuringRun},
 		{"a delete of our post blanks the reply", deleteOfReply},
 		{"a delete of one post of several leaves the reply", deleteOfPart},
+		{"a bulk delete of messages of several threads is handed from one to the other", deleteElsewhere},
 	}
 }
 
@@ -205,12 +231,25 @@ func deleteOfPart(f *fixture) {
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 one two"})
 }
 
+func deleteElsewhere(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(2), said("C1/2", "ho"), passive)
+	run := f.begin(threadKey(1))
+	envelope, outcome := f.handed(deleted("C1/2", "C1/1"))
+	same(f, "fate", outcome.Disposition, event.Updated)
+	same(f, "runs that lost a message", outcome.Deleted, []int64{run.Row})
+	same(f, "the first thread", f.lines(threadKey(1)), []string{"1 -"})
+	same(f, "the second thread", f.lines(threadKey(2)), []string{"1 -"})
+	same(f, "raw bytes", len(f.body(envelope)), 0)
+}
+
 func reactionPromises() []promise {
 	return []promise{
 		{"a reaction is put on its message once, and taken away", reactions},
 		{"a reaction to our post is the reply's", reactionToReply},
 		{"a reaction to a post of ours that is no reply is ignored", reactionToNotice},
 		{"a reaction to a deleted message is ignored", reactionToDeleted},
+		{"a reaction to another thread's message is handed to that one", reactionElsewhere},
 	}
 }
 
@@ -252,4 +291,11 @@ func reactionToDeleted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "fate", f.change(threadKey(1), thumbsUp("C1/1"), nil).Fate, *event.Ignore(event.ReasonDeleted))
+}
+
+func reactionElsewhere(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	_, outcome := f.handed(thumbsUp("C1/1"))
+	same(f, "fate", outcome.Disposition, event.Updated)
+	same(f, "reactions", len(f.list(threadKey(1))[0].Reactions), 1)
 }
