@@ -88,6 +88,10 @@ type Options struct {
 // one that listens.
 const DefaultConnections = 12
 
+// together is how many transactions that calls share go on at once: one may use the
+// processor while another is being made durable.
+const together = 2
+
 // apartShare is the part of the connections for calls that are run apart: one in so
 // many. One more is for those that share a transaction; the others are for reads.
 const apartShare = 4
@@ -146,7 +150,9 @@ func (e *Engine) isClosing() bool {
 }
 
 func (e *Engine) start(ctx context.Context, apart int) {
-	e.workers.Go(func() { e.serveTogether(ctx) })
+	for range together {
+		e.workers.Go(func() { e.serveTogether(ctx) })
+	}
 	for range apart {
 		e.workers.Go(func() { e.serveApart(ctx) })
 	}

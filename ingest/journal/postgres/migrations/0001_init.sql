@@ -36,7 +36,8 @@ CREATE TABLE threads (
 	turn_since  BIGINT,                     -- since when a message waits for a turn; null: none
 	run         BIGINT NOT NULL DEFAULT 0,  -- the run that is going; 0: none
 	deliver_at  BIGINT,                      -- when its deliveries are due; null: none
-	bot_channel TEXT                         -- workspace and channel, where a bot asked for the turn that waits
+	bot_channel TEXT,                        -- workspace and channel, where a bot asked for the turn that waits
+	accepting   BIGINT NOT NULL DEFAULT 0    -- names the transaction that last counted an envelope
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX threads_intake  ON threads (intake_at)      WHERE intake_at IS NOT NULL;
 CREATE INDEX threads_turn    ON threads (agent, turn_at) WHERE turn_at IS NOT NULL;

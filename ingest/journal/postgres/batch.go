@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/internal/queue"
+)
+
+// The bounds of one transaction that several calls share. It takes further calls
+// that nobody outside waits for only so long, and at least so many of them: what is
+// urgent meanwhile waits for its end.
+const (
+	maxCallers   = 32
+	ordinaryTime = 2 * time.Millisecond
+	ordinaryMin  = 8
+)
+
+// patience bounds the wait for a row that another node has locked. Calls that share
+// a transaction lock rows in no order, so that two nodes may wait for each other;
+// whoever gives up runs its calls apart.
+const patience = `SELECT set_config('lock_timeout', '50ms', true)`
+
+// serveTogether runs the calls of Write that wait, as many as there are in one
+// transaction, until quit is closed: they share its BEGIN and its flush to disk, and
+// what one of them can do without an answer goes along with the next one's question.
+func (e *Engine) serveTogether(ctx context.Context) {
+	for c := e.queue.Next(e.quit); c != nil; c = e.queue.Next(e.quit) {
+		e.together(ctx, c)
+	}
+}
+
+// batch are calls that share a transaction.
+type batch struct {
+	calls  []*queue.Call
+	urgent int
+	begun  time.Time
+}
+
+// together runs first, and what waits behind it, in one transaction. Where that does
+// not end well, those who have not their answer are run apart.
+func (e *Engine) together(ctx context.Context, first *queue.Call) {
+	b := &batch{begun: time.Now()}
+	unclear, err := e.share(ctx, b, first)
+	switch {
+	case unclear:
+		err = fmt.Errorf("%w: %w: %w", journal.ErrUnclear, journal.ErrUnavailable, err)
+	case err == nil:
+	case len(b.calls) == 0:
+		b.calls = append(b.calls, first) // there was no connection
+		fallthrough
+	case len(b.calls) > 1, isBroken(err), outdated(err), raced(err), code(err) == lockNotAvailable:
+		for _, c := range b.calls {
+			c.Release()
+			select {
+			case e.apart <- c:
+			case <-e.quit: // whoever asked for it has gone
+			}
+		}
+		return
+	}
+	for _, c := range b.calls {
+		c.Answer(unavailable(err))
+	}
+}
+
+// share runs calls in one transaction, and commits it.
+func (e *Engine) share(ctx context.Context, b *batch, first *queue.Call) (unclear bool, err error) {
+	c, err := e.acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer c.release(ctx)
+	var ran time.Time
+	unclear, err = c.transact(ctx, append(e.opening(beginWrite), patience), func(t journal.Tx) error {
+		defer func() { ran = time.Now() }()
+		for call := first; call != nil; call = e.next(b) {
+			if err := b.run(t, call); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && len(b.calls) > 0 {
+		e.recorder.Committed(len(b.calls), time.Since(ran))
+	}
+	return unclear, err
+}
+
+// ordinaryShare is how many calls are taken that nobody outside waits for, for each
+// that somebody does: what is accepted has to be worked on, too.
+const ordinaryShare = 3
+
+// next returns the next call that waits; nil where the transaction is full or nobody
+// waits. What is urgent goes first, as long as the others have their share.
+func (e *Engine) next(b *batch) (c *queue.Call) {
+	n := len(b.calls)
+	if n >= maxCallers {
+		return nil
+	}
+	full := n >= ordinaryMin && time.Since(b.begun) > ordinaryTime
+	if !full && b.urgent*ordinaryShare > n-b.urgent {
+		if c = e.queue.Ordinary(); c != nil {
+			return c
+		}
+	}
+	if c = e.queue.Urgent(); c != nil {
+		b.urgent++
+		return c
+	}
+	if !full {
+		c = e.queue.Ordinary()
+	}
+	return c
+}
+
+// run runs a call in the transaction. One that fails before it has done anything
+// has its answer; any other failure is the transaction's.
+func (b *batch) run(t journal.Tx, call *queue.Call) error {
+	if !call.Take() {
+		return nil
+	}
+	p := &part{Tx: t}
+	err := call.Run(p)
+	p.over = true
+	if err != nil && !p.used {
+		call.Answer(err)
+		return nil
+	}
+	b.calls = append(b.calls, call)
+	return err
+}
+
+// part is what one function sees of the transaction that it shares.
+type part struct {
+	journal.Tx
+	used bool
+	over bool // the function has returned
+}
+
+// use notes that the transaction may hold something of the function.
+func (p *part) use() error {
+	if p.over {
+		return errDone
+	}
+	p.used = true
+	return nil
+}
+
+// Exec implements journal.Tx.
+func (p *part) Exec(query string, args ...any) (int64, error) {
+	if err := p.use(); err != nil {
+		return 0, err
+	}
+	return p.Tx.Exec(query, args...)
+}
+
+// Row implements journal.Tx.
+func (p *part) Row(dest []any, query string, args ...any) (bool, error) {
+	if err := p.use(); err != nil {
+		return false, err
+	}
+	return p.Tx.Row(dest, query, args...)
+}
+
+// Rows implements journal.Tx.
+func (p *part) Rows(each func(scan func(dest ...any) error) error, query string, args ...any) error {
+	if err := p.use(); err != nil {
+		return err
+	}
+	return p.Tx.Rows(each, query, args...)
+}
+
+// Later implements journal.Tx.
+func (p *part) Later(none error, dest []any, query string, args ...any) error {
+	if err := p.use(); err != nil {
+		return err
+	}
+	return p.Tx.Later(none, dest, query, args...)
+}

@@ -1,0 +1,44 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parley/ingest/journal/postgres"
+)
+
+func TestTheTimeIsTheDatabases(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e, c := engine(t, postgres.Options{URL: url}), connect(t, url)
+	const wrong = time.Hour
+	e.Backdate(wrong)
+	if behind := theirs(t, c).Sub(e.Now()); behind < wrong/2 {
+		t.Errorf("a clock that is set back by %v is %v behind", wrong, behind)
+	}
+	took, err := e.AskTheTime(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := theirs(t, c)
+	now := e.Now()
+	after := theirs(t, c)
+	// A clock is stepped now and then; that much is no fault of the reading.
+	if slack := took + 100*time.Millisecond; now.Before(before.Add(-slack)) || now.After(after.Add(slack)) {
+		t.Errorf("it is %v; at the database it was %v, and then %v", now, before, after)
+	}
+	if first, second := e.Now(), e.Now(); second.Before(first) {
+		t.Errorf("%v came before %v", second, first)
+	}
+}
+
+// theirs is the database's time.
+func theirs(t *testing.T, c *pgx.Conn) (at time.Time) {
+	t.Helper()
+	if err := c.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&at); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}

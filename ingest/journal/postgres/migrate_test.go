@@ -1,0 +1,79 @@
+package postgres_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/postgres/postgrestest"
+)
+
+// refused opens a database and returns the error's words.
+func refused(t *testing.T, url string) string {
+	t.Helper()
+	e, err := postgres.Open(t.Context(), postgres.Options{URL: url})
+	if err == nil {
+		t.Fatal("opened", e.Close())
+	}
+	return err.Error()
+}
+
+func TestNodesThatStartTogetherMakeOneSchema(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	run(t, url, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = ''repeatable read''', current_database()); END $$`)
+	var nodes sync.WaitGroup
+	for range 8 {
+		nodes.Go(func() {
+			e, err := postgres.Open(t.Context(), postgres.Options{URL: url, Connections: 1})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	nodes.Wait()
+	var steps, tables int
+	if err := connect(t, url).QueryRow(t.Context(), "SELECT (SELECT count(*) FROM schema_migrations), count(*) FROM pg_tables WHERE tablename = 'threads'").Scan(&steps, &tables); err != nil || steps == 0 || tables != 1 {
+		t.Errorf("%d steps, %d tables, %v", steps, tables, err)
+	}
+}
+
+func TestANewerDatabaseIsRefused(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	engine(t, postgres.Options{URL: url})
+	run(t, url, "INSERT INTO schema_migrations VALUES (99, '0099_more.sql', 0)")
+	words := refused(t, url)
+	for _, word := range []string{"version 99", "newer program"} {
+		if !strings.Contains(words, word) {
+			t.Errorf("%q does not say %q", words, word)
+		}
+	}
+}
+
+func TestANodeWhoseSchemaIsUpToDateNeedsNoRightToMakeOne(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	engine(t, postgres.Options{URL: url})
+	run(t, url, `REVOKE CREATE ON SCHEMA public FROM PUBLIC`, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
+	engine(t, postgres.Options{URL: url})
+}
+
+func TestAnotherEncodingIsRefused(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	at := strings.LastIndex(url, "/")
+	name := url[at+1:] + "_ascii"
+	run(t, url, fmt.Sprintf("CREATE DATABASE %s ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'", name))
+	words := refused(t, url[:at+1]+name)
+	run(t, url, "DROP DATABASE "+name+" WITH (FORCE)")
+	if !strings.Contains(words, "SQL_ASCII") || !strings.Contains(words, "UTF8") {
+		t.Errorf("it says %q", words)
+	}
+}
