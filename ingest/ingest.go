@@ -141,7 +141,7 @@ func (in *Ingest) custody(ctx context.Context, w *workspace, envelope event.Enve
 	}
 	learn := w.news(keys.Channel)
 	custody, err := in.journal.Accept(ctx, journal.Acceptance{
-		Envelope: envelope, Keys: keys, LearnChannel: learn, Claim: in.desk.Free(journal.Intake, ""),
+		Envelope: envelope, Keys: keys, LearnChannel: learn, Claim: in.desk.Soon(journal.Intake, ""),
 	})
 	if err == nil && learn {
 		w.remember(keys.Channel)

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,7 +46,7 @@ type Acceptance struct {
 func (j *Journal) Accept(ctx context.Context, a Acceptance) (Custody, error) {
 	var made *acceptance
 	err := j.engine.Write(Urgent(ctx), func(tx Tx) error {
-		made = &acceptance{Acceptance: a, tx: tx, node: j.node, now: millis(j.now()), lease: j.lease}
+		made = &acceptance{Acceptance: a, tx: tx, node: j.node, now: millis(j.now()), lease: j.lease, token: rand.Int64()}
 		return made.run()
 	})
 	if err != nil {
@@ -79,6 +80,7 @@ type acceptance struct {
 	now   int64
 	lease time.Duration
 
+	token  int64 // names this transaction in the thread that it counts in
 	id     int64 // of the envelope; 0 where one with its key was there already
 	thread int64
 	// What is known of the thread that the payload names.
@@ -105,9 +107,11 @@ func (a *acceptance) custody() Custody {
 	return c
 }
 
-// run stores the envelope, unless one with its key is there. Each statement says so
-// by itself, so that none has to wait for another's answer. Where two with one key
-// come at the same time, the second meets the first one's row and is run again.
+// run stores the envelope, unless one with its key is there. No statement has to
+// wait for another's answer: the first one says that the key is new and leaves a token
+// in the thread, without which nothing is inserted. Where two with one key come at the
+// same time, the second may think so too; it then meets the first one's row and is run
+// again.
 func (a *acceptance) run() error {
 	if a.LearnChannel {
 		if err := a.learn(); err != nil {
@@ -115,7 +119,7 @@ func (a *acceptance) run() error {
 		}
 	}
 	if a.Keys.Settled != nil {
-		return a.insert(settledState(a.Keys.Settled), `NULL`)
+		return a.insertAlone(settledState(a.Keys.Settled))
 	}
 	return a.place()
 }
@@ -145,7 +149,7 @@ func (a *acceptance) place() error {
 			return err
 		}
 		thread, args := a.named()
-		return a.insert("pending", `(SELECT id FROM threads WHERE key = `+thread+`)`, args...)
+		return a.insert("pending", `id FROM threads WHERE key = `+thread+` AND accepting = ?`, append(args, a.token)...)
 	}
 	if a.Keys.Subject != "" {
 		thread, err := subjectThread(a.tx, a.Envelope.Workspace, a.Keys.Subject)
@@ -155,12 +159,12 @@ func (a *acceptance) place() error {
 		a.thread = thread
 	}
 	if a.thread == 0 {
-		return a.insert("pending", `NULL`)
+		return a.insertAlone("pending")
 	}
 	if err := a.countIn(); err != nil {
 		return err
 	}
-	return a.insert("pending", `?`, a.thread)
+	return a.insert("pending", `id FROM threads WHERE id = ? AND accepting = ?`, a.thread, a.token)
 }
 
 // named is the key of the thread that the payload names, or of its twin's, as an
@@ -182,14 +186,15 @@ func (a *acceptance) upsertThread() error {
 		node = a.node
 	}
 	args = append(args, ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
-		a.now, node, a.now+a.lease.Milliseconds(), a.Envelope.Workspace, a.Keys.Dedupe)
+		a.now, node, a.now+a.lease.Milliseconds(), a.token, a.Envelope.Workspace, a.Keys.Dedupe)
 	// What the row would have had, if it were new, is the argument.
 	const claimable = `excluded.owner <> '' AND threads.owner <> excluded.owner AND (threads.owner = '' OR threads.lease_until <= excluded.intake_at)`
 	return a.tx.Later(nil, []any{&a.thread, &a.owner, &a.fence, &a.pending}, `
-		INSERT INTO threads (key, uuid, workspace, platform, channel, pending, intake_at, owner, lease_until, fence)
-		SELECT `+key+`, ?, ?, ?, ?, 1, ?, ?, ?, 1 WHERE `+isNew+`
+		INSERT INTO threads (key, uuid, workspace, platform, channel, pending, intake_at, owner, lease_until, fence, accepting)
+		SELECT `+key+`, ?, ?, ?, ?, 1, ?, ?, ?, 1, ? WHERE `+isNew+`
 		ON CONFLICT (key) DO UPDATE SET
 			pending     = threads.pending + 1,
+			accepting   = excluded.accepting,
 			intake_at   = coalesce(threads.intake_at, excluded.intake_at),
 			fence       = CASE WHEN `+claimable+` THEN threads.fence + 1 ELSE threads.fence END,
 			lease_until = CASE WHEN `+claimable+` THEN excluded.lease_until ELSE threads.lease_until END,
@@ -200,25 +205,30 @@ func (a *acceptance) upsertThread() error {
 
 // countIn counts the envelope in a thread that is known by its id.
 func (a *acceptance) countIn() error {
-	return a.tx.Later(nil, []any{&a.owner, &a.pending}, `UPDATE threads SET pending = pending + 1, intake_at = coalesce(intake_at, ?)
+	return a.tx.Later(nil, []any{&a.owner, &a.pending}, `UPDATE threads SET pending = pending + 1, accepting = ?, intake_at = coalesce(intake_at, ?)
 		WHERE id = ? AND `+isNew+` RETURNING CASE WHEN lease_until > ? AND owner <> ? THEN owner ELSE '' END, pending`,
-		a.now, a.thread, a.Envelope.Workspace, a.Keys.Dedupe, a.now, a.node)
+		a.token, a.now, a.thread, a.Envelope.Workspace, a.Keys.Dedupe, a.now, a.node)
 }
 
-// insert stores the envelope in a thread, as an expression with its arguments.
+// insertAlone stores an envelope that has no thread.
+func (a *acceptance) insertAlone(state string) error {
+	return a.insert(state, `CAST(NULL AS BIGINT) WHERE `+isNew, a.Envelope.Workspace, a.Keys.Dedupe)
+}
+
+// insert stores the envelope. thread is the end of a SELECT, with its arguments: the
+// thread's id, if the envelope is to be stored.
 func (a *acceptance) insert(state, thread string, args ...any) error {
 	fate := event.Fate{}
 	if a.Keys.Settled != nil {
 		fate = *a.Keys.Settled
 	}
-	values := append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
-		a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
-		state, string(fate.Disposition), fate.Reason, fate.Error, blob(a.Envelope.Body)}, args...)
 	return a.tx.Later(nil, []any{&a.id}, `
 		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, subject, received_at, accepted_at,
 			state, disposition, reason, error, body, thread)
-		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(`+thread+` AS BIGINT) WHERE `+isNew+` RETURNING id`,
-		append(values, a.Envelope.Workspace, a.Keys.Dedupe)...)
+		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `+thread+` RETURNING id`,
+		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
+			a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
+			state, string(fate.Disposition), fate.Reason, fate.Error, blob(a.Envelope.Body)}, args...)...)
 }
 
 // subjectThread finds the thread of the message, or of the delivery of ours,

@@ -284,21 +284,16 @@ func (l *lane) signal() {
 	}
 }
 
-// Free says whether work of a kind could begin on another thread at once.
-func (d *Desk) Free(work Work, agent string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l := d.lanes[laneKey{work, agent}]
-	return l != nil && len(l.active) < l.Slots && len(l.queue) < queueLimit
-}
+// soon is how many times as many threads may wait as are worked on at once, for
+// work on another to begin before long.
+const soon = 4
 
-// Soon says whether work of a kind could begin on another thread before long: no
-// more threads wait here than are worked on at once.
+// Soon says whether work of a kind could begin on another thread before long.
 func (d *Desk) Soon(work Work, agent string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lanes[laneKey{work, agent}]
-	return l != nil && len(l.queue) < l.Slots
+	return l != nil && len(l.queue) < soon*l.Slots
 }
 
 // work holds the thread, and works on it until nobody has woken it meanwhile.

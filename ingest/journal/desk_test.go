@@ -284,26 +284,30 @@ func TestDeskBoundsWhatGoesOnAtOnce(t *testing.T) {
 	}
 }
 
-func TestDeskSaysWhetherAWorkerIsFree(t *testing.T) {
+func TestDeskSaysWhetherWorkCouldBeginSoon(t *testing.T) {
 	o := newOffice(t)
-	if o.desk.Free(journal.Intake, "") {
-		t.Error("free before anybody serves")
+	if o.desk.Soon(journal.Intake, "") {
+		t.Error("soon before anybody serves")
 	}
 	entered, leave := make(chan struct{}), make(chan struct{})
 	o.accept(1)
-	o.serve(journal.Lane{Work: journal.Intake, Slots: 1}, func(_ context.Context, lease *journal.Lease) {
-		o.settle(lease, "helper")
-		entered <- struct{}{}
+	stop := o.serve(journal.Lane{Work: journal.Intake, Slots: 1}, func(context.Context, *journal.Lease) {
+		select {
+		case entered <- struct{}{}:
+		default:
+		}
 		<-leave
 	})
 	<-entered
-	if o.desk.Free(journal.Intake, "") {
-		t.Error("free while its only worker is at work")
+	waiting := 0
+	for ; o.desk.Soon(journal.Intake, ""); waiting++ {
+		o.desk.Wake(journal.Intake, "", 1000+int64(waiting))
 	}
-	o.accept(2)
-	leave <- struct{}{}
-	<-entered
+	if waiting == 0 {
+		t.Error("not soon while nobody waits behind the only worker")
+	}
 	close(leave)
+	stop()
 }
 
 func TestDeskAdoptsWhatAcceptHasClaimed(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 )
 
 func TestPostgreSQL(t *testing.T) {
-	postgrestest.URL(t) // skips the whole where there is no server
+	database := postgrestest.URL(t) // skips the whole where there is no server
 	journaltest.Run(t, func(t *testing.T) journal.Engine {
 		t.Helper()
-		s := shared{t: t, url: postgrestest.URL(t), free: make(chan journal.Engine, nodes)}
+		s := shared{t: t, url: postgrestest.Schema(t, database), free: make(chan journal.Engine, nodes)}
 		for range nodes {
 			engine, err := s.Another()
 			if err != nil {

@@ -48,7 +48,7 @@ func tables() []table {
 		{name: "threads", key: 1, thread: "id", columns: columns(`id int, key text, uuid text, workspace text,
 			platform text, channel text, agent text, mode text, opened_on text, next_seq int, begun_seq int,
 			pending int, owner text = '', lease_until int = 0, fence int = fence + 1, intake_at int null,
-			turn_at int null, turn_since int null, run int, deliver_at int null, bot_channel text null`)},
+			turn_at int null, turn_since int null, run int, deliver_at int null, bot_channel text null, accepting int`)},
 		{name: "envelopes", key: 1, thread: "thread", columns: columns(`id int, workspace text, platform text,
 			transport text, dedupe_key text, kind text, thread int null, subject text, received_at int,
 			accepted_at int, state text, attempts int, claims int, not_before int, disposition text, reason text,

@@ -75,3 +75,18 @@ func TestADatabaseIsTheTestsOwnAndGoneAfterwards(t *testing.T) {
 		t.Error("the database is still there")
 	}
 }
+
+func TestASchemaStandsForTheWholeDatabase(t *testing.T) {
+	t.Parallel()
+	database := postgrestest.URL(t)
+	for range 2 { // each has a table of the same name
+		c, err := pgx.Connect(t.Context(), postgrestest.Schema(t, database))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Exec(t.Context(), "CREATE TABLE same ()"); err != nil {
+			t.Error(err)
+		}
+		_ = c.Close(t.Context())
+	}
+}

@@ -2,6 +2,7 @@
 -- so that the one may be copied to the other.
 
 ALTER TABLE threads ADD COLUMN bot_channel TEXT; -- workspace and channel, where a bot asked for the turn that waits
+ALTER TABLE threads ADD COLUMN accepting INTEGER NOT NULL DEFAULT 0; -- names the transaction that last counted an envelope
 CREATE INDEX threads_bot ON threads (bot_channel) WHERE bot_channel IS NOT NULL;
 
 ALTER TABLE paces ADD COLUMN left_at INTEGER NOT NULL DEFAULT 0; -- when the last post left
