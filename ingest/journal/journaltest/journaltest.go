@@ -25,6 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		promises []promise
 	}{
 		{"way", wayPromises()},
+		{"order", orderPromises()},
 		{"custody", custodyPromises()},
 		{"waiting", waitingPromises()},
 		{"messages", messagePromises()},

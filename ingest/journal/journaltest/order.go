@@ -1,0 +1,127 @@
+package journaltest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func orderPromises() []promise {
+	return []promise{
+		{"the ids of what a thread has follow the order in which it was stored, whoever writes at once", idsInOrder},
+	}
+}
+
+func idsInOrder(f *fixture) {
+	const writers, each = 4, 5
+	f.message(threadKey(1), said("C1/0", "hi"), passive)
+	w := watch{fixture: f, thread: f.thread(threadKey(1))}
+	lease := f.claim(w.thread)
+	var nodes []*fixture
+	for i := range writers {
+		nodes = append(nodes, f.node(fmt.Sprint("node", i)))
+	}
+	name := func(n, i int) string { return fmt.Sprintf("C1/%d.%d", n, i) }
+	var envelopes [writers][each]int64
+	w.atOnce(nodes, func(n int) error {
+		for i := range each {
+			custody, err := nodes[n].Accept(f.ctx, nodes[n].envelope(event.KindMessage, threadKey(1), name(n, i)))
+			if err != nil {
+				return err
+			}
+			envelopes[n][i] = custody.ID
+		}
+		return nil
+	})
+	w.atOnce(nodes, func(n int) error {
+		for i, id := range envelopes[n] {
+			e := entry(id, event.Event{Kind: event.KindMessage, Message: said(name(n, i), "hi")}, runs)
+			if _, err := nodes[n].Record(f.ctx, lease, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.atOnce(nodes, func(n int) error { return nodes[n].answerAll(lease) })
+	same(f, "stored", []int{len(w.seen[0]), len(w.seen[1]), len(w.seen[2]), len(w.seen[3])},
+		[]int{1 + writers*each, 1 + 2*writers*each, writers * each, 2 * writers * each})
+}
+
+// answerAll answers the thread's turns, each message by itself, beside others who do.
+func (f *fixture) answerAll(lease *journal.Lease) error {
+	for {
+		run, err := f.BeginRun(f.ctx, lease, agent, func(string, string) bool { return true })
+		if err != nil || run == nil {
+			return err
+		}
+		if _, err = f.CommitReply(f.ctx, lease, run, answer("Hello.", "Hel", "lo.")); err != nil && !errors.Is(err, journal.ErrFenced) {
+			return err
+		}
+	}
+}
+
+// watch looks at the rows that a thread has while others write them.
+type watch struct {
+	*fixture
+	thread int64
+	seen   [4][]int64 // as the last look saw them
+}
+
+// atOnce lets nodes write at once, and looks until they have ended.
+func (w *watch) atOnce(nodes []*fixture, write func(n int) error) {
+	w.Helper()
+	errs := make([]error, len(nodes))
+	var writing sync.WaitGroup
+	for n := range nodes {
+		writing.Go(func() { errs[n] = write(n) })
+	}
+	ended := make(chan struct{})
+	go func() {
+		writing.Wait()
+		close(ended)
+	}()
+	for last := false; !last; {
+		select {
+		case <-ended:
+			last = true
+		default:
+		}
+		w.look()
+	}
+	w.must(errors.Join(errs...))
+}
+
+// look fails the test where a row stands before one that was there already.
+func (w *watch) look() {
+	w.Helper()
+	for i, query := range []string{
+		`SELECT id FROM envelopes WHERE thread = ? ORDER BY id`,
+		`SELECT id FROM messages WHERE thread = ? ORDER BY seq`,
+		`SELECT row FROM runs WHERE thread = ? ORDER BY first_seq`,
+		`SELECT id FROM deliveries WHERE thread = ? ORDER BY id`,
+	} {
+		ids := w.ids(query)
+		if before := w.seen[i]; len(ids) < len(before) || !slices.Equal(before, ids[:len(before)]) || !slices.IsSorted(ids) {
+			w.Fatalf("%s: %v, and before %v", query, ids, before)
+		}
+		w.seen[i] = ids
+	}
+}
+
+func (w *watch) ids(query string) (ids []int64) {
+	w.Helper()
+	w.must(w.engine.Read(w.ctx, func(tx journal.Tx) error {
+		ids = nil
+		return tx.Rows(func(scan func(...any) error) error {
+			var id int64
+			err := scan(&id)
+			ids = append(ids, id)
+			return err
+		}, query, w.thread)
+	}))
+	return ids
+}
