@@ -149,7 +149,10 @@ func (a *acceptance) place() error {
 			return err
 		}
 		thread, args := a.named()
-		return a.insert("pending", `id FROM threads WHERE key = `+thread+` AND accepting = ?`, append(args, a.token)...)
+		if a.Keys.Twin != "" { // it may have come since, in another thread: the token is in ours
+			thread, args = thread+` OR key = ?`, append(args, string(a.Keys.Thread))
+		}
+		return a.insert("pending", `id FROM threads WHERE (key = `+thread+`) AND accepting = ?`, append(args, a.token)...)
 	}
 	if a.Keys.Subject != "" {
 		thread, err := subjectThread(a.tx, a.Envelope.Workspace, a.Keys.Subject)

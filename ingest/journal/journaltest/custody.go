@@ -22,6 +22,7 @@ func custodyPromises() []promise {
 		{"envelopes come in the order of custody, none past one that waits", envelopeOrder},
 		{"a dead letter lets its thread go on", buried},
 		{"an envelope comes to its end once", settledOnce},
+		{"a payload is stored whose twin appears meanwhile in another thread", twinMeanwhile},
 	}
 }
 
@@ -207,4 +208,25 @@ func settledOnce(f *fixture) {
 	f.must(err)
 	same(f, "fate", settled.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
+}
+
+func twinMeanwhile(f *fixture) {
+	twin := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
+	thread := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2")).Thread
+	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+	a.Keys.Twin = "twin"
+	var custody journal.Custody
+	f.beside(func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = ?`, thread)
+		return err
+	}, func(tx journal.Tx) error { // as if the twin had been accepted just now
+		_, err := tx.Exec(`UPDATE envelopes SET dedupe_key = 'twin' WHERE id = ?`, twin.ID)
+		return err
+	}, func() (err error) {
+		custody, err = f.Accept(f.ctx, a)
+		return err
+	})
+	same(f, "duplicate", custody.Duplicate, false)
+	same(f, "stored", f.count("envelopes"), 3)
+	same(f, "counted", f.count("envelopes e JOIN threads t ON t.id = e.thread WHERE t.pending <> (SELECT count(*) FROM envelopes WHERE thread = t.id)"), 0)
 }
