@@ -57,6 +57,8 @@ type Ingest struct {
 	mu      sync.Mutex
 	waiters map[int64][]chan struct{}
 	handed  map[int64]journal.Pending // by thread
+	// handedBytes is the size of what is handed.
+	handedBytes int
 }
 
 var _ adapters.Inbox = (*Ingest)(nil)
@@ -180,15 +182,17 @@ func (in *Ingest) accepted(w *workspace, envelope event.Envelope, custody journa
 	}
 }
 
-// maxHanded bounds the envelopes that are in memory for an intake that has not
-// begun; the others are read from the store.
-const maxHanded = 1024
+// maxHanded and handedBytes bound the envelopes that are in memory for an intake
+// that has not begun; the others are read from the store.
+const maxHanded, handedBytes = 2048, 16 << 20
 
 // hand keeps an envelope that is the only one of its thread for its intake.
 func (in *Ingest) hand(custody journal.Custody, envelope event.Envelope) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if len(in.handed) < maxHanded {
+	size := in.handedBytes + len(envelope.Body)
+	if _, full := in.handed[custody.Thread]; !full && len(in.handed) < maxHanded && size <= handedBytes {
+		in.handedBytes = size
 		in.handed[custody.Thread] = journal.Pending{ID: custody.ID, Envelope: envelope, Claims: 1}
 	}
 }
@@ -198,6 +202,7 @@ func (in *Ingest) takeHanded(thread int64) (journal.Pending, bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	p, ok := in.handed[thread]
+	in.handedBytes -= len(p.Envelope.Body)
 	delete(in.handed, thread)
 	return p, ok
 }

@@ -284,16 +284,13 @@ func (l *lane) signal() {
 	}
 }
 
-// soon is how many times as many threads may wait as are worked on at once, for
-// work on another to begin before long.
-const soon = 4
-
-// Soon says whether work of a kind could begin on another thread before long.
+// Soon says whether work of a kind could begin on another thread before long: what
+// waits for a worker here is known, and not too much.
 func (d *Desk) Soon(work Work, agent string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lanes[laneKey{work, agent}]
-	return l != nil && len(l.queue) < soon*l.Slots
+	return l != nil && len(l.queue) < queueLimit/2
 }
 
 // work holds the thread, and works on it until nobody has woken it meanwhile.
