@@ -125,7 +125,7 @@ func (j *Journal) claim(ctx context.Context, thread int64, work Work) (lease *Le
 			_, err := tx.Row([]any{&owner}, `SELECT owner FROM threads WHERE id = ?`, thread)
 			return nil, err
 		}
-		return lease, j.countClaim(tx, thread, work)
+		return lease, j.countClaim(tx, thread, work, now+j.lease.Milliseconds())
 	})
 	if err != nil || lease != nil {
 		owner = ""
@@ -133,14 +133,15 @@ func (j *Journal) claim(ctx context.Context, thread int64, work Work) (lease *Le
 	return lease, owner, err
 }
 
-// countClaim counts a claim for intake on the envelope that is next.
-func (j *Journal) countClaim(tx Tx, thread int64, work Work) error {
+// countClaim counts a claim for intake, until a time, on the envelope that is next. It
+// looks at no envelope of a thread that was not claimed: somebody may work on it.
+func (j *Journal) countClaim(tx Tx, thread int64, work Work, until int64) error {
 	if work != Intake {
 		return nil
 	}
 	return tx.Later(nil, nil, `UPDATE envelopes SET claims = claims + 1 WHERE id = (
 		SELECT e.id FROM envelopes e JOIN threads t ON t.id = e.thread
-		WHERE e.thread = ? AND e.state = 'pending' AND t.owner = ? ORDER BY e.id LIMIT 1)`, thread, j.node)
+		WHERE e.thread = ? AND e.state = 'pending' AND t.owner = ? AND t.lease_until = ? ORDER BY e.id LIMIT 1)`, thread, j.node, until)
 }
 
 // ClaimAll takes those of some threads that are free, for work of a kind. It
@@ -159,7 +160,7 @@ func (j *Journal) ClaimAll(ctx context.Context, threads []int64, work Work) ([]L
 				j.node, now+j.lease.Milliseconds(), thread, j.node, now); err != nil {
 				return nil, err
 			}
-			if err := j.countClaim(tx, thread, work); err != nil {
+			if err := j.countClaim(tx, thread, work, now+j.lease.Milliseconds()); err != nil {
 				return nil, err
 			}
 		}

@@ -14,6 +14,7 @@ func fencePromises() []promise {
 		{"a thread is claimed by one process at a time", oneOwner},
 		{"a lease is given back by who has it alone", release},
 		{"work that somebody else may do is not offered", dueForOthers},
+		{"who claims what is free waits for nobody, and counts nothing of what is not", claimWaitsForNobody},
 		{"every write under an old fence fails and changes nothing", oldFence},
 	}
 }
@@ -63,6 +64,29 @@ func dueForOthers(f *fixture) {
 	same(f, "due for the owner", a.due(journal.Intake), []int64{mine, free})
 	f.clock.advance(time.Minute)
 	same(f, "due after its lease", b.due(journal.Intake), []int64{mine, free})
+}
+
+func claimWaitsForNobody(f *fixture) {
+	custody := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	node := process(f.failing, f.ctx, f.engine, f.clock, "node", time.Minute)
+	node.claim(custody.Thread)
+	f.clock.advance(time.Minute)
+	var claimed []journal.Lease
+	waited := f.beside(func(tx journal.Tx) error { // as its own work, which goes on under the old lease
+		if _, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = ?`, custody.Thread); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`UPDATE envelopes SET attempts = attempts WHERE id = ?`, custody.ID)
+		return err
+	}, func(journal.Tx) error { return nil }, func() (err error) {
+		claimed, err = node.ClaimAll(f.ctx, []int64{custody.Thread}, journal.Intake)
+		return err
+	})
+	if f.onShared() {
+		same(f, "waits", waited, false)
+		same(f, "claimed", claimed, []journal.Lease{})
+		same(f, "claims", f.next(custody.Thread)[0].Claims, 1)
+	}
 }
 
 func oldFence(f *fixture) {
