@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
@@ -28,6 +29,7 @@ type going struct {
 	interruptible bool
 	base          int64
 	newest        int64 // thread_seq of the newest message that asks for a run
+	changed       bool  // messages of the thread are not as they were recorded any more
 }
 
 // enter registers a run that is about to begin, or takes up the one that has begun
@@ -84,6 +86,11 @@ func (r *Runner) signal(thread int64, outcome journal.Outcome) {
 	if g == nil {
 		return
 	}
+	if outcome.Disposition == event.Updated {
+		g.mu.Lock()
+		g.changed = true
+		g.mu.Unlock()
+	}
 	if len(outcome.Deleted) > 0 {
 		select {
 		case g.deleted <- struct{}{}:
@@ -104,6 +111,13 @@ func (g *going) begun(run *journal.Run, interruptible bool) {
 	defer g.mu.Unlock()
 	g.base, g.interruptible = run.BaseSeq, interruptible
 	g.judge()
+}
+
+// fresh says whether the messages are as they were when the run was handed on.
+func (g *going) fresh() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.changed
 }
 
 // judge cancels the run if a newer message is to interrupt it.

@@ -29,6 +29,7 @@ func stored(err error) error {
 // input assembles what the agent is given.
 func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
+	a.run.Fresh = a.run.Fresh && a.fresh()
 	input := assembly.Input{ThreadID: a.run.ThreadID, RunID: a.run.ID}
 	turns, err := a.Journal.Transcript(ctx, a.run, journal.Window{Turns: window.Turns, Bytes: window.Bytes, Context: window.Thread})
 	if err != nil {

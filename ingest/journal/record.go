@@ -88,6 +88,7 @@ func (j *Journal) Record(ctx context.Context, lease *Lease, entry Entry) (Outcom
 	})
 	if out.Begun != nil {
 		out.Begun.has(*out.Message)
+		out.Begun.Fresh = len(out.Message.Attachments) == 0 // whose rows are not known
 	}
 	return out, err
 }
@@ -103,6 +104,7 @@ type recording struct {
 	moved   int64 // envelopes that this one's message let in
 	belongs int64 // the thread to which the envelope must go; 0: it is here
 	awaited bool  // envelopes wait for the message
+	pending bool  // the envelope is known to be the thread's to work on
 }
 
 // threadState is the part of a thread's row that intake changes.
@@ -213,13 +215,16 @@ func (r *recording) ours(m *event.Message) (bool, error) {
 func (r *recording) known(m *event.Message) (*Message, error) {
 	if m.ExternalID != "" {
 		var id int64 // nearly always there is none, and few columns tell it
-		if _, err := r.tx.Row([]any{&id, &r.awaited}, `SELECT
+		if _, err := r.tx.Row([]any{&id, &r.awaited, &r.pending}, `SELECT
 				coalesce((SELECT id FROM messages WHERE workspace = ?1 AND external_id = ?2), 0),
-				CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE workspace = ?1 AND subject = ?2 AND state = 'pending' AND thread IS NULL) THEN 1 ELSE 0 END`,
-			r.Workspace, m.ExternalID); err != nil {
+				CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE workspace = ?1 AND subject = ?2 AND state = 'pending' AND thread IS NULL) THEN 1 ELSE 0 END,
+				CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE id = ?3 AND thread = ?4 AND state = 'pending') THEN 1 ELSE 0 END`,
+			r.Workspace, m.ExternalID, r.Envelope, r.thread.id); err != nil {
 			return nil, err
 		}
 		switch {
+		case !r.pending:
+			return nil, ErrSettled
 		case id != 0:
 			return oneMessage(r.tx, `id = ?`, id)
 		case m.ClientMessageID == "":
@@ -381,7 +386,11 @@ func (r *recording) settle() error {
 	default: // it is being stored, and its place is known before its id
 		message, args = `(SELECT id FROM messages WHERE thread = ? AND seq = ?)`, append(args, m.Thread, m.Seq)
 	}
-	return r.tx.Later(ErrSettled, nil, `UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, error = '', message = `+message+` WHERE `+workedOn,
+	none := ErrSettled
+	if r.pending {
+		none = nil // who has the thread's lock knows that it still is
+	}
+	return r.tx.Later(none, nil, `UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, error = '', message = `+message+` WHERE `+workedOn,
 		append(args, r.Envelope, r.thread.id)...)
 }
 

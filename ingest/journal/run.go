@@ -45,6 +45,9 @@ type Run struct {
 	// Fence is that of the lease under which it was begun with its message; a run
 	// that is handed on in memory is good for that lease alone.
 	Fence int64
+	// Fresh says that nothing has happened to Messages since they were recorded: a
+	// transcript need not read them again.
+	Fresh bool
 }
 
 // RunState is how a run stands.

@@ -35,6 +35,9 @@ type Window struct {
 // Transcript reads the run's turn and those before it, oldest first, as far as
 // the window reaches. What it costs depends on the window, not on the thread.
 func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Turn, error) {
+	if run.alone() {
+		return []Turn{{Messages: run.Messages}}, nil
+	}
 	var turns []Turn
 	err := j.engine.Read(ctx, func(tx Tx) (err error) {
 		t := transcript{tx: tx, run: run, window: window}
@@ -46,6 +49,12 @@ func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Tu
 	}
 	slices.Reverse(turns)
 	return turns, nil
+}
+
+// alone says that the run's messages are as they are known, and all that its thread
+// holds.
+func (run *Run) alone() bool {
+	return run.Fresh && run.ContextAfter == 0 && run.OpenedOn == "" && run.BaseSeq == int64(len(run.Messages))
 }
 
 type transcript struct {
@@ -62,9 +71,12 @@ type span struct{ row, after, upTo, firstSeq int64 }
 
 // read makes the turns, newest first, until the window's bytes are used up.
 func (t *transcript) read() ([]Turn, error) {
-	asked, err := manyLines(t.tx, `run = ? AND deleted_at = 0 ORDER BY seq`, t.run.Row) // as they stand now
-	if err != nil {
-		return nil, err
+	asked := t.run.Messages
+	if !t.run.Fresh {
+		var err error
+		if asked, err = manyLines(t.tx, `run = ? AND deleted_at = 0 ORDER BY seq`, t.run.Row); err != nil { // as they stand now
+			return nil, err
+		}
 	}
 	t.see(asked)
 	spans, err := t.spans()
