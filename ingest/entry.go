@@ -24,10 +24,12 @@ func (e *unreadableError) Unwrap() error { return e.err }
 
 // entry makes of an envelope what can be recorded. Its errors are
 // *unreadableError, errNeedsSelf, or the store's.
-func (in *Ingest) entry(ctx context.Context, w *workspace, lease *journal.Lease, p journal.Pending) (entry journal.Entry, err error) {
-	keys, facts, err := w.keys(ctx, p.Envelope)
-	if err != nil {
-		return entry, err
+func (in *Ingest) entry(ctx context.Context, w *workspace, lease *journal.Lease, p task) (entry journal.Entry, err error) {
+	keys, facts := p.keys, p.facts
+	if facts == nil {
+		if keys, facts, err = w.keys(ctx, p.Envelope); err != nil {
+			return entry, err
+		}
 	}
 	if keys.Needs != "" && w.config.Facts == nil {
 		return entry, errNeedsSelf

@@ -56,7 +56,7 @@ type Ingest struct {
 
 	mu      sync.Mutex
 	waiters map[int64][]chan struct{}
-	handed  map[int64]journal.Pending // by thread
+	handed  map[int64]task // by thread
 	// handedBytes is the size of what is handed.
 	handedBytes int
 }
@@ -76,7 +76,7 @@ type Parts struct {
 // New returns an Ingest without workspaces; see Configure.
 func New(p Parts) *Ingest {
 	in := &Ingest{journal: p.Journal, desk: p.Desk, turns: p.Turns, observer: p.Observer, log: p.Log, now: p.Now,
-		waiters: map[int64][]chan struct{}{}, handed: map[int64]journal.Pending{}}
+		waiters: map[int64][]chan struct{}{}, handed: map[int64]task{}}
 	in.workspaces.Store(&map[scope]*workspace{})
 	return in
 }
@@ -121,62 +121,65 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()
-	custody, kind, err := in.custody(ctx, w, envelope)
+	t := task{Pending: journal.Pending{Envelope: envelope}}
+	custody, err := in.custody(ctx, w, &t)
 	if err != nil {
 		in.log.Warn("custody refused", "workspace", w.id, "err", err)
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
 	}
-	in.accepted(w, envelope, custody, kind)
+	in.accepted(w, t, custody)
 	waits := !custody.Duplicate && custody.Settled == nil && custody.Thread == 0
 	return adapters.Receipt{ID: custody.ID, Duplicate: custody.Duplicate, Waits: waits}, nil
 }
 
-func (in *Ingest) custody(ctx context.Context, w *workspace, envelope event.Envelope) (journal.Custody, event.Kind, error) {
+func (in *Ingest) custody(ctx context.Context, w *workspace, t *task) (custody journal.Custody, err error) {
+	envelope := t.Envelope
 	if introduce := w.config.Introduce; introduce != nil {
 		if err := in.setSelf(ctx, w, introduce(envelope.Body, w.Self())); err != nil {
-			return journal.Custody{}, "", err
+			return custody, err
 		}
 	}
-	keys, err := in.keys(ctx, w, envelope)
-	if err != nil {
-		return journal.Custody{}, keys.Kind, err
+	if err := in.keys(ctx, w, t); err != nil {
+		return custody, err
 	}
-	learn := w.news(keys.Channel)
-	custody, err := in.journal.Accept(ctx, journal.Acceptance{
-		Envelope: envelope, Keys: keys, LearnChannel: learn, Claim: in.desk.Soon(journal.Intake, ""),
+	learn := w.news(t.keys.Channel)
+	custody, err = in.journal.Accept(ctx, journal.Acceptance{
+		Envelope: envelope, Keys: t.keys, LearnChannel: learn, Claim: in.desk.Soon(journal.Intake, ""),
 	})
 	if err == nil && learn {
-		w.remember(keys.Channel)
+		w.remember(t.keys.Channel)
 	}
-	return custody, keys.Kind, err
+	t.ID = custody.ID
+	return custody, err
 }
 
 // keys reads an envelope's keys. One that makes its normaliser panic is a dead
 // letter, known by its bytes.
-func (in *Ingest) keys(ctx context.Context, w *workspace, envelope event.Envelope) (keys event.Keys, err error) {
-	err = guard(func() (err error) {
-		keys, _, err = w.keys(ctx, envelope)
+func (in *Ingest) keys(ctx context.Context, w *workspace, t *task) error {
+	err := guard(func() (err error) {
+		t.keys, t.facts, err = w.keys(ctx, t.Envelope)
 		return err
 	})
 	var panicked *panicError
 	if errors.As(err, &panicked) {
 		in.log.Error("a payload's keys can't be read", "workspace", w.id, "err", err, "stack", string(panicked.stack))
-		sum := sha256.Sum256(envelope.Body)
-		return event.Keys{Kind: event.KindOther, Dedupe: "body:" + hex.EncodeToString(sum[:]), Settled: event.Refuse(err)}, nil
+		sum := sha256.Sum256(t.Envelope.Body)
+		t.keys = event.Keys{Kind: event.KindOther, Dedupe: "body:" + hex.EncodeToString(sum[:]), Settled: event.Refuse(err)}
+		return nil
 	}
-	return keys, err
+	return err
 }
 
 // accepted hands what is durable now to the thread's intake.
-func (in *Ingest) accepted(w *workspace, envelope event.Envelope, custody journal.Custody, kind event.Kind) {
+func (in *Ingest) accepted(w *workspace, t task, custody journal.Custody) {
 	switch {
 	case custody.Duplicate:
-		in.observer.Settled(w.id, 0, journal.Outcome{Kind: kind, Fate: event.Fate{Disposition: event.Duplicate}})
+		in.observer.Settled(w.id, 0, journal.Outcome{Kind: t.keys.Kind, Fate: event.Fate{Disposition: event.Duplicate}})
 	case custody.Settled != nil:
-		in.settled(w.id, custody.ID, journal.Outcome{Kind: kind, Trigger: journal.TriggerNone, Fate: *custody.Settled})
+		in.settled(w.id, custody.ID, journal.Outcome{Kind: t.keys.Kind, Trigger: journal.TriggerNone, Fate: *custody.Settled})
 	case custody.Thread != 0:
-		if custody.Only && custody.Fence != 0 {
-			in.hand(custody, envelope)
+		if custody.Only && custody.Fence != 0 && t.keys.Needs == "" {
+			in.hand(custody.Thread, t)
 		}
 		in.desk.Accepted(custody)
 	}
@@ -187,18 +190,18 @@ func (in *Ingest) accepted(w *workspace, envelope event.Envelope, custody journa
 const maxHanded, handedBytes = 2048, 16 << 20
 
 // hand keeps an envelope that is the only one of its thread for its intake.
-func (in *Ingest) hand(custody journal.Custody, envelope event.Envelope) {
+func (in *Ingest) hand(thread int64, t task) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	size := in.handedBytes + len(envelope.Body)
-	if _, full := in.handed[custody.Thread]; !full && len(in.handed) < maxHanded && size <= handedBytes {
+	size := in.handedBytes + len(t.Envelope.Body)
+	if _, full := in.handed[thread]; !full && len(in.handed) < maxHanded && size <= handedBytes {
 		in.handedBytes = size
-		in.handed[custody.Thread] = journal.Pending{ID: custody.ID, Envelope: envelope, Claims: 1}
+		in.handed[thread] = t
 	}
 }
 
 // takeHanded returns the envelope that was kept for a thread's intake.
-func (in *Ingest) takeHanded(thread int64) (journal.Pending, bool) {
+func (in *Ingest) takeHanded(thread int64) (task, bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	p, ok := in.handed[thread]

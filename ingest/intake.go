@@ -41,6 +41,15 @@ func (in *Ingest) Run(ctx context.Context) error {
 	return in.desk.Serve(ctx, journal.Lane{Work: journal.Intake, Slots: intakeWorkers}, in.thread)
 }
 
+// task is an envelope that is worked on.
+type task struct {
+	journal.Pending
+	// keys and facts are as custody has read them; facts are nil where the envelope
+	// comes from the store.
+	keys  event.Keys
+	facts *facts
+}
+
 // thread works on a thread's envelopes, in order, until none is due.
 func (in *Ingest) thread(ctx context.Context, lease *journal.Lease) {
 	if p, ok := in.takeHanded(lease.Thread); ok && !in.envelope(ctx, lease, p) {
@@ -54,7 +63,7 @@ func (in *Ingest) thread(ctx context.Context, lease *journal.Lease) {
 		}
 		more := false
 		for _, p := range batch {
-			if more = in.envelope(ctx, lease, p); !more {
+			if more = in.envelope(ctx, lease, task{Pending: p}); !more {
 				return
 			}
 		}
@@ -65,7 +74,7 @@ func (in *Ingest) thread(ctx context.Context, lease *journal.Lease) {
 }
 
 // envelope works on one; it returns whether the thread has more.
-func (in *Ingest) envelope(ctx context.Context, lease *journal.Lease, p journal.Pending) (more bool) {
+func (in *Ingest) envelope(ctx context.Context, lease *journal.Lease, p task) (more bool) {
 	switch {
 	case p.Claims > maxClaims+aloneClaims:
 		return in.bury(ctx, lease, p, fmt.Errorf("the process ended %d times while this was worked on", p.Claims-1))
@@ -76,7 +85,7 @@ func (in *Ingest) envelope(ctx context.Context, lease *journal.Lease, p journal.
 	return in.attempt(ctx, lease, p)
 }
 
-func (in *Ingest) attempt(ctx context.Context, lease *journal.Lease, p journal.Pending) bool {
+func (in *Ingest) attempt(ctx context.Context, lease *journal.Lease, p task) bool {
 	w := in.workspace(p.Envelope.Platform, p.Envelope.Workspace)
 	if w == nil {
 		return in.postpone(ctx, lease, p, unconfigured, nil)
@@ -101,7 +110,7 @@ func (in *Ingest) attempt(ctx context.Context, lease *journal.Lease, p journal.P
 }
 
 // unread handles an envelope of which no entry could be made.
-func (in *Ingest) unread(ctx context.Context, lease *journal.Lease, p journal.Pending, err error) bool {
+func (in *Ingest) unread(ctx context.Context, lease *journal.Lease, p task, err error) bool {
 	var unreadable *unreadableError
 	var panicked *panicError
 	switch {
@@ -138,7 +147,7 @@ func guard(f func() error) (err error) {
 
 // storeFailed tells a lost lease and a store in trouble from an envelope that
 // can't be recorded.
-func (in *Ingest) storeFailed(ctx context.Context, lease *journal.Lease, p journal.Pending, what string, err error) bool {
+func (in *Ingest) storeFailed(ctx context.Context, lease *journal.Lease, p task, what string, err error) bool {
 	switch {
 	case errors.Is(err, journal.ErrFenced):
 		in.desk.Lost(lease)
@@ -155,7 +164,7 @@ func (in *Ingest) storeFailed(ctx context.Context, lease *journal.Lease, p journ
 }
 
 // failed counts an attempt: the envelope is tried again later, or is dead.
-func (in *Ingest) failed(ctx context.Context, lease *journal.Lease, p journal.Pending, cause error) bool {
+func (in *Ingest) failed(ctx context.Context, lease *journal.Lease, p task, cause error) bool {
 	in.log.Error("intake failed", "workspace", p.Envelope.Workspace, "envelope", p.ID, "attempt", p.Attempts+1, "err", cause)
 	if p.Attempts+1 >= maxAttempts {
 		return in.bury(ctx, lease, p, cause)
@@ -163,7 +172,7 @@ func (in *Ingest) failed(ctx context.Context, lease *journal.Lease, p journal.Pe
 	return in.postpone(ctx, lease, p, time.Second<<p.Attempts, cause)
 }
 
-func (in *Ingest) postpone(ctx context.Context, lease *journal.Lease, p journal.Pending, wait time.Duration, cause error) bool {
+func (in *Ingest) postpone(ctx context.Context, lease *journal.Lease, p task, wait time.Duration, cause error) bool {
 	until := in.now().Add(wait)
 	if err := in.journal.Postpone(ctx, lease, p.ID, until, cause); err != nil {
 		return in.unsettled(ctx, lease, "postpone", err)
@@ -173,7 +182,7 @@ func (in *Ingest) postpone(ctx context.Context, lease *journal.Lease, p journal.
 }
 
 // bury makes an envelope a dead letter; its thread goes on.
-func (in *Ingest) bury(ctx context.Context, lease *journal.Lease, p journal.Pending, cause error) bool {
+func (in *Ingest) bury(ctx context.Context, lease *journal.Lease, p task, cause error) bool {
 	if err := in.journal.Bury(ctx, lease, p.ID, cause); err != nil {
 		return in.unsettled(ctx, lease, "bury", err)
 	}

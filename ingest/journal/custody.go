@@ -25,9 +25,10 @@ type Custody struct {
 	// Settled is the fate of an envelope that needs no more work.
 	Settled *event.Fate
 
-	Until time.Time // when the claim ends, if it is not renewed
-	Owner string    // the other node that has the thread; empty for none
-	Idle  bool      // nobody has the thread, and it had nothing to do before
+	Key   event.ThreadKey // the thread's, where the payload names it
+	Until time.Time       // when the claim ends, if it is not renewed
+	Owner string          // the other node that has the thread; empty for none
+	Idle  bool            // nobody has the thread, and it had nothing to do before
 }
 
 // Acceptance is an envelope with what Accept needs to know about it.
@@ -45,7 +46,11 @@ type Acceptance struct {
 // Accept makes an envelope durable, once, and finds the thread it belongs to.
 func (j *Journal) Accept(ctx context.Context, a Acceptance) (Custody, error) {
 	var made *acceptance
-	err := j.engine.Write(Urgent(ctx), func(tx Tx) error {
+	writing := about(ctx, a.Keys.Thread)
+	if a.Claim { // else more waits here than can be worked on soon, and this waits in line with it
+		writing = Urgent(writing)
+	}
+	err := j.engine.Write(writing, func(tx Tx) error {
 		made = &acceptance{Acceptance: a, tx: tx, node: j.node, now: millis(j.now()), lease: j.lease, token: rand.Int64()}
 		return made.run()
 	})
@@ -95,7 +100,7 @@ func (a *acceptance) custody() Custody {
 		c.Settled = a.Keys.Settled
 		return c
 	}
-	c.Thread, c.Only = a.thread, a.pending == 1
+	c.Thread, c.Key, c.Only = a.thread, a.Keys.Thread, a.pending == 1
 	switch {
 	case a.owner == "":
 		c.Idle = c.Only

@@ -297,7 +297,7 @@ func (d *Desk) Soon(work Work, agent string) bool {
 func (d *Desk) work(ctx context.Context, l *lane, thread int64, do func(context.Context, *Lease)) {
 	for again := true; again; {
 		if h := d.take(ctx, l, thread); h != nil {
-			lease := Lease{Thread: thread, Fence: h.lease.Fence}
+			lease := Lease{Thread: thread, Fence: h.lease.Fence, Key: h.lease.Key}
 			d.quarantine.RLock()
 			do(ctx, &lease)
 			d.quarantine.RUnlock()

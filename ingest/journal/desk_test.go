@@ -320,7 +320,7 @@ func TestDeskAdoptsWhatAcceptHasClaimed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := journal.Lease{Thread: custody.Thread, Fence: custody.Fence}
+	want := journal.Lease{Thread: custody.Thread, Fence: custody.Fence, Key: "slack:acme:C1:1"}
 	o.desk.Accepted(custody)
 	got := make(chan journal.Lease, 1)
 	o.serve(intake, func(_ context.Context, lease *journal.Lease) {

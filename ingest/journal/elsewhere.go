@@ -70,7 +70,7 @@ func (d *Desk) look() {
 func (d *Desk) Accepted(c Custody) {
 	switch {
 	case c.Fence != 0:
-		d.adopt(Lease{Thread: c.Thread, Fence: c.Fence, Until: c.Until})
+		d.adopt(Lease{Thread: c.Thread, Fence: c.Fence, Key: c.Key, Until: c.Until})
 	case c.Owner != "":
 		d.ring(c.Owner, Intake, "", c.Thread)
 		return

@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"parley/ingest/event"
 )
 
 // What an engine's errors wrap beside the engine's own words.
@@ -44,6 +46,24 @@ func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx,
 
 // IsUrgent says whether a call was marked by Urgent.
 func IsUrgent(ctx context.Context) bool { return ctx.Value(urgentKey{}) != nil }
+
+// aboutKey marks a context.
+type aboutKey struct{}
+
+// about says which thread's row a call of Write locks.
+func about(ctx context.Context, thread event.ThreadKey) context.Context {
+	if thread == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, aboutKey{}, thread)
+}
+
+// About is the key of the thread whose row a call of Write locks; empty where it is
+// not known, or there is none. Calls about one thread can't go on side by side.
+func About(ctx context.Context) event.ThreadKey {
+	thread, _ := ctx.Value(aboutKey{}).(event.ThreadKey)
+	return thread
+}
 
 // singleKey marks a context.
 type singleKey struct{}

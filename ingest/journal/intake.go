@@ -52,7 +52,7 @@ func (j *Journal) Postpone(ctx context.Context, lease *Lease, envelope int64, un
 	if failure != nil {
 		attempts, words = 1, failure.Error()
 	}
-	return j.engine.Write(ctx, func(tx Tx) error {
+	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
 		if err := tx.Later(ErrFenced, nil, `UPDATE threads SET intake_at = ? WHERE id = ? AND fence = ?`,
 			millis(until), lease.Thread, lease.Fence); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (j *Journal) Postpone(ctx context.Context, lease *Lease, envelope int64, un
 // Bury settles an envelope as a dead letter and lets its thread go on.
 func (j *Journal) Bury(ctx context.Context, lease *Lease, envelope int64, cause error) error {
 	now := millis(j.now())
-	return j.engine.Write(ctx, func(tx Tx) error {
+	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
 		if err := tx.Later(ErrFenced, nil, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN CAST(? AS BIGINT) END
 			WHERE id = ? AND fence = ?`, now, lease.Thread, lease.Fence); err != nil {
 			return err

@@ -1,10 +1,13 @@
 package journal
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"sync"
 	"time"
+
+	"parley/ingest/event"
 )
 
 // Lease is this node's claim of a thread. Every write of the thread's work
@@ -13,6 +16,8 @@ import (
 type Lease struct {
 	Thread int64
 	Fence  int64
+	// Key is the thread's, as far as it is known.
+	Key event.ThreadKey
 	// Until is when somebody else may claim the thread, if the lease is not
 	// renewed; zero where a lease ends with its process alone.
 	Until time.Time
@@ -116,8 +121,8 @@ func (j *Journal) claim(ctx context.Context, thread int64, work Work) (lease *Le
 	lease, err = write(ctx, j, func(tx Tx) (*Lease, error) {
 		now := millis(j.now())
 		lease := &Lease{Thread: thread, Until: j.until(now)}
-		found, err := tx.Row([]any{&lease.Fence}, `UPDATE threads SET owner = ?, fence = fence + 1, lease_until = ?
-			WHERE id = ? AND `+available+` RETURNING fence`, j.node, now+j.lease.Milliseconds(), thread, j.node, now)
+		found, err := tx.Row([]any{&lease.Fence, (*string)(&lease.Key)}, `UPDATE threads SET owner = ?, fence = fence + 1, lease_until = ?
+			WHERE id = ? AND `+available+` RETURNING fence, key`, j.node, now+j.lease.Milliseconds(), thread, j.node, now)
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +160,8 @@ func (j *Journal) ClaimAll(ctx context.Context, threads []int64, work Work) ([]L
 		leases := make([]Lease, len(threads))
 		for i, thread := range threads {
 			leases[i] = Lease{Thread: thread, Until: j.until(now)}
-			if err := tx.Later(nil, []any{&leases[i].Fence}, `UPDATE threads SET owner = ?, fence = fence + 1, lease_until = ?
-				WHERE id = (SELECT id FROM threads WHERE id = ? AND `+available+` FOR UPDATE SKIP LOCKED) RETURNING fence`,
+			if err := tx.Later(nil, []any{&leases[i].Fence, (*string)(&leases[i].Key)}, `UPDATE threads SET owner = ?, fence = fence + 1, lease_until = ?
+				WHERE id = (SELECT id FROM threads WHERE id = ? AND `+available+` FOR UPDATE SKIP LOCKED) RETURNING fence, key`,
 				j.node, now+j.lease.Milliseconds(), thread, j.node, now); err != nil {
 				return nil, err
 			}
@@ -169,57 +174,60 @@ func (j *Journal) ClaimAll(ctx context.Context, threads []int64, work Work) ([]L
 	return slices.DeleteFunc(leases, func(l Lease) bool { return l.Fence == 0 }), err
 }
 
-// leaseBatch bounds the leases that one transaction renews or gives back.
-const leaseBatch = 100
+// leasesAtOnce bounds the leases that are renewed, or given back, at one time.
+const leasesAtOnce = 64
+
+// each calls do for leases, side by side: each is a transaction about its own
+// thread, so that none waits for another thread's work.
+func each(leases []Lease, do func(i int) error) error {
+	errs := make([]error, len(leases))
+	var going sync.WaitGroup
+	slots := make(chan struct{}, leasesAtOnce)
+	for i := range leases {
+		slots <- struct{}{}
+		going.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(i)
+		})
+	}
+	going.Wait()
+	return errors.Join(errs...)
+}
 
 // Renew makes leases last anew, each as far as nobody has claimed its thread
-// since. It sets their Until, and returns those that are lost.
+// since. It returns those that were renewed, with their new Until, and those that
+// are lost; what it failed to ask about is in neither.
 func (j *Journal) Renew(ctx context.Context, leases []Lease) (renewed, lost []Lease, err error) {
-	for batch := range slices.Chunk(inOrder(leases), leaseBatch) {
-		now := millis(j.now())
-		held := make([]int64, len(batch))
-		err := j.engine.Write(ctx, func(tx Tx) error {
-			for i, lease := range batch {
-				if err := tx.Later(nil, []any{&held[i]}, `UPDATE threads SET lease_until = ? WHERE id = ? AND fence = ? RETURNING fence`,
-					now+j.lease.Milliseconds(), lease.Thread, lease.Fence); err != nil {
-					return err
-				}
-			}
-			return nil
+	held := make([]int64, len(leases))
+	asked := make([]bool, len(leases))
+	now := millis(j.now())
+	err = each(leases, func(i int) error {
+		err := j.engine.Write(about(ctx, leases[i].Key), func(tx Tx) error {
+			held[i] = 0
+			return tx.Later(nil, []any{&held[i]}, `UPDATE threads SET lease_until = ? WHERE id = ? AND fence = ? RETURNING fence`,
+				now+j.lease.Milliseconds(), leases[i].Thread, leases[i].Fence)
 		})
-		if err != nil {
-			return renewed, lost, err
-		}
-		for i, lease := range batch {
-			if held[i] == 0 {
-				lost = append(lost, lease)
-				continue
-			}
+		asked[i] = err == nil
+		return err
+	})
+	for i, lease := range leases {
+		switch {
+		case !asked[i]:
+		case held[i] == 0:
+			lost = append(lost, lease)
+		default:
 			lease.Until = j.until(now)
 			renewed = append(renewed, lease)
 		}
 	}
-	return renewed, lost, nil
-}
-
-// inOrder is a copy of leases by their threads: all nodes lock them in one order.
-func inOrder(leases []Lease) []Lease {
-	return slices.SortedFunc(slices.Values(leases), func(a, b Lease) int { return cmp.Compare(a.Thread, b.Thread) })
+	return renewed, lost, err
 }
 
 // Release gives threads back, as far as nobody has claimed them since.
 func (j *Journal) Release(ctx context.Context, leases []Lease) error {
-	for batch := range slices.Chunk(inOrder(leases), leaseBatch) {
-		if err := j.engine.Write(ctx, func(tx Tx) error {
-			for _, lease := range batch {
-				if err := tx.Later(nil, nil, `UPDATE threads SET owner = '' WHERE id = ? AND fence = ?`, lease.Thread, lease.Fence); err != nil {
-					return err
-				}
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(leases, func(i int) error {
+		return j.engine.Write(about(ctx, leases[i].Key), func(tx Tx) error {
+			return tx.Later(nil, nil, `UPDATE threads SET owner = '' WHERE id = ? AND fence = ?`, leases[i].Thread, leases[i].Fence)
+		})
+	})
 }

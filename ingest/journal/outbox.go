@@ -77,7 +77,7 @@ const underWay = `id = ? AND state IN ('pending', 'sending')`
 // allows that now. Else it returns when to come again, and the place in the
 // pace is kept until then.
 func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, send Send) (Slot, error) {
-	return write(ctx, j, func(tx Tx) (Slot, error) {
+	return write(about(ctx, lease.Key), j, func(tx Tx) (Slot, error) {
 		if err := checkFence(tx, lease); err != nil {
 			return Slot{}, err
 		}
@@ -148,7 +148,7 @@ func reserve(tx Tx, d *Delivery, now int64, send Send) (int64, error) {
 func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformID string) (more bool, err error) {
 	var next int64
 	var awaited bool
-	err = j.engine.Write(ctx, func(tx Tx) error {
+	err = j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
 		next, awaited = 0, false
 		// The thread is locked before its deliveries are looked at; that the lease
 		// holds, the last statement checks. What names no subject must not find one.
@@ -195,7 +195,7 @@ func nextDelivery(tx Tx, lease *Lease, now int64, at *int64) error {
 // Resend gives a delivery that has certainly not taken effect another try at a
 // later time. Where the platform asked for it, its whole channel waits.
 func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time.Time, cause string, channelWaits bool) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
+	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
 		if err := deliverAt(tx, lease, millis(at)); err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time
 // AwaitReadBack leaves a delivery whose outcome is not clear as it is, until
 // the platform can be asked.
 func (j *Journal) AwaitReadBack(ctx context.Context, lease *Lease, d *Delivery, at time.Time, cause string) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
+	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
 		if err := deliverAt(tx, lease, millis(at)); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (j *Journal) AwaitReadBack(ctx context.Context, lease *Lease, d *Delivery, 
 // After a failed part the rest of its reply is not sent either.
 func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state DeliveryState, cause string) (more bool, err error) {
 	var next int64
-	err = j.engine.Write(ctx, func(tx Tx) error {
+	err = j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
 		next = 0
 		if err := checkFence(tx, lease); err != nil {
 			return err
@@ -247,7 +247,7 @@ func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state D
 // with a text that says so, and so under a new key: a text never changes under
 // its key.
 func (j *Journal) ResendMarked(ctx context.Context, lease *Lease, d *Delivery, text, cause string) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
+	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
 		if err := checkFence(tx, lease); err != nil {
 			return err
 		}

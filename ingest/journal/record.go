@@ -80,7 +80,7 @@ type Outcome struct {
 // Record applies an entry to its thread and settles its envelope, in one
 // transaction. ErrFenced means that the thread is somebody else's now.
 func (j *Journal) Record(ctx context.Context, lease *Lease, entry Entry) (Outcome, error) {
-	out, err := write(ctx, j, func(tx Tx) (Outcome, error) {
+	out, err := write(about(ctx, lease.Key), j, func(tx Tx) (Outcome, error) {
 		out := Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone}
 		r := recording{tx: tx, Entry: entry, lease: lease, now: millis(j.now()), out: &out}
 		err := r.run()

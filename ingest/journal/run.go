@@ -69,7 +69,7 @@ const (
 // of the channel is a turn of its own. It returns nil where nothing is due, and
 // while intake has something to record first; Outcome.TurnDue then says when.
 func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each func(workspace, channel string) bool) (*Run, error) {
-	run, err := write(ctx, j, func(tx Tx) (*Run, error) {
+	run, err := write(about(ctx, lease.Key), j, func(tx Tx) (*Run, error) {
 		b := beginning{tx: tx, now: millis(j.now()), agent: agent, each: each}
 		if err := b.read(lease); err != nil {
 			return nil, err
@@ -225,7 +225,7 @@ const maxReruns = 2
 // CommitReply ends a run: the reply message, its deliveries and its events, in
 // one transaction. After it the agent is not asked again.
 func (j *Journal) CommitReply(ctx context.Context, lease *Lease, run *Run, reply Reply) (Ended, error) {
-	return write(ctx, j, func(tx Tx) (Ended, error) {
+	return write(about(ctx, lease.Key), j, func(tx Tx) (Ended, error) {
 		e := ending{tx: tx, now: millis(j.now()), run: run, lease: lease}
 		if len(reply.Posts) > 0 {
 			e.channel = reply.Posts[0].Channel
@@ -479,7 +479,7 @@ func (e *ending) requeue() error {
 }
 
 func (j *Journal) endRun(ctx context.Context, lease *Lease, run *Run, how func(e *ending) error) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
+	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
 		e := ending{tx: tx, now: millis(j.now()), run: run, lease: lease}
 		if err := e.read(); err != nil {
 			return err

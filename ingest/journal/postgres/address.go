@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -49,6 +50,14 @@ func misread(c *pgx.ConnConfig) bool {
 // what it is set to: pgx's own parameter default_query_exec_mode speaks of both.
 func named(c *pgx.ConnConfig) bool { return c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement }
 
+// patience bounds the wait for a row that another node has locked. Calls that share
+// a transaction lock rows in no order, so that two nodes may wait for each other;
+// whoever gives up runs its calls apart, each in a transaction that is endless in its patience.
+const (
+	patience = 50 * time.Millisecond
+	endless  = `SELECT set_config('lock_timeout', '0', true)`
+)
+
 // settings see to it that COMMIT means durable, whatever the server's default is,
 // that statements are planned once and not for every call, and that such a plan does
 // not depend on how much was there when it was made (every query of the journal has
@@ -58,6 +67,7 @@ func settings(local bool) string {
 	is := ", " + strconv.FormatBool(local) + ")"
 	return `SELECT set_config('enable_seqscan', 'off'` + is + `,
 		set_config('plan_cache_mode', 'force_generic_plan'` + is + `,
+		set_config('lock_timeout', '` + strconv.FormatInt(patience.Milliseconds(), 10) + `'` + is + `,
 		set_config('idle_in_transaction_session_timeout', '` + strconv.FormatInt(answerWithin.Milliseconds(), 10) + `'` + is + `,
 		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END` + is
 }

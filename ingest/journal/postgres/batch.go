@@ -18,16 +18,21 @@ const (
 	ordinaryMin  = 8
 )
 
-// patience bounds the wait for a row that another node has locked. Calls that share
-// a transaction lock rows in no order, so that two nodes may wait for each other;
-// whoever gives up runs its calls apart.
-const patience = `SELECT set_config('lock_timeout', '50ms', true)`
+// committer runs the calls of Write that wait in its line, as many as there are in
+// one transaction: they share its BEGIN and its flush to disk, and what one of them
+// can do without an answer goes along with the next one's question. What is about one
+// thread is one committer's.
+type committer struct {
+	*Engine
+	line *queue.Queue
+	// most is how many calls may share a transaction now. Nodes that work on the
+	// same threads get into one another's way; the fewer, the less.
+	most int
+}
 
-// serveTogether runs the calls of Write that wait, as many as there are in one
-// transaction, until quit is closed: they share its BEGIN and its flush to disk, and
-// what one of them can do without an answer goes along with the next one's question.
-func (e *Engine) serveTogether(ctx context.Context) {
-	for c := e.queue.Next(e.quit); c != nil; c = e.queue.Next(e.quit) {
+// serve runs calls until quit is closed.
+func (e *committer) serve(ctx context.Context) {
+	for c := e.line.Next(e.quit); c != nil; c = e.line.Next(e.quit) {
 		e.together(ctx, c)
 	}
 }
@@ -41,9 +46,14 @@ type batch struct {
 
 // together runs first, and what waits behind it, in one transaction. Where that does
 // not end well, those who have not their answer are run apart.
-func (e *Engine) together(ctx context.Context, first *queue.Call) {
+func (e *committer) together(ctx context.Context, first *queue.Call) {
 	b := &batch{begun: time.Now()}
 	unclear, err := e.share(ctx, b, first)
+	if err == nil {
+		e.most = min(e.most+1, maxCallers)
+	} else {
+		e.most = max(1, e.most/2)
+	}
 	switch {
 	case unclear:
 		err = fmt.Errorf("%w: %w: %w", journal.ErrUnclear, journal.ErrUnavailable, err)
@@ -67,14 +77,14 @@ func (e *Engine) together(ctx context.Context, first *queue.Call) {
 }
 
 // share runs calls in one transaction, and commits it.
-func (e *Engine) share(ctx context.Context, b *batch, first *queue.Call) (unclear bool, err error) {
+func (e *committer) share(ctx context.Context, b *batch, first *queue.Call) (unclear bool, err error) {
 	c, err := e.acquire(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer c.release(ctx)
 	var ran time.Time
-	unclear, err = c.transact(ctx, append(e.opening(beginWrite), patience), func(t journal.Tx) error {
+	unclear, err = c.transact(ctx, e.opening(beginWrite), func(t journal.Tx) error {
 		defer func() { ran = time.Now() }()
 		for call := first; call != nil; call = e.next(b) {
 			if err := b.run(t, call); err != nil {
@@ -95,23 +105,23 @@ const ordinaryShare = 3
 
 // next returns the next call that waits; nil where the transaction is full or nobody
 // waits. What is urgent goes first, as long as the others have their share.
-func (e *Engine) next(b *batch) (c *queue.Call) {
+func (e *committer) next(b *batch) (c *queue.Call) {
 	n := len(b.calls)
-	if n >= maxCallers {
+	if n >= e.most {
 		return nil
 	}
 	full := n >= ordinaryMin && time.Since(b.begun) > ordinaryTime
 	if !full && b.urgent*ordinaryShare > n-b.urgent {
-		if c = e.queue.Ordinary(); c != nil {
+		if c = e.line.Ordinary(); c != nil {
 			return c
 		}
 	}
-	if c = e.queue.Urgent(); c != nil {
+	if c = e.line.Urgent(); c != nil {
 		b.urgent++
 		return c
 	}
 	if !full {
-		c = e.queue.Ordinary()
+		c = e.line.Ordinary()
 	}
 	return c
 }

@@ -9,7 +9,12 @@ import (
 func (e *Engine) AnswerWithin(d time.Duration) { e.within = d }
 
 // Waiting is how many writes that are not urgent are in line.
-func (e *Engine) Waiting() int { return e.queue.Waiting() }
+func (e *Engine) Waiting() (n int) {
+	for _, line := range e.lines {
+		n += line.Waiting()
+	}
+	return n
+}
 
 // Backdate makes the reading of the clock one that is wrong.
 func (e *Engine) Backdate(by time.Duration) {
@@ -31,4 +36,9 @@ const MaxRaces = maxRaces
 func Placeholders(query string) string { return placeholders(query) }
 
 // WaitingUrgent is how many writes that are urgent are in line.
-func (e *Engine) WaitingUrgent() int { return e.queue.WaitingUrgent() }
+func (e *Engine) WaitingUrgent() (n int) {
+	for _, line := range e.lines {
+		n += line.WaitingUrgent()
+	}
+	return n
+}

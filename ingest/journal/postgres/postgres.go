@@ -17,6 +17,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/internal/queue"
 )
@@ -42,7 +44,9 @@ type Engine struct {
 	listen   *pgx.ConnConfig
 	log      *slog.Logger
 	recorder Recorder
-	queue    *queue.Queue
+	lines    []*queue.Queue // of the committers
+	turn     atomic.Uint64  // whose turn it is to take what is about no thread
+	seed     maphash.Seed
 	apart    chan *queue.Call // what could not share a transaction
 	clock    clock
 	rings    rings
@@ -90,7 +94,7 @@ const DefaultConnections = 12
 
 // together is how many transactions that calls share go on at once: one may use the
 // processor while another is being made durable.
-const together = 2
+const together = 4
 
 // apartShare is the part of the connections for calls that are run apart: one in so
 // many. One more is for those that share a transaction; the others are for reads.
@@ -122,7 +126,7 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		pool: pool, listen: listen, log: o.Log, recorder: o.Recorder, queue: queue.New(), named: named(config.ConnConfig), within: answerWithin,
+		pool: pool, listen: listen, log: o.Log, recorder: o.Recorder, seed: maphash.MakeSeed(), named: named(config.ConnConfig), within: answerWithin,
 		apart: make(chan *queue.Call, maxCallers), closing: make(chan struct{}), quit: make(chan struct{}), rings: newRings(),
 	}
 	if e.log == nil {
@@ -151,7 +155,9 @@ func (e *Engine) isClosing() bool {
 
 func (e *Engine) start(ctx context.Context, apart int) {
 	for range together {
-		e.workers.Go(func() { e.serveTogether(ctx) })
+		c := &committer{Engine: e, line: queue.New(), most: maxCallers}
+		e.lines = append(e.lines, c.line)
+		e.workers.Go(func() { c.serve(ctx) })
 	}
 	for range apart {
 		e.workers.Go(func() { e.serveApart(ctx) })
@@ -166,7 +172,16 @@ func (e *Engine) Write(ctx context.Context, fn func(tx journal.Tx) error) error 
 		return journal.ErrClosed
 	}
 	defer e.calls.Done()
-	return e.queue.Submit(ctx, fn)
+	return e.lineOf(journal.About(ctx)).Submit(ctx, fn)
+}
+
+// lineOf is where a call about a thread waits, among others about it.
+func (e *Engine) lineOf(thread event.ThreadKey) *queue.Queue {
+	at := e.turn.Add(1)
+	if thread != "" {
+		at = maphash.String(e.seed, string(thread))
+	}
+	return e.lines[at%uint64(len(e.lines))]
 }
 
 // enter counts a call; false where the engine is closed.

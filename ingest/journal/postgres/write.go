@@ -105,7 +105,7 @@ func (e *Engine) transact(ctx context.Context, call *queue.Call) (unclear bool, 
 	}
 	defer c.release(ctx)
 	var begun time.Time
-	unclear, err = c.transact(ctx, e.opening(beginWrite), func(t journal.Tx) error {
+	unclear, err = c.transact(ctx, append(e.opening(beginWrite), endless), func(t journal.Tx) error {
 		err := call.Run(t)
 		begun = time.Now()
 		return err
