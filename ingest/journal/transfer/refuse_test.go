@@ -216,6 +216,7 @@ func TestAStoreInUseIsRefused(t *testing.T) {
 func TestAStoreThatComesIntoUseIsRefused(t *testing.T) {
 	t.Parallel()
 	from, to := example(t, embedded), embedded.open(t)
+	exec(t, from, "UPDATE threads SET owner = ''")
 	options := small
 	begun := false
 	options.Progress = func(p transfer.Progress) {
