@@ -86,7 +86,9 @@ func New(p Parts) *Ingest {
 func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 	before := *in.workspaces.Load()
 	next := make(map[scope]*workspace, len(list))
+	var served []string
 	for _, w := range list {
+		served = append(served, w.ID)
 		at := scope{w.Platform, w.ID}
 		if known := before[at]; known != nil {
 			next[at] = &workspace{w, known.memory}
@@ -99,6 +101,7 @@ func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 		next[at] = &workspace{w, &memory{id: w.ID, journal: in.journal, self: self, channels: map[string]event.ChannelType{}}}
 	}
 	in.workspaces.Store(&next)
+	in.journal.Serve(served)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -71,7 +72,10 @@ func (j *Journal) Accept(ctx context.Context, a Acceptance) (Custody, error) {
 func (j *Journal) first(ctx context.Context, a Acceptance) (Custody, error) {
 	c := Custody{Duplicate: true}
 	err := j.engine.Read(single(ctx), func(tx Tx) error {
-		_, err := tx.Row([]any{&c.ID}, `SELECT id FROM envelopes WHERE workspace = ? AND dedupe_key = ?`, a.Envelope.Workspace, a.Keys.Dedupe)
+		found, err := tx.Row([]any{&c.ID}, `SELECT id FROM envelopes WHERE workspace = ? AND dedupe_key = ?`, a.Envelope.Workspace, a.Keys.Dedupe)
+		if err == nil && !found {
+			return errors.New("the payload was neither stored nor there before: it must be sent again")
+		}
 		return err
 	})
 	return c, err

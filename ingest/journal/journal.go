@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"parley/ingest/event"
@@ -16,6 +17,7 @@ type Journal struct {
 	node   string
 	lease  time.Duration
 	now    func() time.Time
+	served atomic.Pointer[string] // the workspaces that this node knows, between commas; nil: all
 }
 
 // Options are what a Journal may be told beside its engine. The zero value is

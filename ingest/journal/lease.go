@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,15 +54,33 @@ func (w Work) schedule(agent string) (column, whose string, args []any) {
 	return "intake_at", "", nil
 }
 
+// Serve says which workspaces this node knows: it looks for the work of no others,
+// which another node may have been told of first. Until it is called, of all.
+func (j *Journal) Serve(workspaces []string) {
+	served := "," + strings.Join(workspaces, ",") + ","
+	j.served.Store(&served)
+}
+
+// ours is the condition that a thread's workspace is served, with its arguments.
+// Ids of workspaces hold nothing that LIKE or the list could take for its own.
+func (j *Journal) ours() (string, []any) {
+	served := j.served.Load()
+	if served == nil {
+		return "", nil
+	}
+	return ` AND ? LIKE '%,' || workspace || ',%'`, []any{*served}
+}
+
 // Due returns threads that have work of a kind now and that this node may
 // claim or holds already, longest due first.
 func (j *Journal) Due(ctx context.Context, work Work, agent string, limit int) ([]int64, error) {
 	var threads []int64
 	now := millis(j.now())
 	column, whose, args := work.schedule(agent)
-	query := `SELECT id FROM threads WHERE ` + column + ` <= ?` + whose + `
+	ours, served := j.ours()
+	query := `SELECT id FROM threads WHERE ` + column + ` <= ?` + whose + ours + `
 		AND ` + available + ` ORDER BY ` + column + ` LIMIT CAST(? AS BIGINT)`
-	args = append(append([]any{now}, args...), j.node, now, int64(limit))
+	args = append(append(append([]any{now}, args...), served...), j.node, now, int64(limit))
 	err := j.engine.Read(single(ctx), func(tx Tx) error {
 		threads = nil
 		return tx.Rows(func(scan func(...any) error) error {
@@ -78,9 +97,10 @@ func (j *Journal) Due(ctx context.Context, work Work, agent string, limit int) (
 // has, will have work of a kind, in milliseconds since 1970; 0 for never.
 func (j *Journal) NextDue(ctx context.Context, work Work, agent string) (int64, error) {
 	column, whose, args := work.schedule(agent)
+	ours, served := j.ours()
 	now := millis(j.now())
-	query := `SELECT ` + column + ` FROM threads WHERE ` + column + ` > ?` + whose + ` AND ` + available + ` ORDER BY ` + column + ` LIMIT 1`
-	args = append(append([]any{now}, args...), j.node, now)
+	query := `SELECT ` + column + ` FROM threads WHERE ` + column + ` > ?` + whose + ours + ` AND ` + available + ` ORDER BY ` + column + ` LIMIT 1`
+	args = append(append(append([]any{now}, args...), served...), j.node, now)
 	var at int64
 	err := j.engine.Read(single(ctx), func(tx Tx) error {
 		_, err := tx.Row([]any{&at}, query, args...)

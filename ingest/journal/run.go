@@ -75,8 +75,8 @@ func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each
 			return nil, err
 		}
 		switch {
-		case b.turnAt == 0 || b.turnAt > b.now:
-			return nil, nil
+		case b.turnAt == 0 || b.turnAt > b.now, b.current == 0 && b.whose != agent:
+			return nil, nil // nothing is due, or nothing of this agent's any more
 		case b.pending > 0 && b.intakeAt <= b.now:
 			return nil, nil // an edit or a delete may be among what was acknowledged
 		case b.current != 0:
@@ -106,14 +106,15 @@ type beginning struct {
 	pending, intakeAt int64
 
 	botChannel string // where a bot has asked for the turn
+	whose      string // the agent whose turn is due
 }
 
 func (b *beginning) read(lease *Lease) error {
 	var key, platform string
 	err := lockNow(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel, &b.run.OpenedOn,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current, &b.pending, &b.intakeAt, &b.botChannel},
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current, &b.pending, &b.intakeAt, &b.botChannel, &b.whose},
 		`key, uuid, workspace, platform, channel, opened_on, next_seq, begun_seq, coalesce(turn_at, 0), run, pending, coalesce(intake_at, 0),
-		coalesce(bot_channel, '')`)
+		coalesce(bot_channel, ''), agent`)
 	b.run.Thread, b.run.ThreadKey, b.run.Platform = lease.Thread, event.ThreadKey(key), event.Platform(platform)
 	return err
 }

@@ -15,6 +15,7 @@ func fencePromises() []promise {
 		{"a lease is given back by who has it alone", release},
 		{"work that somebody else may do is not offered", dueForOthers},
 		{"who claims what is free waits for nobody, and counts nothing of what is not", claimWaitsForNobody},
+		{"work of a workspace that the node does not know is left to others", dueElsewhere},
 		{"every write under an old fence fails and changes nothing", oldFence},
 	}
 }
@@ -87,6 +88,19 @@ func claimWaitsForNobody(f *fixture) {
 		same(f, "claimed", claimed, []journal.Lease{})
 		same(f, "claims", f.next(custody.Thread)[0].Claims, 1)
 	}
+}
+
+func dueElsewhere(f *fixture) {
+	other := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+	other.Envelope.Workspace = workspace + "-2"
+	theirs := f.accept(other).Thread
+	f.clock.advance(time.Millisecond)
+	ours := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/2")).Thread
+	same(f, "due before it was told", f.due(journal.Intake), []int64{theirs, ours})
+	f.Serve([]string{"home", workspace})
+	same(f, "due", f.due(journal.Intake), []int64{ours})
+	f.Serve([]string{workspace, workspace + "-2"})
+	same(f, "due once it knows both", f.due(journal.Intake), []int64{theirs, ours})
 }
 
 func oldFence(f *fixture) {

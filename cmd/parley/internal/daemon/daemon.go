@@ -159,7 +159,8 @@ func (d *Daemon) assemble() {
 // Addr is the address that the daemon listens on.
 func (d *Daemon) Addr() net.Addr { return d.listener.Addr() }
 
-// storeTime is how much of the time for stopping each of the last phases has.
+// storeTime is how much of the time for stopping each of the last phases has; less
+// where there is little.
 const storeTime = time.Second
 
 // Run serves until ctx ends or the server fails; then it stops in named phases,
@@ -182,7 +183,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	case err = <-failed:
 	}
 	budget := d.current.Load().config.Shutdown
-	end := time.Now().Add(budget)
+	end, last := time.Now().Add(budget), min(storeTime, budget/6)
 	d.log.Info("parley stops", "within", budget.String())
 	if d.phase(base, "requests", budget/4, func(ctx context.Context) error { return d.server.Shutdown(ctx) }) != nil {
 		err = errors.Join(err, d.server.Close()) // who is still connected is slow, or idle
@@ -192,13 +193,13 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return await(ctx, &d.accounts)
 	}))
 	stopClaiming()
-	if d.phase(base, "runs and posts under way", time.Until(end.Add(-3*storeTime)), func(ctx context.Context) error { return await(ctx, &workers) }) != nil {
+	if d.phase(base, "runs and posts under way", time.Until(end.Add(-3*last)), func(ctx context.Context) error { return await(ctx, &workers) }) != nil {
 		d.log.Info("runs that are still going on are asked again at the next start")
 		stopWork(context.Canceled)
-		err = errors.Join(err, d.phase(base, "what was cut short", storeTime, func(ctx context.Context) error { return await(ctx, &workers) }))
+		err = errors.Join(err, d.phase(base, "what was cut short", last, func(ctx context.Context) error { return await(ctx, &workers) }))
 	}
-	err = errors.Join(err, d.phase(base, "threads", storeTime, d.desk.Close))
-	return errors.Join(err, d.phase(base, "store", storeTime, func(context.Context) error { return d.journal.Close() }))
+	err = errors.Join(err, d.phase(base, "threads", last, d.desk.Close))
+	return errors.Join(err, d.phase(base, "store", last, func(context.Context) error { return d.journal.Close() }))
 }
 
 // start begins everything that works on its own.
