@@ -92,13 +92,13 @@ type Options struct {
 // one that listens.
 const DefaultConnections = 12
 
-// together is how many transactions that calls share go on at once: one may use the
-// processor while another is being made durable.
-const together = 4
-
-// apartShare is the part of the connections for calls that are run apart: one in so
-// many. One more is for those that share a transaction; the others are for reads.
-const apartShare = 4
+// The connections of a node are shared out: one in three is a committer's, since one
+// may use the processor while another's work is being made durable, and one in four is
+// for calls that are run apart; the others are for reads.
+const (
+	committerShare = 3
+	apartShare     = 4
+)
 
 // Open connects to the database and brings its schema up to date. The engine's
 // goroutines keep ctx's values but not its end: Close stops them.
@@ -139,7 +139,7 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 		pool.Close()
 		return nil, err
 	}
-	e.start(context.WithoutCancel(ctx), max(1, o.Connections/apartShare))
+	e.start(context.WithoutCancel(ctx), max(1, o.Connections/committerShare), max(1, o.Connections/apartShare))
 	return e, nil
 }
 
@@ -153,8 +153,8 @@ func (e *Engine) isClosing() bool {
 	}
 }
 
-func (e *Engine) start(ctx context.Context, apart int) {
-	for range together {
+func (e *Engine) start(ctx context.Context, committers, apart int) {
+	for range committers {
 		c := &committer{Engine: e, line: queue.New(), most: maxCallers}
 		e.lines = append(e.lines, c.line)
 		e.workers.Go(func() { c.serve(ctx) })
