@@ -81,6 +81,9 @@ func (a *agent) said() [][]string {
 // desk is a Runner with its store and agent, in a bubble; it plays the outbox,
 // the files and the observer.
 type desk struct {
+	// recorded may change what the runner hears of a message; nil in the usual case.
+	recorded func(*journal.Outcome)
+
 	*testing.T
 	*turn.Runner
 	agent    *agent
@@ -220,12 +223,15 @@ func (d *desk) apply(trigger journal.Trigger, e event.Event) {
 	synctest.Wait() // the thread's lease is known now
 	outcome, err := d.journal.Record(d.Context(), d.lease, journal.Entry{
 		Envelope: custody.ID, Workspace: "acme", Event: e, Agent: "helper",
-		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax,
+		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: true,
 		Decide: func(m *event.Message, _ journal.Look) (journal.Decision, error) {
 			return journal.Decision{Trigger: trigger, Metadata: m.Metadata.Bytes()}, nil
 		},
 	})
 	d.must(err)
+	if d.recorded != nil {
+		d.recorded(&outcome)
+	}
 	d.Recorded(custody.Thread, "helper", outcome)
 }
 

@@ -338,6 +338,24 @@ func TestAFormatterThatFailsIsTheRunsFailure(t *testing.T) {
 	})
 }
 
+// TestARunOfAnOlderLeaseIsTakenUpFromTheStore, not from memory: somebody else may
+// have had the thread meanwhile.
+func TestARunOfAnOlderLeaseIsTakenUpFromTheStore(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		d.recorded = func(o *journal.Outcome) {
+			if o.Begun == nil {
+				t.Fatal("no run began with the message")
+			}
+			o.Begun.Fence--
+		}
+		d.asks("1", "one")
+		pass(time.Second)
+		same(t, "turns", d.agent.said(), [][]string{{"one"}})
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+		same(t, "claims", d.runs[0].Claims, int64(2))
+	})
+}
+
 // TestAnAgentThatIsGone keeps its turns until it is back.
 func TestAnAgentThatIsGone(t *testing.T) {
 	inBubble(t, func(d *desk) { d.gone = true }, func(d *desk) {

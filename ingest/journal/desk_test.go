@@ -23,6 +23,7 @@ type office struct {
 	ctx     context.Context
 	journal *journal.Journal
 	desk    *journal.Desk
+	log     *slog.Logger
 	serial  int
 }
 
@@ -42,7 +43,8 @@ func newOffice(t *testing.T) *office {
 
 func newDesk(t *testing.T, engine journal.Engine, node string, lease time.Duration) *office {
 	j := journal.New(engine, journal.Options{Node: node, Lease: lease})
-	return &office{T: t, ctx: t.Context(), journal: j, desk: journal.NewDesk(j, slog.New(slog.DiscardHandler))}
+	log := slog.New(slog.DiscardHandler)
+	return &office{T: t, ctx: t.Context(), journal: j, desk: journal.NewDesk(j, log), log: log}
 }
 
 // serve serves a lane until the test ends, or until stop is called.
