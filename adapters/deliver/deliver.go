@@ -250,7 +250,9 @@ func (o *Outbox) sent(ctx context.Context, lease *journal.Lease, d *journal.Deli
 	}
 	if err == nil {
 		o.Observer.Delivery(d.Workspace, journal.DeliverySent)
-		o.Desk.Wake(journal.Intake, "", lease.Thread) // what waited for this post
+		if d.Awaited {
+			o.Desk.Wake(journal.Intake, "", lease.Thread)
+		}
 	}
 	return o.ok(ctx, lease, err, more)
 }

@@ -22,6 +22,8 @@ type Delivery struct {
 	SendBy    time.Time
 	NotBefore time.Time
 	CreatedAt time.Time
+	// Awaited says that envelopes waited for the post, which were let in once it was sent.
+	Awaited bool
 }
 
 // DeliveryState is how far a delivery has come.
@@ -163,6 +165,7 @@ func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformI
 		return nextDelivery(tx, lease, millis(j.now()), &next)
 	})
 	if err == nil && awaited {
+		d.Awaited = true
 		err = j.admitPosted(ctx, d, platformID)
 	}
 	return next != 0, err
