@@ -178,6 +178,10 @@ func (t *tx) receive() error {
 	return own
 }
 
+// noColumns stands for the columns of a statement that has none: pgconn would have
+// each call of it described anew, since it might have some by now.
+var noColumns = make([]pgconn.FieldDescription, 1)
+
 // errNothing is what a result is read with that is no row, where there must be one.
 var errNothing = errors.New("no row")
 
@@ -194,6 +198,9 @@ func (t *tx) result(a *awaited) (own, err error) {
 			return nil, brokenError{fmt.Errorf("the server described a statement with %T", description)}
 		}
 		d.Name = a.statement.name
+		if len(d.Fields) == 0 {
+			d.Fields = noColumns
+		}
 		a.statement.described = d // by the server, whatever becomes of the transaction
 	}
 	result, err := t.next()
