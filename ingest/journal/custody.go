@@ -48,8 +48,10 @@ type Acceptance struct {
 func (j *Journal) Accept(ctx context.Context, a Acceptance) (Custody, error) {
 	var made *acceptance
 	writing := about(ctx, a.Keys.Thread)
-	if a.Claim { // else more waits here than can be worked on soon, and this waits in line with it
+	if a.Claim {
 		writing = Urgent(writing)
+	} else { // more waits here than can be worked on soon
+		writing = patient(writing)
 	}
 	err := j.engine.Write(writing, func(tx Tx) error {
 		made = &acceptance{Acceptance: a, tx: tx, node: j.node, now: millis(j.now()), lease: j.lease, token: rand.Int64()}

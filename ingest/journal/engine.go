@@ -44,6 +44,16 @@ type urgentKey struct{}
 // custody: it goes before the work that is done behind the acknowledgement.
 func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx, urgentKey{}, true) }
 
+// patientKey marks a context.
+type patientKey struct{}
+
+// patient marks a call of Write that somebody outside is waiting for, while more
+// waits than can be worked on soon: it goes on as fast as that work does.
+func patient(ctx context.Context) context.Context { return context.WithValue(ctx, patientKey{}, true) }
+
+// IsPatient says whether a call has its share among the others and no precedence.
+func IsPatient(ctx context.Context) bool { return ctx.Value(patientKey{}) != nil }
+
 // IsUrgent says whether a call was marked by Urgent.
 func IsUrgent(ctx context.Context) bool { return ctx.Value(urgentKey{}) != nil }
 

@@ -39,9 +39,8 @@ func (e *committer) serve(ctx context.Context) {
 
 // batch are calls that share a transaction.
 type batch struct {
-	calls  []*queue.Call
-	urgent int
-	begun  time.Time
+	calls []*queue.Call
+	begun time.Time
 }
 
 // together runs first, and what waits behind it, in one transaction. Where that does
@@ -99,31 +98,20 @@ func (e *committer) share(ctx context.Context, b *batch, first *queue.Call) (unc
 	return unclear, err
 }
 
-// ordinaryShare is how many calls are taken that nobody outside waits for, for each
-// that somebody does: what is accepted has to be worked on, too.
-const ordinaryShare = 3
-
-// next returns the next call that waits; nil where the transaction is full or nobody
-// waits. What is urgent goes first, as long as the others have their share.
-func (e *committer) next(b *batch) (c *queue.Call) {
+// next returns the next call that waits, what is urgent first; nil where the
+// transaction is full or nobody waits.
+func (e *committer) next(b *batch) *queue.Call {
 	n := len(b.calls)
 	if n >= e.most {
 		return nil
 	}
-	full := n >= ordinaryMin && time.Since(b.begun) > ordinaryTime
-	if !full && b.urgent*ordinaryShare > n-b.urgent {
-		if c = e.line.Ordinary(); c != nil {
-			return c
-		}
-	}
-	if c = e.line.Urgent(); c != nil {
-		b.urgent++
+	if c := e.line.Urgent(); c != nil {
 		return c
 	}
-	if !full {
-		c = e.line.Ordinary()
+	if n >= ordinaryMin && time.Since(b.begun) > ordinaryTime {
+		return nil
 	}
-	return c
+	return e.line.Ordinary()
 }
 
 // run runs a call in the transaction. One that fails before it has done anything

@@ -1,5 +1,6 @@
 // Package queue holds the calls of an engine's Write until a transaction takes
-// them: what somebody outside waits for first.
+// them: what somebody outside waits for first, unless more of it comes than can be
+// worked on.
 package queue
 
 import (
@@ -13,15 +14,24 @@ import (
 // maxWaiting bounds each of the two lines; who comes later waits to stand in one.
 const maxWaiting = 1024
 
-// Queue is the line before the transactions. Any number of callers and of
-// goroutines that serve them may use it at once.
+// Queue is the line before the transactions. Any number of callers may use it at
+// once, and one goroutine serves it.
 type Queue struct {
-	urgent, ordinary chan *Call
+	urgent, patient, ordinary chan *Call
+	// credit is how many ordinary calls were taken for which no patient one was yet.
+	credit int
 }
+
+// ordinaryShare is how many ordinary calls are taken for each patient one: a message
+// that is accepted takes about so many transactions until it is answered. maxCredit is
+// how much of it may be saved up.
+const ordinaryShare, maxCredit = 3, 96
 
 // New returns an empty queue.
 func New() *Queue {
-	return &Queue{urgent: make(chan *Call, maxWaiting), ordinary: make(chan *Call, maxWaiting)}
+	return &Queue{
+		urgent: make(chan *Call, maxWaiting), patient: make(chan *Call, maxWaiting), ordinary: make(chan *Call, maxWaiting),
+	}
 }
 
 // Submit lines up for a transaction and returns what became of it. It is Write of
@@ -31,8 +41,11 @@ func (q *Queue) Submit(ctx context.Context, fn func(journal.Tx) error) error {
 		return withdrawn(ctx)
 	}
 	c, line := &Call{fn: fn, result: make(chan error, 1)}, q.ordinary
-	if journal.IsUrgent(ctx) {
+	switch {
+	case journal.IsUrgent(ctx):
 		line = q.urgent
+	case journal.IsPatient(ctx):
+		line = q.patient
 	}
 	select {
 	case line <- c:
@@ -54,17 +67,35 @@ func (q *Queue) Next(quit <-chan struct{}) *Call {
 	select {
 	case c := <-q.urgent:
 		return c
-	case c := <-q.ordinary:
+	case c := <-q.patient:
 		return c
+	case c := <-q.ordinary:
+		return q.taken(c)
 	case <-quit:
 		return nil
 	}
 }
 
-// Urgent returns a waiting call that is urgent; nil for none.
+// taken counts an ordinary call.
+func (q *Queue) taken(c *Call) *Call {
+	q.credit = min(q.credit+1, maxCredit)
+	return c
+}
+
+// Urgent returns a waiting call that is urgent, or else a patient one whose turn it
+// is; nil for none.
 func (q *Queue) Urgent() *Call {
 	select {
 	case c := <-q.urgent:
+		return c
+	default:
+	}
+	if q.credit < ordinaryShare {
+		return nil
+	}
+	select {
+	case c := <-q.patient:
+		q.credit -= ordinaryShare
 		return c
 	default:
 		return nil
@@ -75,7 +106,7 @@ func (q *Queue) Urgent() *Call {
 func (q *Queue) Ordinary() *Call {
 	select {
 	case c := <-q.ordinary:
-		return c
+		return q.taken(c)
 	default:
 		return nil
 	}
