@@ -58,6 +58,10 @@ const (
 	endless  = `SELECT set_config('lock_timeout', '0', true)`
 )
 
+// vanishedAfter is how long a node may leave a transaction alone: the rows that it
+// has locked are other nodes' too, and one that is alive goes on within milliseconds.
+const vanishedAfter = 5 * time.Second
+
 // settings see to it that COMMIT means durable, whatever the server's default is,
 // that statements are planned once and not for every call, and that such a plan does
 // not depend on how much was there when it was made (every query of the journal has
@@ -68,7 +72,7 @@ func settings(local bool) string {
 	return `SELECT set_config('enable_seqscan', 'off'` + is + `,
 		set_config('plan_cache_mode', 'force_generic_plan'` + is + `,
 		set_config('lock_timeout', '` + strconv.FormatInt(patience.Milliseconds(), 10) + `'` + is + `,
-		set_config('idle_in_transaction_session_timeout', '` + strconv.FormatInt(answerWithin.Milliseconds(), 10) + `'` + is + `,
+		set_config('idle_in_transaction_session_timeout', '` + strconv.FormatInt(vanishedAfter.Milliseconds(), 10) + `'` + is + `,
 		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END` + is
 }
 

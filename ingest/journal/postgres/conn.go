@@ -14,7 +14,7 @@ import (
 
 const (
 	// answerWithin bounds the whole of one transaction: a server that is gone
-	// without a word is given up then, and so, by the server, is a node.
+	// without a word is given up then.
 	answerWithin = 30 * time.Second
 	// connectWithin bounds the making of a connection, and the look whether one that
 	// has rested is still there.
