@@ -243,11 +243,20 @@ func (j *Journal) Renew(ctx context.Context, leases []Lease) (renewed, lost []Le
 	return renewed, lost, err
 }
 
-// Release gives threads back, as far as nobody has claimed them since.
+// Release gives threads back, as far as nobody has claimed them since. What may have
+// been given back is given back again.
 func (j *Journal) Release(ctx context.Context, leases []Lease) error {
 	return each(leases, func(i int) error {
-		return j.engine.Write(about(ctx, leases[i].Key), func(tx Tx) error {
-			return tx.Later(nil, nil, `UPDATE threads SET owner = '' WHERE id = ? AND fence = ?`, leases[i].Thread, leases[i].Fence)
-		})
+		for {
+			if err := j.release(ctx, leases[i]); !errors.Is(err, ErrUnclear) || ctx.Err() != nil {
+				return err
+			}
+		}
+	})
+}
+
+func (j *Journal) release(ctx context.Context, lease Lease) error {
+	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
+		return tx.Later(nil, nil, `UPDATE threads SET owner = '' WHERE id = ? AND fence = ?`, lease.Thread, lease.Fence)
 	})
 }
