@@ -19,6 +19,7 @@ type clusterFlags struct {
 	cuts  time.Duration
 	stops int
 	stop  time.Duration
+	away  string
 }
 
 func (f *clusterFlags) define(flags *flag.FlagSet) {
@@ -26,6 +27,18 @@ func (f *clusterFlags) define(flags *flag.FlagSet) {
 	flags.DurationVar(&f.cuts, "cuts", 500*time.Millisecond, "the mean time between two connections of the daemons to PostgreSQL that are terminated; 0 for none")
 	flags.IntVar(&f.stops, "stops", 2, "how often a daemon is stopped (SIGSTOP) in the middle of a post")
 	flags.DurationVar(&f.stop, "stop", 20*time.Second, "how long it stays stopped: twice as long as a lease")
+	flags.StringVar(&f.away, "outage", "", "a shell command that takes PostgreSQL away and brings it back, run once in the middle of the load; empty for none")
+}
+
+// validate checks what is cluster's alone.
+func (f *clusterFlags) validate() error {
+	if f.cuts < 0 || f.stops < 0 || f.stop < 0 {
+		return usageError{errors.New("cuts, stops and stop must not be below 0")}
+	}
+	if f.away != "" && f.postgres == "" {
+		return usageError{errors.New("an outage is one of -postgres")}
+	}
+	return nil
 }
 
 // clusterMargin is a ledger's where the node that has a thread hears from another
@@ -34,7 +47,7 @@ const clusterMargin = 2 * time.Second
 
 // runCluster harms several daemons on one store, and keeps the ledger.
 func runCluster(ctx context.Context, args []string, out io.Writer) (err error) {
-	f := clusterFlags{killFlags: killFlags{nodesFlags: nodesFlags{daemons: 4}, kills: 60, after: 2 * time.Second, margin: clusterMargin}}
+	f := clusterFlags{killFlags: killFlags{nodesFlags: nodesFlags{daemons: 4}, kills: 60, gentle: 0.25, after: 2 * time.Second, margin: clusterMargin}}
 	if err := parseFlags("cluster", args, f.define); err != nil {
 		return err
 	}
@@ -42,8 +55,8 @@ func runCluster(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.cuts < 0 || f.stops < 0 || f.stop < 0 {
-		return usageError{errors.New("cuts, stops and stop must not be below 0")}
+	if err := f.validate(); err != nil {
+		return err
 	}
 	b, err := f.open(ctx, out)
 	if err != nil {
@@ -55,8 +68,9 @@ func runCluster(ctx context.Context, args []string, out io.Writer) (err error) {
 	k := newKilling(b, f.killFlags, p)
 	c := &clustering{killing: k, clusterFlags: f, ambush: &ambush{faults: k.plan},
 		moments: rand.New(rand.NewPCG(f.seed, 1)), intervals: rand.New(rand.NewPCG(f.seed, 2))}
-	k.plan, k.harm = c.ambush.plan, c.harm
+	k.plan, k.harm, k.outage = c.ambush.plan, c.harm, &outage{command: f.away}
 	err = k.run(ctx)
+	b.printf("%v", k.outage)
 	b.printf("%d connections terminated; %d times a daemon was stopped in the middle of a post\n", c.cut, c.stopped)
 	return err
 }
@@ -90,6 +104,7 @@ func (c *clustering) harm(ctx context.Context, phase int) error {
 	cutting.Go(try(func() error { return c.cutAll(during) }))
 	others.Go(try(func() error { return c.stopAll(ctx, (c.stops+phase)/len(crowds())) }))
 	others.Go(try(func() error { return c.killings(ctx, phase) }))
+	others.Go(try(func() error { return c.strike(ctx, phase) }))
 	others.Wait()
 	over()
 	cutting.Wait()
@@ -102,11 +117,12 @@ func (c *clustering) cutAll(ctx context.Context) error {
 		return nil
 	}
 	for pause(ctx, time.Duration(c.intervals.Int64N(2*int64(c.cuts)))) {
+		begun := time.Now()
 		found, err := c.nodes.database.cut(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil {
+		if err != nil && !c.outage.during(begun) {
 			return err
 		}
 		if found {

@@ -23,6 +23,7 @@ type killFlags struct {
 	kills, events, threads int
 	rate                   float64
 	after                  time.Duration
+	gentle                 float64
 	seed                   uint64
 	drain, margin          time.Duration
 	timeout                string
@@ -37,6 +38,7 @@ func (f *killFlags) define(flags *flag.FlagSet) {
 	flags.IntVar(&f.threads, "threads", 1000, "in how many threads they stand, for each number of connections")
 	flags.Float64Var(&f.rate, "rate", 0, "messages a second; 0 for the profile's own")
 	flags.DurationVar(&f.after, "after", f.after, "a kill comes at a random moment, at most so long after the start; 0 for the profile's own")
+	flags.Float64Var(&f.gentle, "gentle", f.gentle, "the share of the kills that is a SIGTERM: the daemon must end within its own bound for that")
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything that is random; 0 for a new one, which is printed")
 	flags.StringVar(&f.timeout, "timeout", "", "slack.timeout in the daemon's configuration; empty for the daemon's own")
 	flags.DurationVar(&f.margin, "margin", f.margin, "how long an edit or a delete that was acknowledged may have no effect yet; longer where a node must hear of it from another")
@@ -95,8 +97,8 @@ func (f *killFlags) prepare() (profile, error) {
 	if err != nil {
 		return p, err
 	}
-	if f.kills < 0 || f.events < 1 || f.threads < slices.Max(crowds()) || f.rate < 0 || f.after < 0 {
-		return p, usageError{fmt.Errorf("events must be more than 0, kills, rate and after not below it, threads at least %d", slices.Max(crowds()))}
+	if f.kills < 0 || f.events < 1 || f.threads < slices.Max(crowds()) || f.rate < 0 || f.after < 0 || f.gentle < 0 || f.gentle > 1 {
+		return p, usageError{fmt.Errorf("events must be more than 0, kills, rate and after not below it, gentle a share, threads at least %d", slices.Max(crowds()))}
 	}
 	if f.rate > 0 {
 		p.rate = f.rate
@@ -139,6 +141,8 @@ type killing struct {
 	ledger  *ledger
 	nodes   *nodes
 	starts  []time.Duration
+	obeyed  []time.Duration // how long each SIGTERM took
+	outage  *outage         // of the store; nil for none
 	// plan is the API's faults, and harm what is done to the daemons in a phase.
 	plan func(slacktest.Call) slacktest.Fault
 	harm func(ctx context.Context, phase int) error
@@ -218,22 +222,60 @@ func (k *killing) killings(ctx context.Context, phase int) error {
 	return nil
 }
 
-// kill kills a daemon that is held and starts it again.
+// kill ends a daemon that is held, one way or the other, and starts it again.
 func (k *killing) kill(ctx context.Context, daemon *child) error {
 	defer daemon.held.Unlock()
 	if err := daemon.alive(); err != nil {
 		return err
 	}
-	if err := daemon.kill(); err != nil {
+	end := daemon.kill
+	if k.random.Float64() < k.gentle {
+		end = func() error { return k.dismiss(daemon) }
+	}
+	if err := end(); err != nil {
 		return err
 	}
-	took, err := daemon.start(ctx)
+	took, err := k.begin(ctx, daemon)
 	if err != nil {
 		return err
 	}
 	k.starts = append(k.starts, took)
 	k.ledger.starts = append(k.ledger.starts, time.Now())
 	return nil
+}
+
+// dismiss asks a daemon to end. Where its store was away meanwhile it may say that
+// something was left undone, but no later than otherwise.
+func (k *killing) dismiss(daemon *child) error {
+	begun := time.Now()
+	err := daemon.stop()
+	took := time.Since(begun)
+	k.obeyed = append(k.obeyed, took)
+	if took < stopWithin && k.outage.during(begun) {
+		return nil
+	}
+	return err
+}
+
+// begin starts a daemon, again and again while its store is away, as whoever
+// supervises it would.
+func (k *killing) begin(ctx context.Context, daemon *child) (time.Duration, error) {
+	for {
+		begun := time.Now()
+		took, err := daemon.start(ctx)
+		if err == nil || !k.outage.during(begun) || !pause(ctx, 100*time.Millisecond) {
+			return took, err
+		}
+	}
+}
+
+// killed is how often daemons were killed, in words.
+func (k *killing) killed() string {
+	words := fmt.Sprintf("%d kills", len(k.starts))
+	if len(k.obeyed) > 0 {
+		words += fmt.Sprintf(", %d of them a SIGTERM, obeyed in %v", len(k.obeyed), summarize(k.obeyed))
+	}
+	return words
 }
 
 // settle waits for what is left, and checks the ledger.
@@ -243,7 +285,7 @@ func (k *killing) settle(ctx context.Context, api *slacktest.Server, begun time.
 	if err != nil {
 		return err
 	}
-	k.printf("%d kills; loaded for %v, drained in %v; restarts %v\n", len(k.starts), loaded.Round(time.Millisecond),
+	k.printf("%v; loaded for %v, drained in %v; restarts %v\n", k.killed(), loaded.Round(time.Millisecond),
 		(time.Since(begun) - loaded).Round(time.Millisecond), summarize(k.starts))
 	if !left.empty() {
 		k.printf("not drained within %v: %v\n", k.drain, left)

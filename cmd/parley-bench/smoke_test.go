@@ -75,7 +75,8 @@ func TestAgainstSeveralDaemons(t *testing.T) {
 	for name, run := range map[string]smoke{
 		"load": {[]string{"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"}, `(?s)` + saysRate + `.*ratio`},
 		"cluster": {[]string{"cluster", "-profile=model", "-kills=3", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms",
-			"-stops=1", "-stop=500ms", "-cuts=200ms", "-seed=1"}, `(?s)3 kills; .*` + saysClean + `.*[1-9]\d* connections terminated; 1 times`},
+			"-stops=1", "-stop=500ms", "-cuts=200ms", "-seed=1", "-gentle=0.5", "-outage=true"},
+			`(?s)3 kills, [12] of them a SIGTERM, .*` + saysClean + `.*PostgreSQL was away for .*[1-9]\d* connections terminated; 1 times`},
 		"pace": {[]string{"pace", "-threads=2", "-messages=2", "-gap=500ms"}, `(?s)` + saysClean + `.*4 posts in .* 0 times 429`},
 		"slow": {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
 	} {
@@ -86,7 +87,8 @@ func TestAgainstSeveralDaemons(t *testing.T) {
 func TestWrongUseIsToldApart(t *testing.T) {
 	for _, args := range [][]string{nil, {"nonsense"}, {"load", "-nonsense"}, {"load", "extra"}, {"load", "-threads=1"},
 		{"load", "-only=nobody"}, {"kill", "-profile=nobody"}, {"kill", "-threads=1"}, {"freeze", "-rate=0"}, {"scale", "-threads=-1"},
-		{"load", "-daemons=2"}, {"kill", "-daemons=0"}, {"cluster"}, {"cluster", "-daemons=1", "-stops=-1"}, {"pace"}, {"pace", "-daemons=1", "-threads=0"},
+		{"load", "-daemons=2"}, {"kill", "-daemons=0"}, {"cluster"}, {"cluster", "-daemons=1", "-stops=-1"},
+		{"cluster", "-daemons=1", "-gentle=1.1"}, {"cluster", "-daemons=1", "-outage=true"}, {"pace"}, {"pace", "-daemons=1", "-threads=0"},
 		{"slow", "-daemons=2"}, {"slow", "-threads=0"}} {
 		var wrong usageError
 		if err := dispatch(t.Context(), args, &strings.Builder{}); !errors.As(err, &wrong) {
