@@ -53,6 +53,7 @@ type Ingest struct {
 
 	workspaces atomic.Pointer[map[scope]*workspace]
 	waiting    atomic.Int64 // bytes
+	refusals   refusals
 
 	mu      sync.Mutex
 	waiters map[int64][]chan struct{}
@@ -127,8 +128,11 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	t := task{Pending: journal.Pending{Envelope: envelope}}
 	custody, err := in.custody(ctx, w, &t)
 	if err != nil {
-		in.log.Warn("custody refused", "workspace", w.id, "err", err)
+		in.refused(w.id, err)
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
+	}
+	if !custody.Duplicate {
+		in.refusals.over()
 	}
 	in.accepted(w, t, custody)
 	waits := !custody.Duplicate && custody.Settled == nil && custody.Thread == 0

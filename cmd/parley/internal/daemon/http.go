@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -100,7 +101,11 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 	defer cancel()
 	status := http.StatusOK
-	if err := d.journal.Probe(ctx); err != nil {
+	err := d.journal.Probe(ctx)
+	if err == nil && d.ingest.Refusing() {
+		err = errors.New("custody was refused a moment ago")
+	}
+	if err != nil {
 		body.Ready, body.Store, status = false, "can't take messages now", http.StatusServiceUnavailable
 		d.log.Warn("the store does not admit", "err", err)
 	}
