@@ -159,8 +159,8 @@ func (d *Daemon) assemble() {
 // Addr is the address that the daemon listens on.
 func (d *Daemon) Addr() net.Addr { return d.listener.Addr() }
 
-// storeTime is how much of the time for stopping each of the last phases has; less
-// where there is little.
+// storeTime is how much of the time for stopping is kept for each of the last phases;
+// less where there is little. What the phases before have left is theirs too.
 const storeTime = time.Second
 
 // Run serves until ctx ends or the server fails; then it stops in named phases,
@@ -198,8 +198,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 		stopWork(context.Canceled)
 		err = errors.Join(err, d.phase(base, "what was cut short", last, func(ctx context.Context) error { return await(ctx, &workers) }))
 	}
-	err = errors.Join(err, d.phase(base, "threads", last, d.desk.Close))
-	return errors.Join(err, d.phase(base, "store", last, func(context.Context) error { return d.journal.Close() }))
+	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.desk.Close))
+	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.journal.Close() }))
 }
 
 // start begins everything that works on its own.
