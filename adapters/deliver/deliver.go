@@ -26,6 +26,8 @@ const (
 	// readBackAfter is how long after the end of a call the platform is asked
 	// what became of it: a request may take effect after its caller has gone.
 	readBackAfter = 5 * time.Second
+	// lateStart is how long after it was marked as being sent a call may begin.
+	lateStart = 2 * time.Second
 	// maxAge is how long a delivery that the platform does not take is tried.
 	maxAge = 24 * time.Hour
 	// minRetryAfter is how long a channel rests after a refusal that tells no time.
@@ -169,7 +171,7 @@ func (o *Outbox) Run(ctx, work context.Context) error {
 // next brings the thread's first delivery one step on. It returns whether there
 // is more to do at once.
 func (o *Outbox) next(ctx context.Context, lease *journal.Lease) bool {
-	if d := o.takeBegun(lease.Thread); d != nil && d.SendBy.After(o.Now()) {
+	if d := o.takeBegun(lease.Thread); d != nil {
 		if platform, ok := o.Platform(d.Workspace); ok && platform.Sender != nil {
 			return o.call(ctx, lease, d, platform)
 		}
@@ -202,7 +204,7 @@ func (o *Outbox) begin(ctx context.Context, lease *journal.Lease, d *journal.Del
 
 // call sends a delivery that is marked as being sent.
 func (o *Outbox) call(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform) bool {
-	id, err := o.send(ctx, d, platform.Sender)
+	id, err := o.send(ctx, d, platform)
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		return o.failed(ctx, lease, d, err)
@@ -210,16 +212,17 @@ func (o *Outbox) call(ctx context.Context, lease *journal.Lease, d *journal.Deli
 	return o.sent(ctx, lease, d, id)
 }
 
-// send makes the call that was begun, unless its time is over: others may read
-// back by then. A panic leaves an end that is not clear.
-func (o *Outbox) send(ctx context.Context, d *journal.Delivery, sender adapters.Sender) (id string, err error) {
-	if ctx.Err() != nil || !o.Now().Before(d.SendBy) {
-		return "", &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("the call's time was over before it began")}
+// send makes the call that was begun, unless a part of its time is gone already: what
+// is asked for late may take effect after others have read back. A panic leaves an end
+// that is not clear.
+func (o *Outbox) send(ctx context.Context, d *journal.Delivery, platform Platform) (id string, err error) {
+	if left := d.SendBy.Sub(o.Now()); ctx.Err() != nil || left <= 0 || left < platform.Limits.Timeout-lateStart {
+		return "", &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("the call's time was running out before it began")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.SendBy.Sub(o.Now())) // by this node's clock, whatever it shows
 	defer cancel()
 	defer o.recover(d, &err)
-	return sender.Send(ctx, post(d))
+	return platform.Sender.Send(ctx, post(d))
 }
 
 // recover makes a panic in an adapter the delivery's failure, not the process's.

@@ -29,6 +29,7 @@ const (
 func newTransport() *http.Transport {
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dial,
 		MaxIdleConnsPerHost: idlePerHost,
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,
@@ -56,11 +57,13 @@ type caller struct{ client *http.Client }
 func (c caller) Do(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	var writing atomic.Bool
+	deadline, bounded := ctx.Deadline()
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || bounded && !time.Now().Before(deadline) {
 			_ = got.Conn.Close() // connecting took too long: nothing can be written now
 			return
 		}
+		writeBy(got.Conn, deadline)
 		writing.Store(true)
 	}}
 	response, err := c.client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))

@@ -1,0 +1,74 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/adapters"
+)
+
+// stood is the context of a process that has stood still: its time is over, and no
+// timer has said so yet.
+type stood struct {
+	context.Context
+	deadline time.Time
+}
+
+func (s stood) Deadline() (time.Time, bool) { return s.deadline, true }
+
+// TestNothingIsWrittenOnceTheTimeIsOver, whether or not a timer has run.
+func TestNothingIsWrittenOnceTheTimeIsOver(t *testing.T) {
+	var calls atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
+	defer server.Close()
+	client := newClient(newTransport())
+	post := func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("text=hi"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := caller{client}.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return err
+	}
+	if err := post(stood{t.Context(), time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	var failure *adapters.SendError
+	if err := post(stood{t.Context(), time.Now().Add(-time.Second)}); !errors.As(err, &failure) || failure.Failure != adapters.NotSent {
+		t.Errorf("got %v, want that nothing was sent", err)
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("%d requests arrived, want 1", n)
+	}
+}
+
+// TestAConnectionLooksAtTheClockBeforeItWrites, and is as good as ever for the next
+// request.
+func TestAConnectionLooksAtTheClockBeforeItWrites(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	c, err := dial(t.Context(), "tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	writeBy(c, time.Now().Add(-time.Nanosecond))
+	if n, err := c.Write([]byte("POST")); n != 0 || !errors.Is(err, errTooLate) {
+		t.Errorf("wrote %d bytes, %v", n, err)
+	}
+	for _, deadline := range []time.Time{time.Now().Add(time.Hour), {}} {
+		writeBy(c, deadline)
+		if _, err := c.Write([]byte("POST / HTTP/1.1\r\n")); err != nil {
+			t.Error(err)
+		}
+	}
+}
