@@ -27,7 +27,8 @@ type office struct {
 	serial  int
 }
 
-func newOffice(t *testing.T) *office {
+// newStore returns an empty store of the test's own.
+func newStore(t *testing.T) journal.Engine {
 	t.Helper()
 	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
 	if err != nil {
@@ -38,7 +39,12 @@ func newOffice(t *testing.T) *office {
 			t.Error(err)
 		}
 	})
-	return newDesk(t, engine, "first", 0)
+	return engine
+}
+
+func newOffice(t *testing.T) *office {
+	t.Helper()
+	return newDesk(t, newStore(t), "first", 0)
 }
 
 func newDesk(t *testing.T, engine journal.Engine, node string, lease time.Duration) *office {
@@ -387,17 +393,8 @@ func TestDeskLeavesTheQuarantinedAlone(t *testing.T) {
 }
 
 func TestDeskGivesItsThreadsBackWhenItCloses(t *testing.T) {
-	first := newOffice(t)
-	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "shared.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	first = newDesk(t, engine, "first", time.Hour)
+	engine := newStore(t)
+	first := newDesk(t, engine, "first", time.Hour)
 	second := newDesk(t, engine, "second", time.Hour)
 	thread := first.accept(1).Thread
 	worked := make(chan struct{}, 1)

@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
-	"parley/ingest/journal/sqlite"
 )
 
 // town is a store that several nodes share, with a bell and a clock of the test's.
@@ -26,16 +24,7 @@ type town struct {
 
 func newTown(t *testing.T) *town {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "shared.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &town{Engine: engine, now: time.Now(), hears: map[string]func(string){}}
+	return &town{Engine: newStore(t), now: time.Now(), hears: map[string]func(string){}}
 }
 
 var _ journal.Bell = (*town)(nil)

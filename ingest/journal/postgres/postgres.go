@@ -55,12 +55,10 @@ type Engine struct {
 	// unreachable says that the last try to have a connection failed.
 	unreachable atomic.Bool
 
-	calls   sync.WaitGroup // of Write and Read under way
+	calls   queue.Calls    // of Write and Read under way
 	workers sync.WaitGroup // those that serve the queue, the clock's and the bell's
-	mu      sync.RWMutex   // guards closed against calls that begin
-	closed  bool
-	closing chan struct{} // closed when Close begins: nobody waits for a server any more
-	quit    chan struct{} // closed when no call is under way any more
+	closing chan struct{}  // closed when Close begins: nobody waits for a server any more
+	quit    chan struct{}  // closed when no call is under way any more
 }
 
 // Recorder hears how the journal does.
@@ -168,10 +166,10 @@ func (e *Engine) start(ctx context.Context, committers, apart int) {
 
 // Write implements journal.Engine.
 func (e *Engine) Write(ctx context.Context, fn func(tx journal.Tx) error) error {
-	if !e.enter() {
+	if !e.calls.Enter() {
 		return journal.ErrClosed
 	}
-	defer e.calls.Done()
+	defer e.calls.Leave()
 	return e.lineOf(journal.About(ctx)).Submit(ctx, fn)
 }
 
@@ -184,25 +182,10 @@ func (e *Engine) lineOf(thread event.ThreadKey) *queue.Queue {
 	return e.lines[at%uint64(len(e.lines))]
 }
 
-// enter counts a call; false where the engine is closed.
-func (e *Engine) enter() bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.closed {
-		return false
-	}
-	e.calls.Add(1)
-	return true
-}
-
 // Close finishes the calls under way and closes the connections. Closing twice
 // does nothing.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	closed := e.closed
-	e.closed = true
-	e.mu.Unlock()
-	if closed {
+	if !e.calls.Close() {
 		return nil
 	}
 	close(e.closing)

@@ -118,10 +118,10 @@ func (e *Engine) transact(ctx context.Context, call *queue.Call) (unclear bool, 
 
 // Read implements journal.Engine.
 func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
-	if !e.enter() {
+	if !e.calls.Enter() {
 		return journal.ErrClosed
 	}
-	defer e.calls.Done()
+	defer e.calls.Leave()
 	for t := newTries(); ; {
 		err := e.read(ctx, fn)
 		if e.again(ctx, t, err) {

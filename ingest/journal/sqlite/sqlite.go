@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	"parley/ingest/journal"
+	"parley/ingest/journal/internal/queue"
 )
 
 var _ journal.Engine = (*Engine)(nil)
@@ -36,12 +37,10 @@ type Engine struct {
 	checkpoint *checkpointer
 	lock       *os.File
 
-	calls   sync.WaitGroup // of Write and Read under way
+	calls   queue.Calls    // of Write and Read under way
 	workers sync.WaitGroup // the committer and the checkpointer
-	mu      sync.RWMutex   // guards closed against calls that begin
-	closed  bool
-	closing chan struct{} // closed when Close begins: nobody waits for a busy file any more
-	quit    chan struct{} // closed when no call is under way any more
+	closing chan struct{}  // closed when Close begins: nobody waits for a busy file any more
+	quit    chan struct{}  // closed when no call is under way any more
 }
 
 // Open opens the database at path, which it creates together with its directory
@@ -149,42 +148,27 @@ func (e *Engine) start(ctx context.Context) {
 
 // Write implements journal.Engine.
 func (e *Engine) Write(ctx context.Context, fn func(tx journal.Tx) error) error {
-	if !e.enter() {
+	if !e.calls.Enter() {
 		return journal.ErrClosed
 	}
-	defer e.calls.Done()
+	defer e.calls.Leave()
 	return e.committer.Submit(ctx, fn)
 }
 
 // Read implements journal.Engine.
 func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
-	if !e.enter() {
+	if !e.calls.Enter() {
 		return journal.ErrClosed
 	}
-	defer e.calls.Done()
+	defer e.calls.Leave()
 	return e.readers.read(ctx, fn)
-}
-
-// enter counts a call; false where the engine is closed.
-func (e *Engine) enter() bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.closed {
-		return false
-	}
-	e.calls.Add(1)
-	return true
 }
 
 // Close finishes the calls under way, moves the log into the database and gives
 // the file free. A write that waits for a busy file is given up. Closing twice
 // does nothing.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	closed := e.closed
-	e.closed = true
-	e.mu.Unlock()
-	if closed {
+	if !e.calls.Close() {
 		return nil
 	}
 	close(e.closing)
