@@ -83,6 +83,9 @@ func (a *agent) said() [][]string {
 type desk struct {
 	// recorded may change what the runner hears of a message; nil in the usual case.
 	recorded func(*journal.Outcome)
+	// ended is called at the end of a run, before its worker has left it; nil in the
+	// usual case.
+	ended func()
 
 	*testing.T
 	*turn.Runner
@@ -166,8 +169,11 @@ func (d *desk) Keep(_ context.Context, _ string, a journal.Attachment) journal.A
 // RunEnded implements turn.Observer.
 func (d *desk) RunEnded(run *journal.Run, r turn.Report) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.runs, d.reports = append(d.runs, run), append(d.reports, r)
+	d.mu.Unlock()
+	if d.ended != nil {
+		d.ended()
+	}
 }
 
 func (d *desk) outcomes() []turn.Outcome {

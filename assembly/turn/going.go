@@ -52,8 +52,9 @@ func (r *Runner) enter(ctx context.Context, lease *journal.Lease) (context.Conte
 }
 
 // maxHanded bounds the runs that have begun with their message and wait for a
-// worker; the others are taken up from the store.
-const maxHanded = 1024
+// worker. Where there are so many, those that nobody came for are among them: all are
+// taken up from the store.
+const maxHanded = 4096
 
 // hand keeps a run that has begun for the worker that will take its thread. What
 // is recorded meanwhile is told to it.
@@ -78,14 +79,17 @@ func (r *Runner) exit(thread int64, g *going) {
 // signal tells a run that is going on what has been recorded in its thread.
 func (r *Runner) signal(thread int64, outcome journal.Outcome) {
 	r.mu.Lock()
-	g := r.going[thread]
-	if g == nil {
-		g = r.handed[thread]
-	}
+	going, handed := r.going[thread], r.handed[thread]
 	r.mu.Unlock()
-	if g == nil {
-		return
+	if going != nil {
+		going.hear(outcome)
 	}
+	if handed != nil { // the one that is going has its end behind it
+		handed.hear(outcome)
+	}
+}
+
+func (g *going) hear(outcome journal.Outcome) {
 	if outcome.Disposition == event.Updated {
 		g.mu.Lock()
 		g.changed = true

@@ -153,6 +153,23 @@ func TestAnEditBeforeTheRunIsWhatTheAgentSees(t *testing.T) {
 	})
 }
 
+// TestAnEditBesideTheEndOfARunIsWhatTheNextOneSees, although that one has begun with
+// its message while the worker had not left the run before it.
+func TestAnEditBesideTheEndOfARunIsWhatTheNextOneSees(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		d.ended = func() {
+			d.ended = nil
+			d.asks("2", "befor")
+			m := human("2", "before")
+			m.Revision = "r1"
+			d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Message: m, Targets: []string{"2"}})
+		}
+		d.asks("1", "one")
+		pass(2 * time.Second)
+		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"before"}})
+	})
+}
+
 // temporary is an agent's error that says whether to try again.
 type temporary bool
 
