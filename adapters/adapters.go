@@ -3,7 +3,8 @@
 //
 // An adapter is one package with its own Config. What every platform can do is
 // Normalizer; what only some can is a further interface, found by assertion:
-// Runner, Exclusive, Sender, Finder, Fetcher, Hook.
+// Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, Grower, Streamer,
+// StreamFinder, Ephemeral; Signer.
 package adapters
 
 import (
@@ -86,7 +87,22 @@ type Limits struct {
 	PostRate float64
 	// Timeout bounds one call.
 	Timeout time.Duration
+	// Preview is how a growing answer is shown.
+	Preview Preview
+	// StreamAge is how old a stream may grow; another one goes on then. 0: as old
+	// as it likes.
+	StreamAge time.Duration
 }
+
+// Preview is how an answer is shown while it grows.
+type Preview string
+
+// The ways to show a growing answer.
+const (
+	PreviewOff    Preview = "off"    // it is not
+	PreviewEdit   Preview = "edit"   // as a post that is edited
+	PreviewStream Preview = "stream" // as a stream where the platform has them, else as an edited post
+)
 
 // Runner is an adapter with something to keep going: a connection, or the
 // question of who we are. The supervisor calls Run, and calls it again with
@@ -112,9 +128,22 @@ type Post struct {
 	Thread event.ThreadKey
 	// To is the place in the platform's own terms, as Address made it.
 	To   Address
-	Text string // in the platform's dialect, within its limit
+	Text string // as Format or Grow made it
+	// Asker is the platform's id of the user whom the post answers; empty where
+	// that is not known.
+	Asker string
 	// NotBefore is the earliest time at which the post can have taken effect.
 	NotBefore time.Time
+	// File, where it is set, is put there beside the text, which may then be empty.
+	File *File
+}
+
+// File is what an agent made, to be put on a platform.
+type File struct {
+	Name, MimeType string
+	Size           int64 // bytes
+	// Open reads it; the caller closes the reader.
+	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
 // Address is where a thread's replies go, fixed when its message came in.
@@ -127,8 +156,10 @@ type Address struct {
 // Sender is an adapter that can post.
 type Sender interface {
 	// Format splits and converts an agent's CommonMark into the texts of the
-	// posts that carry it, each within the platform's limit. Pure.
-	Format(text string) []string
+	// posts that carry it, each within the platform's limit. Mentions are the
+	// tokens that the agent was given, such as "<@U06STGBF4Q0>", and may use;
+	// whatever else looks like one comes out as plain text. Pure.
+	Format(text string, mentions []string) []string
 	// Address tells where replies of the thread go, from its key. Pure.
 	Address(thread event.ThreadKey) (Address, error)
 	// Send posts once and returns the platform's id of the post. It must not
@@ -137,11 +168,88 @@ type Sender interface {
 	Send(ctx context.Context, post Post) (id string, err error)
 }
 
+// Editor is a Sender whose posts can be changed and taken away. Like Send, both
+// try nothing twice, write nothing once ctx has ended, and fail with *SendError;
+// both may be called again after any failure.
+type Editor interface {
+	// Edit makes the post with this id show post.Text, whatever it shows now; one
+	// that is a stream is ended first. Permanent means that the platform refuses
+	// to change it.
+	Edit(ctx context.Context, id string, post Post) error
+	// Remove takes the post with this id away; it is no error that it is gone.
+	Remove(ctx context.Context, id string, post Post) error
+}
+
+// Growth says how Grow is to end a post.
+type Growth struct {
+	// Done says that the text is whole. Else what may mean something else with
+	// more behind it, such as the beginning of a token, is held back.
+	Done bool
+	// From is how many bytes of the post are shown already, where it must be ended
+	// soon: at the first good place behind them. 0: near the platform's limit.
+	From int
+	// Now ends the post, at From or just behind it.
+	Now bool
+}
+
+// Grower is an Editor or a Streamer that can format a text while it grows.
+type Grower interface {
+	// Grow formats the beginning of a text, as much as one post holds. Where the
+	// post is full, rest is the text to go on with in the next one; else rest is
+	// text, and the same call with more text shows something that begins with what
+	// is shown now. Format does the same with a text that is Done. Pure.
+	Grow(text string, mentions []string, growth Growth) (shown, rest string, full bool)
+}
+
+// Streamer is an adapter that can show a growing text in pieces. None of its calls
+// may be repeated after an unclear end; their errors are *SendError.
+type Streamer interface {
+	// Begin posts post.Text as the beginning of a stream, and returns the id of
+	// the post. Permanent means that there are no streams here: Send and Edit do.
+	Begin(ctx context.Context, post Post) (id string, err error)
+	// Append adds text to the stream with this id.
+	Append(ctx context.Context, id string, post Post, text string) error
+	// End adds a last text, which may be empty, and ends the stream.
+	End(ctx context.Context, id string, post Post, text string) error
+}
+
+// Ephemeral is an adapter that can tell one user alone something, which leaves
+// nothing to be found later.
+type Ephemeral interface {
+	// Tell shows post.Text to post.Asker alone. Its errors are *SendError.
+	Tell(ctx context.Context, post Post) error
+}
+
+// Sign is a sign of work at a turn.
+type Sign struct {
+	Thread event.ThreadKey
+	To     Address
+	// Message is the external id of the message that is being answered.
+	Message string
+}
+
+// Signer is an adapter that can show people that the agent is at work. Both calls
+// may be repeated; their errors are *SendError.
+type Signer interface {
+	// Sign shows it.
+	Sign(ctx context.Context, sign Sign) error
+	// Unsign takes it away; it is no error that there is none.
+	Unsign(ctx context.Context, sign Sign) error
+}
+
 // Finder is a Sender that can say whether a post of ours is there.
 type Finder interface {
 	// Find looks among our own messages for the post with post.Key. An error
 	// means that it could not tell.
 	Find(ctx context.Context, post Post) (id string, found bool, err error)
+}
+
+// StreamFinder is a Streamer that can say whether a stream of ours is there.
+type StreamFinder interface {
+	// FindStream returns, oldest first, the ids of our own messages at post.To since
+	// post.NotBefore that carry no key: one that no delivery knows is the stream
+	// that Begin made of post. An error means that it could not tell.
+	FindStream(ctx context.Context, post Post) (ids []string, err error)
 }
 
 // Fetcher is an adapter that can read an attachment's bytes. It goes to the

@@ -99,7 +99,7 @@ type Outbox struct {
 func New(p Parts) *Outbox { return &Outbox{Parts: p, begun: map[int64]*journal.Delivery{}} }
 
 // Format implements turn.Outbox: the text as the posts that carry it.
-func (o *Outbox) Format(workspace string, thread event.ThreadKey, text string) ([]journal.Post, error) {
+func (o *Outbox) Format(workspace string, thread event.ThreadKey, text string, mentions []string) ([]journal.Post, error) {
 	platform, ok := o.Platform(workspace)
 	if !ok {
 		return nil, fmt.Errorf("workspace %q is not configured", workspace)
@@ -111,7 +111,7 @@ func (o *Outbox) Format(workspace string, thread event.ThreadKey, text string) (
 	if err != nil {
 		return nil, err
 	}
-	texts := platform.Sender.Format(text)
+	texts := platform.Sender.Format(text, mentions)
 	posts := make([]journal.Post, len(texts))
 	for i, text := range texts {
 		posts[i] = journal.Post{Channel: address.Channel, Root: address.Root, Text: text}

@@ -314,22 +314,22 @@ func TestFormat(t *testing.T) {
 	c := &chat{}
 	platform := deliver.Platform{Sender: c}
 	box := deliver.New(deliver.Parts{Platform: func(id string) (deliver.Platform, bool) { return platform, id == "acme" }})
-	posts, err := box.Format("acme", "slack:acme:C1:1", "hello")
+	posts, err := box.Format("acme", "slack:acme:C1:1", "hello", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "posts", posts, []journal.Post{{Channel: "C1", Root: "slack:acme:C1:1", Text: "hello"}})
-	if posts, err := box.Format("acme", "t", ""); err != nil || len(posts) != 0 {
+	if posts, err := box.Format("acme", "t", "", nil); err != nil || len(posts) != 0 {
 		t.Errorf("of no text: %v, %v", posts, err)
 	}
-	if _, err := box.Format("acme", event.ThreadKey(""), "hello"); err == nil {
+	if _, err := box.Format("acme", event.ThreadKey(""), "hello", nil); err == nil {
 		t.Error("a thread that has no address was given one")
 	}
-	if _, err := box.Format("other", "t", "hello"); err == nil {
+	if _, err := box.Format("other", "t", "hello", nil); err == nil {
 		t.Error("a workspace that is not configured has a way out")
 	}
 	platform.Sender = nil
-	if posts, err := box.Format("acme", "t", "hello"); err != nil || posts != nil {
+	if posts, err := box.Format("acme", "t", "hello", nil); err != nil || posts != nil {
 		t.Errorf("of a workspace that is read: %v, %v", posts, err)
 	}
 }

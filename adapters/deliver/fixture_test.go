@@ -59,7 +59,7 @@ type call struct {
 // epoch is when a bubble's clock begins.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (c *chat) Format(text string) []string {
+func (c *chat) Format(text string, _ []string) []string {
 	if text == "" {
 		return nil
 	}

@@ -13,6 +13,6 @@ const textRoom = maxText - 100
 // Format writes an agent's CommonMark as mrkdwn, in posts of at most textRoom
 // characters. A user's mention stays one; no other token of Slack's that the
 // agent wrote has an effect.
-func (a *Adapter) Format(text string) []string {
+func (a *Adapter) Format(text string, _ []string) []string {
 	return markdown.Format(text, markdown.Slack, textRoom)
 }

@@ -255,7 +255,7 @@ func TestAddress(t *testing.T) {
 
 func TestFormatStaysWithinSlacksLimit(t *testing.T) {
 	adapter := slack.New("acme", config("http://127.0.0.1:1/"))
-	parts := adapter.Format("**Hi** <@U1> <!channel> " + strings.Repeat("& ", 3000))
+	parts := adapter.Format("**Hi** <@U1> <!channel> "+strings.Repeat("& ", 3000), nil)
 	if !strings.HasPrefix(parts[0], "*Hi* <@U1> &lt;!channel&gt; &amp; &amp;") {
 		t.Errorf("%.80q", parts[0])
 	}

@@ -157,7 +157,7 @@ func (d *desk) work() {
 }
 
 // Format, Bounds and Posted implement turn.Outbox.
-func (d *desk) Format(_ string, _ event.ThreadKey, text string) ([]journal.Post, error) {
+func (d *desk) Format(_ string, _ event.ThreadKey, text string, _ []string) ([]journal.Post, error) {
 	return d.format(text)
 }
 func (d *desk) Bounds(string) *journal.Send     { return nil }

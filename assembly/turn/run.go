@@ -158,7 +158,7 @@ func (a *attempt) commit(ctx context.Context) error {
 
 func (a *attempt) format(text string) (posts []journal.Post, err error) {
 	err = a.guard("formatting", func() (err error) {
-		posts, err = a.Outbox.Format(a.run.Workspace, a.run.ThreadKey, text)
+		posts, err = a.Outbox.Format(a.run.Workspace, a.run.ThreadKey, text, nil)
 		return err
 	})
 	return posts, err

@@ -30,9 +30,10 @@ type Profile struct {
 
 // Outbox turns a reply into posts, and sends them; package deliver does.
 type Outbox interface {
-	// Format converts and splits a text for the thread's platform. No posts
-	// means that the reply needs none: its reader takes it from the journal.
-	Format(workspace string, thread event.ThreadKey, text string) ([]journal.Post, error)
+	// Format converts and splits a text for the thread's platform, where it may
+	// mention who is in mentions. No posts means that the reply needs none: its
+	// reader takes it from the journal.
+	Format(workspace string, thread event.ThreadKey, text string, mentions []string) ([]journal.Post, error)
 	// Bounds are those of a workspace's posts; nil where it has none.
 	Bounds(workspace string) *journal.Send
 	// Posted says that a thread has deliveries now. The first one may be marked

@@ -77,7 +77,7 @@ func (directory) ChannelName(context.Context, string) (string, bool) { return ""
 func TestAnAnswerIsThreePosts(t *testing.T) {
 	adapter := slack.New(workspace, slack.Config{APIURL: "http://127.0.0.1/", BotToken: secret.New("x")})
 	texts := answerOf(123456, 3)
-	if diff := cmp.Diff(texts, adapter.Format(strings.Join(texts, "\n\n"))); diff != "" {
+	if diff := cmp.Diff(texts, adapter.Format(strings.Join(texts, "\n\n"), nil)); diff != "" {
 		t.Error(diff)
 	}
 }

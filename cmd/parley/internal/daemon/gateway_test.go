@@ -273,7 +273,7 @@ func (g *guest) call(ctx context.Context, method, path string, body []byte) (*ht
 	return response, err
 }
 
-func (*guest) Format(text string) []string { return []string{text} }
+func (*guest) Format(text string, _ []string) []string { return []string{text} }
 
 func (*guest) Address(thread event.ThreadKey) (adapters.Address, error) {
 	return adapters.Address{Channel: string(thread)}, nil

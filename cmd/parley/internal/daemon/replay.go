@@ -122,7 +122,9 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 type shown struct{}
 
 // Format implements turn.Outbox.
-func (shown) Format(string, event.ThreadKey, string) ([]journal.Post, error) { return nil, nil }
+func (shown) Format(string, event.ThreadKey, string, []string) ([]journal.Post, error) {
+	return nil, nil
+}
 
 // Bounds implements turn.Outbox.
 func (shown) Bounds(string) *journal.Send { return nil }
