@@ -27,6 +27,8 @@ const (
 	BotUser = "U0BOT"
 	BotID   = "B0BOT"
 	Token   = "xoxb-slacktest"
+	// AppToken is what opens sockets; no other method takes it.
+	AppToken = "xapp-slacktest"
 )
 
 // maxRequest bounds what one call may send, in bytes.
@@ -37,8 +39,9 @@ const maxRequest = 1 << 20
 type Options struct {
 	// Address is where it listens; "127.0.0.1:0" if empty.
 	Address string
-	// Token is the only one that it takes.
-	Token string
+	// Token is the bot's, and AppToken the app's, which apps.connections.open asks
+	// for. No others are taken.
+	Token, AppToken string
 	// Team, BotUser and BotID are what auth.test tells, and whose every post is.
 	Team, BotUser, BotID string
 	// Now is the clock that timestamps come from; the system's if nil.
@@ -50,6 +53,11 @@ type Options struct {
 	OnCall func(Call)
 	// OnPost sees every post of the API when it takes effect.
 	OnPost func(Post)
+	// Echo tells the app of its own messages too, as Slack does.
+	Echo bool
+	// OnEvent takes the events that come of calls, each the inner event's JSON, in
+	// the order in which they happened in their channel.
+	OnEvent func(event []byte)
 }
 
 // Call is one request to the Web API.
@@ -84,6 +92,7 @@ type Server struct {
 func Start(options Options) (*Server, error) {
 	setDefault(&options.Address, "127.0.0.1:0")
 	setDefault(&options.Token, Token)
+	setDefault(&options.AppToken, AppToken)
 	setDefault(&options.Team, Team)
 	setDefault(&options.BotUser, BotUser)
 	setDefault(&options.BotID, BotID)
@@ -205,34 +214,6 @@ func argument(raw json.RawMessage) string {
 		return text
 	}
 	return string(raw)
-}
-
-// respond runs the method and returns the answer's JSON.
-func (s *Server) respond(call Call) []byte {
-	switch token := call.Form.Get("token"); {
-	case token == "":
-		return refusal("not_authed")
-	case token != s.options.Token:
-		return refusal("invalid_auth")
-	}
-	switch call.Method {
-	case "auth.test":
-		return encode(map[string]any{"ok": true, "url": s.url + "/", "team": "Test", "team_id": s.options.Team,
-			"user": "parley", "user_id": s.options.BotUser, "bot_id": s.options.BotID})
-	case "chat.postMessage":
-		return s.postMessage(call.Form)
-	case "conversations.replies":
-		return s.replies(call.Form)
-	case "conversations.history":
-		return s.history(call.Form)
-	case "conversations.info":
-		return s.channelInfo(call.Form)
-	case "users.info":
-		return s.userInfo(call.Form)
-	case "files.info":
-		return s.fileInfo(call.Form)
-	}
-	return refusal("unknown_method")
 }
 
 func refusal(code string) []byte { return encode(map[string]any{"ok": false, "error": code}) }
