@@ -6,6 +6,7 @@ require (
 	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
 	github.com/google/go-cmp v0.7.0 // tests: differences
 	github.com/google/uuid v1.6.0 // thread and message ids
+	github.com/gorilla/websocket v1.5.3 // Slack's Socket Mode
 	github.com/jackc/pgx/v5 v5.12.0 // the store that several daemons share
 	github.com/lmittmann/tint v1.2.1 // logs on a terminal
 	github.com/minio/minio-go/v7 v7.4.1 // attachments in an S3-compatible bucket
@@ -26,7 +27,6 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
-	github.com/gorilla/websocket v1.5.3 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect

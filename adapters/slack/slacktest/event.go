@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -87,13 +86,5 @@ func (m Message) callback(event inner) []byte {
 	event.User, event.Text, event.Team = m.User, m.Text, m.Team
 	event.Channel, event.TS, event.EventTS, event.ThreadTS = m.Channel, m.TS, m.TS, m.ThreadTS
 	seconds, _ := strconv.ParseFloat(m.TS, 64)
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(map[string]any{ // plain texts and numbers always encode
-		"type": "event_callback", "team_id": m.Team, "api_app_id": m.App, "event_id": m.EventID,
-		"event_time": int64(seconds), "event": event,
-		"authorizations": []map[string]any{{"team_id": m.Team, "user_id": BotUser, "is_bot": true}},
-	})
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	return wrap(event, m.Team, m.App, m.EventID, int64(seconds))
 }

@@ -12,6 +12,7 @@ type method struct {
 // methods are all that the server knows.
 // https://docs.slack.dev/reference/methods
 var methods = map[string]method{
+	"apps.connections.open": {run: (*Server).openConnection, app: true},
 	"auth.test":             {run: (*Server).authTest},
 	"chat.postMessage":      {run: (*Server).postMessage},
 	"conversations.history": {run: (*Server).history},

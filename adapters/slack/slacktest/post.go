@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -69,13 +70,25 @@ func (s *Server) channel(id string) *channel {
 	return s.channels[id]
 }
 
-// add gives the post the channel's next ts and keeps it.
+// add keeps the post, with the channel's next ts where it has none of its own.
 func (c *channel) add(now time.Time, post Post) Post {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = max(now.UnixMicro(), c.last+1)
-	post.TS, post.At = Timestamp(time.UnixMicro(c.last)), now
-	c.posts = append(c.posts, post)
+	post.At = now
+	if post.TS == "" {
+		c.last = max(now.UnixMicro(), c.last+1)
+		post.TS = Timestamp(time.UnixMicro(c.last))
+		c.posts = append(c.posts, post)
+		return post
+	}
+	at, found := slices.BinarySearchFunc(c.posts, post.TS, func(p Post, ts string) int { return compareTS(p.TS, ts) })
+	if found {
+		c.posts[at] = post
+	} else {
+		c.posts = slices.Insert(c.posts, at, post)
+	}
+	seconds, _ := strconv.ParseFloat(post.TS, 64)
+	c.last = max(c.last, int64(math.Round(seconds*1e6)))
 	return post
 }
 
@@ -86,7 +99,8 @@ func Timestamp(t time.Time) string {
 }
 
 // Put places a message that did not come through the API, such as another
-// person's, and returns it with its ts.
+// person's, at its TS or at the channel's next one, and returns it with that. What
+// was there before is replaced.
 func (s *Server) Put(post Post) Post {
 	return s.channel(post.Channel).add(s.options.Now(), post)
 }

@@ -1,5 +1,6 @@
-// Package slacktest is Slack's Web API as far as Parley calls it, on a loopback
-// port and with faults on demand, and the signed requests that Slack makes.
+// Package slacktest is Slack as far as Parley meets it, on a loopback port and with
+// faults on demand: the Web API, Socket Mode, and the signed requests of the Events
+// API.
 //
 // It keeps every message that was posted, so that tests and the load tool can
 // look at what arrived. It depends on no test framework.
@@ -58,6 +59,7 @@ type Options struct {
 	// OnEvent takes the events that come of calls, each the inner event's JSON, in
 	// the order in which they happened in their channel.
 	OnEvent func(event []byte)
+	SocketOptions
 }
 
 // Call is one request to the Web API.
@@ -86,6 +88,9 @@ type Server struct {
 	landed  int        // posts of the API that have taken effect
 	stopped chan struct{}
 	running sync.WaitGroup
+
+	hub  *hub
+	hook atomic.Pointer[Hook] // nil: events go over sockets
 }
 
 // Start listens and serves until Close.
@@ -99,6 +104,7 @@ func Start(options Options) (*Server, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	options.SocketOptions.complete()
 	listener, err := net.Listen("tcp", options.Address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for the fake slack api: %w", err)
@@ -111,6 +117,7 @@ func Start(options Options) (*Server, error) {
 		files:    map[string]File{},
 		arrived:  sync.NewCond(&sync.Mutex{}),
 		stopped:  make(chan struct{}),
+		hub:      newHub(),
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	s.running.Go(func() { _ = s.http.Serve(listener) })
@@ -155,12 +162,16 @@ func (s *Server) enter() bool {
 }
 
 // ServeHTTP answers the Web API under /api/, and under /NAME/api/ to who is called
-// so, and file downloads under /files-pri/.
+// so, Socket Mode's sockets under /link/, and file downloads under /files-pri/.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.running.Done()
+	if r.URL.Path == linkPath {
+		s.link(w, r)
+		return
+	}
 	client, method, isCall := strings.Cut(r.URL.Path, "/api/")
 	if !isCall || strings.HasPrefix(r.URL.Path, downloads) {
 		s.download(w, r)
@@ -189,7 +200,7 @@ func readForm(r *http.Request) (url.Values, error) {
 			return nil, fmt.Errorf("read the body: %w", err)
 		}
 		var members map[string]json.RawMessage
-		if err := json.Unmarshal(body, &members); err != nil {
+		if err := json.Unmarshal(body, &members); err != nil && len(body) > 0 {
 			return nil, fmt.Errorf("decode the body: %w", err)
 		}
 		for key, raw := range members {

@@ -1,0 +1,194 @@
+package slacktest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Hook is where the Events API delivers.
+type Hook struct {
+	URL    string
+	Secret string // the app's signing secret
+	// Client makes the calls; http.DefaultClient if nil.
+	Client *http.Client
+}
+
+// SetHook makes the server deliver to a hook from now on, as Slack does where
+// Socket Mode is off; a hook without URL ends that.
+func (s *Server) SetHook(hook Hook) {
+	if hook.URL == "" {
+		s.hook.Store(nil)
+		return
+	}
+	if hook.Client == nil {
+		hook.Client = http.DefaultClient
+	}
+	s.hook.Store(&hook)
+}
+
+// overSocket sends the envelope over a socket, if possible another one than the
+// last; nil means that none took it.
+func (s *Server) overSocket(d *delivery, attempt int, last *socket) *socket {
+	reason := ""
+	if attempt > 0 {
+		reason = "timeout"
+	}
+	frame := make([]byte, 0, len(d.payload)+256)
+	frame = append(frame, `{"envelope_id":"`+d.id+`","payload":`...)
+	frame = append(frame, d.payload...)
+	frame = append(frame, `,"type":"`+d.kind+`","accepts_response_payload":`+strconv.FormatBool(d.kind != EventsAPI)...)
+	if d.kind == EventsAPI {
+		frame = append(frame, `,"retry_attempt":`+strconv.Itoa(attempt)+`,"retry_reason":"`+reason+`"`...)
+	}
+	frame = append(frame, '}')
+	s.hub.expect(d)
+	return s.hub.offer(frame, last)
+}
+
+// expect has the acknowledgement of that envelope handed to its delivery.
+func (h *hub) expect(d *delivery) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.expected[d.id] = d
+}
+
+// followUp waits for the acknowledgement of an envelope that the socket took, if
+// any did, and sends it again.
+func (s *Server) followUp(d *delivery, took *socket) Fate {
+	fate := Fate{State: Unacked}
+	if took == nil {
+		if took = s.queue(d); took == nil {
+			return Fate{State: Missed}
+		}
+	}
+	repeat := s.repetitions(d)
+	for attempt := 0; ; attempt++ {
+		fate.Attempts++
+		wait := s.options.AckWithin
+		if attempt < len(repeat) {
+			wait += repeat[attempt]
+		}
+		select {
+		case ack := <-d.acked:
+			fate.State, fate.Answer = Acked, ack.Payload
+			return fate
+		case <-s.stopped:
+			return Fate{}
+		case <-time.After(wait):
+		}
+		if attempt >= len(repeat) {
+			return fate
+		}
+		took = s.overSocket(d, attempt+1, took)
+	}
+}
+
+// queue waits for a socket as long as the options allow.
+func (s *Server) queue(d *delivery) *socket {
+	if s.options.QueueFor <= 0 {
+		return nil
+	}
+	ctx, cancel := s.within(s.options.QueueFor)
+	defer cancel()
+	greeted := func() bool {
+		for _, c := range s.hub.sockets {
+			if c.greeted {
+				return true
+			}
+		}
+		return false
+	}
+	for {
+		if s.hub.await(ctx, greeted) != nil {
+			return nil
+		}
+		if took := s.overSocket(d, 0, nil); took != nil {
+			return took
+		}
+	}
+}
+
+// overHook posts the envelope until it is taken.
+// https://docs.slack.dev/apis/events-api/#retries
+func (s *Server) overHook(d *delivery, hook Hook) Fate {
+	fate := Fate{State: Unacked}
+	repeat := s.repetitions(d)
+	reason := ""
+	for attempt := 0; ; attempt++ {
+		fate.Attempts++
+		var final bool
+		fate.Answer, reason, final = s.call(d, hook, attempt, reason)
+		if reason == "" {
+			fate.State = Acked
+			return fate
+		}
+		if final || attempt >= len(repeat) {
+			return fate
+		}
+		if !s.pass(after(repeat[attempt]), nil) {
+			return Fate{}
+		}
+	}
+}
+
+// call posts the envelope once. It returns the answer, or why it counts as not
+// delivered and whether the app wants no repetition.
+func (s *Server) call(d *delivery, hook Hook, attempt int, before string) (answer []byte, reason string, final bool) {
+	ctx, cancel := s.within(s.options.AckWithin)
+	defer cancel()
+	body, kind := d.payload, "application/json"
+	if d.kind != EventsAPI {
+		body, kind = []byte(form(d).Encode()), "application/x-www-form-urlencoded"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, "connection_failed", true
+	}
+	request.Header = Sign(hook.Secret, time.Now(), body)
+	request.Header.Set("Content-Type", kind)
+	if attempt > 0 {
+		request.Header.Set("X-Slack-Retry-Num", strconv.Itoa(attempt))
+		request.Header.Set("X-Slack-Retry-Reason", before)
+	}
+	response, err := hook.Client.Do(request)
+	if err != nil {
+		return nil, failure(err), false
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxRequest))
+	switch {
+	case err != nil:
+		return nil, failure(err), false
+	case response.StatusCode < 200 || response.StatusCode > 299:
+		return answer, "http_error", strings.TrimSpace(response.Header.Get("X-Slack-No-Retry")) == "1"
+	}
+	return answer, "", false
+}
+
+// within is a context that ends after d, or when the server stops.
+func (s *Server) within(d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	s.running.Go(func() {
+		select {
+		case <-s.stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, cancel
+}
+
+// failure is Slack's word for a call that had no answer.
+func failure(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return "http_timeout"
+	}
+	return "connection_failed"
+}

@@ -1,0 +1,387 @@
+package slacktest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/websocket"
+	"github.com/slack-go/slack"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// patience bounds every wait of a test.
+const patience = 20 * time.Second
+
+func bounded(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// frame is what a socket may say.
+type frame struct {
+	Type        string          `json:"type"`
+	Reason      string          `json:"reason"`
+	Connections int             `json:"num_connections"`
+	Info        json.RawMessage `json:"connection_info"`
+	ID          string          `json:"envelope_id"`
+	Payload     json.RawMessage `json:"payload"`
+	Accepts     bool            `json:"accepts_response_payload"`
+	Retry       int             `json:"retry_attempt"`
+	RetryReason string          `json:"retry_reason"`
+}
+
+func address(t *testing.T, server *slacktest.Server) string {
+	t.Helper()
+	client := slack.New("", slack.OptionAppLevelToken(slacktest.AppToken), slack.OptionAPIURL(server.URL()))
+	_, address, err := client.StartSocketModeContext(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// plug opens a socket.
+func plug(t *testing.T, server *slacktest.Server) *websocket.Conn {
+	t.Helper()
+	header := http.Header{"Origin": {"https://api.slack.com"}}
+	conn, _, err := websocket.DefaultDialer.DialContext(t.Context(), address(t, server), header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	return conn
+}
+
+// greeted opens a socket that had its hello.
+func greeted(t *testing.T, server *slacktest.Server) *websocket.Conn {
+	t.Helper()
+	conn := plug(t, server)
+	if hello := next(t, conn); hello.Type != "hello" {
+		t.Fatalf("%+v", hello)
+	}
+	return conn
+}
+
+func next(t *testing.T, conn *websocket.Conn) (f frame) {
+	t.Helper()
+	if err := conn.ReadJSON(&f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func acknowledge(t *testing.T, conn *websocket.Conn, f frame, payload string) {
+	t.Helper()
+	ack := `{"envelope_id":"` + f.ID + `"` + payload + `}`
+	if err := conn.WriteMessage(websocket.TextMessage, []byte(ack)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fate(t *testing.T, d slacktest.Delivery) slacktest.Fate {
+	t.Helper()
+	got, err := d.Wait(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestASocketIsGreetedAndItsTicketUsedUp(t *testing.T) {
+	server, _ := start(t, slacktest.Options{})
+	ticket := address(t, server)
+	for _, welcome := range []bool{true, false} {
+		conn, _, err := websocket.DefaultDialer.DialContext(t.Context(), ticket, nil)
+		if (err == nil) != welcome {
+			t.Errorf("welcome %v: %v", welcome, err)
+		}
+		if conn != nil {
+			defer conn.Close()
+			if hello := next(t, conn); hello.Type != "hello" || hello.Connections != 1 || !strings.Contains(string(hello.Info), slacktest.App) {
+				t.Errorf("%+v", hello)
+			}
+		}
+	}
+	if hello := next(t, plug(t, server)); hello.Connections != 2 {
+		t.Errorf("the second: %+v", hello)
+	}
+}
+
+func TestOnlyTheAppTokenOpensSockets(t *testing.T) {
+	server, _ := start(t, slacktest.Options{})
+	for token, code := range map[string]string{"xapp-wrong": "invalid_auth", "": "not_authed", slacktest.Token: "not_allowed_token_type"} {
+		client := slack.New("", slack.OptionAppLevelToken(token), slack.OptionAPIURL(server.URL()))
+		if _, _, err := client.StartSocketModeContext(t.Context()); err == nil || err.Error() != code {
+			t.Errorf("%q: %v, want %s", token, err, code)
+		}
+	}
+}
+
+func TestTheEleventhSocketIsSentAway(t *testing.T) {
+	server, _ := start(t, slacktest.Options{})
+	for range 10 {
+		greeted(t, server)
+	}
+	eleventh := plug(t, server)
+	if told := next(t, eleventh); told.Type != "disconnect" || told.Reason != "too_many_websockets" {
+		t.Errorf("%+v", told)
+	}
+	if _, _, err := eleventh.ReadMessage(); err == nil {
+		t.Error("it is open still")
+	}
+	if open, most := server.Sockets(); open != 10 || most != 10 {
+		t.Errorf("%d open, %d at most", open, most)
+	}
+}
+
+func TestAnEnvelopeIsAcknowledged(t *testing.T) {
+	server, _ := start(t, slacktest.Options{})
+	conn := greeted(t, server)
+	event := server.Push([]byte(`{"type":"message"}`))
+	command := server.PushRaw(slacktest.SlashCommands, []byte(`{"command":"/ask"}`))
+
+	first := next(t, conn)
+	if first.Type != "events_api" || first.ID != event.EnvelopeID() || first.Accepts || first.Retry != 0 || !strings.Contains(string(first.Payload), `"event":{"type":"message"}`) {
+		t.Errorf("%+v", first)
+	}
+	second := next(t, conn)
+	if second.Type != "slash_commands" || !second.Accepts || string(second.Payload) != `{"command":"/ask"}` {
+		t.Errorf("%+v", second)
+	}
+	acknowledge(t, conn, second, `,"payload":{"text":"done"}`)
+	acknowledge(t, conn, first, "")
+	if got := fate(t, command); got.State != slacktest.Acked || string(got.Answer) != `{"text":"done"}` {
+		t.Errorf("%+v", got)
+	}
+	if got := fate(t, event); got.State != slacktest.Acked || got.Attempts != 1 {
+		t.Errorf("%+v", got)
+	}
+	if acks, err := server.AwaitAcks(bounded(t), 2); err != nil || acks[0].EnvelopeID != second.ID || acks[1].Socket != 1 {
+		t.Errorf("%+v, %v", acks, err)
+	}
+}
+
+// quick makes the server's patience short.
+func quick() slacktest.Options {
+	return slacktest.Options{SocketOptions: slacktest.SocketOptions{
+		AckWithin: 5 * time.Millisecond, Repeat: []time.Duration{0, time.Millisecond, time.Millisecond}, Grace: 20 * time.Millisecond,
+	}}
+}
+
+func TestWhatIsNotAcknowledgedIsSentAgain(t *testing.T) {
+	server, _ := start(t, quick())
+	a, b := greeted(t, server), greeted(t, server)
+	d := server.Push([]byte(`{"type":"message"}`))
+	if got := fate(t, d); got.State != slacktest.Unacked || got.Attempts != 4 || server.Unacked() != 1 || server.UnderWay() != 0 {
+		t.Errorf("%+v, %d unacknowledged, %d under way", got, server.Unacked(), server.UnderWay())
+	}
+	var retries []int
+	for _, conn := range []*websocket.Conn{a, b} { // turn about
+		for range 2 {
+			f := next(t, conn)
+			retries = append(retries, f.Retry)
+			if f.ID != d.EnvelopeID() || (f.RetryReason == "timeout") != (f.Retry > 0) {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	if s, want := retries, [][]int{{0, 2, 1, 3}, {1, 3, 0, 2}}; !cmp.Equal(s, want[0]) && !cmp.Equal(s, want[1]) {
+		t.Errorf("the sockets had the attempts %v", s)
+	}
+	if command := fate(t, server.PushRaw(slacktest.SlashCommands, []byte(`{}`))); command.State != slacktest.Unacked || command.Attempts != 1 {
+		t.Errorf("a command: %+v", command)
+	}
+}
+
+func TestWithoutASocketAnEnvelopeIsLost(t *testing.T) {
+	server, _ := start(t, slacktest.Options{})
+	if got := fate(t, server.Push([]byte(`{}`))); got.State != slacktest.Missed || server.Missed() != 1 {
+		t.Errorf("%+v, %d missed", got, server.Missed())
+	}
+	patient, _ := start(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{QueueFor: patience}})
+	d := patient.Push([]byte(`{}`))
+	conn := greeted(t, patient)
+	acknowledge(t, conn, next(t, conn), "")
+	if got := fate(t, d); got.State != slacktest.Acked {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSocketsAreToldToGo(t *testing.T) {
+	server, _ := start(t, quick())
+	a, b := greeted(t, server), greeted(t, server)
+	if n := server.Disconnect("warning", 1) + server.Disconnect("refresh_requested", slacktest.All); n != 2 {
+		t.Errorf("%d were told", n)
+	}
+	for conn, reason := range map[*websocket.Conn]string{a: "warning", b: "refresh_requested"} {
+		if told := next(t, conn); told.Type != "disconnect" || told.Reason != reason {
+			t.Errorf("%+v", told)
+		}
+		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+	if err := server.AwaitSockets(bounded(t), 0, 2); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestASocketIsCut(t *testing.T) {
+	server, _ := start(t, slacktest.Options{})
+	conn, other := greeted(t, server), greeted(t, server)
+	if n := server.Cut(1); n != 1 {
+		t.Errorf("%d were cut", n)
+	}
+	if _, _, err := conn.ReadMessage(); err == nil || websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+		t.Errorf("the one that was cut: %v", err)
+	}
+	if err := server.AwaitSockets(bounded(t), 1, 2); err != nil {
+		t.Error(err)
+	}
+	server.SendFrame([]byte(`{"type":"other"}`))
+	if got := next(t, other); got.Type != "other" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAMutedSocketIsSilent(t *testing.T) {
+	server, _ := start(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{PingEvery: time.Millisecond}})
+	conn := greeted(t, server)
+	pinged := make(chan struct{}, 1)
+	conn.SetPingHandler(func(string) error {
+		select {
+		case pinged <- struct{}{}:
+		default:
+		}
+		return nil
+	})
+	conn.SetPongHandler(func(string) error { return errors.New("it answered") })
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := conn.ReadMessage()
+		ended <- err
+	}()
+	<-pinged
+	server.Mute(1)
+	server.Push([]byte(`{}`))
+	_ = conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(patience))
+	select {
+	case err := <-ended:
+		t.Errorf("the muted socket said something: %v", err)
+	case <-time.After(30 * time.Millisecond):
+	}
+	if open, _ := server.Sockets(); open != 1 {
+		t.Errorf("%d are open", open)
+	}
+	_ = conn.Close()
+	if err := server.AwaitSockets(bounded(t), 0, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheStepsOfOpeningMayFail(t *testing.T) {
+	server, _ := start(t, slacktest.Options{})
+	server.Script(slacktest.LinkStep, slacktest.Fault{Status: http.StatusBadGateway})
+	if _, response, err := websocket.DefaultDialer.DialContext(t.Context(), address(t, server), nil); err == nil || response.StatusCode != http.StatusBadGateway {
+		t.Errorf("%v", err)
+	}
+	server.Script(slacktest.HelloStep, slacktest.Fault{Body: `{"type":"other"}`}, slacktest.Fault{Cut: true})
+	if got := next(t, plug(t, server)); got.Type != "other" {
+		t.Errorf("%+v", got)
+	}
+	if _, _, err := plug(t, server).ReadMessage(); err == nil {
+		t.Error("greeted")
+	}
+}
+
+func TestAHookIsCalledUntilItTakesTheEvent(t *testing.T) {
+	server, _ := start(t, quick())
+	var seen []string
+	answers := []int{500, 503, 200}
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("X-Slack-Retry-Num")+" "+r.Header.Get("X-Slack-Retry-Reason")+" "+r.Header.Get("Content-Type"))
+		w.WriteHeader(answers[0])
+		answers = answers[1:]
+	}))
+	defer app.Close()
+	server.SetHook(slacktest.Hook{URL: app.URL, Secret: "s"})
+	if got := fate(t, server.Push([]byte(`{}`))); got.State != slacktest.Acked || got.Attempts != 3 {
+		t.Errorf("%+v", got)
+	}
+	answers = []int{500}
+	if got := fate(t, server.PushRaw(slacktest.SlashCommands, []byte(`{"command":"/ask","text":"x"}`))); got.State != slacktest.Unacked || got.Attempts != 1 {
+		t.Errorf("%+v", got)
+	}
+	want := []string{"  application/json", "1 http_error application/json", "2 http_error application/json", "  application/x-www-form-urlencoded"}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnAppMayWantNoRepetition(t *testing.T) {
+	server, _ := start(t, quick())
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Slack-No-Retry", "1")
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	defer app.Close()
+	server.SetHook(slacktest.Hook{URL: app.URL})
+	if got := fate(t, server.Push([]byte(`{}`))); got.State != slacktest.Unacked || got.Attempts != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatIsSaidIsInTheHistoryAndTold(t *testing.T) {
+	server, client := start(t, slacktest.Options{})
+	conn := greeted(t, server)
+	first, told := server.Say(slacktest.Message{Channel: channel, User: "U1", Text: "<@U0BOT> hi"})
+	if len(told) != 2 || first.TS != "1700000000.000000" {
+		t.Errorf("%+v, %d deliveries", first, len(told))
+	}
+	for _, kind := range []string{`"type":"message"`, `"type":"app_mention"`} {
+		if f := next(t, conn); !strings.Contains(string(f.Payload), kind) || !strings.Contains(string(f.Payload), first.TS) {
+			t.Errorf("%s", f.Payload)
+		}
+	}
+	if _, told := server.Say(slacktest.Message{Channel: channel, User: "U1", Text: "earlier", TS: "1600000000.000100"}); len(told) != 1 {
+		t.Errorf("%d deliveries", len(told))
+	}
+	page, err := client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: channel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"<@U0BOT> hi", "earlier"}, texts(page.Messages)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCloseLeavesNothingBehind(t *testing.T) {
+	server, _ := start(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{QueueFor: time.Hour}})
+	waiting := server.Push([]byte(`{}`))
+	conn := greeted(t, server)
+	next(t, conn) // of which the acknowledgement is waited for
+	server.Script(slacktest.HelloStep, slacktest.Fault{Hold: make(chan struct{})})
+	plug(t, server)
+	server.Disconnect("warning", 1)
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-waiting.Done():
+		t.Error("a delivery that was under way has ended")
+	default:
+	}
+	if got := server.Push([]byte(`{}`)); got.EnvelopeID() == "" {
+		t.Error("no delivery")
+	}
+}
