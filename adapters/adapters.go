@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -108,9 +109,23 @@ const (
 // question of who we are. The supervisor calls Run, and calls it again with
 // backoff after an error that is not Refused. Run returns when ctx ends.
 type Runner interface {
-	// Run hands what comes in over a connection to inbox, and calls up once it
-	// is known who we are.
-	Run(ctx context.Context, inbox Inbox, up func(event.Self)) error
+	// Run hands what comes in over a connection to inbox, and tells through link
+	// how that goes. It may mend a broken connection itself, and need not return
+	// for that.
+	Run(ctx context.Context, inbox Inbox, link Link) error
+}
+
+// Link is how a Runner tells how it is doing. Up and Down are called by one
+// goroutine at a time, and not after Run has returned.
+type Link struct {
+	// Up is called once it is known who we are and events can arrive, and again each
+	// time that they can arrive after a time in which they could not: what happened
+	// meanwhile may have been missed.
+	Up func(event.Self)
+	// Down is called when events have not been able to arrive for a while, while Run
+	// goes on trying; the error says why. Up ends it.
+	Down func(error)
+	Log  *slog.Logger
 }
 
 // Hook is an adapter that takes envelopes over HTTP.

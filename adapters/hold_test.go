@@ -454,10 +454,10 @@ func TestAnExclusiveAdapterStandsBy(t *testing.T) {
 // TestAFailureIsAnothersChance: what an adapter had is given back while it waits
 // to be run again, and for good when the platform refuses it.
 func TestAFailureIsAnothersChance(t *testing.T) {
-	for name, end := range map[string]func(context.Context, func(event.Self)) error{
+	for name, end := range map[string]func(context.Context, adapters.Link) error{
 		"failed": breaks,
-		"panic":  func(context.Context, func(event.Self)) error { panic("a bug") },
-		"refused": func(context.Context, func(event.Self)) error {
+		"panic":  func(context.Context, adapters.Link) error { panic("a bug") },
+		"refused": func(context.Context, adapters.Link) error {
 			return &adapters.RefusedError{Err: errors.New("invalid_auth")}
 		},
 	} {
@@ -466,9 +466,9 @@ func TestAFailureIsAnothersChance(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				s := &store{}
 				held := ""
-				r := &runner{does: []func(context.Context, func(event.Self)) error{func(ctx context.Context, up func(event.Self)) error {
+				r := &runner{does: []func(context.Context, adapters.Link) error{func(ctx context.Context, link adapters.Link) error {
 					held = s.owner
-					return end(ctx, up)
+					return end(ctx, link)
 				}}}
 				var running sync.WaitGroup
 				running.Go(func() {

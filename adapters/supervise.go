@@ -20,7 +20,7 @@ const (
 	Starting State = "starting"
 	Up       State = "up"
 	Standby  State = "standby" // another node has its connection, of which there may be one
-	Down     State = "down"    // it failed, and is tried again
+	Down     State = "down"    // nothing can arrive, and it is tried again
 	Refused  State = "refused" // it needs the operator
 )
 
@@ -43,7 +43,7 @@ type Supervised struct {
 	// Hold is how one node at a time has the adapter's connection, if it is
 	// Exclusive; its Waits and Log are set by Supervise.
 	Hold   Hold
-	Up     func(event.Self) // hears who we are
+	Up     func(event.Self) // hears who we are, and that events can arrive (again)
 	Report func(Status)     // hears of every change of state
 	Log    *slog.Logger
 }
@@ -58,10 +58,16 @@ func Supervise(ctx context.Context, s Supervised) {
 	s.say(Starting, nil)
 	for wait := restartMin; ; wait = min(2*wait, restartMax) {
 		var reached atomic.Bool
-		err := s.guarded(ctx, func(self event.Self) {
-			reached.Store(true)
-			s.Up(self)
-			s.say(Up, nil)
+		err := s.guarded(ctx, Link{Log: s.Log,
+			Up: func(self event.Self) {
+				reached.Store(true)
+				s.Up(self)
+				s.say(Up, nil)
+			},
+			Down: func(err error) {
+				s.Log.Warn("nothing can arrive; the adapter goes on trying", "err", err)
+				s.say(Down, err)
+			},
 		})
 		if reached.Load() {
 			wait = restartMin
@@ -95,14 +101,14 @@ func (s *Supervised) say(state State, err error) {
 	s.Report(status)
 }
 
-func (s *Supervised) guarded(ctx context.Context, up func(event.Self)) (err error) {
+func (s *Supervised) guarded(ctx context.Context, link Link) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log.Error("the adapter panicked", "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the adapter panicked: %v", p)
 		}
 	}()
-	run := func(ctx context.Context) error { return s.Runner.Run(ctx, s.Inbox, up) }
+	run := func(ctx context.Context) error { return s.Runner.Run(ctx, s.Inbox, link) }
 	if e, ok := s.Runner.(Exclusive); !ok || !e.Exclusive() {
 		return run(ctx)
 	}

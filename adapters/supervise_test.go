@@ -16,27 +16,27 @@ import (
 
 // runner does what the test says, once for each run.
 type runner struct {
-	does  []func(ctx context.Context, up func(event.Self)) error // then it runs until ctx ends
+	does  []func(ctx context.Context, link adapters.Link) error // then it runs until ctx ends
 	begun []time.Duration
 	start time.Time
 }
 
-func (r *runner) Run(ctx context.Context, _ adapters.Inbox, up func(event.Self)) error {
+func (r *runner) Run(ctx context.Context, _ adapters.Inbox, link adapters.Link) error {
 	r.begun = append(r.begun, time.Since(r.start))
 	if len(r.does) == 0 {
-		up(event.Self{UserID: "UBOT"})
+		link.Up(event.Self{UserID: "UBOT"})
 		<-ctx.Done()
 		return nil
 	}
 	do := r.does[0]
 	r.does = r.does[1:]
-	return do(ctx, up)
+	return do(ctx, link)
 }
 
-func breaks(context.Context, func(event.Self)) error { return errors.New("connection reset") }
+func breaks(context.Context, adapters.Link) error { return errors.New("connection reset") }
 
-func worksAndBreaks(_ context.Context, up func(event.Self)) error {
-	up(event.Self{})
+func worksAndBreaks(_ context.Context, link adapters.Link) error {
+	link.Up(event.Self{})
 	return errors.New("connection reset")
 }
 
@@ -76,7 +76,7 @@ func TestAFailedAdapterIsRunAgain(t *testing.T) {
 // TestBeingUpBeginsTheWaitsAnew.
 func TestBeingUpBeginsTheWaitsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &runner{does: []func(context.Context, func(event.Self)) error{breaks, breaks, breaks, worksAndBreaks, breaks}}
+		r := &runner{does: []func(context.Context, adapters.Link) error{breaks, breaks, breaks, worksAndBreaks, breaks}}
 		supervised(r, time.Hour)
 		want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 8 * time.Second, 10 * time.Second}
 		if diff := cmp.Diff(want, r.begun); diff != "" {
@@ -89,18 +89,18 @@ func TestBeingUpBeginsTheWaitsAnew(t *testing.T) {
 func TestEndsOfARun(t *testing.T) {
 	refused := &adapters.RefusedError{Err: errors.New("invalid_auth"), Hint: "check bot_token"}
 	for name, c := range map[string]struct {
-		does   func(context.Context, func(event.Self)) error
+		does   func(context.Context, adapters.Link) error
 		states []adapters.State
 		words  string
 	}{
-		"refused":   {func(context.Context, func(event.Self)) error { return refused }, []adapters.State{adapters.Starting, adapters.Refused}, "invalid_auth (check bot_token)"},
+		"refused":   {func(context.Context, adapters.Link) error { return refused }, []adapters.State{adapters.Starting, adapters.Refused}, "invalid_auth (check bot_token)"},
 		"a failure": {breaks, []adapters.State{adapters.Starting, adapters.Down}, "connection reset"},
-		"a panic":   {func(context.Context, func(event.Self)) error { panic("a bug") }, []adapters.State{adapters.Starting, adapters.Down}, "the adapter panicked: a bug"},
-		"no reason": {func(context.Context, func(event.Self)) error { return nil }, []adapters.State{adapters.Starting, adapters.Down}, "the connection ended"},
+		"a panic":   {func(context.Context, adapters.Link) error { panic("a bug") }, []adapters.State{adapters.Starting, adapters.Down}, "the adapter panicked: a bug"},
+		"no reason": {func(context.Context, adapters.Link) error { return nil }, []adapters.State{adapters.Starting, adapters.Down}, "the connection ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &runner{does: []func(context.Context, func(event.Self)) error{c.does}}
+				r := &runner{does: []func(context.Context, adapters.Link) error{c.does}}
 				states, last, _ := supervised(r, 500*time.Millisecond)
 				if diff := cmp.Diff(c.states, states); diff != "" || last.Error != c.words || !last.Since.Equal(r.start) {
 					t.Errorf("%+v\n%s", last, diff)
@@ -108,4 +108,23 @@ func TestEndsOfARun(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestARunThatMendsItselfIsDownMeanwhile, and is not run again.
+func TestARunThatMendsItselfIsDownMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &runner{does: []func(context.Context, adapters.Link) error{func(ctx context.Context, link adapters.Link) error {
+			link.Up(event.Self{UserID: "UBOT"})
+			link.Down(errors.New("no socket"))
+			link.Up(event.Self{UserID: "UBOT"})
+			link.Down(errors.New("no socket again"))
+			<-ctx.Done()
+			return nil
+		}}}
+		states, last, selves := supervised(r, time.Hour)
+		want := []adapters.State{adapters.Starting, adapters.Up, adapters.Down, adapters.Up, adapters.Down}
+		if diff := cmp.Diff(want, states); diff != "" || len(r.begun) != 1 || len(selves) != 2 || last.Error != "no socket again" {
+			t.Errorf("%d runs, %d times up, at last %+v\n%s", len(r.begun), len(selves), last, diff)
+		}
+	})
 }

@@ -73,7 +73,7 @@ func (a *Adapter) Limits() adapters.Limits {
 // Run asks Slack who we are, reports it, and waits for the end of ctx; what
 // comes in arrives at the hook meanwhile. Credentials that Slack refuses are a
 // *adapters.RefusedError, and so is a mode that this adapter does not speak.
-func (a *Adapter) Run(ctx context.Context, _ adapters.Inbox, up func(event.Self)) error {
+func (a *Adapter) Run(ctx context.Context, _ adapters.Inbox, link adapters.Link) error {
 	if a.config.Mode != ModeHTTP {
 		return &adapters.RefusedError{
 			Err:  fmt.Errorf("slack mode %q is not supported by this version", a.config.Mode),
@@ -87,7 +87,7 @@ func (a *Adapter) Run(ctx context.Context, _ adapters.Inbox, up func(event.Self)
 		}
 		return err
 	}
-	up(self)
+	link.Up(self)
 	<-ctx.Done()
 	return nil
 }

@@ -49,10 +49,10 @@ func TestRunTellsWhoWeAreAndWaits(t *testing.T) {
 	_, adapter := connect(t, slacktest.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var got event.Self
-	err := adapter.Run(ctx, nil, func(self event.Self) {
+	err := adapter.Run(ctx, nil, adapters.Link{Up: func(self event.Self) {
 		got = self
 		cancel()
-	})
+	}})
 	if err != nil {
 		t.Errorf("Run ended with %v", err)
 	}
@@ -67,7 +67,7 @@ func TestRunIsRefused(t *testing.T) {
 	} {
 		server, adapter := connect(t, slacktest.Options{})
 		server.Script("auth.test", slacktest.Fault{Error: code})
-		err := adapter.Run(t.Context(), nil, func(event.Self) { t.Error("reported as up") })
+		err := adapter.Run(t.Context(), nil, adapters.Link{Up: func(event.Self) { t.Error("reported as up") }})
 		var refused *adapters.RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(refused.Hint, hint) || !strings.Contains(err.Error(), code) {
 			t.Errorf("%s: %v", code, err)
@@ -82,7 +82,7 @@ func TestRunMayBeTriedAgain(t *testing.T) {
 	} {
 		server, adapter := connect(t, slacktest.Options{})
 		server.Script("auth.test", fault)
-		err := adapter.Run(t.Context(), nil, func(event.Self) { t.Errorf("%s: reported as up", name) })
+		err := adapter.Run(t.Context(), nil, adapters.Link{Up: func(event.Self) { t.Errorf("%s: reported as up", name) }})
 		var refused *adapters.RefusedError
 		if err == nil || errors.As(err, &refused) {
 			t.Errorf("%s: %v", name, err)
@@ -93,7 +93,7 @@ func TestRunMayBeTriedAgain(t *testing.T) {
 func TestSocketModeIsRefusedPlainly(t *testing.T) {
 	c := config("http://127.0.0.1:1/")
 	c.Mode = slack.ModeSocket
-	err := slack.New("acme", c).Run(t.Context(), nil, func(event.Self) { t.Error("reported as up") })
+	err := slack.New("acme", c).Run(t.Context(), nil, adapters.Link{Up: func(event.Self) { t.Error("reported as up") }})
 	var refused *adapters.RefusedError
 	if !errors.As(err, &refused) || !strings.Contains(refused.Hint, "mode: http") || !strings.Contains(err.Error(), `"socket"`) {
 		t.Errorf("%v", err)
@@ -109,7 +109,7 @@ func TestNothingSaysTheToken(t *testing.T) {
 	_, _, found := adapter.Find(t.Context(), post("x"))
 	_, fetched := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"})
 	_, user := adapter.LookupUser(t.Context(), "U1")
-	for _, err := range []error{sent, found, fetched, user, adapter.Run(t.Context(), nil, func(event.Self) {})} {
+	for _, err := range []error{sent, found, fetched, user, adapter.Run(t.Context(), nil, adapters.Link{Up: func(event.Self) {}})} {
 		if err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%v", err)
 		}

@@ -21,7 +21,7 @@ type recorded struct {
 func (recorded) Limits() adapters.Limits { return adapters.Limits{} }
 
 // Run implements adapters.Runner.
-func (r recorded) Run(context.Context, adapters.Inbox, func(event.Self)) error {
+func (r recorded) Run(context.Context, adapters.Inbox, adapters.Link) error {
 	return &adapters.RefusedError{
 		Err:  fmt.Errorf("a live connection to %s is not supported by this version", r.platform),
 		Hint: "recordings of it can be replayed; remove the workspace's file to be rid of this message",
@@ -85,8 +85,8 @@ func (d *Daemon) report(a *account, s adapters.Status) {
 func (d *Daemon) introduce(ctx context.Context, a *account, self event.Self) {
 	known, err := d.journal.Self(ctx, a.ID)
 	if err == nil {
-		if known.TeamID == self.TeamID {
-			self.AppID = known.AppID // which the platform does not tell when asked
+		if known.TeamID == self.TeamID && self.AppID == "" {
+			self.AppID = known.AppID // which the platform does not always tell
 		}
 		err = d.ingest.SetSelf(ctx, a.Platform, a.ID, self)
 	}

@@ -210,7 +210,7 @@ func (*guest) Limits() adapters.Limits { return adapters.Limits{Timeout: time.Se
 func (*guest) Exclusive() bool { return true }
 
 // Run has a session until ctx ends, and ends it in order.
-func (g *guest) Run(ctx context.Context, inbox adapters.Inbox, up func(event.Self)) (err error) {
+func (g *guest) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Link) (err error) {
 	response, err := g.call(ctx, http.MethodGet, "/session?node="+g.node, nil)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (g *guest) Run(ctx context.Context, inbox adapters.Inbox, up func(event.Sel
 			_ = ended.Body.Close()
 		}
 	}()
-	up(event.Self{UserID: guildBot})
+	link.Up(event.Self{UserID: guildBot})
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		var f frame
