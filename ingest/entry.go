@@ -62,11 +62,11 @@ func (w *workspace) normalize(ctx context.Context, envelope event.Envelope, f *f
 	ctx, cancel := context.WithTimeout(ctx, normalizeTimeout)
 	defer cancel()
 	e, err := w.config.Normalizer.Normalize(ctx, envelope, directory{f, w.config.Names})
-	if err != nil || e.Ignored != "" || e.Kind != event.KindMessage {
+	if err != nil || e.Ignored != "" || !e.Kind.MakesMessage() {
 		return e, err
 	}
 	if e.Message == nil {
-		return e, errors.New("the payload is a message's and holds none")
+		return e, fmt.Errorf("the payload is a %s and holds no message", e.Kind)
 	}
 	return e, e.Message.Metadata.Validate()
 }

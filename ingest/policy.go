@@ -77,6 +77,8 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 	switch {
 	case m.Passive || is(m.Metadata.Passive):
 		return passive(event.ReasonPassive), nil
+	case addressed == event.AddressedAction:
+		return passive(event.ReasonAction), nil // also where nothing else is remembered: we asked for it
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
 		return g.unasked(event.ReasonFromMe), nil
 	case addressed == event.AddressedNone && g.Policy.RequireMention:

@@ -81,7 +81,7 @@ func (c checker) distinct(t *testing.T, byKey map[string]payload, keys event.Key
 
 // subject is the message that an event makes or is about.
 func subject(e event.Event) string {
-	if e.Kind == event.KindMessage && e.Message != nil {
+	if e.Kind.MakesMessage() && e.Message != nil {
 		return e.Message.ExternalID + "|" + e.Message.ClientMessageID
 	}
 	return strings.Join(e.Targets, " ")
@@ -126,7 +126,7 @@ func checkAgreement(t *testing.T, keys event.Keys, e event.Event, err error) {
 func checkEvent(t *testing.T, p payload, keys event.Keys, e event.Event) {
 	t.Helper()
 	switch e.Kind {
-	case event.KindMessage:
+	case event.KindMessage, event.KindCommand, event.KindAction:
 		if e.Message == nil {
 			t.Fatal("a message without its message")
 		}

@@ -45,11 +45,12 @@ type DirectoryLine struct {
 		IsDM bool   `json:"is_dm"`
 	} `json:"channels"`
 	Self *struct {
-		TeamID  string `json:"team_id"`
-		UserID  string `json:"user_id"`
-		BotID   string `json:"bot_id"`
-		AppID   string `json:"app_id"`
-		Address string `json:"address"`
+		TeamID       string `json:"team_id"`
+		EnterpriseID string `json:"enterprise_id"`
+		UserID       string `json:"user_id"`
+		BotID        string `json:"bot_id"`
+		AppID        string `json:"app_id"`
+		Address      string `json:"address"`
 	} `json:"self"`
 }
 

@@ -100,7 +100,7 @@ func (a *Adapter) askSelf(ctx context.Context) (event.Self, error) {
 	if err != nil {
 		return event.Self{}, refused(fmt.Errorf("ask slack who we are: %w", err))
 	}
-	self := event.Self{TeamID: answer.TeamID, UserID: answer.UserID, BotID: answer.BotID}
+	self := event.Self{TeamID: answer.TeamID, EnterpriseID: answer.EnterpriseID, UserID: answer.UserID, BotID: answer.BotID}
 	if self.UserID == "" {
 		return event.Self{}, errors.New("ask slack who we are: the answer names no user")
 	}

@@ -25,8 +25,11 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 	switch p.kind {
 	case event.KindMessage:
 		keys.Dedupe, keys.Twin = p.messageKeys()
-		keys.Thread = ThreadKey(n.workspace(envelope), p.place(facts), p.ts, p.message.ThreadTS)
+		keys.Thread = p.thread(n.workspace(envelope), facts)
 		keys.Needs = p.needs(facts)
+	case event.KindCommand, event.KindAction:
+		keys.Dedupe = dedupeKey(string(p.kind), keys.Subject)
+		keys.Thread = p.thread(n.workspace(envelope), facts)
 	case event.KindEdit:
 		keys.Dedupe = dedupeKey("edit", keys.Subject, p.revision)
 		keys.Needs = p.needs(facts) // it may add a mention
@@ -107,7 +110,23 @@ func (p *payload) place(facts adapters.Facts) event.Channel {
 	if channel.Type == event.ChannelUnknown {
 		channel.Type = facts.ChannelType(p.channel)
 	}
+	if channel.Type == event.ChannelUnknown {
+		channel.Type = p.hint
+	}
 	return orGuess(channel)
+}
+
+// thread is where the message belongs. What was done to a message belongs to
+// that one's thread.
+func (p *payload) thread(workspace string, facts adapters.Facts) event.ThreadKey {
+	switch channel := p.place(facts); {
+	case p.message != nil:
+		return ThreadKey(workspace, channel, p.ts, p.message.ThreadTS)
+	case p.deed.about != nil:
+		return ThreadKey(workspace, channel, p.deed.about.TS, p.deed.about.ThreadTS)
+	default:
+		return ThreadKey(workspace, channel, p.ts, "")
+	}
 }
 
 // bodyKey is the dedupe key of a payload that has no better one.
@@ -134,6 +153,11 @@ func dedupeKey(parts ...string) string {
 // before anybody answered it (Slack then shows it with thread_ts == ts); the
 // replies are a thread of their own, named as in a channel.
 //
+// A command comes from outside every thread. In a channel it is a thread of its
+// own, "slack:<workspace>:<channel>:command-<id>", so that no two people's
+// commands share a transcript; its ts is "command-<id>". It is answered at the
+// top level of the channel.
+//
 // The channel's type must be known or Unknown, which counts as a direct message
 // for an id that begins with D and as a room otherwise.
 func ThreadKey(workspace string, channel event.Channel, ts, threadTS string) event.ThreadKey {
@@ -148,14 +172,18 @@ func ThreadKey(workspace string, channel event.Channel, ts, threadTS string) eve
 }
 
 // parseThreadKey takes apart what ThreadKey has made. The root is empty for the
-// conversation of a direct or group message.
+// conversation of a direct or group message, and for a command's thread: neither
+// has a message under which a reply could stand.
 func parseThreadKey(key event.ThreadKey) (channel, root string, err error) {
 	parts := strings.Split(string(key), ":")
 	if len(parts) < 3 || len(parts) > 4 || parts[0] != string(event.Slack) || !isID(parts[2]) {
-		return "", "", fmt.Errorf("thread key %q: must be slack:<workspace>:<channel> or slack:<workspace>:<channel>:<root ts>", key)
+		return "", "", fmt.Errorf("thread key %q: must be slack:<workspace>:<channel> or slack:<workspace>:<channel>:<root ts or command>", key)
 	}
 	if len(parts) == 4 {
 		root = parts[3]
+		if id, isCommand := strings.CutPrefix(root, "command-"); isCommand && isID(id) {
+			return parts[2], "", nil
+		}
 		if !isTimestamp(root) {
 			return "", "", fmt.Errorf("thread key %q: the root %q is no Slack timestamp", key, root)
 		}

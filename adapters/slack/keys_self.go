@@ -20,7 +20,11 @@ func SelfOf(body []byte) (event.Self, bool) {
 func (o *wireOuter) self() event.Self {
 	self := event.Self{AppID: o.APIAppID}
 	if len(o.Authorizations) > 0 && o.Authorizations[0].IsBot {
-		self.TeamID, self.UserID = o.Authorizations[0].TeamID, o.Authorizations[0].UserID
+		first := o.Authorizations[0]
+		self.TeamID, self.UserID = first.TeamID, first.UserID
+		if first.IsEnterpriseInstall {
+			self.TeamID = firstOf(first.EnterpriseID, first.TeamID)
+		}
 	}
 	return self
 }
@@ -37,7 +41,7 @@ func (p *payload) self(facts adapters.Facts) event.Self {
 // isForeign says whether the event is another team's or app's. In a channel that
 // teams share, the callback may name the team where the event arose; then an
 // authorization names ours. An installation for a whole organisation is told by
-// the organisation's id, or by our user, since it has no team.
+// the organisation's id, or by our user: the team is one of many there.
 func (p *payload) isForeign(self event.Self) bool {
 	o := &p.outer
 	if self.AppID != "" && o.APIAppID != "" && self.AppID != o.APIAppID {
@@ -47,12 +51,12 @@ func (p *payload) isForeign(self event.Self) bool {
 		return false
 	}
 	for _, a := range o.Authorizations {
-		if a.TeamID == self.TeamID || (a.UserID != "" && a.UserID == self.UserID) ||
-			(a.IsEnterpriseInstall && a.EnterpriseID == self.TeamID) {
+		whole := a.IsEnterpriseInstall && (same(a.EnterpriseID, self.TeamID) || same(a.EnterpriseID, self.EnterpriseID))
+		if a.TeamID == self.TeamID || same(a.UserID, self.UserID) || whole {
 			return false
 		}
 	}
-	return o.TeamID != self.TeamID
+	return o.TeamID != self.TeamID && o.ContextTeamID != self.TeamID && o.EnterpriseID != self.TeamID
 }
 
 // settled is the payload's end, if there is nothing to keep: the words of other

@@ -44,11 +44,14 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		return event.Event{Kind: p.kind, Ignored: fate.Reason}, nil
 	}
 	out := event.Event{Kind: p.kind}
-	if p.kind != event.KindMessage {
+	if !p.kind.MakesMessage() {
 		out.Targets = []string{p.external()}
 	}
 	if p.message != nil {
 		out.Message = n.message(ctx, envelope, p, directory)
+	}
+	if p.deed != nil {
+		out.Message = n.deed(ctx, envelope, p, directory)
 	}
 	if p.reaction != nil {
 		out.Reaction = &event.Reaction{
@@ -68,7 +71,7 @@ func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *pay
 	m, channel, self := p.message, p.place(directory), p.self(directory)
 	message := &event.Message{
 		ExternalID:  p.external(),
-		Thread:      ThreadKey(n.workspace(envelope), channel, p.ts, m.ThreadTS),
+		Thread:      p.thread(n.workspace(envelope), directory),
 		Channel:     channel,
 		Content:     content(m),
 		Metadata:    m.metadata(ctx, directory),

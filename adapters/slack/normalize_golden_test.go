@@ -96,6 +96,9 @@ func tellMessage(out io.Writer, m *event.Message) {
 	for _, a := range m.Attachments {
 		tell(out, "file", fmt.Sprintf("%+v", a))
 	}
+	if m.Quoted != nil {
+		tell(out, "quoted", fmt.Sprintf("%+v", *m.Quoted))
+	}
 	for _, q := range m.Forwarded {
 		tell(out, "forwarded", fmt.Sprintf("%+v", q))
 	}

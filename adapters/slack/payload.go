@@ -9,11 +9,11 @@ import "encoding/json"
 type wireOuter struct {
 	Type string `json:"type"`
 
-	EnvelopeID string          `json:"envelope_id"`
-	Payload    json.RawMessage `json:"payload"`
+	Payload json.RawMessage `json:"payload"`
 
 	TeamID         string              `json:"team_id"`
 	EnterpriseID   string              `json:"enterprise_id"`
+	ContextTeamID  string              `json:"context_team_id"` // through which we get the event
 	APIAppID       string              `json:"api_app_id"`
 	EventID        string              `json:"event_id"`
 	AuthedUsers    []string            `json:"authed_users"`

@@ -21,18 +21,21 @@ type payload struct {
 	mention     bool   // the event is an app_mention
 	channel     string // of the message, or of the one that the event is about
 	channelType string // as Slack names it; often left out
-	ts          string // of the message, or of the one that the event is about
+	// hint is the channel's type where nobody knows better.
+	hint event.ChannelType
+	ts   string // of the message, or of the one that the event is about; a deed's id
 	// message is what was said (kind message) or how it stands now (kind edit).
 	message  *wireMessage
 	revision string // of an edit
 	reaction *wireReaction
-	removed  bool // the reaction was taken back
+	removed  bool  // the reaction was taken back
+	deed     *deed // what was done (kinds command and action)
 }
 
-// interactions are the payloads of buttons, forms, shortcuts and commands.
+// interactions are the payloads of buttons, forms and shortcuts.
 // https://docs.slack.dev/interactivity
 var interactions = []string{
-	"interactive", "slash_commands",
+	"interactive",
 	"block_actions", "block_suggestion", "message_action", "shortcut", "view_submission", "view_closed",
 	"interactive_message", "dialog_submission", "dialog_cancellation", "dialog_suggestion", "workflow_step_edit",
 }
@@ -56,11 +59,10 @@ func parse(body []byte) *payload {
 		p.raw = inner
 	}
 	switch {
-	case slices.Contains(interactions, p.outer.Type), p.outer.Type == "" && p.outer.Command != "":
-		if p.outer.EnvelopeID != "" && p.outer.Payload != nil {
-			p.raw = p.outer.Payload
-		}
-		return p.ignore(event.ReasonInteraction)
+	case p.outer.Type == "slash_commands", p.outer.Type == "" && p.outer.Command != "":
+		return p.readCommand(p.unframe())
+	case slices.Contains(interactions, p.outer.Type):
+		return p.readInteraction(p.unframe())
 	case p.outer.Type != "event_callback":
 		p.outer = wireOuter{}
 		return p.read(p.raw, path)
@@ -127,5 +129,6 @@ func (p *payload) settle(f *fields) *payload {
 	return p
 }
 
-// external is the message's id in the workspace: a ts is unique in its channel only.
+// external is the message's id in the workspace: a ts is unique in its channel
+// only. A deed's has the trigger's id in the place of the ts.
 func (p *payload) external() string { return p.channel + "/" + p.ts }

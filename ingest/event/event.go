@@ -50,8 +50,16 @@ const (
 	KindDelete   Kind = "delete"
 	KindReaction Kind = "reaction"
 	KindMember   Kind = "member"
+	KindCommand  Kind = "command" // somebody called on us by a command or a shortcut
+	KindAction   Kind = "action"  // somebody pressed a button of ours
 	KindOther    Kind = "other"
 )
+
+// MakesMessage says whether an event of the kind is a message of its own: what
+// somebody said, or did, in their own name.
+func (k Kind) MakesMessage() bool {
+	return k == KindMessage || k == KindCommand || k == KindAction
+}
 
 // Envelope is a raw payload as the platform sent it.
 type Envelope struct {
@@ -80,11 +88,13 @@ const (
 	ReasonDirect         = "direct"          // runs: a direct message, or a web thread
 	ReasonReply          = "reply"           // runs: it answers a message of ours
 	ReasonOpen           = "open"            // runs: require_mention is false here
+	ReasonCommand        = "command"         // runs: a command or a shortcut of ours
 	ReasonNoMention      = "no-mention"      // passive: nothing addresses us
 	ReasonPassive        = "passive"         // passive: the sender asked for it
 	ReasonTooOld         = "too-old"         // passive: older than max_age
 	ReasonLoopGuard      = "loop-guard"      // passive: too many runs begun by bots
 	ReasonFromMe         = "from-me"         // passive: the account owner's own words
+	ReasonAction         = "action"          // passive: a button, kept for who asked by it
 	ReasonOwnMessage     = "own-message"     // ignored: ours coming back
 	ReasonBotMessage     = "bot-message"     // ignored: bots are not allowed here
 	ReasonNotAddressed   = "not-addressed"   // ignored: passive_memory is false
@@ -97,7 +107,7 @@ const (
 	ReasonOtherWorkspace = "other-workspace" // ignored: another team's or app's event
 	ReasonSystemMessage  = "system-message"  // ignored: the platform's words, nobody's
 	ReasonNotAnEvent     = "not-an-event"    // ignored: valid JSON that is no event of ours
-	ReasonInteraction    = "interaction"     // ignored: buttons, commands, shortcuts
+	ReasonInteraction    = "interaction"     // ignored: forms, and what is about no message
 	ReasonGroupEvent     = "group-event"     // ignored: a chat's name or picture changed
 )
 
@@ -115,8 +125,8 @@ type Keys struct {
 	Thread ThreadKey
 	// Channel is the platform's channel of Thread.
 	Channel Channel
-	// Subject is the external id of the message that the payload makes (kind
-	// message) or is about (edit, delete, reaction). An envelope without a
+	// Subject is the external id of the message that the payload makes (kinds
+	// message, command, action) or is about (edit, delete, reaction). An envelope without a
 	// Thread waits for its Subject's.
 	Subject string
 	// Settled is not nil for what needs no further work: nothing of ours, or
@@ -160,6 +170,9 @@ type Channel struct {
 // Self is who we are on a platform. The zero value knows nothing.
 type Self struct {
 	TeamID string `json:"team_id,omitempty"`
+	// EnterpriseID is the organisation that a Slack team belongs to.
+	EnterpriseID string `json:"enterprise_id,omitempty"`
+
 	UserID string `json:"user_id,omitempty"`
 	BotID  string `json:"bot_id,omitempty"`
 	AppID  string `json:"app_id,omitempty"`
@@ -172,7 +185,7 @@ type Event struct {
 	Kind Kind
 	// Ignored, if not empty, is the reason why there is nothing to record.
 	Ignored string
-	// Message is the message (kind message), or how it stands after the change
+	// Message is the message (kinds message, command, action), or how it stands after the change
 	// (kind edit; nil where the payload does not carry it whole).
 	Message *Message
 	// Targets are the external ids that an edit, delete or reaction is about.
@@ -191,12 +204,16 @@ const (
 	AddressedMention Addressed = "mention"
 	AddressedDirect  Addressed = "direct"
 	AddressedReply   Addressed = "reply"
+	AddressedCommand Addressed = "command"
+	// AddressedAction answers a question of ours: it is kept, and asks for no run.
+	AddressedAction Addressed = "action"
 )
 
 // Message is what one person or bot said.
 type Message struct {
-	// ExternalID is unique in the workspace: Slack "<channel>/<ts>", Discord's
-	// id, BlueBubbles' guid, the client's id or a UUIDv7 on the web.
+	// ExternalID is unique in the workspace: Slack "<channel>/<ts>" or
+	// "<channel>/command-<id>", Discord's id, BlueBubbles' guid, the client's id
+	// or a UUIDv7 on the web.
 	ExternalID string
 	// ClientMessageID is the web client's idempotency key; empty elsewhere.
 	ClientMessageID string

@@ -149,7 +149,7 @@ func (r *recording) run() error {
 // needed, so that the thread can be read together with that.
 func (r *recording) looksFirst() bool {
 	e := r.Event
-	return e.Kind == event.KindMessage && e.Ignored == "" && !e.Message.Own && e.Message.ExternalID != ""
+	return e.Kind.MakesMessage() && e.Ignored == "" && !e.Message.Own && e.Message.ExternalID != ""
 }
 
 func (r *recording) apply() error {
@@ -158,7 +158,7 @@ func (r *recording) apply() error {
 	case e.Ignored != "":
 		r.ignore(e.Ignored)
 		return nil
-	case e.Kind == event.KindMessage:
+	case e.Kind.MakesMessage():
 		return r.message(e.Message)
 	case e.Kind == event.KindEdit:
 		return r.edit()

@@ -1,0 +1,198 @@
+package slack_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// command is Mara's slash command, with more or other fields.
+func command(more object) object {
+	fields := object{
+		"team_id": "TACME0001", "api_app_id": "APARLEY01", "channel_id": "C1", "channel_name": "garden", "user_id": "UMARA0001",
+		"command": "/ask", "text": "what is up", "trigger_id": "1.2.a",
+	}
+	for key, value := range more {
+		fields[key] = value
+	}
+	return object{"type": "slash_commands", "payload": fields}
+}
+
+// pressed is a button of ours that Mara pressed, with more or other fields.
+func pressed(action, more object) object {
+	body := object{
+		"type": "block_actions", "api_app_id": "APARLEY01", "team": object{"id": "TACME0001"}, "user": object{"id": "UMARA0001"},
+		"trigger_id": "1.2.b", "channel": object{"id": "C1", "name": "garden"},
+		"container": object{"type": "message", "message_ts": "1750000000.000100", "channel_id": "C1"},
+		"message":   object{"bot_id": "BPARLEY01", "text": "May I?", "ts": "1750000000.000100"},
+		"actions":   []object{action},
+	}
+	for key, value := range more {
+		body[key] = value
+	}
+	return body
+}
+
+// TestACommandIsAThreadOfItsOwn in a channel, and is answered outside of every
+// thread there.
+func TestACommandIsAThreadOfItsOwn(t *testing.T) {
+	known := people{self: us, types: map[string]event.ChannelType{"C2": event.ChannelGroup}}
+	adapter := newAdapter("http://127.0.0.1:1/api/")
+	for name, c := range map[string]struct {
+		more object
+		want event.ThreadKey
+	}{
+		"in a channel":                          {nil, "slack:acme:C1:command-1-2-a"},
+		"another one":                           {object{"trigger_id": "1.2.b"}, "slack:acme:C1:command-1-2-b"},
+		"in a private channel":                  {object{"channel_name": "privategroup"}, "slack:acme:C1:command-1-2-a"},
+		"in a channel that is called oddly":     {object{"channel_name": "directmessage"}, "slack:acme:C1:command-1-2-a"},
+		"in a direct message":                   {object{"channel_id": "D1", "channel_name": "directmessage"}, "slack:acme:D1"},
+		"in a group, as its name says":          {object{"channel_name": "mpdm-a--b-1"}, "slack:acme:C1"},
+		"in a group, as was told":               {object{"channel_id": "C2", "channel_name": "privategroup"}, "slack:acme:C2"},
+		"with a trigger that is no part of key": {object{"trigger_id": "a:b"}, ""},
+	} {
+		keys := keysOf(t, command(c.more), known)
+		if c.more["trigger_id"] == "a:b" {
+			if !strings.HasPrefix(string(keys.Thread), "slack:acme:C1:command-") || strings.Count(string(keys.Thread), ":") != 3 {
+				t.Errorf("%s: %s", name, keys.Thread)
+			}
+		} else if keys.Thread != c.want {
+			t.Errorf("%s: %s, want %s", name, keys.Thread, c.want)
+		}
+		to, err := adapter.Address(keys.Thread)
+		if err != nil || to.Root != "" || !strings.Contains(string(keys.Thread), ":"+to.Channel) {
+			t.Errorf("%s: answered at %+v, %v", name, to, err)
+		}
+		if keys.Channel.Type != event.ChannelUnknown && to.Channel != "D1" {
+			t.Errorf("%s: a name must not teach us that %s is a %s", name, to.Channel, keys.Channel.Type)
+		}
+	}
+	for _, key := range []event.ThreadKey{"slack:acme:C1:command-", "slack:acme:C1:command-a.b", "slack:acme:C1:commander"} {
+		if _, err := adapter.Address(key); err == nil {
+			t.Errorf("%s is taken for a thread", key)
+		}
+	}
+}
+
+// TestAnInteractionIsKnownByItsTrigger, whichever way it comes, and by its bytes
+// where it has none.
+func TestAnInteractionIsKnownByItsTrigger(t *testing.T) {
+	framed := func(kind string, payload any) object {
+		return object{"type": kind, "envelope_id": "e1", "payload": payload, "accepts_response_payload": true}
+	}
+	bare := command(nil)["payload"]
+	withoutTrigger := command(object{"trigger_id": ""})
+	for name, c := range map[string]struct{ a, b object }{
+		"a command":                   {command(nil), framed("slash_commands", bare)},
+		"a command without a frame":   {command(nil), bare.(object)},
+		"a button":                    {pressed(object{}, nil), framed("interactive", pressed(object{}, nil))},
+		"a command without a trigger": {withoutTrigger, framed("slash_commands", withoutTrigger["payload"])},
+	} {
+		a, b := keysOf(t, c.a, people{self: us}), keysOf(t, c.b, people{self: us})
+		if a.Dedupe != b.Dedupe || a.Subject != b.Subject || a.Settled != nil {
+			t.Errorf("%s: %+v, %+v", name, a, b)
+		}
+	}
+}
+
+// TestOtherInstallationsInteractionsAreNotOurs holds who an interaction is for
+// against who we are.
+func TestOtherInstallationsInteractionsAreNotOurs(t *testing.T) {
+	org := event.Self{TeamID: "EACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}
+	member := event.Self{TeamID: "TACME0001", EnterpriseID: "EACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}
+	whole := object{"team_id": "TBRANCH01", "enterprise_id": "EACME0001", "is_enterprise_install": "true"}
+	teamless := object{"team": nil, "enterprise": object{"id": "EACME0001"}, "is_enterprise_install": true}
+	for name, c := range map[string]struct {
+		body    object
+		self    event.Self
+		foreign bool
+	}{
+		"our team's command":                   {command(nil), us, false},
+		"our team's button":                    {pressed(object{}, nil), us, false},
+		"another team's command":               {command(object{"team_id": "TOTHER001"}), us, true},
+		"another team's button":                {pressed(object{}, object{"team": object{"id": "TOTHER001"}}), us, true},
+		"another app's command":                {command(object{"api_app_id": "AOTHER001"}), us, true},
+		"another app's button":                 {pressed(object{}, object{"api_app_id": "AOTHER001"}), us, true},
+		"a stranger presses our button":        {pressed(object{}, object{"user": object{"id": "UFAR00001", "team_id": "TFAR00001"}}), us, false},
+		"a command in an organisation":         {command(whole), org, false},
+		"a button in an organisation":          {pressed(object{}, teamless), org, false},
+		"a command, the team is told":          {command(whole), member, false},
+		"a button, the team is told":           {pressed(object{}, teamless), member, false},
+		"a branch with its own installation":   {command(object{"team_id": "TBRANCH01", "enterprise_id": "EACME0001"}), member, true},
+		"another organisation's command":       {command(object{"team_id": "T9", "enterprise_id": "E9", "is_enterprise_install": "true"}), org, true},
+		"another organisation's button":        {pressed(object{}, object{"team": object{"id": "T9"}, "enterprise": object{"id": "E9"}, "is_enterprise_install": true}), org, true},
+		"an organisation's command, we have T": {command(whole), us, true},
+	} {
+		settled := keysOf(t, c.body, people{self: c.self}).Settled
+		if foreign := settled != nil && settled.Reason == event.ReasonOtherWorkspace; foreign != c.foreign {
+			t.Errorf("%s: foreign %v, settled %+v", name, foreign, settled)
+		}
+	}
+}
+
+// TestAnEventThatReachesUsThroughOurTeamIsOurs: in a shared channel, and in an
+// organisation, the callback may name another team.
+func TestAnEventThatReachesUsThroughOurTeamIsOurs(t *testing.T) {
+	body := callback(said("hi", nil))
+	delete(body, "authorizations")
+	body["team_id"] = "TOTHER001"
+	if keysOf(t, body, people{self: us}).Settled == nil {
+		t.Error("another team's event is ours")
+	}
+	body["context_team_id"] = "TACME0001"
+	if settled := keysOf(t, body, people{self: us}).Settled; settled != nil {
+		t.Errorf("settled %+v", settled)
+	}
+	body["context_team_id"], body["enterprise_id"] = "TOTHER001", "EACME0001"
+	if settled := keysOf(t, body, people{self: event.Self{TeamID: "EACME0001"}}).Settled; settled != nil {
+		t.Errorf("in our organisation: settled %+v", settled)
+	}
+}
+
+// TestWhatIsPressedIsNamedAsItIsShown: the content is the label, the metadata has
+// the action whole, within bounds.
+func TestWhatIsPressedIsNamedAsItIsShown(t *testing.T) {
+	directory := people{self: us, users: map[string]adapters.User{"UMARA0001": {DisplayName: "Mara"}}}
+	option := func(text string) object {
+		return object{"text": object{"type": "plain_text", "text": text}, "value": "v"}
+	}
+	for want, action := range map[string]object{
+		"Yes <all>":            {"type": "button", "text": object{"type": "plain_text", "text": "Yes <all>"}, "value": "y"},
+		"Noon":                 {"type": "static_select", "selected_option": option("Noon"), "placeholder": object{"text": "When?"}},
+		"a & b":                {"type": "radio_buttons", "selected_option": object{"text": object{"type": "mrkdwn", "text": "a &amp; b"}}},
+		"A, B":                 {"type": "checkboxes", "selected_options": []object{option("A"), option("B")}},
+		"typed":                {"type": "plain_text_input", "value": "typed"},
+		"2025-06-16":           {"type": "datepicker", "selected_date": "2025-06-16"},
+		"08:30":                {"type": "timepicker", "selected_time": "08:30"},
+		"2025-06-16T08:00:00Z": {"type": "datetimepicker", "selected_date_time": 1750060800},
+		"<@U1>":                {"type": "users_select", "selected_user": "U1"},
+		"<#C1>, <#C2>":         {"type": "multi_channels_select", "selected_channels": []string{"C1", "C2"}},
+		"<#G1>":                {"type": "conversations_select", "selected_conversation": "G1"},
+		"":                     {"type": "static_select", "selected_option": nil},
+	} {
+		m := heard(t, pressed(action, nil), directory)
+		if m.Content != want || m.Quoted == nil || !m.Quoted.Own || m.Quoted.Content != "May I?" {
+			t.Errorf("%q: %q about %+v", want, m.Content, m.Quoted)
+		}
+		raw, _ := json.Marshal(action)
+		if len(m.Metadata.Extra) != 1 || m.Metadata.Extra[0].Key != "slack_action" || string(m.Metadata.Extra[0].Value) != string(raw) {
+			t.Errorf("%q: metadata %s, want %s", want, m.Metadata.Bytes(), raw)
+		}
+	}
+	large := heard(t, pressed(object{"type": "rich_text_input", "action_id": "a1", "value": strings.Repeat("x", 1<<15)}, nil), directory)
+	if extra := string(large.Metadata.Extra[0].Value); len(extra) > 1000 || !strings.Contains(extra, `"action_id":"a1"`) {
+		t.Errorf("a large action is kept as %s", extra)
+	}
+}
+
+// TestInteractionsWaitForNobody: who we are need not be known for them.
+func TestInteractionsWaitForNobody(t *testing.T) {
+	for _, body := range []object{command(nil), pressed(object{}, nil)} {
+		if keys := keysOf(t, body, people{}); keys.Needs != "" || keys.Settled != nil || keys.Thread == "" {
+			t.Errorf("%+v", keys)
+		}
+	}
+}
