@@ -93,6 +93,11 @@ type Limits struct {
 	// StreamAge is how old a stream may grow; another one goes on then. 0: as old
 	// as it likes.
 	StreamAge time.Duration
+	// FileOver is how long a reply may be, in characters, and still be posted; a
+	// longer one is a file. 0: as long as it likes.
+	FileOver int
+	// Sign says that people are to be shown that the agent is at work.
+	Sign bool
 }
 
 // Preview is how an answer is shown while it grows.

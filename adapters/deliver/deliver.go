@@ -3,6 +3,12 @@
 // What is posted stands in the journal's outbox before, under a key that never
 // changes its text, and is marked as being sent before the call. After a call
 // with no clear end nobody posts again before the platform was asked.
+//
+// While an answer grows, a Showing may show it in posts that are previews: the
+// first text of each is in the journal, so that it is found again after a crash;
+// what follows is not. The answer's own posts then take the previews' places, one
+// by one, and state the whole text again wherever it is not known for sure that
+// it stands there: the final text always wins.
 package deliver
 
 import (
@@ -16,7 +22,6 @@ import (
 	"time"
 
 	"parley/adapters"
-	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
@@ -82,6 +87,7 @@ type Parts struct {
 	Desk    *journal.Desk
 	// Platform finds a workspace's way out; false where it is not configured.
 	Platform func(workspace string) (Platform, bool)
+	Files    Files
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -91,32 +97,78 @@ type Parts struct {
 type Outbox struct {
 	Parts
 
+	showing sync.WaitGroup // what shows growing answers
+
 	mu    sync.Mutex
 	begun map[int64]*journal.Delivery // marked as being sent, and not sent yet; by thread
+	// pieces are what is known of previews' posts, by the delivery's id. What is not
+	// here is found out from the platform, or stated again.
+	pieces map[int64]*piece
+	signed map[int64]*signing // by run
 }
 
 // New returns an Outbox that sends nothing yet; see Run.
-func New(p Parts) *Outbox { return &Outbox{Parts: p, begun: map[int64]*journal.Delivery{}} }
+func New(p Parts) *Outbox {
+	return &Outbox{Parts: p, begun: map[int64]*journal.Delivery{}, pieces: map[int64]*piece{}, signed: map[int64]*signing{}}
+}
 
-// Format implements turn.Outbox: the text as the posts that carry it.
-func (o *Outbox) Format(workspace string, thread event.ThreadKey, text string, mentions []string) ([]journal.Post, error) {
-	platform, ok := o.Platform(workspace)
-	if !ok {
-		return nil, fmt.Errorf("workspace %q is not configured", workspace)
-	}
-	if platform.Sender == nil {
-		return nil, nil
-	}
-	address, err := platform.Sender.Address(thread)
-	if err != nil {
+// Notice implements turn.Outbox: words of our own about a run, for its asker alone
+// where the platform can do that.
+func (o *Outbox) Notice(run *journal.Run, text string) ([]journal.Post, error) {
+	platform, to, err := o.way(run)
+	if err != nil || platform.Sender == nil {
 		return nil, err
 	}
-	texts := platform.Sender.Format(text, mentions)
-	posts := make([]journal.Post, len(texts))
-	for i, text := range texts {
-		posts[i] = journal.Post{Channel: address.Channel, Root: address.Root, Text: text}
+	_, alone := platform.Sender.(adapters.Ephemeral)
+	posts := to.posts(platform.Sender.Format(text, nil))
+	for i := range posts {
+		posts[i].Alone = alone && to.asker != ""
 	}
 	return posts, nil
+}
+
+// way is how a run's words go out; a platform without Sender where they don't.
+func (o *Outbox) way(run *journal.Run) (platform Platform, to destination, err error) {
+	platform, ok := o.Platform(run.Workspace)
+	if !ok {
+		return platform, to, fmt.Errorf("workspace %q is not configured", run.Workspace)
+	}
+	if platform.Sender == nil {
+		return platform, to, nil
+	}
+	to.asker = asker(run)
+	to.Address, err = platform.Sender.Address(run.ThreadKey)
+	return platform, to, err
+}
+
+// destination is where a run's posts go, and whom they answer.
+type destination struct {
+	adapters.Address
+	asker string
+}
+
+func (to destination) post(text string) journal.Post {
+	return journal.Post{Channel: to.Channel, Root: to.Root, Text: text, Asker: to.asker}
+}
+
+func (to destination) posts(texts []string) []journal.Post {
+	posts := make([]journal.Post, len(texts))
+	for i, text := range texts {
+		posts[i] = to.post(text)
+	}
+	return posts
+}
+
+// asker is the platform's id of the person who spoke last in a run's turn; empty for
+// none.
+func asker(run *journal.Run) string {
+	for i := len(run.Messages) - 1; i >= 0; i-- {
+		if run.Messages[i].Author == journal.ByHuman {
+			_, id, _ := strings.Cut(run.Messages[i].SenderID, ":")
+			return id
+		}
+	}
+	return ""
 }
 
 // Bounds implements turn.Outbox: how a workspace's posts are sent.
@@ -160,6 +212,7 @@ func (o *Outbox) takeBegun(thread int64) *journal.Delivery {
 // Run sends until ctx ends, and then waits for the calls under way, which end
 // with work.
 func (o *Outbox) Run(ctx, work context.Context) error {
+	defer o.showing.Wait()
 	lane := journal.Lane{Work: journal.Deliveries, Slots: workers}
 	return o.Desk.Serve(ctx, lane, func(_ context.Context, lease *journal.Lease) {
 		for ctx.Err() == nil && o.next(work, lease) {
@@ -173,6 +226,9 @@ func (o *Outbox) Run(ctx, work context.Context) error {
 func (o *Outbox) next(ctx context.Context, lease *journal.Lease) bool {
 	if d := o.takeBegun(lease.Thread); d != nil {
 		if platform, ok := o.Platform(d.Workspace); ok && platform.Sender != nil {
+			if at := o.settlesAt(d); at.After(o.Now()) {
+				return o.settle(ctx, lease, d, at)
+			}
 			return o.call(ctx, lease, d, platform)
 		}
 	}
@@ -194,12 +250,20 @@ func (o *Outbox) next(ctx context.Context, lease *journal.Lease) bool {
 
 // begin makes the call, if the channel's pace allows it now.
 func (o *Outbox) begin(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform) bool {
+	if at := o.settlesAt(d); at.After(o.Now()) {
+		return o.settle(ctx, lease, d, at)
+	}
 	slot, err := o.Journal.BeginSend(ctx, lease, d, bounds(platform.Limits))
 	if err != nil || !slot.Wait.IsZero() {
 		return o.later(ctx, lease, err, slot.Wait)
 	}
 	d.SendBy, d.Attempts = slot.SendBy, d.Attempts+1
 	return o.call(ctx, lease, d, platform)
+}
+
+// settle leaves a delivery until what was shown before can't change any more.
+func (o *Outbox) settle(ctx context.Context, lease *journal.Lease, d *journal.Delivery, at time.Time) bool {
+	return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, at, "what was shown before may still change", false), at)
 }
 
 // call sends a delivery that is marked as being sent.
@@ -222,7 +286,7 @@ func (o *Outbox) send(ctx context.Context, d *journal.Delivery, platform Platfor
 	ctx, cancel := context.WithTimeout(ctx, d.SendBy.Sub(o.Now())) // by this node's clock, whatever it shows
 	defer cancel()
 	defer o.recover(d, &err)
-	return platform.Sender.Send(ctx, post(d))
+	return o.put(ctx, d, platform)
 }
 
 // recover makes a panic in an adapter the delivery's failure, not the process's.
@@ -230,13 +294,6 @@ func (o *Outbox) recover(d *journal.Delivery, err *error) {
 	if p := recover(); p != nil {
 		o.Log.Error("an adapter panicked", "workspace", d.Workspace, "delivery", d.Key, "panic", p, "stack", string(debug.Stack()))
 		*err = fmt.Errorf("the adapter panicked: %v", p)
-	}
-}
-
-func post(d *journal.Delivery) adapters.Post {
-	return adapters.Post{
-		Key: d.Key, Thread: d.ThreadKey, Text: d.Post.Text, NotBefore: d.CreatedAt,
-		To: adapters.Address{Channel: d.Post.Channel, Root: d.Post.Root},
 	}
 }
 
@@ -252,7 +309,7 @@ func (o *Outbox) sent(ctx context.Context, lease *journal.Lease, d *journal.Deli
 		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, fmt.Errorf("sent as %q, which can't be recorded: %w", id, err))
 	}
 	if err == nil {
-		o.Observer.Delivery(d.Workspace, journal.DeliverySent)
+		o.observe(d, journal.DeliverySent)
 		if d.Awaited {
 			o.Desk.Wake(journal.Intake, "", lease.Thread)
 		}
@@ -269,8 +326,12 @@ func (o *Outbox) failed(ctx context.Context, lease *journal.Lease, d *journal.De
 	}
 	unclear := failure.Failure == adapters.Unclear
 	switch {
+	case failure.Failure == adapters.Permanent && takesOver(d):
+		return o.ok(ctx, lease, o.Journal.Repost(ctx, lease, d, cause.Error()), true)
 	case failure.Failure == adapters.Permanent, !unclear && now.Sub(d.CreatedAt) > maxAge:
 		return o.giveUp(ctx, lease, d, journal.DeliveryFailed, cause)
+	case unclear && d.Kind == journal.DeliveryTell: // it leaves nothing to be found
+		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, cause)
 	case failure.Failure == adapters.RateLimited:
 		at := now.Add(max(failure.RetryAfter, minRetryAfter))
 		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, at, cause.Error(), true), at)
@@ -294,12 +355,16 @@ func (o *Outbox) readBack(ctx context.Context, lease *journal.Lease, d *journal.
 	if at := d.SendBy.Add(readBackAfter); now.Before(at) {
 		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, "its end is not clear"), at)
 	}
-	finder, ok := platform.Sender.(adapters.Finder)
-	if !ok {
-		return o.unknown(ctx, lease, d, platform, errors.New("the platform can't tell"))
-	}
-	id, found, err := o.find(ctx, d, finder, platform.Limits.Timeout)
 	switch {
+	case repeatable(d):
+		return o.ok(ctx, lease, o.Journal.Resend(ctx, lease, d, now, "its end is not clear", false), true)
+	case d.Kind == journal.DeliveryTell:
+		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, errors.New("it leaves nothing to be found"))
+	}
+	id, found, err := o.find(ctx, d, platform)
+	switch {
+	case errors.Is(err, errCantTell):
+		return o.unknown(ctx, lease, d, platform, err)
 	case err != nil && ctx.Err() != nil:
 		return false
 	case err != nil && now.Sub(d.SendBy) > readBackFor:
@@ -309,16 +374,48 @@ func (o *Outbox) readBack(ctx context.Context, lease *journal.Lease, d *journal.
 		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, err.Error()), at)
 	case found:
 		return o.sent(ctx, lease, d, id)
+	case d.Kind == journal.DeliveryPreview:
+		return o.drop(ctx, lease, d, journal.DeliveryFailed, errors.New("it had not arrived"))
 	}
 	err = o.Journal.Resend(ctx, lease, d, now, "it had not arrived", false)
 	return o.ok(ctx, lease, err, true)
 }
 
-func (o *Outbox) find(ctx context.Context, d *journal.Delivery, finder adapters.Finder, timeout time.Duration) (id string, found bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// errCantTell means that a platform has no answer to what became of a post.
+var errCantTell = errors.New("the platform can't tell")
+
+func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, platform.Limits.Timeout)
 	defer cancel()
 	defer o.recover(d, &err)
-	return finder.Find(ctx, post(d))
+	if d.Stream {
+		return o.findStream(ctx, d, platform)
+	}
+	finder, ok := platform.Sender.(adapters.Finder)
+	if !ok {
+		return "", false, errCantTell
+	}
+	return finder.Find(ctx, o.post(d))
+}
+
+// findStream looks for the stream that a preview was begun as: a post of ours that
+// no delivery knows.
+func (o *Outbox) findStream(ctx context.Context, d *journal.Delivery, platform Platform) (string, bool, error) {
+	finder, ok := platform.Sender.(adapters.StreamFinder)
+	if !ok {
+		return "", false, errCantTell
+	}
+	ids, err := finder.FindStream(ctx, o.post(d))
+	if err != nil {
+		return "", false, err
+	}
+	known, err := o.Journal.Known(ctx, d.Workspace, ids)
+	for _, id := range ids {
+		if err == nil && !known[id] {
+			return id, true, nil
+		}
+	}
+	return "", false, err
 }
 
 // askAgain is how long after a failed question the next one follows: the longer
@@ -333,8 +430,12 @@ func askAgain(past time.Duration, err error) time.Duration {
 }
 
 // unknown does what the channel's policy says with a delivery of which nobody
-// can say whether it arrived. What was sent again often enough is held.
+// can say whether it arrived. What was sent again often enough is held. A preview is
+// left to itself: what it stands for is posted.
 func (o *Outbox) unknown(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform, cause error) bool {
+	if d.Kind == journal.DeliveryPreview {
+		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, cause)
+	}
 	policy := platform.Unknown(d.Post.Channel)
 	if d.Attempts >= maxResends {
 		policy = unknownHold
@@ -350,12 +451,24 @@ func (o *Outbox) unknown(ctx context.Context, lease *journal.Lease, d *journal.D
 }
 
 func (o *Outbox) giveUp(ctx context.Context, lease *journal.Lease, d *journal.Delivery, state journal.DeliveryState, cause error) bool {
-	o.Log.Error("a delivery was given up", "workspace", d.Workspace, "delivery", d.Key, "state", state, "err", cause)
+	o.Log.Error("a delivery was given up", "workspace", d.Workspace, "delivery", d.Key, "kind", d.Kind, "state", state, "err", cause)
+	return o.drop(ctx, lease, d, state, cause)
+}
+
+// drop ends a delivery that will not be sent.
+func (o *Outbox) drop(ctx context.Context, lease *journal.Lease, d *journal.Delivery, state journal.DeliveryState, cause error) bool {
 	more, err := o.Journal.GiveUp(ctx, lease, d, state, cause.Error())
 	if err == nil {
-		o.Observer.Delivery(d.Workspace, state)
+		o.observe(d, state)
 	}
 	return o.ok(ctx, lease, err, more)
+}
+
+// observe counts what people were meant to read.
+func (o *Outbox) observe(d *journal.Delivery, state journal.DeliveryState) {
+	if d.Kind == journal.DeliveryPost || d.Kind == journal.DeliveryTell {
+		o.Observer.Delivery(d.Workspace, state)
+	}
 }
 
 // later leaves the thread until a time that the journal knows of.

@@ -314,22 +314,40 @@ func TestFormat(t *testing.T) {
 	c := &chat{}
 	platform := deliver.Platform{Sender: c}
 	box := deliver.New(deliver.Parts{Platform: func(id string) (deliver.Platform, bool) { return platform, id == "acme" }})
-	posts, err := box.Format("acme", "slack:acme:C1:1", "hello", nil)
+	format := func(workspace string, thread event.ThreadKey, text string, files ...journal.File) ([]journal.Post, error) {
+		showing, err := box.Show(t.Context(), nil, &journal.Run{Workspace: workspace, ThreadKey: thread}, nil)
+		if err != nil {
+			return nil, err
+		}
+		showing.Stop()
+		return showing.Format(text, files), nil
+	}
+	posts, err := format("acme", "slack:acme:C1:1", "hello", journal.File{Name: "plot.png"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "posts", posts, []journal.Post{{Channel: "C1", Root: "slack:acme:C1:1", Text: "hello"}})
-	if posts, err := box.Format("acme", "t", "", nil); err != nil || len(posts) != 0 {
+	same(t, "posts", posts, []journal.Post{
+		{Channel: "C1", Root: "slack:acme:C1:1", Text: "hello"},
+		{Channel: "C1", Root: "slack:acme:C1:1", File: &journal.File{Name: "plot.png"}},
+	})
+	if posts, err := format("acme", "t", ""); err != nil || len(posts) != 0 {
 		t.Errorf("of no text: %v, %v", posts, err)
 	}
-	if _, err := box.Format("acme", event.ThreadKey(""), "hello", nil); err == nil {
+	if _, err := format("acme", "", "hello"); err == nil {
 		t.Error("a thread that has no address was given one")
 	}
-	if _, err := box.Format("other", "t", "hello", nil); err == nil {
+	if _, err := format("other", "t", "hello"); err == nil {
 		t.Error("a workspace that is not configured has a way out")
 	}
+	platform.Limits.FileOver = 4
+	posts, err = format("acme", "t", "hello")
+	same(t, "error", err, nil)
+	same(t, "a long reply", posts, []journal.Post{
+		{Channel: "C1", Root: "t", Text: "hello"},
+		{Channel: "C1", Root: "t", File: &journal.File{Name: "reply.md", MimeType: "text/markdown", Size: 5, Text: "hello"}},
+	})
 	platform.Sender = nil
-	if posts, err := box.Format("acme", "t", "hello", nil); err != nil || posts != nil {
+	if posts, err := format("acme", "t", "hello"); err != nil || posts != nil {
 		t.Errorf("of a workspace that is read: %v, %v", posts, err)
 	}
 }

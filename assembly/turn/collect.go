@@ -16,6 +16,9 @@ type collector struct {
 	limit int64 // of the tokens, and again of the whole messages, in bytes
 	now   func() time.Time
 
+	grow  func(text string) // hears the tokens of the answer; nil for nobody
+	files []stream.File     // that came with the answer
+
 	text     string // the answer
 	answered bool
 	first    time.Time // when the first token came
@@ -41,14 +44,20 @@ func (c *collector) emit(m stream.Message) error {
 			c.streamed = append(c.streamed, m.Text...)
 		}
 		c.chunked += size
-		return c.bound(c.chunked)
+		if err := c.bound(c.chunked); err != nil || !main || c.grow == nil {
+			return err
+		}
+		c.grow(m.Text)
+		return nil
 	}
 	c.spelled += size
 	if err := c.bound(c.spelled); err != nil {
 		return err
 	}
 	if main {
-		c.answer(m)
+		if err := c.answer(m); err != nil {
+			return err
+		}
 	}
 	if m.Time.IsZero() {
 		m.Time = c.now()
@@ -61,13 +70,20 @@ func (c *collector) emit(m stream.Message) error {
 
 // answer takes an ANSWER as the run's text, or a COMPLETE that ends a run
 // without one: with a text of its own, else with what has been streamed.
-func (c *collector) answer(m stream.Message) {
+func (c *collector) answer(m stream.Message) error {
+	files, err := m.Files()
+	if err != nil {
+		c.refused = permanent{err}
+		return c.refused
+	}
+	c.files = append(c.files, files...)
 	switch {
 	case m.Type == stream.Answer, m.Type == stream.Complete && !c.answered && m.Text != "":
 		c.text, c.answered = event.Text(m.Text), true
 	case m.Type == stream.Complete && !c.answered && len(c.streamed) > 0:
 		c.text, c.answered = event.Text(string(c.streamed)), true
 	}
+	return nil
 }
 
 func (c *collector) bound(bytes int64) error {

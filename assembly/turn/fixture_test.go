@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -103,6 +104,9 @@ type desk struct {
 	reports []turn.Report
 	format  func(text string) ([]journal.Post, error)
 	lease   *journal.Lease
+
+	shown    [][]string // what grew, by the order in which runs were shown
+	mentions [][]string
 }
 
 // inBubble runs a test with a Runner that is at work. With coalesce 0 unless
@@ -156,12 +160,53 @@ func (d *desk) work() {
 	d.intake = jd
 }
 
-// Format, Bounds and Posted implement turn.Outbox.
-func (d *desk) Format(_ string, _ event.ThreadKey, text string, _ []string) ([]journal.Post, error) {
-	return d.format(text)
+// Show, Notice, Bounds and Posted implement turn.Outbox.
+func (d *desk) Show(_ context.Context, _ *journal.Lease, _ *journal.Run, mentions []string) (turn.Showing, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mentions = append(d.mentions, mentions)
+	d.shown = append(d.shown, nil)
+	return &showing{d: d, run: len(d.shown) - 1}, nil
 }
-func (d *desk) Bounds(string) *journal.Send     { return nil }
-func (d *desk) Posted(int64, *journal.Delivery) {}
+func (d *desk) Notice(_ *journal.Run, text string) ([]journal.Post, error) { return d.format(text) }
+func (d *desk) Bounds(string) *journal.Send                                { return nil }
+func (d *desk) Posted(int64, *journal.Delivery)                            {}
+
+// showing is a run that is shown on a desk.
+type showing struct {
+	d       *desk
+	run     int
+	stopped bool
+}
+
+// Grow, Stop and Format implement turn.Showing.
+func (s *showing) Grow(text string) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	s.d.shown[s.run] = append(s.d.shown[s.run], text)
+}
+func (s *showing) Stop() { s.stopped = true }
+func (s *showing) Format(text string, files []journal.File) []journal.Post {
+	if !s.stopped {
+		s.d.Error("formatted while it was still shown")
+	}
+	posts, err := s.d.format(text)
+	if err != nil {
+		panic(err)
+	}
+	for _, file := range files {
+		posts = append(posts, journal.Post{Channel: "C1", File: &file})
+	}
+	return posts
+}
+
+// Put implements turn.Files.
+func (d *desk) Put(_ context.Context, file stream.File) (journal.File, error) {
+	if file.Name == "too large" {
+		return journal.File{}, errors.New("too large")
+	}
+	return journal.File{Name: file.Name, Size: int64(len(file.Data))}, nil
+}
 
 // Keep implements turn.Files.
 func (d *desk) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment { return a }

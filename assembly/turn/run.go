@@ -35,9 +35,10 @@ type attempt struct {
 	profile  Profile
 	settings Settings
 
-	report Report
-	said   collector
-	more   bool // messages wait for a further turn
+	report  Report
+	said    collector
+	showing Showing // nil until the agent is asked
+	more    bool    // messages wait for a further turn
 
 	lastMetadata *event.Metadata // that was read
 }
@@ -47,7 +48,10 @@ type attempt struct {
 // returns whether the thread's next turn may be taken at once.
 func (a *attempt) make(ctx, asking context.Context) bool {
 	begun := a.Now()
-	err := a.ask(asking)
+	err := a.ask(ctx, asking)
+	if a.showing != nil {
+		a.showing.Stop()
+	}
 	if err == nil {
 		err = a.commit(ctx)
 	} else {
@@ -74,15 +78,16 @@ func (a *attempt) make(ctx, asking context.Context) bool {
 
 var errTimeout = errors.New("the agent did not answer in time")
 
-// ask assembles the input and runs the agent, until it has an answer.
-func (a *attempt) ask(ctx context.Context) error {
+// ask assembles the input and runs the agent, until it has an answer. What is shown
+// meanwhile ends with work, the rest with asking.
+func (a *attempt) ask(work, asking context.Context) error {
 	if len(a.run.Messages) == 0 {
 		return errWithdrawn
 	}
 	if a.run.Claims > maxClaims+aloneClaims {
 		return permanent{fmt.Errorf("the process ended %d times during this run", a.run.Claims-1)}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, a.profile.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(asking, a.profile.Timeout, errTimeout)
 	var watching sync.WaitGroup
 	watching.Go(func() { a.watch(ctx) })
 	defer watching.Wait()
@@ -93,6 +98,13 @@ func (a *attempt) ask(ctx context.Context) error {
 		return err
 	})
 	if err == nil {
+		err = a.guard("showing", func() (err error) {
+			a.showing, err = a.Outbox.Show(work, a.lease, a.run, mentions(a.report.Input.Messages))
+			return err
+		})
+	}
+	if err == nil {
+		a.said.grow = a.showing.Grow
 		err = a.guard("the agent", func() error { return a.profile.Agent.Run(ctx, a.report.Input, a.said.emit) })
 	}
 	switch cause := context.Cause(ctx); {
@@ -137,7 +149,7 @@ func (a *attempt) guard(what string, f func() error) (err error) {
 
 // commit ends the run with the agent's answer.
 func (a *attempt) commit(ctx context.Context) error {
-	posts, err := a.format(a.said.text)
+	posts, err := a.posts(ctx)
 	if err != nil {
 		return a.unanswered(ctx, err)
 	}
@@ -150,16 +162,32 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	a.report.Outcome, a.report.Reply = outcomes[ended.Outcome], ended.Message
 	a.more = ended.More
-	if ended.Outcome == journal.Committed && len(posts) > 0 {
+	switch {
+	case ended.Outcome == journal.Committed && len(posts) > 0:
 		a.Outbox.Posted(a.run.Thread, ended.Begun)
+	case ended.Outcome != journal.Stale:
+		a.clears(false)
 	}
 	return nil
 }
 
-func (a *attempt) format(text string) (posts []journal.Post, err error) {
-	err = a.guard("formatting", func() (err error) {
-		posts, err = a.Outbox.Format(a.run.Workspace, a.run.ThreadKey, text, nil)
-		return err
+// posts are the answer's, with the files that came with it.
+func (a *attempt) posts(ctx context.Context) (posts []journal.Post, err error) {
+	var files []journal.File
+	for _, file := range a.said.files {
+		kept, err := a.Files.Put(ctx, file)
+		switch {
+		case err == nil:
+			files = append(files, kept)
+		case journal.Unavailable(err):
+			return nil, &storeError{err}
+		default: // its words are worth more than the file
+			a.Log.Error("an agent's file is left out", "agent", a.profile.ID, "run", a.run.ID, "file", file.Name, "err", err)
+		}
+	}
+	err = a.guard("formatting", func() error {
+		posts = a.showing.Format(a.said.text, files)
+		return nil
 	})
 	return posts, err
 }
@@ -209,9 +237,11 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	switch stored := context.WithoutCancel(ctx); {
 	case errors.Is(cause, errWithdrawn):
 		a.report.Outcome = Canceled
+		defer a.clears(false)
 		return a.Journal.CancelRun(stored, a.lease, a.run, cause.Error())
 	case errors.Is(cause, errInterrupted):
 		a.report.Outcome = Interrupted
+		defer a.clears(false)
 		return a.Journal.InterruptRun(stored, a.lease, a.run)
 	case ctx.Err() != nil:
 		a.report.Outcome = LeftOff // asked again when the daemon starts
@@ -246,7 +276,7 @@ func backoff(failures int64) time.Duration {
 
 // fail ends the run for good, with one sentence to the thread.
 func (a *attempt) fail(ctx context.Context, cause error) error {
-	notice, err := a.format(apology(cause))
+	notice, err := a.notice(apology(cause))
 	if err != nil {
 		a.Log.Error("tell a thread that its run failed", "run", a.run.ID, "err", err)
 	}
@@ -254,10 +284,24 @@ func (a *attempt) fail(ctx context.Context, cause error) error {
 	if err := a.Journal.FailRun(ctx, a.lease, a.run, cause, notice, a.said.events); err != nil {
 		return err
 	}
-	if len(notice) > 0 {
+	a.clears(len(notice) > 0)
+	return nil
+}
+
+func (a *attempt) notice(text string) (posts []journal.Post, err error) {
+	err = a.guard("formatting", func() (err error) {
+		posts, err = a.Outbox.Notice(a.run, text)
+		return err
+	})
+	return posts, err
+}
+
+// clears sees to it that what the run has shown is taken away, now that it has ended,
+// and that what it has said is posted.
+func (a *attempt) clears(posts bool) {
+	if posts || a.run.Previews > 0 || a.run.Sign != "" {
 		a.Outbox.Posted(a.run.Thread, nil)
 	}
-	return nil
 }
 
 // apology is what the people in the thread read. The operator has the cause.

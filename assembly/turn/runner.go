@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/assembly"
-	"parley/ingest/event"
+	"parley/assembly/stream"
 	"parley/ingest/journal"
 )
 
@@ -28,12 +28,15 @@ type Profile struct {
 	MaxBytes int64
 }
 
-// Outbox turns a reply into posts, and sends them; package deliver does.
+// Outbox shows a run while it goes on, turns its reply into posts, and sends them;
+// package deliver does.
 type Outbox interface {
-	// Format converts and splits a text for the thread's platform, where it may
-	// mention who is in mentions. No posts means that the reply needs none: its
-	// reader takes it from the journal.
-	Format(workspace string, thread event.ThreadKey, text string, mentions []string) ([]journal.Post, error)
+	// Show begins to show that the run goes on. Mentions are the tokens that its
+	// answer may use. What it does ends with ctx at the latest.
+	Show(ctx context.Context, lease *journal.Lease, run *journal.Run, mentions []string) (Showing, error)
+	// Notice is what tells the asker of a run something that is no reply. No posts
+	// means that nobody can be told.
+	Notice(run *journal.Run, text string) ([]journal.Post, error)
 	// Bounds are those of a workspace's posts; nil where it has none.
 	Bounds(workspace string) *journal.Send
 	// Posted says that a thread has deliveries now. The first one may be marked
@@ -41,11 +44,26 @@ type Outbox interface {
 	Posted(thread int64, begun *journal.Delivery)
 }
 
-// Files sees to it that a message's attachments are kept before its agent is asked.
+// Showing is a run that is shown while it goes on.
+type Showing interface {
+	// Grow takes the next piece of the growing answer. It never waits.
+	Grow(text string)
+	// Stop ends the showing: nothing of it is written to the journal any more when it
+	// returns. It may be called again.
+	Stop()
+	// Format converts and splits an answer for the thread's platform, once Stop was
+	// called. No posts means that the reply needs none: its reader takes it from the
+	// journal.
+	Format(text string, files []journal.File) []journal.Post
+}
+
+// Files keeps what comes with messages and with answers.
 type Files interface {
 	// Keep copies the attachment, if that was not done yet, and returns how it
 	// stands. It never fails: what can't be had is unavailable.
 	Keep(ctx context.Context, workspace string, attachment journal.Attachment) journal.Attachment
+	// Put keeps a file that an agent has made.
+	Put(ctx context.Context, file stream.File) (journal.File, error)
 }
 
 // Observer sees how each attempt of a run ended: for metrics, and for replay.

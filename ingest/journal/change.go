@@ -269,7 +269,7 @@ func (r *recording) delete() error {
 func (r *recording) replyOf(platformID string) (*Message, error) {
 	return oneMessage(r.tx, `author = 'agent' AND run = (
 			SELECT d.run FROM deliveries d WHERE d.workspace = ? AND d.platform_id = ?
-			AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.id <> d.id))`, r.Workspace, platformID)
+			AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.kind = 'post' AND o.id <> d.id))`, r.Workspace, platformID)
 }
 
 func (r *recording) blank(m *Message) error {
@@ -324,7 +324,7 @@ func (r *recording) blankReply(m *Message) error {
 	if err := r.tx.Later(nil, nil, `DELETE FROM run_events WHERE run = ?`, m.Run); err != nil {
 		return err
 	}
-	return r.tx.Later(nil, nil, `UPDATE deliveries SET payload = '' WHERE run = ? AND state = 'sent'`, m.Run)
+	return r.tx.Later(nil, nil, `UPDATE deliveries SET payload = '', file = '' WHERE run = ? AND state = 'sent'`, m.Run)
 }
 
 // reaction puts an emoji on the target, or takes it away.

@@ -18,6 +18,22 @@ import (
 type Post struct {
 	Channel, Root string
 	Text          string
+	// Asker is the platform's id of the user whom it answers; empty for none.
+	Asker string
+	// Alone says that nobody but the asker is to see it.
+	Alone bool
+	// File, where it is not nil, is put there beside the text.
+	File *File
+}
+
+// File is a file of a reply: a text, or a copy that is kept elsewhere.
+type File struct {
+	Name     string `json:"name"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"size"`
+	Text     string `json:"text,omitempty"`
+	Bucket   string `json:"bucket,omitempty"`
+	Path     string `json:"path,omitempty"`
 }
 
 // Reply is an agent's answer, ready to be committed.
@@ -161,6 +177,9 @@ func (e *ending) commit(reply Reply) (ReplyOutcome, *Message, error) {
 		if err := e.events(reply.Events); err != nil {
 			return "", nil, err
 		}
+		if err := e.clearAll(); err != nil {
+			return "", nil, err
+		}
 		return Dropped, nil, e.end(RunDropped, "stale: the thread had moved on", reply.AnsweredAt)
 	}
 	message, err := e.insertReply(reply)
@@ -241,29 +260,112 @@ func (e *ending) events(events []stream.Message) error {
 	return nil
 }
 
+// deliver stores the reply's posts. They take the places of what was shown of it
+// while it grew; what is left of that, and the sign of work, are taken away.
 func (e *ending) deliver(posts []Post, send *Send) error {
+	shown, err := e.shown()
+	if err != nil {
+		return err
+	}
 	for i, post := range posts {
-		d := Delivery{
-			Thread: e.run.Thread, ThreadKey: e.run.ThreadKey, Workspace: e.run.Workspace, Platform: e.run.Platform,
-			Key: DeliveryKey(e.run.ID, i), Post: post, State: DeliveryPending, CreatedAt: instant(e.now),
+		d := e.delivery(DeliveryPost, post)
+		d.Key = DeliveryKey(e.run.ID, i)
+		switch {
+		case post.Alone:
+			d.Kind = DeliveryTell
+		case post.File == nil && len(shown) > 0:
+			d.Replaces, shown = &shown[0], shown[1:]
 		}
 		if i == 0 && send != nil && e.deliverAt == 0 {
 			d.beginAtOnce(*send, e.blocked, e.now)
 		}
-		if err := e.tx.Later(nil, []any{&d.ID}, `INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, attempts, send_by, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-			d.Thread, e.run.Row, int64(i), d.Key, d.Workspace, post.Channel, post.Root, post.Text,
-			string(d.State), d.Attempts, millis(d.SendBy), e.now); err != nil {
+		if err := d.insert(e.tx, int64(i)); err != nil {
 			return err
 		}
 		if d.State == DeliverySending {
-			e.begun = &d
+			e.begun = d
 		}
 	}
 	if len(posts) > 0 && e.deliverAt == 0 {
 		e.deliverAt = e.now
 	}
-	return nil
+	return e.clear(shown)
+}
+
+// shown are the run's previews that may stand on the platform.
+func (e *ending) shown() ([]Preview, error) {
+	if e.run.Previews == 0 {
+		return nil, nil
+	}
+	return previews(e.tx, e.run.Row)
+}
+
+// clearAll takes away what a run has shown that ends without a reply.
+func (e *ending) clearAll() error {
+	shown, err := e.shown()
+	if err != nil {
+		return err
+	}
+	return e.clear(shown)
+}
+
+// clear takes previews and the run's sign of work away.
+func (e *ending) clear(shown []Preview) error {
+	for i := range shown {
+		d := e.delivery(DeliveryRemove, Post{Channel: e.run.Channel})
+		d.Key, d.Replaces = DeliveryKey(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
+		if err := e.further(d); err != nil {
+			return err
+		}
+	}
+	if e.run.Sign == "" {
+		return nil
+	}
+	d := e.delivery(DeliveryUnsign, Post{Channel: e.run.Channel, Text: e.run.Sign})
+	d.Key, d.SendBy = DeliveryKey(e.run.ID+"/unsign", int(e.run.Claims)), e.run.SignBy
+	if err := e.further(d); err != nil {
+		return err
+	}
+	return e.tx.Later(nil, nil, `UPDATE runs SET sign = '' WHERE row = ?`, e.run.Row)
+}
+
+// delivery is a delivery of the run that is about to be stored.
+func (e *ending) delivery(kind DeliveryKind, post Post) *Delivery {
+	return &Delivery{
+		Thread: e.run.Thread, ThreadKey: e.run.ThreadKey, Workspace: e.run.Workspace, Platform: e.run.Platform, Run: e.run.Row,
+		Kind: kind, Post: post, State: DeliveryPending, CreatedAt: instant(e.now),
+	}
+}
+
+// further stores a delivery that is no part of the reply.
+func (e *ending) further(d *Delivery) error {
+	if e.deliverAt == 0 {
+		e.deliverAt = e.now
+	}
+	return d.insert(e.tx, noPart)
+}
+
+// noPart is the part of deliveries that carry none of a reply.
+const noPart = -1
+
+// insert stores the delivery. Its id is known once the transaction has ended.
+func (d *Delivery) insert(tx Tx, part int64) error {
+	file, err := pack(d.Post.File, d.Post.File == nil)
+	if err != nil {
+		return err
+	}
+	var replaces, stream int64
+	if d.Replaces != nil {
+		replaces = d.Replaces.ID
+	}
+	if d.Stream {
+		stream = 1
+	}
+	return tx.Later(nil, []any{&d.ID}, `INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, attempts,
+			not_before, send_by, created_at, kind, replaces, stream, asker, file)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Root, d.Post.Text, string(d.State), d.Attempts,
+		millis(d.NotBefore), millis(d.SendBy), millis(d.CreatedAt), string(d.Kind), replaces, stream, d.Post.Asker, file)
 }
 
 // DeliveryKey is the idempotency key of one part of a run's reply: 25 of
@@ -279,12 +381,16 @@ func (e *ending) end(state RunState, cause string, answeredAt time.Time) error {
 		string(state), e.now, millis(answeredAt), cause, e.run.Row); err != nil {
 		return err
 	}
-	var deliverAt any
-	if e.deliverAt != 0 {
-		deliverAt = e.deliverAt
-	}
 	return e.tx.Later(nil, nil, `UPDATE threads SET run = 0, next_seq = ?, begun_seq = ?, deliver_at = ?,
-		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = ?`, e.nextSeq, e.begunSeq, deliverAt, e.run.Thread)
+		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = ?`, e.nextSeq, e.begunSeq, e.deliverDue(), e.run.Thread)
+}
+
+// deliverDue is when the thread's deliveries are due; nil where there are none.
+func (e *ending) deliverDue() any {
+	if e.deliverAt == 0 {
+		return nil
+	}
+	return e.deliverAt
 }
 
 // cancel ends the run without an answer. Where nothing is left of its turn, the
@@ -293,12 +399,18 @@ func (e *ending) cancel(cause string) error {
 	if e.left == 0 {
 		e.begunSeq = e.run.ContextAfter
 	}
+	if err := e.clearAll(); err != nil {
+		return err
+	}
 	return e.end(RunCanceled, cause, time.Time{})
 }
 
 // requeue ends the run without an answer and gives its messages back, to be
 // taken by the thread's next turn at once.
 func (e *ending) requeue() error {
+	if err := e.clearAll(); err != nil {
+		return err
+	}
 	if err := e.tx.Later(nil, nil, `UPDATE messages SET run = NULL WHERE run = ? AND deleted_at = 0`, e.run.Row); err != nil {
 		return err
 	}
@@ -306,8 +418,8 @@ func (e *ending) requeue() error {
 		string(RunInterrupted), e.now, "interrupted by a newer message", e.run.Row); err != nil {
 		return err
 	}
-	return e.tx.Later(nil, nil, `UPDATE threads SET run = 0, begun_seq = ?, turn_since = coalesce(turn_since, ?), turn_at = ? WHERE id = ?`,
-		e.run.ContextAfter, e.now, e.now, e.run.Thread)
+	return e.tx.Later(nil, nil, `UPDATE threads SET run = 0, begun_seq = ?, turn_since = coalesce(turn_since, ?), turn_at = ?, deliver_at = ? WHERE id = ?`,
+		e.run.ContextAfter, e.now, e.now, e.deliverDue(), e.run.Thread)
 }
 
 func (j *Journal) endRun(ctx context.Context, lease *Lease, run *Run, how func(e *ending) error) error {

@@ -14,10 +14,16 @@ type Delivery struct {
 	ThreadKey event.ThreadKey
 	Workspace string
 	Platform  event.Platform
+	Run       int64 // the row of the run whose words it carries
 	Key       string
+	Kind      DeliveryKind
 	Post      Post
 	State     DeliveryState
 	Attempts  int64
+	// Replaces is the preview whose post it takes over or takes away; nil for none.
+	Replaces *Preview
+	// Stream says of a preview that it was begun as a stream.
+	Stream bool
 	// SendBy ends the call that was last begun.
 	SendBy    time.Time
 	NotBefore time.Time
@@ -25,6 +31,18 @@ type Delivery struct {
 	// Awaited says that envelopes waited for the post, which were let in once it was sent.
 	Awaited bool
 }
+
+// DeliveryKind says what a delivery does.
+type DeliveryKind string
+
+// The kinds of deliveries.
+const (
+	DeliveryPost    DeliveryKind = "post"    // puts a piece of a reply there, in the place of a preview where it replaces one
+	DeliveryPreview DeliveryKind = "preview" // puts there the beginning of a reply that still grows
+	DeliveryRemove  DeliveryKind = "remove"  // takes a preview's post away
+	DeliveryTell    DeliveryKind = "tell"    // shows the asker alone a text
+	DeliveryUnsign  DeliveryKind = "unsign"  // takes the sign of work away from the message that its text names
+)
 
 // DeliveryState is how far a delivery has come.
 type DeliveryState string
@@ -50,19 +68,22 @@ func (j *Journal) NextDelivery(ctx context.Context, thread int64) (d *Delivery, 
 
 func openDelivery(tx Tx, thread int64) (*Delivery, error) {
 	d := Delivery{Thread: thread}
-	var key, platform, state string
+	var key, platform, kind, state, file string
 	var sendBy, notBefore, createdAt int64
-	found, err := tx.Row([]any{&d.ID, &key, &platform, &d.Workspace, &d.Key, &d.Post.Channel, &d.Post.Root, &d.Post.Text,
-		&state, &d.Attempts, &sendBy, &notBefore, &createdAt}, `
-		SELECT d.id, t.key, t.platform, d.workspace, d.key, d.channel, d.root, d.payload, d.state, d.attempts, d.send_by, d.not_before, d.created_at
-		FROM deliveries d JOIN threads t ON t.id = d.thread
+	var of previewRow
+	found, err := tx.Row(append([]any{&d.ID, &d.Run, &key, &platform, &d.Workspace, &d.Key, &kind, &d.Post.Channel, &d.Post.Root, &d.Post.Text,
+		&d.Post.Asker, &file, &d.Stream, &state, &d.Attempts, &sendBy, &notBefore, &createdAt}, of.dest()...), `
+		SELECT d.id, d.run, t.key, t.platform, d.workspace, d.key, d.kind, d.channel, d.root, d.payload,
+			d.asker, d.file, d.stream, d.state, d.attempts, d.send_by, d.not_before, d.created_at,
+			coalesce(p.id, 0), coalesce(p.state, ''), coalesce(p.platform_id, ''), coalesce(p.stream, 0), coalesce(p.send_by, 0)
+		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
 		WHERE d.thread = ? AND d.state IN ('pending', 'sending') ORDER BY d.id LIMIT 1`, thread)
 	if err != nil || !found {
 		return nil, err
 	}
-	d.ThreadKey, d.Platform, d.State = event.ThreadKey(key), event.Platform(platform), DeliveryState(state)
-	d.SendBy, d.NotBefore, d.CreatedAt = instant(sendBy), instant(notBefore), instant(createdAt)
-	return &d, nil
+	d.ThreadKey, d.Platform, d.Kind, d.State = event.ThreadKey(key), event.Platform(platform), DeliveryKind(kind), DeliveryState(state)
+	d.SendBy, d.NotBefore, d.CreatedAt, d.Replaces = instant(sendBy), instant(notBefore), instant(createdAt), of.preview()
+	return &d, unpack(file, &d.Post.File)
 }
 
 // Send bounds one call, and how fast calls may follow one another in a channel.
@@ -82,6 +103,9 @@ func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, send
 	return write(about(ctx, lease.Key), j, func(tx Tx) (Slot, error) {
 		if err := checkFence(tx, lease); err != nil {
 			return Slot{}, err
+		}
+		if !d.paced() {
+			send.Every = 0
 		}
 		at, err := reserve(tx, d, millis(j.now()), send)
 		if err != nil {
@@ -158,6 +182,9 @@ func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformI
 			FROM threads WHERE id = ? AND fence = ? FOR UPDATE`, platformID, d.Workspace, platformID, lease.Thread, lease.Fence); err != nil {
 			return err
 		}
+		if err := d.takeOver(tx); err != nil {
+			return err
+		}
 		if err := tx.Later(nil, nil, `UPDATE deliveries SET state = 'sent', platform_id = ?, error = '' WHERE id = ?`,
 			optional(platformID), d.ID); err != nil {
 			return err
@@ -224,7 +251,8 @@ func (j *Journal) AwaitReadBack(ctx context.Context, lease *Lease, d *Delivery, 
 }
 
 // GiveUp ends a delivery that will not be sent: failed, or unknown and held.
-// After a failed part the rest of its reply is not sent either.
+// After a failed part the rest of its reply is not sent either, and what was shown
+// of it is taken away.
 func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state DeliveryState, cause string) (more bool, err error) {
 	var next int64
 	err = j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
@@ -235,9 +263,8 @@ func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state D
 		if err := tx.Later(ErrFenced, nil, `UPDATE deliveries SET state = ?, error = ? WHERE `+underWay, string(state), cause, d.ID); err != nil {
 			return err
 		}
-		if state == DeliveryFailed {
-			if err := tx.Later(nil, nil, `UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'
-				WHERE run = (SELECT run FROM deliveries WHERE id = ?) AND state = 'pending'`, d.ID); err != nil {
+		if state == DeliveryFailed && d.Kind == DeliveryPost {
+			if err := d.giveUpRest(tx); err != nil {
 				return err
 			}
 		}

@@ -74,3 +74,29 @@ func lockChannel(tx Tx, workspace, channel string) error {
 	return tx.Later(nil, nil, `INSERT INTO paces (workspace, channel, next_at, blocked_until) VALUES (?, ?, 0, 0)
 		ON CONFLICT (workspace, channel) DO UPDATE SET next_at = paces.next_at`, workspace, channel)
 }
+
+// spare takes a place in the channel's pace that is free now, for what gives way to
+// every post. It returns when to come again; zero where it has one.
+func spare(tx Tx, workspace, channel string, now int64, every time.Duration) (time.Time, error) {
+	if every > 0 {
+		if err := lockChannel(tx, workspace, channel); err != nil {
+			return time.Time{}, err
+		}
+	}
+	var next, blocked, left int64
+	if _, err := tx.Row([]any{&next, &blocked, &left}, `SELECT next_at, blocked_until, left_at FROM paces WHERE workspace = ? AND channel = ?`,
+		workspace, channel); err != nil {
+		return time.Time{}, err
+	}
+	posts, _ := apart(every)
+	if every <= 0 {
+		next, left = 0, 0
+	}
+	if at := max(next, blocked, left+posts); at > now {
+		return instant(at), nil
+	}
+	if every <= 0 {
+		return time.Time{}, nil
+	}
+	return time.Time{}, leave(tx, &Delivery{Workspace: workspace, Post: Post{Channel: channel}}, now, every)
+}

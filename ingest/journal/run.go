@@ -39,6 +39,12 @@ type Run struct {
 	// Fence is that of the lease under which it was begun with its message; a run
 	// that is handed on in memory is good for that lease alone.
 	Fence int64
+	// Previews is how many previews it has begun, those of earlier attempts among them.
+	Previews int64
+	// Sign is the external id of the message with the sign of work, empty for none,
+	// and SignBy when the call ends that put it there; zero once it has ended.
+	Sign   string
+	SignBy time.Time
 	// Fresh says that nothing has happened to Messages since they were recorded: a
 	// transcript need not read them again.
 	Fresh bool
@@ -117,13 +123,14 @@ func (b *beginning) read(lease *Lease) error {
 func (b *beginning) resume() (*Run, error) {
 	run := b.run
 	run.Row = b.current
-	var begunAt, notBefore int64
-	if _, err := b.tx.Row([]any{&run.ID, &run.Agent, &run.FirstSeq, &run.ContextAfter, &run.BaseSeq, &run.Attempts, &run.Claims, &run.Reruns, &begunAt, &notBefore},
+	var begunAt, notBefore, signBy int64
+	if _, err := b.tx.Row([]any{&run.ID, &run.Agent, &run.FirstSeq, &run.ContextAfter, &run.BaseSeq, &run.Attempts, &run.Claims, &run.Reruns, &begunAt, &notBefore,
+		&run.Previews, &run.Sign, &signBy},
 		`UPDATE runs SET claims = claims + 1 WHERE row = ?
-		RETURNING id, agent, first_seq, context_after, base_seq, attempts, claims, reruns, begun_at, not_before`, run.Row); err != nil {
+		RETURNING id, agent, first_seq, context_after, base_seq, attempts, claims, reruns, begun_at, not_before, previews, sign, sign_by`, run.Row); err != nil {
 		return nil, err
 	}
-	run.BegunAt, run.NotBefore = instant(begunAt), instant(notBefore)
+	run.BegunAt, run.NotBefore, run.SignBy = instant(begunAt), instant(notBefore), instant(signBy)
 	messages, err := manyLines(b.tx, `run = ? AND author <> 'agent' AND deleted_at = 0 ORDER BY seq`, run.Row)
 	run.Messages = messages
 	return &run, err

@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 
 	"parley/adapters"
+	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -131,6 +133,12 @@ func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachmen
 		d.log.Warn("an attachment can't be had", "workspace", workspace, "attachment", a.ID, "err", err)
 	}
 	return kept
+}
+
+// Put implements turn.Files.
+func (d *Daemon) Put(ctx context.Context, file stream.File) (journal.File, error) {
+	kept, err := d.files.Put(ctx, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
+	return journal.File{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}, err
 }
 
 func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.Attachment) (journal.Attachment, error) {

@@ -145,7 +145,7 @@ func checkListen(c *config.Config) error {
 // assemble makes the parts that a message passes through.
 func (d *Daemon) assemble() {
 	d.outbox = deliver.New(deliver.Parts{
-		Journal: d.journal, Desk: d.desk, Platform: d.platform, Observer: d.metrics, Log: d.log, Now: d.now,
+		Journal: d.journal, Desk: d.desk, Platform: d.platform, Files: d.files, Observer: d.metrics, Log: d.log, Now: d.now,
 	})
 	d.turns = turn.New(turn.Parts{
 		Journal: d.journal, Desk: d.desk, Outbox: d.outbox, Files: d, Observer: d.metrics, Log: d.log, Now: d.now,

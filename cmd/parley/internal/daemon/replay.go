@@ -18,6 +18,7 @@ import (
 	"parley/adapters/replay"
 	"parley/adapters/slack"
 	"parley/adapters/web"
+	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
@@ -121,10 +122,27 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 // shown is an outbox and a file store that touch nothing.
 type shown struct{}
 
-// Format implements turn.Outbox.
-func (shown) Format(string, event.ThreadKey, string, []string) ([]journal.Post, error) {
-	return nil, nil
+// Show implements turn.Outbox.
+func (s shown) Show(context.Context, *journal.Lease, *journal.Run, []string) (turn.Showing, error) {
+	return s, nil
 }
+
+// Put implements turn.Files: nobody will be given the file.
+func (shown) Put(_ context.Context, file stream.File) (journal.File, error) {
+	return journal.File{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))}, nil
+}
+
+// Grow implements turn.Showing.
+func (shown) Grow(string) {}
+
+// Stop implements turn.Showing.
+func (shown) Stop() {}
+
+// Format implements turn.Showing.
+func (shown) Format(string, []journal.File) []journal.Post { return nil }
+
+// Notice implements turn.Outbox.
+func (shown) Notice(*journal.Run, string) ([]journal.Post, error) { return nil, nil }
 
 // Bounds implements turn.Outbox.
 func (shown) Bounds(string) *journal.Send { return nil }

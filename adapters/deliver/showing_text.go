@@ -1,0 +1,278 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/journal"
+)
+
+const (
+	// showEvery is how often a growing answer is shown anew at the most: Slack allows
+	// 50 edits a minute. Where posts have a pace, it may be less often.
+	// https://docs.slack.dev/apis/web-api/rate-limits
+	showEvery = 1200 * time.Millisecond
+	// endSoon is how long before its full age a stream is ended at the first good place
+	// in its text; at its full age, anywhere.
+	endSoon = 20 * time.Second
+	// troubled is how long a platform, or a store, that is in trouble is left alone.
+	troubled = 2 * time.Second
+)
+
+// show shows the text as it grows, until Stop.
+func (s *Showing) show(ctx context.Context) {
+	var wait time.Duration
+	for {
+		again, grown := (<-chan time.Time)(nil), s.grown
+		if wait > 0 {
+			again, grown = time.After(wait), nil // a place in the pace is worth waiting for
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.stopped:
+			return
+		case <-grown:
+		case <-again:
+		}
+		wait = s.step(ctx)
+	}
+}
+
+// view is how the last piece is to look.
+type view struct {
+	*piece
+	text, rest string
+	ends       bool
+}
+
+// step shows what has been said since, as far as that is possible now. It returns
+// when to look again; 0 where only more text is a reason to.
+func (s *Showing) step(ctx context.Context) time.Duration {
+	v, wait := s.look()
+	switch {
+	case v == nil:
+		return wait
+	case v.d == nil:
+		return s.begin(ctx, v)
+	}
+	return s.change(ctx, v)
+}
+
+// look says how the last piece is to look; nil for as it does, until it is time to
+// look again.
+func (s *Showing) look() (*view, time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limits := s.platform.Limits
+	if s.over.Load() || limits.FileOver > 0 && s.said.Len() > limits.FileOver {
+		return nil, 0
+	}
+	s.takeFresh()
+	p := s.last()
+	growth, wait := adapters.Growth{}, time.Duration(0)
+	if p.open && limits.StreamAge > 0 {
+		switch left := limits.StreamAge - s.outbox.Now().Sub(p.begun); {
+		case left <= 0:
+			growth = adapters.Growth{From: len(p.shown), Now: true}
+		case left <= endSoon:
+			growth.From, wait = len(p.shown), left
+		default:
+			wait = left - endSoon
+		}
+	}
+	v := &view{piece: p}
+	v.text, v.rest, v.ends = s.grower.Grow(p.source, s.mentions, growth)
+	if v.text == "" || p.d != nil && p.clean && v.text == p.shown && !v.ends {
+		return nil, wait
+	}
+	s.forced = s.forced || v.ends && growth.From > 0
+	return v, 0
+}
+
+// begin posts the piece's first text, or goes on with a post of an earlier attempt.
+func (s *Showing) begin(ctx context.Context, v *view) time.Duration {
+	var wait time.Duration
+	var d *journal.Delivery
+	stream := s.streamer != nil
+	if !s.write(func() (err error) {
+		if d, wait, err = s.adopt(ctx, v.piece); d != nil || wait > 0 || err != nil {
+			return err
+		}
+		var again time.Time
+		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), s.lease, s.run, s.to.post(v.text), stream, bounds(s.platform.Limits))
+		wait = again.Sub(s.outbox.Now())
+		return err
+	}) {
+		return troubled
+	}
+	switch {
+	case d == nil:
+		return max(wait, time.Millisecond)
+	case d.State == journal.DeliverySent:
+		return s.change(ctx, v)
+	}
+	return s.post(ctx, v, d)
+}
+
+// adopt takes over the post that an earlier attempt of the run, or a call with no
+// clear end, has left in the piece's place; nil where there is none. What it shows is
+// not known.
+func (s *Showing) adopt(ctx context.Context, p *piece) (*journal.Delivery, time.Duration, error) {
+	at := len(s.pieces) - 1
+	if s.run.Previews <= int64(at) {
+		return nil, 0, nil
+	}
+	list, err := s.outbox.Journal.Previews(ctx, s.run)
+	if err != nil || len(list) <= at {
+		return nil, 0, err
+	}
+	old := list[at]
+	if old.PlatformID == "" {
+		return nil, troubled, nil // the outbox finds out
+	}
+	p.d = &journal.Delivery{ID: old.ID, State: old.State, SendBy: old.SendBy, Post: s.to.post("")}
+	p.id, p.sendBy = old.PlatformID, old.SendBy
+	s.outbox.remember(p)
+	return p.d, 0, nil
+}
+
+// post makes the call that puts a piece's first text there.
+func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.Duration {
+	v.calling.Lock()
+	defer v.calling.Unlock()
+	call, cancel := context.WithDeadline(ctx, d.SendBy)
+	defer cancel()
+	var err error
+	var id string
+	if d.Stream {
+		id, err = s.streamer.Begin(call, s.outbox.post(d))
+	} else {
+		id, err = s.platform.Sender.Send(call, s.outbox.post(d))
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err != nil {
+		return s.notPosted(ctx, d, err)
+	}
+	more, err := s.outbox.Journal.Sent(ctx, s.lease, d, id)
+	if more {
+		s.outbox.Desk.Wake(journal.Deliveries, "", s.run.Thread)
+	}
+	if err != nil { // it is found again
+		return troubled
+	}
+	v.d, v.id, v.sendBy, v.begun = d, id, d.SendBy, s.outbox.Now()
+	v.shown, v.clean, v.open = v.text, true, d.Stream
+	s.outbox.remember(v.piece)
+	return s.done(v)
+}
+
+// notPosted leaves a first text that was not taken. One with no clear end is looked
+// for by the outbox.
+func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause error) time.Duration {
+	if isFailure(cause, adapters.Unclear) {
+		return troubled
+	}
+	more, err := s.outbox.Journal.GiveUp(ctx, s.lease, d, journal.DeliveryFailed, cause.Error())
+	if more {
+		s.outbox.Desk.Wake(journal.Deliveries, "", s.run.Thread)
+	}
+	if isFailure(cause, adapters.Permanent) && err == nil {
+		if !d.Stream {
+			s.Stop() // the answer itself will say what is wrong
+		}
+		s.streamer = nil
+		return time.Millisecond
+	}
+	return s.trouble(ctx, cause)
+}
+
+// trouble returns when to try again. Where the platform has asked for it, its channel
+// is left alone until then.
+func (s *Showing) trouble(ctx context.Context, cause error) time.Duration {
+	var failure *adapters.SendError
+	if !errors.As(cause, &failure) || failure.Failure != adapters.RateLimited {
+		return troubled
+	}
+	wait := max(failure.RetryAfter, minRetryAfter)
+	if err := s.outbox.Journal.HoldUp(ctx, s.run.Workspace, s.to.Channel, s.outbox.Now().Add(wait)); err != nil {
+		s.outbox.Log.Debug("a channel can't be held up", "workspace", s.run.Workspace, "err", err)
+	}
+	return wait
+}
+
+// change makes the piece's post show its text.
+func (s *Showing) change(ctx context.Context, v *view) time.Duration {
+	if !v.clean {
+		if wait := v.sendBy.Add(readBackAfter).Sub(s.outbox.Now()); wait > 0 {
+			return wait // an earlier text may still come
+		}
+	}
+	var slot journal.Slot
+	if !s.write(func() (err error) {
+		slot, err = s.outbox.Journal.ChangePreview(context.WithoutCancel(ctx), s.lease, s.run, v.d, bounds(s.platform.Limits))
+		return err
+	}) {
+		return troubled
+	}
+	if slot.SendBy.IsZero() {
+		return max(slot.Wait.Sub(s.outbox.Now()), time.Millisecond)
+	}
+	v.calling.Lock()
+	defer v.calling.Unlock()
+	if s.over.Load() {
+		return 0
+	}
+	v.sendBy = slot.SendBy
+	call, cancel := context.WithDeadline(ctx, slot.SendBy)
+	defer cancel()
+	if err := s.call(call, v); err != nil {
+		return s.notChanged(context.WithoutCancel(ctx), v, err)
+	}
+	v.shown, v.clean = v.text, true
+	return s.done(v)
+}
+
+// call shows the text in the cheapest way that is certain.
+func (s *Showing) call(ctx context.Context, v *view) error {
+	post := s.outbox.post(v.d)
+	switch {
+	case v.open && v.ends:
+		err := s.streamer.End(ctx, v.id, post, v.text[len(v.shown):])
+		v.open = err != nil && !isFailure(err, adapters.Permanent)
+		return err
+	case v.open:
+		return s.streamer.Append(ctx, v.id, post, v.text[len(v.shown):])
+	}
+	post.Text = v.text
+	return s.editor.Edit(ctx, v.id, post)
+}
+
+// notChanged leaves a post that shows what it did, or nobody knows what.
+func (s *Showing) notChanged(ctx context.Context, v *view, cause error) time.Duration {
+	switch {
+	case isFailure(cause, adapters.Unclear):
+		v.clean, v.open = false, false // from now on the whole text is stated
+		return max(v.sendBy.Add(readBackAfter).Sub(s.outbox.Now()), time.Millisecond)
+	case isFailure(cause, adapters.Permanent) && v.open:
+		v.open = false // the platform has closed it
+		return time.Millisecond
+	case isFailure(cause, adapters.Permanent):
+		s.Stop()
+		return 0
+	}
+	return s.trouble(ctx, cause)
+}
+
+// done goes on to the next piece where this one has ended.
+func (s *Showing) done(v *view) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v.ends && !s.over.Load() {
+		v.full, v.piece.text = true, v.text
+		s.pieces = append(s.pieces, &piece{source: v.rest})
+	}
+	return showEvery
+}
