@@ -106,8 +106,8 @@ func (s *Server) fault(call Call) Fault {
 	return s.options.Plan(call)
 }
 
-// answer lets the call take effect, or not, and writes what the client hears.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, call Call, f Fault) {
+// answer lets a call take effect by run, or not, and writes what the client hears.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, f Fault, run func() []byte) {
 	if f.Latency > 0 && !s.pass(time.After(f.Latency), nil) {
 		panic(http.ErrAbortHandler)
 	}
@@ -117,7 +117,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, call Call, f Fau
 		done := make(chan []byte, 1)
 		s.running.Go(func() {
 			if s.pass(after(f.Late), f.Hold) {
-				done <- s.respond(call)
+				done <- run()
 			}
 		})
 		if !f.answers() {
@@ -130,7 +130,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, call Call, f Fau
 			}
 		}
 	case f.Effect || !f.answers():
-		body = s.respond(call)
+		body = run()
 	}
 	f.write(w, body)
 }
@@ -166,7 +166,6 @@ func (s *Server) pass(timer <-chan time.Time, signal <-chan struct{}) bool {
 // write sends the fault's own answer, or body where it has none.
 func (f Fault) write(w http.ResponseWriter, body []byte) {
 	header := w.Header()
-	header.Set("Content-Type", "application/json; charset=utf-8")
 	switch {
 	case f.Status != 0:
 		header.Set("Content-Type", "text/html")

@@ -2,24 +2,53 @@ package slacktest
 
 import "net/url"
 
-// method is one of the Web API's: what it does with its arguments.
+// method is one of the Web API's: what it does with its arguments, and what it
+// asks for.
 type method struct {
 	run func(s *Server, form url.Values) []byte
-	// app says that it takes the app's token and no other.
-	app bool
+	// scope is what the token must have been granted; of several, parted by |, one
+	// will do. A * stands for the kind of the channel that is asked for.
+	scope string
+	// tier is how many calls a minute Slack takes at least; 0 where it names none.
+	// https://docs.slack.dev/apis/web-api/rate-limits
+	tier int
+	// posts says that it counts against what one channel takes.
+	posts bool
+	// app says that it takes the app's token and no other, and both that it takes
+	// either.
+	app, both bool
 }
 
 // methods are all that the server knows.
 // https://docs.slack.dev/reference/methods
 var methods = map[string]method{
-	"apps.connections.open": {run: (*Server).openConnection, app: true},
-	"auth.test":             {run: (*Server).authTest},
-	"chat.postMessage":      {run: (*Server).postMessage},
-	"conversations.history": {run: (*Server).history},
-	"conversations.info":    {run: (*Server).channelInfo},
-	"conversations.replies": {run: (*Server).replies},
-	"files.info":            {run: (*Server).fileInfo},
-	"users.info":            {run: (*Server).userInfo},
+	"apps.connections.open":                 {run: (*Server).openConnection, app: true},
+	"assistant.threads.setStatus":           {run: (*Server).setStatus, scope: "chat:write|assistant:write"},
+	"assistant.threads.setSuggestedPrompts": {run: (*Server).setPrompts, scope: "assistant:write", tier: 100},
+	"assistant.threads.setTitle":            {run: (*Server).setTitle, scope: "assistant:write", tier: 100},
+	"auth.test":                             {run: (*Server).authTest, both: true},
+	"bots.info":                             {run: (*Server).botInfo, scope: "users:read", tier: 50},
+	"chat.appendStream":                     {run: (*Server).appendStream, scope: "chat:write", tier: 100, posts: true},
+	"chat.delete":                           {run: (*Server).remove, scope: "chat:write", tier: 50},
+	"chat.postEphemeral":                    {run: (*Server).postEphemeral, scope: "chat:write", tier: 100, posts: true},
+	"chat.postMessage":                      {run: (*Server).postMessage, scope: "chat:write", posts: true},
+	"chat.startStream":                      {run: (*Server).startStream, scope: "chat:write", tier: 20, posts: true},
+	"chat.stopStream":                       {run: (*Server).stopStream, scope: "chat:write", tier: 20, posts: true},
+	"chat.update":                           {run: (*Server).update, scope: "chat:write", tier: 50, posts: true},
+	"conversations.history":                 {run: (*Server).history, scope: "*:history", tier: 50},
+	"conversations.info":                    {run: (*Server).channelInfo, scope: "*:read", tier: 50},
+	"conversations.list":                    {run: (*Server).listChannels, scope: "*:read", tier: 20},
+	"conversations.members":                 {run: (*Server).members, scope: "*:read", tier: 100},
+	"conversations.replies":                 {run: (*Server).replies, scope: "*:history", tier: 50},
+	"files.completeUploadExternal":          {run: (*Server).completeUpload, scope: "files:write", tier: 100},
+	"files.getUploadURLExternal":            {run: (*Server).uploadURL, scope: "files:write", tier: 100},
+	"files.info":                            {run: (*Server).fileInfo, scope: "files:read", tier: 100},
+	"reactions.add":                         {run: (*Server).addReaction, scope: "reactions:write", tier: 50},
+	"reactions.get":                         {run: (*Server).getReactions, scope: "reactions:read", tier: 50},
+	"reactions.remove":                      {run: (*Server).removeReaction, scope: "reactions:write", tier: 20},
+	"team.info":                             {run: (*Server).teamInfo, scope: "team:read", tier: 50},
+	"users.conversations":                   {run: (*Server).ourChannels, scope: "*:read", tier: 50},
+	"users.info":                            {run: (*Server).userInfo, scope: "users:read", tier: 100},
 }
 
 // respond runs the method and returns the answer's JSON.
@@ -31,29 +60,49 @@ func (s *Server) respond(call Call) []byte {
 	if code := s.refuseToken(m, call.Form.Get("token")); code != "" {
 		return refusal(code)
 	}
+	if scope := s.lacks(m, call.Form); scope != "" {
+		return encode(map[string]any{"ok": false, "error": "missing_scope", "needed": scope, "provided": s.provided})
+	}
 	return m.run(s, call.Form)
 }
 
 // refuseToken returns the code by which the method refuses the token; empty
 // where it takes it.
 func (s *Server) refuseToken(m method, token string) string {
-	wanted, other := s.options.Token, s.options.AppToken
-	if m.app {
-		wanted, other = other, wanted
-	}
-	switch token {
-	case "":
+	isBots, isApps := token == s.options.Token, token == s.options.AppToken
+	switch {
+	case token == "":
 		return "not_authed"
-	case wanted:
-		return ""
-	case other:
-		return "not_allowed_token_type"
-	default:
+	case !isBots && !isApps:
 		return "invalid_auth"
+	case s.revoked.Load():
+		return "token_revoked"
+	case !m.both && isApps != m.app:
+		return "not_allowed_token_type"
 	}
+	return ""
 }
 
-func (s *Server) authTest(url.Values) []byte {
-	return encode(map[string]any{"ok": true, "url": s.url + "/", "team": "Test", "team_id": s.options.Team,
-		"user": "parley", "user_id": s.options.BotUser, "bot_id": s.options.BotID})
+// Revoke takes both tokens away: every call is refused from now on.
+func (s *Server) Revoke() { s.revoked.Store(true) }
+
+// authTest is auth.test; for the app's token it tells the app alone.
+// https://docs.slack.dev/reference/methods/auth.test
+func (s *Server) authTest(form url.Values) []byte {
+	if form.Get("token") == s.options.AppToken {
+		return encode(map[string]any{"ok": true, "app_id": App, "app_name": "parley"})
+	}
+	answer := map[string]any{"ok": true, "url": s.url + "/", "team": "Test", "team_id": s.options.Team,
+		"user": "parley", "user_id": s.options.BotUser, "bot_id": s.options.BotID, "is_enterprise_install": false}
+	if s.options.Enterprise != "" {
+		answer["enterprise_id"] = s.options.Enterprise
+	}
+	return encode(answer)
+}
+
+// missing is what a method answers that lacks a required argument.
+func missing(argument string) []byte {
+	words := "[ERROR] missing required field: " + argument
+	return encode(map[string]any{"ok": false, "error": "invalid_arguments",
+		"response_metadata": map[string]any{"messages": []string{words}}})
 }

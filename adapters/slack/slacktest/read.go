@@ -1,106 +1,181 @@
 package slacktest
 
 import (
+	"cmp"
+	"encoding/base64"
 	"net/url"
-	"slices"
 	"strconv"
+	"strings"
 )
 
-// Page sizes of conversations.history and conversations.replies.
-// https://docs.slack.dev/reference/methods/conversations.history
+// Page sizes of the methods that page.
+// https://docs.slack.dev/apis/web-api/pagination
 const (
 	defaultPage = 100
 	maxPage     = 999
 )
 
 // history is the channel without its threads' replies, newest first.
+// https://docs.slack.dev/reference/methods/conversations.history
 func (s *Server) history(form url.Values) []byte {
-	posts := s.window(form, func(p Post) bool { return p.ThreadTS == "" || p.ThreadTS == p.TS })
-	slices.Reverse(posts)
-	return page(form, posts)
+	return s.read(form, func(c *channel, w window) ([]*Post, string) {
+		var found []*Post
+		at := len(c.posts)
+		if last := cmp.Or(w.cursor, w.latest); last != "" {
+			at, _ = c.search(last)
+			at = min(at+1, len(c.posts))
+		}
+		for at--; at >= 0 && len(found) <= w.limit; at-- {
+			p := &c.posts[at]
+			if w.isPast(p.TS) {
+				break
+			}
+			if w.holds(p.TS) && c.isShown(p) && (!p.isReply() || p.Subtype == broadcast) {
+				found = append(found, p)
+			}
+		}
+		return found, ""
+	})
 }
 
-// replies is one thread, oldest first; its root stands first whatever oldest says.
+// replies is one thread, oldest first; its root stands first whatever oldest
+// says, on the first page.
+// https://docs.slack.dev/reference/methods/conversations.replies
 func (s *Server) replies(form url.Values) []byte {
 	root := form.Get("ts")
-	posts := s.window(form, func(p Post) bool { return p.ThreadTS == root && p.TS != root })
-	c := s.channel(form.Get("channel"))
-	c.mu.Lock()
-	at, found := slices.BinarySearchFunc(c.posts, root, func(p Post, ts string) int { return compareTS(p.TS, ts) })
-	if found {
-		posts = append([]Post{c.posts[at]}, posts...)
-	}
-	c.mu.Unlock()
-	if len(posts) == 0 {
-		return refusal("thread_not_found")
-	}
-	return page(form, posts)
+	return s.read(form, func(c *channel, w window) ([]*Post, string) {
+		var found []*Post
+		at, there := c.search(root)
+		if there && c.isShown(&c.posts[at]) && w.cursor == "" {
+			found = append(found, &c.posts[at])
+		}
+		if from, _ := c.search(cmp.Or(w.cursor, w.oldest)); from > at {
+			at = from
+		}
+		for ; at < len(c.posts) && len(found) <= w.limit; at++ {
+			if p := &c.posts[at]; p.ThreadTS == root && p.TS != root && !p.Deleted && w.holds(p.TS) {
+				found = append(found, p)
+			}
+		}
+		if c.threads[root] == nil && len(found) == 0 {
+			return nil, "thread_not_found"
+		}
+		return found, ""
+	})
 }
 
-// window copies the posts between oldest and latest that keep takes, oldest first.
-func (s *Server) window(form url.Values, keep func(Post) bool) []Post {
-	inclusive := form.Get("inclusive") == "1" || form.Get("inclusive") == "true"
-	oldest, latest := form.Get("oldest"), form.Get("latest")
+// window is the part of a channel that is asked for.
+type window struct {
+	oldest, latest string
+	inclusive      bool
+	limit          int
+	cursor         string // the ts that it stands for
+}
+
+// isPast says that everything from ts on down is too old.
+func (w window) isPast(ts string) bool { return w.oldest != "" && compareTS(ts, w.oldest) < 0 }
+
+func (w window) holds(ts string) bool {
+	old, late := compareTS(ts, w.oldest), -1
+	if w.latest != "" {
+		late = compareTS(ts, w.latest)
+	}
+	if w.inclusive {
+		return old >= 0 && late <= 0
+	}
+	return old > 0 && late < 0
+}
+
+// read answers with what choose finds, which may be one more than the limit.
+func (s *Server) read(form url.Values, choose func(*channel, window) ([]*Post, string)) []byte {
+	limit, cursor, code := readPage(form)
+	w := window{oldest: form.Get("oldest"), latest: form.Get("latest"), inclusive: isTrue(form, "inclusive"), limit: limit, cursor: cursor}
+	switch {
+	case code != "":
+	case form.Get("channel") == "":
+		code = "channel_not_found"
+	case w.oldest != "" && !isTimestamp(w.oldest):
+		code = "invalid_ts_oldest"
+	case w.latest != "" && !isTimestamp(w.latest):
+		code = "invalid_ts_latest"
+	}
+	if code != "" {
+		return refusal(code)
+	}
 	c := s.channel(form.Get("channel"))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, _ := slices.BinarySearchFunc(c.posts, oldest, func(p Post, ts string) int { return compareTS(p.TS, ts) })
-	var posts []Post
-	for _, p := range c.posts[from:] {
-		if !inclusive && p.TS == oldest {
-			continue
-		}
-		if order := compareTS(p.TS, latest); latest != "" && (order > 0 || order == 0 && !inclusive) {
-			break
-		}
-		if keep(p) {
-			posts = append(posts, p)
-		}
+	if c.info.NotMember {
+		return refusal("not_in_channel")
 	}
-	return posts
-}
-
-// page cuts limit posts out, from the one that the cursor names.
-func page(form url.Values, posts []Post) []byte {
-	limit, err := strconv.Atoi(form.Get("limit"))
-	if err != nil || limit < 1 {
-		limit = defaultPage
-	}
-	limit = min(limit, maxPage)
-	if cursor := form.Get("cursor"); cursor != "" {
-		at := slices.IndexFunc(posts, func(p Post) bool { return "next:"+p.TS == cursor })
-		if at < 0 {
-			return refusal("invalid_cursor")
-		}
-		posts = posts[at:]
+	found, code := choose(c, w)
+	if code != "" {
+		return refusal(code)
 	}
 	next := ""
-	if len(posts) > limit {
-		next = "next:" + posts[limit].TS
-		posts = posts[:limit]
+	if len(found) > limit {
+		next, found = cursorAt(found[limit].TS), found[:limit]
 	}
-	metadata := form.Get("include_all_metadata") == "1" || form.Get("include_all_metadata") == "true"
 	answer := []byte(`{"ok":true,"messages":[`)
-	for i, p := range posts {
+	for i, p := range found {
 		if i > 0 {
 			answer = append(answer, ',')
 		}
-		answer = p.appendJSON(answer, metadata)
+		answer = c.appendMessage(answer, s, p, isTrue(form, "include_all_metadata"))
 	}
 	answer = append(answer, `],"has_more":`+strconv.FormatBool(next != "")...)
 	return append(answer, `,"response_metadata":{"next_cursor":"`+next+`"}}`...)
 }
 
-// compareTS orders timestamps as numbers: seconds of any length, six digits
-// after the point. The empty text comes first.
-func compareTS(a, b string) int {
-	x, _ := strconv.ParseFloat(a, 64)
-	y, _ := strconv.ParseFloat(b, 64)
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
+// isShown says that a reader finds the message; one that was deleted leaves a
+// tombstone where it has replies.
+func (c *channel) isShown(p *Post) bool { return !p.Deleted || c.threads[p.TS] != nil }
+
+// appendMessage writes the message as the channel shows it: with what is known
+// of its thread, its reactions and its files.
+func (c *channel) appendMessage(b []byte, s *Server, p *Post, metadata bool) []byte {
+	shown := *p
+	if p.Deleted {
+		shown = Post{TS: p.TS, Subtype: "tombstone", User: "USLACKBOT", Text: "This message was deleted."}
 	}
-	return 0
+	t := c.threads[p.TS]
+	if t != nil {
+		shown.ThreadTS = p.TS
+	}
+	b = shown.appendJSON(b, metadata)
+	if t != nil {
+		b = append(b, `,"reply_count":`+strconv.Itoa(t.count)+`,"reply_users_count":`+strconv.Itoa(len(t.users))...)
+		b = append(b, `,"latest_reply":"`+t.latest+`","reply_users":`...)
+		b = append(b, encode(t.users)...)
+	}
+	if p.isReply() {
+		if at, there := c.search(p.ThreadTS); there {
+			b = appendMember(b, "parent_user_id", c.posts[at].User)
+		}
+	}
+	if len(shown.Files) > 0 {
+		b = append(b, `,"files":`...)
+		b = append(b, encode(s.describeFiles(shown.Files))...)
+	}
+	b = appendReactions(b, c.reactions[p.TS])
+	return append(b, '}')
 }
+
+// readPage reads limit and cursor.
+func readPage(form url.Values) (limit int, from, code string) {
+	limit = defaultPage
+	if given, err := strconv.Atoi(form.Get("limit")); err == nil && given > 0 {
+		limit = min(given, maxPage)
+	}
+	if cursor := form.Get("cursor"); cursor != "" {
+		raw, err := base64.StdEncoding.DecodeString(cursor)
+		var ok bool
+		if from, ok = strings.CutPrefix(string(raw), "next:"); err != nil || !ok {
+			return 0, "", "invalid_cursor"
+		}
+	}
+	return limit, from, ""
+}
+
+// cursorAt makes the cursor of the page that begins with the item of that id.
+func cursorAt(id string) string { return base64.StdEncoding.EncodeToString([]byte("next:" + id)) }

@@ -7,6 +7,7 @@
 package slacktest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,6 +46,11 @@ type Options struct {
 	Token, AppToken string
 	// Team, BotUser and BotID are what auth.test tells, and whose every post is.
 	Team, BotUser, BotID string
+	// Enterprise is the id of the organization that the workspace belongs to; none
+	// if empty.
+	Enterprise string
+	// Scopes are what the bot was granted; AllScopes if nil.
+	Scopes []string
 	// Now is the clock that timestamps come from; the system's if nil.
 	Now func() time.Time
 	// Plan chooses the fault of a call that no Script provides for; none if nil.
@@ -52,12 +58,32 @@ type Options struct {
 	Plan func(Call) Fault
 	// OnCall sees every call as soon as it was read, before its fault.
 	OnCall func(Call)
-	// OnPost sees every post of the API when it takes effect.
-	OnPost func(Post)
-	// Echo tells the app of its own messages too, as Slack does.
+	// OnDownload sees every request for a file, before its answer.
+	OnDownload func(*http.Request)
+	// OnPost sees every post of the API when it takes effect, and OnChange each of
+	// its changes: an update, what is appended to a stream, its end, a deletion.
+	OnPost, OnChange func(Post)
+
+	// NoMarkdownBlocks makes a Slack that does not know them: invalid_blocks.
+	NoMarkdownBlocks bool
+	// NoStreams is what chat.startStream and its like answer on a Slack that has no
+	// streams, such as unknown_method or method_not_supported_for_channel_type.
+	NoStreams string
+	// StreamAge and StreamLimit are when a stream is closed: 5 minutes after its
+	// start, and before it has more than 12,000 characters, if 0.
+	StreamAge   time.Duration
+	StreamLimit int
+
+	// PostRate is how many posts, changes and pieces of streams a second one
+	// channel takes; more are answered with 429. As many as come if 0.
+	PostRate float64
+	// Tiers holds each method to its tier's calls a minute.
+	Tiers bool
+
+	// Echo tells the app of its own doings too, as Slack does.
 	Echo bool
-	// OnEvent takes the events that come of calls, each the inner event's JSON, in
-	// the order in which they happened in their channel.
+	// OnEvent takes the events of these, each the inner event's JSON, in the order in
+	// which they happened in their channel; if nil they are pushed to the app.
 	OnEvent func(event []byte)
 	SocketOptions
 }
@@ -77,12 +103,22 @@ type Server struct {
 	http    *http.Server
 	script  script
 	count   atomic.Int64 // posts of the API so far; each takes its number from it
+	revoked atomic.Bool
+	tiers   tiers
+	echo    echo
+	// provided is the scopes as the answers' header tells them.
+	provided string
 
-	mu       sync.RWMutex
-	closed   bool
-	channels map[string]*channel
-	users    map[string]User
-	files    map[string]File
+	mu          sync.RWMutex
+	closed      bool
+	channels    map[string]*channel
+	users       map[string]User
+	files       map[string]File
+	uploads     map[string]*upload // until they are shared
+	uploadCount int
+	shared      []Upload
+	ephemerals  []Ephemeral
+	assistants  map[string]assistantThread // by channel and thread
 
 	arrived *sync.Cond // landed grew; its lock guards landed
 	landed  int        // posts of the API that have taken effect
@@ -105,19 +141,30 @@ func Start(options Options) (*Server, error) {
 		options.Now = time.Now
 	}
 	options.SocketOptions.complete()
+	if options.Scopes == nil {
+		options.Scopes = AllScopes()
+	}
+	options.StreamAge = cmp.Or(options.StreamAge, streamAge)
+	options.StreamLimit = cmp.Or(options.StreamLimit, maxMarkdown)
 	listener, err := net.Listen("tcp", options.Address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for the fake slack api: %w", err)
 	}
 	s := &Server{
-		options:  options,
-		url:      "http://" + listener.Addr().String(),
-		channels: map[string]*channel{},
-		users:    map[string]User{},
-		files:    map[string]File{},
-		arrived:  sync.NewCond(&sync.Mutex{}),
-		stopped:  make(chan struct{}),
-		hub:      newHub(),
+		options:    options,
+		url:        "http://" + listener.Addr().String(),
+		provided:   strings.Join(options.Scopes, ","),
+		channels:   map[string]*channel{},
+		users:      map[string]User{},
+		files:      map[string]File{},
+		uploads:    map[string]*upload{},
+		assistants: map[string]assistantThread{},
+		arrived:    sync.NewCond(&sync.Mutex{}),
+		stopped:    make(chan struct{}),
+		hub:        newHub(),
+	}
+	if s.options.OnEvent == nil {
+		s.options.OnEvent = func(event []byte) { s.Push(event) }
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	s.running.Go(func() { _ = s.http.Serve(listener) })
@@ -162,7 +209,8 @@ func (s *Server) enter() bool {
 }
 
 // ServeHTTP answers the Web API under /api/, and under /NAME/api/ to who is called
-// so, Socket Mode's sockets under /link/, and file downloads under /files-pri/.
+// so; Socket Mode's sockets under /link/, uploads under /upload/v1/, and downloads
+// under /files-pri/.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		panic(http.ErrAbortHandler)
@@ -173,20 +221,37 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	client, method, isCall := strings.Cut(r.URL.Path, "/api/")
-	if !isCall || strings.HasPrefix(r.URL.Path, downloads) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, uploads):
+		s.takeUpload(w, r)
+	case !isCall || strings.HasPrefix(r.URL.Path, downloads):
 		s.download(w, r)
-		return
+	default:
+		s.serveCall(w, r, strings.TrimPrefix(client, "/"), method)
 	}
+}
+
+// serveCall answers one call of the Web API.
+func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, client, method string) {
 	form, err := readForm(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	call := Call{Method: method, Form: form, Client: strings.TrimPrefix(client, "/")}
+	call := Call{Method: method, Form: form, Client: client}
 	if s.options.OnCall != nil {
 		s.options.OnCall(call)
 	}
-	s.answer(w, r, call, s.fault(call))
+	f := s.fault(call)
+	if !f.answers() {
+		if wait := s.throttle(call); wait > 0 {
+			f = RateLimited(wholeSeconds(wait))
+		}
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json; charset=utf-8")
+	header.Set("X-OAuth-Scopes", s.provided)
+	s.answer(w, r, f, func() []byte { return s.respond(call) })
 }
 
 // readForm takes arguments the three ways that Slack does: form, JSON, query;

@@ -1,0 +1,135 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"net/url"
+	"time"
+)
+
+// statusAge is how long a status stays where no message follows it.
+// https://docs.slack.dev/reference/methods/assistant.threads.setStatus
+const statusAge = 2 * time.Minute
+
+// maxPrompts is how many prompts an assistant thread offers.
+// https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
+const maxPrompts = 4
+
+// status is what an assistant says that it does.
+type status struct {
+	text string
+	at   time.Time
+}
+
+// Prompt is what an assistant thread suggests.
+type Prompt struct {
+	Title   string `json:"title"`
+	Message string `json:"message"`
+}
+
+// assistantThread is what was said of one, but for its status.
+type assistantThread struct {
+	title   string
+	heading string // of the prompts
+	prompts []Prompt
+}
+
+// maxAssistantThreads is of how many threads title and prompts are kept.
+const maxAssistantThreads = 100_000
+
+// Status returns what stands below a thread; empty where nothing does, since none
+// was set, a message of ours came, or two minutes have passed.
+func (s *Server) Status(channel, threadTS string) string {
+	c := s.channel(channel)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set, found := c.statuses[threadTS]
+	if !found || s.options.Now().Sub(set.at) >= statusAge {
+		return ""
+	}
+	return set.text
+}
+
+// Title returns an assistant thread's title.
+func (s *Server) Title(channel, threadTS string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.assistants[channel+"/"+threadTS].title
+}
+
+// Prompts returns the heading and the prompts that an assistant thread offers.
+func (s *Server) Prompts(channel, threadTS string) (heading string, prompts []Prompt) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	thread := s.assistants[channel+"/"+threadTS]
+	return thread.heading, thread.prompts
+}
+
+// setStatus is assistant.threads.setStatus; an empty status takes it away.
+// https://docs.slack.dev/reference/methods/assistant.threads.setStatus
+func (s *Server) setStatus(form url.Values) []byte {
+	id, ts := form.Get("channel_id"), form.Get("thread_ts")
+	switch {
+	case id == "":
+		return refusal("channel_not_found")
+	case microseconds(ts) == 0:
+		return refusal("invalid_thread_ts")
+	case !form.Has("status"):
+		return missing("status")
+	}
+	c := s.channel(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if text := form.Get("status"); text != "" {
+		c.statuses[ts] = status{text, s.options.Now()}
+	} else {
+		delete(c.statuses, ts)
+	}
+	return encode(map[string]any{"ok": true})
+}
+
+// setTitle is assistant.threads.setTitle.
+// https://docs.slack.dev/reference/methods/assistant.threads.setTitle
+func (s *Server) setTitle(form url.Values) []byte {
+	if form.Get("title") == "" {
+		return missing("title")
+	}
+	return s.describeThread(form, func(thread *assistantThread) { thread.title = form.Get("title") })
+}
+
+// setPrompts is assistant.threads.setSuggestedPrompts.
+// https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
+func (s *Server) setPrompts(form url.Values) []byte {
+	var prompts []Prompt
+	if json.Unmarshal([]byte(form.Get("prompts")), &prompts) != nil || len(prompts) == 0 || len(prompts) > maxPrompts {
+		return refusal("invalid_arguments")
+	}
+	for _, p := range prompts {
+		if p.Title == "" || p.Message == "" {
+			return refusal("invalid_arguments")
+		}
+	}
+	return s.describeThread(form, func(thread *assistantThread) { thread.heading, thread.prompts = form.Get("title"), prompts })
+}
+
+// describeThread changes what is known of the assistant thread that the call names;
+// there are such threads in direct messages alone.
+func (s *Server) describeThread(form url.Values, do func(*assistantThread)) []byte {
+	id, ts := form.Get("channel_id"), form.Get("thread_ts")
+	switch {
+	case id == "":
+		return refusal("channel_not_found")
+	case s.kindOf(id) != DirectMessage:
+		return refusal("method_not_supported_for_channel_type")
+	case microseconds(ts) == 0:
+		return refusal("invalid_thread_ts")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	thread, known := s.assistants[id+"/"+ts]
+	if !known && len(s.assistants) == maxAssistantThreads {
+		return refusal("internal_error")
+	}
+	do(&thread)
+	s.assistants[id+"/"+ts] = thread
+	return encode(map[string]any{"ok": true})
+}

@@ -1,0 +1,178 @@
+package slacktest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// channel holds its messages in the order of their ts.
+type channel struct {
+	id        string
+	mu        sync.Mutex
+	info      Channel
+	posts     []Post
+	last      int64                 // the newest ts, in microseconds
+	threads   map[string]*thread    // by their root
+	streams   map[string]*stream    // the open ones, by ts
+	reactions map[string][]Reaction // by the message's ts
+	statuses  map[string]status     // by the thread
+	next      time.Time             // when the budget takes the next post
+}
+
+// thread is what a root tells of its replies.
+type thread struct {
+	count  int
+	latest string
+	users  []string
+}
+
+// channel returns the channel of that id; every id is one.
+func (s *Server) channel(id string) *channel {
+	s.mu.RLock()
+	c := s.channels[id]
+	s.mu.RUnlock()
+	if c != nil {
+		return c
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.channels[id] == nil {
+		s.channels[id] = &channel{id: id, info: Channel{ID: id}, threads: map[string]*thread{},
+			streams: map[string]*stream{}, reactions: map[string][]Reaction{}, statuses: map[string]status{}}
+	}
+	return s.channels[id]
+}
+
+// allChannels are the channels that there are now, by id. Who holds a channel's
+// lock may take the server's, so nobody does the reverse.
+func (s *Server) allChannels() []*channel {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]*channel, 0, len(s.channels))
+	for _, c := range s.channels {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *channel) int { return strings.Compare(a.id, b.id) })
+	return all
+}
+
+// add keeps the post, with the channel's next ts where it has none of its own.
+func (c *channel) add(now time.Time, post Post) Post {
+	post.At = now
+	if post.TS == "" {
+		c.last = max(now.UnixMicro(), c.last+1)
+		post.TS = Timestamp(time.UnixMicro(c.last))
+		c.posts = append(c.posts, post)
+	} else if at, found := c.search(post.TS); found {
+		c.posts[at] = post
+		return post
+	} else {
+		c.posts = slices.Insert(c.posts, at, post)
+		c.last = max(c.last, microseconds(post.TS))
+	}
+	if post.isReply() {
+		c.answer(&post)
+	}
+	return post
+}
+
+// answer counts a reply at its root.
+func (c *channel) answer(reply *Post) {
+	t := c.threads[reply.ThreadTS]
+	if t == nil {
+		t = &thread{}
+		c.threads[reply.ThreadTS] = t
+	}
+	t.count++
+	if compareTS(reply.TS, t.latest) > 0 {
+		t.latest = reply.TS
+	}
+	if len(t.users) < maxReplyUsers && !slices.Contains(t.users, reply.User) {
+		t.users = append(t.users, reply.User)
+	}
+}
+
+// maxReplyUsers is how many users a root names that answered.
+// https://docs.slack.dev/messaging/retrieving-messages#threading
+const maxReplyUsers = 5
+
+// unanswer takes a reply that was deleted off its root's count.
+func (c *channel) unanswer(reply *Post) {
+	t := c.threads[reply.ThreadTS]
+	if t == nil {
+		return
+	}
+	if t.count--; t.count == 0 {
+		delete(c.threads, reply.ThreadTS)
+		return
+	}
+	for i := len(c.posts) - 1; i >= 0; i-- {
+		if p := &c.posts[i]; p.ThreadTS == reply.ThreadTS && p.isReply() && !p.Deleted {
+			t.latest = p.TS
+			return
+		}
+	}
+}
+
+// search tells where the ts stands or would stand.
+func (c *channel) search(ts string) (int, bool) {
+	return slices.BinarySearchFunc(c.posts, ts, func(p Post, ts string) int { return compareTS(p.TS, ts) })
+}
+
+// find returns the message at ts, for as long as the channel is locked; nil for
+// none, or for one that was deleted.
+func (c *channel) find(ts string) *Post {
+	at, found := c.search(ts)
+	if !found || c.posts[at].Deleted {
+		return nil
+	}
+	return &c.posts[at]
+}
+
+// Timestamp writes a time as Slack's ts: seconds and six digits.
+func Timestamp(t time.Time) string {
+	micro := t.UnixMicro()
+	return strconv.FormatInt(micro/1e6, 10) + fmt.Sprintf(".%06d", micro%1e6)
+}
+
+// microseconds reads a ts, whose fraction may have fewer than six digits; 0 for
+// what is none.
+func microseconds(ts string) int64 {
+	whole, fraction, _ := strings.Cut(ts, ".")
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil {
+		return 0
+	}
+	micro, _ := strconv.ParseInt((fraction + "000000")[:6], 10, 64)
+	return seconds*1e6 + micro
+}
+
+// isTimestamp says that it is the number that a ts is; without a fraction, too.
+func isTimestamp(ts string) bool {
+	_, err := strconv.ParseFloat(ts, 64)
+	return err == nil
+}
+
+// compareTS orders timestamps as the numbers that they are. The empty text comes
+// first.
+func compareTS(a, b string) int {
+	if isFull(a) && isFull(b) {
+		return strings.Compare(a, b)
+	}
+	x, y := microseconds(a), microseconds(b)
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// isFull says that the ts has ten digits before the point and six after, as all
+// do until the year 2286.
+func isFull(ts string) bool { return len(ts) == 17 && ts[10] == '.' }

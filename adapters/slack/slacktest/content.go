@@ -1,0 +1,180 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a message can hold, in characters.
+const (
+	// maxText is where Slack cuts a text off; the fake refuses it.
+	// https://docs.slack.dev/reference/methods/chat.postMessage#truncating
+	maxText = 40_000
+	// maxUpdate is what chat.update takes.
+	// https://docs.slack.dev/reference/methods/chat.update#errors
+	maxUpdate = 4_000
+	// maxMarkdown bounds markdown_text, a stream, and a message's markdown blocks together.
+	// https://docs.slack.dev/reference/block-kit/blocks/markdown-block
+	maxMarkdown = 12_000
+	// maxSection bounds the text of a section.
+	// https://docs.slack.dev/reference/block-kit/blocks/section-block
+	maxSection = 3_000
+)
+
+// maxBlocks is how many blocks one message may have.
+// https://docs.slack.dev/reference/block-kit/blocks
+const maxBlocks = 50
+
+// blockTypes are the blocks that a message may show.
+// https://docs.slack.dev/reference/block-kit/blocks
+var blockTypes = map[string]bool{
+	"actions": true, "context": true, "context_actions": true, "divider": true, "file": true, "header": true,
+	"image": true, "markdown": true, "plan": true, "rich_text": true, "section": true, "table": true,
+	"task_card": true, "video": true,
+}
+
+// content is what a call says that a message is to show. Nil members were not
+// sent.
+type content struct {
+	text, markdown     *string
+	blocks, metadata   json.RawMessage
+	attachments, files bool
+}
+
+// empty says that there is nothing to see.
+func (c content) empty() bool {
+	none := func(s *string) bool { return s == nil || *s == "" }
+	return none(c.text) && none(c.markdown) && (len(c.blocks) == 0 || string(c.blocks) == "[]") && !c.attachments && !c.files
+}
+
+// readContent reads and checks what is common to all methods that write a
+// message. The code is that of the refusal; empty for none.
+func (s *Server) readContent(form url.Values, limit int) (c content, code string) {
+	c.text = optional(form, "text")
+	c.attachments = len(form.Get("attachments")) > len("[]")
+	markdown := optional(form, "markdown_text")
+	raw := optional(form, "blocks")
+	switch {
+	case markdown != nil && (c.text != nil && *c.text != "" || raw != nil):
+		return c, "markdown_text_conflict"
+	case c.text != nil && utf8.RuneCountInString(*c.text) > limit,
+		markdown != nil && utf8.RuneCountInString(*markdown) > maxMarkdown:
+		return c, "msg_too_long"
+	}
+	if raw != nil {
+		var text string
+		if text, code = s.readBlocks(*raw); code != "" {
+			return c, code
+		}
+		c.blocks = json.RawMessage(*raw)
+		markdown = &text
+	}
+	c.markdown = markdown
+	if metadata := form.Get("metadata"); metadata != "" {
+		if !validMetadata(metadata) {
+			return c, "invalid_metadata_format"
+		}
+		c.metadata = json.RawMessage(metadata)
+	}
+	return c, ""
+}
+
+// pick is the form with no more than those arguments.
+func pick(form url.Values, names ...string) url.Values {
+	picked := url.Values{}
+	for _, name := range names {
+		if form.Has(name) {
+			picked[name] = form[name]
+		}
+	}
+	return picked
+}
+
+// optional tells an argument that was not sent from an empty one.
+func optional(form url.Values, name string) *string {
+	if !form.Has(name) {
+		return nil
+	}
+	value := form.Get(name)
+	return &value
+}
+
+// write makes the post show the content, whatever it showed before.
+func (c content) write(post *Post) {
+	post.Text, post.Markdown, post.Blocks = "", "", nil
+	if c.text != nil {
+		post.Text = *c.text
+	}
+	if c.markdown != nil {
+		post.Markdown = *c.markdown
+	}
+	if string(c.blocks) != "[]" {
+		post.Blocks = c.blocks
+	}
+	if c.metadata != nil {
+		post.Metadata = c.metadata
+		if string(c.metadata) == "{}" {
+			post.Metadata = nil
+		}
+	}
+}
+
+// readBlocks checks blocks and returns the text of those that are markdown.
+func (s *Server) readBlocks(raw string) (markdown, code string) {
+	var blocks []struct {
+		Type string          `json:"type"`
+		Text json.RawMessage `json:"text"`
+	}
+	if json.Unmarshal([]byte(raw), &blocks) != nil {
+		return "", "invalid_blocks_format"
+	}
+	if len(blocks) > maxBlocks {
+		return "", "msg_blocks_too_many"
+	}
+	var texts []string
+	length := 0
+	for _, block := range blocks {
+		if !blockTypes[block.Type] || block.Type == "markdown" && s.options.NoMarkdownBlocks {
+			return "", "invalid_blocks"
+		}
+		switch block.Type {
+		case "markdown":
+			var text string
+			if json.Unmarshal(block.Text, &text) != nil || text == "" {
+				return "", "invalid_blocks"
+			}
+			length += utf8.RuneCountInString(text)
+			texts = append(texts, text)
+		case "section":
+			if block.Text != nil && !validSection(block.Text) {
+				return "", "invalid_blocks"
+			}
+		}
+	}
+	if length > maxMarkdown {
+		return "", "msg_blocks_too_long"
+	}
+	return strings.Join(texts, "\n\n"), ""
+}
+
+// validSection checks the text object of a section.
+func validSection(raw json.RawMessage) bool {
+	var text struct{ Type, Text string }
+	err := json.Unmarshal(raw, &text)
+	return err == nil && (text.Type == "mrkdwn" || text.Type == "plain_text") &&
+		text.Text != "" && utf8.RuneCountInString(text.Text) <= maxSection
+}
+
+// validMetadata checks the form that Slack asks for; an empty object takes a
+// message's metadata away.
+// https://docs.slack.dev/messaging/message-metadata
+func validMetadata(raw string) bool {
+	var metadata struct {
+		Type    string          `json:"event_type"`
+		Payload json.RawMessage `json:"event_payload"`
+	}
+	err := json.Unmarshal([]byte(raw), &metadata)
+	return err == nil && (raw == "{}" || metadata.Type != "" && strings.HasPrefix(string(metadata.Payload), "{"))
+}

@@ -1,0 +1,229 @@
+package slacktest
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Kind is what sort of conversation a channel is, as the argument types names it.
+type Kind string
+
+// The kinds of conversation.
+const (
+	PublicChannel  Kind = "public_channel"
+	PrivateChannel Kind = "private_channel"
+	GroupMessage   Kind = "mpim"
+	DirectMessage  Kind = "im"
+)
+
+// family is how the scopes name the kind.
+func (k Kind) family() string {
+	switch k {
+	case PrivateChannel:
+		return "groups"
+	case GroupMessage, DirectMessage:
+		return string(k)
+	default:
+		return "channels"
+	}
+}
+
+// Channel is a conversation.
+type Channel struct {
+	ID string
+	// Kind, where it is empty, follows from the id: D… is a direct message, G… a
+	// group message, everything else a public channel.
+	Kind        Kind
+	Name, Topic string
+	User        string   // the other one in a direct message
+	Members     []string // without the bot
+	Archived    bool
+	// NotMember says that the bot is not in it.
+	NotMember bool
+	// ExtShared says that it is shared with another organization.
+	ExtShared bool
+}
+
+func (c Channel) kind() Kind {
+	switch {
+	case c.Kind != "":
+		return c.Kind
+	case strings.HasPrefix(c.ID, "D"):
+		return DirectMessage
+	case strings.HasPrefix(c.ID, "G"):
+		return GroupMessage
+	default:
+		return PublicChannel
+	}
+}
+
+// kindOf tells the kind of a channel, whether anybody knows it or not.
+func (s *Server) kindOf(id string) Kind {
+	s.mu.RLock()
+	c := s.channels[id]
+	s.mu.RUnlock()
+	if c == nil {
+		return Channel{ID: id}.kind()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.info.kind()
+}
+
+// SetChannel says what a channel is like. What was posted there stays.
+func (s *Server) SetChannel(info Channel) {
+	c := s.channel(info.ID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.info = info
+}
+
+// AddChannel is SetChannel for a public channel, or for a direct message, which
+// has no name.
+func (s *Server) AddChannel(id, name string) {
+	info := Channel{ID: id, Name: name}
+	if name == "" {
+		info.Kind = DirectMessage
+	}
+	s.SetChannel(info)
+}
+
+// refusesPosts returns the code by which the channel refuses a post of ours.
+func (c *channel) refusesPosts() string {
+	switch {
+	case c.info.Archived:
+		return "is_archived"
+	case c.info.NotMember:
+		return "not_in_channel"
+	}
+	return ""
+}
+
+// describe is the channel as Slack shows it.
+// https://docs.slack.dev/reference/objects/conversation-object
+func (c *channel) describe() map[string]any {
+	kind := c.info.kind()
+	info := map[string]any{
+		"id": c.info.ID, "is_im": kind == DirectMessage, "is_mpim": kind == GroupMessage,
+		"is_channel": kind == PublicChannel || kind == PrivateChannel, "is_group": false,
+		"is_private": kind != PublicChannel, "is_member": !c.info.NotMember, "is_archived": c.info.Archived,
+		"is_ext_shared": c.info.ExtShared, "is_shared": c.info.ExtShared,
+		"topic": map[string]any{"value": c.info.Topic}, "num_members": len(c.info.Members) + 1,
+	}
+	if c.info.Name != "" {
+		info["name"] = c.info.Name
+	}
+	if kind == DirectMessage {
+		info["user"] = c.info.User
+	}
+	return info
+}
+
+// channelInfo is conversations.info.
+// https://docs.slack.dev/reference/methods/conversations.info
+func (s *Server) channelInfo(form url.Values) []byte {
+	s.mu.RLock()
+	c := s.channels[form.Get("channel")]
+	s.mu.RUnlock()
+	if c == nil {
+		return refusal("channel_not_found")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return encode(map[string]any{"ok": true, "channel": c.describe()})
+}
+
+// ourChannels is users.conversations: where the bot is, or another user and the
+// bot are.
+// https://docs.slack.dev/reference/methods/users.conversations
+func (s *Server) ourChannels(form url.Values) []byte {
+	user := cmp.Or(form.Get("user"), s.options.BotUser)
+	return s.pageOfChannels(form, func(c Channel) bool {
+		return !c.NotMember && (user == s.options.BotUser || c.User == user || slices.Contains(c.Members, user))
+	})
+}
+
+// listChannels is conversations.list: the public channels, and those private
+// ones where the bot is.
+// https://docs.slack.dev/reference/methods/conversations.list
+func (s *Server) listChannels(form url.Values) []byte {
+	return s.pageOfChannels(form, func(c Channel) bool { return !c.NotMember || c.kind() == PublicChannel })
+}
+
+func (s *Server) pageOfChannels(form url.Values, keep func(Channel) bool) []byte {
+	kinds, ok := readTypes(form)
+	if !ok {
+		return refusal("invalid_types")
+	}
+	limit, after, code := readPage(form)
+	if code != "" {
+		return refusal(code)
+	}
+	found, next := []map[string]any{}, ""
+	for _, c := range s.allChannels() {
+		if c.id < after {
+			continue
+		}
+		c.mu.Lock()
+		if keep(c.info) && slices.Contains(kinds, c.info.kind()) && !(c.info.Archived && isTrue(form, "exclude_archived")) {
+			if len(found) == limit {
+				next = cursorAt(c.id)
+			} else {
+				found = append(found, c.describe())
+			}
+		}
+		c.mu.Unlock()
+		if next != "" {
+			break
+		}
+	}
+	return encode(map[string]any{"ok": true, "channels": found, "response_metadata": map[string]any{"next_cursor": next}})
+}
+
+// readTypes reads the kinds that a list is asked for; false where one is none.
+func readTypes(form url.Values) ([]Kind, bool) {
+	all := []Kind{PublicChannel, PrivateChannel, GroupMessage, DirectMessage}
+	var kinds []Kind
+	for _, word := range strings.Split(cmp.Or(form.Get("types"), string(PublicChannel)), ",") {
+		kind := Kind(strings.TrimSpace(word))
+		if !slices.Contains(all, kind) {
+			return nil, false
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, true
+}
+
+// members is conversations.members.
+// https://docs.slack.dev/reference/methods/conversations.members
+func (s *Server) members(form url.Values) []byte {
+	limit, after, code := readPage(form)
+	s.mu.RLock()
+	c := s.channels[form.Get("channel")]
+	s.mu.RUnlock()
+	if c == nil {
+		code = "channel_not_found"
+	}
+	if code != "" {
+		return refusal(code)
+	}
+	c.mu.Lock()
+	all := slices.Clone(c.info.Members)
+	if c.info.User != "" {
+		all = append(all, c.info.User)
+	}
+	if !c.info.NotMember {
+		all = append(all, s.options.BotUser)
+	}
+	c.mu.Unlock()
+	slices.Sort(all)
+	all = slices.Compact(all)
+	from, _ := slices.BinarySearch(all, after)
+	all, next := all[from:], ""
+	if len(all) > limit {
+		all, next = all[:limit], cursorAt(all[limit])
+	}
+	return encode(map[string]any{"ok": true, "members": all, "response_metadata": map[string]any{"next_cursor": next}})
+}

@@ -1,0 +1,86 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// echo holds the events that are still to be told, in order.
+type echo struct {
+	mu      sync.Mutex
+	queue   [][]byte
+	telling bool
+}
+
+// queueEvent puts an event behind those of its channel, whose lock is held.
+func (s *Server) queueEvent(event []byte) {
+	s.echo.mu.Lock()
+	defer s.echo.mu.Unlock()
+	s.echo.queue = append(s.echo.queue, event)
+}
+
+// tellEvents tells what is queued, unless somebody is at it already. No lock is
+// held meanwhile, so that whoever is told may call the server.
+func (s *Server) tellEvents() {
+	if !s.options.Echo {
+		return
+	}
+	e := &s.echo
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.telling {
+		return
+	}
+	e.telling = true
+	for len(e.queue) > 0 {
+		next := e.queue[0]
+		e.queue = e.queue[1:]
+		e.mu.Unlock()
+		s.options.OnEvent(next)
+		e.mu.Lock()
+	}
+	e.telling = false
+}
+
+// channelTypes are the kinds of conversation as events name them.
+// https://docs.slack.dev/reference/events/message
+var channelTypes = map[Kind]string{PublicChannel: "channel", PrivateChannel: "group", GroupMessage: "mpim", DirectMessage: "im"}
+
+// messageEvent is the event of a new message. The channel is locked.
+func (c *channel) messageEvent(s *Server, p *Post) []byte {
+	told := *p
+	if len(p.Files) > 0 {
+		told.Subtype = "file_share"
+	}
+	b := told.appendJSON(nil, true)
+	if len(p.Files) > 0 {
+		b = append(b, `,"files":`...)
+		b = append(b, encode(s.describeFiles(p.Files))...)
+	}
+	if at, there := c.search(p.ThreadTS); there && p.isReply() {
+		b = appendMember(b, "parent_user_id", c.posts[at].User)
+	}
+	b = appendMember(b, "channel", c.id)
+	b = appendMember(b, "channel_type", channelTypes[c.info.kind()])
+	b = appendMember(b, "event_ts", p.TS)
+	return append(b, '}')
+}
+
+// changeEvent is the event of an edited or deleted message. The channel is locked.
+// https://docs.slack.dev/reference/events/message/message_changed
+// https://docs.slack.dev/reference/events/message/message_deleted
+func (c *channel) changeEvent(s *Server, before, after *Post) []byte {
+	c.last++ // an event has a ts of its own
+	ts := Timestamp(time.UnixMicro(c.last))
+	event := map[string]any{"type": "message", "hidden": true, "channel": c.id, "ts": ts, "event_ts": ts,
+		"channel_type":     channelTypes[c.info.kind()],
+		"previous_message": json.RawMessage(c.appendMessage(nil, s, before, true))}
+	if after.Deleted {
+		event["subtype"], event["deleted_ts"] = "message_deleted", after.TS
+	} else {
+		event["subtype"] = "message_changed"
+		event["message"] = json.RawMessage(c.appendMessage(nil, s, after, true))
+	}
+	return encode(event)
+}

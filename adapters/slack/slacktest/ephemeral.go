@@ -1,0 +1,58 @@
+package slacktest
+
+import (
+	"net/url"
+	"slices"
+	"time"
+)
+
+// maxEphemerals is how many are kept; older ones are forgotten first.
+const maxEphemerals = 10_000
+
+// Ephemeral is a message that one user alone saw.
+type Ephemeral struct {
+	Channel, ThreadTS, User string
+	Text                    string // as Post.Shown
+	At                      time.Time
+}
+
+// Ephemerals returns what users alone saw, in the order in which it came.
+func (s *Server) Ephemerals() []Ephemeral {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Clone(s.ephemerals)
+}
+
+// postEphemeral is chat.postEphemeral.
+// https://docs.slack.dev/reference/methods/chat.postEphemeral
+func (s *Server) postEphemeral(form url.Values) []byte {
+	what, code := s.readContent(form, maxText)
+	switch {
+	case code != "":
+	case form.Get("channel") == "":
+		code = "channel_not_found"
+	case form.Get("user") == "":
+		return missing("user")
+	case what.empty():
+		code = "no_text"
+	default:
+		c := s.channel(form.Get("channel"))
+		c.mu.Lock()
+		code = c.refusesPosts()
+		c.mu.Unlock()
+	}
+	if code != "" {
+		return refusal(code)
+	}
+	var shown Post
+	what.write(&shown)
+	at := s.options.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ephemerals) == maxEphemerals {
+		s.ephemerals = slices.Delete(s.ephemerals, 0, 1)
+	}
+	s.ephemerals = append(s.ephemerals, Ephemeral{Channel: form.Get("channel"), ThreadTS: form.Get("thread_ts"),
+		User: form.Get("user"), Text: shown.Shown(), At: at})
+	return encode(map[string]any{"ok": true, "message_ts": Timestamp(at)})
+}

@@ -1,0 +1,240 @@
+package slacktest
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// streamAge is when Slack ends a stream by itself. It documents no lifetime;
+// this is what people measured.
+// https://github.com/vercel/chat/issues/607
+const streamAge = 5 * time.Minute
+
+// StreamState is what Slack shows of a message that began as a stream.
+type StreamState string
+
+// The states of a stream; empty for a message that was none.
+const (
+	Streaming StreamState = "in_progress"
+	Streamed  StreamState = "completed"
+)
+
+// stream is one that is open.
+type stream struct {
+	began   time.Time
+	length  int    // characters so far
+	mode    string // the argument that its text comes in; empty until there was some
+	stopped bool   // a reader pressed stop
+}
+
+// OpenStreams returns the messages that are still streaming, by channel and ts.
+func (s *Server) OpenStreams() (open []Post) {
+	for _, c := range s.allChannels() {
+		c.mu.Lock()
+		first := len(open)
+		for ts := range c.streams {
+			if s.closeStream(c, ts); c.streams[ts] != nil {
+				open = append(open, *c.find(ts))
+			}
+		}
+		c.mu.Unlock()
+		slices.SortFunc(open[first:], func(a, b Post) int { return compareTS(a.TS, b.TS) })
+	}
+	s.tellEvents()
+	return open
+}
+
+// PressStop does what a reader's stop button does: nothing more can be appended,
+// but the stream wants to be stopped by who began it.
+func (s *Server) PressStop(channel, ts string) {
+	c := s.channel(channel)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if open := c.streams[ts]; open != nil {
+		open.stopped = true
+	}
+}
+
+// startStream is chat.startStream.
+// https://docs.slack.dev/reference/methods/chat.startStream
+func (s *Server) startStream(form url.Values) []byte {
+	post := s.ours(form)
+	kind := s.kindOf(post.Channel)
+	words, code := readWords(form)
+	switch {
+	case s.options.NoStreams != "":
+		code = s.options.NoStreams
+	case post.Channel == "":
+		code = "channel_not_found"
+	case post.ThreadTS == "":
+		return missing("thread_ts")
+	case kind != DirectMessage && form.Get("recipient_team_id") == "":
+		code = "missing_recipient_team_id"
+	case kind != DirectMessage && form.Get("recipient_user_id") == "":
+		code = "missing_recipient_user_id"
+	}
+	if code != "" {
+		return refusal(code)
+	}
+	post.Stream, post.Markdown = Streaming, words.text
+	post, code = s.publish(post, &stream{began: s.options.Now(), length: utf8.RuneCountInString(words.text), mode: words.mode})
+	if code != "" {
+		return refusal(code)
+	}
+	return encode(map[string]any{"ok": true, "channel": post.Channel, "ts": post.TS})
+}
+
+// appendStream is chat.appendStream.
+// https://docs.slack.dev/reference/methods/chat.appendStream
+func (s *Server) appendStream(form url.Values) []byte {
+	words, code := readWords(form)
+	if code == "" && words.mode == "" {
+		code = "markdown_text_or_chunks_required"
+	}
+	post, code := s.grow(form, words, code, func(_ *channel, open *stream, p *Post) string {
+		if open.stopped {
+			return "stopped_by_user"
+		}
+		p.Markdown += words.text
+		return ""
+	})
+	if code != "" {
+		return refusal(code)
+	}
+	return encode(map[string]any{"ok": true, "channel": post.Channel, "ts": post.TS})
+}
+
+// stopStream is chat.stopStream. Its blocks stand below the stream's text.
+// https://docs.slack.dev/reference/methods/chat.stopStream
+func (s *Server) stopStream(form url.Values) []byte {
+	words, code := readWords(form)
+	var what content
+	if code == "" {
+		what, code = s.readContent(pick(form, "blocks", "metadata"), 0)
+	}
+	post, code := s.grow(form, words, code, func(c *channel, open *stream, p *Post) string {
+		if open.length == 0 && words.text == "" && what.empty() {
+			return "no_text"
+		}
+		before := *p
+		p.Markdown += words.text
+		if what.markdown != nil && *what.markdown != "" {
+			p.Markdown = strings.TrimPrefix(p.Markdown+"\n\n"+*what.markdown, "\n\n")
+		}
+		if p.Blocks = what.blocks; what.metadata != nil {
+			p.Metadata = what.metadata
+		}
+		p.Stream = Streamed
+		delete(c.streams, p.TS)
+		s.changed(c, &before, p)
+		return ""
+	})
+	if code != "" {
+		return refusal(code)
+	}
+	return answerPost(post)
+}
+
+// grow lets do write to the stream that the call names, unless there is a code
+// of refusal already or the stream gives one. A stream that the words would make
+// too long is closed without them.
+func (s *Server) grow(form url.Values, words words, code string, do func(*channel, *stream, *Post) string) (post Post, _ string) {
+	if code = cmp.Or(s.options.NoStreams, code); code != "" {
+		return post, code
+	}
+	ts := form.Get("ts")
+	c := s.channel(form.Get("channel"))
+	c.mu.Lock()
+	s.closeStream(c, ts)
+	p, open := c.find(ts), c.streams[ts]
+	if code = s.refuseGrowth(p, open, words.mode); code == "" {
+		length := utf8.RuneCountInString(words.text)
+		if open.length+length > s.options.StreamLimit {
+			s.endStream(c, p)
+			code = "message_not_in_streaming_state"
+		} else if code = do(c, open, p); code == "" {
+			open.length += length
+			open.mode = cmp.Or(open.mode, words.mode)
+			post = *p
+		}
+	}
+	c.mu.Unlock()
+	s.tellEvents()
+	if code == "" {
+		s.tellChange(post)
+	}
+	return post, code
+}
+
+// refuseGrowth says why nothing can be appended; empty where it can.
+func (s *Server) refuseGrowth(p *Post, open *stream, mode string) string {
+	switch {
+	case p == nil:
+		return "message_not_found"
+	case !s.isOurs(p):
+		return "message_not_owned_by_app"
+	case open == nil:
+		return "message_not_in_streaming_state"
+	case mode != "" && open.mode != "" && mode != open.mode:
+		return "streaming_mode_mismatch"
+	}
+	return ""
+}
+
+// closeStream ends the stream at ts, if there is one that has grown too old. The
+// channel is locked.
+func (s *Server) closeStream(c *channel, ts string) {
+	open := c.streams[ts]
+	if open != nil && s.options.Now().Sub(open.began) >= s.options.StreamAge {
+		s.endStream(c, c.find(ts))
+	}
+}
+
+func (s *Server) endStream(c *channel, p *Post) {
+	before := *p
+	delete(c.streams, p.TS)
+	p.Stream = Streamed
+	s.changed(c, &before, p)
+}
+
+// words are what a call appends.
+type words struct {
+	text string
+	mode string // the argument that they came in; empty for none
+}
+
+// readWords takes words from markdown_text or from chunks, whose other kinds
+// (tasks, plans, blocks) are taken and not kept.
+func readWords(form url.Values) (w words, code string) {
+	text, raw := form.Get("markdown_text"), form.Get("chunks")
+	switch {
+	case text != "" && raw != "":
+		return w, "cannot_provide_both_markdown_text_and_chunks"
+	case text != "":
+		w = words{text, "markdown_text"}
+	case raw != "":
+		w.mode = "chunks"
+		var chunks []struct{ Type, Text string }
+		if json.Unmarshal([]byte(raw), &chunks) != nil {
+			return w, "invalid_chunks"
+		}
+		for _, chunk := range chunks {
+			switch chunk.Type {
+			case "markdown_text":
+				w.text += chunk.Text
+			case "task_update", "plan_update", "blocks":
+			default:
+				return w, "invalid_chunks"
+			}
+		}
+	}
+	if utf8.RuneCountInString(w.text) > maxMarkdown {
+		return w, "msg_too_long"
+	}
+	return w, ""
+}

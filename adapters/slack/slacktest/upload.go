@@ -1,0 +1,170 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What may be uploaded, and how much of it may wait to be shared.
+const (
+	maxUpload       = 64 << 20 // bytes; Slack's own bound is 1 GB
+	maxOpenUploads  = 1_000
+	uploadOverhead  = 64 << 10 // what a multipart form adds at the most
+	maxUploadShares = 100
+)
+
+// uploads is where files are sent to.
+const uploads = "/upload/v1/"
+
+// Upload is a file that the bot uploaded.
+type Upload struct {
+	File
+	// Channel and TS are the message that carries it.
+	Channel, TS string
+}
+
+// upload is one that has not been shared yet.
+type upload struct {
+	name    string
+	length  int
+	content []byte // nil until it came
+}
+
+// Uploads returns what the bot uploaded and shared, in that order.
+func (s *Server) Uploads() []Upload {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Clone(s.shared)
+}
+
+// uploadURL is files.getUploadURLExternal.
+// https://docs.slack.dev/reference/methods/files.getUploadURLExternal
+func (s *Server) uploadURL(form url.Values) []byte {
+	length, err := strconv.Atoi(form.Get("length"))
+	switch {
+	case form.Get("filename") == "":
+		return missing("filename")
+	case err != nil || length <= 0:
+		return refusal("missing_argument")
+	case length > maxUpload:
+		return refusal("file_upload_size_restricted")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.uploads) == maxOpenUploads {
+		return refusal("storage_limit_reached")
+	}
+	s.uploadCount++
+	id := fmt.Sprintf("F0UP%06d", s.uploadCount)
+	s.uploads[id] = &upload{name: form.Get("filename"), length: length}
+	return encode(map[string]any{"ok": true, "file_id": id, "upload_url": s.url + uploads + id})
+}
+
+// takeUpload takes a file's bytes, as they are or in a multipart form. Script and
+// Plan know it as the method "files.upload".
+func (s *Server) takeUpload(w http.ResponseWriter, r *http.Request) {
+	id := strings.TrimPrefix(r.URL.Path, uploads)
+	s.mu.RLock()
+	open := s.uploads[id]
+	s.mu.RUnlock()
+	if open == nil || r.Method != http.MethodPost {
+		http.NotFound(w, r)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, int64(open.length)+uploadOverhead)
+	content, err := readUpload(r)
+	if err != nil || len(content) != open.length {
+		http.Error(w, "the file is not what was announced", http.StatusBadRequest)
+		return
+	}
+	call := Call{Method: "files.upload", Form: url.Values{"file": {id}}}
+	if s.options.OnCall != nil {
+		s.options.OnCall(call)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	s.answer(w, r, s.fault(call), func() []byte {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		open.content = content
+		return []byte("OK - " + strconv.Itoa(len(content)))
+	})
+}
+
+func readUpload(r *http.Request) ([]byte, error) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "multipart/form-data" {
+		return io.ReadAll(r.Body)
+	}
+	form, err := r.MultipartReader()
+	if err != nil {
+		return nil, fmt.Errorf("read the form: %w", err)
+	}
+	part, err := form.NextPart()
+	if err != nil {
+		return nil, fmt.Errorf("read the form's file: %w", err)
+	}
+	return io.ReadAll(part)
+}
+
+// completeUpload is files.completeUploadExternal: it makes files of uploads and
+// shares them in one message of ours, or keeps them private.
+// https://docs.slack.dev/reference/methods/files.completeUploadExternal
+func (s *Server) completeUpload(form url.Values) []byte {
+	var asked []struct{ ID, Title string }
+	if json.Unmarshal([]byte(form.Get("files")), &asked) != nil || len(asked) == 0 || len(asked) > maxUploadShares {
+		return missing("files")
+	}
+	channels := strings.FieldsFunc(form.Get("channels")+","+form.Get("channel_id"), func(r rune) bool { return r == ',' })
+	if len(channels) > maxUploadShares {
+		return refusal("channels_limit_exceeded")
+	}
+	var ids []string
+	for _, one := range asked {
+		ids = append(ids, one.ID)
+	}
+	s.mu.Lock()
+	for _, one := range asked {
+		if open := s.uploads[one.ID]; open == nil || open.content == nil {
+			s.mu.Unlock()
+			return refusal("file_not_found")
+		}
+	}
+	for _, one := range asked {
+		open := s.uploads[one.ID]
+		delete(s.uploads, one.ID)
+		s.files[one.ID] = File{ID: one.ID, Name: open.name, Title: one.Title, User: s.options.BotUser,
+			MimeType: http.DetectContentType(open.content), Content: open.content}
+	}
+	s.mu.Unlock()
+	for _, id := range channels {
+		if code := s.share(id, ids, form); code != "" {
+			return refusal(code)
+		}
+	}
+	return encode(map[string]any{"ok": true, "files": s.describeFiles(ids)})
+}
+
+// share posts the files to a channel and notes where they stand.
+func (s *Server) share(id string, ids []string, form url.Values) (code string) {
+	post := s.ours(form)
+	post.Channel, post.Text, post.Files = id, form.Get("initial_comment"), ids
+	post, code = s.publish(post, nil)
+	if code != "" {
+		return code
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, file := range ids {
+		f := s.files[file]
+		f.Shares = append(f.Shares, Share{post.Channel, post.TS})
+		s.files[file] = f
+		s.shared = append(s.shared, Upload{File: f, Channel: post.Channel, TS: post.TS})
+	}
+	return ""
+}
