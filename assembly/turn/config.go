@@ -9,11 +9,12 @@ import (
 // What becomes of messages that arrive while a run is going.
 const (
 	ModeQueue     = "queue"     // they are the next turn
-	ModeInterrupt = "interrupt" // the run is cancelled, and begins again with both
+	ModeInterrupt = "interrupt" // the run is cancelled, and begins again with both; so does an edit of what it answers
 	ModeSteer     = "steer"     // the run is handed them if its agent can take them, else queue
 )
 
-// What becomes of a reply that a newer message has made stale.
+// What becomes of a reply that has been made stale by a newer message, or by an
+// edit of what it answers.
 const (
 	StaleSend  = "send"  // it is sent, and recorded as stale
 	StaleRerun = "rerun" // the agent is asked again, at most twice

@@ -262,6 +262,19 @@ func (d *desk) deletes(ids ...string) {
 	d.apply(journal.TriggerNone, event.Event{Kind: event.KindDelete, Targets: ids})
 }
 
+// edits gives a message that asks for a run another text.
+func (d *desk) edits(id, text string) {
+	d.Helper()
+	d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Targets: []string{id}, Message: revised(id, text)})
+}
+
+// revised is a message whose revision is its text.
+func revised(id, text string) *event.Message {
+	m := human(id, text)
+	m.Revision = text
+	return m
+}
+
 func (d *desk) apply(trigger journal.Trigger, e event.Event) {
 	d.Helper()
 	d.serial++

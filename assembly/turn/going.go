@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -11,7 +12,7 @@ import (
 
 // Causes for which a run is cancelled.
 var (
-	errInterrupted = errors.New("a newer message begins the turn again")
+	errInterrupted = errors.New("a newer message, or an edit, begins the turn again")
 	errWithdrawn   = errors.New("every message of the turn was deleted")
 )
 
@@ -29,6 +30,8 @@ type going struct {
 	interruptible bool
 	base          int64
 	newest        int64 // thread_seq of the newest message that asks for a run
+	row           int64 // of the run, once it has begun
+	edited        int64 // the row of the run that last had a message edited
 	changed       bool  // messages of the thread are not as they were recorded any more
 }
 
@@ -101,19 +104,20 @@ func (g *going) hear(outcome journal.Outcome) {
 		default: // it will look anyway
 		}
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if !outcome.TurnAt.IsZero() && outcome.Message != nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
 		g.newest = max(g.newest, outcome.Message.Seq)
-		g.judge()
 	}
+	g.edited = cmp.Or(outcome.Edited, g.edited)
+	g.judge()
 }
 
 // begun makes the run known; what was recorded meanwhile counts.
 func (g *going) begun(run *journal.Run, interruptible bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.base, g.interruptible = run.BaseSeq, interruptible
+	g.base, g.row, g.interruptible = run.BaseSeq, run.Row, interruptible
 	g.judge()
 }
 
@@ -124,9 +128,10 @@ func (g *going) fresh() bool {
 	return !g.changed
 }
 
-// judge cancels the run if a newer message is to interrupt it.
+// judge cancels the run if a newer message is to interrupt it, or a newer state of
+// one that it answers.
 func (g *going) judge() {
-	if g.interruptible && g.newest > g.base {
+	if g.interruptible && (g.newest > g.base || g.edited == g.row) {
 		g.cancel(errInterrupted)
 	}
 }

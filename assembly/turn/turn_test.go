@@ -87,6 +87,55 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
+// TestAnEditOfWhatIsBeingAnswered begins the turn again with the new text, where
+// newer messages do; else it changes nothing, unless the reply is stale by it.
+func TestAnEditOfWhatIsBeingAnswered(t *testing.T) {
+	for name, c := range map[string]struct {
+		set      func(d *desk)
+		outcomes []turn.Outcome
+		asked    [][]string
+	}{
+		"queue":     {nil, []turn.Outcome{turn.Answered}, [][]string{{"tea"}}},
+		"interrupt": {interrupting, []turn.Outcome{turn.Interrupted, turn.Answered}, [][]string{{"tea"}, {"coffee"}}},
+		"rerun":     {func(d *desk) { d.settings.Stale = turn.StaleRerun }, []turn.Outcome{turn.Rerun, turn.Answered}, [][]string{{"tea"}, {"coffee"}}},
+		"drop":      {func(d *desk) { d.settings.Stale = turn.StaleDrop }, []turn.Outcome{turn.Dropped}, [][]string{{"tea"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, c.set, func(d *desk) {
+				d.agent.does = []script{thinks(20*time.Second, "tea it is")}
+				d.asks("1", "tea")
+				pass(time.Second)
+				begun := time.Now()
+				d.edits("1", "coffee")
+				d.edits("1", "coffee") // sent again: nothing is newer
+				pass(50 * time.Second)
+				same(t, "outcomes", d.outcomes(), c.outcomes)
+				same(t, "asked", d.agent.said(), c.asked)
+				if name == "interrupt" && d.agent.times[1].Sub(begun) > time.Second {
+					t.Errorf("the turn began again after %v", d.agent.times[1].Sub(begun))
+				}
+			})
+		})
+	}
+}
+
+// TestAnEditOfAnotherMessageInterruptsNobody: not of a passive one, nor of one
+// that was answered before.
+func TestAnEditOfAnotherMessageInterruptsNobody(t *testing.T) {
+	inBubble(t, interrupting, func(d *desk) {
+		d.asks("1", "one")
+		pass(time.Second)
+		d.record(journal.TriggerPassive, human("2", "two"))
+		d.agent.does = []script{thinks(20*time.Second, "three it is")}
+		d.asks("3", "three")
+		pass(time.Second)
+		d.edits("1", "ein")
+		d.apply(journal.TriggerPassive, event.Event{Kind: event.KindEdit, Targets: []string{"2"}, Message: revised("2", "zwei")})
+		pass(time.Minute)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered, turn.Answered})
+	})
+}
+
 // TestAPassiveMessageInterruptsNobody.
 func TestAPassiveMessageInterruptsNobody(t *testing.T) {
 	inBubble(t, interrupting, func(d *desk) {

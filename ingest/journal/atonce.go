@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"time"
+
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
@@ -42,4 +44,15 @@ func (run *Run) has(messages ...Message) {
 		messages[i].Run = run.Row
 	}
 	run.Messages = messages
+	run.sees(messages)
+}
+
+// sees notes that the agent is asked with the messages as they stand.
+func (run *Run) sees(messages []Message) {
+	run.Seen = time.Time{}
+	for _, m := range messages {
+		if m.EditedAt.After(run.Seen) {
+			run.Seen = m.EditedAt
+		}
+	}
 }

@@ -127,7 +127,7 @@ func (r *recording) revise(known *Message, m *event.Message, changed bool, uncha
 		known.Content, known.Quotes, known.Revision = m.Content, Quotes{m.Quoted, m.Forwarded}, m.Revision
 	}
 	if changed {
-		known.EditedAt = instant(r.now)
+		known.EditedAt, r.out.Edited = instant(r.now), known.Run
 		known.Metadata = rehint(known, decision)
 	}
 	if stored {

@@ -51,7 +51,8 @@ type Reply struct {
 	Stale string
 	// Again says that the end of an earlier call with this reply is not known.
 	Again bool
-	// Interruptible gives up the reply where a newer message asks for a run.
+	// Interruptible gives up the reply where a newer message asks for a run, or one
+	// that it answers was edited.
 	Interruptible bool
 }
 
@@ -111,6 +112,7 @@ type ending struct {
 
 	nextSeq, begunSeq, turnSince, deliverAt int64
 	left                                    int64 // 0: every message of the run was deleted
+	edited                                  bool  // a message of the run is not as the agent has seen it
 
 	channel string // where the reply is posted; empty where it is not
 	blocked int64  // until when the channel must be left alone
@@ -127,10 +129,11 @@ func (e *ending) read() error {
 		`next_seq, begun_seq, coalesce(turn_since, 0), coalesce(deliver_at, 0), run`); err != nil {
 		return err
 	}
-	if _, err := e.tx.Row([]any{&e.left, &e.blocked}, `SELECT
-			coalesce((SELECT 1 FROM messages WHERE run = ? AND author <> 'agent' AND deleted_at = 0 LIMIT 1), 0),
-			coalesce((SELECT blocked_until FROM paces WHERE workspace = ? AND channel = ?), 0)`,
-		e.run.Row, e.run.Workspace, e.channel); err != nil {
+	if _, err := e.tx.Row([]any{&e.left, &e.edited, &e.blocked}, `SELECT
+			coalesce((SELECT 1 FROM messages WHERE run = ?1 AND author <> 'agent' AND deleted_at = 0 LIMIT 1), 0),
+			CASE WHEN EXISTS (SELECT 1 FROM messages WHERE run = ?1 AND author <> 'agent' AND deleted_at = 0 AND edited_at > ?2) THEN 1 ELSE 0 END,
+			coalesce((SELECT blocked_until FROM paces WHERE workspace = ?3 AND channel = ?4), 0)`,
+		e.run.Row, millis(e.run.Seen), e.run.Workspace, e.channel); err != nil {
 		return err
 	}
 	if current != e.run.Row {
@@ -163,7 +166,7 @@ func (e *ending) commit(reply Reply) (ReplyOutcome, *Message, error) {
 	if e.left == 0 {
 		return Withdrawn, nil, e.cancel("every message was deleted")
 	}
-	if reply.Interruptible && e.turnSince != 0 {
+	if reply.Interruptible && (e.turnSince != 0 || e.edited) {
 		return Interrupted, nil, e.requeue()
 	}
 	stale, err := e.stale(reply.Stale)
@@ -195,10 +198,11 @@ func (e *ending) commit(reply Reply) (ReplyOutcome, *Message, error) {
 	return Committed, message, e.end(RunDone, "", reply.AnsweredAt)
 }
 
-// stale says whether a message that takes part came after the turn's last.
+// stale says whether a message that takes part came after the turn's last, or one
+// of the turn's was edited after the agent had seen it.
 func (e *ending) stale(policy string) (bool, error) {
-	if policy == "send" || e.nextSeq-1 <= e.run.BaseSeq {
-		return false, nil
+	if policy == "send" || e.edited || e.nextSeq-1 <= e.run.BaseSeq {
+		return policy != "send" && e.edited, nil
 	}
 	var one int64
 	return e.tx.Row([]any{&one}, `SELECT 1 FROM messages WHERE thread = ? AND seq > ? AND trigger <> 'none' AND author <> 'agent'

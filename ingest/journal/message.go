@@ -129,12 +129,12 @@ func manyLines(tx Tx, where string, args ...any) ([]Message, error) {
 
 // lineColumns are the columns of a message that a transcript shows.
 const lineColumns = `id, coalesce(seq, 0), coalesce(external_id, ''), sender_id, author, content, quotes, metadata, version, files,
-	sent_at, coalesce(run, 0)`
+	sent_at, edited_at, coalesce(run, 0)`
 
 func (r *messageRow) line() []any {
 	m := &r.m
 	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, &r.author, &m.Content, &r.quotes, &m.Metadata, &m.Version, &m.files,
-		&r.sentAt, &m.Run}
+		&r.sentAt, &r.editedAt, &m.Run}
 }
 
 // readMessages scans every row into dest, which points into row.

@@ -73,6 +73,9 @@ type Outcome struct {
 	Reaction *event.Reaction
 	// Deleted are the runs that lost a message.
 	Deleted []int64
+	// Edited is the run that has the message, where its text is another one now; 0
+	// for none.
+	Edited int64
 	// Begun is the run that began with the message; nil for none.
 	Begun *Run
 }

@@ -48,6 +48,9 @@ type Run struct {
 	// Fresh says that nothing has happened to Messages since they were recorded: a
 	// transcript need not read them again.
 	Fresh bool
+	// Seen is the time of the newest edit that the agent was asked with; zero for
+	// none. Transcript sets it anew. A later one makes the reply stale.
+	Seen time.Time
 }
 
 // RunState is how a run stands.

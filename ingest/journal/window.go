@@ -77,6 +77,7 @@ func (t *transcript) read() ([]Turn, error) {
 		if asked, err = manyLines(t.tx, `run = ? AND deleted_at = 0 ORDER BY seq`, t.run.Row); err != nil { // as they stand now
 			return nil, err
 		}
+		t.run.sees(asked)
 	}
 	t.see(asked)
 	spans, err := t.spans()

@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -283,6 +284,8 @@ func replyPromises() []promise {
 		{"a reply to what is left of a turn is committed", partlyDeleted},
 		{"an interruptible reply gives way to a newer message", givesWay},
 		{"a stale reply is asked again at most twice, with what came since", rerun},
+		{"an edit of what is being answered makes the reply stale, once the agent has seen it no more", editMakesStale},
+		{"an edit names the run that has the message", editNamesRun},
 		{"a stale reply is dropped and kept with its reason", dropped},
 		{"a stale reply is sent and what it knew recorded", staleSent},
 		{"the events of a run are bounded", eventsBounded},
@@ -379,6 +382,45 @@ func rerun(f *fixture) {
 	}
 	same(f, "asked next", contents(run.Messages), []string{"3"})
 	same(f, "replies", f.count("deliveries"), 1)
+}
+
+func editMakesStale(f *fixture) {
+	for policy, want := range map[string]journal.ReplyOutcome{"send": journal.Committed, "drop": journal.Dropped, "rerun": journal.Stale, "": journal.Interrupted} {
+		id, reply := "C1/"+policy, answer("Hello.")
+		reply.Stale, reply.Interruptible = cmp.Or(policy, "send"), policy == ""
+		f.message(threadKey(1), said(id, "hi"), runs)
+		f.clock.advance(1e9)
+		f.change(threadKey(1), edited(id, "ho", "1"), runs) // before the run: it is asked so
+		run := f.begin(threadKey(1))
+		same(f, "asked", contents(run.Messages), []string{"ho"})
+		f.clock.advance(1e9)
+		f.change(threadKey(1), edited(id, "hum", "2"), runs)
+		same(f, policy, f.commit(run, reply).Outcome, want)
+		if want == journal.Stale || want == journal.Interrupted {
+			run = f.begin(threadKey(1))
+			same(f, "asked again", contents(run.Messages), []string{"hum"})
+			same(f, "and now", f.commit(run, reply).Outcome, journal.Committed)
+		}
+	}
+	f.message(threadKey(2), said("C1/2", "hi"), runs)
+	run := f.begin(threadKey(2))
+	f.clock.advance(1e9)
+	f.change(threadKey(2), edited("C1/2", "ho", "1"), runs)
+	_, err := f.Transcript(f.ctx, run, journal.Window{Turns: 1, Bytes: 1000}) // reads it as it stands now
+	f.must(err)
+	reply := answer("Hello.")
+	reply.Stale = "drop"
+	same(f, "an edit that the agent has seen", f.commit(run, reply).Outcome, journal.Committed)
+}
+
+func editNamesRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	same(f, "before the run", f.change(threadKey(1), edited("C1/1", "ho", "1"), runs).Edited, 0)
+	run := f.begin(threadKey(1))
+	same(f, "the run", f.change(threadKey(1), edited("C1/1", "hum", "2"), runs).Edited, run.Row)
+	same(f, "no edit", f.change(threadKey(1), edited("C1/1", "hum", "2"), runs).Edited, 0)
+	f.message(threadKey(1), said("C1/2", "passing by"), passive)
+	same(f, "another message", f.change(threadKey(1), edited("C1/2", "ha", "1"), passive).Edited, 0)
 }
 
 func dropped(f *fixture) {
