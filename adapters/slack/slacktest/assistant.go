@@ -90,13 +90,16 @@ func (s *Server) setStatus(form url.Values) []byte {
 // setTitle is assistant.threads.setTitle.
 // https://docs.slack.dev/reference/methods/assistant.threads.setTitle
 func (s *Server) setTitle(form url.Values) []byte {
-	if form.Get("title") == "" {
-		return missing("title")
+	for _, argument := range []string{"title", "thread_ts"} {
+		if form.Get(argument) == "" {
+			return missing(argument)
+		}
 	}
 	return s.describeThread(form, func(thread *assistantThread) { thread.title = form.Get("title") })
 }
 
-// setPrompts is assistant.threads.setSuggestedPrompts.
+// setPrompts is assistant.threads.setSuggestedPrompts; without a thread they
+// belong to the channel.
 // https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
 func (s *Server) setPrompts(form url.Values) []byte {
 	var prompts []Prompt
@@ -120,7 +123,7 @@ func (s *Server) describeThread(form url.Values, do func(*assistantThread)) []by
 		return refusal("channel_not_found")
 	case s.kindOf(id) != DirectMessage:
 		return refusal("method_not_supported_for_channel_type")
-	case microseconds(ts) == 0:
+	case microseconds(ts) == 0 && form.Has("thread_ts"):
 		return refusal("invalid_thread_ts")
 	}
 	s.mu.Lock()

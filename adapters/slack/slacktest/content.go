@@ -113,11 +113,18 @@ func (c content) write(post *Post) {
 	if string(c.blocks) != "[]" {
 		post.Blocks = c.blocks
 	}
-	if c.metadata != nil {
+	c.writeMetadata(post)
+}
+
+// writeMetadata leaves the post's metadata where none was sent, and takes it
+// away where it was sent empty.
+func (c content) writeMetadata(post *Post) {
+	switch string(c.metadata) {
+	case "":
+	case "{}":
+		post.Metadata = nil
+	default:
 		post.Metadata = c.metadata
-		if string(c.metadata) == "{}" {
-			post.Metadata = nil
-		}
 	}
 }
 

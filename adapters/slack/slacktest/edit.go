@@ -18,12 +18,12 @@ func (s *Server) update(form url.Values) []byte {
 	}
 	c := s.channel(form.Get("channel"))
 	post, code := s.change(c, form.Get("ts"), "cant_update_message", "streaming_state_conflict", func(p *Post) {
-		if !what.empty() {
-			what.write(p)
-		} else {
-			p.Metadata = what.metadata
-		}
 		p.Edits++
+		if what.empty() {
+			what.writeMetadata(p)
+			return
+		}
+		what.write(p)
 		p.EditedTS = ""
 		if what.blocks == nil { // readers are not told of changed blocks
 			p.EditedTS = s.editedTS()

@@ -23,7 +23,8 @@ type Fault struct {
 	Hold <-chan struct{}
 	// Effect says that the call does what it should in spite of its answer.
 	Effect bool
-	// Status is answered instead of 200, with an HTML page as a gateway sends it.
+	// Status is answered instead of 200, with an HTML page as a gateway sends it;
+	// 429 with what Slack itself says.
 	Status int
 	// RetryAfter is the header of that answer, whatever it says; none if empty.
 	RetryAfter string
@@ -168,12 +169,17 @@ func (f Fault) write(w http.ResponseWriter, body []byte) {
 	header := w.Header()
 	switch {
 	case f.Status != 0:
-		header.Set("Content-Type", "text/html")
+		if f.Status != http.StatusTooManyRequests {
+			header.Set("Content-Type", "text/html")
+		}
 		if f.RetryAfter != "" {
 			header.Set("Retry-After", f.RetryAfter)
 		}
 		w.WriteHeader(f.Status)
 		body = []byte("<html><body>" + http.StatusText(f.Status) + "</body></html>")
+		if f.Status == http.StatusTooManyRequests {
+			body = refusal("ratelimited")
+		}
 	case f.Error != "":
 		body = refusal(f.Error)
 	case f.Body != "":

@@ -126,10 +126,8 @@ func (s *Server) stopStream(form url.Values) []byte {
 		if what.markdown != nil && *what.markdown != "" {
 			p.Markdown = strings.TrimPrefix(p.Markdown+"\n\n"+*what.markdown, "\n\n")
 		}
-		if p.Blocks = what.blocks; what.metadata != nil {
-			p.Metadata = what.metadata
-		}
-		p.Stream = Streamed
+		p.Blocks, p.Stream = what.blocks, Streamed
+		what.writeMetadata(p)
 		delete(c.streams, p.TS)
 		s.changed(c, &before, p)
 		return ""

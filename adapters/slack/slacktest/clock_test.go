@@ -1,0 +1,43 @@
+package slacktest_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// clock stands until it is moved on.
+type clock struct{ since atomic.Int64 }
+
+func (c *clock) now() time.Time                 { return time.Unix(1700000000, c.since.Load()) }
+func (c *clock) pass(d time.Duration)           { c.since.Add(int64(d)) }
+func (c *clock) options() (o slacktest.Options) { o.Now = c.now; return o }
+
+// wantCode fails unless Slack refused with that code; "" is no error at all.
+func wantCode(t *testing.T, doing string, err error, want string) {
+	t.Helper()
+	got := ""
+	if err != nil {
+		got = err.Error()
+	}
+	if got != want {
+		t.Errorf("%s: %q, want %q", doing, got, want)
+	}
+}
+
+// under is the option by which a post hangs under a root.
+func under(root string) slack.MsgOption { return slack.MsgOptionTS(root) }
+
+// message is what stands at ts now.
+func message(t *testing.T, server *slacktest.Server, ts string) slacktest.Post {
+	t.Helper()
+	got, found := server.Message(channel, ts)
+	if !found {
+		t.Fatalf("no message at %s", ts)
+	}
+	return got
+}

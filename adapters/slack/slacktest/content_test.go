@@ -1,0 +1,69 @@
+package slacktest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/slack-go/slack"
+
+	"parley/adapters/slack/slacktest"
+)
+
+func markdown(text string) slack.MsgOption {
+	return slack.MsgOptionBlocks(slack.NewMarkdownBlock("", text))
+}
+
+func TestWhatAReaderSees(t *testing.T) {
+	for name, c := range map[string]struct {
+		options []slack.MsgOption
+		shown   string
+	}{
+		"text":              {[]slack.MsgOption{slack.MsgOptionText("plain", false)}, "plain"},
+		"markdown block":    {[]slack.MsgOption{slack.MsgOptionText("fallback", false), markdown("# one\n\ntwo")}, "# one\n\ntwo"},
+		"markdown_text":     {[]slack.MsgOption{slack.MsgOptionMarkdownText("**bold**")}, "**bold**"},
+		"two blocks":        {[]slack.MsgOption{markdown("one"), markdown("two")}, "one\n\ntwo"},
+		"as much as it can": {[]slack.MsgOption{markdown(strings.Repeat("é", 12_000))}, strings.Repeat("é", 12_000)},
+		"a file's thread":   {[]slack.MsgOption{slack.MsgOptionText("reply", false), under("1600000000.000001")}, "reply"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, client := start(t, slacktest.Options{})
+			_, ts, err := client.PostMessageContext(t.Context(), channel, c.options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := message(t, server, ts).Shown(); got != c.shown {
+				t.Errorf("shown %q, want %q", got, c.shown)
+			}
+		})
+	}
+}
+
+func TestContentThatIsRefused(t *testing.T) {
+	long := strings.Repeat("é", 12_001)
+	server, client := start(t, slacktest.Options{})
+	_, old := start(t, slacktest.Options{NoMarkdownBlocks: true})
+	section := func(text string) slack.MsgOption {
+		return slack.MsgOptionBlocks(slack.NewSectionBlock(slack.NewTextBlockObject("mrkdwn", text, false, false), nil, nil))
+	}
+	for name, c := range map[string]struct {
+		client  *slack.Client
+		options []slack.MsgOption
+		code    string
+	}{
+		"nothing":             {client, nil, "no_text"},
+		"both kinds":          {client, []slack.MsgOption{slack.MsgOptionText("a", false), slack.MsgOptionMarkdownText("b")}, "markdown_text_conflict"},
+		"long text":           {client, []slack.MsgOption{slack.MsgOptionText(strings.Repeat("é", 40_001), false)}, "msg_too_long"},
+		"long markdown_text":  {client, []slack.MsgOption{slack.MsgOptionMarkdownText(long)}, "msg_too_long"},
+		"long markdown block": {client, []slack.MsgOption{markdown(long)}, "msg_blocks_too_long"},
+		"long blocks":         {client, []slack.MsgOption{markdown(long[:12_002]), markdown(long[:12_002])}, "msg_blocks_too_long"},
+		"long section":        {client, []slack.MsgOption{section(strings.Repeat("é", 3_001))}, "invalid_blocks"},
+		"an older slack":      {old, []slack.MsgOption{slack.MsgOptionText("a", false), markdown("a")}, "invalid_blocks"},
+		"metadata":            {client, []slack.MsgOption{slack.MsgOptionText("a", false), slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "x"})}, "invalid_metadata_format"},
+	} {
+		_, _, err := c.client.PostMessageContext(t.Context(), channel, c.options...)
+		wantCode(t, name, err, c.code)
+	}
+	if posts := server.Posts(); len(posts) != 0 {
+		t.Errorf("took effect: %+v", posts)
+	}
+}

@@ -1,0 +1,67 @@
+package slacktest_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/slack-go/slack"
+
+	"parley/adapters/slack/slacktest"
+)
+
+func TestTheAppIsToldOfItsOwnDoings(t *testing.T) {
+	var events [][]byte
+	for _, echo := range []bool{false, true} {
+		events = nil
+		_, client := start(t, slacktest.Options{Echo: echo, OnEvent: func(e []byte) { events = append(events, e) }})
+		ts := post(t, client, "one")
+		_, _, _, err := client.UpdateMessageContext(t.Context(), channel, ts, slack.MsgOptionText("two", false))
+		wantCode(t, "update", err, "")
+		wantCode(t, "react", client.AddReactionContext(t.Context(), "eyes", slack.NewRefToMessage(channel, ts)), "")
+		stream := begin(t, client, slack.MsgOptionMarkdownText("a"))
+		wantCode(t, "append", stream.append("b"), "")
+		wantCode(t, "stop", stream.stop(), "")
+		_, _, err = client.DeleteMessageContext(t.Context(), channel, ts)
+		wantCode(t, "delete", err, "")
+		if !echo && len(events) > 0 {
+			t.Fatalf("told without being asked: %s", events[0])
+		}
+	}
+	var got []string
+	for _, raw := range events {
+		e := readEvent(t, raw)
+		words := e.Type + " " + e.SubType
+		for _, m := range []*slack.Msg{e.Previous, e.Message} {
+			if m != nil {
+				words += " " + m.Text
+			}
+		}
+		if e.Type == "message" && e.SubType == "" {
+			words += e.Text + " in " + e.Channel + " of " + e.BotID
+		}
+		got = append(got, words)
+	}
+	want := []string{"message one in C0ROOM of B0BOT", "message message_changed one two", "reaction_added ",
+		"message a in C0ROOM of B0BOT", "message message_changed ab ab", "message message_deleted two"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhoIsToldMayCallTheServer(t *testing.T) {
+	var server *slacktest.Server
+	var client *slack.Client
+	var told []string
+	server, client = start(t, slacktest.Options{Echo: true, OnEvent: func(e []byte) {
+		event := readEvent(t, e)
+		told = append(told, event.Text)
+		if len(told) < 3 {
+			server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "answer"})
+			post(t, client, event.Text+"!")
+		}
+	}})
+	post(t, client, "one")
+	if diff := cmp.Diff([]string{"one", "one!", "one!!"}, told); diff != "" {
+		t.Error(diff)
+	}
+}

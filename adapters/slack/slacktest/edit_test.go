@@ -1,0 +1,148 @@
+package slacktest_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/slack-go/slack"
+
+	"parley/adapters/slack/slacktest"
+)
+
+func TestAnUpdateReplacesWhatIsShown(t *testing.T) {
+	server, client := start(t, slacktest.Options{})
+	_, ts, err := client.PostMessageContext(t.Context(), channel, markdown("**one**"),
+		slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "t", EventPayload: map[string]any{"key": "k"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for edits, c := range []struct {
+		option slack.MsgOption
+		shown  string
+		blocks bool
+		edited string
+	}{
+		{slack.MsgOptionText("two", false), "two", false, "1700000000.000000"},
+		{markdown("three"), "three", true, ""},
+		{slack.MsgOptionMarkdownText("four"), "four", false, "1700000000.000000"},
+	} {
+		if _, _, _, err := client.UpdateMessageContext(t.Context(), channel, ts, c.option); err != nil {
+			t.Fatal(err)
+		}
+		got := message(t, server, ts)
+		if got.Shown() != c.shown || (got.Blocks != nil) != c.blocks || got.EditedTS != c.edited || got.Edits != edits+1 || got.Key() != "k" {
+			t.Errorf("after %s: %+v", c.shown, got)
+		}
+	}
+}
+
+func TestMetadataGoesWithAnEmptyObject(t *testing.T) {
+	server, client := start(t, slacktest.Options{})
+	ts := post(t, client, "text", slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "t", EventPayload: map[string]any{"key": "k"}}))
+	none := slack.UnsafeMsgOptionEndpoint(server.URL()+"chat.update", func(v url.Values) { v.Set("metadata", "{}") })
+	if _, _, _, err := client.UpdateMessageContext(t.Context(), channel, ts, none); err != nil {
+		t.Fatal(err)
+	}
+	if got := message(t, server, ts); got.Metadata != nil || got.Text != "text" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestUpdatesThatAreRefused(t *testing.T) {
+	server, client := start(t, slacktest.Options{})
+	ours := post(t, client, "ours")
+	theirs := server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "theirs"}).TS
+	gone := post(t, client, "gone")
+	if _, _, err := client.DeleteMessageContext(t.Context(), channel, gone); err != nil {
+		t.Fatal(err)
+	}
+	update := func(ts, text string) error {
+		_, _, _, err := client.UpdateMessageContext(t.Context(), channel, ts, slack.MsgOptionText(text, false))
+		return err
+	}
+	remove := func(ts string) error {
+		_, _, err := client.DeleteMessageContext(t.Context(), channel, ts)
+		return err
+	}
+	wantCode(t, "as long as it may be", update(ours, strings.Repeat("é", 4_000)), "")
+	wantCode(t, "too long", update(ours, strings.Repeat("é", 4_001)), "msg_too_long")
+	wantCode(t, "empty", update(ours, ""), "no_text")
+	wantCode(t, "another's", update(theirs, "x"), "cant_update_message")
+	wantCode(t, "unknown", update("1600000000.000001", "x"), "message_not_found")
+	wantCode(t, "deleted", update(gone, "x"), "message_not_found")
+	wantCode(t, "delete another's", remove(theirs), "cant_delete_message")
+	wantCode(t, "delete twice", remove(gone), "message_not_found")
+	if got := message(t, server, theirs).Text; got != "theirs" {
+		t.Errorf("another's message became %q", got)
+	}
+}
+
+func TestHistoryShowsThePresentState(t *testing.T) {
+	server, client := start(t, slacktest.Options{})
+	put := func(text, root string) string {
+		return server.Put(slacktest.Post{Channel: channel, User: "U1", Text: text, ThreadTS: root}).TS
+	}
+	root, typo, gone := put("root", ""), put("tpyo", ""), put("gone", "")
+	reply := put("reply", root)
+	if server.Edit(channel, typo, "typo") == nil || server.Delete(channel, gone) == nil || server.Edit(channel, "1.000001", "x") != nil {
+		t.Error("what is there can be changed, and nothing else")
+	}
+	read := func() []slack.Message {
+		page, err := client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: channel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page.Messages
+	}
+	got := read()
+	if diff := cmp.Diff([]string{"typo", "root"}, texts(got)); diff != "" {
+		t.Fatal(diff)
+	}
+	if got[0].Edited == nil || got[0].Edited.User != "U1" || got[1].ReplyCount != 1 {
+		t.Errorf("edited %+v, %d replies", got[0].Edited, got[1].ReplyCount)
+	}
+	server.Delete(channel, root)
+	if got = read(); len(got) != 2 || got[1].SubType != "tombstone" || got[1].Text == "root" {
+		t.Errorf("the root left %+v", got[1])
+	}
+	server.Delete(channel, reply)
+	if got = read(); len(got) != 1 {
+		t.Errorf("a root without replies left %+v", got)
+	}
+}
+
+// told is what an event about a message says.
+type told struct {
+	slack.Msg
+	Message  *slack.Msg `json:"message"`
+	Previous *slack.Msg `json:"previous_message"`
+}
+
+func readEvent(t *testing.T, raw []byte) (event told) {
+	t.Helper()
+	if err := json.Unmarshal(raw, &event); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	return event
+}
+
+func TestAChangeOfAnothersIsTold(t *testing.T) {
+	moving := &clock{}
+	server, _ := start(t, moving.options())
+	ts := server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "one"}).TS
+	moving.pass(90*time.Second + time.Millisecond)
+
+	edit := readEvent(t, server.Edit(channel, ts, "two"))
+	if edit.SubType != "message_changed" || edit.Message.Text != "two" || edit.Message.Timestamp != ts ||
+		edit.Message.Edited.Timestamp != "1700000090.000000" || edit.Previous.Text != "one" || edit.Channel != channel {
+		t.Errorf("edit: %+v", edit)
+	}
+	deletion := readEvent(t, server.Delete(channel, ts))
+	if deletion.SubType != "message_deleted" || deletion.DeletedTimestamp != ts || deletion.Previous.Text != "two" {
+		t.Errorf("deletion: %+v", deletion)
+	}
+}

@@ -1,0 +1,120 @@
+package slacktest_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// waits is how long the call was told to wait; 0 where it went well.
+func waits(t *testing.T, err error) time.Duration {
+	t.Helper()
+	var limited *slack.RateLimitedError
+	if err != nil && !errors.As(err, &limited) {
+		t.Fatal(err)
+	}
+	if limited == nil {
+		return 0
+	}
+	return limited.RetryAfter
+}
+
+func TestAChannelHasOneBudget(t *testing.T) {
+	moving := &clock{}
+	options := moving.options()
+	options.PostRate = 0.5
+	server, client := start(t, options)
+	say := func(channel string) error {
+		_, _, err := client.PostMessageContext(t.Context(), channel, slack.MsgOptionText("x", false))
+		return err
+	}
+	edit := func() error {
+		_, _, _, err := client.UpdateMessageContext(t.Context(), channel, server.Posts()[0].TS, slack.MsgOptionText("y", false))
+		return err
+	}
+	whisper := func() error {
+		_, err := client.PostEphemeralContext(t.Context(), channel, "U1", slack.MsgOptionText("x", false))
+		return err
+	}
+	stream := func() error {
+		_, _, err := client.StartStreamContext(t.Context(), channel, under(root), slack.MsgOptionRecipientTeamID("T"), slack.MsgOptionRecipientUserID("U"))
+		return err
+	}
+	for name, call := range map[string]func() error{
+		"post": func() error { return say(channel) }, "edit": edit, "whisper": whisper, "stream": stream,
+	} {
+		t.Run(name, func(t *testing.T) {
+			moving.pass(time.Minute)
+			if wait := waits(t, say(channel)); wait != 0 {
+				t.Fatalf("the first post waits %v", wait)
+			}
+			if wait := waits(t, call()); wait != 2*time.Second {
+				t.Errorf("at once: wait %v", wait)
+			}
+			if wait := waits(t, say("C0OTHER"+name)); wait != 0 {
+				t.Errorf("another channel waits %v", wait)
+			}
+			moving.pass(1900 * time.Millisecond) // a little early, as it happens on the way
+			if wait := waits(t, call()); wait != 0 {
+				t.Errorf("in time: wait %v", wait)
+			}
+			moving.pass(1900 * time.Millisecond)
+			if wait := waits(t, call()); wait != 0 {
+				t.Errorf("early again: wait %v", wait)
+			}
+			moving.pass(1500 * time.Millisecond)
+			if wait := waits(t, call()); wait != time.Second {
+				t.Errorf("too early for the rate: wait %v", wait)
+			}
+		})
+	}
+}
+
+func TestAMethodHasItsTier(t *testing.T) {
+	moving := &clock{}
+	options := moving.options()
+	options.Tiers = true
+	_, client := start(t, options)
+	read := func() error {
+		_, err := client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: channel})
+		return err
+	}
+	for n := range 50 {
+		if wait := waits(t, read()); wait != 0 {
+			t.Fatalf("call %d waits %v", n+1, wait)
+		}
+		moving.pass(time.Second)
+	}
+	if wait := waits(t, read()); wait != 10*time.Second {
+		t.Errorf("call 51 waits %v", wait)
+	}
+	if _, err := client.GetConversationInfoContext(t.Context(), &slack.GetConversationInfoInput{ChannelID: channel}); err != nil {
+		t.Errorf("another method: %v", err)
+	}
+	moving.pass(10 * time.Second)
+	if wait := waits(t, read()); wait != 0 {
+		t.Errorf("after a minute: %v", wait)
+	}
+	if wait := waits(t, read()); wait != time.Second {
+		t.Errorf("the next one waits %v", wait)
+	}
+}
+
+func TestAScriptedFaultComesFirst(t *testing.T) {
+	moving := &clock{}
+	options := moving.options()
+	options.PostRate = 1
+	server, client := start(t, options)
+	post(t, client, "one")
+	server.Script("chat.postMessage", slacktest.Fault{Error: "is_archived"})
+	_, _, err := client.PostMessageContext(t.Context(), channel, slack.MsgOptionText("two", false))
+	wantCode(t, "the fault", err, "is_archived")
+	_, _, err = client.PostMessageContext(t.Context(), channel, slack.MsgOptionText("two", false))
+	if wait := waits(t, err); wait != time.Second {
+		t.Errorf("wait %v", wait)
+	}
+}
