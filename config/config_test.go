@@ -232,7 +232,10 @@ func TestIncludedFileLosesOneLineEnd(t *testing.T) {
 
 // TestAllowLists tells a list that is absent from one that is empty.
 func TestAllowLists(t *testing.T) {
-	policy := load(t, "", "policy: {allow_channels: []}\n").Workspaces[0].Policy
+	policy := load(t, "", "policy: {allow_channels: [], reactions: true}\n").Workspaces[0].Policy
+	if !policy.Reactions || ingest.DefaultPolicy().Reactions {
+		t.Errorf("reactions %v, by default %v; want true where it says so alone", policy.Reactions, ingest.DefaultPolicy().Reactions)
+	}
 	if policy.AllowUsers != nil {
 		t.Errorf("allow_users %#v, want nil: everybody", policy.AllowUsers)
 	}

@@ -21,6 +21,9 @@ type Policy struct {
 	AllowBotMessages bool `yaml:"allow_bot_messages"`
 	// MaxAge is how old a message may be on arrival and still ask for a run.
 	MaxAge time.Duration `yaml:"max_age"`
+	// Reactions says that a reaction which is put on a message is also a message
+	// of who put it on: one to ours is a reply, any other asks for nothing.
+	Reactions bool `yaml:"reactions"`
 	// AllowUsers and AllowChannels are the ids that are admitted, as the platform
 	// writes them. A nil list admits everybody; an empty one that is not nil,
 	// nobody.

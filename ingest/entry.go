@@ -46,9 +46,14 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, lease *journal.Lease,
 		return entry, err
 	}
 	settings := w.config.Settings(channel)
-	g := gate{Settings: settings, arrived: p.Envelope.ReceivedAt, now: in.now}
+	g := gate{Settings: settings, kind: e.Kind, arrived: p.Envelope.ReceivedAt, now: in.now}
 	if e.Ignored == "" && e.Kind == event.KindReaction {
-		e.Ignored = g.reaction(e.Reaction, channel, w.ownID())
+		if e.Ignored = g.reaction(e.Reaction, channel, w.ownID()); e.Ignored == "" && settings.Policy.Reactions {
+			if w.ownID() == "" && w.config.Facts == nil {
+				return entry, errNeedsSelf // it may be ours
+			}
+			e.Message = w.doing(ctx, &e, keys.Dedupe, channel)
+		}
 	}
 	return journal.Entry{
 		Envelope: p.ID, Workspace: w.id, Event: e, Origin: origin(p.Envelope), Agent: settings.Agent,

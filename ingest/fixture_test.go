@@ -32,6 +32,7 @@ type payload struct {
 	Sender  string            `json:"sender,omitempty"`
 	Text    string            `json:"text,omitempty"`
 	Mention bool              `json:"mention,omitempty"`
+	Bot     bool              `json:"bot,omitempty"`
 	Needs   string            `json:"needs,omitempty"`
 	Trouble string            `json:"trouble,omitempty"`
 }
@@ -116,7 +117,7 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 	case event.KindReaction:
 		e.Reaction = &event.Reaction{Emoji: "👍", SenderID: "slack:" + p.Sender}
 		return e
-	case event.KindMessage:
+	case event.KindMessage, event.KindCommand, event.KindAction:
 		e.Targets = nil
 	}
 	e.Message = &event.Message{
@@ -128,8 +129,16 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 			Source: "slack", SenderID: "slack:" + p.Sender, SenderDisplayName: p.Sender, SenderType: event.Human, ChannelExternalID: p.Channel,
 		}
 	}
-	if p.Mention {
+	if p.Bot {
+		e.Message.Metadata.SenderType = event.Bot
+	}
+	switch {
+	case p.Mention:
 		e.Message.Addressed = event.AddressedMention
+	case p.Kind == event.KindCommand:
+		e.Message.Addressed = event.AddressedCommand
+	case p.Kind == event.KindAction:
+		e.Message.Addressed = event.AddressedAction
 	}
 	return e
 }
@@ -145,11 +154,14 @@ func (f *platform) alongside(text string) (others []string) {
 	return others
 }
 
-// nobody knows any name.
-type nobody struct{}
+// names are those of the users that are known.
+type names map[string]adapters.User
 
-func (nobody) User(context.Context, string) (adapters.User, bool) { return adapters.User{}, false }
-func (nobody) ChannelName(context.Context, string) (string, bool) { return "", false }
+func (n names) User(_ context.Context, id string) (adapters.User, bool) {
+	user, ok := n[id]
+	return user, ok
+}
+func (names) ChannelName(context.Context, string) (string, bool) { return "", false }
 
 // engine is a real store that can be in trouble.
 type engine struct {
@@ -192,6 +204,7 @@ type house struct {
 	path     string
 	settings Settings
 	channels map[string]Settings
+	names    names
 
 	mu       sync.Mutex
 	outcomes []told // in the order in which they were told
@@ -220,7 +233,7 @@ func newHouse(t *testing.T, path string) *house {
 	}
 	h := &house{
 		T: t, path: path, engine: &engine{Engine: real}, settings: Settings{Agent: "helper", Policy: DefaultPolicy()},
-		platform: &platform{slow: map[string]chan struct{}{}, begun: make(chan string, 16)}, channels: map[string]Settings{},
+		platform: &platform{slow: map[string]chan struct{}{}, begun: make(chan string, 16)}, channels: map[string]Settings{}, names: names{},
 	}
 	h.open(journal.Options{Node: "this"})
 	t.Cleanup(func() { h.close() })
@@ -239,7 +252,7 @@ func (h *house) open(options journal.Options) {
 
 func (h *house) workspace(id string) Workspace {
 	return Workspace{
-		ID: id, Platform: event.Slack, Normalizer: h.platform, Names: nobody{},
+		ID: id, Platform: event.Slack, Normalizer: h.platform, Names: h.names,
 		Settings: func(channel string) Settings {
 			if s, ok := h.channels[channel]; ok {
 				return s

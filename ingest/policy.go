@@ -12,6 +12,7 @@ import (
 // gate decides what an event asks for: one gate for every kind.
 type gate struct {
 	Settings
+	kind event.Kind
 	// arrived is when the envelope came; zero where nobody knows, and age is
 	// then not judged.
 	arrived time.Time
@@ -81,7 +82,7 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return passive(event.ReasonAction), nil // also where nothing else is remembered: we asked for it
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
 		return g.unasked(event.ReasonFromMe), nil
-	case addressed == event.AddressedNone && g.Policy.RequireMention:
+	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction):
 		return g.unasked(event.ReasonNoMention), nil
 	case g.tooOld(m.SentAt):
 		return passive(event.ReasonTooOld), nil

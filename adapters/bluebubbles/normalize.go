@@ -32,6 +32,8 @@ func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, direct
 			SenderID: p.senderID(directory.Self()),
 			Part:     p.tapback.part,
 			Removed:  p.tapback.removed,
+
+			SenderType: event.Human, // there are no others
 		}
 	case event.KindMessage, event.KindEdit:
 		e.Message = p.event(ctx, envelope.Workspace, directory)

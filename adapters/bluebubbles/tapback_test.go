@@ -36,7 +36,7 @@ func TestTapback(t *testing.T) {
 	reaction := event.Event{
 		Kind:     event.KindReaction,
 		Targets:  []string{target},
-		Reaction: &event.Reaction{Emoji: "love", SenderID: "bb:" + nora},
+		Reaction: &event.Reaction{Emoji: "love", SenderID: "bb:" + nora, SenderType: event.Human},
 	}
 	if diff := cmp.Diff(reaction, normalize(t, "new-message", love, contacts{})); diff != "" {
 		t.Error(diff)
@@ -82,7 +82,7 @@ func TestTapbackNames(t *testing.T) {
 		{"2006", "Reacted ⚡" + strings.Repeat("\u0301", 32) + " to “x”", "emoji", false},
 	} {
 		got := normalize(t, "new-message", tapback(test.kind, test.text), contacts{})
-		want := &event.Reaction{Emoji: test.emoji, SenderID: "bb:" + nora, Removed: test.removed}
+		want := &event.Reaction{Emoji: test.emoji, SenderID: "bb:" + nora, Removed: test.removed, SenderType: event.Human}
 		if diff := cmp.Diff(want, got.Reaction); diff != "" {
 			t.Errorf("%v %q: %s", test.kind, test.text, diff)
 		}

@@ -71,10 +71,10 @@ func TestReaction(t *testing.T) {
 		emoji fields
 		want  event.Reaction
 	}{
-		{"MESSAGE_REACTION_ADD", thumb, event.Reaction{Emoji: "👍", SenderID: "discord:202"}},
-		{"MESSAGE_REACTION_ADD", sprout, event.Reaction{Emoji: "sprout:6", SenderID: "discord:202"}},
-		{"MESSAGE_REACTION_ADD", sprout.with(fields{"name": nil}), event.Reaction{Emoji: "6", SenderID: "discord:202"}},
-		{"MESSAGE_REACTION_REMOVE", thumb, event.Reaction{Emoji: "👍", SenderID: "discord:202", Removed: true}},
+		{"MESSAGE_REACTION_ADD", thumb, event.Reaction{Emoji: "👍", SenderID: "discord:202", MentionToken: "<@202>"}},
+		{"MESSAGE_REACTION_ADD", sprout, event.Reaction{Emoji: "sprout:6", SenderID: "discord:202", MentionToken: "<@202>"}},
+		{"MESSAGE_REACTION_ADD", sprout.with(fields{"name": nil}), event.Reaction{Emoji: "6", SenderID: "discord:202", MentionToken: "<@202>"}},
+		{"MESSAGE_REACTION_REMOVE", thumb, event.Reaction{Emoji: "👍", SenderID: "discord:202", MentionToken: "<@202>", Removed: true}},
 		{"MESSAGE_REACTION_REMOVE_EMOJI", sprout, event.Reaction{Emoji: "sprout:6", Removed: true, All: true}},
 		{"MESSAGE_REACTION_REMOVE_ALL", nil, event.Reaction{Removed: true, All: true}},
 	}

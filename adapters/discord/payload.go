@@ -141,7 +141,8 @@ func (p *payload) readReaction(name string, frame, d object) {
 		p.reaction.All = true
 		p.reaction.Emoji = readEmoji(d)
 	default:
-		p.reaction.SenderID = senderID(d.requiredSnowflake("user_id"))
+		by := user{id: d.requiredSnowflake("user_id")}
+		p.reaction.SenderID, p.reaction.MentionToken = senderID(by.id), by.mentionToken()
 		p.reaction.Emoji = readEmoji(d)
 	}
 }

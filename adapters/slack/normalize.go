@@ -58,6 +58,8 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 			Emoji:    event.Text(p.reaction.Reaction),
 			SenderID: senderID(p.reaction.User),
 			Removed:  p.removed,
+
+			MentionToken: mentionToken(event.Text(p.reaction.User)),
 		}
 		if same(p.reaction.User, p.self(directory).UserID) {
 			out.Ignored = event.ReasonOwnMessage

@@ -190,7 +190,8 @@ type Event struct {
 	Message *Message
 	// Targets are the external ids that an edit, delete or reaction is about.
 	Targets []string
-	// Reaction is set for kind reaction.
+	// Reaction is set for kind reaction. Intake gives it a Message, the sender's
+	// doing in words, where policy lets it through.
 	Reaction *Reaction
 }
 
@@ -273,6 +274,10 @@ type Reaction struct {
 	Removed  bool   `json:"removed,omitempty"`
 	// All says that every reaction goes: of this emoji, or of any where Emoji is empty.
 	All bool `json:"all,omitempty"`
+	// MentionToken and SenderType are the sender's, where the payload tells them.
+	// They are not kept with the reaction.
+	MentionToken string     `json:"-"`
+	SenderType   SenderType `json:"-"`
 }
 
 // Attachment is a file that came with a message. It holds no URL: a platform's

@@ -252,7 +252,7 @@ func (r *recording) delete() error {
 			continue
 		}
 		found = true
-		if err := r.blank(known); err != nil {
+		if err := r.blank(known, target); err != nil {
 			return err
 		}
 	}
@@ -272,7 +272,8 @@ func (r *recording) replyOf(platformID string) (*Message, error) {
 			AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.kind = 'post' AND o.id <> d.id))`, r.Workspace, platformID)
 }
 
-func (r *recording) blank(m *Message) error {
+// blank empties a message, which the platform knows by an id.
+func (r *recording) blank(m *Message, platformID string) error {
 	r.out.Message = m
 	if !m.DeletedAt.IsZero() {
 		if r.out.Disposition == "" {
@@ -292,6 +293,9 @@ func (r *recording) blank(m *Message) error {
 	if err := r.tx.Later(nil, nil, `DELETE FROM attachments WHERE message = ?`, m.Row); err != nil {
 		return err
 	}
+	if err := r.blankQuotes(m, platformID); err != nil {
+		return err
+	}
 	if m.Author == ByAgent {
 		return r.blankReply(m)
 	}
@@ -299,6 +303,40 @@ func (r *recording) blank(m *Message) error {
 		r.out.Deleted = append(r.out.Deleted, m.Run)
 	}
 	return r.blankEnvelopes(m)
+}
+
+// blankQuotes takes the message's words from those behind it in its thread that
+// quote it.
+func (r *recording) blankQuotes(m *Message, platformID string) error {
+	quoting := map[int64]Quotes{}
+	err := r.tx.Rows(func(scan func(...any) error) error {
+		var row int64
+		var column string
+		var quotes Quotes
+		if err := scan(&row, &column); err != nil {
+			return err
+		}
+		if err := unpack(column, &quotes); err != nil {
+			return fmt.Errorf("message %d: quotes: %w", row, err)
+		}
+		if q := quotes.Quoted; q != nil && (q.ExternalID == platformID || q.ExternalID == m.ExternalID) {
+			quoting[row] = Quotes{Forwarded: quotes.Forwarded}
+		}
+		return nil
+	}, `SELECT id, quotes FROM messages WHERE thread = ? AND seq > ? AND quotes <> ''`, m.Thread, m.Seq)
+	if err != nil {
+		return err
+	}
+	for row, left := range quoting {
+		column, err := pack(left, len(left.Forwarded) == 0)
+		if err != nil {
+			return err
+		}
+		if err := r.tx.Later(nil, nil, `UPDATE messages SET quotes = ? WHERE id = ?`, column, row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // blankEnvelopes empties the bodies of all that told of the message.
@@ -363,7 +401,53 @@ func (r *recording) reaction() error {
 	}
 	r.out.Reaction = r.Event.Reaction
 	r.out.Fate = event.Fate{Disposition: event.Updated}
-	return r.tx.Later(nil, nil, `UPDATE messages SET reactions = ? WHERE id = ?`, column, known.Row)
+	if err := r.tx.Later(nil, nil, `UPDATE messages SET reactions = ? WHERE id = ?`, column, known.Row); err != nil {
+		return err
+	}
+	return r.doing(known)
+}
+
+// doing stores the message that a reaction is, if the entry has one, beside what
+// the reaction did to its target, which it quotes. Where policy keeps none, or it
+// is there already, the reaction is what has been done.
+func (r *recording) doing(target *Message) error {
+	if r.Event.Message == nil {
+		return nil
+	}
+	m := *r.Event.Message
+	there, err := oneMessage(r.tx, `workspace = ? AND external_id = ?`, r.Workspace, m.ExternalID)
+	if err != nil || there != nil {
+		return err
+	}
+	if m.Quoted, err = quoteOf(target); err != nil {
+		return err
+	}
+	decision, err := r.Decide(&m, r)
+	if err != nil || decision.Ignore || decision.Note {
+		return err
+	}
+	return r.insert(&m, decision)
+}
+
+// maxQuote bounds the words of a quotation that is made here, in bytes; a block
+// shows fewer.
+const maxQuote = 4 << 10
+
+// quoteOf is a stored message as another one quotes it.
+func quoteOf(m *Message) (*event.Quote, error) {
+	q := &event.Quote{ExternalID: m.ExternalID, SenderID: m.SenderID, Content: m.Content, Files: int(m.files), Own: m.Author == ByAgent}
+	if len(q.Content) > maxQuote {
+		q.Content = strings.ToValidUTF8(q.Content[:maxQuote], "")
+	}
+	if q.Own {
+		return q, nil
+	}
+	metadata, err := event.ReadMetadata(m.Metadata)
+	if err != nil {
+		return nil, fmt.Errorf("message %d: metadata: %w", m.Row, err)
+	}
+	q.Name, q.MentionToken = metadata.SenderDisplayName, metadata.MentionToken
+	return q, nil
 }
 
 // maxReactions bounds what one message keeps.

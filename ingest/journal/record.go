@@ -69,7 +69,8 @@ type Outcome struct {
 	TurnDue time.Time
 	// Pending is how many envelopes of the thread are still to be worked on.
 	Pending int64
-	// Reaction is what was put on Message, or taken from it; nil for other kinds.
+	// Reaction is what was put on Message, or on the one that Message quotes, or
+	// was taken from it; nil for other kinds.
 	Reaction *event.Reaction
 	// Deleted are the runs that lost a message.
 	Deleted []int64

@@ -1,6 +1,8 @@
 package journaltest
 
 import (
+	"fmt"
+
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -143,6 +145,7 @@ func deletePromises() []promise {
 		{"a delete during the run names the run", deleteDuringRun},
 		{"a delete of our post blanks the reply", deleteOfReply},
 		{"a delete of one post of several leaves the reply", deleteOfPart},
+		{"a delete blanks the quotations of its thread", deleteQuoted},
 		{"a bulk delete of messages of several threads is handed from one to the other", deleteElsewhere},
 	}
 }
@@ -231,6 +234,27 @@ func deleteOfPart(f *fixture) {
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 one two"})
 }
 
+func deleteQuoted(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "secret", "our secret", "our secret")
+	f.deliver(threadKey(1), "C1/9")
+	for i, quoted := range []string{"C1/1", "C1/9", "C1/other"} {
+		m := said(fmt.Sprint("C1/quotes", i), "look")
+		m.Quoted, m.Forwarded = &event.Quote{ExternalID: quoted, Content: "secret"}, []event.Quote{{Content: "kept"}}
+		f.message(threadKey(1), m, passive)
+	}
+	f.change("", inWords("C1/1"), passive)
+	f.change("", deleted("C1/1"), nil)
+	f.change("", deleted("C1/9"), nil)
+	var left []string
+	for _, m := range f.list(threadKey(1))[2:] {
+		if m.Quotes.Quoted != nil {
+			left = append(left, m.Quotes.Quoted.ExternalID)
+		}
+		same(f, "what is forwarded", len(m.Quotes.Forwarded), map[bool]int{true: 1}[m.Content == "look"])
+	}
+	same(f, "quoted still", left, []string{"C1/other"})
+}
+
 func deleteElsewhere(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	f.message(threadKey(2), said("C1/2", "ho"), passive)
@@ -250,6 +274,8 @@ func reactionPromises() []promise {
 		{"a reaction to a post of ours that is no reply is ignored", reactionToNotice},
 		{"a reaction to a deleted message is ignored", reactionToDeleted},
 		{"a reaction to another thread's message is handed to that one", reactionElsewhere},
+		{"a reaction that is a message too is stored once, and quotes its target", reactionSpoken},
+		{"a reaction whose message is not kept is applied all the same", reactionUnspoken},
 	}
 }
 
@@ -291,6 +317,46 @@ func reactionToDeleted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "fate", f.change(threadKey(1), thumbsUp("C1/1"), nil).Fate, *event.Ignore(event.ReasonDeleted))
+}
+
+// inWords is a reaction that comes with its sender's doing in words.
+func inWords(target string) event.Event {
+	e := thumbsUp(target)
+	e.Message = said("reaction/"+target, ":+1:")
+	e.Message.Metadata.SenderID, e.Message.ReplyTo = "slack:U2", target
+	return e
+}
+
+func reactionSpoken(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
+	f.deliver(threadKey(1), "C1/9")
+	outcome := f.change("", inWords("C1/9"), runs)
+	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
+	same(f, "reaction", outcome.Reaction.Emoji, "+1")
+	reply := f.list(threadKey(1))[1]
+	same(f, "on the reply", len(reply.Reactions), 1)
+	same(f, "it quotes", *outcome.Message.Quotes.Quoted, event.Quote{ExternalID: reply.ExternalID, SenderID: "agent:helper", Content: "Hello.", Own: true})
+	same(f, "told again", f.change("", inWords("C1/9"), runs).Fate, *event.Ignore(event.ReasonNoChange))
+	run := f.begin(threadKey(1))
+	same(f, "asked", contents(run.Messages), []string{":+1:"})
+	f.commit(run, answer("You're welcome."))
+	gone := thumbsUp("C1/9")
+	gone.Reaction.Removed = true
+	f.change("", gone, runs)
+	same(f, "put on again by the same event", f.change("", inWords("C1/9"), runs).Fate, event.Fate{Disposition: event.Updated})
+	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello.", "3 :+1:", "4 You're welcome."})
+}
+
+func reactionUnspoken(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	for i, decide := range []policy{refused, noted} {
+		e := inWords("C1/1")
+		e.Reaction.SenderID = fmt.Sprint("slack:U", i)
+		same(f, "fate", f.change("", e, decide).Fate, event.Fate{Disposition: event.Updated})
+		same(f, "reactions", len(f.list(threadKey(1))[0].Reactions), i+1)
+	}
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
 }
 
 func reactionElsewhere(f *fixture) {
