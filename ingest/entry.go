@@ -55,6 +55,9 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, lease *journal.Lease,
 			e.Message = w.doing(ctx, &e, keys.Dedupe, channel)
 		}
 	}
+	if e.Ignored == "" && e.Viewing != nil {
+		e.Ignored = g.refuses(e.Viewing.SenderID, channel, event.Human)
+	}
 	return journal.Entry{
 		Envelope: p.ID, Workspace: w.id, Event: e, Origin: origin(p.Envelope), Agent: settings.Agent,
 		Coalesce: settings.Coalesce, CoalesceMax: settings.CoalesceMax, Decide: g.decide,

@@ -22,6 +22,11 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 		return keys
 	}
 	keys.Subject, keys.Channel = p.external(), p.told()
+	if p.viewing != nil {
+		keys.Dedupe = p.viewingKey()
+		keys.Thread, keys.Subject = p.thread(n.workspace(envelope), facts), ""
+		return keys
+	}
 	switch p.kind {
 	case event.KindMessage:
 		keys.Dedupe, keys.Twin = p.messageKeys()
@@ -73,6 +78,15 @@ func (p *payload) reactionKey() string {
 	return dedupeKey(act, p.external(), r.User, r.Reaction, occasion)
 }
 
+// viewingKey tells one look of somebody's from another, by the event's time.
+func (p *payload) viewingKey() string {
+	act := "assistant_thread_context_changed"
+	if p.viewing.Opened {
+		act = "assistant_thread_started"
+	}
+	return dedupeKey(act, p.external(), p.revision)
+}
+
 // needs names what must be known of ourselves before the message, or its new state, can be judged:
 // our user, where the message may be ours, mention us or answer us, and the
 // payload does not tell. An app_mention mentions us by itself.
@@ -120,6 +134,8 @@ func (p *payload) place(facts adapters.Facts) event.Channel {
 // that one's thread.
 func (p *payload) thread(workspace string, facts adapters.Facts) event.ThreadKey {
 	switch channel := p.place(facts); {
+	case p.viewing != nil: // of a thread that may have no message yet
+		return ThreadKey(workspace, channel, "", p.ts)
 	case p.message != nil:
 		return ThreadKey(workspace, channel, p.ts, p.message.ThreadTS)
 	case p.deed.about != nil:

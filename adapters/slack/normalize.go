@@ -43,7 +43,10 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		}
 		return event.Event{Kind: p.kind, Ignored: fate.Reason}, nil
 	}
-	out := event.Event{Kind: p.kind}
+	out := event.Event{Kind: p.kind, Viewing: p.viewing}
+	if p.viewing != nil {
+		return out, nil
+	}
 	if !p.kind.MakesMessage() {
 		out.Targets = []string{p.external()}
 	}

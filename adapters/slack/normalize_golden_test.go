@@ -72,6 +72,9 @@ func meanings(t *testing.T, file string) string {
 		}
 		tell(&out, "thread", keys.Thread, "subject", keys.Subject, "channel", keys.Channel.ID, "told type", keys.Channel.Type)
 		tell(&out, "targets", strings.Join(said.Targets, " "), "ignored", said.Ignored)
+		if v := said.Viewing; v != nil {
+			tell(&out, "viewing", fmt.Sprintf("%s at %s, opened: %v, %s", v.SenderID, v.At.Format("15:04:05.000000"), v.Opened, v.Extra))
+		}
 		if said.Reaction != nil {
 			tell(&out, "reaction", fmt.Sprintf("%+v", *said.Reaction))
 		}

@@ -26,10 +26,11 @@ type payload struct {
 	ts   string // of the message, or of the one that the event is about; a deed's id
 	// message is what was said (kind message) or how it stands now (kind edit).
 	message  *wireMessage
-	revision string // of an edit
+	revision string // of an edit; of a look at something else, its ts
 	reaction *wireReaction
 	removed  bool  // the reaction was taken back
 	deed     *deed // what was done (kinds command and action)
+	viewing  *event.Viewing
 }
 
 // interactions are the payloads of buttons, forms and shortcuts.
@@ -98,6 +99,8 @@ func (p *payload) read(raw []byte, path string) *payload {
 	case "reaction_added", "reaction_removed":
 		p.removed = head.Type == "reaction_removed"
 		return p.readReaction(raw, path)
+	case "assistant_thread_started", "assistant_thread_context_changed":
+		return p.readAssistant(raw, path, head.Type == "assistant_thread_started")
 	case "member_joined_channel", "member_left_channel":
 		p.kind = event.KindMember
 		return p.ignore(event.ReasonMember)

@@ -193,6 +193,20 @@ type Event struct {
 	// Reaction is set for kind reaction. Intake gives it a Message, the sender's
 	// doing in words, where policy lets it through.
 	Reaction *Reaction
+	// Viewing is set for what tells no more than where somebody's attention is
+	// (kind other).
+	Viewing *Viewing
+}
+
+// Viewing is what the person in a thread is looking at besides.
+type Viewing struct {
+	SenderID string
+	At       time.Time // the newest is what holds
+	// Extra goes with the metadata of each later message of the thread; empty
+	// where they look at nothing in particular.
+	Extra []Extra
+	// Opened says that the person has opened the thread, and nobody said anything.
+	Opened bool
 }
 
 // Addressed says how a message turns to us, as far as its payload tells.

@@ -79,6 +79,8 @@ type Outcome struct {
 	Edited int64
 	// Begun is the run that began with the message; nil for none.
 	Begun *Run
+	// Opened says that a person has opened the thread, which is new, and said nothing.
+	Opened bool
 }
 
 // Record applies an entry to its thread and settles its envelope, in one
@@ -120,15 +122,16 @@ type threadState struct {
 	turnAt, turnSince, run     int64
 	agent                      string
 	botChannel                 string // of the turn that waits, where a bot has asked for it
+	viewing                    string // what its person is looking at
 }
 
 // read reads the row, by lock or lockNow.
 func (t *threadState) read(tx Tx, lease *Lease, lock func(Tx, *Lease, []any, string) error) error {
 	t.id = lease.Thread
 	return lock(tx, lease, []any{&t.key, &t.uuid, &t.platform, &t.openedOn, &t.channel, &t.nextSeq, &t.begunSeq, &t.pending,
-		&t.turnAt, &t.turnSince, &t.run, &t.agent, &t.botChannel},
+		&t.turnAt, &t.turnSince, &t.run, &t.agent, &t.botChannel, &t.viewing},
 		`key, uuid, platform, opened_on, channel, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0), run,
-		agent, coalesce(bot_channel, '')`)
+		agent, coalesce(bot_channel, ''), viewing`)
 }
 
 func (r *recording) run() error {
@@ -170,6 +173,8 @@ func (r *recording) apply() error {
 		return r.delete()
 	case e.Kind == event.KindReaction:
 		return r.reaction()
+	case e.Viewing != nil:
+		return r.view(e.Viewing)
 	}
 	return fmt.Errorf("an event of kind %q can't be recorded", e.Kind)
 }
@@ -188,6 +193,9 @@ func (r *recording) message(m *event.Message) error {
 	}
 	if known != nil {
 		return r.again(known, m)
+	}
+	if m, err = r.viewed(m, nil); err != nil {
+		return err
 	}
 	decision, err := r.Decide(m, r)
 	if err != nil {
@@ -416,41 +424,3 @@ func (r *recording) saveThread() error {
 		r.thread.nextSeq, r.thread.begunSeq, r.thread.pending, intakeAt, turnAt, turnSince,
 		r.begun(), r.thread.agent, r.thread.openedOn, optional(r.thread.botChannel), r.lease.Thread)
 }
-
-// Ours implements Look.
-func (r *recording) Ours(externalID string) (bool, error) {
-	var one int64
-	return r.tx.Row([]any{&one}, `SELECT 1 FROM deliveries WHERE workspace = ? AND platform_id = ?`, r.Workspace, externalID)
-}
-
-// BotRuns implements Look. Where a turn waits for no further messages, each that
-// waits is a turn of its own; else a thread's are one, which this one joins.
-func (r *recording) BotRuns(channel string, since time.Time) (int, error) {
-	channel = r.channel(channel)
-	if err := lockChannel(r.tx, r.Workspace, channel); err != nil {
-		return 0, err
-	}
-	asked, joined := `threads`, r.thread.id
-	if r.Coalesce == 0 {
-		asked, joined = `threads JOIN messages ON messages.thread = threads.id AND `+botWaits, 0
-	}
-	var n int64
-	_, err := r.tx.Row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = ?1 AND begun_at > ?2)
-		+ (SELECT count(*) FROM `+asked+` WHERE threads.bot_channel = ?1 AND threads.id <> ?3)`,
-		botChannel(r.Workspace, channel), millis(since), joined)
-	return int(n), err
-}
-
-// channel is where a message was said. The new state of one may leave it out.
-func (r *recording) channel(told string) string {
-	if told == "" {
-		return r.thread.channel
-	}
-	return told
-}
-
-// botWaits is the condition that a message is a bot's and waits for a run.
-const botWaits = `messages.trigger = 'run' AND messages.run IS NULL AND messages.author = 'bot'`
-
-// botChannel is what the turns that bots ask for in a channel are counted under.
-func botChannel(workspace, channel string) string { return workspace + " " + channel }

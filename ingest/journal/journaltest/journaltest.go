@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"edits", editPromises()},
 		{"deletes", deletePromises()},
 		{"reactions", reactionPromises()},
+		{"viewing", viewingPromises()},
 		{"fence", fencePromises()},
 		{"runs", runPromises()},
 		{"bots", botPromises()},

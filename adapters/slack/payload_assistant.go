@@ -1,0 +1,36 @@
+package slack
+
+import "parley/ingest/event"
+
+// wireAssistant is an assistant_thread_started or assistant_thread_context_changed
+// event: somebody has opened a thread with us beside a channel, or looks at another.
+// https://docs.slack.dev/reference/events/assistant_thread_context_changed
+type wireAssistant struct {
+	EventTS string `json:"event_ts"`
+	Thread  struct {
+		UserID    string `json:"user_id"`
+		ChannelID string `json:"channel_id"`
+		ThreadTS  string `json:"thread_ts"`
+		Context   struct {
+			ChannelID string `json:"channel_id"`
+		} `json:"context"`
+	} `json:"assistant_thread"`
+}
+
+// readAssistant reads where somebody's attention is. It goes with what they say
+// in that thread later, as the metadata key slack_context_channel_id.
+func (p *payload) readAssistant(raw []byte, path string, opened bool) *payload {
+	a := new(wireAssistant)
+	f := fields{path: path, faults: unmarshal(raw, a, path)}
+	p.channel, p.channelType, p.ts = a.Thread.ChannelID, "im", a.Thread.ThreadTS
+	p.revision = a.EventTS
+	f.channel("assistant_thread.channel_id", p.channel)
+	f.timestamp("assistant_thread.thread_ts", p.ts)
+	f.present("assistant_thread.user_id", a.Thread.UserID)
+	f.timestamp("event_ts", a.EventTS)
+	p.viewing = &event.Viewing{SenderID: senderID(a.Thread.UserID), At: sentAt(a.EventTS), Opened: opened}
+	if looksAt := a.Thread.Context.ChannelID; isID(looksAt) {
+		p.viewing.Extra = extra("slack_context_channel_id", looksAt)
+	}
+	return p.settle(&f)
+}
