@@ -32,6 +32,7 @@ type Adapter struct {
 	self        atomic.Pointer[event.Self] // nil until Slack has told it
 	now         func() time.Time           // of the hook
 	bodyTimeout time.Duration              // of the hook
+	times       socketTimes
 }
 
 var (
@@ -54,14 +55,16 @@ func New(workspace string, config Config) *Adapter {
 	transport := newTransport()
 	web := caller{newClient(transport)}
 	return &Adapter{
-		Normalizer:  Normalizer{Workspace: workspace},
-		config:      config,
-		base:        base,
-		api:         slack.New(config.BotToken.Reveal(), slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
+		Normalizer: Normalizer{Workspace: workspace},
+		config:     config,
+		base:       base,
+		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
+			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
 		web:         web,
 		files:       newFileClient(transport),
 		now:         time.Now,
 		bodyTimeout: bodyTimeout,
+		times:       defaultSocketTimes(),
 	}
 }
 
@@ -70,22 +73,19 @@ func (a *Adapter) Limits() adapters.Limits {
 	return adapters.Limits{PostRate: a.config.PostRate, Timeout: a.config.Timeout}
 }
 
-// Run asks Slack who we are, reports it, and waits for the end of ctx; what
-// comes in arrives at the hook meanwhile. Credentials that Slack refuses are a
-// *adapters.RefusedError, and so is a mode that this adapter does not speak.
-func (a *Adapter) Run(ctx context.Context, _ adapters.Inbox, link adapters.Link) error {
-	if a.config.Mode != ModeHTTP {
-		return &adapters.RefusedError{
-			Err:  fmt.Errorf("slack mode %q is not supported by this version", a.config.Mode),
-			Hint: "set mode: http, and the app's event request URL to /hooks/slack/" + a.Workspace,
-		}
-	}
+// Run asks Slack who we are, reports it, and waits for the end of ctx. What comes
+// in arrives over the sockets that it keeps open meanwhile, or at the hook.
+// Credentials that Slack refuses are a *adapters.RefusedError.
+func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
 	self, err := a.askSelf(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
 		return err
+	}
+	if a.config.Mode == ModeSocket {
+		return a.runSockets(ctx, inbox, self, link)
 	}
 	link.Up(self)
 	<-ctx.Done()
@@ -119,6 +119,8 @@ func refused(err error) error {
 	switch answer.Err {
 	case "invalid_auth", "not_authed", "token_expired":
 		hint = "check bot_token: it is the Bot User OAuth Token, which begins with xoxb-"
+	case "not_allowed_token_type":
+		hint = "bot_token is a token of another kind: it is the Bot User OAuth Token, which begins with xoxb-"
 	case "token_revoked", "account_inactive":
 		hint = "install the app in the workspace again, and put its new bot_token in place"
 	default:

@@ -90,16 +90,6 @@ func TestRunMayBeTriedAgain(t *testing.T) {
 	}
 }
 
-func TestSocketModeIsRefusedPlainly(t *testing.T) {
-	c := config("http://127.0.0.1:1/")
-	c.Mode = slack.ModeSocket
-	err := slack.New("acme", c).Run(t.Context(), nil, adapters.Link{Up: func(event.Self) { t.Error("reported as up") }})
-	var refused *adapters.RefusedError
-	if !errors.As(err, &refused) || !strings.Contains(refused.Hint, "mode: http") || !strings.Contains(err.Error(), `"socket"`) {
-		t.Errorf("%v", err)
-	}
-}
-
 // TestNothingSaysTheToken makes every call fail, and reads the words.
 func TestNothingSaysTheToken(t *testing.T) {
 	c := config("http://127.0.0.1:1/")

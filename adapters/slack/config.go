@@ -22,6 +22,10 @@ type Config struct {
 	// AppToken (xapp-…) opens Socket Mode; BotToken (xoxb-…) speaks for the bot.
 	AppToken secret.Value `yaml:"app_token"`
 	BotToken secret.Value `yaml:"bot_token"`
+	// Sockets is how many connections of Socket Mode are kept open. Slack allows ten
+	// for one app, on all its machines together, and one more is open for a moment
+	// whenever another one is replaced.
+	Sockets int `yaml:"sockets"`
 	// SigningSecret proves that a call of our hook came from Slack.
 	SigningSecret secret.Value `yaml:"signing_secret"`
 	// APIURL is where the Web API stands; a method's name follows it.
@@ -36,7 +40,7 @@ type Config struct {
 // DefaultConfig is what holds where the configuration says nothing. Its pace is
 // Slack's own: https://docs.slack.dev/apis/web-api/rate-limits.
 func DefaultConfig() Config {
-	return Config{Mode: ModeSocket, APIURL: "https://slack.com/api/", PostRate: 1, Timeout: 10 * time.Second}
+	return Config{Mode: ModeSocket, Sockets: 1, APIURL: "https://slack.com/api/", PostRate: 1, Timeout: 10 * time.Second}
 }
 
 // Validate returns every fault, by key, without any value.
@@ -48,6 +52,7 @@ func (c Config) Validate() event.FieldErrors {
 		}
 	}
 	check(c.Mode == ModeSocket || c.Mode == ModeHTTP, "mode", "must be socket or http")
+	check(c.Sockets >= 1 && c.Sockets <= maxSockets, "sockets", "must be from 1 to 10, which is as many as Slack allows an app")
 	check(!c.BotToken.IsZero(), "bot_token", "is required: the bot's token, which begins with xoxb-")
 	check(!strings.HasPrefix(c.BotToken.Reveal(), "xapp-"), "bot_token", "holds an app token: this is the place of the one that begins with xoxb-")
 	check(c.Mode != ModeSocket || !c.AppToken.IsZero(), "app_token", "is required with mode socket: the app-level token, which begins with xapp-")

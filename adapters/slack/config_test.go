@@ -25,6 +25,9 @@ func TestConfigFaults(t *testing.T) {
 		"an address with credentials":    {func(c *Config) { c.APIURL = "https://me:pw@slack.com/api/" }, []string{"api_url"}},
 		"no pace of our own":             {func(c *Config) { c.PostRate = 0 }, nil},
 		"figures that make no sense":     {func(c *Config) { c.PostRate, c.Timeout = -1, 0 }, []string{"post_rate", "timeout"}},
+		"as many sockets as may be":      {func(c *Config) { c.Sockets = 10 }, nil},
+		"more sockets than may be":       {func(c *Config) { c.Sockets = 11 }, []string{"sockets"}},
+		"no socket":                      {func(c *Config) { c.Sockets = 0 }, []string{"sockets"}},
 	} {
 		settings := DefaultConfig()
 		settings.AppToken, settings.BotToken = secret.New("xapp-1"), secret.New("xoxb-1")

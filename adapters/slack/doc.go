@@ -6,4 +6,12 @@
 // Payloads are decoded into structs of exactly the fields that are used: a field
 // that is used and can't be read makes the payload dead, any other is skipped,
 // whatever Slack puts there.
+//
+// The sockets of Socket Mode are opened and kept here, not by slack-go's client: it
+// closes the old socket before it opens the next one, its acknowledgement is a
+// queue that may be lost without a word, and an event that it can't decode is
+// neither handed on nor ever acknowledged. Here a frame goes to custody as it
+// came, whatever is in it; it is acknowledged on the socket that brought it, after
+// that and never otherwise; and a socket that Slack asks to go is replaced before
+// it is given up.
 package slack

@@ -154,6 +154,7 @@ func (h *hub) enter(c *socket) (entered bool) {
 	return entered
 }
 
+// leave takes the socket out; no envelope goes to it any more.
 func (h *hub) leave(c *socket) {
 	h.change(func() { h.sockets = slices.DeleteFunc(h.sockets, func(o *socket) bool { return o == c }) })
 }
@@ -183,12 +184,13 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 		return // the client has had its answer
 	}
 	c := newSocket(conn)
+	c.left = func() { s.hub.leave(c) }
 	defer conn.Close()
 	if !s.hub.enter(c) {
 		_ = c.conn.WriteMessage(websocket.TextMessage, disconnectFrame("too_many_websockets"))
 		return
 	}
-	defer s.hub.leave(c)
+	defer c.left()
 	s.running.Go(func() { c.write(s.options.PingEvery, s.stopped) })
 	s.running.Go(func() { s.greet(c) })
 	c.read(s.hub)

@@ -27,37 +27,48 @@ const All = math.MaxInt
 type socket struct {
 	conn   *websocket.Conn
 	number int // from 1, as they were opened
-	out    chan []byte
+	out    chan message
 	muted  atomic.Bool
 	once   sync.Once
 	gone   chan struct{} // closed once it is to be closed
 	ended  chan struct{} // closed once nothing is read any more
+	left   func()        // takes it out of the hub; before the client sees the end, which may come back at once
 
 	greeted, leaving bool // the hub's lock guards them
 }
 
 func newSocket(conn *websocket.Conn) *socket {
 	conn.SetReadLimit(maxRequest)
-	c := &socket{conn: conn, out: make(chan []byte, maxUnsent), gone: make(chan struct{}), ended: make(chan struct{})}
-	answer := conn.PingHandler()
+	c := &socket{conn: conn, out: make(chan message, maxUnsent), gone: make(chan struct{}), ended: make(chan struct{})}
+	goodbye := conn.CloseHandler()
+	conn.SetCloseHandler(func(code int, text string) error {
+		c.left()
+		return goodbye(code, text)
+	})
 	conn.SetPingHandler(func(data string) error {
-		if c.muted.Load() {
-			return nil
-		}
-		return answer(data)
+		c.queue(message{websocket.PongMessage, []byte(data)})
+		return nil
 	})
 	return c
 }
 
+// message is something to be written, of a websocket's kind.
+type message struct {
+	kind int
+	data []byte
+}
+
 // send has the frame written, in its order; false means that it won't be.
-func (c *socket) send(frame []byte) bool {
+func (c *socket) send(frame []byte) bool { return c.queue(message{websocket.TextMessage, frame}) }
+
+func (c *socket) queue(m message) bool {
 	select {
 	case <-c.gone:
 		return false
 	default:
 	}
 	select {
-	case c.out <- frame:
+	case c.out <- m:
 		return true
 	default:
 		return false
@@ -69,6 +80,7 @@ func (c *socket) close() { c.once.Do(func() { close(c.gone) }) }
 
 // cut ends it without a word.
 func (c *socket) cut() {
+	c.left()
 	if tcp, ok := c.conn.NetConn().(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
@@ -83,8 +95,8 @@ func (c *socket) write(every time.Duration, stopped <-chan struct{}) {
 	defer ticker.Stop()
 	for {
 		select {
-		case frame := <-c.out:
-			if !c.put(frame) {
+		case m := <-c.out:
+			if !c.put(m) {
 				return
 			}
 		case <-ticker.C:
@@ -100,21 +112,21 @@ func (c *socket) write(every time.Duration, stopped <-chan struct{}) {
 	}
 }
 
-// put writes one frame; a muted socket says nothing.
-func (c *socket) put(frame []byte) bool {
+// put writes one message; a muted socket says nothing.
+func (c *socket) put(m message) bool {
 	if c.muted.Load() {
 		return true
 	}
 	_ = c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	return c.conn.WriteMessage(websocket.TextMessage, frame) == nil
+	return c.conn.WriteMessage(m.kind, m.data) == nil
 }
 
 // finish writes what is left, says goodbye, and gives the client a moment to do so.
 func (c *socket) finish(stopped <-chan struct{}) {
 	for {
 		select {
-		case frame := <-c.out:
-			if !c.put(frame) {
+		case m := <-c.out:
+			if !c.put(m) {
 				return
 			}
 			continue
@@ -123,6 +135,7 @@ func (c *socket) finish(stopped <-chan struct{}) {
 		break
 	}
 	goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	c.left()
 	if c.muted.Load() || c.conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(writeTimeout)) != nil {
 		return
 	}
@@ -182,7 +195,7 @@ func isFresh(c *socket) bool {
 
 // Disconnect tells the n oldest sockets that have not been told yet to go, and returns how many it told. One
 // that was told "warning" stays open for Options.Grace, and takes envelopes
-// meanwhile; any other is closed a tenth of that later.
+// meanwhile where no other socket does; any other is closed a tenth of that later.
 // https://docs.slack.dev/apis/events-api/using-socket-mode#disconnect
 func (s *Server) Disconnect(reason string, n int) int {
 	if !s.enter() {
@@ -232,19 +245,23 @@ func (s *Server) Mute(n int) int {
 // SendFrame sends any bytes over one of the sockets; false means that none took them.
 func (s *Server) SendFrame(frame []byte) bool { return s.hub.offer(slices.Clone(frame), nil) != nil }
 
-// offer gives the frame to the socket whose turn it is, but to last only where
-// there is no other; nil means that there was none to take it.
+// offer gives the frame to the socket whose turn it is. One that was told to go gets
+// it only where there is no other, and last only where there is none at all; nil
+// means that there was none to take it.
 func (h *hub) offer(frame []byte, last *socket) *socket {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for range h.sockets {
-		h.turn++
-		if c := h.sockets[h.turn%len(h.sockets)]; c != last && c.greeted && c.send(frame) {
-			return c
+	for _, takes := range []func(*socket) bool{
+		func(c *socket) bool { return c != last && !c.leaving },
+		func(c *socket) bool { return c != last },
+		func(*socket) bool { return true },
+	} {
+		for range h.sockets {
+			h.turn++
+			if c := h.sockets[h.turn%len(h.sockets)]; c.greeted && takes(c) && c.send(frame) {
+				return c
+			}
 		}
-	}
-	if last != nil && slices.Contains(h.sockets, last) && last.send(frame) {
-		return last
 	}
 	return nil
 }
