@@ -25,6 +25,9 @@ const (
 	// lastRetry is the repetition of an event after which Slack gives it up.
 	// https://docs.slack.dev/apis/events-api/#retries
 	lastRetry = 3
+	// burst is how many sockets that end young are followed at once: to wait then may
+	// be to miss something, and not to wait may be hundreds of sockets a minute.
+	burst = 10
 	// warnEvery is how often the log hears of trouble.
 	warnEvery = 10 * time.Second
 )
@@ -41,8 +44,8 @@ type socketTimes struct {
 	drain   time.Duration // from Slack's word that a socket shall go until we close it
 	goodbye time.Duration // that Slack has to answer our closing it
 
-	young            time.Duration // how old a socket must be for another one to follow it at once
-	pace             time.Duration // that another one waits else, at most
+	young            time.Duration // how old a socket must be for another one to follow it at once, any number of times
+	pace             time.Duration // that another one waits at most, after burst young ones
 	backMin, backMax time.Duration // what is waited at most after the first failure, and after many
 	crowded          time.Duration // that is waited at least where there are too many sockets
 	patience         time.Duration // after which a workspace without a socket is down
@@ -71,16 +74,17 @@ type sockets struct {
 	order   order
 	ending  sync.WaitGroup // the sockets that are being retired
 
-	mu      sync.Mutex
-	changed chan struct{} // has room for one signal that something below has changed
-	open    int           // greeted and not ended
-	gaps    int           // times that events could arrive, after they could not
-	lost    bool          // Slack has given up an event that we could not take
-	appID   string
-	cause   error     // of the last trouble
-	until   time.Time // nobody may ask for a socket before
-	warned  time.Time
-	silent  int // warnings since then
+	mu       sync.Mutex
+	changed  chan struct{} // has room for one signal that something below has changed
+	open     int           // greeted and not ended
+	retiring []*socket     // those that still serve beside their successors, as they came
+	gaps     int           // times that events could arrive, after they could not
+	lost     bool          // Slack has given up an event that we could not take
+	appID    string
+	cause    error     // of the last trouble
+	until    time.Time // nobody may ask for a socket before
+	warned   time.Time
+	silent   int // warnings since then
 }
 
 // runSockets keeps sockets open until ctx ends or Slack refuses us. Nothing that

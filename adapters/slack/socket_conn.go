@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type socket struct {
 	err     error         // why, once ended
 	hailed  bool          // the reader's: greeted is closed
 	before  *socket       // the one that this one replaces, if any
+	hurry   chan struct{} // closed once its place is wanted
 	caught  chan struct{} // closed at the answer to catchUp's ping
 	once    sync.Once     // of caught
 	asked   bool          // the reader's: leaving is closed
@@ -40,7 +42,7 @@ type socket struct {
 // connection is closed.
 func (s *sockets) newSocket(conn *websocket.Conn, before *socket) *socket {
 	c := &socket{
-		set: s, conn: conn, begun: time.Now(), before: before, caught: make(chan struct{}),
+		set: s, conn: conn, begun: time.Now(), before: before, caught: make(chan struct{}), hurry: make(chan struct{}),
 		greeted: make(chan struct{}), leaving: make(chan struct{}), ended: make(chan struct{}), idle: make(chan struct{}),
 	}
 	s.ending.Go(func() {
@@ -168,15 +170,22 @@ func (c *socket) finish() {
 }
 
 // retire gives up a socket that Slack has asked to go: it serves what still comes
-// until Slack closes it, for a while, and until ctx ends.
+// until Slack closes it, for a while, until its place is wanted, and until ctx ends.
 func (c *socket) retire(ctx context.Context) {
+	c.set.mu.Lock()
+	c.set.retiring = append(c.set.retiring, c)
+	c.set.mu.Unlock()
 	timer := time.NewTimer(c.set.times.drain)
 	defer timer.Stop()
 	select {
 	case <-c.ended:
 	case <-timer.C:
+	case <-c.hurry:
 	case <-ctx.Done():
 	}
+	c.set.mu.Lock()
+	c.set.retiring = slices.DeleteFunc(c.set.retiring, func(o *socket) bool { return o == c })
+	c.set.mu.Unlock()
 	c.close()
 }
 

@@ -17,6 +17,7 @@ var errTooMany = errors.New("too_many_websockets: the app has its ten sockets op
 // one is given up, unless all places are ours and taken.
 func (s *sockets) keep(ctx context.Context) error {
 	var current *socket
+	young := 0 // sockets in a row that ended so
 	defer func() {
 		if current != nil {
 			current.retire(ctx)
@@ -41,18 +42,20 @@ func (s *sockets) keep(ctx context.Context) error {
 		if len(s.places) == maxSockets && s.adapter.config.Sockets == maxSockets {
 			current.close()
 		}
-		if err := s.follow(ctx, current); err != nil {
+		if young++; time.Since(current.begun) > s.times.young {
+			young = 0
+		}
+		if err := s.follow(ctx, current, young); err != nil {
 			return err
 		}
 	}
 }
 
 // follow waits until another socket may follow the one that has ended or shall go.
-// There is no wait after one that has lived; one that ends young is not a failure
-// of ours, but there must not be hundreds of them.
-func (s *sockets) follow(ctx context.Context, c *socket) error {
+// There is no wait unless many in a row have ended young.
+func (s *sockets) follow(ctx context.Context, c *socket, young int) error {
 	var wait time.Duration
-	if time.Since(c.begun) < s.times.young {
+	if young > burst {
 		wait = upTo(s.times.pace)
 	}
 	select {
@@ -124,12 +127,32 @@ func (s *sockets) backoff(failures int, err error) time.Duration {
 	return wait
 }
 
+// place takes a place. If there is none, the socket that has been retiring longest
+// gives up its own.
+func (s *sockets) place(ctx context.Context) bool {
+	select {
+	case s.places <- struct{}{}:
+		return true
+	default:
+	}
+	s.mu.Lock()
+	if len(s.retiring) > 0 {
+		close(s.retiring[0].hurry)
+		s.retiring = s.retiring[1:]
+	}
+	s.mu.Unlock()
+	select {
+	case s.places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // dialOnce takes a place, which there are no more of than Slack allows, and opens a
 // socket in it.
 func (s *sockets) dialOnce(ctx context.Context, before *socket) (*socket, error) {
-	select {
-	case s.places <- struct{}{}:
-	case <-ctx.Done():
+	if !s.place(ctx) {
 		return nil, ctx.Err()
 	}
 	conn, err := s.adapter.openSocket(ctx)

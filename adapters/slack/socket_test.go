@@ -239,7 +239,7 @@ func (b *busy) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 // hasty is a Slack that sends again soon.
 func hasty() slacktest.Options {
 	return slacktest.Options{SocketOptions: slacktest.SocketOptions{
-		AckWithin: 20 * time.Millisecond, Repeat: []time.Duration{0, time.Millisecond, time.Millisecond}, Grace: 30 * time.Millisecond,
+		AckWithin: 150 * time.Millisecond, Repeat: []time.Duration{0, time.Millisecond, time.Millisecond}, Grace: 30 * time.Millisecond,
 	}}
 }
 

@@ -249,6 +249,25 @@ func (s *Server) AwaitSockets(ctx context.Context, n, ever int) error {
 	return nil
 }
 
+// AwaitFresh returns once n sockets are open that have not been told to go, or with
+// an error when ctx ends.
+func (s *Server) AwaitFresh(ctx context.Context, n int) error {
+	fresh := 0
+	err := s.hub.await(ctx, func() bool {
+		fresh = 0
+		for _, c := range s.hub.sockets {
+			if c.greeted && !c.leaving {
+				fresh++
+			}
+		}
+		return fresh >= n
+	})
+	if err != nil {
+		return fmt.Errorf("%d of %d fresh sockets are open: %w", fresh, n, err)
+	}
+	return nil
+}
+
 // AwaitAcks returns all acknowledgements as soon as there are n of them, or those
 // there are with an error when ctx ends.
 func (s *Server) AwaitAcks(ctx context.Context, n int) ([]Ack, error) {

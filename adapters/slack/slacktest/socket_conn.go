@@ -245,23 +245,25 @@ func (s *Server) Mute(n int) int {
 // SendFrame sends any bytes over one of the sockets; false means that none took them.
 func (s *Server) SendFrame(frame []byte) bool { return s.hub.offer(slices.Clone(frame), nil) != nil }
 
-// offer gives the frame to the socket whose turn it is. One that was told to go gets
-// it only where there is no other, and last only where there is none at all; nil
-// means that there was none to take it.
+// offer gives the frame to the socket whose turn it is; where all have been told to
+// go, to the newest. The last one gets it only where there is no other. Nil means
+// that there was none to take it.
 func (h *hub) offer(frame []byte, last *socket) *socket {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, takes := range []func(*socket) bool{
-		func(c *socket) bool { return c != last && !c.leaving },
-		func(c *socket) bool { return c != last },
-		func(*socket) bool { return true },
-	} {
-		for range h.sockets {
-			h.turn++
-			if c := h.sockets[h.turn%len(h.sockets)]; c.greeted && takes(c) && c.send(frame) {
-				return c
-			}
+	for range h.sockets {
+		h.turn++
+		if c := h.sockets[h.turn%len(h.sockets)]; c != last && c.greeted && !c.leaving && c.send(frame) {
+			return c
 		}
+	}
+	for _, c := range slices.Backward(h.sockets) {
+		if c != last && c.greeted && c.send(frame) {
+			return c
+		}
+	}
+	if last != nil && slices.Contains(h.sockets, last) && last.send(frame) {
+		return last
 	}
 	return nil
 }

@@ -208,9 +208,9 @@ func TestWithoutASocketAnEnvelopeIsLost(t *testing.T) {
 	if got := fate(t, server.Push([]byte(`{}`))); got.State != slacktest.Missed || server.Missed() != 1 {
 		t.Errorf("%+v, %d missed", got, server.Missed())
 	}
-	patient, _ := start(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{QueueFor: patience}})
-	d := patient.Push([]byte(`{}`))
-	conn := greeted(t, patient)
+	queue, _ := start(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{QueueFor: patience}})
+	d := queue.Push([]byte(`{}`))
+	conn := greeted(t, queue)
 	acknowledge(t, conn, next(t, conn), "")
 	if got := fate(t, d); got.State != slacktest.Acked {
 		t.Errorf("%+v", got)
@@ -304,8 +304,13 @@ func TestTheStepsOfOpeningMayFail(t *testing.T) {
 	}
 }
 
+// patient waits for an answer, but not between two calls.
+func patient() slacktest.Options {
+	return slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: patience, Repeat: []time.Duration{0, 0, 0}}}
+}
+
 func TestAHookIsCalledUntilItTakesTheEvent(t *testing.T) {
-	server, _ := start(t, quick())
+	server, _ := start(t, patient())
 	var seen []string
 	answers := []int{500, 503, 200}
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -329,7 +334,7 @@ func TestAHookIsCalledUntilItTakesTheEvent(t *testing.T) {
 }
 
 func TestAnAppMayWantNoRepetition(t *testing.T) {
-	server, _ := start(t, quick())
+	server, _ := start(t, patient())
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Slack-No-Retry", "1")
 		w.WriteHeader(http.StatusInternalServerError)
