@@ -3,6 +3,7 @@ package slacktest
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -120,7 +121,7 @@ func (c *channel) unanswer(reply *Post) {
 
 // search tells where the ts stands or would stand.
 func (c *channel) search(ts string) (int, bool) {
-	return slices.BinarySearchFunc(c.posts, ts, func(p Post, ts string) int { return compareTS(p.TS, ts) })
+	return sort.Find(len(c.posts), func(i int) int { return compareTS(ts, c.posts[i].TS) })
 }
 
 // find returns the message at ts, for as long as the channel is locked; nil for

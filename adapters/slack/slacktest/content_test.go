@@ -1,6 +1,8 @@
 package slacktest_test
 
 import (
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,10 @@ func markdown(text string) slack.MsgOption {
 	return slack.MsgOptionBlocks(slack.NewMarkdownBlock("", text))
 }
 
+func section(text string) slack.MsgOption {
+	return slack.MsgOptionBlocks(slack.NewSectionBlock(slack.NewTextBlockObject("mrkdwn", text, false, false), nil, nil))
+}
+
 func TestWhatAReaderSees(t *testing.T) {
 	for name, c := range map[string]struct {
 		options []slack.MsgOption
@@ -22,8 +28,12 @@ func TestWhatAReaderSees(t *testing.T) {
 		"markdown block":    {[]slack.MsgOption{slack.MsgOptionText("fallback", false), markdown("# one\n\ntwo")}, "# one\n\ntwo"},
 		"markdown_text":     {[]slack.MsgOption{slack.MsgOptionMarkdownText("**bold**")}, "**bold**"},
 		"two blocks":        {[]slack.MsgOption{markdown("one"), markdown("two")}, "one\n\ntwo"},
+		"a long text":       {[]slack.MsgOption{slack.MsgOptionMarkdownText(strings.Repeat("é", 12_000))}, strings.Repeat("é", 12_000)},
 		"as much as it can": {[]slack.MsgOption{markdown(strings.Repeat("é", 12_000))}, strings.Repeat("é", 12_000)},
-		"a file's thread":   {[]slack.MsgOption{slack.MsgOptionText("reply", false), under("1600000000.000001")}, "reply"},
+		"a long section":    {[]slack.MsgOption{slack.MsgOptionText("x", false), section(strings.Repeat("é", 3_000))}, "x"},
+		"a bare section":    {[]slack.MsgOption{slack.MsgOptionText("x", false), slack.MsgOptionBlocks(slack.NewSectionBlock(nil, []*slack.TextBlockObject{slack.NewTextBlockObject("mrkdwn", "f", false, false)}, nil))}, "x"},
+		"many blocks":       {slices.Repeat([]slack.MsgOption{markdown("x")}, 50), strings.TrimSuffix(strings.Repeat("x\n\n", 50), "\n\n")},
+		"a reply":           {[]slack.MsgOption{slack.MsgOptionText("reply", false), under("1600000000.000001")}, "reply"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, client := start(t, slacktest.Options{})
@@ -42,8 +52,8 @@ func TestContentThatIsRefused(t *testing.T) {
 	long := strings.Repeat("é", 12_001)
 	server, client := start(t, slacktest.Options{})
 	_, old := start(t, slacktest.Options{NoMarkdownBlocks: true})
-	section := func(text string) slack.MsgOption {
-		return slack.MsgOptionBlocks(slack.NewSectionBlock(slack.NewTextBlockObject("mrkdwn", text, false, false), nil, nil))
+	raw := func(blocks string) slack.MsgOption {
+		return slack.UnsafeMsgOptionEndpoint(server.URL()+"chat.postMessage", func(v url.Values) { v.Set("blocks", blocks) })
 	}
 	for name, c := range map[string]struct {
 		client  *slack.Client
@@ -57,6 +67,11 @@ func TestContentThatIsRefused(t *testing.T) {
 		"long markdown block": {client, []slack.MsgOption{markdown(long)}, "msg_blocks_too_long"},
 		"long blocks":         {client, []slack.MsgOption{markdown(long[:12_002]), markdown(long[:12_002])}, "msg_blocks_too_long"},
 		"long section":        {client, []slack.MsgOption{section(strings.Repeat("é", 3_001))}, "invalid_blocks"},
+		"empty block":         {client, []slack.MsgOption{markdown("")}, "invalid_blocks"},
+		"unknown block":       {client, []slack.MsgOption{raw(`[{"type":"poem","text":"x"}]`)}, "invalid_blocks"},
+		"no text in a block":  {client, []slack.MsgOption{raw(`[{"type":"markdown","text":{"x":1}}]`)}, "invalid_blocks"},
+		"no list":             {client, []slack.MsgOption{raw(`{"type":"markdown"}`)}, "invalid_blocks_format"},
+		"many blocks":         {client, slices.Repeat([]slack.MsgOption{markdown("x")}, 51), "msg_blocks_too_many"},
 		"an older slack":      {old, []slack.MsgOption{slack.MsgOptionText("a", false), markdown("a")}, "invalid_blocks"},
 		"metadata":            {client, []slack.MsgOption{slack.MsgOptionText("a", false), slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "x"})}, "invalid_metadata_format"},
 	} {

@@ -18,6 +18,8 @@ func TestTheAppIsToldOfItsOwnDoings(t *testing.T) {
 		_, _, _, err := client.UpdateMessageContext(t.Context(), channel, ts, slack.MsgOptionText("two", false))
 		wantCode(t, "update", err, "")
 		wantCode(t, "react", client.AddReactionContext(t.Context(), "eyes", slack.NewRefToMessage(channel, ts)), "")
+		wantCode(t, "react again", client.AddReactionContext(t.Context(), "eyes", slack.NewRefToMessage(channel, ts)), "already_reacted")
+		wantCode(t, "unreact", client.RemoveReactionContext(t.Context(), "eyes", slack.NewRefToMessage(channel, ts)), "")
 		stream := begin(t, client, slack.MsgOptionMarkdownText("a"))
 		wantCode(t, "append", stream.append("b"), "")
 		wantCode(t, "stop", stream.stop(), "")
@@ -41,7 +43,7 @@ func TestTheAppIsToldOfItsOwnDoings(t *testing.T) {
 		}
 		got = append(got, words)
 	}
-	want := []string{"message one in C0ROOM of B0BOT", "message message_changed one two", "reaction_added ",
+	want := []string{"message one in C0ROOM of B0BOT", "message message_changed one two", "reaction_added ", "reaction_removed ",
 		"message a in C0ROOM of B0BOT", "message message_changed ab ab", "message message_deleted two"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

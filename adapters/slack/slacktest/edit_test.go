@@ -134,6 +134,7 @@ func TestAChangeOfAnothersIsTold(t *testing.T) {
 	moving := &clock{}
 	server, _ := start(t, moving.options())
 	ts := server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "one"}).TS
+	server.React(channel, ts, "U2", "eyes")
 	moving.pass(90*time.Second + time.Millisecond)
 
 	edit := readEvent(t, server.Edit(channel, ts, "two"))
@@ -141,8 +142,14 @@ func TestAChangeOfAnothersIsTold(t *testing.T) {
 		edit.Message.Edited.Timestamp != "1700000090.000000" || edit.Previous.Text != "one" || edit.Channel != channel {
 		t.Errorf("edit: %+v", edit)
 	}
+	if got := message(t, server, ts); got.Edits != 1 {
+		t.Errorf("edited: %+v", got)
+	}
 	deletion := readEvent(t, server.Delete(channel, ts))
 	if deletion.SubType != "message_deleted" || deletion.DeletedTimestamp != ts || deletion.Previous.Text != "two" {
 		t.Errorf("deletion: %+v", deletion)
+	}
+	if left := server.Reactions(channel, ts); len(left) != 0 {
+		t.Errorf("reactions left: %+v", left)
 	}
 }

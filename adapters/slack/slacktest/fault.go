@@ -169,17 +169,15 @@ func (f Fault) write(w http.ResponseWriter, body []byte) {
 	header := w.Header()
 	switch {
 	case f.Status != 0:
-		if f.Status != http.StatusTooManyRequests {
-			header.Set("Content-Type", "text/html")
-		}
 		if f.RetryAfter != "" {
 			header.Set("Retry-After", f.RetryAfter)
 		}
-		w.WriteHeader(f.Status)
-		body = []byte("<html><body>" + http.StatusText(f.Status) + "</body></html>")
-		if f.Status == http.StatusTooManyRequests {
-			body = refusal("ratelimited")
+		body = refusal("ratelimited")
+		if f.Status != http.StatusTooManyRequests {
+			header.Set("Content-Type", "text/html")
+			body = []byte("<html><body>" + http.StatusText(f.Status) + "</body></html>")
 		}
+		w.WriteHeader(f.Status)
 	case f.Error != "":
 		body = refusal(f.Error)
 	case f.Body != "":

@@ -14,6 +14,8 @@ type method struct {
 	tier int
 	// posts says that it counts against what one channel takes.
 	posts bool
+	// reads says that it reads messages, which not every app may do as it likes.
+	reads bool
 	// app says that it takes the app's token and no other, and both that it takes
 	// either.
 	app, both bool
@@ -35,11 +37,11 @@ var methods = map[string]method{
 	"chat.startStream":                      {run: (*Server).startStream, scope: "chat:write", tier: 20, posts: true},
 	"chat.stopStream":                       {run: (*Server).stopStream, scope: "chat:write", tier: 20, posts: true},
 	"chat.update":                           {run: (*Server).update, scope: "chat:write", tier: 50, posts: true},
-	"conversations.history":                 {run: (*Server).history, scope: "*:history", tier: 50},
+	"conversations.history":                 {run: (*Server).history, scope: "*:history", tier: 50, reads: true},
 	"conversations.info":                    {run: (*Server).channelInfo, scope: "*:read", tier: 50},
 	"conversations.list":                    {run: (*Server).listChannels, scope: "*:read", tier: 20},
 	"conversations.members":                 {run: (*Server).members, scope: "*:read", tier: 100},
-	"conversations.replies":                 {run: (*Server).replies, scope: "*:history", tier: 50},
+	"conversations.replies":                 {run: (*Server).replies, scope: "*:history", tier: 50, reads: true},
 	"files.completeUploadExternal":          {run: (*Server).completeUpload, scope: "files:write", tier: 100},
 	"files.getUploadURLExternal":            {run: (*Server).uploadURL, scope: "files:write", tier: 100},
 	"files.info":                            {run: (*Server).fileInfo, scope: "files:read", tier: 100},

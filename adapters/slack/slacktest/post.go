@@ -104,6 +104,20 @@ func (s *Server) Message(channel, ts string) (Post, bool) {
 	return Post{}, false
 }
 
+// Thread returns the messages of a thread that readers see, the root first.
+func (s *Server) Thread(channel, root string) (thread []Post) {
+	c := s.channel(channel)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from, _ := c.search(root)
+	for _, p := range c.posts[from:] {
+		if !p.Deleted && (p.TS == root || p.ThreadTS == root) {
+			thread = append(thread, p)
+		}
+	}
+	return thread
+}
+
 // ours is a post of the bot, with the place that the call names.
 func (s *Server) ours(form url.Values) Post {
 	return Post{Channel: form.Get("channel"), ThreadTS: form.Get("thread_ts"),

@@ -13,6 +13,7 @@ import (
 const (
 	defaultPage = 100
 	maxPage     = 999
+	smallPage   = 15 // of a Distributed app
 )
 
 // history is the channel without its threads' replies, newest first.
@@ -89,6 +90,9 @@ func (w window) holds(ts string) bool {
 // read answers with what choose finds, which may be one more than the limit.
 func (s *Server) read(form url.Values, choose func(*channel, window) ([]*Post, string)) []byte {
 	limit, cursor, code := readPage(form)
+	if s.options.Distributed {
+		limit = min(limit, smallPage)
+	}
 	w := window{oldest: form.Get("oldest"), latest: form.Get("latest"), inclusive: isTrue(form, "inclusive"), limit: limit, cursor: cursor}
 	switch {
 	case code != "":

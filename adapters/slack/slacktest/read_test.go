@@ -38,6 +38,14 @@ func TestARootTellsOfItsThread(t *testing.T) {
 	if diff := cmp.Diff([]string{"root", "one", "two", "four"}, texts(replies)); diff != "" || err != nil {
 		t.Fatal(diff, err)
 	}
+	for i, p := range server.Thread(channel, root) {
+		if p.Text != replies[i].Text {
+			t.Errorf("readers see %q, not %q", p.Text, replies[i].Text)
+		}
+	}
+	if n := len(server.Thread(channel, root)); n != len(replies) {
+		t.Errorf("readers see %d messages", n)
+	}
 	if m := replies[2]; m.Timestamp != last || m.ParentUserId != "U1" || m.BotID != slacktest.BotID {
 		t.Errorf("a reply: %+v", m)
 	}

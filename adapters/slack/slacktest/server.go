@@ -2,12 +2,15 @@
 // faults on demand: the Web API, Socket Mode, and the signed requests of the Events
 // API.
 //
-// It keeps every message that was posted, so that tests and the load tool can
-// look at what arrived. It depends on no test framework.
+// It keeps every message, so that tests and the load tool can look at what
+// arrived and at what a reader sees now; and it refuses what Slack refuses, with
+// Slack's own codes: content that is too long, a stream that has ended, a scope
+// that was not granted, calls that come too fast. Options say what kind of Slack
+// it is, Script and Plan what goes wrong. It depends on no test framework, and
+// whoever can set the address of the Web API can try a set-up against it.
 package slacktest
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,71 +25,8 @@ import (
 	"time"
 )
 
-// Who we are on a Server whose Options leave it open.
-const (
-	Team    = "T0TEAM"
-	App     = "A0APP"
-	BotUser = "U0BOT"
-	BotID   = "B0BOT"
-	Token   = "xoxb-slacktest"
-	// AppToken is what opens sockets; no other method takes it.
-	AppToken = "xapp-slacktest"
-)
-
 // maxRequest bounds what one call may send, in bytes.
 const maxRequest = 1 << 20
-
-// Options say what a Server is like. The zero value knows one bot, the
-// constants of this package, and has no faults.
-type Options struct {
-	// Address is where it listens; "127.0.0.1:0" if empty.
-	Address string
-	// Token is the bot's, and AppToken the app's, which apps.connections.open asks
-	// for. No others are taken.
-	Token, AppToken string
-	// Team, BotUser and BotID are what auth.test tells, and whose every post is.
-	Team, BotUser, BotID string
-	// Enterprise is the id of the organization that the workspace belongs to; none
-	// if empty.
-	Enterprise string
-	// Scopes are what the bot was granted; AllScopes if nil.
-	Scopes []string
-	// Now is the clock that timestamps come from; the system's if nil.
-	Now func() time.Time
-	// Plan chooses the fault of a call that no Script provides for; none if nil.
-	// It is called concurrently. See Mix.
-	Plan func(Call) Fault
-	// OnCall sees every call as soon as it was read, before its fault.
-	OnCall func(Call)
-	// OnDownload sees every request for a file, before its answer.
-	OnDownload func(*http.Request)
-	// OnPost sees every post of the API when it takes effect, and OnChange each of
-	// its changes: an update, what is appended to a stream, its end, a deletion.
-	OnPost, OnChange func(Post)
-
-	// NoMarkdownBlocks makes a Slack that does not know them: invalid_blocks.
-	NoMarkdownBlocks bool
-	// NoStreams is what chat.startStream and its like answer on a Slack that has no
-	// streams, such as unknown_method or method_not_supported_for_channel_type.
-	NoStreams string
-	// StreamAge and StreamLimit are when a stream is closed: 5 minutes after its
-	// start, and before it has more than 12,000 characters, if 0.
-	StreamAge   time.Duration
-	StreamLimit int
-
-	// PostRate is how many posts, changes and pieces of streams a second one
-	// channel takes; more are answered with 429. As many as come if 0.
-	PostRate float64
-	// Tiers holds each method to its tier's calls a minute.
-	Tiers bool
-
-	// Echo tells the app of its own doings too, as Slack does.
-	Echo bool
-	// OnEvent takes the events of these, each the inner event's JSON, in the order in
-	// which they happened in their channel; if nil they are pushed to the app.
-	OnEvent func(event []byte)
-	SocketOptions
-}
 
 // Call is one request to the Web API.
 type Call struct {
@@ -116,6 +56,7 @@ type Server struct {
 	files       map[string]File
 	uploads     map[string]*upload // until they are shared
 	uploadCount int
+	stored      int // bytes in uploads that were announced
 	shared      []Upload
 	ephemerals  []Ephemeral
 	assistants  map[string]assistantThread // by channel and thread
@@ -131,21 +72,7 @@ type Server struct {
 
 // Start listens and serves until Close.
 func Start(options Options) (*Server, error) {
-	setDefault(&options.Address, "127.0.0.1:0")
-	setDefault(&options.Token, Token)
-	setDefault(&options.AppToken, AppToken)
-	setDefault(&options.Team, Team)
-	setDefault(&options.BotUser, BotUser)
-	setDefault(&options.BotID, BotID)
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	options.SocketOptions.complete()
-	if options.Scopes == nil {
-		options.Scopes = AllScopes()
-	}
-	options.StreamAge = cmp.Or(options.StreamAge, streamAge)
-	options.StreamLimit = cmp.Or(options.StreamLimit, maxMarkdown)
+	options.complete()
 	listener, err := net.Listen("tcp", options.Address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for the fake slack api: %w", err)
@@ -163,18 +90,12 @@ func Start(options Options) (*Server, error) {
 		stopped:    make(chan struct{}),
 		hub:        newHub(),
 	}
-	if s.options.OnEvent == nil {
+	if options.OnEvent == nil {
 		s.options.OnEvent = func(event []byte) { s.Push(event) }
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	s.running.Go(func() { _ = s.http.Serve(listener) })
 	return s, nil
-}
-
-func setDefault(field *string, value string) {
-	if *field == "" {
-		*field = value
-	}
 }
 
 // URL is the base of the Web API, as slack.api_url takes it.

@@ -103,12 +103,18 @@ func TestAnOpenStreamCanBeNeitherEditedNorDeleted(t *testing.T) {
 
 func TestAStreamEndsOfAge(t *testing.T) {
 	moving := &clock{}
-	server, client := start(t, moving.options())
+	options := moving.options()
+	var events []told
+	options.Echo, options.OnEvent = true, func(e []byte) { events = append(events, readEvent(t, e)) }
+	server, client := start(t, options)
 	stream := begin(t, client, slack.MsgOptionMarkdownText("one"))
 	moving.pass(5*time.Minute - 1)
 	wantCode(t, "at the last moment", stream.append(" two"), "")
 	moving.pass(1)
 	wantCode(t, "after five minutes", stream.append(" three"), "message_not_in_streaming_state")
+	if last := events[len(events)-1]; last.SubType != "message_changed" || last.Timestamp == "" {
+		t.Errorf("the app was told %+v", last)
+	}
 	wantCode(t, "stop", stream.stop(slack.MsgOptionMarkdownText(" four")), "message_not_in_streaming_state")
 	got := message(t, server, stream.ts)
 	if got.Shown() != "one two" || got.Stream != slacktest.Streamed {
@@ -116,8 +122,12 @@ func TestAStreamEndsOfAge(t *testing.T) {
 	}
 	begin(t, client)
 	moving.pass(5 * time.Minute)
+	events = nil
 	if open := server.OpenStreams(); len(open) != 0 {
 		t.Errorf("open: %+v", open)
+	}
+	if len(events) != 1 || events[0].SubType != "message_changed" {
+		t.Errorf("the app was told %+v", events)
 	}
 }
 
@@ -135,6 +145,7 @@ func TestAStreamEndsOfItsLength(t *testing.T) {
 
 func TestStreamsThatAreRefused(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
+	nothing := begin(t, client)
 	begin := func(channel string, options ...slack.MsgOption) error {
 		_, _, err := client.StartStreamContext(t.Context(), channel, options...)
 		return err
@@ -144,6 +155,9 @@ func TestStreamsThatAreRefused(t *testing.T) {
 	wantCode(t, "no team", begin(channel, under(root), user), "missing_recipient_team_id")
 	wantCode(t, "no user", begin(channel, under(root), team), "missing_recipient_user_id")
 	wantCode(t, "a direct message", begin("D0ASH", under(root)), "")
+	wantCode(t, "no channel", begin("", under(root), team, user), "channel_not_found")
+	wantCode(t, "append nothing", nothing.append(""), "markdown_text_or_chunks_required")
+	wantCode(t, "stop with nothing", nothing.stop(), "no_text")
 	theirs := server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "theirs"}).TS
 	wantCode(t, "append to another's", streaming{t, client, theirs}.append("x"), "message_not_owned_by_app")
 	wantCode(t, "append to nothing", streaming{t, client, root}.append("x"), "message_not_found")

@@ -10,8 +10,15 @@ import (
 func (s *Server) throttle(call Call) time.Duration {
 	m := methods[call.Method]
 	now := s.options.Now()
-	if s.options.Tiers && m.tier > 0 {
-		if wait := s.tiers.take(call.Method, m.tier, now); wait > 0 {
+	tier := 0
+	switch {
+	case s.options.Distributed && m.reads:
+		tier = 1
+	case s.options.Tiers:
+		tier = m.tier
+	}
+	if tier > 0 {
+		if wait := s.tiers.take(call.Method, tier, now); wait > 0 {
 			return wait
 		}
 	}

@@ -118,3 +118,27 @@ func TestAScriptedFaultComesFirst(t *testing.T) {
 		t.Errorf("wait %v", wait)
 	}
 }
+
+func TestADistributedAppReadsSlowly(t *testing.T) {
+	moving := &clock{}
+	options := moving.options()
+	options.Distributed = true
+	_, client := start(t, options)
+	for range 20 {
+		post(t, client, "x")
+	}
+	query := slack.GetConversationHistoryParameters{ChannelID: channel, Limit: 200}
+	page, err := client.GetConversationHistoryContext(t.Context(), &query)
+	if err != nil || len(page.Messages) != 15 || !page.HasMore {
+		t.Fatalf("%d messages, %v", len(page.Messages), err)
+	}
+	query.Cursor = page.ResponseMetaData.NextCursor
+	moving.pass(59 * time.Second)
+	if _, err = client.GetConversationHistoryContext(t.Context(), &query); waits(t, err) != time.Second {
+		t.Errorf("the second page: %v", err)
+	}
+	moving.pass(time.Second)
+	if page, err = client.GetConversationHistoryContext(t.Context(), &query); err != nil || len(page.Messages) != 5 {
+		t.Errorf("the second page: %v", err)
+	}
+}

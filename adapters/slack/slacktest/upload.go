@@ -15,6 +15,7 @@ import (
 // What may be uploaded, and how much of it may wait to be shared.
 const (
 	maxUpload       = 64 << 20 // bytes; Slack's own bound is 1 GB
+	maxStored       = 1 << 30  // bytes in all
 	maxOpenUploads  = 1_000
 	uploadOverhead  = 64 << 10 // what a multipart form adds at the most
 	maxUploadShares = 100
@@ -58,9 +59,10 @@ func (s *Server) uploadURL(form url.Values) []byte {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.uploads) == maxOpenUploads {
+	if len(s.uploads) == maxOpenUploads || s.stored+length > maxStored {
 		return refusal("storage_limit_reached")
 	}
+	s.stored += length
 	s.uploadCount++
 	id := fmt.Sprintf("F0UP%06d", s.uploadCount)
 	s.uploads[id] = &upload{name: form.Get("filename"), length: length}

@@ -1,6 +1,10 @@
 package slacktest_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,4 +44,25 @@ func message(t *testing.T, server *slacktest.Server, ts string) slacktest.Post {
 		t.Fatalf("no message at %s", ts)
 	}
 	return got
+}
+
+// refused calls a method with what no client library would send, "a=b" each, and
+// returns the code of the refusal.
+func refused(t *testing.T, server *slacktest.Server, method string, arguments ...string) string {
+	t.Helper()
+	form := url.Values{"token": {slacktest.Token}}
+	for _, argument := range arguments {
+		name, value, _ := strings.Cut(argument, "=")
+		form.Set(name, value)
+	}
+	response, err := http.PostForm(server.URL()+method, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var answer struct{ Error string }
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	return answer.Error
 }
