@@ -1,7 +1,6 @@
 package deliver
 
 import (
-	"sync"
 	"time"
 
 	"parley/ingest/journal"
@@ -15,22 +14,30 @@ type piece struct {
 	full   bool   // it grows no more
 	text   string // the whole of it, where it is full
 
-	calling sync.Mutex // held by who makes a call about the post, and reads or writes what follows
-	id      string     // the platform's
-	sendBy  time.Time  // when the last call ends
-	begun   time.Time  // when the post was made
-	shown   string     // what stands there
-	clean   bool       // that is known: no call has ended without saying what became of it
-	open    bool       // it is a stream that goes on
+	calling turnstile // held by who makes a call about the post, and reads or writes what follows
+	id      string    // the platform's
+	sendBy  time.Time // when the last call ends
+	begun   time.Time // when the post was made
+	shown   string    // what stands there
+	clean   bool      // that is known: no call has ended without saying what became of it
+	open    bool      // it is a stream that goes on
 }
 
 // settled says whether what the post shows is known, as soon as no call about it is
 // under way.
 func (p *piece) settled() bool {
-	p.calling.Lock()
-	defer p.calling.Unlock()
+	p.calling.enter()
+	defer p.calling.leave()
 	return p.clean
 }
+
+// turnstile lets one through at a time, which may take as long as a call.
+type turnstile chan struct{}
+
+func (t turnstile) enter() { t <- struct{}{} }
+func (t turnstile) leave() { <-t }
+
+func newPiece(source string) *piece { return &piece{source: source, calling: make(turnstile, 1)} }
 
 // maxPieces bounds what is remembered of previews' posts. Where there are so many,
 // those that nobody came for are among them: what they show is stated again.

@@ -94,8 +94,8 @@ func (o *Outbox) finish(ctx context.Context, d *journal.Delivery, platform Platf
 	}
 	id, p := d.Replaces.PlatformID, o.piece(d.Replaces.ID)
 	if p != nil {
-		p.calling.Lock()
-		defer p.calling.Unlock()
+		p.calling.enter()
+		defer p.calling.leave()
 		switch rest, goesOn := strings.CutPrefix(d.Post.Text, p.shown); {
 		case p.clean && !p.open && goesOn && rest == "":
 			o.forget(d.Replaces.ID)
@@ -137,8 +137,8 @@ func (o *Outbox) remove(ctx context.Context, d *journal.Delivery, platform Platf
 		return errNotHere
 	}
 	if p := o.piece(d.Replaces.ID); p != nil {
-		p.calling.Lock()
-		defer p.calling.Unlock()
+		p.calling.enter()
+		defer p.calling.leave()
 		o.forget(d.Replaces.ID)
 	}
 	return editor.Remove(ctx, d.Replaces.PlatformID, o.post(d))

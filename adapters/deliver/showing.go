@@ -50,7 +50,7 @@ func (o *Outbox) Show(ctx context.Context, lease *journal.Lease, run *journal.Ru
 		return nil, err
 	}
 	s := &Showing{
-		outbox: o, lease: lease, run: run, platform: platform, to: to, mentions: mentions, pieces: []*piece{{}},
+		outbox: o, lease: lease, run: run, platform: platform, to: to, mentions: mentions, pieces: []*piece{newPiece("")},
 		grown: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	if editor, ok := platform.Sender.(adapters.Editor); ok && platform.Limits.Preview != adapters.PreviewOff && platform.Limits.Preview != "" {

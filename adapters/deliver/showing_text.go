@@ -3,6 +3,7 @@ package deliver
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"parley/adapters"
@@ -23,11 +24,15 @@ const (
 
 // show shows the text as it grows, until Stop.
 func (s *Showing) show(ctx context.Context) {
-	var wait time.Duration
+	next := pause{idle: true}
 	for {
-		again, grown := (<-chan time.Time)(nil), s.grown
-		if wait > 0 {
-			again, grown = time.After(wait), nil // a place in the pace is worth waiting for
+		var again <-chan time.Time
+		grown := s.grown
+		if next.wait > 0 {
+			again = time.After(next.wait)
+		}
+		if !next.idle {
+			grown = nil
 		}
 		select {
 		case <-ctx.Done():
@@ -37,9 +42,22 @@ func (s *Showing) show(ctx context.Context) {
 		case <-grown:
 		case <-again:
 		}
-		wait = s.step(ctx)
+		next = s.step(ctx)
 	}
 }
+
+// pause is when to look at the text again: after a time, where that is not 0, and
+// where there is nothing to do, also when it has grown.
+type pause struct {
+	wait time.Duration
+	idle bool
+}
+
+// after is a pause of so long at the least.
+func after(wait time.Duration) pause { return pause{wait: max(wait, time.Millisecond)} }
+
+// until is a pause until a time.
+func (s *Showing) until(at time.Time) pause { return after(at.Sub(s.outbox.Now())) }
 
 // view is how the last piece is to look.
 type view struct {
@@ -48,13 +66,12 @@ type view struct {
 	ends       bool
 }
 
-// step shows what has been said since, as far as that is possible now. It returns
-// when to look again; 0 where only more text is a reason to.
-func (s *Showing) step(ctx context.Context) time.Duration {
+// step shows what has been said since, as far as that is possible now.
+func (s *Showing) step(ctx context.Context) pause {
 	v, wait := s.look()
 	switch {
 	case v == nil:
-		return wait
+		return pause{wait: wait, idle: true}
 	case v.d == nil:
 		return s.begin(ctx, v)
 	}
@@ -93,24 +110,22 @@ func (s *Showing) look() (*view, time.Duration) {
 }
 
 // begin posts the piece's first text, or goes on with a post of an earlier attempt.
-func (s *Showing) begin(ctx context.Context, v *view) time.Duration {
-	var wait time.Duration
+func (s *Showing) begin(ctx context.Context, v *view) pause {
+	var again time.Time
 	var d *journal.Delivery
 	stream := s.streamer != nil
 	if !s.write(func() (err error) {
-		if d, wait, err = s.adopt(ctx, v.piece); d != nil || wait > 0 || err != nil {
+		if d, again, err = s.adopt(ctx, v.piece); d != nil || !again.IsZero() || err != nil {
 			return err
 		}
-		var again time.Time
 		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), s.lease, s.run, s.to.post(v.text), stream, bounds(s.platform.Limits))
-		wait = again.Sub(s.outbox.Now())
 		return err
 	}) {
-		return troubled
+		return after(troubled)
 	}
 	switch {
 	case d == nil:
-		return max(wait, time.Millisecond)
+		return s.until(again)
 	case d.State == journal.DeliverySent:
 		return s.change(ctx, v)
 	}
@@ -120,29 +135,29 @@ func (s *Showing) begin(ctx context.Context, v *view) time.Duration {
 // adopt takes over the post that an earlier attempt of the run, or a call with no
 // clear end, has left in the piece's place; nil where there is none. What it shows is
 // not known.
-func (s *Showing) adopt(ctx context.Context, p *piece) (*journal.Delivery, time.Duration, error) {
+func (s *Showing) adopt(ctx context.Context, p *piece) (d *journal.Delivery, again time.Time, err error) {
 	at := len(s.pieces) - 1
 	if s.run.Previews <= int64(at) {
-		return nil, 0, nil
+		return nil, again, nil
 	}
 	list, err := s.outbox.Journal.Previews(ctx, s.run)
 	if err != nil || len(list) <= at {
-		return nil, 0, err
+		return nil, again, err
 	}
 	old := list[at]
 	if old.PlatformID == "" {
-		return nil, troubled, nil // the outbox finds out
+		return nil, s.outbox.Now().Add(troubled), nil // the outbox finds out
 	}
 	p.d = &journal.Delivery{ID: old.ID, State: old.State, SendBy: old.SendBy, Post: s.to.post("")}
 	p.id, p.sendBy = old.PlatformID, old.SendBy
 	s.outbox.remember(p)
-	return p.d, 0, nil
+	return p.d, again, nil
 }
 
 // post makes the call that puts a piece's first text there.
-func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.Duration {
-	v.calling.Lock()
-	defer v.calling.Unlock()
+func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) pause {
+	v.calling.enter()
+	defer v.calling.leave()
 	call, cancel := context.WithDeadline(ctx, d.SendBy)
 	defer cancel()
 	var err error
@@ -161,7 +176,7 @@ func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.D
 		s.outbox.Desk.Wake(journal.Deliveries, "", s.run.Thread)
 	}
 	if err != nil { // it is found again
-		return troubled
+		return after(troubled)
 	}
 	v.d, v.id, v.sendBy, v.begun = d, id, d.SendBy, s.outbox.Now()
 	v.shown, v.clean, v.open = v.text, true, d.Stream
@@ -171,9 +186,9 @@ func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.D
 
 // notPosted leaves a first text that was not taken. One with no clear end is looked
 // for by the outbox.
-func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause error) time.Duration {
+func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause error) pause {
 	if isFailure(cause, adapters.Unclear) {
-		return troubled
+		return after(troubled)
 	}
 	more, err := s.outbox.Journal.GiveUp(ctx, s.lease, d, journal.DeliveryFailed, cause.Error())
 	if more {
@@ -184,46 +199,44 @@ func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause erro
 			s.Stop() // the answer itself will say what is wrong
 		}
 		s.streamer = nil
-		return time.Millisecond
+		return after(0)
 	}
 	return s.trouble(ctx, cause)
 }
 
 // trouble returns when to try again. Where the platform has asked for it, its channel
 // is left alone until then.
-func (s *Showing) trouble(ctx context.Context, cause error) time.Duration {
+func (s *Showing) trouble(ctx context.Context, cause error) pause {
 	var failure *adapters.SendError
 	if !errors.As(cause, &failure) || failure.Failure != adapters.RateLimited {
-		return troubled
+		return after(troubled)
 	}
 	wait := max(failure.RetryAfter, minRetryAfter)
 	if err := s.outbox.Journal.HoldUp(ctx, s.run.Workspace, s.to.Channel, s.outbox.Now().Add(wait)); err != nil {
 		s.outbox.Log.Debug("a channel can't be held up", "workspace", s.run.Workspace, "err", err)
 	}
-	return wait
+	return after(wait)
 }
 
 // change makes the piece's post show its text.
-func (s *Showing) change(ctx context.Context, v *view) time.Duration {
-	if !v.clean {
-		if wait := v.sendBy.Add(readBackAfter).Sub(s.outbox.Now()); wait > 0 {
-			return wait // an earlier text may still come
-		}
+func (s *Showing) change(ctx context.Context, v *view) pause {
+	if at := v.sendBy.Add(readBackAfter); !v.clean && at.After(s.outbox.Now()) {
+		return s.until(at) // an earlier text may still come
 	}
 	var slot journal.Slot
 	if !s.write(func() (err error) {
 		slot, err = s.outbox.Journal.ChangePreview(context.WithoutCancel(ctx), s.lease, s.run, v.d, bounds(s.platform.Limits))
 		return err
 	}) {
-		return troubled
+		return after(troubled)
 	}
 	if slot.SendBy.IsZero() {
-		return max(slot.Wait.Sub(s.outbox.Now()), time.Millisecond)
+		return s.until(slot.Wait)
 	}
-	v.calling.Lock()
-	defer v.calling.Unlock()
+	v.calling.enter()
+	defer v.calling.leave()
 	if s.over.Load() {
-		return 0
+		return pause{}
 	}
 	v.sendBy = slot.SendBy
 	call, cancel := context.WithDeadline(ctx, slot.SendBy)
@@ -238,41 +251,44 @@ func (s *Showing) change(ctx context.Context, v *view) time.Duration {
 // call shows the text in the cheapest way that is certain.
 func (s *Showing) call(ctx context.Context, v *view) error {
 	post := s.outbox.post(v.d)
+	more, goesOn := strings.CutPrefix(v.text, v.shown)
 	switch {
-	case v.open && v.ends:
-		err := s.streamer.End(ctx, v.id, post, v.text[len(v.shown):])
-		v.open = err != nil && !isFailure(err, adapters.Permanent)
+	case v.open && goesOn && v.ends:
+		err := s.streamer.End(ctx, v.id, post, more)
+		if err == nil {
+			v.open = false
+		}
 		return err
-	case v.open:
-		return s.streamer.Append(ctx, v.id, post, v.text[len(v.shown):])
+	case v.open && goesOn:
+		return s.streamer.Append(ctx, v.id, post, more)
 	}
-	post.Text = v.text
+	v.open, post.Text = false, v.text
 	return s.editor.Edit(ctx, v.id, post)
 }
 
 // notChanged leaves a post that shows what it did, or nobody knows what.
-func (s *Showing) notChanged(ctx context.Context, v *view, cause error) time.Duration {
+func (s *Showing) notChanged(ctx context.Context, v *view, cause error) pause {
 	switch {
 	case isFailure(cause, adapters.Unclear):
 		v.clean, v.open = false, false // from now on the whole text is stated
-		return max(v.sendBy.Add(readBackAfter).Sub(s.outbox.Now()), time.Millisecond)
+		return s.until(v.sendBy.Add(readBackAfter))
 	case isFailure(cause, adapters.Permanent) && v.open:
 		v.open = false // the platform has closed it
-		return time.Millisecond
+		return after(0)
 	case isFailure(cause, adapters.Permanent):
 		s.Stop()
-		return 0
+		return pause{}
 	}
 	return s.trouble(ctx, cause)
 }
 
 // done goes on to the next piece where this one has ended.
-func (s *Showing) done(v *view) time.Duration {
+func (s *Showing) done(v *view) pause {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.ends && !s.over.Load() {
 		v.full, v.piece.text = true, v.text
-		s.pieces = append(s.pieces, &piece{source: v.rest})
+		s.pieces = append(s.pieces, newPiece(v.rest))
 	}
-	return showEvery
+	return after(showEvery)
 }

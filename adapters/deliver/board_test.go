@@ -1,0 +1,264 @@
+package deliver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// board is a platform whose posts can be changed, and streamed. Every call may be
+// given a fault: by what it does, or by chance.
+type board struct {
+	mu      sync.Mutex
+	posts   []*pinned
+	signs   map[string]bool
+	told    []string
+	calls   []string                // what was called, and the text
+	faults  map[string][]fault      // of the next calls that do this
+	chance  func(does string) fault // of the others; nil for none
+	effects sync.WaitGroup
+	limit   int           // of a post, in bytes
+	closes  time.Duration // how old a stream grows; 0: as old as it likes
+}
+
+// pinned is a post on a board.
+type pinned struct {
+	id, key, text string
+	stream        bool // begun as one
+	open, removed bool
+	at            time.Time
+}
+
+func newBoard() *board {
+	return &board{signs: map[string]bool{}, faults: map[string][]fault{}, limit: 100}
+}
+
+// none is the fault of a call that goes well.
+var none = fault{failure: -1}
+
+// do makes a call: its fault decides whether and when f happens.
+func (b *board) do(ctx context.Context, does, text string, f func() error) error {
+	if ctx.Err() != nil {
+		panic("a call was begun after its time")
+	}
+	b.mu.Lock()
+	b.calls = append(b.calls, strings.TrimSpace(does+" "+text))
+	fails := none
+	if next := b.faults[does]; len(next) > 0 {
+		fails, b.faults[does] = next[0], next[1:]
+	} else if b.chance != nil {
+		fails = b.chance(does)
+	}
+	b.mu.Unlock()
+	unclear := &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("cut off")}
+	if fails.failure == adapters.Unclear && fails.effect > 0 {
+		b.effects.Go(func() {
+			pass(fails.effect)
+			_ = b.locked(f)
+		})
+	}
+	select {
+	case <-ctx.Done():
+		return unclear
+	case <-time.After(fails.takes):
+	}
+	switch {
+	case fails.failure == none.failure:
+		return b.locked(f)
+	case fails.failure == adapters.Unclear && fails.effect == 0:
+		_ = b.locked(f)
+		return unclear
+	}
+	return &adapters.SendError{Failure: fails.failure, RetryAfter: fails.after, Err: errors.New("the platform's words")}
+}
+
+func (b *board) locked(f func() error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return f()
+}
+
+var errRefused = &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("refused")}
+
+// pin adds a post. The board is locked.
+func (b *board) pin(key, text string, stream bool) string {
+	p := &pinned{id: fmt.Sprint("p", len(b.posts)+1), key: key, text: text, stream: stream, open: stream, at: time.Now()}
+	b.posts = append(b.posts, p)
+	return p.id
+}
+
+// find returns a post that stands there; nil for none. The board is locked.
+func (b *board) find(id string) *pinned {
+	i := slices.IndexFunc(b.posts, func(p *pinned) bool { return p.id == id && !p.removed })
+	if i < 0 {
+		return nil
+	}
+	p := b.posts[i]
+	if b.closes > 0 && time.Since(p.at) >= b.closes {
+		p.open = false
+	}
+	return p
+}
+
+func (b *board) Address(thread event.ThreadKey) (adapters.Address, error) {
+	return adapters.Address{Channel: "C1", Root: string(thread)}, nil
+}
+
+// Grow ends a post at the last line end within the limit, else at the limit.
+func (b *board) Grow(text string, _ []string, g adapters.Growth) (shown, rest string, full bool) {
+	most, least := min(len(text), b.limit), min(len(text), b.limit*3/4)
+	if g.Now {
+		return text[:g.From], text[g.From:], true
+	}
+	if g.From > 0 {
+		if i := strings.IndexByte(text[g.From:most], '\n'); i >= 0 {
+			return text[:g.From+i+1], text[g.From+i+1:], true
+		}
+	}
+	if i := strings.IndexByte(text[least:most], '\n'); i >= 0 {
+		return text[:least+i+1], text[least+i+1:], true
+	}
+	return text[:most], text[most:], len(text) > b.limit
+}
+
+func (b *board) Format(text string, _ []string) (texts []string) {
+	for text != "" {
+		shown, rest, full := b.Grow(text, nil, adapters.Growth{Done: true})
+		texts = append(texts, shown)
+		if !full {
+			break
+		}
+		text = rest
+	}
+	return texts
+}
+
+func (b *board) Send(ctx context.Context, post adapters.Post) (id string, err error) {
+	err = b.do(ctx, "send", post.Text, func() error { id = b.pin(post.Key, post.Text, false); return nil })
+	return id, err
+}
+
+func (b *board) Find(ctx context.Context, post adapters.Post) (id string, found bool, err error) {
+	err = b.do(ctx, "find", "", func() error {
+		for _, p := range b.posts {
+			if p.key == post.Key && !p.removed {
+				id, found = p.id, true
+			}
+		}
+		return nil
+	})
+	return id, found, err
+}
+
+func (b *board) Edit(ctx context.Context, id string, post adapters.Post) error {
+	return b.do(ctx, "edit", post.Text, func() error {
+		p := b.find(id)
+		if p == nil {
+			return errRefused
+		}
+		p.text, p.open = post.Text, false
+		return nil
+	})
+}
+
+func (b *board) Remove(ctx context.Context, id string, _ adapters.Post) error {
+	return b.do(ctx, "remove", "", func() error {
+		if p := b.find(id); p != nil {
+			p.removed = true
+		}
+		return nil
+	})
+}
+
+func (b *board) Begin(ctx context.Context, post adapters.Post) (id string, err error) {
+	err = b.do(ctx, "begin", post.Text, func() error { id = b.pin("", post.Text, true); return nil })
+	return id, err
+}
+
+func (b *board) Append(ctx context.Context, id string, _ adapters.Post, text string) error {
+	return b.do(ctx, "append", text, func() error { return b.stream(id, text, true) })
+}
+
+func (b *board) End(ctx context.Context, id string, _ adapters.Post, text string) error {
+	return b.do(ctx, "end", text, func() error { return b.stream(id, text, false) })
+}
+
+func (b *board) stream(id, text string, open bool) error {
+	p := b.find(id)
+	if p == nil || !p.open {
+		return errRefused
+	}
+	p.text, p.open = p.text+text, open
+	return nil
+}
+
+func (b *board) FindStream(ctx context.Context, post adapters.Post) (ids []string, err error) {
+	err = b.do(ctx, "find", "", func() error {
+		for _, p := range b.posts {
+			if p.key == "" && !p.removed && !p.at.Before(post.NotBefore) {
+				ids = append(ids, p.id)
+			}
+		}
+		return nil
+	})
+	return ids, err
+}
+
+func (b *board) Sign(ctx context.Context, sign adapters.Sign) error {
+	return b.do(ctx, "sign", "", func() error { b.signs[sign.Message] = true; return nil })
+}
+
+func (b *board) Unsign(ctx context.Context, sign adapters.Sign) error {
+	return b.do(ctx, "unsign", "", func() error { delete(b.signs, sign.Message); return nil })
+}
+
+func (b *board) Tell(ctx context.Context, post adapters.Post) error {
+	return b.do(ctx, "tell", post.Text, func() error { b.told = append(b.told, post.Asker+": "+post.Text); return nil })
+}
+
+// stands is what people read, and what should not be there.
+func (b *board) stands() (texts, wrong []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.posts {
+		if p.removed {
+			continue
+		}
+		texts = append(texts, p.text)
+		if b.find(p.id).open {
+			wrong = append(wrong, "an open stream: "+p.text)
+		}
+	}
+	for sign := range b.signs {
+		wrong = append(wrong, "a sign at "+sign)
+	}
+	return texts, wrong
+}
+
+// did are the calls that did something.
+func (b *board) did(what string) (calls []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, call := range b.calls {
+		if strings.HasPrefix(call, what) {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+var (
+	_ adapters.Editor       = (*board)(nil)
+	_ adapters.Grower       = (*board)(nil)
+	_ adapters.Streamer     = (*board)(nil)
+	_ adapters.StreamFinder = (*board)(nil)
+	_ adapters.Signer       = (*board)(nil)
+	_ adapters.Ephemeral    = (*board)(nil)
+)
