@@ -30,19 +30,26 @@ type Adapter struct {
 	files  *http.Client
 
 	self        atomic.Pointer[event.Self] // nil until Slack has told it
-	now         func() time.Time           // of the hook
+	refusals    refusals                   // what Slack does not take here
+	now         func() time.Time           // of the hook, and of refusals
 	bodyTimeout time.Duration              // of the hook
 	times       socketTimes
 }
 
 var (
-	_ adapters.Adapter = (*Adapter)(nil)
-	_ adapters.Runner  = (*Adapter)(nil)
-	_ adapters.Hook    = (*Adapter)(nil)
-	_ adapters.Sender  = (*Adapter)(nil)
-	_ adapters.Finder  = (*Adapter)(nil)
-	_ adapters.Fetcher = (*Adapter)(nil)
-	_ adapters.Namer   = (*Adapter)(nil)
+	_ adapters.Adapter      = (*Adapter)(nil)
+	_ adapters.Runner       = (*Adapter)(nil)
+	_ adapters.Hook         = (*Adapter)(nil)
+	_ adapters.Sender       = (*Adapter)(nil)
+	_ adapters.Editor       = (*Adapter)(nil)
+	_ adapters.Grower       = (*Adapter)(nil)
+	_ adapters.Streamer     = (*Adapter)(nil)
+	_ adapters.Finder       = (*Adapter)(nil)
+	_ adapters.StreamFinder = (*Adapter)(nil)
+	_ adapters.Ephemeral    = (*Adapter)(nil)
+	_ adapters.Signer       = (*Adapter)(nil)
+	_ adapters.Fetcher      = (*Adapter)(nil)
+	_ adapters.Namer        = (*Adapter)(nil)
 )
 
 // New makes the adapter of a workspace from a Config that Validate has passed.
@@ -68,9 +75,12 @@ func New(workspace string, config Config) *Adapter {
 	}
 }
 
-// Limits are the configured pace and timeout.
+// Limits are the configured ones, and Slack's for streams.
 func (a *Adapter) Limits() adapters.Limits {
-	return adapters.Limits{PostRate: a.config.PostRate, Timeout: a.config.Timeout}
+	return adapters.Limits{
+		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
+		Preview: a.config.Preview, StreamAge: streamAge, Sign: a.config.Working != WorkingOff,
+	}
 }
 
 // Run asks Slack who we are, reports it, and waits for the end of ctx. What comes

@@ -2,9 +2,11 @@ package slack
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
+	"parley/adapters"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -35,13 +37,32 @@ type Config struct {
 	PostRate float64 `yaml:"post_rate"`
 	// Timeout bounds one call of the Web API.
 	Timeout time.Duration `yaml:"timeout"`
+	// Preview is how a growing answer is shown: stream, edit or off.
+	Preview adapters.Preview `yaml:"preview"`
+	// Working is the sign of work: WorkingStatus, WorkingReaction or WorkingOff.
+	Working string `yaml:"working"`
+	// WorkingText is the status, which follows the app's name; WorkingEmoji the
+	// reaction, without colons.
+	WorkingText  string `yaml:"working_text"`
+	WorkingEmoji string `yaml:"working_emoji"`
+	// FileOver is how long a reply may be, in characters, and still be posted as
+	// messages; a longer one is uploaded. 0: as long as it likes.
+	FileOver int `yaml:"file_over"`
 }
 
 // DefaultConfig is what holds where the configuration says nothing. Its pace is
 // Slack's own: https://docs.slack.dev/apis/web-api/rate-limits.
 func DefaultConfig() Config {
-	return Config{Mode: ModeSocket, Sockets: 1, APIURL: "https://slack.com/api/", PostRate: 1, Timeout: 10 * time.Second}
+	return Config{
+		Mode: ModeSocket, Sockets: 1, APIURL: "https://slack.com/api/", PostRate: 1, Timeout: 10 * time.Second,
+		Preview: adapters.PreviewStream, Working: WorkingStatus, WorkingText: "is thinking…", WorkingEmoji: "eyes",
+		FileOver: 100_000,
+	}
 }
+
+// emojiName is how Slack names an emoji, with a skin tone or without.
+// https://docs.slack.dev/reference/methods/reactions.add
+var emojiName = regexp.MustCompile(`^[\p{L}\p{N}_+'-]{1,100}(::skin-tone-[2-6])?$`)
 
 // Validate returns every fault, by key, without any value.
 func (c Config) Validate() event.FieldErrors {
@@ -61,6 +82,12 @@ func (c Config) Validate() event.FieldErrors {
 	check(isAddress(c.APIURL), "api_url", "must be an http or https address without credentials")
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more posts a second")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
+	check(c.Preview == adapters.PreviewStream || c.Preview == adapters.PreviewEdit || c.Preview == adapters.PreviewOff,
+		"preview", "must be stream, edit or off")
+	check(c.Working == WorkingStatus || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be status, reaction or off")
+	check(c.Working != WorkingStatus || c.WorkingText != "", "working_text", "is required with working status: such as is thinking…")
+	check(c.Working != WorkingReaction || emojiName.MatchString(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")
+	check(c.FileOver >= 0, "file_over", "must be 0 or more characters")
 	return faults
 }
 

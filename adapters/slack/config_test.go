@@ -24,10 +24,16 @@ func TestConfigFaults(t *testing.T) {
 		"an address without a scheme":    {func(c *Config) { c.APIURL = "slack.com/api/" }, []string{"api_url"}},
 		"an address with credentials":    {func(c *Config) { c.APIURL = "https://me:pw@slack.com/api/" }, []string{"api_url"}},
 		"no pace of our own":             {func(c *Config) { c.PostRate = 0 }, nil},
-		"figures that make no sense":     {func(c *Config) { c.PostRate, c.Timeout = -1, 0 }, []string{"post_rate", "timeout"}},
 		"as many sockets as may be":      {func(c *Config) { c.Sockets = 10 }, nil},
 		"more sockets than may be":       {func(c *Config) { c.Sockets = 11 }, []string{"sockets"}},
 		"no socket":                      {func(c *Config) { c.Sockets = 0 }, []string{"sockets"}},
+		"figures that make no sense":     {func(c *Config) { c.PostRate, c.Timeout, c.FileOver = -1, 0, -1 }, []string{"post_rate", "timeout", "file_over"}},
+		"ways that nobody knows":         {func(c *Config) { c.Preview, c.Working = "on", "" }, []string{"preview", "working"}},
+		"every other way":                {func(c *Config) { c.Preview, c.Working, c.FileOver = "off", "off", 0 }, nil},
+		"a status without words":         {func(c *Config) { c.WorkingText = "" }, []string{"working_text"}},
+		"an emoji with colons":           {func(c *Config) { c.Working, c.WorkingEmoji = "reaction", ":eyes:" }, []string{"working_emoji"}},
+		"an emoji with a skin tone":      {func(c *Config) { c.Working, c.WorkingEmoji = "reaction", "wave::skin-tone-2" }, nil},
+		"no words where none are shown":  {func(c *Config) { c.Working, c.WorkingText, c.WorkingEmoji = "reaction", "", "eyes" }, nil},
 	} {
 		settings := DefaultConfig()
 		settings.AppToken, settings.BotToken = secret.New("xapp-1"), secret.New("xoxb-1")

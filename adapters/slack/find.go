@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,33 +27,72 @@ const (
 
 // Find reads the thread, or the conversation, from just before post.NotBefore to
 // its end, and looks among our own messages for the one that carries the post's
-// key. Any failure on the way is an error: a page that could not be read may
-// hold it.
+// key, itself or in the name of its file. Any failure on the way is an error: a page
+// that could not be read may hold it.
 func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, error) {
+	id := ""
+	err := a.ours(ctx, post, func(m foundMessage) bool {
+		if m.key() == post.Key {
+			id = messageID(post.To.Channel, m.TS)
+		}
+		return id == ""
+	})
+	return id, id != "" && err == nil, err
+}
+
+// FindStream reads as Find does, and returns our messages without a key.
+func (a *Adapter) FindStream(ctx context.Context, post adapters.Post) ([]string, error) {
+	var found []string
+	from := fromTS(post.NotBefore)
+	err := a.ours(ctx, post, func(m foundMessage) bool {
+		if m.key() == "" && m.TS >= from { // a thread's root comes with every page
+			found = append(found, m.TS)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(found)
+	for i, ts := range found {
+		found[i] = messageID(post.To.Channel, ts)
+	}
+	return found, nil
+}
+
+// fromTS is where Slack begins to read for messages since a time; empty for the zero
+// time.
+func fromTS(since time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	from := since.Add(-clockSlack)
+	return fmt.Sprintf("%d.%06d", from.Unix(), from.Nanosecond()/1000)
+}
+
+// ours reads our own messages where the post belongs, until see has seen enough.
+func (a *Adapter) ours(ctx context.Context, post adapters.Post, see func(foundMessage) bool) error {
 	self, err := a.knownSelf(ctx)
 	if err != nil {
-		return "", false, err
+		return err
 	}
 	query := url.Values{"channel": {post.To.Channel}, "limit": {findPage}, "include_all_metadata": {"true"}}
-	if !post.NotBefore.IsZero() {
-		from := post.NotBefore.Add(-clockSlack)
-		query.Set("oldest", fmt.Sprintf("%d.%06d", from.Unix(), from.Nanosecond()/1000))
+	if from := fromTS(post.NotBefore); from != "" {
+		query.Set("oldest", from)
 	}
-	ts := ""
 	if post.To.Root != "" {
 		query.Set("ts", post.To.Root)
-		ts, err = a.scan(ctx, "conversations.replies", query, self, post.Key)
+		err = a.scan(ctx, "conversations.replies", query, self, see)
 		query.Del("ts")
 	}
 	// Where a thread's root is gone, Slack puts the reply into the channel.
-	var answer slack.SlackErrorResponse
-	if rootless := errors.As(err, &answer) && answer.Err == "thread_not_found"; rootless || post.To.Root == "" {
-		ts, err = a.scan(ctx, "conversations.history", query, self, post.Key)
+	if post.To.Root == "" || refusedCode(err) == "thread_not_found" {
+		err = a.scan(ctx, "conversations.history", query, self, see)
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("look for a post in slack channel %s: %w", post.To.Channel, err)
+		return fmt.Errorf("look for a post in slack channel %s: %w", post.To.Channel, err)
 	}
-	return post.To.Channel + "/" + ts, ts != "", nil
+	return nil
 }
 
 // knownSelf is who we are, asked of Slack where Run has not yet.
@@ -69,6 +109,18 @@ type foundMessage struct {
 	User     string          `json:"user"`
 	BotID    string          `json:"bot_id"`
 	Metadata json.RawMessage `json:"metadata"`
+	Files    []struct {
+		Name string `json:"name"`
+	} `json:"files"`
+}
+
+// key is that of the delivery which the message is; empty for none.
+func (m foundMessage) key() string {
+	key := deliveryKey(m.Metadata)
+	for i := 0; i < len(m.Files) && key == ""; i++ {
+		key = fileKey(m.Files[i].Name)
+	}
+	return key
 }
 
 // messagePage is one answer of conversations.history or conversations.replies.
@@ -78,14 +130,13 @@ type messagePage struct {
 	HasMore  bool              `json:"has_more"`
 }
 
-// scan reads page after page and returns the ts of our message with the key, or
-// an empty text where there is none.
-func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, key string) (string, error) {
+// scan reads page after page of our messages, until see has seen enough.
+func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, see func(foundMessage) bool) error {
 	query.Del("cursor")
 	for {
 		page, err := a.page(ctx, method, query)
 		if err != nil {
-			return "", err
+			return err
 		}
 		for _, raw := range page.Messages {
 			var m foundMessage
@@ -93,16 +144,16 @@ func (a *Adapter) scan(ctx context.Context, method string, query url.Values, sel
 				continue // none of ours: those have every field in its form
 			}
 			ours := same(m.User, self.UserID) || same(m.BotID, self.BotID)
-			if ours && deliveryKey(m.Metadata) == key {
-				return m.TS, nil
+			if ours && !see(m) {
+				return nil
 			}
 		}
 		next := page.ResponseMetadata.Cursor
 		switch {
 		case next == "" && !page.HasMore:
-			return "", nil
+			return nil
 		case next == "" || next == query.Get("cursor"):
-			return "", errors.New("slack tells of further messages and not how to read them")
+			return errors.New("slack tells of further messages and not how to read them")
 		}
 		query.Set("cursor", next)
 	}

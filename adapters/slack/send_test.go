@@ -27,13 +27,14 @@ func TestSendPostsOnce(t *testing.T) {
 	var form url.Values
 	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) { form = c.Form }})
 	reply := post("k1")
-	reply.Text, reply.To.Root = "a <@U1> &amp; *b*\n", "1699999999.000100"
+	reply.Text, reply.To.Root = "a <@U1> & **b**\n", "1699999999.000100"
 	id, err := adapter.Send(t.Context(), reply)
 	if err != nil || id != room+"/1700000000.000000" {
 		t.Fatalf("id %q, %v", id, err)
 	}
 	want := url.Values{
-		"token": {slacktest.Token}, "channel": {room}, "text": {reply.Text}, "thread_ts": {"1699999999.000100"},
+		"token": {slacktest.Token}, "channel": {room}, "thread_ts": {"1699999999.000100"},
+		"text": {"a <@U1> &amp; *b*"}, "blocks": {`[{"type":"markdown","text":"a \u003c@U1\u003e \u0026 **b**\n"}]`},
 		"unfurl_links": {"false"}, "unfurl_media": {"false"},
 		"metadata": {`{"event_type":"parley_delivery","event_payload":{"key":"k1"}}`},
 	}
@@ -255,17 +256,18 @@ func TestAddress(t *testing.T) {
 
 func TestFormatStaysWithinSlacksLimit(t *testing.T) {
 	adapter := slack.New("acme", config("http://127.0.0.1:1/"))
-	parts := adapter.Format("**Hi** <@U1> <!channel> "+strings.Repeat("& ", 3000), nil)
-	if !strings.HasPrefix(parts[0], "*Hi* <@U1> &lt;!channel&gt; &amp; &amp;") {
+	source := "**Hi** <@U1> <@U2> <!channel> " + strings.Repeat("& ", 15000)
+	parts := adapter.Format(source, []string{"<@U1>"})
+	if !strings.HasPrefix(parts[0], "**Hi** <@U1> <\u200b@U2> <\u200b!channel> & & &") {
 		t.Errorf("%.80q", parts[0])
 	}
 	for _, part := range parts {
-		if len(part) > 3900 {
+		if len(part) > 11_600 {
 			t.Errorf("%d characters", len(part))
 		}
 	}
-	if got := strings.Count(strings.Join(parts, ""), "&amp;"); got != 3000 {
-		t.Errorf("%d of 3000 characters", got)
+	if got := strings.ReplaceAll(strings.Join(parts, ""), "\u200b", ""); got != source || len(parts) != 3 {
+		t.Errorf("%d posts, %d of %d characters", len(parts), len(got), len(source))
 	}
 }
 

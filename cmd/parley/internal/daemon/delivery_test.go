@@ -106,7 +106,7 @@ func TestARefusedPostEndsItsReply(t *testing.T) {
 	h := open(t, plan{})
 	h.slack.Script("chat.postMessage", slacktest.Fault{Error: "is_archived"})
 	h.mention("tell me everything")
-	h.asks(says(strings.Repeat("Many words. ", 700))) // more than one post holds
+	h.asks(says(strings.Repeat("Many words. ", 1700))) // more than one post holds
 	h.awaitMetric(failed, 1)
 	h.mention("then less")
 	h.asks(says("Gladly."))
@@ -119,13 +119,13 @@ func TestALongReplyComesInOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	m := h.mention("count")
-	h.asks(says(strings.Repeat("one two three\n\n", 700)))
+	h.asks(says(strings.Repeat("one two three\n\n", 1700)))
 	h.awaitMetric(sent, 3)
 	keys := map[string]bool{}
 	posts := h.posts(3)
 	for _, p := range posts {
-		if p.ThreadTS != m.TS || len(p.Text) > 4000 {
-			t.Errorf("in %s, %d bytes", p.ThreadTS, len(p.Text))
+		if p.ThreadTS != m.TS || len(p.Markdown) > 12_000 {
+			t.Errorf("in %s, %d bytes", p.ThreadTS, len(p.Markdown))
 		}
 		keys[p.Key()] = true
 	}
@@ -162,7 +162,7 @@ func TestAgentsWordsHaveNoEffectOfTheirOwn(t *testing.T) {
 	h := open(t, plan{})
 	h.mention("hello")
 	h.asks(says("<!channel> & <!subteam^S1> [click](javascript:alert) <@U0MARA> **done**"))
-	got := h.posts(1)[0].Text
+	got := h.posts(1)[0].Markdown
 	if strings.Contains(got, "<!") || strings.Contains(got, "<javascript") || !strings.Contains(got, "*done*") || !strings.Contains(got, "<@U0MARA>") {
 		t.Errorf("%s", got)
 	}

@@ -82,7 +82,7 @@ agents:
 id: acme
 platform: slack
 agent: helper
-slack: {mode: http, bot_token: ` + slacktest.Token + `, signing_secret: ` + signingSecret + `, api_url: "SLACK", post_rate: 0, ` + calls + `}
+slack: {mode: http, bot_token: ` + slacktest.Token + `, signing_secret: ` + signingSecret + `, api_url: "SLACK", post_rate: 0, preview: off, working: off, ` + calls + `}
 turns: {` + turns + `}
 ` + p.acme + "\n",
 		"workspaces/ours.yaml": `

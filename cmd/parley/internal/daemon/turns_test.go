@@ -207,8 +207,9 @@ func TestOneHonestSentence(t *testing.T) {
 				}
 				h.fail(second, c.reply)
 			}
-			if post := h.posts(1)[0]; !strings.Contains(post.Text, c.want) || post.ThreadTS != m.TS {
-				t.Errorf("%+v", post)
+			h.awaitMetric(sent, 1)
+			if told := h.slack.Ephemerals(); len(told) != 1 || !strings.Contains(told[0].Text, c.want) || told[0].ThreadTS != m.TS || told[0].User != m.User {
+				t.Errorf("%+v", told)
 			}
 			next := h.said("<@U0BOT> better now?")
 			next.ThreadTS = m.TS
@@ -218,7 +219,7 @@ func TestOneHonestSentence(t *testing.T) {
 				{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> are you well?"},
 				{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> better now?"},
 			})
-			if posts := h.posts(2); len(posts) != 2 || posts[1].Text != "Much." {
+			if posts := h.posts(1); len(posts) != 1 || posts[0].Text != "Much." {
 				t.Errorf("%+v", posts)
 			}
 		})

@@ -1,0 +1,156 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/slack-go/slack"
+
+	"parley/adapters"
+	"parley/adapters/markdown"
+)
+
+const (
+	// maxUpload is how large a file Slack takes, in bytes.
+	// https://slack.com/help/articles/201330736
+	maxUpload = 1 << 30
+	// maxFileName is how much of a file's name is kept, in bytes.
+	maxFileName = 150
+)
+
+// sendFile uploads a file and posts it, with the text as its comment. Until the last
+// call nobody sees anything, so that any failure before it is one that may be
+// repeated. Such a post takes no metadata: the file's name carries its key.
+// https://docs.slack.dev/messaging/working-with-files#uploading_files
+func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, error) {
+	file := post.File
+	if file.Size <= 0 || file.Size > maxUpload {
+		return "", permanent(fmt.Sprintf("slack takes no file of %d bytes", file.Size))
+	}
+	target, err := a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
+		FileName: fileName(file.Name, post.Key), FileSize: int(file.Size),
+	})
+	if err != nil {
+		return "", unseen(sendError("files.getUploadURLExternal", post.To.Channel, err))
+	}
+	if err := a.upload(ctx, target.UploadURL, file); err != nil {
+		return "", unseen(sendError("upload a file", post.To.Channel, err))
+	}
+	_, err = a.api.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
+		Files:           []slack.FileSummary{{ID: target.FileID, Title: file.Name}},
+		Channel:         post.To.Channel,
+		ThreadTimestamp: post.To.Root,
+		InitialComment:  strings.Join(markdown.Format(post.Text, markdown.Slack, textRoom), "\n"),
+	})
+	if err != nil {
+		return "", sendError("files.completeUploadExternal", post.To.Channel, err)
+	}
+	return a.sharedAs(ctx, target.FileID, post)
+}
+
+// unseen is a failure of a call that has no effect by itself.
+func unseen(failure *adapters.SendError) *adapters.SendError {
+	if failure.Failure == adapters.Unclear {
+		failure.Failure = adapters.NotSent
+	}
+	return failure
+}
+
+// upload sends a file's bytes where Slack has said. They need no token there.
+func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) error {
+	target, err := url.Parse(to)
+	slacks := err == nil && target.Scheme == "https" && (target.Host == "slack.com" || strings.HasSuffix(target.Host, ".slack.com"))
+	apis := err == nil && target.Scheme == a.base.Scheme && target.Host == a.base.Host
+	if !slacks && !apis {
+		return permanent("slack wants the file at an address that is not its own")
+	}
+	content, err := file.Open(ctx)
+	if err != nil {
+		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("open %s: %w", file.Name, err)}
+	}
+	defer content.Close()
+	body := &sized{from: content, left: file.Size}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, body)
+	if err != nil {
+		return permanent("slack's address for the file can't be read")
+	}
+	request.ContentLength = file.Size
+	request.Header.Set("Content-Type", firstOf(file.MimeType, "application/octet-stream"))
+	_, err = a.web.Do(request)
+	switch {
+	case errors.Is(err, errSize):
+		return &adapters.SendError{Failure: adapters.Permanent, Err: fmt.Errorf("read %s: %w", file.Name, errSize)}
+	case err != nil:
+		return fmt.Errorf("send %s: %w", file.Name, withoutURL(err))
+	}
+	return nil
+}
+
+var errSize = errors.New("the file is not as long as it should be")
+
+// sized reads exactly so many bytes; fewer and more are an error.
+type sized struct {
+	from io.Reader
+	left int64
+}
+
+func (s *sized) Read(p []byte) (int, error) {
+	n, err := s.from.Read(p[:min(int64(len(p)), max(s.left, 1))])
+	s.left -= int64(n)
+	if s.left < 0 || s.left > 0 && err == io.EOF {
+		return 0, errSize
+	}
+	return n, err
+}
+
+// sharedAs returns the id of the message that a file was shared in. Slack answers
+// before it is there, so that it may have to be looked for later.
+func (a *Adapter) sharedAs(ctx context.Context, id string, post adapters.Post) (string, error) {
+	file, _, _, err := a.api.GetFileInfoContext(ctx, id, 1, 1)
+	if err == nil {
+		for _, shares := range []map[string][]slack.ShareFileInfo{file.Shares.Public, file.Shares.Private} {
+			for _, share := range shares[post.To.Channel] {
+				return messageID(post.To.Channel, share.Ts), nil
+			}
+		}
+		err = errors.New("the file is not in the channel yet")
+	}
+	return "", &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("files.info in slack channel %s: %w", post.To.Channel, err)}
+}
+
+// fileName is a file's name with the post's key in front of its extension.
+func fileName(name, key string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r == '/' || r == '\\' || r == utf8.RuneError {
+			return '_'
+		}
+		return r
+	}, name)
+	extension := path.Ext(name)
+	if len(extension) > 16 {
+		extension = ""
+	}
+	base := strings.TrimSuffix(name, extension)
+	for len(base) > maxFileName {
+		_, n := utf8.DecodeLastRuneInString(base)
+		base = base[:len(base)-n]
+	}
+	return firstOf(base, "file") + "-" + key + extension
+}
+
+// fileKey is the key that a file's name carries; empty for none.
+func fileKey(name string) string {
+	base := strings.TrimSuffix(name, path.Ext(name))
+	key := base[strings.LastIndexByte(base, '-')+1:]
+	if key == base || len(key) > 25 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return ""
+	}
+	return key
+}
