@@ -475,3 +475,51 @@ func (h *house) trouble(random *rand.Rand) {
 	}
 	h.settles(texts...)
 }
+
+// TestALateChangeIsAwaited before the final text is stated: else it would stand over it.
+func TestALateChangeIsAwaited(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.platform.Limits.Preview = adapters.PreviewEdit
+		h.board.faults["edit"] = []fault{{failure: adapters.Unclear, effect: 12 * time.Second}}
+		h.answer = says(2*time.Second, "one ", "two ", "three")
+		h.ask("t")
+		h.settles("one two three")
+	})
+}
+
+// TestALateStreamIsFound, though it has no key: no delivery knows it.
+func TestALateStreamIsFound(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.board.faults["begin"] = []fault{{failure: adapters.Unclear, effect: 8 * time.Second}}
+		h.answer = says(2*time.Second, "one ", "two ", "three")
+		h.ask("t")
+		h.settles("one two three")
+		if n := len(h.board.did("begin")) + len(h.board.did("send")); n != 1 {
+			t.Errorf("%d posts were made: %q", n, h.board.did(""))
+		}
+	})
+}
+
+// TestAKilledProcessIsFollowed: what it has shown is taken over by the next one, which
+// waits for what may still be on its way.
+func TestAKilledProcessIsFollowed(t *testing.T) {
+	for _, preview := range []adapters.Preview{adapters.PreviewStream, adapters.PreviewEdit} {
+		t.Run(string(preview), func(t *testing.T) {
+			inHouse(t, func(h *house) {
+				h.platform.Limits.Preview = preview
+				late := fault{failure: adapters.Unclear, effect: 12 * time.Second}
+				h.board.faults["append"], h.board.faults["edit"] = []fault{late}, []fault{late}
+				h.answer = says(2*time.Second, "a draft ", "of it, ", "and more")
+				h.ask("t")
+				pass(2500 * time.Millisecond)
+				h.kill()
+				h.answer = says(time.Second, "the ", "answer")
+				h.start()
+				h.settles("the answer")
+				if n := len(h.board.did("begin")) + len(h.board.did("send")); n != 1 {
+					t.Errorf("%d posts were made: %q", n, h.board.did(""))
+				}
+			})
+		})
+	}
+}
