@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"replies", replyPromises()},
 		{"outbox", outboxPromises()},
 		{"pace", pacePromises()},
+		{"previews", previewPromises()},
 		{"transcript", transcriptPromises()},
 		{"facts", factPromises()},
 		{"retention", retentionPromises()},

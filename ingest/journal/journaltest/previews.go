@@ -1,0 +1,225 @@
+package journaltest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/ingest/journal"
+)
+
+func previewPromises() []promise {
+	return []promise{
+		{"a preview waits for what its thread has to deliver", previewWaits},
+		{"a preview that nobody has heard of since is looked after", previewOrphan},
+		{"a run that has ended shows nothing more", previewFenced},
+		{"a reply takes the places of its previews, what is left is taken away", previewsReplaced},
+		{"a run without a reply takes its previews and its sign away", previewsCleared},
+		{"a run that is tried again keeps its previews and its sign", previewsKept},
+		{"a post that can't be changed is posted anew, and so is what follows", reposted},
+		{"after a failed part what was shown of the rest is taken away", restCleared},
+		{"a post that is known by its preview is known by its reply", takenOver},
+		{"a preview gives way in the pace", previewGivesWay},
+	}
+}
+
+var errNoAnswer = errors.New("the agent is gone")
+
+var sending = journal.Send{Timeout: 10 * time.Second}
+
+// preview begins a preview of a run; nil where it is not its time.
+func (f *fixture) preview(run *journal.Run, text string) (*journal.Delivery, time.Time) {
+	f.Helper()
+	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: text}, true, sending)
+	f.must(err)
+	return d, again
+}
+
+// shows begins a preview that arrives.
+func (f *fixture) shows(run *journal.Run, text, platformID string) *journal.Delivery {
+	f.Helper()
+	d, _ := f.preview(run, text)
+	if d == nil {
+		f.Fatalf("%q may not be shown", text)
+	}
+	_, err := f.Sent(f.ctx, f.claim(run.Thread), d, platformID)
+	f.must(err)
+	return d
+}
+
+// outbox is what a thread still has to deliver, each sent at once.
+func (f *fixture) outbox(run *journal.Run) (list []string) {
+	f.Helper()
+	for {
+		d, err := f.NextDelivery(f.ctx, run.Thread)
+		f.must(err)
+		if d == nil {
+			return list
+		}
+		of, id := "", fmt.Sprint("C1/9", len(list))
+		if d.Replaces != nil {
+			of, id = " of "+d.Replaces.PlatformID, d.Replaces.PlatformID
+		}
+		if d.Kind != journal.DeliveryPost {
+			id = ""
+		}
+		list = append(list, string(d.Kind)+" "+d.Post.Text+of)
+		f.sending(d)
+		_, err = f.Sent(f.ctx, f.claim(run.Thread), d, id)
+		f.must(err)
+	}
+}
+
+func previewWaits(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	d, again := f.preview(run, "grow")
+	same(f, "before the post", d == nil && again.After(f.clock.Now()), true)
+	f.deliver(threadKey(1), "C1/8")
+	f.shows(run, "grow", "C1/9")
+	same(f, "previews", run.Previews, 1)
+}
+
+func previewOrphan(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	d, _ := f.preview(run, "grow")
+	same(f, "due at once", f.due(journal.Deliveries), nil)
+	f.clock.advance(10 * time.Second)
+	same(f, "due", f.due(journal.Deliveries), []int64{run.Thread})
+	next := f.delivery(threadKey(1))
+	same(f, "it", [3]any{next.ID, next.Kind, next.Stream}, [3]any{d.ID, journal.DeliveryPreview, true})
+	same(f, "state", next.State, journal.DeliverySending)
+}
+
+func previewFenced(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	d := f.shows(run, "grow", "C1/9")
+	f.commit(run, answer("A", "A"))
+	f.outbox(run)
+	lease := f.claim(run.Thread)
+	_, _, err := f.BeginPreview(f.ctx, lease, run, journal.Post{Channel: channel, Text: "more"}, false, sending)
+	f.fails("begin a preview", err, journal.ErrFenced)
+	_, err = f.ChangePreview(f.ctx, lease, run, d, sending)
+	f.fails("change a preview", err, journal.ErrFenced)
+	f.fails("sign", f.MarkSigned(f.ctx, lease, run, "C1/2", time.Second), journal.ErrFenced)
+}
+
+func previewsReplaced(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, "C1/2", time.Second))
+	for i := range 3 {
+		f.shows(run, "grow", fmt.Sprint("C1/8", i))
+	}
+	reply := answer("A", "A1", "", "A2")
+	reply.Posts[1].File = &journal.File{Name: "plot", Text: "x"}
+	f.commit(run, reply)
+	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/80", "post ", "post A2 of C1/81", "remove  of C1/82", "unsign C1/2"})
+}
+
+func previewsCleared(f *fixture) {
+	for i, end := range []func(run *journal.Run, lease *journal.Lease) error{
+		func(run *journal.Run, lease *journal.Lease) error { return f.CancelRun(f.ctx, lease, run, "deleted") },
+		func(run *journal.Run, lease *journal.Lease) error { return f.InterruptRun(f.ctx, lease, run) },
+		func(run *journal.Run, lease *journal.Lease) error {
+			return f.FailRun(f.ctx, lease, run, errNoAnswer, []journal.Post{{Channel: channel, Text: "Sorry", Asker: "U1", Alone: true}}, nil)
+		},
+	} {
+		f.message(threadKey(1), said(fmt.Sprint("C1/", i), "a"), runs)
+		run := f.begin(threadKey(1))
+		f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, "C1/2", time.Second))
+		id := fmt.Sprint("C1/8", i)
+		f.shows(run, "grow", id)
+		f.must(end(run, f.claim(run.Thread)))
+		want := []string{"remove  of " + id, "unsign C1/2"}
+		if i == 2 {
+			want = append([]string{"tell Sorry"}, want...)
+		}
+		same(f, "deliveries", f.outbox(run), want)
+		if i == 1 { // its message is the next run's
+			f.commit(f.begin(threadKey(1)), answer("A"))
+		}
+	}
+}
+
+func previewsKept(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, "C1/2", time.Second))
+	f.shows(run, "grow", "C1/8")
+	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now(), errNoAnswer))
+	same(f, "deliveries", f.outbox(run), nil)
+	again := f.begin(threadKey(1))
+	same(f, "kept", [2]any{again.Previews, again.Sign}, [2]any{int64(1), "C1/2"})
+	list, err := f.Previews(f.ctx, again)
+	f.must(err)
+	same(f, "preview", list[0].PlatformID, "C1/8")
+	f.commit(again, answer("A", "A1"))
+	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/8", "unsign C1/2"})
+}
+
+func reposted(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	for i := range 3 {
+		f.shows(run, "grow", fmt.Sprint("C1/8", i))
+	}
+	f.commit(run, answer("A", "A1", "A2", "A3"))
+	f.deliver(threadKey(1), "C1/80")
+	d := f.delivery(threadKey(1))
+	f.sending(d)
+	f.must(f.Repost(f.ctx, f.claim(run.Thread), d, "edits are refused"))
+	same(f, "due", f.due(journal.Deliveries), []int64{run.Thread})
+	same(f, "deliveries", f.outbox(run), []string{"post A2", "post A3", "remove  of C1/81", "remove  of C1/82"})
+}
+
+func restCleared(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	f.shows(run, "grow", "C1/80")
+	f.shows(run, "grow", "C1/81")
+	f.commit(run, answer("A", "A1", "A2", "A3"))
+	d := f.delivery(threadKey(1))
+	f.sending(d)
+	_, err := f.GiveUp(f.ctx, f.claim(run.Thread), d, journal.DeliveryFailed, "the channel is gone")
+	f.must(err)
+	same(f, "deliveries", f.outbox(run), []string{"remove A2 of C1/81"})
+}
+
+func takenOver(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	f.shows(run, "grow", "C1/8")
+	f.commit(run, answer("A", "A1"))
+	f.outbox(run)
+	ids, err := f.ReplyIDs(f.ctx, "acme", []string{"C1/8"})
+	f.must(err)
+	same(f, "replies with that post", len(ids), 1)
+	known, err := f.Known(f.ctx, "acme", []string{"C1/8", "C1/7"})
+	f.must(err)
+	same(f, "known", known, map[string]bool{"C1/8": true, "C1/7": false})
+}
+
+func previewGivesWay(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	paced := journal.Send{Timeout: 10 * time.Second, Every: every}
+	d, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: "grow"}, true, paced)
+	f.must(err)
+	_, err = f.Sent(f.ctx, f.claim(run.Thread), d, "C1/8")
+	f.must(err)
+	waits := f.queuedIn(threadKey(2))
+	same(f, "the post behind it waits its turn", f.slot(waits, every).Wait, f.clock.Now().Add(every))
+	f.clock.advance(every)
+	slot, err := f.ChangePreview(f.ctx, f.claim(run.Thread), run, d, paced)
+	f.must(err)
+	same(f, "the preview gives way to it", slot.Wait.After(f.clock.Now()), true)
+	same(f, "it leaves", f.slot(waits, every).Wait.IsZero(), true)
+	f.clock.advance(2 * every)
+	slot, err = f.ChangePreview(f.ctx, f.claim(run.Thread), run, d, paced)
+	f.must(err)
+	same(f, "then the preview", slot.SendBy, f.clock.Now().Add(10*time.Second))
+}
