@@ -65,7 +65,7 @@ func (k Kind) MakesMessage() bool {
 type Envelope struct {
 	Workspace  string
 	Platform   Platform
-	Transport  string    // http, socket, gateway, webhook, api or replay
+	Transport  string    // http, socket, gateway, webhook, api, replay, CatchUp or Reread
 	ReceivedAt time.Time // zero where the arrival is not known: age is then not judged
 	Body       []byte
 }

@@ -31,7 +31,7 @@ const (
 //
 // It works in small transactions and remembers how far it has come, so that it
 // may be ended at any time and goes on with the next call. One call goes on at a
-// time; catch-up must be finished, since it relies on the keys.
+// time. Catch-up relies on the keys: they must be kept for longer than it reaches back.
 func (j *Journal) Prune(ctx context.Context, retention Retention) (Pruned, error) {
 	p := pruning{journal: j}
 	now := j.now()

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"retention", retentionPromises()},
 		{"blobs", blobPromises()},
 		{"holds", holdPromises()},
+		{"marks", markPromises()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, p := range group.promises {

@@ -80,7 +80,7 @@ func TestOneChangedByteIsFound(t *testing.T) {
 				names = names[:1]
 			}
 			place := "thread 1 (text)"
-			if slices.Contains([]string{"workspaces", "channels", "paces", "cursors", "blobs"}, table) {
+			if slices.Contains([]string{"workspaces", "channels", "aside", "paces", "cursors", "blobs"}, table) {
 				place = "table " + table
 			}
 			for _, name := range names {
