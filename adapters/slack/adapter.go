@@ -29,6 +29,8 @@ type Adapter struct {
 	web    caller
 	files  *http.Client
 
+	history history
+
 	self        atomic.Pointer[event.Self] // nil until Slack has told it
 	refusals    refusals                   // what Slack does not take here
 	now         func() time.Time           // of the hook, and of refusals

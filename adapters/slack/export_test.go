@@ -35,3 +35,12 @@ func (a *Adapter) SetSocketTimes(t SocketTimes) {
 func (a *Adapter) SetDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	a.web.client.Transport.(*http.Transport).DialContext = dial
 }
+
+// Paced calls f so often as one method's pace allows, n times.
+func Paced(ctx context.Context, n int, f func()) {
+	var p pace
+	for range n {
+		_ = p.wait(ctx)
+		f()
+	}
+}

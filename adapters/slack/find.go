@@ -125,7 +125,7 @@ func (m foundMessage) key() string {
 
 // messagePage is one answer of conversations.history or conversations.replies.
 type messagePage struct {
-	slack.SlackResponse
+	wireAnswer
 	Messages []json.RawMessage `json:"messages"`
 	HasMore  bool              `json:"has_more"`
 }
@@ -159,25 +159,44 @@ func (a *Adapter) scan(ctx context.Context, method string, query url.Values, sel
 	}
 }
 
-// page makes one call. It decodes by itself what slack-go would decode whole: a
-// block of somebody else's message that the library can't read must not hide ours.
+// page makes one call.
 func (a *Adapter) page(ctx context.Context, method string, query url.Values) (*messagePage, error) {
+	page := new(messagePage)
+	return page, a.call(ctx, method, query, page)
+}
+
+// call makes one call and decodes the answer by itself, which slack-go would decode
+// whole: a block of somebody's message that the library can't read must not hide the
+// others.
+func (a *Adapter) call(ctx context.Context, method string, query url.Values, answer answer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base.JoinPath(method).String(), strings.NewReader(query.Encode()))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", method, err)
+		return fmt.Errorf("%s: %w", method, err)
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Authorization", "Bearer "+a.config.BotToken.Reveal())
 	response, err := a.web.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", method, err)
+		return fmt.Errorf("%s: %w", method, err)
 	}
-	var page messagePage
-	if err := json.NewDecoder(response.Body).Decode(&page); err != nil {
-		return nil, fmt.Errorf("%s: decode the answer: %w", method, err)
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+		return fmt.Errorf("%s: decode the answer: %w", method, err)
 	}
-	if !page.Ok {
-		return nil, fmt.Errorf("%s: %w", method, slack.SlackErrorResponse{Err: firstOf(page.Error, "no reason given")})
+	if err := answer.refused(); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
 	}
-	return &page, nil
+	return nil
+}
+
+// answer is what a method answers; it embeds wireAnswer.
+type answer interface{ refused() error }
+
+// wireAnswer is what every answer has.
+type wireAnswer struct{ slack.SlackResponse }
+
+func (w *wireAnswer) refused() error {
+	if w.Ok {
+		return nil
+	}
+	return slack.SlackErrorResponse{Err: firstOf(w.Error, "no reason given")}
 }

@@ -1,0 +1,229 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+var (
+	_ adapters.Historian = (*Adapter)(nil)
+)
+
+const (
+	// historyBurst calls of one method that reads history go at once, and then
+	// historyPerMinute: tier 3, which tolerates bursts.
+	// https://docs.slack.dev/apis/web-api/rate-limits
+	historyBurst, historyPerMinute = 50, 50
+	// historyPage is how many messages or channels one call reads; Slack advises at
+	// most 200. https://docs.slack.dev/reference/methods/conversations.history#arguments
+	historyPage = "200"
+	// memberTypes are the kinds of channels that a bot can be in.
+	// https://docs.slack.dev/reference/methods/users.conversations#arguments
+	memberTypes = "public_channel,private_channel,mpim,im"
+)
+
+// history is what reading the past keeps in mind. The zero value is ready.
+type history struct {
+	paces sync.Map // of *pace, by method
+	kinds sync.Map // of Slack's own words for a channel's type, by id
+}
+
+// wireConversation is what of a channel tells its type.
+// https://docs.slack.dev/reference/objects/conversation-object
+type wireConversation struct {
+	ID        string `json:"id"`
+	IsIM      bool   `json:"is_im"`
+	IsMPIM    bool   `json:"is_mpim"`
+	IsPrivate bool   `json:"is_private"`
+}
+
+// kind is the type as events tell it.
+func (c wireConversation) kind() string {
+	switch {
+	case c.IsIM:
+		return "im"
+	case c.IsMPIM:
+		return "mpim"
+	case c.IsPrivate:
+		return "group"
+	}
+	return "channel"
+}
+
+// Places are the channels and conversations that the bot is in. Where the app may
+// not list all kinds of them, those are listed that it may.
+func (a *Adapter) Places(ctx context.Context) ([]string, error) {
+	places, err := a.members(ctx, memberTypes)
+	if !answered(err, "missing_scope") {
+		return places, err
+	}
+	var denied error
+	for _, kind := range [...]string{"public_channel", "private_channel", "mpim", "im"} {
+		some, err := a.members(ctx, kind)
+		switch {
+		case answered(err, "missing_scope"):
+			denied = err
+		case err != nil:
+			return nil, err
+		}
+		places = append(places, some...)
+	}
+	if len(places) == 0 {
+		return nil, denied
+	}
+	return places, nil
+}
+
+func (a *Adapter) members(ctx context.Context, kinds string) (places []string, err error) {
+	query := url.Values{"types": {kinds}, "exclude_archived": {"true"}, "limit": {historyPage}}
+	for {
+		var page struct {
+			wireAnswer
+			Channels []wireConversation `json:"channels"`
+		}
+		if err := a.unhurried(ctx, "users.conversations", query, &page); err != nil {
+			return nil, err
+		}
+		for _, c := range page.Channels {
+			if isID(c.ID) {
+				a.history.kinds.Store(c.ID, c.kind())
+				places = append(places, c.ID)
+			}
+		}
+		next := page.ResponseMetadata.Cursor
+		if next == "" || next == query.Get("cursor") {
+			return places, nil
+		}
+		query.Set("cursor", next)
+	}
+}
+
+// kind is a channel's type in Slack's words. A new payload needs it, since a group
+// conversation's id does not tell it.
+func (a *Adapter) kind(ctx context.Context, channel string) (string, error) {
+	if kind, ok := a.history.kinds.Load(channel); ok {
+		return kind.(string), nil
+	}
+	var answer struct {
+		wireAnswer
+		Channel wireConversation `json:"channel"`
+	}
+	if err := a.unhurried(ctx, "conversations.info", url.Values{"channel": {channel}}, &answer); err != nil {
+		return "", err
+	}
+	a.history.kinds.Store(channel, answer.Channel.kind())
+	return answer.Channel.kind(), nil
+}
+
+// unhurried makes a call as soon as the method's pace allows it, again after each
+// refusal that says when. What asking again would not mend is a *adapters.RefusedError.
+func (a *Adapter) unhurried(ctx context.Context, method string, query url.Values, answer answer) error {
+	known, _ := a.history.paces.LoadOrStore(method, new(pace))
+	for p := known.(*pace); ; {
+		if err := p.wait(ctx); err != nil {
+			return err
+		}
+		err := a.ask(ctx, method, query, answer)
+		after, limited := rateLimited(err)
+		if !limited {
+			return unreadable(method, err)
+		}
+		p.rest(after)
+	}
+}
+
+// ask makes one call, within its time.
+func (a *Adapter) ask(ctx context.Context, method string, query url.Values, answer answer) error {
+	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	defer cancel()
+	return a.call(ctx, method, query, answer)
+}
+
+// rateLimited says how long a call that was one too many is to wait.
+func rateLimited(err error) (after time.Duration, limited bool) {
+	var failure *adapters.SendError
+	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
+		return max(failure.RetryAfter, minRetry), true
+	}
+	var answer slack.SlackErrorResponse
+	limited = errors.As(err, &answer) && refusal(answer.Err) == adapters.RateLimited
+	return minRetry, limited
+}
+
+// answered says whether Slack refused a call with this code.
+func answered(err error, code string) bool {
+	var answer slack.SlackErrorResponse
+	return errors.As(err, &answer) && answer.Err == code
+}
+
+// unreadable marks a refusal that only the operator can mend.
+// https://docs.slack.dev/reference/methods/conversations.history#errors
+func unreadable(method string, err error) error {
+	var answer slack.SlackErrorResponse
+	if !errors.As(err, &answer) || refusal(answer.Err) != adapters.Permanent {
+		return err
+	}
+	hint := "see https://docs.slack.dev/reference/methods/" + method + "#errors"
+	switch answer.Err {
+	case "missing_scope":
+		hint = "give the app the scopes channels, groups, im and mpim, each with :read and :history, and install it again"
+	case "not_in_channel", "channel_not_found":
+		hint = "invite the bot to the channel, if it is to take part there"
+	}
+	return &adapters.RefusedError{Err: err, Hint: hint}
+}
+
+// pace spaces the calls of one method. The zero value has its burst before it.
+type pace struct {
+	mu   sync.Mutex
+	free time.Time // when every call of the burst is to be had again
+	not  time.Time // before this Slack wants no call
+}
+
+// wait returns when the next call may be made, and counts it.
+func (p *pace) wait(ctx context.Context) error {
+	const gap = time.Minute / historyPerMinute
+	p.mu.Lock()
+	now := time.Now()
+	if p.free.Before(now) {
+		p.free = now
+	}
+	p.free = p.free.Add(gap)
+	at := p.free.Add(-historyBurst * gap)
+	if at.Before(p.not) {
+		at = p.not
+	}
+	p.mu.Unlock()
+	if wait := at.Sub(now); wait > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+	return ctx.Err()
+}
+
+// rest makes every further call wait.
+func (p *pace) rest(after time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.not = time.Now().Add(after)
+}
+
+// timestamp is a time as Slack's ts.
+func timestamp(t time.Time) string { return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/1000) }
+
+// callback is the payload by which Slack would have told of an event.
+func callback(self event.Self, inner []byte) []byte {
+	installed := `{"team_id":` + quoted(self.TeamID) + `,"user_id":` + quoted(self.UserID) + `,"is_bot":true}`
+	return []byte(`{"type":"event_callback","team_id":` + quoted(self.TeamID) + `,"authorizations":[` + installed + `],"event":` + string(inner) + `}`)
+}
