@@ -16,7 +16,7 @@ const (
 	// markLag is how far the mark stays behind: what was said so shortly ago may be
 	// under way, or lost in a connection that nobody knows to be dead yet; and clocks
 	// differ.
-	markLag = time.Minute
+	markLag = 2 * time.Minute
 	// refusalRest is how long nothing may have been refused before what was refused
 	// is read: the store has enough to do.
 	refusalRest = 10 * time.Second

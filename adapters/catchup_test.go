@@ -196,14 +196,14 @@ func TestTheFirstStartReadsNothing(t *testing.T) {
 		holds(p, "mark", p.seen().mark, p.begun)
 		pass(time.Hour + time.Second)
 		p.Up() // after a gap
-		holds(p, "read", p.seen().read, []string{"a 3540 3661", "bb 3540 3661", "ccc 3540 3661"})
+		holds(p, "read", p.seen().read, []string{"a 3480 3721", "bb 3480 3721", "ccc 3480 3721"})
 	})
 }
 
 func TestEachPlaceIsReadFromTheMark(t *testing.T) {
 	inPast(t, func(p *past) { p.said = map[string]int{"a": 7, "ccc": 2000} }, func(p *past) {
 		p.Up()
-		holds(p, "read", p.seen().read, []string{"a -3600 60", "bb -3600 60", "ccc -3600 60"})
+		holds(p, "read", p.seen().read, []string{"a -3600 120", "bb -3600 120", "ccc -3600 120"})
 		holds(p, "handed over", p.seen().handed, 2007)
 		holds(p, "gaps", p.seen().gaps, 0)
 		holds(p, "mark", p.seen().mark, p.begun)
@@ -213,7 +213,7 @@ func TestEachPlaceIsReadFromTheMark(t *testing.T) {
 func TestNoFurtherBackThanItsAge(t *testing.T) {
 	inPast(t, func(p *past) { p.mark = p.begun.Add(-1000 * time.Hour) }, func(p *past) {
 		p.Up()
-		holds(p, "read", p.seen().read[0], "a -86400 60")
+		holds(p, "read", p.seen().read[0], "a -86400 120")
 	})
 }
 
@@ -240,7 +240,7 @@ func TestWhatComesInWaitsForItsPlace(t *testing.T) {
 		holds(p, "in a place that is read", p.live("ccc"), true)
 		holds(p, "elsewhere", p.live("elsewhere"), false)
 		pass(7 * time.Second)
-		holds(p, "read", p.seen().read, []string{"a -3600 60", "ccc -3600 60"})
+		holds(p, "read", p.seen().read, []string{"a -3600 120", "ccc -3600 120"})
 		holds(p, "let in", p.seen().released, []string{"elsewhere 0", "ccc 6"})
 		holds(p, "in a place that was read", p.live("ccc"), false)
 		holds(p, "in one that was not", p.live("bb"), true)
@@ -269,20 +269,20 @@ func TestNobodyWaitsForLong(t *testing.T) {
 func TestTheMarkMovesWhileEverythingComesIn(t *testing.T) {
 	inPast(t, nil, func(p *past) {
 		p.Up()
-		pass(95 * time.Second)
+		pass(155 * time.Second)
 		holds(p, "mark", p.second(p.seen().mark), 30)
 		p.Down()
 		pass(time.Hour)
 		holds(p, "mark, later", p.second(p.seen().mark), 30)
 		p.Up()
-		holds(p, "read", p.seen().read[3], "a 30 3755")
+		holds(p, "read", p.seen().read[3], "a 30 3875")
 	})
 }
 
 func TestWhatWasRefusedIsRead(t *testing.T) {
 	inPast(t, nil, func(p *past) {
 		p.Up()
-		pass(5*time.Minute + time.Second)
+		pass(6*time.Minute + time.Second)
 		p.Refused()
 		pass(5 * time.Second)
 		p.Refused()
@@ -290,9 +290,9 @@ func TestWhatWasRefusedIsRead(t *testing.T) {
 		holds(p, "too early", len(p.seen().read), 3)
 		holds(p, "mark", p.second(p.seen().mark), 240)
 		pass(20 * time.Second)
-		holds(p, "read", p.seen().read[3:], []string{"a 240 380", "bb 240 380", "ccc 240 380"})
+		holds(p, "read", p.seen().read[3:], []string{"a 240 500", "bb 240 500", "ccc 240 500"})
 		pass(time.Minute)
-		holds(p, "mark", p.second(p.seen().mark) > 300, true)
+		holds(p, "mark", p.second(p.seen().mark) > 260, true)
 	})
 }
 

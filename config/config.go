@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"time"
 
+	"parley/adapters"
 	"parley/adapters/agent/openai"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/discord"
@@ -90,6 +91,8 @@ type Workspace struct {
 	// Settings hold in every channel that Channels does not name.
 	Settings `yaml:",inline"`
 	Context  assembly.Window `yaml:"context"`
+	// CatchUp bounds what is read of what was missed.
+	CatchUp adapters.CatchUpConfig `yaml:"catch_up"`
 	// Channels are the settings of channels that have their own, by id, each
 	// complete: what a channel does not say is the workspace's.
 	Channels map[string]Settings `yaml:"-"`
@@ -129,6 +132,7 @@ func NewWorkspace(id string, platform event.Platform, agent string) Workspace {
 		Platform: platform,
 		Settings: Settings{Agent: agent, Policy: ingest.DefaultPolicy(), Turns: turn.DefaultConfig()},
 		Context:  assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20},
+		CatchUp:  adapters.DefaultCatchUpConfig(),
 	}
 }
 

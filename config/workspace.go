@@ -100,6 +100,7 @@ func (f *file) judgeWorkspace(w *Workspace, agents []Agent) {
 	check(w.Context.Bytes > 0, "context.bytes", "must be at least 1")
 	check(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
 	f.judge(faults)
+	f.judge(prefixed("catch_up", w.CatchUp.Validate()))
 	f.judge(w.Settings.faults(agents))
 	if w.Slack != nil {
 		f.judge(prefixed("slack", w.Slack.Validate()))

@@ -47,6 +47,9 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, lease *journal.Lease,
 	}
 	settings := w.config.Settings(channel)
 	g := gate{Settings: settings, kind: e.Kind, arrived: p.Envelope.ReceivedAt, now: in.now}
+	if p.Envelope.Transport == event.CatchUp {
+		g.Policy.MaxAge = settings.LateAge
+	}
 	if e.Ignored == "" && e.Kind == event.KindReaction {
 		if e.Ignored = g.reaction(e.Reaction, channel, w.ownID()); e.Ignored == "" && settings.Policy.Reactions {
 			if w.ownID() == "" && w.config.Facts == nil {
@@ -122,8 +125,11 @@ func (in *Ingest) channel(ctx context.Context, lease *journal.Lease, e *event.Ev
 }
 
 func origin(envelope event.Envelope) journal.Origin {
-	if envelope.Platform == event.Web {
+	switch {
+	case envelope.Platform == event.Web:
 		return journal.API
+	case envelope.Transport == event.CatchUp:
+		return journal.Late
 	}
 	return journal.Live
 }

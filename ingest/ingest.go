@@ -126,9 +126,12 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()
 	t := task{Pending: journal.Pending{Envelope: envelope}}
-	custody, err := in.custody(ctx, w, &t)
+	custody, err := in.custody(ctx, w, &t, true)
 	if err != nil {
 		in.refused(w.id, err)
+		if w.config.Gaps != nil && envelope.Transport != event.CatchUp {
+			w.config.Gaps.Refused()
+		}
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
 	}
 	if !custody.Duplicate {
@@ -139,7 +142,8 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	return adapters.Receipt{ID: custody.ID, Duplicate: custody.Duplicate, Waits: waits}, nil
 }
 
-func (in *Ingest) custody(ctx context.Context, w *workspace, t *task) (custody journal.Custody, err error) {
+// custody makes an envelope durable: in its thread, or aside where it may be.
+func (in *Ingest) custody(ctx context.Context, w *workspace, t *task, mayWait bool) (custody journal.Custody, err error) {
 	envelope := t.Envelope
 	if introduce := w.config.Introduce; introduce != nil {
 		if err := in.setSelf(ctx, w, introduce(envelope.Body, w.Self())); err != nil {
@@ -150,9 +154,14 @@ func (in *Ingest) custody(ctx context.Context, w *workspace, t *task) (custody j
 		return custody, err
 	}
 	learn := w.news(t.keys.Channel)
-	custody, err = in.journal.Accept(ctx, journal.Acceptance{
-		Envelope: envelope, Keys: t.keys, LearnChannel: learn, Claim: in.desk.Soon(journal.Intake, ""),
-	})
+	a := journal.Acceptance{Envelope: envelope, Keys: t.keys, LearnChannel: learn}
+	if mayWait {
+		if custody, aside, err := w.aside(ctx, a); aside || err != nil {
+			return custody, err
+		}
+	}
+	a.Claim = in.desk.Soon(journal.Intake, "")
+	custody, err = in.journal.Accept(ctx, a)
 	if err == nil && learn {
 		w.remember(t.keys.Channel)
 	}

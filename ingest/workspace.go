@@ -20,6 +20,8 @@ type Settings struct {
 	Coalesce, CoalesceMax time.Duration
 	// KeepMetadata says that metadata is stored as it was given, without run hints.
 	KeepMetadata bool
+	// LateAge stands for the policy's MaxAge where a message was caught up with.
+	LateAge time.Duration
 }
 
 // Workspace is one configured account as ingest sees it.
@@ -37,6 +39,8 @@ type Workspace struct {
 	// Facts are what a recording tells instead of the store; nothing then waits
 	// until we know who we are. Nil in the usual case.
 	Facts adapters.Facts
+	// Gaps knows what is still to be caught up with; nil where nothing ever is.
+	Gaps Gaps
 }
 
 // Names is the part of a directory that may ask the platform.

@@ -133,7 +133,7 @@ func (a *Adapter) unhurried(ctx context.Context, method string, query url.Values
 			return err
 		}
 		err := a.ask(ctx, method, query, answer)
-		after, limited := rateLimited(err)
+		after, limited := rateLimited(method, err)
 		if !limited {
 			return unreadable(method, err)
 		}
@@ -149,13 +149,13 @@ func (a *Adapter) ask(ctx context.Context, method string, query url.Values, answ
 }
 
 // rateLimited says how long a call that was one too many is to wait.
-func rateLimited(err error) (after time.Duration, limited bool) {
+func rateLimited(method string, err error) (after time.Duration, limited bool) {
 	var failure *adapters.SendError
 	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
 		return max(failure.RetryAfter, minRetry), true
 	}
 	var answer slack.SlackErrorResponse
-	limited = errors.As(err, &answer) && refusal(answer.Err) == adapters.RateLimited
+	limited = errors.As(err, &answer) && refusal(method, answer.Err) == adapters.RateLimited
 	return minRetry, limited
 }
 
@@ -169,7 +169,7 @@ func answered(err error, code string) bool {
 // https://docs.slack.dev/reference/methods/conversations.history#errors
 func unreadable(method string, err error) error {
 	var answer slack.SlackErrorResponse
-	if !errors.As(err, &answer) || refusal(answer.Err) != adapters.Permanent {
+	if !errors.As(err, &answer) || refusal(method, answer.Err) != adapters.Permanent {
 		return err
 	}
 	hint := "see https://docs.slack.dev/reference/methods/" + method + "#errors"

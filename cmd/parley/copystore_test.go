@@ -58,7 +58,7 @@ func TestCopyStore(t *testing.T) {
 	t.Parallel()
 	dir, address := t.TempDir(), postgrestest.URL(t)
 	note(t, filepath.Join(dir, "a.db"), "17.5")
-	const complete = "the copy is complete: the rows of 12 tables and the checksums of 0 threads are the same in both\n"
+	const complete = "the copy is complete: the rows of 13 tables and the checksums of 0 threads are the same in both\n"
 	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 0, complete, "copied cursors: 1 rows\n")
 	expect(t, parley(t, dir, "copy-store", address, "sqlite:b.db"), 0, complete, "compared cursors: 1 rows\n")
 	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 0, "the copy was complete before", "")

@@ -52,6 +52,11 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 			if before != nil {
 				<-before
 			}
+			var reading sync.WaitGroup
+			defer reading.Wait()
+			if a.catchUp != nil {
+				reading.Go(func() { a.catchUp.Run(own) })
+			}
 			d.supervise(own, a, runner)
 		})
 	}
@@ -62,16 +67,47 @@ func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runn
 		Runner: runner,
 		Inbox:  timed{d.ingest, d.metrics},
 		Hold:   adapters.Hold{Holds: d.journal, Name: "workspace/" + a.ID},
-		Up:     func(self event.Self) { d.introduce(ctx, a, self) },
-		Report: func(s adapters.Status) { d.report(d.successor(a), s) },
-		Log:    d.log.With("workspace", a.ID),
+		Up: func(self event.Self) {
+			d.introduce(ctx, a, self)
+			if a.catchUp != nil {
+				a.catchUp.Up()
+			}
+		},
+		Report: func(s adapters.Status) {
+			if a.catchUp != nil && s.State != adapters.Up {
+				a.catchUp.Down()
+			}
+			d.report(d.successor(a), s)
+		},
+		Log: d.log.With("workspace", a.ID),
 	})
+}
+
+// catchUp is how an account reads what it has missed; nil where it can't.
+func (d *Daemon) catchUp(ctx context.Context, a *account) *adapters.CatchUp {
+	historian, ok := a.adapter.(adapters.Historian)
+	if !ok {
+		return nil
+	}
+	c := &adapters.CatchUp{
+		Workspace: a.ID, Historian: historian, Inbox: d.ingest, Marks: d.journal, Hold: adapters.Hold{Holds: d.journal},
+		Recent: d.journal.RecentThreads,
+		Release: func(ctx context.Context, which func(string) bool) error {
+			return d.ingest.Release(ctx, a.Platform, a.ID, which)
+		},
+		Config: func() adapters.CatchUpConfig { return d.successor(a).CatchUp },
+		Now:    d.now, Log: d.log.With("workspace", a.ID),
+	}
+	c.Begin(ctx)
+	return c
 }
 
 // successor is the account that has taken a's adapter over at a reload.
 func (d *Daemon) successor(a *account) *account {
-	if now := d.current.Load().accounts[a.ID]; now != nil && now.adapter == a.adapter {
-		return now
+	if current := d.current.Load(); current != nil {
+		if now := current.accounts[a.ID]; now != nil && now.adapter == a.adapter {
+			return now
+		}
 	}
 	return a
 }

@@ -42,7 +42,12 @@ func (d *Daemon) assignOrphans(ctx context.Context, s *setup) error {
 }
 
 func (d *Daemon) prune(ctx context.Context) {
-	pruned, err := d.journal.Prune(ctx, d.current.Load().config.Retention)
+	c := d.current.Load().config
+	retention := c.Retention
+	for _, w := range c.Workspaces { // what is read again must be known again
+		retention.Keys = max(retention.Keys, w.CatchUp.MaxAge+pruneEvery)
+	}
+	pruned, err := d.journal.Prune(ctx, retention)
 	if err != nil && ctx.Err() == nil {
 		d.log.Warn("remove what is too old", "err", err)
 	}

@@ -33,6 +33,7 @@ type account struct {
 	config.Workspace
 	adapter adapters.Adapter
 	names   *adapters.Names
+	catchUp *adapters.CatchUp // nil where the adapter can't read the past
 	status  atomic.Pointer[adapters.Status]
 	stop    context.CancelFunc // nil until it is started
 }
@@ -62,7 +63,7 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	}
 	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
 	for _, w := range c.Workspaces {
-		next.accounts[w.ID] = d.takeOver(before.accounts[w.ID], w)
+		next.accounts[w.ID] = d.takeOver(ctx, before.accounts[w.ID], w)
 	}
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(before.agents[a.ID], a)
@@ -79,16 +80,17 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 }
 
 // takeOver keeps the adapter of a workspace whose account has not changed.
-func (d *Daemon) takeOver(old *account, w config.Workspace) *account {
+func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace) *account {
 	a := &account{Workspace: w}
 	if old != nil && sameAccount(old.Workspace, w) {
-		a.adapter, a.names, a.stop = old.adapter, old.names, old.stop
+		a.adapter, a.names, a.catchUp, a.stop = old.adapter, old.names, old.catchUp, old.stop
 		a.status.Store(old.status.Load())
 		return a
 	}
 	a.adapter = d.platforms[w.Platform](w)
 	namer, _ := a.adapter.(adapters.Namer)
 	a.names = adapters.NewNames(namer)
+	a.catchUp = d.catchUp(ctx, a)
 	return a
 }
 
@@ -133,6 +135,9 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 		if a.Platform == event.Slack {
 			w.Introduce = learnApp
 		}
+		if a.catchUp != nil {
+			w.Gaps = a.catchUp
+		}
 		list = append(list, w)
 	}
 	return list
@@ -152,7 +157,9 @@ func learnApp(body []byte, known event.Self) event.Self {
 
 func ingestSettings(w *config.Workspace, channel string) ingest.Settings {
 	s := w.Channel(channel)
-	settings := ingest.Settings{Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax}
+	settings := ingest.Settings{
+		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.CatchUp.MaxAge,
+	}
 	if w.Platform == event.Web { // who holds a token was admitted by it
 		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true
 	}

@@ -1,0 +1,222 @@
+package daemon_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+)
+
+// say puts a message of mara's on Slack, of which nobody is told.
+func (h *house) say(text string, more ...func(*slacktest.Post)) slacktest.Post {
+	h.t.Helper()
+	h.last = h.last.Add(time.Microsecond)
+	post := slacktest.Post{Channel: room, User: mara, Text: text, TS: slacktest.Timestamp(h.last)}
+	for _, set := range more {
+		set(&post)
+	}
+	return h.slack.Put(post)
+}
+
+func under(root string) func(*slacktest.Post) {
+	return func(p *slacktest.Post) { p.ThreadTS = root }
+}
+
+func at(channel string) func(*slacktest.Post) { return func(p *slacktest.Post) { p.Channel = channel } }
+
+// told is the message of a post, as an event tells of it.
+func told(p slacktest.Post) slacktest.Message {
+	return slacktest.Message{Channel: p.Channel, User: p.User, Text: p.Text, TS: p.TS, ThreadTS: p.ThreadTS}
+}
+
+// away stops the daemon, lets something happen, and starts it again.
+func (h *house) away(meanwhile func()) {
+	h.t.Helper()
+	if err := h.stop(); err != nil {
+		h.t.Fatalf("stop: %v\n%s", err, h.log)
+	}
+	h.last = time.Now()
+	meanwhile()
+	if err := h.start(h.dir + "/parley.yaml"); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// origins are the origins of what is stored of a thread, by content. The daemon is
+// stopped for that.
+func (h *house) origins(root slacktest.Post) map[string]journal.Origin {
+	h.t.Helper()
+	if err := h.stop(); err != nil {
+		h.t.Fatal(err)
+	}
+	engine, err := sqlite.Open(h.ctx, filepath.Join(h.dir, "data/parley.db"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer engine.Close()
+	key := event.ThreadKey("slack:acme:" + root.Channel + ":" + root.TS)
+	list, err := journal.New(engine, journal.Options{}).Messages(h.ctx, key, 0, 100)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	origins := map[string]journal.Origin{}
+	for _, m := range list {
+		origins[m.Content] = m.Origin
+	}
+	return origins
+}
+
+// tally counts what is asked of Slack, by method.
+type tally struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (c *tally) add(call slacktest.Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.count == nil {
+		c.count = map[string]int{}
+	}
+	c.count[call.Method]++
+}
+
+func (c *tally) of(method string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count[method]
+}
+
+// TestWhatWasMissedIsAnsweredOnceAndInOrder stops the daemon three times, says
+// something meanwhile, in the channel, in a thread and to the bot alone, and tells of
+// part of it when the daemon is back: before, while and after it is read.
+func TestWhatWasMissedIsAnsweredOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
+	h.slack.AddChannel(room, "garden")
+	root := h.say("<@U0BOT> are you there?")
+	h.accept(told(root).Mention())
+	h.asks(says("Yes."))
+	h.posts(1)
+	for round := range 3 {
+		var missed []slacktest.Post
+		h.away(func() {
+			for i := range 4 {
+				missed = append(missed, h.say(fmt.Sprintf("<@U0BOT> question %d.%d", round, i), under(root.TS)))
+			}
+			h.say("nothing for you")
+		})
+		h.accept(told(missed[2]).Event()) // Slack tries again what came to nobody
+		last := h.said(fmt.Sprintf("<@U0BOT> question %d.4", round)) // which waits for those before it
+		last.ThreadTS = root.TS
+		h.accept(last.Mention())
+		for i := range 5 {
+			asked := h.asks(says("So it is."))
+			want := spoken{"user", fmt.Sprintf("[Mara (<@U0MARA>)]: <@U0BOT> question %d.%d", round, i)}
+			if got := asked.messages[len(asked.messages)-1]; got != want {
+				t.Fatalf("asked %q, want %q\n%s", got, want, h.log)
+			}
+		}
+		h.posts(1 + 5*(round+1))
+	}
+	if posts := h.posts(16); len(posts) != 16 {
+		t.Errorf("%d posts", len(posts))
+	}
+	origins := h.origins(root)
+	if origins["<@U0BOT> question 1.1"] != journal.Late || origins["<@U0BOT> question 1.4"] != journal.Live {
+		t.Errorf("%v", origins)
+	}
+}
+
+func TestAFirstStartReplaysNothing(t *testing.T) {
+	t.Parallel()
+	calls := new(tally)
+	h := open(t, plan{fake: slacktest.Options{OnCall: calls.add}})
+	h.slack.AddChannel(room, "garden")
+	h.say("<@U0BOT> long ago")
+	h.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1)
+	h.mention("now")
+	h.asks(says("Now."))
+	if posts := h.posts(1); len(posts) != 1 || calls.of("conversations.history") != 0 {
+		t.Errorf("%+v", posts)
+	}
+}
+
+
+// TestAMissedEditIsApplied to a message that the agent was asked before.
+func TestAMissedEditIsApplied(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.slack.AddChannel(room, "garden")
+	root := h.say("<@U0BOT> buy one rake")
+	h.accept(told(root).Mention())
+	h.asks(says("One."))
+	h.posts(1)
+	h.away(func() { h.slack.Edit(room, root.TS, "<@U0BOT> buy two rakes") })
+	h.awaitMetric(settled("edit", "updated", ""), 1)
+	next := h.said("<@U0BOT> how many?")
+	next.ThreadTS = root.TS
+	h.accept(next.Mention())
+	same(t, h.asks(says("Two.")).messages[0], spoken{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> buy two rakes"})
+}
+
+// TestCatchUpIsBounded by age, which is its own and not the policy's, and by number.
+func TestCatchUpIsBounded(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{acme: "catch_up: {max_age: 2h, messages: 2}\npolicy: {max_age: 1m}"})
+	h.slack.AddChannel(room, "garden")
+	h.mention("hello")
+	h.asks(says("Hello."))
+	h.posts(1)
+	h.clock.advance(3 * time.Hour) // it is away for so long
+	h.away(func() {
+		h.last = h.clock.now().Add(-150 * time.Minute)
+		h.say("<@U0BOT> too old")
+		h.last = h.clock.now().Add(-time.Hour)
+		for _, text := range []string{"<@U0BOT> one too many", "<@U0BOT> old", "<@U0BOT> and newer"} {
+			h.say(text)
+		}
+	})
+	var asked []string
+	for range 2 {
+		asked = append(asked, h.asks(says("Yes.")).messages[0].Content)
+	}
+	slices.Sort(asked) // they are threads of their own
+	same(t, asked, []string{"[U0MARA (<@U0MARA>)]: <@U0BOT> and newer", "[U0MARA (<@U0MARA>)]: <@U0BOT> old"})
+	h.posts(3)
+	h.awaitMetric(settled("message", "stored", "mention"), 2)
+	if !strings.Contains(h.log.String(), `"cut":1`) {
+		t.Error("the log does not tell of a channel that was cut")
+	}
+}
+
+// TestSlackThatCantBeReadHoldsUpNobody: history fails for good, and what comes in is answered.
+func TestSlackThatCantBeReadHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{fake: slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
+		if c.Method == "conversations.history" {
+			return slacktest.Fault{Error: "missing_scope"}
+		}
+		return slacktest.Fault{}
+	}}})
+	h.slack.AddChannel(room, "garden")
+	h.mention("hello")
+	h.asks(says("Hello."))
+	h.posts(1)
+	h.away(func() { h.say("<@U0BOT> nobody hears this") })
+	h.mention("and again")
+	h.asks(says("Again."))
+	h.posts(2)
+	if !strings.Contains(h.log.String(), "give the app the scopes") {
+		t.Errorf("the log has no hint\n%s", h.log)
+	}
+}

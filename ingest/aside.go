@@ -1,0 +1,78 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Gaps knows where a workspace's earlier messages are still to be read, and hears
+// what will have to be read; adapters.CatchUp is one. Both are called concurrently.
+type Gaps interface {
+	// Aside says whether what comes in at a place is to be kept aside, until done is called.
+	Aside(place string) (done func(), aside bool)
+	// Refused says that custody was refused.
+	Refused()
+}
+
+// asideBatch is how many envelopes are let in at once.
+const asideBatch = 100
+
+// aside keeps a message out of its thread where what was said before it is still to
+// be read; ok is false where there is no need.
+func (w *workspace) aside(ctx context.Context, a journal.Acceptance) (custody journal.Custody, ok bool, err error) {
+	if w.config.Gaps == nil || a.Keys.Kind != event.KindMessage || a.Keys.Settled != nil || a.Envelope.Transport == event.CatchUp {
+		return custody, false, nil
+	}
+	done, ok := w.config.Gaps.Aside(a.Keys.Channel.ID)
+	if !ok {
+		return custody, false, nil
+	}
+	defer done()
+	custody, err = w.journal.PutAside(ctx, a)
+	return custody, true, err
+}
+
+// Release lets in what was kept aside in a workspace's channels, those that which
+// names: what was said there before is in custody by now.
+func (in *Ingest) Release(ctx context.Context, platform event.Platform, workspace string, which func(channel string) bool) error {
+	w := in.workspace(platform, workspace)
+	if w == nil {
+		return nil
+	}
+	channels, err := in.journal.AsideChannels(ctx, w.id)
+	if err != nil {
+		return fmt.Errorf("look what was kept aside: %w", err)
+	}
+	for _, channel := range slices.DeleteFunc(channels, func(c string) bool { return !which(c) }) {
+		if err := in.release(ctx, w, channel); err != nil {
+			return fmt.Errorf("let in what was kept aside: %w", err)
+		}
+	}
+	return nil
+}
+
+// release lets in what was kept aside in a channel, in the order in which it came.
+// What was read from the platform meanwhile is known by its key.
+func (in *Ingest) release(ctx context.Context, w *workspace, channel string) error {
+	for {
+		list, err := in.journal.AsideIn(ctx, w.id, channel, asideBatch)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, kept := range list {
+			t := task{Pending: journal.Pending{Envelope: kept.Envelope}}
+			custody, err := in.custody(ctx, w, &t, false)
+			if err != nil {
+				return err
+			}
+			in.accepted(w, t, custody)
+			if err := in.journal.DropAside(ctx, kept.ID); err != nil {
+				return err
+			}
+		}
+	}
+}
