@@ -278,6 +278,14 @@ type Fetcher interface {
 	Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error)
 }
 
+// Described is what the reader that a Fetcher returns may be: it tells of its file
+// what the message may have left out.
+type Described interface {
+	// Describe is the file as the platform describes it; what it does not tell is
+	// empty.
+	Describe() event.Attachment
+}
+
 // SendFailure says what an unsuccessful call left behind.
 type SendFailure int
 

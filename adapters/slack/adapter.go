@@ -70,7 +70,7 @@ func New(workspace string, config Config) *Adapter {
 		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
 		web:         web,
-		files:       newFileClient(transport),
+		files:       newFileClient(transport, base),
 		now:         time.Now,
 		bodyTimeout: bodyTimeout,
 		times:       defaultSocketTimes(),

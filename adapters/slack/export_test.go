@@ -31,6 +31,26 @@ func (a *Adapter) SetSocketTimes(t SocketTimes) {
 	}
 }
 
+// SentOn is what the client for files does on its way through redirects: whether
+// the last request of it shows the token, or why there is none.
+func (a *Adapter) SentOn(way ...string) (token bool, err error) {
+	var via []*http.Request
+	for _, address := range way {
+		request, err := http.NewRequest(http.MethodGet, address, nil)
+		if err != nil {
+			return false, err
+		}
+		request.Header.Set("Authorization", "Bearer x") // as the client copies it
+		if len(via) > 0 {
+			if err := a.files.CheckRedirect(request, via); err != nil {
+				return false, err
+			}
+		}
+		via = append(via, request)
+	}
+	return via[len(via)-1].Header.Get("Authorization") != "", nil
+}
+
 // SetDial changes how connections to Slack are made.
 func (a *Adapter) SetDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	a.web.client.Transport.(*http.Transport).DialContext = dial

@@ -51,6 +51,54 @@ func TestFetchFailsWithWords(t *testing.T) {
 	}
 }
 
+// TestADownloadMayBeSentOnWithinSlack: the token stays at the first host.
+func TestADownloadMayBeSentOnWithinSlack(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	server.AddFile(slacktest.File{ID: "F1", Name: "a.html", MimeType: "text/html", Content: []byte("<p>"), Redirect: server.CDN("F1")})
+	content, err := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"})
+	if err != nil {
+		t.Fatal(err) // the server behind refuses whoever shows a token
+	}
+	got, err := io.ReadAll(content)
+	if string(got) != "<p>" || err != nil || content.Close() != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	want := event.Attachment{ID: "F1", Name: "a.html", MimeType: "text/html", Size: 3}
+	if told := content.(adapters.Described).Describe(); told != want {
+		t.Errorf("described as %+v, want %+v", told, want)
+	}
+}
+
+// TestWhereADownloadMayBeSent is where files may come from, and who is shown the token.
+func TestWhereADownloadMayBeSent(t *testing.T) {
+	adapter := newAdapter("https://slack.com/api/")
+	const files = "https://files.slack.com/files-pri/F1"
+	for _, c := range []struct {
+		way    []string
+		token  bool
+		refuse bool
+	}{
+		{[]string{files, "https://files.slack.com/other"}, true, false},
+		{[]string{files, "https://a.slack-edge.com/x"}, false, false},
+		{[]string{files, "https://slack-files.com/x"}, false, false},
+		{[]string{files, "https://acme.slack.com/?redir=x"}, false, false},
+		{[]string{files, "https://a.slack-edge.com/x", files}, false, false}, // back again
+		{[]string{files, "http://files.slack.com/x"}, false, true},
+		{[]string{files, "https://files.slack.com:8443/x"}, false, true},
+		{[]string{files, "https://files.slack.com.evil.example/x"}, false, true},
+		{[]string{files, "https://evilslack.com/x"}, false, true},
+		{[]string{files, "https://user@files.slack.com/x"}, false, true},
+		{[]string{files, "http://169.254.169.254/latest"}, false, true},
+		{[]string{files, "http://127.0.0.1/x"}, false, true},
+		{[]string{files, files, files, files, files}, true, true}, // too often
+	} {
+		token, err := adapter.SentOn(c.way...)
+		if (err != nil) != c.refuse || (err == nil && token != c.token) {
+			t.Errorf("%q: token %v, %v", c.way, token, err)
+		}
+	}
+}
+
 // TestTheTokenStaysWithSlack sends a download on to another host.
 func TestTheTokenStaysWithSlack(t *testing.T) {
 	var elsewhere atomic.Int64

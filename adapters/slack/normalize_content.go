@@ -89,17 +89,47 @@ func attachments(raw json.RawMessage) []wireAttachment {
 	return list
 }
 
-// files are the message's own. One that is deleted, or hidden by the team's
-// plan, keeps its id and what else is known.
+// files are the message's own. One that is deleted, hidden by the team's plan, or
+// not for us keeps its id and what else is known.
+// https://docs.slack.dev/reference/objects/file-object
 func files(wire []wireFile) []event.Attachment {
 	var out []event.Attachment
-	for _, file := range wire {
-		out = append(out, event.Attachment{
-			ID:       event.Text(file.ID),
-			Name:     event.Text(firstOf(file.Name, file.Title)),
-			MimeType: event.Text(file.Mimetype),
-			Size:     file.Size,
-		})
+	for i := range wire {
+		out = append(out, wire[i].attachment())
 	}
 	return out
+}
+
+func (f *wireFile) attachment() event.Attachment {
+	a := event.Attachment{
+		ID:       event.Text(f.ID),
+		Name:     event.Text(firstOf(f.Name, f.Title)),
+		MimeType: event.Text(f.Mimetype),
+		Size:     f.Size,
+	}
+	switch {
+	case f.Mode == "tombstone", f.Mode == "hidden_by_limit":
+		a.Gone = true
+	case f.FileAccess == "file_not_found", f.FileAccess == "access_denied", f.FileAccess == "slack_file_not_found":
+		a.Gone = true
+	}
+	if f.Subtype == "slack_audio" {
+		a.Name, a.MimeType = voice(a.Name, a.MimeType, event.Text(f.Filetype))
+	}
+	return a
+}
+
+// voice names a voice clip. Slack calls the container of some a video's, and may
+// leave out the name of one that was just recorded.
+func voice(name, mimeType, filetype string) (string, string) {
+	if rest, ok := strings.CutPrefix(mimeType, "video/"); ok {
+		mimeType = "audio/" + rest
+	}
+	if name == "" {
+		name = "audio_message"
+		if isID(filetype) {
+			name += "." + filetype
+		}
+	}
+	return name, mimeType
 }

@@ -54,6 +54,31 @@ func TestAMessageIsWhatWasSaidAndByWhom(t *testing.T) {
 	}
 }
 
+func TestAVoiceClipIsSound(t *testing.T) {
+	clip := func(more object) object {
+		file := object{"id": "F1", "subtype": "slack_audio", "filetype": "webm", "mimetype": "video/webm", "mode": "hosted"}
+		for key, value := range more {
+			file[key] = value
+		}
+		return said("", object{"subtype": "file_share", "files": []object{file}})
+	}
+	for name, c := range map[string]struct {
+		more object
+		want event.Attachment
+	}{
+		"as a video": {nil, event.Attachment{ID: "F1", Name: "audio_message.webm", MimeType: "audio/webm"}},
+		"as sound":   {object{"mimetype": "audio/mp4", "name": "a.m4a"}, event.Attachment{ID: "F1", Name: "a.m4a", MimeType: "audio/mp4"}},
+		"a film":     {object{"subtype": "slack_video", "name": "a.webm"}, event.Attachment{ID: "F1", Name: "a.webm", MimeType: "video/webm"}},
+		"gone":       {object{"mode": "tombstone", "name": "a"}, event.Attachment{ID: "F1", Name: "a", MimeType: "audio/webm", Gone: true}},
+		"not for us": {object{"file_access": "access_denied", "name": "a"}, event.Attachment{ID: "F1", Name: "a", MimeType: "audio/webm", Gone: true}},
+	} {
+		got := heard(t, clip(c.more), people{self: us}).Attachments
+		if diff := cmp.Diff([]event.Attachment{c.want}, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // telltale is a directory that knows everybody, and shows that it was asked.
 type telltale struct{ people }
 

@@ -97,6 +97,11 @@ type wireFile struct {
 	// Mode is "tombstone" once the file is deleted, "hidden_by_limit" where the
 	// team's plan hides it; such a file has an id and little else.
 	Mode string `json:"mode"`
+	// FileAccess is "check_file_info" for a file of another team's in a shared
+	// channel, of which files.info tells more; others say why there is none.
+	FileAccess string `json:"file_access"`
+	Filetype   string `json:"filetype"`
+	Subtype    string `json:"subtype"` // slack_audio for a voice clip
 }
 
 // wireAttachment is an unfurled link, a program's legacy attachment, or a

@@ -102,6 +102,7 @@ type desk struct {
 	serial  int
 	runs    []*journal.Run
 	reports []turn.Report
+	kept    []string // the files that were to be copied
 	format  func(text string) ([]journal.Post, error)
 	lease   *journal.Lease
 
@@ -209,7 +210,12 @@ func (d *desk) Put(_ context.Context, file stream.File) (journal.File, error) {
 }
 
 // Keep implements turn.Files.
-func (d *desk) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment { return a }
+func (d *desk) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.kept = append(d.kept, a.Name)
+	return a
+}
 
 // RunEnded implements turn.Observer.
 func (d *desk) RunEnded(run *journal.Run, r turn.Report) {

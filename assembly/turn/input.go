@@ -64,10 +64,17 @@ func said(messages []journal.Message) []assembly.Said {
 	return out
 }
 
+// maxFiles is how many files of one message are copied: as many as people can put
+// in one on Slack and Discord. A program may put more there; those stay names.
+const maxFiles = 10
+
 // keepFiles copies the files of the turn's own messages before they are needed.
 func (a *attempt) keepFiles(ctx context.Context, current *journal.Turn) {
 	for i := range current.Messages {
 		for k, file := range current.Messages[i].Attachments {
+			if k >= maxFiles {
+				break
+			}
 			current.Messages[i].Attachments[k] = a.Files.Keep(ctx, a.run.Workspace, file)
 		}
 	}

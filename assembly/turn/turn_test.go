@@ -449,3 +449,17 @@ func TestAStopLeavesTheRun(t *testing.T) {
 		same(t, "run id", d.agent.inputs[1].RunID, d.agent.inputs[0].RunID)
 	})
 }
+
+// TestSoManyFilesOfAMessageAreCopied; the others are named.
+func TestSoManyFilesOfAMessageAreCopied(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		m := human("1", "look")
+		for i := range 12 {
+			m.Attachments = append(m.Attachments, event.Attachment{ID: fmt.Sprint(i), Name: fmt.Sprint("file", i)})
+		}
+		d.record(journal.TriggerRun, m)
+		pass(time.Second)
+		same(t, "copied", len(d.kept), 10)
+		same(t, "named", len(d.agent.inputs[0].Said[0].Files), 12)
+	})
+}

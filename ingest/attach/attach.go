@@ -105,9 +105,18 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 	return made, nil
 }
 
+// Fits fails with ErrTooLarge where so many bytes are more than are kept. It
+// spares asking for them.
+func (s *Store) Fits(size int64) error {
+	if size > s.maxBytes {
+		return tooLarge(s.maxBytes)
+	}
+	return nil
+}
+
 func (s *Store) put(ctx context.Context, source io.Reader, announced event.Attachment) (Copy, error) {
-	if announced.Size > s.maxBytes {
-		return Copy{}, tooLarge(s.maxBytes)
+	if err := s.Fits(announced.Size); err != nil {
+		return Copy{}, err
 	}
 	source, mimeType, err := identify(source, announced)
 	if err != nil {

@@ -301,6 +301,8 @@ type Attachment struct {
 	Name     string `json:"name"`
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size"` // bytes, 0 where unknown
+	// Gone says that the platform does not have it any more, or does not show it.
+	Gone bool `json:"-"`
 }
 
 // Text makes a platform's string safe to keep: invalid UTF-8 and U+0000 become

@@ -125,6 +125,9 @@ func (r *recording) revise(known *Message, m *event.Message, changed bool, uncha
 	if known.Seq == 0 && decision.Note {
 		return r.stillNoted(known, m, decision, unchanged)
 	}
+	if err := r.loseFiles(known, m); err != nil {
+		return err
+	}
 	added := newFiles(known, m)
 	stored, raised := known.Seq == 0, r.raises(known, decision)
 	if changed || stored {
@@ -216,6 +219,23 @@ func newFiles(known *Message, m *event.Message) []event.Attachment {
 	return slices.DeleteFunc(slices.Clone(m.Attachments), func(file event.Attachment) bool {
 		return slices.ContainsFunc(known.Attachments, func(a Attachment) bool { return a.ID == file.ID })
 	})
+}
+
+// loseFiles lets go of the copies of files that the platform does not have any more.
+func (r *recording) loseFiles(known *Message, m *event.Message) error {
+	for _, file := range m.Attachments {
+		i := slices.IndexFunc(known.Attachments, func(a Attachment) bool { return a.ID == file.ID })
+		if !file.Gone || i < 0 || known.Attachments[i].State == AttachmentUnavailable {
+			continue
+		}
+		a := &known.Attachments[i]
+		a.State, a.Bucket, a.Path = AttachmentUnavailable, "", ""
+		if err := r.tx.Later(nil, nil, `UPDATE attachments SET state = ?, bucket = '', path = '', sha256 = '' WHERE id = ?`,
+			string(a.State), a.Row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *recording) saveMessage(m *Message, added []event.Attachment) error {

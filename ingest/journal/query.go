@@ -95,11 +95,13 @@ func (j *Journal) Probe(ctx context.Context) error {
 	})
 }
 
-// SetAttachment records what became of the copy of a file.
-func (j *Journal) SetAttachment(ctx context.Context, row int64, state AttachmentState, bucket, path, sha256 string, size int64, mimeType string) error {
+// SetAttachment records what became of the copy of a file, and what is known of
+// it now, unless the file is gone since.
+func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string) error {
 	return j.engine.Write(ctx, func(tx Tx) error {
-		_, err := tx.Exec(`UPDATE attachments SET state = ?, bucket = ?, path = ?, sha256 = ?, size = ?, mime_type = ? WHERE id = ?`,
-			string(state), bucket, path, sha256, size, mimeType, row)
+		_, err := tx.Exec(`UPDATE attachments SET state = ?, bucket = ?, path = ?, sha256 = ?, name = ?, size = ?, mime_type = ?
+			WHERE id = ? AND state = ?`,
+			string(a.State), a.Bucket, a.Path, sha256, a.Name, a.Size, a.MimeType, a.Row, string(AttachmentPending))
 		return err
 	})
 }

@@ -323,11 +323,15 @@ func (r *recording) insertRow(row *Message, files []event.Attachment) error {
 // addFiles stores the message's files from part on.
 func addFiles(tx Tx, row *Message, part int, files []event.Attachment) error {
 	for i, file := range files {
+		state := AttachmentPending
+		if file.Gone {
+			state = AttachmentUnavailable
+		}
 		if err := tx.Later(nil, nil, `INSERT INTO attachments (message, part, external_id, name, mime_type, size, state) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(AttachmentPending)); err != nil {
+			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(state)); err != nil {
 			return err
 		}
-		row.Attachments = append(row.Attachments, Attachment{Attachment: file, State: AttachmentPending})
+		row.Attachments = append(row.Attachments, Attachment{Attachment: file, State: state})
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ func editPromises() []promise {
 		{"an edit of a deleted message changes nothing and keeps no words", editAfterDelete},
 		{"an edit by who is not admitted changes nothing", editRefused},
 		{"an edit adds files", editFiles},
+		{"a file that is gone is unavailable at once, and its copy let go", goneFiles},
 		{"an edit of another thread's message is handed to that one", editElsewhere},
 	}
 }
@@ -110,6 +111,25 @@ func editFiles(f *fixture) {
 	e.Message.Attachments = []event.Attachment{{ID: "F1", Name: "a"}}
 	same(f, "fate", f.change(threadKey(1), e, passive).Disposition, event.Updated)
 	same(f, "files", len(f.list(threadKey(1))[0].Attachments), 1)
+}
+
+func goneFiles(f *fixture) {
+	m := said("C1/1", "look")
+	m.Attachments = []event.Attachment{{ID: "F1", Name: "a"}, {ID: "F2", Name: "b", Gone: true}}
+	f.message(threadKey(1), m, passive)
+	files := f.list(threadKey(1))[0].Attachments
+	same(f, "the first", files[0].State, journal.AttachmentPending)
+	same(f, "the second", files[1].State, journal.AttachmentUnavailable)
+	files[0].State, files[0].Bucket, files[0].Path = journal.AttachmentStored, "bucket", "ab/cd"
+	f.must(f.SetAttachment(f.ctx, files[0], "abcd"))
+	e := edited("C1/1", "look", "2")
+	e.Message.Attachments = []event.Attachment{{ID: "F1", Gone: true}, {ID: "F2", Gone: true}}
+	f.change(threadKey(1), e, passive)
+	f.must(f.SetAttachment(f.ctx, files[0], "abcd")) // who was copying it comes too late
+	for _, file := range f.list(threadKey(1))[0].Attachments {
+		same(f, file.Name, []string{string(file.State), file.Path}, []string{string(journal.AttachmentUnavailable), ""})
+	}
+	same(f, "kept sums", f.count("attachments WHERE sha256 <> ''"), 0)
 }
 
 // handed records what came in the second thread and is about a message of the first

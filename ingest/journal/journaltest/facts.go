@@ -68,7 +68,8 @@ func attachments(f *fixture) {
 	f.message(threadKey(1), m, passive)
 	file := f.list(threadKey(1))[0].Attachments[0]
 	same(f, "state", file.State, journal.AttachmentPending)
-	f.must(f.SetAttachment(f.ctx, file.Row, journal.AttachmentStored, "bucket", "ab/cd", "abcd", 4, "image/jpeg"))
+	file.State, file.Bucket, file.Path, file.Size, file.MimeType = journal.AttachmentStored, "bucket", "ab/cd", 4, "image/jpeg"
+	f.must(f.SetAttachment(f.ctx, file, "abcd"))
 	got := f.list(threadKey(1))[0].Attachments[0]
 	want := file
 	want.State, want.Bucket, want.Path, want.Size, want.MimeType = journal.AttachmentStored, "bucket", "ab/cd", 4, "image/jpeg"

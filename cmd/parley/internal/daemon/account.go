@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,17 +181,30 @@ func (d *Daemon) Put(ctx context.Context, file stream.File) (journal.File, error
 func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.Attachment) (journal.Attachment, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
+	if err := d.files.Fits(a.Size); err != nil {
+		return d.unavailable(ctx, a, err)
+	}
 	source, err := fetcher.Fetch(ctx, a.Attachment)
 	if err != nil {
 		return d.unavailable(ctx, a, err)
 	}
 	defer source.Close()
+	if told, ok := source.(adapters.Described); ok {
+		a.Attachment = completed(a.Attachment, told.Describe())
+	}
 	kept, err := d.files.Put(ctx, source, a.Attachment)
 	if err != nil {
 		return d.unavailable(ctx, a, err)
 	}
 	a.State, a.Bucket, a.Path, a.Size, a.MimeType = journal.AttachmentStored, kept.Bucket, kept.Path, kept.Size, kept.MimeType
-	return a, d.journal.SetAttachment(ctx, a.Row, a.State, kept.Bucket, kept.Path, kept.SHA256, kept.Size, kept.MimeType)
+	return a, d.journal.SetAttachment(ctx, a, kept.SHA256)
+}
+
+// completed fills in what a message has left out of its file. The size is the
+// platform's: what it has now is what is copied.
+func completed(a, told event.Attachment) event.Attachment {
+	a.Name, a.MimeType, a.Size = cmp.Or(a.Name, told.Name), cmp.Or(a.MimeType, told.MimeType), cmp.Or(told.Size, a.Size)
+	return a
 }
 
 // unavailable records that a file can't be had, unless it was only cut short.
@@ -199,5 +213,5 @@ func (d *Daemon) unavailable(ctx context.Context, a journal.Attachment, cause er
 		return a, cause
 	}
 	a.State = journal.AttachmentUnavailable
-	return a, errors.Join(cause, d.journal.SetAttachment(context.WithoutCancel(ctx), a.Row, a.State, "", "", "", a.Size, a.MimeType))
+	return a, errors.Join(cause, d.journal.SetAttachment(context.WithoutCancel(ctx), a, ""))
 }

@@ -1,0 +1,100 @@
+package daemon_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// TestACommandIsAnsweredInTheChannel, acknowledged with nothing, and shares no
+// transcript with another one.
+func TestACommandIsAnsweredInTheChannel(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
+	h.slack.SetHook(slacktest.Hook{URL: h.url + "/hooks/slack/acme", Secret: signingSecret})
+	for n, text := range []string{"what is up", "and now?"} {
+		fate, err := h.slack.PushRaw(slacktest.SlashCommands, fmt.Appendf(nil,
+			`{"team_id":%q,"channel_id":%q,"channel_name":"garden","user_id":%q,"command":"/ask","text":%q,"trigger_id":"1.2.%d"}`,
+			slacktest.Team, room, mara, text, n)).Wait(h.ctx)
+		if err != nil || fate.State != slacktest.Acked || len(fate.Answer) != 0 {
+			t.Fatalf("%+v, %v\n%s", fate, err, h.log)
+		}
+		asked := h.asks(says("Much."))
+		if len(asked.messages) != 1 || asked.messages[0] != (spoken{"user", "[Mara (<@U0MARA>)]: /ask " + text}) {
+			t.Errorf("the agent was asked %q", asked.messages)
+		}
+		if post := h.posts(n + 1)[n]; post.Channel != room || post.ThreadTS != "" || post.Text != "Much." {
+			t.Errorf("%+v", post)
+		}
+	}
+}
+
+// TestFilesReachTheAgent: an image as a part, the rest by name, and what can't be
+// had or is too large is not asked for twice, or at all.
+func TestFilesReachTheAgent(t *testing.T) {
+	t.Parallel()
+	const cloud = "\x1aE\xdf\xa3 a voice"
+	page := strings.Repeat("x", 3000)
+	asked := make(chan string, 100)
+	h := open(t, plan{
+		fake:  slacktest.Options{OnDownload: func(r *http.Request) { asked <- r.URL.Path }},
+		files: map[string]string{"parley.yaml": strings.Replace(album("sqlite:data/parley.db", "data/files", ""), "attachments: {", "attachments: {max_bytes: 2KiB, ", 1)},
+	})
+	for _, f := range []slacktest.File{
+		{ID: "F0CAT", Name: "cat.png", MimeType: "image/png", Content: []byte(catPNG)},
+		{ID: "F0TEXT", Name: "notes.txt", MimeType: "text/plain", Content: []byte("water them")},
+		{ID: "F0VOICE", Name: "audio_message.webm", MimeType: "video/webm", Subtype: "slack_audio", Content: []byte(cloud)},
+		{ID: "F0SIGN", Name: "secret.png", MimeType: "image/png", Unreadable: true},
+		{ID: "F0LARGE", Name: "large.txt", MimeType: "text/plain", Content: []byte(page)},
+		{ID: "F0FAR", Name: "far.txt", MimeType: "text/plain", Content: []byte("from afar"), Redirect: h.slack.CDN("F0FAR")},
+		{ID: "F0GROWN", Name: "grown.txt", MimeType: "text/plain", Content: []byte(page)},
+		{ID: "F0TOMB", Name: "gone.txt", MimeType: "text/plain", Content: []byte("gone")},
+	} {
+		h.slack.AddFile(f)
+	}
+	m := h.said("<@" + slacktest.BotUser + "> look")
+	h.accept(inner(fmt.Sprintf(`{"type":"message","subtype":"file_share","channel_type":"channel","channel":%q,"user":%q,"text":%q,"ts":%q,"files":[
+		{"id":"F0CAT","name":"cat.png","mimetype":"image/png","size":15},
+		{"id":"F0TEXT","name":"notes.txt","mimetype":"text/plain","size":10},
+		{"id":"F0VOICE","name":"audio_message.webm","mimetype":"video/webm","filetype":"webm","subtype":"slack_audio","size":12},
+		{"id":"F0SIGN","name":"secret.png","mimetype":"image/png","size":100},
+		{"id":"F0LARGE","name":"large.txt","mimetype":"text/plain","size":3000},
+		{"id":"F0FAR","file_access":"check_file_info"},
+		{"id":"F0GROWN","name":"grown.txt","mimetype":"text/plain","size":0},
+		{"id":"F0TOMB","mode":"tombstone"}]}`, m.Channel, m.User, m.Text, m.TS)))
+	said := h.asks(says("Nice.")).messages[0].Content
+	for _, want := range []string{
+		"data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(catPNG)),
+		"(file: notes.txt, text/plain, 10 B)", "(file: audio_message.webm, audio/webm, ", "(file: secret.png", "(file: large.txt, text/plain, 3 kB)",
+		"(file: far.txt, text/plain, 9 B)", "(file: grown.txt, text/plain, 3 kB)", "(file: unnamed",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the agent does not see %s in\n%s", want, said)
+		}
+	}
+	h.posts(1)
+	close(asked)
+	paths := map[string]int{}
+	for path := range asked {
+		paths[path]++
+	}
+	for id, want := range map[string]bool{"F0CAT": true, "F0TEXT": true, "F0VOICE": true, "F0SIGN": true, "F0FAR": true, "F0LARGE": false, "F0TOMB": false} {
+		n := 0
+		for path, times := range paths {
+			if strings.Contains(path, id) {
+				n += times
+			}
+		}
+		if n > 0 != want {
+			t.Errorf("%s was asked for %d times: %v", id, n, paths)
+		}
+	}
+	if log := h.log.String(); strings.Count(log, "an attachment can't be had") != 3 || !strings.Contains(log, "sign-in page") || !strings.Contains(log, "max_bytes") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
