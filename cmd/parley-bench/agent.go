@@ -41,11 +41,11 @@ func briefly(thinking time.Duration) manner {
 	}}
 }
 
-// The shape of a long answer: of two paragraphs of this many characters one post of
-// Slack's would be too long.
+// The shape of a long answer: a post of Slack's ends behind a paragraph of so many
+// characters, and could not hold two.
 const (
 	paragraphs     = 3
-	paragraphChars = 3000
+	paragraphChars = 9500
 	deltas         = 8 // pieces in which an answer comes
 )
 

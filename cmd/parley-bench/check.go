@@ -105,17 +105,18 @@ func (p position) before(q position) bool {
 func (a *audit) readPosts(posts []slacktest.Post) {
 	newest := map[place]position{}
 	for _, post := range posts {
-		id, revision, part, ok := readMark(post.Text)
+		text := strings.TrimSpace(post.Shown())
+		id, revision, part, ok := readMark(text)
 		if !ok || id >= len(a.ledger.messages) {
-			a.add(wrong, "post %s answers nothing that was said: %.120q", post.TS, post.Text)
+			a.add(wrong, "post %s answers nothing that was said: %.120q", post.TS, text)
 			continue
 		}
 		m := a.ledger.messages[id]
 		if got := (place{post.Channel, post.ThreadTS}); got != m.place {
 			a.add(misrouted, "%s went to %v, asked in %v", mark(id, revision, part), got, m.place)
 		}
-		if !a.expected(m, revision, part, post.Text) {
-			a.add(wrong, "%s reads %.120q", mark(id, revision, part), post.Text)
+		if !a.expected(m, revision, part, text) {
+			a.add(wrong, "%s reads %.120q", mark(id, revision, part), text)
 		}
 		r := a.replies[id]
 		if r == nil {
@@ -209,7 +210,7 @@ func (a *audit) judgeSource(m *message, r *reply) {
 		return
 	}
 	for part, post := range r.parts {
-		if _, revision, _, _ := readMark(post.Text); revision != last.revision {
+		if _, revision, _, _ := readMark(post.Shown()); revision != last.revision {
 			a.add(wrong, "%s, and the agent's last answer was to revision %d", mark(m.id, revision, part), last.revision)
 		}
 	}

@@ -68,7 +68,7 @@ func (s settings) workspace(c *child) string {
 	return fmt.Sprintf(`id: %s
 platform: slack
 agent: %s
-slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: %d%s}
+slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: %d, preview: off, working: off%s}
 turns: {coalesce: 0s, coalesce_max: 0s}
 %s`, workspace, agent, slacktest.Token, signingSecret, s.api.ClientURL(c.name()), s.postRate, timeout, window)
 }

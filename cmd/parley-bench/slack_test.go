@@ -77,7 +77,11 @@ func (directory) ChannelName(context.Context, string) (string, bool) { return ""
 func TestAnAnswerIsThreePosts(t *testing.T) {
 	adapter := slack.New(workspace, slack.Config{APIURL: "http://127.0.0.1/", BotToken: secret.New("x")})
 	texts := answerOf(123456, 3)
-	if diff := cmp.Diff(texts, adapter.Format(strings.Join(texts, "\n\n"), nil)); diff != "" {
+	posts := adapter.Format(strings.Join(texts, "\n\n"), nil)
+	for i, post := range posts {
+		posts[i] = strings.TrimSpace(post)
+	}
+	if diff := cmp.Diff(texts, posts); diff != "" {
 		t.Error(diff)
 	}
 }

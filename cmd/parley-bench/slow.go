@@ -107,7 +107,7 @@ func (l *ledger) span(posts []slacktest.Post) time.Duration {
 // waits are how long after its message each post came.
 func (l *ledger) waits(posts []slacktest.Post) (waits []time.Duration) {
 	for _, post := range posts {
-		if id, _, _, ok := readMark(post.Text); ok && id < len(l.messages) {
+		if id, _, _, ok := readMark(post.Shown()); ok && id < len(l.messages) {
 			waits = append(waits, post.At.Sub(l.messages[id].revisions[0].sent))
 		}
 	}
