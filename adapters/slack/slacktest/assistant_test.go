@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/slack-go/slack"
 
 	"parley/adapters/slack/slacktest"
@@ -24,7 +23,7 @@ func TestAStatusEnds(t *testing.T) {
 		"when it is taken away":      func(client *slack.Client, _ *clock) { setStatus(t, client, "") },
 		"with a message of ours":     func(client *slack.Client, _ *clock) { post(t, client, "done", under(root)) },
 		"with the start of a stream": func(client *slack.Client, _ *clock) { begin(t, client) },
-		"with its time":              func(_ *slack.Client, c *clock) { c.pass(2 * time.Minute) },
+		"with its time":              func(_ *slack.Client, c *clock) { c.pass(1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			moving := &clock{}
@@ -56,9 +55,16 @@ func TestAnAssistantThreadHasATitleAndPrompts(t *testing.T) {
 	prompts.AddPrompt("Short", "make it short")
 	wantCode(t, "prompts", client.SetAssistantThreadsSuggestedPromptsContext(t.Context(), prompts), "")
 
+	for len(prompts.Prompts) < 4 {
+		prompts.AddPrompt("More", "more of it")
+	}
+	wantCode(t, "four prompts", client.SetAssistantThreadsSuggestedPromptsContext(t.Context(), prompts), "")
+	prompts.AddPrompt("Most", "all of it")
+	wantCode(t, "five prompts", client.SetAssistantThreadsSuggestedPromptsContext(t.Context(), prompts), "invalid_arguments")
+
 	heading, got := server.Prompts("D0ASH", root)
-	if diff := cmp.Diff([]slacktest.Prompt{{Title: "Short", Message: "make it short"}}, got); diff != "" || heading != "Try" {
-		t.Error(heading, diff)
+	if len(got) != 4 || got[0] != (slacktest.Prompt{Title: "Short", Message: "make it short"}) || heading != "Try" {
+		t.Error(heading, got)
 	}
 	if got := server.Title("D0ASH", root); got != "Lunch" {
 		t.Errorf("title %q", got)

@@ -35,18 +35,17 @@ var blockTypes = map[string]bool{
 	"task_card": true, "video": true,
 }
 
-// content is what a call says that a message is to show. Nil members were not
-// sent.
+// content is what a call says that a message is to show. Members that are nil
+// were not sent, or empty.
 type content struct {
-	text, markdown     *string
-	blocks, metadata   json.RawMessage
-	attachments, files bool
+	text, markdown   *string
+	blocks, metadata json.RawMessage
+	attachments      bool
 }
 
 // empty says that there is nothing to see.
 func (c content) empty() bool {
-	none := func(s *string) bool { return s == nil || *s == "" }
-	return none(c.text) && none(c.markdown) && (len(c.blocks) == 0 || string(c.blocks) == "[]") && !c.attachments && !c.files
+	return c.text == nil && c.markdown == nil && (c.blocks == nil || string(c.blocks) == "[]") && !c.attachments
 }
 
 // readContent reads and checks what is common to all methods that write a
@@ -57,7 +56,7 @@ func (s *Server) readContent(form url.Values, limit int) (c content, code string
 	markdown := optional(form, "markdown_text")
 	raw := optional(form, "blocks")
 	switch {
-	case markdown != nil && (c.text != nil && *c.text != "" || raw != nil):
+	case markdown != nil && (c.text != nil || raw != nil):
 		return c, "markdown_text_conflict"
 	case c.text != nil && utf8.RuneCountInString(*c.text) > limit,
 		markdown != nil && utf8.RuneCountInString(*markdown) > maxMarkdown:
@@ -69,7 +68,9 @@ func (s *Server) readContent(form url.Values, limit int) (c content, code string
 			return c, code
 		}
 		c.blocks = json.RawMessage(*raw)
-		markdown = &text
+		if text != "" {
+			markdown = &text
+		}
 	}
 	c.markdown = markdown
 	if metadata := form.Get("metadata"); metadata != "" {
@@ -81,24 +82,12 @@ func (s *Server) readContent(form url.Values, limit int) (c content, code string
 	return c, ""
 }
 
-// pick is the form with no more than those arguments.
-func pick(form url.Values, names ...string) url.Values {
-	picked := url.Values{}
-	for _, name := range names {
-		if form.Has(name) {
-			picked[name] = form[name]
-		}
-	}
-	return picked
-}
-
-// optional tells an argument that was not sent from an empty one.
+// optional is an argument, or nil where it is empty.
 func optional(form url.Values, name string) *string {
-	if !form.Has(name) {
-		return nil
+	if value := form.Get(name); value != "" {
+		return &value
 	}
-	value := form.Get(name)
-	return &value
+	return nil
 }
 
 // write makes the post show the content, whatever it showed before.

@@ -84,13 +84,19 @@ func TestWhoIsThere(t *testing.T) {
 	if diff := cmp.Diff([]string{"U0BOT", "U1", "U2"}, got); diff != "" || query.Cursor != "" {
 		t.Error(diff, query.Cursor)
 	}
+	query = slack.GetUsersInConversationParameters{ChannelID: "C1", Limit: 3}
+	if page, next, err := client.GetUsersInConversationContext(t.Context(), &query); len(page) != 3 || next != "" || err != nil {
+		t.Error(page, next, err)
+	}
 }
 
 func TestAChannelTellsItsKind(t *testing.T) {
 	_, client := town(t, slacktest.Options{})
-	for id, want := range map[string][3]bool{"C1": {false, false, false}, "C4": {false, false, true}, "D1": {true, false, true}, "G1": {false, true, true}} {
+	for id, want := range map[string][4]bool{
+		"C1": {false, false, false, true}, "C4": {false, false, true, true}, "D1": {true, false, true, false}, "G1": {false, true, true, false},
+	} {
 		got, err := client.GetConversationInfoContext(t.Context(), &slack.GetConversationInfoInput{ChannelID: id})
-		if err != nil || [3]bool{got.IsIM, got.IsMpIM, got.IsPrivate} != want {
+		if err != nil || [4]bool{got.IsIM, got.IsMpIM, got.IsPrivate, got.IsChannel} != want {
 			t.Errorf("%s: %+v, %v", id, got, err)
 		}
 	}

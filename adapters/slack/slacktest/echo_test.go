@@ -1,6 +1,7 @@
 package slacktest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,5 +66,19 @@ func TestWhoIsToldMayCallTheServer(t *testing.T) {
 	post(t, client, "one")
 	if diff := cmp.Diff([]string{"one", "one!", "one!!"}, told); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestASharedFileIsToldWithItsMessage(t *testing.T) {
+	var events []told
+	server, client := start(t, slacktest.Options{Echo: true, OnEvent: func(e []byte) { events = append(events, readEvent(t, e)) }})
+	root := server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "question"}).TS
+	_, err := client.UploadFileContext(t.Context(), slack.UploadFileParameters{Filename: "a.txt", FileSize: 1,
+		Reader: strings.NewReader("x"), Channel: channel, ThreadTimestamp: root})
+	if err != nil || len(events) != 1 {
+		t.Fatal(events, err)
+	}
+	if e := events[0]; e.SubType != "file_share" || len(e.Files) != 1 || e.Files[0].Name != "a.txt" || e.ParentUserId != "U1" {
+		t.Errorf("%+v", e)
 	}
 }

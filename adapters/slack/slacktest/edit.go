@@ -94,13 +94,14 @@ func (s *Server) tellChange(post Post) {
 func (c *channel) erase(p *Post) {
 	p.Deleted = true
 	delete(c.reactions, p.TS)
+	delete(c.streams, p.TS)
 	if p.isReply() {
 		c.unanswer(p)
 	}
 }
 
-// Edit changes a message of somebody else's, and returns the event by which
-// Slack tells of it (the inner one's JSON); nil where there is no such message.
+// Edit changes a message as its author does, and returns the event by which Slack
+// tells of it (the inner one's JSON); nil where there is no such message.
 func (s *Server) Edit(id, ts, text string) (event []byte) {
 	return s.theirs(id, ts, func(_ *channel, p *Post) {
 		p.Text, p.Markdown, p.Blocks = text, "", nil
@@ -109,8 +110,8 @@ func (s *Server) Edit(id, ts, text string) (event []byte) {
 	})
 }
 
-// Delete takes a message of somebody else's away, and returns the event as Edit
-// does.
+// Delete takes a message away as its author or an administrator does, ours and
+// open streams too, and returns the event as Edit does.
 func (s *Server) Delete(id, ts string) (event []byte) {
 	return s.theirs(id, ts, (*channel).erase)
 }

@@ -49,6 +49,12 @@ func TestARootTellsOfItsThread(t *testing.T) {
 	if m := replies[2]; m.Timestamp != last || m.ParentUserId != "U1" || m.BotID != slacktest.BotID {
 		t.Errorf("a reply: %+v", m)
 	}
+	post(t, client, "in another thread", under("1600000000.000001"))
+	server.Delete(channel, shouted)
+	replies, _, _, err = client.GetConversationRepliesContext(t.Context(), &slack.GetConversationRepliesParameters{ChannelID: channel, Timestamp: root})
+	if err != nil || replies[0].ReplyCount != 2 || replies[0].LatestReply != last {
+		t.Errorf("without the newest reply: %+v, %v", replies[0], err)
+	}
 }
 
 func TestRepliesArePaged(t *testing.T) {
@@ -89,6 +95,7 @@ func TestHistoryKeepsToItsWindow(t *testing.T) {
 		"before":        {slack.GetConversationHistoryParameters{Latest: "1600000000.000200"}, []string{"100"}},
 		"to":            {slack.GetConversationHistoryParameters{Latest: "1600000000.000200", Inclusive: true}, []string{"200", "100"}},
 		"between":       {slack.GetConversationHistoryParameters{Oldest: "1600000000.0001", Latest: "1600000000.000400"}, []string{"300", "200"}},
+		"from and to":   {slack.GetConversationHistoryParameters{Oldest: "1600000000.000200", Latest: "1600000000.000300", Inclusive: true}, []string{"300", "200"}},
 		"whole seconds": {slack.GetConversationHistoryParameters{Oldest: "1600000000", Latest: "1600000001"}, []string{"400", "300", "200", "100"}},
 		"nothing":       {slack.GetConversationHistoryParameters{Latest: "1500000000"}, nil},
 	} {
@@ -101,7 +108,12 @@ func TestHistoryKeepsToItsWindow(t *testing.T) {
 			t.Error(name, diff)
 		}
 	}
-	_, err := client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: channel, Oldest: "yesterday"})
+	replies, _, _, err := client.GetConversationRepliesContext(t.Context(),
+		&slack.GetConversationRepliesParameters{ChannelID: channel, Timestamp: "1600000000.000200"})
+	if diff := cmp.Diff([]string{"200"}, texts(replies)); diff != "" || err != nil {
+		t.Error("a message without replies:", diff, err)
+	}
+	_, err = client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: channel, Oldest: "yesterday"})
 	wantCode(t, "a time that is none", err, "invalid_ts_oldest")
 }
 

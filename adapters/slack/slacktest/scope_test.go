@@ -71,6 +71,10 @@ func TestAStatusNeedsOneOfTwoScopes(t *testing.T) {
 		_, client := start(t, slacktest.Options{Scopes: []string{scope}})
 		setStatus(t, client, "is thinking…")
 	}
+	server, _ := start(t, slacktest.Options{Scopes: []string{"im:write"}})
+	if code := refused(t, server, "assistant.threads.setStatus", "channel_id=C1", "thread_ts=1", "status=x"); code != "missing_scope" {
+		t.Errorf("without both: %q", code)
+	}
 }
 
 func TestTheHeaderTellsTheScopes(t *testing.T) {

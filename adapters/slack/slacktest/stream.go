@@ -115,7 +115,7 @@ func (s *Server) stopStream(form url.Values) []byte {
 	words, code := readWords(form)
 	var what content
 	if code == "" {
-		what, code = s.readContent(pick(form, "blocks", "metadata"), 0)
+		what, code = s.readContent(url.Values{"blocks": form["blocks"], "metadata": form["metadata"]}, 0)
 	}
 	post, code := s.grow(form, words, code, func(c *channel, open *stream, p *Post) string {
 		if open.length == 0 && words.text == "" && what.empty() {
@@ -123,7 +123,7 @@ func (s *Server) stopStream(form url.Values) []byte {
 		}
 		before := *p
 		p.Markdown += words.text
-		if what.markdown != nil && *what.markdown != "" {
+		if what.markdown != nil {
 			p.Markdown = strings.TrimPrefix(p.Markdown+"\n\n"+*what.markdown, "\n\n")
 		}
 		p.Blocks, p.Stream = what.blocks, Streamed

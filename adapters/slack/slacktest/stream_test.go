@@ -197,3 +197,16 @@ func TestEveryStateOfAPostIsSeen(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAnOpenStreamIsTakenAway(t *testing.T) {
+	moving := &clock{}
+	server, client := start(t, moving.options())
+	stream := begin(t, client, slack.MsgOptionMarkdownText("one"))
+	server.Delete(channel, stream.ts)
+	moving.pass(5 * time.Minute)
+	if open := server.OpenStreams(); len(open) != 0 {
+		t.Errorf("open: %+v", open)
+	}
+	wantCode(t, "append", stream.append("x"), "message_not_found")
+	wantCode(t, "stop", stream.stop(), "message_not_found")
+}

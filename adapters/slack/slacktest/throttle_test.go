@@ -26,7 +26,7 @@ func waits(t *testing.T, err error) time.Duration {
 func TestAChannelHasOneBudget(t *testing.T) {
 	moving := &clock{}
 	options := moving.options()
-	options.PostRate = 0.5
+	options.PostRate, options.Tiers = 0.5, true
 	server, client := start(t, options)
 	say := func(channel string) error {
 		_, _, err := client.PostMessageContext(t.Context(), channel, slack.MsgOptionText("x", false))
@@ -54,6 +54,9 @@ func TestAChannelHasOneBudget(t *testing.T) {
 			}
 			if wait := waits(t, call()); wait != 2*time.Second {
 				t.Errorf("at once: wait %v", wait)
+			}
+			if err := client.AddReactionContext(t.Context(), name, slack.NewRefToMessage(channel, server.Posts()[0].TS)); err != nil {
+				t.Errorf("a reaction: %v", err)
 			}
 			if wait := waits(t, say("C0OTHER"+name)); wait != 0 {
 				t.Errorf("another channel waits %v", wait)

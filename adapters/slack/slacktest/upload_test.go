@@ -76,7 +76,35 @@ func TestAnUploadMayComeAsItIs(t *testing.T) {
 }
 
 func TestUploadsAreBounded(t *testing.T) {
-	_, client := start(t, slacktest.Options{})
-	_, err := client.GetUploadURLExternalContext(t.Context(), slack.GetUploadURLExternalParameters{FileName: "x", FileSize: 64<<20 + 1})
-	wantCode(t, "too large", err, "file_upload_size_restricted")
+	server, client := start(t, slacktest.Options{})
+	announce := func(size int) error {
+		_, err := client.GetUploadURLExternalContext(t.Context(), slack.GetUploadURLExternalParameters{FileName: "x", FileSize: size})
+		return err
+	}
+	wantCode(t, "too large", announce(64<<20+1), "file_upload_size_restricted")
+	for range 16 {
+		wantCode(t, "as large as may be", announce(64<<20), "")
+	}
+	wantCode(t, "more than there is room", announce(1), "storage_limit_reached")
+	code := refused(t, server, "files.completeUploadExternal", `files=[{"id":"F0UP000001"}]`, "channels="+strings.Repeat("C1,", 101))
+	if code != "channels_limit_exceeded" {
+		t.Errorf("shared everywhere: %q", code)
+	}
+	response, err := http.Get(strings.TrimSuffix(server.URL(), "api/") + "upload/v1/F0UP000001")
+	if err != nil || response.StatusCode != http.StatusNotFound {
+		t.Errorf("an upload can be read: %v", err)
+	}
+	_ = response.Body.Close()
+}
+
+func TestManySmallUploadsAreBounded(t *testing.T) {
+	server, _ := start(t, slacktest.Options{})
+	for range 1_000 {
+		if code := refused(t, server, "files.getUploadURLExternal", "filename=x", "length=1"); code != "" {
+			t.Fatal(code)
+		}
+	}
+	if code := refused(t, server, "files.getUploadURLExternal", "filename=x", "length=1"); code != "storage_limit_reached" {
+		t.Errorf("one more: %q", code)
+	}
 }
