@@ -102,6 +102,9 @@ func checkKeys(t *testing.T, p payload, keys event.Keys) {
 	if keys.Thread != "" && (!strings.HasPrefix(string(keys.Thread), prefix) || string(keys.Thread) == prefix) {
 		t.Errorf("thread %q must begin with %q and go on", keys.Thread, prefix)
 	}
+	if keys.Holder != "" && keys.Thread == "" {
+		t.Error("the payload has a holder, and no thread where that is not known")
+	}
 	if keys.Settled == nil && keys.Thread == "" && keys.Subject == "" {
 		t.Error("nothing is settled, and neither a thread nor a subject says where the payload belongs")
 	}
@@ -133,6 +136,9 @@ func checkEvent(t *testing.T, p payload, keys event.Keys, e event.Event) {
 		if keys.Thread != "" && e.Message.Thread != keys.Thread {
 			t.Errorf("thread %q in custody, %q when read", keys.Thread, e.Message.Thread)
 		}
+		if e.Kind != event.KindMessage && keys.Subject != e.Message.ExternalID {
+			t.Errorf("a %s that custody knows as %q, and reading it as %q", e.Kind, keys.Subject, e.Message.ExternalID)
+		}
 		if e.Message.ExternalID == "" && e.Message.ClientMessageID == "" {
 			t.Error("a message without an id")
 		}
@@ -152,6 +158,12 @@ func checkEvent(t *testing.T, p payload, keys event.Keys, e event.Event) {
 	}
 	if e.Message != nil {
 		checkMessage(t, p, e.Message)
+	}
+	if e.Viewing != nil {
+		checkSender(t, p, e.Viewing.SenderID)
+		if e.Kind != event.KindOther || e.Viewing.At.IsZero() {
+			t.Errorf("a %s with the view %+v", e.Kind, e.Viewing)
+		}
 	}
 }
 

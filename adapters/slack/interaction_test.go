@@ -188,6 +188,27 @@ func TestWhatIsPressedIsNamedAsItIsShown(t *testing.T) {
 	}
 }
 
+// TestWhatIsDoneToAMessageNamesIt: where that is a post of ours, its thread is
+// where it was said.
+func TestWhatIsDoneToAMessageNamesIt(t *testing.T) {
+	if keys := keysOf(t, pressed(object{}, nil), people{self: us}); keys.Holder != "C1/1750000000.000100" {
+		t.Errorf("%+v", keys)
+	}
+	if keys := keysOf(t, command(nil), people{self: us}); keys.Holder != "" {
+		t.Errorf("%+v", keys)
+	}
+}
+
+// TestAThreadUnderOursIsOpenedOnIt: a command's answer is the root of none.
+func TestAThreadUnderOursIsOpenedOnIt(t *testing.T) {
+	for parent, want := range map[string]string{"UPARLEY01": "C1/1750000000.000001", "UTOMAS001": ""} {
+		m := heard(t, callback(said("and?", object{"thread_ts": "1750000000.000001", "parent_user_id": parent})), people{self: us})
+		if m.OpenedOn != want {
+			t.Errorf("under a message of %s: opened on %q, want %q", parent, m.OpenedOn, want)
+		}
+	}
+}
+
 // TestInteractionsWaitForNobody: who we are need not be known for them.
 func TestInteractionsWaitForNobody(t *testing.T) {
 	for _, body := range []object{command(nil), pressed(object{}, nil)} {

@@ -35,6 +35,9 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 	case event.KindCommand, event.KindAction:
 		keys.Dedupe = dedupeKey(string(p.kind), keys.Subject)
 		keys.Thread = p.thread(n.workspace(envelope), facts)
+		if p.deed.about != nil {
+			keys.Holder = p.channel + "/" + p.deed.about.TS
+		}
 	case event.KindEdit:
 		keys.Dedupe = dedupeKey("edit", keys.Subject, p.revision)
 		keys.Needs = p.needs(facts) // it may add a mention

@@ -90,7 +90,7 @@ func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *pay
 	message.Metadata.ChannelExternalID = channel.ID
 	if m.ThreadTS != "" && m.ThreadTS != p.ts {
 		message.ReplyTo = p.channel + "/" + m.ThreadTS
-		if channel.Type != event.ChannelRoom {
+		if channel.Type != event.ChannelRoom || same(m.ParentUserID, self.UserID) { // a command's answer has none of its own
 			message.OpenedOn = message.ReplyTo
 		}
 	}

@@ -123,6 +123,10 @@ type Keys struct {
 	Twin string
 	// Thread is where the envelope belongs, if the payload says so.
 	Thread ThreadKey
+	// Holder is the external id of the message that the payload was done to; empty
+	// for none. Where that is a post of ours, the payload belongs to the thread in
+	// which we said it, else to Thread.
+	Holder string
 	// Channel is the platform's channel of Thread.
 	Channel Channel
 	// Subject is the external id of the message that the payload makes (kinds

@@ -152,15 +152,15 @@ func (a *acceptance) learn() error {
 		a.Envelope.Workspace, a.Keys.Channel.ID, string(a.Keys.Channel.Type))
 }
 
-// place puts the envelope into its thread: its twin's, the one it names, or its
-// subject's. Where there is none yet, it waits without one.
+// place puts the envelope into its thread: its twin's, its holder's, the one it names,
+// or its subject's. Where there is none yet, it waits without one.
 func (a *acceptance) place() error {
 	if a.Keys.Thread != "" {
 		if err := a.upsertThread(); err != nil {
 			return err
 		}
 		thread, args := a.named()
-		if a.Keys.Twin != "" { // it may have come since, in another thread: the token is in ours
+		if a.Keys.Twin != "" || a.Keys.Holder != "" { // it may have come since, in another thread: the token is in ours
 			thread, args = thread+` OR key = ?`, append(args, string(a.Keys.Thread))
 		}
 		return a.insert("pending", `id FROM threads WHERE (key = `+thread+`) AND accepting = ?`, append(args, a.token)...)
@@ -181,10 +181,14 @@ func (a *acceptance) place() error {
 	return a.insert("pending", `id FROM threads WHERE id = ? AND accepting = ?`, a.thread, a.token)
 }
 
-// named is the key of the thread that the payload names, or of its twin's, as an
-// expression with its arguments.
+// named is the key of the thread that the payload names, or of its twin's or its
+// holder's, as an expression with its arguments.
 func (a *acceptance) named() (string, []any) {
-	if a.Keys.Twin == "" {
+	switch {
+	case a.Keys.Holder != "":
+		return `coalesce((SELECT t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = ? AND d.platform_id = ?), ?)`,
+			[]any{a.Envelope.Workspace, a.Keys.Holder, string(a.Keys.Thread)}
+	case a.Keys.Twin == "":
 		return `?`, []any{string(a.Keys.Thread)}
 	}
 	return `coalesce((SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = ? AND e.dedupe_key = ?), ?)`,

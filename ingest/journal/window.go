@@ -246,10 +246,15 @@ func (t *transcript) root(turn *Turn) error {
 	return root.load(t.tx)
 }
 
-// opening reads the message of another thread on which this one was opened.
+// opening reads the message of another thread on which this one was opened: as the
+// platform knows it, a reply of ours by its posts.
 func (t *transcript) opening(turn *Turn) error {
-	opening, err := oneMessage(t.tx, `workspace = ? AND external_id = ? AND thread <> ? AND deleted_at = 0 AND seq IS NOT NULL`,
-		t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+	const elsewhere = ` AND thread <> ? AND deleted_at = 0 AND seq IS NOT NULL`
+	opening, err := oneMessage(t.tx, `workspace = ? AND external_id = ?`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+	if err == nil && opening == nil {
+		opening, err = oneMessage(t.tx, `author = 'agent' AND run = (SELECT run FROM deliveries WHERE workspace = ? AND platform_id = ?)`+elsewhere,
+			t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+	}
 	if err != nil || opening == nil {
 		return err
 	}

@@ -14,6 +14,7 @@ func custodyPromises() []promise {
 		{"a key is taken into custody once", keyOnce},
 		{"one key accepted many times at once is one envelope", keyOnceConcurrently},
 		{"a twin follows the first one's thread", twinFollows},
+		{"what is done to a post of ours goes to the thread that it was said in", holderFollows},
 		{"an envelope that needs no work is settled at once", settledAtOnce},
 		{"an envelope about a message goes to the message's thread", subjectsThread},
 		{"raw bytes come back exactly", rawBytes},
@@ -72,6 +73,23 @@ func twinFollows(f *fixture) {
 	third.Keys.Twin = first.Keys.Dedupe
 	same(f, "the twin's thread", f.accept(third).Thread, f.thread(threadKey(1)))
 	same(f, "threads", f.count("threads"), 2)
+}
+
+func holderFollows(f *fixture) {
+	f.exchange(threadKey(2), "C1/1", "hi", "May I?", "May I?")
+	f.deliver(threadKey(2), "C1/9")
+	f.message(threadKey(2), said("C1/2", "hum"), passive)
+	for holder, want := range map[string]event.ThreadKey{"C1/9": threadKey(2), "C1/2": threadKey(1), "C1/none": threadKey(1)} {
+		a := f.envelope(event.KindAction, threadKey(1), "C1/action-"+holder)
+		a.Keys.Holder = holder
+		custody := f.accept(a)
+		same(f, holder, custody.Thread, f.thread(want))
+		again := f.accept(a)
+		same(f, "again", []any{again.ID, again.Duplicate}, []any{custody.ID, true})
+		m := said("C1/action-"+holder, "Yes")
+		f.record(custody.Thread, custody.ID, event.Event{Kind: event.KindAction, Message: m}, passive)
+	}
+	same(f, "its thread", f.lines(threadKey(2)), []string{"1 hi", "2 May I?", "3 hum", "4 Yes"})
 }
 
 func settledAtOnce(f *fixture) {

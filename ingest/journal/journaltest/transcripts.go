@@ -23,6 +23,7 @@ func transcriptPromises() []promise {
 		{"turns are read up to a number and up to a size", turnWindow},
 		{"failed, stopped and dropped turns are shown, interrupted ones once", endedTurns},
 		{"the message that a thread was opened on comes first", openedOn},
+		{"so does the reply of ours, in another thread, that one was opened on", openedOnReply},
 		{"what a transcript costs does not depend on the thread", bounded},
 	}
 }
@@ -206,6 +207,20 @@ func endedTurns(f *fixture) {
 	f.say("g", runs)
 	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
 	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "#b", ">c", ">d", "#e", ">f", ">g"})
+}
+
+func openedOnReply(f *fixture) {
+	f.exchange(threadKey(2), "C1/command-1", "/ask", "re ask", "re ", "ask")
+	f.deliver(threadKey(2), "C1/8")
+	f.deliver(threadKey(2), "C1/9")
+	m := said("C1/a", "a")
+	m.OpenedOn = "C1/8"
+	f.message(threadKey(1), m, runs)
+	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{"+re ask", ">a"})
+	m = said("C1/b", "b")
+	m.OpenedOn = "C1/8"
+	f.message(threadKey(2), m, runs)
+	same(f, "in its own thread", f.transcript(f.begin(threadKey(2)), wide), []string{">/ask", "<re ask", ">b"})
 }
 
 func openedOn(f *fixture) {
