@@ -1,0 +1,114 @@
+package slack_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/slack/slacktest"
+)
+
+// TestWithoutMarkdownBlocksTheSameCallFallsBack posts once, and asks no second time
+// for an hour.
+func TestWithoutMarkdownBlocksTheSameCallFallsBack(t *testing.T) {
+	asked := 0
+	server, adapter := connect(t, slacktest.Options{NoMarkdownBlocks: true, OnCall: func(c slacktest.Call) {
+		if strings.Contains(c.Form.Get("blocks"), `"markdown"`) {
+			asked++
+		}
+	}})
+	now := noon
+	adapter.SetClock(func() time.Time { return now })
+	reply := post("k1")
+	reply.Text = "**b** <@U1> <\u200b!here> [x](https://x.y)"
+	first, err := adapter.Send(t.Context(), reply)
+	if err != nil || shown(server, first) != "*b* <@U1> &lt;\u200b!here&gt; <https://x.y|x>" {
+		t.Errorf("%q, %v", shown(server, first), err)
+	}
+	if asked != 1 || len(server.Posts()) != 1 {
+		t.Errorf("asked %d times, %d posts", asked, len(server.Posts()))
+	}
+	for _, hour := range []struct{ later, asked int }{{59, 1}, {61, 2}} {
+		now = noon.Add(time.Duration(hour.later) * time.Minute)
+		if err := adapter.Edit(t.Context(), first, reply); err != nil || asked != hour.asked {
+			t.Errorf("after %d minutes: asked %d times, %v", hour.later, asked, err)
+		}
+	}
+}
+
+// TestALongFallbackStandsInSections, which both a post and an edit can hold.
+func TestALongFallbackStandsInSections(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{NoMarkdownBlocks: true})
+	words := strings.TrimSpace(strings.Repeat("many words & ", 850))
+	reply := post("k1")
+	reply.Text = words
+	id, err := adapter.Send(t.Context(), reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sections(t, server, id); got != strings.ReplaceAll(words, "&", "&amp;") {
+		t.Errorf("%d of %d bytes", len(got), len(words))
+	}
+	reply.Text = "short"
+	if err := adapter.Edit(t.Context(), id, reply); err != nil || sections(t, server, id) != "" || shown(server, id) != "short" {
+		t.Errorf("%v: the sections stay: %q", err, sections(t, server, id))
+	}
+	reply.Text = words
+	if err := adapter.Edit(t.Context(), id, reply); err != nil || !strings.HasPrefix(sections(t, server, id), "many") {
+		t.Error(err)
+	}
+}
+
+func sections(t *testing.T, server *slacktest.Server, id string) string {
+	t.Helper()
+	channel, ts, _ := strings.Cut(id, "/")
+	message, _ := server.Message(channel, ts)
+	if message.Blocks == nil {
+		return ""
+	}
+	var blocks []struct{ Text struct{ Text string } }
+	if err := json.Unmarshal(message.Blocks, &blocks); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, b := range blocks {
+		texts = append(texts, b.Text.Text)
+	}
+	return strings.Join(texts, " ")
+}
+
+// TestNotificationsTellTheBeginning, in mrkdwn and within what Slack advises.
+func TestNotificationsTellTheBeginning(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	reply := post("k1")
+	reply.Text = "**Hi** " + strings.Repeat("é & ", 2800)
+	id, err := adapter.Send(t.Context(), reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := server.Posts()[0]
+	if n := len([]rune(got.Text)); !strings.HasPrefix(got.Text, "*Hi* é &amp; é") || n > 4000 || n < 3000 {
+		t.Errorf("%d characters: %.80q", n, got.Text)
+	}
+	if shown(server, id) != reply.Text {
+		t.Error("the block is not the text")
+	}
+}
+
+func TestGrowGoesOnLikeFormat(t *testing.T) {
+	_, adapter := connect(t, slacktest.Options{})
+	text := strings.Repeat("Some words <@U1> and <@U2>.\n\n", 1000)
+	mentions := []string{"<@U1>"}
+	want := adapter.Format(text, mentions)
+	var got []string
+	for rest, full := text, true; full; {
+		var part string
+		part, rest, full = adapter.Grow(rest, mentions, adapters.Growth{})
+		got = append(got, part)
+	}
+	if len(got) != len(want) || strings.Join(got, "|") != strings.Join(want, "|") || !strings.Contains(got[0], "<@U1> and <\u200b@U2>") {
+		t.Errorf("%d and %d posts", len(got), len(want))
+	}
+}

@@ -1,0 +1,149 @@
+package slack_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/slack"
+	"parley/adapters/slack/slacktest"
+)
+
+// under is a root in the room, and a post that answers it.
+func under(server *slacktest.Server, text string) adapters.Post {
+	root := server.Put(slacktest.Post{Channel: room, User: "U1", Text: "question"})
+	reply := post("k1")
+	reply.To.Root, reply.Asker, reply.Text = root.TS, "U1", text
+	return reply
+}
+
+// shown is what a reader sees of a message; empty where there is none.
+func shown(server *slacktest.Server, id string) string {
+	channel, ts, _ := strings.Cut(id, "/")
+	message, _ := server.Message(channel, ts)
+	return message.Shown()
+}
+
+// stage is a Slack in which every call of ours would succeed.
+type stage struct {
+	server  *slacktest.Server
+	adapter *slack.Adapter
+	post    adapters.Post
+	message string // the id of one of ours
+	stream  string // of an open stream of ours
+	sign    adapters.Sign
+}
+
+// calls are all that write, each with the method that it is about.
+var calls = map[string]struct {
+	method string
+	call   func(context.Context, stage) error
+}{
+	"send": {"chat.postMessage", func(ctx context.Context, s stage) error {
+		_, err := s.adapter.Send(ctx, s.post)
+		return err
+	}},
+	"edit":   {"chat.update", func(ctx context.Context, s stage) error { return s.adapter.Edit(ctx, s.message, s.post) }},
+	"remove": {"chat.delete", func(ctx context.Context, s stage) error { return s.adapter.Remove(ctx, s.message, s.post) }},
+	"begin": {"chat.startStream", func(ctx context.Context, s stage) error {
+		_, err := s.adapter.Begin(ctx, s.post)
+		return err
+	}},
+	"append":   {"chat.appendStream", func(ctx context.Context, s stage) error { return s.adapter.Append(ctx, s.stream, s.post, "x") }},
+	"end":      {"chat.stopStream", func(ctx context.Context, s stage) error { return s.adapter.End(ctx, s.stream, s.post, "x") }},
+	"stop":     {"chat.stopStream", func(ctx context.Context, s stage) error { return s.adapter.Edit(ctx, s.message, s.post) }},
+	"tell":     {"chat.postEphemeral", func(ctx context.Context, s stage) error { return s.adapter.Tell(ctx, s.post) }},
+	"sign":     {"assistant.threads.setStatus", func(ctx context.Context, s stage) error { return s.adapter.Sign(ctx, s.sign) }},
+	"unsign":   {"assistant.threads.setStatus", func(ctx context.Context, s stage) error { return s.adapter.Unsign(ctx, s.sign) }},
+	"share":    {"files.completeUploadExternal", sendsFile},
+	"announce": {"files.getUploadURLExternal", sendsFile},
+	"upload":   {"files.upload", sendsFile},
+}
+
+func sendsFile(ctx context.Context, s stage) error {
+	s.post.File = file("a.txt", "content")
+	_, err := s.adapter.Send(ctx, s.post)
+	return err
+}
+
+func file(name, content string) *adapters.File {
+	return &adapters.File{Name: name, MimeType: "text/plain", Size: int64(len(content)),
+		Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
+}
+
+func setStage(t *testing.T) stage {
+	t.Helper()
+	server, adapter := connect(t, slacktest.Options{})
+	s := stage{server: server, adapter: adapter, post: under(server, "hello")}
+	s.sign = adapters.Sign{To: s.post.To, Message: room + "/" + s.post.To.Root}
+	var err error
+	if s.message, err = adapter.Send(t.Context(), s.post); err != nil {
+		t.Fatal(err)
+	}
+	if s.stream, err = adapter.Begin(t.Context(), s.post); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestEveryCallSucceeds(t *testing.T) {
+	for name, c := range calls {
+		if err := c.call(t.Context(), setStage(t)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestWhatEveryFailedCallLeavesBehind holds the kinds of failure; those of Send have a
+// table of their own. What nobody sees before another call is NotSent.
+func TestWhatEveryFailedCallLeavesBehind(t *testing.T) {
+	for name, c := range calls {
+		for fault, f := range map[string]struct {
+			fault slacktest.Fault
+			want  adapters.SendFailure
+			after time.Duration
+		}{
+			"429":               {slacktest.RateLimited(7 * time.Second), adapters.RateLimited, 7 * time.Second},
+			"503, late effect":  {slacktest.Fault{Status: 503, Effect: true}, adapters.Unclear, 0},
+			"cut, late effect":  {slacktest.Fault{Cut: true, Effect: true}, adapters.Unclear, 0},
+			"internal_error":    {slacktest.Fault{Error: "internal_error"}, adapters.Unclear, 0},
+			"ratelimited":       {slacktest.Fault{Error: "ratelimited"}, adapters.RateLimited, time.Second},
+			"team_added_to_org": {slacktest.Fault{Error: "team_added_to_org"}, adapters.NotSent, 0},
+			"is_archived":       {slacktest.Fault{Error: "is_archived"}, adapters.Permanent, 0},
+			"new_in_2031":       {slacktest.Fault{Error: "new_in_2031"}, adapters.Permanent, 0},
+		} {
+			if f.fault.Error != "" && (name == "upload" || name == "stop" && f.want == adapters.Permanent) {
+				continue // which has no codes; whose refusals are for the next call to tell
+			}
+			if f.want == adapters.Unclear && (name == "announce" || name == "upload") {
+				f.want = adapters.NotSent
+			}
+			s := setStage(t)
+			s.server.Script(c.method, f.fault)
+			got := failure(t, c.call(t.Context(), s))
+			if got.Failure != f.want || got.RetryAfter != f.after || !strings.Contains(got.Error(), room) {
+				t.Errorf("%s, %s: failure %d after %v, want %d after %v: %v", name, fault, got.Failure, got.RetryAfter, f.want, f.after, got)
+			}
+		}
+	}
+}
+
+// TestNoCallIsWrittenLate ends the context before the call.
+func TestNoCallIsWrittenLate(t *testing.T) {
+	for name, c := range calls {
+		s := setStage(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		before := len(s.server.Posts())
+		if got := failure(t, c.call(ctx, s)); got.Failure != adapters.NotSent {
+			t.Errorf("%s: failure %d: %v", name, got.Failure, got)
+		}
+		_ = s.server.Close()
+		if posts := s.server.Posts(); len(posts) != before || shown(s.server, s.message) != "hello" || shown(s.server, s.stream) != "hello" {
+			t.Errorf("%s had an effect: %+v", name, posts)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package slack_test
+
+import (
+	"testing"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/slack"
+	"parley/adapters/slack/slacktest"
+)
+
+func TestEditShowsTheText(t *testing.T) {
+	s := setStage(t)
+	s.post.Text = "**other** words"
+	for _, id := range []string{s.message, s.stream} {
+		if err := s.adapter.Edit(t.Context(), id, s.post); err != nil || shown(s.server, id) != s.post.Text {
+			t.Errorf("%q, %v", shown(s.server, id), err)
+		}
+	}
+	if open := s.server.OpenStreams(); len(open) != 0 {
+		t.Errorf("%d streams are open", len(open))
+	}
+	if key := s.server.Posts()[0].Key(); key != "k1" {
+		t.Errorf("the post lost its key: %q", key)
+	}
+}
+
+// TestAStreamThatDoesNotLookLikeOneIsEndedToo: after a change of configuration nobody
+// knows of it.
+func TestAStreamThatDoesNotLookLikeOneIsEndedToo(t *testing.T) {
+	for name, change := range map[string]func(*slack.Adapter, string, adapters.Post) error{
+		"edit":   func(a *slack.Adapter, id string, p adapters.Post) error { return a.Edit(t.Context(), id, p) },
+		"remove": func(a *slack.Adapter, id string, p adapters.Post) error { return a.Remove(t.Context(), id, p) },
+	} {
+		s := setStage(t)
+		c := config(s.server.URL())
+		c.Preview = adapters.PreviewOff
+		s.post.Text = "final"
+		if err := change(slack.New("acme", c), s.stream, s.post); err != nil || len(s.server.OpenStreams()) != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := shown(s.server, s.stream); name == "edit" && got != "final" || name == "remove" && got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestRemoveTakesItAway(t *testing.T) {
+	s := setStage(t)
+	for _, id := range []string{s.message, s.stream, s.message, room + "/1600000000.000100"} {
+		if err := s.adapter.Remove(t.Context(), id, s.post); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if shown(s.server, s.message) != "" || shown(s.server, s.stream) != "" || len(s.server.OpenStreams()) != 0 {
+		t.Errorf("%+v", s.server.Posts())
+	}
+}
+
+func TestWhatCanNotBeEdited(t *testing.T) {
+	s := setStage(t)
+	theirs := s.server.Put(slacktest.Post{Channel: room, User: "U1", Text: "mine"})
+	for name, id := range map[string]string{
+		"gone": room + "/1600000000.000100", "another's": room + "/" + theirs.TS, "no message": "x", "nowhere": "",
+	} {
+		if got := failure(t, s.adapter.Edit(t.Context(), id, s.post)); got.Failure != adapters.Permanent {
+			t.Errorf("%s: failure %d: %v", name, got.Failure, got)
+		}
+	}
+	for _, code := range []string{"edit_window_closed", "cant_update_message", "msg_too_long", "message_not_found"} {
+		s.server.Script("chat.update", slacktest.Fault{Error: code})
+		if got := failure(t, s.adapter.Edit(t.Context(), s.message, s.post)); got.Failure != adapters.Permanent {
+			t.Errorf("%s: failure %d: %v", code, got.Failure, got)
+		}
+	}
+	if err := s.adapter.Edit(t.Context(), s.message, s.post); err != nil {
+		t.Error(err)
+	}
+	if got := failure(t, s.adapter.Remove(t.Context(), "x", s.post)); got.Failure != adapters.Permanent {
+		t.Error(got)
+	}
+}
+
+// TestAStreamThatSlackIsStillClosing is no refusal for good.
+func TestAStreamThatSlackIsStillClosing(t *testing.T) {
+	s := setStage(t)
+	s.server.Script("chat.update", slacktest.Fault{Error: "streaming_state_conflict"})
+	if got := failure(t, s.adapter.Edit(t.Context(), s.stream, s.post)); got.Failure != adapters.NotSent {
+		t.Errorf("failure %d: %v", got.Failure, got)
+	}
+	if err := s.adapter.Edit(t.Context(), s.stream, s.post); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnEditMayBeRepeatedAfterAnything makes the call again after each unclear end.
+func TestAnEditMayBeRepeatedAfterAnything(t *testing.T) {
+	s := setStage(t)
+	s.post.Text = "the whole answer"
+	for _, method := range []string{"chat.stopStream", "chat.update"} {
+		for _, fault := range []slacktest.Fault{{Cut: true, Effect: true}, {Cut: true}, {Status: 500, Effect: true}, slacktest.RateLimited(time.Second)} {
+			s.server.Script(method, fault)
+			if err := s.adapter.Edit(t.Context(), s.stream, s.post); err == nil {
+				t.Errorf("%s with %+v succeeded", method, fault)
+			}
+		}
+	}
+	if err := s.adapter.Edit(t.Context(), s.stream, s.post); err != nil || shown(s.server, s.stream) != s.post.Text {
+		t.Errorf("%q, %v", shown(s.server, s.stream), err)
+	}
+}

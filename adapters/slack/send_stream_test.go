@@ -1,0 +1,177 @@
+package slack_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/adapters/slack"
+	"parley/adapters/slack/slacktest"
+)
+
+func TestAStreamGrows(t *testing.T) {
+	var began url.Values
+	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+		if c.Method == "chat.startStream" {
+			began = c.Form
+		}
+	}})
+	reply := under(server, "One")
+	id, err := adapter.Begin(t.Context(), reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := url.Values{"token": {slacktest.Token}, "channel": {room}, "thread_ts": {reply.To.Root}, "markdown_text": {"One"},
+		"recipient_team_id": {slacktest.Team}, "recipient_user_id": {"U1"}}
+	if diff := cmp.Diff(want, began); diff != "" {
+		t.Error(diff)
+	}
+	for _, text := range []string{" **two**", "", " <@U1>"} {
+		if err := adapter.Append(t.Context(), id, reply, text); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := adapter.End(t.Context(), id, reply, "."); err != nil || shown(server, id) != "One **two** <@U1>." || len(server.OpenStreams()) != 0 {
+		t.Errorf("%q, %v", shown(server, id), err)
+	}
+	if err := adapter.End(t.Context(), id, reply, ""); err != nil {
+		t.Errorf("ended twice: %v", err)
+	}
+	if got := failure(t, adapter.End(t.Context(), id, reply, "more")); got.Failure != adapters.Permanent {
+		t.Errorf("text behind the end: %v", got)
+	}
+}
+
+// TestWhereThereAreNoStreams: a reply without a root or an asker, another
+// configuration, a kind of channel. The next one may have a stream.
+func TestWhereThereAreNoStreams(t *testing.T) {
+	for name, change := range map[string]func(*slack.Config, *adapters.Post, *slacktest.Server){
+		"no root":      func(_ *slack.Config, p *adapters.Post, _ *slacktest.Server) { p.To.Root = "" },
+		"no asker":     func(_ *slack.Config, p *adapters.Post, _ *slacktest.Server) { p.Asker = "" },
+		"preview edit": func(c *slack.Config, _ *adapters.Post, _ *slacktest.Server) { c.Preview = adapters.PreviewEdit },
+		"this channel": func(_ *slack.Config, _ *adapters.Post, s *slacktest.Server) {
+			s.Script("chat.startStream", slacktest.Fault{Error: "method_not_supported_for_channel_type"})
+		},
+	} {
+		s := setStage(t)
+		c, reply := config(s.server.URL()), s.post
+		change(&c, &reply, s.server)
+		adapter := slack.New("acme", c)
+		if _, err := adapter.Begin(t.Context(), reply); failure(t, err).Failure != adapters.Permanent {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := adapter.Begin(t.Context(), s.post); name != "preview edit" && err != nil {
+			t.Errorf("%s is remembered: %v", name, err)
+		}
+	}
+	server, adapter := connect(t, slacktest.Options{})
+	direct := post("k1")
+	direct.To = adapters.Address{Channel: "D0IM", Root: server.Put(slacktest.Post{Channel: "D0IM", User: "U1", Text: "hi"}).TS}
+	if _, err := adapter.Begin(t.Context(), direct); err != nil {
+		t.Errorf("a direct message needs nobody named: %v", err)
+	}
+}
+
+// TestAWorkspaceWithoutStreamsIsAskedOnceAnHour.
+func TestAWorkspaceWithoutStreamsIsAskedOnceAnHour(t *testing.T) {
+	for _, code := range []string{"unknown_method", "missing_scope", "not_allowed_token_type"} {
+		asked := 0
+		server, adapter := connect(t, slacktest.Options{NoStreams: code, OnCall: func(c slacktest.Call) {
+			if c.Method == "chat.startStream" || c.Method == "chat.stopStream" {
+				asked++
+			}
+		}})
+		now := noon
+		adapter.SetClock(func() time.Time { return now })
+		reply := under(server, "x")
+		id, err := adapter.Send(t.Context(), reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct{ minutes, asked int }{{0, 1}, {59, 1}, {61, 2}} {
+			now = noon.Add(time.Duration(step.minutes) * time.Minute)
+			if _, err := adapter.Begin(t.Context(), reply); failure(t, err).Failure != adapters.Permanent || asked != step.asked {
+				t.Errorf("%s, after %d minutes: asked %d times, %v", code, step.minutes, asked, err)
+			}
+			if err := adapter.Edit(t.Context(), id, reply); err != nil || asked != step.asked {
+				t.Errorf("%s: an edit asks for a stream, %v", code, err)
+			}
+		}
+	}
+}
+
+// TestAStreamThatSlackHasClosed can be edited, which is what Permanent says.
+func TestAStreamThatSlackHasClosed(t *testing.T) {
+	now := noon
+	server, adapter := connect(t, slacktest.Options{Now: func() time.Time { return now }})
+	reply := under(server, "One")
+	old, err := adapter.Begin(t.Context(), reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, err := adapter.Begin(t.Context(), reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if age := adapter.Limits().StreamAge; age >= 5*time.Minute || age < 4*time.Minute {
+		t.Errorf("streams grow as old as %v", age)
+	}
+	server.PressStop(room, stopped[len(room)+1:])
+	if got := failure(t, adapter.Append(t.Context(), stopped, reply, "two")); got.Failure != adapters.Permanent {
+		t.Errorf("a reader stopped it: %v", got)
+	}
+	now = now.Add(5 * time.Minute)
+	if got := failure(t, adapter.Append(t.Context(), old, reply, "two")); got.Failure != adapters.Permanent {
+		t.Errorf("it is too old: %v", got)
+	}
+	reply.Text = "One two"
+	for _, id := range []string{old, stopped} {
+		if err := adapter.Edit(t.Context(), id, reply); err != nil || shown(server, id) != "One two" {
+			t.Errorf("%q, %v", shown(server, id), err)
+		}
+	}
+}
+
+// TestFindStreamFindsWhatNoKeyTells cuts the answer to Begin.
+func TestFindStreamFindsWhatNoKeyTells(t *testing.T) {
+	s := setStage(t)
+	withFile := s.post
+	withFile.Key, withFile.File = "k2", file("a.txt", "content")
+	if _, err := s.adapter.Send(t.Context(), withFile); err != nil {
+		t.Fatal(err)
+	}
+	s.server.Put(slacktest.Post{Channel: room, ThreadTS: s.post.To.Root, User: "U1", Text: "another's"})
+	s.server.Put(slacktest.Post{Channel: room, ThreadTS: s.post.To.Root, User: slacktest.BotUser, Text: "old", TS: "1600000000.000100"})
+	s.server.Script("chat.startStream", slacktest.Fault{Cut: true, Effect: true})
+	if _, err := s.adapter.Begin(t.Context(), s.post); failure(t, err).Failure != adapters.Unclear {
+		t.Fatal(err)
+	}
+	streams := s.server.OpenStreams()
+	ids, err := s.adapter.FindStream(t.Context(), s.post)
+	if want := []string{s.stream, room + "/" + streams[1].TS}; err != nil || !cmp.Equal(ids, want) {
+		t.Errorf("%v, %v; want %v", ids, err, want)
+	}
+	s.server.Script("conversations.replies", slacktest.Fault{Status: 500})
+	if ids, err := s.adapter.FindStream(t.Context(), s.post); err == nil {
+		t.Errorf("could not read, and found %v", ids)
+	}
+}
+
+func TestTellIsForOneAlone(t *testing.T) {
+	s := setStage(t)
+	s.post.Text = "**Sorry**"
+	if err := s.adapter.Tell(t.Context(), s.post); err != nil {
+		t.Error(err)
+	}
+	got := s.server.Ephemerals()
+	if len(got) != 1 || got[0].User != "U1" || got[0].ThreadTS != s.post.To.Root || got[0].Text != "**Sorry**" {
+		t.Errorf("%+v", got)
+	}
+	s.post.Asker = ""
+	if got := failure(t, s.adapter.Tell(t.Context(), s.post)); got.Failure != adapters.Permanent {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,102 @@
+package slack_test
+
+import (
+	"testing"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/slack"
+	"parley/adapters/slack/slacktest"
+)
+
+func TestTheSignIsAStatus(t *testing.T) {
+	s := setStage(t)
+	if err := s.adapter.Sign(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "is thinking…" {
+		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
+	}
+	for range 2 {
+		if err := s.adapter.Unsign(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "" {
+			t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
+		}
+	}
+	s.sign.To.Root = "" // a conversation: the message can begin a thread
+	if err := s.adapter.Sign(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) == "" {
+		t.Error(err)
+	}
+	s.sign.Message = "command:1"
+	if got := failure(t, s.adapter.Sign(t.Context(), s.sign)); got.Failure != adapters.Permanent {
+		t.Error(got)
+	}
+}
+
+func TestTheSignIsAReaction(t *testing.T) {
+	s := setStage(t)
+	c := config(s.server.URL())
+	c.Working, c.WorkingEmoji = slack.WorkingReaction, "hourglass"
+	adapter := slack.New("acme", c)
+	for range 2 { // doing it twice is no error
+		if err := adapter.Sign(t.Context(), s.sign); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := s.server.Reactions(room, s.post.To.Root); len(got) != 1 || got[0].Name != "hourglass" {
+		t.Errorf("%+v", got)
+	}
+	for range 2 {
+		if err := adapter.Unsign(t.Context(), s.sign); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := s.server.Reactions(room, s.post.To.Root); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	s.sign.Message = room + "/1600000000.000100"
+	if err := adapter.Unsign(t.Context(), s.sign); err != nil {
+		t.Errorf("a message that is gone: %v", err)
+	}
+	if got := failure(t, adapter.Sign(t.Context(), s.sign)); got.Failure != adapters.Permanent {
+		t.Error(got)
+	}
+	s.sign.Message = "command:1"
+	if got := failure(t, adapter.Sign(t.Context(), s.sign)); got.Failure != adapters.Permanent {
+		t.Error(got)
+	}
+}
+
+func TestNoSignAtAll(t *testing.T) {
+	s := setStage(t)
+	c := config(s.server.URL())
+	c.Working = slack.WorkingOff
+	adapter := slack.New("acme", c)
+	if err := adapter.Sign(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "" || adapter.Limits().Sign {
+		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
+	}
+	if err := adapter.Unsign(t.Context(), s.sign); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAMissingScopeIsToldOnce, and not asked for again for an hour.
+func TestAMissingScopeIsToldOnce(t *testing.T) {
+	for _, working := range []string{slack.WorkingStatus, slack.WorkingReaction} {
+		asked := 0
+		server, _ := connect(t, slacktest.Options{Scopes: []string{"users:read"}, OnCall: func(slacktest.Call) { asked++ }})
+		c := config(server.URL())
+		c.Working = working
+		adapter := slack.New("acme", c)
+		now := noon
+		adapter.SetClock(func() time.Time { return now })
+		sign := adapters.Sign{To: adapters.Address{Channel: room, Root: "1699999999.000100"}, Message: room + "/1699999999.000100"}
+		if got := failure(t, adapter.Sign(t.Context(), sign)); got.Failure != adapters.Permanent {
+			t.Errorf("%s: %v", working, got)
+		}
+		now = now.Add(59 * time.Minute)
+		if err := adapter.Sign(t.Context(), sign); err != nil || asked != 1 {
+			t.Errorf("%s: asked %d times, %v", working, asked, err)
+		}
+		now = now.Add(2 * time.Minute)
+		if err := adapter.Sign(t.Context(), sign); err == nil || asked != 2 {
+			t.Errorf("%s: asked %d times, %v", working, asked, err)
+		}
+	}
+}
