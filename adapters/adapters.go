@@ -4,7 +4,7 @@
 // An adapter is one package with its own Config. What every platform can do is
 // Normalizer; what only some can is a further interface, found by assertion:
 // Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, Grower, Streamer,
-// StreamFinder, Ephemeral; Signer; Historian.
+// StreamFinder, Ephemeral; Signer, Greeter; Historian.
 package adapters
 
 import (
@@ -246,6 +246,14 @@ type Sign struct {
 	To     Address
 	// Message is the external id of the message that is being answered.
 	Message string
+}
+
+// Greeter is an adapter that has something to show in a thread which somebody has
+// just opened, before anything is said there.
+type Greeter interface {
+	// Greet shows it. It is called once the opening is recorded, at most once a
+	// thread, and bounds its own time.
+	Greet(ctx context.Context, thread event.ThreadKey) error
 }
 
 // Signer is an adapter that can show people that the agent is at work. Both calls

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -48,6 +49,9 @@ type Config struct {
 	// FileOver is how long a reply may be, in characters, and still be posted as
 	// messages; a longer one is uploaded. 0: as long as it likes.
 	FileOver int `yaml:"file_over"`
+	// SuggestedPrompts are what an assistant thread suggests to who opens it; at
+	// most four.
+	SuggestedPrompts []Prompt `yaml:"suggested_prompts"`
 }
 
 // DefaultConfig is what holds where the configuration says nothing. Its pace is
@@ -88,6 +92,10 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Working != WorkingStatus || c.WorkingText != "", "working_text", "is required with working status: such as is thinking…")
 	check(c.Working != WorkingReaction || emojiName.MatchString(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")
 	check(c.FileOver >= 0, "file_over", "must be 0 or more characters")
+	check(len(c.SuggestedPrompts) <= maxPrompts, "suggested_prompts", "must be at most 4, which is as many as Slack shows")
+	for i, p := range c.SuggestedPrompts {
+		check(p.Title != "" && p.Message != "", fmt.Sprintf("suggested_prompts[%d]", i), "needs a title, which is shown, and a message, which is said")
+	}
 	return faults
 }
 

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +34,12 @@ func TestConfigFaults(t *testing.T) {
 		"a status without words":         {func(c *Config) { c.WorkingText = "" }, []string{"working_text"}},
 		"an emoji with colons":           {func(c *Config) { c.Working, c.WorkingEmoji = "reaction", ":eyes:" }, []string{"working_emoji"}},
 		"an emoji with a skin tone":      {func(c *Config) { c.Working, c.WorkingEmoji = "reaction", "wave::skin-tone-2" }, nil},
-		"no words where none are shown":  {func(c *Config) { c.Working, c.WorkingText, c.WorkingEmoji = "reaction", "", "eyes" }, nil},
+		"four prompts":                   {func(c *Config) { c.SuggestedPrompts = slices.Repeat([]Prompt{{"a", "b"}}, 4) }, nil},
+		"five prompts, one without words": {func(c *Config) {
+			c.SuggestedPrompts = append(slices.Repeat([]Prompt{{"a", "b"}}, 4), Prompt{Title: "a"})
+		},
+			[]string{"suggested_prompts", "suggested_prompts[4]"}},
+		"no words where none are shown": {func(c *Config) { c.Working, c.WorkingText, c.WorkingEmoji = "reaction", "", "eyes" }, nil},
 	} {
 		settings := DefaultConfig()
 		settings.AppToken, settings.BotToken = secret.New("xapp-1"), secret.New("xoxb-1")

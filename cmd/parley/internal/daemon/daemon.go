@@ -50,6 +50,7 @@ type Daemon struct {
 	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
 	lanes     map[string]bool
 	reloading chan struct{}
+	opened    chan greeting
 }
 
 // Options are what a Daemon is made of.
@@ -69,7 +70,7 @@ type Options struct {
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, now: o.Now, metrics: newMetrics(), platforms: o.Platforms,
-		running: map[string]chan struct{}{}, lanes: map[string]bool{}, reloading: make(chan struct{}, 1)}
+		running: map[string]chan struct{}{}, lanes: map[string]bool{}, reloading: make(chan struct{}, 1), opened: make(chan greeting, maxGreetings)}
 	if d.platforms == nil {
 		d.platforms = Platforms()
 	}
@@ -152,7 +153,7 @@ func (d *Daemon) assemble() {
 		Settings: d.turnSettings, Profile: d.profile,
 	})
 	d.ingest = ingest.New(ingest.Parts{
-		Journal: d.journal, Desk: d.desk, Turns: d.turns, Observer: d.metrics, Log: d.log, Now: d.now,
+		Journal: d.journal, Desk: d.desk, Turns: d.turns, Observer: doorman{d.metrics, d.opened}, Log: d.log, Now: d.now,
 	})
 }
 
@@ -217,6 +218,9 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	run("outbox", func() error { return d.outbox.Run(claim, work) })
 	run("retention", func() error { return d.retain(claim) })
 	run("unfinished files", func() error { return d.sweep(claim) })
+	for range greeters {
+		run("greetings", func() error { return d.greet(serve) })
+	}
 	d.startAccounts(serve)
 	d.startLanes(claim, work, workers)
 	run("reload", func() error { return d.reloads(serve, claim, work, workers) })

@@ -34,6 +34,28 @@ func TestACommandIsAnsweredInTheChannel(t *testing.T) {
 	}
 }
 
+// TestWhoOpensAThreadIsGreeted with the prompts of the configuration.
+func TestWhoOpensAThreadIsGreeted(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{slack: "timeout: 5s, suggested_prompts: [{title: Water, message: \"When do we water?\"}]"})
+	h.accept(inner(fmt.Sprintf(`{"type":"assistant_thread_started","event_ts":"1750000000.000002",
+		"assistant_thread":{"user_id":%q,"channel_id":%q,"thread_ts":"1750000000.000001","context":{"channel_id":%q}}}`, mara, direct, room)))
+	for len(promptsOf(h)) == 0 {
+		if !h.again() {
+			t.Fatalf("nothing is suggested\n%s", h.log)
+		}
+	}
+	if got := promptsOf(h); len(got) != 1 || got[0] != (slacktest.Prompt{Title: "Water", Message: "When do we water?"}) {
+		t.Errorf("%+v", got)
+	}
+	h.awaitMetric(settled("other", "updated", ""), 1)
+}
+
+func promptsOf(h *house) []slacktest.Prompt {
+	_, prompts := h.slack.Prompts(direct, "1750000000.000001")
+	return prompts
+}
+
 // TestFilesReachTheAgent: an image as a part, the rest by name, and what can't be
 // had or is too large is not asked for twice, or at all.
 func TestFilesReachTheAgent(t *testing.T) {
