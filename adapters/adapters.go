@@ -88,8 +88,10 @@ type Limits struct {
 	PostRate float64
 	// Timeout bounds one call.
 	Timeout time.Duration
-	// Preview is how a growing answer is shown.
-	Preview Preview
+	// Preview is how a growing answer is shown, and PreviewEvery how often it is shown
+	// anew at the most.
+	Preview      Preview
+	PreviewEvery time.Duration
 	// StreamAge is how old a stream may grow; another one goes on then. 0: as old
 	// as it likes.
 	StreamAge time.Duration

@@ -54,7 +54,7 @@ func inHouse(t *testing.T, test func(h *house)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db")}
 		h.platform = deliver.Platform{Sender: h.board, Unknown: func(string) string { return "resend" }, Limits: adapters.Limits{
-			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, StreamAge: 270 * time.Second, Sign: true,
+			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second, Sign: true,
 		}}
 		h.start()
 		test(h)

@@ -11,10 +11,6 @@ import (
 )
 
 const (
-	// showEvery is how often a growing answer is shown anew at the most: Slack allows
-	// 50 edits a minute. Where posts have a pace, it may be less often.
-	// https://docs.slack.dev/apis/web-api/rate-limits
-	showEvery = 1200 * time.Millisecond
 	// endSoon is how long before its full age a stream is ended at the first good place
 	// in its text; at its full age, anywhere.
 	endSoon = 20 * time.Second
@@ -290,5 +286,5 @@ func (s *Showing) done(v *view) pause {
 		v.full, v.piece.text = true, v.text
 		s.pieces = append(s.pieces, newPiece(v.rest))
 	}
-	return after(showEvery)
+	return after(s.platform.Limits.PreviewEvery)
 }

@@ -81,7 +81,7 @@ func New(workspace string, config Config) *Adapter {
 func (a *Adapter) Limits() adapters.Limits {
 	return adapters.Limits{
 		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
-		Preview: a.config.Preview, StreamAge: streamAge, Sign: a.config.Working != WorkingOff,
+		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, StreamAge: streamAge, Sign: a.config.Working != WorkingOff,
 	}
 }
 

@@ -40,6 +40,9 @@ type Config struct {
 	Timeout time.Duration `yaml:"timeout"`
 	// Preview is how a growing answer is shown: stream, edit or off.
 	Preview adapters.Preview `yaml:"preview"`
+	// PreviewEvery is how often it is shown anew at the most. Slack takes 50 edits a
+	// minute: https://docs.slack.dev/apis/web-api/rate-limits.
+	PreviewEvery time.Duration `yaml:"preview_every"`
 	// Working is the sign of work: WorkingStatus, WorkingReaction or WorkingOff.
 	Working string `yaml:"working"`
 	// WorkingText is the status, which follows the app's name; WorkingEmoji the
@@ -59,7 +62,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Mode: ModeSocket, Sockets: 1, APIURL: "https://slack.com/api/", PostRate: 1, Timeout: 10 * time.Second,
-		Preview: adapters.PreviewStream, Working: WorkingStatus, WorkingText: "is thinking…", WorkingEmoji: "eyes",
+		Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, Working: WorkingStatus, WorkingText: "is thinking…", WorkingEmoji: "eyes",
 		FileOver: 100_000,
 	}
 }
@@ -88,6 +91,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	check(c.Preview == adapters.PreviewStream || c.Preview == adapters.PreviewEdit || c.Preview == adapters.PreviewOff,
 		"preview", "must be stream, edit or off")
+	check(c.PreviewEvery > 0, "preview_every", "must be more than 0s")
 	check(c.Working == WorkingStatus || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be status, reaction or off")
 	check(c.Working != WorkingStatus || c.WorkingText != "", "working_text", "is required with working status: such as is thinking…")
 	check(c.Working != WorkingReaction || emojiName.MatchString(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")

@@ -52,6 +52,7 @@ type plan struct {
 	fake    slacktest.Options
 	files   map[string]string // further files, by name
 	without bool              // without any file: the built-in workspace
+	clock   *clock            // of the daemon; one of its own if nil
 }
 
 func (p plan) write(t *testing.T, replace *strings.Replacer) {
@@ -63,6 +64,9 @@ func (p plan) write(t *testing.T, replace *strings.Replacer) {
 	calls := p.slack
 	if calls == "" {
 		calls = "timeout: 5s"
+	}
+	if !strings.Contains(calls, "preview") {
+		calls += ", preview: off, working: off"
 	}
 	files := map[string]string{
 		"parley.yaml": `
@@ -82,7 +86,7 @@ agents:
 id: acme
 platform: slack
 agent: helper
-slack: {mode: http, bot_token: ` + slacktest.Token + `, signing_secret: ` + signingSecret + `, api_url: "SLACK", post_rate: 0, preview: off, working: off, ` + calls + `}
+slack: {mode: http, bot_token: ` + slacktest.Token + `, signing_secret: ` + signingSecret + `, api_url: "SLACK", post_rate: 0, ` + calls + `}
 turns: {` + turns + `}
 ` + p.acme + "\n",
 		"workspaces/ours.yaml": `
@@ -144,8 +148,11 @@ func open(t *testing.T, p plan) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fake.Close() })
-	h := &house{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: new(clock), log: new(log),
+	h := &house{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log),
 		client: &http.Client{Transport: new(http.Transport)}, last: time.Now()}
+	if h.clock == nil {
+		h.clock = new(clock)
+	}
 	h.places = strings.NewReplacer("AGENT", h.model.URL, "SLACK", fake.URL())
 	path := ""
 	if !p.without {
