@@ -111,7 +111,10 @@ func newAdapter(apiURL string) *slack.Adapter { return slack.New("acme", config(
 func TestLimitsAreTheConfigured(t *testing.T) {
 	c := config("http://127.0.0.1:1/")
 	c.PostRate, c.Timeout, c.FileOver, c.Preview, c.Working = 2.5, 3*time.Second, 7, adapters.PreviewEdit, slack.WorkingOff
-	want := adapters.Limits{PostRate: 2.5, Timeout: 3 * time.Second, FileOver: 7, Preview: adapters.PreviewEdit, StreamAge: 270 * time.Second}
+	want := adapters.Limits{
+		PostRate: 2.5, Timeout: 3 * time.Second, FileOver: 7,
+		Preview: adapters.PreviewEdit, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second,
+	}
 	if got := slack.New("acme", c).Limits(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -15,6 +16,7 @@ import (
 type model struct {
 	manner
 	ledger *ledger
+	failed sync.Map // by run: the model fails some of the runs once
 	url    string
 	http   *http.Server
 	served sync.WaitGroup
@@ -26,26 +28,36 @@ type manner struct {
 	thinking func(id int) time.Duration
 	// answer is its paragraphs, each a post.
 	answer func(id, revision int) []string
+	// fails is the share of runs whose first answer breaks off.
+	fails float64
 }
 
 // atLength answers in three paragraphs, which are too long for fewer than three
 // posts, and takes 50 to 300 ms for it.
 func atLength() manner {
-	return manner{func(id int) time.Duration { return time.Duration(50+id*37%251) * time.Millisecond }, answerOf}
+	return manner{thinking: func(id int) time.Duration { return time.Duration(50+id*37%251) * time.Millisecond }, answer: answerOf}
+}
+
+// atEase answers like atLength, and takes a second or two; now and then it breaks off.
+func atEase() manner {
+	how := atLength()
+	how.thinking = func(id int) time.Duration { return time.Duration(600+id*37%1500) * time.Millisecond }
+	how.fails = 0.1
+	return how
 }
 
 // briefly answers in one sentence, and takes a while for it.
 func briefly(thinking time.Duration) manner {
-	return manner{func(int) time.Duration { return thinking }, func(id, revision int) []string {
+	return manner{thinking: func(int) time.Duration { return thinking }, answer: func(id, revision int) []string {
 		return []string{mark(id, revision, 1) + " is as good as settled."}
 	}}
 }
 
-// The shape of a long answer: a post of Slack's ends behind a paragraph of so many
-// characters, and could not hold two.
+// The shape of a long answer: with a paragraph of this many characters a post of
+// Slack's ends.
 const (
 	paragraphs     = 3
-	paragraphChars = 9500
+	paragraphChars = 9000
 	deltas         = 8 // pieces in which an answer comes
 )
 
@@ -88,9 +100,20 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked.id, asked.revision = id, revision
+	for i := len(request.Messages) - 2; i >= 0 && request.Messages[i].Role == "user"; i-- {
+		if id, _, _, ok := readMark(request.Messages[i].Content); ok {
+			asked.with = append(asked.with, id)
+		}
+	}
+	if m.fails > 0 && rand.Float64() < m.fails {
+		if _, again := m.failed.LoadOrStore(asked.run, true); !again {
+			m.breaks(w, strings.Join(m.answer(id, revision), ""))
+			return
+		}
+	}
 	defer func() { m.ledger.asked(asked) }()
 	w.Header().Set("Content-Type", "text/event-stream")
-	answer := strings.Join(m.answer(id, revision), "\n\n")
+	answer := strings.Join(m.answer(id, revision), "")
 	for i := range deltas {
 		if !pause(r.Context(), m.thinking(id)/deltas) {
 			return
@@ -115,12 +138,23 @@ func writeDelta(w http.ResponseWriter, text string) error {
 	return http.NewResponseController(w).Flush()
 }
 
-// answerOf is the long answer, a paragraph for each post that it will be.
+// breaks begins an answer, and breaks off in the middle.
+func (m *model) breaks(w http.ResponseWriter, answer string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	_ = writeDelta(w, answer[:len(answer)/3])
+	panic(http.ErrAbortHandler)
+}
+
+// answerOf is the long answer, by the posts that it will be: each but the last ends
+// with the empty line behind its paragraph.
 func answerOf(id, revision int) []string {
 	texts := make([]string, paragraphs)
 	for i := range texts {
 		sentence := mark(id, revision, i+1) + " is all that I can say of it. "
-		texts[i] = strings.TrimSpace(strings.Repeat(sentence, paragraphChars/len(sentence)))
+		texts[i] = strings.TrimSpace(strings.Repeat(sentence, paragraphChars/len(sentence)+1))
+		if i < paragraphs-1 {
+			texts[i] += "\n\n"
+		}
 	}
 	return texts
 }

@@ -69,16 +69,20 @@ type audit struct {
 	*verdict
 	replies map[int]*reply
 	asks    map[int][]ask
+	joined  map[int]bool // messages that the reply to another one answers, too
 }
 
 // check holds the posts, in the order in which they took effect, against what
 // was acknowledged. Nothing may be written to the ledger any more.
 func (l *ledger) check(posts []slacktest.Post) *verdict {
 	a := audit{ledger: l, verdict: &verdict{counts: map[violation]int{}, posts: len(posts)},
-		replies: map[int]*reply{}, asks: map[int][]ask{}}
+		replies: map[int]*reply{}, asks: map[int][]ask{}, joined: map[int]bool{}}
 	a.readPosts(posts)
 	for _, ask := range l.asks {
 		a.asks[ask.id] = append(a.asks[ask.id], ask)
+		for _, id := range ask.with {
+			a.joined[id] = a.joined[id] || a.replies[ask.id] != nil
+		}
 	}
 	for _, m := range l.messages {
 		if !m.revisions[0].acked.IsZero() {
@@ -105,7 +109,10 @@ func (p position) before(q position) bool {
 func (a *audit) readPosts(posts []slacktest.Post) {
 	newest := map[place]position{}
 	for _, post := range posts {
-		text := strings.TrimSpace(post.Shown())
+		text := post.Shown()
+		if post.Deleted {
+			continue
+		}
 		id, revision, part, ok := readMark(text)
 		if !ok || id >= len(a.ledger.messages) {
 			a.add(wrong, "post %s answers nothing that was said: %.120q", post.TS, text)
@@ -182,7 +189,7 @@ func (s *span) ackedBefore(t time.Time) bool {
 func (a *audit) judgeReply(m *message, r *reply) {
 	if r == nil {
 		// A delete excuses the silence: the reply would have come before it, or not at all.
-		if m.deleted == nil && !m.revisions[0].acked.IsZero() {
+		if m.deleted == nil && !m.revisions[0].acked.IsZero() && !a.joined[m.id] {
 			a.add(lost, "m%d, message %d of %v, was never answered", m.id, m.turn, m.place)
 		}
 		return

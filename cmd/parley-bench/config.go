@@ -22,6 +22,9 @@ type settings struct {
 	modelURL string    // of the fake model; empty for the echo agent
 	timeout  string    // of a call of Slack's API; empty for the daemon's own
 	postRate int       // posts a second and channel; 0 for as many as there are
+	// streams says that the model's answers are shown while they grow, that a reaction
+	// says so, and that a newer message interrupts them.
+	streams bool
 }
 
 // newDaemon writes the configuration into a directory of the run and returns the
@@ -57,20 +60,23 @@ func (s settings) daemon(c *child) string {
 }
 
 func (s settings) workspace(c *child) string {
-	agent, window, timeout := "echo", "", ""
+	agent, window, timeout, mode := "echo", "", "", "queue"
 	if s.modelURL != "" {
-		agent = "model"
+		agent, timeout = "model", ", preview: off, working: off"
 		window = "context: {turns: 3, bytes: 20000, thread: 5}\n" // its answers are long, and it reads the last message alone
 	}
+	if s.streams {
+		timeout, mode = ", preview: stream, preview_every: 50ms, working: reaction", "interrupt"
+	}
 	if s.timeout != "" {
-		timeout = ", timeout: " + s.timeout
+		timeout += ", timeout: " + s.timeout
 	}
 	return fmt.Sprintf(`id: %s
 platform: slack
 agent: %s
-slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: %d, preview: off, working: off%s}
-turns: {coalesce: 0s, coalesce_max: 0s}
-%s`, workspace, agent, slacktest.Token, signingSecret, s.api.ClientURL(c.name()), s.postRate, timeout, window)
+slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: %d%s}
+turns: {mode: %s, coalesce: 0s, coalesce_max: 0s}
+%s`, workspace, agent, slacktest.Token, signingSecret, s.api.ClientURL(c.name()), s.postRate, timeout, mode, window)
 }
 
 func (c *child) storePath() string { return filepath.Join(c.dir, "data", "parley.db") }

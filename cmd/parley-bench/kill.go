@@ -32,7 +32,7 @@ type killFlags struct {
 func (f *killFlags) define(flags *flag.FlagSet) {
 	f.common.define(flags)
 	f.nodesFlags.define(flags)
-	flags.StringVar(&f.profile, "profile", "echo", "echo: faults at the API; model: an agent that takes its time, edits, deletes, reactions, twins")
+	flags.StringVar(&f.profile, "profile", "echo", "echo: faults at the API; model: an agent that takes its time, edits, deletes, reactions, twins; stream: its answers grow on Slack, with faults there, while it is interrupted and fails")
 	flags.IntVar(&f.kills, "kills", f.kills, "how often a daemon is killed, spread over 1, 16 and 64 connections")
 	flags.IntVar(&f.events, "events", 30_000, "how many messages are sent at the most")
 	flags.IntVar(&f.threads, "threads", 1000, "in how many threads they stand, for each number of connections")
@@ -47,11 +47,14 @@ func (f *killFlags) define(flags *flag.FlagSet) {
 
 // profile is one kind of load.
 type profile struct {
-	rate   float64
-	after  time.Duration // the longest life of a process
-	mix    mix
-	model  bool
-	faults []slacktest.Chance
+	rate  float64
+	after time.Duration // the longest life of a process
+	mix   mix
+	model bool
+	// streams says that answers are shown while they grow, and that the daemon is
+	// killed while one does.
+	streams bool
+	faults  []slacktest.Chance
 }
 
 // crowds are the numbers of connections, in turn.
@@ -67,7 +70,10 @@ func (f *killFlags) profileOf() (profile, error) {
 		return profile{rate: 80, after: 2 * time.Second, model: true,
 			mix: mix{pairs: 0.2, edits: 0.1, deletes: 0.05, reacts: 0.05, twice: 0.02}}, nil
 	}
-	return profile{}, usageError{fmt.Errorf("profile %q: must be echo or model", f.profile)}
+	if f.profile == "stream" {
+		return profile{rate: 15, after: 3 * time.Second, model: true, streams: true, faults: streamFaults()}, nil
+	}
+	return profile{}, usageError{fmt.Errorf("profile %q: must be echo, model or stream", f.profile)}
 }
 
 // apiFaults are what goes wrong with chat.postMessage. After any of them but the
@@ -82,6 +88,18 @@ func apiFaults() []slacktest.Chance {
 	}
 	for late := time.Second; late <= latest; late += time.Second {
 		chances = append(chances, slacktest.Chance{P: 0.0005, Fault: slacktest.Fault{Late: late}})
+	}
+	return chances
+}
+
+// streamFaults are what goes wrong with every method that a growing answer needs.
+func streamFaults() (chances []slacktest.Chance) {
+	for _, method := range []string{"chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update", "chat.delete", "chat.postMessage",
+		"reactions.add", "reactions.remove"} {
+		for _, chance := range apiFaults() {
+			chance.Method = method
+			chances = append(chances, chance)
+		}
 	}
 	return chances
 }
@@ -139,6 +157,7 @@ type killing struct {
 	profile profile
 	random  *rand.Rand // of the kills; each sender has one of its own
 	ledger  *ledger
+	api     *slacktest.Server
 	nodes   *nodes
 	starts  []time.Duration
 	obeyed  []time.Duration // how long each SIGTERM took
@@ -162,9 +181,17 @@ func (k *killing) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer api.Close()
+	k.api = api
 	s := settings{api: api, timeout: k.timeout}
 	if k.profile.model {
-		model, err := startModel(k.ledger, atLength())
+		how := atLength()
+		if k.profile.streams {
+			how, s.streams = atEase(), true
+			k.ledger.places = func(m *message) {
+				api.Put(slacktest.Post{Channel: m.place.channel, User: m.sender, Text: m.text(0), TS: m.ts, ThreadTS: m.slack().ThreadTS})
+			}
+		}
+		model, err := startModel(k.ledger, how)
 		if err != nil {
 			return err
 		}
@@ -212,7 +239,7 @@ func (k *killing) phase(ctx context.Context, number, connections int) error {
 // moment, and starts it again.
 func (k *killing) killings(ctx context.Context, phase int) error {
 	for range (k.kills + phase) / len(crowds()) {
-		if !pause(ctx, time.Duration(k.random.Int64N(int64(k.profile.after)))) {
+		if !pause(ctx, time.Duration(k.random.Int64N(int64(k.profile.after)))) || !k.awaitStream(ctx) {
 			return ctx.Err()
 		}
 		if err := k.kill(ctx, k.nodes.seize(k.random)); err != nil {
@@ -220,6 +247,37 @@ func (k *killing) killings(ctx context.Context, phase int) error {
 		}
 	}
 	return nil
+}
+
+// leftovers counts what growing answers have left on Slack: open streams and signs of
+// work.
+func (k *killing) leftovers() int {
+	if !k.profile.streams {
+		return 0
+	}
+	open, signs, gone := len(k.api.OpenStreams()), 0, 0
+	for _, m := range k.ledger.messages {
+		signs += len(k.api.Reactions(m.place.channel, m.ts))
+	}
+	posts := k.api.Posts()
+	for _, post := range posts {
+		if post.Deleted {
+			gone++
+		}
+	}
+	k.printf("%d streams left open, %d signs of work left; %d of %d posts were taken away again\n", open, signs, gone, len(posts))
+	return open + signs
+}
+
+// awaitStream waits until an answer grows on Slack, where that is when a daemon is to
+// be killed.
+func (k *killing) awaitStream(ctx context.Context) bool {
+	for k.profile.streams && len(k.api.OpenStreams()) == 0 {
+		if !pause(ctx, time.Millisecond) {
+			return false
+		}
+	}
+	return true
 }
 
 // kill ends a daemon that is held, one way or the other, and starts it again.
@@ -298,7 +356,7 @@ func (k *killing) settle(ctx context.Context, api *slacktest.Server, begun time.
 	}
 	verdict := k.ledger.check(api.Posts())
 	k.printf("%v", verdict)
-	if verdict.total() > 0 {
+	if verdict.total()+k.leftovers() > 0 {
 		return errViolated
 	}
 	return nil

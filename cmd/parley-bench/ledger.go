@@ -41,6 +41,7 @@ func (m *message) direct() bool { return strings.HasPrefix(m.place.channel, "D")
 type ask struct {
 	run          string
 	id, revision int
+	with         []int // the other messages of its turn, and older ones without an answer
 	arrived      time.Time
 	// ended is just before the last byte of the answer was written; zero where
 	// the connection broke before.
@@ -51,6 +52,9 @@ type ask struct {
 type ledger struct {
 	// expect returns the texts of the reply to a message, a post each.
 	expect func(m *message, revision int) []string
+	// places puts a message on the platform before its event leaves; nil where nobody
+	// looks for it there.
+	places func(m *message)
 	// agent says that every ask is on record.
 	agent bool
 	// margin is how long an edit or a delete may have been acknowledged without
@@ -103,10 +107,13 @@ func (l *ledger) say(c *conversation) *message {
 	c.turns++
 	m.place = c.place
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	m.id = len(l.messages)
 	m.sender = speaker(m.id)
 	l.messages = append(l.messages, m)
+	l.mu.Unlock()
+	if l.places != nil {
+		l.places(m)
+	}
 	return m
 }
 

@@ -63,7 +63,9 @@ func TestAgainstTheDaemon(t *testing.T) {
 		"load":  {[]string{"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"}, saysRate},
 		"open":  {[]string{"load", "-events=30", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20", "-rate=150", "-only=parley"}, saysRate},
 		"model": {[]string{"kill", "-profile=model", "-kills=2", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms", "-seed=1"}, saysClean},
-		"slow":  {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
+		"stream": {[]string{"kill", "-profile=stream", "-kills=2", "-events=20", "-after=500ms", "-timeout=500ms", "-seed=1"},
+			`(?s)` + saysClean + `.*0 streams left open, 0 signs of work left`},
+		"slow": {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
 	} {
 		t.Run(name, func(t *testing.T) { run.run(t, parley) })
 	}

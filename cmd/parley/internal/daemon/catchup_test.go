@@ -115,7 +115,7 @@ func TestWhatWasMissedIsAnsweredOnceAndInOrder(t *testing.T) {
 			}
 			h.say("nothing for you")
 		})
-		h.accept(told(missed[2]).Event()) // Slack tries again what came to nobody
+		h.accept(told(missed[2]).Event())                            // Slack tries again what came to nobody
 		last := h.said(fmt.Sprintf("<@U0BOT> question %d.4", round)) // which waits for those before it
 		last.ThreadTS = root.TS
 		h.accept(last.Mention())
@@ -150,7 +150,6 @@ func TestAFirstStartReplaysNothing(t *testing.T) {
 		t.Errorf("%+v", posts)
 	}
 }
-
 
 // TestAMissedEditIsApplied to a message that the agent was asked before.
 func TestAMissedEditIsApplied(t *testing.T) {
