@@ -71,7 +71,7 @@ func (b *blocks) look(rest string, done bool) (line, bool) {
 	if whole {
 		text, length = text[:end], end+1
 	}
-	whole = whole || done && len(text) == len(rest)
+	whole = whole || done && len(rest) < lineHeld
 	long := !whole && len(text) == lineHeld
 	plain := strings.Trim(text, structural) == ""
 	if !whole && !long && plain {

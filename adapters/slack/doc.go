@@ -14,4 +14,9 @@
 // came, whatever is in it; it is acknowledged on the socket that brought it, after
 // that and never otherwise; and a socket that Slack asks to go is replaced before
 // it is given up.
+//
+// What goes out is an agent's markdown, which Slack renders itself; format.go says
+// what is done to it. Each call is made once and tells what it left behind, and what
+// a workspace turns out not to have is remembered for an hour: markdown blocks,
+// streams, the sign of work.
 package slack

@@ -40,7 +40,8 @@ func TestWithoutMarkdownBlocksTheSameCallFallsBack(t *testing.T) {
 
 // TestALongFallbackStandsInSections, which both a post and an edit can hold.
 func TestALongFallbackStandsInSections(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{NoMarkdownBlocks: true})
+	blocks := ""
+	server, adapter := connect(t, slacktest.Options{NoMarkdownBlocks: true, OnCall: func(c slacktest.Call) { blocks = c.Form.Get("blocks") }})
 	words := strings.TrimSpace(strings.Repeat("many words & ", 850))
 	reply := post("k1")
 	reply.Text = words
@@ -52,8 +53,8 @@ func TestALongFallbackStandsInSections(t *testing.T) {
 		t.Errorf("%d of %d bytes", len(got), len(words))
 	}
 	reply.Text = "short"
-	if err := adapter.Edit(t.Context(), id, reply); err != nil || sections(t, server, id) != "" || shown(server, id) != "short" {
-		t.Errorf("%v: the sections stay: %q", err, sections(t, server, id))
+	if err := adapter.Edit(t.Context(), id, reply); err != nil || blocks != "[]" || sections(t, server, id) != "" || shown(server, id) != "short" {
+		t.Errorf("%v: the sections stay: %q, %q", err, blocks, sections(t, server, id))
 	}
 	reply.Text = words
 	if err := adapter.Edit(t.Context(), id, reply); err != nil || !strings.HasPrefix(sections(t, server, id), "many") {

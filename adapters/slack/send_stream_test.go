@@ -160,6 +160,21 @@ func TestFindStreamFindsWhatNoKeyTells(t *testing.T) {
 	}
 }
 
+// TestFindStreamLeavesTheRoot: it comes with every page, and is older.
+func TestFindStreamLeavesTheRoot(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	root := server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, BotID: slacktest.BotID, Text: "ours", TS: "1600000000.000100"})
+	reply := post("k1")
+	reply.To.Root, reply.Asker = root.TS, "U1"
+	id, err := adapter.Begin(t.Context(), reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := adapter.FindStream(t.Context(), reply); err != nil || !cmp.Equal(ids, []string{id}) {
+		t.Errorf("%v, %v; want %s", ids, err, id)
+	}
+}
+
 func TestTellIsForOneAlone(t *testing.T) {
 	s := setStage(t)
 	s.post.Text = "**Sorry**"
