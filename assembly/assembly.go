@@ -63,6 +63,8 @@ type Turn struct {
 	// Earlier is how many messages were left out between Root and Context;
 	// those that the window leaves out of Context are added to it.
 	Earlier int
+	// Gap says that what was said between them could not be read, or not all of it.
+	Gap bool
 	// Messages are what asked for the run, in any order; never empty. A
 	// thread_context in the metadata of one stands instead of the block.
 	Messages []Line

@@ -36,7 +36,7 @@ func (b *block) build(t *view) string {
 	if t.Root != nil {
 		b.line(t.Root)
 	}
-	b.gap(t.Earlier)
+	b.gap(t)
 	for i := range t.Context {
 		b.line(&t.Context[i])
 	}
@@ -128,15 +128,18 @@ func (b *block) write(name, content string, files int) {
 	writeIndented(&b.text, text)
 }
 
-// gap says how many messages are left out.
-func (b *block) gap(messages int) {
+// gap says how many messages are left out, or that nobody knows.
+func (b *block) gap(t *view) {
 	switch {
-	case messages == 1:
+	case t.Gap:
+		b.begin()
+		b.text.WriteString("… (earlier messages could not be read)")
+	case t.Earlier == 1:
 		b.begin()
 		b.text.WriteString("… (1 earlier message)")
-	case messages > 1:
+	case t.Earlier > 1:
 		b.begin()
-		fmt.Fprintf(&b.text, "… (%d earlier messages)", messages)
+		fmt.Fprintf(&b.text, "… (%d earlier messages)", t.Earlier)
 	}
 }
 

@@ -97,8 +97,13 @@ func TestBlockOrderAndGap(t *testing.T) {
 			t.Errorf("block %q, want %q", got, want)
 		}
 	}
+	turn.Gap = true // then nobody knows how many
+	gap := line("elsewhere", "root") + "\n- … (earlier messages could not be read)\n" + line("three", "four")
+	if got := blockOf(t, turn, short); got != gap {
+		t.Errorf("block %q, want %q", got, gap)
+	}
 	short.Thread = 3
-	turn.Earlier, turn.Root, turn.OpenedOn = 0, nil, nil
+	turn.Earlier, turn.Gap, turn.Root, turn.OpenedOn = 0, false, nil, nil
 	if got, want := blockOf(t, turn, short), "- … (1 earlier message)\n"+line("late", "three", "four"); got != want {
 		t.Errorf("block %q, want %q", got, want)
 	}

@@ -67,7 +67,7 @@ func look(t Turn, lines int) view {
 	t.Messages = inOrder(t.Messages)
 	for _, m := range slices.Backward(t.Messages) {
 		if text := lastLines(m.Metadata.ThreadContext, maxSupplied); text != "" {
-			t.OpenedOn, t.Root, t.Context, t.Earlier = nil, nil, nil, 0
+			t.OpenedOn, t.Root, t.Context, t.Earlier, t.Gap = nil, nil, nil, 0, false
 			return view{Turn: t, supplied: text}
 		}
 	}

@@ -31,6 +31,11 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
 	a.run.Fresh = a.run.Fresh && a.fresh()
 	input := assembly.Input{ThreadID: a.run.ThreadID, RunID: a.run.ID}
+	if a.Past != nil && a.run.ContextAfter == 0 && a.run.Preface == nil {
+		if err := a.Past.Preface(ctx, a.lease, a.run, window.Thread); err != nil {
+			return input, stored(err)
+		}
+	}
 	turns, err := a.Journal.Transcript(ctx, a.run, journal.Window{Turns: window.Turns, Bytes: window.Bytes, Context: window.Thread})
 	if err != nil {
 		return input, stored(err)

@@ -49,7 +49,7 @@ func (a *attempt) nameOwn(ctx context.Context, turns []assembly.Turn) error {
 }
 
 func (a *attempt) turnLines(turn journal.Turn) (out assembly.Turn, err error) {
-	out.Earlier = turn.Earlier
+	out.Earlier, out.Gap = turn.Earlier, turn.Gap
 	for _, single := range []struct {
 		from *journal.Message
 		to   **assembly.Line

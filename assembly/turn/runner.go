@@ -66,6 +66,15 @@ type Files interface {
 	Put(ctx context.Context, file stream.File) (journal.File, error)
 }
 
+// Past reads what was said in a thread before the journal knew it; package ingest does.
+type Past interface {
+	// Preface stores, before a thread's first turn, its root and the newest few of
+	// its messages, where they are not known, and sets run.Preface. It takes a few
+	// seconds at the most, and nothing where the thread began with a message of the
+	// run. An error is the store's or ctx's: a platform that can't be read is a gap.
+	Preface(ctx context.Context, lease *journal.Lease, run *journal.Run, newest int) error
+}
+
 // Observer sees how each attempt of a run ended: for metrics, and for replay.
 // It is called concurrently.
 type Observer interface {
@@ -102,6 +111,7 @@ type Parts struct {
 	Desk     *journal.Desk
 	Outbox   Outbox
 	Files    Files
+	Past     Past // nil where there is none
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time

@@ -23,6 +23,11 @@ func (r *recording) begin(m *Message) error {
 		Workspace: r.Workspace, Platform: event.Platform(t.platform), Channel: t.channel, OpenedOn: t.openedOn, Agent: r.Agent,
 		FirstSeq: m.Seq, ContextAfter: t.begunSeq, BaseSeq: m.Seq, Claims: 1, BegunAt: instant(r.now), Fence: r.lease.Fence,
 	}
+	preface, err := readPreface(t.preface)
+	if err != nil {
+		return err
+	}
+	run.Preface = preface
 	r.out.Begun, t.begunSeq = run, run.BaseSeq
 	return b.insert(run)
 }

@@ -202,7 +202,7 @@ func (r *recording) raises(known *Message, d Decision) bool {
 	if d.Trigger != TriggerRun || known.Trigger == TriggerRun || known.Run != 0 {
 		return false
 	}
-	return r.Event.Kind.MakesMessage() || known.Seq > r.thread.begunSeq
+	return r.Event.Kind.MakesMessage() || known.Seq > r.thread.begunSeq && known.Origin != FromContext
 }
 
 // rehint is the metadata of an edited message: the new payload's, unless the

@@ -206,7 +206,7 @@ func (e *ending) stale(policy string) (bool, error) {
 	}
 	var one int64
 	return e.tx.Row([]any{&one}, `SELECT 1 FROM messages WHERE thread = ? AND seq > ? AND trigger <> 'none' AND author <> 'agent'
-		AND deleted_at = 0 LIMIT 1`, e.run.Thread, e.run.BaseSeq)
+		AND deleted_at = 0 AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq)
 }
 
 // rerun gives the run what has come since, to be asked again.

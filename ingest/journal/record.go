@@ -123,15 +123,16 @@ type threadState struct {
 	agent                      string
 	botChannel                 string // of the turn that waits, where a bot has asked for it
 	viewing                    string // what its person is looking at
+	preface                    string // what was read of the time before it was known
 }
 
 // read reads the row, by lock or lockNow.
 func (t *threadState) read(tx Tx, lease *Lease, lock func(Tx, *Lease, []any, string) error) error {
 	t.id = lease.Thread
 	return lock(tx, lease, []any{&t.key, &t.uuid, &t.platform, &t.openedOn, &t.channel, &t.nextSeq, &t.begunSeq, &t.pending,
-		&t.turnAt, &t.turnSince, &t.run, &t.agent, &t.botChannel, &t.viewing},
+		&t.turnAt, &t.turnSince, &t.run, &t.agent, &t.botChannel, &t.viewing, &t.preface},
 		`key, uuid, platform, opened_on, channel, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0), run,
-		agent, coalesce(bot_channel, ''), viewing`)
+		agent, coalesce(bot_channel, ''), viewing, preface`)
 }
 
 func (r *recording) run() error {

@@ -23,7 +23,10 @@ type Run struct {
 	// OpenedOn is the external id of the message of another thread on which the
 	// thread was opened; empty for none.
 	OpenedOn string
-	Agent    string
+	// Preface is what was read of the time before the thread was known; nil where
+	// nothing was looked for.
+	Preface *Preface
+	Agent   string
 	// FirstSeq is the first thread_seq of its messages.
 	FirstSeq int64
 	// ContextAfter and BaseSeq bound its block: the passive messages after the
@@ -113,12 +116,16 @@ type beginning struct {
 }
 
 func (b *beginning) read(lease *Lease) error {
-	var key, platform string
+	var key, platform, preface string
 	err := lockNow(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel, &b.run.OpenedOn,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current, &b.pending, &b.intakeAt, &b.botChannel, &b.whose},
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current, &b.pending, &b.intakeAt, &b.botChannel, &b.whose, &preface},
 		`key, uuid, workspace, platform, channel, opened_on, next_seq, begun_seq, coalesce(turn_at, 0), run, pending, coalesce(intake_at, 0),
-		coalesce(bot_channel, ''), agent`)
+		coalesce(bot_channel, ''), agent, preface`)
+	if err != nil {
+		return err
+	}
 	b.run.Thread, b.run.ThreadKey, b.run.Platform = lease.Thread, event.ThreadKey(key), event.Platform(platform)
+	b.run.Preface, err = readPreface(preface)
 	return err
 }
 

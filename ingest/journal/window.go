@@ -12,10 +12,13 @@ type Turn struct {
 	OpenedOn *Message
 	// Root is the thread's first message, where it belongs to the turn's block.
 	Root *Message
-	// Context are the newest passive messages of the block beside Root, newest first.
+	// Context are the newest passive messages of the block beside Root, newest first,
+	// and then those that were read for it.
 	Context []Message
 	// Earlier is how many were left out, up to EarlierLimit.
 	Earlier int
+	// Gap says that further ones could not be read.
+	Gap bool
 	// Messages are what was asked, in their order.
 	Messages []Message
 	// Reply is what the agent answered; nil for none.
@@ -54,7 +57,7 @@ func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Tu
 // alone says that the run's messages are as they are known, and all that its thread
 // holds.
 func (run *Run) alone() bool {
-	return run.Fresh && run.ContextAfter == 0 && run.OpenedOn == "" && run.BaseSeq == int64(len(run.Messages))
+	return run.Fresh && run.ContextAfter == 0 && run.OpenedOn == "" && run.Preface == nil && run.BaseSeq == int64(len(run.Messages))
 }
 
 type transcript struct {
@@ -67,7 +70,10 @@ type transcript struct {
 }
 
 // span is a run and the range of thread_seq of its block.
-type span struct{ row, after, upTo, firstSeq int64 }
+type span struct {
+	row, after, upTo, firstSeq int64
+	preface                    *Preface // of a thread's first turn
+}
 
 // read makes the turns, newest first, until the window's bytes are used up.
 func (t *transcript) read() ([]Turn, error) {
@@ -87,7 +93,7 @@ func (t *transcript) read() ([]Turn, error) {
 	// A turn's range reaches back to the reply before it, so that it is told
 	// apart once the turns before have been read.
 	byRun := map[int64][]Message{t.run.Row: asked}
-	spans = append([]span{{row: t.run.Row, after: t.run.ContextAfter, upTo: t.run.BaseSeq}}, spans...)
+	spans = append([]span{{row: t.run.Row, after: t.run.ContextAfter, upTo: t.run.BaseSeq, preface: t.run.Preface}}, spans...)
 	var turns []Turn
 	for i, s := range spans {
 		if i > 0 && t.bytes >= t.window.Bytes {
@@ -127,10 +133,15 @@ func (t *transcript) spans() (spans []span, err error) {
 	}
 	err = t.tx.Rows(func(scan func(...any) error) error {
 		var s span
-		err := scan(&s.row, &s.after, &s.upTo, &s.firstSeq)
+		var preface string
+		err := scan(&s.row, &s.after, &s.upTo, &s.firstSeq, &preface)
+		if err == nil {
+			s.preface, err = readPreface(preface)
+		}
 		spans = append(spans, s)
 		return err
-	}, `SELECT row, context_after, base_seq, first_seq FROM runs
+	}, `SELECT row, context_after, base_seq, first_seq,
+			CASE WHEN context_after = 0 THEN (SELECT preface FROM threads WHERE threads.id = runs.thread) ELSE '' END FROM runs
 		WHERE thread = ? AND row <> ? AND state IN ('done', 'failed', 'dropped', 'canceled')
 		ORDER BY first_seq DESC LIMIT CAST(? AS BIGINT)`, t.run.Thread, t.run.Row, int64(t.window.Turns-1))
 	return spans, err
@@ -177,7 +188,12 @@ func (t *transcript) turn(s span, messages []Message) (Turn, error) {
 		}
 	}
 	if t.unseen(s) {
-		return turn, t.block(s, &turn)
+		if err := t.block(s, &turn); err != nil {
+			return turn, err
+		}
+	}
+	if s.preface != nil && s.after == 0 {
+		return turn, t.preface(s.preface, &turn)
 	}
 	return turn, nil
 }
@@ -196,7 +212,8 @@ func (t *transcript) unseen(s span) bool {
 
 // block reads the passive messages of a turn: the newest, and the thread's root.
 func (t *transcript) block(s span, turn *Turn) (err error) {
-	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND (content <> '' OR files > 0 OR quotes <> '')`
+	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND ` + notContext + `
+		AND (content <> '' OR files > 0 OR quotes <> '')`
 	turn.Context, err = manyLines(t.tx, passive+` ORDER BY seq DESC LIMIT CAST(? AS BIGINT)`,
 		t.run.Thread, s.after, s.upTo, int64(t.window.Context))
 	if err != nil {
@@ -206,7 +223,7 @@ func (t *transcript) block(s span, turn *Turn) (err error) {
 		t.bytes += len(turn.Context[i].Content)
 	}
 	full := len(turn.Context) >= t.window.Context
-	if s.after == 0 {
+	if s.after == 0 && s.preface == nil {
 		if err := t.root(turn); err != nil {
 			return err
 		}

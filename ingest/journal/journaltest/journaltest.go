@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"pace", pacePromises()},
 		{"previews", previewPromises()},
 		{"transcript", transcriptPromises()},
+		{"prefaces", prefacePromises()},
 		{"facts", factPromises()},
 		{"retention", retentionPromises()},
 		{"blobs", blobPromises()},

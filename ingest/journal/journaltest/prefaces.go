@@ -1,0 +1,178 @@
+package journaltest
+
+import (
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func prefacePromises() []promise {
+	return []promise{
+		{"what was read of a thread stands before its first turn, and before no other", prefaceFirst},
+		{"what was read is stored once", prefaceOnce},
+		{"what is known is not doubled, and what comes later is a duplicate", prefaceKnown},
+		{"a first turn that is interrupted leaves what was read to the next", prefaceInterrupted},
+		{"a run that begins with its message has what was read for the one before", prefaceBegun},
+		{"what was read makes no reply stale, and asks for no run when it is edited", prefaceQuiet},
+		{"what was read can be edited and deleted", prefaceChanges},
+		{"what waited for a message that was read is let in", prefaceAwaited},
+		{"nothing is read under a lease that was taken over", prefaceFenced},
+		{"a message is known once its content is stored", knows},
+		{"a thread that was opened on a post of ours begins with its reply", openedOnPost},
+	}
+}
+
+// read is a message that was read from the platform.
+func read(id, content string) journal.Read {
+	m := said(id, content)
+	m.SentAt = time.UnixMilli(1).UTC()
+	return journal.Read{Message: m, Metadata: m.Metadata.Bytes()}
+}
+
+// preface stores what was read for a run.
+func (f *fixture) preface(run *journal.Run, preface journal.Preface, list ...journal.Read) {
+	f.Helper()
+	f.must(f.SetPreface(f.ctx, f.claim(run.Thread), run, preface, list))
+}
+
+// middle is the first run of a thread, with its root and two replies read.
+func middle(f *fixture) *journal.Run {
+	f.Helper()
+	f.say("a", runs)
+	run := f.begin(threadKey(1))
+	f.preface(run, journal.Preface{Root: "C1/root", Earlier: 7}, read("C1/root", "root"), read("C1/r1", "r1"), read("C1/r2", "r2"))
+	return run
+}
+
+func prefaceFirst(f *fixture) {
+	run := middle(f)
+	first := []string{"^root", "...7", "#r1", "#r2", ">a"}
+	same(f, "the turn", f.transcript(run, wide), first)
+	same(f, "after a restart", f.transcript(f.successor("second").begin(threadKey(1)), wide), first)
+	f.leases = map[int64]*journal.Lease{}
+	f.say("b", passive)
+	f.commit(f.begin(threadKey(1)), answer("re a"))
+	f.say("c", runs)
+	next := f.begin(threadKey(1))
+	same(f, "the next turn", f.transcript(next, wide), append(first, "<re a", "#b", ">c"))
+	same(f, "in a small window", f.transcript(next, journal.Window{Turns: 1, Bytes: 1000, Context: 20}), []string{"#b", ">c"})
+	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a", "2 root", "3 r1", "4 r2", "5 b", "6 re a", "7 c"})
+	same(f, "origin", f.list(threadKey(1))[1].Origin, journal.FromContext)
+}
+
+func prefaceOnce(f *fixture) {
+	run := middle(f)
+	same(f, "what the run has", *run.Preface, journal.Preface{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
+	f.preface(run, journal.Preface{Root: "C1/root", Gap: true}, read("C1/r3", "r3"))
+	same(f, "the first one", *run.Preface, journal.Preface{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
+	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a", "2 root", "3 r1", "4 r2"})
+}
+
+func prefaceKnown(f *fixture) {
+	f.say("p", passive)
+	f.say("a", runs)
+	run := f.begin(threadKey(1))
+	f.say("b", passive)
+	f.preface(run, journal.Preface{Root: "C1/root"}, read("C1/root", "root"), read("C1/p", "p"), read("C1/r", "r"), read("C1/a", "a"), read("C1/b", "b"))
+	same(f, "the turn", f.transcript(run, wide), []string{"^root", "#r", "#p", ">a"})
+	same(f, "the thread", f.lines(threadKey(1)), []string{"1 p", "2 a", "3 b", "4 root", "5 r"})
+	again := f.message(threadKey(1), said("C1/r", "r"), passive)
+	same(f, "told of later", again.Disposition, event.Duplicate)
+	same(f, "and is", f.transcript(run, wide), []string{"^root", "#r", "#p", ">a"})
+}
+
+func prefaceInterrupted(f *fixture) {
+	run := middle(f)
+	f.say("b", runs)
+	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	next := f.begin(threadKey(1))
+	same(f, "what the next has", next.Preface, run.Preface)
+	same(f, "the turn", f.transcript(next, wide), []string{"^root", "...7", "#r1", "#r2", ">a", ">b"})
+}
+
+func prefaceBegun(f *fixture) {
+	run := middle(f)
+	f.must(f.CancelRun(f.ctx, f.claim(run.Thread), run, "no"))
+	f.exec(`UPDATE threads SET begun_seq = 0`) // as if every message of its turn had been deleted
+	a := f.envelope(event.KindMessage, threadKey(1), "C1/b")
+	custody := f.accept(a)
+	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said("C1/b", "b")}, runs)
+	e.Begin = true
+	outcome, err := f.Record(f.ctx, f.claim(custody.Thread), e)
+	f.must(err)
+	if outcome.Begun == nil {
+		f.Fatalf("no run has begun")
+	}
+	same(f, "what it has", outcome.Begun.Preface, run.Preface)
+	same(f, "its turn", f.transcript(outcome.Begun, wide)[:4], []string{"^root", "...7", "#r1", "#r2"})
+}
+
+func prefaceQuiet(f *fixture) {
+	run := middle(f)
+	change := f.change(threadKey(1), edited("C1/r1", "@bot r1", "2"), mentions)
+	same(f, "the edit", change.Fate.Disposition, event.Updated)
+	same(f, "a turn is due", change.TurnAt.IsZero(), true)
+	reply := answer("re a")
+	reply.Stale = "drop"
+	same(f, "the reply", f.commit(run, reply).Outcome, journal.Committed)
+}
+
+func prefaceChanges(f *fixture) {
+	run := middle(f)
+	f.change(threadKey(1), edited("C1/r1", "r one", "2"), passive)
+	f.change(threadKey(1), deleted("C1/r2"), passive)
+	f.change(threadKey(1), deleted("C1/root"), passive)
+	same(f, "the turn", f.transcript(run, wide), []string{"...7", "#r one", ">a"})
+}
+
+func prefaceAwaited(f *fixture) {
+	f.say("a", runs)
+	run := f.begin(threadKey(1))
+	a := f.envelope(event.KindEdit, "", "C1/r")
+	custody := f.accept(a)
+	same(f, "its thread", custody.Thread, 0)
+	f.preface(run, journal.Preface{Root: "C1/root"}, read("C1/r", "r"))
+	same(f, "what is let in", len(f.next(run.Thread)), 1)
+	same(f, "threads with intake", f.due(journal.Intake), []int64{run.Thread})
+	f.record(run.Thread, custody.ID, edited("C1/r", "r, edited", "2"), passive)
+	same(f, "the turn", f.transcript(run, wide), []string{"#r, edited", ">a"})
+	same(f, "threads with intake, afterwards", f.due(journal.Intake), nil)
+}
+
+func prefaceFenced(f *fixture) {
+	f.say("a", runs)
+	run := f.begin(threadKey(1))
+	lease := f.claim(run.Thread)
+	f.successor("second").claim(run.Thread)
+	f.fails("a preface", f.SetPreface(f.ctx, lease, run, journal.Preface{Root: "C1/root"}, []journal.Read{read("C1/root", "root")}), journal.ErrFenced)
+	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a"})
+	same(f, "what the run has", run.Preface, nil)
+}
+
+func knows(f *fixture) {
+	is := func(id string, posts bool) bool {
+		known, err := f.Knows(f.ctx, workspace, id, posts)
+		f.must(err)
+		return known
+	}
+	f.say("a", passive)
+	f.say("b", noted)
+	f.exchange(threadKey(1), "C1/c", "c", "re c", "re c")
+	f.deliver(threadKey(1), "C1/9")
+	same(f, "one that is stored", is("C1/a", false), true)
+	same(f, "one that is noted", is("C1/b", false), false)
+	same(f, "one that never came", is("C1/x", true), false)
+	same(f, "a post of ours", [2]bool{is("C1/9", false), is("C1/9", true)}, [2]bool{false, true})
+	f.change(threadKey(1), deleted("C1/a"), passive)
+	same(f, "one that is deleted", is("C1/a", false), true)
+}
+
+func openedOnPost(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
+	f.deliver(threadKey(1), "C1/9")
+	m := said("C1/10", "why?")
+	m.OpenedOn = "C1/9"
+	f.message(threadKey(2), m, runs)
+	same(f, "the turn", f.transcript(f.begin(threadKey(2)), wide), []string{"+Hello.", ">why?"})
+}
