@@ -4,7 +4,7 @@
 // An adapter is one package with its own Config. What every platform can do is
 // Normalizer; what only some can is a further interface, found by assertion:
 // Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, Grower, Streamer,
-// StreamFinder, Ephemeral; Signer, Greeter; Historian.
+// StreamFinder, Ephemeral; Signer, Greeter; Historian, ContextReader.
 package adapters
 
 import (

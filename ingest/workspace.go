@@ -41,6 +41,8 @@ type Workspace struct {
 	Facts adapters.Facts
 	// Gaps knows what is still to be caught up with; nil where nothing ever is.
 	Gaps Gaps
+	// Context reads what was said in a thread before; nil where nobody can.
+	Context adapters.ContextReader
 }
 
 // Names is the part of a directory that may ask the platform.

@@ -259,3 +259,86 @@ func TestThePaceOfAMethodIsKept(t *testing.T) {
 		}
 	})
 }
+
+// before reads what was said in a thread before a message, in words.
+func before(t *testing.T, adapter *slack.Adapter, root, upTo string, newest int) (words []string, read adapters.Before) {
+	t.Helper()
+	read, err := adapter.Before(t.Context(), event.ThreadKey("slack:acme:"+room+":"+root), room+"/"+upTo, newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, envelope := range read.Envelopes {
+		e, err := adapter.Normalize(t.Context(), envelope, strangers{})
+		if err != nil || e.Message == nil || e.Message.Channel.ID != room || envelope.Transport != event.Reread {
+			t.Fatalf("%s: %v", envelope.Body, err)
+		}
+		words = append(words, e.Message.Content)
+	}
+	return words, read
+}
+
+func TestAThreadIsReadUpToTheMessageThatAsks(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	root := put(server, 0, "root", "")
+	for i := range 5 {
+		put(server, time.Duration(i+1)*time.Second, fmt.Sprint(i+1), root.TS)
+	}
+	asks := put(server, 10*time.Second, "<@U0BOT> now?", root.TS)
+	put(server, 11*time.Second, "later", root.TS)
+	words, read := before(t, adapter, root.TS, asks.TS, 3)
+	same(t, "read", words, []string{"root", "3", "4", "5"})
+	same(t, "left out", read.Earlier, 2)
+	if words, read = before(t, adapter, root.TS, asks.TS, 20); len(words) != 6 || read.Earlier != 0 || read.Gap {
+		t.Errorf("%v, %+v", words, read)
+	}
+	words, _ = before(t, adapter, root.TS, asks.TS, 0)
+	same(t, "the root alone", words, []string{"root"})
+	if words, read = before(t, adapter, "1600000000.000100", asks.TS, 3); len(words) != 0 || read.Gap {
+		t.Errorf("of a thread that is gone: %v, %+v", words, read)
+	}
+}
+
+// TestTheEndOfAVeryLongThreadIsFound by its time: most of it was said long ago.
+func TestTheEndOfAVeryLongThreadIsFound(t *testing.T) {
+	calls := 0
+	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+		if c.Method == "conversations.replies" {
+			calls++
+		}
+	}})
+	root := put(server, 0, "root", "")
+	const replies = 5000
+	for i := range replies {
+		after := time.Duration(i+1) * time.Second
+		if i >= replies/2 {
+			after = time.Duration(i+1) * time.Minute
+		}
+		put(server, after, fmt.Sprint(i+1), root.TS)
+	}
+	asks := put(server, (replies+1)*time.Minute, "<@U0BOT> now?", root.TS)
+	words, read := before(t, adapter, root.TS, asks.TS, 2)
+	same(t, "read", words, []string{"root", "4999", "5000"})
+	if read.Gap || read.Earlier != replies-2 || calls > 6 {
+		t.Errorf("%d left out, gap %v, %d calls", read.Earlier, read.Gap, calls)
+	}
+	server.Script("conversations.replies", slacktest.Fault{}, slacktest.RateLimited(time.Minute))
+	words, read = before(t, adapter, root.TS, asks.TS, 2)
+	same(t, "without its end", words, []string{"root"})
+	same(t, "a gap", read.Gap, true)
+}
+
+func TestThreadsThatBeginWithUsAreNotRead(t *testing.T) {
+	_, adapter := connect(t, slacktest.Options{})
+	for key, want := range map[event.ThreadKey]string{
+		"slack:acme:C1:1700000000.000100": "C1/1700000000.000100",
+		"slack:acme:G1:1700000000.000100": "G1/1700000000.000100",
+		"slack:acme:D1:1700000000.000100": "",
+		"slack:acme:D1":                   "",
+		"slack:acme:G1":                   "",
+		"web:acme:1":                      "",
+	} {
+		if root, ok := adapter.Root(key); root != want || ok != (want != "") {
+			t.Errorf("%s: %q, %v", key, root, ok)
+		}
+	}
+}

@@ -151,6 +151,11 @@ func (d *Daemon) startLanes(claim, work context.Context, workers *sync.WaitGroup
 	}
 }
 
+// Preface implements turn.Past.
+func (d *Daemon) Preface(ctx context.Context, lease *journal.Lease, run *journal.Run, newest int) error {
+	return d.ingest.Preface(ctx, lease, run, newest)
+}
+
 // Keep implements turn.Files: a copy of the attachment, by the platform's own
 // way to it.
 func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachment) journal.Attachment {

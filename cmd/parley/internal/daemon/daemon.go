@@ -149,7 +149,7 @@ func (d *Daemon) assemble() {
 		Journal: d.journal, Desk: d.desk, Platform: d.platform, Files: d.files, Observer: d.metrics, Log: d.log, Now: d.now,
 	})
 	d.turns = turn.New(turn.Parts{
-		Journal: d.journal, Desk: d.desk, Outbox: d.outbox, Files: d, Observer: d.metrics, Log: d.log, Now: d.now,
+		Journal: d.journal, Desk: d.desk, Outbox: d.outbox, Files: d, Past: d, Observer: d.metrics, Log: d.log, Now: d.now,
 		Settings: d.turnSettings, Profile: d.profile,
 	})
 	d.ingest = ingest.New(ingest.Parts{

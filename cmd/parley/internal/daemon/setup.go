@@ -138,6 +138,7 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 		if a.catchUp != nil {
 			w.Gaps = a.catchUp
 		}
+		w.Context, _ = a.adapter.(adapters.ContextReader)
 		list = append(list, w)
 	}
 	return list
