@@ -54,7 +54,11 @@ func (a *Adapter) change(ctx context.Context, method, channel, ts string, post a
 	}
 	err := call()
 	if !stopped && isRefused(err, isStreaming) {
-		if stopped, _ = a.stop(ctx, channel, ts); stopped {
+		var unstopped error
+		if stopped, unstopped = a.stop(ctx, channel, ts); unstopped != nil {
+			return sendError("chat.stopStream", channel, unstopped)
+		}
+		if stopped {
 			err = call()
 		}
 	}

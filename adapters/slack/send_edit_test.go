@@ -1,6 +1,7 @@
 package slack_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -36,6 +37,10 @@ func TestAStreamThatDoesNotLookLikeOneIsEndedToo(t *testing.T) {
 		c := config(s.server.URL())
 		c.Preview = adapters.PreviewOff
 		s.post.Text = "final"
+		s.server.Script("chat.stopStream", slacktest.Fault{Status: http.StatusServiceUnavailable})
+		if got := failure(t, change(slack.New("acme", c), s.stream, s.post)); got.Failure != adapters.Unclear {
+			t.Errorf("%s of what could not be ended: failure %d: %v", name, got.Failure, got)
+		}
 		if err := change(slack.New("acme", c), s.stream, s.post); err != nil || len(s.server.OpenStreams()) != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
