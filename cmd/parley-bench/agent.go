@@ -17,6 +17,8 @@ type model struct {
 	manner
 	ledger *ledger
 	failed sync.Map // by run: the model fails some of the runs once
+	// begins hears of an answer just before its first token is written; nil for nobody.
+	begins func(id int)
 	url    string
 	http   *http.Server
 	served sync.WaitGroup
@@ -117,6 +119,9 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 	for i := range deltas {
 		if !pause(r.Context(), m.thinking(id)/deltas) {
 			return
+		}
+		if i == 0 && m.begins != nil {
+			m.begins(id)
 		}
 		piece := answer[i*len(answer)/deltas : (i+1)*len(answer)/deltas]
 		if err := writeDelta(w, piece); err != nil {

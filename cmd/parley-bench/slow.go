@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"parley/adapters/slack/slacktest"
@@ -18,6 +19,7 @@ type slowFlags struct {
 	threads int
 	agent   time.Duration
 	wait    time.Duration
+	streams bool
 }
 
 func (f *slowFlags) define(flags *flag.FlagSet) {
@@ -25,6 +27,7 @@ func (f *slowFlags) define(flags *flag.FlagSet) {
 	f.nodesFlags.define(flags)
 	flags.IntVar(&f.threads, "threads", 60, "how many threads ask one message each, all at once")
 	flags.DurationVar(&f.agent, "agent", 2*time.Second, "how long the agent takes to answer")
+	flags.BoolVar(&f.streams, "stream", false, "show the answers while they grow, and measure how soon they are begun")
 	flags.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait for the last reply")
 }
 
@@ -45,7 +48,8 @@ func runSlow(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close(ctx)) }()
-	api, err := startAPI(slacktest.Options{})
+	var shown firsts
+	api, err := startAPI(slacktest.Options{OnCall: shown.called})
 	if err != nil {
 		return err
 	}
@@ -56,13 +60,17 @@ func runSlow(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer model.close()
+	model.begins = func(id int) { shown.begun.Store(l.messages[id].place, time.Now()) }
 	b.printf("slow: %s, %d threads at once, the agent takes %v\n", f.words(), f.threads, f.agent)
-	if err := b.slow(ctx, f, l, settings{api: api, modelURL: model.url}); err != nil {
+	if err := b.slow(ctx, f, l, settings{api: api, modelURL: model.url, streams: f.streams}); err != nil {
 		return err
 	}
 	posts := api.Posts()
 	waits := l.waits(posts)
 	b.printf("the last reply came %s after the first message was sent; each after its own: %v\n", millis(l.span(posts)), summarize(waits))
+	if f.streams {
+		b.printf("from the model's first token to the first call of Slack: %v\n", summarize(shown.waits()))
+	}
 	if verdict := l.check(posts); verdict.total() > 0 {
 		b.printf("%v", verdict)
 		return errViolated
@@ -90,6 +98,9 @@ func (b *bench) slow(ctx context.Context, f slowFlags, l *ledger, s settings) er
 	if _, err := s.api.Await(patience, f.threads); err != nil {
 		return fmt.Errorf("%w\n%s", err, n.logTail())
 	}
+	for len(s.api.OpenStreams()) > 0 && pause(patience, time.Millisecond) {
+		continue
+	}
 	return n.stop()
 }
 
@@ -111,5 +122,28 @@ func (l *ledger) waits(posts []slacktest.Post) (waits []time.Duration) {
 			waits = append(waits, post.At.Sub(l.messages[id].revisions[0].sent))
 		}
 	}
+	return waits
+}
+
+// firsts measures how soon answers are begun on Slack.
+type firsts struct {
+	begun sync.Map // by place: when the model wrote its first token
+	calls sync.Map // by place: when Slack was first called to show it
+}
+
+// called notes the first call that shows something.
+func (f *firsts) called(call slacktest.Call) {
+	if call.Method == "chat.startStream" || call.Method == "chat.postMessage" {
+		f.calls.LoadOrStore(place{call.Form.Get("channel"), call.Form.Get("thread_ts")}, time.Now())
+	}
+}
+
+func (f *firsts) waits() (waits []time.Duration) {
+	f.calls.Range(func(where, at any) bool {
+		if begun, ok := f.begun.Load(where); ok {
+			waits = append(waits, at.(time.Time).Sub(begun.(time.Time)))
+		}
+		return true
+	})
 	return waits
 }
