@@ -2,6 +2,7 @@ package markdown_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -167,7 +168,7 @@ func TestAnyTextOnlyGrows(t *testing.T) {
 		for n := range len(source) + 2 {
 			how.Done = n > len(source)
 			n = min(n, len(source))
-			if !how.Done && n%37 != 0 && !contains(cuts, n) {
+			if !how.Done && n%37 != 0 && !slices.Contains(cuts, n) {
 				continue
 			}
 			shown, rest, full := markdown.Grow(source[:n], how)
@@ -177,15 +178,6 @@ func TestAnyTextOnlyGrows(t *testing.T) {
 			before, ended = shown, full
 		}
 	})
-}
-
-func contains(ns []int, n int) bool {
-	for _, m := range ns {
-		if m == n {
-			return true
-		}
-	}
-	return false
 }
 
 // TestFencesAreBalanced builds texts as agents write them.

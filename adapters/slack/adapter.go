@@ -33,6 +33,7 @@ type Adapter struct {
 
 	self        atomic.Pointer[event.Self] // nil until Slack has told it
 	refusals    refusals                   // what Slack does not take here
+	ended       ended                      // messages that are no open streams
 	now         func() time.Time           // of the hook, and of refusals
 	bodyTimeout time.Duration              // of the hook
 	times       socketTimes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/slack-go/slack"
 
@@ -45,8 +46,8 @@ func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) err
 // the message may be. Where that did not look like one and Slack refuses as it does
 // with a stream, it is tried once more as one.
 func (a *Adapter) change(ctx context.Context, method, channel, ts string, post adapters.Post, call func() error) error {
-	stopped := false
-	if a.mayStream(post) {
+	stopped := a.ended.has(messageID(channel, ts))
+	if !stopped && a.mayStream(post) {
 		var err error
 		if stopped, err = a.stop(ctx, channel, ts); err != nil {
 			return sendError("chat.stopStream", channel, err)
@@ -82,10 +83,43 @@ func isStreaming(code string) bool {
 // no error: what follows will tell.
 func (a *Adapter) stop(ctx context.Context, channel, ts string) (stopped bool, err error) {
 	_, _, err = a.api.StopStreamContext(ctx, channel, ts)
-	if code := refusedCode(err); code != "" && refusal("chat.stopStream", code) == adapters.Permanent {
+	code := refusedCode(err)
+	if err == nil || code == notStreaming {
+		a.ended.add(messageID(channel, ts))
+	}
+	if code != "" && refusal("chat.stopStream", code) == adapters.Permanent {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// notStreaming is what Slack says of a message that is no open stream.
+const notStreaming = "message_not_in_streaming_state"
+
+// maxEnded is how many messages are remembered that are no open streams: Slack ends
+// far fewer a minute than it edits.
+// https://docs.slack.dev/reference/methods/chat.stopStream
+const maxEnded = 4096
+
+// ended are messages that are no open streams, and will never be again.
+type ended struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+func (e *ended) add(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ids == nil || len(e.ids) >= maxEnded {
+		e.ids = map[string]bool{}
+	}
+	e.ids[id] = true
+}
+
+func (e *ended) has(id string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ids[id]
 }
 
 // splitID takes a message's external id apart.

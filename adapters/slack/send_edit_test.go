@@ -1,6 +1,7 @@
 package slack_test
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -23,6 +24,34 @@ func TestEditShowsTheText(t *testing.T) {
 	}
 	if key := s.server.Posts()[0].Key(); key != "k1" {
 		t.Errorf("the post lost its key: %q", key)
+	}
+}
+
+// TestAStreamIsEndedOnce: Slack takes fewer such calls than edits.
+func TestAStreamIsEndedOnce(t *testing.T) {
+	stops := 0
+	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+		if c.Method == "chat.stopStream" {
+			stops++
+		}
+	}})
+	reply := under(server, "hello")
+	for name, begin := range map[string]func() (string, error){
+		"a stream":  func() (string, error) { return adapter.Begin(t.Context(), reply) },
+		"a message": func() (string, error) { return adapter.Send(t.Context(), reply) },
+		"one at end": func() (string, error) {
+			id, err := adapter.Begin(t.Context(), reply)
+			return id, errors.Join(err, adapter.End(t.Context(), id, reply, ""))
+		},
+	} {
+		stops = 0
+		id, err := begin()
+		for range 3 {
+			err = errors.Join(err, adapter.Edit(t.Context(), id, reply))
+		}
+		if err = errors.Join(err, adapter.Remove(t.Context(), id, reply)); err != nil || stops != 1 {
+			t.Errorf("%s was ended %d times, %v", name, stops, err)
+		}
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 // https://github.com/slackapi/node-slack-sdk/issues/2702
 const streamAge = 4*time.Minute + 30*time.Second
 
-// streams is what the refusal of streams is remembered under.
+// streams is what the refusal of streams is remembered under, for one channel with
+// its id behind it.
 const streams = "streams"
 
 // mayStream says whether the post may be a stream, as far as we know: a reply, since
@@ -25,13 +26,19 @@ const streams = "streams"
 // https://docs.slack.dev/reference/methods/chat.startStream
 func (a *Adapter) mayStream(post adapters.Post) bool {
 	return a.config.Preview == adapters.PreviewStream && post.To.Root != "" &&
-		(post.Asker != "" || isDirect(post.To.Channel)) && !a.refusals.holds(streams, a.now())
+		(post.Asker != "" || isDirect(post.To.Channel)) &&
+		!a.refusals.holds(streams, a.now()) && !a.refusals.holds(streams+post.To.Channel, a.now())
 }
 
 func isDirect(channel string) bool { return strings.HasPrefix(channel, "D") }
 
-// Begin calls chat.startStream. Where this app has no streams, that is remembered for
-// a while.
+// isOtherKind tells the codes of a kind of channel that has no streams.
+func isOtherKind(code string) bool {
+	return code == "method_not_supported_for_channel_type" || code == "channel_type_not_supported"
+}
+
+// Begin calls chat.startStream. Where this app, or a channel, has no streams, that is
+// remembered for a while.
 func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error) {
 	if !a.mayStream(post) {
 		return "", permanent("slack has no streams here")
@@ -48,8 +55,11 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 	if err == nil && ts == "" {
 		err = errors.New("the answer names no message")
 	}
-	if isRefused(err, isUnavailable) {
+	switch {
+	case isRefused(err, isUnavailable):
 		a.refusals.remember(streams, a.now())
+	case isRefused(err, isOtherKind):
+		a.refusals.remember(streams+post.To.Channel, a.now())
 	}
 	if err != nil {
 		return "", sendError("chat.startStream", post.To.Channel, err)
@@ -85,7 +95,8 @@ func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text stri
 		options = append(options, slack.MsgOptionMarkdownText(text))
 	}
 	_, _, err := a.api.StopStreamContext(ctx, channel, ts, options...)
-	if err == nil || text == "" && refusedCode(err) == "message_not_in_streaming_state" {
+	if err == nil || text == "" && refusedCode(err) == notStreaming {
+		a.ended.add(id)
 		return nil
 	}
 	return sendError("chat.stopStream", channel, err)

@@ -46,7 +46,7 @@ func TestAStreamGrows(t *testing.T) {
 }
 
 // TestWhereThereAreNoStreams: a reply without a root or an asker, another
-// configuration, a kind of channel. The next one may have a stream.
+// configuration, a kind of channel. Another one may have a stream.
 func TestWhereThereAreNoStreams(t *testing.T) {
 	for name, change := range map[string]func(*slack.Config, *adapters.Post, *slacktest.Server){
 		"no root":      func(_ *slack.Config, p *adapters.Post, _ *slacktest.Server) { p.To.Root = "" },
@@ -63,7 +63,14 @@ func TestWhereThereAreNoStreams(t *testing.T) {
 		if _, err := adapter.Begin(t.Context(), reply); failure(t, err).Failure != adapters.Permanent {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := adapter.Begin(t.Context(), s.post); name != "preview edit" && err != nil {
+		other := s.post
+		if name == "this channel" {
+			if _, err := adapter.Begin(t.Context(), s.post); err == nil {
+				t.Error("the channel's kind is not remembered")
+			}
+			other.To.Channel = "C0OTHER"
+		}
+		if _, err := adapter.Begin(t.Context(), other); name != "preview edit" && err != nil {
 			t.Errorf("%s is remembered: %v", name, err)
 		}
 	}
