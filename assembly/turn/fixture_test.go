@@ -306,17 +306,36 @@ func (d *desk) apply(trigger journal.Trigger, e event.Event) {
 }
 
 // deliveries are the texts of the outbox, in order.
-func (d *desk) deliveries() []string {
+func (d *desk) deliveries() (texts []string) {
 	d.Helper()
-	var texts []string
+	for _, post := range d.posts() {
+		texts = append(texts, post.Text)
+	}
+	return texts
+}
+
+// files are the names of the files in the outbox, in order.
+func (d *desk) files() (names []string) {
+	d.Helper()
+	for _, post := range d.posts() {
+		if post.File != nil {
+			names = append(names, post.File.Name)
+		}
+	}
+	return names
+}
+
+// posts empties the outbox.
+func (d *desk) posts() (posts []journal.Post) {
+	d.Helper()
 	for {
 		next, err := d.journal.NextDelivery(d.Context(), d.lease.Thread)
 		d.must(err)
 		if next == nil {
-			return texts
+			return posts
 		}
-		texts = append(texts, next.Post.Text)
-		_, err = d.journal.Sent(d.Context(), d.lease, next, fmt.Sprint("C1/post", len(texts)))
+		posts = append(posts, next.Post)
+		_, err = d.journal.Sent(d.Context(), d.lease, next, fmt.Sprint("C1/post", len(posts)))
 		d.must(err)
 	}
 }

@@ -1,0 +1,95 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+)
+
+// streams emits tokens of the answer, and then what comes.
+func streams(messages ...stream.Message) script {
+	return func(_ context.Context, emit func(stream.Message) error) error {
+		for _, m := range messages {
+			if err := emit(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func token(text string) stream.Message {
+	return stream.Message{Type: stream.StreamingChunk, Text: text}
+}
+
+// TestTheAnswersTokensAreShown, and nothing else that the agent says.
+func TestTheAnswersTokensAreShown(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		d.agent.does = []script{streams(
+			stream.Message{Type: stream.Thought, Text: "let me see"},
+			token("It "), stream.Message{Type: stream.StreamingChunk, Workstream: "other", Text: "aside"}, token("rains."),
+			stream.Message{Type: stream.Answer, Text: "It rains."},
+		)}
+		d.asks("C1/1", "what about <@U0MARA> and <#C1|garden>, 1 < 2 <@>, <@U0MARA>?")
+		d.outcomes()
+		if diff := cmp.Diff([][]string{{"It ", "rains."}}, d.shown); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([][]string{{"<@U0MARA>", "<#C1|garden>"}}, d.mentions); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestEachAttemptIsShownAnew.
+func TestEachAttemptIsShownAnew(t *testing.T) {
+	inBubble(t, nil, func(d *desk) {
+		broken := func(ctx context.Context, emit func(stream.Message) error) error {
+			_ = emit(token("half of "))
+			return errors.New("cut off")
+		}
+		d.agent.does = []script{broken, streams(token("whole"), stream.Message{Type: stream.Answer, Text: "whole"})}
+		d.asks("C1/1", "so?")
+		pass(time.Minute)
+		synctest.Wait()
+		if diff := cmp.Diff([][]string{{"half of "}, {"whole"}}, d.shown); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestAnAgentsFilesArePosted behind its words. One that can't be kept is left out,
+// and what is no file is the agent's failure.
+func TestAnAgentsFilesArePosted(t *testing.T) {
+	for name, step := range map[string]struct {
+		details string
+		want    turn.Outcome
+		files   []string
+	}{
+		"kept":      {`{"files":[{"name":"plot.png","mime_type":"image/png","data":"aGk="},{"name":"too large","data":"aGk="}]}`, turn.Answered, []string{"plot.png"}},
+		"none":      {`{"sources":[]}`, turn.Answered, nil},
+		"malformed": {`{"files":[{"name":"plot.png","data":"?"}]}`, turn.Failed, nil},
+		"nameless":  {`{"files":[{"data":"aGk="}]}`, turn.Failed, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(d *desk) {
+				d.agent.does = []script{streams(stream.Message{Type: stream.Answer, Text: "here", Details: []byte(step.details)})}
+				d.asks("C1/1", "plot it")
+				if got := d.outcomes(); got[0] != step.want {
+					t.Fatalf("%v: %v", got, d.reports[0].Err)
+				}
+				files := d.files()
+				if diff := cmp.Diff(step.files, files); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
