@@ -66,11 +66,10 @@ func defaultSocketTimes() socketTimes {
 type sockets struct {
 	adapter *Adapter
 	times   socketTimes
-	inbox   adapters.Inbox
+	accept  func(event.Envelope) error // the inbox's; the order to stop does not end it
 	link    adapters.Link
-	accept  context.Context // of custody: it outlives the order to stop
-	places  chan struct{}   // taken by each socket, until its connection is closed
-	slots   chan struct{}   // taken by each frame under way
+	places  chan struct{} // taken by each socket, until its connection is closed
+	slots   chan struct{} // taken by each frame under way
 	order   order
 	ending  sync.WaitGroup // the sockets that are being retired
 
@@ -94,7 +93,11 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 		link.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &sockets{
-		adapter: a, times: a.times, inbox: inbox, link: link, accept: context.WithoutCancel(ctx),
+		adapter: a, times: a.times, link: link,
+		accept: func(e event.Envelope) error {
+			_, err := inbox.Accept(context.WithoutCancel(ctx), e)
+			return err
+		},
 		places: make(chan struct{}, maxSockets), slots: make(chan struct{}, maxUnderWay), changed: make(chan struct{}, 1),
 	}
 	running, stop := context.WithCancelCause(ctx)

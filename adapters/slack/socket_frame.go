@@ -132,10 +132,9 @@ func (c *socket) take(f wireFrame, raw []byte) {
 // custody says whether the frame is durable now. The inbox logs why it is not.
 func (s *sockets) custody(f wireFrame, raw []byte, at time.Time) bool {
 	err := guarded(func() error {
-		_, err := s.inbox.Accept(s.accept, event.Envelope{
+		return s.accept(event.Envelope{
 			Workspace: s.adapter.Workspace, Platform: event.Slack, Transport: "socket", ReceivedAt: at, Body: raw,
 		})
-		return err
 	})
 	if p := new(panicError); errors.As(err, &p) {
 		s.link.Log.Error("taking custody panicked", "panic", p.value, "stack", string(p.stack))

@@ -3,11 +3,8 @@ package slack_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -321,297 +318,6 @@ func (c *custody) bodies() (bodies []string) {
 	return bodies
 }
 
-// TestTheNextSocketIsOpenBeforeTheOldOneGoes, while events come.
-func TestTheNextSocketIsOpenBeforeTheOldOneGoes(t *testing.T) {
-	for _, reason := range []string{"warning", "refresh_requested"} {
-		var inbox custody
-		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: 300 * time.Millisecond}}
-		p := plug(t, options, 1, swift, &inbox)
-		p.up()
-		var deliveries []slacktest.Delivery
-		var want []string
-		for round := range 5 {
-			for n := range 20 {
-				text := fmt.Sprintf("%s %d/%02d", reason, round, n)
-				want = append(want, text)
-				deliveries = append(deliveries, p.say(text))
-				if n == 10 && p.server.Disconnect(reason, slacktest.All) != 1 {
-					t.Error("there is not one socket to tell")
-				}
-			}
-			p.sockets(1, round+2)
-		}
-		for i, d := range deliveries {
-			if fate := p.fate(d); fate.State != slacktest.Acked {
-				t.Errorf("%s: %+v", want[i], fate)
-			}
-		}
-		if diff := cmp.Diff(want, inbox.texts()); diff != "" {
-			t.Error(diff)
-		}
-		if _, most := p.server.Sockets(); most != 2 || p.server.Missed() != 0 || len(p.ups) != 0 {
-			t.Errorf("%s: %d sockets at most, %d events missed, %d gaps", reason, most, p.server.Missed(), len(p.ups))
-		}
-	}
-}
-
-func TestSeveralSockets(t *testing.T) {
-	var inbox custody
-	p := plug(t, slacktest.Options{}, 3, swift, &inbox)
-	p.sockets(3, 3)
-	p.up()
-	var want []string
-	for n := range 60 {
-		text := fmt.Sprint("word ", n)
-		want = append(want, text)
-		defer p.fate(p.say(text))
-	}
-	acks, err := p.server.AwaitAcks(p.ctx, 60)
-	if err != nil {
-		t.Fatal(err)
-	}
-	over := map[int]int{}
-	for _, ack := range acks {
-		over[ack.Socket]++
-	}
-	if len(over) != 3 || len(inbox.texts()) != len(want) {
-		t.Errorf("%v, %d texts", over, len(inbox.texts()))
-	}
-	p.server.Cut(1)
-	p.sockets(3, 4)
-	if len(p.ups) != 0 {
-		t.Error("one of three was a gap")
-	}
-}
-
-func TestACutSocketIsReplacedAndAGap(t *testing.T) {
-	var inbox custody
-	p := plug(t, slacktest.Options{}, 1, swift, &inbox)
-	p.up()
-	for n := range 5 {
-		p.server.Cut(slacktest.All)
-		p.up()
-		p.sockets(1, n+2)
-	}
-	if fate := p.fate(p.say("hi")); fate.State != slacktest.Acked {
-		t.Errorf("%+v", fate)
-	}
-}
-
-func TestAHalfOpenSocketIsNoticed(t *testing.T) {
-	times := swift
-	times.Ping, times.Silence = 20*time.Millisecond, 200*time.Millisecond
-	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: 100 * time.Millisecond, Repeat: []time.Duration{0, time.Second}}}, 1, times, &custody{})
-	p.up()
-	p.server.Mute(1)
-	d := p.say("into the void")
-	p.up()
-	if fate := p.fate(d); fate.State != slacktest.Acked {
-		t.Errorf("%+v", fate)
-	}
-	if !strings.Contains(p.log(), "nothing was heard of slack for 200ms") {
-		t.Error(p.log())
-	}
-	p.sockets(1, 2)
-}
-
-// TestAQuietSocketLives: one that Slack does not ping answers our pings.
-func TestAQuietSocketLives(t *testing.T) {
-	times := swift
-	times.Ping, times.Silence = 10*time.Millisecond, 100*time.Millisecond
-	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{PingEvery: time.Hour}}, 1, times, &custody{})
-	p.up()
-	ctx, cancel := context.WithTimeout(p.ctx, 400*time.Millisecond)
-	defer cancel()
-	if err := p.server.AwaitSockets(ctx, 1, 2); err == nil {
-		t.Errorf("it was replaced\n%s", p.log())
-	}
-}
-
-func TestOpeningIsTriedAgain(t *testing.T) {
-	const open = "apps.connections.open"
-	for name, script := range map[string]func(*slacktest.Server){
-		"a server error":    func(s *slacktest.Server) { s.Script(open, slacktest.Fault{Status: 502}, slacktest.Fault{Status: 500}) },
-		"an internal error": func(s *slacktest.Server) { s.Script(open, slacktest.Fault{Error: "internal_error"}) },
-		"a cut call":        func(s *slacktest.Server) { s.Script(open, slacktest.Fault{Cut: true}) },
-		"no address": func(s *slacktest.Server) {
-			s.Script(open, slacktest.Fault{Body: `{"ok":true,"url":"https://example.com/"}`})
-		},
-		"too many":        func(s *slacktest.Server) { s.Script(open, slacktest.Fault{Error: "too_many_websockets"}) },
-		"no websocket":    func(s *slacktest.Server) { s.Script(slacktest.LinkStep, slacktest.Fault{Status: 408}) },
-		"a cut handshake": func(s *slacktest.Server) { s.Script(slacktest.LinkStep, slacktest.Fault{Cut: true}) },
-		"a cut socket":    func(s *slacktest.Server) { s.Script(slacktest.HelloStep, slacktest.Fault{Cut: true}) },
-		"no hello":        func(s *slacktest.Server) { s.Script(slacktest.HelloStep, slacktest.Fault{Hold: make(chan struct{})}) },
-		"sent away": func(s *slacktest.Server) {
-			s.Script(slacktest.HelloStep, slacktest.Fault{Body: `{"type":"disconnect","reason":"warning"}`})
-		},
-		"sent away, crowded": func(s *slacktest.Server) {
-			s.Script(slacktest.HelloStep, slacktest.Fault{Body: `{"type":"disconnect","reason":"too_many_websockets"}`})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server, err := slacktest.Start(slacktest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer server.Close()
-			script(server)
-			times := swift
-			times.Hello = 50 * time.Millisecond
-			p := plugInto(t, server, 1, times, &custody{})
-			defer p.stop()
-			p.up()
-			p.fate(p.say("hi"))
-			for _, words := range []string{"ticket=", "xapp-"} {
-				if strings.Contains(p.log(), words) {
-					t.Errorf("the log says %s: %s", words, p.log())
-				}
-			}
-			if !strings.Contains(p.log(), "level=WARN") {
-				t.Errorf("nobody hears of it: %s", p.log())
-			}
-		})
-	}
-}
-
-func TestA429IsHeeded(t *testing.T) {
-	var mu sync.Mutex
-	var asked []time.Time
-	options := slacktest.Options{OnCall: func(c slacktest.Call) {
-		if c.Method == "apps.connections.open" {
-			mu.Lock()
-			defer mu.Unlock()
-			asked = append(asked, time.Now())
-		}
-	}}
-	server, err := slacktest.Start(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	server.Script("apps.connections.open", slacktest.RateLimited(time.Second))
-	p := plugInto(t, server, 1, swift, &custody{})
-	defer p.stop()
-	p.up()
-	if len(asked) != 2 || asked[1].Sub(asked[0]) < time.Second {
-		t.Errorf("asked at %v", asked)
-	}
-}
-
-func TestSocketModeIsRefused(t *testing.T) {
-	for code, hint := range map[string]string{
-		"invalid_auth": "app_token", "not_authed": "app_token", "not_allowed_token_type": "app_token", "token_revoked": "generate",
-		"account_inactive": "generate", "missing_scope": "connections:write",
-	} {
-		server, err := slacktest.Start(slacktest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		server.Script("apps.connections.open", slacktest.Fault{Error: code})
-		p := plugInto(t, server, 2, swift, &custody{})
-		var refused *adapters.RefusedError
-		if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, hint) || !strings.Contains(err.Error(), code) {
-			t.Errorf("%s: %v", code, err)
-		}
-		p.sockets(0, 0) // of the keeper that was not refused, too
-		_ = server.Close()
-	}
-}
-
-func TestTheBotTokenIsAskedForFirst(t *testing.T) {
-	server, err := slacktest.Start(slacktest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	server.Script("auth.test", slacktest.Fault{Error: "invalid_auth"})
-	p := plugInto(t, server, 1, swift, &custody{})
-	var refused *adapters.RefusedError
-	if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, "bot_token") {
-		t.Errorf("%v", err)
-	}
-	p.sockets(0, 0)
-}
-
-func TestSocketModeMayBeSwitchedOff(t *testing.T) {
-	p := plug(t, slacktest.Options{}, 2, swift, &custody{})
-	p.sockets(2, 2)
-	p.server.Disconnect("link_disabled", 1)
-	var refused *adapters.RefusedError
-	if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, "Socket Mode") {
-		t.Errorf("%v", err)
-	}
-	p.sockets(0, 2)
-}
-
-// TestNeverMoreThanTen, whatever Slack asks for.
-func TestNeverMoreThanTen(t *testing.T) {
-	for _, n := range []int{7, 10} {
-		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: 100 * time.Millisecond}}
-		p := plug(t, options, n, swift, &custody{})
-		for round := range 3 {
-			p.sockets(n, n*(round+1))
-			p.server.Disconnect("warning", slacktest.All)
-			p.fate(p.say("hi"))
-		}
-		p.sockets(n, 4*n)
-		if _, most := p.server.Sockets(); most > 10 || n < 10 && most <= n || strings.Contains(p.log(), "too_many") {
-			t.Errorf("%d configured: %d at most\n%s", n, most, p.log())
-		}
-	}
-}
-
-// TestTheOldOneMakesRoom where others have the rest of the ten.
-func TestTheOldOneMakesRoom(t *testing.T) {
-	times := swift
-	times.Crowded = time.Hour
-	options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}
-	p := plug(t, options, 1, times, &custody{})
-	p.up()
-	plugInto(t, p.server, 9, times, &custody{}).sockets(10, 10)
-	p.server.Disconnect("warning", 1)
-	p.up() // which is a gap, but the shorter one
-	p.sockets(10, 11)
-}
-
-func TestADeadWorkspaceIsNotUp(t *testing.T) {
-	times := swift
-	times.Patience = 50 * time.Millisecond
-	var gone sync.Mutex
-	down := false
-	options := slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
-		gone.Lock()
-		defer gone.Unlock()
-		if down && c.Method == "apps.connections.open" {
-			return slacktest.Fault{Status: http.StatusServiceUnavailable}
-		}
-		return slacktest.Fault{}
-	}}
-	p := plug(t, options, 2, times, &custody{})
-	p.up()
-	p.sockets(2, 2)
-	set := func(to bool) {
-		gone.Lock()
-		defer gone.Unlock()
-		down = to
-	}
-	set(true)
-	p.server.Cut(slacktest.All)
-	select {
-	case err := <-p.downs:
-		if !strings.Contains(err.Error(), "no socket is open") {
-			t.Errorf("%v", err)
-		}
-	case <-p.ctx.Done():
-		t.Fatal(p.log())
-	}
-	set(false)
-	p.up()
-	if warnings := strings.Count(p.log(), "level=WARN"); warnings > 3 {
-		t.Errorf("%d warnings:\n%s", warnings, p.log())
-	}
-}
-
 func TestAFrameTooLargeEndsItsSocket(t *testing.T) {
 	var inbox custody
 	p := plug(t, slacktest.Options{}, 1, swift, &inbox)
@@ -621,31 +327,6 @@ func TestAFrameTooLargeEndsItsSocket(t *testing.T) {
 	if !strings.Contains(p.log(), "a frame is larger than 1048576 bytes") || len(inbox.bodies()) != 0 {
 		t.Errorf("%d taken\n%s", len(inbox.bodies()), p.log())
 	}
-}
-
-// TestStoppingAcknowledgesWhatWasTaken, and leaves the rest to Slack.
-func TestStoppingAcknowledgesWhatWasTaken(t *testing.T) {
-	inbox := newGate()
-	p := plug(t, slacktest.Options{}, 1, swift, inbox)
-	p.up()
-	d := p.say("hi")
-	<-inbox.entered
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		p.stop()
-	}()
-	select {
-	case <-stopped:
-		t.Error("Run ended with a frame under way")
-	case <-time.After(30 * time.Millisecond):
-	}
-	close(inbox.open)
-	<-stopped
-	if fate := p.fate(d); fate.State != slacktest.Acked || fate.Attempts != 1 {
-		t.Errorf("%+v", fate)
-	}
-	p.sockets(0, 1)
 }
 
 // TestAPanicIsThatFramesFailure.
@@ -699,21 +380,28 @@ func TestAStuckInboxDoesNotStopTheRest(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftRunning(t *testing.T) {
-	before := runtime.NumGoroutine()
-	p := plug(t, hasty(), 3, swift, &custody{})
-	p.sockets(3, 3)
-	p.server.Disconnect("warning", 1)
-	p.server.Mute(1)
-	p.fate(p.say("hi"))
-	p.stop()
-	_ = p.server.Close()
-	http.DefaultClient.CloseIdleConnections()
-	for end := time.Now().Add(patience); runtime.NumGoroutine() > before+2; { // an idle connection of the Web API has two
-		if time.Now().After(end) {
-			buffer := make([]byte, 1<<16)
-			t.Fatalf("%d goroutines before, now %d\n%s", before, runtime.NumGoroutine(), buffer[:runtime.Stack(buffer, true)])
+// TestAChannelsFramesAreTakenInOrder, and those of other channels meanwhile.
+func TestAChannelsFramesAreTakenInOrder(t *testing.T) {
+	inbox := newGate()
+	p := plug(t, slacktest.Options{}, 2, swift, inbox)
+	p.sockets(2, 2)
+	var deliveries []slacktest.Delivery
+	for _, text := range []string{"one", "two", "three", "four"} {
+		deliveries = append(deliveries, p.say(text))
+		if text == "one" {
+			<-inbox.entered // the sockets have no order among them, but this one is under way
 		}
-		runtime.Gosched()
+	}
+	_, elsewhere := p.server.Say(slacktest.Message{Channel: "C0OTHER", User: "U1", Text: "elsewhere"})
+	<-inbox.entered
+	if len(inbox.entered) != 0 {
+		t.Error("more than one of a channel's frames is under way")
+	}
+	close(inbox.open)
+	for _, d := range append(deliveries, elsewhere...) {
+		p.fate(d)
+	}
+	if texts := inbox.texts(); slices.Index(texts, "one") > slices.Index(texts, "two") || len(texts) != 5 {
+		t.Errorf("%q", texts)
 	}
 }

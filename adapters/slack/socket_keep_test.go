@@ -1,0 +1,252 @@
+package slack_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// TestTheNextSocketIsOpenBeforeTheOldOneGoes, while events come.
+func TestTheNextSocketIsOpenBeforeTheOldOneGoes(t *testing.T) {
+	for _, reason := range []string{"warning", "refresh_requested"} {
+		var inbox custody
+		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: 300 * time.Millisecond}}
+		p := plug(t, options, 1, swift, &inbox)
+		p.up()
+		var deliveries []slacktest.Delivery
+		var want []string
+		for round := range 5 {
+			for n := range 20 {
+				text := fmt.Sprintf("%s %d/%02d", reason, round, n)
+				want = append(want, text)
+				deliveries = append(deliveries, p.say(text))
+				if n == 10 && p.server.Disconnect(reason, slacktest.All) != 1 {
+					t.Error("there is not one socket to tell")
+				}
+			}
+			p.sockets(1, round+2)
+		}
+		for i, d := range deliveries {
+			if fate := p.fate(d); fate.State != slacktest.Acked {
+				t.Errorf("%s: %+v", want[i], fate)
+			}
+		}
+		if diff := cmp.Diff(want, inbox.texts()); diff != "" {
+			t.Error(diff)
+		}
+		if _, most := p.server.Sockets(); most != 2 || p.server.Missed() != 0 || len(p.ups) != 0 {
+			t.Errorf("%s: %d sockets at most, %d events missed, %d gaps", reason, most, p.server.Missed(), len(p.ups))
+		}
+	}
+}
+
+func TestSeveralSockets(t *testing.T) {
+	var inbox custody
+	p := plug(t, slacktest.Options{}, 3, swift, &inbox)
+	p.sockets(3, 3)
+	p.up()
+	var want []string
+	for n := range 60 {
+		text := fmt.Sprint("word ", n)
+		want = append(want, text)
+		defer p.fate(p.say(text))
+	}
+	acks, err := p.server.AwaitAcks(p.ctx, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := map[int]int{}
+	for _, ack := range acks {
+		over[ack.Socket]++
+	}
+	if len(over) != 3 || len(inbox.texts()) != len(want) {
+		t.Errorf("%v, %d texts", over, len(inbox.texts()))
+	}
+	p.server.Cut(1)
+	p.sockets(3, 4)
+	if len(p.ups) != 0 {
+		t.Error("one of three was a gap")
+	}
+}
+
+func TestACutSocketIsReplacedAndAGap(t *testing.T) {
+	var inbox custody
+	p := plug(t, slacktest.Options{}, 1, swift, &inbox)
+	p.up()
+	for n := range 5 {
+		p.server.Cut(slacktest.All)
+		p.up()
+		p.sockets(1, n+2)
+	}
+	if fate := p.fate(p.say("hi")); fate.State != slacktest.Acked {
+		t.Errorf("%+v", fate)
+	}
+}
+
+func TestAHalfOpenSocketIsNoticed(t *testing.T) {
+	times := swift
+	times.Ping, times.Silence = 20*time.Millisecond, 200*time.Millisecond
+	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: 100 * time.Millisecond, Repeat: []time.Duration{0, time.Second}}}, 1, times, &custody{})
+	p.up()
+	p.server.Mute(1)
+	d := p.say("into the void")
+	p.up()
+	if fate := p.fate(d); fate.State != slacktest.Acked {
+		t.Errorf("%+v", fate)
+	}
+	if !strings.Contains(p.log(), "nothing was heard of slack for 200ms") {
+		t.Error(p.log())
+	}
+	p.sockets(1, 2)
+}
+
+// TestAQuietSocketLives: one that Slack does not ping answers our pings.
+func TestAQuietSocketLives(t *testing.T) {
+	times := swift
+	times.Ping, times.Silence = 10*time.Millisecond, 100*time.Millisecond
+	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{PingEvery: time.Hour}}, 1, times, &custody{})
+	p.up()
+	ctx, cancel := context.WithTimeout(p.ctx, 400*time.Millisecond)
+	defer cancel()
+	if err := p.server.AwaitSockets(ctx, 1, 2); err == nil {
+		t.Errorf("it was replaced\n%s", p.log())
+	}
+}
+
+// TestNeverMoreThanTen, whatever Slack asks for.
+func TestNeverMoreThanTen(t *testing.T) {
+	for _, n := range []int{7, 10} {
+		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: 100 * time.Millisecond}}
+		p := plug(t, options, n, swift, &custody{})
+		for round := range 3 {
+			p.sockets(n, n*(round+1))
+			p.server.Disconnect("warning", slacktest.All)
+			p.fate(p.say("hi"))
+		}
+		p.sockets(n, 4*n)
+		if _, most := p.server.Sockets(); most > 10 || n < 10 && most <= n || strings.Contains(p.log(), "too_many") {
+			t.Errorf("%d configured: %d at most\n%s", n, most, p.log())
+		}
+	}
+}
+
+// TestTheOldOneMakesRoom where others have the rest of the ten.
+func TestTheOldOneMakesRoom(t *testing.T) {
+	times := swift
+	times.Crowded = time.Hour
+	options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}
+	p := plug(t, options, 1, times, &custody{})
+	p.up()
+	plugInto(t, p.server, 9, times, &custody{}).sockets(10, 10)
+	p.server.Disconnect("warning", 1)
+	p.up() // which is a gap, but the shorter one
+	p.sockets(10, 11)
+}
+
+func TestADeadWorkspaceIsNotUp(t *testing.T) {
+	times := swift
+	times.Patience = 50 * time.Millisecond
+	var gone sync.Mutex
+	down := false
+	options := slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
+		gone.Lock()
+		defer gone.Unlock()
+		if down && c.Method == "apps.connections.open" {
+			return slacktest.Fault{Status: http.StatusServiceUnavailable}
+		}
+		return slacktest.Fault{}
+	}}
+	p := plug(t, options, 2, times, &custody{})
+	p.up()
+	p.sockets(2, 2)
+	set := func(to bool) {
+		gone.Lock()
+		defer gone.Unlock()
+		down = to
+	}
+	set(true)
+	p.server.Cut(slacktest.All)
+	select {
+	case err := <-p.downs:
+		if !strings.Contains(err.Error(), "no socket is open") {
+			t.Errorf("%v", err)
+		}
+	case <-p.ctx.Done():
+		t.Fatal(p.log())
+	}
+	set(false)
+	p.up()
+	if warnings := strings.Count(p.log(), "level=WARN"); warnings > 3 {
+		t.Errorf("%d warnings:\n%s", warnings, p.log())
+	}
+}
+
+// TestRetiringSocketsMakeRoom: those that Slack does not close give way.
+func TestRetiringSocketsMakeRoom(t *testing.T) {
+	times := swift
+	times.Drain = time.Hour
+	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 1, times, &custody{})
+	for range 15 {
+		if err := p.server.AwaitFresh(p.ctx, 1); err != nil {
+			t.Fatalf("%v\n%s", err, p.log())
+		}
+		p.server.Disconnect("warning", slacktest.All)
+		p.fate(p.say("hi"))
+	}
+	if _, most := p.server.Sockets(); most != 10 || strings.Contains(p.log(), "too_many") {
+		t.Errorf("%d at most\n%s", most, p.log())
+	}
+}
+
+// TestStoppingAcknowledgesWhatWasTaken, and leaves the rest to Slack.
+func TestStoppingAcknowledgesWhatWasTaken(t *testing.T) {
+	inbox := newGate()
+	p := plug(t, slacktest.Options{}, 1, swift, inbox)
+	p.up()
+	d := p.say("hi")
+	<-inbox.entered
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		p.stop()
+	}()
+	select {
+	case <-stopped:
+		t.Error("Run ended with a frame under way")
+	case <-time.After(30 * time.Millisecond):
+	}
+	close(inbox.open)
+	<-stopped
+	if fate := p.fate(d); fate.State != slacktest.Acked || fate.Attempts != 1 {
+		t.Errorf("%+v", fate)
+	}
+	p.sockets(0, 1)
+}
+
+func TestNothingIsLeftRunning(t *testing.T) {
+	before := runtime.NumGoroutine()
+	p := plug(t, hasty(), 3, swift, &custody{})
+	p.sockets(3, 3)
+	p.server.Disconnect("warning", 1)
+	p.server.Mute(1)
+	p.fate(p.say("hi"))
+	p.stop()
+	_ = p.server.Close()
+	http.DefaultClient.CloseIdleConnections()
+	for end := time.Now().Add(patience); runtime.NumGoroutine() > before+2; { // an idle connection of the Web API has two
+		if time.Now().After(end) {
+			buffer := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines before, now %d\n%s", before, runtime.NumGoroutine(), buffer[:runtime.Stack(buffer, true)])
+		}
+		runtime.Gosched()
+	}
+}
