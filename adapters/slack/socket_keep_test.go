@@ -139,6 +139,19 @@ func TestNeverMoreThanTen(t *testing.T) {
 	}
 }
 
+// TestOneOfTenGoesBeforeTheNext, without waiting for Slack to close it.
+func TestOneOfTenGoesBeforeTheNext(t *testing.T) {
+	times := swift
+	times.Drain = time.Hour
+	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 10, times, &custody{})
+	p.sockets(10, 10)
+	p.server.Disconnect("warning", 1)
+	p.sockets(10, 11)
+	if strings.Contains(p.log(), "level=WARN") || len(p.ups) != 1 {
+		t.Errorf("%d times up\n%s", len(p.ups), p.log())
+	}
+}
+
 // TestTheOldOneMakesRoom where others have the rest of the ten.
 func TestTheOldOneMakesRoom(t *testing.T) {
 	times := swift

@@ -369,6 +369,10 @@ func TestAStuckInboxDoesNotStopTheRest(t *testing.T) {
 	for range 64 {
 		<-inbox.entered
 	}
+	p.server.Disconnect("warning", slacktest.All) // it is heard behind what finds no room
+	if err := p.server.AwaitFresh(p.ctx, 1); err != nil {
+		t.Fatalf("%v\n%s", err, p.log())
+	}
 	close(inbox.open)
 	for _, d := range deliveries {
 		if fate := p.fate(d); fate.State != slacktest.Acked {
