@@ -15,14 +15,14 @@ func (a *Adapter) SetBodyTimeout(d time.Duration) { a.bodyTimeout = d }
 
 // SocketTimes are how long things of Socket Mode may take; zero is as it was.
 type SocketTimes struct {
-	Hello, Ping, Silence, Slot, Drain, Young, Pace, BackMin, BackMax, Crowded, Patience time.Duration
+	Hello, Ping, Silence, Slot, Lead, Drain, Young, Pace, BackMin, BackMax, Crowded, Patience time.Duration
 }
 
 // SetSocketTimes changes how long things of Socket Mode may take.
 func (a *Adapter) SetSocketTimes(t SocketTimes) {
 	of := &a.times
 	for to, d := range map[*time.Duration]time.Duration{
-		&of.hello: t.Hello, &of.ping: t.Ping, &of.silence: t.Silence, &of.slot: t.Slot, &of.drain: t.Drain, &of.young: t.Young,
+		&of.hello: t.Hello, &of.ping: t.Ping, &of.silence: t.Silence, &of.slot: t.Slot, &of.lead: t.Lead, &of.drain: t.Drain, &of.young: t.Young,
 		&of.pace: t.Pace, &of.backMin: t.BackMin, &of.backMax: t.BackMax, &of.crowded: t.Crowded, &of.patience: t.Patience,
 	} {
 		if d != 0 {

@@ -40,6 +40,7 @@ type socketTimes struct {
 	silence time.Duration // after which a socket is dead: Slack pings it, and answers our pings
 	write   time.Duration // one frame of ours
 	slot    time.Duration // that a frame waits for one of maxUnderWay
+	lead    time.Duration // that a frame waits for the one before in its conversation
 	catchUp time.Duration // that a new socket waits for what is on its way over the old one
 	drain   time.Duration // from Slack's word that a socket shall go until we close it
 	goodbye time.Duration // that Slack has to answer our closing it
@@ -54,7 +55,7 @@ type socketTimes struct {
 func defaultSocketTimes() socketTimes {
 	return socketTimes{
 		open: 10 * time.Second, hello: 10 * time.Second, ping: 10 * time.Second, silence: 30 * time.Second,
-		write: 5 * time.Second, slot: 2 * time.Second, catchUp: time.Second, drain: 10 * time.Second, goodbye: time.Second,
+		write: 5 * time.Second, slot: 2 * time.Second, lead: time.Second, catchUp: time.Second, drain: 10 * time.Second, goodbye: time.Second,
 		young: time.Second, pace: 500 * time.Millisecond, backMin: time.Second, backMax: time.Minute,
 		crowded: 30 * time.Second, patience: 30 * time.Second,
 	}
@@ -207,11 +208,19 @@ func (s *sockets) greeted(appID string) {
 
 func (s *sockets) ended() { s.change(func() { s.open-- }) }
 
-// trouble keeps the error for who asks, and logs it unless that was done a moment ago.
+// trouble keeps the error for who asks why nothing is open, and warns of it.
 func (s *sockets) trouble(what string, err error, args ...any) {
-	now := time.Now()
 	s.mu.Lock()
 	s.cause = err
+	s.mu.Unlock()
+	s.warn(what, append(args, "err", err)...)
+}
+
+// warn logs a warning, unless there was one a moment ago: then only who debugs
+// reads it.
+func (s *sockets) warn(what string, args ...any) {
+	now := time.Now()
+	s.mu.Lock()
 	quiet := now.Sub(s.warned) < warnEvery
 	if quiet {
 		s.silent++
@@ -221,7 +230,7 @@ func (s *sockets) trouble(what string, err error, args ...any) {
 		s.warned, s.silent = now, 0
 	}
 	s.mu.Unlock()
-	if args = append(args, "err", err); quiet {
+	if quiet {
 		s.link.Log.Debug(what, args...)
 	} else {
 		s.link.Log.Warn(what, append(args, "others", silent)...)

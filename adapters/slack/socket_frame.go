@@ -105,6 +105,7 @@ func (c *socket) disconnect(reason string) error {
 func (c *socket) take(f wireFrame, raw []byte) {
 	s, at := c.set, c.set.adapter.now()
 	if !claim(s.slots, s.times.slot) {
+		s.warn("a frame found no room and is left for slack to send again", "under_way", maxUnderWay)
 		s.untaken(f)
 		return
 	}
@@ -112,16 +113,15 @@ func (c *socket) take(f wireFrame, raw []byte) {
 		<-s.slots
 		return
 	}
-	before, after := s.order.enter(parse(raw).channel)
+	before, after := s.order.enter(lane(raw))
 	go func() {
 		defer func() {
 			after()
 			<-s.slots
 			c.finish()
 		}()
-		if before != nil && !await(before, s.times.slot) {
-			s.untaken(f)
-			return
+		if before != nil {
+			await(before, s.times.lead)
 		}
 		if s.custody(f, raw, at) && f.EnvelopeID != "" {
 			c.acknowledge(f.EnvelopeID)
@@ -175,30 +175,46 @@ func (c *socket) acknowledge(id string) {
 	}
 }
 
-// order lets the frames of one channel into custody as they came, whichever
-// sockets they came over: what is said first shall be read first.
+// order lets the frames of one conversation into custody as they came, whichever
+// sockets they came over: what is said first shall be read first, and the store
+// does not promise that of what it is given at the same time. A frame waits for the
+// one before, unless that takes long: where commits are slow they must be shared.
 type order struct {
 	mu   sync.Mutex
-	last map[string]chan struct{}
+	last map[event.ThreadKey]chan struct{}
+}
+
+// lane is the conversation that a frame is about, as far as it says so itself;
+// empty where it is about none.
+func lane(raw []byte) event.ThreadKey {
+	p := parse(raw)
+	if p.channel == "" {
+		return ""
+	}
+	root := ""
+	if p.message != nil {
+		root = p.message.ThreadTS
+	}
+	return ThreadKey("", p.told(), p.ts, root)
 }
 
 // enter returns what to wait for, and what to call after that.
-func (o *order) enter(channel string) (before <-chan struct{}, after func()) {
-	if channel == "" {
+func (o *order) enter(lane event.ThreadKey) (before <-chan struct{}, after func()) {
+	if lane == "" {
 		return nil, func() {}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.last == nil {
-		o.last = map[string]chan struct{}{}
+		o.last = map[event.ThreadKey]chan struct{}{}
 	}
-	before, own := o.last[channel], make(chan struct{})
-	o.last[channel] = own
+	before, own := o.last[lane], make(chan struct{})
+	o.last[lane] = own
 	return before, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.last[channel] == own {
-			delete(o.last, channel)
+		if o.last[lane] == own {
+			delete(o.last, lane)
 		}
 		close(own)
 	}

@@ -145,7 +145,7 @@ func (p *plugged) fate(d slacktest.Delivery) slacktest.Fate {
 }
 
 func (p *plugged) say(text string) slacktest.Delivery {
-	_, deliveries := p.server.Say(slacktest.Message{Channel: room, User: "U1", Text: text})
+	_, deliveries := p.server.Say(slacktest.Message{Channel: "D0OLIVIA", ChannelType: "im", User: "U1", Text: text})
 	return deliveries[0]
 }
 
@@ -352,6 +352,26 @@ func (f *frail) Accept(ctx context.Context, envelope event.Envelope) (adapters.R
 	return f.custody.Accept(ctx, envelope)
 }
 
+// TestSlowCommitsAreShared: a frame does not wait long for the one before.
+func TestSlowCommitsAreShared(t *testing.T) {
+	inbox := newGate()
+	times := swift
+	times.Lead = time.Millisecond
+	p := plug(t, slacktest.Options{}, 1, times, inbox)
+	p.up()
+	var deliveries []slacktest.Delivery
+	for n := range 5 {
+		deliveries = append(deliveries, p.say(fmt.Sprint("word ", n)))
+	}
+	for range deliveries {
+		<-inbox.entered
+	}
+	close(inbox.open)
+	for _, d := range deliveries {
+		p.fate(d)
+	}
+}
+
 // TestAStuckInboxDoesNotStopTheRest: what finds no room is left to Slack, and the
 // socket lives.
 func TestAStuckInboxDoesNotStopTheRest(t *testing.T) {
@@ -384,10 +404,12 @@ func TestAStuckInboxDoesNotStopTheRest(t *testing.T) {
 	}
 }
 
-// TestAChannelsFramesAreTakenInOrder, and those of other channels meanwhile.
-func TestAChannelsFramesAreTakenInOrder(t *testing.T) {
+// TestAConversationsFramesAreTakenInOrder, and those of others meanwhile.
+func TestAConversationsFramesAreTakenInOrder(t *testing.T) {
 	inbox := newGate()
-	p := plug(t, slacktest.Options{}, 2, swift, inbox)
+	times := swift
+	times.Lead = time.Hour
+	p := plug(t, slacktest.Options{}, 2, times, inbox)
 	p.sockets(2, 2)
 	var deliveries []slacktest.Delivery
 	for _, text := range []string{"one", "two", "three", "four"} {
@@ -396,10 +418,10 @@ func TestAChannelsFramesAreTakenInOrder(t *testing.T) {
 			<-inbox.entered // the sockets have no order among them, but this one is under way
 		}
 	}
-	_, elsewhere := p.server.Say(slacktest.Message{Channel: "C0OTHER", User: "U1", Text: "elsewhere"})
+	_, elsewhere := p.server.Say(slacktest.Message{Channel: room, User: "U1", Text: "elsewhere"})
 	<-inbox.entered
 	if len(inbox.entered) != 0 {
-		t.Error("more than one of a channel's frames is under way")
+		t.Error("more than one frame of a conversation is under way")
 	}
 	close(inbox.open)
 	for _, d := range append(deliveries, elsewhere...) {

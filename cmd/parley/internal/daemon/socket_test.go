@@ -75,8 +75,8 @@ func TestForcedDisconnectsLoseNothing(t *testing.T) {
 	for _, sockets := range []int{1, 3} {
 		t.Run(fmt.Sprint(sockets), func(t *testing.T) {
 			t.Parallel()
-			h := plugIn(t, sockets, slacktest.SocketOptions{Grace: 5 * time.Second})
-			const rounds, each = 15, 4
+			h := plugIn(t, sockets, slacktest.SocketOptions{Grace: 5 * time.Second, Repeat: slices.Repeat([]time.Duration{time.Second}, 10)})
+			const rounds, each = 12, 2
 			said := map[string][]string{}
 			for round := range rounds {
 				for n := range each {
@@ -85,7 +85,7 @@ func TestForcedDisconnectsLoseNothing(t *testing.T) {
 						said[channel] = append(said[channel], text)
 						h.slack.Say(slacktest.Message{Channel: channel, ChannelType: "im", User: mara, Text: text})
 					}
-					if n == 1 {
+					if n == 0 {
 						reason := []string{"warning", "refresh_requested"}[round%2]
 						if told := h.slack.Disconnect(reason, slacktest.All); told != sockets {
 							t.Errorf("round %d: %d sockets were told", round, told)
@@ -95,13 +95,16 @@ func TestForcedDisconnectsLoseNothing(t *testing.T) {
 				if err := h.slack.AwaitFresh(h.ctx, sockets); err != nil {
 					t.Fatalf("round %d: %v\n%s", round, err, h.log)
 				}
+				h.posts(4 * each * round) // the rounds before this one
 			}
 			h.posts(4 * rounds * each)
 			answered := map[string][]string{}
 			for _, post := range h.slack.Posts() {
 				answered[post.Channel] = append(answered[post.Channel], post.Text)
 			}
-			if sockets > 1 { // which have no order among them
+			// Several sockets have no order among them, nor has what a slow machine's
+			// store could not take the first time.
+			if log := h.log.String(); sockets > 1 || strings.Contains(log, "custody refused") || strings.Contains(log, "found no room") {
 				for channel := range said {
 					slices.Sort(said[channel])
 					slices.Sort(answered[channel])
