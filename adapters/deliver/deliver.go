@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -110,65 +109,6 @@ type Outbox struct {
 // New returns an Outbox that sends nothing yet; see Run.
 func New(p Parts) *Outbox {
 	return &Outbox{Parts: p, begun: map[int64]*journal.Delivery{}, pieces: map[int64]*piece{}, signed: map[int64]*signing{}}
-}
-
-// Notice implements turn.Outbox: words of our own about a run, for its asker alone
-// where the platform can do that.
-func (o *Outbox) Notice(run *journal.Run, text string) ([]journal.Post, error) {
-	platform, to, err := o.way(run)
-	if err != nil || platform.Sender == nil {
-		return nil, err
-	}
-	_, alone := platform.Sender.(adapters.Ephemeral)
-	posts := to.posts(platform.Sender.Format(text, nil))
-	for i := range posts {
-		posts[i].Alone = alone && to.asker != ""
-	}
-	return posts, nil
-}
-
-// way is how a run's words go out; a platform without Sender where they don't.
-func (o *Outbox) way(run *journal.Run) (platform Platform, to destination, err error) {
-	platform, ok := o.Platform(run.Workspace)
-	if !ok {
-		return platform, to, fmt.Errorf("workspace %q is not configured", run.Workspace)
-	}
-	if platform.Sender == nil {
-		return platform, to, nil
-	}
-	to.asker = asker(run)
-	to.Address, err = platform.Sender.Address(run.ThreadKey)
-	return platform, to, err
-}
-
-// destination is where a run's posts go, and whom they answer.
-type destination struct {
-	adapters.Address
-	asker string
-}
-
-func (to destination) post(text string) journal.Post {
-	return journal.Post{Channel: to.Channel, Root: to.Root, Text: text, Asker: to.asker}
-}
-
-func (to destination) posts(texts []string) []journal.Post {
-	posts := make([]journal.Post, len(texts))
-	for i, text := range texts {
-		posts[i] = to.post(text)
-	}
-	return posts
-}
-
-// asker is the platform's id of the person who spoke last in a run's turn; empty for
-// none.
-func asker(run *journal.Run) string {
-	for i := len(run.Messages) - 1; i >= 0; i-- {
-		if run.Messages[i].Author == journal.ByHuman {
-			_, id, _ := strings.Cut(run.Messages[i].SenderID, ":")
-			return id
-		}
-	}
-	return ""
 }
 
 // Bounds implements turn.Outbox: how a workspace's posts are sent.
@@ -347,107 +287,6 @@ func (o *Outbox) failed(ctx context.Context, lease *journal.Lease, d *journal.De
 // backoff is the wait before the next try.
 func backoff(attempts int64) time.Duration {
 	return min(time.Second<<min(max(attempts-1, 0), 10), maxBackoff)
-}
-
-// readBack asks the platform what became of a call with no clear end.
-func (o *Outbox) readBack(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform) bool {
-	now := o.Now()
-	if at := d.SendBy.Add(readBackAfter); now.Before(at) {
-		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, "its end is not clear"), at)
-	}
-	switch {
-	case repeatable(d):
-		return o.ok(ctx, lease, o.Journal.Resend(ctx, lease, d, now, "its end is not clear", false), true)
-	case d.Kind == journal.DeliveryTell:
-		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, errors.New("it leaves nothing to be found"))
-	}
-	id, found, err := o.find(ctx, d, platform)
-	switch {
-	case errors.Is(err, errCantTell):
-		return o.unknown(ctx, lease, d, platform, err)
-	case err != nil && ctx.Err() != nil:
-		return false
-	case err != nil && now.Sub(d.SendBy) > readBackFor:
-		return o.unknown(ctx, lease, d, platform, err)
-	case err != nil:
-		at := now.Add(askAgain(now.Sub(d.SendBy), err))
-		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, err.Error()), at)
-	case found:
-		return o.sent(ctx, lease, d, id)
-	case d.Kind == journal.DeliveryPreview:
-		return o.drop(ctx, lease, d, journal.DeliveryFailed, errors.New("it had not arrived"))
-	}
-	err = o.Journal.Resend(ctx, lease, d, now, "it had not arrived", false)
-	return o.ok(ctx, lease, err, true)
-}
-
-// errCantTell means that a platform has no answer to what became of a post.
-var errCantTell = errors.New("the platform can't tell")
-
-func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, platform.Limits.Timeout)
-	defer cancel()
-	defer o.recover(d, &err)
-	if d.Stream {
-		return o.findStream(ctx, d, platform)
-	}
-	finder, ok := platform.Sender.(adapters.Finder)
-	if !ok {
-		return "", false, errCantTell
-	}
-	return finder.Find(ctx, o.post(d))
-}
-
-// findStream looks for the stream that a preview was begun as: a post of ours that
-// no delivery knows.
-func (o *Outbox) findStream(ctx context.Context, d *journal.Delivery, platform Platform) (string, bool, error) {
-	finder, ok := platform.Sender.(adapters.StreamFinder)
-	if !ok {
-		return "", false, errCantTell
-	}
-	ids, err := finder.FindStream(ctx, o.post(d))
-	if err != nil {
-		return "", false, err
-	}
-	known, err := o.Journal.Known(ctx, d.Workspace, ids)
-	for _, id := range ids {
-		if err == nil && !known[id] {
-			return id, true, nil
-		}
-	}
-	return "", false, err
-}
-
-// askAgain is how long after a failed question the next one follows: the longer
-// the end of the call is past, the longer, and not before the platform allows it.
-func askAgain(past time.Duration, err error) time.Duration {
-	wait := min(max(past/2, time.Second), maxBackoff)
-	var failure *adapters.SendError
-	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
-		wait = max(wait, failure.RetryAfter)
-	}
-	return wait
-}
-
-// unknown does what the channel's policy says with a delivery of which nobody
-// can say whether it arrived. What was sent again often enough is held. A preview is
-// left to itself: what it stands for is posted.
-func (o *Outbox) unknown(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform, cause error) bool {
-	if d.Kind == journal.DeliveryPreview {
-		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, cause)
-	}
-	policy := platform.Unknown(d.Post.Channel)
-	if d.Attempts >= maxResends {
-		policy = unknownHold
-	}
-	switch policy {
-	case unknownHold:
-		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, cause)
-	case unknownMarked:
-		text := mark + strings.TrimPrefix(d.Post.Text, mark)
-		return o.ok(ctx, lease, o.Journal.ResendMarked(ctx, lease, d, text, cause.Error()), true)
-	}
-	return o.ok(ctx, lease, o.Journal.Resend(ctx, lease, d, o.Now(), cause.Error(), false), true)
 }
 
 func (o *Outbox) giveUp(ctx context.Context, lease *journal.Lease, d *journal.Delivery, state journal.DeliveryState, cause error) bool {
