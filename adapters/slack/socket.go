@@ -75,11 +75,13 @@ type sockets struct {
 	ending  sync.WaitGroup // the sockets that are being retired
 
 	mu       sync.Mutex
-	changed  chan struct{} // has room for one signal that something below has changed
-	open     int           // greeted and not ended
-	retiring []*socket     // those that still serve beside their successors, as they came
-	gaps     int           // times that events could arrive, after they could not
-	lost     bool          // Slack has given up an event that we could not take
+	changed  chan struct{}   // has room for one signal that something below has changed
+	open     int             // greeted and not ended
+	retiring []*socket       // those that still serve beside their successors, as they came
+	gaps     int             // times that events could arrive, after they could not
+	untold   []chan struct{} // of the gaps that nobody was told of; closed then
+	stopped  bool            // nobody is told of any more
+	lost     bool            // Slack has given up an event that we could not take
 	appID    string
 	cause    error     // of the last trouble
 	until    time.Time // nobody may ask for a socket before
@@ -143,6 +145,7 @@ func guarded(f func() error) (err error) {
 func (s *sockets) watch(ctx context.Context, self event.Self) {
 	patience := time.NewTimer(s.times.patience)
 	defer patience.Stop()
+	defer s.deaf()
 	seen, waiting := 0, true
 	for {
 		select {
@@ -153,7 +156,8 @@ func (s *sockets) watch(ctx context.Context, self event.Self) {
 			s.link.Down(s.why())
 		}
 		s.mu.Lock()
-		open, gaps := s.open, s.gaps
+		open, gaps, untold := s.open, s.gaps, s.untold
+		s.untold = nil
 		self.AppID = s.appID
 		s.mu.Unlock()
 		if gaps != seen {
@@ -161,6 +165,7 @@ func (s *sockets) watch(ctx context.Context, self event.Self) {
 			s.link.Log.Info("slack's events arrive", "sockets", open, "app", self.AppID)
 			s.link.Up(self)
 		}
+		tell(untold)
 		switch {
 		case open > 0:
 			patience.Stop()
@@ -170,6 +175,20 @@ func (s *sockets) watch(ctx context.Context, self event.Self) {
 			waiting = true
 		}
 	}
+}
+
+func tell(untold []chan struct{}) {
+	for _, told := range untold {
+		close(told)
+	}
+}
+
+// deaf says that nobody is told of gaps any more.
+func (s *sockets) deaf() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tell(s.untold)
+	s.untold, s.stopped = nil, true
 }
 
 // why is the last trouble, for who asks why nothing is open.
@@ -193,8 +212,14 @@ func (s *sockets) change(f func()) {
 	}
 }
 
-// greeted counts a socket that events can arrive over.
+// toldWithin is how long an event waits until it is told that those before it may
+// have been missed.
+const toldWithin = time.Second
+
+// greeted counts a socket that events can arrive over. It returns once it is told
+// that there was a gap, if there was one: what arrives then comes after the gap.
 func (s *sockets) greeted(appID string) {
+	var told chan struct{}
 	s.change(func() {
 		if appID != "" {
 			s.appID = appID
@@ -202,8 +227,19 @@ func (s *sockets) greeted(appID string) {
 		if s.open == 0 {
 			s.gaps++
 		}
+		if s.open == 0 && !s.stopped {
+			told = make(chan struct{})
+			s.untold = append(s.untold, told)
+		}
 		s.open++
 	})
+	if told == nil {
+		return
+	}
+	select {
+	case <-told:
+	case <-time.After(toldWithin):
+	}
 }
 
 func (s *sockets) ended() { s.change(func() { s.open-- }) }

@@ -219,3 +219,39 @@ func TestSlackThatCantBeReadHoldsUpNobody(t *testing.T) {
 		t.Errorf("the log has no hint\n%s", h.log)
 	}
 }
+
+// TestWhatCutSocketsMissedIsAnsweredInOrder cuts every connection and says something
+// at once, again and again: part of it reaches nobody, part the next socket.
+func TestWhatCutSocketsMissedIsAnsweredInOrder(t *testing.T) {
+	t.Parallel()
+	h := plugIn(t, 1, slacktest.SocketOptions{})
+	h.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1)
+	said := map[string][]string{}
+	say := func(round int, words string) {
+		for _, channel := range []string{"D0A", "D0B"} {
+			text := fmt.Sprint(channel, " ", round, " ", words)
+			said[channel] = append(said[channel], text)
+			h.slack.Say(slacktest.Message{Channel: channel, ChannelType: "im", User: mara, Text: text})
+		}
+	}
+	say(0, "before")
+	const rounds = 5
+	for round := range rounds {
+		h.slack.Cut(slacktest.All)
+		say(round, "missed")
+		say(round, "missed too")
+		if err := h.slack.AwaitFresh(h.ctx, 1); err != nil {
+			t.Fatalf("%v\n%s", err, h.log)
+		}
+		say(round, "live")
+		h.posts(2 * (1 + 3*(round+1)))
+	}
+	answered := map[string][]string{}
+	for _, post := range h.slack.Posts() {
+		answered[post.Channel] = append(answered[post.Channel], post.Text)
+	}
+	same(t, answered, said)
+	if h.slack.Missed() == 0 {
+		t.Error("nothing was missed")
+	}
+}
