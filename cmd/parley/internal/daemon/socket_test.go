@@ -53,6 +53,7 @@ func TestAMentionOverASocketIsAnswered(t *testing.T) {
 		}
 	}
 	h.awaitMetric(settled("message", "duplicate", ""), 1)
+	h.awaitMetric(sent, 1)
 	if posts := h.slack.Posts(); len(posts) != 1 {
 		t.Errorf("%+v", posts)
 	}
