@@ -226,6 +226,8 @@ type Grower interface {
 // Streamer is an adapter that can show a growing text in pieces. None of its calls
 // may be repeated after an unclear end; their errors are *SendError.
 type Streamer interface {
+	// Streams says whether post may be a stream, as far as that is known without a call.
+	Streams(post Post) bool
 	// Begin posts post.Text as the beginning of a stream, and returns the id of
 	// the post. Permanent means that there are no streams here: Send and Edit do.
 	Begin(ctx context.Context, post Post) (id string, err error)

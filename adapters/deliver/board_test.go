@@ -177,6 +177,8 @@ func (b *board) Remove(ctx context.Context, id string, _ adapters.Post) error {
 	})
 }
 
+func (b *board) Streams(post adapters.Post) bool { return post.Thread != "direct" }
+
 func (b *board) Begin(ctx context.Context, post adapters.Post) (id string, err error) {
 	err = b.do(ctx, "begin", post.Text, func() error { id = b.pin("", post.Text, true); return nil })
 	return id, err

@@ -28,6 +28,7 @@ type house struct {
 	board    *board
 	platform deliver.Platform
 	path     string
+	thread   string
 	nodes    int
 	serial   int
 
@@ -51,7 +52,7 @@ var (
 func inHouse(t *testing.T, test func(h *house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db")}
+		h := &house{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db"), thread: "t"}
 		h.platform = deliver.Platform{Sender: h.board, Unknown: func(string) string { return "resend" }, Limits: adapters.Limits{
 			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second, Sign: true,
 		}}

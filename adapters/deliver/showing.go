@@ -58,7 +58,9 @@ func (o *Outbox) Show(ctx context.Context, lease *journal.Lease, run *journal.Ru
 		s.grower, _ = platform.Sender.(adapters.Grower)
 	}
 	if platform.Limits.Preview == adapters.PreviewStream {
-		s.streamer, _ = platform.Sender.(adapters.Streamer)
+		if streamer, ok := platform.Sender.(adapters.Streamer); ok && streamer.Streams(adapters.Post{Thread: run.ThreadKey, To: to.Address, Asker: to.asker}) {
+			s.streamer = streamer
+		}
 	}
 	if s.grower != nil {
 		o.showing.Go(func() { s.show(ctx) })

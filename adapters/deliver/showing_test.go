@@ -36,13 +36,17 @@ func TestWithoutStreamsThePostIsEdited(t *testing.T) {
 	for name, set := range map[string]func(*house){
 		"refused":    func(h *house) { h.board.faults["begin"] = []fault{permanent} },
 		"configured": func(h *house) { h.platform.Limits.Preview = adapters.PreviewEdit },
+		"known":      func(h *house) { h.thread = "direct" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inHouse(t, func(h *house) {
 				set(h)
 				h.answer = says(2*time.Second, "one ", "two ", "three")
-				h.ask("t")
+				h.ask(h.thread)
 				h.settles("one two three")
+				if begun := h.board.did("begin"); name != "refused" && len(begun) > 0 {
+					t.Errorf("streams were tried: %q", begun)
+				}
 				if diff := cmp.Diff([]string{"send one"}, h.board.did("send")); diff != "" {
 					t.Error(diff)
 				}

@@ -47,7 +47,7 @@ func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) err
 // with a stream, it is tried once more as one.
 func (a *Adapter) change(ctx context.Context, method, channel, ts string, post adapters.Post, call func() error) error {
 	stopped := a.ended.has(messageID(channel, ts))
-	if !stopped && a.mayStream(post) {
+	if !stopped && a.Streams(post) {
 		var err error
 		if stopped, err = a.stop(ctx, channel, ts); err != nil {
 			return sendError("chat.stopStream", channel, err)

@@ -21,10 +21,10 @@ const streamAge = 4*time.Minute + 30*time.Second
 // its id behind it.
 const streams = "streams"
 
-// mayStream says whether the post may be a stream, as far as we know: a reply, since
+// Streams says whether the post may be a stream, as far as we know: a reply, since
 // only those can be, and in a channel one to somebody.
 // https://docs.slack.dev/reference/methods/chat.startStream
-func (a *Adapter) mayStream(post adapters.Post) bool {
+func (a *Adapter) Streams(post adapters.Post) bool {
 	return a.config.Preview == adapters.PreviewStream && post.To.Root != "" &&
 		(post.Asker != "" || isDirect(post.To.Channel)) &&
 		!a.refusals.holds(streams, a.now()) && !a.refusals.holds(streams+post.To.Channel, a.now())
@@ -40,7 +40,7 @@ func isOtherKind(code string) bool {
 // Begin calls chat.startStream. Where this app, or a channel, has no streams, that is
 // remembered for a while.
 func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error) {
-	if !a.mayStream(post) {
+	if !a.Streams(post) {
 		return "", permanent("slack has no streams here")
 	}
 	options := []slack.MsgOption{slack.MsgOptionTS(post.To.Root), slack.MsgOptionMarkdownText(post.Text)}
