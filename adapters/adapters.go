@@ -4,7 +4,7 @@
 // An adapter is one package with its own Config. What every platform can do is
 // Normalizer; what only some can is a further interface, found by assertion:
 // Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, Grower, Streamer,
-// StreamFinder, Ephemeral; Signer, Greeter; Historian, ContextReader.
+// StreamFinder, Ephemeral; Signer, Greeter; Historian, ContextReader; Checker.
 package adapters
 
 import (
@@ -133,6 +133,8 @@ type Link struct {
 	// goes on trying; the error says why. Up ends it.
 	Down func(error)
 	Log  *slog.Logger
+	// Wants are the workspace's, so that the log can tell what they lack.
+	Wants Wants
 }
 
 // Hook is an adapter that takes envelopes over HTTP.

@@ -46,6 +46,7 @@ type Supervised struct {
 	Up     func(event.Self) // hears who we are, and that events can arrive (again)
 	Report func(Status)     // hears of every change of state
 	Log    *slog.Logger
+	Wants  Wants
 }
 
 // Supervise keeps one adapter running until ctx ends: it is run again, with
@@ -58,7 +59,7 @@ func Supervise(ctx context.Context, s Supervised) {
 	s.say(Starting, nil)
 	for wait := restartMin; ; wait = min(2*wait, restartMax) {
 		var reached atomic.Bool
-		err := s.guarded(ctx, Link{Log: s.Log,
+		err := s.guarded(ctx, Link{Log: s.Log, Wants: s.Wants,
 			Up: func(self event.Self) {
 				reached.Store(true)
 				s.Up(self)

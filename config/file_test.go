@@ -37,7 +37,7 @@ func TestAnyFileIsAnswered(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c, err := load(main, func(string) (string, bool) { return "a", true })
+		c, _, err := load(main, func(string) (string, bool) { return "a", true })
 		var faults Faults
 		if (c == nil) == (err == nil) || err != nil && !errors.As(err, &faults) {
 			t.Fatalf("load = %v, %v", c, err)

@@ -21,21 +21,27 @@ const File = "parley.yaml"
 // Load reads a configuration and the workspaces' files it names. An empty path
 // means File in the working directory, or, where there is none, Default. An
 // error is Faults, with every fault of every file.
-func Load(path string) (*Config, error) { return load(path, os.LookupEnv) }
+func Load(path string) (*Config, error) {
+	c, _, err := LoadPlaces(path)
+	return c, err
+}
 
-func load(path string, lookup func(string) (string, bool)) (*Config, error) {
+// LoadPlaces is Load for who has more to say about what stands in the files.
+func LoadPlaces(path string) (*Config, Places, error) { return load(path, os.LookupEnv) }
+
+func load(path string, lookup func(string) (string, bool)) (*Config, Places, error) {
 	if path == "" {
 		if _, err := os.Stat(File); errors.Is(err, fs.ErrNotExist) {
-			return Default(), nil
+			return Default(), Places{}, nil
 		}
 		path = File
 	}
-	l := loader{lookup: lookup, taken: map[string]string{}}
+	l := loader{lookup: lookup, taken: map[string]string{}, places: map[string]*file{}}
 	c := l.config(path)
 	if len(l.faults) > 0 {
-		return nil, l.faults
+		return nil, Places{}, l.faults
 	}
-	return c, nil
+	return c, Places{l.places}, nil
 }
 
 // loader reads one configuration.
@@ -45,6 +51,8 @@ type loader struct {
 	// taken tells where what only one workspace can have was first seen: its id,
 	// its account.
 	taken map[string]string
+	// places are the workspaces' files, by id.
+	places map[string]*file
 }
 
 func (l *loader) file(name string) *file {

@@ -41,6 +41,7 @@ func (l *loader) workspace(name string, agents []Agent) Workspace {
 	f.judgeWorkspace(&w, agents)
 	f.channels(&w, entries, pick(values, "agent", "policy", "turns"), agents)
 	l.once(f, &w)
+	l.places[w.ID] = f
 	l.faults = append(l.faults, f.sorted()...)
 	return w
 }

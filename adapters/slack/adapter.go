@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,6 +33,7 @@ type Adapter struct {
 	history history
 
 	self        atomic.Pointer[event.Self] // nil until Slack has told it
+	told        atomic.Bool                // what the app lacks
 	refusals    refusals                   // what Slack does not take here
 	ended       ended                      // messages that are no open streams
 	now         func() time.Time           // of the hook, and of refusals
@@ -90,12 +92,18 @@ func (a *Adapter) Limits() adapters.Limits {
 // in arrives over the sockets that it keeps open meanwhile, or at the hook.
 // Credentials that Slack refuses are a *adapters.RefusedError.
 func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
-	self, err := a.askSelf(ctx)
+	if link.Log == nil {
+		link.Log = slog.New(slog.DiscardHandler)
+	}
+	self, header, err := a.authTest(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
 		return err
+	}
+	if granted, told := grantedScopes(header); told {
+		a.tell(granted, link.Wants, link.Log)
 	}
 	if a.config.Mode == ModeSocket {
 		return a.runSockets(ctx, inbox, self, link)
@@ -105,20 +113,21 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 	return nil
 }
 
-// askSelf calls auth.test and remembers the answer.
-func (a *Adapter) askSelf(ctx context.Context) (event.Self, error) {
+// authTest calls auth.test and remembers who we are. The answer's header tells
+// what we may do.
+func (a *Adapter) authTest(ctx context.Context) (event.Self, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
 	answer, err := a.api.AuthTestContext(ctx)
 	if err != nil {
-		return event.Self{}, refused(fmt.Errorf("ask slack who we are: %w", err))
+		return event.Self{}, nil, refused(fmt.Errorf("ask slack who we are: %w", err))
 	}
 	self := event.Self{TeamID: answer.TeamID, EnterpriseID: answer.EnterpriseID, UserID: answer.UserID, BotID: answer.BotID}
 	if self.UserID == "" {
-		return event.Self{}, errors.New("ask slack who we are: the answer names no user")
+		return event.Self{}, nil, errors.New("ask slack who we are: the answer names no user")
 	}
 	a.self.Store(&self)
-	return self, nil
+	return self, answer.Header, nil
 }
 
 // refused marks an error that only the operator can mend.

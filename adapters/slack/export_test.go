@@ -64,3 +64,20 @@ func Paced(ctx context.Context, n int, f func()) {
 		f()
 	}
 }
+
+// Needed are all scopes that something needs, and all events.
+func Needed() (names, events []string) {
+	for _, s := range scopes {
+		names, events = append(names, s.name), append(events, s.events...)
+	}
+	return names, events
+}
+
+// GrantedScopes reads the header's values.
+func GrantedScopes(values []string) ([]string, bool) {
+	header := http.Header{}
+	for _, v := range values {
+		header.Add("X-OAuth-Scopes", v)
+	}
+	return grantedScopes(header)
+}

@@ -100,7 +100,8 @@ func (a *Adapter) knownSelf(ctx context.Context) (event.Self, error) {
 	if self := a.self.Load(); self != nil {
 		return *self, nil
 	}
-	return a.askSelf(ctx)
+	self, _, err := a.authTest(ctx)
+	return self, err
 }
 
 // foundMessage is what of a message tells a post of ours.

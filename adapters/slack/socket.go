@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
@@ -92,9 +91,6 @@ type sockets struct {
 // runSockets keeps sockets open until ctx ends or Slack refuses us. Nothing that
 // was taken over is left unacknowledged when it returns.
 func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self event.Self, link adapters.Link) error {
-	if link.Log == nil {
-		link.Log = slog.New(slog.DiscardHandler)
-	}
 	s := &sockets{
 		adapter: a, times: a.times, link: link,
 		accept: func(e event.Envelope) error {

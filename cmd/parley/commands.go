@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -131,28 +131,53 @@ func play(c *cobra.Command, path string, platform event.Platform, format string,
 
 func checkCommand() *cobra.Command {
 	var path string
+	var offline bool
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Says whether the configuration is sound",
+		Short: "Says whether the configuration is sound, and what the platforms say to it",
 		Args:  wrong(cobra.NoArgs),
-		RunE:  func(c *cobra.Command, _ []string) error { return check(c.OutOrStdout(), path) },
+		RunE:  func(c *cobra.Command, _ []string) error { return check(c, path, offline) },
 	}
 	configFlag(c, &path)
+	c.Flags().BoolVar(&offline, "offline", false, "ask no platform")
 	return c
 }
 
-func check(out io.Writer, path string) error {
-	conf, err := config.Load(path)
+func check(c *cobra.Command, path string, offline bool) error {
+	conf, places, err := config.LoadPlaces(path)
 	var list config.Faults
-	if errors.As(err, &list) {
-		fmt.Fprintln(out, list)
-		return fmt.Errorf("the configuration has %d faults", len(list))
-	}
-	if err != nil {
+	if err != nil && !errors.As(err, &list) {
 		return err
 	}
-	fmt.Fprintf(out, "the configuration is sound: %d workspaces, %d agents\n", len(conf.Workspaces), len(conf.Agents))
+	if err == nil && !offline {
+		list = askPlatforms(c, conf, places)
+	}
+	if len(list) > 0 {
+		fmt.Fprintln(c.OutOrStdout(), list)
+		return fmt.Errorf("the configuration has %d faults", len(list))
+	}
+	fmt.Fprintf(c.OutOrStdout(), "the configuration is sound: %d workspaces, %d agents\n", len(conf.Workspaces), len(conf.Agents))
 	return nil
+}
+
+// askPlatforms returns the faults of a configuration that platforms alone know
+// of. What is no fault it says on stderr: nothing there keeps parley from running.
+func askPlatforms(c *cobra.Command, conf *config.Config, places config.Places) (list config.Faults) {
+	for _, found := range daemon.Check(c.Context(), conf) {
+		fault := places.Fault(found.Workspace, found.Key, found.Words)
+		switch {
+		case found.Fault:
+			list = append(list, fault)
+			continue
+		case found.Unasked:
+			fault.Words = "note: " + fault.Words
+		default:
+			fault.Words = "warning: " + fault.Words
+		}
+		fmt.Fprintln(c.ErrOrStderr(), fault)
+	}
+	slices.SortStableFunc(list, func(a, b config.Fault) int { return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line) })
+	return list
 }
 
 func versionCommand() *cobra.Command {

@@ -1,0 +1,193 @@
+package slack_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/adapters/slack"
+	"parley/adapters/slack/slacktest"
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// without is what an app has that lacks some scopes.
+func without(scopes ...string) []string {
+	return slices.DeleteFunc(slacktest.AllScopes(), func(s string) bool { return slices.Contains(scopes, s) })
+}
+
+// check asks a Slack whose app has these scopes, over Socket Mode.
+func check(t *testing.T, scopes []string, change func(*slack.Config), wants adapters.Wants) []adapters.Finding {
+	t.Helper()
+	server, _ := connect(t, slacktest.Options{Scopes: scopes})
+	c := config(server.URL())
+	c.Mode, c.AppToken = slack.ModeSocket, secret.New(slacktest.AppToken)
+	if change != nil {
+		change(&c)
+	}
+	found, err := slack.New("acme", c).Check(t.Context(), wants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if open, most := server.Sockets(); open+most != 0 {
+		t.Errorf("%d sockets were opened", most)
+	}
+	return found
+}
+
+func TestNothingIsFoundWhereNothingLacks(t *testing.T) {
+	if found := check(t, nil, nil, adapters.Wants{Reactions: true}); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestWhatLacksIsNamedWithItsUse(t *testing.T) {
+	reactive := func(c *slack.Config) { c.Working = slack.WorkingReaction }
+	prompting := func(c *slack.Config) { c.SuggestedPrompts = []slack.Prompt{{Title: "a", Message: "b"}} }
+	const again = " to the app, and install it again"
+	for name, c := range map[string]struct {
+		lacks  []string
+		change func(*slack.Config)
+		wants  adapters.Wants
+		want   string // of the only finding; empty for none
+		fault  bool
+	}{
+		"posts":    {lacks: []string{"chat:write"}, want: "nothing can be posted: add the scope chat:write" + again, fault: true},
+		"mentions": {lacks: []string{"app_mentions:read"}, want: "mentions arrive only where every message does: add the scope app_mentions:read and the bot event app_mention" + again},
+		"history": {lacks: []string{"channels:history", "mpim:history"},
+			want: "messages of some kinds of conversation do not arrive, and their history can't be read: add the scopes channels:history, mpim:history and the bot events message.channels, message.mpim" + again},
+		"everything": {lacks: []string{"app_mentions:read", "channels:history", "groups:history", "im:history", "mpim:history"}, fault: true,
+			want: "no message can arrive: add the scopes app_mentions:read, channels:history, groups:history, im:history, mpim:history and the bot events app_mention, message.channels, message.groups, message.im, message.mpim" + again},
+		"places":             {lacks: []string{"groups:read"}, want: "conversations of some kinds can't be listed, so that what was missed there is not read: add the scope groups:read" + again},
+		"names":              {lacks: []string{"users:read"}, want: "people appear by their ids: add the scope users:read" + again},
+		"files":              {lacks: []string{"files:read"}, want: "files that people share can't be read: add the scope files:read" + again},
+		"uploads":            {lacks: []string{"files:write"}, want: "files and very long replies can't be uploaded: add the scope files:write" + again},
+		"commands":           {lacks: []string{"commands"}, want: "slash commands and shortcuts do not arrive: add the scope commands" + again},
+		"reactions":          {lacks: []string{"reactions:read"}, wants: adapters.Wants{Reactions: true}, want: "reactions do not arrive: add the scope reactions:read and the bot events reaction_added, reaction_removed" + again},
+		"reactions unwanted": {lacks: []string{"reactions:read"}},
+		"signs":              {lacks: []string{"reactions:write"}, change: reactive, want: "no reaction shows that the agent is at work: add the scope reactions:write" + again},
+		"signs unwanted":     {lacks: []string{"reactions:write"}},
+		"prompts":            {lacks: []string{"assistant:write"}, change: prompting, want: "a new thread suggests nothing: add the scope assistant:write" + again},
+		"prompts unwanted":   {lacks: []string{"assistant:write"}},
+		"never asked for":    {lacks: []string{"im:write", "team:read"}},
+	} {
+		var want []adapters.Finding
+		if c.want != "" {
+			want = []adapters.Finding{{Key: "bot_token", Words: c.want, Fault: c.fault}}
+		}
+		if diff := cmp.Diff(want, check(t, without(c.lacks...), c.change, c.wants)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestTheFakeKnowsTheScopes that the table has, and has two more, for methods that
+// are not called: conversations.open and team.info.
+func TestTheFakeKnowsTheScopes(t *testing.T) {
+	needed, _ := slack.Needed()
+	for _, scope := range needed {
+		if !slices.Contains(slacktest.AllScopes(), scope) {
+			t.Errorf("%s is no scope of the fake's", scope)
+		}
+	}
+	var unused []string
+	for _, scope := range slacktest.AllScopes() {
+		if !slices.Contains(needed, scope) {
+			unused = append(unused, scope)
+		}
+	}
+	if diff := cmp.Diff([]string{"im:write", "team:read"}, unused); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRefusedCredentialsAreFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, code string
+		mode         string
+		want         []string // keys
+	}{
+		"bot":  {"auth.test", "invalid_auth", slack.ModeHTTP, []string{"bot_token"}},
+		"app":  {"apps.connections.open", "missing_scope", slack.ModeSocket, []string{"app_token"}},
+		"http": {"apps.connections.open", "missing_scope", slack.ModeHTTP, nil},
+		"both": {"", "", slack.ModeSocket, []string{"bot_token", "app_token"}},
+	} {
+		server, _ := connect(t, slacktest.Options{})
+		if c.method == "" {
+			server.Revoke()
+		} else {
+			server.Script(c.method, slacktest.Fault{Error: c.code})
+		}
+		conf := config(server.URL())
+		conf.Mode, conf.AppToken = c.mode, secret.New(slacktest.AppToken)
+		found, err := slack.New("acme", conf).Check(t.Context(), adapters.Wants{})
+		var keys []string
+		for _, f := range found {
+			keys = append(keys, f.Key)
+			if !f.Fault || !strings.Contains(f.Words, f.Key) || strings.Contains(f.Words, "slacktest") {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if diff := cmp.Diff(c.want, keys); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+}
+
+// TestWhatCanNotBeAskedIsAnError, and no finding.
+func TestWhatCanNotBeAskedIsAnError(t *testing.T) {
+	for _, method := range []string{"auth.test", "apps.connections.open"} {
+		for name, fault := range map[string]slacktest.Fault{"cut": {Cut: true}, "500": {Status: 500}, "an internal error": {Error: "internal_error"}} {
+			server, _ := connect(t, slacktest.Options{})
+			server.Script(method, fault)
+			conf := config(server.URL())
+			conf.Mode, conf.AppToken = slack.ModeSocket, secret.New(slacktest.AppToken)
+			if found, err := slack.New("acme", conf).Check(t.Context(), adapters.Wants{}); err == nil || len(found) > 0 {
+				t.Errorf("%s %s: %+v, %v", method, name, found, err)
+			}
+		}
+	}
+}
+
+// TestTheLogTellsOnceWhatLacks: with all of it in one line, not again when the
+// adapter is run again, and not where Slack does not tell.
+func TestTheLogTellsOnceWhatLacks(t *testing.T) {
+	_, adapter := connect(t, slacktest.Options{Scopes: without("channels:history", "users:read", "reactions:read")})
+	heard := &teller{}
+	for range 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		link := heard.link()
+		link.Up = func(event.Self) { cancel() }
+		link.Wants.Reactions = true
+		if err := adapter.Run(ctx, nil, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := heard.log()
+	if strings.Count(log, "WARN") != 1 || strings.Count(log, "\n") != 1 {
+		t.Errorf("not one line:\n%s", log)
+	}
+	for _, words := range []string{"channels:history", "message.channels", "users:read", "reaction_added", "install it again"} {
+		if !strings.Contains(log, words) {
+			t.Errorf("%s is not in\n%s", words, log)
+		}
+	}
+}
+
+func TestASilentSlackLacksNothing(t *testing.T) {
+	found, told := slack.GrantedScopes(nil)
+	if told || found != nil {
+		t.Errorf("%v, %v", found, told)
+	}
+	found, told = slack.GrantedScopes([]string{"chat:write, users:read", "im:read,"})
+	if diff := cmp.Diff([]string{"chat:write", "users:read", "im:read"}, found); !told || diff != "" {
+		t.Error(diff)
+	}
+	if found, told = slack.GrantedScopes([]string{""}); !told || len(found) != 0 {
+		t.Errorf("%v, %v", found, told)
+	}
+}

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/adapters"
+	"parley/config"
+)
+
+// checkTime is how long platforms have to answer a check, all together.
+const checkTime = 3 * time.Second
+
+// Found is what a platform says about a workspace.
+type Found struct {
+	Workspace string
+	// Key of the workspace's file, such as "slack.bot_token".
+	adapters.Finding
+	// Unasked says that the platform could not be asked, and Words why.
+	Unasked bool
+}
+
+// Check asks the platforms of a configuration whether they let its workspaces do
+// their work, all at once and within three seconds. What it returns is in the
+// workspaces' order.
+func Check(ctx context.Context, c *config.Config) []Found {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	platforms := Platforms()
+	found := make([][]Found, len(c.Workspaces))
+	var asking sync.WaitGroup
+	for i, w := range c.Workspaces {
+		if checker, ok := platforms[w.Platform](w).(adapters.Checker); ok {
+			asking.Go(func() { found[i] = checkOne(ctx, w, checker) })
+		}
+	}
+	asking.Wait()
+	return slices.Concat(found...)
+}
+
+func checkOne(ctx context.Context, w config.Workspace, checker adapters.Checker) []Found {
+	findings, err := checker.Check(ctx, wants(w))
+	all := make([]Found, len(findings), len(findings)+1)
+	for i, f := range findings {
+		f.Key = string(w.Platform) + "." + f.Key
+		all[i] = Found{Workspace: w.ID, Finding: f}
+	}
+	if err != nil {
+		all = append(all, Found{Workspace: w.ID, Finding: adapters.Finding{Key: string(w.Platform), Words: "can't be asked: " + err.Error()}, Unasked: true})
+	}
+	return all
+}
+
+// wants are what the settings of a workspace, or of a channel in it, ask for.
+func wants(w config.Workspace) adapters.Wants {
+	everywhere := append(slices.Collect(maps.Values(w.Channels)), w.Settings)
+	return adapters.Wants{
+		Reactions: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.Reactions }),
+	}
+}
