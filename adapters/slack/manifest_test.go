@@ -1,0 +1,75 @@
+package slack_test
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	slackgo "github.com/slack-go/slack"
+	"go.yaml.in/yaml/v3"
+
+	"parley/adapters/slack"
+)
+
+// readManifest decodes a manifest strictly: Slack refuses what it does not know.
+func readManifest(t *testing.T, content []byte) slackgo.Manifest {
+	t.Helper()
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	var manifest slackgo.Manifest
+	if err := decoder.Decode(&manifest); err != nil {
+		t.Fatal(err)
+	}
+	return manifest
+}
+
+// TestTheManifestAsksForWhatIsNeeded: every scope and event, and nothing else.
+func TestTheManifestAsksForWhatIsNeeded(t *testing.T) {
+	content, err := os.ReadFile("manifest.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := readManifest(t, content)
+	scopes, events := slack.Needed()
+	for what, lists := range map[string][2][]string{
+		"scopes": {scopes, manifest.OAuthConfig.Scopes.Bot}, "events": {events, manifest.Settings.EventSubscriptions.BotEvents},
+	} {
+		for _, list := range lists {
+			slices.Sort(list)
+		}
+		if diff := cmp.Diff(lists[0], lists[1]); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	features := manifest.Features
+	if features.AgentView == nil || features.AssistantView != nil || !features.AppHome.MessagesTabEnabled || features.AppHome.MessagesTabReadOnlyEnabled ||
+		features.BotUser.DisplayName == "" || len(features.SlashCommands) != 1 || features.SlashCommands[0].Command != "/parley" ||
+		len(features.Shortcuts) != 1 || features.Shortcuts[0].Type != slackgo.MessageShortcut {
+		t.Errorf("%+v", features)
+	}
+	if s := manifest.Settings; !s.SocketModeEnabled || !s.Interactivity.IsEnabled {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestTheManifestForHTTP: with the # taken off, it has every address that Slack asks for.
+func TestTheManifestForHTTP(t *testing.T) {
+	content, err := os.ReadFile("manifest.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := regexp.MustCompile(`(?m)^( +)# ((request_)?url: )`)
+	if lines := len(address.FindAll(content, -1)); lines != 3 || !strings.Contains(string(content), "three lines with an address") {
+		t.Errorf("%d lines", lines)
+	}
+	manifest := readManifest(t, address.ReplaceAll(content, []byte("$1$2")))
+	const hook = "https://parley.example.com/hooks/slack/acme"
+	got := []string{manifest.Features.SlashCommands[0].Url, manifest.Settings.EventSubscriptions.RequestUrl, manifest.Settings.Interactivity.RequestUrl}
+	if diff := cmp.Diff([]string{hook, hook, hook}, got); diff != "" {
+		t.Error(diff)
+	}
+}
