@@ -19,7 +19,8 @@ import (
 func TestNoSecretLeaves(t *testing.T) {
 	t.Parallel()
 	const botToken, guestToken = "xoxb-canary-bot-7d21e9", "xoxb-canary-guest-08fa44"
-	secrets := []string{botToken, guestToken, signingSecret, apiKey, ownToken, anyToken}
+	const plugToken, appToken = "xoxb-canary-plug-c3a517", "xapp-canary-app-5e0b93"
+	secrets := []string{botToken, guestToken, plugToken, appToken, signingSecret, apiKey, ownToken, anyToken}
 	told := new(log) // everything that anybody outside could read
 	p := plan{fake: slacktest.Options{Token: botToken, OnPost: func(post slacktest.Post) {
 		fmt.Fprintln(told, post.Text, string(post.Metadata))
@@ -39,9 +40,26 @@ agent: helper
 slack: {mode: http, bot_token: ` + guestToken + `, signing_secret: ` + signingSecret + `-2, api_url: "SLACK"}
 `,
 	}
+	plugged, err := slacktest.Start(slacktest.Options{Token: plugToken, AppToken: appToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = plugged.Close() })
+	p.files["workspaces/plug.yaml"] = `
+id: plug
+platform: slack
+agent: echo
+slack: {mode: socket, bot_token: ` + plugToken + `, app_token: ` + appToken + `, api_url: "` + plugged.URL() + `"}
+`
 	h := open(t, p)
 	hear := func(a answer) { fmt.Fprintln(told, a.body) }
 
+	if err := plugged.AwaitSockets(h.ctx, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	plugged.Script("apps.connections.open", slacktest.Fault{Cut: true},
+		slacktest.Fault{Body: `{"ok":true,"url":"ws://127.0.0.1:1/` + appToken + `"}`}, slacktest.Fault{Error: "invalid_auth"})
+	plugged.Cut(slacktest.All)
 	h.slack.Script("chat.postMessage", slacktest.Fault{Status: http.StatusBadGateway}, slacktest.Fault{Cut: true}, slacktest.Fault{Error: "not_in_channel"})
 	h.mention("tell me your key")
 	h.asks(says("It is a secret."))
@@ -54,6 +72,11 @@ slack: {mode: http, bot_token: ` + guestToken + `, signing_secret: ` + signingSe
 	h.asks(breaks)
 	h.awaitMetric(`parley_runs_total{agent="helper",outcome="failed"}`, 2)
 	h.clock.advance(time.Minute)
+	for !strings.Contains(h.get("/readyz").body, `"plug":{"state":"refused"`) {
+		if !h.again() {
+			t.Fatalf("the socket's workspace goes on\n%s", h.log)
+		}
+	}
 	hear(h.hook([]byte("no JSON")))
 	hear(h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", ownToken, time.Now(), []byte(`{}`))))
 	hear(h.post("wrong", `{}`))
