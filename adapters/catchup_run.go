@@ -290,6 +290,7 @@ func (c *CatchUp) store(ctx context.Context, now time.Time, gaps []event.Gap, re
 	if err != nil {
 		return err
 	}
+	c.Log.Debug("what is said from now on comes in", "gaps", len(gaps))
 	c.mu.Lock()
 	c.first, c.opened = false, true
 	if c.refused.Equal(refused) {
