@@ -1,5 +1,6 @@
-// Package adaptertest checks that an adapter keeps the contract that every
-// platform's normaliser has with custody and intake.
+// Package adaptertest checks that an adapter keeps the contract: Run over recordings
+// what its normaliser owes custody and intake, Live against a fake of its platform all
+// that package adapters promises of it.
 package adaptertest
 
 import (

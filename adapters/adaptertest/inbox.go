@@ -1,0 +1,71 @@
+package adaptertest
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// inbox keeps what it takes custody of.
+type inbox struct {
+	mu      sync.Mutex
+	taken   []event.Envelope
+	changed chan struct{} // closed with the next envelope
+	// before, if set, runs before custody, which its error refuses.
+	before func(ctx context.Context, envelope event.Envelope) error
+}
+
+func newInbox() *inbox { return &inbox{changed: make(chan struct{})} }
+
+// Accept implements adapters.Inbox.
+func (i *inbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+	i.mu.Lock()
+	before := i.before
+	i.mu.Unlock()
+	if before != nil {
+		if err := before(ctx, envelope); err != nil {
+			return adapters.Receipt{}, err
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.taken = append(i.taken, envelope)
+	close(i.changed)
+	i.changed = make(chan struct{})
+	return adapters.Receipt{ID: int64(len(i.taken))}, nil
+}
+
+// first runs f before custody from now on.
+func (i *inbox) first(f func(ctx context.Context, envelope event.Envelope) error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.before = f
+}
+
+// all is what was taken, in its order.
+func (i *inbox) all() []event.Envelope {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.taken)
+}
+
+// await returns the first envelope of the kind that is looked for, as soon as it is
+// there; false when ctx ends.
+func (i *inbox) await(ctx context.Context, wanted func(event.Envelope) bool) (event.Envelope, bool) {
+	for {
+		i.mu.Lock()
+		at, changed := slices.IndexFunc(i.taken, wanted), i.changed
+		i.mu.Unlock()
+		if at >= 0 {
+			return i.all()[at], true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return event.Envelope{}, false
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package slack_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/adaptertest"
+	"parley/adapters/slack"
+	"parley/adapters/slack/slacktest"
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// TestSlackKeepsTheContract over both transports.
+func TestSlackKeepsTheContract(t *testing.T) {
+	for _, mode := range []string{slack.ModeSocket, slack.ModeHTTP} {
+		t.Run(mode, func(t *testing.T) {
+			adaptertest.Live(t, func(t *testing.T) adaptertest.Fake { return newScene(t, mode).fake() })
+		})
+	}
+}
+
+// What nobody may ever read in an error or in the log.
+const (
+	canaryBot, canaryApp, canarySigning = "xoxb-canary-bot", "xapp-canary-app", "canary-signing"
+	ticket                              = "ticket=" // of a socket's address
+)
+
+// scene is a fake Slack that the suite plays with.
+type scene struct {
+	*slacktest.Server
+	adapter *slack.Adapter
+	mode    string
+	calls   atomic.Int64
+
+	mu     sync.Mutex
+	faults map[string][]chan struct{} // of a method's next calls; closed once one has come
+}
+
+func newScene(t *testing.T, mode string) *scene {
+	t.Helper()
+	s := &scene{mode: mode, faults: map[string][]chan struct{}{}}
+	options := slacktest.Options{
+		Token: canaryBot, AppToken: canaryApp, Echo: true,
+		OnCall: s.called, OnDownload: func(*http.Request) { s.calls.Add(1) },
+	}
+	options.AckWithin, options.Repeat = 250*time.Millisecond, []time.Duration{0, time.Millisecond, time.Millisecond}
+	var err error
+	if s.Server, err = slacktest.Start(options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	s.SetChannel(slacktest.Channel{ID: room, Name: "general"})
+	s.SetChannel(slacktest.Channel{ID: "D0DIRECT", User: "U0MARA"})
+	s.AddUser(slacktest.User{ID: "U0MARA", Name: "mara", DisplayName: "Mara"})
+	s.AddUser(slacktest.User{ID: "U0ASH", Name: "ash", DisplayName: "Ash"})
+	c := config(s.URL())
+	c.Mode, c.BotToken, c.AppToken, c.SigningSecret = mode, secret.New(canaryBot), secret.New(canaryApp), secret.New(canarySigning)
+	s.adapter = slack.New("acme", c)
+	s.adapter.SetSocketTimes(swift)
+	return s
+}
+
+// fake is what the suite sees of the scene.
+func (s *scene) fake() adaptertest.Fake {
+	fake := adaptertest.Fake{
+		Adapter: s.adapter, Workspace: "acme", Transport: s.mode,
+		Self:    event.Self{TeamID: slacktest.Team, UserID: slacktest.BotUser, BotID: slacktest.BotID},
+		Secrets: []string{canaryBot, canaryApp, canarySigning, ticket},
+		Room:    adaptertest.Place{ID: room, Name: "general"}, Direct: adaptertest.Place{ID: "D0DIRECT"},
+		Asker: adaptertest.Person{ID: "U0MARA", Name: "Mara", Mention: "<@U0MARA>"},
+		Other: adaptertest.Person{ID: "U0ASH", Name: "Ash", Mention: "<@U0ASH>"},
+		Say:   s.say, Edit: s.edit, Delete: s.remove, React: s.react, Raw: s.raw, Share: s.share, Forge: s.forge,
+		Shown: s.shown, Told: s.told, Signed: s.signed, Calls: func() int { return int(s.calls.Load()) },
+		Fault: s.fault, Revoke: s.Revoke, Close: func() { _ = s.Close() },
+	}
+	if s.mode == slack.ModeHTTP {
+		fake.Hook = func(url string) {
+			s.SetHook(slacktest.Hook{URL: url, Secret: canarySigning, Client: &http.Client{Transport: new(http.Transport)}})
+		}
+		return fake
+	}
+	fake.Self.AppID = slacktest.App
+	fake.Cut = func() { s.Cut(slacktest.All) }
+	return fake
+}
+
+// called counts a call, and tells who waits for it.
+func (s *scene) called(c slacktest.Call) {
+	s.calls.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if waiting := s.faults[c.Method]; len(waiting) > 0 {
+		close(waiting[0])
+		s.faults[c.Method] = waiting[1:]
+	}
+}
+
+// methods are what the suite's calls are on Slack.
+var methods = map[adaptertest.Call]string{
+	adaptertest.Who: "auth.test", adaptertest.Connect: "apps.connections.open",
+	adaptertest.Post: "chat.postMessage", adaptertest.Upload: "files.completeUploadExternal",
+	adaptertest.Edit: "chat.update", adaptertest.Remove: "chat.delete",
+	adaptertest.Begin: "chat.startStream", adaptertest.Append: "chat.appendStream", adaptertest.End: "chat.stopStream",
+	adaptertest.Tell: "chat.postEphemeral",
+	adaptertest.Sign: "assistant.threads.setStatus", adaptertest.Unsign: "assistant.threads.setStatus",
+	adaptertest.Read: "conversations.replies", adaptertest.Past: "conversations.history", adaptertest.Name: "users.info",
+}
+
+var troubles = map[adaptertest.Trouble]slacktest.Fault{
+	adaptertest.Limited: slacktest.RateLimited(adaptertest.Wait), adaptertest.Denied: {Error: "channel_not_found"},
+	adaptertest.Broken: {Status: http.StatusServiceUnavailable}, adaptertest.BrokenLate: {Status: http.StatusServiceUnavailable, Effect: true},
+	adaptertest.Lost: {Cut: true}, adaptertest.LostLate: {Cut: true, Effect: true},
+	adaptertest.Stuck: {Hold: make(chan struct{})},
+}
+
+func (s *scene) fault(call adaptertest.Call, trouble adaptertest.Trouble) <-chan struct{} {
+	method := methods[call]
+	if call == adaptertest.Connect && s.mode != slack.ModeSocket {
+		return nil
+	}
+	met := make(chan struct{})
+	s.mu.Lock()
+	s.faults[method] = append(s.faults[method], met)
+	s.mu.Unlock()
+	s.Script(method, troubles[trouble])
+	return met
+}
+
+func (s *scene) say(to adapters.Address, text string) adaptertest.Delivery {
+	m := slacktest.Message{Channel: to.Channel, ThreadTS: to.Root, User: "U0MARA", Text: text}
+	if strings.HasPrefix(to.Channel, "D") {
+		m.ChannelType = "im"
+	}
+	m, deliveries := s.Say(m)
+	return delivered(m.Channel+"/"+m.TS, deliveries[0])
+}
+
+func (s *scene) raw(payload []byte) adaptertest.Delivery {
+	return delivered("", s.PushRaw(slacktest.EventsAPI, payload))
+}
+
+func delivered(id string, d slacktest.Delivery) adaptertest.Delivery {
+	return adaptertest.Delivery{ID: id, Acknowledged: func(ctx context.Context) (bool, error) {
+		fate, err := d.Wait(ctx)
+		return fate.State == slacktest.Acked, err
+	}}
+}
+
+func (s *scene) edit(id, text string) {
+	channel, ts, _ := strings.Cut(id, "/")
+	s.Push(s.Edit(channel, ts, text))
+}
+
+func (s *scene) remove(id string) {
+	channel, ts, _ := strings.Cut(id, "/")
+	s.Push(s.Delete(channel, ts))
+}
+
+func (s *scene) react(id string) {
+	channel, ts, _ := strings.Cut(id, "/")
+	s.Push(s.React(channel, ts, "U0MARA", "tada"))
+}
+
+func (s *scene) forge(post adapters.Post) {
+	s.Put(slacktest.Post{Channel: post.To.Channel, ThreadTS: post.To.Root, User: "U0EVIL", BotID: "B0EVIL", Text: post.Text, Metadata: metadata(post.Key)})
+}
+
+func (s *scene) share(file adaptertest.File) (event.Attachment, bool) {
+	f := slacktest.File{ID: "F1", Name: "a.bin", MimeType: "application/octet-stream", Content: file.Content}
+	switch file.Where {
+	case adaptertest.SentOn:
+		f.Redirect = s.CDN(f.ID)
+	case adaptertest.Unreadable:
+		f.Unreadable = true
+	case adaptertest.Elsewhere:
+		f.DownloadURL = file.At
+	case adaptertest.SentElsewhere:
+		f.Redirect = file.At
+	}
+	s.AddFile(f)
+	return event.Attachment{ID: f.ID, Name: f.Name}, true
+}
+
+func (s *scene) shown(to adapters.Address) (all []adaptertest.Shown) {
+	for _, p := range s.Posts() {
+		if p.Channel != to.Channel || p.ThreadTS != to.Root || p.Deleted {
+			continue
+		}
+		shown := adaptertest.Shown{ID: p.Channel + "/" + p.TS, Text: p.Shown()}
+		for _, upload := range s.Uploads() {
+			if slices.Contains(p.Files, upload.ID) {
+				shown.Files = append(shown.Files, upload.Content)
+			}
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+func (s *scene) told(user string) (texts []string) {
+	for _, e := range s.Ephemerals() {
+		if e.User == user {
+			texts = append(texts, e.Text)
+		}
+	}
+	return texts
+}
+
+func (s *scene) signed(sign adapters.Sign) bool {
+	thread := sign.To.Root
+	if thread == "" {
+		_, thread, _ = strings.Cut(sign.Message, "/")
+	}
+	return s.Status(sign.To.Channel, thread) != ""
+}
