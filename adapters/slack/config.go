@@ -3,9 +3,9 @@ package slack
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"parley/adapters"
 	"parley/config/secret"
@@ -67,9 +67,20 @@ func DefaultConfig() Config {
 	}
 }
 
-// emojiName is how Slack names an emoji, with a skin tone or without.
+// maxEmoji bounds the name of an emoji, in bytes.
+const maxEmoji = 400
+
+// isEmoji tells how Slack names an emoji, with a skin tone or without.
 // https://docs.slack.dev/reference/methods/reactions.add
-var emojiName = regexp.MustCompile(`^[\p{L}\p{N}_+'-]{1,100}(::skin-tone-[2-6])?$`)
+func isEmoji(name string) bool {
+	name, tone, toned := strings.Cut(name, "::skin-tone-")
+	if toned && (len(tone) != 1 || tone < "2" || tone > "6") || name == "" || len(name) > maxEmoji {
+		return false
+	}
+	return strings.IndexFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_+'-", r)
+	}) < 0
+}
 
 // Validate returns every fault, by key, without any value.
 func (c Config) Validate() event.FieldErrors {
@@ -94,7 +105,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.PreviewEvery > 0, "preview_every", "must be more than 0s")
 	check(c.Working == WorkingStatus || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be status, reaction or off")
 	check(c.Working != WorkingStatus || c.WorkingText != "", "working_text", "is required with working status: such as is thinking…")
-	check(c.Working != WorkingReaction || emojiName.MatchString(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")
+	check(c.Working != WorkingReaction || isEmoji(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")
 	check(c.FileOver >= 0, "file_over", "must be 0 or more characters")
 	check(len(c.SuggestedPrompts) <= maxPrompts, "suggested_prompts", "must be at most 4, which is as many as Slack shows")
 	for i, p := range c.SuggestedPrompts {
