@@ -8,6 +8,9 @@
 // for, the model behind an OpenAI-compatible API. The floor, a program that
 // does the least that the same promises allow, runs beside the daemon as the
 // yardstick: absolute figures change with the machine, the ratio does not.
+//
+// One subcommand measures nothing: slack plays Slack for whoever wants to try a
+// set-up of their own by hand.
 package main
 
 import (
@@ -37,6 +40,9 @@ func commands() []command {
 		{"slow", "how long many threads wait for a slow agent", runSlow},
 		{"scale", "memory and start-up time with many threads and a large store", runScale},
 		{"freeze", "the store locked by another process under load", runFreeze},
+		{"slack", "a Slack to try a set-up against, played by hand on stdin and stdout", func(ctx context.Context, args []string, out io.Writer) error {
+			return playSlack(ctx, args, os.Stdin, out)
+		}},
 		{"floor", "the yardstick itself, as load starts it", runFloor},
 	}
 }
