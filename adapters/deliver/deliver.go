@@ -169,6 +169,9 @@ func (o *Outbox) next(ctx context.Context, lease *journal.Lease) bool {
 			if at := o.settlesAt(d); at.After(o.Now()) {
 				return o.settle(ctx, lease, d, at)
 			}
+			if o.stands(d) {
+				return o.sent(ctx, lease, d, d.Replaces.PlatformID)
+			}
 			return o.call(ctx, lease, d, platform)
 		}
 	}
@@ -192,6 +195,9 @@ func (o *Outbox) next(ctx context.Context, lease *journal.Lease) bool {
 func (o *Outbox) begin(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform) bool {
 	if at := o.settlesAt(d); at.After(o.Now()) {
 		return o.settle(ctx, lease, d, at)
+	}
+	if o.stands(d) { // which takes no place in the pace
+		return o.sent(ctx, lease, d, d.Replaces.PlatformID)
 	}
 	slot, err := o.Journal.BeginSend(ctx, lease, d, bounds(platform.Limits))
 	if err != nil || !slot.Wait.IsZero() {

@@ -86,6 +86,24 @@ func (o *Outbox) settlesAt(d *journal.Delivery) time.Time {
 	return d.Replaces.SendBy.Add(readBackAfter)
 }
 
+// stands says whether a preview's post is known to show the delivery's text already.
+func (o *Outbox) stands(d *journal.Delivery) bool {
+	if !takesOver(d) {
+		return false
+	}
+	p := o.piece(d.Replaces.ID)
+	if p == nil {
+		return false
+	}
+	p.calling.enter()
+	defer p.calling.leave()
+	if p.open || !p.clean || p.shown != d.Post.Text {
+		return false
+	}
+	o.forget(d.Replaces.ID)
+	return true
+}
+
 // finish makes a preview's post show the delivery's text.
 func (o *Outbox) finish(ctx context.Context, d *journal.Delivery, platform Platform) error {
 	editor, ok := platform.Sender.(adapters.Editor)
@@ -96,11 +114,7 @@ func (o *Outbox) finish(ctx context.Context, d *journal.Delivery, platform Platf
 	if p != nil {
 		p.calling.enter()
 		defer p.calling.leave()
-		switch rest, goesOn := strings.CutPrefix(d.Post.Text, p.shown); {
-		case p.clean && !p.open && goesOn && rest == "":
-			o.forget(d.Replaces.ID)
-			return nil
-		case p.clean && p.open && goesOn:
+		if rest, goesOn := strings.CutPrefix(d.Post.Text, p.shown); p.clean && p.open && goesOn {
 			err := o.end(ctx, d, platform, p, rest)
 			if !isFailure(err, adapters.Permanent) {
 				return err

@@ -111,6 +111,22 @@ func TestALongAnswer(t *testing.T) {
 	})
 }
 
+// TestWhatStandsThereTakesNoPlace in the pace: only the last part of a long answer has
+// something to wait for.
+func TestWhatStandsThereTakesNoPlace(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.platform.Limits.PostRate, h.platform.Limits.Sign, h.platform.Limits.StreamAge = 0.1, false, 0 // a post every 10 s
+		whole := strings.Repeat("a line of it\n", 40)
+		h.answer = says(4*time.Minute, whole, "end")
+		h.ask("t")
+		pass(8*time.Minute + 11*time.Second)
+		texts, wrong := h.board.stands()
+		if strings.Join(texts, "") != whole+"end" || len(wrong) > 0 {
+			t.Errorf("%q, %q\n%s", texts, wrong, strings.Join(h.board.did(""), "\n"))
+		}
+	})
+}
+
 // TestAnOldStreamIsEndedBeforeThePlatformDoes: at a line's end where there is one in
 // time, and the text goes on in another one.
 func TestAnOldStreamIsEndedBeforeThePlatformDoes(t *testing.T) {

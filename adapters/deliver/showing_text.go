@@ -278,11 +278,12 @@ func (s *Showing) notChanged(ctx context.Context, v *view, cause error) pause {
 	return s.trouble(ctx, cause)
 }
 
-// done goes on to the next piece where this one has ended.
+// done goes on to the next piece where this one has ended: a stream is to be ended
+// first, though it was begun with all that it will hold.
 func (s *Showing) done(v *view) pause {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v.ends && !s.over.Load() {
+	if v.ends && !v.open && !s.over.Load() {
 		v.full, v.piece.text = true, v.text
 		s.pieces = append(s.pieces, newPiece(v.rest))
 	}

@@ -30,8 +30,6 @@ func under(root string) func(*slacktest.Post) {
 	return func(p *slacktest.Post) { p.ThreadTS = root }
 }
 
-func at(channel string) func(*slacktest.Post) { return func(p *slacktest.Post) { p.Channel = channel } }
-
 // told is the message of a post, as an event tells of it.
 func told(p slacktest.Post) slacktest.Message {
 	return slacktest.Message{Channel: p.Channel, User: p.User, Text: p.Text, TS: p.TS, ThreadTS: p.ThreadTS}
