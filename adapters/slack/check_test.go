@@ -2,6 +2,9 @@ package slack_test
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -178,16 +181,30 @@ func TestTheLogTellsOnceWhatLacks(t *testing.T) {
 	}
 }
 
+// TestASilentSlackLacksNothing: what stands between may take the header away.
 func TestASilentSlackLacksNothing(t *testing.T) {
-	found, told := slack.GrantedScopes(nil)
-	if told || found != nil {
-		t.Errorf("%v, %v", found, told)
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"ok":true,"team_id":"T0TEAM","user_id":"U0BOT"}`)
+	}))
+	t.Cleanup(silent.Close)
+	adapter := slack.New("acme", config(silent.URL+"/"))
+	if found, err := adapter.Check(t.Context(), adapters.Wants{Reactions: true}); err != nil || len(found) > 0 {
+		t.Errorf("%+v, %v", found, err)
 	}
-	found, told = slack.GrantedScopes([]string{"chat:write, users:read", "im:read,"})
-	if diff := cmp.Diff([]string{"chat:write", "users:read", "im:read"}, found); !told || diff != "" {
-		t.Error(diff)
+	heard := &teller{}
+	ctx, cancel := context.WithCancel(t.Context())
+	link := heard.link()
+	link.Up = func(event.Self) { cancel() }
+	if err := adapter.Run(ctx, nil, link); err != nil || heard.log() != "" {
+		t.Errorf("%v\n%s", err, heard.log())
 	}
-	if found, told = slack.GrantedScopes([]string{""}); !told || len(found) != 0 {
-		t.Errorf("%v, %v", found, told)
+}
+
+func TestTheHeaderMayComeInPieces(t *testing.T) {
+	for header, want := range map[string][]string{"chat:write, users:read|im:read,": {"chat:write", "users:read", "im:read"}, "": nil} {
+		found, told := slack.GrantedScopes(strings.Split(header, "|"))
+		if diff := cmp.Diff(want, found); !told || diff != "" {
+			t.Errorf("%q: %v %s", header, told, diff)
+		}
 	}
 }

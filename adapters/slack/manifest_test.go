@@ -56,17 +56,22 @@ func TestTheManifestAsksForWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// TestTheManifestForHTTP: with the # taken off, it has every address that Slack asks for.
+// TestTheManifestForHTTP: with each # taken off, it has every address that Slack asks
+// for, and the prompts.
 func TestTheManifestForHTTP(t *testing.T) {
 	content, err := os.ReadFile("manifest.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := regexp.MustCompile(`(?m)^( +)# ((request_)?url: )`)
+	address := regexp.MustCompile(`(?m)^( +)# ((?:request_)?url: )`)
 	if lines := len(address.FindAll(content, -1)); lines != 3 || !strings.Contains(string(content), "three lines with an address") {
 		t.Errorf("%d lines", lines)
 	}
-	manifest := readManifest(t, address.ReplaceAll(content, []byte("$1$2")))
+	prompts := regexp.MustCompile(`(?m)^( +)# (suggested_prompts: )`)
+	manifest := readManifest(t, prompts.ReplaceAll(address.ReplaceAll(content, []byte("$1$2")), []byte("$1$2")))
+	if view := manifest.Features.AgentView; len(view.SuggestedPrompts) != 1 {
+		t.Errorf("%+v", view)
+	}
 	const hook = "https://parley.example.com/hooks/slack/acme"
 	got := []string{manifest.Features.SlashCommands[0].Url, manifest.Settings.EventSubscriptions.RequestUrl, manifest.Settings.Interactivity.RequestUrl}
 	if diff := cmp.Diff([]string{hook, hook, hook}, got); diff != "" {
