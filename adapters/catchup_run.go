@@ -49,6 +49,8 @@ type CatchUp struct {
 
 	mu      sync.Mutex
 	first   bool      // the workspace was never up
+	since   time.Time // when it was up for the first time since Begin
+	ups     int       // how often it was
 	up      bool      // what is said reaches us
 	opened  bool      // what was said before that is in gaps
 	refused time.Time // from when on something may have been refused custody; zero for none
@@ -70,7 +72,7 @@ func (c *CatchUp) Begin(ctx context.Context) {
 
 // shut keeps aside what comes in from now on, where something may have been missed.
 func (c *CatchUp) shut() {
-	if !c.first && c.Config().MaxAge > 0 {
+	if (!c.first || c.ups > 1) && c.Config().MaxAge > 0 {
 		c.gate.shut()
 	}
 }
@@ -80,6 +82,9 @@ func (c *CatchUp) shut() {
 func (c *CatchUp) Up() {
 	c.mu.Lock()
 	c.up, c.opened = true, false
+	if c.ups++; c.ups == 1 {
+		c.since = c.Now()
+	}
 	c.shut()
 	c.mu.Unlock()
 	signal(c.came)
@@ -235,21 +240,27 @@ func (c *CatchUp) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	now := c.Now()
 	c.mu.Lock()
+	reached := now
+	if mark.IsZero() { // what was said since it was up may have been missed already
+		if reached = c.since; c.ups > 1 {
+			mark, reached = c.since, now
+		}
+	}
 	refused, from := c.refused, mark
 	if !refused.IsZero() && refused.Before(mark) {
 		from = refused
 	}
 	c.mu.Unlock()
 
-	now := c.Now()
 	var gaps []event.Gap
 	if age := c.Config().MaxAge; age > 0 && !mark.IsZero() {
 		if gaps, err = c.gaps(ctx, latest(from, now.Add(-age)), now.Add(markLag)); err != nil {
 			return err
 		}
 	}
-	if err := c.store(ctx, now, gaps, refused); err != nil {
+	if err := c.store(ctx, reached, gaps, refused); err != nil {
 		return err
 	}
 	return c.agree(ctx, shuts, nil)
@@ -280,9 +291,9 @@ func (c *CatchUp) gaps(ctx context.Context, from, until time.Time) ([]event.Gap,
 
 // store makes the gaps durable and moves the mark on behind them. What comes in at
 // their places waits for them from then on.
-func (c *CatchUp) store(ctx context.Context, now time.Time, gaps []event.Gap, refused time.Time) error {
+func (c *CatchUp) store(ctx context.Context, mark time.Time, gaps []event.Gap, refused time.Time) error {
 	c.opening.Lock()
-	err := c.Marks.SetMark(ctx, c.Workspace, now, gaps)
+	err := c.Marks.SetMark(ctx, c.Workspace, mark, gaps)
 	if err == nil {
 		c.gate.close(placesOf(gaps))
 	}

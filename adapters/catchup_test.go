@@ -30,6 +30,7 @@ type past struct {
 	said     map[string]int // how many messages were missed, by place
 	handed   int
 	slow     time.Duration // of reading one place
+	marking  time.Duration // of reading the mark
 	listing  error
 	reading  error
 	refuses  bool
@@ -37,6 +38,7 @@ type past struct {
 }
 
 func (p *past) Mark(context.Context, string) (time.Time, error) {
+	pass(p.marking)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mark, nil
@@ -197,6 +199,20 @@ func TestTheFirstStartReadsNothing(t *testing.T) {
 		pass(time.Hour + time.Second)
 		p.Up() // after a gap
 		holds(p, "read", p.seen().read, []string{"a 3480 3721", "bb 3480 3721", "ccc 3480 3721"})
+	})
+}
+
+// TestTheFirstGapIsNotMissed: what is said before the first mark is stored may be lost
+// with the first connection.
+func TestTheFirstGapIsNotMissed(t *testing.T) {
+	inPast(t, func(p *past) { p.mark = time.Time{} }, func(p *past) {
+		p.marking = 3 * time.Second
+		p.Up()
+		pass(5 * time.Second)
+		holds(p, "mark", p.seen().mark, p.begun)
+		p.Up()
+		pass(5 * time.Second)
+		holds(p, "read", p.seen().read[0], "a 0 128")
 	})
 }
 
