@@ -85,7 +85,7 @@ func (l *ledger) check(posts []slacktest.Post) *verdict {
 		}
 	}
 	for _, m := range l.messages {
-		if !m.revisions[0].acked.IsZero() {
+		if !m.revisions[0].acked.IsZero() && !m.silent() {
 			a.verdict.messages++
 		}
 		if m.deleted != nil {
@@ -187,6 +187,12 @@ func (s *span) ackedBefore(t time.Time) bool {
 
 // judgeReply holds a message's reply, nil for none, against what it is owed.
 func (a *audit) judgeReply(m *message, r *reply) {
+	if m.silent() {
+		if r != nil {
+			a.add(wrong, "m%d, message %d of %v, asked for nothing and was answered", m.id, m.turn, m.place)
+		}
+		return
+	}
 	if r == nil {
 		// A delete excuses the silence: the reply would have come before it, or not at all.
 		if m.deleted == nil && !m.revisions[0].acked.IsZero() && !a.joined[m.id] {

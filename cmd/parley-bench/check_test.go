@@ -200,3 +200,19 @@ func TestFewViolationsAreDescribed(t *testing.T) {
 		t.Errorf("%d violations, %d described", verdict.total(), len(verdict.details))
 	}
 }
+
+func TestWhatAsksForNothingIsNotAnswered(t *testing.T) {
+	for _, ask := range []func(*message){func(m *message) { m.unaddressed = true }, func(m *message) { m.early = true }} {
+		s := newStory(echoed)
+		ask(s.messages[0])
+		for id := 1; id < 6; id++ {
+			s.reply(id, 0, at(2))
+		}
+		s.holds(t, map[violation]int{})
+		if got := s.owed(); got != 5 {
+			t.Errorf("%d answers are owed", got)
+		}
+		s.reply(0, 0, at(3))
+		s.holds(t, map[violation]int{wrong: 1, disordered: 1})
+	}
+}

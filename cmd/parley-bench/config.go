@@ -25,6 +25,16 @@ type settings struct {
 	// streams says that the model's answers are shown while they grow, that a reaction
 	// says so, and that a newer message interrupts them.
 	streams bool
+	// sockets is how many sockets of Socket Mode a daemon keeps; 0 for the hook.
+	sockets int
+}
+
+// credentials are what the daemon needs for its way to Slack's events.
+func (s settings) credentials() string {
+	if s.sockets > 0 {
+		return fmt.Sprintf("mode: socket, app_token: %s, sockets: %d", slacktest.AppToken, s.sockets)
+	}
+	return "mode: http, signing_secret: " + signingSecret
 }
 
 // newDaemon writes the configuration into a directory of the run and returns the
@@ -74,9 +84,9 @@ func (s settings) workspace(c *child) string {
 	return fmt.Sprintf(`id: %s
 platform: slack
 agent: %s
-slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: %d%s}
+slack: {bot_token: %s, %s, api_url: %q, post_rate: %d%s}
 turns: {mode: %s, coalesce: 0s, coalesce_max: 0s}
-%s`, workspace, agent, slacktest.Token, signingSecret, s.api.ClientURL(c.name()), s.postRate, timeout, mode, window)
+%s`, workspace, agent, slacktest.Token, s.credentials(), s.api.ClientURL(c.name()), s.postRate, timeout, mode, window)
 }
 
 func (c *child) storePath() string { return filepath.Join(c.dir, "data", "parley.db") }

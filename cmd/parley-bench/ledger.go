@@ -33,7 +33,12 @@ type message struct {
 	// revisions are the message itself and its edits, in order.
 	revisions []span
 	deleted   *span
+	// unaddressed says that it stands in a channel and mentions nobody; early, that it
+	// was said before the daemon's first start. Neither is answered.
+	unaddressed, early bool
 }
+
+func (m *message) silent() bool { return m.unaddressed || m.early }
 
 func (m *message) direct() bool { return strings.HasPrefix(m.place.channel, "D") }
 
@@ -100,21 +105,33 @@ func newConversation(n int) *conversation {
 // say adds the conversation's next message to the ledger. The first one in a
 // channel opens its thread.
 func (l *ledger) say(c *conversation) *message {
-	m := &message{turn: c.turns, ts: l.nextTS(), revisions: make([]span, 1)}
-	if c.place.root == "" && !strings.HasPrefix(c.place.channel, "D") {
-		c.place.root = m.ts
-	}
-	c.turns++
-	m.place = c.place
-	l.mu.Lock()
-	m.id = len(l.messages)
-	m.sender = speaker(m.id)
-	l.messages = append(l.messages, m)
-	l.mu.Unlock()
+	m := l.enter(c)
+	c.stands(m, l.nextTS())
 	if l.places != nil {
 		l.places(m)
 	}
 	return m
+}
+
+// enter gives the conversation's next message its number, before it stands anywhere.
+func (l *ledger) enter(c *conversation) *message {
+	m := &message{turn: c.turns, place: c.place, revisions: make([]span, 1)}
+	c.turns++
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m.id = len(l.messages)
+	m.sender = speaker(m.id)
+	l.messages = append(l.messages, m)
+	return m
+}
+
+// stands is where a message has its place, which it opens if it is a channel's thread
+// without a root.
+func (c *conversation) stands(m *message, ts string) {
+	if c.place.root == "" && !m.direct() {
+		c.place.root = ts
+	}
+	m.ts, m.place = ts, c.place
 }
 
 func (l *ledger) asked(a ask) {
@@ -137,7 +154,7 @@ func (l *ledger) restarted(from, to time.Time) string {
 // mention where one is needed.
 func (m *message) text(revision int) string {
 	words := mark(m.id, revision, 1) + " are we still on for tomorrow, or should I tell the others that it is off?"
-	if m.direct() {
+	if m.direct() || m.unaddressed {
 		return words
 	}
 	return "<@" + slacktest.BotUser + "> " + words

@@ -36,6 +36,9 @@ func commands() []command {
 		{"load", "durable messages a second, acknowledgement times, CPU and memory, beside the floor", runLoad},
 		{"kill", "kill -9 under load, and a ledger of what was promised", runKill},
 		{"cluster", "several daemons on one PostgreSQL: killed, stopped, cut off, and the same ledger", runCluster},
+		{"sockets", "Socket Mode whose sockets are taken away under load, and the same ledger", runSockets},
+		{"restarts", "what is said while the daemon is down is answered after each start, and the same ledger", runRestarts},
+		{"tenants", "one workspace beside others whose Slack is slow or refuses them", runTenants},
 		{"pace", "several daemons and the pace that one channel takes", runPace},
 		{"slow", "how long many threads wait for a slow agent", runSlow},
 		{"scale", "memory and start-up time with many threads and a large store", runScale},
@@ -83,7 +86,7 @@ func dispatch(ctx context.Context, args []string, out io.Writer) error {
 	}
 	words := "usage: parley-bench COMMAND [FLAGS]; COMMAND -h lists the flags\n"
 	for _, c := range commands() {
-		words += fmt.Sprintf("  %-7s %s\n", c.name, c.does)
+		words += fmt.Sprintf("  %-8s %s\n", c.name, c.does)
 	}
 	return usageError{errors.New(words)}
 }

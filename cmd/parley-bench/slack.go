@@ -88,6 +88,11 @@ const slackPatience = 3 * time.Second
 // signed is a request of Slack's as it goes over the wire. From the second
 // attempt on it says so, as Slack does.
 func signed(address string, body []byte, attempt int, now time.Time) []byte {
+	return signedTo(hookPath, address, body, attempt, now)
+}
+
+// signedTo is signed for the hook of one of several workspaces.
+func signedTo(path, address string, body []byte, attempt int, now time.Time) []byte {
 	header := slacktest.Sign(signingSecret, now, body)
 	header.Set("Content-Type", "application/json")
 	if attempt > 0 {
@@ -95,7 +100,7 @@ func signed(address string, body []byte, attempt int, now time.Time) []byte {
 		header.Set("X-Slack-Retry-Reason", "http_timeout")
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", hookPath, address, len(body))
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", path, address, len(body))
 	_ = header.Write(&b) // a buffer takes everything
 	b.WriteString("\r\n")
 	b.Write(body)

@@ -66,6 +66,11 @@ func TestAgainstTheDaemon(t *testing.T) {
 		"stream": {[]string{"kill", "-profile=stream", "-kills=2", "-events=20", "-after=500ms", "-timeout=500ms", "-seed=1"},
 			`(?s)` + saysClean + `.*0 streams left open, 0 signs of work left`},
 		"slow": {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
+		"sockets": {[]string{"sockets", "-disconnects=4", "-threads=8", "-channels=2", "-every=200ms", "-seed=1"},
+			`(?s)1 all cut, .*1 refresh_requested.*none open [1-9]\d* times.*` + saysClean},
+		"restarts": {[]string{"restarts", "-restarts=2", "-messages=12", "-threads=8", "-channels=2", "-seed=1"},
+			`(?s)restart 1, SIGTERM: 12 said .*restart 2, kill -9: .*[1-9]\d* conversations.history.*` + saysClean},
+		"tenants": {[]string{"tenants", "-rate=20", "-beside=10", "-lasts=1s", "-threads=16"}, `(?s)beside two that are not +acknowledged .*[1-9]\d* times 429.*` + saysClean},
 	} {
 		t.Run(name, func(t *testing.T) { run.run(t, parley) })
 	}
@@ -91,7 +96,8 @@ func TestWrongUseIsToldApart(t *testing.T) {
 		{"load", "-only=nobody"}, {"kill", "-profile=nobody"}, {"kill", "-threads=1"}, {"freeze", "-rate=0"}, {"scale", "-threads=-1"},
 		{"load", "-daemons=2"}, {"kill", "-daemons=0"}, {"cluster"}, {"cluster", "-daemons=1", "-stops=-1"},
 		{"cluster", "-daemons=1", "-gentle=1.1"}, {"cluster", "-daemons=1", "-outage=true"}, {"pace"}, {"pace", "-daemons=1", "-threads=0"},
-		{"slow", "-daemons=2"}, {"slow", "-threads=0"}} {
+		{"slow", "-daemons=2"}, {"slow", "-threads=0"}, {"sockets", "-sockets=0"}, {"sockets", "-daemons=2"}, {"restarts", "-mode=nobody"},
+		{"restarts", "-messages=0"}, {"tenants", "-rate=0"}} {
 		var wrong usageError
 		if err := dispatch(t.Context(), args, &strings.Builder{}); !errors.As(err, &wrong) {
 			t.Errorf("%q: %v", args, err)
