@@ -139,7 +139,7 @@ func (t *tenants) admit(n *neighbour) error {
 	text := fmt.Sprintf(`id: %s
 platform: slack
 agent: echo
-slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q, post_rate: 0}
+slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q}
 turns: {coalesce: 0s, coalesce_max: 0s}
 `, n.id, n.token(), signingSecret, n.api.URL())
 	n.address = t.daemon.address
