@@ -19,7 +19,7 @@ import (
 // patience bounds every wait for what must come, and moment every wait for what
 // must not.
 const (
-	patience = 20 * time.Second
+	patience = 10 * time.Second
 	moment   = 30 * time.Millisecond
 )
 
