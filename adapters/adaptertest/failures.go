@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/ingest/event"
 )
 
 // ofFailures is what holds for all calls that say something, when they fail.
@@ -15,6 +16,7 @@ var ofFailures = []promise{
 	{"a refused connection leaves nothing behind", nothingIsSentToNobody},
 	{"a call that was read and not answered is unclear", stuckIsUnclear},
 	{"nothing is written once the context has ended", nothingIsWrittenLate},
+	{"without the platform everything fails, and no error tells a secret", nothingTellsASecret},
 }
 
 // props are what the calls are about: each would succeed with them.
@@ -182,4 +184,51 @@ func nothingIsWrittenLate(s *stage) {
 	if now := s.Calls(); now != before {
 		s.t.Errorf("%d calls were written", now-before)
 	}
+}
+
+// nothingTellsASecret makes all calls that read; set looks at the words.
+func nothingTellsASecret(s *stage) {
+	s.needs(s.Close != nil, "way to be gone")
+	s.Close()
+	for name, err := range s.reads() {
+		if s.heard(err) == nil {
+			s.t.Errorf("%s succeeded", name)
+		}
+	}
+	if _, ok := s.Adapter.(adapters.Runner); !ok {
+		return
+	}
+	r := s.again()
+	select {
+	case <-r.ended:
+	case <-time.After(moment): // it goes on trying
+	}
+	if len(r.ups) != 0 {
+		s.t.Error("up without a platform")
+	}
+}
+
+// reads is how the calls that read end.
+func (s *stage) reads() map[string]error {
+	post := adapters.Post{Key: "k1", To: adapters.Address{Channel: s.Room.ID}, NotBefore: s.begun}
+	ends := map[string]error{}
+	if a, ok := s.Adapter.(adapters.Finder); ok {
+		_, _, ends["Find"] = a.Find(s.ctx, post)
+	}
+	if a, ok := s.Adapter.(adapters.StreamFinder); ok {
+		_, ends["FindStream"] = a.FindStream(s.ctx, post)
+	}
+	if a, ok := s.Adapter.(adapters.Fetcher); ok {
+		_, ends["Fetch"] = a.Fetch(s.ctx, event.Attachment{ID: "1"})
+	}
+	if a, ok := s.Adapter.(adapters.Namer); ok {
+		_, ends["LookupUser"] = a.LookupUser(s.ctx, s.Asker.ID)
+		_, ends["LookupChannel"] = a.LookupChannel(s.ctx, s.Room.ID)
+	}
+	if a, ok := s.Adapter.(adapters.Historian); ok {
+		_, ends["Places"] = a.Places(s.ctx)
+		gap := event.Gap{Place: s.Room.ID, From: s.begun, Until: s.begun.Add(time.Hour)}
+		_, ends["Missed"] = a.Missed(s.ctx, gap, adapters.Bounds{Messages: 1}, nil)
+	}
+	return ends
 }

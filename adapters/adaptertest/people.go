@@ -78,6 +78,9 @@ func namesMayFail(s *stage) {
 	if user, err := namer.LookupUser(s.ctx, s.Asker.ID+"0"); s.heard(err) == nil {
 		s.t.Errorf("a user whom nobody knows is %+v", user)
 	}
+	if name, err := namer.LookupChannel(s.ctx, s.Room.ID+"0"); s.heard(err) == nil {
+		s.t.Errorf("a channel that nobody knows is %q", name)
+	}
 	for _, trouble := range []Trouble{Limited, Denied, Broken, Lost} {
 		if s.Fault == nil || s.Fault(Name, trouble) == nil {
 			continue

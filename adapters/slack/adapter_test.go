@@ -1,13 +1,10 @@
 package slack_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
 	"parley/adapters/slack"
@@ -45,22 +42,6 @@ func config(apiURL string) slack.Config {
 	return c
 }
 
-func TestRunTellsWhoWeAreAndWaits(t *testing.T) {
-	_, adapter := connect(t, slacktest.Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	var got event.Self
-	err := adapter.Run(ctx, nil, adapters.Link{Up: func(self event.Self) {
-		got = self
-		cancel()
-	}})
-	if err != nil {
-		t.Errorf("Run ended with %v", err)
-	}
-	if diff := cmp.Diff(event.Self{TeamID: "T0TEAM", UserID: "U0BOT", BotID: "B0BOT"}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestRunIsRefused(t *testing.T) {
 	for code, hint := range map[string]string{
 		"invalid_auth": "bot_token", "not_authed": "bot_token", "token_revoked": "install", "account_inactive": "install",
@@ -86,22 +67,6 @@ func TestRunMayBeTriedAgain(t *testing.T) {
 		var refused *adapters.RefusedError
 		if err == nil || errors.As(err, &refused) {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestNothingSaysTheToken makes every call fail, and reads the words.
-func TestNothingSaysTheToken(t *testing.T) {
-	c := config("http://127.0.0.1:1/")
-	c.BotToken = secret.New("xoxb-canary")
-	adapter := slack.New("acme", c)
-	_, sent := adapter.Send(t.Context(), post("x"))
-	_, _, found := adapter.Find(t.Context(), post("x"))
-	_, fetched := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"})
-	_, user := adapter.LookupUser(t.Context(), "U1")
-	for _, err := range []error{sent, found, fetched, user, adapter.Run(t.Context(), nil, adapters.Link{Up: func(event.Self) {}})} {
-		if err == nil || strings.Contains(err.Error(), "canary") {
-			t.Errorf("%v", err)
 		}
 	}
 }

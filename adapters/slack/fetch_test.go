@@ -2,10 +2,7 @@ package slack_test
 
 import (
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"parley/adapters"
@@ -96,26 +93,6 @@ func TestWhereADownloadMayBeSent(t *testing.T) {
 		if (err != nil) != c.refuse || (err == nil && token != c.token) {
 			t.Errorf("%q: token %v, %v", c.way, token, err)
 		}
-	}
-}
-
-// TestTheTokenStaysWithSlack sends a download on to another host.
-func TestTheTokenStaysWithSlack(t *testing.T) {
-	var elsewhere atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
-	defer other.Close()
-	var api *httptest.Server
-	api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/files.info" {
-			_, _ = io.WriteString(w, `{"ok":true,"file":{"id":"F1","mimetype":"image/png","url_private":"`+api.URL+`/file"}}`)
-			return
-		}
-		http.Redirect(w, r, other.URL, http.StatusFound)
-	}))
-	defer api.Close()
-	_, err := newAdapter(api.URL+"/api/").Fetch(t.Context(), event.Attachment{ID: "F1"})
-	if err == nil || elsewhere.Load() != 0 {
-		t.Errorf("%v, %d requests elsewhere", err, elsewhere.Load())
 	}
 }
 

@@ -16,36 +16,6 @@ func metadata(key string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"event_type":"parley_delivery","event_payload":{"key":%q}}`, key))
 }
 
-func TestFindSeesWhatWasSent(t *testing.T) {
-	for name, root := range map[string]string{"in a conversation": "", "in a thread": "r"} {
-		t.Run(name, func(t *testing.T) {
-			server, adapter := connect(t, slacktest.Options{})
-			if root != "" {
-				root = server.Put(slacktest.Post{Channel: room, User: "U1", Text: "question"}).TS
-			}
-			wanted := post("k2")
-			wanted.To.Root = root
-			ids := map[string]string{}
-			for _, key := range []string{"k1", "k2", "k3"} {
-				p := wanted
-				p.Key = key
-				id, err := adapter.Send(t.Context(), p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ids[key] = id
-			}
-			if id, found, err := adapter.Find(t.Context(), wanted); id != ids["k2"] || !found || err != nil {
-				t.Errorf("id %q, found %v, %v; want %q", id, found, err, ids["k2"])
-			}
-			wanted.Key = "k4"
-			if id, found, err := adapter.Find(t.Context(), wanted); found || err != nil {
-				t.Errorf("found what was never sent: %q, %v", id, err)
-			}
-		})
-	}
-}
-
 // TestFindBelievesOurOwnMessagesOnly: anybody's app can write metadata.
 func TestFindBelievesOurOwnMessagesOnly(t *testing.T) {
 	server, adapter := connect(t, slacktest.Options{})

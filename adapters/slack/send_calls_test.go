@@ -89,14 +89,6 @@ func setStage(t *testing.T) stage {
 	return s
 }
 
-func TestEveryCallSucceeds(t *testing.T) {
-	for name, c := range calls {
-		if err := c.call(t.Context(), setStage(t)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // TestWhatEveryFailedCallLeavesBehind holds the kinds of failure; those of Send have a
 // table of their own. What nobody sees before another call is NotSent.
 func TestWhatEveryFailedCallLeavesBehind(t *testing.T) {
@@ -127,23 +119,6 @@ func TestWhatEveryFailedCallLeavesBehind(t *testing.T) {
 			if got.Failure != f.want || got.RetryAfter != f.after || !strings.Contains(got.Error(), room) {
 				t.Errorf("%s, %s: failure %d after %v, want %d after %v: %v", name, fault, got.Failure, got.RetryAfter, f.want, f.after, got)
 			}
-		}
-	}
-}
-
-// TestNoCallIsWrittenLate ends the context before the call.
-func TestNoCallIsWrittenLate(t *testing.T) {
-	for name, c := range calls {
-		s := setStage(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		before := len(s.server.Posts())
-		if got := failure(t, c.call(ctx, s)); got.Failure != adapters.NotSent {
-			t.Errorf("%s: failure %d: %v", name, got.Failure, got)
-		}
-		_ = s.server.Close()
-		if posts := s.server.Posts(); len(posts) != before || shown(s.server, s.message) != "hello" || shown(s.server, s.stream) != "hello" {
-			t.Errorf("%s had an effect: %+v", name, posts)
 		}
 	}
 }

@@ -46,16 +46,6 @@ func TestSendPostsOnce(t *testing.T) {
 	}
 }
 
-func TestSendWithoutARootHasNoThread(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
-	if _, err := adapter.Send(t.Context(), post("k1")); err != nil {
-		t.Fatal(err)
-	}
-	if posts := server.Posts(); len(posts) != 1 || posts[0].ThreadTS != "" {
-		t.Errorf("%+v", posts)
-	}
-}
-
 // TestWhatAFailedSendLeavesBehind is the table that delivery stands on: what is
 // NotSent is sent again at once, so that none of it may have had an effect.
 func TestWhatAFailedSendLeavesBehind(t *testing.T) {
@@ -129,25 +119,6 @@ func failure(t *testing.T, err error) *adapters.SendError {
 	return failed
 }
 
-func TestARefusedConnectionSendsNothing(t *testing.T) {
-	_, adapter := connect(t, slacktest.Options{})
-	adapter.SetDial(func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no route") })
-	if _, err := adapter.Send(t.Context(), post("k1")); failure(t, err).Failure != adapters.NotSent {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestNothingIsWrittenAfterTheDeadline(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{OnCall: func(slacktest.Call) { t.Error("the request was written") }})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := adapter.Send(ctx, post("k1"))
-	if got := failure(t, err); got.Failure != adapters.NotSent || !errors.Is(err, context.Canceled) {
-		t.Errorf("failure %d: %v", got.Failure, err)
-	}
-	_ = server.Close()
-}
-
 // ending is a context that has ended and of which nobody has been told yet: what
 // any context is for a moment.
 type ending struct {
@@ -179,23 +150,6 @@ func TestALateConnectionIsNotUsed(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_ = server.Close()
-}
-
-// TestAnIdleConnectionIsNotUsedLate is the same on a connection that was kept.
-func TestAnIdleConnectionIsNotUsedLate(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
-	if _, err := adapter.Send(t.Context(), post("k1")); err != nil {
-		t.Fatal(err)
-	}
-	ctx := &ending{Context: t.Context()}
-	ctx.ended.Store(true)
-	if _, err := adapter.Send(ctx, post("k2")); failure(t, err).Failure != adapters.NotSent {
-		t.Errorf("%v", err)
-	}
-	_ = server.Close()
-	if posts := server.Posts(); len(posts) != 1 {
-		t.Errorf("%d posts", len(posts))
-	}
 }
 
 // TestATimeoutAfterTheRequestIsUnclear ends the context when Slack has read the

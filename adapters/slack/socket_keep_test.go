@@ -78,20 +78,6 @@ func TestSeveralSockets(t *testing.T) {
 	}
 }
 
-func TestACutSocketIsReplacedAndAGap(t *testing.T) {
-	var inbox custody
-	p := plug(t, slacktest.Options{}, 1, swift, &inbox)
-	p.up()
-	for n := range 5 {
-		p.server.Cut(slacktest.All)
-		p.up()
-		p.sockets(1, n+2)
-	}
-	if fate := p.fate(p.say("hi")); fate.State != slacktest.Acked {
-		t.Errorf("%+v", fate)
-	}
-}
-
 func TestAHalfOpenSocketIsNoticed(t *testing.T) {
 	times := swift
 	times.Ping, times.Silence = 20*time.Millisecond, 200*time.Millisecond

@@ -178,19 +178,6 @@ func (g *gate) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 	return g.custody.Accept(ctx, envelope)
 }
 
-func TestASocketTellsWhoWeAre(t *testing.T) {
-	p := plug(t, slacktest.Options{}, 1, swift, &custody{})
-	want := event.Self{TeamID: "T0TEAM", AppID: "A0APP", UserID: "U0BOT", BotID: "B0BOT"}
-	if diff := cmp.Diff(want, p.up()); diff != "" {
-		t.Error(diff)
-	}
-	p.stop()
-	if err := p.end(); err != nil {
-		t.Errorf("Run ended with %v", err)
-	}
-	p.sockets(0, 1)
-}
-
 func TestAFrameIsAcknowledgedOnceItIsDurable(t *testing.T) {
 	inbox := newGate()
 	p := plug(t, slacktest.Options{}, 1, swift, inbox)
@@ -238,18 +225,6 @@ func hasty() slacktest.Options {
 	return slacktest.Options{SocketOptions: slacktest.SocketOptions{
 		AckWithin: 150 * time.Millisecond, Repeat: []time.Duration{0, time.Millisecond, time.Millisecond}, Grace: 30 * time.Millisecond,
 	}}
-}
-
-func TestWithoutCustodySlackSendsAgain(t *testing.T) {
-	inbox := &busy{first: 2}
-	p := plug(t, hasty(), 1, swift, inbox)
-	p.up()
-	if fate := p.fate(p.say("hi")); fate.State != slacktest.Acked || fate.Attempts != 3 {
-		t.Errorf("%+v", fate)
-	}
-	if !strings.Contains(string(inbox.taken[0].Body), `"retry_attempt":2`) {
-		t.Errorf("%s", inbox.taken[0].Body)
-	}
 }
 
 // TestWhatSlackHasGivenUpIsAGap: the event is missed, as if nothing had been open.
