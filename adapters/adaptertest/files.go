@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -17,6 +19,7 @@ import (
 var ofFiles = []promise{
 	{"a file arrives byte for byte, and is found again", filesArrive},
 	{"a file whose call had no clear end is found", filesAreFound},
+	{"a file that is not as long as it says is not shown", filesAreWhole},
 	{"Fetch reads a file byte for byte", fetchReads},
 	{"Fetch shows its credentials to the platform's first host alone", fetchDropsItsToken},
 	{"a page on which one signs in is no file", signInIsNoFile},
@@ -68,6 +71,34 @@ func filesAreFound(s *stage) {
 			s.t.Errorf("%s: found %q, %v", trouble, id, found)
 		}
 	}
+}
+
+func filesAreWhole(s *stage) {
+	sender := able[adapters.Sender](s)
+	s.play()
+	post := s.asks(s.Room.ID, "k1")
+	for _, size := range []int64{6, 8} {
+		post.File = fileOf(nil)
+		post.File.Size = size
+		post.File.Open = func(context.Context) (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(strings.NewReader("conten"), pause{}, strings.NewReader("t"))), nil
+		}
+		_, err := sender.Send(s.ctx, post)
+		s.fails(err, adapters.Permanent, "%d of 7 bytes", size)
+	}
+	if shown := s.Shown(post.To); len(shown) != 0 {
+		s.t.Errorf("%d posts", len(shown))
+	}
+}
+
+// pause reads nothing, and takes a moment: time for the platform to answer what it
+// has.
+type pause struct{}
+
+// Read implements io.Reader.
+func (pause) Read([]byte) (int, error) {
+	<-time.After(moment)
+	return 0, io.EOF
 }
 
 // shares puts a file there; where the platform has no such file, the test is skipped.

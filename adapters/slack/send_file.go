@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) er
 		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("open %s: %w", file.Name, err)}
 	}
 	defer content.Close()
-	body := &sized{from: content, left: file.Size}
+	body := &sized{from: bufio.NewReader(content), left: file.Size}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, body)
 	if err != nil {
 		return permanent("slack's address for the file can't be read")
@@ -95,17 +96,28 @@ func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) er
 
 var errSize = errors.New("the file is not as long as it should be")
 
-// sized reads exactly so many bytes; fewer and more are an error.
+// sized reads exactly so many bytes; fewer and more are an error. That there are more
+// is known before the last bytes are handed on: behind them, Slack would have answered.
 type sized struct {
-	from io.Reader
+	from *bufio.Reader
 	left int64
 }
 
 func (s *sized) Read(p []byte) (int, error) {
-	n, err := s.from.Read(p[:min(int64(len(p)), max(s.left, 1))])
-	s.left -= int64(n)
-	if s.left < 0 || s.left > 0 && err == io.EOF {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := s.from.Read(p[:min(int64(len(p)), s.left)])
+	if s.left -= int64(n); s.left == 0 {
+		_, err = s.from.Peek(1)
+		if err == nil {
+			return 0, errSize
+		}
+	} else if err == io.EOF {
 		return 0, errSize
+	}
+	if err == io.EOF {
+		err = nil // the next call says so
 	}
 	return n, err
 }
