@@ -17,9 +17,9 @@ import (
 
 // TestTheNextSocketIsOpenBeforeTheOldOneGoes, while events come.
 func TestTheNextSocketIsOpenBeforeTheOldOneGoes(t *testing.T) {
-	for _, reason := range []string{"warning", "refresh_requested"} {
+	for reason, grace := range map[string]time.Duration{"warning": 400 * time.Millisecond, "refresh_requested": 4 * time.Second} { // of which it has a tenth
 		var inbox custody
-		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: 300 * time.Millisecond}}
+		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: grace}}
 		p := plug(t, options, 1, swift, &inbox)
 		p.up()
 		var deliveries []slacktest.Delivery
