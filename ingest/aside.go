@@ -36,6 +36,14 @@ func (w *workspace) aside(ctx context.Context, a journal.Acceptance) (custody jo
 	return custody, true, err
 }
 
+// misses notes that an envelope was refused custody: the platform may give it up.
+// What was caught up with is handed over again.
+func (w *workspace) misses(envelope event.Envelope) {
+	if w.config.Gaps != nil && envelope.Transport != event.CatchUp {
+		w.config.Gaps.Refused()
+	}
+}
+
 // Release lets in what was kept aside in a workspace's channels, those that which
 // names: what was said there before is in custody by now.
 func (in *Ingest) Release(ctx context.Context, platform event.Platform, workspace string, which func(channel string) bool) error {

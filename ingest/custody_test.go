@@ -12,9 +12,13 @@ import (
 )
 
 // TestCustodyIsBoundedInBytes: beyond 64 MiB that wait, the platform hears at once
-// that it must send again.
+// that it must send again. What it gives up on is read later.
 func TestCustodyIsBoundedInBytes(t *testing.T) {
 	inHouse(t, func(h *house) {
+		b := &behind{}
+		w := h.workspace("acme")
+		w.Gaps = b
+		h.configure(w)
 		h.engine.stuck = make(chan struct{})
 		big := event.Envelope{Workspace: "acme", Platform: event.Slack, Body: make([]byte, 16<<20)}
 		answers := make(chan error, 4)
@@ -30,6 +34,9 @@ func TestCustodyIsBoundedInBytes(t *testing.T) {
 		begun := time.Now()
 		if _, err := h.Accept(h.Context(), event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte("x")}); !errors.Is(err, adapters.ErrBusy) || time.Since(begun) != 0 {
 			t.Errorf("one byte more: %v after %v", err, time.Since(begun))
+		}
+		if b.refused != 1 {
+			t.Errorf("catch-up was told of %d refusals", b.refused)
 		}
 		close(h.engine.stuck)
 		for range 4 {

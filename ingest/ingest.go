@@ -119,6 +119,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	size := int64(len(envelope.Body))
 	if in.waiting.Add(size) > acceptBytes {
 		in.waiting.Add(-size)
+		w.misses(envelope)
 		return adapters.Receipt{}, adapters.ErrBusy
 	}
 	defer in.waiting.Add(-size)
@@ -129,9 +130,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	custody, err := in.custody(ctx, w, &t, true)
 	if err != nil {
 		in.refused(w.id, err)
-		if w.config.Gaps != nil && envelope.Transport != event.CatchUp {
-			w.config.Gaps.Refused()
-		}
+		w.misses(envelope)
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
 	}
 	if !custody.Duplicate {
