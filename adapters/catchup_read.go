@@ -3,6 +3,7 @@ package adapters
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"parley/ingest/event"
@@ -37,6 +38,9 @@ func (c *CatchUp) read(ctx context.Context) {
 type reader struct {
 	*CatchUp
 	places, messages, cut int
+	// failed are the places that could not be read in this round, and failure why.
+	failed  map[string]bool
+	failure error
 }
 
 func (r *reader) run(ctx context.Context) {
@@ -44,6 +48,8 @@ func (r *reader) run(ctx context.Context) {
 		for {
 			more, err := r.next(ctx)
 			if err != nil || !more {
+				err = errors.Join(err, r.failure)
+				r.failed, r.failure = nil, nil
 				return err
 			}
 		}
@@ -53,9 +59,11 @@ func (r *reader) run(ctx context.Context) {
 	}
 }
 
-// next reads one gap: one that somebody waits for, else the oldest.
+// next reads one gap: one that somebody waits for, else the oldest. One that can't be
+// read now does not hold up the others.
 func (r *reader) next(ctx context.Context) (more bool, err error) {
 	gaps, err := r.Marks.Gaps(ctx, r.Workspace)
+	gaps = slices.DeleteFunc(gaps, func(g event.Gap) bool { return r.failed[g.Place] })
 	if err != nil || len(gaps) == 0 {
 		return false, err
 	}
@@ -72,6 +80,10 @@ func (r *reader) next(ctx context.Context) (more bool, err error) {
 		r.Log.Warn("what was missed in a channel can't be read", "channel", gap.Place, "err", refused.Err, "hint", refused.Hint)
 		err = nil
 	}
+	if err != nil && ctx.Err() == nil {
+		r.fail(gap.Place, err)
+		return true, nil
+	}
 	if err == nil {
 		err = r.Marks.Shrink(ctx, r.Workspace, gap.Place, gap.Until)
 	}
@@ -80,6 +92,14 @@ func (r *reader) next(ctx context.Context) (more bool, err error) {
 	}
 	r.places++
 	return true, r.agree(ctx, 0, nil)
+}
+
+// fail leaves a place to the next round. Of many that fail, one error will do.
+func (r *reader) fail(place string, err error) {
+	if r.failed == nil {
+		r.failed = map[string]bool{}
+	}
+	r.failed[place], r.failure = true, err
 }
 
 // gap hands over what was said in a gap.

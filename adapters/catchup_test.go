@@ -33,6 +33,7 @@ type past struct {
 	marking  time.Duration // of reading the mark
 	listing  error
 	reading  error
+	broken   string // a place that can't be read
 	refuses  bool
 	begun    time.Time
 }
@@ -89,6 +90,9 @@ func (p *past) Missed(ctx context.Context, gap event.Gap, bounds adapters.Bounds
 	n, err := p.said[gap.Place], p.reading
 	p.read = append(p.read, fmt.Sprint(gap.Place, " ", p.second(gap.From), " ", p.second(gap.Until)))
 	p.mu.Unlock()
+	if gap.Place == p.broken {
+		err = errors.New("the answer is too long")
+	}
 	if err != nil {
 		return false, err
 	}
@@ -328,7 +332,7 @@ func TestACrashGoesOnWhereItWas(t *testing.T) {
 		p.reading = errors.New("the platform is down")
 		p.Up()
 		pass(time.Second / 2)
-		holds(p, "tried", len(p.seen().read), 1)
+		holds(p, "tried", len(p.seen().read), 3)
 		holds(p, "gaps", p.seen().gaps, 3)
 		p.mu.Lock()
 		p.reading = nil
@@ -364,6 +368,21 @@ func TestWhatCantBeReadHoldsUpNobody(t *testing.T) {
 		p.mu.Unlock()
 		pass(20 * time.Second)
 		holds(p, "read", len(p.seen().read), 3)
+	})
+}
+
+// TestAPlaceThatFailsHoldsUpNoOther, and is tried again.
+func TestAPlaceThatFailsHoldsUpNoOther(t *testing.T) {
+	inPast(t, func(p *past) { p.broken, p.said["ccc"] = "a", 5 }, func(p *past) {
+		p.Up()
+		holds(p, "handed over", p.seen().handed, 5)
+		holds(p, "gaps", p.seen().gaps, 1)
+		pass(time.Minute)
+		tries := len(p.seen().read)
+		if tries < 5 || tries > 12 {
+			p.Errorf("read %v", p.seen().read)
+		}
+		holds(p, "gaps", p.seen().gaps, 1)
 	})
 }
 
