@@ -165,11 +165,13 @@ func answered(err error, code string) bool {
 	return errors.As(err, &answer) && answer.Err == code
 }
 
-// unreadable marks a refusal that only the operator can mend.
+// unreadable marks a refusal that only the operator can mend. One of our credentials
+// says nothing of what was asked for: that is to be read once they are mended.
 // https://docs.slack.dev/reference/methods/conversations.history#errors
 func unreadable(method string, err error) error {
 	var answer slack.SlackErrorResponse
-	if !errors.As(err, &answer) || refusal(method, answer.Err) != adapters.Permanent {
+	var credentials *adapters.RefusedError
+	if !errors.As(err, &answer) || refusal(method, answer.Err) != adapters.Permanent || errors.As(refused(err), &credentials) {
 		return err
 	}
 	hint := "see https://docs.slack.dev/reference/methods/" + method + "#errors"

@@ -204,8 +204,8 @@ func TestWhatCantBeReadNeedsTheOperator(t *testing.T) {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-	server.Script("conversations.history", slacktest.Fault{Error: "internal_error"}, slacktest.Fault{Status: 503})
-	for range 2 {
+	server.Script("conversations.history", slacktest.Fault{Error: "internal_error"}, slacktest.Fault{Status: 503}, slacktest.Fault{Error: "token_revoked"})
+	for range 3 {
 		_, err := adapter.Missed(t.Context(), since, adapters.Bounds{Messages: 10}, nil)
 		var refused *adapters.RefusedError
 		if err == nil || errors.As(err, &refused) {
