@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	"parley/adapters"
@@ -39,12 +40,17 @@ func (m *wireMessage) isBot() bool {
 	return m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbotUser
 }
 
+// looksLikeID tells what can be the id of a user or a bot.
+var looksLikeID = regexp.MustCompile(`^[UWB][0-9A-Z]+$`)
+
 // author is the speaker's id. Integrations of the oldest kind have none but the
 // name that they post under.
 func (m *wireMessage) author() string {
 	author := firstOf(m.BotID, m.User)
 	if author == "" && m.isBot() {
-		author = firstOf(m.Username)
+		if author = firstOf(m.Username); looksLikeID.MatchString(author) {
+			author = "name:" + author // anybody may choose a name: it must not pass for an id
+		}
 	}
 	return author
 }

@@ -133,6 +133,16 @@ func TestABotIsToldFromAPerson(t *testing.T) {
 	}
 }
 
+// TestANameIsNoID: who posts under a name alone can't take another's id with it.
+func TestANameIsNoID(t *testing.T) {
+	for name, id := range map[string]string{"cron": "slack:cron", "UMARA0001": "slack:name:UMARA0001", "B024BE7LH": "slack:name:B024BE7LH"} {
+		m := heard(t, callback(said("x", object{"user": "", "subtype": "bot_message", "username": name})), people{self: us}).Metadata
+		if m.SenderID != id || m.SenderDisplayName != name || m.SenderType != event.Bot {
+			t.Errorf("%s: %s, %s, %s", name, m.SenderID, m.SenderDisplayName, m.SenderType)
+		}
+	}
+}
+
 func TestAddressed(t *testing.T) {
 	inDirect := object{"channel": "D1", "channel_type": "im"}
 	for _, tt := range []struct {
