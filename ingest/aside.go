@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -18,8 +19,13 @@ type Gaps interface {
 	Refused()
 }
 
-// asideBatch is how many envelopes are let in at once.
-const asideBatch = 100
+const (
+	// asideBatch is how many envelopes are let in at once.
+	asideBatch = 100
+	// asideMost is how long something may be kept aside. Whoever keeps it lets it in
+	// long before, if it lives.
+	asideMost = 30 * time.Second
+)
 
 // aside keeps a message out of its thread where what was said before it is still to
 // be read; ok is false where there is no need.
@@ -51,13 +57,34 @@ func (in *Ingest) Release(ctx context.Context, platform event.Platform, workspac
 	if w == nil {
 		return nil
 	}
-	channels, err := in.journal.AsideChannels(ctx, w.id)
+	channels, err := in.journal.AsideChannels(ctx, w.id, time.Time{})
 	if err != nil {
 		return fmt.Errorf("look what was kept aside: %w", err)
 	}
 	for _, channel := range slices.DeleteFunc(channels, func(c string) bool { return !which(c) }) {
 		if err := in.release(ctx, w, channel); err != nil {
 			return fmt.Errorf("let in what was kept aside: %w", err)
+		}
+	}
+	return nil
+}
+
+// forsaken lets in what another node has kept aside, and has ended since. What this
+// node keeps aside itself is not its concern.
+func (in *Ingest) forsaken(ctx context.Context, w *workspace) error {
+	channels, err := in.journal.AsideChannels(ctx, w.id, in.now().Add(-asideMost))
+	if err != nil {
+		return err
+	}
+	for _, channel := range channels {
+		if w.config.Gaps != nil {
+			if done, aside := w.config.Gaps.Aside(channel); aside {
+				done()
+				continue
+			}
+		}
+		if err := in.release(ctx, w, channel); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -221,8 +221,8 @@ func (in *Ingest) pause(ctx context.Context, what string, err error) {
 	}
 }
 
-// Review lets in, or ends, the envelopes that wait for their subject, and learns
-// who we are from other nodes, until ctx ends. It may go on on every node.
+// Review lets in, or ends, the envelopes that wait for their subject, learns who we
+// are from other nodes, and lets in what those that died kept aside, until ctx ends. It may go on on every node.
 func (in *Ingest) Review(ctx context.Context) error {
 	ticker := time.NewTicker(reviewEvery)
 	defer ticker.Stop()
@@ -242,6 +242,9 @@ func (in *Ingest) Review(ctx context.Context) error {
 			for _, w := range *in.workspaces.Load() {
 				if _, err := w.reread(ctx); err != nil && ctx.Err() == nil {
 					in.log.Warn("look for what other nodes were told", "err", err)
+				}
+				if err := in.forsaken(ctx, w); err != nil && ctx.Err() == nil {
+					in.log.Warn("let in what another node kept aside", "err", err)
 				}
 			}
 		}

@@ -2,6 +2,8 @@ package journal
 
 import (
 	"context"
+	"math"
+	"time"
 
 	"parley/ingest/event"
 )
@@ -31,8 +33,13 @@ func (j *Journal) PutAside(ctx context.Context, a Acceptance) (Custody, error) {
 	})
 }
 
-// AsideChannels are those of a workspace in which something is kept aside.
-func (j *Journal) AsideChannels(ctx context.Context, workspace string) (channels []string, err error) {
+// AsideChannels are those of a workspace in which something is kept aside that came
+// in before a time; zero for any.
+func (j *Journal) AsideChannels(ctx context.Context, workspace string, before time.Time) (channels []string, err error) {
+	limit := int64(math.MaxInt64)
+	if !before.IsZero() {
+		limit = millis(before)
+	}
 	err = j.engine.Read(single(ctx), func(tx Tx) error {
 		channels = nil
 		return tx.Rows(func(scan func(...any) error) error {
@@ -40,7 +47,7 @@ func (j *Journal) AsideChannels(ctx context.Context, workspace string) (channels
 			err := scan(&channel)
 			channels = append(channels, channel)
 			return err
-		}, `SELECT DISTINCT channel FROM aside WHERE workspace = ? ORDER BY channel`, workspace)
+		}, `SELECT DISTINCT channel FROM aside WHERE workspace = ? AND received_at < ? ORDER BY channel`, workspace, limit)
 	})
 	return channels, err
 }

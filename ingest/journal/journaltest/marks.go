@@ -120,12 +120,21 @@ func keptAside(f *fixture) {
 	}
 	elsewhere := f.envelope(event.KindMessage, threadKey(2), "C2/1")
 	elsewhere.Keys.Channel.ID = "C2"
+	elsewhere.Envelope.ReceivedAt = elsewhere.Envelope.ReceivedAt.Add(time.Minute)
 	f.putAside(elsewhere)
 	same(f, "threads with intake", f.due(journal.Intake), nil)
 
-	channels, err := f.AsideChannels(f.ctx, workspace)
+	channels, err := f.AsideChannels(f.ctx, workspace, time.Time{})
 	f.must(err)
 	same(f, "channels", channels, []string{"C1", "C2"})
+	came := elsewhere.Envelope.ReceivedAt
+	before := func(t time.Time) []string {
+		channels, err := f.AsideChannels(f.ctx, workspace, t)
+		f.must(err)
+		return channels
+	}
+	same(f, "of before it came", before(came), []string{"C1"})
+	same(f, "of before a moment later", before(came.Add(time.Second)), []string{"C1", "C2"})
 	kept, err := f.AsideIn(f.ctx, workspace, "C1", 2)
 	f.must(err)
 	for i, k := range kept {
@@ -145,7 +154,7 @@ func asideKnown(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	custody := f.accept(a)
 	same(f, "what is known", f.putAside(a), journal.Custody{ID: custody.ID, Duplicate: true})
-	channels, err := f.AsideChannels(f.ctx, workspace)
+	channels, err := f.AsideChannels(f.ctx, workspace, time.Time{})
 	f.must(err)
 	same(f, "channels", channels, nil)
 }
