@@ -9,7 +9,8 @@ import (
 
 // Historian is an adapter that can read what was said while nobody listened. Both
 // methods keep to the platform's pace, however long that takes, and fail with
-// *RefusedError where reading is of no use without a change by the operator.
+// *RefusedError where that can't be read without a change by the operator, and is
+// given up. Refused credentials are no such error: with others, it can be read.
 type Historian interface {
 	// Places are the channels whose messages reach us.
 	Places(ctx context.Context) ([]string, error)
