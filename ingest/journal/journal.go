@@ -63,6 +63,9 @@ var (
 	// that the work was done already: nothing was written, and what there is to
 	// do now must be read anew.
 	ErrFenced = errors.New("the thread's lease was taken over")
+	// ErrDelivered means that the delivery has come to its end already, while the
+	// lease may well hold.
+	ErrDelivered = fmt.Errorf("the delivery has come to its end already: %w", ErrFenced)
 	// ErrSettled means that the envelope has come to its end already.
 	ErrSettled = errors.New("the envelope is settled already")
 	// ErrNotFound means that the row asked for is not there.

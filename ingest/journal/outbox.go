@@ -57,7 +57,8 @@ const (
 )
 
 // NextDelivery returns the thread's first delivery that is not at its end; nil
-// where there is none.
+// where there is none. That a sign of work can't be taken away yet keeps no answer from
+// being posted.
 func (j *Journal) NextDelivery(ctx context.Context, thread int64) (d *Delivery, err error) {
 	err = j.engine.Read(single(ctx), func(tx Tx) (err error) {
 		d, err = openDelivery(tx, thread)
@@ -77,7 +78,7 @@ func openDelivery(tx Tx, thread int64) (*Delivery, error) {
 			d.asker, d.file, d.stream, d.state, d.attempts, d.send_by, d.not_before, d.created_at,
 			coalesce(p.id, 0), coalesce(p.state, ''), coalesce(p.platform_id, ''), coalesce(p.stream, 0), coalesce(p.send_by, 0)
 		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
-		WHERE d.thread = ? AND d.state IN ('pending', 'sending') ORDER BY d.id LIMIT 1`, thread)
+		WHERE d.thread = ? AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func reserve(tx Tx, d *Delivery, now int64, send Send) (int64, error) {
 	var notBefore, reserved int64
 	open, err := tx.Row([]any{&notBefore, &reserved}, `SELECT not_before, reserved_at FROM deliveries WHERE `+underWay, d.ID)
 	if err == nil && !open {
-		return 0, ErrFenced
+		return 0, ErrDelivered
 	}
 	if err != nil || notBefore > now {
 		return notBefore, err
@@ -234,7 +235,7 @@ func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time
 				return err
 			}
 		}
-		return tx.Later(ErrFenced, nil, `UPDATE deliveries SET state = 'pending', not_before = ?, error = ? WHERE `+underWay,
+		return tx.Later(ErrDelivered, nil, `UPDATE deliveries SET state = 'pending', not_before = ?, error = ? WHERE `+underWay,
 			millis(at), cause, d.ID)
 	})
 }
@@ -246,7 +247,7 @@ func (j *Journal) AwaitReadBack(ctx context.Context, lease *Lease, d *Delivery, 
 		if err := deliverAt(tx, lease, millis(at)); err != nil {
 			return err
 		}
-		return tx.Later(ErrFenced, nil, `UPDATE deliveries SET error = ? WHERE `+underWay, cause, d.ID)
+		return tx.Later(ErrDelivered, nil, `UPDATE deliveries SET error = ? WHERE `+underWay, cause, d.ID)
 	})
 }
 
@@ -260,7 +261,7 @@ func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state D
 		if err := checkFence(tx, lease); err != nil {
 			return err
 		}
-		if err := tx.Later(ErrFenced, nil, `UPDATE deliveries SET state = ?, error = ? WHERE `+underWay, string(state), cause, d.ID); err != nil {
+		if err := tx.Later(ErrDelivered, nil, `UPDATE deliveries SET state = ?, error = ? WHERE `+underWay, string(state), cause, d.ID); err != nil {
 			return err
 		}
 		if state == DeliveryFailed && d.Kind == DeliveryPost {

@@ -47,9 +47,11 @@ const shown = `kind = 'preview' AND state IN ('sending', 'sent', 'unknown')`
 func previews(tx Tx, run int64) (list []Preview, err error) {
 	err = tx.Rows(func(scan func(...any) error) error {
 		var row previewRow
-		err := scan(row.dest()...)
+		if err := scan(row.dest()...); err != nil {
+			return err
+		}
 		list = append(list, *row.preview())
-		return err
+		return nil
 	}, `SELECT id, state, coalesce(platform_id, ''), stream, send_by FROM deliveries WHERE run = ? AND `+shown+` ORDER BY id`, run)
 	return list, err
 }
