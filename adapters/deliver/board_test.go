@@ -26,6 +26,7 @@ type board struct {
 	effects sync.WaitGroup
 	limit   int           // of a post, in bytes
 	closes  time.Duration // how old a stream grows; 0: as old as it likes
+	stumble string        // what makes Grow panic while a text still grows
 }
 
 // pinned is a post on a board.
@@ -57,6 +58,9 @@ func (b *board) do(ctx context.Context, does, text string, f func() error) error
 		fails = b.chance(does)
 	}
 	b.mu.Unlock()
+	if fails.panics {
+		panic("a bug in the adapter")
+	}
 	unclear := &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("cut off")}
 	if fails.failure == adapters.Unclear && fails.effect > 0 {
 		b.effects.Go(func() {
@@ -113,6 +117,9 @@ func (b *board) Address(thread event.ThreadKey) (adapters.Address, error) {
 
 // Grow ends a post at the last line end within the limit, else at the limit.
 func (b *board) Grow(text string, _ []string, g adapters.Growth) (shown, rest string, full bool) {
+	if b.stumble != "" && !g.Done && strings.Contains(text, b.stumble) {
+		panic("a bug in the formatter")
+	}
 	most, least := min(len(text), b.limit), min(len(text), b.limit*3/4)
 	if g.Now {
 		return text[:g.From], text[g.From:], true
@@ -129,6 +136,9 @@ func (b *board) Grow(text string, _ []string, g adapters.Growth) (shown, rest st
 }
 
 func (b *board) Format(text string, _ []string) (texts []string) {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
 	for text != "" {
 		shown, rest, full := b.Grow(text, nil, adapters.Growth{Done: true})
 		texts = append(texts, shown)

@@ -99,6 +99,7 @@ type Outbox struct {
 	showing sync.WaitGroup // what shows growing answers
 
 	mu    sync.Mutex
+	over  bool                        // showing is waited for: nothing joins it any more
 	begun map[int64]*journal.Delivery // marked as being sent, and not sent yet; by thread
 	// pieces are what is known of previews' posts, by the delivery's id. What is not
 	// here is found out from the platform, or stated again.
@@ -152,13 +153,31 @@ func (o *Outbox) takeBegun(thread int64) *journal.Delivery {
 // Run sends until ctx ends, and then waits for the calls under way, which end
 // with work.
 func (o *Outbox) Run(ctx, work context.Context) error {
-	defer o.showing.Wait()
+	defer o.shown()
 	lane := journal.Lane{Work: journal.Deliveries, Slots: workers}
 	return o.Desk.Serve(ctx, lane, func(_ context.Context, lease *journal.Lease) {
 		for ctx.Err() == nil && o.next(work, lease) {
 			continue
 		}
 	})
+}
+
+// shown waits for what shows growing answers. A run that is only now about to be shown
+// is not: it ends with the process, or has its answer posted.
+func (o *Outbox) shown() {
+	o.mu.Lock()
+	o.over = true
+	o.mu.Unlock()
+	o.showing.Wait()
+}
+
+// show lets f show something, as long as somebody will wait for it.
+func (o *Outbox) show(f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.over {
+		o.showing.Go(f)
+	}
 }
 
 // next brings the thread's first delivery one step on. It returns whether there
@@ -227,7 +246,7 @@ func (o *Outbox) call(ctx context.Context, lease *journal.Lease, d *journal.Deli
 // that is not clear.
 func (o *Outbox) send(ctx context.Context, d *journal.Delivery, platform Platform) (id string, err error) {
 	if left := d.SendBy.Sub(o.Now()); ctx.Err() != nil || left <= 0 || left < platform.Limits.Timeout-lateStart {
-		return "", &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("the call's time was running out before it began")}
+		return "", errLate
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.SendBy.Sub(o.Now())) // by this node's clock, whatever it shows
 	defer cancel()
@@ -235,12 +254,19 @@ func (o *Outbox) send(ctx context.Context, d *journal.Delivery, platform Platfor
 	return o.put(ctx, d, platform)
 }
 
+// errLate is a call that was not begun.
+var errLate = &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("the call's time was running out before it began")}
+
 // recover makes a panic in an adapter the delivery's failure, not the process's.
 func (o *Outbox) recover(d *journal.Delivery, err *error) {
 	if p := recover(); p != nil {
-		o.Log.Error("an adapter panicked", "workspace", d.Workspace, "delivery", d.Key, "panic", p, "stack", string(debug.Stack()))
-		*err = fmt.Errorf("the adapter panicked: %v", p)
+		*err = o.panicked(p, "workspace", d.Workspace, "delivery", d.Key)
 	}
+}
+
+func (o *Outbox) panicked(p any, about ...any) error {
+	o.Log.Error("an adapter panicked", append(about, "panic", p, "stack", string(debug.Stack()))...)
+	return fmt.Errorf("the adapter panicked: %v", p)
 }
 
 // sent records that a delivery has arrived. A store in trouble is waited for: until
@@ -280,7 +306,7 @@ func (o *Outbox) failed(ctx context.Context, lease *journal.Lease, d *journal.De
 		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, cause)
 	case failure.Failure == adapters.RateLimited:
 		at := now.Add(max(failure.RetryAfter, minRetryAfter))
-		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, at, cause.Error(), true), at)
+		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, at, cause.Error(), puts(d)), at)
 	case failure.Failure == adapters.NotSent:
 		at := now.Add(backoff(d.Attempts))
 		return o.later(ctx, lease, o.Journal.Resend(ctx, lease, d, at, cause.Error(), false), at)
@@ -318,10 +344,12 @@ func (o *Outbox) observe(d *journal.Delivery, state journal.DeliveryState) {
 
 // later leaves the thread until a time that the journal knows of.
 func (o *Outbox) later(ctx context.Context, lease *journal.Lease, err error, at time.Time) bool {
-	if o.ok(ctx, lease, err, true) {
+	more := o.ok(ctx, lease, err, true)
+	if err == nil {
 		o.Desk.WakeAt(journal.Deliveries, "", at)
+		return false
 	}
-	return false
+	return more
 }
 
 // ok returns more, unless the store has failed or the thread was lost.
@@ -329,6 +357,8 @@ func (o *Outbox) ok(ctx context.Context, lease *journal.Lease, err error, more b
 	switch {
 	case err == nil:
 		return more
+	case errors.Is(err, journal.ErrDelivered): // what showed the growing answer has heard of it meanwhile
+		return true
 	case errors.Is(err, journal.ErrFenced):
 		o.Desk.Lost(lease)
 	case ctx.Err() == nil:

@@ -156,6 +156,19 @@ func TestWhatIsNeverTakenIsGivenUpAfterADay(t *testing.T) {
 	})
 }
 
+// TestWhatNeverEndsClearlyIsGivenUpAfterADay, too: others of the thread wait behind it.
+func TestWhatNeverEndsClearlyIsGivenUpAfterADay(t *testing.T) {
+	inOffice(t, func(o *office) {
+		o.chat.faults["one"] = []fault{{failure: adapters.RateLimited, after: 24*time.Hour + time.Minute}, lost, lost, lost}
+		o.reply("t", "one")
+		o.reply("t", "next")
+		o.send()
+		pass(24*time.Hour + 2*time.Minute)
+		same(t, "posts", o.chat.texts(), []string{"next"})
+		same(t, "states", o.settled(), []journal.DeliveryState{failed, sent})
+	})
+}
+
 // TestUnknownEnds: where the platform can't tell, the policy decides.
 func TestUnknownEnds(t *testing.T) {
 	const mark = "(sent again, since it is not known whether it arrived) "

@@ -31,6 +31,10 @@ type house struct {
 	thread   string
 	nodes    int
 	serial   int
+	stale    string        // what becomes of a stale reply
+	behind   time.Duration // of the store's clock behind this node's
+	looks    func()        // called where the outbox looks for the platform; nil for nothing
+	box      *deliver.Outbox
 
 	journal *journal.Journal
 	desk    *journal.Desk
@@ -52,7 +56,7 @@ var (
 func inHouse(t *testing.T, test func(h *house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db"), thread: "t"}
+		h := &house{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db"), thread: "t", stale: "send"}
 		h.platform = deliver.Platform{Sender: h.board, Unknown: func(string) string { return "resend" }, Limits: adapters.Limits{
 			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second, Sign: true,
 		}}
@@ -72,13 +76,20 @@ func (h *house) start() {
 	}
 	h.nodes++
 	log := slog.New(slog.DiscardHandler)
-	j := journal.New(engine, journal.Options{Node: fmt.Sprint("node", h.nodes)})
+	now := func() time.Time { return time.Now().Add(-h.behind) }
+	j := journal.New(engine, journal.Options{Node: fmt.Sprint("node", h.nodes), Now: now})
 	h.journal, h.desk = j, journal.NewDesk(j, log)
 	desk := h.desk
 	box := deliver.New(deliver.Parts{
-		Journal: j, Desk: desk, Observer: h, Log: log, Now: time.Now,
-		Platform: func(string) (deliver.Platform, bool) { return h.platform, true },
+		Journal: j, Desk: desk, Observer: h, Log: log, Now: now,
+		Platform: func(string) (deliver.Platform, bool) {
+			if h.looks != nil {
+				h.looks()
+			}
+			return h.platform, true
+		},
 	})
+	h.box = box
 	ctx, cancel := context.WithCancel(h.Context())
 	var working sync.WaitGroup
 	working.Go(func() { _ = box.Run(ctx, ctx) })
@@ -132,7 +143,7 @@ func (h *house) turn(ctx context.Context, j *journal.Journal, desk *journal.Desk
 		err = j.InterruptRun(ctx, lease, run)
 		box.Posted(lease.Thread, nil)
 	default:
-		reply := journal.Reply{Content: text, Posts: posts, Stale: "send", Send: box.Bounds("acme"),
+		reply := journal.Reply{Content: text, Posts: posts, Stale: h.stale, Send: box.Bounds("acme"),
 			Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil }}
 		var ended journal.Ended
 		if ended, err = j.CommitReply(ctx, lease, run, reply); err == nil {

@@ -71,6 +71,12 @@ func repeatable(d *journal.Delivery) bool {
 	return takesOver(d) || d.Kind == journal.DeliveryRemove || d.Kind == journal.DeliveryUnsign
 }
 
+// puts says whether a delivery puts something there. What the platform says of the
+// pace of other calls holds for those alone.
+func puts(d *journal.Delivery) bool {
+	return d.Kind != journal.DeliveryRemove && d.Kind != journal.DeliveryUnsign
+}
+
 // settlesAt is when nothing that was written before can change any more what the
 // delivery is about; zero where that is known to be so now.
 func (o *Outbox) settlesAt(d *journal.Delivery) time.Time {

@@ -16,7 +16,10 @@ func (o *Outbox) readBack(ctx context.Context, lease *journal.Lease, d *journal.
 	if at := d.SendBy.Add(readBackAfter); now.Before(at) {
 		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, "its end is not clear"), at)
 	}
+	old := now.Sub(d.CreatedAt) > maxAge
 	switch {
+	case repeatable(d) && old:
+		return o.giveUp(ctx, lease, d, journal.DeliveryFailed, errTooOld)
 	case repeatable(d):
 		return o.ok(ctx, lease, o.Journal.Resend(ctx, lease, d, now, "its end is not clear", false), true)
 	case d.Kind == journal.DeliveryTell:
@@ -37,10 +40,15 @@ func (o *Outbox) readBack(ctx context.Context, lease *journal.Lease, d *journal.
 		return o.sent(ctx, lease, d, id)
 	case d.Kind == journal.DeliveryPreview:
 		return o.drop(ctx, lease, d, journal.DeliveryFailed, errors.New("it had not arrived"))
+	case old:
+		return o.giveUp(ctx, lease, d, journal.DeliveryFailed, errTooOld)
 	}
 	err = o.Journal.Resend(ctx, lease, d, now, "it had not arrived", false)
 	return o.ok(ctx, lease, err, true)
 }
+
+// errTooOld is what never had a clear end until it was not tried any more.
+var errTooOld = errors.New("every try ended without telling what became of it")
 
 // errCantTell means that a platform has no answer to what became of a post.
 var errCantTell = errors.New("the platform can't tell")

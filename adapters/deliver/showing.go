@@ -63,10 +63,10 @@ func (o *Outbox) Show(ctx context.Context, lease *journal.Lease, run *journal.Ru
 		}
 	}
 	if s.grower != nil {
-		o.showing.Go(func() { s.show(ctx) })
+		o.show(func() { s.show(ctx) })
 	}
 	if signer, ok := platform.Sender.(adapters.Signer); ok && platform.Limits.Sign {
-		o.showing.Go(func() { s.sign(ctx, signer) })
+		o.show(func() { s.sign(ctx, signer) })
 	}
 	return s, nil
 }
@@ -101,7 +101,7 @@ func (s *Showing) Format(text string, files []journal.File) []journal.Post {
 		return nil
 	}
 	texts := s.texts(text)
-	if over := s.platform.Limits.FileOver; over > 0 && utf8.RuneCountInString(text) > over {
+	if over := s.platform.Limits.FileOver; over > 0 && len(texts) > 0 && utf8.RuneCountInString(text) > over {
 		texts = texts[:1]
 		files = append([]journal.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
 	}
@@ -141,6 +141,13 @@ func (s *Showing) takeFresh() {
 	said := s.said.String()
 	s.last().source += said[len(said)-s.fresh:]
 	s.fresh = 0
+}
+
+// recover makes a panic in an adapter an error without a clear end.
+func (s *Showing) recover(err *error) {
+	if p := recover(); p != nil {
+		*err = s.outbox.panicked(p, "workspace", s.run.Workspace, "run", s.run.ID)
+	}
 }
 
 // write does something to the journal, unless nothing more is to be shown. It returns

@@ -31,23 +31,38 @@ func (s *Showing) sign(ctx context.Context, signer adapters.Signer) {
 	if len(s.run.Messages) == 0 {
 		return
 	}
-	mark := adapters.Sign{Thread: s.run.ThreadKey, To: s.to.Address, Message: s.run.Messages[len(s.run.Messages)-1].ExternalID}
+	mark := adapters.Sign{Thread: s.run.ThreadKey, To: s.to.Address, Message: s.signed()}
 	timeout := s.platform.Limits.Timeout
 	call, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	work := &signing{ended: make(chan struct{})}
+	defer close(work.ended) // whatever happens: the sign is taken away by who waits for it
 	if !s.write(func() error {
 		s.outbox.signs(s.run.Row, work)
 		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), s.lease, s.run, mark.Message, timeout+readBackAfter)
 	}) {
 		return
 	}
-	err := signer.Sign(call, mark)
+	err := func() (err error) {
+		defer s.recover(&err)
+		return signer.Sign(call, mark)
+	}()
 	work.clear = !isFailure(err, adapters.Unclear)
-	close(work.ended)
 	if err != nil {
 		s.outbox.Log.Debug("the sign of work can't be shown", "workspace", s.run.Workspace, "err", err)
 	}
+}
+
+// signed is the message with the sign of work: the turn's last one. Where an earlier
+// attempt has put it at another one that is still there, it stays: the run has one
+// sign, and its end takes that away.
+func (s *Showing) signed() string {
+	for _, m := range s.run.Messages {
+		if m.ExternalID == s.run.Sign {
+			return s.run.Sign
+		}
+	}
+	return s.run.Messages[len(s.run.Messages)-1].ExternalID
 }
 
 // signs remembers the call that shows a run's sign of work; bounded like the pieces.

@@ -62,10 +62,14 @@ type view struct {
 	ends       bool
 }
 
-// step shows what has been said since, as far as that is possible now.
+// step shows what has been said since, as far as that is possible now. A text that
+// can't be formatted is not shown.
 func (s *Showing) step(ctx context.Context) pause {
-	v, wait := s.look()
+	v, wait, err := s.look()
 	switch {
+	case err != nil:
+		s.Stop()
+		return pause{}
 	case v == nil:
 		return pause{wait: wait, idle: true}
 	case v.d == nil:
@@ -76,16 +80,17 @@ func (s *Showing) step(ctx context.Context) pause {
 
 // look says how the last piece is to look; nil for as it does, until it is time to
 // look again.
-func (s *Showing) look() (*view, time.Duration) {
+func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.recover(&err)
 	limits := s.platform.Limits
 	if s.over.Load() || limits.FileOver > 0 && s.said.Len() > limits.FileOver {
-		return nil, 0
+		return nil, 0, nil
 	}
 	s.takeFresh()
 	p := s.last()
-	growth, wait := adapters.Growth{}, time.Duration(0)
+	growth := adapters.Growth{}
 	if p.open && limits.StreamAge > 0 {
 		switch left := limits.StreamAge - s.outbox.Now().Sub(p.begun); {
 		case left <= 0:
@@ -96,13 +101,13 @@ func (s *Showing) look() (*view, time.Duration) {
 			wait = left - endSoon
 		}
 	}
-	v := &view{piece: p}
+	v = &view{piece: p}
 	v.text, v.rest, v.ends = s.grower.Grow(p.source, s.mentions, growth)
 	if v.text == "" || p.d != nil && p.clean && v.text == p.shown && !v.ends {
-		return nil, wait
+		return nil, wait, nil
 	}
 	s.forced = s.forced || v.ends && growth.From > 0
-	return v, 0
+	return v, 0, nil
 }
 
 // begin posts the piece's first text, or goes on with a post of an earlier attempt.
@@ -154,15 +159,7 @@ func (s *Showing) adopt(ctx context.Context, p *piece) (d *journal.Delivery, aga
 func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) pause {
 	v.calling.enter()
 	defer v.calling.leave()
-	call, cancel := context.WithDeadline(ctx, d.SendBy)
-	defer cancel()
-	var err error
-	var id string
-	if d.Stream {
-		id, err = s.streamer.Begin(call, s.outbox.post(d))
-	} else {
-		id, err = s.platform.Sender.Send(call, s.outbox.post(d))
-	}
+	id, err := s.first(ctx, d)
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		return s.notPosted(ctx, d, err)
@@ -178,6 +175,25 @@ func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) pause 
 	v.shown, v.clean, v.open = v.text, true, d.Stream
 	s.outbox.remember(v.piece)
 	return s.done(v)
+}
+
+// first is that call. A panic leaves an end that is not clear.
+func (s *Showing) first(ctx context.Context, d *journal.Delivery) (id string, err error) {
+	ctx, cancel := s.inTime(ctx, d.SendBy)
+	defer cancel()
+	defer s.recover(&err)
+	if ctx.Err() != nil {
+		return "", errLate
+	}
+	if d.Stream {
+		return s.streamer.Begin(ctx, s.outbox.post(d))
+	}
+	return s.platform.Sender.Send(ctx, s.outbox.post(d))
+}
+
+// inTime bounds a call by a time of the store's clock, whatever this node's shows.
+func (s *Showing) inTime(ctx context.Context, sendBy time.Time) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, sendBy.Sub(s.outbox.Now()))
 }
 
 // notPosted leaves a first text that was not taken. One with no clear end is looked
@@ -235,9 +251,7 @@ func (s *Showing) change(ctx context.Context, v *view) pause {
 		return pause{}
 	}
 	v.sendBy = slot.SendBy
-	call, cancel := context.WithDeadline(ctx, slot.SendBy)
-	defer cancel()
-	if err := s.call(call, v); err != nil {
+	if err := s.call(ctx, v); err != nil {
 		return s.notChanged(context.WithoutCancel(ctx), v, err)
 	}
 	v.shown, v.clean = v.text, true
@@ -245,7 +259,13 @@ func (s *Showing) change(ctx context.Context, v *view) pause {
 }
 
 // call shows the text in the cheapest way that is certain.
-func (s *Showing) call(ctx context.Context, v *view) error {
+func (s *Showing) call(ctx context.Context, v *view) (err error) {
+	ctx, cancel := s.inTime(ctx, v.sendBy)
+	defer cancel()
+	defer s.recover(&err)
+	if ctx.Err() != nil {
+		return errLate
+	}
 	post := s.outbox.post(v.d)
 	more, goesOn := strings.CutPrefix(v.text, v.shown)
 	switch {
@@ -284,7 +304,7 @@ func (s *Showing) done(v *view) pause {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.ends && !v.open && !s.over.Load() {
-		v.full, v.piece.text = true, v.text
+		v.full, v.piece.text, v.source = true, v.text, "" // what follows is the next one's
 		s.pieces = append(s.pieces, newPiece(v.rest))
 	}
 	return after(s.platform.Limits.PreviewEvery)
