@@ -108,7 +108,7 @@ func withoutCustody(s *stage) {
 	})
 	s.play()
 	said := s.heardOf(s.Say != nil, func() Delivery { return s.Say(adapters.Address{Channel: s.Room.ID}, "hi") })
-	if acked, err := said.Acknowledged(s.ctx); !acked || err != nil || tries.Load() != 3 {
+	if acked, err := said.Acknowledged(s.ctx); !acked || err != nil || tries.Load() < 3 {
 		s.t.Errorf("acknowledged after %d tries: %v, %v", tries.Load(), acked, err)
 	}
 	s.arrives(event.KindMessage, said.ID)

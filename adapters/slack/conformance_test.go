@@ -131,6 +131,9 @@ func (s *scene) fault(call adaptertest.Call, trouble adaptertest.Trouble) <-chan
 	s.faults[method] = append(s.faults[method], met)
 	s.mu.Unlock()
 	s.Script(method, troubles[trouble])
+	if call == adaptertest.Connect && trouble != adaptertest.Stuck {
+		s.Script(slacktest.LinkStep, troubles[trouble]) // the next try goes further, and not far enough
+	}
 	return met
 }
 
