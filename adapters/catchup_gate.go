@@ -6,10 +6,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"parley/ingest/event"
 )
 
-// asideLimit is how long what comes in at a place waits for what was said before it.
-const asideLimit = 10 * time.Second
+const (
+	// asideLimit is how long what comes in at a place waits for what was said before
+	// it, where nobody is reading that.
+	asideLimit = 10 * time.Second
+	// readingLimit is how long it waits while that is being read: at a platform's pace
+	// a hundred threads take two minutes, and an answer that comes before an earlier
+	// one can't be taken back.
+	readingLimit = 5 * time.Minute
+)
 
 // gate knows where something is still to be read that was said before what comes
 // in. Who keeps something aside has it locked for reading, so that a place is opened
@@ -75,23 +84,30 @@ func (g *gate) aside(place string) (done func(), aside bool) {
 	return g.mu.RUnlock, true
 }
 
-// awaited says whether something is kept aside at a place.
-func (g *gate) awaited(place string) bool {
+// first is the place, of those that still are to be read, where something has been kept
+// aside for the longest; the first one where nothing is.
+func (g *gate) first(gaps []event.Gap) event.Gap {
 	g.waiting.Lock()
 	defer g.waiting.Unlock()
-	return !g.waits[place].IsZero()
+	first, longest := gaps[0], time.Time{}
+	for _, gap := range gaps {
+		if since := g.waits[gap.Place]; !since.IsZero() && (longest.IsZero() || since.Before(longest)) {
+			first, longest = gap, since
+		}
+	}
+	return first
 }
 
 // overdue says whether it is unsure for too long where something is to be read, and
-// at which places something was kept aside for too long.
-func (g *gate) overdue() (unsure bool, places map[string]bool) {
+// at which places something was kept aside for longer than the limit.
+func (g *gate) overdue(limit time.Duration) (unsure bool, places map[string]bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	g.waiting.Lock()
 	defer g.waiting.Unlock()
 	places = map[string]bool{}
 	for place, since := range g.waits {
-		if time.Since(since) >= asideLimit {
+		if time.Since(since) >= limit {
 			places[place] = true
 		}
 	}

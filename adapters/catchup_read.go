@@ -44,9 +44,12 @@ type reader struct {
 }
 
 func (r *reader) run(ctx context.Context) {
+	defer r.goesWell(false)
+	r.goesWell(true)
 	r.try(ctx, "read what was missed", func(ctx context.Context) error {
 		for {
 			more, err := r.next(ctx)
+			r.goesWell(err == nil && r.failure == nil)
 			if err != nil || !more {
 				err = errors.Join(err, r.failure)
 				r.failed, r.failure = nil, nil
@@ -59,21 +62,15 @@ func (r *reader) run(ctx context.Context) {
 	}
 }
 
-// next reads one gap: one that somebody waits for, else the oldest. One that can't be
-// read now does not hold up the others.
+// next reads one gap: where somebody has waited longest, else the oldest. One that
+// can't be read now does not hold up the others.
 func (r *reader) next(ctx context.Context) (more bool, err error) {
 	gaps, err := r.Marks.Gaps(ctx, r.Workspace)
 	gaps = slices.DeleteFunc(gaps, func(g event.Gap) bool { return r.failed[g.Place] })
 	if err != nil || len(gaps) == 0 {
 		return false, err
 	}
-	gap := gaps[0]
-	for _, g := range gaps {
-		if r.gate.awaited(g.Place) {
-			gap = g
-			break
-		}
-	}
+	gap := r.gate.first(gaps)
 	err = r.gap(ctx, gap)
 	var refused *RefusedError
 	if errors.As(err, &refused) {
@@ -100,6 +97,23 @@ func (r *reader) fail(place string, err error) {
 		r.failed = map[string]bool{}
 	}
 	r.failed[place], r.failure = true, err
+}
+
+// goesWell says whether what was missed is being read here, without trouble.
+func (c *CatchUp) goesWell(well bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading = well
+}
+
+// asideFor is how long what comes in may wait now.
+func (c *CatchUp) asideFor() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reading {
+		return readingLimit
+	}
+	return asideLimit
 }
 
 // gap hands over what was said in a gap.

@@ -55,6 +55,7 @@ type CatchUp struct {
 	opened  bool      // what was said before that is in gaps
 	refused time.Time // from when on something may have been refused custody; zero for none
 	last    time.Time // when something was
+	reading bool      // what was missed is being read here, and that goes well
 }
 
 // Begin is called before anything comes in. At a workspace's first start there is
@@ -194,7 +195,7 @@ func (c *CatchUp) attend(ctx context.Context) {
 		if !c.gate.closed.Load() {
 			continue
 		}
-		unsure, overdue := c.gate.overdue()
+		unsure, overdue := c.gate.overdue(c.asideFor())
 		var err error
 		if unsure {
 			c.Log.Warn("what comes in does not wait any longer for what was missed")

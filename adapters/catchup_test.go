@@ -267,15 +267,41 @@ func TestWhatComesInWaitsForItsPlace(t *testing.T) {
 	})
 }
 
+// TestWhoHasWaitedLongestIsNext, wherever that is.
+func TestWhoHasWaitedLongestIsNext(t *testing.T) {
+	inPast(t, func(p *past) { p.slow = 3 * time.Second }, func(p *past) {
+		p.Up()
+		synctest.Wait()
+		p.live("ccc")
+		pass(time.Second)
+		p.live("bb")
+		pass(6 * time.Second)
+		holds(p, "read", p.seen().read, []string{"a -3600 120", "ccc -3600 120"})
+		pass(3 * time.Second)
+		holds(p, "let in", p.seen().released, []string{"ccc 6", "bb 9"})
+	})
+}
+
+// TestNobodyWaitsForLong: for minutes while what was said before is being read, and
+// for seconds where that fails, or can't begin.
 func TestNobodyWaitsForLong(t *testing.T) {
 	inPast(t, func(p *past) { p.slow = time.Hour }, func(p *past) {
 		p.Up()
 		pass(time.Second)
 		p.live("bb")
-		pass(11 * time.Second)
-		holds(p, "let in", p.seen().released, []string{"bb 11"})
+		pass(4 * time.Minute)
+		holds(p, "let in early", p.seen().released, []string{})
+		pass(time.Minute + time.Second)
+		holds(p, "let in", p.seen().released, []string{"bb 301"})
 		holds(p, "what comes then", p.live("bb"), false)
 		holds(p, "what comes elsewhere", p.live("ccc"), true)
+	})
+	inPast(t, func(p *past) { p.reading = errors.New("the platform is down") }, func(p *past) {
+		p.Up()
+		pass(time.Second)
+		p.live("bb")
+		pass(11 * time.Second)
+		holds(p, "let in", p.seen().released, []string{"bb 11"})
 	})
 	inPast(t, nil, func(p *past) { // it never comes up
 		p.live("bb")

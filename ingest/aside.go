@@ -28,9 +28,9 @@ const (
 )
 
 // aside keeps a message out of its thread where what was said before it is still to
-// be read; ok is false where there is no need.
+// be read; ok is false where there is no need, as for one that begins a thread.
 func (w *workspace) aside(ctx context.Context, a journal.Acceptance) (custody journal.Custody, ok bool, err error) {
-	if w.config.Gaps == nil || a.Keys.Kind != event.KindMessage || a.Keys.Settled != nil || a.Envelope.Transport == event.CatchUp {
+	if w.config.Gaps == nil || a.Keys.Kind != event.KindMessage || a.Keys.Opens || a.Keys.Settled != nil || a.Envelope.Transport == event.CatchUp {
 		return custody, false, nil
 	}
 	done, ok := w.config.Gaps.Aside(a.Keys.Channel.ID)

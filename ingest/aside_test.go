@@ -88,6 +88,23 @@ func TestWhatComesInAfterAGapIsLetInBehindIt(t *testing.T) {
 	})
 }
 
+// TestWhatBeginsAThreadWaitsForNothing, wherever something is still to be read.
+func TestWhatBeginsAThreadWaitsForNothing(t *testing.T) {
+	inHouse(t, func(h *house) {
+		w := h.workspace("acme")
+		w.Gaps = &behind{channels: map[string]bool{"C1": true}}
+		h.configure(w)
+		h.work()
+		h.fate(h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "1", Opens: true}).ID)
+		if receipt := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1", Text: "2"}); !receipt.Waits {
+			t.Errorf("%+v", receipt)
+		}
+		if diff := cmp.Diff([]string{"1 live"}, h.words()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestARefusalIsTold, but for what catch-up itself hands over: that tries again.
 func TestARefusalIsTold(t *testing.T) {
 	inHouse(t, func(h *house) {

@@ -32,6 +32,7 @@ type payload struct {
 	Sender  string            `json:"sender,omitempty"`
 	Text    string            `json:"text,omitempty"`
 	Mention bool              `json:"mention,omitempty"`
+	Opens   bool              `json:"opens,omitempty"`
 	Bot     bool              `json:"bot,omitempty"`
 	Needs   string            `json:"needs,omitempty"`
 	Trouble string            `json:"trouble,omitempty"`
@@ -62,7 +63,7 @@ func (f *platform) Keys(envelope event.Envelope, facts adapters.Facts) event.Key
 	if p.Trouble == panicsInKeys {
 		panic("no keys for you")
 	}
-	keys := event.Keys{Kind: p.kind(), Dedupe: fmt.Sprint(p.kind(), p.ID, p.Revision), Subject: p.ID}
+	keys := event.Keys{Kind: p.kind(), Dedupe: fmt.Sprint(p.kind(), p.ID, p.Revision), Subject: p.ID, Opens: p.Opens}
 	keys.Channel = event.Channel{ID: p.Channel, Type: p.Type}
 	if p.Thread != "" {
 		keys.Thread = p.thread(envelope, facts)

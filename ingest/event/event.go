@@ -123,6 +123,9 @@ type Keys struct {
 	Twin string
 	// Thread is where the envelope belongs, if the payload says so.
 	Thread ThreadKey
+	// Opens says that the message is the first of its Thread, by the platform's own
+	// rules: nothing can have been said there before it.
+	Opens bool
 	// Holder is the external id of the message that the payload was done to; empty
 	// for none. Where that is a post of ours, the payload belongs to the thread in
 	// which we said it, else to Thread.
