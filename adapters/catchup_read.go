@@ -12,8 +12,8 @@ import (
 const (
 	// shrinkEvery is how many messages are handed over until a gap is shrunk.
 	shrinkEvery = 100
-	// recentThreads bounds the threads that are asked for on their own.
-	recentThreads = 50
+	// recentThreads bounds the threads of all places that are asked for on their own.
+	recentThreads = 200
 	// custodyPause is the time until the next try where the store takes nothing.
 	custodyPause = time.Second
 )

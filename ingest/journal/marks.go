@@ -141,7 +141,8 @@ func readGap(place, position string) (event.Gap, error) {
 const recentRows = 5000
 
 // RecentThreads are the threads of a workspace in which something was said lately,
-// the latest first. It looks at the newest messages of the store alone.
+// the latest first; those in which nobody has answered yet come last, since in a
+// room each message is one. It looks at the newest messages of the store alone.
 func (j *Journal) RecentThreads(ctx context.Context, workspace string, since time.Time, limit int) (threads []event.ThreadKey, err error) {
 	err = j.engine.Read(single(ctx), func(tx Tx) error {
 		threads = nil
@@ -153,7 +154,7 @@ func (j *Journal) RecentThreads(ctx context.Context, workspace string, since tim
 		}, `SELECT t.key FROM (SELECT m.thread, max(m.id) AS newest FROM
 				(SELECT id, thread, workspace, created_at FROM messages ORDER BY id DESC LIMIT CAST(? AS BIGINT)) AS m
 				WHERE m.workspace = ? AND m.created_at >= ? GROUP BY m.thread) AS said
-			JOIN threads t ON t.id = said.thread ORDER BY said.newest DESC LIMIT CAST(? AS BIGINT)`,
+			JOIN threads t ON t.id = said.thread ORDER BY CASE WHEN t.next_seq > 2 THEN 0 ELSE 1 END, said.newest DESC LIMIT CAST(? AS BIGINT)`,
 			int64(recentRows), workspace, millis(since), int64(limit))
 	})
 	return threads, err

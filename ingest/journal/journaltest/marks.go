@@ -17,7 +17,7 @@ func markPromises() []promise {
 		{"a gap is there with the mark, is widened and shrinks until it is gone", gapShrinks},
 		{"what a gap was widened by is not shrunk away", gapWidened},
 		{"gaps are widened and shrunk side by side", gapsSideBySide},
-		{"the threads of a workspace in which something was said come latest first", recentThreads},
+		{"the threads of a workspace in which something was answered come first, the latest before the others", recentThreads},
 		{"what is put aside is durable, once, and in no thread", keptAside},
 		{"what is in custody is not put aside", asideKnown},
 	}
@@ -89,14 +89,15 @@ func recentThreads(f *fixture) {
 	f.message(threadKey(2), said("C1/2", "second"), passive)
 	f.message(threadKey(3), said("C1/3", "third"), passive)
 	f.message(threadKey(2), said("C1/4", "again"), passive)
+	f.message(threadKey(4), said("C1/5", "unanswered"), passive)
 	recent := func(since time.Duration, limit int) []event.ThreadKey {
 		threads, err := f.RecentThreads(f.ctx, workspace, f.clock.Now().Add(-since), limit)
 		f.must(err)
 		return threads
 	}
-	same(f, "of the last hours", recent(2*time.Hour, 10), []event.ThreadKey{threadKey(2), threadKey(3), threadKey(1)})
-	same(f, "of the last minute", recent(time.Minute, 10), []event.ThreadKey{threadKey(2), threadKey(3)})
-	same(f, "the latest", recent(2*time.Hour, 1), []event.ThreadKey{threadKey(2)})
+	same(f, "of the last hours", recent(2*time.Hour, 10), []event.ThreadKey{threadKey(2), threadKey(4), threadKey(3), threadKey(1)})
+	same(f, "of the last minute", recent(time.Minute, 10), []event.ThreadKey{threadKey(2), threadKey(4), threadKey(3)})
+	same(f, "the latest that was answered", recent(2*time.Hour, 1), []event.ThreadKey{threadKey(2)})
 	none, err := f.RecentThreads(f.ctx, "other", time.Time{}, 10)
 	f.must(err)
 	same(f, "of another workspace", none, nil)
