@@ -386,5 +386,5 @@ func (r *recording) blankReply(m *Message) error {
 	if err := r.tx.Later(nil, nil, `DELETE FROM run_events WHERE run = ?`, m.Run); err != nil {
 		return err
 	}
-	return r.tx.Later(nil, nil, `UPDATE deliveries SET payload = '', file = '' WHERE run = ? AND state = 'sent'`, m.Run)
+	return r.tx.Later(nil, nil, `UPDATE deliveries SET payload = '', file = '' WHERE run = ? AND state NOT IN ('pending', 'sending')`, m.Run)
 }

@@ -239,7 +239,12 @@ func deleteDuringRun(f *fixture) {
 }
 
 func deleteOfReply(f *fixture) {
-	f.exchange(threadKey(1), "C1/1", "hi", "secret", "secret")
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	d, _ := f.preview(run, "sec")
+	_, err := f.GiveUp(f.ctx, f.claim(run.Thread), d, journal.DeliveryFailed, "it had not arrived")
+	f.must(err)
+	f.commit(run, answer("secret", "secret"))
 	f.deliver(threadKey(1), "C1/9")
 	same(f, "fate", f.change(threadKey(1), deleted("C1/9"), nil).Disposition, event.Updated)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 -"})
