@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -73,6 +74,9 @@ func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) er
 		return permanent("slack wants the file at an address that is not its own")
 	}
 	content, err := file.Open(ctx)
+	if errors.Is(err, fs.ErrNotExist) { // and will not come back
+		return permanent(fmt.Sprintf("%s is gone: %v", file.Name, err))
+	}
 	if err != nil {
 		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("open %s: %w", file.Name, err)}
 	}

@@ -3,7 +3,9 @@ package slack_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -73,6 +75,10 @@ func TestAFileThatIsNotWhatItSays(t *testing.T) {
 	s.post.File.Open = func(context.Context) (io.ReadCloser, error) { return nil, errors.New("the disk is away") }
 	if _, err := s.adapter.Send(t.Context(), s.post); failure(t, err).Failure != adapters.NotSent || !strings.Contains(err.Error(), "disk") {
 		t.Errorf("%v", err)
+	}
+	s.post.File.Open = func(context.Context) (io.ReadCloser, error) { return nil, fmt.Errorf("open it: %w", fs.ErrNotExist) }
+	if _, err := s.adapter.Send(t.Context(), s.post); failure(t, err).Failure != adapters.Permanent {
+		t.Errorf("a file that is gone: %v", err)
 	}
 	if got := s.server.Uploads(); len(got) != 0 {
 		t.Errorf("%+v", got)
