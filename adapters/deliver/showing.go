@@ -101,7 +101,7 @@ func (s *Showing) Format(text string, files []journal.File) []journal.Post {
 		return nil
 	}
 	texts := s.texts(text)
-	if over := s.platform.Limits.FileOver; over > 0 && len(texts) > 0 && utf8.RuneCountInString(text) > over {
+	if len(texts) > 0 && isOver(text, s.platform.Limits.FileOver) {
 		texts = texts[:1]
 		files = append([]journal.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
 	}
@@ -112,6 +112,11 @@ func (s *Showing) Format(text string, files []journal.File) []journal.Post {
 		posts = append(posts, post)
 	}
 	return posts
+}
+
+// isOver says whether a text has more characters than are posted; 0: however many.
+func isOver(text string, over int) bool {
+	return over > 0 && len(text) > over && utf8.RuneCountInString(text) > over
 }
 
 // texts are the posts' texts. Where a post was ended early since its stream was old,

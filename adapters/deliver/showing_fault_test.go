@@ -185,3 +185,17 @@ func TestALongNothing(t *testing.T) {
 		h.settles()
 	})
 }
+
+// TestAFilesBoundCountsCharacters, while the text grows as at its end.
+func TestAFilesBoundCountsCharacters(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.platform.Limits.FileOver = 10
+		h.answer = says(2*time.Second, "один ", "два ", "3")
+		h.ask("t")
+		h.settles("один два 3")
+		want := []string{"begin один", "sign", "append два", "append 3", "end", "unsign"}
+		if diff := cmp.Diff(want, h.board.did("")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

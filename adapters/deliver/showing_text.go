@@ -85,7 +85,7 @@ func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	defer s.mu.Unlock()
 	defer s.recover(&err)
 	limits := s.platform.Limits
-	if s.over.Load() || limits.FileOver > 0 && s.said.Len() > limits.FileOver {
+	if s.over.Load() || isOver(s.said.String(), limits.FileOver) {
 		return nil, 0, nil
 	}
 	s.takeFresh()
