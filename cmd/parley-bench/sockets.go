@@ -241,20 +241,23 @@ func watchSockets(api *slacktest.Server, stop <-chan struct{}) (d darkness) {
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
 	var since time.Time
-	for {
+	for over := false; ; {
 		open, _ := api.Sockets()
 		switch now := time.Now(); {
 		case open == 0 && since.IsZero():
 			since = now
 			d.times++
-		case open > 0 && !since.IsZero():
+		case !since.IsZero() && (open > 0 || over):
 			d.sum += now.Sub(since)
 			d.longest = max(d.longest, now.Sub(since))
 			since = time.Time{}
 		}
+		if over {
+			return d
+		}
 		select {
 		case <-stop:
-			return d
+			over = true
 		case <-ticker.C:
 		}
 	}

@@ -51,7 +51,7 @@ func TestAnAnswersTimeIsThatOfItsFirstPost(t *testing.T) {
 func TestTheDarknessIsTheTimeWithoutASocket(t *testing.T) {
 	api, stop := startTestAPI(t), make(chan struct{})
 	close(stop)
-	if d := watchSockets(api, stop); d.times != 1 {
+	if d := watchSockets(api, stop); d.times != 1 || d.sum == 0 || d.sum != d.longest {
 		t.Errorf("%v", d)
 	}
 }
