@@ -289,8 +289,13 @@ func (h *house) trouble(random *rand.Rand) {
 		return text, err
 	}
 	h.ask("t")
-	for range random.IntN(4) {
-		pass(time.Duration(random.IntN(40_000)) * time.Millisecond)
+	roll := func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(n)
+	}
+	for range roll(4) {
+		pass(time.Duration(roll(40_000)) * time.Millisecond)
 		h.kill()
 		h.start()
 	}
