@@ -66,23 +66,28 @@ func disconnects() []disconnect {
 	refreshed := disconnect{"refresh_requested", func(s *slacktest.Server) int { return s.Disconnect("refresh_requested", 1) }}
 	cut := disconnect{"cut", func(s *slacktest.Server) int { return s.Cut(1) }}
 	refused := disconnect{"cut, and 503 for the next", func(s *slacktest.Server) int {
-		s.Script(opening, slacktest.Fault{Status: http.StatusServiceUnavailable})
-		return s.Cut(1)
+		return scripted(s, 1, slacktest.Fault{Status: http.StatusServiceUnavailable})
 	}}
 	limited := disconnect{"cut, and 429 for the next", func(s *slacktest.Server) int {
-		s.Script(opening, slacktest.RateLimited(time.Second))
-		return s.Cut(1)
+		return scripted(s, 1, slacktest.RateLimited(time.Second))
 	}}
 	allRefreshed := disconnect{"all refreshed", func(s *slacktest.Server) int { return s.Disconnect("refresh_requested", slacktest.All) }}
 	allCut := disconnect{"all cut, and 503 for as many", func(s *slacktest.Server) int {
-		for open, _ := s.Sockets(); open > 0; open-- {
-			s.Script(opening, slacktest.Fault{Status: http.StatusServiceUnavailable})
-		}
-		return s.Cut(slacktest.All)
+		return scripted(s, slacktest.All, slacktest.Fault{Status: http.StatusServiceUnavailable})
 	}}
 	muted := disconnect{"half-open", func(s *slacktest.Server) int { return s.Mute(1) }}
 	return []disconnect{warned, cut, refreshed, allCut, limited, allRefreshed, refused, warned, refreshed, cut,
 		warned, refreshed, cut, warned, refreshed, refused, warned, refreshed, muted, muted}
+}
+
+// scripted cuts so many sockets, and lets as many that follow fail. Where there is
+// none to cut nothing more shall fail, or the daemon might never have one again.
+func scripted(s *slacktest.Server, n int, fault slacktest.Fault) int {
+	open, _ := s.Sockets()
+	for range min(n, open) {
+		s.Script(opening, fault)
+	}
+	return s.Cut(min(n, open))
 }
 
 // runSockets takes the daemon's sockets away under load, and keeps the ledger.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -53,5 +55,21 @@ func TestTheDarknessIsTheTimeWithoutASocket(t *testing.T) {
 	close(stop)
 	if d := watchSockets(api, stop); d.times != 1 || d.sum == 0 || d.sum != d.longest {
 		t.Errorf("%v", d)
+	}
+}
+
+func TestNothingFailsWhereNothingWasCut(t *testing.T) {
+	api := startTestAPI(t)
+	for _, way := range disconnects() {
+		if n := way.do(api); n != 0 {
+			t.Errorf("%s took %d", way.name, n)
+		}
+	}
+	response, err := http.PostForm(api.URL()+opening, url.Values{"token": {slacktest.AppToken}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.Body.Close(); response.StatusCode != http.StatusOK {
+		t.Errorf("status %d", response.StatusCode)
 	}
 }
