@@ -458,7 +458,7 @@ func TestSoManyFilesOfAMessageAreCopied(t *testing.T) {
 			m.Attachments = append(m.Attachments, event.Attachment{ID: fmt.Sprint(i), Name: fmt.Sprint("file", i)})
 		}
 		d.record(journal.TriggerRun, m)
-		pass(time.Second)
+		d.outcomes()
 		same(t, "copied", len(d.kept), 10)
 		same(t, "named", len(d.agent.inputs[0].Said[0].Files), 12)
 	})
