@@ -38,9 +38,13 @@ type CatchUp struct {
 	Recent func(ctx context.Context, workspace string, since time.Time, limit int) ([]event.ThreadKey, error)
 	// Release lets in what was kept aside in the places that which names.
 	Release func(ctx context.Context, which func(place string) bool) error
-	Config  func() CatchUpConfig
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Others says whether other nodes listen: then nothing was missed, as far as they
+	// know, and what comes in here must not wait while the same comes in there. What
+	// is in the gaps is read all the same. Nil where there are none.
+	Others func() bool
+	Config func() CatchUpConfig
+	Now    func() time.Time
+	Log    *slog.Logger
 
 	gate    gate
 	came    chan struct{} // holds a value when gaps are to be opened
@@ -51,6 +55,7 @@ type CatchUp struct {
 	first   bool      // the workspace was never up
 	since   time.Time // when it was up for the first time since Begin
 	ups     int       // how often it was
+	beside  bool      // others listened when it was, and nothing is kept aside
 	up      bool      // what is said reaches us
 	opened  bool      // what was said before that is in gaps
 	refused time.Time // from when on something may have been refused custody; zero for none
@@ -73,7 +78,10 @@ func (c *CatchUp) Begin(ctx context.Context) {
 
 // shut keeps aside what comes in from now on, where something may have been missed.
 func (c *CatchUp) shut() {
-	if (!c.first || c.ups > 1) && c.Config().MaxAge > 0 {
+	if c.first && c.ups <= 1 || c.Config().MaxAge == 0 {
+		return
+	}
+	if c.beside = c.Others != nil && c.Others() && !c.gate.closed.Load(); !c.beside {
 		c.gate.shut()
 	}
 }
@@ -293,10 +301,16 @@ func (c *CatchUp) gaps(ctx context.Context, from, until time.Time) ([]event.Gap,
 // store makes the gaps durable and moves the mark on behind them. What comes in at
 // their places waits for them from then on.
 func (c *CatchUp) store(ctx context.Context, mark time.Time, gaps []event.Gap, refused time.Time) error {
+	c.mu.Lock()
+	closed := placesOf(gaps)
+	if c.beside {
+		closed = nil
+	}
+	c.mu.Unlock()
 	c.opening.Lock()
 	err := c.Marks.SetMark(ctx, c.Workspace, mark, gaps)
 	if err == nil {
-		c.gate.close(placesOf(gaps))
+		c.gate.close(closed)
 	}
 	c.opening.Unlock()
 	if err != nil {

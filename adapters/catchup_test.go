@@ -220,6 +220,30 @@ func TestTheFirstGapIsNotMissed(t *testing.T) {
 	})
 }
 
+// TestBesideOthersNothingWaits: what was missed is read, and what comes in goes on as it
+// does there; but what has waited before goes first.
+func TestBesideOthersNothingWaits(t *testing.T) {
+	others := true
+	set := func(p *past) {
+		p.slow, p.said = time.Second, map[string]int{"a": 1}
+		p.Others = func() bool { return others }
+	}
+	inPast(t, set, func(p *past) {
+		holds(p, "kept aside", p.live("a"), false)
+		p.Up()
+		synctest.Wait()
+		holds(p, "kept aside", p.live("a"), false)
+		pass(10 * time.Second)
+		holds(p, "read", p.seen().read, []string{"a -3600 120", "bb -3600 120", "ccc -3600 120"})
+		others = false
+		p.Up()
+		holds(p, "kept aside alone", p.live("a"), true)
+		others = true
+		p.Up()
+		holds(p, "kept aside behind that", p.live("a"), true)
+	})
+}
+
 func TestEachPlaceIsReadFromTheMark(t *testing.T) {
 	inPast(t, func(p *past) { p.said = map[string]int{"a": 7, "ccc": 2000} }, func(p *past) {
 		p.Up()

@@ -13,6 +13,7 @@ func holdPromises() []promise {
 		{"a hold that is given back is free at once", holdDropped},
 		{"nobody gives back what another node has", holdOfAnother},
 		{"who asks side by side gets it one alone", holdRace},
+		{"nodes that listen know of one another, until they leave or die", presence},
 		{"where one process has the journal, a hold is free at every start", holdAlone},
 	}
 }
@@ -28,6 +29,26 @@ func (f *fixture) holds(name string) bool {
 	held, err := f.Hold(f.ctx, name, 10*time.Second)
 	f.must(err)
 	return held
+}
+
+func presence(f *fixture) {
+	a, b := pair(f)
+	attend := func(node *fixture) bool {
+		others, err := node.Attend(f.ctx, 10*time.Second)
+		f.must(err)
+		return others
+	}
+	same(f, "the first", attend(a), false)
+	same(f, "the second", attend(b), true)
+	same(f, "the first, again", attend(a), true)
+	f.must(b.Leave(f.ctx))
+	same(f, "after the second has left", attend(a), false)
+	f.clock.advance(10 * time.Second)
+	same(f, "after the first has died", attend(b), false)
+	alone := process(f.failing, f.ctx, f.engine, f.clock, "c", 0)
+	same(f, "who has the journal alone", attend(alone), false)
+	f.must(alone.Leave(f.ctx))
+	same(f, "rows", f.count("holds"), 1)
 }
 
 func oneHolder(f *fixture) {

@@ -92,7 +92,7 @@ func (d *Daemon) catchUp(ctx context.Context, a *account) *adapters.CatchUp {
 	}
 	c := &adapters.CatchUp{
 		Workspace: a.ID, Historian: historian, Inbox: d.ingest, Marks: d.journal, Hold: adapters.Hold{Holds: d.journal},
-		Recent: d.journal.RecentThreads,
+		Recent: d.journal.RecentThreads, Others: d.others.Load,
 		Release: func(ctx context.Context, which func(string) bool) error {
 			return d.ingest.Release(ctx, a.Platform, a.ID, which)
 		},

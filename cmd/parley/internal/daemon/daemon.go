@@ -49,6 +49,7 @@ type Daemon struct {
 	accounts  sync.WaitGroup           // the adapters that are running
 	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
 	lanes     map[string]bool
+	others    atomic.Bool // other nodes listen
 	reloading chan struct{}
 	opened    chan greeting
 }
@@ -87,6 +88,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	d.journal = journal.New(engine, d.share(engine))
 	d.desk = journal.NewDesk(d.journal, d.log)
 	if d.files, err = newFiles(o.Config, d.journal); err != nil {
+		return nil, errors.Join(err, d.journal.Close())
+	}
+	if err := d.attend(ctx); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
 	d.assemble()
@@ -212,6 +216,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 			}
 		})
 	}
+	run("presence", func() error { return d.present(serve) })
 	run("desk", func() error { return d.desk.Run(claim) })
 	run("intake", func() error { return d.ingest.Run(claim) })
 	run("review", func() error { return d.ingest.Review(claim) })
