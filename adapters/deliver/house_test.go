@@ -177,7 +177,7 @@ func (h *house) ask(thread string) {
 					return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}, nil
 				},
 			})
-			if err != nil {
+			if err != nil && !errors.Is(err, journal.ErrSettled) { // it was woken, too
 				h.Error(err)
 			}
 		})
