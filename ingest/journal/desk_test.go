@@ -369,7 +369,7 @@ func TestDeskLeavesTheQuarantinedAlone(t *testing.T) {
 		o.accept(2 + n)
 	}
 	var others atomic.Int32
-	alone := make(chan int32)
+	alone := make(chan int32, 100) // a thread that is woken meanwhile is worked on again
 	done := make(chan struct{}, 100)
 	o.serve(intake, func(_ context.Context, lease *journal.Lease) {
 		if lease.Thread == poison {
