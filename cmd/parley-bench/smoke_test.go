@@ -85,7 +85,6 @@ func TestAgainstSeveralDaemons(t *testing.T) {
 			"-stops=1", "-stop=500ms", "-cuts=200ms", "-seed=1", "-gentle=0.5", "-outage=true"},
 			`(?s)3 kills, [12] of them a SIGTERM, .*` + saysClean + `.*PostgreSQL was away for .*[1-9]\d* connections terminated; 1 times`},
 		"pace":    {[]string{"pace", "-threads=2", "-messages=2", "-gap=500ms"}, `(?s)` + saysClean + `.*4 posts in .* 0 times 429`},
-		"sockets": {[]string{"sockets", "-disconnects=4", "-threads=8", "-channels=2", "-every=200ms", "-seed=1"}, `(?s)1 all cut, .*` + saysClean},
 		"slow":    {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
 	} {
 		t.Run(name, func(t *testing.T) { run.run(t, parley, "-postgres="+server, "-daemons=2") })

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/ingest/journal"
 	"parley/ingest/journal/postgres/postgrestest"
@@ -16,7 +17,15 @@ import (
 // open opens an embedded store.
 func open(t *testing.T, path string) journal.Engine {
 	t.Helper()
+	// A program that another test starts holds our locks until it runs.
 	engine, err := sqlite.Open(t.Context(), path)
+	for range 500 {
+		if !errors.Is(err, journal.ErrLocked) {
+			break
+		}
+		<-time.After(5 * time.Millisecond)
+		engine, err = sqlite.Open(t.Context(), path)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
