@@ -84,8 +84,8 @@ func TestAgainstSeveralDaemons(t *testing.T) {
 		"cluster": {[]string{"cluster", "-profile=model", "-kills=3", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms",
 			"-stops=1", "-stop=500ms", "-cuts=200ms", "-seed=1", "-gentle=0.5", "-outage=true"},
 			`(?s)3 kills, [12] of them a SIGTERM, .*` + saysClean + `.*PostgreSQL was away for .*[1-9]\d* connections terminated; 1 times`},
-		"pace":    {[]string{"pace", "-threads=2", "-messages=2", "-gap=500ms"}, `(?s)` + saysClean + `.*4 posts in .* 0 times 429`},
-		"slow":    {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
+		"pace": {[]string{"pace", "-threads=2", "-messages=2", "-gap=500ms"}, `(?s)` + saysClean + `.*4 posts in .* 0 times 429`},
+		"slow": {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
 	} {
 		t.Run(name, func(t *testing.T) { run.run(t, parley, "-postgres="+server, "-daemons=2") })
 	}
