@@ -37,7 +37,7 @@ func room(n, channels int) *conversation {
 // is owed its answer.
 func (t *talk) say(c *conversation, unaddressed bool) (*message, []slacktest.Delivery) {
 	m := t.ledger.enter(c)
-	m.unaddressed = unaddressed && !m.direct()
+	t.ledger.silence(&m.unaddressed, unaddressed && !m.direct())
 	now := time.Now()
 	m.revisions[0] = span{now, now}
 	said, deliveries := t.api.Say(t.slack(m))
@@ -48,7 +48,7 @@ func (t *talk) say(c *conversation, unaddressed bool) (*message, []slacktest.Del
 // put places a message of which nobody is told, and which nobody answers.
 func (t *talk) put(c *conversation, ts string) *message {
 	m := t.ledger.enter(c)
-	m.early = true
+	t.ledger.silence(&m.early, true)
 	said := t.slack(m)
 	c.stands(m, t.api.Put(slacktest.Post{Channel: said.Channel, User: said.User, Text: said.Text, TS: ts, ThreadTS: said.ThreadTS}).TS)
 	return m
@@ -115,6 +115,13 @@ func (t *talk) goOn(ctx context.Context, conversations []*conversation, p *pacer
 		})
 	}
 	group.Wait()
+}
+
+// silence says whether a message is one that is not answered, while others are counted.
+func (l *ledger) silence(why *bool, silent bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*why = silent
 }
 
 // owed counts the messages that are to be answered.
