@@ -4,7 +4,7 @@
 // An adapter is one package with its own Config. What every platform can do is
 // Normalizer; what only some can is a further interface, found by assertion:
 // Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, Grower, Streamer,
-// StreamFinder, Ephemeral; Signer, Greeter; Historian, ContextReader; Checker.
+// StreamFinder, Ephemeral; Signer, Greeter; Backfiller, ContextReader; Checker.
 package adapters
 
 import (
@@ -59,8 +59,6 @@ type Directory interface {
 	// User returns a user's name; false where nobody knows it, and the id then
 	// stands in. It may ask the platform, for a second at the most.
 	User(ctx context.Context, id string) (User, bool)
-	// ChannelName returns a channel's name without its # or @.
-	ChannelName(ctx context.Context, id string) (string, bool)
 }
 
 // Normalizer turns one platform's raw payloads into events. Both methods are

@@ -6,8 +6,8 @@ import (
 	"parley/ingest/event"
 )
 
-// ContextReader is an adapter that can read what was said in a thread before it was
-// known here.
+// ContextReader is an adapter that can read the messages of a thread from before the
+// journal knew the thread.
 type ContextReader interface {
 	// Root is the external id of the message that the thread hangs under; false for a
 	// thread that hangs under none, or whose beginning is always known. Pure.

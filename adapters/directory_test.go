@@ -27,11 +27,6 @@ func (r *register) LookupUser(ctx context.Context, id string) (adapters.User, er
 	return adapters.User{DisplayName: fmt.Sprint(id, " ", r.asked[id])}, r.fails
 }
 
-func (r *register) LookupChannel(ctx context.Context, id string) (string, error) {
-	user, err := r.LookupUser(ctx, "#"+id)
-	return user.DisplayName, err
-}
-
 func user(t *testing.T, names *adapters.Names, id string) string {
 	t.Helper()
 	u, ok := names.User(t.Context(), id)
@@ -41,7 +36,6 @@ func user(t *testing.T, names *adapters.Names, id string) string {
 	return u.DisplayName
 }
 
-// TestNamesAreBelievedForAnHour, users' and channels' apart.
 func TestNamesAreBelievedForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := adapters.NewNames(&register{asked: map[string]int{}})
@@ -53,9 +47,6 @@ func TestNamesAreBelievedForAnHour(t *testing.T) {
 			if got := user(t, names, "U1"); got != step.want {
 				t.Errorf("after %v more: %q, want %q", step.after, got, step.want)
 			}
-		}
-		if name, ok := names.ChannelName(t.Context(), "U1"); !ok || name != "#U1 1" {
-			t.Errorf("channel %q, %v", name, ok)
 		}
 	})
 }
@@ -102,7 +93,7 @@ func TestNamesAreBounded(t *testing.T) {
 // TestNobodyToAsk: a platform without a directory knows no name.
 func TestNobodyToAsk(t *testing.T) {
 	names := adapters.NewNames(nil)
-	if _, ok := names.ChannelName(t.Context(), "C1"); ok || user(t, names, "U1") != "(unknown)" {
+	if user(t, names, "U1") != "(unknown)" {
 		t.Error("a name came from nowhere")
 	}
 }

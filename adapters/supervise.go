@@ -40,9 +40,8 @@ const (
 type Supervised struct {
 	Runner Runner
 	Inbox  Inbox
-	// Hold is how one node at a time has the adapter's connection, if it is
-	// Exclusive; its Waits and Log are set by Supervise.
-	Hold   Hold
+	// Lease is taken while an Exclusive adapter runs; Supervise sets its Waiting and Log.
+	Lease  ExclusiveLease
 	Up     func(event.Self) // hears who we are, and that events can arrive (again)
 	Report func(Status)     // hears of every change of state
 	Log    *slog.Logger
@@ -51,8 +50,8 @@ type Supervised struct {
 
 // Supervise keeps one adapter running until ctx ends: it is run again, with
 // backoff, after a failure, and left alone once the platform refuses it. Other
-// adapters are not concerned. An Exclusive one waits until this node has the
-// hold, and gives it back after each run.
+// adapters are not concerned. An Exclusive one waits for its exclusive lease, which
+// is released after each run.
 //
 // A panic in the adapter is a failure too.
 func Supervise(ctx context.Context, s Supervised) {
@@ -113,14 +112,14 @@ func (s *Supervised) guarded(ctx context.Context, link Link) (err error) {
 	if e, ok := s.Runner.(Exclusive); !ok || !e.Exclusive() {
 		return run(ctx)
 	}
-	hold := s.Hold
-	hold.Log = s.Log
-	hold.Waits = func(waits bool) {
-		if waits {
+	lease := s.Lease
+	lease.Log = s.Log
+	lease.Waiting = func(waiting bool) {
+		if waiting {
 			s.say(Standby, nil)
 		} else {
 			s.say(Starting, nil)
 		}
 	}
-	return hold.While(ctx, run)
+	return lease.While(ctx, run)
 }

@@ -18,8 +18,8 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/adapters"
 	"parley/adapters/agent/openai"
+	"parley/adapters/backfill"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/discord"
 	"parley/adapters/slack"
@@ -91,8 +91,8 @@ type Workspace struct {
 	// Settings hold in every channel that Channels does not name.
 	Settings `yaml:",inline"`
 	Context  assembly.Window `yaml:"context"`
-	// CatchUp bounds what is read of what was missed.
-	CatchUp adapters.CatchUpConfig `yaml:"catch_up"`
+	// Backfill bounds the reading of missed messages.
+	Backfill backfill.Config `yaml:"catch_up"`
 	// Channels are the settings of channels that have their own, by id, each
 	// complete: what a channel does not say is the workspace's.
 	Channels map[string]Settings `yaml:"-"`
@@ -132,7 +132,7 @@ func NewWorkspace(id string, platform event.Platform, agent string) Workspace {
 		Platform: platform,
 		Settings: Settings{Agent: agent, Policy: ingest.DefaultPolicy(), Turns: turn.DefaultConfig()},
 		Context:  assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20},
-		CatchUp:  adapters.DefaultCatchUpConfig(),
+		Backfill: backfill.DefaultConfig(),
 	}
 }
 

@@ -20,11 +20,7 @@ const idWords = "must be 1 to 32 of a-z, 0-9 and -, and not begin with -"
 // faults judges what parley.yaml says.
 func (c *Config) faults() event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(isListen(c.Listen), "listen", "must be host:port, such as 127.0.0.1:8484")
 	check(c.PublicURL == "" || isAddress(c.PublicURL), "public_url", "must be an http or https address without credentials, or empty")
 	check(strings.Contains(" debug info warn error ", " "+c.Log.Level+" "), "log.level", "must be debug, info, warn or error")

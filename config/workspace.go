@@ -84,11 +84,7 @@ func (w *Workspace) settle() {
 // judgeWorkspace reports the faults of all but the channels.
 func (f *file) judgeWorkspace(w *Workspace, agents []Agent) {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(idForm.MatchString(w.ID), "id", idWords)
 	known := slices.Contains(event.Platforms, w.Platform)
 	check(known, "platform", "must be slack, discord, bluebubbles or web")
@@ -101,7 +97,7 @@ func (f *file) judgeWorkspace(w *Workspace, agents []Agent) {
 	check(w.Context.Bytes > 0, "context.bytes", "must be at least 1")
 	check(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
 	f.judge(faults)
-	f.judge(prefixed("catch_up", w.CatchUp.Validate()))
+	f.judge(prefixed("catch_up", w.Backfill.Validate()))
 	f.judge(w.Settings.faults(agents))
 	if w.Slack != nil {
 		f.judge(prefixed("slack", w.Slack.Validate()))

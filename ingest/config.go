@@ -1,5 +1,5 @@
-// Package ingest accepts envelopes and makes them durable events, once and in
-// order; decides what an event asks for.
+// Package ingest accepts envelopes, records them as durable events once and in order,
+// and decides what each event triggers.
 package ingest
 
 import (
@@ -10,22 +10,21 @@ import (
 	"parley/ingest/event"
 )
 
-// Policy says what an event asks for. Start from DefaultPolicy.
+// Policy decides which events trigger runs. Start from DefaultPolicy.
 type Policy struct {
-	// RequireMention says that a message in a room asks for a run only where it
-	// addresses us.
+	// RequireMention limits runs in a room to messages that address us.
 	RequireMention bool `yaml:"require_mention"`
-	// PassiveMemory says that what asks for no run is stored all the same.
+	// PassiveMemory stores messages that trigger no run.
 	PassiveMemory bool `yaml:"passive_memory"`
 	// AllowBotMessages admits other programs' messages.
 	AllowBotMessages bool `yaml:"allow_bot_messages"`
-	// MaxAge is how old a message may be on arrival and still ask for a run.
+	// MaxAge is how old a message may be on arrival and still trigger a run.
 	MaxAge time.Duration `yaml:"max_age"`
-	// Reactions says that a reaction which is put on a message is also a message
-	// of who put it on: one to ours is a reply, any other asks for nothing.
+	// Reactions makes a message of each reaction, in the name of its sender: a reaction
+	// to our message is a reply, and any other triggers nothing.
 	Reactions bool `yaml:"reactions"`
 	// AllowUsers and AllowChannels are the ids that are admitted, as the platform
-	// writes them. A nil list admits everybody; an empty one that is not nil,
+	// writes them. A nil list admits everybody. An empty list that is not nil admits
 	// nobody.
 	AllowUsers    []string `yaml:"allow_users"`
 	AllowChannels []string `yaml:"allow_channels"`
@@ -42,7 +41,7 @@ type LoopGuard struct {
 	Per  time.Duration `yaml:"per"`
 }
 
-// DefaultPolicy is what holds where the configuration says nothing.
+// DefaultPolicy returns the defaults of the configuration.
 func DefaultPolicy() Policy {
 	return Policy{
 		RequireMention: true,
@@ -55,11 +54,7 @@ func DefaultPolicy() Policy {
 // Validate returns every fault, by key, without any value.
 func (p Policy) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(p.MaxAge > 0, "max_age", "must be more than 0s")
 	check(p.LoopGuard.Runs > 0, "loop_guard.runs", "must be at least 1")
 	check(p.LoopGuard.Per > 0, "loop_guard.per", "must be more than 0s")
@@ -72,7 +67,7 @@ func (p Policy) Validate() event.FieldErrors {
 	return faults
 }
 
-// isID tells what may be a platform's id from what is certainly a name or a mention.
+// isID reports whether a string may be a platform's id: it is no name and no mention.
 func isID(s string) bool {
 	return s != "" && strings.TrimSpace(s) == s && !strings.ContainsAny(s[:1], "#@<")
 }

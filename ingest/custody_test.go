@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,10 +16,7 @@ import (
 // that it must send again. What it gives up on is read later.
 func TestCustodyIsBoundedInBytes(t *testing.T) {
 	inHouse(t, func(h *house) {
-		b := &behind{}
-		w := h.workspace("acme")
-		w.Gaps = b
-		h.configure(w)
+		b := h.backfill()
 		h.engine.stuck = make(chan struct{})
 		big := event.Envelope{Workspace: "acme", Platform: event.Slack, Body: make([]byte, 16<<20)}
 		answers := make(chan error, 4)
@@ -32,11 +30,11 @@ func TestCustodyIsBoundedInBytes(t *testing.T) {
 		}
 		synctest.Wait()
 		begun := time.Now()
-		if _, err := h.Accept(h.Context(), event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte("x")}); !errors.Is(err, adapters.ErrBusy) || time.Since(begun) != 0 {
+		if _, err := h.Accept(h.Context(), h.envelope(payload{ID: "9", Thread: "t", Channel: "C9"})); !errors.Is(err, adapters.ErrBusy) || time.Since(begun) != 0 {
 			t.Errorf("one byte more: %v after %v", err, time.Since(begun))
 		}
-		if b.refused != 1 {
-			t.Errorf("catch-up was told of %d refusals", b.refused)
+		if !slices.Equal(b.refused, []string{"C9"}) {
+			t.Errorf("backfill was told of refusals in %v", b.refused)
 		}
 		close(h.engine.stuck)
 		for range 4 {

@@ -10,12 +10,25 @@ import (
 	"parley/ingest/event"
 )
 
-// doing is a reaction as a message of who put it on, in their own name: what
-// somebody does is never the system's word. It answers the message that it was
-// put on; the journal quotes that one. Nil where a reaction is taken away.
+// react judges a reaction. If the channel's settings ask for it, a reaction that is admitted is
+// also a message of its sender's.
+func (w *workspace) react(ctx context.Context, g gate, e *event.Event, dedupe, channel string) error {
+	e.Ignored = g.reaction(e.Reaction, channel, w.ownID())
+	switch {
+	case e.Ignored != "" || !g.Policy.Reactions:
+		return nil
+	case w.ownID() == "" && w.config.Facts == nil: // it may be ours
+		return errNeedsSelf
+	}
+	e.Message = w.doing(ctx, e, dedupe, channel)
+	return nil
+}
+
+// doing is a reaction as a message in its sender's own name. It answers the message that
+// it was put on, which the journal quotes. It is nil if the reaction is taken away.
 //
-// Where nobody can say that a person did it, it is kept passively: a program that
-// reacts to each of our answers would be answered for ever.
+// The message is passive unless the directory knows its sender. Otherwise the agent could
+// answer a program that reacts to each answer, without end.
 func (w *workspace) doing(ctx context.Context, e *event.Event, dedupe, channel string) *event.Message {
 	r := e.Reaction
 	if r.Removed || r.All || len(e.Targets) == 0 {
@@ -23,13 +36,11 @@ func (w *workspace) doing(ctx context.Context, e *event.Event, dedupe, channel s
 	}
 	_, id, _ := strings.Cut(r.SenderID, ":")
 	user, known := w.config.Names.User(ctx, id)
-	sender := r.SenderType
-	if sender == "" {
-		sender = event.Human
-		if user.IsBot {
-			sender = event.Bot
-		}
+	guess := event.Human
+	if user.IsBot {
+		guess = event.Bot
 	}
+	sender := cmp.Or(r.SenderType, guess)
 	m := &event.Message{
 		ExternalID: "reaction/" + dedupe, Channel: event.Channel{ID: channel}, Content: spelled(r.Emoji), ReplyTo: e.Targets[0],
 		Passive: r.SenderType == "" && !known,
@@ -44,16 +55,13 @@ func (w *workspace) doing(ctx context.Context, e *event.Event, dedupe, channel s
 	return m
 }
 
-// reactionExtra is the metadata key "<platform>_reaction", which says what was
-// put on what: {"emoji","message_id"}.
+// reactionExtra is the metadata key "<platform>_reaction", which tells the emoji and the
+// message: {"emoji","message_id"}.
 func reactionExtra(platform event.Platform, emoji, target string) []event.Extra {
-	value, err := json.Marshal(struct {
+	value, _ := json.Marshal(struct { // strings always encode
 		Emoji  string `json:"emoji"`
 		Target string `json:"message_id"`
 	}{emoji, target})
-	if err != nil {
-		return nil
-	}
 	return []event.Extra{{Key: string(platform) + "_reaction", Value: value}}
 }
 

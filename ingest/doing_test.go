@@ -15,8 +15,8 @@ import (
 // its id.
 func (h *house) ours(id string) {
 	h.Helper()
-	h.sql(`INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, platform_id, created_at)
-		SELECT thread, 0, 0, 'k' || id, 'acme', 'C1', '', '', 'sent', external_id, 0 FROM messages WHERE external_id = ?`, id)
+	h.sql(`INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, platform_id, created_at, due_at, kind)
+		SELECT thread, 'r', 0, 'k' || id, 'acme', 'C1', '', '', 'sent', external_id, 0, 0, 'post' FROM messages WHERE external_id = $1`, id)
 }
 
 // reacting is a house where reactions are let through, with a message of

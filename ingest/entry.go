@@ -8,82 +8,105 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
-// errNeedsSelf means that an envelope can't be judged before we know who we are.
-var errNeedsSelf = errors.New("it is not known yet who we are")
+// errNeedsSelf means that an envelope waits for the workspace's own identity.
+var errNeedsSelf = errors.New("the workspace's own identity is not known yet")
 
-// unreadableError is an envelope that nobody will ever be able to read.
-type unreadableError struct{ err error }
+// unreadableError is the error of an envelope that can never be read.
+type unreadableError struct{ error }
 
-// Error gives the cause's words, for the operator.
-func (e *unreadableError) Error() string { return e.err.Error() }
-
-// Unwrap gives the cause.
-func (e *unreadableError) Unwrap() error { return e.err }
-
-// entry makes of an envelope what can be recorded. Its errors are
-// *unreadableError, errNeedsSelf, or the store's.
-func (in *Ingest) entry(ctx context.Context, w *workspace, lease *journal.Lease, p task) (entry journal.Entry, err error) {
-	keys, facts := p.keys, p.facts
-	if facts == nil {
-		if keys, facts, err = w.keys(ctx, p.Envelope); err != nil {
-			return entry, err
+// keys reads an envelope's keys. If the payload or another node's entry in the store tells
+// our identity, it reads them again.
+func (in *Ingest) keys(ctx context.Context, w *workspace, envelope *event.Envelope) (event.Keys, error) {
+	d, before := in.directory(ctx, w), w.Self()
+	keys := w.config.Normalizer.Keys(*envelope, d)
+	envelope.Parsed = keys.Parsed
+	if introduce := w.config.Introduce; introduce != nil {
+		if err := in.setSelf(ctx, w, introduce(*envelope, before)); err != nil {
+			return keys, err
 		}
 	}
-	if keys.Needs != "" && w.config.Facts == nil {
+	if keys.Needs != "" {
+		if err := in.readSelf(ctx, w); err != nil {
+			return keys, err
+		}
+	}
+	if w.Self() != before {
+		keys = w.config.Normalizer.Keys(*envelope, d)
+	}
+	return keys, d.err
+}
+
+// entry makes of an envelope what can be recorded: it reads the envelope, completes the
+// event from the store, and judges it. Its errors are unreadableError, errNeedsSelf, or the
+// store's.
+func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task) (entry journal.Entry, err error) {
+	if t.keys == nil {
+		keys, err := in.keys(ctx, w, &t.Envelope)
+		if err != nil {
+			return entry, err
+		}
+		t.keys = &keys
+	}
+	if t.keys.Needs != "" && w.config.Facts == nil {
 		return entry, errNeedsSelf
 	}
-	e, err := w.normalize(ctx, p.Envelope, facts)
+	e, err := in.normalize(ctx, w, t.Envelope)
 	if err != nil {
-		return entry, &unreadableError{err}
+		return entry, err
 	}
 	if err := in.complete(ctx, w, &e); err != nil {
 		return entry, err
 	}
-	channel, err := in.channel(ctx, lease, &e)
+	channel, err := in.channel(ctx, c, &e)
 	if err != nil {
 		return entry, err
 	}
 	settings := w.config.Settings(channel)
-	g := gate{Settings: settings, kind: e.Kind, arrived: p.Envelope.ReceivedAt, now: in.now}
-	if p.Envelope.Transport == event.CatchUp {
+	g := gate{Settings: settings, kind: e.Kind, arrived: t.Envelope.ReceivedAt, now: in.Now}
+	if t.Envelope.Transport == event.Backfilled {
 		g.Policy.MaxAge = settings.LateAge
 	}
-	if e.Ignored == "" && e.Kind == event.KindReaction {
-		if e.Ignored = g.reaction(e.Reaction, channel, w.ownID()); e.Ignored == "" && settings.Policy.Reactions {
-			if w.ownID() == "" && w.config.Facts == nil {
-				return entry, errNeedsSelf // it may be ours
-			}
-			e.Message = w.doing(ctx, &e, keys.Dedupe, channel)
+	switch {
+	case e.Ignored != "":
+	case e.Viewing != nil:
+		e.Ignored = g.refuses(e.Viewing.SenderID, channel, event.Human)
+	case e.Kind == event.KindReaction:
+		if err := w.react(ctx, g, &e, t.keys.Dedupe, channel); err != nil {
+			return entry, err
 		}
 	}
-	if e.Ignored == "" && e.Viewing != nil {
-		e.Ignored = g.refuses(e.Viewing.SenderID, channel, event.Human)
-	}
 	return journal.Entry{
-		Envelope: p.ID, Workspace: w.id, Event: e, Origin: origin(p.Envelope), Agent: settings.Agent,
+		Envelope: t.ID, MessageID: t.MessageID, Workspace: w.config.ID, Event: e, Origin: origin(t.Envelope), Agent: settings.Agent,
 		Coalesce: settings.Coalesce, CoalesceMax: settings.CoalesceMax, Decide: g.decide,
-		Begin: settings.Coalesce == 0 && in.desk.Soon(journal.Turns, settings.Agent),
+		Begin: settings.Coalesce == 0 && in.Work.Room(work.Turns, settings.Agent) && !w.behind(c.Key),
 	}, nil
 }
 
-// normalize says what an envelope means. A message has whole metadata.
-func (w *workspace) normalize(ctx context.Context, envelope event.Envelope, f *facts) (event.Event, error) {
+// normalize returns what an envelope means. A message has complete metadata.
+func (in *Ingest) normalize(ctx context.Context, w *workspace, envelope event.Envelope) (event.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, normalizeTimeout)
 	defer cancel()
-	e, err := w.config.Normalizer.Normalize(ctx, envelope, directory{f, w.config.Names})
-	if err != nil || e.Ignored != "" || !e.Kind.MakesMessage() {
-		return e, err
+	d := in.directory(ctx, w)
+	e, err := w.config.Normalizer.Normalize(ctx, envelope, d)
+	if err == nil && e.Ignored == "" && e.Kind.MakesMessage() {
+		if err = fmt.Errorf("the payload is a %s and holds no message", e.Kind); e.Message != nil {
+			err = e.Message.Metadata.Validate()
+		}
 	}
-	if e.Message == nil {
-		return e, fmt.Errorf("the payload is a %s and holds no message", e.Kind)
+	switch {
+	case d.err != nil:
+		return e, fmt.Errorf("read a channel's type: %w", d.err)
+	case err != nil:
+		return e, unreadableError{err}
 	}
-	return e, e.Message.Metadata.Validate()
+	return e, nil
 }
 
-// complete fills in who wrote an edited message, and where, as far as the edit's
-// payload leaves it out: the stored message says.
+// complete fills in the author and the channel of an edited message from the stored one,
+// as far as the edit's payload leaves them out.
 func (in *Ingest) complete(ctx context.Context, w *workspace, e *event.Event) error {
 	if e.Kind != event.KindEdit || e.Message == nil || len(e.Targets) == 0 {
 		return nil
@@ -92,7 +115,7 @@ func (in *Ingest) complete(ctx context.Context, w *workspace, e *event.Event) er
 	if m.SenderID != "" && m.ChannelExternalID != "" {
 		return nil
 	}
-	raw, err := in.journal.StoredMetadata(ctx, w.id, e.Targets[0])
+	raw, err := in.Journal.StoredMetadata(ctx, w.config.ID, e.Targets[0])
 	if err != nil || raw == nil {
 		return err
 	}
@@ -109,15 +132,15 @@ func (in *Ingest) complete(ctx context.Context, w *workspace, e *event.Event) er
 	return nil
 }
 
-// channel is where an event happens: as its message says, else where its thread is.
-func (in *Ingest) channel(ctx context.Context, lease *journal.Lease, e *event.Event) (string, error) {
+// channel returns the channel of an event: its message's, else its thread's.
+func (in *Ingest) channel(ctx context.Context, c *work.Claim, e *event.Event) (string, error) {
 	if e.Message != nil && e.Message.Channel.ID != "" {
 		return e.Message.Channel.ID, nil
 	}
 	if e.Ignored != "" {
 		return "", nil
 	}
-	channel, err := in.journal.ThreadChannel(ctx, lease.Thread)
+	channel, err := in.Journal.ThreadChannel(ctx, c.Thread)
 	if e.Message != nil {
 		e.Message.Channel.ID = channel
 	}
@@ -128,7 +151,7 @@ func origin(envelope event.Envelope) journal.Origin {
 	switch {
 	case envelope.Platform == event.Web:
 		return journal.API
-	case envelope.Transport == event.CatchUp:
+	case envelope.Transport == event.Backfilled:
 		return journal.Late
 	}
 	return journal.Live

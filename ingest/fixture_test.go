@@ -17,6 +17,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/work"
 )
 
 // payload is what the tests' platform sends.
@@ -162,7 +163,6 @@ func (n names) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := n[id]
 	return user, ok
 }
-func (names) ChannelName(context.Context, string) (string, bool) { return "", false }
 
 // engine is a real store that can be in trouble.
 type engine struct {
@@ -172,7 +172,7 @@ type engine struct {
 	blind   atomic.Bool   // reads fail
 }
 
-func (e *engine) Write(ctx context.Context, fn func(journal.Tx) error) error {
+func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
 	if e.refuses.Load() {
 		return fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
 	}
@@ -183,7 +183,7 @@ func (e *engine) Write(ctx context.Context, fn func(journal.Tx) error) error {
 			return ctx.Err()
 		}
 	}
-	return e.Engine.Write(ctx, fn)
+	return e.Engine.Write(ctx, options, fn)
 }
 
 func (e *engine) Read(ctx context.Context, fn func(journal.Tx) error) error {
@@ -193,19 +193,26 @@ func (e *engine) Read(ctx context.Context, fn func(journal.Tx) error) error {
 	return e.Engine.Read(ctx, fn)
 }
 
+func (e *engine) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
+	if e.blind.Load() {
+		return fmt.Errorf("%w: the disk is gone", journal.ErrUnavailable)
+	}
+	return e.Engine.ReadOne(ctx, fn)
+}
+
 // house is an Ingest with its store and platform; it plays the observer and the
 // turns as well. It lives in a bubble, whose clock moves when all is quiet.
 type house struct {
 	*testing.T
 	*Ingest
-	platform *platform
-	engine   *engine
-	journal  *journal.Journal
-	desk     *journal.Desk
-	path     string
-	settings Settings
-	channels map[string]Settings
-	names    names
+	platform  *platform
+	engine    *engine
+	journal   *journal.Journal
+	scheduler *work.Scheduler
+	path      string
+	settings  Settings
+	channels  map[string]Settings
+	names     names
 
 	mu       sync.Mutex
 	outcomes []told // in the order in which they were told
@@ -246,8 +253,8 @@ func (h *house) open(options journal.Options) {
 	h.Helper()
 	h.journal = journal.New(h.engine, options)
 	log := slog.New(slog.DiscardHandler)
-	h.desk = journal.NewDesk(h.journal, log)
-	h.Ingest = New(Parts{Journal: h.journal, Desk: h.desk, Turns: h, Observer: h, Log: log, Now: time.Now})
+	h.scheduler = work.New(h.engine, work.Options{Node: options.Node, Lease: options.Lease, Now: options.Now, Log: log})
+	h.Ingest = New(Parts{Journal: h.journal, Work: h.scheduler, Turns: h, Observer: h, Log: log, Now: time.Now})
 	h.configure(h.workspace("acme"))
 }
 
@@ -288,7 +295,7 @@ func (h *house) start() (stop func()) {
 	var working sync.WaitGroup
 	working.Go(func() { _ = h.Ingest.Run(ctx) })
 	working.Go(func() { _ = h.Review(ctx) })
-	working.Go(func() { _ = h.desk.Run(ctx) })
+	working.Go(func() { _ = h.scheduler.Run(ctx) })
 	stop = sync.OnceFunc(func() {
 		cancel()
 		working.Wait()
@@ -305,7 +312,7 @@ func (h *house) Settled(_ string, envelope int64, o journal.Outcome) {
 }
 
 // Recorded implements Turns.
-func (h *house) Recorded(_ int64, _ string, o journal.Outcome) {
+func (h *house) Recorded(_ *work.Claim, _ string, o journal.Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signals = append(h.signals, o)
@@ -372,7 +379,7 @@ func (h *house) said(p payload) journal.Outcome {
 // sql changes the store behind the journal's back.
 func (h *house) sql(query string, args ...any) {
 	h.Helper()
-	if err := h.engine.Engine.Write(h.Context(), func(tx journal.Tx) error {
+	if err := h.engine.Engine.Write(h.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	}); err != nil {

@@ -9,253 +9,188 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
 const (
-	// intakeBatch is how many envelopes of a thread are read at once.
+	// intakeWorkers is the number of threads whose envelopes are recorded
+	// concurrently. A worker waits for each commit, and sometimes for a name.
+	intakeWorkers = 64
+	// intakeBatch is the number of envelopes of a thread that one read returns.
 	intakeBatch = 16
 	// maxAttempts is how often a failing envelope is tried before it is a dead
-	// letter: with the backoff below, about four minutes.
+	// letter. With the waits of attempt that takes about four minutes.
 	maxAttempts = 9
-	// maxClaims is how often an envelope may have been taken by processes that
-	// ended before it did, until it is worked on alone.
-	maxClaims = 20
-	// aloneClaims is how often it may end the process while it is worked on
-	// alone. A process that is killed again and again takes the innocent with it,
-	// so that one such end proves nothing.
-	aloneClaims = 10
+	// suspectClaims is the number of claims that ended with their process after which
+	// an envelope runs in the serial queue. After maxClaims it is a dead letter.
+	suspectClaims, maxClaims = 3, 5
 	// normalizeTimeout bounds what a normaliser may ask of its directory.
 	normalizeTimeout = 10 * time.Second
-	// storePause is how long intake leaves a thread whose store refuses a commit.
-	storePause = 250 * time.Millisecond
-	// reviewEvery is how often the subjects that envelopes wait for are looked up,
-	// and what other nodes were told.
+	// reviewEvery is how often waiting envelopes and the identities that other nodes
+	// learnt are looked up.
 	reviewEvery = 5 * time.Second
-	// unconfigured is how long an envelope of a workspace that is not configured
-	// any more waits before it is looked at again.
+	// unconfigured is how long an envelope waits if its workspace is not configured
+	// any more.
 	unconfigured = time.Minute
 )
 
 // Run records envelopes until ctx ends.
 func (in *Ingest) Run(ctx context.Context) error {
-	return in.desk.Serve(ctx, journal.Lane{Work: journal.Intake, Slots: intakeWorkers}, in.thread)
+	return in.Work.Serve(ctx, work.Queue{Kind: work.Intake, Slots: intakeWorkers, Do: in.thread})
 }
 
 // task is an envelope that is worked on.
 type task struct {
 	journal.Pending
-	// keys and facts are as custody has read them; facts are nil where the envelope
-	// comes from the store.
-	keys  event.Keys
-	facts *facts
+	keys *event.Keys // as Accept has read them; nil if the envelope comes from the store
 }
 
 // thread works on a thread's envelopes, in order, until none is due.
-func (in *Ingest) thread(ctx context.Context, lease *journal.Lease) {
-	if p, ok := in.takeHanded(lease.Thread); ok && !in.envelope(ctx, lease, p) {
-		return
+func (in *Ingest) thread(ctx context.Context, c *work.Claim) error {
+	if t, ok := c.Take(work.Intake).(task); ok {
+		if more, err := in.envelope(ctx, c, t); err != nil || !more {
+			return err
+		}
 	}
 	for ctx.Err() == nil {
-		batch, err := in.journal.NextEnvelopes(ctx, lease.Thread, intakeBatch)
+		batch, err := in.Journal.NextEnvelopes(ctx, c.Thread, intakeBatch)
 		if err != nil {
-			in.pause(ctx, "read envelopes", err)
-			return
-		}
-		more := false
-		for _, p := range batch {
-			if more = in.envelope(ctx, lease, task{Pending: p}); !more {
-				return
-			}
+			return fmt.Errorf("read envelopes: %w", err)
 		}
 		if len(batch) == 0 {
-			return
+			return in.Journal.CorrectPending(ctx, &c.Claim)
+		}
+		for _, p := range batch {
+			if more, err := in.envelope(ctx, c, task{Pending: p}); err != nil || !more {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// envelope works on one; it returns whether the thread has more.
-func (in *Ingest) envelope(ctx context.Context, lease *journal.Lease, p task) (more bool) {
+// envelope works on one envelope. It returns whether the thread may have more that
+// are due.
+func (in *Ingest) envelope(ctx context.Context, c *work.Claim, t task) (more bool, err error) {
 	switch {
-	case p.Claims > maxClaims+aloneClaims:
-		return in.bury(ctx, lease, p, fmt.Errorf("the process ended %d times while this was worked on", p.Claims-1))
-	case p.Claims > maxClaims:
-		in.desk.Alone(func() { more = in.attempt(ctx, lease, p) })
-		return more
+	case t.Claims >= maxClaims:
+		more, err = in.bury(ctx, c, t, fmt.Errorf("the process ended %d times while it worked on this", t.Claims))
+	case t.Claims >= suspectClaims && !c.Serial():
+		return false, work.ErrSuspect
+	default:
+		more, err = in.attempt(ctx, c, t)
 	}
-	return in.attempt(ctx, lease, p)
+	if errors.Is(err, journal.ErrSettled) { // another worker has stored its result
+		return true, nil
+	}
+	return more, err
 }
 
-func (in *Ingest) attempt(ctx context.Context, lease *journal.Lease, p task) bool {
-	w := in.workspace(p.Envelope.Platform, p.Envelope.Workspace)
+// attempt records an envelope, or handles the error: the envelope waits, is tried again
+// later, or becomes a dead letter.
+func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool, err error) {
+	w := in.workspace(t.Envelope.Platform, t.Envelope.Workspace)
 	if w == nil {
-		return in.postpone(ctx, lease, p, unconfigured, nil)
+		return false, in.postpone(ctx, c, t, unconfigured, nil)
 	}
 	var entry journal.Entry
-	err := guard(func() (err error) {
-		entry, err = in.entry(ctx, w, lease, p)
+	var outcome journal.Outcome
+	err = in.guard(func() (err error) {
+		entry, err = in.entry(ctx, w, c, t)
 		return err
 	})
-	if err != nil {
-		return in.unread(ctx, lease, p, err)
+	if err == nil {
+		outcome, err = in.Journal.Record(ctx, &c.Claim, entry)
 	}
-	outcome, err := in.journal.Record(ctx, lease, entry)
-	if err != nil {
-		return in.storeFailed(ctx, lease, p, "record", err)
-	}
-	if !outcome.Waits {
-		in.settled(w.id, p.ID, outcome)
-	}
-	in.turns.Recorded(lease.Thread, entry.Agent, outcome)
-	return outcome.Pending > 0
-}
-
-// unread handles an envelope of which no entry could be made.
-func (in *Ingest) unread(ctx context.Context, lease *journal.Lease, p task, err error) bool {
-	var unreadable *unreadableError
-	var panicked *panicError
+	var unreadable unreadableError
 	switch {
+	case err == nil:
+		if !outcome.Waits {
+			in.settled(w.config.ID, t.ID, outcome)
+		}
+		in.Turns.Recorded(c, entry.Agent, outcome)
+		return outcome.Pending > 0, nil
+	case ctx.Err() != nil, errors.Is(err, journal.ErrFenced), errors.Is(err, journal.ErrSettled), journal.Unavailable(err):
+		return false, fmt.Errorf("record an envelope: %w", err)
 	case errors.Is(err, errNeedsSelf):
-		return in.postpone(ctx, lease, p, reviewEvery, nil)
-	case errors.As(err, &panicked):
-		in.log.Error("a normaliser panicked", "envelope", p.ID, "err", err, "stack", string(panicked.stack))
-		return in.failed(ctx, lease, p, err)
-	case errors.As(err, &unreadable) && ctx.Err() == nil:
-		return in.bury(ctx, lease, p, err)
+		return false, in.postpone(ctx, c, t, reviewEvery, nil)
+	case errors.As(err, &unreadable), t.Attempts+1 >= maxAttempts:
+		return in.bury(ctx, c, t, err)
 	}
-	return in.storeFailed(ctx, lease, p, "read", err)
+	in.Log.Error("intake failed", "workspace", w.config.ID, "envelope", t.ID, "attempt", t.Attempts+1, "err", err)
+	return false, in.postpone(ctx, c, t, time.Second<<t.Attempts, err)
 }
 
-// panicError is a panic in one envelope's work.
-type panicError struct {
-	value any
-	stack []byte
-}
+// errPanic is wrapped by the error of a panic.
+var errPanic = errors.New("panic")
 
-// Error gives the panic's value.
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
-
-// guard returns a panic of f as a *panicError: it is one envelope's failure, not
-// the process's.
-func guard(f func() error) (err error) {
+// guard returns a panic of f as an error: it is one envelope's failure, not the process's.
+func (in *Ingest) guard(f func() error) (err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			err = &panicError{r, debug.Stack()}
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errPanic, p)
+			in.Log.Error("an adapter panicked", "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	return f()
 }
 
-// storeFailed tells a lost lease and a store in trouble from an envelope that
-// can't be recorded.
-func (in *Ingest) storeFailed(ctx context.Context, lease *journal.Lease, p task, what string, err error) bool {
-	switch {
-	case errors.Is(err, journal.ErrFenced):
-		in.desk.Lost(lease)
-		return false
-	case errors.Is(err, journal.ErrSettled):
-		return true // it was handed over too late: the store knows what is next
-	case ctx.Err() != nil:
-		return false
-	case journal.Unavailable(err):
-		in.pause(ctx, what, err)
-		return false
+func (in *Ingest) postpone(ctx context.Context, c *work.Claim, t task, wait time.Duration, cause error) error {
+	until := in.Now().Add(wait)
+	err := in.Journal.Postpone(ctx, &c.Claim, t.ID, until, cause)
+	if err == nil {
+		in.Work.WakeAt(work.Intake, "", until)
 	}
-	return in.failed(ctx, lease, p, err)
-}
-
-// failed counts an attempt: the envelope is tried again later, or is dead.
-func (in *Ingest) failed(ctx context.Context, lease *journal.Lease, p task, cause error) bool {
-	in.log.Error("intake failed", "workspace", p.Envelope.Workspace, "envelope", p.ID, "attempt", p.Attempts+1, "err", cause)
-	if p.Attempts+1 >= maxAttempts {
-		return in.bury(ctx, lease, p, cause)
-	}
-	return in.postpone(ctx, lease, p, time.Second<<p.Attempts, cause)
-}
-
-func (in *Ingest) postpone(ctx context.Context, lease *journal.Lease, p task, wait time.Duration, cause error) bool {
-	until := in.now().Add(wait)
-	if err := in.journal.Postpone(ctx, lease, p.ID, until, cause); err != nil {
-		return in.unsettled(ctx, lease, "postpone", err)
-	}
-	in.desk.WakeAt(journal.Intake, "", until)
-	return false
+	return err
 }
 
 // bury makes an envelope a dead letter; its thread goes on.
-func (in *Ingest) bury(ctx context.Context, lease *journal.Lease, p task, cause error) bool {
-	if err := in.journal.Bury(ctx, lease, p.ID, cause); err != nil {
-		return in.unsettled(ctx, lease, "bury", err)
+func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) (more bool, err error) {
+	if err := in.Journal.Bury(ctx, &c.Claim, t.ID, cause); err != nil {
+		return false, err
 	}
-	in.log.Error("dead letter", "workspace", p.Envelope.Workspace, "envelope", p.ID, "err", cause)
+	in.Log.Error("dead letter", "workspace", t.Envelope.Workspace, "envelope", t.ID, "err", cause)
 	outcome := journal.Outcome{Kind: event.KindOther, Trigger: journal.TriggerNone,
 		Fate: event.Fate{Disposition: event.Dead, Error: cause.Error()}}
-	if settled, err := in.journal.Envelope(ctx, p.ID); err == nil && settled != nil {
+	if settled, err := in.Journal.Envelope(ctx, t.ID); err == nil && settled != nil {
 		outcome.Kind = settled.Kind
 	}
-	in.settled(p.Envelope.Workspace, p.ID, outcome)
-	return true
+	in.settled(t.Envelope.Workspace, t.ID, outcome)
+	return true, nil
 }
 
-// unsettled leaves an envelope whose end could not be written: it is still pending.
-func (in *Ingest) unsettled(ctx context.Context, lease *journal.Lease, what string, err error) bool {
-	switch {
-	case errors.Is(err, journal.ErrSettled):
-		return true
-	case errors.Is(err, journal.ErrFenced):
-		in.desk.Lost(lease)
-	default:
-		in.pause(ctx, what, err)
-	}
-	return false
-}
-
-// pause leaves a store in trouble alone for a moment.
-func (in *Ingest) pause(ctx context.Context, what string, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	in.log.Warn("intake waits for the store", "what", what, "err", err)
-	select {
-	case <-ctx.Done():
-	case <-time.After(storePause):
-	}
-}
-
-// Review lets in, or ends, the envelopes that wait for their subject, learns who we
-// are from other nodes, and lets in what those that died kept aside, until ctx ends. It may go on on every node.
+// Review moves or ends the envelopes that wait for their message, and reads the identities
+// that other nodes have stored, until ctx ends. It may run on every node.
 func (in *Ingest) Review(ctx context.Context) error {
 	ticker := time.NewTicker(reviewEvery)
 	defer ticker.Stop()
-	begun := in.now()
+	begun := in.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			deadline := in.now().Add(-journal.WaitLimit)
-			if deadline.Before(begun) {
-				deadline = time.Time{} // what was pending at the start may hold the message
-			}
-			if err := in.ReviewOnce(ctx, deadline); err != nil && ctx.Err() == nil {
-				in.log.Warn("look for the messages that envelopes wait for", "err", err)
-			}
-			for _, w := range *in.workspaces.Load() {
-				if _, err := w.reread(ctx); err != nil && ctx.Err() == nil {
-					in.log.Warn("look for what other nodes were told", "err", err)
-				}
-				if err := in.forsaken(ctx, w); err != nil && ctx.Err() == nil {
-					in.log.Warn("let in what another node kept aside", "err", err)
-				}
-			}
+		}
+		deadline := in.Now().Add(-journal.WaitLimit)
+		if deadline.Before(begun) {
+			deadline = time.Time{} // gaps may be opened since the start
+		}
+		err := in.ReviewOnce(ctx, deadline)
+		for _, w := range *in.workspaces.Load() {
+			err = errors.Join(err, in.readSelf(ctx, w))
+		}
+		if err != nil && ctx.Err() == nil {
+			in.Log.Warn("waiting envelopes are not reviewed", "err", err)
 		}
 	}
 }
 
-// ReviewOnce ends what has waited for its subject since before the deadline.
+// ReviewOnce ends the envelopes that have waited for their message since before the
+// deadline, unless the message may still come.
 func (in *Ingest) ReviewOnce(ctx context.Context, deadline time.Time) error {
-	review, err := in.journal.ReviewWaiting(ctx, deadline) // what was done before an error stays done
+	review, err := in.Journal.ReviewWaiting(ctx, deadline) // an error may come after some results
 	for _, thread := range review.Threads {
-		in.desk.Wake(journal.Intake, "", thread)
+		in.Work.Wake(work.Intake, "", thread)
 	}
 	for _, s := range review.Ended {
 		in.settled(s.Workspace, s.Envelope, journal.Outcome{Kind: s.Kind, Trigger: journal.TriggerNone, Fate: s.Fate})

@@ -1,16 +1,18 @@
 package ingest
 
 import (
+	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -141,46 +143,87 @@ func TestKeysThatPanicAreADeadLetterInCustody(t *testing.T) {
 	})
 }
 
-// TestWhatEndedTheProcessIsWorkedOnAlone: after twenty claims that ended with
-// their process, nothing else is going on while the envelope is tried again.
-func TestWhatEndedTheProcessIsWorkedOnAlone(t *testing.T) {
-	h := newHouse(t, filepath.Join(t.TempDir(), "journal.db")) // a bubble's clock would not see who waits to be alone
-	suspect := h.accept(payload{ID: "1", Thread: "a", Channel: "C1", Sender: "U1", Text: "suspect"})
-	other := h.accept(payload{ID: "2", Thread: "b", Channel: "C1", Sender: "U1", Text: "other"})
-	h.platform.slow["suspect"], h.platform.slow["other"] = make(chan struct{}), make(chan struct{})
-	h.sql(`UPDATE envelopes SET claims = 20 WHERE id = ?`, suspect.ID)
-	h.start()
-	for range 2 {
-		text := <-h.platform.begun
-		if alongside := h.platform.alongside(text); len(alongside) > 0 {
-			t.Errorf("%s was read beside %q", text, alongside)
+// TestSuspectsRunOneAtATime: an envelope whose claims ended with their process three
+// times stops no other thread.
+func TestSuspectsRunOneAtATime(t *testing.T) {
+	inHouse(t, func(h *house) {
+		suspects := map[string]int64{}
+		for _, text := range []string{"one", "two"} {
+			suspects[text] = h.accept(payload{ID: text, Thread: text, Channel: "C1", Sender: "U1", Text: text}).ID
+			h.platform.slow[text] = make(chan struct{})
 		}
-		late := h.accept(payload{ID: "late " + text, Thread: "c", Channel: "C1", Sender: "U1", Text: "late"})
-		if text == "suspect" {
-			if settled, err := h.journal.Envelope(t.Context(), late.ID); err != nil || settled != nil {
-				t.Errorf("what came meanwhile was worked on: %+v, %v", settled, err)
+		h.sql(`UPDATE envelopes SET claims = 3`)
+		h.work()
+		for range suspects {
+			text := <-h.platform.begun
+			if alongside := h.platform.alongside(text); len(alongside) > 0 {
+				t.Errorf("%s runs beside %q", text, alongside)
+			}
+			if got := h.said(payload{ID: "other" + text, Thread: "other"}); got.Disposition != event.Stored {
+				t.Errorf("another thread's envelope: %+v", got.Fate)
+			}
+			h.pending(suspects[text])
+			close(h.platform.slow[text])
+		}
+		for _, id := range suspects {
+			if got := h.fate(id); got.Disposition != event.Stored {
+				t.Errorf("a suspect: %+v", got.Fate)
 			}
 		}
-		close(h.platform.slow[text])
-	}
-	for _, id := range []int64{suspect.ID, other.ID} {
-		if settled, err := h.Wait(t.Context(), id); err != nil || settled.Disposition != event.Stored {
-			t.Errorf("envelope %d: %+v, %v", id, settled, err)
-		}
-	}
+	})
 }
 
-// TestWhatEndsTheProcessEvenAloneIsDead, and is not tried once more.
-func TestWhatEndsTheProcessEvenAloneIsDead(t *testing.T) {
+// TestASuspectThatEndedTheProcessTwiceMoreIsDead: it is not tried again, and its
+// thread goes on.
+func TestASuspectThatEndedTheProcessTwiceMoreIsDead(t *testing.T) {
 	inHouse(t, func(h *house) {
 		killer := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Trouble: panicsAlways})
-		h.sql(`UPDATE envelopes SET claims = 30 WHERE id = ?`, killer.ID)
+		h.sql(`UPDATE envelopes SET claims = 5 WHERE id = ?`, killer.ID)
+		next := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1"})
 		h.work()
-		if got := h.fate(killer.ID); got.Disposition != event.Dead || got.Error != "the process ended 30 times while this was worked on" {
+		if got := h.fate(killer.ID); got.Disposition != event.Dead || got.Error != "the process ended 5 times while it worked on this" {
 			t.Errorf("fate %+v", got.Fate)
 		}
 		if h.platform.panics.Load() != 0 {
 			t.Error("it was tried again")
+		}
+		if got := h.fate(next.ID); got.Disposition != event.Stored {
+			t.Errorf("behind it: %+v", got.Fate)
+		}
+	})
+}
+
+// TestAWrongCountOfPendingEnvelopesIsCorrected: a thread's turns begin only if none
+// is due.
+func TestAWrongCountOfPendingEnvelopesIsCorrected(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.work()
+		h.said(payload{ID: "1"})
+		h.sql(`UPDATE threads SET pending = 2, intake_at = 1`)
+		pass(2 * time.Second)
+		var pending, due int64
+		if err := h.engine.ReadOne(h.Context(), func(tx journal.Tx) error {
+			_, err := tx.Row([]any{&pending, &due}, `SELECT pending, coalesce(intake_at, 0) FROM threads`)
+			return err
+		}); err != nil || pending != 0 || due != 0 {
+			t.Errorf("%d envelopes are pending, due at %d: %v", pending, due, err)
+		}
+	})
+}
+
+// TestAnEnvelopeThatWasSettledIsPassedOver: the thread's next one is recorded.
+func TestAnEnvelopeThatWasSettledIsPassedOver(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.platform.slow["first"] = make(chan struct{})
+		h.work()
+		first := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "first"})
+		<-h.platform.begun
+		second := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1", Text: "second"})
+		h.sql(`UPDATE envelopes SET state = 'done', disposition = 'ignored' WHERE id = ?`, first.ID)
+		h.sql(`UPDATE threads SET pending = 1`)
+		close(h.platform.slow["first"])
+		if got := h.fate(second.ID); got.Disposition != event.Stored {
+			t.Errorf("fate %+v", got.Fate)
 		}
 	})
 }
@@ -217,7 +260,7 @@ func TestWhoWeAreIsKnownAfterARestart(t *testing.T) {
 	inHouse(t, func(h *house) {
 		stop := h.work()
 		w := h.workspace("acme")
-		w.Introduce = func(_ []byte, known event.Self) event.Self {
+		w.Introduce = func(_ event.Envelope, known event.Self) event.Self {
 			known.UserID = "UBOT"
 			return known
 		}
@@ -233,6 +276,63 @@ func TestWhoWeAreIsKnownAfterARestart(t *testing.T) {
 		}
 		if got := next.said(payload{Kind: event.KindReaction, ID: "1", Sender: "UBOT"}); got.Reason != event.ReasonOwnMessage {
 			t.Errorf("our own reaction: %+v", got.Fate)
+		}
+	})
+}
+
+// parser is a platform that counts the bodies that it reads.
+type parser struct {
+	*platform
+	bodies atomic.Int64
+}
+
+func (p *parser) parsed(envelope event.Envelope) any {
+	if envelope.Parsed == nil {
+		p.bodies.Add(1)
+		return "parsed"
+	}
+	return envelope.Parsed
+}
+
+func (p *parser) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
+	keys := p.platform.Keys(envelope, facts)
+	keys.Parsed = p.parsed(envelope)
+	return keys
+}
+
+func (p *parser) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
+	p.parsed(envelope)
+	return p.platform.Normalize(ctx, envelope, directory)
+}
+
+// TestAPayloadIsReadOnce for its keys, our identity, the keys again and its meaning. The
+// recorded message has the id that it got when it was accepted.
+func TestAPayloadIsReadOnce(t *testing.T) {
+	inHouse(t, func(h *house) {
+		w, reader := h.workspace("acme"), &parser{platform: h.platform}
+		w.Normalizer = reader
+		w.Introduce = func(envelope event.Envelope, known event.Self) event.Self {
+			reader.parsed(envelope)
+			known.AppID = "A1"
+			return known
+		}
+		h.configure(w)
+		h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1"})
+		stop := h.work()
+		if got := reader.bodies.Swap(0); got != 2 {
+			t.Errorf("a body was read %d times before it was stored and after it", got)
+		}
+		h.said(payload{ID: "2", Thread: "t"})
+		stop()
+		if got := reader.bodies.Load(); got != 1 {
+			t.Errorf("a body that was handed over in memory was read %d times", got)
+		}
+		var same int64
+		if err := h.engine.ReadOne(h.Context(), func(tx journal.Tx) error {
+			_, err := tx.Row([]any{&same}, `SELECT count(*) FROM envelopes e JOIN messages m ON m.id = e.message_id`)
+			return err
+		}); err != nil || same != 2 {
+			t.Errorf("%d messages have the id of their envelope: %v", same, err)
 		}
 	})
 }
@@ -267,6 +367,19 @@ func TestAChannelsTypeIsRememberedAcrossARestart(t *testing.T) {
 		}
 		if got := next.said(payload{ID: "4", Thread: "t", Channel: "G8"}); got.Thread != "slack:acme:t" {
 			t.Errorf("of a channel that nobody told of: %s", got.Thread)
+		}
+	})
+}
+
+// TestAnUnknownChannelTypeCostsNoReadEachTime.
+func TestAnUnknownChannelTypeCostsNoReadEachTime(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.accept(payload{ID: "1", Thread: "t", Channel: "G8", Sender: "U1"})
+		h.engine.blind.Store(true)
+		h.accept(payload{ID: "2", Thread: "t", Channel: "G8", Sender: "U1"})
+		pass(unknownFor)
+		if _, err := h.Accept(h.Context(), h.envelope(payload{ID: "3", Thread: "t", Channel: "G8", Sender: "U1"})); err == nil {
+			t.Error("the store was not asked again")
 		}
 	})
 }

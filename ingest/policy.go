@@ -9,17 +9,16 @@ import (
 	"parley/ingest/journal"
 )
 
-// gate decides what an event asks for: one gate for every kind.
+// gate judges events of every kind.
 type gate struct {
 	Settings
 	kind event.Kind
-	// arrived is when the envelope came; zero where nobody knows, and age is
-	// then not judged.
+	// arrived is the time of the envelope. If it is zero, the age is not judged.
 	arrived time.Time
 	now     func() time.Time
 }
 
-// decide judges a message, or the new state of one. Whatever it decides has a reason.
+// decide judges a message, or the new state of one. Every decision has a reason.
 func (g gate) decide(m *event.Message, look journal.Look) (journal.Decision, error) {
 	if reason := g.refuses(m.Metadata.SenderID, m.Channel.ID, m.Metadata.SenderType); reason != "" {
 		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: reason}, nil
@@ -36,7 +35,7 @@ func (g gate) decide(m *event.Message, look journal.Look) (journal.Decision, err
 	return d, nil
 }
 
-// refuses returns why a sender is admitted to nothing here; empty for who is.
+// refuses returns the reason for which a sender is refused. It is empty for an admitted sender.
 func (g gate) refuses(senderID, channel string, kind event.SenderType) string {
 	_, id, _ := strings.Cut(senderID, ":")
 	switch {
@@ -50,13 +49,13 @@ func (g gate) refuses(senderID, channel string, kind event.SenderType) string {
 	return ""
 }
 
-// admits says whether a list lets an id in: no list lets everybody in, an empty
-// one nobody.
+// admits reports whether a list admits an id. A nil list admits everybody, an empty one
+// nobody.
 func admits(list []string, id string) bool { return list == nil || slices.Contains(list, id) }
 
-// addressed says how a message turns to us, by its payload or by what it
-// answers. Where the owner's words count like anybody's, they turn to us in a
-// direct chat, though they are meant for the other person there.
+// addressed returns how a message addresses us, by its payload or by the message that it
+// answers. If policy treats the account owner like other people, the owner's messages in a
+// direct chat address us, though they are meant for the other person there.
 func (g gate) addressed(m *event.Message, look journal.Look) (event.Addressed, error) {
 	if m.Addressed != event.AddressedNone {
 		return m.Addressed, nil
@@ -79,12 +78,12 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 	case m.Passive || is(m.Metadata.Passive):
 		return passive(event.ReasonPassive), nil
 	case addressed == event.AddressedAction:
-		return passive(event.ReasonAction), nil // also where nothing else is remembered: we asked for it
+		return passive(event.ReasonAction), nil // even without passive memory: we asked for it
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
 		return g.unasked(event.ReasonFromMe), nil
 	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction):
 		return g.unasked(event.ReasonNoMention), nil
-	case g.tooOld(m.SentAt):
+	case !g.arrived.IsZero() && !m.SentAt.IsZero() && g.arrived.Sub(m.SentAt) > g.Policy.MaxAge:
 		return passive(event.ReasonTooOld), nil
 	}
 	if looping, err := g.looping(m, look); err != nil || looping {
@@ -101,8 +100,8 @@ func passive(reason string) journal.Decision {
 	return journal.Decision{Trigger: journal.TriggerPassive, Reason: reason}
 }
 
-// unasked is what becomes of a message that nobody wants us to answer or to keep:
-// it is stored for its reason where policy remembers such, else only noted.
+// unasked decides about a message that does not address us: with passive memory it is
+// stored, else only noted.
 func (g gate) unasked(reason string) journal.Decision {
 	if g.Policy.PassiveMemory {
 		return passive(reason)
@@ -110,12 +109,8 @@ func (g gate) unasked(reason string) journal.Decision {
 	return journal.Decision{Note: true, Trigger: journal.TriggerNone, Reason: event.ReasonNotAddressed}
 }
 
-func (g gate) tooOld(sent time.Time) bool {
-	return !g.arrived.IsZero() && !sent.IsZero() && g.arrived.Sub(sent) > g.Policy.MaxAge
-}
-
-// looping says whether bots have begun as many runs here as they may. Who calls
-// our own API was admitted by a token, and is not counted.
+// looping reports whether bots have begun as many runs in the channel as they may. Callers
+// of our own API were admitted by a token, and are not counted.
 func (g gate) looping(m *event.Message, look journal.Look) (bool, error) {
 	if m.Metadata.SenderType != event.Bot || g.KeepMetadata {
 		return false, nil
@@ -124,8 +119,8 @@ func (g gate) looping(m *event.Message, look journal.Look) (bool, error) {
 	return runs >= g.Policy.LoopGuard.Runs, err
 }
 
-// metadata is what is stored with the message: what the adapter made of it and
-// the run hints, as the contract's Slack example computes them.
+// metadata returns the stored metadata: the adapter's and the run hints, as the contract's
+// Slack example computes them.
 func (g gate) metadata(m *event.Message, d journal.Decision, addressed event.Addressed) []byte {
 	if g.KeepMetadata {
 		return m.Metadata.Bytes()
@@ -142,7 +137,7 @@ func (g gate) metadata(m *event.Message, d journal.Decision, addressed event.Add
 	return metadata.Bytes()
 }
 
-// reaction returns why a reaction is not taken note of; empty for one that is.
+// reaction returns the reason for which a reaction is ignored. It is empty for an admitted one.
 func (g gate) reaction(r *event.Reaction, channel, ownID string) string {
 	if r.SenderID == ownID {
 		return event.ReasonOwnMessage

@@ -10,13 +10,13 @@ import (
 	"parley/ingest/journal"
 )
 
-// prefaceTimeout is how long a turn waits for what was said before it.
+// prefaceTimeout bounds how long a turn waits for the thread's earlier messages.
 const prefaceTimeout = 3 * time.Second
 
-// Preface implements turn.Past: it stores what was said in a thread before the
-// journal knew it, for the run that is the thread's first. Who would not be admitted
-// with it is not stored.
-func (in *Ingest) Preface(ctx context.Context, lease *journal.Lease, run *journal.Run, newest int) error {
+// Preface implements turn.History: it stores the messages of a thread from before the
+// journal knew it, for the run that is the thread's first. It stores nothing of refused
+// senders.
+func (in *Ingest) Preface(ctx context.Context, claim *journal.Claim, run *journal.Run, newest int) error {
 	w := in.workspace(run.Platform, run.Workspace)
 	if w == nil || w.config.Context == nil || len(run.Messages) == 0 {
 		return nil
@@ -29,44 +29,35 @@ func (in *Ingest) Preface(ctx context.Context, lease *journal.Lease, run *journa
 	if !settings.Policy.PassiveMemory {
 		return nil
 	}
-	known, err := in.journal.Knows(ctx, w.id, root, run.OpenedOn != "")
+	known, err := in.Journal.Knows(ctx, w.config.ID, root, run.OpenedOn != "")
 	if err != nil || known {
 		return err
 	}
-	preface, list, err := in.before(ctx, w, gate{Settings: settings, kind: event.KindMessage, now: in.now}, run, newest)
+	reading, cancel := context.WithTimeout(ctx, prefaceTimeout)
+	defer cancel()
+	before, err := w.config.Context.Before(reading, run.ThreadKey, run.Messages[len(run.Messages)-1].ExternalID, newest)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		in.log.Warn("what was said in a thread before can't be read", "workspace", w.id, "err", err)
-		preface.Gap = true
+		in.Log.Warn("earlier messages of a thread cannot be read", "workspace", w.config.ID, "err", err)
+		before = adapters.Before{Gap: true}
 	}
-	preface.Root = root
-	return in.journal.SetPreface(ctx, lease, run, preface, list)
+	list := in.admitted(reading, w, gate{Settings: settings, kind: event.KindMessage, now: in.Now}, before)
+	return in.Journal.SetPreface(ctx, claim, run, journal.Preface{Earlier: before.Earlier, Gap: before.Gap, Root: root}, list)
 }
 
-// before reads the thread's beginning, in time for the turn.
-func (in *Ingest) before(ctx context.Context, w *workspace, g gate, run *journal.Run, newest int) (journal.Preface, []journal.Read, error) {
-	ctx, cancel := context.WithTimeout(ctx, prefaceTimeout)
-	defer cancel()
-	before, err := w.config.Context.Before(ctx, run.ThreadKey, run.Messages[len(run.Messages)-1].ExternalID, newest)
-	if err != nil {
-		return journal.Preface{}, nil, err
-	}
-	return journal.Preface{Earlier: before.Earlier, Gap: before.Gap}, in.admitted(ctx, w, g, before), nil
-}
-
-// admitted are the messages of those who are admitted, and our own. One that can't
-// be read is left out.
+// admitted returns the messages of admitted senders, and our own. It leaves out messages
+// that cannot be read.
 func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, before adapters.Before) (list []journal.Read) {
 	for _, envelope := range before.Envelopes {
 		var e event.Event
-		err := guard(func() (err error) {
-			e, err = w.normalize(ctx, envelope, &facts{workspace: w})
+		err := in.guard(func() (err error) {
+			e, err = in.normalize(ctx, w, envelope)
 			return err
 		})
 		if err != nil {
-			in.log.Warn("a message of a thread can't be read", "workspace", w.id, "err", err)
+			in.Log.Warn("a message of a thread cannot be read", "workspace", w.config.ID, "err", err)
 			continue
 		}
 		m := e.Message

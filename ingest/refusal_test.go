@@ -16,7 +16,7 @@ import (
 func TestAStoreThatRefusesIsToldOnceASecond(t *testing.T) {
 	inHouse(t, func(h *house) {
 		var words bytes.Buffer
-		h.log = slog.New(slog.NewTextHandler(&words, nil))
+		h.Ingest.Log = slog.New(slog.NewTextHandler(&words, nil))
 		h.engine.refuses.Store(true)
 		for n := range 30 { // for three seconds
 			_, err := h.Accept(h.Context(), h.envelope(payload{ID: fmt.Sprint(n), Thread: "t"}))

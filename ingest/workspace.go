@@ -4,23 +4,24 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
-// Settings are what holds in one channel.
+// Settings are the settings of one channel.
 type Settings struct {
-	// Agent is the id of who answers there.
+	// Agent is the id of the agent that answers there.
 	Agent  string
 	Policy Policy
 	// Coalesce and CoalesceMax are how long a turn waits for further messages.
 	Coalesce, CoalesceMax time.Duration
 	// KeepMetadata says that metadata is stored as it was given, without run hints.
 	KeepMetadata bool
-	// LateAge stands for the policy's MaxAge where a message was caught up with.
+	// LateAge replaces the policy's MaxAge for a backfilled message.
 	LateAge time.Duration
 }
 
@@ -31,27 +32,26 @@ type Workspace struct {
 	Normalizer adapters.Normalizer
 	// Names answers what payloads leave out.
 	Names Names
-	// Settings resolves what holds in a channel.
+	// Settings returns the settings of a channel.
 	Settings func(channel string) Settings
-	// Introduce reads from a payload who we are, given what is known already;
-	// nil where payloads never tell.
-	Introduce func(body []byte, known event.Self) event.Self
-	// Facts are what a recording tells instead of the store; nothing then waits
-	// until we know who we are. Nil in the usual case.
+	// Introduce reads our identity from a payload, and completes the known one. Its
+	// envelope has the Parsed of Keys. Nil if no payload tells it.
+	Introduce func(envelope event.Envelope, known event.Self) event.Self
+	// Facts replace the store's facts during a replay; then no envelope waits for our
+	// identity. Nil in the usual case.
 	Facts adapters.Facts
-	// Gaps knows what is still to be caught up with; nil where nothing ever is.
-	Gaps Gaps
-	// Context reads what was said in a thread before; nil where nobody can.
+	// Backfill knows where messages may be missing; nil if missed messages cannot be read.
+	Backfill Backfill
+	// Context reads a thread's earlier messages; nil if the adapter cannot.
 	Context adapters.ContextReader
 }
 
 // Names is the part of a directory that may ask the platform.
 type Names interface {
 	User(ctx context.Context, id string) (adapters.User, bool)
-	ChannelName(ctx context.Context, id string) (string, bool)
 }
 
-// workspace is a Workspace with what the journal remembers of it.
+// workspace is a Workspace with its memory.
 type workspace struct {
 	config Workspace
 	*memory
@@ -63,15 +63,15 @@ type scope struct {
 	id       string
 }
 
-// Self is who we are, as the recording or the store tells it.
+// Self returns our identity, from the recording or the store.
 func (w *workspace) Self() event.Self {
 	if w.config.Facts != nil {
 		return w.config.Facts.Self()
 	}
-	return w.memory.Self()
+	return *w.self.Load()
 }
 
-// ownID is our own sender_id there; empty while nobody has told who we are.
+// ownID is our own sender_id in the workspace. It is empty until our identity is known.
 func (w *workspace) ownID() string {
 	if id := w.Self().UserID; id != "" {
 		return w.config.Platform.Namespace() + ":" + id
@@ -79,88 +79,69 @@ func (w *workspace) ownID() string {
 	return ""
 }
 
-// keys asks the normaliser for an envelope's keys. Where it wants what is not in
-// memory, a channel's type or who we are, that is read from the store, and it is
-// asked again. The facts that it was given hold for the envelope from then on.
-func (w *workspace) keys(ctx context.Context, envelope event.Envelope) (event.Keys, *facts, error) {
-	f := &facts{workspace: w}
-	keys := w.config.Normalizer.Keys(envelope, f)
-	again := false
-	if f.missing != "" {
-		kind, err := w.journal.ChannelType(ctx, w.id, f.missing)
-		if err != nil {
-			return keys, f, fmt.Errorf("read a channel's type: %w", err)
-		}
-		f.read, again = event.Channel{ID: f.missing, Type: kind}, true
-		if kind != event.ChannelUnknown { // else another node may be told it any time
-			w.remember(f.read)
-		}
-	}
-	if keys.Needs != "" && w.config.Facts == nil {
-		news, err := w.reread(ctx)
-		if err != nil {
-			return keys, f, err
-		}
-		again = again || news
-	}
-	if again {
-		keys = w.config.Normalizer.Keys(envelope, f)
-	}
-	return keys, f, nil
-}
-
-// facts are a workspace's, as one envelope sees them.
-type facts struct {
+// directory answers what a normaliser asks while it reads one envelope.
+type directory struct {
 	*workspace
-	read    event.Channel // from the store, for this envelope
-	missing string        // the channel whose type is not in memory
+	Names
+	stored func(channel string) (event.ChannelType, error)
+	err    error // of stored: the answers may be wrong
 }
 
-var _ adapters.Facts = (*facts)(nil)
+var _ adapters.Directory = (*directory)(nil)
 
-// ChannelType implements adapters.Facts. It only looks into memory, since it has
-// nobody to wait for it; see workspace.keys.
-func (f *facts) ChannelType(channel string) event.ChannelType {
-	if f.config.Facts != nil {
-		if told := f.config.Facts.ChannelType(channel); told != event.ChannelUnknown {
+func (in *Ingest) directory(ctx context.Context, w *workspace) *directory {
+	return &directory{workspace: w, Names: w.config.Names, stored: func(channel string) (event.ChannelType, error) {
+		return in.Journal.ChannelType(ctx, w.config.ID, channel)
+	}}
+}
+
+// ChannelType implements adapters.Facts. It reads the store if the type is not in memory.
+func (d *directory) ChannelType(channel string) event.ChannelType {
+	if d.config.Facts != nil {
+		if told := d.config.Facts.ChannelType(channel); told != event.ChannelUnknown {
 			return told
 		}
 	}
-	if channel == f.read.ID {
-		return f.read.Type
+	kind, known := d.recall(channel)
+	if known || d.err != nil {
+		return kind
 	}
-	kind, ok := f.recall(channel)
-	if !ok {
-		f.missing = channel
+	if kind, d.err = d.stored(channel); d.err == nil {
+		d.remember(event.Channel{ID: channel, Type: kind})
 	}
 	return kind
 }
 
 // memory outlives a reload of the configuration.
 type memory struct {
-	id      string
-	journal *journal.Journal
+	self atomic.Pointer[event.Self] // as stored
 
 	mu       sync.Mutex
-	self     event.Self
-	channels map[string]event.ChannelType // of the channels met lately
+	channels map[string]knownType // of recent channels
 }
 
-// channelLimit bounds the channels whose type is kept in memory.
-const channelLimit = 10_000
-
-// Self is who the store says we are.
-func (m *memory) Self() event.Self {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.self
+// knownType is a channel's type and the time at which it was learnt.
+type knownType struct {
+	event.ChannelType
+	at time.Time
 }
 
-func (m *memory) recall(channel string) (event.ChannelType, bool) {
+const (
+	// channelLimit bounds the channels whose type is kept in memory.
+	channelLimit = 10_000
+	// unknownFor is how long a channel's type counts as unknown before the store is
+	// asked again: another node may learn it at any time.
+	unknownFor = time.Second
+)
+
+func (m *memory) recall(channel string) (kind event.ChannelType, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	kind, ok := m.channels[channel]
-	return kind, ok
+	learnt, known := m.channels[channel]
+	if learnt.ChannelType == event.ChannelUnknown && time.Since(learnt.at) >= unknownFor {
+		known = false
+	}
+	return learnt.ChannelType, known
 }
 
 func (m *memory) remember(channel event.Channel) {
@@ -169,20 +150,17 @@ func (m *memory) remember(channel event.Channel) {
 	if len(m.channels) >= channelLimit {
 		clear(m.channels)
 	}
-	m.channels[channel.ID] = channel.Type
+	m.channels[channel.ID] = knownType{channel.Type, time.Now()}
 }
 
-// news says whether a payload tells a channel's type for the first time.
+// news reports whether a payload tells a channel's type for the first time.
 func (m *memory) news(channel event.Channel) bool {
-	if channel.Type == event.ChannelUnknown || channel.ID == "" {
-		return false
-	}
-	kind, ok := m.recall(channel.ID)
-	return !ok || kind != channel.Type
+	known, _ := m.recall(channel.ID)
+	return channel.ID != "" && channel.Type != event.ChannelUnknown && channel.Type != known
 }
 
-// SetSelf remembers who we are in a workspace, for good. What waited to know it
-// is worked on at once.
+// SetSelf stores our identity in a workspace. Envelopes that waited for it are worked on
+// at once.
 func (in *Ingest) SetSelf(ctx context.Context, platform event.Platform, workspace string, self event.Self) error {
 	w := in.workspace(platform, workspace)
 	if w == nil {
@@ -192,40 +170,24 @@ func (in *Ingest) SetSelf(ctx context.Context, platform event.Platform, workspac
 }
 
 func (in *Ingest) setSelf(ctx context.Context, w *workspace, self event.Self) error {
-	if w.config.Facts != nil || w.memory.Self() == self {
+	if w.config.Facts != nil || *w.self.Load() == self {
 		return nil
 	}
-	if err := w.journal.SetSelf(ctx, w.id, self); err != nil {
-		return fmt.Errorf("remember who we are in %s: %w", w.id, err)
+	if err := in.Journal.SetSelf(ctx, w.config.ID, self); err != nil {
+		return fmt.Errorf("store our identity in %s: %w", w.config.ID, err)
 	}
-	w.mu.Lock()
-	w.self = self
-	w.mu.Unlock()
-	in.desk.WakeAt(journal.Intake, "", in.now())
+	w.self.Store(&self)
+	in.Work.WakeAt(work.Intake, "", in.Now())
 	return nil
 }
 
-// reread takes over who the store says we are: another node may have been told.
-// It returns whether that was news.
-func (m *memory) reread(ctx context.Context) (news bool, err error) {
-	before := m.Self()
-	self, err := m.journal.Self(ctx, m.id)
+// readSelf reads our identity from the store: another node may have stored it.
+func (in *Ingest) readSelf(ctx context.Context, w *workspace) error {
+	before := w.self.Load()
+	self, err := in.Journal.Self(ctx, w.config.ID)
 	if err != nil {
-		return false, fmt.Errorf("read who we are in %s: %w", m.id, err)
+		return fmt.Errorf("read our identity in %s: %w", w.config.ID, err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if self == before || m.self != before { // this node was told meanwhile
-		return false, nil
-	}
-	m.self = self
-	return true, nil
+	w.self.CompareAndSwap(before, &self) // unless this node has stored another one meanwhile
+	return nil
 }
-
-// directory is what a normaliser may ask.
-type directory struct {
-	*facts
-	Names
-}
-
-var _ adapters.Directory = directory{}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -50,8 +51,20 @@ func (c checker) payload(t *testing.T, p payload) event.Keys {
 	body := bytes.Clone(p.envelope.Body)
 	keys := c.normalizer.Keys(p.envelope, p.people)
 	e, err := c.normalizer.Normalize(t.Context(), p.envelope, p.people)
-	if diff := cmp.Diff(keys, c.normalizer.Keys(p.envelope, p.people)); diff != "" {
-		t.Errorf("the keys of the same bytes differ:\n%s", diff)
+	parsed := p.envelope
+	parsed.Parsed = keys.Parsed
+	keys.Parsed = nil
+	for _, envelope := range []event.Envelope{p.envelope, parsed} {
+		again := c.normalizer.Keys(envelope, p.people)
+		again.Parsed = nil
+		if diff := cmp.Diff(keys, again); diff != "" {
+			t.Errorf("the keys of the same bytes differ:\n%s", diff)
+		}
+	}
+	if same, _ := c.normalizer.Normalize(t.Context(), parsed, p.people); err == nil {
+		if !reflect.DeepEqual(e, same) {
+			t.Errorf("the event is %+v, and %+v if the keys were read before", e, same)
+		}
 	}
 	if !bytes.Equal(body, p.envelope.Body) {
 		t.Error("the body was written to")

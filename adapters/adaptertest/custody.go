@@ -123,7 +123,7 @@ func damagedIsKept(s *stage) {
 	}
 	kept, ok := s.inbox.await(s.ctx, func(e event.Envelope) bool { return bytes.Contains(e.Body, []byte(broken)) })
 	if !ok {
-		s.t.Fatalf("it was not kept: %q", s.inbox.all())
+		s.t.Fatalf("it was not kept: %+v", s.inbox.all())
 	}
 	keys := s.Adapter.Keys(kept, s.known)
 	_, err := s.Adapter.Normalize(s.ctx, kept, s.known)

@@ -223,12 +223,11 @@ func (s *stage) reads() map[string]error {
 	}
 	if a, ok := s.Adapter.(adapters.Namer); ok {
 		_, ends["LookupUser"] = a.LookupUser(s.ctx, s.Asker.ID)
-		_, ends["LookupChannel"] = a.LookupChannel(s.ctx, s.Room.ID)
 	}
-	if a, ok := s.Adapter.(adapters.Historian); ok {
-		_, ends["Places"] = a.Places(s.ctx)
-		gap := event.Gap{Place: s.Room.ID, From: s.begun, Until: s.begun.Add(time.Hour)}
-		_, ends["Missed"] = a.Missed(s.ctx, gap, adapters.Bounds{Messages: 1}, nil)
+	if a, ok := s.Adapter.(adapters.Backfiller); ok {
+		_, ends["Channels"] = a.Channels(s.ctx)
+		gap := event.Gap{Channel: s.Room.ID, From: s.begun, Until: s.begun.Add(time.Hour)}
+		_, ends["ReadChannel"] = a.ReadChannel(s.ctx, adapters.Reading{Gap: gap, Messages: 1})
 	}
 	return ends
 }

@@ -1,54 +1,83 @@
 package adaptertest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
 	"parley/ingest/event"
 )
 
-// ofHistory is what holds for a Historian and a ContextReader.
+// ofHistory are the promises of a Backfiller and a ContextReader.
 var ofHistory = []promise{
-	{"what was missed has the keys that it would have had", missedHasItsKeys},
-	{"what was missed is handed over from its oldest message on, within its bounds", missedWithinBounds},
-	{"what was missed ends where it can't be handed over", missedEnds},
-	{"a channel that can't be read is refused only where that will not pass", pastRefused},
+	{"missed messages have the keys of their live events", missedHasItsKeys},
+	{"missed messages are handed over within the gap, each thread's from the oldest on", missedWithinBounds},
+	{"a thread is read on its own", missedOfThread},
+	{"a read ends if its messages can't be handed over", missedEnds},
+	{"a channel that can't be read is refused only if that will not pass", pastRefused},
 	{"a thread is read from its root and with its newest messages", threadIsRead},
 }
 
-// missed reads a gap, as custody would that knows some dedupe keys.
+// urgent is the signal of a read that a turn waits for.
+var urgent = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// reading returns a read of a gap that appends the events to a list. Like an inbox, it
+// knows some dedupe keys.
+func (s *stage) reading(gap event.Gap, messages int, known map[string]bool, read *[]arrival) adapters.Reading {
+	take := func(envelope *event.Envelope) bool {
+		if envelope == nil {
+			return true
+		}
+		if envelope.Transport != event.Backfilled || envelope.Workspace != s.Workspace {
+			s.t.Errorf("of %q over %q", envelope.Workspace, envelope.Transport)
+		}
+		a := s.read(*envelope)
+		*read = append(*read, a)
+		return known[a.keys.Dedupe]
+	}
+	return adapters.Reading{Gap: gap, Messages: messages, Urgent: urgent, Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
+		for _, m := range list {
+			if take(m.New) {
+				take(m.Change)
+			}
+		}
+		return nil
+	}}
+}
+
+// missed reads a gap: the channel, and then the threads that it names.
 func (s *stage) missed(gap event.Gap, messages int, known map[string]bool) (read []arrival, cut bool) {
 	s.t.Helper()
-	last := time.Time{}
-	cut, err := able[adapters.Historian](s).Missed(s.ctx, gap, adapters.Bounds{Messages: messages},
-		func(at time.Time, envelope event.Envelope) (bool, error) {
-			if at.Before(last) || envelope.Transport != event.CatchUp || envelope.Workspace != s.Workspace {
-				s.t.Errorf("at %v, after %v, of %q over %q", at, last, envelope.Workspace, envelope.Transport)
-			}
-			last = at
-			read = append(read, s.read(envelope))
-			return known[read[len(read)-1].keys.Dedupe], nil
-		})
+	b := able[adapters.Backfiller](s)
+	found, err := b.ReadChannel(s.ctx, s.reading(gap, messages, known, &read))
 	s.must(err)
-	return read, cut
+	for _, thread := range found.Threads {
+		if channel, at, ok := b.Began(thread); !ok || channel != gap.Channel || at.IsZero() {
+			s.t.Errorf("%s began in %q at %v, %v", thread, channel, at, ok)
+		}
+		s.must(b.ReadThread(s.ctx, thread, s.reading(gap, messages, known, &read)))
+	}
+	slices.SortStableFunc(read, func(a, b arrival) int { return cmp.Compare(a.keys.Subject, b.keys.Subject) })
+	return slices.CompactFunc(read, func(a, b arrival) bool { return a.keys.Dedupe == b.keys.Dedupe }), found.Cut
 }
 
 // around is a gap about what was said.
 func around(channel string, first, last arrival) event.Gap {
-	return event.Gap{Place: channel, From: first.event.Message.SentAt, Until: last.event.Message.SentAt}
+	return event.Gap{Channel: channel, From: first.event.Message.SentAt, Until: last.event.Message.SentAt}
 }
 
 func missedHasItsKeys(s *stage) {
-	historian := able[adapters.Historian](s)
+	b := able[adapters.Backfiller](s)
 	s.play()
-	places, err := historian.Places(s.ctx)
-	s.must(err)
 	for _, channel := range []string{s.Room.ID, s.Direct.ID} {
 		root := s.says(adapters.Address{Channel: channel}, "a root")
 		to, err := able[adapters.Sender](s).Address(root.keys.Thread)
@@ -64,12 +93,13 @@ func missedHasItsKeys(s *stage) {
 			live = slices.Insert(live, 1, s.arrives(event.KindEdit, root.keys.Subject))
 		}
 		read, _ := s.missed(around(channel, root, last), 100, known)
-		if diff := cmp.Diff(keysOf(live), keysOf(read)); diff != "" {
+		if diff := gocmp.Diff(keysOf(live), keysOf(read)); diff != "" {
 			s.t.Errorf("of %s (-live +missed):\n%s", channel, diff)
 		}
 	}
-	if places, err = historian.Places(s.ctx); err != nil || !slices.Contains(places, s.Room.ID) || !slices.Contains(places, s.Direct.ID) {
-		s.t.Errorf("places: %q, %v", places, err)
+	channels, err := b.Channels(s.ctx)
+	if err != nil || !slices.Contains(channels, s.Room.ID) || !slices.Contains(channels, s.Direct.ID) {
+		s.t.Errorf("channels: %q, %v", channels, err)
 	}
 }
 
@@ -80,8 +110,16 @@ func keysOf(all []arrival) (keys []event.Keys) {
 	return keys
 }
 
+func textsOf(all []arrival) string {
+	var texts []string
+	for _, a := range all {
+		texts = append(texts, a.event.Message.Content)
+	}
+	return strings.Join(texts, ", ")
+}
+
 func missedWithinBounds(s *stage) {
-	able[adapters.Historian](s)
+	able[adapters.Backfiller](s)
 	s.play()
 	var said []arrival
 	for n := range 8 {
@@ -96,39 +134,60 @@ func missedWithinBounds(s *stage) {
 		cut      bool
 	}{{100, "word 2, word 3, word 4, word 5, word 6", false}, {2, "word 5, word 6", true}} {
 		read, cut := s.missed(around(s.Room.ID, said[2], said[6]), c.messages, nil)
-		var texts []string
-		for _, a := range read {
-			texts = append(texts, a.event.Message.Content)
-		}
-		if got := strings.Join(texts, ", "); got != c.want || cut != c.cut {
+		if got := textsOf(read); got != c.want || cut != c.cut {
 			s.t.Errorf("of %d at the most: %q, cut %v; want %q, %v", c.messages, got, cut, c.want, c.cut)
 		}
 	}
 }
 
+func missedOfThread(s *stage) {
+	b := able[adapters.Backfiller](s)
+	s.play()
+	for _, channel := range []string{s.Room.ID, s.Direct.ID} {
+		root := s.says(adapters.Address{Channel: channel}, "a root")
+		to, err := able[adapters.Sender](s).Address(root.keys.Thread)
+		s.must(err)
+		if channel == s.Room.ID {
+			s.says(adapters.Address{Channel: channel}, "elsewhere")
+		}
+		first := s.says(to, "one")
+		last := s.says(to, "two")
+		var read []arrival
+		s.must(b.ReadThread(s.ctx, first.keys.Thread, s.reading(around(channel, first, last), 100, nil, &read)))
+		if got := textsOf(read); got != "one, two" {
+			s.t.Errorf("of a thread in %s: %q", channel, got)
+		}
+		if in, at, ok := b.Began(root.keys.Thread); !ok || in != channel || at.After(root.event.Message.SentAt) {
+			s.t.Errorf("it began in %q at %v, %v", in, at, ok)
+		}
+	}
+}
+
 func missedEnds(s *stage) {
-	historian := able[adapters.Historian](s)
+	b := able[adapters.Backfiller](s)
 	s.play()
 	first := s.says(adapters.Address{Channel: s.Room.ID}, "first")
 	second := s.says(adapters.Address{Channel: s.Room.ID}, "second")
 	handed, full := 0, errors.New("the disk is full")
-	_, err := historian.Missed(s.ctx, around(s.Room.ID, first, second), adapters.Bounds{Messages: 100},
-		func(time.Time, event.Envelope) (bool, error) {
-			handed++
-			return false, full
-		})
+	read := adapters.Reading{Gap: around(s.Room.ID, first, second), Messages: 100, Hand: func(event.ThreadKey, []adapters.Missed) error {
+		handed++
+		return full
+	}}
+	_, err := b.ReadChannel(s.ctx, read)
 	if handed != 1 || !errors.Is(s.heard(err), full) {
+		s.t.Errorf("%d were handed over, %v", handed, err)
+	}
+	if err := b.ReadThread(s.ctx, first.keys.Thread, read); handed != 2 || !errors.Is(s.heard(err), full) {
 		s.t.Errorf("%d were handed over, %v", handed, err)
 	}
 }
 
 func pastRefused(s *stage) {
-	historian := able[adapters.Historian](s)
+	b := able[adapters.Backfiller](s)
 	s.play()
 	said := s.says(adapters.Address{Channel: s.Room.ID}, "hi")
 	read := func() error {
-		_, err := historian.Missed(s.ctx, around(s.Room.ID, said, said), adapters.Bounds{Messages: 100},
-			func(time.Time, event.Envelope) (bool, error) { return false, nil })
+		_, err := b.ReadChannel(s.ctx, s.reading(around(s.Room.ID, said, said), 100, nil, new([]arrival)))
 		return s.heard(err)
 	}
 	s.needs(s.Fault != nil, "faults")
@@ -148,7 +207,7 @@ func pastRefused(s *stage) {
 	}
 	if s.Revoke != nil {
 		s.Revoke() // with other credentials, all of it can be read
-		_, err := historian.Places(s.ctx)
+		_, err := b.Channels(s.ctx)
 		passes("refused credentials", s.heard(err))
 		passes("refused credentials", read())
 	}
@@ -178,7 +237,7 @@ func threadIsRead(s *stage) {
 		}
 	}
 	want := []string{"the root", "reply 2", "reply 3", "reply 4"}
-	if diff := cmp.Diff(want, texts); diff != "" || before.Earlier != 2 || before.Gap {
+	if diff := gocmp.Diff(want, texts); diff != "" || before.Earlier != 2 || before.Gap {
 		s.t.Errorf("%d earlier, gap %v:\n%s", before.Earlier, before.Gap, diff)
 	}
 	if s.Fault != nil && s.Fault(Read, Broken) != nil {

@@ -66,20 +66,12 @@ func namesAreLookedUp(s *stage) {
 			s.t.Errorf("%s is %+v, %v; want %q", person.ID, user, err, person.Name)
 		}
 	}
-	for _, place := range []Place{s.Room, s.Direct} {
-		if name, err := namer.LookupChannel(s.ctx, place.ID); s.heard(err) != nil || name != place.Name {
-			s.t.Errorf("%s is %q, %v; want %q", place.ID, name, err, place.Name)
-		}
-	}
 }
 
 func namesMayFail(s *stage) {
 	namer := able[adapters.Namer](s)
 	if user, err := namer.LookupUser(s.ctx, s.Asker.ID+"0"); s.heard(err) == nil {
 		s.t.Errorf("a user whom nobody knows is %+v", user)
-	}
-	if name, err := namer.LookupChannel(s.ctx, s.Room.ID+"0"); s.heard(err) == nil {
-		s.t.Errorf("a channel that nobody knows is %q", name)
 	}
 	for _, trouble := range []Trouble{Limited, Denied, Broken, Lost} {
 		if s.Fault == nil || s.Fault(Name, trouble) == nil {

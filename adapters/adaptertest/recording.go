@@ -52,15 +52,14 @@ type line struct {
 // people are the names and facts of one recording: of its directory lines, and
 // the types of the channels that its payloads have told.
 type people struct {
-	self     *event.Self
-	users    map[string]adapters.User
-	channels map[string]string
-	types    map[string]event.ChannelType
+	self  *event.Self
+	users map[string]adapters.User
+	types map[string]event.ChannelType
 }
 
 var _ adapters.Directory = people{}
 
-// Self, ChannelType, User and ChannelName implement adapters.Directory.
+// Self, ChannelType and User implement adapters.Directory.
 func (p people) Self() event.Self { return *p.self }
 
 func (p people) ChannelType(channel string) event.ChannelType { return p.types[channel] }
@@ -70,18 +69,12 @@ func (p people) User(_ context.Context, id string) (adapters.User, bool) {
 	return user, ok
 }
 
-func (p people) ChannelName(_ context.Context, id string) (string, bool) {
-	name, ok := p.channels[id]
-	return name, ok
-}
-
 // learn takes over what a directory line tells.
 func (p people) learn(l line) {
 	for _, u := range l.Directory.Users {
 		p.users[u.ID] = adapters.User{DisplayName: u.DisplayName, IsBot: u.IsBot}
 	}
 	for _, c := range l.Directory.Channels {
-		p.channels[c.ID] = c.Name
 		if c.IsDM {
 			p.types[c.ID] = event.ChannelDirect
 		}
@@ -110,7 +103,7 @@ func read(t *testing.T, recordings []string) (payloads []payload) {
 }
 
 func readLines(file string, content []byte) (payloads []payload) {
-	known := people{&event.Self{}, map[string]adapters.User{}, map[string]string{}, map[string]event.ChannelType{}}
+	known := people{&event.Self{}, map[string]adapters.User{}, map[string]event.ChannelType{}}
 	for n, text := range bytes.Split(content, []byte("\n")) {
 		var l line
 		switch err := json.Unmarshal(text, &l); {

@@ -42,7 +42,7 @@ func set(t *testing.T, platform Platform) *stage {
 	t.Cleanup(cancel)
 	s := &stage{
 		Fake: fake, t: t, ctx: ctx, begun: time.Now(), inbox: newInbox(), words: new(words),
-		known: people{&fake.Self, map[string]adapters.User{}, map[string]string{}, map[string]event.ChannelType{}},
+		known: people{&fake.Self, map[string]adapters.User{}, map[string]event.ChannelType{}},
 	}
 	t.Cleanup(func() { // behind the end of the run, which is cleaned up before
 		for _, secret := range fake.Secrets {
@@ -204,6 +204,7 @@ type arrival struct {
 func (s *stage) read(envelope event.Envelope) arrival {
 	s.t.Helper()
 	keys := s.Adapter.Keys(envelope, s.known)
+	envelope.Parsed, keys.Parsed = keys.Parsed, nil
 	e, err := s.Adapter.Normalize(s.ctx, envelope, s.known)
 	s.must(err)
 	if keys.Channel.Type != event.ChannelUnknown {

@@ -46,11 +46,7 @@ func DefaultConfig() Config {
 // Validate returns every fault, by key, without any value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(isAddress(c.URL), "url", "must be the http or https address of the BlueBubbles server, without the password")
 	check(!c.Password.IsZero(), "password", "is required: the password of the BlueBubbles server")
 	check(!c.WebhookSecret.IsZero(), "webhook_secret", "is required: a long random word, the last part of the webhook's address")

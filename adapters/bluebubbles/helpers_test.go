@@ -100,9 +100,8 @@ type contacts struct {
 	asked func(address string)
 }
 
-func (c contacts) Self() event.Self                                   { return c.self }
-func (c contacts) ChannelType(string) event.ChannelType               { return event.ChannelUnknown }
-func (c contacts) ChannelName(context.Context, string) (string, bool) { return "", false }
+func (c contacts) Self() event.Self                     { return c.self }
+func (c contacts) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
 func (c contacts) User(_ context.Context, address string) (adapters.User, bool) {
 	if c.asked != nil {
 		c.asked(address)

@@ -13,20 +13,20 @@ import (
 	"parley/ingest/event"
 )
 
-// board is a platform whose posts can be changed, and streamed. Every call may be
-// given a fault: by what it does, or by chance.
+// board is a platform with edits and streams. Every call may have a fault, by the name of
+// the call or by chance.
 type board struct {
 	mu      sync.Mutex
 	posts   []*pinned
 	signs   map[string]bool
 	told    []string
-	calls   []string                // what was called, and the text
-	faults  map[string][]fault      // of the next calls that do this
+	calls   []string                // the names of the calls and their texts
+	faults  map[string][]fault      // of the next calls, by name
 	chance  func(does string) fault // of the others; nil for none
 	effects sync.WaitGroup
 	limit   int           // of a post, in bytes
-	closes  time.Duration // how old a stream grows; 0: as old as it likes
-	stumble string        // what makes Grow panic while a text still grows
+	closes  time.Duration // the maximum age of a stream; 0: none
+	stumble string        // a text that makes Grow panic, except for a final text
 }
 
 // pinned is a post on a board.
@@ -41,10 +41,10 @@ func newBoard() *board {
 	return &board{signs: map[string]bool{}, faults: map[string][]fault{}, limit: 100}
 }
 
-// none is the fault of a call that goes well.
+// none is the fault of a call that succeeds.
 var none = fault{failure: -1}
 
-// do makes a call: its fault decides whether and when f happens.
+// do makes a call. Its fault decides whether and when f runs.
 func (b *board) do(ctx context.Context, does, text string, f func() error) error {
 	if ctx.Err() != nil {
 		panic("a call was begun after its time")
@@ -98,7 +98,7 @@ func (b *board) pin(key, text string, stream bool) string {
 	return p.id
 }
 
-// find returns a post that stands there; nil for none. The board is locked.
+// find returns a post that was not removed; nil for none. The board is locked.
 func (b *board) find(id string) *pinned {
 	i := slices.IndexFunc(b.posts, func(p *pinned) bool { return p.id == id && !p.removed })
 	if i < 0 {
@@ -235,7 +235,7 @@ func (b *board) Tell(ctx context.Context, post adapters.Post) error {
 	return b.do(ctx, "tell", post.Text, func() error { b.told = append(b.told, post.Asker+": "+post.Text); return nil })
 }
 
-// stands is what people read, and what should not be there.
+// stands returns the posts, and everything that should not be visible.
 func (b *board) stands() (texts, wrong []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -254,7 +254,7 @@ func (b *board) stands() (texts, wrong []string) {
 	return texts, wrong
 }
 
-// did are the calls that did something.
+// did returns the calls with a prefix.
 func (b *board) did(what string) (calls []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,9 +1,13 @@
 package deliver_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +16,7 @@ import (
 	"parley/adapters/deliver"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
 func same[T any](t *testing.T, what string, got, want T) {
@@ -27,8 +32,8 @@ var (
 	unknown = journal.DeliveryUnknown
 )
 
-// TestOnceInOrder: whatever a call leaves behind, each text stands there once, in
-// the order of its thread.
+// TestOnceInOrder: after any failure of a call, each text is posted once, in the order of
+// its thread.
 func TestOnceInOrder(t *testing.T) {
 	for name, faults := range map[string][]fault{
 		"nothing goes wrong":           nil,
@@ -55,7 +60,7 @@ func TestOnceInOrder(t *testing.T) {
 	}
 }
 
-// TestACallEndsAtItsTime: the deadline of a call is what the journal holds.
+// TestACallEndsAtItsTime: the deadline of a call is the time in the journal.
 func TestACallEndsAtItsTime(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.reply("t", "one")
@@ -69,8 +74,8 @@ func TestACallEndsAtItsTime(t *testing.T) {
 	})
 }
 
-// TestNobodyAsksTooEarly: the platform is asked 5 s after the end of the call,
-// since a request may take effect after its caller has gone.
+// TestNobodyAsksTooEarly: the platform is asked 5 s after the end of the call, because a
+// request may take effect after its caller has given up.
 func TestNobodyAsksTooEarly(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.chat.faults["one"] = []fault{lost}
@@ -84,7 +89,7 @@ func TestNobodyAsksTooEarly(t *testing.T) {
 	})
 }
 
-// TestQuestionsThatFailBackOff, and then the workspace's policy decides.
+// TestQuestionsThatFailBackOff until the workspace's policy decides.
 func TestQuestionsThatFailBackOff(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.platform.Unknown = func(string) string { return "hold" }
@@ -108,7 +113,7 @@ func TestQuestionsThatFailBackOff(t *testing.T) {
 	})
 }
 
-// TestAQuestionWaitsAsLongAsThePlatformSays.
+// TestAQuestionWaitsAsLongAsThePlatformSays checks the wait after a rate limit.
 func TestAQuestionWaitsAsLongAsThePlatformSays(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.chat.faults["one"] = []fault{arrived}
@@ -123,7 +128,7 @@ func TestAQuestionWaitsAsLongAsThePlatformSays(t *testing.T) {
 	})
 }
 
-// TestTheRestOfAFailedReplyIsNotSent; the next reply is.
+// TestTheRestOfAFailedReplyIsNotSent checks that the next reply is sent.
 func TestTheRestOfAFailedReplyIsNotSent(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.chat.faults["two"] = []fault{permanent}
@@ -137,7 +142,7 @@ func TestTheRestOfAFailedReplyIsNotSent(t *testing.T) {
 	})
 }
 
-// TestWhatIsNeverTakenIsGivenUpAfterADay.
+// TestWhatIsNeverTakenIsGivenUpAfterADay checks a delivery that is always rate limited.
 func TestWhatIsNeverTakenIsGivenUpAfterADay(t *testing.T) {
 	inOffice(t, func(o *office) {
 		for range 10 {
@@ -156,7 +161,8 @@ func TestWhatIsNeverTakenIsGivenUpAfterADay(t *testing.T) {
 	})
 }
 
-// TestWhatNeverEndsClearlyIsGivenUpAfterADay, too: others of the thread wait behind it.
+// TestWhatNeverEndsClearlyIsGivenUpAfterADay, because later deliveries of the thread
+// wait for it.
 func TestWhatNeverEndsClearlyIsGivenUpAfterADay(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.chat.faults["one"] = []fault{{failure: adapters.RateLimited, after: 24*time.Hour + time.Minute}, lost, lost, lost}
@@ -169,7 +175,7 @@ func TestWhatNeverEndsClearlyIsGivenUpAfterADay(t *testing.T) {
 	})
 }
 
-// TestUnknownEnds: where the platform can't tell, the policy decides.
+// TestUnknownEnds: if the platform cannot tell the outcome, the policy decides.
 func TestUnknownEnds(t *testing.T) {
 	const mark = "(sent again, since it is not known whether it arrived) "
 	for policy, want := range map[string]struct {
@@ -182,7 +188,7 @@ func TestUnknownEnds(t *testing.T) {
 	} {
 		t.Run(policy, func(t *testing.T) {
 			inOffice(t, func(o *office) {
-				o.platform.Sender = o.chat // which has no Find
+				o.platform.Sender = o.chat // it has no Find
 				o.platform.Unknown = func(channel string) string {
 					same(t, "channel", channel, "C1")
 					return policy
@@ -199,8 +205,8 @@ func TestUnknownEnds(t *testing.T) {
 	}
 }
 
-// TestAPlatformThatNeverTellsIsNotWrittenToWithoutEnd: its readers may have every
-// one of these.
+// TestAPlatformThatNeverTellsIsNotWrittenToWithoutEnd: its readers may see every call's
+// text.
 func TestAPlatformThatNeverTellsIsNotWrittenToWithoutEnd(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.platform.Sender = o.chat
@@ -213,7 +219,7 @@ func TestAPlatformThatNeverTellsIsNotWrittenToWithoutEnd(t *testing.T) {
 	})
 }
 
-// TestARefusalHoldsUpItsChannelAlone.
+// TestARefusalHoldsUpItsChannelAlone checks a rate limit.
 func TestARefusalHoldsUpItsChannelAlone(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.chat.faults["one"] = []fault{{failure: adapters.RateLimited, after: 30 * time.Second}}
@@ -232,8 +238,7 @@ func TestARefusalHoldsUpItsChannelAlone(t *testing.T) {
 	})
 }
 
-// TestThePaceOfAChannel: so many posts a second, over all of its threads, and
-// room for calls that take unequally long to arrive.
+// TestThePaceOfAChannel checks the rate of the posts of all its threads, with a margin.
 func TestThePaceOfAChannel(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.platform.Limits.PostRate = 0.5
@@ -260,8 +265,8 @@ func TestThePaceOfAChannel(t *testing.T) {
 	})
 }
 
-// TestAWorkspaceThatIsGoneAndComesBack: what waited is sent, and what has no
-// clear end is asked for, not sent again.
+// TestAWorkspaceThatIsGoneAndComesBack: pending deliveries are sent. The platform is
+// asked about unclear ones before they are sent again.
 func TestAWorkspaceThatIsGoneAndComesBack(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.chat.faults["unclear"] = []fault{arrived}
@@ -279,8 +284,8 @@ func TestAWorkspaceThatIsGoneAndComesBack(t *testing.T) {
 	})
 }
 
-// TestARestartInEachState: what a dead process has left pending is sent, what it
-// was sending is asked for first, what it had sent stays.
+// TestARestartInEachState: the next process sends pending deliveries, asks about sending
+// ones first, and leaves sent ones.
 func TestARestartInEachState(t *testing.T) {
 	for name, left := range map[string][]fault{
 		"pending":                      {notSent},
@@ -296,7 +301,7 @@ func TestARestartInEachState(t *testing.T) {
 				stop, _ := o.send()
 				o.settled()
 				stop()
-				o.must(o.journal.Close())
+				o.close()
 				o.open()
 				o.send()
 				pass(2 * time.Minute)
@@ -306,7 +311,7 @@ func TestARestartInEachState(t *testing.T) {
 	}
 }
 
-// TestStoppingEndsTheCallUnderWay, whose end is then asked for.
+// TestStoppingEndsTheCallUnderWay; the platform is asked about it later.
 func TestStoppingEndsTheCallUnderWay(t *testing.T) {
 	inOffice(t, func(o *office) {
 		o.chat.faults["one"] = []fault{{failure: adapters.Unclear, takes: 5 * time.Second}}
@@ -321,19 +326,113 @@ func TestStoppingEndsTheCallUnderWay(t *testing.T) {
 	})
 }
 
-// TestFormat: a reply goes where its thread is; one that is read from the journal
-// needs no post.
+// TestAPostWaitsForTheStore for a bounded time. Then the platform is asked.
+func TestAPostWaitsForTheStore(t *testing.T) {
+	for name, c := range map[string]struct {
+		down  time.Duration
+		asked bool
+	}{"half a minute": {30 * time.Second, false}, "an hour": {time.Hour, true}} {
+		t.Run(name, func(t *testing.T) {
+			inOffice(t, func(o *office) {
+				o.chat.posting = func() {
+					o.engine.down.Store(true)
+					time.AfterFunc(c.down, func() { o.engine.down.Store(false) })
+				}
+				o.reply("t", "one")
+				o.send()
+				pass(c.down + 10*time.Second)
+				same(t, "posts", o.chat.texts(), []string{"one"})
+				same(t, "the platform was asked", len(o.chat.asked) > 0, c.asked)
+				same(t, "states", o.settled(), []journal.DeliveryState{sent})
+			})
+		})
+	}
+}
+
+// TestAStalledNodeChangesNoCallOfTheNextOwner: one node stalls between the commit of a
+// reply and its call. Another node takes over, posts, and ends before it can record that.
+func TestAStalledNodeChangesNoCallOfTheNextOwner(t *testing.T) {
+	inOffice(t, func(o *office) {
+		node := func(name string) (*journal.Journal, *work.Scheduler) {
+			return journal.New(o.engine, journal.Options{Node: name, Lease: 8 * time.Second}),
+				work.New(o.engine, work.Options{Node: name, Lease: 8 * time.Second, Log: slog.New(slog.DiscardHandler)})
+		}
+		a, schedulerA := node("A")
+		b, schedulerB := node("B")
+		box := o.box(a, schedulerA)
+		question := o.accept(a, "C1", "t", false)
+
+		ctx, cancel := context.WithCancel(o.Context())
+		var working sync.WaitGroup
+		serve := func(s *work.Scheduler, kind work.Kind, do func(c *work.Claim) error) {
+			working.Go(func() {
+				_ = s.Serve(ctx, work.Queue{Kind: kind, Slots: 1, Do: func(_ context.Context, c *work.Claim) error { return do(c) }})
+			})
+			synctest.Wait()
+		}
+		goesOn, answered := make(chan struct{}), false
+		serve(schedulerA, work.Intake, func(c *work.Claim) error { // no scheduler runs: A's lease ends
+			if answered {
+				return nil
+			}
+			answered = true
+			ended, err := o.answer(a, &c.Claim, "C1", &journal.Send{Timeout: 10 * time.Second}, "hello")
+			if err == nil && ended.Begun == nil {
+				err = errors.New("the first delivery was not begun")
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			box.Posted(c, ended.Begun)
+			<-goesOn
+			return nil
+		})
+		schedulerA.Wake(work.Intake, "", question.Thread)
+
+		pass(16 * time.Second)
+		serve(schedulerB, work.Deliveries, func(c *work.Claim) error {
+			d, err := b.NextDelivery(ctx, c.Thread)
+			if err != nil {
+				return err
+			}
+			if d.State == journal.DeliverySending && len(o.chat.texts()) == 0 {
+				if err = b.Resend(ctx, d, time.Now(), "it had not arrived", false); err == nil {
+					_, err = b.BeginSend(ctx, &c.Claim, d, journal.Send{Timeout: 10 * time.Second})
+				}
+				o.chat.post(adapters.Post{Key: d.Key, Text: d.Post.Text}) // it arrives, and B ends
+			}
+			return err
+		})
+		schedulerB.Wake(work.Deliveries, "", question.Thread)
+		pass(time.Second)
+		same(t, "posts by B", o.chat.texts(), []string{"hello"})
+
+		working.Go(func() { _ = box.Run(ctx, ctx) })
+		synctest.Wait()
+		schedulerA.Wake(work.Deliveries, "", question.Thread)
+		pass(9 * time.Second) // B's lease ends
+		close(goesOn)
+		pass(2 * time.Minute)
+		same(t, "posts", o.chat.texts(), []string{"hello"})
+		cancel()
+		working.Wait()
+	})
+}
+
+// TestFormat: a reply goes to the place of its thread. A reply that is read from the
+// journal needs no post.
 func TestFormat(t *testing.T) {
 	c := &chat{}
 	platform := deliver.Platform{Sender: c}
 	box := deliver.New(deliver.Parts{Platform: func(id string) (deliver.Platform, bool) { return platform, id == "acme" }})
 	format := func(workspace string, thread event.ThreadKey, text string, files ...journal.File) ([]journal.Post, error) {
-		showing, err := box.Show(t.Context(), nil, &journal.Run{Workspace: workspace, ThreadKey: thread}, nil)
+		showing, err := box.Show(t.Context(), nil, &journal.Run{Workspace: workspace, ThreadKey: thread}, nil, nil)
 		if err != nil {
 			return nil, err
 		}
 		showing.Stop()
-		return showing.Format(text, files), nil
+		posts, _ := showing.Format(text, files)
+		return posts, nil
 	}
 	posts, err := format("acme", "slack:acme:C1:1", "hello", journal.File{Name: "plot.png"})
 	if err != nil {

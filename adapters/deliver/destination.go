@@ -8,23 +8,21 @@ import (
 	"parley/ingest/journal"
 )
 
-// Notice implements turn.Outbox: words of our own about a run, for its asker alone
-// where the platform can do that.
+// Notice implements turn.Outbox: a text of our own about a run. Only its asker sees it,
+// if the platform can do that.
 func (o *Outbox) Notice(run *journal.Run, text string) ([]journal.Post, error) {
 	platform, to, err := o.way(run)
 	if err != nil || platform.Sender == nil {
 		return nil, err
 	}
 	_, alone := platform.Sender.(adapters.Ephemeral)
-	posts := to.posts(platform.Sender.Format(text, nil))
-	for i := range posts {
-		posts[i].Alone = alone && to.asker != ""
-	}
-	return posts, nil
+	to.Alone = alone && to.Asker != ""
+	return posts(to, platform.Sender.Format(text, nil)), nil
 }
 
-// way is how a run's words go out; a platform without Sender where they don't.
-func (o *Outbox) way(run *journal.Run) (platform Platform, to destination, err error) {
+// way returns the platform of a run's posts, and a post without a text that has their
+// place and their asker. The platform has no Sender if nothing is posted.
+func (o *Outbox) way(run *journal.Run) (platform Platform, to journal.Post, err error) {
 	platform, ok := o.Platform(run.Workspace)
 	if !ok {
 		return platform, to, fmt.Errorf("workspace %q is not configured", run.Workspace)
@@ -32,31 +30,21 @@ func (o *Outbox) way(run *journal.Run) (platform Platform, to destination, err e
 	if platform.Sender == nil {
 		return platform, to, nil
 	}
-	to.asker = asker(run)
-	to.Address, err = platform.Sender.Address(run.ThreadKey)
-	return platform, to, err
+	address, err := platform.Sender.Address(run.ThreadKey)
+	return platform, journal.Post{Channel: address.Channel, Root: address.Root, Asker: asker(run)}, err
 }
 
-// destination is where a run's posts go, and whom they answer.
-type destination struct {
-	adapters.Address
-	asker string
-}
-
-func (to destination) post(text string) journal.Post {
-	return journal.Post{Channel: to.Channel, Root: to.Root, Text: text, Asker: to.asker}
-}
-
-func (to destination) posts(texts []string) []journal.Post {
-	posts := make([]journal.Post, len(texts))
-	for i, text := range texts {
-		posts[i] = to.post(text)
+// posts returns a post like to for each text.
+func posts(to journal.Post, texts []string) (list []journal.Post) {
+	for _, text := range texts {
+		to.Text = text
+		list = append(list, to)
 	}
-	return posts
+	return list
 }
 
-// asker is the platform's id of the person who spoke last in a run's turn; empty for
-// none.
+// asker returns the platform's id of the person who wrote the last message of a run's
+// turn; empty for none.
 func asker(run *journal.Run) string {
 	for i := len(run.Messages) - 1; i >= 0; i-- {
 		if run.Messages[i].Author == journal.ByHuman {

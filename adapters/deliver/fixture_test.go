@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,14 +18,15 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/work"
 )
 
-// fault is what one call of the platform does instead of posting.
+// fault is the failure of one call of the platform.
 type fault struct {
 	failure adapters.SendFailure
-	after   time.Duration // RateLimited: the time that is told
-	effect  time.Duration // Unclear: the post stands there so long after; negative: never
-	takes   time.Duration // the answer comes so late
+	after   time.Duration // RateLimited: the wait
+	effect  time.Duration // Unclear: the delay of the effect; negative: no effect
+	takes   time.Duration // the duration of the call
 	panics  bool
 }
 
@@ -36,8 +38,8 @@ var (
 	permanent  = fault{failure: adapters.Permanent}
 )
 
-// chat is a small platform. It posts each text once a call, unless a fault of
-// that text is next.
+// chat is a small platform. Each call posts its text, unless a fault of that text is
+// next.
 type chat struct {
 	mu       sync.Mutex
 	faults   map[string][]fault
@@ -46,6 +48,7 @@ type chat struct {
 	calls    []call
 	asked    []time.Time
 	effects  sync.WaitGroup
+	posting  func() // called during each call; nil for none
 }
 
 type posted struct{ key, channel, text string }
@@ -56,7 +59,7 @@ type call struct {
 	At, Until time.Duration
 }
 
-// epoch is when a bubble's clock begins.
+// epoch is the begin of a bubble's clock.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (c *chat) Format(text string, _ []string) []string {
@@ -80,6 +83,9 @@ func (c *chat) Send(ctx context.Context, post adapters.Post) (string, error) {
 	until, _ := ctx.Deadline()
 	f, ok := c.begin(post, until)
 	pass(f.takes)
+	if c.posting != nil {
+		c.posting()
+	}
 	switch {
 	case !ok:
 		return c.post(post), nil
@@ -114,7 +120,7 @@ func (c *chat) post(p adapters.Post) string {
 	return fmt.Sprintf("%s/%d", p.To.Channel, len(c.posts))
 }
 
-// texts are what stands on the platform, in order.
+// texts are the posts of the platform, in order.
 func (c *chat) texts() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +143,7 @@ func (c *chat) times(text string) []time.Duration {
 	return out
 }
 
-// honest is a chat that can say whether a post of ours is there.
+// honest is a chat that finds posts of ours.
 type honest struct{ *chat }
 
 func (h honest) Find(_ context.Context, post adapters.Post) (string, bool, error) {
@@ -160,15 +166,30 @@ var (
 	_ adapters.Finder = honest{}
 )
 
+// engine is a store that refuses writes while it is down.
+type engine struct {
+	journal.Engine
+	down atomic.Bool
+}
+
+func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+	if e.down.Load() {
+		return journal.ErrUnavailable
+	}
+	return e.Engine.Write(ctx, options, fn)
+}
+
 // office is an outbox with its store, in a bubble.
 type office struct {
 	*testing.T
-	chat     *chat
-	journal  *journal.Journal
-	desk     *journal.Desk
-	path     string
-	platform deliver.Platform
-	gone     bool // the workspace is not configured
+	chat      *chat
+	engine    *engine
+	journal   *journal.Journal
+	scheduler *work.Scheduler
+	close     func() // ends the process
+	path      string
+	platform  deliver.Platform
+	gone      bool // the workspace is not configured
 
 	mu     sync.Mutex
 	states []journal.DeliveryState
@@ -193,35 +214,53 @@ func inOffice(t *testing.T, test func(o *office)) {
 	})
 }
 
+// open starts a process on the office's store.
 func (o *office) open() {
 	o.Helper()
-	engine, err := sqlite.Open(o.Context(), o.path)
-	if err != nil {
-		o.Fatal(err)
-	}
-	j := journal.New(engine, journal.Options{Node: fmt.Sprint("node", o.serial)})
-	o.journal, o.desk = j, journal.NewDesk(j, slog.New(slog.DiscardHandler))
-	o.Cleanup(func() { _ = j.Close() })
+	store, err := sqlite.Open(o.Context(), o.path)
+	o.must(err)
+	engine := &engine{Engine: store}
+	node := fmt.Sprint("node", o.serial)
+	o.engine, o.journal = engine, journal.New(engine, journal.Options{Node: node})
+	scheduler := work.New(engine, work.Options{Node: node, Log: slog.New(slog.DiscardHandler)})
+	o.scheduler = scheduler
+	ctx, cancel := context.WithCancel(o.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = scheduler.Run(ctx) })
+	o.close = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+		_ = engine.Close()
+	})
+	o.Cleanup(o.close)
 }
 
-// send works on the outbox until stop is called or the test ends. abandon ends
-// the calls under way, too.
-func (o *office) send() (stop func(), abandon func()) {
-	claim, stopClaiming := context.WithCancel(o.Context())
-	work, stopWorking := context.WithCancel(o.Context())
-	box := deliver.New(deliver.Parts{
-		Journal: o.journal, Desk: o.desk, Observer: o, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+// box is the outbox of a process.
+func (o *office) box(j *journal.Journal, scheduler *work.Scheduler) *deliver.Outbox {
+	return deliver.New(deliver.Parts{
+		Journal: j, Work: scheduler, Observer: o, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Platform: func(string) (deliver.Platform, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return o.platform, !o.gone
+			if o.gone {
+				return deliver.Platform{}, false
+			}
+			return o.platform, true
 		},
 	})
+}
+
+// send runs the outbox until stop is called or the test ends. abandon also ends the
+// calls under way.
+func (o *office) send() (stop func(), abandon func()) {
+	claiming, stopClaiming := context.WithCancel(o.Context())
+	calling, stopCalling := context.WithCancel(o.Context())
+	box := o.box(o.journal, o.scheduler)
 	var working sync.WaitGroup
-	working.Go(func() { _ = box.Run(claim, work) })
-	stop = sync.OnceFunc(func() { stopClaiming(); working.Wait(); stopWorking() })
+	working.Go(func() { _ = box.Run(claiming, calling) })
+	stop = sync.OnceFunc(func() { stopClaiming(); working.Wait(); stopCalling() })
 	o.Cleanup(stop)
-	return stop, stopWorking
+	return stop, stopCalling
 }
 
 func (o *office) setGone(gone bool) {
@@ -249,37 +288,54 @@ func (o *office) reply(thread string, texts ...string) { o.Helper(); o.replyIn("
 
 func (o *office) replyIn(channel, thread string, texts ...string) {
 	o.Helper()
-	ctx := o.Context()
+	claim := o.accept(o.journal, channel, thread, true)
+	_, err := o.answer(o.journal, claim, channel, nil, texts...)
+	o.must(err)
+	o.scheduler.Wake(work.Deliveries, "", claim.Thread)
+}
+
+// accept accepts a question, and claims its thread if it is to.
+func (o *office) accept(j *journal.Journal, channel, thread string, claims bool) *journal.Claim {
+	o.Helper()
 	o.serial++
-	id := fmt.Sprint("question", o.serial)
-	custody, err := o.journal.Accept(ctx, journal.Acceptance{
+	accepted, err := j.Accept(o.Context(), journal.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack},
-		Keys:     event.Keys{Kind: event.KindMessage, Dedupe: id, Thread: event.ThreadKey(thread), Channel: event.Channel{ID: channel}},
+		Keys: event.Keys{Kind: event.KindMessage, Dedupe: fmt.Sprint("question", o.serial), Thread: event.ThreadKey(thread),
+			Channel: event.Channel{ID: channel}},
+		Claim: claims,
 	})
 	o.must(err)
-	lease, err := o.journal.Claim(ctx, custody.Thread, journal.Intake)
-	o.must(err)
-	_, err = o.journal.Record(ctx, lease, journal.Entry{
-		Envelope: custody.ID, Workspace: "acme", Agent: "helper",
-		Event: event.Event{Kind: event.KindMessage, Message: &event.Message{ExternalID: id, Content: "?"}},
+	return &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: event.ThreadKey(thread), Workspace: "acme"}
+}
+
+// answer records the first pending question of a thread and commits a reply to it.
+func (o *office) answer(j *journal.Journal, claim *journal.Claim, channel string, send *journal.Send, texts ...string) (journal.Ended, error) {
+	ctx := o.Context()
+	pending, err := j.NextEnvelopes(ctx, claim.Thread, 1)
+	if err != nil || len(pending) == 0 {
+		return journal.Ended{}, errors.Join(err, errors.New("no question"))
+	}
+	if _, err := j.Record(ctx, claim, journal.Entry{
+		Envelope: pending[0].ID, Workspace: "acme", Agent: "helper",
+		Event: event.Event{Kind: event.KindMessage, Message: &event.Message{ExternalID: fmt.Sprint(pending[0].ID), Content: "?"}},
 		Decide: func(*event.Message, journal.Look) (journal.Decision, error) {
 			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}, nil
 		},
-	})
-	o.must(err)
-	run, err := o.journal.BeginRun(ctx, lease, "helper", func(string, string) bool { return false })
-	o.must(err)
-	reply := journal.Reply{Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil }}
+	}); err != nil {
+		return journal.Ended{}, err
+	}
+	run, err := j.BeginRun(ctx, claim, "helper", false, func(string, string) bool { return false })
+	if err != nil {
+		return journal.Ended{}, err
+	}
+	reply := journal.Reply{Send: send, Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil }}
 	for _, text := range texts {
 		reply.Posts = append(reply.Posts, journal.Post{Channel: channel, Text: text})
 	}
-	_, err = o.journal.CommitReply(ctx, lease, run, reply)
-	o.must(err)
-	o.desk.Lost(lease) // this claim is nobody's any more
-	o.desk.Wake(journal.Deliveries, "", custody.Thread)
+	return j.CommitReply(ctx, claim, run, reply)
 }
 
-// settled are the states that deliveries have come to.
+// settled are the final states of deliveries.
 func (o *office) settled() []journal.DeliveryState {
 	synctest.Wait()
 	o.mu.Lock()
@@ -287,5 +343,5 @@ func (o *office) settled() []journal.DeliveryState {
 	return slices.Clone(o.states)
 }
 
-// pass lets the bubble's clock go on by d: nothing waits in real time.
+// pass advances the bubble's clock.
 func pass(d time.Duration) { <-time.After(d) }

@@ -20,9 +20,10 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/work"
 )
 
-// house is an outbox on a board, with the turns that show their answers there.
+// house is an outbox on a board, with turns that show their answers there.
 type house struct {
 	*testing.T
 	board    *board
@@ -31,18 +32,20 @@ type house struct {
 	thread   string
 	nodes    int
 	serial   int
-	stale    string        // what becomes of a stale reply
+	stale    string        // the policy for a stale reply
 	behind   time.Duration // of the store's clock behind this node's
-	looks    func()        // called where the outbox looks for the platform; nil for nothing
 	box      *deliver.Outbox
 
-	journal *journal.Journal
-	desk    *journal.Desk
-	kill    func() // ends the process in no order
-	answer  func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error)
+	engine    journal.Engine
+	journal   *journal.Journal
+	scheduler *work.Scheduler
+	kill      func()       // ends the process without a stop
+	show      func(func()) // starts a goroutine of a showing
+	answer    func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error)
 
 	mu       sync.Mutex
 	attempts int
+	entries  map[int64][]journal.Entry // that wait for the intake, by thread
 }
 
 // errors of an answer.
@@ -52,11 +55,11 @@ var (
 	errInterrupted = errors.New("a newer message begins it again")
 )
 
-// inHouse runs a test in a bubble, on a board that is streamed to.
+// inHouse runs a test in a bubble, on a board with streams.
 func inHouse(t *testing.T, test func(h *house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db"), thread: "t", stale: "send"}
+		h := &house{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db"), thread: "t", stale: "send", entries: map[int64][]journal.Entry{}}
 		h.platform = deliver.Platform{Sender: h.board, Unknown: func(string) string { return "resend" }, Limits: adapters.Limits{
 			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second, Sign: true,
 		}}
@@ -67,7 +70,7 @@ func inHouse(t *testing.T, test func(h *house)) {
 	})
 }
 
-// start runs a process on the house's store.
+// start starts a process on the house's store.
 func (h *house) start() {
 	h.Helper()
 	engine, err := sqlite.Open(h.Context(), h.path)
@@ -75,33 +78,34 @@ func (h *house) start() {
 		h.Fatal(err)
 	}
 	h.nodes++
-	log := slog.New(slog.DiscardHandler)
+	node, log := fmt.Sprint("node", h.nodes), slog.New(slog.DiscardHandler)
 	now := func() time.Time { return time.Now().Add(-h.behind) }
-	j := journal.New(engine, journal.Options{Node: fmt.Sprint("node", h.nodes), Now: now})
-	h.journal, h.desk = j, journal.NewDesk(j, log)
-	desk := h.desk
+	j := journal.New(engine, journal.Options{Node: node, Now: now})
+	scheduler := work.New(engine, work.Options{Node: node, Now: now, Log: log})
+	h.engine, h.journal, h.scheduler = engine, j, scheduler
 	box := deliver.New(deliver.Parts{
-		Journal: j, Desk: desk, Observer: h, Log: log, Now: now,
-		Platform: func(string) (deliver.Platform, bool) {
-			if h.looks != nil {
-				h.looks()
-			}
-			return h.platform, true
-		},
+		Journal: j, Work: scheduler, Observer: h, Log: log, Now: now,
+		Platform: func(string) (deliver.Platform, bool) { return h.platform, true },
 	})
 	h.box = box
 	ctx, cancel := context.WithCancel(h.Context())
 	var working sync.WaitGroup
+	h.show = working.Go
+	working.Go(func() { _ = scheduler.Run(ctx) })
 	working.Go(func() { _ = box.Run(ctx, ctx) })
+	working.Go(func() { _ = scheduler.Serve(ctx, work.Queue{Kind: work.Intake, Slots: 4, Do: h.intake}) })
 	working.Go(func() {
-		_ = desk.Serve(ctx, journal.Lane{Work: journal.Turns, Agent: "helper", Slots: 4}, func(_ context.Context, lease *journal.Lease) {
-			for ctx.Err() == nil && h.turn(ctx, j, desk, box, lease) {
-				continue
+		_ = scheduler.Serve(ctx, work.Queue{Kind: work.Turns, Agent: "helper", Slots: 4, Do: func(ctx context.Context, c *work.Claim) error {
+			for ctx.Err() == nil {
+				if more, err := h.turn(ctx, j, scheduler, box, c); err != nil || !more {
+					return err
+				}
 			}
-		})
+			return nil
+		}})
 	})
 	h.kill = sync.OnceFunc(func() {
-		_ = j.Close() // from now on nothing is written
+		_ = engine.Close() // from now on nothing is written
 		cancel()
 		working.Wait()
 	})
@@ -110,47 +114,60 @@ func (h *house) start() {
 // Delivery implements deliver.Observer.
 func (h *house) Delivery(string, journal.DeliveryState) {}
 
-// turn takes a turn as a turn.Runner does.
-func (h *house) turn(ctx context.Context, j *journal.Journal, desk *journal.Desk, box *deliver.Outbox, lease *journal.Lease) bool {
-	run, err := j.BeginRun(ctx, lease, "helper", func(string, string) bool { return false })
+// turn works on a turn as a turn.Runner does.
+func (h *house) turn(ctx context.Context, j *journal.Journal, scheduler *work.Scheduler, box *deliver.Outbox, c *work.Claim) (bool, error) {
+	run, err := j.BeginRun(ctx, &c.Claim, "helper", false, func(string, string) bool { return false })
 	if err != nil || run == nil {
-		return false
+		return false, err
 	}
 	h.mu.Lock()
 	h.attempts++
 	h.mu.Unlock()
-	showing, err := box.Show(ctx, lease, run, nil)
+	showing, err := box.Show(ctx, c, run, nil, h.show)
 	if err != nil {
 		h.Error(err)
-		return false
+		return false, err
 	}
 	text, err := h.answer(ctx, run, showing)
 	showing.Stop()
 	if ctx.Err() != nil {
-		return false
+		return false, nil
 	}
-	posts := showing.Format(text, nil)
+	posts, send := showing.Format(text, nil)
 	switch {
 	case errors.Is(err, errFailed):
 		at := time.Now().Add(time.Second)
-		err = j.RetryRun(ctx, lease, run, at, err)
-		desk.WakeAt(journal.Turns, "helper", at)
+		scheduler.WakeAt(work.Turns, "helper", at)
+		return true, j.RetryRun(ctx, &c.Claim, run, at)
 	case errors.Is(err, errHopeless):
 		notice, _ := box.Notice(run, "Sorry.")
-		err = j.FailRun(ctx, lease, run, err, notice, nil)
-		box.Posted(lease.Thread, nil)
+		err = j.FailRun(ctx, &c.Claim, run, err, notice, nil)
+		box.Posted(c, nil)
 	case errors.Is(err, errInterrupted):
-		err = j.InterruptRun(ctx, lease, run)
-		box.Posted(lease.Thread, nil)
+		err = j.InterruptRun(ctx, &c.Claim, run)
+		box.Posted(c, nil)
 	default:
-		reply := journal.Reply{Content: text, Posts: posts, Stale: h.stale, Send: box.Bounds("acme"),
-			Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil }}
 		var ended journal.Ended
-		if ended, err = j.CommitReply(ctx, lease, run, reply); err == nil {
-			box.Posted(lease.Thread, ended.Begun)
+		if ended, err = j.CommitReply(ctx, &c.Claim, run, journal.Reply{Content: text, Posts: posts, Stale: h.stale, Send: send,
+			Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil }}); err == nil {
+			box.Posted(c, ended.Begun)
 		}
 	}
-	return err == nil
+	return true, err
+}
+
+// intake records the thread's questions.
+func (h *house) intake(ctx context.Context, c *work.Claim) error {
+	h.mu.Lock()
+	entries := h.entries[c.Thread]
+	delete(h.entries, c.Thread)
+	h.mu.Unlock()
+	for _, entry := range entries {
+		if _, err := h.journal.Record(ctx, &c.Claim, entry); err != nil {
+			h.Error(err)
+		}
+	}
+	return nil
 }
 
 // ask records a question in a thread.
@@ -158,38 +175,37 @@ func (h *house) ask(thread string) {
 	h.Helper()
 	h.serial++
 	id := fmt.Sprint("question", h.serial)
-	custody, err := h.journal.Accept(h.Context(), journal.Acceptance{
+	accepted, err := h.journal.Accept(h.Context(), journal.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack},
 		Keys:     event.Keys{Kind: event.KindMessage, Dedupe: id, Thread: event.ThreadKey(thread), Channel: event.Channel{ID: "C1"}},
 	})
 	if err != nil {
 		h.Fatal(err)
 	}
-	served, stop := context.WithCancel(h.Context())
-	var intake sync.WaitGroup
-	intake.Go(func() {
-		_ = h.desk.Serve(served, journal.Lane{Work: journal.Intake, Slots: 1}, func(_ context.Context, lease *journal.Lease) {
-			_, err := h.journal.Record(h.Context(), lease, journal.Entry{
-				Envelope: custody.ID, Workspace: "acme", Agent: "helper",
-				Event: event.Event{Kind: event.KindMessage, Message: &event.Message{
-					ExternalID: id, Content: "?", Metadata: event.Metadata{SenderID: "slack:U1", SenderType: event.Human}}},
-				Decide: func(*event.Message, journal.Look) (journal.Decision, error) {
-					return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}, nil
-				},
-			})
-			if err != nil && !errors.Is(err, journal.ErrSettled) { // it was woken, too
-				h.Error(err)
-			}
-		})
+	h.mu.Lock()
+	h.entries[accepted.Thread] = append(h.entries[accepted.Thread], journal.Entry{
+		Envelope: accepted.ID, Workspace: "acme", Agent: "helper",
+		Event: event.Event{Kind: event.KindMessage, Message: &event.Message{
+			ExternalID: id, Content: "?", Metadata: event.Metadata{SenderID: "slack:U1", SenderType: event.Human}}},
+		Decide: func(*event.Message, journal.Look) (journal.Decision, error) {
+			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}, nil
+		},
 	})
-	h.desk.Wake(journal.Intake, "", custody.Thread)
+	h.mu.Unlock()
+	h.scheduler.Wake(work.Intake, "", accepted.Thread)
 	synctest.Wait()
-	stop()
-	intake.Wait()
-	h.desk.Wake(journal.Turns, "helper", custody.Thread)
+	h.scheduler.Wake(work.Turns, "helper", accepted.Thread)
 }
 
-// settles waits until a reply is on the board, and nothing else.
+// steal ends the claim of a thread, as another node does.
+func (h *house) steal(thread int64) error {
+	return h.engine.Write(h.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE threads SET fence = fence + 1 WHERE id = $1`, thread)
+		return err
+	})
+}
+
+// settles waits, and checks that the board shows these posts and nothing else.
 func (h *house) settles(want ...string) {
 	h.Helper()
 	pass(3 * time.Minute)
@@ -203,7 +219,7 @@ func (h *house) settles(want ...string) {
 	}
 }
 
-// says lets an answer grow by so much every so often.
+// says lets an answer grow by one chunk at a time.
 func says(every time.Duration, chunks ...string) func(context.Context, *journal.Run, turn.Showing) (string, error) {
 	return func(ctx context.Context, _ *journal.Run, s turn.Showing) (string, error) {
 		for _, chunk := range chunks {

@@ -4,34 +4,27 @@ import (
 	"time"
 
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
-// piece is one post of a growing answer.
+// piece is one post of a growing answer, or a sign of work. Of a sign, only calling and
+// clean are used.
 type piece struct {
-	d *journal.Delivery // of its first text; nil until it is begun
-	// source is the agent's text from where this post begins.
+	d *journal.Delivery // of its first text; nil until it is posted. SendBy ends the last call
+	// source is the agent's text from the beginning of this post.
 	source string
-	full   bool   // it grows no more
-	text   string // the whole of it, where it is full
+	text   string // its whole text; empty while it grows
 
-	calling turnstile // held by who makes a call about the post, and reads or writes what follows
+	// calling is held during a call about the post. It guards the fields below.
+	calling turnstile
 	id      string    // the platform's
-	sendBy  time.Time // when the last call ends
 	begun   time.Time // when the post was made
-	shown   string    // what stands there
-	clean   bool      // that is known: no call has ended without saying what became of it
+	shown   string    // the text of the post
+	clean   bool      // the outcome of every call is known, and so shown is certain
 	open    bool      // it is a stream that goes on
 }
 
-// settled says whether what the post shows is known, as soon as no call about it is
-// under way.
-func (p *piece) settled() bool {
-	p.calling.enter()
-	defer p.calling.leave()
-	return p.clean
-}
-
-// turnstile lets one through at a time, which may take as long as a call.
+// turnstile is a mutex that is held over calls.
 type turnstile chan struct{}
 
 func (t turnstile) enter() { t <- struct{}{} }
@@ -39,29 +32,33 @@ func (t turnstile) leave() { <-t }
 
 func newPiece(source string) *piece { return &piece{source: source, calling: make(turnstile, 1)} }
 
-// maxPieces bounds what is remembered of previews' posts. Where there are so many,
-// those that nobody came for are among them: what they show is stated again.
-const maxPieces = 4096
+// pieceKey is the key of a claim's payload: the *piece of a preview, by the id of its
+// delivery, or of the sign of work of a run. Without it, the text of the preview's post
+// is unknown, and is stated again.
+type pieceKey struct {
+	preview int64
+	signed  string
+}
 
-// remember keeps what is known of a preview's post until its reply, or its removal.
-func (o *Outbox) remember(p *piece) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.pieces) >= maxPieces {
-		clear(o.pieces)
+// keyOf returns the key of the piece that a delivery replaces or removes.
+func keyOf(d *journal.Delivery) (key pieceKey) {
+	switch {
+	case d.Kind == journal.DeliveryUnsign:
+		key.signed = d.Run
+	case d.Replaces != nil:
+		key.preview = d.Replaces.ID
 	}
-	o.pieces[p.d.ID] = p
+	return key
 }
 
-// piece is what is known of a preview's post; nil for nothing.
-func (o *Outbox) piece(delivery int64) *piece {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.pieces[delivery]
-}
-
-func (o *Outbox) forget(delivery int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.pieces, delivery)
+// pieceOf returns the piece that a delivery replaces or removes, or nil if it is not
+// known. It waits for a call under way: a showing that has been stopped begins no
+// other one, and does not change the piece any more.
+func pieceOf(c *work.Claim, d *journal.Delivery) *piece {
+	p, _ := c.Get(keyOf(d)).(*piece)
+	if p != nil {
+		p.calling.enter()
+		p.calling.leave()
+	}
+	return p
 }

@@ -9,9 +9,10 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
-// Files is where the copies of agents' files are read.
+// Files reads the stored copies of agents' files.
 type Files interface {
 	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
 }
@@ -33,143 +34,111 @@ func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 	return post
 }
 
-// errNotHere is a delivery of a kind that its platform does not have any more.
+// errNotHere is the error of a delivery whose kind its platform cannot do any more.
 var errNotHere = &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("the platform can't do this")}
 
-// put makes the call that a delivery stands for, and returns the platform's id of
-// the post; empty for none.
-func (o *Outbox) put(ctx context.Context, d *journal.Delivery, platform Platform) (string, error) {
+// put makes a delivery's call and returns the platform's id of the post; empty for none.
+func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (string, error) {
+	post := o.post(d)
 	switch d.Kind {
-	case journal.DeliveryRemove:
-		return "", o.remove(ctx, d, platform)
 	case journal.DeliveryUnsign:
 		signer, ok := platform.Sender.(adapters.Signer)
 		if !ok {
 			return "", errNotHere
 		}
-		return "", signer.Unsign(ctx, adapters.Sign{Thread: d.ThreadKey, To: o.post(d).To, Message: d.Post.Text})
+		return "", signer.Unsign(ctx, adapters.Sign{Thread: d.ThreadKey, To: post.To, Message: d.Post.Text})
 	case journal.DeliveryTell:
 		one, ok := platform.Sender.(adapters.Ephemeral)
 		if !ok {
 			return "", errNotHere
 		}
-		return "", one.Tell(ctx, o.post(d))
+		return "", one.Tell(ctx, post)
 	}
-	if takesOver(d) {
-		return d.Replaces.PlatformID, o.finish(ctx, d, platform)
+	removes := d.Kind == journal.DeliveryRemove
+	if d.Replaces == nil || d.Replaces.PlatformID == "" {
+		if removes {
+			return "", nil
+		}
+		return platform.Sender.Send(ctx, post)
 	}
-	return platform.Sender.Send(ctx, o.post(d))
+	editor, ok := platform.Sender.(adapters.Editor)
+	id := d.Replaces.PlatformID
+	switch {
+	case !ok:
+		return "", errNotHere
+	case removes:
+		return "", editor.Remove(ctx, id, post)
+	}
+	if ended, err := o.endStream(ctx, c, d, platform); ended {
+		return id, err
+	}
+	return id, editor.Edit(ctx, id, post)
 }
 
-// takesOver says whether a delivery is a text for a post that stands there already.
+// takesOver reports whether a delivery's text goes into the post of a preview.
 func takesOver(d *journal.Delivery) bool {
 	return d.Kind == journal.DeliveryPost && d.Replaces != nil && d.Replaces.PlatformID != ""
 }
 
-// repeatable says whether a delivery's call may be made again whatever became of it.
-func repeatable(d *journal.Delivery) bool {
-	return takesOver(d) || d.Kind == journal.DeliveryRemove || d.Kind == journal.DeliveryUnsign
-}
+// repeatable reports whether a delivery's call may be made again, whatever its outcome.
+func repeatable(d *journal.Delivery) bool { return takesOver(d) || !puts(d) }
 
-// puts says whether a delivery puts something there. What the platform says of the
-// pace of other calls holds for those alone.
+// puts reports whether a delivery adds or changes text. A rate limit of other calls
+// does not concern posts.
 func puts(d *journal.Delivery) bool {
 	return d.Kind != journal.DeliveryRemove && d.Kind != journal.DeliveryUnsign
 }
 
-// settlesAt is when nothing that was written before can change any more what the
-// delivery is about; zero where that is known to be so now.
-func (o *Outbox) settlesAt(d *journal.Delivery) time.Time {
-	if d.Kind == journal.DeliveryUnsign && d.State == journal.DeliveryPending {
-		return o.unsignable(d)
-	}
-	if !takesOver(d) {
-		return time.Time{}
-	}
-	if p := o.piece(d.Replaces.ID); p != nil && p.settled() {
-		return time.Time{}
-	}
-	return d.Replaces.SendBy.Add(readBackAfter)
-}
-
-// stands says whether a preview's post is known to show the delivery's text already.
-func (o *Outbox) stands(d *journal.Delivery) bool {
-	if !takesOver(d) {
-		return false
-	}
-	p := o.piece(d.Replaces.ID)
-	if p == nil {
-		return false
-	}
-	p.calling.enter()
-	defer p.calling.leave()
-	if p.open || !p.clean || p.shown != d.Post.Text {
-		return false
-	}
-	o.forget(d.Replaces.ID)
-	return true
-}
-
-// finish makes a preview's post show the delivery's text.
-func (o *Outbox) finish(ctx context.Context, d *journal.Delivery, platform Platform) error {
-	editor, ok := platform.Sender.(adapters.Editor)
-	if !ok {
-		return errNotHere
-	}
-	id, p := d.Replaces.PlatformID, o.piece(d.Replaces.ID)
-	if p != nil {
-		p.calling.enter()
-		defer p.calling.leave()
-		if rest, goesOn := strings.CutPrefix(d.Post.Text, p.shown); p.clean && p.open && goesOn {
-			err := o.end(ctx, d, platform, p, rest)
-			if !isFailure(err, adapters.Permanent) {
-				return err
-			}
-		}
-		o.forget(d.Replaces.ID)
-	}
-	return editor.Edit(ctx, id, o.post(d))
-}
-
-// end ends a stream with the last of its text.
-func (o *Outbox) end(ctx context.Context, d *journal.Delivery, platform Platform, p *piece, rest string) error {
-	streamer, ok := platform.Sender.(adapters.Streamer)
-	if !ok {
-		return errNotHere
-	}
-	err := streamer.End(ctx, d.Replaces.PlatformID, o.post(d), rest)
+// earlier tells of earlier calls about the post, or the sign of work, of a delivery. After
+// settles, none of them can take effect any more; zero is now. stands reports that a
+// preview's post is known to show the delivery's text already.
+func earlier(c *work.Claim, d *journal.Delivery) (settles time.Time, stands bool) {
+	p := pieceOf(c, d)
 	switch {
-	case err == nil:
-		o.forget(d.Replaces.ID)
+	case p != nil && p.clean:
+		return time.Time{}, takesOver(d) && !p.open && p.shown == d.Post.Text
+	case d.Kind == journal.DeliveryUnsign:
+		return d.SendBy, false
+	case takesOver(d):
+		return d.Replaces.SendBy.Add(readBackAfter), false
+	}
+	return time.Time{}, false
+}
+
+// endStream ends the stream of a preview that shows the beginning of the delivery's text.
+// It returns false if the post must be edited: it is no such stream, or the platform has
+// closed the stream.
+func (o *Outbox) endStream(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (ended bool, err error) {
+	p := pieceOf(c, d)
+	streamer, streams := platform.Sender.(adapters.Streamer)
+	if !streams || p == nil || !p.clean || !p.open {
+		return false, nil
+	}
+	rest, goesOn := strings.CutPrefix(d.Post.Text, p.shown)
+	if !goesOn {
+		return false, nil
+	}
+	err = streamer.End(ctx, p.id, o.post(d), rest)
+	switch {
+	case isFailure(err, adapters.Permanent):
+		return false, nil
 	case isFailure(err, adapters.Unclear):
-		p.clean = false
+		c.Take(keyOf(d)) // the post's text is not known any more
 	}
-	return err
+	return true, err
 }
 
-// remove takes a preview's post away, if there is one.
-func (o *Outbox) remove(ctx context.Context, d *journal.Delivery, platform Platform) error {
-	if d.Replaces == nil || d.Replaces.PlatformID == "" {
-		return nil
+// failureOf describes a call that has failed. The outcome is unclear if the error is not
+// a *adapters.SendError.
+func failureOf(err error) *adapters.SendError {
+	var failure *adapters.SendError
+	if !errors.As(err, &failure) {
+		failure = &adapters.SendError{Failure: adapters.Unclear, Err: err}
 	}
-	editor, ok := platform.Sender.(adapters.Editor)
-	if !ok {
-		return errNotHere
-	}
-	if p := o.piece(d.Replaces.ID); p != nil {
-		p.calling.enter()
-		defer p.calling.leave()
-		o.forget(d.Replaces.ID)
-	}
-	return editor.Remove(ctx, d.Replaces.PlatformID, o.post(d))
+	return failure
 }
 
-// isFailure says whether a call failed in a way. What is not a *adapters.SendError
-// has no clear end.
+// isFailure reports whether a call failed in a way.
 func isFailure(err error, failure adapters.SendFailure) bool {
-	var e *adapters.SendError
-	if errors.As(err, &e) {
-		return e.Failure == failure
-	}
-	return err != nil && failure == adapters.Unclear
+	return err != nil && failureOf(err).Failure == failure
 }

@@ -7,68 +7,66 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/assembly/turn"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
-// readBack asks the platform what became of a call with no clear end.
-func (o *Outbox) readBack(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform) bool {
+// readBack asks the platform about the outcome of a call that has ended. It returns
+// whether the thread may have more to do.
+func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (more bool, err error) {
 	now := o.Now()
 	if at := d.SendBy.Add(readBackAfter); now.Before(at) {
-		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, "its end is not clear"), at)
+		return true, o.Journal.AwaitReadBack(ctx, d, at, "the outcome is unclear")
 	}
-	old := now.Sub(d.CreatedAt) > maxAge
-	switch {
-	case repeatable(d) && old:
-		return o.giveUp(ctx, lease, d, journal.DeliveryFailed, errTooOld)
-	case repeatable(d):
-		return o.ok(ctx, lease, o.Journal.Resend(ctx, lease, d, now, "its end is not clear", false), true)
-	case d.Kind == journal.DeliveryTell:
-		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, errors.New("it leaves nothing to be found"))
+	var id string
+	var found bool
+	if !repeatable(d) {
+		id, found, err = o.find(ctx, d, platform)
 	}
-	id, found, err := o.find(ctx, d, platform)
 	switch {
-	case errors.Is(err, errCantTell):
-		return o.unknown(ctx, lease, d, platform, err)
-	case err != nil && ctx.Err() != nil:
-		return false
-	case err != nil && now.Sub(d.SendBy) > readBackFor:
-		return o.unknown(ctx, lease, d, platform, err)
-	case err != nil:
-		at := now.Add(askAgain(now.Sub(d.SendBy), err))
-		return o.later(ctx, lease, o.Journal.AwaitReadBack(ctx, lease, d, at, err.Error()), at)
 	case found:
-		return o.sent(ctx, lease, d, id)
+		return o.sent(ctx, c, d, id)
+	case ctx.Err() != nil:
+		return false, err
+	case d.Kind == journal.DeliveryTell:
+		return true, o.giveUp(ctx, d, journal.DeliveryUnknown, errCantTell)
+	case errors.Is(err, errCantTell), err != nil && now.Sub(d.SendBy) > readBackFor:
+		return true, o.unknown(ctx, d, platform, err)
+	case err != nil:
+		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), err)), err.Error())
 	case d.Kind == journal.DeliveryPreview:
-		return o.drop(ctx, lease, d, journal.DeliveryFailed, errors.New("it had not arrived"))
-	case old:
-		return o.giveUp(ctx, lease, d, journal.DeliveryFailed, errTooOld)
+		return true, o.Journal.GiveUp(ctx, d, journal.DeliveryFailed, "it had not arrived")
+	case now.Sub(d.CreatedAt) > maxAge:
+		return true, o.giveUp(ctx, d, journal.DeliveryFailed, errTooOld)
 	}
-	err = o.Journal.Resend(ctx, lease, d, now, "it had not arrived", false)
-	return o.ok(ctx, lease, err, true)
+	return true, o.Journal.Resend(ctx, d, now, "it is not known to have arrived", false)
 }
 
-// errTooOld is what never had a clear end until it was not tried any more.
-var errTooOld = errors.New("every try ended without telling what became of it")
+// errTooOld ends a delivery whose calls had no clear outcome until it was too old.
+var errTooOld = errors.New("the outcome of every try was unclear")
 
-// errCantTell means that a platform has no answer to what became of a post.
+// errCantTell means that a platform does not know the outcome of a call.
 var errCantTell = errors.New("the platform can't tell")
 
+// find looks for a delivery on the platform.
 func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, platform.Limits.Timeout)
-	defer cancel()
-	defer o.recover(d, &err)
-	if d.Stream {
-		return o.findStream(ctx, d, platform)
-	}
-	finder, ok := platform.Sender.(adapters.Finder)
-	if !ok {
-		return "", false, errCantTell
-	}
-	return finder.Find(ctx, o.post(d))
+	err = o.call(ctx, platform, o.Now().Add(platform.Limits.Timeout), d.Key, func(ctx context.Context) error {
+		switch finder, ok := platform.Sender.(adapters.Finder); {
+		case d.Stream:
+			id, found, err = o.findStream(ctx, d, platform)
+		case ok:
+			id, found, err = finder.Find(ctx, o.post(d))
+		default:
+			err = errCantTell
+		}
+		return err
+	})
+	return id, found, err
 }
 
 // findStream looks for the stream that a preview was begun as: a post of ours that
-// no delivery knows.
+// belongs to no delivery.
 func (o *Outbox) findStream(ctx context.Context, d *journal.Delivery, platform Platform) (string, bool, error) {
 	finder, ok := platform.Sender.(adapters.StreamFinder)
 	if !ok {
@@ -87,34 +85,25 @@ func (o *Outbox) findStream(ctx context.Context, d *journal.Delivery, platform P
 	return "", false, err
 }
 
-// askAgain is how long after a failed question the next one follows: the longer
-// the end of the call is past, the longer, and not before the platform allows it.
+// askAgain is the wait after a failed question. It grows with the time since the end of
+// the call, and is not shorter than the platform asks for.
 func askAgain(past time.Duration, err error) time.Duration {
-	wait := min(max(past/2, time.Second), maxBackoff)
-	var failure *adapters.SendError
-	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
-		wait = max(wait, failure.RetryAfter)
-	}
-	return wait
+	return max(min(max(past/2, time.Second), maxBackoff), failureOf(err).RetryAfter)
 }
 
-// unknown does what the channel's policy says with a delivery of which nobody
-// can say whether it arrived. What was sent again often enough is held. A preview is
-// left to itself: what it stands for is posted.
-func (o *Outbox) unknown(ctx context.Context, lease *journal.Lease, d *journal.Delivery, platform Platform, cause error) bool {
-	if d.Kind == journal.DeliveryPreview {
-		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, cause)
-	}
-	policy := platform.Unknown(d.Post.Channel)
-	if d.Attempts >= maxResends {
-		policy = unknownHold
+// unknown applies the channel's policy to a delivery with an unknown outcome. A
+// delivery that was sent often enough is held. A preview is never sent again, since the
+// reply is posted anyway.
+func (o *Outbox) unknown(ctx context.Context, d *journal.Delivery, platform Platform, cause error) error {
+	policy := turn.UnknownHold
+	if d.Kind != journal.DeliveryPreview && d.Attempts < maxResends {
+		policy = platform.Unknown(d.Post.Channel)
 	}
 	switch policy {
-	case unknownHold:
-		return o.giveUp(ctx, lease, d, journal.DeliveryUnknown, cause)
-	case unknownMarked:
-		text := mark + strings.TrimPrefix(d.Post.Text, mark)
-		return o.ok(ctx, lease, o.Journal.ResendMarked(ctx, lease, d, text, cause.Error()), true)
+	case turn.UnknownHold:
+		return o.giveUp(ctx, d, journal.DeliveryUnknown, cause)
+	case turn.UnknownMarked:
+		return o.Journal.ResendMarked(ctx, d, mark+strings.TrimPrefix(d.Post.Text, mark), cause.Error())
 	}
-	return o.ok(ctx, lease, o.Journal.Resend(ctx, lease, d, o.Now(), cause.Error(), false), true)
+	return o.Journal.Resend(ctx, d, o.Now(), cause.Error(), false)
 }

@@ -17,7 +17,7 @@ import (
 	"parley/ingest/journal"
 )
 
-// TestAnAnswerIsShownWhileItGrows, and its end ends the stream: one post, no text twice.
+// TestAnAnswerIsShownWhileItGrows in one stream, without repeated text.
 func TestAnAnswerIsShownWhileItGrows(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.answer = says(2*time.Second, "one ", "two ", "three")
@@ -30,8 +30,8 @@ func TestAnAnswerIsShownWhileItGrows(t *testing.T) {
 	})
 }
 
-// TestWithoutStreamsThePostIsEdited: where the platform has none, and where that is
-// what is configured.
+// TestWithoutStreamsThePostIsEdited if the platform refuses streams, or edits are
+// configured.
 func TestWithoutStreamsThePostIsEdited(t *testing.T) {
 	for name, set := range map[string]func(*house){
 		"refused":    func(h *house) { h.board.faults["begin"] = []fault{permanent} },
@@ -58,7 +58,7 @@ func TestWithoutStreamsThePostIsEdited(t *testing.T) {
 	}
 }
 
-// TestNothingIsShown of an answer that comes whole, and where that is configured.
+// TestNothingIsShown if the answer has no chunks, or previews are off.
 func TestNothingIsShown(t *testing.T) {
 	for name, set := range map[string]func(*house){
 		"whole": func(h *house) {
@@ -82,7 +82,7 @@ func TestNothingIsShown(t *testing.T) {
 	}
 }
 
-// TestTheFinalTextWins over what was shown.
+// TestTheFinalTextWins over the shown text.
 func TestTheFinalTextWins(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
@@ -106,13 +106,12 @@ func TestALongAnswer(t *testing.T) {
 		whole := strings.Join(lines, "")
 		h.settles(h.board.Format(whole, nil)...)
 		if edits := h.board.did("edit"); len(edits) > 0 {
-			t.Errorf("what stood there was stated again: %q", edits)
+			t.Errorf("the shown text was stated again: %q", edits)
 		}
 	})
 }
 
-// TestWhatStandsThereTakesNoPlace in the pace: only the last part of a long answer has
-// something to wait for.
+// TestWhatStandsThereTakesNoPlace in the pace: only the last post of a long answer waits.
 func TestWhatStandsThereTakesNoPlace(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.platform.Limits.PostRate, h.platform.Limits.Sign, h.platform.Limits.StreamAge = 0.1, false, 0 // a post every 10 s
@@ -127,8 +126,8 @@ func TestWhatStandsThereTakesNoPlace(t *testing.T) {
 	})
 }
 
-// TestAnOldStreamIsEndedBeforeThePlatformDoes: at a line's end where there is one in
-// time, and the text goes on in another one.
+// TestAnOldStreamIsEndedBeforeThePlatformDoes, at the end of a line if possible. The text
+// goes on in another stream.
 func TestAnOldStreamIsEndedBeforeThePlatformDoes(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.board.closes, h.board.limit = 300*time.Second, 10_000
@@ -150,7 +149,7 @@ func TestAnOldStreamIsEndedBeforeThePlatformDoes(t *testing.T) {
 	})
 }
 
-// TestWhereEditsAreRefused the text is posted anew, and the preview is taken away.
+// TestWhereEditsAreRefused the text is posted again, and the preview is removed.
 func TestWhereEditsAreRefused(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.board.chance = func(does string) fault {
@@ -166,7 +165,7 @@ func TestWhereEditsAreRefused(t *testing.T) {
 	})
 }
 
-// TestARunWithoutAnAnswerLeavesNothing of what it has shown.
+// TestARunWithoutAnAnswerLeavesNothing on the platform.
 func TestARunWithoutAnAnswerLeavesNothing(t *testing.T) {
 	for _, end := range []error{errHopeless, errInterrupted, errFailed} {
 		t.Run(end.Error(), func(t *testing.T) {
@@ -212,7 +211,7 @@ func TestARetryTakesOverThePost(t *testing.T) {
 	})
 }
 
-// TestFinalsGoFirst: what grows gives way to what is whole, in one pace for both.
+// TestFinalsGoFirst: previews wait for final posts. Both share one pace.
 func TestFinalsGoFirst(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.platform.Limits.PostRate, h.platform.Limits.Sign = 0.1, false // a post every 10 s
@@ -235,8 +234,8 @@ func TestFinalsGoFirst(t *testing.T) {
 	})
 }
 
-// TestAnyTroubleEndsInTheAnswer: whatever fails, and whenever the process is killed,
-// the board shows the last attempt's answer and nothing else.
+// TestAnyTroubleEndsInTheAnswer: after any failures and ends of the process, the board
+// shows the last attempt's answer and nothing else.
 func TestAnyTroubleEndsInTheAnswer(t *testing.T) {
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -311,7 +310,8 @@ func (h *house) trouble(random *rand.Rand) {
 	h.settles(texts...)
 }
 
-// TestALateChangeIsAwaited before the final text is stated: else it would stand over it.
+// TestALateChangeIsAwaited before the final text is stated, because it would overwrite
+// that.
 func TestALateChangeIsAwaited(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.platform.Limits.Preview = adapters.PreviewEdit
@@ -322,7 +322,7 @@ func TestALateChangeIsAwaited(t *testing.T) {
 	})
 }
 
-// TestALateStreamIsFound, though it has no key: no delivery knows it.
+// TestALateStreamIsFound without a key: it belongs to no delivery.
 func TestALateStreamIsFound(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.board.faults["begin"] = []fault{{failure: adapters.Unclear, effect: 8 * time.Second}}
@@ -335,8 +335,8 @@ func TestALateStreamIsFound(t *testing.T) {
 	})
 }
 
-// TestAKilledProcessIsFollowed: what it has shown is taken over by the next one, which
-// waits for what may still be on its way.
+// TestAKilledProcessIsFollowed: the next process takes over the post, and waits for calls
+// that may still take effect.
 func TestAKilledProcessIsFollowed(t *testing.T) {
 	for _, preview := range []adapters.Preview{adapters.PreviewStream, adapters.PreviewEdit} {
 		t.Run(string(preview), func(t *testing.T) {

@@ -11,81 +11,60 @@ import (
 )
 
 const (
-	// endSoon is how long before its full age a stream is ended at the first good place
-	// in its text; at its full age, anywhere.
+	// endSoon is how long before its maximum age a stream is ended at the next good
+	// place of its text. At its maximum age it is ended at any place.
 	endSoon = 20 * time.Second
-	// troubled is how long a platform, or a store, that is in trouble is left alone.
+	// troubled is the pause after a failure of the platform or the store.
 	troubled = 2 * time.Second
 )
 
-// show shows the text as it grows, until Stop.
-func (s *Showing) show(ctx context.Context) {
-	next := pause{idle: true}
+// show shows the growing text, until showing ends. A text that cannot be formatted ends
+// it, too.
+func (s *Showing) show(ctx, showing context.Context) {
 	for {
+		var grown <-chan struct{}
 		var again <-chan time.Time
-		grown := s.grown
-		if next.wait > 0 {
-			again = time.After(next.wait)
+		v, wait, err := s.look()
+		switch {
+		case err != nil:
+			s.Stop()
+		case v == nil:
+			grown = s.grown
+		case v.d == nil:
+			wait = s.begin(ctx, v)
+		default:
+			wait = s.change(ctx, v)
 		}
-		if !next.idle {
-			grown = nil
+		if v != nil || wait > 0 {
+			again = time.After(max(wait, time.Millisecond))
 		}
 		select {
-		case <-ctx.Done():
-			return
-		case <-s.stopped:
+		case <-showing.Done():
 			return
 		case <-grown:
 		case <-again:
 		}
-		next = s.step(ctx)
 	}
 }
 
-// pause is when to look at the text again: after a time, where that is not 0, and
-// where there is nothing to do, also when it has grown.
-type pause struct {
-	wait time.Duration
-	idle bool
-}
+// until returns the wait until a time.
+func (s *Showing) until(at time.Time) time.Duration { return at.Sub(s.outbox.Now()) }
 
-// after is a pause of so long at the least.
-func after(wait time.Duration) pause { return pause{wait: max(wait, time.Millisecond)} }
-
-// until is a pause until a time.
-func (s *Showing) until(at time.Time) pause { return after(at.Sub(s.outbox.Now())) }
-
-// view is how the last piece is to look.
+// view is the text that the last piece is to show.
 type view struct {
 	*piece
 	text, rest string
 	ends       bool
 }
 
-// step shows what has been said since, as far as that is possible now. A text that
-// can't be formatted is not shown.
-func (s *Showing) step(ctx context.Context) pause {
-	v, wait, err := s.look()
-	switch {
-	case err != nil:
-		s.Stop()
-		return pause{}
-	case v == nil:
-		return pause{wait: wait, idle: true}
-	case v.d == nil:
-		return s.begin(ctx, v)
-	}
-	return s.change(ctx, v)
-}
-
-// look says how the last piece is to look; nil for as it does, until it is time to
-// look again.
+// look returns the view of the last piece. It returns nil if the piece shows its text
+// already, and the wait until the next look.
 func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.recover(&err)
+	defer s.outbox.recover(s.run.ID, &err)
 	limits := s.platform.Limits
-	if s.over.Load() || isOver(s.said.String(), limits.FileOver) {
+	if s.stopped() != nil || isOver(s.said.String(), limits.FileOver) {
 		return nil, 0, nil
 	}
 	s.takeFresh()
@@ -110,19 +89,20 @@ func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	return v, 0, nil
 }
 
-// begin posts the piece's first text, or goes on with a post of an earlier attempt.
-func (s *Showing) begin(ctx context.Context, v *view) pause {
+// begin posts the piece's first text, or takes over a post of an earlier attempt.
+func (s *Showing) begin(ctx context.Context, v *view) time.Duration {
 	var again time.Time
 	var d *journal.Delivery
-	stream := s.streamer != nil
+	post := s.to
+	post.Text = v.text
 	if !s.write(func() (err error) {
-		if d, again, err = s.adopt(ctx, v.piece); d != nil || !again.IsZero() || err != nil {
+		if d, err = s.adopt(ctx, v.piece); d != nil || err != nil {
 			return err
 		}
-		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), s.lease, s.run, s.to.post(v.text), stream, bounds(s.platform.Limits))
+		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, post, s.streamer != nil, bounds(s.platform.Limits))
 		return err
 	}) {
-		return after(troubled)
+		return troubled
 	}
 	switch {
 	case d == nil:
@@ -133,147 +113,128 @@ func (s *Showing) begin(ctx context.Context, v *view) pause {
 	return s.post(ctx, v, d)
 }
 
-// adopt takes over the post that an earlier attempt of the run, or a call with no
-// clear end, has left in the piece's place; nil where there is none. What it shows is
-// not known.
-func (s *Showing) adopt(ctx context.Context, p *piece) (d *journal.Delivery, again time.Time, err error) {
+// errUnclear means that the outbox still asks the platform whether a preview arrived.
+var errUnclear = errors.New("the outcome of an earlier call is unclear")
+
+// adopt takes over the post that an earlier attempt of the run, or a call with an
+// unclear outcome, has made for the piece; nil for none. The text of that post is
+// unknown.
+func (s *Showing) adopt(ctx context.Context, p *piece) (*journal.Delivery, error) {
 	at := len(s.pieces) - 1
 	if s.run.Previews <= int64(at) {
-		return nil, again, nil
+		return nil, nil
 	}
 	list, err := s.outbox.Journal.Previews(ctx, s.run)
 	if err != nil || len(list) <= at {
-		return nil, again, err
+		return nil, err
 	}
 	old := list[at]
 	if old.PlatformID == "" {
-		return nil, s.outbox.Now().Add(troubled), nil // the outbox finds out
+		return nil, errUnclear
 	}
-	p.d = &journal.Delivery{ID: old.ID, State: old.State, SendBy: old.SendBy, Post: s.to.post("")}
-	p.id, p.sendBy = old.PlatformID, old.SendBy
-	s.outbox.remember(p)
-	return p.d, again, nil
+	p.d = &journal.Delivery{ID: old.ID, State: old.State, SendBy: old.SendBy, Post: s.to}
+	p.id = old.PlatformID
+	s.claim.Put(pieceKey{preview: old.ID}, p)
+	return p.d, nil
 }
 
-// post makes the call that puts a piece's first text there.
-func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) pause {
+// post makes the call that posts a piece's first text.
+func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.Duration {
 	v.calling.enter()
 	defer v.calling.leave()
-	id, err := s.first(ctx, d)
+	id, begin := "", s.platform.Sender.Send
+	if d.Stream {
+		begin = s.streamer.Begin
+	}
+	err := s.outbox.call(ctx, s.platform, d.SendBy, d.Key, func(ctx context.Context) (err error) {
+		id, err = begin(ctx, s.outbox.post(d))
+		return err
+	})
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		return s.notPosted(ctx, d, err)
 	}
-	more, err := s.outbox.Journal.Sent(ctx, s.lease, d, id)
-	if more {
-		s.outbox.Desk.Wake(journal.Deliveries, "", s.run.Thread)
+	result, err := s.outbox.arrived(ctx, d, id)
+	if err != nil { // the outbox finds the post
+		return troubled
 	}
-	if err != nil { // it is found again
-		return after(troubled)
+	if result.More {
+		s.outbox.Posted(s.claim, nil)
 	}
-	v.d, v.id, v.sendBy, v.begun = d, id, d.SendBy, s.outbox.Now()
+	v.d, v.id, v.begun = d, id, s.outbox.Now()
 	v.shown, v.clean, v.open = v.text, true, d.Stream
-	s.outbox.remember(v.piece)
+	s.claim.Put(pieceKey{preview: d.ID}, v.piece)
 	return s.done(v)
 }
 
-// first is that call. A panic leaves an end that is not clear.
-func (s *Showing) first(ctx context.Context, d *journal.Delivery) (id string, err error) {
-	ctx, cancel := s.inTime(ctx, d.SendBy)
-	defer cancel()
-	defer s.recover(&err)
-	if ctx.Err() != nil {
-		return "", errLate
-	}
-	if d.Stream {
-		return s.streamer.Begin(ctx, s.outbox.post(d))
-	}
-	return s.platform.Sender.Send(ctx, s.outbox.post(d))
-}
-
-// inTime bounds a call by a time of the store's clock, whatever this node's shows.
-func (s *Showing) inTime(ctx context.Context, sendBy time.Time) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, sendBy.Sub(s.outbox.Now()))
-}
-
-// notPosted leaves a first text that was not taken. One with no clear end is looked
-// for by the outbox.
-func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause error) pause {
+// notPosted handles a first text whose call has failed. If the outcome is unclear, the
+// outbox asks the platform.
+func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause error) time.Duration {
 	if isFailure(cause, adapters.Unclear) {
-		return after(troubled)
+		return troubled
 	}
-	more, err := s.outbox.Journal.GiveUp(ctx, s.lease, d, journal.DeliveryFailed, cause.Error())
-	if more {
-		s.outbox.Desk.Wake(journal.Deliveries, "", s.run.Thread)
-	}
+	err := s.outbox.Journal.GiveUp(ctx, d, journal.DeliveryFailed, cause.Error())
+	s.outbox.Posted(s.claim, nil) // deliveries may wait behind it
 	if isFailure(cause, adapters.Permanent) && err == nil {
 		if !d.Stream {
-			s.Stop() // the answer itself will say what is wrong
+			s.Stop() // the answer's own delivery reports the refusal
 		}
 		s.streamer = nil
-		return after(0)
+		return 0
 	}
 	return s.trouble(ctx, cause)
 }
 
-// trouble returns when to try again. Where the platform has asked for it, its channel
-// is left alone until then.
-func (s *Showing) trouble(ctx context.Context, cause error) pause {
-	var failure *adapters.SendError
-	if !errors.As(cause, &failure) || failure.Failure != adapters.RateLimited {
-		return after(troubled)
+// trouble returns the pause after a failed call. After a rate limit, it makes the whole
+// channel wait.
+func (s *Showing) trouble(ctx context.Context, cause error) time.Duration {
+	failure := failureOf(cause)
+	if failure.Failure != adapters.RateLimited {
+		return troubled
 	}
 	wait := max(failure.RetryAfter, minRetryAfter)
 	if err := s.outbox.Journal.HoldUp(ctx, s.run.Workspace, s.to.Channel, s.outbox.Now().Add(wait)); err != nil {
-		s.outbox.Log.Debug("a channel can't be held up", "workspace", s.run.Workspace, "err", err)
+		s.outbox.Log.Debug("a rate limit cannot be recorded", "workspace", s.run.Workspace, "err", err)
 	}
-	return after(wait)
+	return wait
 }
 
 // change makes the piece's post show its text.
-func (s *Showing) change(ctx context.Context, v *view) pause {
-	if at := v.sendBy.Add(readBackAfter); !v.clean && at.After(s.outbox.Now()) {
-		return s.until(at) // an earlier text may still come
+func (s *Showing) change(ctx context.Context, v *view) time.Duration {
+	if at := v.d.SendBy.Add(readBackAfter); !v.clean && at.After(s.outbox.Now()) {
+		return s.until(at) // an earlier call may still take effect
 	}
 	var slot journal.Slot
 	if !s.write(func() (err error) {
-		slot, err = s.outbox.Journal.ChangePreview(context.WithoutCancel(ctx), s.lease, s.run, v.d, bounds(s.platform.Limits))
+		slot, err = s.outbox.Journal.ChangePreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, v.d, bounds(s.platform.Limits))
 		return err
 	}) {
-		return after(troubled)
+		return troubled
 	}
 	if slot.SendBy.IsZero() {
 		return s.until(slot.Wait)
 	}
 	v.calling.enter()
 	defer v.calling.leave()
-	if s.over.Load() {
-		return pause{}
+	if s.stopped() != nil {
+		return 0
 	}
-	v.sendBy = slot.SendBy
-	if err := s.call(ctx, v); err != nil {
+	v.d.SendBy = slot.SendBy
+	if err := s.outbox.call(ctx, s.platform, v.d.SendBy, s.run.ID, func(ctx context.Context) error { return s.state(ctx, v) }); err != nil {
 		return s.notChanged(context.WithoutCancel(ctx), v, err)
 	}
 	v.shown, v.clean = v.text, true
 	return s.done(v)
 }
 
-// call shows the text in the cheapest way that is certain.
-func (s *Showing) call(ctx context.Context, v *view) (err error) {
-	ctx, cancel := s.inTime(ctx, v.sendBy)
-	defer cancel()
-	defer s.recover(&err)
-	if ctx.Err() != nil {
-		return errLate
-	}
+// state shows the text by the cheapest call with a certain result.
+func (s *Showing) state(ctx context.Context, v *view) error {
 	post := s.outbox.post(v.d)
 	more, goesOn := strings.CutPrefix(v.text, v.shown)
 	switch {
 	case v.open && goesOn && v.ends:
 		err := s.streamer.End(ctx, v.id, post, more)
-		if err == nil {
-			v.open = false
-		}
+		v.open = err != nil
 		return err
 	case v.open && goesOn:
 		return s.streamer.Append(ctx, v.id, post, more)
@@ -282,30 +243,31 @@ func (s *Showing) call(ctx context.Context, v *view) (err error) {
 	return s.editor.Edit(ctx, v.id, post)
 }
 
-// notChanged leaves a post that shows what it did, or nobody knows what.
-func (s *Showing) notChanged(ctx context.Context, v *view, cause error) pause {
+// notChanged handles a failed change. The post shows its earlier text, or an unknown
+// one.
+func (s *Showing) notChanged(ctx context.Context, v *view, cause error) time.Duration {
 	switch {
 	case isFailure(cause, adapters.Unclear):
-		v.clean, v.open = false, false // from now on the whole text is stated
-		return s.until(v.sendBy.Add(readBackAfter))
+		v.clean, v.open = false, false // the next call states the whole text
+		return s.until(v.d.SendBy.Add(readBackAfter))
 	case isFailure(cause, adapters.Permanent) && v.open:
 		v.open = false // the platform has closed it
-		return after(0)
+		return 0
 	case isFailure(cause, adapters.Permanent):
 		s.Stop()
-		return pause{}
+		return 0
 	}
 	return s.trouble(ctx, cause)
 }
 
-// done goes on to the next piece where this one has ended: a stream is to be ended
-// first, though it was begun with all that it will hold.
-func (s *Showing) done(v *view) pause {
+// done goes on to the next piece if this one has ended. A stream must be ended first,
+// even if it was begun with its whole text.
+func (s *Showing) done(v *view) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v.ends && !v.open && !s.over.Load() {
-		v.full, v.piece.text, v.source = true, v.text, "" // what follows is the next one's
+	if v.ends && !v.open && s.stopped() == nil {
+		v.piece.text, v.source = v.text, ""
 		s.pieces = append(s.pieces, newPiece(v.rest))
 	}
-	return after(s.platform.Limits.PreviewEvery)
+	return s.platform.Limits.PreviewEvery
 }

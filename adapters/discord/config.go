@@ -27,11 +27,7 @@ func DefaultConfig() Config {
 // Validate returns every fault, by key, without any value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(!c.Token.IsZero(), "token", "is required: the bot's token, from the developer portal")
 	check(!strings.HasPrefix(c.Token.Reveal(), "Bot "), "token", "must stand without the word Bot before it")
 	check(isAddress(c.APIURL), "api_url", "must be an http or https address without credentials")

@@ -33,9 +33,8 @@ type directory struct {
 	users map[string]adapters.User
 }
 
-func (d directory) Self() event.Self                                 { return d.self }
-func (directory) ChannelType(string) event.ChannelType               { return event.ChannelUnknown }
-func (directory) ChannelName(context.Context, string) (string, bool) { return "", false }
+func (d directory) Self() event.Self                   { return d.self }
+func (directory) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
 func (d directory) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := d.users[id]
 	return user, ok
@@ -161,7 +160,7 @@ func readRecording(t testing.TB, path string) []recorded {
 			now.self = line.Directory.Self
 			continue
 		}
-		if self, ok := discord.SelfOf(line.Body); ok {
+		if self, ok := discord.SelfOf(event.Envelope{Body: line.Body}); ok {
 			now.self = self
 		}
 		all = append(all, recorded{event.Envelope{Workspace: line.Workspace, Platform: event.Discord, Body: line.Body}, now})

@@ -54,8 +54,8 @@ func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys
 }
 
 // SelfOf reads who we are from a READY frame; false for every other body.
-func SelfOf(body []byte) (event.Self, bool) {
-	frame, err := parse(body)
+func SelfOf(envelope event.Envelope) (event.Self, bool) {
+	frame, err := parse(envelope.Body)
 	if err != nil || frame.dispatch() != "READY" {
 		return event.Self{}, false
 	}

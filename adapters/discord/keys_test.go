@@ -249,12 +249,12 @@ func TestSelfOf(t *testing.T) {
 		"another opcode": {ready.with(fields{"op": 2}), event.Self{}, false},
 	}
 	for name, test := range tests {
-		self, ok := discord.SelfOf(envelope(t, test.frame).Body)
+		self, ok := discord.SelfOf(envelope(t, test.frame))
 		if ok != test.ok || ok && self != test.want {
 			t.Errorf("%s: %+v, %t, want %+v, %t", name, self, ok, test.want, test.ok)
 		}
 	}
-	if _, ok := discord.SelfOf([]byte("READY")); ok {
+	if _, ok := discord.SelfOf(event.Envelope{Body: []byte("READY")}); ok {
 		t.Error("text that is no JSON told who we are")
 	}
 }

@@ -12,17 +12,16 @@ import (
 // Directory answers names from a recording's directory lines. What they do not
 // tell falls back to the id. It is safe for concurrent use.
 type Directory struct {
-	mu       sync.Mutex
-	users    map[string]adapters.User
-	channels map[string]string
-	direct   map[string]event.ChannelType
-	self     event.Self
-	learnt   map[event.Platform]event.Self
+	mu     sync.Mutex
+	users  map[string]adapters.User
+	direct map[string]event.ChannelType
+	self   event.Self
+	learnt map[event.Platform]event.Self
 }
 
 // NewDirectory returns a directory that knows nobody.
 func NewDirectory() *Directory {
-	return &Directory{users: map[string]adapters.User{}, channels: map[string]string{}, direct: map[string]event.ChannelType{},
+	return &Directory{users: map[string]adapters.User{}, direct: map[string]event.ChannelType{},
 		learnt: map[event.Platform]event.Self{}}
 }
 
@@ -34,7 +33,6 @@ func (d *Directory) Add(line *DirectoryLine) {
 		d.users[u.ID] = adapters.User{DisplayName: u.DisplayName, IsBot: u.IsBot}
 	}
 	for _, c := range line.Channels {
-		d.channels[c.ID] = c.Name
 		if c.IsDM {
 			d.direct[c.ID] = event.ChannelDirect
 		}
@@ -84,12 +82,4 @@ func (d *Directory) User(_ context.Context, id string) (adapters.User, bool) {
 	defer d.mu.Unlock()
 	u, ok := d.users[id]
 	return u, ok && u.DisplayName != ""
-}
-
-// ChannelName implements adapters.Directory.
-func (d *Directory) ChannelName(_ context.Context, id string) (string, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	name, ok := d.channels[id]
-	return name, ok && name != ""
 }

@@ -111,9 +111,6 @@ func TestDirectoryLines(t *testing.T) {
 			t.Errorf("%s is %+v", id, u)
 		}
 	}
-	if name, ok := d.ChannelName(t.Context(), "C1"); !ok || name != "garden" {
-		t.Errorf("C1 is %q, %v", name, ok)
-	}
 	d.Learn(event.Slack, event.Self{UserID: "UBOT", TeamID: "T1"})
 	d.Learn(event.Slack, event.Self{UserID: "ULATER"})
 	slack, discord := d.Facts(event.Slack), d.Facts(event.Discord)

@@ -85,11 +85,7 @@ func isEmoji(name string) bool {
 // Validate returns every fault, by key, without any value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(c.Mode == ModeSocket || c.Mode == ModeHTTP, "mode", "must be socket or http")
 	check(c.Sockets >= 1 && c.Sockets <= maxSockets, "sockets", "must be from 1 to 10, which is as many as Slack allows an app")
 	check(!c.BotToken.IsZero(), "bot_token", "is required: the bot's token, which begins with xoxb-")

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/slack-go/slack"
-
 	"parley/adapters"
 	"parley/ingest/event"
 )
@@ -22,14 +20,4 @@ func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, err
 	}
 	name := firstOf(user.Profile.DisplayName, user.Profile.RealName, user.RealName, user.Name)
 	return adapters.User{DisplayName: event.Text(name), IsBot: user.IsBot || user.ID == slackbot}, nil
-}
-
-// LookupChannel asks conversations.info for a channel's name, without the #. A
-// direct message has none: its name is empty.
-func (a *Adapter) LookupChannel(ctx context.Context, id string) (string, error) {
-	channel, err := a.api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
-	if err != nil {
-		return "", fmt.Errorf("look up slack channel %s: %w", id, err)
-	}
-	return event.Text(channel.Name), nil
 }

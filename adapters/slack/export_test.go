@@ -56,14 +56,11 @@ func (a *Adapter) SetDial(dial func(ctx context.Context, network, address string
 	a.web.client.Transport.(*http.Transport).DialContext = dial
 }
 
-// Paced calls f so often as one method's pace allows, n times.
-func Paced(ctx context.Context, n int, f func()) {
-	var p pace
-	for range n {
-		_ = p.wait(ctx)
-		f()
-	}
-}
+// Pace is the pace of one method.
+type Pace struct{ pace }
+
+// Wait returns when the next call may be made.
+func (p *Pace) Wait(ctx context.Context, urgent <-chan struct{}) error { return p.wait(ctx, urgent) }
 
 // Needed are all scopes that something needs, and all events.
 func Needed() (names, events []string) {

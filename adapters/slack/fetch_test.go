@@ -117,17 +117,3 @@ func TestLookupUserTakesTheNameThatIsShown(t *testing.T) {
 		t.Errorf("an unknown user: %v", err)
 	}
 }
-
-func TestLookupChannel(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
-	server.AddChannel(room, "general")
-	server.AddChannel("D0IM", "")
-	for id, want := range map[string]string{room: "general", "D0IM": ""} {
-		if got, err := adapter.LookupChannel(t.Context(), id); got != want || err != nil {
-			t.Errorf("%s: %q, %v", id, got, err)
-		}
-	}
-	if _, err := adapter.LookupChannel(t.Context(), "C9"); err == nil || !strings.Contains(err.Error(), "channel_not_found") {
-		t.Errorf("an unknown channel: %v", err)
-	}
-}

@@ -14,15 +14,15 @@ import (
 	"parley/ingest/event"
 )
 
-var (
-	_ adapters.Historian = (*Adapter)(nil)
-)
+var _ adapters.Backfiller = (*Adapter)(nil)
 
 const (
-	// historyBurst calls of one method that reads history go at once, and then
-	// historyPerMinute: tier 3, which tolerates bursts.
-	// https://docs.slack.dev/apis/web-api/rate-limits
-	historyBurst, historyPerMinute = 50, 50
+	// historyPerMinute is how many calls of one method that reads history Slack takes in
+	// any minute (tier 3), and historyReserve how many of them are kept for urgent
+	// calls. https://docs.slack.dev/apis/web-api/rate-limits
+	historyPerMinute, historyReserve = 50, 10
+	// paceWindow is Slack's minute and a second, since calls take differently long.
+	paceWindow = time.Minute + time.Second
 	// historyPage is how many messages or channels one call reads; Slack advises at
 	// most 200. https://docs.slack.dev/reference/methods/conversations.history#arguments
 	historyPage = "200"
@@ -31,7 +31,7 @@ const (
 	memberTypes = "public_channel,private_channel,mpim,im"
 )
 
-// history is what reading the past keeps in mind. The zero value is ready.
+// history is the state of reading history. The zero value is ready.
 type history struct {
 	paces sync.Map // of *pace, by method
 	kinds sync.Map // of Slack's own words for a channel's type, by id
@@ -59,12 +59,12 @@ func (c wireConversation) kind() string {
 	return "channel"
 }
 
-// Places are the channels and conversations that the bot is in. Where the app may
-// not list all kinds of them, those are listed that it may.
-func (a *Adapter) Places(ctx context.Context) ([]string, error) {
-	places, err := a.members(ctx, memberTypes)
+// Channels returns the channels and conversations that the bot is in, of the kinds that
+// the app may list.
+func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
+	channels, err := a.members(ctx, memberTypes)
 	if !answered(err, "missing_scope") {
-		return places, err
+		return channels, err
 	}
 	var denied error
 	for _, kind := range [...]string{"public_channel", "private_channel", "mpim", "im"} {
@@ -75,33 +75,33 @@ func (a *Adapter) Places(ctx context.Context) ([]string, error) {
 		case err != nil:
 			return nil, err
 		}
-		places = append(places, some...)
+		channels = append(channels, some...)
 	}
-	if len(places) == 0 {
+	if len(channels) == 0 {
 		return nil, denied
 	}
-	return places, nil
+	return channels, nil
 }
 
-func (a *Adapter) members(ctx context.Context, kinds string) (places []string, err error) {
+func (a *Adapter) members(ctx context.Context, kinds string) (channels []string, err error) {
 	query := url.Values{"types": {kinds}, "exclude_archived": {"true"}, "limit": {historyPage}}
 	for {
 		var page struct {
 			wireAnswer
 			Channels []wireConversation `json:"channels"`
 		}
-		if err := a.unhurried(ctx, "users.conversations", query, &page); err != nil {
+		if err := a.paced(ctx, nil, "users.conversations", query, &page); err != nil {
 			return nil, err
 		}
 		for _, c := range page.Channels {
 			if isID(c.ID) {
 				a.history.kinds.Store(c.ID, c.kind())
-				places = append(places, c.ID)
+				channels = append(channels, c.ID)
 			}
 		}
 		next := page.ResponseMetadata.Cursor
 		if next == "" || next == query.Get("cursor") {
-			return places, nil
+			return channels, nil
 		}
 		query.Set("cursor", next)
 	}
@@ -109,7 +109,7 @@ func (a *Adapter) members(ctx context.Context, kinds string) (places []string, e
 
 // kind is a channel's type in Slack's words. A new payload needs it, since a group
 // conversation's id does not tell it.
-func (a *Adapter) kind(ctx context.Context, channel string) (string, error) {
+func (a *Adapter) kind(ctx context.Context, urgent <-chan struct{}, channel string) (string, error) {
 	if kind, ok := a.history.kinds.Load(channel); ok {
 		return kind.(string), nil
 	}
@@ -117,19 +117,20 @@ func (a *Adapter) kind(ctx context.Context, channel string) (string, error) {
 		wireAnswer
 		Channel wireConversation `json:"channel"`
 	}
-	if err := a.unhurried(ctx, "conversations.info", url.Values{"channel": {channel}}, &answer); err != nil {
+	if err := a.paced(ctx, urgent, "conversations.info", url.Values{"channel": {channel}}, &answer); err != nil {
 		return "", err
 	}
 	a.history.kinds.Store(channel, answer.Channel.kind())
 	return answer.Channel.kind(), nil
 }
 
-// unhurried makes a call as soon as the method's pace allows it, again after each
-// refusal that says when. What asking again would not mend is a *adapters.RefusedError.
-func (a *Adapter) unhurried(ctx context.Context, method string, query url.Values, answer answer) error {
+// paced makes a call as soon as the method's pace allows it, and again after each rate
+// limit. Until urgent is closed, the call leaves the reserve to others. A refusal that
+// only the operator can mend is a *adapters.RefusedError.
+func (a *Adapter) paced(ctx context.Context, urgent <-chan struct{}, method string, query url.Values, answer answer) error {
 	known, _ := a.history.paces.LoadOrStore(method, new(pace))
 	for p := known.(*pace); ; {
-		if err := p.wait(ctx); err != nil {
+		if err := p.wait(ctx, urgent); err != nil {
 			return err
 		}
 		err := a.ask(ctx, method, query, answer)
@@ -165,8 +166,8 @@ func answered(err error, code string) bool {
 	return errors.As(err, &answer) && answer.Err == code
 }
 
-// unreadable marks a refusal that only the operator can mend. One of our credentials
-// says nothing of what was asked for: that is to be read once they are mended.
+// unreadable marks a refusal that only the operator can mend. A refusal of our
+// credentials is none: new credentials make the messages readable.
 // https://docs.slack.dev/reference/methods/conversations.history#errors
 func unreadable(method string, err error) error {
 	var answer slack.SlackErrorResponse
@@ -184,34 +185,52 @@ func unreadable(method string, err error) error {
 	return &adapters.RefusedError{Err: err, Hint: hint}
 }
 
-// pace spaces the calls of one method. The zero value has its burst before it.
+// pace bounds the calls of one method. The zero value has made none.
 type pace struct {
-	mu   sync.Mutex
-	free time.Time // when every call of the burst is to be had again
-	not  time.Time // before this Slack wants no call
+	mu    sync.Mutex
+	calls []time.Time // of the last minute
+	not   time.Time   // before this Slack wants no call
 }
 
 // wait returns when the next call may be made, and counts it.
-func (p *pace) wait(ctx context.Context) error {
-	const gap = time.Minute / historyPerMinute
-	p.mu.Lock()
-	now := time.Now()
-	if p.free.Before(now) {
-		p.free = now
-	}
-	p.free = p.free.Add(gap)
-	at := p.free.Add(-historyBurst * gap)
-	if at.Before(p.not) {
-		at = p.not
-	}
-	p.mu.Unlock()
-	if wait := at.Sub(now); wait > 0 {
+func (p *pace) wait(ctx context.Context, urgent <-chan struct{}) error {
+	most := historyPerMinute - historyReserve
+	for ctx.Err() == nil {
+		select {
+		case <-urgent:
+			most, urgent = historyPerMinute, nil
+		default:
+		}
+		wait := p.take(time.Now(), most)
+		if wait <= 0 {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
+		case <-urgent:
+			most, urgent = historyPerMinute, nil
 		case <-time.After(wait):
 		}
 	}
 	return ctx.Err()
+}
+
+// take counts a call if fewer than so many were made in the last minute, else it
+// returns how long that will not change.
+func (p *pace) take(now time.Time, most int) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.calls) > 0 && now.Sub(p.calls[0]) >= paceWindow {
+		p.calls = p.calls[1:]
+	}
+	if wait := p.not.Sub(now); wait > 0 {
+		return wait
+	}
+	if over := len(p.calls) - most; over >= 0 {
+		return p.calls[over].Add(paceWindow).Sub(now)
+	}
+	p.calls = append(p.calls, now)
+	return 0
 }
 
 // rest makes every further call wait.

@@ -27,6 +27,7 @@ type handed struct {
 	known     func(text string) bool // nil: nothing is
 	lines     []string
 	envelopes []event.Envelope
+	threads   []event.ThreadKey // of every message
 }
 
 // strangers are facts that nobody has told of.
@@ -38,11 +39,12 @@ func (strangers) ChannelType(string) event.ChannelType { return event.ChannelUnk
 
 func (strangers) User(context.Context, string) (adapters.User, bool) { return adapters.User{}, false }
 
-func (strangers) ChannelName(context.Context, string) (string, bool) { return "", false }
-
-func (h *handed) take(_ time.Time, envelope event.Envelope) (bool, error) {
-	e, err := h.adapter.Normalize(h.t.Context(), envelope, strangers{})
-	if err != nil || envelope.Transport != event.CatchUp {
+func (h *handed) take(envelope *event.Envelope) (known bool) {
+	if envelope == nil {
+		return true
+	}
+	e, err := h.adapter.Normalize(h.t.Context(), *envelope, strangers{})
+	if err != nil || envelope.Transport != event.Backfilled {
 		h.t.Errorf("%s: %v", envelope.Body, err)
 	}
 	text := ""
@@ -50,24 +52,47 @@ func (h *handed) take(_ time.Time, envelope event.Envelope) (bool, error) {
 		text = e.Message.Content
 	}
 	h.lines = append(h.lines, strings.TrimSpace(fmt.Sprint(e.Kind, " ", text)))
-	h.envelopes = append(h.envelopes, envelope)
-	return h.known != nil && h.known(text), nil
+	h.envelopes = append(h.envelopes, *envelope)
+	return h.known != nil && h.known(text)
+}
+
+// reading is a read of a gap that a turn waits for.
+func (h *handed) reading(gap event.Gap, messages int) adapters.Reading {
+	urgent := make(chan struct{})
+	close(urgent)
+	return adapters.Reading{Gap: gap, Messages: messages, Urgent: urgent, Hand: func(thread event.ThreadKey, list []adapters.Missed) error {
+		for _, m := range list {
+			h.threads = append(h.threads, thread)
+			if h.take(m.New) {
+				h.take(m.Change)
+			}
+		}
+		return nil
+	}}
 }
 
 // since is the time from a minute before noon to a minute after it.
-var since = event.Gap{Place: room, From: noon.Add(-time.Minute), Until: noon.Add(time.Minute)}
+var since = event.Gap{Channel: room, From: noon.Add(-time.Minute), Until: noon.Add(time.Minute)}
 
-// missed reads what was missed of a place.
-func missed(t *testing.T, adapter *slack.Adapter, gap event.Gap, bounds adapters.Bounds) *handed {
+// missed reads a channel and then the threads that it names.
+func missed(t *testing.T, adapter *slack.Adapter, gap event.Gap, messages int) (*handed, adapters.Found) {
 	t.Helper()
 	h := &handed{t: t, adapter: adapter}
-	if bounds.Messages == 0 {
-		bounds.Messages = 1000
+	return h, h.read(gap, messages)
+}
+
+func (h *handed) read(gap event.Gap, messages int) adapters.Found {
+	h.t.Helper()
+	found, err := h.adapter.ReadChannel(h.t.Context(), h.reading(gap, messages))
+	if err != nil {
+		h.t.Fatal(err)
 	}
-	if _, err := adapter.Missed(t.Context(), gap, bounds, h.take); err != nil {
-		t.Fatal(err)
+	for _, thread := range found.Threads {
+		if err := h.adapter.ReadThread(h.t.Context(), thread, h.reading(gap, messages)); err != nil {
+			h.t.Fatal(err)
+		}
 	}
-	return h
+	return found
 }
 
 func same[T any](t *testing.T, what string, got, want T) {
@@ -82,20 +107,94 @@ func put(s *slacktest.Server, after time.Duration, text, root string) slacktest.
 	return s.Put(slacktest.Post{Channel: room, User: "U1", Text: text, ThreadTS: root, TS: slacktest.Timestamp(noon.Add(after))})
 }
 
-func TestWhatWasMissedIsHandedOverInOrder(t *testing.T) {
+func threadOf(root slacktest.Post) event.ThreadKey {
+	return event.ThreadKey("slack:acme:" + root.Channel + ":" + root.TS)
+}
+
+func TestAChannelIsReadWithoutTheThreadsThatItNames(t *testing.T) {
 	server, adapter := connect(t, slacktest.Options{})
 	old := put(server, -time.Hour*30, "an old root", "")
-	put(server, -2*time.Minute, "before", "")
+	before := put(server, -2*time.Minute, "before", "")
 	root := put(server, 1*time.Second, "one", "")
-	put(server, 3*time.Second, "three", "")
+	three := put(server, 3*time.Second, "three", "")
 	put(server, 2*time.Second, "two, a reply", root.TS)
 	put(server, 4*time.Second, "four, in the old thread", old.TS)
-	put(server, -3*time.Minute, "long known, in the old thread", old.TS)
 	server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, BotID: slacktest.BotID, Text: "ours"})
 	put(server, 2*time.Minute, "live", "")
-	lively := []event.ThreadKey{event.ThreadKey("slack:acme:" + room + ":" + old.TS), "slack:acme:C0OTHER:1600000000.000100", "slack:acme:" + room}
-	h := missed(t, adapter, since, adapters.Bounds{Threads: lively})
-	same(t, "handed over", h.lines, []string{"message one", "message two, a reply", "message three", "message four, in the old thread"})
+	h := &handed{t: t, adapter: adapter}
+	found, err := adapter.ReadChannel(t.Context(), h.reading(since, 10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "handed over", h.lines, []string{"message three"})
+	same(t, "threads with nothing else", h.threads, []event.ThreadKey{threadOf(before), threadOf(three)})
+	same(t, "threads that are left", found.Threads, []event.ThreadKey{threadOf(root)})
+}
+
+// TestAThreadIsReadFromItsOldestMissedMessageOn, page by page, be it a thread or a conversation.
+func TestAThreadIsReadFromItsOldestMissedMessageOn(t *testing.T) {
+	var limits []string
+	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+		if c.Method == "conversations.replies" {
+			limits = append(limits, c.Form.Get("limit"))
+		}
+	}})
+	old := put(server, -time.Hour*30, "an old root", "")
+	put(server, -3*time.Minute, "known", old.TS)
+	var want []string
+	for i := range 250 {
+		want = append(want, fmt.Sprint("message ", i))
+		put(server, time.Duration(i)*time.Millisecond, fmt.Sprint(i), old.TS)
+	}
+	put(server, 2*time.Minute, "live", old.TS)
+	h := &handed{t: t, adapter: adapter}
+	if err := adapter.ReadThread(t.Context(), threadOf(old), h.reading(since, 10)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "handed over", h.lines, want)
+	same(t, "calls", len(limits), 2)
+
+	server.SetChannel(slacktest.Channel{ID: "D0DIRECT"})
+	for i := range 3 {
+		server.Put(slacktest.Post{Channel: "D0DIRECT", User: "U1", Text: fmt.Sprint(i), TS: slacktest.Timestamp(noon.Add(time.Duration(i) * time.Second))})
+	}
+	h = &handed{t: t, adapter: adapter}
+	if err := adapter.ReadThread(t.Context(), "slack:acme:D0DIRECT", h.reading(since, 10)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "of a conversation", h.lines, []string{"message 0", "message 1", "message 2"})
+}
+
+// TestAReplyInTheChannelNamesItsThread: the channel alone does not show the rest of it.
+func TestAReplyInTheChannelNamesItsThread(t *testing.T) {
+	server, adapter := connect(t, slacktest.Options{})
+	old := put(server, -time.Hour*30, "an old root", "")
+	put(server, time.Second, "one", old.TS)
+	server.Put(slacktest.Post{Channel: room, User: "U1", Text: "two", ThreadTS: old.TS, Subtype: "thread_broadcast", TS: slacktest.Timestamp(noon.Add(2 * time.Second))})
+	h, found := missed(t, adapter, since, 10)
+	same(t, "threads", found.Threads, []event.ThreadKey{threadOf(old)})
+	same(t, "handed over", h.lines, []string{"message one", "message two"})
+}
+
+func TestWhenAThreadBegan(t *testing.T) {
+	_, adapter := connect(t, slacktest.Options{})
+	for key, want := range map[event.ThreadKey]string{
+		"slack:acme:C1:1700000000.000100": "C1 1700000000",
+		"slack:acme:D1:1700000000.000100": "D1 1700000000",
+		"slack:acme:D1":                   "D1 always",
+		"slack:acme:C1:command-12.3":      "never",
+		"web:acme:1":                      "never",
+	} {
+		channel, at, ok := adapter.Began(key)
+		got := "never"
+		switch {
+		case ok && at.IsZero():
+			got = channel + " always"
+		case ok:
+			got = fmt.Sprint(channel, " ", at.Unix())
+		}
+		same(t, string(key), got, want)
+	}
 }
 
 // TestAMissedMessageHasItsEventsKeys compares with the event that Slack sends.
@@ -120,18 +219,20 @@ func TestAMissedMessageHasItsEventsKeys(t *testing.T) {
 			}
 			post = server.Put(post)
 			gap := since
-			gap.Place, gap.From = of.channel.ID, noon
-			places, err := adapter.Places(t.Context())
-			if err != nil || !slices.Contains(places, gap.Place) {
-				t.Fatalf("%v, %v", places, err)
+			gap.Channel, gap.From = of.channel.ID, noon
+			channels, err := adapter.Channels(t.Context())
+			if err != nil || !slices.Contains(channels, gap.Channel) {
+				t.Fatalf("%v, %v", channels, err)
 			}
-			h := missed(t, adapter, gap, adapters.Bounds{})
+			h, _ := missed(t, adapter, gap, 10)
 			live := slacktest.Message{Channel: post.Channel, ChannelType: of.kind, User: post.User, Text: post.Text, TS: post.TS, ThreadTS: post.ThreadTS}
 			want := adapter.Keys(event.Envelope{Body: live.Event()}, strangers{})
 			if len(h.envelopes) != 1 {
 				t.Fatalf("%v", h.lines)
 			}
-			same(t, "keys", adapter.Keys(h.envelopes[0], strangers{}), want)
+			got := adapter.Keys(h.envelopes[0], strangers{})
+			got.Parsed, want.Parsed = nil, nil
+			same(t, "keys", got, want)
 		})
 	}
 }
@@ -148,9 +249,7 @@ func TestAMissedEditIsHandedOver(t *testing.T) {
 	}
 	server.Delete(room, root.TS)
 	h := &handed{t: t, adapter: adapter, known: func(text string) bool { return strings.HasPrefix(text, "known") }}
-	if _, err := adapter.Missed(t.Context(), since, adapters.Bounds{Messages: 10}, h.take); err != nil {
-		t.Fatal(err)
-	}
+	h.read(since, 10)
 	same(t, "handed over", h.lines, []string{
 		"edit before, edited", "delete", "message known, edited", "edit known, edited", "message unknown, edited",
 	})
@@ -162,14 +261,12 @@ func TestTheNewestOfTooMuchIsRead(t *testing.T) {
 	for i := range 450 {
 		put(server, time.Duration(i)*time.Millisecond, fmt.Sprint(i), "")
 	}
-	h := &handed{t: t, adapter: adapter}
-	cut, err := adapter.Missed(t.Context(), since, adapters.Bounds{Messages: 250}, h.take)
-	if err != nil || !cut || len(h.lines) != 250 || h.lines[0] != "message 200" || h.lines[249] != "message 449" {
-		t.Errorf("%d of %v, %v, %v", len(h.lines), h.lines[:1], cut, err)
+	h, found := missed(t, adapter, since, 250)
+	if !found.Cut || len(h.lines) != 250 || h.lines[0] != "message 200" || h.lines[249] != "message 449" {
+		t.Errorf("%d of %v, %v", len(h.lines), h.lines[:1], found.Cut)
 	}
-	h = &handed{t: t, adapter: adapter}
-	if cut, err = adapter.Missed(t.Context(), since, adapters.Bounds{Messages: 450}, h.take); cut || err != nil || len(h.lines) != 450 {
-		t.Errorf("%d, %v, %v", len(h.lines), cut, err)
+	if h, found = missed(t, adapter, since, 450); found.Cut || len(h.lines) != 450 {
+		t.Errorf("%d, %v", len(h.lines), found.Cut)
 	}
 }
 
@@ -186,7 +283,7 @@ func TestTheWaitOfA429IsKept(t *testing.T) {
 	}})
 	put(server, 0, "one", "")
 	server.Script("conversations.history", slacktest.RateLimited(time.Second), slacktest.Fault{Error: "ratelimited"})
-	h := missed(t, adapter, since, adapters.Bounds{})
+	h, _ := missed(t, adapter, since, 10)
 	same(t, "handed over", h.lines, []string{"message one"})
 	if len(times) != 3 || times[1].Sub(times[0]) < time.Second || times[2].Sub(times[1]) < time.Second {
 		t.Errorf("asked at %v", times)
@@ -198,7 +295,7 @@ func TestWhatCantBeReadNeedsTheOperator(t *testing.T) {
 	put(server, 0, "one", "")
 	for code, hint := range map[string]string{"not_in_channel": "invite the bot", "missing_scope": "groups", "invalid_something": "docs.slack.dev"} {
 		server.Script("conversations.history", slacktest.Fault{Error: code})
-		_, err := adapter.Missed(t.Context(), since, adapters.Bounds{Messages: 10}, nil)
+		_, err := adapter.ReadChannel(t.Context(), new(handed).reading(since, 10))
 		var refused *adapters.RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(refused.Hint, hint) {
 			t.Errorf("%s: %v", code, err)
@@ -206,7 +303,7 @@ func TestWhatCantBeReadNeedsTheOperator(t *testing.T) {
 	}
 	server.Script("conversations.history", slacktest.Fault{Error: "internal_error"}, slacktest.Fault{Status: 503}, slacktest.Fault{Error: "token_revoked"})
 	for range 3 {
-		_, err := adapter.Missed(t.Context(), since, adapters.Bounds{Messages: 10}, nil)
+		_, err := adapter.ReadChannel(t.Context(), new(handed).reading(since, 10))
 		var refused *adapters.RefusedError
 		if err == nil || errors.As(err, &refused) {
 			t.Errorf("for good: %v", err)
@@ -214,49 +311,64 @@ func TestWhatCantBeReadNeedsTheOperator(t *testing.T) {
 	}
 }
 
-// TestPlacesThatMayBeListedAreListed: without a scope of one kind, the others are.
-func TestPlacesThatMayBeListedAreListed(t *testing.T) {
+// TestChannelsThatMayBeListedAreListed: without a scope of one kind, the others are.
+func TestChannelsThatMayBeListedAreListed(t *testing.T) {
 	scopes := slices.DeleteFunc(slacktest.AllScopes(), func(s string) bool { return s == "groups:read" || s == "mpim:read" })
 	server, adapter := connect(t, slacktest.Options{Scopes: scopes})
 	server.SetChannel(slacktest.Channel{ID: room})
 	server.SetChannel(slacktest.Channel{ID: "C0PRIVATE", Kind: slacktest.PrivateChannel})
 	server.SetChannel(slacktest.Channel{ID: "C0ELSEWHERE", NotMember: true})
 	server.SetChannel(slacktest.Channel{ID: "D0MARA"})
-	places, err := adapter.Places(t.Context())
+	channels, err := adapter.Channels(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "places", places, []string{room, "D0MARA"})
+	same(t, "channels", channels, []string{room, "D0MARA"})
 
 	_, adapter = connect(t, slacktest.Options{Scopes: []string{"chat:write"}})
 	var refused *adapters.RefusedError
-	if places, err := adapter.Places(t.Context()); !errors.As(err, &refused) {
-		t.Errorf("%v, %v", places, err)
+	if channels, err := adapter.Channels(t.Context()); !errors.As(err, &refused) {
+		t.Errorf("%v, %v", channels, err)
 	}
 }
 
-// TestManyPlacesComeInPages, all of them, and the pace of the method is kept.
-func TestManyPlacesComeInPages(t *testing.T) {
+// TestManyChannelsComeInPages, all of them, and the pace of the method is kept.
+func TestManyChannelsComeInPages(t *testing.T) {
 	var pages []url.Values
 	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) { pages = append(pages, c.Form) }})
 	for i := range 450 {
 		server.SetChannel(slacktest.Channel{ID: fmt.Sprintf("C0%03d", i)})
 	}
-	places, err := adapter.Places(t.Context())
-	if err != nil || len(places) != 450 || len(pages) != 3 {
-		t.Errorf("%d places in %d pages, %v", len(places), len(pages), err)
+	channels, err := adapter.Channels(t.Context())
+	if err != nil || len(channels) != 450 || len(pages) != 3 {
+		t.Errorf("%d channels in %d pages, %v", len(channels), len(pages), err)
 	}
 }
 
-// TestThePaceOfAMethodIsKept: a burst, and then what Slack takes in a minute.
+// TestThePaceOfAMethodIsKept: no minute has more calls than Slack takes, and those that
+// wait for nobody leave a fifth to the others.
 func TestThePaceOfAMethodIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		var at []time.Duration
-		slack.Paced(t.Context(), 150, func() { at = append(at, time.Since(begun)) })
-		if at[49] != 0 || at[50] != 1200*time.Millisecond || at[149] != 2*time.Minute {
-			t.Errorf("%v %v %v", at[49], at[50], at[149])
+		begun, urgent := time.Now(), make(chan struct{})
+		close(urgent)
+		var pace slack.Pace
+		wait := func(urgent <-chan struct{}) int {
+			if err := pace.Wait(t.Context(), urgent); err != nil {
+				t.Fatal(err)
+			}
+			return int(time.Since(begun).Seconds())
 		}
+		for i := range 40 {
+			same(t, fmt.Sprint("in the background, ", i), wait(nil), 0)
+		}
+		hurried := make(chan struct{})
+		time.AfterFunc(3*time.Second, func() { close(hurried) })
+		same(t, "one that a turn comes to wait for", wait(hurried), 3)
+		for i := range 9 {
+			same(t, fmt.Sprint("urgent, ", i), wait(urgent), 3)
+		}
+		same(t, "too many", wait(urgent), 61)
+		same(t, "in the background again", wait(nil), 61)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"parley/adapters"
@@ -26,8 +27,8 @@ const (
 
 // Handler serves the events, interactions and commands that Slack posts. An
 // event is acknowledged once inbox has made it durable, and never otherwise. A
-// repetition (X-Slack-Retry-Num) is treated like the first time: whether it is
-// one is for the store to know.
+// repetition is marked as one, and otherwise treated like the first time: whether it
+// is new is for the store to know.
 func (a *Adapter) Handler(inbox adapters.Inbox, rejected func(reason string)) http.Handler {
 	return &hook{adapter: a, inbox: inbox, rejected: rejected}
 }
@@ -63,6 +64,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, err := h.inbox.Accept(r.Context(), event.Envelope{
 		Workspace: h.adapter.Workspace, Platform: event.Slack, Transport: "http", ReceivedAt: h.adapter.now(), Body: body,
+		Retried: isRetry(r.Header),
 	})
 	if err != nil {
 		w.Header().Set("Retry-After", retryLater)
@@ -70,6 +72,13 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusOK)
+}
+
+// isRetry reports whether Slack has sent the payload before.
+// https://docs.slack.dev/apis/events-api/#error-handling
+func isRetry(header http.Header) bool {
+	n, err := strconv.Atoi(header.Get("X-Slack-Retry-Num"))
+	return err == nil && n >= 1
 }
 
 // reject answers with the status's own words: the reason is the operator's.

@@ -222,7 +222,7 @@ func TestTheAddressIsConfirmedToSlackAlone(t *testing.T) {
 		t.Errorf("%s %q", response.Status, body)
 	}
 	if len(inbox.taken) != 0 {
-		t.Errorf("stored %q", inbox.taken)
+		t.Errorf("stored %+v", inbox.taken)
 	}
 	mentioned := string(slacktest.Message{Channel: room, User: "U1", Text: "what is url_verification?", TS: "1.1"}.Event())
 	if deliver(t, signedRequest(t, address, mentioned)); len(inbox.taken) != 1 {
@@ -374,5 +374,21 @@ func BenchmarkHook(b *testing.B) {
 		}
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
+	}
+}
+
+// TestARepetitionIsMarked: it may be the only sign that other events are missing.
+func TestARepetitionIsMarked(t *testing.T) {
+	for number, want := range map[string]bool{"": false, "0": false, "1": true, "3": true, "x": false} {
+		var inbox custody
+		address, _ := serve(t, &inbox, 0)
+		request := signedRequest(t, address, greeting)
+		if number != "" {
+			request.Header.Set("X-Slack-Retry-Num", number)
+		}
+		deliver(t, request)
+		if len(inbox.taken) != 1 || inbox.taken[0].Retried != want {
+			t.Errorf("%q: %+v", number, inbox.taken)
+		}
 	}
 }

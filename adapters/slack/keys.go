@@ -15,8 +15,8 @@ import (
 // and reactions have a Subject and no Thread: the journal knows where the
 // message stands. Other payloads are settled here.
 func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
-	p := parse(envelope.Body)
-	keys := event.Keys{Kind: p.kind, Settled: p.settled(facts.Self())}
+	p := payloadOf(envelope)
+	keys := event.Keys{Kind: p.kind, Settled: p.settled(facts.Self()), Parsed: p}
 	if keys.Settled != nil {
 		keys.Dedupe = bodyKey(p.raw)
 		return keys
@@ -216,6 +216,9 @@ func parseThreadKey(key event.ThreadKey) (channel, root string, err error) {
 	}
 	return parts[2], root, nil
 }
+
+// isCommandThread reports whether a valid key is that of a command's thread.
+func isCommandThread(key event.ThreadKey) bool { return strings.Contains(string(key), ":command-") }
 
 // orGuess fills in the type of a channel that nobody has told it of.
 func orGuess(channel event.Channel) event.Channel {

@@ -5,15 +5,15 @@ import (
 	"parley/ingest/event"
 )
 
-// SelfOf tells who we are as far as a body says it: a callback names the team
+// SelfOf tells who we are as far as an envelope's body says it: a callback names the team
 // and the bot user of an installation that may see its event, and the app. The
 // body must be verified. Other fields are zero, and false means that it says
 // nothing.
 //
 // A recording may hold the events of several teams and apps; who reads one must
 // not take the team or the app from an envelope and judge the next by it.
-func SelfOf(body []byte) (event.Self, bool) {
-	self := parse(body).outer.self()
+func SelfOf(envelope event.Envelope) (event.Self, bool) {
+	self := payloadOf(envelope).outer.self()
 	return self, self != event.Self{}
 }
 

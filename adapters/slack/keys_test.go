@@ -231,7 +231,7 @@ func TestSelfOf(t *testing.T) {
 		{"an event alone", said("hi", nil), event.Self{}},
 		{"no object", 7, event.Self{}},
 	} {
-		got, ok := slack.SelfOf(envelopeOf(t, tt.body).Body)
+		got, ok := slack.SelfOf(envelopeOf(t, tt.body))
 		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != event.Self{}) {
 			t.Errorf("%s: %t %s", tt.about, ok, diff)
 		}

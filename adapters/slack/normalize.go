@@ -36,7 +36,7 @@ func (n Normalizer) workspace(envelope event.Envelope) string {
 // are asked of the directory, and where that does not know one, the id stands
 // in. The run hints of the metadata are left unset: they are the policy's.
 func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
-	p := parse(envelope.Body)
+	p := payloadOf(envelope)
 	if fate := p.settled(directory.Self()); fate != nil {
 		if fate.Disposition == event.Dead {
 			return event.Event{}, errors.New(fate.Error)

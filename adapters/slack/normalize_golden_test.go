@@ -148,9 +148,8 @@ type people struct {
 	types map[string]event.ChannelType
 }
 
-func (p people) Self() event.Self                                   { return p.self }
-func (p people) ChannelType(channel string) event.ChannelType       { return p.types[channel] }
-func (p people) ChannelName(context.Context, string) (string, bool) { return "", false }
+func (p people) Self() event.Self                             { return p.self }
+func (p people) ChannelType(channel string) event.ChannelType { return p.types[channel] }
 func (p people) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := p.users[id]
 	return user, ok

@@ -41,6 +41,15 @@ var interactions = []string{
 	"interactive_message", "dialog_submission", "dialog_cancellation", "dialog_suggestion", "workflow_step_edit",
 }
 
+// payloadOf returns what an envelope's body says. It reads the body if that was not done
+// before.
+func payloadOf(envelope event.Envelope) *payload {
+	if p, ok := envelope.Parsed.(*payload); ok {
+		return p
+	}
+	return parse(envelope.Body)
+}
+
 // parse reads a body: a Socket Mode frame, a callback, an interaction, or an
 // event alone.
 func parse(body []byte) *payload {

@@ -113,7 +113,8 @@ func (c *socket) take(f wireFrame, raw []byte) {
 		<-s.slots
 		return
 	}
-	before, after := s.order.enter(lane(raw))
+	p := parse(raw)
+	before, after := s.order.enter(p.lane())
 	go func() {
 		defer func() {
 			after()
@@ -123,17 +124,18 @@ func (c *socket) take(f wireFrame, raw []byte) {
 		if before != nil {
 			await(before, s.times.lead)
 		}
-		if s.custody(f, raw, at) && f.EnvelopeID != "" {
+		if s.custody(f, raw, p, at) && f.EnvelopeID != "" {
 			c.acknowledge(f.EnvelopeID)
 		}
 	}()
 }
 
 // custody says whether the frame is durable now. The inbox logs why it is not.
-func (s *sockets) custody(f wireFrame, raw []byte, at time.Time) bool {
+func (s *sockets) custody(f wireFrame, raw []byte, p *payload, at time.Time) bool {
 	err := guarded(func() error {
 		return s.accept(event.Envelope{
 			Workspace: s.adapter.Workspace, Platform: event.Slack, Transport: "socket", ReceivedAt: at, Body: raw,
+			Retried: f.RetryAttempt > 0, Parsed: p,
 		})
 	})
 	if p := new(panicError); errors.As(err, &p) {
@@ -186,8 +188,7 @@ type order struct {
 
 // lane is the conversation that a frame is about, as far as it says so itself;
 // empty where it is about none.
-func lane(raw []byte) event.ThreadKey {
-	p := parse(raw)
+func (p *payload) lane() event.ThreadKey {
 	if p.channel == "" {
 		return ""
 	}

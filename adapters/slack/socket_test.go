@@ -240,6 +240,21 @@ func TestWhatSlackHasGivenUpIsAGap(t *testing.T) {
 	p.up()
 }
 
+// TestWhatSlackSendsAgainSaysSo: other events may have been missed.
+func TestWhatSlackSendsAgainSaysSo(t *testing.T) {
+	inbox := &busy{first: 1}
+	p := plug(t, hasty(), 1, swift, inbox)
+	p.up()
+	for _, text := range []string{"sent twice", "sent once"} {
+		if fate := p.fate(p.say(text)); fate.State != slacktest.Acked {
+			t.Errorf("%s: %+v", text, fate)
+		}
+	}
+	if len(inbox.taken) != 2 || !inbox.taken[0].Retried || inbox.taken[1].Retried {
+		t.Errorf("%+v", inbox.taken)
+	}
+}
+
 func TestAMalformedFrameIsKeptAndAcknowledged(t *testing.T) {
 	var inbox custody
 	p := plug(t, slacktest.Options{}, 1, swift, &inbox)

@@ -58,11 +58,7 @@ func (c Config) Validate() event.FieldErrors {
 // validate checks one token beside those that stand before it.
 func (t Token) validate(before []Token) event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(tokenID.MatchString(t.ID), "id", "must be 1 to 64 letters, digits or . _ @ - and begin with a letter or digit")
 	check(!t.Token.IsZero(), "token", "is required: a long random word that the caller sends as its bearer token")
 	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")

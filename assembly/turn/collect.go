@@ -8,28 +8,28 @@ import (
 	"parley/ingest/event"
 )
 
-// maxEvents bounds what is kept of one run beside its answer.
+// maxEvents bounds the messages that are stored of one run beside its answer.
 const maxEvents = 1000
 
-// collector gathers what an agent says, within bounds.
+// collector gathers an agent's messages, within bounds.
 type collector struct {
 	limit int64 // of the tokens, and again of the whole messages, in bytes
 	now   func() time.Time
 
-	grow  func(text string) // hears the tokens of the answer; nil for nobody
+	grow  func(text string) // gets the tokens of the answer; nil for none
 	files []stream.File     // that came with the answer
 
 	text     string // the answer
 	answered bool
 	first    time.Time // when the first token came
 	events   []stream.Message
-	refused  error // that it says too much
+	refused  error // a message was too long or malformed
 
 	streamed         []byte
 	chunked, spelled int64 // bytes of tokens, and of whole messages
 }
 
-// emit takes one message. Chunks are kept only until the answer replaces them.
+// emit takes one message. An answer replaces the chunks before it.
 func (c *collector) emit(m stream.Message) error {
 	if c.refused != nil {
 		return c.refused
@@ -68,8 +68,8 @@ func (c *collector) emit(m stream.Message) error {
 	return nil
 }
 
-// answer takes an ANSWER as the run's text, or a COMPLETE that ends a run
-// without one: with a text of its own, else with what has been streamed.
+// answer takes the run's text from an ANSWER. In a run without an ANSWER, it takes the
+// text of a COMPLETE, or the streamed text if the COMPLETE has none.
 func (c *collector) answer(m stream.Message) error {
 	files, err := m.Files()
 	if err != nil {

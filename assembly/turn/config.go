@@ -6,46 +6,45 @@ import (
 	"parley/ingest/event"
 )
 
-// What becomes of messages that arrive while a run is going.
+// The handling of messages that arrive during a run.
 const (
-	ModeQueue     = "queue"     // they are the next turn
-	ModeInterrupt = "interrupt" // the run is cancelled, and begins again with both; so does an edit of what it answers
-	ModeSteer     = "steer"     // the run is handed them if its agent can take them, else queue
+	ModeQueue     = "queue"     // they become the next turn
+	ModeInterrupt = "interrupt" // the run is cancelled and begins again with both; an edit of its messages does the same
+	ModeSteer     = "steer"     // the run gets them if its agent can take them, else queue
 )
 
-// What becomes of a reply that has been made stale by a newer message, or by an
-// edit of what it answers.
+// The handling of a reply that is stale: a newer message, or an edit of a message that
+// it answers, was recorded before it.
 const (
-	StaleSend  = "send"  // it is sent, and recorded as stale
+	StaleSend  = "send"  // it is sent and recorded as stale
 	StaleRerun = "rerun" // the agent is asked again, at most twice
-	StaleDrop  = "drop"  // it is kept with its reason, and not sent
+	StaleDrop  = "drop"  // it is stored with its reason and not sent
 )
 
-// What becomes of a delivery of which nobody can say whether it took effect.
+// The handling of a delivery if the platform cannot tell whether it took effect.
 const (
-	UnknownResend = "resend" // it is sent again, and may stand there twice
+	UnknownResend = "resend" // it is sent again, and may appear twice
 	UnknownMarked = "marked" // it is sent again with a mark that says so
-	UnknownHold   = "hold"   // it stays with the operator
+	UnknownHold   = "hold"   // it is not sent; the operator decides
 )
 
 // Config says how messages become turns. Start from DefaultConfig.
 type Config struct {
 	// Mode is ModeQueue, ModeInterrupt or ModeSteer.
 	Mode string `yaml:"mode"`
-	// Coalesce is how long a turn waits for a further message, counted from the
-	// last one, and CoalesceMax from the first; with Coalesce 0 each message is
-	// a turn.
+	// Coalesce is how long a turn waits for a further message after the last one,
+	// CoalesceMax after the first one. If Coalesce is 0 each message is a turn.
 	Coalesce    time.Duration `yaml:"coalesce"`
 	CoalesceMax time.Duration `yaml:"coalesce_max"`
 	// Stale is StaleSend, StaleRerun or StaleDrop.
 	Stale string `yaml:"stale"`
 	// Unknown is UnknownResend, UnknownMarked or UnknownHold.
 	Unknown string `yaml:"unknown"`
-	// MaxAttempts is how many runs of a turn may fail before the thread hears of it.
+	// MaxAttempts is how many attempts of a run may fail before the thread is told.
 	MaxAttempts int `yaml:"max_attempts"`
 }
 
-// DefaultConfig is what holds where the configuration says nothing.
+// DefaultConfig returns the settings that the configuration changes.
 func DefaultConfig() Config {
 	return Config{
 		Mode:        ModeQueue,
@@ -60,11 +59,7 @@ func DefaultConfig() Config {
 // Validate returns every fault, by key, without any value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(c.Mode == ModeQueue || c.Mode == ModeInterrupt || c.Mode == ModeSteer, "mode", "must be queue, interrupt or steer")
 	check(c.Coalesce >= 0, "coalesce", "must be 0s or more")
 	check(c.CoalesceMax >= c.Coalesce, "coalesce_max", "must not be less than coalesce")

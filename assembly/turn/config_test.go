@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestConfigFaults holds what a turn's settings may be; the words are held by package config.
+// TestConfigFaults checks the faulty fields; package config checks the messages.
 func TestConfigFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)

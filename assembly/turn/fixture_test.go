@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,12 +20,13 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/work"
 )
 
-// agent does what the test says, once for each run.
+// agent runs the test's scripts, one for each run.
 type agent struct {
 	mu     sync.Mutex
-	does   []func(ctx context.Context, emit func(stream.Message) error) error // then it answers "ok"
+	does   []func(ctx context.Context, emit func(stream.Message) error) error // afterwards it answers "ok"
 	inputs []assembly.Input
 	times  []time.Time
 }
@@ -64,7 +66,7 @@ func fails(err error) script {
 	return func(context.Context, func(stream.Message) error) error { return err }
 }
 
-// said are the texts that the agent was asked, run by run.
+// said returns the texts of the agent's inputs, run by run.
 func (a *agent) said() [][]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,48 +81,67 @@ func (a *agent) said() [][]string {
 	return out
 }
 
-// desk is a Runner with its store and agent, in a bubble; it plays the outbox,
-// the files and the observer.
+// engine is a store that refuses writes while it is down.
+type engine struct {
+	journal.Engine
+	down atomic.Bool
+}
+
+func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+	if e.down.Load() {
+		return journal.ErrUnavailable
+	}
+	return e.Engine.Write(ctx, options, fn)
+}
+
+// desk is a Runner with its store, scheduler, intake and agent, in a bubble. It is also
+// the Runner's outbox, files and observer.
 type desk struct {
-	// recorded may change what the runner hears of a message; nil in the usual case.
-	recorded func(*journal.Outcome)
-	// ended is called at the end of a run, before its worker has left it; nil in the
-	// usual case.
-	ended func()
+	// recorded is called after each commit of the intake, before the runner is told; nil
+	// for none.
+	recorded func()
+	// ended is called at the end of a run, before its worker has left it; nil for none.
+	ended   func()
+	history turn.History // nil in the usual case
 
 	*testing.T
 	*turn.Runner
-	agent    *agent
-	journal  *journal.Journal
-	settings turn.Settings
-	profile  turn.Profile
-	gone     bool
-	intake   *journal.Desk
-	stop     func() // ends the work, as the daemon's stop does
+	agent     *agent
+	engine    *engine
+	journal   *journal.Journal
+	scheduler *work.Scheduler
+	settings  turn.Settings
+	profile   turn.Profile
+	gone      bool
+	stop      func() // ends the work, as the daemon's stop does
+	kill      func() // ends the work and leaves its claims
 
 	mu      sync.Mutex
 	serial  int
+	nodes   int
+	thread  int64
+	entries map[int64][]journal.Entry // that wait for the intake, by thread
 	runs    []*journal.Run
 	reports []turn.Report
 	kept    []string // the files that were to be copied
 	format  func(text string) ([]journal.Post, error)
-	lease   *journal.Lease
 
-	shown    [][]string // what grew, by the order in which runs were shown
+	shown    [][]string // the parts of the growing answers, one list for each showing
 	mentions [][]string
+	serials  []bool // of the claims with which runs were shown
 }
 
-// inBubble runs a test with a Runner that is at work. With coalesce 0 unless
-// the test sets another.
+// inBubble runs a test with a Runner that works. Coalesce is 0 unless set changes it.
 func inBubble(t *testing.T, set func(d *desk), test func(d *desk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
+		d := &desk{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}}
+		store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &desk{T: t, agent: &agent{}, journal: journal.New(engine, journal.Options{Node: "this"})}
-		t.Cleanup(func() { _ = d.journal.Close() })
+		t.Cleanup(func() { _ = store.Close() })
+		d.engine = &engine{Engine: store}
 		d.settings = turn.Settings{Config: turn.DefaultConfig(), Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}}
 		d.settings.Coalesce, d.settings.CoalesceMax = 0, 0
 		d.profile = turn.Profile{ID: "helper", Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000}
@@ -133,47 +154,76 @@ func inBubble(t *testing.T, set func(d *desk), test func(d *desk)) {
 	})
 }
 
+// work starts a process.
 func (d *desk) work() {
 	log := slog.New(slog.DiscardHandler)
-	jd := journal.NewDesk(d.journal, log)
-	d.Runner = turn.New(turn.Parts{
-		Journal: d.journal, Desk: jd, Outbox: d, Files: d, Observer: d, Log: log, Now: time.Now,
+	d.nodes++
+	node := fmt.Sprint("node", d.nodes)
+	d.journal = journal.New(d.engine, journal.Options{Node: node})
+	scheduler := work.New(d.engine, work.Options{Node: node, Log: log})
+	d.scheduler = scheduler
+	parts := turn.Parts{
+		Journal: d.journal, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now,
 		Settings: func(string, string) turn.Settings { return d.settings },
-		Profile: func(id string) (turn.Profile, bool) {
+		Profile: func(string) (turn.Profile, bool) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return d.profile, !d.gone
 		},
-	})
+	}
+	d.Runner = turn.New(parts)
 	ctx, cancel := context.WithCancel(d.Context())
 	var working sync.WaitGroup
+	working.Go(func() { _ = scheduler.Run(ctx) })
 	working.Go(func() { _ = d.Serve(ctx, ctx, "helper", 4) })
 	working.Go(func() {
-		_ = jd.Serve(ctx, journal.Lane{Work: journal.Intake, Slots: 4}, func(_ context.Context, lease *journal.Lease) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.lease = lease
-		})
+		_ = scheduler.Serve(ctx, work.Queue{Kind: work.Intake, Slots: 4, Do: d.intake})
 	})
-	d.stop = sync.OnceFunc(func() { cancel(); working.Wait() })
-	d.Cleanup(d.stop)
+	d.kill = sync.OnceFunc(func() { cancel(); working.Wait() })
+	d.stop = sync.OnceFunc(func() {
+		d.kill()
+		d.must(scheduler.Close(context.Background()))
+	})
+	d.Cleanup(d.kill)
 	synctest.Wait()
-	d.intake = jd
 }
 
-// Show, Notice, Bounds and Posted implement turn.Outbox.
-func (d *desk) Show(_ context.Context, _ *journal.Lease, _ *journal.Run, mentions []string) (turn.Showing, error) {
+// intake records the thread's entries.
+func (d *desk) intake(ctx context.Context, c *work.Claim) error {
+	for {
+		d.mu.Lock()
+		entries := d.entries[c.Thread]
+		if len(entries) == 0 {
+			d.mu.Unlock()
+			return nil
+		}
+		d.entries[c.Thread] = entries[1:]
+		d.mu.Unlock()
+		outcome, err := d.journal.Record(ctx, &c.Claim, entries[0])
+		if err != nil {
+			d.Error(err)
+			return err
+		}
+		if d.recorded != nil {
+			d.recorded()
+		}
+		d.Recorded(c, "helper", outcome)
+	}
+}
+
+// Show, Notice and Posted implement turn.Outbox.
+func (d *desk) Show(_ context.Context, c *work.Claim, _ *journal.Run, mentions []string, _ func(func())) (turn.Showing, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.serials = append(d.serials, c.Serial())
 	d.mentions = append(d.mentions, mentions)
 	d.shown = append(d.shown, nil)
 	return &showing{d: d, run: len(d.shown) - 1}, nil
 }
 func (d *desk) Notice(_ *journal.Run, text string) ([]journal.Post, error) { return d.format(text) }
-func (d *desk) Bounds(string) *journal.Send                                { return nil }
-func (d *desk) Posted(int64, *journal.Delivery)                            {}
+func (d *desk) Posted(*work.Claim, *journal.Delivery)                      {}
 
-// showing is a run that is shown on a desk.
+// showing is a run that a desk shows.
 type showing struct {
 	d       *desk
 	run     int
@@ -187,7 +237,7 @@ func (s *showing) Grow(text string) {
 	s.d.shown[s.run] = append(s.d.shown[s.run], text)
 }
 func (s *showing) Stop() { s.stopped = true }
-func (s *showing) Format(text string, files []journal.File) []journal.Post {
+func (s *showing) Format(text string, files []journal.File) ([]journal.Post, *journal.Send) {
 	if !s.stopped {
 		s.d.Error("formatted while it was still shown")
 	}
@@ -198,7 +248,7 @@ func (s *showing) Format(text string, files []journal.File) []journal.Post {
 	for _, file := range files {
 		posts = append(posts, journal.Post{Channel: "C1", File: &file})
 	}
-	return posts
+	return posts, nil
 }
 
 // Put implements turn.Files.
@@ -257,7 +307,7 @@ func human(id, text string) *event.Message {
 // asks records a message that asks for a run.
 func (d *desk) asks(id, text string) { d.Helper(); d.record(journal.TriggerRun, human(id, text)) }
 
-// record records a message under the lease that the thread's work goes on with.
+// record records a message.
 func (d *desk) record(trigger journal.Trigger, m *event.Message) {
 	d.Helper()
 	d.apply(trigger, event.Event{Kind: event.KindMessage, Message: m})
@@ -281,28 +331,32 @@ func revised(id, text string) *event.Message {
 	return m
 }
 
+// apply accepts an event and lets the intake record it.
 func (d *desk) apply(trigger journal.Trigger, e event.Event) {
 	d.Helper()
+	d.accept(trigger, e)
+	synctest.Wait()
+}
+
+func (d *desk) accept(trigger journal.Trigger, e event.Event) {
+	d.Helper()
 	d.serial++
-	custody, err := d.journal.Accept(d.Context(), journal.Acceptance{
+	accepted, err := d.journal.Accept(d.Context(), journal.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack},
 		Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(d.serial), Thread: key, Channel: event.Channel{ID: "C1"}},
 	})
 	d.must(err)
-	d.intake.Wake(journal.Intake, "", custody.Thread)
-	synctest.Wait() // the thread's lease is known now
-	outcome, err := d.journal.Record(d.Context(), d.lease, journal.Entry{
-		Envelope: custody.ID, Workspace: "acme", Event: e, Agent: "helper",
-		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: true,
+	d.mu.Lock()
+	d.thread = accepted.Thread
+	d.entries[d.thread] = append(d.entries[d.thread], journal.Entry{
+		Envelope: accepted.ID, Workspace: "acme", Event: e, Agent: "helper",
+		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: d.history == nil,
 		Decide: func(m *event.Message, _ journal.Look) (journal.Decision, error) {
 			return journal.Decision{Trigger: trigger, Metadata: m.Metadata.Bytes()}, nil
 		},
 	})
-	d.must(err)
-	if d.recorded != nil {
-		d.recorded(&outcome)
-	}
-	d.Recorded(custody.Thread, "helper", outcome)
+	d.mu.Unlock()
+	d.scheduler.Wake(work.Intake, "", accepted.Thread)
 }
 
 // deliveries are the texts of the outbox, in order.
@@ -329,13 +383,13 @@ func (d *desk) files() (names []string) {
 func (d *desk) posts() (posts []journal.Post) {
 	d.Helper()
 	for {
-		next, err := d.journal.NextDelivery(d.Context(), d.lease.Thread)
+		next, err := d.journal.NextDelivery(d.Context(), d.thread)
 		d.must(err)
 		if next == nil {
 			return posts
 		}
 		posts = append(posts, next.Post)
-		_, err = d.journal.Sent(d.Context(), d.lease, next, fmt.Sprint("C1/post", len(posts)))
+		_, err = d.journal.Sent(d.Context(), next, fmt.Sprint("C1/post", len(posts)))
 		d.must(err)
 	}
 }
@@ -347,7 +401,7 @@ func (d *desk) replies() []journal.Listed {
 	return slices.DeleteFunc(all, func(m journal.Listed) bool { return m.Author != journal.ByAgent })
 }
 
-// assembled is what the agent read in a run, a line a message.
+// assembled returns the agent's input of a run, one line for each message.
 func (d *desk) assembled(run int) string {
 	d.Helper()
 	var b strings.Builder
@@ -357,5 +411,5 @@ func (d *desk) assembled(run int) string {
 	return b.String()
 }
 
-// pass lets the bubble's clock go on by d: nothing waits in real time.
+// pass advances the bubble's clock.
 func pass(d time.Duration) { <-time.After(d) }

@@ -8,6 +8,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
 // Causes for which a run is cancelled.
@@ -16,122 +17,81 @@ var (
 	errWithdrawn   = errors.New("every message of the turn was deleted")
 )
 
-// going is a run that is being worked on, and what its thread's intake has
-// recorded since. It is entered before the run begins, so that nothing recorded
-// meanwhile is missed.
+// The keys of a claim's payloads.
+type (
+	goingKey  struct{} // *going: the run that a worker works on
+	handedKey struct{} // *going: a run that began with its message, for the worker to take
+	begunKey  struct{} // string: the id of the run that a worker last began or resumed from the store
+)
+
+// going is a run and what intake has recorded in its thread since. It is entered
+// before the run begins, so that it hears of everything that is recorded meanwhile.
 type going struct {
-	run     *journal.Run  // that has begun with its message; nil where it is to begin
-	deleted chan struct{} // holds a value when messages of a turn were deleted
+	run *journal.Run // nil until the run begins
 
-	mu     sync.Mutex
-	cancel context.CancelCauseFunc // nil until a worker has it
-	// interruptible is set once the run has begun, with the newest thread_seq
-	// that it was given.
+	mu            sync.Mutex
+	cancel        context.CancelCauseFunc // nil until the run has begun
 	interruptible bool
-	base          int64
-	newest        int64 // thread_seq of the newest message that asks for a run
-	row           int64 // of the run, once it has begun
-	edited        int64 // the row of the run that last had a message edited
-	changed       bool  // messages of the thread are not as they were recorded any more
+	newest        int64  // thread_seq of the newest message that asks for a run
+	edited        string // the id of the last run with an edited message
+	withdrawn     string // the id of the last run that lost all its messages
+	changed       bool   // messages of the thread have changed since they were recorded
 }
 
-// enter registers a run that is about to begin, or takes up the one that has begun
-// with its message. The context ends when the run is interrupted or withdrawn, and
-// at exit.
-func (r *Runner) enter(ctx context.Context, lease *journal.Lease) (context.Context, *going) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g := r.handed[lease.Thread]
-	delete(r.handed, lease.Thread)
-	if g == nil || g.run.Fence != lease.Fence {
-		g = newGoing(nil)
+// enter registers the run that is about to begin, or takes the one that began with
+// its message. A handed run that this claim has begun or resumed from the store already
+// is dropped: the agent was asked for it.
+func enter(c *work.Claim) *going {
+	g, handed := c.Get(handedKey{}).(*going)
+	if !handed || g.run.ID == c.Get(begunKey{}) {
+		g = new(going)
 	}
-	g.mu.Lock()
-	g.cancel = cancel
-	g.mu.Unlock()
-	r.going[lease.Thread] = g
-	return ctx, g
-}
-
-// maxHanded bounds the runs that have begun with their message and wait for a
-// worker. Where there are so many, those that nobody came for are among them: all are
-// taken up from the store.
-const maxHanded = 4096
-
-// hand keeps a run that has begun for the worker that will take its thread. What
-// is recorded meanwhile is told to it.
-func (r *Runner) hand(run *journal.Run) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.handed) >= maxHanded {
-		clear(r.handed)
+	c.Put(goingKey{}, g) // before the run leaves handedKey: tell finds it under one of them
+	if handed {
+		c.Take(handedKey{})
 	}
-	r.handed[run.Thread] = newGoing(run)
+	return g
 }
 
-func newGoing(run *journal.Run) *going { return &going{run: run, deleted: make(chan struct{}, 1)} }
-
-func (r *Runner) exit(thread int64, g *going) {
-	r.mu.Lock()
-	delete(r.going, thread)
-	r.mu.Unlock()
-	g.cancel(context.Canceled)
-}
-
-// signal tells a run that is going on what has been recorded in its thread.
-func (r *Runner) signal(thread int64, outcome journal.Outcome) {
-	r.mu.Lock()
-	going, handed := r.going[thread], r.handed[thread]
-	r.mu.Unlock()
-	if going != nil {
-		going.hear(outcome)
-	}
-	if handed != nil { // the one that is going has its end behind it
-		handed.hear(outcome)
+// tell tells the runs of a thread what was recorded. It looks for the handed run
+// first, because enter moves that from handedKey to goingKey.
+func tell(c *work.Claim, outcome journal.Outcome) {
+	for _, key := range []any{handedKey{}, goingKey{}} {
+		if g, ok := c.Get(key).(*going); ok {
+			g.hear(outcome)
+		}
 	}
 }
 
 func (g *going) hear(outcome journal.Outcome) {
-	if outcome.Disposition == event.Updated {
-		g.mu.Lock()
-		g.changed = true
-		g.mu.Unlock()
-	}
-	if len(outcome.Deleted) > 0 {
-		select {
-		case g.deleted <- struct{}{}:
-		default: // it will look anyway
-		}
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.changed = g.changed || outcome.Disposition == event.Updated
 	if !outcome.TurnAt.IsZero() && outcome.Message != nil {
 		g.newest = max(g.newest, outcome.Message.Seq)
 	}
 	g.edited = cmp.Or(outcome.Edited, g.edited)
+	g.withdrawn = cmp.Or(outcome.Withdrawn, g.withdrawn)
 	g.judge()
 }
 
-// begun makes the run known; what was recorded meanwhile counts.
-func (g *going) begun(run *journal.Run, interruptible bool) {
+// begun reports that the run has begun. It counts everything that was recorded meanwhile.
+func (g *going) begun(interruptible bool, cancel context.CancelCauseFunc) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.base, g.row, g.interruptible = run.BaseSeq, run.Row, interruptible
+	g.interruptible, g.cancel = interruptible, cancel
+	g.run.Fresh = g.run.Fresh && !g.changed
 	g.judge()
 }
 
-// fresh says whether the messages are as they were when the run was handed on.
-func (g *going) fresh() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return !g.changed
-}
-
-// judge cancels the run if a newer message is to interrupt it, or a newer state of
-// one that it answers.
+// judge cancels the run if all its messages were deleted, or if a newer message, or an
+// edit of a message that the run answers, interrupts it.
 func (g *going) judge() {
-	if g.interruptible && (g.newest > g.base || g.edited == g.row) {
+	switch {
+	case g.cancel == nil:
+	case g.withdrawn == g.run.ID:
+		g.cancel(errWithdrawn)
+	case g.interruptible && (g.newest > g.run.BaseSeq || g.edited == g.run.ID):
 		g.cancel(errInterrupted)
 	}
 }

@@ -1,64 +1,51 @@
 package turn
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"parley/assembly"
 	"parley/ingest/journal"
 )
 
-// storeError is the store's own trouble: no failure of the agent.
-type storeError struct{ err error }
+// storeError is a failure of the store, not of the agent.
+type storeError struct{ error }
 
-// Error gives the store's words.
-func (e *storeError) Error() string { return e.err.Error() }
-
-// Unwrap gives the store's error.
-func (e *storeError) Unwrap() error { return e.err }
-
-// stored marks what failed because the store did.
-func stored(err error) error {
-	if err != nil && journal.Unavailable(err) {
-		return &storeError{err}
-	}
-	return err
-}
-
-// input assembles what the agent is given.
+// input assembles the agent's input.
 func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
-	a.run.Fresh = a.run.Fresh && a.fresh()
 	input := assembly.Input{ThreadID: a.run.ThreadID, RunID: a.run.ID}
-	if a.Past != nil && a.run.ContextAfter == 0 && a.run.Preface == nil {
-		if err := a.Past.Preface(ctx, a.lease, a.run, window.Thread); err != nil {
-			return input, stored(err)
+	if a.History != nil && a.run.ContextAfter == 0 && a.run.Preface == nil {
+		if err := a.History.Preface(ctx, &a.claim.Claim, a.run, window.Thread); err != nil {
+			return input, err
 		}
 	}
 	turns, err := a.Journal.Transcript(ctx, a.run, journal.Window{Turns: window.Turns, Bytes: window.Bytes, Context: window.Thread})
 	if err != nil {
-		return input, stored(err)
+		return input, err
 	}
 	current := &turns[len(turns)-1]
 	if len(current.Messages) == 0 {
 		return input, errWithdrawn // since the run began
 	}
 	a.keepFiles(ctx, current)
-	lines, err := a.lines(ctx, turns)
-	if err != nil {
-		return input, stored(err)
+	l := lines{agent: a.run.Agent}
+	shown := make([]assembly.Turn, len(turns))
+	for i := range turns {
+		shown[i] = l.turn(&turns[i])
 	}
-	input.Messages = assembly.Assemble(a.profile.ID, lines, window)
+	if l.err != nil {
+		return input, l.err
+	}
+	if err := l.nameOwn(ctx, a.Journal, a.run.Workspace); err != nil {
+		return input, err
+	}
+	input.Messages = assembly.Assemble(a.profile.ID, shown, window)
 	input.Said = said(current.Messages)
 	return input, nil
 }
 
-// said is the turn as it was typed, in the order in which it is assembled.
+// said is the turn as it was typed. Messages are ordered by time, then by thread_seq.
 func said(messages []journal.Message) []assembly.Said {
-	messages = slices.SortedStableFunc(slices.Values(messages), func(a, b journal.Message) int {
-		return cmp.Or(a.SentAt.Compare(b.SentAt), cmp.Compare(a.Seq, b.Seq))
-	})
 	out := make([]assembly.Said, len(messages))
 	for i, m := range messages {
 		out[i].Content = m.Content
@@ -69,18 +56,16 @@ func said(messages []journal.Message) []assembly.Said {
 	return out
 }
 
-// maxFiles is how many files of one message are copied: as many as people can put
-// in one on Slack and Discord. A program may put more there; those stay names.
+// maxFiles is how many files of one message are copied: people can attach no more on
+// Slack and Discord. The agent sees only the names of further files.
 const maxFiles = 10
 
-// keepFiles copies the files of the turn's own messages before they are needed.
+// keepFiles copies the files of the turn's own messages for the agent.
 func (a *attempt) keepFiles(ctx context.Context, current *journal.Turn) {
-	for i := range current.Messages {
-		for k, file := range current.Messages[i].Attachments {
-			if k >= maxFiles {
-				break
-			}
-			current.Messages[i].Attachments[k] = a.Files.Keep(ctx, a.run.Workspace, file)
+	for _, m := range current.Messages {
+		files := m.Attachments[:min(len(m.Attachments), maxFiles)]
+		for i := range files {
+			files[i] = a.Files.Keep(ctx, a.run.Workspace, files[i])
 		}
 	}
 }

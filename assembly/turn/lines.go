@@ -11,104 +11,77 @@ import (
 	"parley/ingest/journal"
 )
 
-// lines makes the transcript's turns of the journal's.
-func (a *attempt) lines(ctx context.Context, turns []journal.Turn) ([]assembly.Turn, error) {
-	out := make([]assembly.Turn, len(turns))
-	for i, turn := range turns {
-		var err error
-		if out[i], err = a.turnLines(turn); err != nil {
-			return nil, err
-		}
-	}
-	return out, a.nameOwn(ctx, out)
+// lines converts the journal's messages for assembly.
+type lines struct {
+	agent  string          // whose run it is
+	last   *event.Metadata // that was read
+	quotes []*event.Quote  // of our own posts
+	err    error           // of the first message that cannot be read
 }
 
-// nameOwn gives quotations of our own posts the ids of the replies that they
-// carry: a platform quotes by its own id, and assembly must see which of them the
-// window holds.
-func (a *attempt) nameOwn(ctx context.Context, turns []assembly.Turn) error {
-	var own []*event.Quote
-	var ids []string
-	for i := range turns {
-		for _, lines := range [][]assembly.Line{turns[i].Context, turns[i].Messages} {
-			for k := range lines {
-				if q := lines[k].Quoted; q != nil && q.Own && q.ExternalID != "" {
-					own, ids = append(own, q), append(ids, q.ExternalID)
-				}
-			}
-		}
+func (l *lines) turn(t *journal.Turn) assembly.Turn {
+	return assembly.Turn{
+		Earlier: t.Earlier, Gap: t.Gap, OpenedOn: l.one(t.OpenedOn), Root: l.one(t.Root),
+		Context: l.many(t.Context), Messages: l.many(t.Messages), Reply: l.one(t.Reply),
 	}
-	if len(ids) == 0 {
+}
+
+func (l *lines) many(messages []journal.Message) []assembly.Line {
+	out := make([]assembly.Line, len(messages))
+	for i := range messages {
+		out[i] = *l.one(&messages[i])
+	}
+	return out
+}
+
+// one returns the line of a message; nil for none.
+func (l *lines) one(m *journal.Message) *assembly.Line {
+	if m == nil {
 		return nil
 	}
-	replies, err := a.Journal.ReplyIDs(ctx, a.run.Workspace, ids)
-	for _, q := range own {
-		q.ExternalID = cmp.Or(replies[q.ExternalID], q.ExternalID)
-	}
-	return err
-}
-
-func (a *attempt) turnLines(turn journal.Turn) (out assembly.Turn, err error) {
-	out.Earlier, out.Gap = turn.Earlier, turn.Gap
-	for _, single := range []struct {
-		from *journal.Message
-		to   **assembly.Line
-	}{{turn.OpenedOn, &out.OpenedOn}, {turn.Root, &out.Root}, {turn.Reply, &out.Reply}} {
-		if single.from == nil {
-			continue
-		}
-		line, err := a.line(single.from)
-		if err != nil {
-			return out, err
-		}
-		*single.to = &line
-	}
-	if out.Context, err = a.many(turn.Context); err != nil {
-		return out, err
-	}
-	out.Messages, err = a.many(turn.Messages)
-	return out, err
-}
-
-func (a *attempt) many(messages []journal.Message) ([]assembly.Line, error) {
-	lines := make([]assembly.Line, len(messages))
-	for i := range messages {
-		var err error
-		if lines[i], err = a.line(&messages[i]); err != nil {
-			return nil, err
-		}
-	}
-	return lines, nil
-}
-
-func (a *attempt) line(m *journal.Message) (assembly.Line, error) {
-	own := m.Author == journal.ByAgent && m.SenderID == "agent:"+a.run.Agent
-	metadata, err := a.metadataOf(m, own)
-	if err != nil {
-		return assembly.Line{}, fmt.Errorf("message %s: %w", m.ID(), err)
-	}
-	line := assembly.Line{
-		ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Metadata: metadata, Version: int(m.Version), Own: own,
+	line := &assembly.Line{
+		ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Version: int(m.Version),
+		Own:    m.Author == journal.ByAgent && m.SenderID == "agent:"+l.agent,
 		Quoted: m.Quotes.Quoted, Forwarded: m.Quotes.Forwarded,
+	}
+	if !line.Own { // our own replies have no header
+		line.Metadata = l.metadata(m)
+	}
+	if q := m.Quotes.Quoted; q != nil && q.Own && q.ExternalID != "" {
+		l.quotes = append(l.quotes, q)
 	}
 	for _, file := range m.Attachments {
 		line.Files = append(line.Files, assembly.File{Name: file.Name, MimeType: file.MimeType, Size: file.Size, Bucket: file.Bucket, Path: file.Path})
 	}
-	return line, nil
+	return line
 }
 
-// metadataOf reads a message's metadata: none of our own replies, which have no
-// header, and once where one person says several things in a row.
-func (a *attempt) metadataOf(m *journal.Message, own bool) (event.Metadata, error) {
-	if own {
-		return event.Metadata{}, nil
-	}
-	if a.lastMetadata == nil || !bytes.Equal(a.lastMetadata.Bytes(), m.Metadata) {
+// metadata reads a message's metadata. Consecutive messages of one person are read once.
+func (l *lines) metadata(m *journal.Message) event.Metadata {
+	if l.last == nil || !bytes.Equal(l.last.Bytes(), m.Metadata) {
 		metadata, err := event.ReadMetadata(m.Metadata)
 		if err != nil {
-			return metadata, err
+			l.err = cmp.Or(l.err, fmt.Errorf("message %s: %w", m.ID(), err))
+			return event.Metadata{}
 		}
-		a.lastMetadata = &metadata
+		l.last = &metadata
 	}
-	return *a.lastMetadata, nil
+	return *l.last
+}
+
+// nameOwn replaces the platform's ids of our quoted posts by the ids of their replies.
+// A platform quotes by its own id, and assembly must recognise replies in the window.
+func (l *lines) nameOwn(ctx context.Context, j *journal.Journal, workspace string) error {
+	if len(l.quotes) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, q := range l.quotes {
+		ids = append(ids, q.ExternalID)
+	}
+	replies, err := j.ReplyIDs(ctx, workspace, ids)
+	for _, q := range l.quotes {
+		q.ExternalID = cmp.Or(replies[q.ExternalID], q.ExternalID)
+	}
+	return err
 }

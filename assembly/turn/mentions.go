@@ -1,39 +1,23 @@
 package turn
 
 import (
-	"strings"
+	"regexp"
+	"slices"
 
 	"parley/assembly"
 )
 
-// mentions are the tokens of the form <@…> and <#…> that an input holds: what the
-// agent may copy into its answer. Everything else that looks like one, it has made up.
-func mentions(messages []assembly.Message) []string {
-	var tokens []string
-	seen := map[string]bool{}
+// mention matches a token that names a user or a channel.
+var mention = regexp.MustCompile(`<[@#][^<>\n]{1,125}>`)
+
+// mentions returns the tokens of the form <@…> and <#…> in an input, each once. The agent
+// may copy them into its answer. Any other token in an answer was invented by the agent.
+func mentions(messages []assembly.Message) (tokens []string) {
 	for _, m := range messages {
 		for _, part := range m.Parts {
-			for text := part.Text; ; {
-				at := strings.IndexByte(text, '<')
-				if at < 0 {
-					break
-				}
-				text = text[at:]
-				end := strings.IndexAny(text[1:], "<>\n") + 1
-				if end > 0 && text[end] == '>' && isMention(text[:end+1]) && !seen[text[:end+1]] {
-					seen[text[:end+1]] = true
-					tokens = append(tokens, text[:end+1])
-				}
-				text = text[max(end, 1):]
-			}
+			tokens = append(tokens, mention.FindAllString(part.Text, -1)...)
 		}
 	}
-	return tokens
-}
-
-// maxMention bounds a token, in bytes.
-const maxMention = 128
-
-func isMention(token string) bool {
-	return len(token) <= maxMention && len(token) > len("<@>") && (token[1] == '@' || token[1] == '#')
+	slices.Sort(tokens)
+	return slices.Compact(tokens)
 }

@@ -2,53 +2,42 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"time"
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
-const (
-	// maxClaims is how often a run may have been begun by processes that ended
-	// before it did, until it is worked on alone.
-	maxClaims = 20
-	// aloneClaims is how often it may end the process while it is worked on
-	// alone. A process that is killed again and again takes the innocent with it,
-	// so that one such end proves nothing.
-	aloneClaims = 10
-	// maxBackoff bounds the wait between two attempts of a run.
-	maxBackoff = time.Minute
-)
+// commitTime bounds how long an answer waits for a store in trouble: it exists only in
+// memory. After it the agent is asked again.
+const commitTime = 10 * time.Minute
 
-// attempt is one asking of the agent.
+// attempt is one request to the agent.
 type attempt struct {
 	*Runner
 	*going
-	lease    *journal.Lease
-	run      *journal.Run
+	claim    *work.Claim
 	profile  Profile
 	settings Settings
+	show     func(func()) // starts a goroutine of the showing
 
 	report  Report
 	said    collector
 	showing Showing // nil until the agent is asked
 	more    bool    // messages wait for a further turn
-
-	lastMetadata *event.Metadata // that was read
 }
 
 // make asks the agent and ends the run, or leaves it to a later attempt. asking
-// ends when the run is interrupted or withdrawn, ctx when the work must stop. It
-// returns whether the thread's next turn may be taken at once.
-func (a *attempt) make(ctx, asking context.Context) bool {
+// ends if the run is interrupted or withdrawn, ctx if the work must stop. It returns
+// whether the thread may have a further turn now.
+func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 	begun := a.Now()
-	err := a.ask(ctx, asking)
+	err = a.ask(ctx, asking)
 	if a.showing != nil {
 		a.showing.Stop()
 	}
@@ -57,91 +46,64 @@ func (a *attempt) make(ctx, asking context.Context) bool {
 	} else {
 		err = a.unanswered(ctx, err)
 	}
-	a.report.Took = a.Now().Sub(begun)
-	switch {
-	case errors.Is(err, journal.ErrFenced):
-		a.Desk.Lost(a.lease)
-		a.report.Outcome = LeftOff
-	case err != nil:
+	if err != nil {
 		a.report.Outcome, a.report.Err = LeftOff, err
-		a.pause(ctx, "end a run", err)
 	}
+	a.report.Took = a.Now().Sub(begun)
 	a.Observer.RunEnded(a.run, a.report)
 	switch a.report.Outcome {
 	case LeftOff, Retried:
-		return false
+		return false, err
 	case Answered:
-		return a.more
+		return a.more, nil
 	}
-	return true
+	return true, nil
 }
 
 var errTimeout = errors.New("the agent did not answer in time")
 
-// ask assembles the input and runs the agent, until it has an answer. What is shown
-// meanwhile ends with work, the rest with asking.
-func (a *attempt) ask(work, asking context.Context) error {
+// ask assembles the input and runs the agent until it has an answer. The showing
+// ends with running, everything else with asking.
+func (a *attempt) ask(running, asking context.Context) error {
 	if len(a.run.Messages) == 0 {
 		return errWithdrawn
 	}
-	if a.run.Claims > maxClaims+aloneClaims {
-		return permanent{fmt.Errorf("the process ended %d times during this run", a.run.Claims-1)}
+	if a.run.Claims >= deadClaims {
+		return permanent{fmt.Errorf("the process ended %d times during this run", a.run.Claims)}
 	}
 	ctx, cancel := context.WithTimeoutCause(asking, a.profile.Timeout, errTimeout)
-	var watching sync.WaitGroup
-	watching.Go(func() { a.watch(ctx) })
-	defer watching.Wait()
 	defer cancel()
-
-	err := a.guard("assembly", func() (err error) {
-		a.report.Input, err = a.input(ctx)
-		return err
-	})
-	if err == nil {
-		err = a.guard("showing", func() (err error) {
-			a.showing, err = a.Outbox.Show(work, a.lease, a.run, mentions(a.report.Input.Messages))
+	err := a.guard("the run", func() (err error) {
+		if a.report.Input, err = a.input(ctx); journal.Unavailable(err) {
+			return storeError{err}
+		} else if err != nil {
 			return err
-		})
-	}
-	if err == nil {
+		}
+		if a.showing, err = a.Outbox.Show(running, a.claim, a.run, mentions(a.report.Input.Messages), a.show); err != nil {
+			return err
+		}
 		a.said.grow = a.showing.Grow
-		err = a.guard("the agent", func() error { return a.profile.Agent.Run(ctx, a.report.Input, a.said.emit) })
-	}
+		return a.profile.Agent.Run(ctx, a.report.Input, a.said.emit)
+	})
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errInterrupted), errors.Is(cause, errWithdrawn):
 		return cause
 	case err != nil && cause != nil:
 		return cause
 	case a.said.refused != nil:
-		return a.said.refused // whatever the agent made of it
+		return a.said.refused // even if the agent has ignored it
 	case err == nil && !a.said.answered:
 		return errors.New("the agent ended without an answer")
 	}
 	return err
 }
 
-// watch cancels the run once every message of its turn has been deleted. It
-// ends with ctx.
-func (a *attempt) watch(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-a.deleted:
-			// Where the store can't tell, the end of the run looks once more.
-			if withdrawn, err := a.Journal.Withdrawn(ctx, a.run); err == nil && withdrawn {
-				a.cancel(errWithdrawn)
-			}
-		}
-	}
-}
-
 // guard runs f. A panic is this run's failure, not the process's.
-func (a *attempt) guard(what string, f func() error) (err error) {
+func (a *attempt) guard(part string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.Log.Error("a run panicked", "in", what, "agent", a.profile.ID, "run", a.run.ID, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("%s panicked: %v", what, p)
+			a.Log.Error("a run panicked", "in", part, "agent", a.profile.ID, "run", a.run.ID, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%s panicked: %v", part, p)
 		}
 	}()
 	return f()
@@ -149,13 +111,19 @@ func (a *attempt) guard(what string, f func() error) (err error) {
 
 // commit ends the run with the agent's answer.
 func (a *attempt) commit(ctx context.Context) error {
-	posts, err := a.posts(ctx)
+	posts, send, err := a.posts(ctx)
 	if err != nil {
 		return a.unanswered(ctx, err)
 	}
-	ended, err := a.commitReply(ctx, journal.Reply{
-		Content: a.said.text, AnsweredAt: a.said.first, Posts: posts, Events: a.said.events, Metadata: a.metadata,
-		Stale: a.settings.Stale, Interruptible: a.settings.Mode == ModeInterrupt, Send: a.Outbox.Bounds(a.run.Workspace),
+	reply := journal.Reply{
+		Content: a.said.text, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: a.said.events, Metadata: a.metadata,
+		Stale: a.settings.Stale, Interruptible: a.settings.Mode == ModeInterrupt,
+	}
+	var ended journal.Ended
+	err = work.Insist(ctx, commitTime, func() (err error) {
+		ended, err = a.Journal.CommitReply(context.WithoutCancel(ctx), &a.claim.Claim, a.run, reply)
+		reply.Again = reply.Again || errors.Is(err, journal.ErrUnclear)
+		return err
 	})
 	if err != nil {
 		return err
@@ -164,45 +132,32 @@ func (a *attempt) commit(ctx context.Context) error {
 	a.more = ended.More
 	switch {
 	case ended.Outcome == journal.Committed && len(posts) > 0:
-		a.Outbox.Posted(a.run.Thread, ended.Begun)
+		a.Outbox.Posted(a.claim, ended.Begun)
 	case ended.Outcome != journal.Stale:
 		a.clears(false)
 	}
 	return nil
 }
 
-// posts are the answer's, with the files that came with it.
-func (a *attempt) posts(ctx context.Context) (posts []journal.Post, err error) {
+// posts are the answer's, with the agent's files, and the bounds of the first one.
+func (a *attempt) posts(ctx context.Context) (posts []journal.Post, send *journal.Send, err error) {
 	var files []journal.File
 	for _, file := range a.said.files {
-		kept, err := a.Files.Put(ctx, file)
+		stored, err := a.Files.Put(ctx, file)
 		switch {
 		case err == nil:
-			files = append(files, kept)
+			files = append(files, stored)
 		case journal.Unavailable(err):
-			return nil, &storeError{err}
-		default: // its words are worth more than the file
+			return nil, nil, storeError{err}
+		default: // the answer is sent without the file
 			a.Log.Error("an agent's file is left out", "agent", a.profile.ID, "run", a.run.ID, "file", file.Name, "err", err)
 		}
 	}
 	err = a.guard("formatting", func() error {
-		posts = a.showing.Format(a.said.text, files)
+		posts, send = a.showing.Format(a.said.text, files)
 		return nil
 	})
-	return posts, err
-}
-
-// commitReply commits the answer. A store in trouble is waited for as long as the
-// work may go on: what the agent has said is not asked for again.
-func (a *attempt) commitReply(ctx context.Context, reply journal.Reply) (journal.Ended, error) {
-	for {
-		ended, err := a.Journal.CommitReply(context.WithoutCancel(ctx), a.lease, a.run, reply)
-		if err == nil || ctx.Err() != nil || !journal.Unavailable(err) || errors.Is(err, journal.ErrClosed) {
-			return ended, err
-		}
-		reply.Again = reply.Again || errors.Is(err, journal.ErrUnclear)
-		a.pause(ctx, "commit a reply", err)
-	}
+	return posts, send, err
 }
 
 var outcomes = map[journal.ReplyOutcome]Outcome{
@@ -213,16 +168,12 @@ var outcomes = map[journal.ReplyOutcome]Outcome{
 	journal.Interrupted: Interrupted,
 }
 
-// metadata is the reply's own, in the contract's terms and with its run's figures.
+// metadata is the reply's metadata in the contract's terms, with the run's figures.
 func (a *attempt) metadata(messageID string, latency time.Duration) ([]byte, error) {
-	runID, err := json.Marshal(a.run.ID)
-	if err != nil {
-		return nil, err
-	}
 	m := event.Metadata{
 		Source: string(a.run.Platform), SenderID: "agent:" + a.run.Agent, SenderDisplayName: a.run.Agent, SenderType: event.Bot,
 		Extra: []event.Extra{
-			{Key: "run_id", Value: runID},
+			{Key: "run_id", Value: []byte(`"` + a.run.ID + `"`)}, // a UUID
 			{Key: "stage", Value: []byte(`"answer"`)},
 			{Key: "latency_ms", Value: strconv.AppendInt(nil, latency.Milliseconds(), 10)},
 			{Key: "message_id", Value: []byte(`"` + messageID + `"`)}, // a UUID
@@ -231,29 +182,29 @@ func (a *attempt) metadata(messageID string, latency time.Duration) ([]byte, err
 	return m.Bytes(), nil
 }
 
-// unanswered ends, or puts off, a run that has no answer.
+// unanswered ends a run that has no answer, or leaves it to a later attempt.
 func (a *attempt) unanswered(ctx context.Context, cause error) error {
-	var store *storeError
-	switch stored := context.WithoutCancel(ctx); {
+	var store storeError
+	switch committing := context.WithoutCancel(ctx); {
 	case errors.Is(cause, errWithdrawn):
 		a.report.Outcome = Canceled
 		defer a.clears(false)
-		return a.Journal.CancelRun(stored, a.lease, a.run, cause.Error())
+		return a.Journal.CancelRun(committing, &a.claim.Claim, a.run, cause.Error())
 	case errors.Is(cause, errInterrupted):
 		a.report.Outcome = Interrupted
 		defer a.clears(false)
-		return a.Journal.InterruptRun(stored, a.lease, a.run)
+		return a.Journal.InterruptRun(committing, &a.claim.Claim, a.run)
 	case ctx.Err() != nil:
-		a.report.Outcome = LeftOff // asked again when the daemon starts
+		a.report.Outcome = LeftOff // the next start resumes the run
 		return nil
 	case errors.As(cause, &store):
-		return cause // asked again when the store is back
+		return store.error // the run is resumed when the store works again
 	default:
-		return a.failed(stored, cause)
+		return a.failed(committing, cause)
 	}
 }
 
-// failed counts a failed attempt: another one follows, or the thread hears of it.
+// failed counts a failed attempt: another one follows, or the thread is told.
 func (a *attempt) failed(ctx context.Context, cause error) error {
 	a.report.Err = cause
 	a.Log.Warn("a run failed", "agent", a.profile.ID, "workspace", a.run.Workspace, "run", a.run.ID, "attempt", a.run.Attempts+1, "err", cause)
@@ -261,50 +212,41 @@ func (a *attempt) failed(ctx context.Context, cause error) error {
 		return a.fail(ctx, cause)
 	}
 	at := a.Now().Add(backoff(a.run.Attempts))
-	if err := a.Journal.RetryRun(ctx, a.lease, a.run, at, cause); err != nil {
-		return err
-	}
 	a.report.Outcome = Retried
-	a.Desk.WakeAt(journal.Turns, a.profile.ID, at)
-	return nil
+	err := a.Journal.RetryRun(ctx, &a.claim.Claim, a.run, at)
+	a.Work.WakeAt(work.Turns, a.profile.ID, at)
+	return err
 }
 
 // backoff is the wait after so many failures and one more: 1 s, 4 s, 16 s, a minute.
 func backoff(failures int64) time.Duration {
-	return min(time.Second<<(2*min(failures, 3)), maxBackoff)
+	return min(time.Second<<(2*min(failures, 3)), time.Minute)
 }
 
 // fail ends the run for good, with one sentence to the thread.
 func (a *attempt) fail(ctx context.Context, cause error) error {
-	notice, err := a.notice(apology(cause))
-	if err != nil {
-		a.Log.Error("tell a thread that its run failed", "run", a.run.ID, "err", err)
-	}
-	a.report.Outcome = Failed
-	if err := a.Journal.FailRun(ctx, a.lease, a.run, cause, notice, a.said.events); err != nil {
-		return err
-	}
-	a.clears(len(notice) > 0)
-	return nil
-}
-
-func (a *attempt) notice(text string) (posts []journal.Post, err error) {
-	err = a.guard("formatting", func() (err error) {
-		posts, err = a.Outbox.Notice(a.run, text)
+	var notice []journal.Post
+	err := a.guard("formatting", func() (err error) {
+		notice, err = a.Outbox.Notice(a.run, apology(cause))
 		return err
 	})
-	return posts, err
+	if err != nil {
+		a.Log.Error("a failed run has no notice", "run", a.run.ID, "err", err)
+	}
+	a.report.Outcome = Failed
+	defer a.clears(len(notice) > 0)
+	return a.Journal.FailRun(ctx, &a.claim.Claim, a.run, cause, notice, a.said.events)
 }
 
-// clears sees to it that what the run has shown is taken away, now that it has ended,
-// and that what it has said is posted.
+// clears wakes the deliveries of a run that has ended: those that remove its previews
+// and its sign of work, and those that post its notice.
 func (a *attempt) clears(posts bool) {
 	if posts || a.run.Previews > 0 || a.run.Sign != "" {
-		a.Outbox.Posted(a.run.Thread, nil)
+		a.Outbox.Posted(a.claim, nil)
 	}
 }
 
-// apology is what the people in the thread read. The operator has the cause.
+// apology is the sentence for the people in the thread. The operator gets the cause.
 func apology(cause error) string {
 	if errors.Is(cause, errTimeout) {
 		return "Sorry, I couldn't answer this in time. Please ask again later."
@@ -312,13 +254,13 @@ func apology(cause error) string {
 	return "Sorry, something went wrong while I was answering this. Please ask again later."
 }
 
-// permanent marks a failure that another attempt can't mend.
+// permanent marks a failure that another attempt cannot mend.
 type permanent struct{ error }
 
-// Temporary says so.
+// Temporary returns false.
 func (permanent) Temporary() bool { return false }
 
-// isPermanent says whether an agent's error tells that trying again is of no use.
+// isPermanent reports whether an agent's error says that another attempt is useless.
 func isPermanent(err error) bool {
 	var e interface{ Temporary() bool }
 	return errors.As(err, &e) && !e.Temporary()

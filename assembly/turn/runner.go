@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -11,9 +10,10 @@ import (
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
-// Settings are what holds in one channel.
+// Settings are a channel's settings.
 type Settings struct {
 	Config
 	Window assembly.Window
@@ -23,80 +23,85 @@ type Settings struct {
 type Profile struct {
 	ID    string
 	Agent Agent
-	// Timeout bounds one run; MaxBytes what is kept of its text.
+	// Timeout bounds one run; MaxBytes bounds the text that is stored of it.
 	Timeout  time.Duration
 	MaxBytes int64
 }
 
-// Outbox shows a run while it goes on, turns its reply into posts, and sends them;
-// package deliver does.
+// Outbox shows a run while it goes on, converts its reply to posts, and sends them.
+// Package deliver implements it.
 type Outbox interface {
 	// Show begins to show that the run goes on. Mentions are the tokens that its
-	// answer may use. What it does ends with ctx at the latest.
-	Show(ctx context.Context, lease *journal.Lease, run *journal.Run, mentions []string) (Showing, error)
-	// Notice is what tells the asker of a run something that is no reply. No posts
-	// means that nobody can be told.
+	// answer may use. The showing ends when ctx ends. Its goroutines are begun with
+	// start; the caller waits for them.
+	Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (Showing, error)
+	// Notice returns posts that tell the asker of a run something that is not a
+	// reply. It returns no posts if the platform has no way to tell.
 	Notice(run *journal.Run, text string) ([]journal.Post, error)
-	// Bounds are those of a workspace's posts; nil where it has none.
-	Bounds(workspace string) *journal.Send
-	// Posted says that a thread has deliveries now. The first one may be marked
-	// as being sent already; it is nil otherwise.
-	Posted(thread int64, begun *journal.Delivery)
+	// Posted reports that a thread has deliveries. If begun is not nil, the journal
+	// has marked that delivery as sending already.
+	Posted(c *work.Claim, begun *journal.Delivery)
 }
 
-// Showing is a run that is shown while it goes on.
+// Showing shows one run while it goes on.
 type Showing interface {
-	// Grow takes the next piece of the growing answer. It never waits.
+	// Grow takes the next part of the growing answer. It never waits.
 	Grow(text string)
-	// Stop ends the showing: nothing of it is written to the journal any more when it
-	// returns. It may be called again.
+	// Stop ends the showing: after it has returned, the showing writes nothing to
+	// the journal. It may be called again.
 	Stop()
-	// Format converts and splits an answer for the thread's platform, once Stop was
-	// called. No posts means that the reply needs none: its reader takes it from the
-	// journal.
-	Format(text string, files []journal.File) []journal.Post
+	// Format converts an answer for the thread's platform and splits it, and returns
+	// the bounds of its posts. Stop must have been called. If there are no posts, the
+	// reader takes the reply from the journal.
+	Format(text string, files []journal.File) ([]journal.Post, *journal.Send)
 }
 
-// Files keeps what comes with messages and with answers.
+// Files stores the files of messages and of answers.
 type Files interface {
-	// Keep copies the attachment, if that was not done yet, and returns how it
-	// stands. It never fails: what can't be had is unavailable.
+	// Keep copies the attachment, if it has no copy yet, and returns its new state.
+	// It never fails: an attachment that cannot be read becomes unavailable.
 	Keep(ctx context.Context, workspace string, attachment journal.Attachment) journal.Attachment
-	// Put keeps a file that an agent has made.
+	// Put stores a file that an agent has made.
 	Put(ctx context.Context, file stream.File) (journal.File, error)
 }
 
-// Past reads what was said in a thread before the journal knew it; package ingest does.
-type Past interface {
-	// Preface stores, before a thread's first turn, its root and the newest few of
-	// its messages, where they are not known, and sets run.Preface. It takes a few
-	// seconds at the most, and nothing where the thread began with a message of the
-	// run. An error is the store's or ctx's: a platform that can't be read is a gap.
-	Preface(ctx context.Context, lease *journal.Lease, run *journal.Run, newest int) error
+// History completes what the journal knows of a thread before a turn.
+type History interface {
+	// Ready reports whether the thread's next turn may begin, and then whether earlier
+	// messages of the thread may be missing in it. If the turn may not begin, missed
+	// messages of the thread are being read; wake is called once it may, after some
+	// seconds at most. Ready never waits.
+	Ready(claim *journal.Claim, wake func()) (ready, gap bool)
+	// Preface stores, before a thread's first turn, the thread's root and its newest
+	// messages, unless they are stored already, and sets run.Preface. It takes a few
+	// seconds at most. It does nothing if the thread began with a message of the
+	// run. An error is the store's, or that ctx ended: a platform that cannot be read
+	// is a gap.
+	Preface(ctx context.Context, claim *journal.Claim, run *journal.Run, newest int) error
 }
 
-// Observer sees how each attempt of a run ended: for metrics, and for replay.
-// It is called concurrently.
+// Observer sees the end of each attempt of a run, for metrics and for replay. It is
+// called concurrently.
 type Observer interface {
 	RunEnded(run *journal.Run, report Report)
 }
 
-// Outcome is how one attempt of a run ended.
+// Outcome is the end of one attempt of a run.
 type Outcome string
 
 // The outcomes.
 const (
 	Answered    Outcome = "answered"
-	Retried     Outcome = "retried"     // it failed, and will be tried again
-	Failed      Outcome = "failed"      // it failed for the last time
+	Retried     Outcome = "retried"     // it failed; another attempt follows
+	Failed      Outcome = "failed"      // its last attempt failed
 	Canceled    Outcome = "canceled"    // its messages were deleted
-	Interrupted Outcome = "interrupted" // a newer message begins it again
-	Rerun       Outcome = "rerun"       // stale, asked again
-	Dropped     Outcome = "dropped"     // stale, kept and not sent
-	LeftOff     Outcome = "left"        // the daemon stops, or lost the thread
+	Interrupted Outcome = "interrupted" // a newer message begins the turn again
+	Rerun       Outcome = "rerun"       // the reply was stale; the agent is asked again
+	Dropped     Outcome = "dropped"     // the reply was stale; it is stored and not sent
+	LeftOff     Outcome = "left"        // the daemon stops, or the store or the claim failed
 )
 
-// Report is one attempt of a run.
+// Report describes one attempt of a run.
 type Report struct {
 	Outcome Outcome
 	Input   assembly.Input
@@ -105,137 +110,121 @@ type Report struct {
 	Took    time.Duration
 }
 
-// Parts are what a Runner works with.
+// Parts are the collaborators of a Runner.
 type Parts struct {
 	Journal  *journal.Journal
-	Desk     *journal.Desk
+	Work     *work.Scheduler
 	Outbox   Outbox
 	Files    Files
-	Past     Past // nil where there is none
+	History  History // nil for none
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Settings resolves what holds in a workspace's channel.
+	// Settings returns the settings of a workspace's channel.
 	Settings func(workspace, channel string) Settings
-	// Profile finds an agent; false where it is not configured any more.
+	// Profile finds an agent. It returns false if the agent is not configured.
 	Profile func(agent string) (Profile, bool)
 }
 
 // Runner takes the turns that are due and asks their agents.
-type Runner struct {
-	Parts
+type Runner struct{ Parts }
 
-	mu     sync.Mutex
-	going  map[int64]*going // by thread
-	handed map[int64]*going // begun with their message, and not taken up yet; by thread
-}
+// New returns a Runner that runs no turns yet; see Serve.
+func New(p Parts) *Runner { return &Runner{p} }
 
-// New returns a Runner that serves nobody yet; see Serve.
-func New(p Parts) *Runner {
-	return &Runner{Parts: p, going: map[int64]*going{}, handed: map[int64]*going{}}
-}
-
-// Serve runs the turns of one agent, so many at once: it takes new ones until
-// ctx ends, and then waits for those that are going on, which end with work.
-func (r *Runner) Serve(ctx, work context.Context, agent string, slots int) error {
-	lane := journal.Lane{Work: journal.Turns, Agent: agent, Slots: slots}
-	return r.Desk.Serve(ctx, lane, func(_ context.Context, lease *journal.Lease) {
-		for ctx.Err() == nil && r.turn(work, lease, agent) {
-			continue
+// Serve runs the turns of one agent, as many concurrently as there are slots. It
+// takes new turns until ctx ends, and then waits for the runs that go on. Those end
+// with running.
+func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) error {
+	var showings sync.WaitGroup
+	defer showings.Wait()
+	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Do: func(_ context.Context, c *work.Claim) error {
+		for ctx.Err() == nil {
+			if more, err := r.turn(running, c, agent, showings.Go); err != nil || !more {
+				return err
+			}
 		}
-	})
+		return nil
+	}})
 }
 
-// turn takes the thread's next turn, if one is due, and sees it to an end. It
-// returns whether it may be called again at once.
-func (r *Runner) turn(ctx context.Context, lease *journal.Lease, agent string) bool {
+const (
+	// suspectClaims is how many claims may have ended with their process during a
+	// run until the run is a suspect.
+	suspectClaims = 3
+	// deadClaims is how many such claims end the run for good.
+	deadClaims = 5
+)
+
+// turn works on the thread's next turn, if one is due. It returns whether the thread
+// may have a further turn.
+func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show func(func())) (more bool, err error) {
 	profile, ok := r.Profile(agent)
 	if !ok {
-		r.pause(ctx, "find an agent", fmt.Errorf("%q is not configured", agent))
-		return false
+		return false, fmt.Errorf("agent %q is not configured", agent)
 	}
-	asking, g := r.enter(ctx, lease)
-	defer r.exit(lease.Thread, g)
-	run := g.run
-	if run == nil {
-		var err error
-		if run, err = r.Journal.BeginRun(ctx, lease, profile.ID, r.each); err != nil || run == nil {
-			return r.left(ctx, lease, "begin a run", err)
+	asking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	g := enter(c)
+	defer c.Take(goingKey{})
+	if g.run == nil {
+		if g.run, err = r.begin(asking, c, profile.ID); err != nil || g.run == nil {
+			return false, err
 		}
 	}
-	run.Agent = profile.ID // who has taken over the threads of an agent that is gone
+	run := g.run
+	run.Agent = profile.ID // it may have taken over the threads of a removed agent
 	a := &attempt{
-		Runner: r, going: g, lease: lease, run: run, profile: profile,
-		settings: r.Settings(run.Workspace, run.Channel), said: collector{limit: profile.MaxBytes, now: r.Now},
+		Runner: r, going: g, claim: c, profile: profile,
+		settings: r.Settings(run.Workspace, run.Channel), said: collector{limit: profile.MaxBytes, now: r.Now}, show: show,
 	}
 	interruptible := a.settings.Mode == ModeInterrupt
-	if run.NotBefore.After(r.Now()) {
-		return r.putOff(ctx, lease, run, interruptible)
+	switch {
+	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
+		interrupted, err := r.Journal.PutOffRun(ctx, &c.Claim, run, run.NotBefore, interruptible)
+		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
+		return interrupted, err
+	case run.Claims >= suspectClaims && run.Claims < deadClaims && !c.Serial():
+		return false, work.ErrSuspect
 	}
-	g.begun(run, interruptible)
-	if run.Claims > maxClaims {
-		again := false
-		r.Desk.Alone(func() { again = a.make(ctx, asking) })
-		return again
-	}
+	g.begun(interruptible, cancel)
 	return a.make(ctx, asking)
 }
 
-// putOff leaves a run whose next attempt is not due: a message that came during
-// its backoff has woken the thread.
-func (r *Runner) putOff(ctx context.Context, lease *journal.Lease, run *journal.Run, interruptible bool) bool {
-	interrupted, err := r.Journal.PutOffRun(ctx, lease, run, run.NotBefore, interruptible)
-	if err != nil {
-		return r.left(ctx, lease, "put off a run", err)
+// begin begins the thread's next run, or resumes the one that goes on.
+func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *journal.Run, err error) {
+	ready, gap := true, false
+	if r.History != nil {
+		if ready, gap = r.History.Ready(&c.Claim, func() { r.Work.Wake(work.Turns, agent, c.Thread) }); !ready {
+			return nil, nil
+		}
 	}
-	r.Desk.WakeAt(journal.Turns, run.Agent, run.NotBefore)
-	return interrupted
+	run, err = r.Journal.BeginRun(ctx, &c.Claim, agent, gap, r.each)
+	if err == nil && run != nil {
+		c.Put(begunKey{}, run.ID)
+	}
+	return run, err
 }
 
-// left leaves the thread's turn as it is: it was lost, or the store is in trouble.
-func (r *Runner) left(ctx context.Context, lease *journal.Lease, what string, err error) bool {
-	if errors.Is(err, journal.ErrFenced) {
-		r.Desk.Lost(lease)
-	} else if err != nil {
-		r.pause(ctx, what, err)
-	}
-	return false
-}
-
-// each says whether every message of a channel is a turn of its own. What
-// interrupts a run joins it, and so is none.
+// each reports whether every message of a channel is a turn of its own. A message
+// that interrupts a run joins its turn.
 func (r *Runner) each(workspace, channel string) bool {
 	settings := r.Settings(workspace, channel)
 	return settings.Coalesce == 0 && settings.Mode != ModeInterrupt
 }
 
-// Recorded implements ingest.Turns.
-func (r *Runner) Recorded(thread int64, agent string, outcome journal.Outcome) {
-	r.signal(thread, outcome)
+// Recorded implements ingest.Turns: the thread's intake, whose claim is c, reports
+// what it has recorded. It never waits.
+func (r *Runner) Recorded(c *work.Claim, agent string, outcome journal.Outcome) {
+	tell(c, outcome)
 	if outcome.Begun != nil {
-		r.hand(outcome.Begun)
+		c.Put(handedKey{}, &going{run: outcome.Begun})
 	}
 	switch {
-	case outcome.TurnDue.IsZero() || outcome.Pending > 0: // a run begins once its thread's intake is done
+	case outcome.TurnDue.IsZero() || outcome.Pending > 0: // the turn begins after the intake of all envelopes
 	case outcome.TurnDue.After(r.Now()):
-		r.Desk.WakeAt(journal.Turns, agent, outcome.TurnDue)
+		r.Work.WakeAt(work.Turns, agent, outcome.TurnDue)
 	default:
-		r.Desk.Wake(journal.Turns, agent, thread)
+		r.Work.Wake(work.Turns, agent, c.Thread)
 	}
 }
-
-// pause leaves what is in trouble alone for a moment.
-func (r *Runner) pause(ctx context.Context, what string, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	r.Log.Warn("a turn waits", "what", what, "err", err)
-	select {
-	case <-ctx.Done():
-	case <-time.After(storePause):
-	}
-}
-
-// storePause is how long a turn waits for a store that refuses a commit, or for
-// an agent that the configuration does not have.
-const storePause = 250 * time.Millisecond

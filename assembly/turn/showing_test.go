@@ -42,13 +42,13 @@ func TestTheAnswersTokensAreShown(t *testing.T) {
 		if diff := cmp.Diff([][]string{{"It ", "rains."}}, d.shown); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([][]string{{"<@U0MARA>", "<#C1|garden>"}}, d.mentions); diff != "" {
+		if diff := cmp.Diff([][]string{{"<#C1|garden>", "<@U0MARA>"}}, d.mentions); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
-// TestEachAttemptIsShownAnew.
+// TestEachAttemptIsShownAnew checks an attempt after a failed one.
 func TestEachAttemptIsShownAnew(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
 		broken := func(ctx context.Context, emit func(stream.Message) error) error {
@@ -65,8 +65,8 @@ func TestEachAttemptIsShownAnew(t *testing.T) {
 	})
 }
 
-// TestAnAgentsFilesArePosted behind its words. One that can't be kept is left out,
-// and what is no file is the agent's failure.
+// TestAnAgentsFilesArePosted after its text. A file that cannot be stored is left out. A
+// malformed file is the agent's failure.
 func TestAnAgentsFilesArePosted(t *testing.T) {
 	for name, step := range map[string]struct {
 		details string

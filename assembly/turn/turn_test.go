@@ -61,7 +61,7 @@ func TestATurnWaitsNoLongerThanItsMost(t *testing.T) {
 	})
 }
 
-// TestQueue: each message is a turn, one at a time, in order.
+// TestQueue checks that each message is a turn, one at a time, in order.
 func TestQueue(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
 		d.agent.does = []script{thinks(10*time.Second, "first")}
@@ -87,8 +87,8 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-// TestAnEditOfWhatIsBeingAnswered begins the turn again with the new text, where
-// newer messages do; else it changes nothing, unless the reply is stale by it.
+// TestAnEditOfWhatIsBeingAnswered: with ModeInterrupt the turn begins again with the new
+// text. Otherwise the edit can only make the reply stale.
 func TestAnEditOfWhatIsBeingAnswered(t *testing.T) {
 	for name, c := range map[string]struct {
 		set      func(d *desk)
@@ -119,8 +119,7 @@ func TestAnEditOfWhatIsBeingAnswered(t *testing.T) {
 	}
 }
 
-// TestAnEditOfAnotherMessageInterruptsNobody: not of a passive one, nor of one
-// that was answered before.
+// TestAnEditOfAnotherMessageInterruptsNobody checks a passive message and an answered one.
 func TestAnEditOfAnotherMessageInterruptsNobody(t *testing.T) {
 	inBubble(t, interrupting, func(d *desk) {
 		d.asks("1", "one")
@@ -136,7 +135,7 @@ func TestAnEditOfAnotherMessageInterruptsNobody(t *testing.T) {
 	})
 }
 
-// TestAPassiveMessageInterruptsNobody.
+// TestAPassiveMessageInterruptsNobody checks ModeInterrupt.
 func TestAPassiveMessageInterruptsNobody(t *testing.T) {
 	inBubble(t, interrupting, func(d *desk) {
 		d.agent.does = []script{thinks(10*time.Second, "done")}
@@ -190,7 +189,7 @@ func TestADeleteBeforeTheRun(t *testing.T) {
 	})
 }
 
-// TestAnEditBeforeTheRunIsWhatTheAgentSees.
+// TestAnEditBeforeTheRunIsWhatTheAgentSees checks an edit during the coalescing window.
 func TestAnEditBeforeTheRunIsWhatTheAgentSees(t *testing.T) {
 	inBubble(t, coalescing, func(d *desk) {
 		d.asks("1", "befor")
@@ -202,8 +201,8 @@ func TestAnEditBeforeTheRunIsWhatTheAgentSees(t *testing.T) {
 	})
 }
 
-// TestAnEditBesideTheEndOfARunIsWhatTheNextOneSees, although that one has begun with
-// its message while the worker had not left the run before it.
+// TestAnEditBesideTheEndOfARunIsWhatTheNextOneSees: the next run begins with its message
+// before the worker has left the earlier run.
 func TestAnEditBesideTheEndOfARunIsWhatTheNextOneSees(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
 		d.ended = func() {
@@ -213,7 +212,7 @@ func TestAnEditBesideTheEndOfARunIsWhatTheNextOneSees(t *testing.T) {
 			m.Revision = "r1"
 			d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Message: m, Targets: []string{"2"}})
 		}
-		d.asks("1", "one")
+		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
 		pass(2 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"before"}})
 	})
@@ -225,7 +224,7 @@ type temporary bool
 func (temporary) Error() string     { return "the agent's words" }
 func (e temporary) Temporary() bool { return bool(e) }
 
-// TestFailures: how often the agent is asked, and what the thread hears of it.
+// TestFailures checks how often the agent is asked, and the post to the thread.
 func TestFailures(t *testing.T) {
 	const sorry = "Sorry, something went wrong while I was answering this. Please ask again later."
 	flood := func(_ context.Context, emit func(stream.Message) error) error {
@@ -269,7 +268,7 @@ func TestFailures(t *testing.T) {
 				d.asks("2", "and now?")
 				same(t, "the next turn", d.outcomes(), append(c.want, turn.Answered))
 				if len(c.want) > 0 && c.want[len(c.want)-1] == turn.Failed && strings.Contains(d.assembled(len(c.want)), "Sorry") {
-					t.Error("the sentence to the thread stands in the transcript")
+					t.Error("the transcript contains the sentence to the thread")
 				}
 			})
 		})
@@ -291,7 +290,7 @@ func TestAMessageDoesNotShortenABackoff(t *testing.T) {
 	})
 }
 
-// TestStale: what becomes of a reply that a newer message has overtaken.
+// TestStale checks the policies for a reply after a newer message.
 func TestStale(t *testing.T) {
 	for policy, c := range map[string]struct {
 		outcomes []turn.Outcome
@@ -315,7 +314,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestAReplyTellsOfItsRun: its metadata, and what its agent knew.
+// TestAReplyTellsOfItsRun checks its metadata and its freshness.
 func TestAReplyTellsOfItsRun(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
 		d.agent.does = []script{thinks(1500*time.Millisecond, "done")}
@@ -332,7 +331,7 @@ func TestAReplyTellsOfItsRun(t *testing.T) {
 	})
 }
 
-// TestStreams: an ANSWER replaces the tokens; a COMPLETE ends what was streamed.
+// TestStreams: an ANSWER replaces the tokens, and a COMPLETE ends them.
 func TestStreams(t *testing.T) {
 	chunk := func(text string) stream.Message { return stream.Message{Type: stream.StreamingChunk, Text: text} }
 	for name, c := range map[string]struct {
@@ -364,7 +363,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestSaidStandsInThePlatformsOrder, like what is assembled.
+// TestSaidStandsInThePlatformsOrder, like the assembled messages.
 func TestSaidStandsInThePlatformsOrder(t *testing.T) {
 	inBubble(t, coalescing, func(d *desk) {
 		later, earlier := human("2", "second"), human("1", "first")
@@ -404,21 +403,62 @@ func TestAFormatterThatFailsIsTheRunsFailure(t *testing.T) {
 	})
 }
 
-// TestARunOfAnOlderLeaseIsTakenUpFromTheStore, not from memory: somebody else may
-// have had the thread meanwhile.
-func TestARunOfAnOlderLeaseIsTakenUpFromTheStore(t *testing.T) {
+// TestARunIsAskedOnce: if the intake is so slow between the commit and the hand-over of
+// a run that a poll resumes the run from the store, the handed run is dropped.
+func TestARunIsAskedOnce(t *testing.T) {
+	for name, slow := range map[string]time.Duration{"fast": 0, "slow": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(d *desk) {
+				d.recorded = func() { pass(slow) }
+				d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
+				pass(10 * time.Second)
+				same(t, "turns", d.agent.said(), [][]string{{"one"}})
+				same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+			})
+		})
+	}
+}
+
+// TestAnAnswerWaitsForTheStore for a bounded time. Then the agent is asked again.
+func TestAnAnswerWaitsForTheStore(t *testing.T) {
+	for name, c := range map[string]struct {
+		down  time.Duration
+		asked int
+	}{"a minute": {time.Minute, 1}, "an hour": {time.Hour, 2}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(d *desk) {
+				d.agent.does = []script{func(ctx context.Context, emit func(stream.Message) error) error {
+					d.engine.down.Store(true)
+					time.AfterFunc(c.down, func() { d.engine.down.Store(false) })
+					return answers("ok")(ctx, emit)
+				}}
+				d.asks("1", "one")
+				pass(c.down + 10*time.Second)
+				same(t, "asked", len(d.agent.said()), c.asked)
+				same(t, "posts", d.deliveries(), []string{"ok"})
+			})
+		})
+	}
+}
+
+// TestARunThatEndsItsProcess becomes a suspect, which runs in the serial queue, and then
+// fails for good.
+func TestARunThatEndsItsProcess(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
-		d.recorded = func(o *journal.Outcome) {
-			if o.Begun == nil {
-				t.Fatal("no run began with the message")
-			}
-			o.Begun.Fence--
+		for range 6 {
+			d.agent.does = append(d.agent.does, thinks(time.Hour, "never"))
 		}
 		d.asks("1", "one")
-		pass(time.Second)
-		same(t, "turns", d.agent.said(), [][]string{{"one"}})
-		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
-		same(t, "claims", d.runs[0].Claims, int64(2))
+		for range 5 {
+			pass(5 * time.Second)
+			d.kill()
+			d.work()
+		}
+		pass(5 * time.Second)
+		same(t, "asked in the serial queue", d.serials, []bool{false, false, false, true, true})
+		got := d.outcomes()
+		same(t, "last outcome", got[len(got)-1], turn.Failed)
+		same(t, "posts", len(d.deliveries()), 1)
 	})
 }
 
@@ -436,7 +476,7 @@ func TestAnAgentThatIsGone(t *testing.T) {
 	})
 }
 
-// TestAStopLeavesTheRun: the next start takes it up under the same id.
+// TestAStopLeavesTheRun: the next start resumes the run under the same id.
 func TestAStopLeavesTheRun(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
 		d.agent.does = []script{thinks(30*time.Second, "never")}

@@ -12,9 +12,9 @@ import (
 	"parley/ingest/journal/sqlite"
 )
 
-// BenchmarkWindow reads and assembles a turn's input in threads with so many
-// stored messages: half questions, half answers. Once the window is full, it
-// costs the same however long the thread is.
+// BenchmarkWindow reads and assembles a turn's input in threads of different lengths:
+// half of the messages are questions, half are answers. Once the window is full, the cost
+// does not depend on the length.
 func BenchmarkWindow(b *testing.B) {
 	for _, stored := range []int{1, 10, 100, 1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(stored), func(b *testing.B) {
@@ -28,10 +28,10 @@ func BenchmarkWindow(b *testing.B) {
 				Runner:   New(Parts{Journal: journal.New(engine, journal.Options{})}),
 				settings: Settings{Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}},
 				profile:  Profile{ID: "echo"},
-				run: &journal.Run{
-					Row: int64(stored), Thread: 1, ThreadKey: "slack:w:C1:1.000001", Workspace: "w", Platform: event.Slack, Agent: "echo",
-					FirstSeq: int64(stored), ContextAfter: int64(stored - 1), BaseSeq: int64(stored),
-				},
+				going: &going{run: &journal.Run{
+					ID: fmt.Sprint("run-", stored), Thread: 1, ThreadKey: "slack:w:C1:1.000001", Workspace: "w", Platform: event.Slack, Agent: "echo",
+					ContextAfter: int64(stored - 1), BaseSeq: int64(stored),
+				}},
 			}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -44,12 +44,12 @@ func BenchmarkWindow(b *testing.B) {
 	}
 }
 
-// long makes a thread whose last message waits for its run: the question with
-// thread_seq n belongs to run n, and so does the answer behind it.
+// long makes a thread whose last message is the turn. The question with thread_seq n,
+// and the answer after it, belong to the run "run-n".
 func long(b *testing.B, engine journal.Engine, stored int) {
 	b.Helper()
 	now := time.Now().UnixMilli()
-	err := engine.Write(b.Context(), func(tx journal.Tx) error {
+	err := engine.Write(b.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 		if _, err := tx.Exec(`INSERT INTO threads (id, key, uuid, workspace, platform, channel) VALUES (1, 'slack:w:C1:1.000001', '', 'w', 'slack', 'C1')`); err != nil {
 			return err
 		}
@@ -58,18 +58,16 @@ func long(b *testing.B, engine journal.Engine, stored int) {
 			if (stored-seq)%2 == 1 {
 				author, sender, run = "agent", "agent:echo", seq-1
 			}
-			if _, err := tx.Exec(`INSERT INTO messages (thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin, sent_at, created_at, run)
-				VALUES (1, ?1, 'w', ?2, ?3, ?4, 'run', ?5, ?6, 1, 'live', ?7, ?7, ?8)`,
-				int64(seq), fmt.Sprintf("C1/%d", seq), sender, author, fmt.Sprintf("what was said as number %d, in a sentence of ordinary length, no more", seq),
+			var after, base any // of the first message of a turn
+			if author == "human" {
+				after, base = int64(seq-1), int64(seq)
+			}
+			if _, err := tx.Exec(`INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin,
+					sent_at, created_at, run, context_after, base_seq)
+				VALUES ($1, 1, $2, 'w', $1, $3, $4, 'run', $5, $6, 1, 'live', $7, $7, $8, $9, $10)`,
+				fmt.Sprint("message-", seq), int64(seq), sender, author, fmt.Sprintf("what was said as number %d, in a sentence of ordinary length, no more", seq),
 				[]byte(`{"source":"slack","sender_id":"slack:U1","sender_display_name":"Olivia","sender_type":"human","channel_external_id":"C1","mention_token":"<@U1>","passive":false,"include_in_memory":true,"trigger_rag":true}`),
-				now, int64(run)); err != nil {
-				return err
-			}
-			if author == "agent" || seq == stored {
-				continue
-			}
-			if _, err := tx.Exec(`INSERT INTO runs (row, id, thread, agent, state, first_seq, context_after, base_seq, begun_at) VALUES (?1, ?2, 1, 'echo', 'done', ?1, ?1 - 1, ?1, 0)`,
-				int64(seq), fmt.Sprint("run-", seq)); err != nil {
+				now+int64(seq), fmt.Sprint("run-", run), after, base); err != nil {
 				return err
 			}
 		}

@@ -19,6 +19,9 @@ type model struct {
 	failed sync.Map // by run: the model fails some of the runs once
 	// begins hears of an answer just before its first token is written; nil for nobody.
 	begins func(id int)
+	// alone says that every message is a turn of its own, and that each ask keeps the
+	// messages of its input.
+	alone  bool
 	url    string
 	http   *http.Server
 	served sync.WaitGroup
@@ -102,7 +105,12 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked.id, asked.revision = id, revision
-	for i := len(request.Messages) - 2; i >= 0 && request.Messages[i].Role == "user"; i-- {
+	for _, message := range request.Messages {
+		if m.alone {
+			asked.input = append(asked.input, readMarks(message.Content)...)
+		}
+	}
+	for i := len(request.Messages) - 2; !m.alone && i >= 0 && request.Messages[i].Role == "user"; i-- {
 		if id, _, _, ok := readMark(request.Messages[i].Content); ok {
 			asked.with = append(asked.with, id)
 		}

@@ -25,6 +25,8 @@ type settings struct {
 	// streams says that the model's answers are shown while they grow, that a reaction
 	// says so, and that a newer message interrupts them.
 	streams bool
+	// whole says that the model is given as much of a thread as by default.
+	whole bool
 	// sockets is how many sockets of Socket Mode a daemon keeps; 0 for the hook.
 	sockets int
 }
@@ -73,6 +75,8 @@ func (s settings) workspace(c *child) string {
 	agent, window, timeout, mode := "echo", "", "", "queue"
 	if s.modelURL != "" {
 		agent, timeout = "model", ", preview: off, working: off"
+	}
+	if s.modelURL != "" && !s.whole {
 		window = "context: {turns: 3, bytes: 20000, thread: 5}\n" // its answers are long, and it reads the last message alone
 	}
 	if s.streams {

@@ -11,12 +11,12 @@ import (
 )
 
 // backlog is what the daemon's store says is still to be done.
-type backlog struct{ envelopes, aside, turns, runs, deliveries int64 }
+type backlog struct{ envelopes, turns, runs, deliveries int64 }
 
 func (b backlog) empty() bool { return b == backlog{} }
 
 func (b backlog) String() string {
-	return fmt.Sprintf("%d envelopes, %d kept aside, %d messages without a turn, %d runs, %d deliveries", b.envelopes, b.aside, b.turns, b.runs, b.deliveries)
+	return fmt.Sprintf("%d envelopes, %d messages without a turn, %d runs, %d deliveries", b.envelopes, b.turns, b.runs, b.deliveries)
 }
 
 // openStore opens the daemon's database beside it.
@@ -32,11 +32,10 @@ func openStore(path string, pragmas ...string) (*sql.DB, error) {
 func readBacklog(ctx context.Context, db *sql.DB) (b backlog, err error) {
 	err = db.QueryRowContext(ctx, `SELECT
 		(SELECT count(*) FROM envelopes WHERE state = 'pending'),
-		(SELECT count(*) FROM aside),
 		(SELECT count(*) FROM messages WHERE trigger = 'run' AND run IS NULL),
-		(SELECT count(*) FROM threads WHERE run <> 0),
+		(SELECT count(*) FROM threads WHERE run_id IS NOT NULL),
 		(SELECT count(*) FROM deliveries WHERE state IN ('pending', 'sending'))`).
-		Scan(&b.envelopes, &b.aside, &b.turns, &b.runs, &b.deliveries)
+		Scan(&b.envelopes, &b.turns, &b.runs, &b.deliveries)
 	if err != nil {
 		return b, fmt.Errorf("read the daemon's backlog: %w", err)
 	}
@@ -83,7 +82,7 @@ func drain(ctx context.Context, n *nodes, within time.Duration) (left backlog, e
 
 // gapsLeft counts the channels of which the daemons still have to read what they missed.
 func gapsLeft(ctx context.Context, db *sql.DB) (n int, err error) {
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM cursors WHERE channel <> ''`).Scan(&n); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM gaps`).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count what is still to be read: %w", err)
 	}
 	return n, nil

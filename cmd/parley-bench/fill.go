@@ -28,7 +28,7 @@ func fill(ctx context.Context, path string, stored, pending int, l *ledger) (err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	for _, statement := range past() {
-		err := engine.Write(ctx, func(tx journal.Tx) error {
+		err := engine.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
 			_, err := tx.Exec(numbers+statement, int64(stored), int64(fillThreads), time.Now().Add(-240*time.Hour).UnixMilli())
 			return err
 		})
@@ -40,30 +40,30 @@ func fill(ctx context.Context, path string, stored, pending int, l *ledger) (err
 }
 
 // numbers are 1 to ?1.
-const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) `
+const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) `
 
 // past are the rows of questions (odd) and answers (even), in ?2 threads, since ?3.
 func past() []string {
 	return []string{
 		`INSERT INTO threads (id, key, uuid, workspace, platform, channel, agent, next_seq, begun_seq)
-			SELECT i, 'slack:bench:C0PAST:' || i || '.000000', 'past-' || i, 'bench', 'slack', 'C0PAST', 'echo', ?1 / ?2 + 2, ?1 / ?2
-			FROM n WHERE i <= ?2 AND ?3 = ?3`,
-		`INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin, sent_at, created_at, run)
-			SELECT i, 1 + (i - 1) / 2 % ?2, 1 + (i - 1) / 2 / ?2 * 2 + (i - 1) % 2, 'bench', 'C0PAST/' || i || '.000001',
+			SELECT i, 'slack:bench:C0PAST:' || i || '.000000', 'past-' || i, 'bench', 'slack', 'C0PAST', 'echo', $1 / $2 + 2, $1 / $2
+			FROM n WHERE i <= $2 AND $3 = $3`,
+		`INSERT INTO messages (row, id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin, sent_at, created_at, run, context_after, base_seq)
+			SELECT i, 'past-' || i, 1 + (i - 1) / 2 % $2, 1 + (i - 1) / 2 / $2 * 2 + (i - 1) % 2, 'bench', 'C0PAST/' || i || '.000001',
 				iif(i % 2, 'slack:U0HUMAN01', 'agent:echo'), iif(i % 2, 'human', 'agent'), iif(i % 2, 'run', 'none'),
 				'<@U0BOT> what has been said long ago is number ' || i || ', and somebody may want to read it again',
 				CAST('{"source":"slack","sender_id":"slack:U0HUMAN01","sender_display_name":"Human 1","sender_type":"human","channel_external_id":"C0PAST","mention_token":"<@U0HUMAN01>","passive":false,"include_in_memory":true,"trigger_rag":true,"recipient_id":"bot:echo"}' AS BLOB),
-				1, 'live', ?3 + i, ?3 + i, (i + 1) / 2
+				1, 'live', $3 + i, $3 + i, 'past-' || ((i + 1) / 2), iif(i % 2, (i - 1) / 2 / $2 * 2, NULL), 1 + (i - 1) / 2 / $2 * 2
 			FROM n`,
-		`INSERT INTO envelopes (id, workspace, platform, transport, dedupe_key, kind, thread, subject, received_at, accepted_at, state, claims, disposition, message, body)
-			SELECT i, 'bench', 'slack', 'http', 'message:C0PAST/' || i || '.000001', 'message', 1 + (i - 1) / 2 % ?2, 'C0PAST/' || i || '.000001',
-				?3 + i, ?3 + i, 'done', 1, 'stored', i, x''
+		`INSERT INTO envelopes (id, workspace, platform, transport, dedupe_key, kind, thread, subject, received_at, accepted_at, state, claims, disposition, message, message_id, body)
+			SELECT i, 'bench', 'slack', 'http', 'message:C0PAST/' || i || '.000001', 'message', 1 + (i - 1) / 2 % $2, 'C0PAST/' || i || '.000001',
+				$3 + i, $3 + i, 'done', 0, 'stored', i, 'past-' || i, x''
 			FROM n WHERE i % 2`,
-		`INSERT INTO runs (row, id, thread, agent, state, first_seq, context_after, base_seq, claims, begun_at, answered_at, ended_at)
-			SELECT (i + 1) / 2, 'past-' || i, 1 + (i - 1) / 2 % ?2, 'echo', 'done', 1 + (i - 1) / 2 / ?2 * 2, 0, 1 + (i - 1) / 2 / ?2 * 2, 1, ?3 + i, ?3 + i, ?3 + i
+		`INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, error)
+			SELECT 'past-' || ((i + 1) / 2), 1 + (i - 1) / 2 % $2, 'echo', 'slack:U0HUMAN01', 'done', 0, $3 + i, $3 + i, $3 + i, ''
 			FROM n WHERE i % 2`,
-		`INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, attempts, created_at, platform_id)
-			SELECT 1 + (i - 1) / 2 % ?2, (i + 1) / 2, 0, 'past-' || i, 'bench', 'C0PAST', i || '.000000', 'an answer', 'sent', 1, ?3 + i, 'C0PAST/' || i || '.000002'
+		`INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, attempts, created_at, platform_id, due_at, kind)
+			SELECT 1 + (i - 1) / 2 % $2, 'past-' || ((i + 1) / 2), 0, 'past-' || i, 'bench', 'C0PAST', i || '.000000', 'an answer', 'sent', 1, $3 + i, 'C0PAST/' || i || '.000002', $3 + i, 'post'
 			FROM n WHERE i % 2`,
 	}
 }
@@ -101,7 +101,7 @@ func acceptOne(ctx context.Context, j *journal.Journal, m *message) error {
 	m.revisions[0].sent = time.Now()
 	envelope := event.Envelope{Workspace: workspace, Platform: event.Slack, Transport: "http", ReceivedAt: time.Now(), Body: m.said()}
 	keys := slack.Normalizer{Workspace: workspace}.Keys(envelope, facts{})
-	if _, err := j.Accept(ctx, journal.Acceptance{Envelope: envelope, Keys: keys, LearnChannel: true}); err != nil {
+	if _, err := j.Accept(ctx, journal.AcceptRequest{Envelope: envelope, Keys: keys, LearnChannel: true}); err != nil {
 		return fmt.Errorf("fill the store: %w", err)
 	}
 	m.revisions[0].acked = time.Now()

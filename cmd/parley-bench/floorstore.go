@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,28 +38,24 @@ var floorTables string
 type floorSQLite struct{ *sqlite.Engine }
 
 func openFloorSQLite(ctx context.Context, path string) (floorSQLite, error) {
-	schema, err := fs.Sub(floorMigrations, "floor/sqlite")
-	if err != nil {
-		return floorSQLite{}, err
-	}
-	engine, err := sqlite.Open(ctx, path, sqlite.WithMigrations(schema))
+	engine, err := sqlite.Open(ctx, path, sqlite.WithMigrations(floorMigrations, "floor/sqlite/*.sql"))
 	return floorSQLite{engine}, err
 }
 
 func (s floorSQLite) accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error) {
-	err = s.Write(ctx, func(tx journal.Tx) error {
-		isNew, err = tx.Row([]any{&id}, `INSERT INTO envelopes (key, body) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING id`, key, body)
+	err = s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		isNew, err = tx.Row([]any{&id}, `INSERT INTO envelopes (key, body) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id`, key, body)
 		return err
 	})
 	return id, isNew, err
 }
 
 func (s floorSQLite) record(ctx context.Context, id int64, channel, root, text string) error {
-	return s.Write(ctx, func(tx journal.Tx) error {
-		if _, err := tx.Exec(`INSERT INTO messages (id, channel, thread, content) VALUES (?, ?, ?, ?)`, id, channel, root, text); err != nil {
+	return s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		if _, err := tx.Exec(`INSERT INTO messages (id, channel, thread, content) VALUES ($1, $2, $3, $4)`, id, channel, root, text); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE envelopes SET done = 1 WHERE id = ?`, id)
+		_, err := tx.Exec(`UPDATE envelopes SET done = 1 WHERE id = $1`, id)
 		return err
 	})
 }
@@ -70,8 +65,8 @@ func (s floorSQLite) record(ctx context.Context, id int64, channel, root, text s
 func (s floorSQLite) sending(context.Context, int64, time.Time) error { return nil }
 
 func (s floorSQLite) sent(ctx context.Context, id int64, ts string) error {
-	return s.Write(ctx, func(tx journal.Tx) error {
-		_, err := tx.Exec(`UPDATE messages SET sent = ? WHERE id = ?`, ts, id)
+	return s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE messages SET sent = $1 WHERE id = $2`, ts, id)
 		return err
 	})
 }

@@ -47,6 +47,7 @@ type ask struct {
 	run          string
 	id, revision int
 	with         []int // the other messages of its turn, and older ones without an answer
+	input        []int // all messages that the agent was given, if the model keeps them
 	arrived      time.Time
 	// ended is just before the last byte of the answer was written; zero where
 	// the connection broke before.
@@ -167,6 +168,16 @@ func echoed(m *message, revision int) []string { return []string{m.text(revision
 func mark(id, revision, part int) string { return fmt.Sprintf("m%d r%d p%d", id, revision, part) }
 
 var marked = regexp.MustCompile(`\bm(\d+) r(\d+) p(\d+)\b`)
+
+// readMarks returns the messages of all marks in a text.
+func readMarks(text string) (ids []int) {
+	for _, found := range marked.FindAllStringSubmatch(text, -1) {
+		if id, err := strconv.Atoi(found[1]); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
 
 // readMark finds the first mark in a text.
 func readMark(text string) (id, revision, part int, ok bool) {

@@ -20,12 +20,15 @@ import (
 type restartsFlags struct {
 	common
 	nodesFlags
-	restarts, messages, threads, channels int
-	mode                                  string
-	tiers                                 bool
-	rate                                  float64
-	drain                                 time.Duration
-	seed                                  uint64
+	restarts, messages, threads, channels, mentions int
+
+	mode  string
+	tiers bool
+	rate  float64
+	drain time.Duration
+	seed  uint64
+
+	newWithin, oldWithin time.Duration
 }
 
 func (f *restartsFlags) define(flags *flag.FlagSet) {
@@ -35,6 +38,9 @@ func (f *restartsFlags) define(flags *flag.FlagSet) {
 	flags.IntVar(&f.messages, "messages", 200, "how many messages are said each time while it is down")
 	flags.IntVar(&f.threads, "threads", 40, "in how many conversations it takes part before that, every fourth a direct message")
 	flags.IntVar(&f.channels, "channels", 8, "in how many channels the others stand")
+	flags.IntVar(&f.mentions, "mentions", 0, "how many threads begin as soon as it is up again, and in how many old ones somebody asks it then, instead of the messages at that rate; a model answers, and what it is given is checked")
+	flags.DurationVar(&f.newWithin, "new-within", time.Second, "how long the answer in such a new thread may take")
+	flags.DurationVar(&f.oldWithin, "old-within", 12*time.Second, "how long the answer in such an old thread may take")
 	flags.BoolVar(&f.tiers, "tiers", false, "hold each method to its calls a minute, such as 50 for reading channels")
 	flags.Float64Var(&f.rate, "rate", 20, "messages a second while it is up, from the moment when it is ready")
 	flags.DurationVar(&f.drain, "drain", 5*time.Minute, "how long it may take until it has caught up")
@@ -42,8 +48,8 @@ func (f *restartsFlags) define(flags *flag.FlagSet) {
 }
 
 func (f *restartsFlags) validate() error {
-	if f.restarts < 0 || f.messages < 1 || f.threads < 4 || f.channels < 1 || f.rate <= 0 {
-		return usageError{errors.New("messages, channels and rate must be more than 0, threads at least 4, restarts not below 0")}
+	if f.restarts < 0 || f.messages < 1 || f.threads < 4 || f.channels < 1 || f.rate <= 0 || f.mentions < 0 {
+		return usageError{errors.New("messages, channels and rate must be more than 0, threads at least 4, restarts and mentions not below 0")}
 	}
 	if f.mode != "socket" && f.mode != "http" {
 		return usageError{fmt.Errorf("mode %q: must be socket or http", f.mode)}
@@ -79,9 +85,18 @@ func runRestarts(ctx context.Context, args []string, out io.Writer) (err error) 
 		return err
 	}
 	defer api.Close()
-	s := settings{api: api}
+	s, l := settings{api: api}, newLedger(echoed)
 	if f.mode == "socket" {
 		s.sockets = 1
+	}
+	if f.mentions > 0 {
+		m, err := startModel(l, briefly(thinking))
+		if err != nil {
+			return err
+		}
+		defer m.close()
+		m.alone = true
+		s.modelURL, s.whole = m.url, true
 	}
 	c, err := b.newDaemon("parley", s)
 	if err != nil {
@@ -92,12 +107,15 @@ func runRestarts(ctx context.Context, args []string, out io.Writer) (err error) 
 		api.SetHook(slacktest.Hook{URL: "http://" + c.address + hookPath, Secret: signingSecret})
 	}
 	run := &absences{bench: b, restartsFlags: f, api: api, daemon: c, calls: calls,
-		random: rand.New(rand.NewPCG(f.seed, 0)), talk: &talk{api: api, ledger: newLedger(echoed)}}
+		random: rand.New(rand.NewPCG(f.seed, 0)), talk: &talk{api: api, ledger: l}}
 	if err := run.run(ctx); err != nil {
 		return fmt.Errorf("%w\n%s", err, c.logTail())
 	}
 	return nil
 }
+
+// thinking is how long the model's answers take.
+const thinking = 50 * time.Millisecond
 
 // absences is one run of restarts.
 type absences struct {
@@ -111,6 +129,7 @@ type absences struct {
 
 	known   []*conversation // that the daemon takes part in
 	unheard []*conversation // whose first message it was not there for
+	late    int             // mentions that were not answered as they shall be
 }
 
 func (a *absences) run(ctx context.Context) error {
@@ -131,7 +150,10 @@ func (a *absences) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.judge(a.talk.ledger, a.api, left)
+	if a.late > 0 {
+		err = errViolated
+	}
+	return errors.Join(err, a.judge(a.talk.ledger, a.api, left))
 }
 
 // before says things before the daemon's first start, which nobody shall answer: in
@@ -149,7 +171,7 @@ func (a *absences) before() {
 		a.known = append(a.known, c)
 	}
 	for n := range a.restarts * a.threads / 4 {
-		c := room(4*n, a.channels)
+		c := newThread(n % a.channels)
 		a.talk.put(c, "")
 		a.unheard = append(a.unheard, c)
 	}
@@ -189,6 +211,7 @@ func (a *absences) absence(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
+	first := a.talk.ledger.count()
 	missed := a.meanwhile(ctx)
 	a.calls.take()
 	ready, err := a.daemon.start(ctx)
@@ -196,7 +219,15 @@ func (a *absences) absence(ctx context.Context, n int) error {
 		return err
 	}
 	begun := time.Now()
-	group.Go(func() { a.talkOn(ctx, a.messages/2) })
+	var asked mentions
+	if a.mentions > 0 {
+		if err := a.awaitUp(ctx); err != nil {
+			return err
+		}
+		asked = a.mention(ctx, first)
+	} else {
+		group.Go(func() { a.talkOn(ctx, a.messages/2) })
+	}
 	undone, err := a.talk.caughtUp(ctx, alone(a.daemon), a.drain)
 	took := time.Since(begun)
 	group.Wait()
@@ -205,6 +236,9 @@ func (a *absences) absence(ctx context.Context, n int) error {
 	}
 	a.printf("restart %d, %s: %v; ready in %v, caught up %v later; calls: %s\n", n+1, stopped, missed, ready.Round(time.Millisecond),
 		took.Round(time.Millisecond), a.calls.take())
+	if a.mentions > 0 {
+		a.report(asked)
+	}
 	if undone != "" {
 		a.printf("left undone: %s\n", undone)
 	}

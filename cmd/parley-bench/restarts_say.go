@@ -38,7 +38,7 @@ func (a *absences) meanwhile(ctx context.Context) (count missing) {
 func (a *absences) choose(count *missing) *conversation {
 	switch draw := a.random.Float64(); {
 	case draw < 0.2:
-		c := room(4*a.random.IntN(a.channels), a.channels)
+		c := newThread(a.random.IntN(a.channels))
 		a.known = append(a.known, c)
 		count.roots++
 		return c

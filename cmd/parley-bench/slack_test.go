@@ -71,7 +71,6 @@ func TestAnEditHoldsTheNewText(t *testing.T) {
 type directory struct{ facts }
 
 func (directory) User(context.Context, string) (adapters.User, bool) { return adapters.User{}, false }
-func (directory) ChannelName(context.Context, string) (string, bool) { return "", false }
 
 // A reply of the model stands in three posts, and each is a paragraph of it.
 func TestAnAnswerIsThreePosts(t *testing.T) {

@@ -70,6 +70,8 @@ func TestAgainstTheDaemon(t *testing.T) {
 			`(?s)1 all cut, .*1 refresh_requested.*none open [1-9]\d* times.*` + saysClean},
 		"restarts": {[]string{"restarts", "-restarts=2", "-messages=12", "-threads=8", "-channels=2", "-seed=1"},
 			`(?s)restart 1, SIGTERM: 12 said .*restart 2, kill -9: .*[1-9]\d* conversations.history.*` + saysClean},
+		"mentions": {[]string{"restarts", "-restarts=1", "-messages=12", "-threads=8", "-channels=2", "-mentions=2", "-tiers", "-new-within=1m", "-old-within=1m", "-seed=1"},
+			`(?s)answered in 2 new threads: .*answered in 2 old threads: .* ([1-9]\d*) of their [1-9].*` + saysClean},
 		"tenants": {[]string{"tenants", "-rate=20", "-beside=10", "-lasts=1s", "-threads=16"}, `(?s)beside two that are not +acknowledged .*[1-9]\d* times 429.*` + saysClean},
 	} {
 		t.Run(name, func(t *testing.T) { run.run(t, parley) })

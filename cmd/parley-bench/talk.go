@@ -25,12 +25,17 @@ type talk struct {
 }
 
 // room is the n-th conversation of a run that has so many channels: every fourth is a
-// direct message, the others are threads.
+// direct message, the others are threads, in one channel after the other.
 func room(n, channels int) *conversation {
 	if n%4 == 3 {
 		return newConversation(n)
 	}
-	return &conversation{place: place{channel: fmt.Sprintf("C0ROOM%02d", n%channels)}}
+	return newThread((n - n/4) % channels)
+}
+
+// newThread is a new thread of the n-th channel.
+func newThread(n int) *conversation {
+	return &conversation{place: place{channel: fmt.Sprintf("C0ROOM%02d", n)}}
 }
 
 // say puts the conversation's next message on Slack, which tells of it. From now on it
@@ -122,6 +127,13 @@ func (l *ledger) silence(why *bool, silent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	*why = silent
+}
+
+// count is how many messages there are.
+func (l *ledger) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.messages)
 }
 
 // owed counts the messages that are to be answered.

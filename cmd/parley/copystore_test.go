@@ -15,7 +15,7 @@ import (
 )
 
 // open opens an embedded store.
-func open(t *testing.T, path string) journal.Engine {
+func open(t *testing.T, path string) *sqlite.Engine {
 	t.Helper()
 	// A program that another test starts holds our locks until it runs.
 	engine, err := sqlite.Open(t.Context(), path)
@@ -40,13 +40,13 @@ func done(t *testing.T, engine journal.Engine) {
 }
 
 // note writes a row that any store may have.
-func note(t *testing.T, path, position string) {
+func note(t *testing.T, path string, position int64) {
 	t.Helper()
 	engine := open(t, path)
 	defer done(t, engine)
-	err := engine.Write(t.Context(), func(tx journal.Tx) error {
-		_, err := tx.Exec(`INSERT INTO cursors (workspace, channel, position) VALUES ('acme', 'C1', ?)
-			ON CONFLICT (workspace, channel) DO UPDATE SET position = excluded.position`, position)
+	err := engine.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+		_, err := tx.Exec(`INSERT INTO retention_progress (task, position) VALUES ('bodies', $1)
+			ON CONFLICT (task) DO UPDATE SET position = excluded.position`, position)
 		return err
 	})
 	if err != nil {
@@ -62,24 +62,21 @@ func expect(t *testing.T, got outcome, status int, stdout, stderr string) {
 	}
 }
 
-// TestCopyStore goes to PostgreSQL and back.
+// TestCopyStore copies to PostgreSQL and back.
 func TestCopyStore(t *testing.T) {
 	t.Parallel()
 	dir, address := t.TempDir(), postgrestest.URL(t)
-	note(t, filepath.Join(dir, "a.db"), "17.5")
-	const complete = "the copy is complete: the rows of 13 tables and the checksums of 0 threads are the same in both\n"
-	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 0, complete, "copied cursors: 1 rows\n")
-	expect(t, parley(t, dir, "copy-store", address, "sqlite:b.db"), 0, complete, "compared cursors: 1 rows\n")
-	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 0, "the copy was complete before", "")
-	note(t, filepath.Join(dir, "a.db"), "17.6")
-	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 1, "", "the copy is not like its source: table cursors")
-	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", "sqlite:b.db"), 1, "", "it holds another journal")
+	note(t, filepath.Join(dir, "a.db"), 17)
+	const complete = "the copy is complete: every table has the same row count and checksum in both stores\n"
+	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 0, complete, "copied retention_progress: 1 rows\n")
+	expect(t, parley(t, dir, "copy-store", address, "sqlite:b.db"), 0, complete, "compared retention_progress: 1 rows\n")
+	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", address), 1, "", "TO: the store is not empty")
 }
 
 func TestCopyStoreRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	note(t, filepath.Join(dir, "a.db"), "17.5")
+	note(t, filepath.Join(dir, "a.db"), 17)
 	for _, c := range []struct {
 		line   string
 		status int
@@ -105,13 +102,13 @@ func TestCopyStoreRefuses(t *testing.T) {
 	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", "sqlite:b.db"), 1, "", "FROM: open journal: the journal is in use")
 }
 
-// TestNoDaemonStartsOnHalfACopy until the command has run to its end.
-func TestNoDaemonStartsOnHalfACopy(t *testing.T) {
+// TestNoDaemonStartsOnAnUnfinishedCopy and no second copy-store either.
+func TestNoDaemonStartsOnAnUnfinishedCopy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: b, name: c}]}\n")
 	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nstore: sqlite:b.db\n")
-	note(t, filepath.Join(dir, "a.db"), "17.5")
+	note(t, filepath.Join(dir, "a.db"), 17)
 	from, to := open(t, filepath.Join(dir, "a.db")), open(t, filepath.Join(dir, "b.db"))
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := transfer.Copy(ctx, from, to, transfer.Options{Progress: func(transfer.Progress) { cancel() }})
@@ -120,6 +117,8 @@ func TestNoDaemonStartsOnHalfACopy(t *testing.T) {
 	}
 	done(t, from)
 	done(t, to)
-	expect(t, parley(t, dir, "run"), 1, "", "the store is an unfinished copy of another one: run parley copy-store")
-	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", "sqlite:b.db"), 0, "the copy is complete", "")
+	const again = "the store is an unfinished copy: remove it and start parley copy-store again with an empty target"
+	expect(t, parley(t, dir, "run"), 1, "", again)
+	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", "sqlite:b.db"), 1, "", "TO: "+again)
+	expect(t, parley(t, dir, "copy-store", "sqlite:b.db", "sqlite:c.db"), 1, "", "FROM: "+again)
 }

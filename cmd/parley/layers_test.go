@@ -15,11 +15,12 @@ import (
 var layers = [][]string{
 	0: {"ingest/event", "assembly/stream", "config/secret"},
 	1: {"adapters", "adapters/markdown", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy"},
-	2: {"ingest", "adapters/slack/...", "adapters/discord/...", "adapters/bluebubbles/...", "adapters/web", "adapters/replay", "adapters/adaptertest", "assembly/turn"},
-	3: {"adapters/deliver", "adapters/agent/..."},
-	4: {"config"},
-	5: {"cmd/parley/internal/daemon"},
-	6: {"cmd/parley", "cmd/parley-bench/..."},
+	2: {"ingest/work", "adapters/backfill"},
+	3: {"ingest", "adapters/slack/...", "adapters/discord/...", "adapters/bluebubbles/...", "adapters/web", "adapters/replay", "adapters/adaptertest", "assembly/turn"},
+	4: {"adapters/deliver", "adapters/agent/..."},
+	5: {"config"},
+	6: {"cmd/parley/internal/daemon"},
+	7: {"cmd/parley", "cmd/parley-bench/...", "cmd/parley-fake"},
 }
 
 // goPackage is what go list tells of one package.

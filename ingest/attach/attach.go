@@ -1,102 +1,99 @@
 // Package attach keeps copies of attachments, since a platform's links expire.
 //
-// A copy is found by the SHA-256 of its bytes, so equal files are kept once,
-// however many messages carry them. It appears whole or not at all, and what is
-// read is what was put, or reading it fails.
+// The path of a copy is the SHA-256 of its bytes, so equal files are stored once for all
+// messages. A copy appears whole or not at all. A read returns the stored bytes or fails.
 //
-// Copies stand in a directory, in the store itself where several daemons share
-// one, or in an S3 bucket. The sum is known only when a file's last byte is: a
-// directory and a store are written under a name that nobody looks for, which
-// one step at the end changes, so that nothing is held in memory; what is bound
-// for a bucket, where nothing can be renamed, waits on the disk for its name.
+// The place of the copies is a directory, the store itself if several daemons share it, or
+// an S3 bucket. The sum is known only after a file's last byte, and a file is never held in
+// memory. So each file is first written to a draft, a file in the directory.
 package attach
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"time"
 
 	"parley/ingest/event"
 )
 
-// What makes an attachment unavailable for good. Every other error of Put may
-// go away: the source broke off, or the disk refused.
+// The errors of Put that make an attachment unavailable for good. After any other error,
+// such as a broken connection or a full disk, Put may succeed later.
 var (
 	// ErrTooLarge means that there are more bytes than Config.MaxBytes.
 	ErrTooLarge = errors.New("larger than attachments.max_bytes allows")
-	// ErrOtherContent means that something else came than what was announced,
-	// such as a sign-in page in the place of an image.
+	// ErrOtherContent means that the bytes do not fit the announced type: a sign-in page
+	// instead of an image, for example.
 	ErrOtherContent = errors.New("the source sent something else")
 )
 
 var (
-	// ErrElsewhere means that a copy was kept in another place than the one that
-	// is configured now.
+	// ErrElsewhere means that a copy is in another place than the configured one.
 	ErrElsewhere = errors.New("the copy is kept elsewhere")
-	// ErrDamaged means that the bytes of a copy are not those that were put.
+	// ErrDamaged means that the bytes of a copy have changed.
 	ErrDamaged = errors.New("the copy is damaged")
 )
 
-// Copy says where a file is kept and what it is.
+// Copy is the place of a stored file, and the facts about its bytes.
 type Copy struct {
 	Bucket   string // for Open; the place of the copy
 	Path     string // for Open; below the bucket, with slashes
-	MimeType string // what the bytes show, or what was announced where they show nothing
+	MimeType string // by the bytes, or as announced if they do not tell
 	Size     int64  // bytes
 	SHA256   string // 64 lower-case hexadecimal digits
 }
 
-// place is where copies stand. Its methods may be called side by side, by
-// several processes too, and for the same path. A path is one that Put returned.
+// place stores copies. Several goroutines and processes may call its methods at the same
+// time, for the same path too. Each path comes from Put.
 type place interface {
-	// write keeps what source gives until its end, under the path that is told
-	// when all was read: whole or not at all. Errors of source come back wrapped
-	// or as they are, and leave nothing behind.
-	write(ctx context.Context, source io.Reader, path func() string) error
-	// open reads a copy, as long as ctx allows. One that is not there is fs.ErrNotExist.
+	// put stores a draft of size bytes at path, whole or not at all. It may rename the draft.
+	put(ctx context.Context, draft *os.File, size int64, path string) error
+	// open reads a copy while ctx lasts. A missing copy is fs.ErrNotExist.
 	open(ctx context.Context, path string) (io.ReadCloser, error)
-	// remove deletes a copy; one that is not there is no error.
+	// remove deletes a copy. A missing copy is no error.
 	remove(ctx context.Context, path string) error
-	// sweep deletes what writes that never ended left behind before the given time.
-	sweep(ctx context.Context, before time.Time) error
 }
 
-// Store keeps copies in one place. It holds nothing open between calls, except
-// connections to a bucket's server, and may be used concurrently, by several
-// processes too.
+// Store stores copies in one place. Several goroutines and processes may use it at the
+// same time. Between calls it only keeps connections to a bucket's server open.
 type Store struct {
 	place    place
-	bucket   string // the place's name
+	bucket   string // the place's name in Copy
+	where    string // the place's name in errors
+	drafts   string // the folder of drafts
 	maxBytes int64
 }
 
-// New returns a store of the configured bucket; where there is none, of the
-// chunks that shared keeps; where that is nil too, of the configured directory.
-// It does not touch the disk or the network. Config must be valid.
-func New(config Config, shared Chunks) (*Store, error) {
-	dir := directory{config.Dir}
-	s := &Store{dir, "attachments", config.MaxBytes}
+// New returns a store in the configured bucket; if there is none, in shared; if that is nil
+// too, in the configured directory. New does not touch the disk or the network. Config must
+// be valid.
+func New(config Config, shared Blobs) (*Store, error) {
+	s := &Store{directory(config.Dir), "attachments", config.Dir, filepath.Join(config.Dir, "incoming"), config.MaxBytes}
 	switch {
 	case config.S3 != nil:
-		b, err := newBucket(*config.S3, dir)
+		b, err := newBucket(*config.S3)
 		if err != nil {
 			return nil, fmt.Errorf("attachments.s3: %w", err)
 		}
-		s.place, s.bucket = b, b.place()
+		s.place, s.bucket, s.where = b, b.place(), b.where
 	case shared != nil:
-		s.place, s.bucket = chunks{shared}, "store"
+		s.place, s.bucket, s.where = blobs{shared}, "store", "the store"
 	}
 	return s, nil
 }
 
-// Put copies what source gives until its end. The announced attachment's type
-// and name help to tell what the bytes are; a Size above the limit is refused
-// without a read. It fails with ErrTooLarge, ErrOtherContent, ctx's error, or
-// the error of the source or the place, and then leaves nothing behind. Between
-// reads it minds ctx; a source that may block must mind it by itself.
+// Put copies all bytes of source. The announced type and name help to identify the type of
+// the bytes; a Size above the limit is refused without a read. Put fails with ErrTooLarge,
+// ErrOtherContent, ctx's error, or the error of the source or the place, and then there is
+// no copy. It checks ctx between reads; a source that may block must check ctx too.
 func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attachment) (Copy, error) {
 	made, err := s.put(ctx, source, announced)
 	if err != nil {
@@ -105,11 +102,11 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 	return made, nil
 }
 
-// Fits fails with ErrTooLarge where so many bytes are more than are kept. It
-// spares asking for them.
+// Fits fails with ErrTooLarge if size is above the limit, so that the caller need not ask
+// for the bytes.
 func (s *Store) Fits(size int64) error {
 	if size > s.maxBytes {
-		return tooLarge(s.maxBytes)
+		return fmt.Errorf("%w (%d bytes)", ErrTooLarge, s.maxBytes)
 	}
 	return nil
 }
@@ -118,49 +115,106 @@ func (s *Store) put(ctx context.Context, source io.Reader, announced event.Attac
 	if err := s.Fits(announced.Size); err != nil {
 		return Copy{}, err
 	}
-	source, mimeType, err := identify(source, announced)
+	source, mimeType, err := identify(s.bounded(ctx, source), announced)
 	if err != nil {
 		return Copy{}, err
 	}
-	m := measure(ctx, source, s.maxBytes)
-	if err := s.place.write(ctx, m, m.path); err != nil {
+	if err := os.MkdirAll(s.drafts, 0o700); err != nil {
+		return Copy{}, fmt.Errorf("make attachments.dir: %w", err)
+	}
+	draft, err := os.OpenFile(filepath.Join(s.drafts, rand.Text()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
 		return Copy{}, err
 	}
-	return Copy{Bucket: s.bucket, Path: m.path(), MimeType: mimeType, Size: m.size, SHA256: m.sum()}, nil
+	defer os.Remove(draft.Name()) // the place may have renamed it
+	defer draft.Close()
+	hash := sha256.New()
+	size, err := io.Copy(io.MultiWriter(draft, hash), source)
+	if err != nil {
+		return Copy{}, err
+	}
+	sum := hex.EncodeToString(hash.Sum(nil))
+	path := sum[:2] + "/" + sum // 256 directories, so that each stays small
+	if err := s.place.put(ctx, draft, size, path); err != nil {
+		return Copy{}, fmt.Errorf("in %s: %w", s.where, err)
+	}
+	return Copy{Bucket: s.bucket, Path: path, MimeType: mimeType, Size: size, SHA256: sum}, nil
 }
 
-// Open reads the copy that Put returned a bucket and a path of; ctx bounds the
-// reading too. Any other path is refused, one that leads out of the place among
-// them; a copy that is gone is fs.ErrNotExist, and one of another place than
-// this store's is ErrElsewhere. Reading ends in ErrDamaged, not io.EOF, where
-// the bytes are not those that were put.
+// bounded reads source while ctx lasts. More bytes than the limit are ErrTooLarge. Only the
+// plain io.EOF is the source's end: a wrapped one is a connection that broke off.
+func (s *Store) bounded(ctx context.Context, source io.Reader) io.Reader {
+	var size int64
+	return reader(func(p []byte) (int, error) {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		n, err := source.Read(p)
+		size += int64(n)
+		if err := s.Fits(size); err != nil {
+			return 0, err
+		}
+		if err != nil && err != io.EOF {
+			err = fmt.Errorf("read from its source: %w", err)
+		}
+		return n, err
+	})
+}
+
+// reader is a function that implements io.Reader.
+type reader func(p []byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
+
+// Open reads the copy with the bucket and path that Put returned; ctx bounds the read too.
+// It refuses any other path, so that no path leads out of the place. A missing copy is
+// fs.ErrNotExist, a copy in another place ErrElsewhere. If the bytes have changed, the read
+// ends in ErrDamaged instead of io.EOF.
 func (s *Store) Open(ctx context.Context, bucket, path string) (io.ReadCloser, error) {
 	if err := s.check(bucket, path); err != nil {
 		return nil, err
 	}
 	content, err := s.place.open(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("open attachment: %w", err)
+		return nil, fmt.Errorf("open attachment in %s: %w", s.where, err)
 	}
 	return verify(content, path), nil
 }
 
-// Remove deletes the copy that Put returned a bucket and a path of; one that is
-// gone already is no error. Messages share copies, so only the last one's path
-// may be removed.
+// Remove deletes the copy with the bucket and path that Put returned. A missing copy is no
+// error. Messages share copies: the caller must know that no other message has this one.
 func (s *Store) Remove(ctx context.Context, bucket, path string) error {
 	if err := s.check(bucket, path); err != nil {
 		return err
 	}
 	if err := s.place.remove(ctx, path); err != nil {
-		return fmt.Errorf("remove attachment: %w", err)
+		return fmt.Errorf("remove attachment in %s: %w", s.where, err)
 	}
 	return nil
 }
 
-// Sweep deletes what Puts that never ended left behind before the given time,
-// which must be older than any Put under way.
-func (s *Store) Sweep(ctx context.Context, before time.Time) error { return s.place.sweep(ctx, before) }
+// Sweep deletes the drafts of Puts that began before the given time and were cut short. No
+// such Put may still be running.
+func (s *Store) Sweep(before time.Time) error {
+	entries, err := os.ReadDir(s.drafts)
+	faults := []error{unlessMissing(err)}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && info.ModTime().Before(before) {
+			err = os.Remove(filepath.Join(s.drafts, entry.Name()))
+		}
+		faults = append(faults, unlessMissing(err))
+	}
+	return errors.Join(faults...)
+}
+
+// unlessMissing returns err, unless it says that a file is missing.
+func unlessMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
 
 // kept is the form of every path that Put returns.
 var kept = regexp.MustCompile(`^[0-9a-f]{2}/[0-9a-f]{64}$`)

@@ -80,7 +80,7 @@ func TestACopyIsKeptUnderItsSum(t *testing.T) {
 		t.Error(diff)
 	}
 	if !bytes.Equal(read(t, store, got), png) {
-		t.Error("the copy differs from what was put")
+		t.Error("the copy differs from the file")
 	}
 	if diff := cmp.Diff(map[string]fs.FileMode{got.Path: 0o600}, files(t, dir)); diff != "" {
 		t.Error(diff)
@@ -232,7 +232,7 @@ func TestNothingIsMadeForNothing(t *testing.T) {
 func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
 	store, dir := newStore(t)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	if err := store.Sweep(t.Context(), now); err != nil {
+	if err := store.Sweep(now); err != nil {
 		t.Errorf("before anything was put: %v", err)
 	}
 	made, err := store.Put(t.Context(), bytes.NewReader(png), event.Attachment{})
@@ -247,7 +247,7 @@ func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := store.Sweep(t.Context(), now); err != nil {
+	if err := store.Sweep(now); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]fs.FileMode{made.Path: 0o600, "incoming/NEW": 0o600}, files(t, dir)); diff != "" {

@@ -11,47 +11,42 @@ import (
 	"parley/ingest/event"
 )
 
-// Config says where copies are kept. Start from DefaultConfig.
+// Config says where copies are stored. Start from DefaultConfig.
 type Config struct {
-	// Dir is the folder of the copies; it is made when the first one comes. With
-	// a bucket, files wait there on their way to it.
+	// Dir is the folder of the copies; the first copy creates it. Files of a bucket or
+	// of a shared store wait there until they are complete.
 	Dir string `yaml:"dir"`
 	// MaxBytes is the size in bytes above which a file is not copied.
 	MaxBytes int64 `yaml:"max_bytes"`
-	// TTL is how long a link to a copy is good for.
+	// TTL is how long a link to a copy is valid.
 	TTL time.Duration `yaml:"ttl"`
-	// S3 is the bucket that copies are kept in; nil for none.
+	// S3 is the bucket of the copies; nil for none.
 	S3 *S3 `yaml:"s3"`
 }
 
-// S3 is a bucket of a server that speaks Amazon's S3. It must be there already.
+// S3 is an existing bucket of a server that speaks Amazon's S3.
 type S3 struct {
-	// Endpoint is where the server stands, without a path.
+	// Endpoint is the server's address, without a path.
 	Endpoint string `yaml:"endpoint"`
 	Bucket   string `yaml:"bucket"`
-	// Region may be empty: the server is asked then.
+	// Region is asked of the server if it is empty.
 	Region string `yaml:"region"`
 	// AccessKey and SecretKey may read, write and delete objects of the bucket.
 	AccessKey string       `yaml:"access_key"`
 	SecretKey secret.Value `yaml:"secret_key"`
-	// Prefix is what the objects' names begin with, a path without slashes at its
-	// ends; it may be empty.
+	// Prefix begins the names of all objects: a path without slashes at its ends, or empty.
 	Prefix string `yaml:"prefix"`
 }
 
-// DefaultConfig is what holds where the configuration says nothing.
+// DefaultConfig returns the settings that apply without configuration.
 func DefaultConfig() Config {
 	return Config{Dir: "data/attachments", MaxBytes: 20 << 20, TTL: time.Hour}
 }
 
-// Validate returns every fault, by key, without any value.
+// Validate returns all faults by key. They hold no values.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(c.Dir != "", "dir", "must be a folder")
 	check(c.MaxBytes > 0, "max_bytes", "must be more than 0")
 	check(c.TTL > 0, "ttl", "must be more than 0s")
@@ -73,7 +68,7 @@ var (
 	prefixForm = regexp.MustCompile(`^([A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)?$`)
 )
 
-// isServer tells an http or https address that names a server alone.
+// isServer reports whether s is an http or https address of a server, without a path.
 func isServer(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil &&

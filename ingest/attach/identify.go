@@ -16,21 +16,21 @@ import (
 // sniffed is how many bytes http.DetectContentType looks at.
 const sniffed = 512
 
-// identify tells what the source's bytes are and returns a reader of all of
-// them. It fails with ErrOtherContent where they can't be what was announced.
+// identify returns the type of the source's bytes and a reader of all of them. It fails
+// with ErrOtherContent if the bytes do not fit the announced type.
 func identify(source io.Reader, announced event.Attachment) (io.Reader, string, error) {
 	buffered := bufio.NewReaderSize(source, 32<<10)
 	head, err := buffered.Peek(sniffed)
 	if err != nil && err != io.EOF {
-		return nil, "", fmt.Errorf("read from its source: %w", err)
+		return nil, "", err
 	}
 	mimeType, err := judge(head, announced)
 	return buffered, mimeType, err
 }
 
-// judge weighs the announced type against the first bytes. What an agent is shown
-// as an image must be one; of most other kinds the bytes say less than the
-// announcement (a document is a zip archive, a table is plain text).
+// judge compares the announced type with the first bytes. An agent must see only true
+// images as images. For most other types the announcement says more than the bytes: a
+// document is a zip archive, a table is plain text.
 func judge(head []byte, announced event.Attachment) (string, error) {
 	claim, shown := base(announced.MimeType), base(http.DetectContentType(head))
 	switch {
@@ -47,7 +47,7 @@ func judge(head []byte, announced event.Attachment) (string, error) {
 	}
 }
 
-// unknown is the type of bytes that nobody can tell anything of.
+// unknown is the type of unidentified bytes.
 const unknown = "application/octet-stream"
 
 // base is a media type without its parameters, in lower case.

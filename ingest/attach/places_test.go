@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -28,8 +29,8 @@ import (
 // roomy is a limit that several chunks are within.
 const roomy = 2 << 20
 
-// kind makes a place, and another daemon's store of the same one. left lists
-// what stands there.
+// kind makes a place, and another daemon's store of the same one. left lists the names of
+// all files in it.
 type kind func(t *testing.T) (one, other *attach.Store, left func() []string)
 
 var kinds = map[string]kind{
@@ -56,7 +57,7 @@ var kinds = map[string]kind{
 	},
 }
 
-func open(t *testing.T, config attach.Config, shared attach.Chunks) *attach.Store {
+func open(t *testing.T, config attach.Config, shared attach.Blobs) *attach.Store {
 	t.Helper()
 	store, err := attach.New(config, shared)
 	if err != nil {
@@ -82,10 +83,11 @@ func inStore(t *testing.T, engine journal.Engine) (one, other *attach.Store, lef
 			t.Error(err)
 		}
 	})
+	dir := t.TempDir()
 	node := func(name string) *attach.Store {
-		return open(t, attach.Config{MaxBytes: roomy}, journal.New(engine, journal.Options{Node: name}))
+		return open(t, attach.Config{Dir: dir, MaxBytes: roomy}, journal.New(engine, journal.Options{Node: name}))
 	}
-	return node("one"), node("other"), func() []string { return paths(t, engine) }
+	return node("one"), node("other"), func() []string { return append(paths(t, engine), slices.Collect(maps.Keys(files(t, dir)))...) }
 }
 
 // paths are the names that have chunks.
@@ -125,7 +127,7 @@ func TestACopyIsReadByAnotherDaemon(t *testing.T) {
 				t.Fatalf("%d bytes: kept %d, %v", size, kept.Size, err)
 			}
 			if !bytes.Equal(read(t, other, kept), content) {
-				t.Errorf("%d bytes: the copy differs from what was put", size)
+				t.Errorf("%d bytes: the copy differs from the file", size)
 			}
 		}
 	})
@@ -149,7 +151,7 @@ func TestTheSameBytesAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		if found := left(); len(found) != 1 {
-			t.Errorf("one content stands at %q", found)
+			t.Errorf("one content has the paths %q", found)
 		}
 	})
 }
@@ -213,13 +215,71 @@ func TestACopyIsRemoved(t *testing.T) {
 	})
 }
 
+// TestTheCopyOfADeletedMessageIsRemoved has the journal say which stored bytes are unused.
+func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
+	everywhere(t, func(t *testing.T, build kind) {
+		store, _, left := build(t)
+		engine := newSQLite(t)
+		defer engine.Close()
+		j := journal.New(engine, journal.Options{Node: "one"})
+		serial := 0
+		record := func(e event.Event) {
+			t.Helper()
+			serial++
+			accepted, err := j.Accept(t.Context(), journal.AcceptRequest{
+				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte("{}")},
+				Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(serial), Thread: "slack:acme:C1:1"}, Claim: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = j.Record(t.Context(), &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}, journal.Entry{Envelope: accepted.ID, Workspace: "acme", Event: e, Decide: passive})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := j.RemoveCopies(t.Context(), store.Remove); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range []string{"C1/1", "C1/2"} {
+			m := &event.Message{ExternalID: id, Attachments: []event.Attachment{{ID: "F" + id}}}
+			record(event.Event{Kind: event.KindMessage, Message: m})
+			kept, err := store.Put(t.Context(), bytes.NewReader(png), m.Attachments[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := j.Messages(t.Context(), "slack:acme:C1:1", 0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := list[len(list)-1].Attachments[0]
+			a.State, a.Bucket, a.Path = journal.AttachmentStored, kept.Bucket, kept.Path
+			if err := j.SetAttachment(t.Context(), a, kept.SHA256); err != nil {
+				t.Fatal(err)
+			}
+		}
+		record(event.Event{Kind: event.KindDelete, Targets: []string{"C1/1"}})
+		if found := left(); len(found) != 1 {
+			t.Errorf("after the first delete: left %q", found)
+		}
+		record(event.Event{Kind: event.KindDelete, Targets: []string{"C1/2"}})
+		if found := left(); len(found) != 0 {
+			t.Errorf("after the second delete: left %q", found)
+		}
+	})
+}
+
+func passive(*event.Message, journal.Look) (journal.Decision, error) {
+	return journal.Decision{Trigger: journal.TriggerPassive, Metadata: []byte("{}")}, nil
+}
+
 // absent is the path of a copy that nobody put.
 var absent = "ab/" + strings.Repeat("ab", 32)
 
 func TestSweepLeavesCopiesAlone(t *testing.T) {
 	everywhere(t, func(t *testing.T, build kind) {
 		one, other, _ := build(t)
-		if err := one.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		if err := one.Sweep(time.Now().Add(time.Hour)); err != nil {
 			t.Errorf("before anything was put: %v", err)
 		}
 		var all []attach.Copy
@@ -230,7 +290,7 @@ func TestSweepLeavesCopiesAlone(t *testing.T) {
 			}
 			all = append(all, kept)
 		}
-		if err := other.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		if err := other.Sweep(time.Now().Add(time.Hour)); err != nil {
 			t.Error(err)
 		}
 		for n, kept := range all {
@@ -279,6 +339,6 @@ func TestACopyThatIsElsewhere(t *testing.T) {
 		got[name] = kept.Bucket
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the journal knows the places by: %s", diff)
+		t.Errorf("the journal stores these names: %s", diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"time"
 
@@ -24,17 +25,16 @@ const (
 
 var _ place = (*bucket)(nil)
 
-// bucket keeps each copy in an object of an S3 bucket. A PUT is whole or not at
-// all, and the server checks it against the sum that is signed with it.
+// bucket stores each copy in an object of an S3 bucket. A PUT is whole or not at all: the
+// server checks the bytes against the signed sum.
 type bucket struct {
 	client       minio.Core
 	name, prefix string
 	where        string // for errors
-	spool        directory
 }
 
-// newBucket returns the configured bucket. What is bound for it waits in spool.
-func newBucket(config S3, spool directory) (*bucket, error) {
+// newBucket returns the configured bucket.
+func newBucket(config S3) (*bucket, error) {
 	endpoint, err := url.Parse(config.Endpoint)
 	if err != nil {
 		return nil, errors.New("endpoint: must be an http or https address") // the error holds it
@@ -49,7 +49,7 @@ func newBucket(config S3, spool directory) (*bucket, error) {
 		return nil, err
 	}
 	where := fmt.Sprintf("bucket %s at %s", config.Bucket, endpoint.Host)
-	return &bucket{*client, config.Bucket, config.Prefix, where, spool}, nil
+	return &bucket{*client, config.Bucket, config.Prefix, where}, nil
 }
 
 // place is the bucket as the journal knows it.
@@ -57,23 +57,12 @@ func (b *bucket) place() string { return "s3:" + path.Join(b.name, b.prefix) }
 
 func (b *bucket) key(below string) string { return path.Join(b.prefix, below) }
 
-func (b *bucket) write(ctx context.Context, source io.Reader, path func() string) error {
-	return b.spool.draft(source, func(made *draft) error {
-		info, err := made.file.Stat()
-		if err != nil {
-			return err
-		}
-		return b.named(b.upload(ctx, made.file, info.Size(), path()))
-	})
-}
-
-// upload puts the file at a path, and tries again where the server or the way to
-// it had a moment's trouble. The library must not: what is left of a failed try
-// may still be reading its body, and each try needs one of its own.
-func (b *bucket) upload(ctx context.Context, file io.ReaderAt, size int64, path string) error {
+// put uploads the draft, and tries again after a passing failure. The library must not try
+// again by itself: a failed try may still read its body, so each try needs its own.
+func (b *bucket) put(ctx context.Context, draft *os.File, size int64, at string) error {
 	for try := 0; ; try++ {
-		body := struct{ io.Reader }{io.NewSectionReader(file, 0, size)} // that can't be rewound
-		_, err := b.client.PutObject(ctx, b.name, b.key(path), body, size, "", sumOf(path),
+		body := struct{ io.Reader }{io.NewSectionReader(draft, 0, size)} // that can't be rewound
+		_, err := b.client.PutObject(ctx, b.name, b.key(at), body, size, "", path.Base(at),
 			minio.PutObjectOptions{DisableContentSha256: true}) // of its stream, since the whole one's is given
 		if err == nil || refused(err) || try+1 == tries {
 			return err
@@ -86,22 +75,21 @@ func (b *bucket) upload(ctx context.Context, file io.ReaderAt, size int64, path 
 	}
 }
 
-// refused says that the server does not want what it was sent, and would not
-// another time.
+// refused reports whether the server would refuse the same request again.
 func refused(err error) bool {
 	status := minio.ToErrorResponse(err).StatusCode
 	return status >= 300 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
 }
 
-// open makes one request, whose body the caller reads: what breaks off in the
-// middle is an error of the reading.
+// open makes one request, whose body the caller reads. A broken connection is an error of
+// that read.
 func (b *bucket) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	content, _, _, err := b.client.GetObject(ctx, b.name, b.key(path), minio.GetObjectOptions{})
 	if isAbsent(err) {
 		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	if err != nil {
-		return nil, b.named(err)
+		return nil, err
 	}
 	return content, nil
 }
@@ -111,20 +99,7 @@ func (b *bucket) remove(ctx context.Context, path string) error {
 	if isAbsent(err) { // most servers don't tell
 		return nil
 	}
-	return b.named(err)
+	return err
 }
 
 func isAbsent(err error) bool { return minio.ToErrorResponse(err).Code == minio.NoSuchKey }
-
-// sweep removes what crashes left on its way to the bucket.
-func (b *bucket) sweep(ctx context.Context, before time.Time) error {
-	return b.spool.sweep(ctx, before)
-}
-
-// named adds the bucket to an error.
-func (b *bucket) named(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("in %s: %w", b.where, err)
-}

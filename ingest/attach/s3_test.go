@@ -108,7 +108,7 @@ func TestAMomentsTroubleIsWaitedFor(t *testing.T) {
 				server.Script(http.MethodGet, fault, fault)
 			}
 			if !bytes.Equal(read(t, store, kept), content) {
-				t.Error("the copy differs from what was put")
+				t.Error("the copy differs from the file")
 			}
 			server.Script(http.MethodDelete, fault, fault)
 			if err := store.Remove(t.Context(), kept.Bucket, kept.Path); err != nil || len(server.Keys()) != 0 {
@@ -263,7 +263,7 @@ func TestSweepRemovesWhatWaitedForABucket(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "incoming/OLD"), png, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil {
+	if err := store.Sweep(time.Now().Add(time.Hour)); err != nil {
 		t.Error(err)
 	}
 	if found := files(t, dir); len(found) != 0 {

@@ -1,4 +1,4 @@
-// Package event defines what comes in: envelope, event, the contract's message
+// Package event defines inbound data: envelope, event, the contract's message
 // and metadata, thread and attachment.
 //
 // An envelope is a platform's raw payload. Its Keys are read before custody;
@@ -26,8 +26,8 @@ const (
 // Platforms lists every platform, in the order in which they are documented.
 var Platforms = []Platform{Slack, Discord, BlueBubbles, Web}
 
-// Namespace is what stands before the colon in a sender_id of this platform:
-// the platform's own name, except for BlueBubbles, whose ids begin with "bb:".
+// Namespace returns the namespace of this platform's sender ids: the platform's own
+// name, except for BlueBubbles, whose ids begin with "bb:".
 func (p Platform) Namespace() string {
 	if p == BlueBubbles {
 		return "bb"
@@ -37,10 +37,10 @@ func (p Platform) Namespace() string {
 
 // ThreadKey is the canonical name of one conversation, such as
 // "slack:acme:C06RY3YBSLE:1700000000.000100". One function per platform makes
-// it; to everybody else it is opaque.
+// it; to all other code it is opaque.
 type ThreadKey string
 
-// Kind says what sort of event an envelope holds.
+// Kind is the kind of event in an envelope.
 type Kind string
 
 // The kinds, as replay and the metrics print them.
@@ -50,13 +50,13 @@ const (
 	KindDelete   Kind = "delete"
 	KindReaction Kind = "reaction"
 	KindMember   Kind = "member"
-	KindCommand  Kind = "command" // somebody called on us by a command or a shortcut
-	KindAction   Kind = "action"  // somebody pressed a button of ours
+	KindCommand  Kind = "command" // a person used a command or a shortcut of ours
+	KindAction   Kind = "action"  // a person pressed a button of ours
 	KindOther    Kind = "other"
 )
 
-// MakesMessage says whether an event of the kind is a message of its own: what
-// somebody said, or did, in their own name.
+// MakesMessage reports whether an event of the kind is a message of its own: a person or
+// a bot said or did something in their own name.
 func (k Kind) MakesMessage() bool {
 	return k == KindMessage || k == KindCommand || k == KindAction
 }
@@ -65,12 +65,17 @@ func (k Kind) MakesMessage() bool {
 type Envelope struct {
 	Workspace  string
 	Platform   Platform
-	Transport  string    // http, socket, gateway, webhook, api, replay, CatchUp or Reread
-	ReceivedAt time.Time // zero where the arrival is not known: age is then not judged
+	Transport  string    // http, socket, gateway, webhook, api, replay, Backfilled or Reread
+	ReceivedAt time.Time // zero if the arrival is unknown: then the age is not judged
 	Body       []byte
+	// Retried says that the platform has sent the payload before.
+	Retried bool
+	// Parsed is what the adapter has read of Body already; nil for nothing. It is the
+	// adapter's own, is never stored, and never changes.
+	Parsed any
 }
 
-// Disposition is what became of an envelope.
+// Disposition is the result of an envelope.
 type Disposition string
 
 // The dispositions, as replay prints them.
@@ -93,42 +98,42 @@ const (
 	ReasonPassive        = "passive"         // passive: the sender asked for it
 	ReasonTooOld         = "too-old"         // passive: older than max_age
 	ReasonLoopGuard      = "loop-guard"      // passive: too many runs begun by bots
-	ReasonFromMe         = "from-me"         // passive: the account owner's own words
-	ReasonAction         = "action"          // passive: a button, kept for who asked by it
-	ReasonOwnMessage     = "own-message"     // ignored: ours coming back
+	ReasonFromMe         = "from-me"         // passive: the account owner wrote it
+	ReasonAction         = "action"          // passive: a button; its question is ours
+	ReasonOwnMessage     = "own-message"     // ignored: the platform sent our own message
 	ReasonBotMessage     = "bot-message"     // ignored: bots are not allowed here
 	ReasonNotAddressed   = "not-addressed"   // ignored: passive_memory is false
 	ReasonUserRefused    = "user-refused"    // ignored: not in allow_users
 	ReasonChannelRefused = "channel-refused" // ignored: not in allow_channels
 	ReasonNoChange       = "no-change"       // ignored: an update without effect
 	ReasonDeleted        = "deleted"         // ignored: a change to a deleted message
-	ReasonUnknownMessage = "unknown-message" // ignored: its target never came
+	ReasonUnknownMessage = "unknown-message" // ignored: its target did not arrive
 	ReasonMember         = "member-event"    // ignored: someone joined or left
 	ReasonOtherWorkspace = "other-workspace" // ignored: another team's or app's event
-	ReasonSystemMessage  = "system-message"  // ignored: the platform's words, nobody's
-	ReasonNotAnEvent     = "not-an-event"    // ignored: valid JSON that is no event of ours
-	ReasonInteraction    = "interaction"     // ignored: forms, and what is about no message
+	ReasonSystemMessage  = "system-message"  // ignored: the platform itself wrote it
+	ReasonNotAnEvent     = "not-an-event"    // ignored: valid JSON, but not an event that we know
+	ReasonInteraction    = "interaction"     // ignored: a form, or an interaction without a message
 	ReasonGroupEvent     = "group-event"     // ignored: a chat's name or picture changed
 )
 
-// Keys is what custody needs to know of a raw payload: what it is called, where
-// it belongs, and whether it is settled already. Reading them is pure and cheap.
+// Keys are the facts about a raw payload that the durable accept needs: its names, its
+// thread, and its result if it needs no further work. Reading them is pure and cheap.
 type Keys struct {
 	Kind Kind
 	// Dedupe is unique in the workspace: the same key is the same payload.
 	Dedupe string
-	// Twin is the dedupe key of another payload that may tell of the same
-	// message (Slack's message and app_mention); empty where there is none. The
-	// later of the two follows the earlier one's thread.
+	// Twin is the dedupe key of another payload that may report the same
+	// message (Slack's message and app_mention); empty for none. The later of the
+	// two follows the earlier one's thread.
 	Twin string
-	// Thread is where the envelope belongs, if the payload says so.
+	// Thread is the thread of the envelope, if the payload names it.
 	Thread ThreadKey
 	// Opens says that the message is the first of its Thread, by the platform's own
-	// rules: nothing can have been said there before it.
+	// rules: no earlier message can exist there.
 	Opens bool
-	// Holder is the external id of the message that the payload was done to; empty
-	// for none. Where that is a post of ours, the payload belongs to the thread in
-	// which we said it, else to Thread.
+	// Holder is the external id of the message on which a person pressed a button or used
+	// a shortcut; empty for none. If that message is a post of ours, the payload belongs
+	// to the thread of the post, else to Thread.
 	Holder string
 	// Channel is the platform's channel of Thread.
 	Channel Channel
@@ -136,31 +141,35 @@ type Keys struct {
 	// message, command, action) or is about (edit, delete, reaction). An envelope without a
 	// Thread waits for its Subject's.
 	Subject string
-	// Settled is not nil for what needs no further work: nothing of ours, or
-	// nothing that can be read.
+	// Settled is the result of a payload that needs no further work, because it is not
+	// for us or can't be decoded; nil for any other payload.
 	Settled *Fate
-	// Needs names what must be known of ourselves first, such as "team"; the
-	// envelope then waits pending until it is. Empty in the usual case.
+	// Needs names the fact of Self that must be known first, such as "team"; the
+	// envelope is pending until then. Empty in the usual case.
 	Needs string
+	// Parsed is the Envelope.Parsed for further calls about the same envelope; nil if
+	// the adapter reads the body each time.
+	Parsed any
 }
 
-// Fate is an envelope's end, and why.
+// Fate is an envelope's result, and the reason for it.
 type Fate struct {
 	Disposition Disposition
 	Reason      string // of Ignored
 	Error       string // of Dead: for the operator, may name fields and bytes
 }
 
-// Ignore is the fate of a payload that is understood and not ours to keep.
+// Ignore returns the fate of a payload that we understand and do not store.
 func Ignore(reason string) *Fate { return &Fate{Disposition: Ignored, Reason: reason} }
 
-// Refuse is the fate of a payload that can't be used.
+// Refuse returns the fate of a payload that can't be used.
 func Refuse(err error) *Fate { return &Fate{Disposition: Dead, Error: err.Error()} }
 
-// ChannelType tells how public a channel is; it decides what a message there asks for.
+// ChannelType tells how public a channel is; it decides whether a message there triggers
+// a run.
 type ChannelType string
 
-// The channel types. Unknown is a channel whose type no payload has told yet.
+// The channel types. Unknown is a channel whose type no payload has named yet.
 const (
 	ChannelUnknown ChannelType = ""
 	ChannelRoom    ChannelType = "room"   // a channel, thread channel or group chat of a room's kind
@@ -174,7 +183,7 @@ type Channel struct {
 	Type ChannelType
 }
 
-// Self is who we are on a platform. The zero value knows nothing.
+// Self identifies our own account on a platform. The zero value knows nothing.
 type Self struct {
 	TeamID string `json:"team_id,omitempty"`
 	// EnterpriseID is the organisation that a Slack team belongs to.
@@ -187,51 +196,50 @@ type Self struct {
 	Address string `json:"address,omitempty"`
 }
 
-// Event is what an envelope means.
+// Event is the meaning of an envelope.
 type Event struct {
 	Kind Kind
 	// Ignored, if not empty, is the reason why there is nothing to record.
 	Ignored string
-	// Message is the message (kinds message, command, action), or how it stands after the change
-	// (kind edit; nil where the payload does not carry it whole).
+	// Message is the message (kinds message, command, action), or its new state (kind
+	// edit; nil if the payload does not carry all of it).
 	Message *Message
 	// Targets are the external ids that an edit, delete or reaction is about.
 	Targets []string
-	// Reaction is set for kind reaction. Intake gives it a Message, the sender's
-	// doing in words, where policy lets it through.
+	// Reaction is set for kind reaction. Intake adds a Message that describes it, if
+	// policy permits.
 	Reaction *Reaction
-	// Viewing is set for what tells no more than where somebody's attention is
-	// (kind other).
+	// Viewing is set if the event only tells what a person is viewing (kind other).
 	Viewing *Viewing
 }
 
-// Viewing is what the person in a thread is looking at besides.
+// Viewing describes what the person in a thread is viewing at the same time.
 type Viewing struct {
 	SenderID string
-	At       time.Time // the newest is what holds
-	// Extra goes with the metadata of each later message of the thread; empty
-	// where they look at nothing in particular.
+	At       time.Time // a later Viewing replaces an earlier one
+	// Extra goes with the metadata of each later message of the thread; empty if
+	// the person views nothing in particular.
 	Extra []Extra
-	// Opened says that the person has opened the thread, and nobody said anything.
+	// Opened says that the person has opened the thread without a message.
 	Opened bool
 }
 
-// Addressed says how a message turns to us, as far as its payload tells.
+// Addressed says how a message addresses us, as far as its payload tells.
 type Addressed string
 
-// How a message may address us. A reply to ours that only the store can tell
-// is found there by Message.ReplyTo.
+// How a message may address us. If only the store can tell that a message answers
+// ours, policy finds that by Message.ReplyTo.
 const (
 	AddressedNone    Addressed = ""
 	AddressedMention Addressed = "mention"
 	AddressedDirect  Addressed = "direct"
 	AddressedReply   Addressed = "reply"
 	AddressedCommand Addressed = "command"
-	// AddressedAction answers a question of ours: it is kept, and asks for no run.
+	// AddressedAction answers a question of ours: it is stored, and triggers no run.
 	AddressedAction Addressed = "action"
 )
 
-// Message is what one person or bot said.
+// Message is one utterance of a person or bot.
 type Message struct {
 	// ExternalID is unique in the workspace: Slack "<channel>/<ts>" or
 	// "<channel>/command-<id>", Discord's id, BlueBubbles' guid, the client's id
@@ -241,30 +249,30 @@ type Message struct {
 	ClientMessageID string
 	Thread          ThreadKey
 	Channel         Channel
-	// Content is what was typed, decoded and otherwise untouched.
+	// Content is the typed text, decoded and otherwise untouched.
 	Content     string
 	Metadata    Metadata
 	Attachments []Attachment
-	// SentAt is the platform's time; zero where it tells none.
+	// SentAt is the platform's time; zero if the payload has none.
 	SentAt time.Time
 	// Revision tells one state of the message from another (Slack's edited.ts,
 	// Discord's edited_timestamp, a hash for BlueBubbles); empty for a message
-	// that was never edited, on platforms that say so.
+	// that was never edited, on platforms that can tell.
 	Revision string
-	// Addressed is how the payload alone says that it turns to us.
+	// Addressed is how the message addresses us, by the payload alone.
 	Addressed Addressed
-	// ReplyTo is the external id that the message answers; empty for none. If
-	// that message is ours, ours is who it addresses.
+	// ReplyTo is the external id of the message that this one answers; empty for
+	// none. A message that answers ours addresses us.
 	ReplyTo string
 	// Own says that the payload itself shows that we wrote it.
 	Own bool
-	// Passive says that its sender wants it stored only, whatever it says.
+	// Passive says that its sender wants it only stored, even if it addresses us.
 	Passive bool
 	// OwnKey is the idempotency key of a delivery of ours that this payload
 	// carries (a BlueBubbles tempGuid, Slack metadata); empty for none.
 	OwnKey string
 	// Quoted is the message that this one answers with a quotation, to be shown
-	// as context where the window does not hold it.
+	// as context if the window does not contain it.
 	Quoted *Quote
 	// Forwarded are messages passed on inside this one: context, not content.
 	Forwarded []Quote
@@ -273,17 +281,17 @@ type Message struct {
 	OpenedOn string
 }
 
-// Quote is somebody's words inside another message.
+// Quote is a message inside another message.
 type Quote struct {
 	ExternalID string `json:"id,omitempty"`
 	// Name and MentionToken attribute the line; both empty for a forward whose
-	// author the platform does not tell.
+	// author the platform does not name.
 	Name         string `json:"name,omitempty"`
 	MentionToken string `json:"mention_token,omitempty"`
 	SenderID     string `json:"sender_id,omitempty"`
 	Content      string `json:"content"`
 	Files        int    `json:"files,omitempty"`
-	// Own is true for our own words.
+	// Own is true for our own message.
 	Own bool `json:"own,omitempty"`
 }
 
@@ -293,10 +301,10 @@ type Reaction struct {
 	SenderID string `json:"sender_id"`
 	Part     int    `json:"part,omitempty"` // BlueBubbles: which part of the message
 	Removed  bool   `json:"removed,omitempty"`
-	// All says that every reaction goes: of this emoji, or of any where Emoji is empty.
+	// All says that all reactions are removed: of this emoji, or of any if Emoji is empty.
 	All bool `json:"all,omitempty"`
-	// MentionToken and SenderType are the sender's, where the payload tells them.
-	// They are not kept with the reaction.
+	// MentionToken and SenderType are the sender's, if the payload has them. They are
+	// not stored with the reaction.
 	MentionToken string     `json:"-"`
 	SenderType   SenderType `json:"-"`
 }
@@ -307,12 +315,12 @@ type Attachment struct {
 	ID       string `json:"id"` // the platform's id, by which it can be fetched
 	Name     string `json:"name"`
 	MimeType string `json:"mime_type"`
-	Size     int64  `json:"size"` // bytes, 0 where unknown
-	// Gone says that the platform does not have it any more, or does not show it.
+	Size     int64  `json:"size"` // bytes, 0 if unknown
+	// Gone says that the platform has removed the file or does not show it.
 	Gone bool `json:"-"`
 }
 
-// Text makes a platform's string safe to keep: invalid UTF-8 and U+0000 become
+// Text makes a platform's string safe to store: invalid UTF-8 and U+0000 become
 // U+FFFD. Nothing else changes; the envelope keeps the original bytes.
 func Text(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {

@@ -2,17 +2,36 @@ package event
 
 import "time"
 
-// Gap is a time of which it is not sure that all that was said in a place has come in.
+// Gap is a time range in which messages of a channel may be missing.
 type Gap struct {
-	// Place is the channel, as the platform names it.
-	Place string
-	// From and Until bound it, in microseconds and by the platform's time.
+	// Channel is the channel's id on the platform.
+	Channel string
+	// From and Until bound the range, in microseconds and by the platform's time.
 	From, Until time.Time
 }
 
-// CatchUp is the transport of an envelope that was read from the platform, since it
-// may have been missed when it was said.
-const CatchUp = "catchup"
+// Union returns the smallest range that covers both gaps; a zero gap covers nothing.
+func (g Gap) Union(other Gap) Gap {
+	if g.Until.IsZero() {
+		return other
+	}
+	if !other.Until.IsZero() && other.From.Before(g.From) {
+		g.From = other.From
+	}
+	if other.Until.After(g.Until) {
+		g.Until = other.Until
+	}
+	return g
+}
+
+// Covers reports whether the other range lies within this one.
+func (g Gap) Covers(other Gap) bool {
+	return !g.From.After(other.From) && !g.Until.Before(other.Until)
+}
+
+// Backfilled is the transport of an envelope that was read from the platform because
+// its message may have been missed.
+const Backfilled = "backfill"
 
 // Reread is the transport of an envelope that was read from the platform as the
 // context of a turn. None is ever in custody.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// SenderType tells a person's words from a program's.
+// SenderType tells a person from a program.
 type SenderType string
 
 // The two sender types of the contract.
@@ -18,12 +18,12 @@ const (
 	Bot   SenderType = "bot"
 )
 
-// Metadata is the contract's msg_metadata: who said it, where, and what it asks
-// for. The first four fields are required. Pointers tell unset from false.
+// Metadata is the contract's msg_metadata: the sender, the place and the run hints of a
+// message. The first four fields are required. Pointers tell unset from false.
 //
-// Metadata that was parsed keeps its original bytes and marshals to them; call
-// Edited after changing a field, so that the object is written anew (known keys
-// first, extra keys byte for byte as they came).
+// Parsed metadata keeps its original bytes and marshals to them, until Edited is called
+// after a change of a field. Then it marshals to known keys and, behind them, the original
+// bytes of extra keys.
 type Metadata struct {
 	Source            string
 	SenderID          string // "<namespace>:<external id>", e.g. "slack:U06STGBF4Q0"
@@ -40,13 +40,13 @@ type Metadata struct {
 	IncludeInMemory   *bool
 	MessageGUID       string
 
-	// Extra are the keys the contract does not know, in their order.
+	// Extra are the keys that the contract does not know, in their order.
 	Extra []Extra
 
 	original []byte
 }
 
-// Extra is a key outside the contract, with its value as it came.
+// Extra is a key outside the contract, with the original bytes of its value.
 type Extra struct {
 	Key   string
 	Value json.RawMessage
@@ -68,6 +68,21 @@ func (e FieldErrors) Error() string {
 		words[i] = f.Field + ": " + f.Message
 	}
 	return strings.Join(words, "; ")
+}
+
+// Err returns e as an error, which is nil if there is no fault.
+func (e FieldErrors) Err() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
+}
+
+// Check adds a fault of the field unless ok.
+func (e *FieldErrors) Check(ok bool, field, message string) {
+	if !ok {
+		*e = append(*e, FieldError{field, message})
+	}
 }
 
 // Bool is a pointer to b, for the optional flags of Metadata.
@@ -107,20 +122,23 @@ func ParseMetadata(raw []byte) (Metadata, error) {
 	if len(faults) != 1 || faults[0].Field != "metadata" { // else there is no object to judge
 		faults = append(faults, m.faults()...)
 	}
-	if len(faults) > 0 {
-		return Metadata{}, dedupeFaults(faults)
+	var exact FieldErrors // the first fault of each field: later ones only follow from it
+	for _, fault := range faults {
+		if !slices.ContainsFunc(exact, func(e FieldError) bool { return e.Field == fault.Field }) {
+			exact = append(exact, fault)
+		}
+	}
+	if len(exact) > 0 {
+		return Metadata{}, exact
 	}
 	return m, nil
 }
 
-// ReadMetadata reads what ParseMetadata has validated before, such as a stored
-// row; required fields are not asked for again.
+// ReadMetadata reads an object that ParseMetadata has validated before, such as a stored
+// row; it does not check the required fields again.
 func ReadMetadata(raw []byte) (Metadata, error) {
 	m, faults := readMetadata(raw)
-	if len(faults) > 0 {
-		return Metadata{}, faults
-	}
-	return m, nil
+	return m, faults.Err()
 }
 
 func readMetadata(raw []byte) (Metadata, FieldErrors) {
@@ -147,7 +165,7 @@ func readMetadata(raw []byte) (Metadata, FieldErrors) {
 	return m, faults
 }
 
-// set decodes value into the field; it returns what is wrong with it, or "".
+// set decodes value into the field; it returns the fault, or "".
 func (f field) set(value json.RawMessage) string {
 	switch {
 	case string(value) == "null":
@@ -168,12 +186,9 @@ func (f field) set(value json.RawMessage) string {
 	return ""
 }
 
-// Validate says whether the contract accepts m; an error is FieldErrors.
+// Validate reports whether the contract accepts m; an error is FieldErrors.
 func (m *Metadata) Validate() error {
-	if faults := m.faults(); len(faults) > 0 {
-		return faults
-	}
-	return nil
+	return m.faults().Err()
 }
 
 func (m *Metadata) faults() FieldErrors {
@@ -202,25 +217,14 @@ func (m *Metadata) typo(missing string) string {
 	return ""
 }
 
-// dedupeFaults drops the "is required" of a field that has a more exact fault.
-func dedupeFaults(faults FieldErrors) FieldErrors {
-	var out FieldErrors
-	for _, f := range faults {
-		if !slices.ContainsFunc(out, func(o FieldError) bool { return o.Field == f.Field }) {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // Edited forgets the original bytes, so that the changed fields are written.
 func (m *Metadata) Edited() { m.original = nil }
 
 // MarshalJSON returns Bytes.
 func (m Metadata) MarshalJSON() ([]byte, error) { return m.Bytes(), nil }
 
-// Bytes returns the original bytes, or the object written anew. A flag is
-// written where it is set, a text where it is not empty.
+// Bytes returns the original bytes. If there are none, it writes the set flags, the texts
+// that are not empty, and the extra keys.
 func (m *Metadata) Bytes() []byte {
 	if m.original != nil {
 		return m.original
@@ -266,37 +270,24 @@ func quote(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// alike says whether two keys are the same but for case, separators and at most
+// alike reports whether two keys are the same except for case, separators and at most
 // two edits: sender_displayname, Sender_ID, senderId.
 func alike(a, b string) bool {
 	fold := func(s string) string {
 		return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
 	}
-	if len(a) > 64 {
-		return false
-	}
-	return distance(fold(a), fold(b)) <= 2
+	return within(2, fold(a), fold(b))
 }
 
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// within reports whether at most so many edits of a byte turn a into b.
+func within(edits int, a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	for i := range len(a) {
-		previous := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := previous
-			if a[i] != b[j] {
-				cost++
-			}
-			previous = row[j+1]
-			row[j+1] = min(cost, row[j]+1, previous+1)
-		}
+	if a == "" || b == "" {
+		return len(a)+len(b) <= edits
 	}
-	return row[len(b)]
+	return edits > 0 && (within(edits-1, a[1:], b) || within(edits-1, a, b[1:]) || within(edits-1, a[1:], b[1:]))
 }
 
 // clip keeps an error readable whatever the input's length.

@@ -23,11 +23,11 @@ func TestTheFourFieldsAreEnough(t *testing.T) {
 		t.Errorf("read %+v", m)
 	}
 	if m.Passive != nil || m.IsFromMe != nil || m.MentionToken != "" {
-		t.Errorf("what is not given is unset: %+v", m)
+		t.Errorf("a missing key is set: %+v", m)
 	}
 }
 
-// TestABlankNameIsAName: assembly lets the sender_id stand in for it.
+// TestABlankNameIsAName because assembly shows the sender_id instead.
 func TestABlankNameIsAName(t *testing.T) {
 	if _, err := event.ParseMetadata([]byte(`{"source":"web","sender_id":"web:a","sender_display_name":"   ","sender_type":"human"}`)); err != nil {
 		t.Error(err)
@@ -137,7 +137,7 @@ func TestBytesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what is written can be read, and is the same, for any names.
+// TestRoundTrip reads written metadata back, for any names.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.Map(rapid.String(), event.Text)
@@ -172,6 +172,19 @@ func TestText(t *testing.T) {
 	} {
 		if got := event.Text(in); got != want {
 			t.Errorf("Text(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestATypoIsNamed up to two edits besides case and separators.
+func TestATypoIsNamed(t *testing.T) {
+	for key, named := range map[string]bool{
+		"Sender-ID": true, "senderid": true, "sendr_id": true, "sender_idx": true, "sender_di": true, "send_id": true, "ender_i": true,
+		"sen_id": false, "my_sender_id": true, "our_sender_id": false, "id": false, strings.Repeat("sender_id", 1000): false,
+	} {
+		_, err := event.ParseMetadata([]byte(`{"source":"s","sender_display_name":"x","sender_type":"bot","` + key + `":"a:b"}`))
+		if err == nil || strings.Contains(err.Error(), "looks like it") != named {
+			t.Errorf("%.20s: %v", key, err)
 		}
 	}
 }

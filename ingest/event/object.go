@@ -9,68 +9,77 @@ import (
 	"unicode/utf8"
 )
 
-// ReadObject reads the members of a JSON object in their order, values as they
-// came. It refuses what is no object, and a key that is given twice: which of
-// the two counts would depend on who reads it. That error is FieldErrors, and the
-// members come with it, so that other faults can be told at the same time.
+// ReadObject returns the members of a JSON object in their order, with the original bytes
+// of the values. It refuses any other value, and a key that is given twice, because readers
+// differ in which of the two counts. That error is FieldErrors, and the members come with
+// it, so that the caller can report other faults at the same time.
 func ReadObject(raw []byte) ([]Extra, error) {
 	if !json.Valid(raw) {
 		var v any
 		return nil, fmt.Errorf("must be a JSON object: %w", json.Unmarshal(raw, &v))
 	}
-	s := scanner{rest: raw}
-	if s.skipSpace(); s.rest[0] != '{' {
+	if trim(raw)[0] != '{' {
 		return nil, errors.New("must be a JSON object")
 	}
-	members := make([]Extra, 0, 16)
+	pairs := split(raw)
+	if len(pairs) > maxMembers {
+		return nil, fmt.Errorf("must have at most %d keys", maxMembers)
+	}
+	members := make([]Extra, 0, len(pairs))
 	var doubled FieldErrors
-	for s.next(); s.rest[0] != '}'; s.next() {
-		member, err := s.member()
+	for _, pair := range pairs {
+		key, err := unquote(pair.key)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(members, func(m Extra) bool { return m.Key == member.Key }) {
-			doubled = append(doubled, FieldError{clip(member.Key), "is given twice"})
+		if slices.ContainsFunc(members, func(m Extra) bool { return m.Key == key }) {
+			doubled = append(doubled, FieldError{clip(key), "is given twice"})
 		}
-		if members = append(members, member); len(members) > maxMembers {
-			return nil, fmt.Errorf("must have at most %d keys", maxMembers)
-		}
-		if s.skipSpace(); s.rest[0] == '}' {
-			break
-		}
+		members = append(members, Extra{key, pair.value})
 	}
-	if len(doubled) > 0 {
-		return members, doubled
-	}
-	return members, nil
+	return members, doubled.Err()
 }
 
-// maxMembers bounds the keys of one object: each is looked for among the others.
+// maxMembers bounds the keys of one object: each is compared with the others.
 const maxMembers = 1000
 
-// scanner walks through text that is known to be one valid JSON value.
-type scanner struct{ rest []byte }
+// pair holds the original bytes of a member of an object.
+type pair struct{ key, value []byte }
 
-// next goes past one byte of punctuation and the space behind it.
-func (s *scanner) next() {
-	s.rest = s.rest[1:]
-	s.skipSpace()
-}
-
-func (s *scanner) skipSpace() {
-	s.rest = bytes.TrimLeft(s.rest, " \t\r\n")
-}
-
-// member reads a key, its colon and its value.
-func (s *scanner) member() (m Extra, err error) {
-	if m.Key, err = unquote(s.take(text(s.rest))); err != nil {
-		return m, err
+// split returns the members of an object that is known to be valid JSON. It stops after
+// the first one above the limit.
+func split(object []byte) []pair {
+	pairs := make([]pair, 0, 16)
+	depth, start, colon := 0, 0, 0 // a member begins at start; its colon is found once it is behind that
+	for i := 0; i < len(object); i++ {
+		switch c := object[i]; c {
+		case '"':
+			i += text(object[i:]) - 1
+		case '{', '[':
+			if depth++; depth == 1 {
+				start = i + 1
+			}
+		case ':':
+			if depth == 1 {
+				colon = i
+			}
+		case ',', '}', ']':
+			if depth == 1 && colon > start {
+				if pairs = append(pairs, pair{trim(object[start:colon]), trim(object[colon+1 : i : i])}); len(pairs) > maxMembers {
+					return pairs
+				}
+				start = i + 1
+			}
+			if c != ',' {
+				depth--
+			}
+		}
 	}
-	s.skipSpace()
-	s.next()
-	m.Value = json.RawMessage(s.take(value(s.rest)))
-	return m, nil
+	return pairs
 }
+
+// trim removes the white space of JSON from the ends of b.
+func trim(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
 
 // unquote reads a string that is known to be valid JSON.
 func unquote(quoted []byte) (s string, err error) {
@@ -81,12 +90,6 @@ func unquote(quoted []byte) (s string, err error) {
 	return s, err
 }
 
-func (s *scanner) take(n int) []byte {
-	taken := s.rest[:n:n]
-	s.rest = s.rest[n:]
-	return taken
-}
-
 // text is the length of the string that b begins with.
 func text(b []byte) int {
 	for i := 1; ; i++ {
@@ -94,34 +97,6 @@ func text(b []byte) int {
 		case '\\':
 			i++
 		case '"':
-			return i + 1
-		}
-	}
-}
-
-// value is the length of the value that b begins with.
-func value(b []byte) int {
-	for i, depth := 0, 0; ; i++ {
-		switch b[i] {
-		case '"':
-			i += text(b[i:]) - 1
-		case '{', '[':
-			depth++
-			continue
-		case '}', ']':
-			if depth == 0 {
-				return len(bytes.TrimRight(b[:i], " \t\r\n"))
-			}
-			depth--
-		case ',':
-			if depth == 0 {
-				return len(bytes.TrimRight(b[:i], " \t\r\n"))
-			}
-			continue
-		default:
-			continue
-		}
-		if depth == 0 {
 			return i + 1
 		}
 	}

@@ -3,6 +3,7 @@ package event_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,8 +45,8 @@ func TestReadObjectRefuses(t *testing.T) {
 	}
 }
 
-// TestReadObjectReadsWhatJSONReads compares with encoding/json, whatever the
-// white space.
+// TestReadObjectReadsWhatJSONReads compares with encoding/json, for any white
+// space.
 func TestReadObjectReadsWhatJSONReads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		object := rapid.MapOf(rapid.String(), values(3)).Draw(t, "object")
@@ -96,5 +97,22 @@ func BenchmarkReadMetadata(b *testing.B) {
 		if _, err := event.ReadMetadata(raw); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestReadObjectBoundsItsKeys although the body itself may be larger.
+func TestReadObjectBoundsItsKeys(t *testing.T) {
+	object := func(keys int) []byte {
+		raw := []byte{'{'}
+		for i := range keys {
+			raw = fmt.Appendf(raw, `"%d":[{"a":1,"b":2}],`, i)
+		}
+		return append(raw[:len(raw)-1], '}')
+	}
+	if members, err := event.ReadObject(object(1000)); err != nil || len(members) != 1000 {
+		t.Errorf("%d members: %v", len(members), err)
+	}
+	if _, err := event.ReadObject(object(1001)); err == nil || err.Error() != "must have at most 1000 keys" {
+		t.Errorf("a key too many: %v", err)
 	}
 }

@@ -8,33 +8,21 @@ import (
 // threadBatch bounds the threads that one transaction locks.
 const threadBatch = 100
 
-// threads are the rows of the threads that a condition holds for, in no order. They
-// are not locked: who changes them looks again.
-func (j *Journal) threads(ctx context.Context, condition string, args ...any) (threads []int64, err error) {
-	err = j.engine.Read(single(ctx), func(tx Tx) error {
-		threads = nil
-		return tx.Rows(func(scan func(...any) error) error {
-			var id int64
-			err := scan(&id)
-			threads = append(threads, id)
-			return err
-		}, `SELECT id FROM threads WHERE `+condition, args...)
-	})
-	return threads, err
+// threads returns the ids of the threads that meet a condition, in no order. It does not
+// lock them: a caller that changes them must check the condition again.
+func (j *Journal) threads(ctx context.Context, condition string, args ...any) ([]int64, error) {
+	return list(ctx, j, self[int64], `SELECT id FROM threads WHERE `+condition, args...)
 }
 
-// eachThread changes threads, a few in a transaction, all of which lock them in
-// one order, that of their ids. change begins with the thread's own row.
-func (j *Journal) eachThread(ctx context.Context, threads []int64, change func(tx Tx, thread int64) error) error {
+// eachThread changes threads, a few in a transaction. All such transactions lock threads
+// in the order of their ids. change begins with the thread's own row.
+func (j *Journal) eachThread(ctx context.Context, threads []int64, change func(tx *txn, thread int64)) error {
 	slices.Sort(threads)
 	for batch := range slices.Chunk(threads, threadBatch) {
-		if err := j.engine.Write(ctx, func(tx Tx) error {
+		if err := j.change(ctx, "", func(tx *txn) {
 			for _, thread := range batch {
-				if err := change(tx, thread); err != nil {
-					return err
-				}
+				change(tx, thread)
 			}
-			return nil
 		}); err != nil {
 			return err
 		}

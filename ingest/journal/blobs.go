@@ -3,67 +3,105 @@ package journal
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"io"
+	"io/fs"
+	"time"
 )
 
-// A blob is a file's bytes in the store: part 0 is its size in decimal digits,
-// parts 1, 2 … are its chunks. While it is written its chunks stand under a name
-// of its own, the draft, where nobody looks for them.
+const (
+	// chunkSize is the number of bytes in one transaction of a blob: other transactions
+	// wait for it.
+	chunkSize = 256 << 10
+	// blobBucket is the bucket of copies that are blobs.
+	blobBucket = "store"
+	// unfinishedBlob is the time after which a blob is removed that PutBlob did not
+	// complete or that nothing names. It is longer than any PutBlob.
+	unfinishedBlob = 24 * time.Hour
+)
 
-// WriteChunk adds a part of a draft, the first of them part 1. The name must be
-// of this draft alone.
-func (j *Journal) WriteChunk(ctx context.Context, draft string, part int64, chunk []byte) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
-		_, err := tx.Exec(`INSERT INTO blobs (path, part, bytes) VALUES (?, ?, ?)`, draft, part, blob(chunk))
+// A blob is the bytes of an attachment's copy in the store. Parts 1, 2 … are its chunks.
+// Part 0, which is empty, exists once they are complete. The path is a checksum of the
+// bytes, so that concurrent writers of one path write the same chunks.
+
+// PutBlob stores size bytes at a path. OpenBlob finds them all or none of them. The chunks
+// that a failed PutBlob leaves are used by the next one, or removed later.
+func (j *Journal) PutBlob(ctx context.Context, path string, content io.ReaderAt, size int64) error {
+	if err := j.CheckCopy(ctx, blobBucket, path, unfinishedBlob); err != nil {
 		return err
+	}
+	for at := int64(0); at < size; at += chunkSize {
+		chunk := make([]byte, min(chunkSize, size-at))
+		if n, err := content.ReadAt(chunk, at); n < len(chunk) {
+			return fmt.Errorf("read chunk: %w", err)
+		}
+		if err := j.change(ctx, "", func(tx *txn) {
+			tx.do(`INSERT INTO blobs (path, part, bytes) VALUES ($1, $2, $3) ON CONFLICT (path, part) DO NOTHING`, path, at/chunkSize+1, chunk)
+		}); err != nil {
+			return err
+		}
+	}
+	return j.change(ctx, "", func(tx *txn) {
+		lockBlob(tx, path)
+		var stored int64
+		tx.row([]any{&stored}, `SELECT coalesce(sum(length(bytes)), 0) FROM blobs WHERE path = $1`, path)
+		if stored != size {
+			tx.fail(fmt.Errorf("the blob has %d bytes, not %d: another node removed it meanwhile", stored, size))
+		}
 	})
 }
 
-// KeepChunks makes a draft of size bytes the blob at path, in one transaction.
-// Where there is a blob already, that one stays and the draft goes: a path
-// stands for its bytes. A draft that does not have its size is refused.
-func (j *Journal) KeepChunks(ctx context.Context, draft, path string, size int64) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
-		// Whoever inserts part 0 is the only one that moves chunks to the path:
-		// others wait here until that has ended.
-		first, err := tx.Exec(`INSERT INTO blobs (path, part, bytes) VALUES (?, 0, ?) ON CONFLICT (path, part) DO NOTHING`,
-			path, []byte(strconv.FormatInt(size, 10)))
+// lockBlob writes part 0 of a blob. Until the transaction ends, no other transaction
+// completes or removes the blob.
+func lockBlob(tx *txn, path string) {
+	tx.do(`INSERT INTO blobs (path, part, bytes) VALUES ($1, 0, $2)
+		ON CONFLICT (path, part) DO UPDATE SET bytes = excluded.bytes`, path, []byte{})
+}
+
+// OpenBlob returns a reader of the blob at a path, which works while ctx lasts. A missing
+// blob is fs.ErrNotExist. If the blob is removed meanwhile, the reader ends early.
+func (j *Journal) OpenBlob(ctx context.Context, path string) (io.ReadCloser, error) {
+	read := func(part int64) (chunk []byte, found bool, err error) {
+		found, err = j.row(ctx, []any{&chunk}, `SELECT bytes FROM blobs WHERE path = $1 AND part = $2`, path, part)
+		return chunk, found, err
+	}
+	_, found, err := read(0)
+	if err == nil && !found {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, fmt.Errorf("blob %s: %w", path, err)
+	}
+	return io.NopCloser(&blobReader{read: read}), nil
+}
+
+// blobReader reads a blob chunk by chunk.
+type blobReader struct {
+	read  func(part int64) (chunk []byte, found bool, err error)
+	part  int64  // of chunk
+	chunk []byte // bytes that Read has not returned yet
+}
+
+// Read implements io.Reader.
+func (b *blobReader) Read(p []byte) (int, error) {
+	if len(b.chunk) == 0 {
+		chunk, found, err := b.read(b.part + 1)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if first == 0 {
-			_, err := tx.Exec(`DELETE FROM blobs WHERE path = ?`, draft)
-			return err
+		if !found {
+			return 0, io.EOF
 		}
-		if _, err := tx.Exec(`UPDATE blobs SET path = ? WHERE path = ?`, path, draft); err != nil {
-			return err
-		}
-		var kept int64
-		if _, err := tx.Row([]any{&kept}, `SELECT coalesce(sum(length(bytes)), 0) FROM blobs WHERE path = ? AND part > 0`, path); err != nil {
-			return err
-		}
-		if kept != size {
-			return fmt.Errorf("the draft has %d bytes, not %d: %w", kept, size, ErrNotFound)
-		}
-		return nil
-	})
+		b.part, b.chunk = b.part+1, chunk
+	}
+	n := copy(p, b.chunk)
+	b.chunk = b.chunk[n:]
+	return n, nil
 }
 
-// ReadChunk returns a part of the blob at path, and whether it is there.
-func (j *Journal) ReadChunk(ctx context.Context, path string, part int64) (chunk []byte, found bool, err error) {
-	err = j.engine.Read(single(ctx), func(tx Tx) error {
-		found, err = tx.Row([]any{&chunk}, `SELECT bytes FROM blobs WHERE path = ? AND part = ?`, path, part)
-		return err
-	})
-	return chunk, found, err
-}
-
-// DropChunks removes the blobs and drafts from one path to another, both
-// included, in the order of the store's language: digits come before letters,
-// and a before z. Each goes whole or not at all.
-func (j *Journal) DropChunks(ctx context.Context, first, last string) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
-		_, err := tx.Exec(`DELETE FROM blobs WHERE path >= ? AND path <= ?`, first, last)
-		return err
+// RemoveBlob removes the blob at a path, complete or not. A missing blob is no error.
+func (j *Journal) RemoveBlob(ctx context.Context, path string) error {
+	return j.change(ctx, "", func(tx *txn) {
+		lockBlob(tx, path)
+		tx.do(`DELETE FROM blobs WHERE path = $1`, path)
 	})
 }

@@ -6,34 +6,35 @@ import (
 	"parley/ingest/event"
 )
 
-// Retention says how long the journal keeps what it no longer works with.
-// Messages are kept for ever. Start from DefaultRetention.
+// Retention bounds how long the journal keeps rows that it no longer works with.
+// Messages stay as long as their workspace. Start from DefaultRetention.
 type Retention struct {
-	// Envelopes is how long the raw bodies of settled envelopes are kept.
+	// Envelopes is how long the raw bodies of settled envelopes and the contents of
+	// ended deliveries are kept.
 	Envelopes time.Duration `yaml:"envelopes"`
-	// Keys is how long the same payload is known again, at least as long as Envelopes.
+	// Keys is how long a payload that comes again is recognised, at least as long as
+	// Envelopes. The rows of a workspace stay as long after it was removed.
 	Keys time.Duration `yaml:"keys"`
-	// RunEvents is how long what agents said while they worked is kept.
+	// Runs is how long the rows of ended runs are kept.
+	Runs time.Duration `yaml:"runs"`
+	// RunEvents is how long the events of runs are kept.
 	RunEvents time.Duration `yaml:"run_events"`
 }
 
-// DefaultRetention is what holds where the configuration says nothing. A
-// BlueBubbles server may send again what is a week old.
+// DefaultRetention returns the bounds that apply without configuration. A BlueBubbles
+// server may send events again that are a week old.
 func DefaultRetention() Retention {
 	const day = 24 * time.Hour
-	return Retention{Envelopes: 8 * day, Keys: 30 * day, RunEvents: 90 * day}
+	return Retention{Envelopes: 8 * day, Keys: 30 * day, Runs: 90 * day, RunEvents: 90 * day}
 }
 
-// Validate returns every fault, by key, without any value.
+// Validate returns all faults by key. They hold no values.
 func (r Retention) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(r.Envelopes > 0, "envelopes", "must be more than 0s")
 	check(r.Keys >= r.Envelopes, "keys", "must not be less than envelopes")
+	check(r.Runs > 0, "runs", "must be more than 0s")
 	check(r.RunEvents > 0, "run_events", "must be more than 0s")
 	return faults
 }

@@ -13,7 +13,7 @@ func TestRetentionFaults(t *testing.T) {
 		want   []string
 	}{
 		"the defaults":                        {func(c *Retention) {}, nil},
-		"nothing":                             {func(c *Retention) { *c = Retention{} }, []string{"envelopes", "run_events"}},
+		"nothing":                             {func(c *Retention) { *c = Retention{} }, []string{"envelopes", "runs", "run_events"}},
 		"keys that go before their envelopes": {func(c *Retention) { c.Keys = c.Envelopes - 1 }, []string{"keys"}},
 	} {
 		settings := DefaultRetention()

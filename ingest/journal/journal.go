@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"parley/ingest/event"
@@ -17,86 +16,64 @@ type Journal struct {
 	node   string
 	lease  time.Duration
 	now    func() time.Time
-	served atomic.Pointer[string] // the workspaces that this node knows, between commas; nil: all
+	copies chan struct{} // holds a signal if there are copies to check
 }
 
-// Options are what a Journal may be told beside its engine. The zero value is
-// an embedded store's.
+// Options are the settings of a Journal. The zero value is right for an embedded store.
 type Options struct {
 	// Node names this process among those that share the store; unique for ever.
 	Node string
-	// Lease is how long a claim holds without being renewed. Zero is for an
-	// engine that admits one process at a time: a claim then ends with it.
+	// Lease is how long a claim holds if it is not renewed. Zero is for an engine that
+	// admits one process at a time: a claim then ends with the process.
 	Lease time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
 
-// New returns the journal that engine keeps.
+// New returns the journal that is stored in engine.
 func New(engine Engine, options Options) *Journal {
 	now := options.Now
 	if now == nil {
 		now = time.Now
 	}
-	return &Journal{engine: engine, node: options.Node, lease: options.Lease, now: now}
-}
-
-// write runs fn in a transaction and returns what it made, once that is
-// durable. Where it is not, or nobody knows, what fn made is not looked at.
-func write[T any](ctx context.Context, j *Journal, fn func(tx Tx) (T, error)) (T, error) {
-	made := new(T)
-	err := j.engine.Write(ctx, func(tx Tx) (err error) {
-		*made, err = fn(tx)
-		return err
-	})
-	if err != nil {
-		return *new(T), err
-	}
-	return *made, nil
+	return &Journal{engine: engine, node: options.Node, lease: options.Lease, now: now, copies: make(chan struct{}, 1)}
 }
 
 // Close ends the engine.
 func (j *Journal) Close() error { return j.engine.Close() }
 
 var (
-	// ErrFenced means that the thread has been claimed by somebody else since, or
-	// that the work was done already: nothing was written, and what there is to
-	// do now must be read anew.
-	ErrFenced = errors.New("the thread's lease was taken over")
-	// ErrDelivered means that the delivery has come to its end already, while the
-	// lease may well hold.
-	ErrDelivered = fmt.Errorf("the delivery has come to its end already: %w", ErrFenced)
-	// ErrSettled means that the envelope has come to its end already.
+	// ErrFenced means that another claim of the thread exists, or that the work is
+	// done already. Nothing was written; the caller must read the thread's work again.
+	ErrFenced = errors.New("another claim of the thread exists")
+	// ErrDelivered means that the delivery has ended or was begun by another node. The
+	// claim may still hold.
+	ErrDelivered = fmt.Errorf("the delivery has ended or another node has it: %w", ErrFenced)
+	// ErrSettled means that the envelope is settled already.
 	ErrSettled = errors.New("the envelope is settled already")
-	// ErrNotFound means that the row asked for is not there.
+	// ErrNotFound means that the requested row does not exist.
 	ErrNotFound = errors.New("not found")
 )
 
-// Author is who wrote a message.
+// Author is the kind of a message's author.
 type Author string
 
-// The authors. Role is derived from them, since "ours" depends on who is asked.
+// The authors.
 const (
-	ByHuman  Author = "human"
-	ByBot    Author = "bot"
-	ByAgent  Author = "agent"
-	BySystem Author = "system"
-	ByTool   Author = "tool"
+	ByHuman Author = "human"
+	ByBot   Author = "bot"
+	ByAgent Author = "agent"
 )
 
-// Role is how the author's words are shown to the outside: user or assistant,
-// or the author's own name for system and tool.
+// Role returns the role under which the outside sees the author: user or assistant.
 func (a Author) Role() string {
-	switch a {
-	case ByHuman, ByBot:
-		return "user"
-	case ByAgent:
+	if a == ByAgent {
 		return "assistant"
 	}
-	return string(a)
+	return "user"
 }
 
-// Trigger says what a message asks for.
+// Trigger is the effect of a message on the agent.
 type Trigger string
 
 // The triggers.
@@ -106,7 +83,7 @@ const (
 	TriggerNone    Trigger = "none"
 )
 
-// Origin says how a message came into the journal.
+// Origin is the way by which a message came into the journal.
 type Origin string
 
 // The origins.
@@ -115,11 +92,10 @@ const (
 	Late        Origin = "late"
 	FromContext Origin = "context"
 	API         Origin = "api"
-	Import      Origin = "import"
 )
 
 // ContractVersion is the version of the ingest contract that rows are written
-// under. Rows of version 0 have their header baked into the content.
+// under. The content of rows of version 0 begins with the message's header.
 const ContractVersion = 1
 
 // millis is a time as it is stored: milliseconds since 1970, 0 for none.
@@ -138,12 +114,20 @@ func instant(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// blob is a blob's value; an empty one is not null.
+// blob is the value of a column of bytes; an empty one is not null.
 func blob(b []byte) []byte {
 	if b == nil {
 		return []byte{}
 	}
 	return b
+}
+
+// number is a bool as a column holds it.
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // optional is a nullable column's value.
@@ -154,26 +138,21 @@ func optional(s string) any {
 	return s
 }
 
-// Self returns who we are in a workspace, as far as it is known.
+// Self returns our identity in a workspace; zero if it is not known yet.
 func (j *Journal) Self(ctx context.Context, workspace string) (self event.Self, err error) {
 	var raw string
-	err = j.engine.Read(single(ctx), func(tx Tx) error {
-		_, err := tx.Row([]any{&raw}, `SELECT self FROM workspaces WHERE id = ?`, workspace)
-		return err
-	})
-	if err != nil || raw == "" {
+	if _, err := j.row(ctx, []any{&raw}, `SELECT self FROM workspaces WHERE id = $1`, workspace); err != nil {
 		return self, err
 	}
-	if err := json.Unmarshal([]byte(raw), &self); err != nil {
-		return self, fmt.Errorf("read who we are in %s: %w", workspace, err)
+	if err := unpack(raw, &self); err != nil {
+		return self, fmt.Errorf("identity in workspace %s: %w", workspace, err)
 	}
 	return self, nil
 }
 
-// SetSelf remembers who we are in a workspace, and makes the envelopes that
-// were waiting to know it due. Where that is known already it writes nothing: every
-// node is told at its start. An error may leave some of the envelopes to the time
-// at which they are looked at again anyway.
+// SetSelf stores our identity in a workspace, and makes the envelopes due that wait for it.
+// If the same identity is stored already, SetSelf writes nothing: every node calls it at
+// its start. After an error some of the envelopes may stay postponed until their time.
 func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self) error {
 	known, err := j.Self(ctx, workspace)
 	if err == nil && known == self {
@@ -183,9 +162,8 @@ func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self
 	if err != nil {
 		return err
 	}
-	if err := j.engine.Write(ctx, func(tx Tx) error {
-		return tx.Later(nil, nil, `INSERT INTO workspaces (id, self) VALUES (?, ?)
-			ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, string(raw))
+	if err := j.change(ctx, "", func(tx *txn) {
+		tx.do(`INSERT INTO workspaces (id, self) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, string(raw))
 	}); err != nil {
 		return err
 	}
@@ -195,24 +173,18 @@ func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self
 // wake makes the postponed envelopes of a workspace due.
 func (j *Journal) wake(ctx context.Context, workspace string) error {
 	now := millis(j.now())
-	threads, err := j.threads(ctx, `intake_at > ? AND workspace = ?`, now, workspace)
+	threads, err := j.threads(ctx, `intake_at > $1 AND workspace = $2`, now, workspace)
 	if err != nil {
 		return err
 	}
-	return j.eachThread(ctx, threads, func(tx Tx, thread int64) error {
-		if err := tx.Later(nil, nil, `UPDATE threads SET intake_at = ? WHERE id = ? AND intake_at > ?`, now, thread, now); err != nil {
-			return err
-		}
-		return tx.Later(nil, nil, `UPDATE envelopes SET not_before = 0 WHERE thread = ? AND state = 'pending' AND not_before > ?`, thread, now)
+	return j.eachThread(ctx, threads, func(tx *txn, thread int64) {
+		tx.do(`UPDATE threads SET intake_at = $1 WHERE id = $2 AND intake_at > $3`, now, thread, now)
+		tx.do(`UPDATE envelopes SET not_before = 0 WHERE thread = $1 AND state = 'pending' AND not_before > $2`, thread, now)
 	})
 }
 
-// ChannelType returns what payloads have told of a channel.
-func (j *Journal) ChannelType(ctx context.Context, workspace, channel string) (event.ChannelType, error) {
-	var kind string
-	err := j.engine.Read(single(ctx), func(tx Tx) error {
-		_, err := tx.Row([]any{&kind}, `SELECT type FROM channels WHERE workspace = ? AND id = ?`, workspace, channel)
-		return err
-	})
-	return event.ChannelType(kind), err
+// ChannelType returns the stored type of a channel; empty if no payload has named it.
+func (j *Journal) ChannelType(ctx context.Context, workspace, channel string) (kind event.ChannelType, err error) {
+	_, err = j.row(ctx, []any{(*string)(&kind)}, `SELECT type FROM channels WHERE workspace = $1 AND id = $2`, workspace, channel)
+	return kind, err
 }

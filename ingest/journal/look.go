@@ -2,32 +2,34 @@ package journal
 
 import "time"
 
-// Ours implements Look.
-func (r *recording) Ours(externalID string) (bool, error) {
-	var one int64
-	return r.tx.Row([]any{&one}, `SELECT 1 FROM deliveries WHERE workspace = ? AND platform_id = ?`, r.Workspace, externalID)
+// isPost reports whether an external id is that of a post of ours.
+func (r *recordTx) isPost(externalID string) bool {
+	return r.has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, r.Workspace, externalID)
 }
 
-// BotRuns implements Look. Where a turn waits for no further messages, each that
-// waits is a turn of its own; else a thread's are one, which this one joins.
-func (r *recording) BotRuns(channel string, since time.Time) (int, error) {
+// Ours implements Look.
+func (r *recordTx) Ours(externalID string) (bool, error) { return r.isPost(externalID), r.err }
+
+// BotRuns implements Look. If turns wait for no further messages, each message that waits
+// is a turn of its own; else a thread's waiting messages are one turn, which this message
+// joins.
+func (r *recordTx) BotRuns(channel string, since time.Time) (int, error) {
 	channel = r.channel(channel)
-	if err := lockChannel(r.tx, r.Workspace, channel); err != nil {
-		return 0, err
-	}
+	r.lockPace(r.Workspace, channel)
 	asked, joined := `threads`, r.thread.id
 	if r.Coalesce == 0 {
 		asked, joined = `threads JOIN messages ON messages.thread = threads.id AND `+botWaits, 0
 	}
 	var n int64
-	_, err := r.tx.Row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = ?1 AND begun_at > ?2)
-		+ (SELECT count(*) FROM `+asked+` WHERE threads.bot_channel = ?1 AND threads.id <> ?3)`,
+	r.row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = $1 AND begun_at > $2)
+		+ (SELECT count(*) FROM threads WHERE run_bot_channel = $1 AND run_id IS NOT NULL AND run_begun_at > $2)
+		+ (SELECT count(*) FROM `+asked+` WHERE threads.bot_channel = $1 AND threads.id <> $3)`,
 		botChannel(r.Workspace, channel), millis(since), joined)
-	return int(n), err
+	return int(n), r.err
 }
 
-// channel is where a message was said. The new state of one may leave it out.
-func (r *recording) channel(told string) string {
+// channel is the channel of a message. The new state of a message may leave it out.
+func (r *recordTx) channel(told string) string {
 	if told == "" {
 		return r.thread.channel
 	}
@@ -37,5 +39,5 @@ func (r *recording) channel(told string) string {
 // botWaits is the condition that a message is a bot's and waits for a run.
 const botWaits = `messages.trigger = 'run' AND messages.run IS NULL AND messages.author = 'bot'`
 
-// botChannel is what the turns that bots ask for in a channel are counted under.
+// botChannel is the name under which the turns that bots ask for in a channel are counted.
 func botChannel(workspace, channel string) string { return workspace + " " + channel }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,8 +14,9 @@ import (
 // Message is a stored message as it stands now.
 type Message struct {
 	Row             int64
+	UUID            string // made before the durable accept
 	Thread          int64
-	Seq             int64 // thread_seq; 0 for one that is only noted
+	Seq             int64 // thread_seq; 0 for a message of which only the external id is kept
 	ExternalID      string
 	ClientMessageID string
 	SenderID        string
@@ -26,13 +28,13 @@ type Message struct {
 	Version         int64
 	Origin          Origin
 	Revision        string
-	Attachments     []Attachment // filled by who needs them
+	Attachments     []Attachment // filled if the caller needs them
 	Reactions       []event.Reaction
-	SentAt          time.Time
+	SentAt          time.Time // the earlier of the platform's time and the arrival
 	CreatedAt       time.Time
 	EditedAt        time.Time
 	DeletedAt       time.Time
-	Run             int64 // 0: none
+	Run             string // id of the run that answers it, or whose reply it is; empty for none
 
 	files     int64
 	envelopes string
@@ -52,16 +54,25 @@ type Quotes struct {
 	Forwarded []event.Quote `json:"forwarded,omitempty"`
 }
 
-// Attachment is a message's file and what became of its copy.
+// quoteColumns returns the two columns that hold quotes: all of them as JSON, and the
+// external id of the quoted message.
+func (tx *txn) quoteColumns(q Quotes) (quotes string, quotedID any) {
+	if q.Quoted != nil {
+		quotedID = optional(q.Quoted.ExternalID)
+	}
+	return tx.pack(q, q.Quoted == nil && len(q.Forwarded) == 0), quotedID
+}
+
+// Attachment is a message's file and the state of its copy.
 type Attachment struct {
 	event.Attachment
 	Row   int64
 	State AttachmentState
-	// Bucket and Path are where the copy is kept, once it is stored.
+	// Bucket and Path say where the copy is, once it is stored.
 	Bucket, Path string
 }
 
-// AttachmentState is how far the copy of a file has come.
+// AttachmentState is the state of the copy of a file.
 type AttachmentState string
 
 // The states of an attachment.
@@ -71,122 +82,106 @@ const (
 	AttachmentUnavailable AttachmentState = "unavailable"
 )
 
-const messageColumns = `id, thread, coalesce(seq, 0), coalesce(external_id, ''), coalesce(client_message_id, ''), sender_id,
+const messageColumns = `row, id, thread, coalesce(seq, 0), coalesce(external_id, ''), coalesce(client_message_id, ''), sender_id,
 	author, trigger, content, quotes, metadata, version, origin, revision, files, reactions, envelopes,
-	sent_at, created_at, edited_at, deleted_at, coalesce(run, 0)`
+	sent_at, created_at, edited_at, deleted_at, coalesce(run, '')`
 
-// messageRow is where a row of messageColumns is scanned to.
+// messageRow is the scan target for a row of messageColumns.
 type messageRow struct {
-	m                                         Message
-	author, trigger, origin                   string
-	quotes, reactions                         string
-	sentAt, createdAt, editedAt, deletedAtRaw int64
+	m                                      Message
+	quotes, reactions                      string
+	sentAt, createdAt, editedAt, deletedAt int64
 }
 
 func (r *messageRow) dest() []any {
 	m := &r.m
-	return []any{&m.Row, &m.Thread, &m.Seq, &m.ExternalID, &m.ClientMessageID, &m.SenderID,
-		&r.author, &r.trigger, &m.Content, &r.quotes, &m.Metadata, &m.Version, &r.origin, &m.Revision, &m.files, &r.reactions, &m.envelopes,
-		&r.sentAt, &r.createdAt, &r.editedAt, &r.deletedAtRaw, &m.Run}
+	return []any{&m.Row, &m.UUID, &m.Thread, &m.Seq, &m.ExternalID, &m.ClientMessageID, &m.SenderID,
+		(*string)(&m.Author), (*string)(&m.Trigger), &m.Content, &r.quotes, &m.Metadata, &m.Version, (*string)(&m.Origin), &m.Revision,
+		&m.files, &r.reactions, &m.envelopes, &r.sentAt, &r.createdAt, &r.editedAt, &r.deletedAt, &m.Run}
 }
 
 func (r *messageRow) message() (Message, error) {
 	m := r.m
-	m.Author, m.Trigger, m.Origin = Author(r.author), Trigger(r.trigger), Origin(r.origin)
 	m.SentAt, m.CreatedAt = instant(r.sentAt), instant(r.createdAt)
-	m.EditedAt, m.DeletedAt = instant(r.editedAt), instant(r.deletedAtRaw)
-	if err := unpack(r.quotes, &m.Quotes); err != nil {
-		return m, fmt.Errorf("message %d: quotes: %w", m.Row, err)
-	}
-	if err := unpack(r.reactions, &m.Reactions); err != nil {
-		return m, fmt.Errorf("message %d: reactions: %w", m.Row, err)
+	m.EditedAt, m.DeletedAt = instant(r.editedAt), instant(r.deletedAt)
+	if err := errors.Join(unpack(r.quotes, &m.Quotes), unpack(r.reactions, &m.Reactions)); err != nil {
+		return m, fmt.Errorf("message %d: quotes or reactions: %w", m.Row, err)
 	}
 	return m, nil
 }
 
-// oneMessage reads the first message of a query's conditions; nil for none.
-func oneMessage(tx Tx, where string, args ...any) (*Message, error) {
+// find reads the first message that meets a condition, without its files; nil for none.
+func (tx *txn) find(where string, args ...any) *Message {
 	var row messageRow
-	found, err := tx.Row(row.dest(), `SELECT `+messageColumns+` FROM messages WHERE `+where, args...)
-	if err != nil || !found {
-		return nil, err
+	if !tx.row(row.dest(), `SELECT `+messageColumns+` FROM messages WHERE `+where, args...) {
+		return nil
 	}
 	m, err := row.message()
-	return &m, err
+	tx.fail(err)
+	return &m
 }
 
-// manyMessages reads the messages of a query's conditions, with their files.
-func manyMessages(tx Tx, where string, args ...any) ([]Message, error) {
+// findAll reads the messages that meet a condition, with their files.
+func (tx *txn) findAll(where string, args ...any) []Message {
 	var row messageRow
-	return readMessages(tx, &row, row.dest(), messageColumns, where, args...)
+	return tx.readMessages(&row, row.dest(), `SELECT `+messageColumns+` FROM messages WHERE `+where, args...)
 }
 
-// manyLines reads of messages what a transcript shows, with their files.
-func manyLines(tx Tx, where string, args ...any) ([]Message, error) {
+// lines reads the columns of messages that a transcript shows, with their files.
+func (tx *txn) lines(where string, args ...any) []Message {
 	var row messageRow
-	return readMessages(tx, &row, row.line(), lineColumns, where, args...)
+	return tx.readMessages(&row, row.line(), `SELECT `+lineColumns+` FROM messages m WHERE `+where, args...)
 }
 
 // lineColumns are the columns of a message that a transcript shows.
-const lineColumns = `id, coalesce(seq, 0), coalesce(external_id, ''), sender_id, author, content, quotes, metadata, version, files,
-	sent_at, edited_at, coalesce(run, 0)`
+const lineColumns = `m.row, coalesce(m.seq, 0), coalesce(m.external_id, ''), m.sender_id, m.author, m.content, m.quotes, m.metadata,
+	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, coalesce(m.run, '')`
 
 func (r *messageRow) line() []any {
 	m := &r.m
-	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, &r.author, &m.Content, &r.quotes, &m.Metadata, &m.Version, &m.files,
-		&r.sentAt, &r.editedAt, &m.Run}
+	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Content, &r.quotes, &m.Metadata,
+		&m.Version, &m.files, &r.sentAt, &r.editedAt, &r.deletedAt, &m.Run}
 }
 
-// readMessages scans every row into dest, which points into row.
-func readMessages(tx Tx, row *messageRow, dest []any, columns, where string, args ...any) ([]Message, error) {
+// readMessages scans every row of a query into dest, which points into row.
+func (tx *txn) readMessages(row *messageRow, dest []any, query string, args ...any) []Message {
 	var out []Message
-	err := tx.Rows(func(scan func(...any) error) error {
-		if err := scan(dest...); err != nil {
+	if tx.err == nil {
+		tx.err = tx.engine.Rows(func(scan func(...any) error) error {
+			if err := scan(dest...); err != nil {
+				return err
+			}
+			m, err := row.message()
+			if len(out) == cap(out) && cap(out) >= 2 {
+				out = slices.Grow(out, 2*turnsPerPage)
+			}
+			out = append(out, m)
 			return err
-		}
-		m, err := row.message()
-		if len(out) == cap(out) && cap(out) >= 2 {
-			out = slices.Grow(out, 2*spansAtOnce)
-		}
-		out = append(out, m)
-		return err
-	}, `SELECT `+columns+` FROM messages WHERE `+where, args...)
-	if err != nil {
-		return nil, err
+		}, query, args...)
 	}
 	for i := range out {
-		if err := out[i].load(tx); err != nil {
-			return nil, err
-		}
+		tx.loadFiles(&out[i])
 	}
-	return out, nil
+	return out
 }
 
-// load reads the message's files, if it has any.
-func (m *Message) load(tx Tx) error {
-	if m.files == 0 {
-		return nil
+// loadFiles reads the message's files, if it has any.
+func (tx *txn) loadFiles(m *Message) {
+	if m.files > 0 {
+		m.Attachments = rows(tx, func(a *Attachment) []any {
+			return []any{&a.Row, &a.ID, &a.Name, &a.MimeType, &a.Size, (*string)(&a.State), &a.Bucket, &a.Path}
+		}, `SELECT id, external_id, name, mime_type, size, state, bucket, path FROM attachments WHERE message = $1 ORDER BY part`, m.Row)
 	}
-	m.Attachments = nil
-	return tx.Rows(func(scan func(...any) error) error {
-		var a Attachment
-		var state string
-		if err := scan(&a.Row, &a.ID, &a.Name, &a.MimeType, &a.Size, &state, &a.Bucket, &a.Path); err != nil {
-			return err
-		}
-		a.State = AttachmentState(state)
-		m.Attachments = append(m.Attachments, a)
-		return nil
-	}, `SELECT id, external_id, name, mime_type, size, state, bucket, path FROM attachments WHERE message = ? ORDER BY part`, m.Row)
 }
 
-// pack writes a value as the JSON that a column holds; what is empty is "".
-func pack(value any, empty bool) (string, error) {
+// pack writes a value as the JSON that a column holds; the column is "" if the value is empty.
+func (tx *txn) pack(value any, empty bool) string {
 	if empty {
-		return "", nil
+		return ""
 	}
 	raw, err := json.Marshal(value)
-	return string(raw), err
+	tx.fail(err)
+	return string(raw)
 }
 
 // unpack is the reverse of pack.
@@ -197,10 +192,10 @@ func unpack(column string, into any) error {
 	return json.Unmarshal([]byte(column), into)
 }
 
-// withEnvelope adds an id to a message's list of envelopes.
-func withEnvelope(list string, id int64) string {
-	if list == "" {
-		return strconv.FormatInt(id, 10)
+// addEnvelope notes that an envelope holds words of the message.
+func (m *Message) addEnvelope(id int64) {
+	if m.envelopes != "" {
+		m.envelopes += ","
 	}
-	return list + "," + strconv.FormatInt(id, 10)
+	m.envelopes += strconv.FormatInt(id, 10)
 }

@@ -7,47 +7,49 @@ import (
 	"parley/ingest/event"
 )
 
-// Delivery is one call that puts a piece of a reply on a platform.
+// Delivery is one call that puts one part of a reply on a platform.
 type Delivery struct {
 	ID        int64
 	Thread    int64
 	ThreadKey event.ThreadKey
 	Workspace string
 	Platform  event.Platform
-	Run       int64 // the row of the run whose words it carries
+	Run       string // id of the run whose reply it carries
 	Key       string
 	Kind      DeliveryKind
 	Post      Post
 	State     DeliveryState
-	Attempts  int64
-	// Replaces is the preview whose post it takes over or takes away; nil for none.
+	// Attempts counts the calls that were begun. Every write about the delivery names the
+	// number that its caller knows: a node that lost the delivery changes nothing.
+	Attempts int64
+	// Replaces is the preview whose post it takes over or removes; nil for none.
 	Replaces *Preview
-	// Stream says of a preview that it was begun as a stream.
+	// Stream means that a preview was begun as a stream.
 	Stream bool
-	// SendBy ends the call that was last begun.
-	SendBy    time.Time
-	NotBefore time.Time
+	// SendBy is when the call that was last begun ends.
+	SendBy time.Time
+	// DueAt is when a worker must look at it next.
+	DueAt     time.Time
 	CreatedAt time.Time
-	// Awaited says that envelopes waited for the post, which were let in once it was sent.
-	Awaited bool
 }
 
-// DeliveryKind says what a delivery does.
+// DeliveryKind is the action of a delivery.
 type DeliveryKind string
 
 // The kinds of deliveries.
 const (
-	DeliveryPost    DeliveryKind = "post"    // puts a piece of a reply there, in the place of a preview where it replaces one
-	DeliveryPreview DeliveryKind = "preview" // puts there the beginning of a reply that still grows
-	DeliveryRemove  DeliveryKind = "remove"  // takes a preview's post away
-	DeliveryTell    DeliveryKind = "tell"    // shows the asker alone a text
-	DeliveryUnsign  DeliveryKind = "unsign"  // takes the sign of work away from the message that its text names
+	DeliveryPost    DeliveryKind = "post"    // posts a part of a reply, or takes over the post of a preview
+	DeliveryPreview DeliveryKind = "preview" // posts the beginning of a reply that still grows
+	DeliveryRemove  DeliveryKind = "remove"  // removes a preview's post
+	DeliveryTell    DeliveryKind = "tell"    // shows a text to the asker alone
+	DeliveryUnsign  DeliveryKind = "unsign"  // removes the sign of work from the message that its text names
 )
 
-// DeliveryState is how far a delivery has come.
+// DeliveryState is the state of a delivery.
 type DeliveryState string
 
-// The states of a delivery.
+// The states of a delivery. The row of a sign of work is held until its run ends; no worker
+// reads it before.
 const (
 	DeliveryPending DeliveryState = "pending"
 	DeliverySending DeliveryState = "sending"
@@ -56,35 +58,36 @@ const (
 	DeliveryFailed  DeliveryState = "failed"
 )
 
-// NextDelivery returns the thread's first delivery that is not at its end; nil
-// where there is none. That a sign of work can't be taken away yet keeps no answer from
-// being posted.
-func (j *Journal) NextDelivery(ctx context.Context, thread int64) (d *Delivery, err error) {
-	err = j.engine.Read(single(ctx), func(tx Tx) (err error) {
-		d, err = openDelivery(tx, thread)
-		return err
-	})
-	return d, err
+// open is the condition that a delivery has not ended.
+const open = `state IN ('pending', 'sending')`
+
+// NextDelivery returns the thread's first open delivery; nil for none. A sign of work that
+// can't be removed yet does not stop an answer: it comes last.
+func (j *Journal) NextDelivery(ctx context.Context, thread int64) (*Delivery, error) {
+	return readOne(ctx, j, func(tx *txn) *Delivery { return tx.openDelivery(thread) })
 }
 
-func openDelivery(tx Tx, thread int64) (*Delivery, error) {
+func (tx *txn) openDelivery(thread int64) *Delivery {
 	d := Delivery{Thread: thread}
-	var key, platform, kind, state, file string
-	var sendBy, notBefore, createdAt int64
+	var file string
+	var sendBy, dueAt, createdAt int64
 	var of previewRow
-	found, err := tx.Row(append([]any{&d.ID, &d.Run, &key, &platform, &d.Workspace, &d.Key, &kind, &d.Post.Channel, &d.Post.Root, &d.Post.Text,
-		&d.Post.Asker, &file, &d.Stream, &state, &d.Attempts, &sendBy, &notBefore, &createdAt}, of.dest()...), `
+	if !tx.row(append([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), (*string)(&d.Platform), &d.Workspace, &d.Key, (*string)(&d.Kind),
+		&d.Post.Channel, &d.Post.Root, &d.Post.Text, &d.Post.Asker, &file, &d.Stream, (*string)(&d.State), &d.Attempts, &sendBy, &dueAt, &createdAt},
+		of.dest()...), `
 		SELECT d.id, d.run, t.key, t.platform, d.workspace, d.key, d.kind, d.channel, d.root, d.payload,
-			d.asker, d.file, d.stream, d.state, d.attempts, d.send_by, d.not_before, d.created_at,
+			d.asker, d.file, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
 			coalesce(p.id, 0), coalesce(p.state, ''), coalesce(p.platform_id, ''), coalesce(p.stream, 0), coalesce(p.send_by, 0)
 		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
-		WHERE d.thread = ? AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread)
-	if err != nil || !found {
-		return nil, err
+		WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread) {
+		return nil
 	}
-	d.ThreadKey, d.Platform, d.Kind, d.State = event.ThreadKey(key), event.Platform(platform), DeliveryKind(kind), DeliveryState(state)
-	d.SendBy, d.NotBefore, d.CreatedAt, d.Replaces = instant(sendBy), instant(notBefore), instant(createdAt), of.preview()
-	return &d, unpack(file, &d.Post.File)
+	tx.fail(unpack(file, &d.Post.File))
+	d.SendBy, d.DueAt, d.CreatedAt = instant(sendBy), instant(dueAt), instant(createdAt)
+	if of.ID != 0 {
+		d.Replaces = of.preview()
+	}
+	return &d
 }
 
 // Send bounds one call, and how fast calls may follow one another in a channel.
@@ -94,46 +97,38 @@ type Send struct {
 	Every time.Duration
 }
 
-// underWay is the condition that a delivery has not come to its end.
-const underWay = `id = ? AND state IN ('pending', 'sending')`
+// mine is the condition that a delivery is open, and as its caller knows it: $1 is its
+// id, $2 the number of its attempts.
+const mine = `id = $1 AND attempts = $2 AND ` + open
 
-// BeginSend marks a delivery as being sent until sendBy, if its channel's pace
-// allows that now. Else it returns when to come again, and the place in the
-// pace is kept until then.
-func (j *Journal) BeginSend(ctx context.Context, lease *Lease, d *Delivery, send Send) (Slot, error) {
-	return write(about(ctx, lease.Key), j, func(tx Tx) (Slot, error) {
-		if err := checkFence(tx, lease); err != nil {
-			return Slot{}, err
-		}
+// update changes a delivery that is open and as its caller knows it; the transaction fails
+// with ErrDelivered if it is not. The arguments of set are $3 and so on.
+func (tx *txn) update(d *Delivery, set string, args ...any) {
+	tx.must(ErrDelivered, `UPDATE deliveries SET `+set+` WHERE `+mine, append([]any{d.ID, d.Attempts}, args...)...)
+}
+
+// BeginSend marks a delivery as sending until SendBy, if the claim holds and its channel's
+// pace allows it now. Else it returns when to try again; the delivery keeps its place in
+// the pace until then.
+func (j *Journal) BeginSend(ctx context.Context, claim *Claim, d *Delivery, send Send) (Slot, error) {
+	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) Slot {
+		tx.lock(claim, []any{new(int64)}, `id`)
 		if !d.paced() {
 			send.Every = 0
 		}
-		at, err := reserve(tx, d, millis(j.now()), send)
-		if err != nil {
-			return Slot{}, err
-		}
-		now := j.now() // others may have had the channel's row meanwhile
+		at := tx.reserve(d, millis(j.now()), send)
+		now := j.now() // another node may have held the channel's row meanwhile
 		if at > millis(now) {
-			return Slot{Wait: instant(at)}, deliverAt(tx, lease, at)
+			tx.update(d, `due_at = $3`, at)
+			return Slot{Wait: instant(at)}
 		}
 		if send.Every > 0 {
-			if err := leave(tx, d, millis(now), send.Every); err != nil {
-				return Slot{}, err
-			}
+			tx.leave(d.Workspace, d.Post.Channel, millis(now), send.Every)
 		}
 		sendBy := now.Add(send.Timeout)
-		return Slot{SendBy: sendBy}, tx.Later(nil, nil, `UPDATE deliveries SET state = 'sending', attempts = attempts + 1, send_by = ?, reserved_at = 0
-			WHERE id = ?`, millis(sendBy), d.ID)
+		tx.update(d, `state = 'sending', attempts = attempts + 1, send_by = $3, due_at = $3, reserved_at = 0`, millis(sendBy))
+		return Slot{SendBy: sendBy}
 	})
-}
-
-// beginAtOnce marks a delivery that is about to be stored as being sent, if
-// nothing holds its channel up.
-func (d *Delivery) beginAtOnce(send Send, blocked, now int64) {
-	if send.Every > 0 || blocked > now {
-		return // its place in the pace is taken when it is sent
-	}
-	d.State, d.Attempts, d.SendBy = DeliverySending, 1, instant(now).Add(send.Timeout)
 }
 
 // Slot is a delivery's place in its channel's pace. One of the two is set.
@@ -142,150 +137,103 @@ type Slot struct {
 	Wait   time.Time // the delivery may leave then
 }
 
-// checkFence keeps the thread as it is for the rest of the transaction, which
-// fails where the lease does not hold any more.
-func checkFence(tx Tx, lease *Lease) error { return lock(tx, lease, []any{new(int64)}, `id`) }
-
-// deliverAt makes the thread's deliveries due at a time, if the lease still holds.
-func deliverAt(tx Tx, lease *Lease, at int64) error {
-	return tx.Later(ErrFenced, nil, `UPDATE threads SET deliver_at = ? WHERE id = ? AND fence = ?`, at, lease.Thread, lease.Fence)
+// reserve finds when the delivery may leave: not before its own time, in its turn behind
+// the channel's other posts, and not while the platform has asked us to wait.
+func (tx *txn) reserve(d *Delivery, now int64, send Send) int64 {
+	var reserved, dueAt int64
+	if !tx.row([]any{&reserved, &dueAt}, `SELECT reserved_at, CASE WHEN state = 'pending' THEN due_at ELSE 0 END FROM deliveries WHERE `+mine,
+		d.ID, d.Attempts) {
+		tx.fail(ErrDelivered)
+	}
+	switch {
+	case dueAt > now:
+		return dueAt
+	case send.Every <= 0:
+		return max(now, tx.blockedUntil(d.Workspace, d.Post.Channel))
+	}
+	return tx.reservePace(d, now, reserved, send.Every)
 }
 
-// reserve finds when the delivery may leave: not before its own time, in its
-// turn behind the channel's other posts, and not while the platform has asked us
-// to wait.
-func reserve(tx Tx, d *Delivery, now int64, send Send) (int64, error) {
-	var notBefore, reserved int64
-	open, err := tx.Row([]any{&notBefore, &reserved}, `SELECT not_before, reserved_at FROM deliveries WHERE `+underWay, d.ID)
-	if err == nil && !open {
-		return 0, ErrDelivered
-	}
-	if err != nil || notBefore > now {
-		return notBefore, err
-	}
-	if send.Every <= 0 {
-		blocked, err := blockedUntil(tx, d)
-		return max(now, blocked), err
-	}
-	return reservePace(tx, d, now, reserved, send.Every)
+// SentResult is the result of Sent.
+type SentResult struct {
+	More    bool // the thread has further open deliveries
+	Awaited bool // envelopes waited for the post and were let in: intake has work
 }
 
-// Sent ends a delivery: the platform has it under this id. What waited for a
-// post with that id is let in. It reports whether more is to be delivered.
-func (j *Journal) Sent(ctx context.Context, lease *Lease, d *Delivery, platformID string) (more bool, err error) {
-	var next int64
-	var awaited bool
-	err = j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
-		next, awaited = 0, false
-		// The thread is locked before its deliveries are looked at; that the lease
-		// holds, the last statement checks. What names no subject must not find one.
-		if err := tx.Later(nil, []any{&awaited}, `SELECT CASE WHEN ? <> '' AND EXISTS (SELECT 1 FROM envelopes`+awaiting+`) THEN 1 ELSE 0 END
-			FROM threads WHERE id = ? AND fence = ? FOR UPDATE`, platformID, d.Workspace, platformID, lease.Thread, lease.Fence); err != nil {
-			return err
+// Sent ends a delivery: the platform has it under this id. That is a fact, so no claim
+// guards it. Envelopes that wait for a post with that id are let in. The
+// delivery takes over the id of a preview that it replaces.
+func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (SentResult, error) {
+	result, err := write(ctx, j, WriteOptions{Thread: d.ThreadKey}, func(tx *txn) *SentResult {
+		result := new(SentResult)
+		if d.Replaces != nil && d.Kind == DeliveryPost {
+			tx.do(`UPDATE deliveries SET platform_id = NULL WHERE id = $1`, d.Replaces.ID)
 		}
-		if err := d.takeOver(tx); err != nil {
-			return err
-		}
-		if err := tx.Later(nil, nil, `UPDATE deliveries SET state = 'sent', platform_id = ?, error = '' WHERE id = ?`,
-			optional(platformID), d.ID); err != nil {
-			return err
-		}
-		return nextDelivery(tx, lease, millis(j.now()), &next)
+		tx.later(nil, []any{&result.More, &result.Awaited}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
+			RETURNING CASE WHEN EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1) THEN 1 ELSE 0 END,
+				CASE WHEN EXISTS (SELECT 1 FROM envelopes e WHERE e.workspace = $4 AND e.subject = $5 AND e.subject <> '' AND e.state = 'pending' AND e.thread IS NULL) THEN 1 ELSE 0 END`,
+			d.ID, optional(platformID), d.Thread, d.Workspace, platformID)
+		return result
 	})
-	if err == nil && awaited {
-		d.Awaited = true
+	if err != nil {
+		return SentResult{}, err
+	}
+	if result.Awaited {
 		err = j.admitPosted(ctx, d, platformID)
 	}
-	return next != 0, err
+	return *result, err
 }
 
-// admitPosted lets in what was waiting for a post of ours. Where it fails, a review
+// admitPosted lets in the envelopes that wait for a post of ours. If it fails, a review
 // does it.
 func (j *Journal) admitPosted(ctx context.Context, d *Delivery, platformID string) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
-		var id int64
-		if _, err := tx.Row([]any{&id}, `SELECT id FROM threads WHERE id = ? FOR UPDATE`, d.Thread); err != nil {
-			return err
+	return j.change(ctx, d.ThreadKey, func(tx *txn) {
+		tx.lockThread(d.Thread)
+		if admitted := tx.admitWaiting(d.Workspace, platformID, d.Thread); admitted > 0 {
+			tx.addPending(d.Thread, admitted, millis(j.now()))
 		}
-		admitted, err := admitWaiting(tx, d.Workspace, platformID, d.Thread)
-		if err != nil || admitted == 0 {
-			return err
-		}
-		return addPending(tx, d.Thread, admitted, millis(j.now()))
 	})
 }
 
-// nextDelivery makes the thread's next delivery due, if there is one and the lease
-// still holds. at is 0 where there is none, once the transaction has ended.
-func nextDelivery(tx Tx, lease *Lease, now int64, at *int64) error {
-	return tx.Later(ErrFenced, []any{at}, `UPDATE threads SET deliver_at = (
-			SELECT CAST(? AS BIGINT) FROM deliveries WHERE thread = threads.id AND state IN ('pending', 'sending') LIMIT 1)
-		WHERE id = ? AND fence = ? RETURNING coalesce(deliver_at, 0)`, now, lease.Thread, lease.Fence)
-}
-
-// Resend gives a delivery that has certainly not taken effect another try at a
-// later time. Where the platform asked for it, its whole channel waits.
-func (j *Journal) Resend(ctx context.Context, lease *Lease, d *Delivery, at time.Time, cause string, channelWaits bool) error {
-	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
-		if err := deliverAt(tx, lease, millis(at)); err != nil {
-			return err
-		}
+// Resend makes a delivery that has certainly not taken effect due again at a later time.
+// If the platform asked for it, its whole channel waits.
+func (j *Journal) Resend(ctx context.Context, d *Delivery, at time.Time, cause string, channelWaits bool) error {
+	return j.change(ctx, d.ThreadKey, func(tx *txn) {
 		if channelWaits {
-			if err := block(tx, d, millis(at)); err != nil {
-				return err
-			}
+			tx.block(d.Workspace, d.Post.Channel, millis(at))
 		}
-		return tx.Later(ErrDelivered, nil, `UPDATE deliveries SET state = 'pending', not_before = ?, error = ? WHERE `+underWay,
-			millis(at), cause, d.ID)
+		tx.update(d, `state = 'pending', due_at = $3, error = $4`, millis(at), cause)
 	})
 }
 
-// AwaitReadBack leaves a delivery whose outcome is not clear as it is, until
-// the platform can be asked.
-func (j *Journal) AwaitReadBack(ctx context.Context, lease *Lease, d *Delivery, at time.Time, cause string) error {
-	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
-		if err := deliverAt(tx, lease, millis(at)); err != nil {
-			return err
-		}
-		return tx.Later(ErrDelivered, nil, `UPDATE deliveries SET error = ? WHERE `+underWay, cause, d.ID)
-	})
+// AwaitReadBack leaves a delivery whose outcome is not clear as it is, until its worker
+// can ask the platform.
+func (j *Journal) AwaitReadBack(ctx context.Context, d *Delivery, at time.Time, cause string) error {
+	return j.change(ctx, d.ThreadKey, func(tx *txn) { tx.update(d, `due_at = $3, error = $4`, millis(at), cause) })
 }
 
-// GiveUp ends a delivery that will not be sent: failed, or unknown and held.
-// After a failed part the rest of its reply is not sent either, and what was shown
-// of it is taken away.
-func (j *Journal) GiveUp(ctx context.Context, lease *Lease, d *Delivery, state DeliveryState, cause string) (more bool, err error) {
-	var next int64
-	err = j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
-		next = 0
-		if err := checkFence(tx, lease); err != nil {
-			return err
-		}
-		if err := tx.Later(ErrDelivered, nil, `UPDATE deliveries SET state = ?, error = ? WHERE `+underWay, string(state), cause, d.ID); err != nil {
-			return err
-		}
+// GiveUp ends a delivery that will not be sent: it failed, or is unknown and held. After
+// a failed part the rest of its reply is not sent either, and its previews are removed.
+func (j *Journal) GiveUp(ctx context.Context, d *Delivery, state DeliveryState, cause string) error {
+	return j.change(ctx, d.ThreadKey, func(tx *txn) {
+		tx.update(d, `state = $3, error = $4`, string(state), cause)
 		if state == DeliveryFailed && d.Kind == DeliveryPost {
-			if err := d.giveUpRest(tx); err != nil {
-				return err
-			}
+			const rest = ` WHERE run = $1 AND kind = 'post' AND state = 'pending'`
+			tx.do(`UPDATE deliveries SET kind = 'remove'`+rest+` AND replaces <> 0`, d.Run)
+			tx.do(`UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'`+rest, d.Run)
 		}
-		return nextDelivery(tx, lease, millis(j.now()), &next)
 	})
-	return next != 0, err
 }
 
-// ResendMarked sends a delivery again whose first sending may have taken effect,
-// with a text that says so, and so under a new key: a text never changes under
-// its key.
-func (j *Journal) ResendMarked(ctx context.Context, lease *Lease, d *Delivery, text, cause string) error {
-	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
-		if err := checkFence(tx, lease); err != nil {
-			return err
-		}
-		if err := tx.Later(nil, nil, `UPDATE deliveries SET payload = ?, key = ?, state = 'pending', not_before = 0, reserved_at = 0, error = ? WHERE id = ?`,
-			text, DeliveryKey(d.Key, 1), cause, d.ID); err != nil {
-			return err
-		}
-		return nextDelivery(tx, lease, millis(j.now()), new(int64))
+// ResendMarked sends a delivery again whose first sending may have taken effect, with a
+// text that says so, and so under a new key: a text never changes under its key.
+func (j *Journal) ResendMarked(ctx context.Context, d *Delivery, text, cause string) error {
+	return j.change(ctx, d.ThreadKey, func(tx *txn) {
+		tx.update(d, `payload = $3, key = $4, state = 'pending', due_at = $5, reserved_at = 0, error = $6`,
+			text, DeliveryKey(d.Key, 1), millis(j.now()), cause)
 	})
 }
+
+// paced reports whether the delivery has a place in its channel's pace. A delivery that
+// removes something has none, because nobody reads it.
+func (d *Delivery) paced() bool { return d.Kind != DeliveryRemove && d.Kind != DeliveryUnsign }

@@ -6,243 +6,143 @@ import (
 	"time"
 )
 
-// Preview is a post of ours that shows, or has shown, a reply while it grew. Its
-// first text is journalled like any delivery's; the later ones are not.
+// Preview is a post of ours that shows, or has shown, a reply during its run. The
+// journal holds its first text, as of any delivery; it does not hold the later texts.
 type Preview struct {
 	ID    int64 // of the delivery
 	State DeliveryState
-	// PlatformID is the platform's id of the post; empty where there is none.
+	// PlatformID is the platform's id of the post; empty for none.
 	PlatformID string
-	// Stream says that it was begun as a stream.
+	// Stream means that it was begun as a stream.
 	Stream bool
 	// SendBy ends the call that was last begun for it.
 	SendBy time.Time
 }
 
-// previewRow is where a preview's columns are scanned to.
+// previewRow is the scan target for the columns of a preview.
 type previewRow struct {
-	p      Preview
-	state  string
+	Preview
 	sendBy int64
 }
 
 func (r *previewRow) dest() []any {
-	return []any{&r.p.ID, &r.state, &r.p.PlatformID, &r.p.Stream, &r.sendBy}
+	return []any{&r.ID, (*string)(&r.State), &r.PlatformID, &r.Stream, &r.sendBy}
 }
 
-// preview is what was scanned; nil for none.
+// preview is the preview that was scanned.
 func (r *previewRow) preview() *Preview {
-	if r.p.ID == 0 {
-		return nil
-	}
-	p := r.p
-	p.State, p.SendBy = DeliveryState(r.state), instant(r.sendBy)
-	return &p
+	r.SendBy = instant(r.sendBy)
+	return &r.Preview
 }
-
-// shown is the condition that a delivery is a preview that may stand on its platform.
-const shown = `kind = 'preview' AND state IN ('sending', 'sent', 'unknown')`
 
 // previews reads a run's previews that may stand on the platform, in their order.
-func previews(tx Tx, run int64) (list []Preview, err error) {
-	err = tx.Rows(func(scan func(...any) error) error {
-		var row previewRow
-		if err := scan(row.dest()...); err != nil {
-			return err
-		}
+func (tx *txn) previews(run string) (list []Preview) {
+	for _, row := range rows(tx, (*previewRow).dest, `SELECT id, state, coalesce(platform_id, ''), stream, send_by FROM deliveries
+		WHERE run = $1 AND kind = 'preview' AND state IN ('sending', 'sent', 'unknown') ORDER BY id`, run) {
 		list = append(list, *row.preview())
-		return nil
-	}, `SELECT id, state, coalesce(platform_id, ''), stream, send_by FROM deliveries WHERE run = ? AND `+shown+` ORDER BY id`, run)
-	return list, err
+	}
+	return list
 }
 
-// Previews returns the run's previews that may stand on the platform, in their order:
-// those of earlier attempts, too.
-func (j *Journal) Previews(ctx context.Context, run *Run) (list []Preview, err error) {
-	err = j.engine.Read(single(ctx), func(tx Tx) error {
-		list, err = nil, nil
-		list, err = previews(tx, run.Row)
-		return err
-	})
-	return list, err
+// Previews returns the run's previews that may stand on the platform, in their order,
+// those of earlier attempts included.
+func (j *Journal) Previews(ctx context.Context, run *Run) ([]Preview, error) {
+	return readOne(ctx, j, func(tx *txn) []Preview { return tx.previews(run.ID) })
 }
 
-// BeginPreview marks a further preview of a run that is going on as being sent, if
-// nothing of its thread is to be delivered before it and its channel's pace has room
-// for it now. Else it returns nil and when to come again. It also returns nil, with
-// ErrFenced, where the run is not the thread's any more.
-func (j *Journal) BeginPreview(ctx context.Context, lease *Lease, run *Run, post Post, stream bool, send Send) (*Delivery, time.Time, error) {
-	var again time.Time
-	d, err := write(about(ctx, lease.Key), j, func(tx Tx) (*Delivery, error) {
-		p := previewing{tx: tx, now: millis(j.now()), lease: lease, run: run, send: send}
-		var err error
-		again, err = p.admit(post.Channel)
-		if err != nil || !again.IsZero() {
-			return nil, err
+// BeginPreview marks a further preview of a run that goes on as sending, if no delivery of
+// its thread is open and its channel's pace has room for it now. Else it returns nil and
+// when to try again. It fails with ErrFenced if the run is not the thread's any more.
+func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, post Post, stream bool, send Send) (*Delivery, time.Time, error) {
+	type result struct {
+		begun *Delivery
+		again time.Time
+	}
+	made, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) result {
+		now := j.now()
+		if again := tx.admitPreview(claim, run, post.Channel, millis(now), send); !again.IsZero() {
+			return result{again: again}
 		}
-		return p.begin(post, stream)
+		d := run.delivery(DeliveryPreview, post, now)
+		d.Key, d.Stream = DeliveryKey(run.ID, -1-int(run.Previews)), stream
+		d.State, d.Attempts, d.SendBy = DeliverySending, 1, now.Add(send.Timeout)
+		tx.insertDelivery(d, noPart, false) // it is due at SendBy, unless its result is recorded before
+		return result{begun: d}
 	})
-	if d != nil {
+	if made.begun != nil {
 		run.Previews++
 	}
-	return d, again, err
+	return made.begun, made.again, err
 }
 
-// previewing is one write about a preview inside its transaction.
-type previewing struct {
-	tx    Tx
-	now   int64
-	lease *Lease
-	run   *Run
-	send  Send
-}
-
-// busyFor is how long a preview waits for what is to be delivered before it.
+// busyFor is how long a preview waits for open deliveries of its thread.
 const busyFor = 250 * time.Millisecond
 
-// admit says when to come again; zero where the preview may be shown now.
-func (p *previewing) admit(channel string) (time.Time, error) {
-	var current, deliverAt int64
-	if err := lockNow(p.tx, p.lease, []any{&current, &deliverAt}, `run, coalesce(deliver_at, 0)`); err != nil {
-		return time.Time{}, err
+// admitPreview returns when to try again; zero if the preview may be shown now.
+func (tx *txn) admitPreview(claim *Claim, run *Run, channel string, now int64, send Send) time.Time {
+	tx.lockRun(claim, run, []any{new(int64)}, `id`)
+	if tx.has(`SELECT 1 FROM deliveries WHERE thread = $1 AND kind <> 'unsign' AND `+open+` LIMIT 1`, run.Thread) {
+		return instant(now).Add(busyFor)
 	}
-	switch {
-	case current != p.run.Row:
-		return time.Time{}, ErrFenced
-	case deliverAt != 0:
-		return instant(p.now).Add(busyFor), nil
-	}
-	return spare(p.tx, p.run.Workspace, channel, p.now, p.send.Every)
-}
-
-func (p *previewing) begin(post Post, stream bool) (*Delivery, error) {
-	d := &Delivery{
-		Thread: p.run.Thread, ThreadKey: p.run.ThreadKey, Workspace: p.run.Workspace, Platform: p.run.Platform, Run: p.run.Row,
-		Key: DeliveryKey(p.run.ID, -1-int(p.run.Previews)), Kind: DeliveryPreview, Post: post, Stream: stream,
-		State: DeliverySending, Attempts: 1, SendBy: instant(p.now).Add(p.send.Timeout), CreatedAt: instant(p.now),
-	}
-	if err := d.insert(p.tx, noPart); err != nil {
-		return nil, err
-	}
-	if err := p.tx.Later(nil, nil, `UPDATE runs SET previews = previews + 1 WHERE row = ?`, p.run.Row); err != nil {
-		return nil, err
-	}
-	return d, deliverAt(p.tx, p.lease, millis(d.SendBy)) // if nobody says before then what became of it
+	return tx.spare(run.Workspace, channel, now, send.Every)
 }
 
 // ChangePreview marks a preview's post as being changed, if its channel's pace has
-// room for that now. Else it returns when to come again.
-func (j *Journal) ChangePreview(ctx context.Context, lease *Lease, run *Run, d *Delivery, send Send) (Slot, error) {
-	return write(about(ctx, lease.Key), j, func(tx Tx) (Slot, error) {
-		p := previewing{tx: tx, now: millis(j.now()), lease: lease, run: run, send: send}
-		again, err := p.admit(d.Post.Channel)
-		if err != nil || !again.IsZero() {
-			return Slot{Wait: again}, err
+// room for that now. Else it returns when to try again.
+func (j *Journal) ChangePreview(ctx context.Context, claim *Claim, run *Run, d *Delivery, send Send) (Slot, error) {
+	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) Slot {
+		now := j.now()
+		if again := tx.admitPreview(claim, run, d.Post.Channel, millis(now), send); !again.IsZero() {
+			return Slot{Wait: again}
 		}
-		sendBy := instant(p.now).Add(send.Timeout)
-		return Slot{SendBy: sendBy}, tx.Later(ErrFenced, nil, `UPDATE deliveries SET send_by = ? WHERE id = ? AND state = 'sent'`, millis(sendBy), d.ID)
+		sendBy := now.Add(send.Timeout)
+		tx.must(ErrFenced, `UPDATE deliveries SET send_by = $2 WHERE id = $1 AND state = 'sent'`, d.ID, millis(sendBy))
+		return Slot{SendBy: sendBy}
 	})
 }
 
 // HoldUp makes a channel wait until a time, as its platform has asked.
 func (j *Journal) HoldUp(ctx context.Context, workspace, channel string, until time.Time) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
-		return block(tx, &Delivery{Workspace: workspace, Post: Post{Channel: channel}}, millis(until))
-	})
+	return j.change(ctx, "", func(tx *txn) { tx.block(workspace, channel, millis(until)) })
 }
 
 // MarkSigned notes, before the call that puts it there, that a message is to have the
-// sign of work for as long as the run goes on. The run's end takes it away.
-func (j *Journal) MarkSigned(ctx context.Context, lease *Lease, run *Run, message string, timeout time.Duration) error {
-	var by time.Time
-	err := j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
-		var current int64
-		if err := lockNow(tx, lease, []any{&current}, `run`); err != nil {
-			return err
-		}
-		if current != run.Row {
-			return ErrFenced
-		}
-		by = j.now().Add(timeout)
-		return tx.Later(nil, nil, `UPDATE runs SET sign = ?, sign_by = ? WHERE row = ?`, message, millis(by), run.Row)
+// sign of work as long as the run goes on: a held delivery will remove it when the run ends.
+func (j *Journal) MarkSigned(ctx context.Context, claim *Claim, run *Run, message string, timeout time.Duration) error {
+	err := j.change(ctx, claim.Key, func(tx *txn) {
+		tx.lockRun(claim, run, []any{new(int64)}, `id`)
+		now := j.now()
+		tx.do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, '', $6, $7, 'unsign', 0, 0, '', '', $8, 'held', 0, $7)
+			ON CONFLICT (key) DO UPDATE SET send_by = excluded.send_by`,
+			run.Thread, run.ID, DeliveryKey(run.ID+"/unsign/"+message, 0), run.Workspace, run.Channel, message, millis(now), millis(now.Add(timeout)))
 	})
 	if err == nil {
-		run.Sign, run.SignBy = message, by
+		run.Sign = message
 	}
 	return err
 }
 
-// Known returns those of some platform ids that deliveries of the workspace have.
-func (j *Journal) Known(ctx context.Context, workspace string, platformIDs []string) (map[string]bool, error) {
-	var known map[string]bool
-	err := j.engine.Read(ctx, func(tx Tx) error {
-		known = map[string]bool{}
-		for _, id := range platformIDs {
-			var one int64
-			found, err := tx.Row([]any{&one}, `SELECT 1 FROM deliveries WHERE workspace = ? AND platform_id = ?`, workspace, id)
-			if err != nil {
-				return err
-			}
-			known[id] = found
-		}
-		return nil
-	})
-	return known, err
-}
-
 // Repost gives up the previews whose posts the platform does not let us change: the
-// delivery, and what follows it of its reply, is posted anew, and the previews are
-// taken away afterwards.
-func (j *Journal) Repost(ctx context.Context, lease *Lease, d *Delivery, cause string) error {
+// delivery and the rest of its reply become new posts, and further deliveries remove the
+// previews after them.
+func (j *Journal) Repost(ctx context.Context, d *Delivery, cause string) error {
 	if d.Replaces == nil {
 		return errors.New("the delivery replaces nothing")
 	}
-	return j.engine.Write(about(ctx, lease.Key), func(tx Tx) error {
-		if err := checkFence(tx, lease); err != nil {
-			return err
+	type post struct {
+		Delivery
+		replaces, createdAt int64
+	}
+	return j.change(ctx, d.ThreadKey, func(tx *txn) {
+		tx.update(d, `state = 'pending'`)
+		const follow = `run = $1 AND id >= $2 AND kind = 'post' AND replaces <> 0 AND ` + open
+		for _, p := range rows(tx, func(p *post) []any { return []any{&p.Key, &p.Post.Channel, &p.Post.Root, &p.replaces, &p.createdAt} },
+			`SELECT key, channel, root, replaces, created_at FROM deliveries WHERE `+follow+` ORDER BY id`, d.Run, d.ID) {
+			remove := p.Delivery
+			remove.Thread, remove.Run, remove.Workspace, remove.Kind, remove.State = d.Thread, d.Run, d.Workspace, DeliveryRemove, DeliveryPending
+			remove.Key, remove.Replaces, remove.CreatedAt = DeliveryKey(p.Key+"/remove", int(p.replaces)), &Preview{ID: p.replaces}, instant(p.createdAt)
+			tx.insertDelivery(&remove, noPart, false)
 		}
-		const follow = `run = ? AND id >= ? AND kind = 'post' AND state IN ('pending', 'sending') AND replaces <> 0`
-		var posts []Delivery
-		if err := tx.Rows(func(scan func(...any) error) error {
-			o := Delivery{Thread: d.Thread, Run: d.Run, Workspace: d.Workspace, Kind: DeliveryRemove, State: DeliveryPending, Replaces: &Preview{}}
-			var at int64
-			err := scan(&o.Key, &o.Post.Channel, &o.Post.Root, &o.Replaces.ID, &at)
-			o.CreatedAt = instant(at)
-			posts = append(posts, o)
-			return err
-		}, `SELECT key, channel, root, replaces, created_at FROM deliveries WHERE `+follow+` ORDER BY id`, d.Run, d.ID); err != nil {
-			return err
-		}
-		for _, o := range posts {
-			o.Key = DeliveryKey(o.Key+"/remove", int(o.Replaces.ID))
-			if err := o.insert(tx, noPart); err != nil {
-				return err
-			}
-		}
-		if err := tx.Later(nil, nil, `UPDATE deliveries SET replaces = 0, state = 'pending', not_before = 0, error = ? WHERE `+follow, cause, d.Run, d.ID); err != nil {
-			return err
-		}
-		return nextDelivery(tx, lease, millis(j.now()), new(int64))
+		tx.do(`UPDATE deliveries SET replaces = 0, due_at = $3, error = $4 WHERE `+follow, d.Run, d.ID, millis(j.now()), cause)
 	})
 }
-
-// takeOver gives a delivery the platform's id that its preview has had.
-func (d *Delivery) takeOver(tx Tx) error {
-	if d.Replaces == nil || d.Kind != DeliveryPost {
-		return nil
-	}
-	return tx.Later(nil, nil, `UPDATE deliveries SET platform_id = NULL WHERE id = ?`, d.Replaces.ID)
-}
-
-// giveUpRest ends what follows a failed part of a reply.
-func (d *Delivery) giveUpRest(tx Tx) error {
-	if err := tx.Later(nil, nil, `UPDATE deliveries SET kind = 'remove' WHERE run = ? AND kind = 'post' AND state = 'pending' AND replaces <> 0`, d.Run); err != nil {
-		return err
-	}
-	return tx.Later(nil, nil, `UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'
-		WHERE run = ? AND kind = 'post' AND state = 'pending'`, d.Run)
-}
-
-// paced says whether the delivery has a place in its channel's pace: nobody is shown
-// anything by the others.
-func (d *Delivery) paced() bool { return d.Kind != DeliveryRemove && d.Kind != DeliveryUnsign }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"parley/ingest/event"
 )
 
-// Freshness is what a reply's agent knew of its thread, in thread_seq.
+// Freshness tells how much of its thread a reply's agent knew, in thread_seqs.
 type Freshness struct {
 	BaseSeq, LatestSeenSeq, ServerSeq int64
 }
@@ -25,99 +26,85 @@ type Listed struct {
 }
 
 // Messages returns a thread's messages after a thread_seq, in order, deleted
-// ones as tombstones. It fails with ErrNotFound where there is no such thread.
+// ones as tombstones. It fails with ErrNotFound if there is no such thread.
 func (j *Journal) Messages(ctx context.Context, key event.ThreadKey, after int64, limit int) ([]Listed, error) {
-	var out []Listed
-	err := j.engine.Read(ctx, func(tx Tx) error {
-		out = nil
+	return read(ctx, j, func(tx *txn) (out []Listed) {
 		var thread int64
-		if found, err := tx.Row([]any{&thread}, `SELECT id FROM threads WHERE key = ?`, string(key)); err != nil || !found {
-			if err == nil {
-				err = ErrNotFound
-			}
-			return err
+		if !tx.row([]any{&thread}, `SELECT id FROM threads WHERE key = $1`, string(key)) {
+			tx.fail(ErrNotFound)
 		}
-		messages, err := manyMessages(tx, `thread = ? AND seq > ? ORDER BY seq LIMIT CAST(? AS BIGINT)`, thread, after, int64(limit))
-		if err != nil {
-			return err
-		}
-		for _, m := range messages {
+		for _, m := range tx.findAll(`thread = $1 AND seq > $2 ORDER BY seq LIMIT CAST($3 AS BIGINT)`, thread, after, int64(limit)) {
 			listed := Listed{Message: m}
-			if m.Author == ByAgent {
-				if err := listed.loadReply(tx); err != nil {
-					return err
-				}
+			if f := new(Freshness); m.Author == ByAgent {
+				listed.Freshness, listed.RunID = f, m.Run
+				tx.row([]any{&f.BaseSeq, &f.LatestSeenSeq, &f.ServerSeq},
+					`SELECT coalesce(base_seq, 0), coalesce(latest_seen_seq, 0), coalesce(server_seq, 0) FROM messages WHERE row = $1`, m.Row)
 			}
 			out = append(out, listed)
 		}
-		return nil
+		return out
 	})
-	return out, err
 }
 
-func (l *Listed) loadReply(tx Tx) error {
-	l.Freshness = &Freshness{}
-	_, err := tx.Row([]any{&l.Freshness.BaseSeq, &l.Freshness.LatestSeenSeq, &l.Freshness.ServerSeq, &l.RunID}, `
-		SELECT coalesce(m.base_seq, 0), coalesce(m.latest_seen_seq, 0), coalesce(m.server_seq, 0), coalesce(r.id, '')
-		FROM messages m LEFT JOIN runs r ON r.row = m.run WHERE m.id = ?`, l.Row)
-	return err
-}
-
-// Backlog is what is still to be done, or will not be.
+// Backlog is the number of envelopes that are still to be processed or were given up.
 type Backlog struct {
 	Pending     int64 // envelopes
 	DeadLetters int64
 }
 
 // Backlog counts pending envelopes and dead letters. Its cost grows with their
-// number: it is for a metric that is asked for now and then.
+// number: it is for a metric that is read now and then.
 func (j *Journal) Backlog(ctx context.Context) (b Backlog, err error) {
-	err = j.engine.Read(ctx, func(tx Tx) error {
-		if _, err := tx.Row([]any{&b.Pending}, `SELECT (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL)
-			+ (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NULL)`); err != nil {
-			return err
-		}
-		_, err := tx.Row([]any{&b.DeadLetters}, `SELECT count(*) FROM envelopes WHERE state = 'dead'`)
-		return err
-	})
+	_, err = j.row(ctx, []any{&b.Pending, &b.DeadLetters}, `SELECT (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL)
+		+ (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NULL), (SELECT count(*) FROM envelopes WHERE state = 'dead')`)
 	return b, err
 }
 
-// Probe says whether the store can take a commit now. It waits for nobody: the row
-// that it makes has a name of its own, and is gone when it ends.
+// Quiet reports whether no envelope is pending in a thread, no turn is due by a time and
+// no run goes on: a replay waits for that between two of its lines.
+func (j *Journal) Quiet(ctx context.Context, turnsBy time.Time) (bool, error) {
+	return read(ctx, j, func(tx *txn) bool {
+		return !tx.has(`SELECT 1 FROM threads WHERE intake_at IS NOT NULL LIMIT 1`) &&
+			!tx.has(`SELECT 1 FROM threads WHERE turn_at IS NOT NULL AND (turn_at <= $1 OR run_id IS NOT NULL) LIMIT 1`, millis(turnsBy))
+	})
+}
+
+// Probe reports whether the store can take a commit now. It waits for no lock, because
+// the row that it makes has a name of its own. The row is gone when Probe ends.
 func (j *Journal) Probe(ctx context.Context) error {
 	name := "probe/" + uuid.NewString()
-	return j.engine.Write(ctx, func(tx Tx) error {
-		if err := tx.Later(nil, nil, `INSERT INTO cursors (workspace, channel, position) VALUES ('', ?, '')`, name); err != nil {
-			return err
-		}
-		return tx.Later(nil, nil, `DELETE FROM cursors WHERE workspace = '' AND channel = ?`, name)
+	return j.change(ctx, "", func(tx *txn) {
+		tx.do(`INSERT INTO retention_progress (task, position) VALUES ($1, 0)`, name)
+		tx.do(`DELETE FROM retention_progress WHERE task = $1`, name)
 	})
 }
 
-// SetAttachment records what became of the copy of a file, and what is known of
-// it now, unless the file is gone since.
+// SetAttachment records the state of a file's copy and the known facts about the file. If
+// the file's message was deleted meanwhile, the copy is due for removal.
 func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string) error {
-	return j.engine.Write(ctx, func(tx Tx) error {
-		_, err := tx.Exec(`UPDATE attachments SET state = ?, bucket = ?, path = ?, sha256 = ?, name = ?, size = ?, mime_type = ?
-			WHERE id = ? AND state = ?`,
-			string(a.State), a.Bucket, a.Path, sha256, a.Name, a.Size, a.MimeType, a.Row, string(AttachmentPending))
-		return err
+	recorded, err := write(ctx, j, WriteOptions{}, func(tx *txn) int64 {
+		return tx.exec(`UPDATE attachments SET state = $3, bucket = $4, path = $5, sha256 = $6, name = $7, size = $8, mime_type = $9
+			WHERE id = $1 AND external_id = $2 AND state = 'pending'`,
+			a.Row, a.ID, string(a.State), a.Bucket, a.Path, sha256, a.Name, a.Size, a.MimeType)
 	})
+	if err == nil && recorded == 0 && a.Path != "" {
+		err = j.CheckCopy(ctx, a.Bucket, a.Path, 0)
+		j.wakeRemover()
+	}
+	return err
 }
 
-// AssignOrphans gives the due turns of agents that are not among these to an heir,
-// so that no thread waits for somebody who will not come. Where several nodes share
-// the store, another one may know an agent that this one does not: a turn is an
-// orphan there once it has been due for so long and nobody has its thread.
+// AssignOrphans gives the due turns of agents that are not in the list to an heir, so that
+// no thread waits for an agent that is gone. On a shared store another node may know an
+// agent that this one does not: there a turn is an orphan once it has been overdue for so
+// long and no node has its thread.
 func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string, overdue time.Duration) error {
-	orphan, args := `turn_at IS NOT NULL AND agent = ?`, []any{}
+	const orphan = `turn_at IS NOT NULL AND agent = $1 AND turn_at <= $2 AND (owner = '' OR lease_until <= $3)`
+	due, ended := int64(math.MaxInt64), int64(math.MaxInt64)
 	if j.lease > 0 {
-		now := j.now()
-		orphan += ` AND turn_at <= ? AND (owner = '' OR lease_until <= ?)`
-		args = append(args, millis(now.Add(-overdue)), millis(now))
+		due, ended = millis(j.now().Add(-overdue)), millis(j.now())
 	}
-	waiting, err := j.awaitedAgents(ctx)
+	waiting, err := list(ctx, j, self[string], `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
 	if err != nil {
 		return err
 	}
@@ -125,30 +112,15 @@ func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir strin
 		if slices.Contains(agents, agent) {
 			continue
 		}
-		is := append([]any{agent}, args...)
-		threads, err := j.threads(ctx, orphan, is...)
+		threads, err := j.threads(ctx, orphan, agent, due, ended)
 		if err != nil {
 			return err
 		}
-		if err := j.eachThread(ctx, threads, func(tx Tx, thread int64) error {
-			return tx.Later(nil, nil, `UPDATE threads SET agent = ? WHERE id = ? AND `+orphan, append([]any{heir, thread}, is...)...)
+		if err := j.eachThread(ctx, threads, func(tx *txn, thread int64) {
+			tx.do(`UPDATE threads SET agent = $4 WHERE id = $5 AND `+orphan, agent, due, ended, heir, thread)
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// awaitedAgents are those that turns wait for.
-func (j *Journal) awaitedAgents(ctx context.Context) (agents []string, err error) {
-	err = j.engine.Read(single(ctx), func(tx Tx) error {
-		agents = nil
-		return tx.Rows(func(scan func(...any) error) error {
-			var agent string
-			err := scan(&agent)
-			agents = append(agents, agent)
-			return err
-		}, `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
-	})
-	return agents, err
 }

@@ -5,427 +5,393 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"parley/ingest/event"
 )
 
 // Entry is a normalised event, ready to be recorded.
 type Entry struct {
-	Envelope  int64 // whose event it is
+	Envelope  int64  // the event's envelope
+	MessageID string // UUID of the message that the envelope makes; empty makes a new one
 	Workspace string
 	Event     event.Event
 	Origin    Origin
-	// Agent is who answers in this channel.
+	// Agent answers in this channel.
 	Agent string
-	// Coalesce is how long a turn waits for further messages, CoalesceMax how
-	// long at the most; 0 begins it at once.
+	// Coalesce is how long a turn waits for further messages, CoalesceMax the longest
+	// such wait; 0 begins the turn at once.
 	Coalesce, CoalesceMax time.Duration
-	// Begin says that the agent could begin soon. Where the turn waits for nothing,
-	// its run then begins in the transaction that records its message.
+	// Begin means that the agent could begin soon. If the turn waits for nothing, its run
+	// then begins in the transaction that records its message.
 	Begin bool
-	// Decide is the policy: what this message, or this new state of one, asks
-	// for. It is called inside the transaction, and must not do anything but
-	// look. It is not called for deletes and reactions' targets.
+	// Decide is the policy: what this message, or this new state of one, triggers. It is
+	// called inside the transaction, maybe twice, and must do nothing but look. It is not
+	// called for deletes.
 	Decide func(m *event.Message, look Look) (Decision, error)
 }
 
-// Decision is what policy makes of a message.
+// Decision is the policy's verdict on a message.
 type Decision struct {
 	Trigger Trigger
 	Reason  string
-	// Ignore keeps nothing of the message; Note keeps its id alone, so that an
-	// edit which adds a mention can still be recognised.
+	// Ignore stores nothing of the message. Note stores its external id alone, so that an
+	// edit which adds a mention is still recognised.
 	Ignore, Note bool
-	// Metadata is what is stored, run hints included.
+	// Metadata is stored with the message; it includes the run hints.
 	Metadata []byte
 }
 
-// Look lets policy see what only the store knows.
+// Look answers the policy's questions from the store.
 type Look interface {
-	// Ours says whether an external id is a message of ours.
+	// Ours reports whether an external id is a message of ours.
 	Ours(externalID string) (bool, error)
-	// BotRuns counts the runs that bots have begun in a channel since then, and
-	// those that they have asked for there and that are still to begin, but for
-	// one that this message would join. Nobody else counts in the channel until
-	// the message is recorded.
+	// BotRuns counts the runs that bots have begun in a channel since a time, and those
+	// that they asked for there and that are still to begin, without one that this
+	// message would join. No other message is counted in the channel until this one is
+	// recorded.
 	BotRuns(channel string, since time.Time) (int, error)
 }
 
-// Outcome is an envelope's fate, with what it did.
+// Outcome is the result of an envelope, with its effects.
 type Outcome struct {
 	event.Fate
 	Kind    event.Kind
 	Trigger Trigger
 	// Thread is the key of the message's thread.
 	Thread event.ThreadKey
-	// Message is what was made or changed, or the first one of a duplicate; nil for none.
+	// Message is the message that was made or changed, or the first one of a duplicate;
+	// nil for none.
 	Message *Message
-	// Waits says that the envelope was put aside until its subject comes, or
-	// handed to the thread that its message is in.
+	// Waits means that the envelope waits for its target, or that it was moved to the
+	// target's thread.
 	Waits bool
-	// TurnAt is when the thread's next turn is due; zero for none.
+	// TurnAt is when the turn that this event asked for is due; zero for none.
 	TurnAt time.Time
-	// TurnDue is when the thread's next turn, or the run that is going, is due,
-	// whatever asked for it; zero for never.
+	// TurnDue is when the thread's next turn, or the run that goes on, is due; zero for never.
 	TurnDue time.Time
-	// Pending is how many envelopes of the thread are still to be worked on.
+	// Pending is how many envelopes of the thread are still to be recorded.
 	Pending int64
-	// Reaction is what was put on Message, or on the one that Message quotes, or
-	// was taken from it; nil for other kinds.
+	// Reaction was put on Message, or on the message that Message quotes, or was taken
+	// from it; nil for other kinds.
 	Reaction *event.Reaction
-	// Deleted are the runs that lost a message.
-	Deleted []int64
-	// Edited is the run that has the message, where its text is another one now; 0
-	// for none.
-	Edited int64
+	// Withdrawn is the id of the run whose last message was deleted; empty for none.
+	Withdrawn string
+	// Edited is the id of the run that has the message, if the message's text changed;
+	// empty for none.
+	Edited string
 	// Begun is the run that began with the message; nil for none.
 	Begun *Run
-	// Opened says that a person has opened the thread, which is new, and said nothing.
+	// Opened means that a person opened the thread, which is new, and said nothing.
 	Opened bool
 }
 
-// Record applies an entry to its thread and settles its envelope, in one
-// transaction. ErrFenced means that the thread is somebody else's now.
-func (j *Journal) Record(ctx context.Context, lease *Lease, entry Entry) (Outcome, error) {
-	out, err := write(about(ctx, lease.Key), j, func(tx Tx) (Outcome, error) {
-		out := Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone}
-		r := recording{tx: tx, Entry: entry, lease: lease, now: millis(j.now()), out: &out}
-		err := r.run()
-		return out, err
+// Record applies an entry to its thread and settles its envelope, in one transaction.
+// ErrFenced means that another claim of the thread exists; ErrSettled, that the envelope
+// is settled already.
+func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Outcome, error) {
+	r, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *recordTx {
+		r := &recordTx{txn: tx, Entry: entry, claim: claim, now: millis(j.now()), out: &Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone}}
+		if !r.recordNew() && r.err == nil {
+			r.run()
+		}
+		return r
 	})
-	if out.Begun != nil {
-		out.Begun.has(*out.Message)
-		out.Begun.Fresh = len(out.Message.Attachments) == 0 // whose rows are not known
+	if err != nil {
+		return Outcome{}, err
 	}
-	return out, err
+	if r.copies {
+		j.wakeRemover()
+	}
+	return *r.out, r.finish()
 }
 
-// recording is one Record inside its transaction.
-type recording struct {
+// recordTx is one Record inside its transaction.
+type recordTx struct {
 	Entry
-	tx      Tx
-	lease   *Lease
-	now     int64
-	thread  threadState
-	out     *Outcome
-	moved   int64 // envelopes that this one's message let in
-	belongs int64 // the thread to which the envelope must go; 0: it is here
-	awaited bool  // envelopes wait for the message
-	pending bool  // the envelope is known to be the thread's to work on
+	*txn
+	claim  *Claim
+	now    int64
+	thread threadState
+	out    *Outcome
+
+	// The thread's row sets these when the transaction has ended.
+	left, turnAt int64
+	runLeft      int64  // messages of the run that goes on
+	history      string // of a run that began
+
+	added   int64 // messages that got a thread_seq
+	moved   int64 // envelopes that the message let in
+	deleted int64 // messages of the run that goes on that were deleted
+	// editedAt is when a message of the run that goes on was edited; 0 for no edit.
+	editedAt int64
+	asks     *Message // it asks for a turn
+	belongs  int64    // the thread to which the envelope must go; 0: this one
+	awaited  bool     // envelopes wait for the message
+	pending  bool     // the envelope is known to be pending in this thread
+	copies   bool     // stored copies may have lost their last user
 }
 
-// threadState is the part of a thread's row that intake changes.
+// threadState are the columns of a thread's row that intake needs.
 type threadState struct {
-	id                         int64
-	key, uuid, platform        string
-	openedOn, channel          string
-	nextSeq, begunSeq, pending int64
-	turnAt, turnSince, run     int64
-	agent                      string
-	botChannel                 string // of the turn that waits, where a bot has asked for it
-	viewing                    string // what its person is looking at
-	preface                    string // what was read of the time before it was known
+	id                int64
+	key, channel      string
+	nextSeq, begunSeq int64
+	run               string // the run that goes on; empty for none
+	viewing           string // the view of the thread's person, as JSON
 }
 
-// read reads the row, by lock or lockNow.
-func (t *threadState) read(tx Tx, lease *Lease, lock func(Tx, *Lease, []any, string) error) error {
-	t.id = lease.Thread
-	return lock(tx, lease, []any{&t.key, &t.uuid, &t.platform, &t.openedOn, &t.channel, &t.nextSeq, &t.begunSeq, &t.pending,
-		&t.turnAt, &t.turnSince, &t.run, &t.agent, &t.botChannel, &t.viewing, &t.preface},
-		`key, uuid, platform, opened_on, channel, next_seq, begun_seq, pending, coalesce(turn_at, 0), coalesce(turn_since, 0), run,
-		agent, coalesce(bot_channel, ''), viewing, preface`)
+// recordNew records a message that is not stored yet, in three statements: most
+// envelopes are one. It returns false, and has written nothing, if the message needs a
+// closer look: it may be ours, a bot's or known, or must be ignored.
+func (r *recordTx) recordNew() bool {
+	e, m := r.Event, r.Event.Message
+	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" {
+		return false
+	}
+	decision := r.decide(m)
+	if decision.Ignore || decision.Note {
+		return false
+	}
+	const fresh = ` AND viewing = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $24 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	if !r.insert(m, decision, fresh, r.Envelope) {
+		return false
+	}
+	r.pending = true
+	r.out.Thread = r.claim.Key
+	r.end()
+	return true
 }
 
-func (r *recording) run() error {
-	how := lockNow
-	if r.looksFirst() {
-		how = lock
-	}
-	if err := r.thread.read(r.tx, r.lease, how); err != nil {
-		return err
-	}
-	if err := r.apply(); err != nil {
-		return err
-	}
-	r.out.Thread = event.ThreadKey(r.thread.key)
-	if err := r.settle(); err != nil {
-		return err
-	}
-	return r.saveThread()
-}
-
-// looksFirst says that the event is looked up before anything of the thread is
-// needed, so that the thread can be read together with that.
-func (r *recording) looksFirst() bool {
-	e := r.Event
-	return e.Kind.MakesMessage() && e.Ignored == "" && !e.Message.Own && e.Message.ExternalID != ""
-}
-
-func (r *recording) apply() error {
+// run records any other event.
+func (r *recordTx) run() {
+	t := &r.thread
+	t.id = r.claim.Thread
+	r.lock(r.claim, []any{&t.key, &t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.viewing},
+		`key, channel, next_seq, begun_seq, coalesce(run_id, ''), viewing`)
+	r.out.Thread = event.ThreadKey(t.key)
 	e := r.Event
 	switch {
 	case e.Ignored != "":
 		r.ignore(e.Ignored)
-		return nil
 	case e.Kind.MakesMessage():
-		return r.message(e.Message)
+		r.message(e.Message)
 	case e.Kind == event.KindEdit:
-		return r.edit()
+		r.edit()
 	case e.Kind == event.KindDelete:
-		return r.delete()
+		r.delete()
 	case e.Kind == event.KindReaction:
-		return r.reaction()
+		r.reaction()
 	case e.Viewing != nil:
-		return r.view(e.Viewing)
+		r.view(e.Viewing)
+	default:
+		r.fail(fmt.Errorf("an event of kind %q can't be recorded", e.Kind))
 	}
-	return fmt.Errorf("an event of kind %q can't be recorded", e.Kind)
+	r.end()
 }
 
-func (r *recording) ignore(reason string) { r.out.Fate = *event.Ignore(reason) }
+func (r *recordTx) ignore(reason string) { r.out.Fate = *event.Ignore(reason) }
 
-// message records what was said, unless it is known already.
-func (r *recording) message(m *event.Message) error {
-	if ours, err := r.ours(m); err != nil || ours {
+// decide asks the policy about a message.
+func (r *recordTx) decide(m *event.Message) Decision {
+	d, err := r.Decide(m, r)
+	r.fail(err)
+	return d
+}
+
+// message records a message that may be known already.
+func (r *recordTx) message(m *event.Message) {
+	if r.ours(m) {
 		r.ignore(event.ReasonOwnMessage)
-		return err
+		return
 	}
-	known, err := r.known(m)
-	if err != nil {
-		return err
+	if known := r.known(m); known != nil {
+		r.again(known, m)
+		return
 	}
-	if known != nil {
-		return r.again(known, m)
-	}
-	if m, err = r.viewed(m, nil); err != nil {
-		return err
-	}
-	decision, err := r.Decide(m, r)
-	if err != nil {
-		return err
-	}
-	if decision.Ignore {
+	m = r.viewed(m, nil)
+	decision := r.decide(m)
+	switch {
+	case decision.Ignore:
 		r.ignore(decision.Reason)
-		return nil
+	case !r.insert(m, decision, ""):
+		r.fail(fmt.Errorf("%w: another transaction stored the message meanwhile", ErrUnavailable))
 	}
-	return r.insert(m, decision)
 }
 
-// ours says whether we wrote the message. Ids alone decide; they are looked up
-// only where the payload does not rule it out.
-func (r *recording) ours(m *event.Message) (bool, error) {
-	if m.Own {
-		return true, nil
-	}
+// mayBeOurs reports whether we may have written the message, by its payload, or whether a
+// program wrote it.
+func mayBeOurs(m *event.Message) bool {
 	fromMe := m.Metadata.IsFromMe != nil && *m.Metadata.IsFromMe
-	if m.OwnKey == "" && !fromMe && m.Metadata.SenderType != event.Bot {
-		return false, nil
-	}
-	var one int64
-	return r.tx.Row([]any{&one}, `SELECT 1 FROM deliveries WHERE key = ?1 OR (workspace = ?2 AND platform_id = ?3) LIMIT 1`,
+	return m.OwnKey != "" || fromMe || m.Metadata.SenderType == event.Bot
+}
+
+// ours reports whether we wrote the message. Ids alone decide; they are looked up only if
+// the payload leaves it open.
+func (r *recordTx) ours(m *event.Message) bool {
+	return m.Own || mayBeOurs(m) && r.has(`SELECT 1 FROM deliveries WHERE key = $1 OR (workspace = $2 AND platform_id = $3) LIMIT 1`,
 		m.OwnKey, r.Workspace, m.ExternalID)
 }
 
-// known finds the message, if it is stored, and sees whether envelopes wait for it.
-func (r *recording) known(m *event.Message) (*Message, error) {
+// known finds the message, if it is stored.
+func (r *recordTx) known(m *event.Message) *Message {
 	if m.ExternalID != "" {
-		var id int64 // nearly always there is none, and few columns tell it
-		if _, err := r.tx.Row([]any{&id, &r.awaited, &r.pending}, `SELECT
-				coalesce((SELECT id FROM messages WHERE workspace = ?1 AND external_id = ?2), 0),
-				CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE workspace = ?1 AND subject = ?2 AND state = 'pending' AND thread IS NULL) THEN 1 ELSE 0 END,
-				CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE id = ?3 AND thread = ?4 AND state = 'pending') THEN 1 ELSE 0 END`,
-			r.Workspace, m.ExternalID, r.Envelope, r.thread.id); err != nil {
-			return nil, err
-		}
-		switch {
-		case !r.pending:
-			return nil, ErrSettled
-		case id != 0:
-			return oneMessage(r.tx, `id = ?`, id)
-		case m.ClientMessageID == "":
-			return nil, nil
+		if known := r.stored(m.ExternalID); known != nil || m.ClientMessageID == "" {
+			return known
 		}
 	}
-	return oneMessage(r.tx, `thread = ? AND sender_id = ? AND client_message_id = ?`,
-		r.thread.id, m.Metadata.SenderID, m.ClientMessageID)
+	return r.find(`thread = $1 AND sender_id = $2 AND client_message_id = $3`, r.thread.id, m.Metadata.SenderID, m.ClientMessageID)
 }
 
-func (r *recording) insert(m *event.Message, d Decision) error {
-	row := Message{
-		Thread: r.thread.id, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID, SenderID: m.Metadata.SenderID,
-		Author: ByHuman, Trigger: d.Trigger, Content: m.Content, Metadata: d.Metadata, Version: ContractVersion, Origin: r.Origin,
-		Quotes: Quotes{m.Quoted, m.Forwarded}, Revision: m.Revision,
-		SentAt: m.SentAt, CreatedAt: instant(r.now), envelopes: withEnvelope("", r.Envelope),
+// stored finds the message with an external id; nil for none.
+func (r *recordTx) stored(externalID string) *Message {
+	return r.find(`workspace = $1 AND external_id = $2`, r.Workspace, externalID)
+}
+
+// newMessage is the row of a message that is about to be stored.
+func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
+	row := &Message{
+		UUID: r.MessageID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID,
+		SenderID: m.Metadata.SenderID, Author: ByHuman, Trigger: d.Trigger, Content: m.Content, Metadata: d.Metadata,
+		Version: ContractVersion, Origin: r.Origin, Quotes: Quotes{m.Quoted, m.Forwarded}, Revision: m.Revision,
+		SentAt: m.SentAt, CreatedAt: instant(r.now), files: int64(len(m.Attachments)),
+	}
+	if row.UUID == "" {
+		row.UUID = uuid.Must(uuid.NewV7()).String()
+	}
+	if r.Envelope != 0 {
+		row.addEnvelope(r.Envelope)
 	}
 	if m.Metadata.SenderType == event.Bot {
 		row.Author = ByBot
 	}
-	if row.SentAt.IsZero() {
+	if row.SentAt.IsZero() || row.SentAt.After(row.CreatedAt) {
 		row.SentAt = row.CreatedAt
 	}
-	files := m.Attachments
 	if d.Note {
-		row.Content, row.Quotes, row.Trigger, files = "", Quotes{}, TriggerNone, nil
-	} else {
-		row.Seq = r.takeSeq()
+		row.Content, row.Quotes, row.Trigger, row.files = "", Quotes{}, TriggerNone, 0
 	}
-	if m.OpenedOn != "" && r.thread.openedOn == "" {
-		r.thread.openedOn = m.OpenedOn
+	return row
+}
+
+// awaiting is the condition that an envelope waits for a target, in a workspace.
+const awaiting = `workspace = $1 AND subject = $2 AND state = 'pending' AND thread IS NULL`
+
+// insertMessage stores a message with the thread's next thread_seq, and keeps the thread
+// as it is for the rest of the transaction. If a run's id is given, and the turn has
+// nothing to wait for, the run begins with the message.
+const insertMessage = `
+	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes, quoted_id,
+		metadata, version, origin, revision, files, envelopes, sent_at, created_at, run, context_after, base_seq)
+	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13, $14,
+		$15, $16, $17, $18, $19, $20, $21, $22, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.begun_seq END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
+	FROM (SELECT id, next_seq, begun_seq, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
+			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE envelopes.` + awaitingTarget + `) THEN CAST($4 AS TEXT) END AS begins
+		FROM threads WHERE id = $3 AND fence = $23`
+
+const awaitingTarget = `workspace = $1 AND envelopes.subject = $2 AND envelopes.state = 'pending' AND envelopes.thread IS NULL`
+
+const insertMessageEnd = ` FOR UPDATE) AS t WHERE true ON CONFLICT DO NOTHING
+	RETURNING row, coalesce(seq, 0), coalesce(run, ''), coalesce(context_after, 0),
+		CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE envelopes.` + awaitingTarget + `) THEN 1 ELSE 0 END`
+
+// insert stores a message if a further condition on its thread, with its arguments,
+// holds; it returns whether it did. A message that is known is not stored.
+func (r *recordTx) insert(m *event.Message, d Decision, condition string, more ...any) bool {
+	row := r.newMessage(m, d)
+	quotes, quotedID := r.quoteColumns(row.Quotes)
+	begins := ""
+	if r.Begin && row.Trigger == TriggerRun && row.Author != ByBot && r.Coalesce == 0 {
+		begins = uuid.Must(uuid.NewV7()).String()
 	}
-	if err := r.begin(&row); err != nil {
-		return err
+	var contextAfter int64
+	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, number(!d.Note), optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
+		string(row.Author), string(row.Trigger), row.Content, quotes, quotedID, blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
+		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence}, more...)
+	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, insertMessage+condition+insertMessageEnd, args...) {
+		return false
 	}
-	if err := r.insertRow(&row, files); err != nil {
-		return err
+	if !d.Note {
+		r.added++
+		r.addFiles(row, 0, m.Attachments)
 	}
-	r.out.Message, r.out.Trigger = &row, row.Trigger
+	r.out.Message, r.out.Trigger = row, row.Trigger
 	r.out.Fate = event.Fate{Disposition: event.Stored, Reason: d.Reason}
 	if d.Note {
 		r.out.Disposition = event.Ignored
 	}
-	r.asks(&row, m.Channel.ID)
-	return r.admit(m.ExternalID)
+	if row.Trigger == TriggerRun {
+		r.asks = row
+	}
+	if row.Run != "" {
+		r.out.Begun = r.begun(row, m, contextAfter)
+	}
+	if r.awaited {
+		r.moved += r.admitWaiting(r.Workspace, m.ExternalID, r.claim.Thread)
+	}
+	return true
 }
 
-func (r *recording) takeSeq() int64 {
-	seq := r.thread.nextSeq
-	r.thread.nextSeq++
-	return seq
-}
-
-func (r *recording) insertRow(row *Message, files []event.Attachment) error {
-	quotes, err := pack(row.Quotes, row.Quotes.Quoted == nil && len(row.Quotes.Forwarded) == 0)
-	if err != nil {
-		return err
-	}
-	row.files = int64(len(files))
-	var seq any
-	if row.Seq != 0 {
-		seq = row.Seq
-	}
-	store := func(query string, args ...any) error { return r.tx.Later(nil, []any{&row.Row}, query, args...) }
-	if len(files) > 0 || row.Seq == 0 { // its id is needed at once
-		store = func(query string, args ...any) error {
-			_, err := r.tx.Row([]any{&row.Row}, query, args...)
-			return err
-		}
-	}
-	err = store(`
-		INSERT INTO messages (thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes,
-			metadata, version, origin, revision, files, envelopes, sent_at, created_at, run)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `+runRow+`) RETURNING id`,
-		row.Thread, seq, r.Workspace, optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
-		string(row.Author), string(row.Trigger), row.Content, quotes,
-		blob(row.Metadata), row.Version, string(row.Origin), row.Revision, row.files, row.envelopes, millis(row.SentAt), r.now, r.begun())
-	if err != nil {
-		return err
-	}
-	return addFiles(r.tx, row, 0, files)
-}
-
-// addFiles stores the message's files from part on.
-func addFiles(tx Tx, row *Message, part int, files []event.Attachment) error {
+// addFiles stores the message's files from a part on.
+func (r *recordTx) addFiles(row *Message, part int, files []event.Attachment) {
 	for i, file := range files {
 		state := AttachmentPending
 		if file.Gone {
 			state = AttachmentUnavailable
 		}
-		if err := tx.Later(nil, nil, `INSERT INTO attachments (message, part, external_id, name, mime_type, size, state) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(state)); err != nil {
-			return err
-		}
+		r.do(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, state) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(state))
 		row.Attachments = append(row.Attachments, Attachment{Attachment: file, State: state})
 	}
-	return nil
 }
 
-// asks makes the thread's next turn due, where the message asks for one.
-func (r *recording) asks(m *Message, channel string) {
-	if m.Trigger != TriggerRun {
-		return
-	}
-	if m.Author == ByBot {
-		r.thread.botChannel = botChannel(r.Workspace, r.channel(channel))
-	}
-	if r.out.Begun != nil {
-		r.thread.turnAt, r.thread.agent, r.out.TurnAt = r.now, r.Agent, instant(r.now)
-		return
-	}
-	if r.thread.turnSince == 0 {
-		r.thread.turnSince = r.now
-	}
-	due := min(r.now+r.Coalesce.Milliseconds(), r.thread.turnSince+r.CoalesceMax.Milliseconds())
-	r.thread.turnAt = max(due, r.now)
-	r.thread.agent = r.Agent
-	r.out.TurnAt = instant(r.thread.turnAt)
+// admitWaiting moves the envelopes that wait for a target to its thread.
+func (tx *txn) admitWaiting(workspace, target string, thread int64) (moved int64) {
+	return tx.exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE `+awaiting, workspace, target, thread)
 }
 
-// admit lets in the envelopes that were waiting for this message.
-func (r *recording) admit(subject string) error {
-	if !r.awaited {
-		return nil
+// end settles the envelope, or lets it wait for its target, and brings the thread's row
+// up to date.
+func (r *recordTx) end() {
+	if !r.moves() {
+		r.settle()
 	}
-	n, err := admitWaiting(r.tx, r.Workspace, subject, r.thread.id)
-	r.moved += n
-	return err
+	r.saveThread()
 }
 
-// awaiting is the condition that an envelope waits for a subject.
-const awaiting = ` WHERE workspace = ? AND subject = ? AND state = 'pending' AND thread IS NULL`
-
-// admitWaiting gives the envelopes that wait for a subject to its thread.
-func admitWaiting(tx Tx, workspace, subject string, thread int64) (int64, error) {
-	return tx.Exec(`UPDATE envelopes SET thread = ?, not_before = 0`+awaiting, thread, workspace, subject)
-}
-
-// settle writes the envelope's end, or puts it aside. It fails where the
-// envelope has come to an end already.
-func (r *recording) settle() error {
+// moves takes the envelope out of this thread, if it has to wait for its target or belongs
+// to the target's thread.
+func (r *recordTx) moves() bool {
 	if r.belongs != 0 {
 		r.out.Waits = true
-		if err := r.tx.Later(ErrSettled, nil, `UPDATE envelopes SET thread = ? WHERE `+workedOn, r.belongs, r.Envelope, r.thread.id); err != nil {
-			return err
-		}
-		return addPending(r.tx, r.belongs, 1, r.now)
+		r.must(ErrSettled, `UPDATE envelopes SET thread = $3 WHERE `+workedOn, r.Envelope, r.claim.Thread, r.belongs)
+		r.addPending(r.belongs, 1, r.now)
+		return true
 	}
 	if r.out.Waits {
-		n, err := r.tx.Exec(`UPDATE envelopes SET thread = NULL WHERE `+workedOn+` AND accepted_at > ?`,
-			r.Envelope, r.thread.id, r.now-WaitLimit.Milliseconds())
-		if err != nil || n > 0 {
-			return err
+		r.out.Waits = r.exec(`UPDATE envelopes SET thread = NULL, channel = $3 WHERE id = $1 AND thread = $2 AND state = 'pending'
+			AND (accepted_at > $4 OR EXISTS (SELECT 1 FROM gaps WHERE gaps.workspace = envelopes.workspace AND gaps.channel = $3))`,
+			r.Envelope, r.claim.Thread, r.thread.channel, r.now-WaitLimit.Milliseconds()) > 0
+		if !r.out.Waits {
+			r.ignore(event.ReasonUnknownMessage)
 		}
-		r.out.Waits = false
-		r.ignore(event.ReasonUnknownMessage)
 	}
-	message, args := `NULL`, []any{string(r.out.Disposition), r.out.Reason}
-	switch m := r.out.Message; {
-	case m == nil:
-	case m.Row != 0:
-		message, args = `?`, append(args, m.Row)
-	default: // it is being stored, and its place is known before its id
-		message, args = `(SELECT id FROM messages WHERE thread = ? AND seq = ?)`, append(args, m.Thread, m.Seq)
+	return r.out.Waits
+}
+
+// settle ends the envelope. If its message is deleted, it keeps none of the words.
+func (r *recordTx) settle() {
+	var message any
+	if m := r.out.Message; m != nil {
+		message = m.Row
+		if !m.DeletedAt.IsZero() {
+			r.emptyBody(r.Envelope)
+		}
 	}
 	none := ErrSettled
 	if r.pending {
-		none = nil // who has the thread's lock knows that it still is
+		none = nil // the insert has seen it under the thread's lock
 	}
-	return r.tx.Later(none, nil, `UPDATE envelopes SET state = 'done', disposition = ?, reason = ?, error = '', message = `+message+` WHERE `+workedOn,
-		append(args, r.Envelope, r.thread.id)...)
-}
-
-func (r *recording) saveThread() error {
-	r.thread.pending += r.moved - 1
-	r.out.Pending, r.out.TurnDue = r.thread.pending, instant(r.thread.turnAt)
-	var intakeAt, turnAt, turnSince any
-	if r.thread.pending > 0 {
-		intakeAt = r.now
-	}
-	if r.thread.turnAt != 0 {
-		turnAt = r.thread.turnAt
-	}
-	if r.thread.turnSince != 0 {
-		turnSince = r.thread.turnSince
-	}
-	return r.tx.Later(nil, nil, `UPDATE threads SET next_seq = ?, begun_seq = ?, pending = ?, intake_at = ?, turn_at = ?, turn_since = ?,
-		run = coalesce(`+runRow+`, run), agent = ?, opened_on = ?, bot_channel = ? WHERE id = ?`,
-		r.thread.nextSeq, r.thread.begunSeq, r.thread.pending, intakeAt, turnAt, turnSince,
-		r.begun(), r.thread.agent, r.thread.openedOn, optional(r.thread.botChannel), r.lease.Thread)
+	r.must(none, `UPDATE envelopes SET state = 'done', disposition = $3, reason = $4, error = '', message = $5 WHERE `+workedOn,
+		r.Envelope, r.claim.Thread, string(r.out.Disposition), r.out.Reason, message)
 }

@@ -3,177 +3,165 @@ package journal
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 )
 
-// Pruned is what Prune has taken away.
-type Pruned struct {
-	Bodies    int64 // raw bodies that were emptied
-	Envelopes int64 // rows
-	RunEvents int64 // rows
-}
-
 const (
-	// pruneBatch bounds the rows that one transaction looks at: custody waits
-	// behind it.
-	pruneBatch = 100
-	// pruneRuns bounds the runs whose events go in one transaction.
-	pruneRuns = 5
 	// prunePause leaves the store to others between two transactions.
 	prunePause = 10 * time.Millisecond
+	// paceAge is how long a channel's pace is kept after its times are over.
+	paceAge = 24 * time.Hour
 )
 
-// Prune takes away what has been kept long enough: the raw bodies of settled
-// envelopes, after a further time their rows, and what agents said while they
-// worked. Dead letters keep their body as long as their row; what is pending is
-// kept, and goes with its row if it is settled late.
-//
-// It works in small transactions and remembers how far it has come, so that it
-// may be ended at any time and goes on with the next call. One call goes on at a
-// time. Catch-up relies on the keys: they must be kept for longer than it reaches back.
-func (j *Journal) Prune(ctx context.Context, retention Retention) (Pruned, error) {
-	p := pruning{journal: j}
-	now := j.now()
-	err := p.walk(ctx, "prune/bodies", func(after int64) (int64, error) {
-		return p.bodies(ctx, after, millis(now.Add(-retention.Envelopes)))
-	})
-	if err != nil {
-		return p.done, fmt.Errorf("prune raw bodies: %w", err)
-	}
-	err = p.walk(ctx, "", func(after int64) (int64, error) {
-		return p.rows(ctx, after, millis(now.Add(-retention.Keys)))
-	})
-	if err != nil {
-		return p.done, fmt.Errorf("prune envelopes: %w", err)
-	}
-	err = p.walk(ctx, "prune/run_events", func(after int64) (int64, error) {
-		return p.events(ctx, after, millis(now.Add(-retention.RunEvents)))
-	})
-	if err != nil {
-		return p.done, fmt.Errorf("prune run events: %w", err)
-	}
-	return p.done, nil
+// Pruned counts the rows that Prune emptied or deleted, by step.
+type Pruned map[string]int64
+
+// step removes old rows of one table, or the rows of a removed workspace, in small
+// transactions: durable accepts wait for each of them.
+type step struct {
+	name  string
+	bound any // the time before which rows are too old, or the workspace
+	// page is the query for the last id of the next few rows, after id $1, that the bound
+	// $2 applies to; 0 if there are none. If page is empty, the statement finds the rows.
+	page string
+	// statements run in one transaction. Those of a page get the id before it, its last id
+	// and the bound; others get the bound, and run until they change nothing.
+	statements []string
+	// stays means that the rows stay: the position is stored, and the next call begins there.
+	stays bool
 }
 
-// pruning is one call of Prune.
-type pruning struct {
-	journal *Journal
-	done    Pruned
+// steps lists each table whose rows have a bound of age. The rows of other tables stay as
+// long as their workspace; blobs and files, as long as an attachment or a delivery names
+// them. Exclusive leases are reused.
+func (r Retention) steps(now time.Time) []step {
+	const (
+		aged = `SELECT coalesce(max(id), 0) FROM (SELECT id, accepted_at FROM envelopes WHERE id > $1 ORDER BY id LIMIT 100) AS page WHERE accepted_at <= $2`
+		page = `id > $1 AND id <= $2 AND accepted_at <= $3`
+	)
+	before := func(age time.Duration) int64 { return millis(now.Add(-age)) }
+	return []step{
+		{name: "bodies", bound: before(r.Envelopes), page: aged, stays: true, statements: []string{
+			`UPDATE envelopes SET body = substr(body, 1, 0) WHERE ` + page + ` AND state = 'done' AND length(body) > 0`,
+		}},
+		{name: "envelopes", bound: before(r.Keys), page: aged, statements: []string{`DELETE FROM envelopes WHERE ` + page + ` AND state <> 'pending'`}},
+		{name: "payloads", bound: before(r.Envelopes), statements: []string{`UPDATE deliveries SET payload = '', file = '' WHERE id IN (SELECT id FROM deliveries
+			WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '') AND due_at <= $1 ORDER BY due_at LIMIT 100)`}},
+		{name: "runs", bound: before(r.Runs), statements: []string{
+			`DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended_at <= $1 ORDER BY ended_at LIMIT 100)`,
+		}},
+		{name: "run_events", bound: before(r.RunEvents), statements: []string{
+			`DELETE FROM run_events WHERE (run, seq) IN (SELECT run, seq FROM run_events WHERE at <= $1 ORDER BY at LIMIT 100)`,
+		}},
+		{name: "paces", bound: before(paceAge), statements: []string{`DELETE FROM paces WHERE (workspace, channel) IN (SELECT workspace, channel FROM paces
+			WHERE next_at <= $1 AND blocked_until <= $1 AND left_at <= $1 LIMIT 100)`}},
+	}
 }
 
-// walk calls step with the id that it has come to, until it comes no further. A
-// walk with a name goes on where the last one stopped.
-func (p *pruning) walk(ctx context.Context, name string, step func(after int64) (int64, error)) error {
-	at, err := p.position(ctx, name)
-	if err != nil {
-		return err
-	}
-	for {
-		next, err := step(at)
-		if err != nil || next == at {
-			return err
+// workspaceSteps lists each table that has rows of workspaces. A message takes the rows of
+// its attachments and its run with it; a run has at most 1,000 events.
+func workspaceSteps(workspace string) []step {
+	const page = `row > $1 AND row <= $2 AND workspace = $3`
+	const messages, runs = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
+	byID := func(table, id string, rows int, before ...string) step {
+		return step{name: table, bound: workspace,
+			page: fmt.Sprintf(`SELECT coalesce(max(%[2]s), 0) FROM (SELECT %[2]s FROM %[1]s WHERE %[2]s > $1 AND workspace = $2 ORDER BY %[2]s LIMIT %[3]d) AS page`,
+				table, id, rows),
+			statements: append(before, fmt.Sprintf(`DELETE FROM %[1]s WHERE %[2]s > $1 AND %[2]s <= $2 AND workspace = $3`, table, id)),
 		}
-		at = next
+	}
+	byKey := func(table, key string) step {
+		return step{name: table, bound: workspace, statements: []string{
+			fmt.Sprintf(`DELETE FROM %[1]s WHERE workspace = $1 AND %[2]s IN (SELECT %[2]s FROM %[1]s WHERE workspace = $1 LIMIT 100)`, table, key),
+		}}
+	}
+	return []step{
+		byID("messages", "row", 5, checkAttached(messages), `DELETE FROM attachments WHERE `+messages,
+			`DELETE FROM run_events WHERE run`+runs, `DELETE FROM runs WHERE id`+runs),
+		byID("deliveries", "id", 100), byKey("envelopes", "dedupe_key"), byID("threads", "id", 100),
+		byKey("channels", "id"), byKey("paces", "channel"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
+		{name: "workspaces", bound: workspace, statements: []string{`DELETE FROM workspaces WHERE id = $1 AND removed_at > 0`}},
+	}
+}
+
+// Prune removes the rows that are older than their bounds, and the rows of workspaces that
+// were removed longer ago than retention.Keys. The caller may end it at any time and call
+// it again later; one call runs at a time. Backfill relies on the keys: they must be kept
+// for longer than it reads back.
+func (j *Journal) Prune(ctx context.Context, retention Retention) (Pruned, error) {
+	steps := retention.steps(j.now())
+	removed, err := list(ctx, j, self[string], `SELECT id FROM workspaces WHERE removed_at > 0 AND removed_at <= $1`, millis(j.now().Add(-retention.Keys)))
+	for _, workspace := range removed {
+		steps = append(steps, workspaceSteps(workspace)...)
+	}
+	pruned := Pruned{}
+	for _, s := range steps {
+		if err != nil {
+			break
+		}
+		var n int64
+		if n, err = j.prune(ctx, s); n > 0 {
+			pruned[s.name] += n
+		}
+	}
+	j.wakeRemover()
+	return pruned, err
+}
+
+// prune runs one step and returns the number of rows that it changed.
+func (j *Journal) prune(ctx context.Context, s step) (changed int64, err error) {
+	var at int64
+	_, err = j.row(ctx, []any{&at}, `SELECT position FROM retention_progress WHERE task = $1`, s.name)
+	for err == nil {
+		before := at
+		var n int64
+		n, at, err = j.pruneNext(ctx, s, before)
+		changed += n
+		if err != nil || n == 0 && at == before {
+			break
+		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			err = context.Cause(ctx)
 		case <-time.After(prunePause):
 		}
 	}
+	return changed, err
 }
 
-// position is how far the walk of a name has come.
-func (p *pruning) position(ctx context.Context, name string) (at int64, err error) {
-	if name == "" {
-		return 0, nil
-	}
-	var stored string
-	err = p.journal.engine.Read(single(ctx), func(tx Tx) error {
-		_, err := tx.Row([]any{&stored}, `SELECT position FROM cursors WHERE workspace = '' AND channel = ?`, name)
-		return err
-	})
-	if err != nil || stored == "" {
-		return 0, err
-	}
-	return strconv.ParseInt(stored, 10, 64)
-}
-
-// remember stores how far the walk of a name has come.
-func remember(tx Tx, name string, at int64) error {
-	_, err := tx.Exec(`INSERT INTO cursors (workspace, channel, position) VALUES ('', ?, ?)
-		ON CONFLICT (workspace, channel) DO UPDATE SET position = excluded.position`, name, strconv.FormatInt(at, 10))
-	return err
-}
-
-// old returns the last id of the next few that a query names, up to the first
-// whose time is not before the limit. Reading it does not hold up who writes.
-func (p *pruning) old(ctx context.Context, query string, after, limit, count int64) (last int64, err error) {
-	err = p.journal.engine.Read(single(ctx), func(tx Tx) error {
-		last = after
-		passed := false
-		return tx.Rows(func(scan func(...any) error) error {
-			var id, at int64
-			err := scan(&id, &at)
-			if passed = passed || at > limit; !passed {
-				last = id
-			}
-			return err
-		}, query, after, count)
-	})
-	return last, err
-}
-
-const oldEnvelopes = `SELECT id, accepted_at FROM envelopes WHERE id > ? ORDER BY id LIMIT ?`
-
-// bodies empties the next few raw bodies.
-func (p *pruning) bodies(ctx context.Context, after, limit int64) (int64, error) {
-	last, err := p.old(ctx, oldEnvelopes, after, limit, pruneBatch)
-	if err != nil || last == after {
-		return last, err
-	}
-	n, err := write(ctx, p.journal, func(tx Tx) (int64, error) {
-		n, err := tx.Exec(`UPDATE envelopes SET body = ? WHERE id > ? AND id <= ? AND state = 'done' AND body <> ?`,
-			[]byte{}, after, last, []byte{})
-		if err != nil {
-			return 0, err
+// pruneNext runs one transaction of a step, after a position. It returns the number of
+// changed rows and the new position.
+func (j *Journal) pruneNext(ctx context.Context, s step, at int64) (n, next int64, err error) {
+	args := []any{s.bound}
+	if s.page != "" {
+		if _, err := j.row(ctx, []any{&next}, s.page, at, s.bound); err != nil || next == 0 {
+			return 0, at, err
 		}
-		return n, remember(tx, "prune/bodies", last)
-	})
-	p.done.Bodies += n
-	return last, err
-}
-
-// rows deletes the next few envelopes. It begins with the oldest one that is
-// there, and so needs no memory. The newest of all stays: an engine may give the
-// id of the last row to the next one, and messages name envelopes by their ids.
-func (p *pruning) rows(ctx context.Context, after, limit int64) (int64, error) {
-	last, err := p.old(ctx, oldEnvelopes, after, limit, pruneBatch)
-	if err != nil || last == after {
-		return last, err
+		args = []any{at, next, s.bound}
 	}
-	n, err := write(ctx, p.journal, func(tx Tx) (int64, error) {
-		return tx.Exec(`DELETE FROM envelopes WHERE id > ? AND id <= ? AND state <> 'pending' AND id < (SELECT max(id) FROM envelopes)`,
-			after, last)
-	})
-	p.done.Envelopes += n
-	return last, err
-}
-
-// events deletes what was said in the next few runs that have ended.
-func (p *pruning) events(ctx context.Context, after, limit int64) (int64, error) {
-	last, err := p.old(ctx, `SELECT row, CASE WHEN ended_at > 0 THEN ended_at ELSE begun_at END FROM runs WHERE row > ? ORDER BY row LIMIT ?`,
-		after, limit, pruneRuns)
-	if err != nil || last == after {
-		return last, err
-	}
-	n, err := write(ctx, p.journal, func(tx Tx) (int64, error) {
-		n, err := tx.Exec(`DELETE FROM run_events WHERE run > ? AND run <= ?`, after, last)
-		if err != nil {
-			return 0, err
+	n, err = write(ctx, j, WriteOptions{}, func(tx *txn) (n int64) {
+		for _, statement := range s.statements {
+			n += tx.exec(statement, args...)
 		}
-		return n, remember(tx, "prune/run_events", last)
+		if s.stays {
+			tx.do(`INSERT INTO retention_progress (task, position) VALUES ($1, $2) ON CONFLICT (task) DO UPDATE SET position = excluded.position`, s.name, next)
+		}
+		return n
 	})
-	p.done.RunEvents += n
-	return last, err
+	return n, next, err
+}
+
+// Configured remembers which workspaces this node has configured. Any other workspace
+// counts as removed, until a node that has it calls Configured.
+func (j *Journal) Configured(ctx context.Context, workspaces []string) error {
+	return j.change(ctx, "", func(tx *txn) {
+		for _, id := range slices.Sorted(slices.Values(workspaces)) {
+			tx.do(`INSERT INTO workspaces (id, self) VALUES ($1, '')
+				ON CONFLICT (id) DO UPDATE SET removed_at = 0 WHERE workspaces.removed_at > 0`, id)
+		}
+		tx.do(`UPDATE workspaces SET removed_at = $1 WHERE removed_at = 0 AND $2 NOT LIKE '%,' || id || ',%'`,
+			millis(j.now()), ","+strings.Join(workspaces, ",")+",")
+	})
 }

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,9 +9,9 @@ import (
 	"parley/ingest/event"
 )
 
-// Run is one time that an agent is asked.
+// Run is the agent's work on one turn. The thread's row holds a run that goes on; a run
+// that has ended has a row of its own.
 type Run struct {
-	Row       int64
 	ID        string // the same each time the run is tried
 	Thread    int64
 	ThreadKey event.ThreadKey
@@ -20,176 +19,260 @@ type Run struct {
 	Workspace string
 	Platform  event.Platform
 	Channel   string
-	// OpenedOn is the external id of the message of another thread on which the
-	// thread was opened; empty for none.
+	// OpenedOn is the external id of the message of another thread on which the thread
+	// was opened; empty for none.
 	OpenedOn string
-	// Preface is what was read of the time before the thread was known; nil where
-	// nothing was looked for.
+	// Preface describes the messages from before the thread was known; nil if none were
+	// looked for.
 	Preface *Preface
 	Agent   string
-	// FirstSeq is the first thread_seq of its messages.
-	FirstSeq int64
-	// ContextAfter and BaseSeq bound its block: the passive messages after the
-	// one and up to the other. BaseSeq is the newest message it is given.
+	// ContextAfter and BaseSeq bound the block of its turn: passive messages after the
+	// one and up to the other. BaseSeq is the thread's highest thread_seq at the begin.
 	ContextAfter, BaseSeq int64
-	Attempts              int64 // failures that were reported
-	Claims                int64 // times it was begun or taken up again
-	Reruns                int64
-	BegunAt               time.Time
-	NotBefore             time.Time // of the next attempt
-	// Messages are what it answers, deleted ones left out.
+	// Gap means that some earlier messages could not be read in time.
+	Gap       bool
+	Attempts  int64 // failures that were reported
+	Claims    int64 // claims of the thread that ended with their process during the run
+	Reruns    int64
+	BegunAt   time.Time
+	NotBefore time.Time // of the next attempt
+	// Messages are the turn's messages, by time, without deleted ones.
 	Messages []Message
-	// Fence is that of the lease under which it was begun with its message; a run
-	// that is handed on in memory is good for that lease alone.
-	Fence int64
-	// Previews is how many previews it has begun, those of earlier attempts among them.
+	// Previews is how many previews were begun, those of earlier attempts included.
 	Previews int64
-	// Sign is the external id of the message with the sign of work, empty for none,
-	// and SignBy when the call ends that put it there; zero once it has ended.
-	Sign   string
-	SignBy time.Time
-	// Fresh says that nothing has happened to Messages since they were recorded: a
-	// transcript need not read them again.
+	// Sign is the external id of the message with the sign of work; empty for none.
+	Sign string
+	// Fresh means that Messages have not changed since they were recorded: a transcript
+	// need not read them again.
 	Fresh bool
-	// Seen is the time of the newest edit that the agent was asked with; zero for
-	// none. Transcript sets it anew. A later one makes the reply stale.
+	// Seen is the time of the newest edit that the agent was asked with; zero for none.
+	// Transcript sets it. A later edit makes the reply stale.
 	Seen time.Time
 }
 
-// RunState is how a run stands.
+// RunState is the state of a run that has ended.
 type RunState string
 
-// The states of a run.
+// The states of runs that have ended.
 const (
-	RunRunning  RunState = "running"
-	RunDone     RunState = "done"
-	RunFailed   RunState = "failed"
-	RunCanceled RunState = "canceled"
-	RunDropped  RunState = "dropped"
-	// RunInterrupted gave its messages back: another run has them.
-	RunInterrupted RunState = "interrupted"
+	RunDone        RunState = "done"
+	RunFailed      RunState = "failed"
+	RunCanceled    RunState = "canceled"
+	RunDropped     RunState = "dropped"
+	RunInterrupted RunState = "interrupted" // another run has its messages
 )
 
-// BeginRun takes up the thread's unfinished run, or begins one for the messages
-// that wait: all of them, or the first alone where each says that every message
-// of the channel is a turn of its own. It returns nil where nothing is due, and
-// while intake has something to record first; Outcome.TurnDue then says when.
-func (j *Journal) BeginRun(ctx context.Context, lease *Lease, agent string, each func(workspace, channel string) bool) (*Run, error) {
-	run, err := write(about(ctx, lease.Key), j, func(tx Tx) (*Run, error) {
-		b := beginning{tx: tx, now: millis(j.now()), agent: agent, each: each}
-		if err := b.read(lease); err != nil {
-			return nil, err
-		}
-		switch {
-		case b.turnAt == 0 || b.turnAt > b.now, b.current == 0 && b.whose != agent:
-			return nil, nil // nothing is due, or nothing of this agent's any more
-		case b.pending > 0 && b.intakeAt <= b.now:
-			return nil, nil // an edit or a delete may be among what was acknowledged
-		case b.current != 0:
-			return b.resume()
-		}
-		return b.begin()
-	})
-	if run != nil {
-		run.has(run.Messages...)
+// resumeAfter is the time after which every node may resume a run that began with its
+// message. The worker that gets the run in memory begins before, or its process is dead.
+const resumeAfter = time.Second
+
+// saveThread brings the thread's row up to date after a recording: it counts the
+// envelope as settled, and makes a turn due or begins a run if the message asks for one.
+func (r *recordTx) saveThread() {
+	query, args := `UPDATE threads SET next_seq = next_seq + $2, pending = pending + $3,
+		intake_at = CASE WHEN pending + $3 > 0 THEN CAST($4 AS BIGINT) END, opened_on = CASE WHEN opened_on = '' THEN $5 ELSE opened_on END`,
+		[]any{r.claim.Thread, r.added, r.moved - 1, r.now, r.openedOn()}
+	dest := []any{&r.left, &r.turnAt}
+	returning := ` WHERE id = $1 RETURNING pending, coalesce(turn_at, 0)`
+	if run := r.out.Begun; run != nil {
+		query += beginWithMessage
+		args = append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds(), r.out.Message.SenderID)
+		returning += `, key, uuid, platform, channel, opened_on, history`
+		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.OpenedOn, &r.history)
+	} else {
+		query += changeRun
+		args = append(args, r.deleted, r.editedAt)
+		returning += `, run_left`
+		dest = append(dest, &r.runLeft)
 	}
-	return run, err
+	if r.asks != nil && r.out.Begun == nil {
+		query += askForTurn
+		args = append(args, r.Agent, r.now+r.Coalesce.Milliseconds(), r.CoalesceMax.Milliseconds(), r.askedByBot())
+	}
+	r.later(nil, dest, query+returning, args...)
 }
 
-// beginning is one BeginRun inside its transaction.
-type beginning struct {
-	tx    Tx
-	now   int64
-	agent string
-	each  func(workspace, channel string) bool
-
-	run      Run
-	nextSeq  int64
-	begunSeq int64
-	turnAt   int64
-	current  int64
-
-	pending, intakeAt int64
-
-	botChannel string // where a bot has asked for the turn
-	whose      string // the agent whose turn is due
-}
-
-func (b *beginning) read(lease *Lease) error {
-	var key, platform, preface string
-	err := lockNow(b.tx, lease, []any{&key, &b.run.ThreadID, &b.run.Workspace, &platform, &b.run.Channel, &b.run.OpenedOn,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.current, &b.pending, &b.intakeAt, &b.botChannel, &b.whose, &preface},
-		`key, uuid, workspace, platform, channel, opened_on, next_seq, begun_seq, coalesce(turn_at, 0), run, pending, coalesce(intake_at, 0),
-		coalesce(bot_channel, ''), agent, preface`)
-	if err != nil {
-		return err
+// finish completes the outcome from the thread's row.
+func (r *recordTx) finish() (err error) {
+	out := r.out
+	out.Pending, out.TurnDue = r.left, instant(r.turnAt)
+	if run := out.Begun; run != nil {
+		out.TurnDue = instant(r.now) // a worker gets it in memory at once
+		run.Preface, err = readPreface(r.history)
 	}
-	b.run.Thread, b.run.ThreadKey, b.run.Platform = lease.Thread, event.ThreadKey(key), event.Platform(platform)
-	b.run.Preface, err = readPreface(preface)
+	if r.asks != nil {
+		out.TurnAt = out.TurnDue
+	}
+	if r.deleted > 0 && r.runLeft == 0 {
+		out.Withdrawn = r.thread.run
+	}
 	return err
 }
 
-// resume takes up a run that was begun before and did not end.
-func (b *beginning) resume() (*Run, error) {
-	run := b.run
-	run.Row = b.current
-	var begunAt, notBefore, signBy int64
-	if _, err := b.tx.Row([]any{&run.ID, &run.Agent, &run.FirstSeq, &run.ContextAfter, &run.BaseSeq, &run.Attempts, &run.Claims, &run.Reruns, &begunAt, &notBefore,
-		&run.Previews, &run.Sign, &signBy},
-		`UPDATE runs SET claims = claims + 1 WHERE row = ?
-		RETURNING id, agent, first_seq, context_after, base_seq, attempts, claims, reruns, begun_at, not_before, previews, sign, sign_by`, run.Row); err != nil {
-		return nil, err
+// beginWithMessage makes the run that a message begins the thread's run.
+const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, run_sender = $9, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
+	run_attempts = 0, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL`
+
+// changeRun notes deletes and edits of messages of the run that goes on.
+const changeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
+
+// askForTurn makes a turn due: at $9, but no more than $10 after the first message that
+// waits.
+const askForTurn = `, agent = $8, turn_since = coalesce(turn_since, $4), bot_channel = coalesce($11, bot_channel),
+	turn_at = CASE WHEN coalesce(turn_since, $4) + $10 < $9 THEN coalesce(turn_since, $4) + $10 ELSE $9 END`
+
+// openedOn is the message of another thread on which the message's thread was opened.
+func (r *recordTx) openedOn() string {
+	if m := r.Event.Message; m != nil && r.added > 0 {
+		return m.OpenedOn
 	}
-	run.BegunAt, run.NotBefore, run.SignBy = instant(begunAt), instant(notBefore), instant(signBy)
-	messages, err := manyLines(b.tx, `run = ? AND author <> 'agent' AND deleted_at = 0 ORDER BY seq`, run.Row)
-	run.Messages = messages
-	return &run, err
+	return ""
 }
 
-// begin starts a run for the messages that wait; without any, the thread's turn
-// is not due any more.
-func (b *beginning) begin() (*Run, error) {
-	limit := 1000
-	if b.each(b.run.Workspace, b.run.Channel) {
+// askedByBot is the channel in which a bot asked for the turn; null for none.
+func (r *recordTx) askedByBot() any {
+	if r.asks.Author != ByBot {
+		return nil
+	}
+	return botChannel(r.Workspace, r.channel(r.Event.Message.Channel.ID))
+}
+
+// begun is the run that began with a message. saveThread reads the rest.
+func (r *recordTx) begun(row *Message, m *event.Message, contextAfter int64) *Run {
+	run := &Run{
+		ID: row.Run, Thread: row.Thread, Workspace: r.Workspace, Agent: r.Agent, ContextAfter: contextAfter, BaseSeq: row.Seq,
+		BegunAt: instant(r.now), Fresh: len(m.Attachments) == 0, // attachments' rows are not known
+	}
+	run.has([]Message{*row})
+	return run
+}
+
+// has sets the run's messages.
+func (run *Run) has(messages []Message) {
+	run.Messages = messages
+	run.sees(messages)
+}
+
+// sees notes that the agent is asked with the messages as they stand.
+func (run *Run) sees(messages []Message) {
+	run.Seen = time.Time{}
+	for _, m := range messages {
+		if m.EditedAt.After(run.Seen) {
+			run.Seen = m.EditedAt
+		}
+	}
+}
+
+// BeginRun takes up the thread's unfinished run, or begins one for the messages that
+// wait: all of them, or the earliest one if each reports that every message of the channel
+// is a turn of its own. It returns nil if nothing is due, and while intake has something to
+// record first; Outcome.TurnDue then tells when. gap means that some of the thread's
+// earlier messages could not be read in time.
+func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(workspace, channel string) bool) (*Run, error) {
+	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *Run {
+		b := beginRunTx{txn: tx, now: millis(j.now()), agent: agent, gap: gap}
+		b.read(claim)
+		switch {
+		case b.turnAt == 0 || b.turnAt > b.now, b.run.ID == "" && b.agentDue != agent:
+			return nil // nothing is due, or another agent has the turn now
+		case b.pending > 0 && b.intakeAt != 0 && b.intakeAt <= b.now:
+			return nil // an edit or a delete may be among the accepted envelopes
+		case b.run.ID != "":
+			b.resume()
+			return &b.run
+		}
+		return b.begin(each(b.run.Workspace, b.run.Channel))
+	})
+}
+
+// beginRunTx is one BeginRun inside its transaction.
+type beginRunTx struct {
+	*txn
+	now   int64
+	agent string
+	gap   bool
+
+	run                       Run
+	nextSeq, begunSeq, turnAt int64
+	pending, intakeAt         int64
+	agentDue, botChannel      string
+}
+
+func (b *beginRunTx) read(claim *Claim) {
+	run := &b.run
+	var history string
+	var begunAt, notBefore int64
+	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.OpenedOn,
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
+		&run.ID, &begunAt, &notBefore, &run.Attempts, &run.Claims, &run.Reruns},
+		`key, uuid, workspace, platform, channel, opened_on,
+		next_seq, begun_seq, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
+		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_claims, run_reruns`)
+	run.Thread, run.Agent, run.Preface = claim.Thread, b.agent, b.readPreface(history)
+	run.BegunAt, run.NotBefore = instant(begunAt), instant(notBefore)
+}
+
+// resume takes up a run that was begun before and did not end.
+func (b *beginRunTx) resume() {
+	run := &b.run
+	b.row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
+		coalesce((SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1), '')`, run.ID)
+	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
+		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
+	run.has(b.lines(`m.run = $1 AND m.author <> 'agent' AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
+}
+
+// maxTurn bounds the messages of one turn.
+const maxTurn = 1000
+
+// begin starts a run for the messages that wait, or for the earliest one alone; without
+// any, the thread's turn is not due any more.
+func (b *beginRunTx) begin(alone bool) *Run {
+	limit := maxTurn
+	if alone {
 		limit = 1
 	}
-	waiting, err := manyLines(b.tx, `thread = ? AND trigger = 'run' AND run IS NULL ORDER BY seq LIMIT CAST(? AS BIGINT)`,
-		b.run.Thread, int64(limit+1))
-	if err != nil {
-		return nil, err
-	}
+	run := &b.run
+	waiting := b.lines(`m.thread = $1 AND m.trigger = 'run' AND m.run IS NULL ORDER BY m.sent_at, m.seq LIMIT CAST($2 AS BIGINT)`,
+		run.Thread, int64(limit+1))
 	if len(waiting) == 0 {
-		return nil, b.tx.Later(nil, nil, `UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = ?`, b.run.Thread)
+		b.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, run.Thread)
+		return nil
 	}
 	var since any // messages are left for a further turn
 	if len(waiting) > limit {
 		waiting, since = waiting[:limit], b.now
 	}
-	run := b.run
-	run.ID, run.Agent = uuid.Must(uuid.NewV7()).String(), b.agent
-	run.FirstSeq, run.ContextAfter, run.BaseSeq = waiting[0].Seq, b.begunSeq, b.nextSeq-1
-	run.Claims, run.BegunAt, run.Messages = 1, instant(b.now), waiting
-	if err := b.insert(&run); err != nil {
-		return nil, err
+	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = uuid.Must(uuid.NewV7()).String(), b.begunSeq, b.nextSeq-1, instant(b.now), b.gap
+	for i := range waiting {
+		waiting[i].Run = run.ID
 	}
-	if err := b.tx.Later(nil, nil, `UPDATE messages SET run = `+runRow+`
-		WHERE thread = ? AND trigger = 'run' AND run IS NULL AND seq <= ?`, run.ID, run.Thread, waiting[len(waiting)-1].Seq); err != nil {
-		return nil, err
-	}
-	return &run, b.tx.Later(nil, nil, `UPDATE threads SET run = `+runRow+`, begun_seq = ?, turn_since = ?,
+	run.has(waiting)
+	b.take(waiting)
+	b.do(`UPDATE threads SET run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
+			run_attempts = 0, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_sender = $7, run_bot_channel = $8,
 			bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
 				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
-		WHERE id = ?`, run.ID, run.BaseSeq, since, run.Thread)
+		WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), waiting[0].SenderID, b.askedByBot())
+	return run
 }
 
-// insert stores the run; its row is known once the transaction has ended.
-func (b *beginning) insert(run *Run) error {
-	asked := ""
-	if slices.ContainsFunc(run.Messages, func(m Message) bool { return m.Author == ByBot }) {
-		asked = b.botChannel // empty where the message was given back by a run: that one counts
+// take gives the run its messages; the first one carries the bounds of the turn's block.
+func (b *beginRunTx) take(waiting []Message) {
+	first, last := waiting[0], waiting[len(waiting)-1]
+	b.do(`UPDATE messages SET run = $2 WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $3 OR (sent_at = $3 AND seq <= $4))`,
+		b.run.Thread, b.run.ID, millis(last.SentAt), last.Seq)
+	b.do(`UPDATE messages SET context_after = $2, base_seq = $3, gap = $4 WHERE row = $1`,
+		first.Row, b.run.ContextAfter, b.run.BaseSeq, number(b.gap))
+}
+
+// askedByBot is the channel in which a bot asked for the run; null if none did, or if an
+// earlier run gave the message back: that one counts.
+func (b *beginRunTx) askedByBot() any {
+	for _, m := range b.run.Messages {
+		if m.Author == ByBot {
+			return optional(b.botChannel)
+		}
 	}
-	return b.tx.Later(nil, []any{&run.Row}, `
-		INSERT INTO runs (id, thread, agent, state, first_seq, context_after, base_seq, claims, begun_at, bot_channel)
-		VALUES (?, ?, ?, 'running', ?, ?, ?, 1, ?, ?) RETURNING row`,
-		run.ID, run.Thread, run.Agent, run.FirstSeq, run.ContextAfter, run.BaseSeq, b.now, optional(asked))
+	return nil
 }

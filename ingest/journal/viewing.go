@@ -1,14 +1,13 @@
 package journal
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"parley/ingest/event"
 )
 
-// maxViewing bounds what is remembered of a thread's view, in bytes.
+// maxViewing bounds the stored view of a thread, in bytes.
 const maxViewing = 4 << 10
 
 // viewing is a thread's view as its column holds it.
@@ -17,40 +16,46 @@ type viewing struct {
 	Extra event.Metadata `json:"extra"`
 }
 
-// view remembers what the person in the thread is looking at. The newest event
-// wins, in whatever order they come.
-func (r *recording) view(v *event.Viewing) error {
-	var before viewing
-	if err := unpack(r.thread.viewing, &before); err != nil {
-		return fmt.Errorf("thread %d: viewing: %w", r.thread.id, err)
-	}
+// view stores the view of the person in the thread. The newest event wins, in whatever
+// order the events come.
+func (r *recordTx) view(v *event.Viewing) {
+	before := r.viewing()
 	now := viewing{At: v.At.UnixMicro(), Extra: event.Metadata{Extra: v.Extra}}
-	if r.thread.viewing != "" && now.At <= before.At {
+	column := r.pack(now, false)
+	if r.thread.viewing != "" && now.At <= before.At || len(column) > maxViewing {
 		r.ignore(event.ReasonNoChange)
-		return nil
-	}
-	column, err := json.Marshal(now)
-	if err != nil || len(column) > maxViewing {
-		r.ignore(event.ReasonNoChange)
-		return err
+		return
 	}
 	r.out.Fate = event.Fate{Disposition: event.Updated}
-	if sameExtra(before.Extra.Extra, v.Extra) {
+	if slices.EqualFunc(before.Extra.Extra, v.Extra, func(a, b event.Extra) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) }) {
 		r.ignore(event.ReasonNoChange)
 	}
 	r.out.Opened = v.Opened && r.thread.viewing == ""
-	return r.tx.Later(nil, nil, `UPDATE threads SET viewing = ? WHERE id = ?`, string(column), r.thread.id)
+	r.do(`UPDATE threads SET viewing = $2 WHERE id = $1`, r.thread.id, column)
 }
 
-// viewed is a message with what its sender was looking at when they sent it. The
-// new state of a message keeps what its first one had.
-func (r *recording) viewed(m *event.Message, known *Message) (*event.Message, error) {
-	if r.thread.viewing == "" {
-		return m, nil
+// viewing reads the thread's view.
+func (r *recordTx) viewing() (v viewing) {
+	if err := unpack(r.thread.viewing, &v); err != nil {
+		r.fail(fmt.Errorf("thread %d: viewing: %w", r.thread.id, err))
 	}
-	extra, err := r.viewExtra(known)
-	if err != nil || len(extra) == 0 {
-		return m, err
+	return v
+}
+
+// viewed is a message with the view that its sender had. The new state of a message
+// keeps the view of its first state.
+func (r *recordTx) viewed(m *event.Message, known *Message) *event.Message {
+	if r.thread.viewing == "" {
+		return m
+	}
+	extra := r.viewing().Extra.Extra
+	if known != nil {
+		metadata, err := event.ReadMetadata(known.Metadata)
+		r.fail(err)
+		extra = metadata.Extra
+	}
+	if len(extra) == 0 {
+		return m
 	}
 	seen := *m
 	seen.Metadata.Extra = slices.Clone(m.Metadata.Extra)
@@ -60,21 +65,5 @@ func (r *recording) viewed(m *event.Message, known *Message) (*event.Message, er
 		}
 	}
 	seen.Metadata.Edited()
-	return &seen, nil
-}
-
-// viewExtra is what is looked at now, or what a known message has beside the
-// contract's keys.
-func (r *recording) viewExtra(known *Message) ([]event.Extra, error) {
-	if known != nil {
-		metadata, err := event.ReadMetadata(known.Metadata)
-		return metadata.Extra, err
-	}
-	var v viewing
-	err := unpack(r.thread.viewing, &v)
-	return v.Extra.Extra, err
-}
-
-func sameExtra(a, b []event.Extra) bool {
-	return slices.EqualFunc(a, b, func(a, b event.Extra) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) })
+	return &seen
 }

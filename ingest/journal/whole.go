@@ -4,28 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
-// NoteCopying names the row of cursors, of no workspace, that a store has while
-// it is being filled from another one.
-const NoteCopying = "store/copying"
-
 // ErrUnfinished means that the store is a copy that was begun and not completed.
-var ErrUnfinished = errors.New("the store is an unfinished copy of another one: run parley copy-store with the same two stores again, which goes on where it ended")
+var ErrUnfinished = errors.New("the store is an unfinished copy: remove it and start parley copy-store again with an empty target")
 
-// Whole says whether a store may be worked on: the error wraps ErrUnfinished
-// where it is half a copy. A daemon asks this before it makes a Journal.
+// Whole returns an error that wraps ErrUnfinished if the store is an unfinished
+// copy. A daemon calls it before it makes a Journal.
 func Whole(ctx context.Context, engine Engine) error {
-	var half int64
-	err := engine.Read(ctx, func(tx Tx) error {
-		_, err := tx.Row([]any{&half}, `SELECT count(*) FROM cursors WHERE workspace = '' AND channel = ?`, NoteCopying)
-		return err
-	})
+	var begun int64
+	unfinished, err := New(engine, Options{}).row(ctx, []any{&begun}, `SELECT begun_at FROM unfinished_copy`)
 	if err != nil {
-		return fmt.Errorf("look whether the store is whole: %w", err)
+		return fmt.Errorf("look for an unfinished copy: %w", err)
 	}
-	if half > 0 {
-		return ErrUnfinished
+	if unfinished {
+		return fmt.Errorf("%w (it was begun at %s)", ErrUnfinished, instant(begun).Format(time.RFC3339))
 	}
 	return nil
 }

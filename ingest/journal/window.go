@@ -8,44 +8,42 @@ import (
 // Turn is a run as a thread's transcript shows it.
 type Turn struct {
 	// OpenedOn is the message of another thread on which the thread was opened,
-	// in its first turn; nil elsewhere.
+	// in its first turn; nil in other turns.
 	OpenedOn *Message
-	// Root is the thread's first message, where it belongs to the turn's block.
+	// Root is the thread's first message, if it belongs to the turn's block.
 	Root *Message
-	// Context are the newest passive messages of the block beside Root, newest first,
-	// and then those that were read for it.
+	// Context are the newest passive messages of the block without Root, the newest
+	// first, and then those that were read for it.
 	Context []Message
-	// Earlier is how many were left out, up to EarlierLimit.
+	// Earlier is how many messages were left out, up to EarlierLimit.
 	Earlier int
-	// Gap says that further ones could not be read.
+	// Gap means that further messages could not be read.
 	Gap bool
-	// Messages are what was asked, in their order.
+	// Messages are the turn's messages, by time.
 	Messages []Message
-	// Reply is what the agent answered; nil for none.
+	// Reply is the agent's answer; nil for none.
 	Reply *Message
 }
 
 // EarlierLimit bounds how many left-out messages are counted.
 const EarlierLimit = 10_000
 
-// Window bounds what is read of a thread.
+// Window bounds the part of a thread that is read.
 type Window struct {
 	Turns   int // the current one among them
 	Bytes   int // of content: no further turn is read once so much is there
 	Context int // lines of one block, beside its root
 }
 
-// Transcript reads the run's turn and those before it, oldest first, as far as
-// the window reaches. What it costs depends on the window, not on the thread.
+// Transcript reads the run's turn and the turns before it, by time, as far as the window
+// reaches; the run's turn is the last. The cost depends on the window, not on the thread.
 func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Turn, error) {
 	if run.alone() {
-		return []Turn{{Messages: run.Messages}}, nil
+		return []Turn{{Messages: run.Messages, Gap: run.Gap}}, nil
 	}
-	var turns []Turn
-	err := j.engine.Read(ctx, func(tx Tx) (err error) {
-		t := transcript{tx: tx, run: run, window: window}
-		turns, err = t.read()
-		return err
+	turns, err := read(ctx, j, func(tx *txn) []Turn {
+		t := transcript{txn: tx, run: run, window: window}
+		return t.read()
 	})
 	if err != nil {
 		return nil, err
@@ -54,70 +52,61 @@ func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Tu
 	return turns, nil
 }
 
-// alone says that the run's messages are as they are known, and all that its thread
-// holds.
+// alone reports whether the run's messages have not changed and are the only ones of its
+// thread.
 func (run *Run) alone() bool {
 	return run.Fresh && run.ContextAfter == 0 && run.OpenedOn == "" && run.Preface == nil && run.BaseSeq == int64(len(run.Messages))
 }
 
 type transcript struct {
-	tx     Tx
+	*txn
 	run    *Run
 	window Window
 	bytes  int
-	// inSight are the thread_seqs of what was asked and answered in the window.
+	// inSight are the thread_seqs of the turns' messages and replies in the window.
 	inSight []int64
 }
 
-// span is a run and the range of thread_seq of its block.
+// span is a turn's run and the bounds of its block.
 type span struct {
-	row, after, upTo, firstSeq int64
-	preface                    *Preface // of a thread's first turn
+	run         string
+	after, upTo int64
+	gap         bool
+	messages    []Message // and the reply
 }
 
-// read makes the turns, newest first, until the window's bytes are used up.
-func (t *transcript) read() ([]Turn, error) {
+// turnsPerPage is the number of turns that one query reads. It bounds the reading beyond
+// the window's bytes.
+const turnsPerPage = 10
+
+// read makes the turns, the newest first, until the window's bytes are used up.
+func (t *transcript) read() []Turn {
 	asked := t.run.Messages
 	if !t.run.Fresh {
-		var err error
-		if asked, err = manyLines(t.tx, `run = ? AND deleted_at = 0 ORDER BY seq`, t.run.Row); err != nil { // as they stand now
-			return nil, err
-		}
+		asked = t.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, t.run.ID) // as they stand now
 		t.run.sees(asked)
 	}
+	spans := []span{{run: t.run.ID, after: t.run.ContextAfter, upTo: t.run.BaseSeq, gap: t.run.Gap, messages: asked}}
 	t.see(asked)
-	spans, err := t.spans()
-	if err != nil {
-		return nil, err
-	}
-	// A turn's range reaches back to the reply before it, so that it is told
-	// apart once the turns before have been read.
-	byRun := map[int64][]Message{t.run.Row: asked}
-	spans = append([]span{{row: t.run.Row, after: t.run.ContextAfter, upTo: t.run.BaseSeq, preface: t.run.Preface}}, spans...)
 	var turns []Turn
-	for i, s := range spans {
+	// A turn's block reaches back to the turn before it, so that a page is read before
+	// the last turn of the page before is made.
+	for i, whole := 0, t.run.ContextAfter == 0; i < len(spans); i++ {
 		if i > 0 && t.bytes >= t.window.Bytes {
 			break
 		}
-		if i%spansAtOnce == 0 {
-			if err := t.messages(spans[i+1:min(i+1+spansAtOnce, len(spans))], byRun); err != nil {
-				return nil, err
-			}
+		if i == len(spans)-1 && !whole {
+			page := t.page(len(spans) - 1)
+			whole = len(page) < turnsPerPage
+			spans = append(spans, page...)
 		}
-		turn, err := t.turn(s, byRun[s.row])
-		if err != nil {
-			return nil, err
-		}
+		turn := t.turn(spans[i])
 		if i == 0 || len(turn.Messages) > 0 || turn.Reply != nil {
 			turns = append(turns, turn)
 		}
 	}
-	return turns, nil
+	return turns
 }
-
-// spansAtOnce is how many turns are read by one query. What is read beyond the
-// window's bytes is bounded by it.
-const spansAtOnce = 10
 
 // see notes messages that are in the window.
 func (t *transcript) see(messages []Message) {
@@ -126,80 +115,69 @@ func (t *transcript) see(messages []Message) {
 	}
 }
 
-// spans finds the runs before the current one, newest first.
-func (t *transcript) spans() (spans []span, err error) {
-	if t.run.ContextAfter == 0 || t.window.Turns <= 1 {
-		return nil, nil // no run had begun before, or none of them is wanted
-	}
-	err = t.tx.Rows(func(scan func(...any) error) error {
-		var s span
-		var preface string
-		err := scan(&s.row, &s.after, &s.upTo, &s.firstSeq, &preface)
-		if err == nil {
-			s.preface, err = readPreface(preface)
-		}
-		spans = append(spans, s)
-		return err
-	}, `SELECT row, context_after, base_seq, first_seq,
-			CASE WHEN context_after = 0 THEN (SELECT preface FROM threads WHERE threads.id = runs.thread) ELSE '' END FROM runs
-		WHERE thread = ? AND row <> ? AND state IN ('done', 'failed', 'dropped', 'canceled')
-		ORDER BY first_seq DESC LIMIT CAST(? AS BIGINT)`, t.run.Thread, t.run.Row, int64(t.window.Turns-1))
-	return spans, err
-}
-
-// messages reads what was asked and answered in some spans, which follow one
-// another, into byRun.
-func (t *transcript) messages(spans []span, byRun map[int64][]Message) error {
-	if len(spans) == 0 {
+// page reads the turns behind the newest few before the run's, with their messages.
+func (t *transcript) page(behind int) (spans []span) {
+	limit := min(turnsPerPage, t.window.Turns-1-behind)
+	if limit <= 0 || t.err != nil {
 		return nil
 	}
-	all, err := manyLines(t.tx, `deleted_at = 0 AND run IN (
-			SELECT row FROM runs WHERE thread = ? AND first_seq BETWEEN ? AND ? AND row <> ?
-			AND state IN ('done', 'failed', 'dropped', 'canceled')) ORDER BY run, seq`,
-		t.run.Thread, spans[len(spans)-1].firstSeq, spans[0].firstSeq, t.run.Row)
-	t.see(all)
-	for first := 0; first < len(all); {
-		end := first + 1
-		for end < len(all) && all[end].Run == all[first].Run {
-			end++
+	var row messageRow
+	var s span
+	dest := append([]any{&s.run, &s.after, &s.upTo, &s.gap}, row.line()...)
+	t.err = t.engine.Rows(func(scan func(...any) error) error {
+		if err := scan(dest...); err != nil {
+			return err
 		}
-		byRun[all[first].Run] = all[first:end:end]
-		first = end
+		if n := len(spans); n == 0 || spans[n-1].run != s.run {
+			spans = append(spans, s)
+		}
+		m, err := row.message()
+		if last := &spans[len(spans)-1]; m.DeletedAt.IsZero() {
+			last.messages = append(last.messages, m)
+		}
+		return err
+	}, `SELECT o.run, o.context_after, o.base_seq, o.gap, `+lineColumns+`
+		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2
+			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
+		JOIN messages m ON m.run = o.run
+		ORDER BY o.sent_at DESC, o.seq DESC, m.sent_at, m.seq`, t.run.Thread, t.run.ID, int64(limit), int64(behind))
+	for _, s := range spans {
+		for i := range s.messages {
+			t.loadFiles(&s.messages[i])
+		}
+		t.see(s.messages)
 	}
-	return err
+	return spans
 }
 
-func (t *transcript) turn(s span, messages []Message) (Turn, error) {
-	var turn Turn
-	for i := range messages {
-		t.bytes += len(messages[i].Content)
-		if messages[i].Author == ByAgent {
-			turn.Reply = &messages[i]
+func (t *transcript) turn(s span) Turn {
+	turn := Turn{Gap: s.gap}
+	for i := range s.messages {
+		m := &s.messages[i]
+		t.bytes += len(m.Content)
+		if m.Author == ByAgent {
+			turn.Reply = m
 		} else {
-			turn.Messages = append(turn.Messages, messages[i])
+			turn.Messages = append(turn.Messages, *m)
 		}
 	}
-	if len(messages) == 0 && s.row != t.run.Row {
-		return turn, nil
+	if len(s.messages) == 0 && s.run != t.run.ID {
+		return turn
 	}
 	if s.after == 0 && t.run.OpenedOn != "" {
-		if err := t.opening(&turn); err != nil {
-			return turn, err
-		}
+		turn.OpenedOn = t.opening()
 	}
 	if t.unseen(s) {
-		if err := t.block(s, &turn); err != nil {
-			return turn, err
-		}
+		t.block(s, &turn)
 	}
-	if s.preface != nil && s.after == 0 {
-		return turn, t.preface(s.preface, &turn)
+	if t.run.Preface != nil && s.after == 0 {
+		t.preface(t.run.Preface, &turn)
 	}
-	return turn, nil
+	return turn
 }
 
-// unseen says whether a span's range may hold messages beside those that were
-// asked or answered in the window: such as passive ones.
+// unseen reports whether the range of a turn's block may hold messages that belong to no
+// turn in the window, such as passive ones.
 func (t *transcript) unseen(s span) bool {
 	left := s.upTo - s.after
 	for _, seq := range t.inSight {
@@ -210,71 +188,56 @@ func (t *transcript) unseen(s span) bool {
 	return left > 0
 }
 
+// passive is the condition that a message belongs to the block of a turn: $1 is the thread,
+// $2 and $3 are the block's bounds.
+const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND trigger = 'passive' AND deleted_at = 0 AND ` + notContext + `
+	AND (content <> '' OR files > 0 OR quotes <> '')`
+
 // block reads the passive messages of a turn: the newest, and the thread's root.
-func (t *transcript) block(s span, turn *Turn) (err error) {
-	const passive = `thread = ? AND seq > ? AND seq <= ? AND trigger = 'passive' AND deleted_at = 0 AND ` + notContext + `
-		AND (content <> '' OR files > 0 OR quotes <> '')`
-	turn.Context, err = manyLines(t.tx, passive+` ORDER BY seq DESC LIMIT CAST(? AS BIGINT)`,
+func (t *transcript) block(s span, turn *Turn) {
+	turn.Context = t.lines(passive+` ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)`,
 		t.run.Thread, s.after, s.upTo, int64(t.window.Context))
-	if err != nil {
-		return err
-	}
 	for i := range turn.Context {
 		t.bytes += len(turn.Context[i].Content)
 	}
 	full := len(turn.Context) >= t.window.Context
-	if s.after == 0 && s.preface == nil {
-		if err := t.root(turn); err != nil {
-			return err
-		}
+	if s.after == 0 && t.run.Preface == nil {
+		t.root(turn, full)
 	}
 	if !full {
-		return nil
-	}
-	after, upTo := s.after, s.upTo
-	if turn.Root != nil {
-		after = max(after, turn.Root.Seq)
-	}
-	if n := len(turn.Context); n > 0 {
-		upTo = turn.Context[n-1].Seq - 1
+		return
 	}
 	var n int64
-	_, err = t.tx.Row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT CAST(? AS BIGINT)) AS earlier`,
-		t.run.Thread, after, upTo, int64(EarlierLimit))
-	turn.Earlier = int(n)
-	return err
+	t.row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT CAST($4 AS BIGINT)) AS earlier`,
+		t.run.Thread, s.after, s.upTo, int64(EarlierLimit+t.window.Context+1))
+	if turn.Root != nil {
+		n--
+	}
+	turn.Earlier = min(int(n)-len(turn.Context), EarlierLimit)
 }
 
-// root sets the thread's own first message apart, where it belongs to the block.
-func (t *transcript) root(turn *Turn) error {
-	if n := len(turn.Context); n > 0 && turn.Context[n-1].Seq == 1 {
-		turn.Root = &turn.Context[n-1]
-		turn.Context = turn.Context[:n-1]
-		return nil
+// root sets the thread's own first message apart, if it belongs to the block.
+func (t *transcript) root(turn *Turn, full bool) {
+	if i := slices.IndexFunc(turn.Context, func(m Message) bool { return m.Seq == 1 }); i >= 0 {
+		root := turn.Context[i]
+		turn.Root, turn.Context = &root, slices.Delete(turn.Context, i, i+1)
+	} else if full {
+		if root := t.lines(passive, t.run.Thread, int64(0), int64(1)); len(root) > 0 {
+			turn.Root = &root[0]
+		}
 	}
-	if len(turn.Context) < t.window.Context {
-		return nil
-	}
-	root, err := oneMessage(t.tx, `thread = ? AND seq = 1 AND trigger = 'passive' AND deleted_at = 0
-		AND (content <> '' OR files > 0 OR quotes <> '')`, t.run.Thread)
-	if turn.Root = root; err != nil || root == nil {
-		return err
-	}
-	return root.load(t.tx)
 }
 
 // opening reads the message of another thread on which this one was opened: as the
 // platform knows it, a reply of ours by its posts.
-func (t *transcript) opening(turn *Turn) error {
-	const elsewhere = ` AND thread <> ? AND deleted_at = 0 AND seq IS NOT NULL`
-	opening, err := oneMessage(t.tx, `workspace = ? AND external_id = ?`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
-	if err == nil && opening == nil {
-		opening, err = oneMessage(t.tx, `author = 'agent' AND run = (SELECT run FROM deliveries WHERE workspace = ? AND platform_id = ?)`+elsewhere,
-			t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+func (t *transcript) opening() *Message {
+	const elsewhere = ` AND thread <> $3 AND deleted_at = 0 AND seq IS NOT NULL`
+	opening := t.find(`workspace = $1 AND external_id = $2`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+	if opening == nil {
+		opening = t.find(replyOf+`)`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
 	}
-	if err != nil || opening == nil {
-		return err
+	if opening != nil {
+		t.loadFiles(opening)
 	}
-	turn.OpenedOn = opening
-	return opening.load(t.tx)
+	return opening
 }

@@ -42,11 +42,7 @@ func DefaultConfig() Config {
 // Validate returns every fault, by key, without any value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := func(ok bool, field, words string) {
-		if !ok {
-			faults = append(faults, event.FieldError{Field: field, Message: words})
-		}
-	}
+	check := faults.Check
 	check(isAddress(c.BaseURL), "base_url", "must be an http or https address as far as /v1, without credentials")
 	check(c.Model != "", "model", "is required: the model's name, as the server knows it")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")

@@ -21,6 +21,8 @@ type Fault struct {
 	// Hold is Late with a signal instead of a time: the effect waits until the
 	// channel is closed.
 	Hold <-chan struct{}
+	// Gone is closed if the client leaves while the effect waits; nil for nobody.
+	Gone chan<- struct{}
 	// Effect says that the call does what it should in spite of its answer.
 	Effect bool
 	// Status is answered instead of 200, with an HTML page as a gateway sends it;
@@ -125,6 +127,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f Fault, run fun
 			select {
 			case body = <-done:
 			case <-r.Context().Done():
+				if f.Gone != nil {
+					close(f.Gone)
+				}
 				panic(http.ErrAbortHandler)
 			case <-s.stopped:
 				panic(http.ErrAbortHandler)

@@ -21,7 +21,7 @@ import (
 	"sync"
 )
 
-// What the bucket is called, where it is said to be, and whose key opens it.
+// The bucket's name and region, and the key that may use it.
 const (
 	Bucket    = "parley-test"
 	Region    = "eu-test-1"
@@ -31,7 +31,7 @@ const (
 // lastModified is the age of every object; clients insist on one.
 const lastModified = "Sun, 01 Mar 2026 12:00:00 GMT"
 
-// Fault is what goes wrong with one request.
+// Fault is a failure of one request.
 type Fault struct {
 	// Status is answered with Code, Message and nothing done; 0 goes on.
 	Status        int
@@ -74,14 +74,14 @@ func (s *Server) Keys() []string {
 	return slices.Sorted(maps.Keys(s.objects))
 }
 
-// Set puts an object there, behind everybody's back.
+// Set stores an object without a request.
 func (s *Server) Set(key string, content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.objects[key] = content
 }
 
-// Requests are what was asked so far, as "PUT ab/cd".
+// Requests lists the requests so far, as "PUT ab/cd".
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +124,8 @@ func (s *Server) begin(method, key string) (fault Fault) {
 	return fault
 }
 
-// signed says whether a request is signed by our key for our region; who asks
-// for the region does not know it yet.
+// signed reports whether a request is signed by our key for our region, or for any region,
+// since a client that asks for the region does not know it yet.
 func signed(r *http.Request, any bool) bool {
 	scope, ours := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential="+AccessKey+"/")
 	parts := strings.Split(scope, "/")

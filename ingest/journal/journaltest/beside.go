@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/ingest/journal"
@@ -15,8 +16,10 @@ type Shared interface {
 	journal.Engine
 	// Another returns another node's engine on the same database, until the test ends.
 	Another() (journal.Engine, error)
-	// Waits says whether one transaction waits for another.
-	Waits(ctx context.Context) (bool, error)
+	// Session returns the number of the session that a transaction runs in.
+	Session(tx journal.Tx) (int64, error)
+	// Waits says whether a session waits for a lock of this one.
+	Waits(ctx context.Context, session int64) (bool, error)
 }
 
 // node returns another node, with an engine of its own where nodes can share the
@@ -38,14 +41,23 @@ func (f *fixture) node(name string) *fixture {
 // time, the call may come before or behind it.
 func (f *fixture) beside(first, then func(tx journal.Tx) error, call func() error) (waited bool) {
 	f.Helper()
+	shared, _ := f.engine.(Shared)
+	var session atomic.Int64
 	opened, goOn := make(chan struct{}), make(chan struct{})
 	open := sync.OnceFunc(func() { close(opened) })
 	done, ended := make(chan error, 1), make(chan error, 1)
 	other := f.node("other")
 	go func() {
-		done <- other.engine.Write(f.ctx, func(tx journal.Tx) error {
+		done <- other.engine.Write(f.ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
 			if err := first(tx); err != nil {
 				return err
+			}
+			if shared != nil {
+				number, err := shared.Session(tx)
+				if err != nil {
+					return err
+				}
+				session.Store(number)
 			}
 			open()
 			<-goOn
@@ -58,7 +70,7 @@ func (f *fixture) beside(first, then func(tx journal.Tx) error, call func() erro
 	case <-opened:
 	}
 	go func() { ended <- call() }()
-	waited, errCall, errWaits := f.untilWaits(ended)
+	waited, errCall, errWaits := untilWaits(f.ctx, shared, &session, ended)
 	close(goOn)
 	if err := errors.Join(<-done, errWaits); err != nil {
 		f.Fatalf("%v", err)
@@ -70,10 +82,10 @@ func (f *fixture) beside(first, then func(tx journal.Tx) error, call func() erro
 	return waited
 }
 
-// untilWaits returns once a call has ended, or waits for another transaction.
-func (f *fixture) untilWaits(ended <-chan error) (waited bool, errCall, errWaits error) {
-	shared, ok := f.engine.(Shared)
-	if !ok {
+// untilWaits returns once a call has ended, or waits for a session. Without a shared
+// engine it returns at once.
+func untilWaits(ctx context.Context, shared Shared, session *atomic.Int64, ended <-chan error) (waited bool, errCall, errWaits error) {
+	if shared == nil {
 		return true, nil, nil
 	}
 	for {
@@ -82,7 +94,7 @@ func (f *fixture) untilWaits(ended <-chan error) (waited bool, errCall, errWaits
 			return false, err, nil
 		default:
 		}
-		if waits, err := shared.Waits(f.ctx); waits || err != nil {
+		if waits, err := shared.Waits(ctx, session.Load()); waits || err != nil {
 			return true, nil, err
 		}
 	}

@@ -1,109 +1,154 @@
 package journaltest
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"strings"
 	"sync"
-
-	"parley/ingest/journal"
 )
 
 func blobPromises() []promise {
 	return []promise{
-		{"a blob appears whole, when it is kept", blobKept},
-		{"a blob may be empty", blobEmpty},
-		{"drafts of the same blob can all be kept, and one of them stays", blobsKeptAtOnce},
-		{"a draft that has lost a chunk does not become a blob", blobIncomplete},
-		{"dropping takes what lies between two paths, and nothing else", blobsDropped},
+		{"a blob is read as it was put", blobPut},
+		{"a transaction carries one chunk of a blob", blobChunked},
+		{"the same blob can be put by several nodes at once, and stays one", blobPutAtOnce},
+		{"a blob that is not complete can't be opened, and is removed later", blobIncomplete},
+		{"a blob that was removed meanwhile is not complete", blobRemovedMeanwhile},
+		{"a removed blob is gone, and no other is", blobRemoved},
 	}
 }
 
-// draft writes chunks under a draft's name.
-func (f *fixture) draft(name string, chunks ...string) {
+const blobPath = "ab/cd"
+
+// largeBlob has three chunks.
+var largeBlob = strings.Repeat("0123456789", 60<<10)
+
+func (f *fixture) putBlob(path, content string) {
 	f.Helper()
-	for i, chunk := range chunks {
-		f.must(f.WriteChunk(f.ctx, name, int64(i+1), []byte(chunk)))
-	}
+	f.must(f.PutBlob(f.ctx, path, strings.NewReader(content), int64(len(content))))
 }
 
-// blob reads all parts of a path, until one is not there.
-func (f *fixture) blob(path string) []string {
+// blob reads a blob.
+func (f *fixture) blob(path string) string {
 	f.Helper()
-	parts := []string{}
-	for {
-		chunk, found, err := f.ReadChunk(f.ctx, path, int64(len(parts)))
-		f.must(err)
-		if !found {
-			return parts
-		}
-		parts = append(parts, string(chunk))
-	}
+	reader, err := f.OpenBlob(f.ctx, path)
+	f.must(err)
+	defer reader.Close()
+	content, err := io.ReadAll(reader)
+	f.must(err)
+	return string(content)
 }
 
-func blobKept(f *fixture) {
+func (f *fixture) noBlob(what, path string) {
+	f.Helper()
+	_, err := f.OpenBlob(f.ctx, path)
+	f.fails(what, err, fs.ErrNotExist)
+}
+
+func blobPut(f *fixture) {
+	f.noBlob("before it is put", blobPath)
 	odd := string([]byte{0, 0xff, '\'', 0}) // bytes, not text
-	f.draft("incoming/1", odd, "two")
-	same(f, "before it is kept", f.blob("ab/cd"), []string{})
-	f.must(f.KeepChunks(f.ctx, "incoming/1", "ab/cd", 7))
-	same(f, "blob", f.blob("ab/cd"), []string{"7", odd, "two"})
-	same(f, "rows", f.count("blobs"), 3)
+	for i, content := range []string{"", odd, largeBlob, largeBlob[:512<<10]} {
+		path := fmt.Sprint(blobPath, i)
+		for range 2 {
+			f.putBlob(path, content)
+			same(f, path, f.blob(path), content)
+		}
+	}
 }
 
-func blobEmpty(f *fixture) {
-	f.must(f.KeepChunks(f.ctx, "incoming/1", "ab/cd", 0))
-	same(f, "blob", f.blob("ab/cd"), []string{"0"})
-	f.draft("incoming/2", "")
-	f.must(f.KeepChunks(f.ctx, "incoming/2", "ef/gh", 0))
-	same(f, "with an empty chunk", f.blob("ef/gh"), []string{"0", ""})
+func blobChunked(f *fixture) {
+	f.putBlob(blobPath, largeBlob)
+	same(f, "full chunks", f.count("blobs WHERE length(bytes) = 262144"), 2)
+	same(f, "larger ones", f.count("blobs WHERE length(bytes) > 262144"), 0)
 }
 
-func blobsKeptAtOnce(f *fixture) {
-	large := string(bytes.Repeat([]byte("x"), 256<<10))
+func blobPutAtOnce(f *fixture) {
 	var nodes sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
 		node := f.successor(fmt.Sprint("node", i))
 		nodes.Go(func() {
-			name := fmt.Sprint("incoming/", i)
-			for part := range 2 {
-				if errs[i] = node.WriteChunk(f.ctx, name, int64(part+1), []byte(large)); errs[i] != nil {
-					return
-				}
-			}
-			errs[i] = node.KeepChunks(f.ctx, name, "ab/cd", 512<<10)
+			errs[i] = node.PutBlob(f.ctx, blobPath, strings.NewReader(largeBlob), int64(len(largeBlob)))
 		})
 	}
 	nodes.Wait()
-	for _, err := range errs {
-		f.must(err)
+	f.must(errors.Join(errs...))
+	same(f, "blob", f.blob(blobPath), largeBlob)
+	same(f, "rows", f.count("blobs"), 4)
+}
+
+// broken is content whose second chunk can't be read.
+type broken struct{ io.ReaderAt }
+
+var errBroken = errors.New("the disk is broken")
+
+func (b broken) ReadAt(p []byte, at int64) (int, error) {
+	if at > 0 {
+		return 0, errBroken
 	}
-	same(f, "blob", f.blob("ab/cd"), []string{"524288", large, large})
-	same(f, "rows", f.count("blobs"), 3)
+	return b.ReaderAt.ReadAt(p, at)
 }
 
 func blobIncomplete(f *fixture) {
-	f.draft("incoming/1", "one", "two")
-	f.exec(`DELETE FROM blobs WHERE part = 1`)
-	f.fails("a draft without its first chunk", f.KeepChunks(f.ctx, "incoming/1", "ab/cd", 6), journal.ErrNotFound)
-	same(f, "blob", f.blob("ab/cd"), []string{})
-	f.must(f.DropChunks(f.ctx, "incoming/1", "incoming/1"))
-	f.fails("a draft that was dropped", f.KeepChunks(f.ctx, "incoming/1", "ab/cd", 6), journal.ErrNotFound)
-	same(f, "rows", f.count("blobs"), 0)
+	put := func() {
+		f.Helper()
+		err := f.PutBlob(f.ctx, blobPath, broken{strings.NewReader(largeBlob)}, int64(len(largeBlob)))
+		f.fails("put", err, errBroken)
+		f.noBlob("after its first chunk", blobPath)
+	}
+	put()
+	same(f, "chunks", f.count("blobs"), 1)
+	f.clock.advance(day)
+	f.must(f.RemoveCopies(f.ctx, func(ctx context.Context, bucket, path string) error {
+		same(f, "bucket", bucket, "store")
+		return f.RemoveBlob(ctx, path)
+	}))
+	same(f, "chunks a day later", f.count("blobs"), 0)
+	put()
+	f.putBlob(blobPath, largeBlob)
+	same(f, "put again", f.blob(blobPath), largeBlob)
 }
 
-func blobsDropped(f *fixture) {
+// removing is content that removes its blob when the last chunk is read.
+type removing struct {
+	io.ReaderAt
+	f *fixture
+}
+
+func (r removing) ReadAt(p []byte, at int64) (int, error) {
+	if at == 512<<10 {
+		r.f.must(r.f.RemoveBlob(r.f.ctx, blobPath))
+	}
+	return r.ReaderAt.ReadAt(p, at)
+}
+
+func blobRemovedMeanwhile(f *fixture) {
+	if err := f.PutBlob(f.ctx, blobPath, removing{strings.NewReader(largeBlob), f}, int64(len(largeBlob))); err == nil {
+		f.Fatalf("a blob without its first chunks was put")
+	}
+	f.noBlob("without its first chunks", blobPath)
+	f.putBlob(blobPath, largeBlob)
+	same(f, "put again", f.blob(blobPath), largeBlob)
+}
+
+func blobRemoved(f *fixture) {
 	for _, path := range []string{"00/11", "99/aa", "ff/00"} {
-		f.draft("draft of "+path, "x")
-		f.must(f.KeepChunks(f.ctx, "draft of "+path, path, 1))
+		f.putBlob(path, path)
 	}
-	for _, draft := range []string{"incoming/1699999999999-Z", "incoming/1700000000000", "incoming/1700000000000-A", "incoming/1700000000001-A"} {
-		f.draft(draft, "x", "y")
+	for range 2 {
+		f.must(f.RemoveBlob(f.ctx, "99/aa"))
+		f.noBlob("the removed one", "99/aa")
 	}
-	f.must(f.DropChunks(f.ctx, "incoming/0", "incoming/1700000000000"))
-	same(f, "drafts of later", f.count("blobs WHERE path LIKE 'incoming/%'"), 4)
-	same(f, "blobs", f.count("blobs WHERE path LIKE '__/__'"), 6)
-	f.must(f.DropChunks(f.ctx, "99/aa", "99/aa"))
-	same(f, "the dropped one", f.blob("99/aa"), []string{})
-	same(f, "another", f.blob("ff/00"), []string{"1", "x"})
-	f.must(f.DropChunks(f.ctx, "99/aa", "99/aa"))
+	same(f, "another", f.blob("ff/00"), "ff/00")
+	same(f, "rows", f.count("blobs"), 4)
+	reader, err := f.OpenBlob(f.ctx, "ff/00")
+	f.must(err)
+	f.must(f.RemoveBlob(f.ctx, "ff/00"))
+	content, err := io.ReadAll(reader)
+	f.must(err)
+	same(f, "read after it was removed", len(content), 0)
 }

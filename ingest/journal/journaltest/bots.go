@@ -17,9 +17,9 @@ func botPromises() []promise {
 		{"runs that bots ask for in many threads count before they begin", botsInManyThreads},
 		{"runs that bots ask for at once in many threads are counted one after the other", botsAtOnce},
 		{"bots' messages that join one turn count once", botsInOneTurn},
-		{"where each message is a turn, each of a bot's counts", botsEachTheirTurn},
-		{"what a bot has asked for counts once, however often it is begun", botsCountOnce},
-		{"what a bot has asked for in vain does not count", botsInVain},
+		{"if each message is a turn, each message of a bot counts", botsEachTheirTurn},
+		{"a run that a bot asked for counts once, however often it begins", botsCountOnce},
+		{"a run that a bot asked for and that never began does not count", botsInVain},
 		{"a bot's message that a run takes over counts with it", botsTakenOver},
 	}
 }
@@ -60,17 +60,17 @@ func (f *fixture) guarded(m *event.Message, look journal.Look) (journal.Decision
 }
 
 // beep is a bot's message that was accepted, ready to be recorded.
-func (f *fixture) beep(thread event.ThreadKey, coalesce time.Duration) (*journal.Lease, journal.Entry) {
+func (f *fixture) beep(thread event.ThreadKey, coalesce time.Duration) (*journal.Claim, journal.Entry) {
 	f.Helper()
-	custody := f.accept(f.envelope(event.KindMessage, thread, ""))
-	m := said(fmt.Sprintf("C1/b%d", custody.ID), "beep")
+	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
+	m := said(fmt.Sprintf("C1/b%d", accepted.ID), "beep")
 	m.Metadata.SenderType = event.Bot
-	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: m}, f.guarded)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, f.guarded)
 	e.Coalesce, e.CoalesceMax = coalesce, coalesce
-	return f.claim(custody.Thread), e
+	return f.claim(accepted.Thread), e
 }
 
-// beeps is what became of a bot's message.
+// beeps records a bot's message and returns its fate.
 func (f *fixture) beeps(thread event.ThreadKey, coalesce time.Duration) event.Fate {
 	f.Helper()
 	lease, e := f.beep(thread, coalesce)
@@ -82,8 +82,8 @@ func (f *fixture) beeps(thread event.ThreadKey, coalesce time.Duration) event.Fa
 // askedByBots is how many runs of bots count now.
 func (f *fixture) askedByBots() (n int) {
 	f.Helper()
-	custody := f.accept(f.envelope(event.KindMessage, threadKey(99), ""))
-	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/h%d", custody.ID), "?")},
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(99), ""))
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/h%d", accepted.ID), "?")},
 		func(m *event.Message, look journal.Look) (_ journal.Decision, err error) {
 			if n, err = look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute)); err != nil {
 				return journal.Decision{}, err
@@ -91,7 +91,7 @@ func (f *fixture) askedByBots() (n int) {
 			return passive(m, look)
 		})
 	e.Coalesce = time.Second
-	_, err := f.Record(f.ctx, f.claim(custody.Thread), e)
+	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	return n
 }
@@ -156,7 +156,7 @@ func botsEachTheirTurn(f *fixture) {
 		f.commit(f.mayBegin(threadKey(1), true), answer("boop"))
 	}
 	same(f, "counted", f.askedByBots(), botLimit)
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 }
 
 func botsCountOnce(f *fixture) {
@@ -169,7 +169,7 @@ func botsCountOnce(f *fixture) {
 	second := f.begin(threadKey(1))
 	same(f, "asked again", contents(second.Messages), []string{"beep", "hi"})
 	same(f, "counted when it is begun again", f.askedByBots(), 1)
-	f.must(f.RetryRun(f.ctx, f.claim(second.Thread), second, f.clock.Now(), errors.New("the agent is away")))
+	f.must(f.RetryRun(f.ctx, f.claim(second.Thread), second, f.clock.Now()))
 	f.commit(f.begin(threadKey(1)), answer("boop"))
 	same(f, "counted after another try", f.askedByBots(), 1)
 }

@@ -9,14 +9,14 @@ import (
 
 func editPromises() []promise {
 	return []promise{
-		{"an edit is applied where its revision is not the last one's", editApplied},
-		{"an edit before the run changes what is asked", editBeforeRun},
+		{"an edit is applied if its revision is not the last one", editApplied},
+		{"an edit before the run changes the agent's input", editBeforeRun},
 		{"an edit that adds a mention runs once, if no run saw the message", editRaises},
 		{"an edit that adds a mention runs nothing that a run has seen", editAfterRun},
 		{"a noted message is stored by an edit that addresses us", editOfNoted},
 		{"an edit of a noted message that still asks for nothing keeps no words", editStillNoted},
 		{"an edit of a deleted message changes nothing and keeps no words", editAfterDelete},
-		{"an edit by who is not admitted changes nothing", editRefused},
+		{"an edit by a refused author changes nothing", editRefused},
 		{"an edit adds files", editFiles},
 		{"a file that is gone is unavailable at once, and its copy let go", goneFiles},
 		{"an edit of another thread's message is handed to that one", editElsewhere},
@@ -56,7 +56,7 @@ func editRaises(f *fixture) {
 	same(f, "asked", contents(run.Messages), []string{"@bot hi"})
 	f.change(threadKey(1), edited("C1/1", "@bot hi!", "3"), mentions)
 	f.commit(run, answer("Hello."))
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 }
 
 func editAfterRun(f *fixture) {
@@ -65,7 +65,7 @@ func editAfterRun(f *fixture) {
 	outcome := f.change(threadKey(1), edited("C1/1", "@bot hi", "2"), mentions)
 	same(f, "fate", outcome.Disposition, event.Updated)
 	same(f, "trigger", outcome.Trigger, journal.TriggerPassive)
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 }
 
 func editOfNoted(f *fixture) {
@@ -92,10 +92,10 @@ func editStillNoted(f *fixture) {
 func editAfterDelete(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	custody := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
-	outcome := f.record(custody.Thread, custody.ID, edited("C1/1", "@bot hi", "2"), runs)
+	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
+	outcome := f.record(accepted.Thread, accepted.ID, edited("C1/1", "@bot hi", "2"), runs)
 	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonDeleted))
-	same(f, "raw bytes", len(f.body(custody.ID)), 0)
+	same(f, "raw bytes", len(f.body(accepted.ID)), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -"})
 }
 
@@ -125,25 +125,25 @@ func goneFiles(f *fixture) {
 	e := edited("C1/1", "look", "2")
 	e.Message.Attachments = []event.Attachment{{ID: "F1", Gone: true}, {ID: "F2", Gone: true}}
 	f.change(threadKey(1), e, passive)
-	f.must(f.SetAttachment(f.ctx, files[0], "abcd")) // who was copying it comes too late
+	f.must(f.SetAttachment(f.ctx, files[0], "abcd")) // the node that copied it comes too late
 	for _, file := range f.list(threadKey(1))[0].Attachments {
 		same(f, file.Name, []string{string(file.State), file.Path}, []string{string(journal.AttachmentUnavailable), ""})
 	}
 	same(f, "kept sums", f.count("attachments WHERE sha256 <> ''"), 0)
 }
 
-// handed records what came in the second thread and is about a message of the first
-// one: there, where it is handed on, and then here. It returns its envelope too.
+// handed records an event of the second thread about a message of the first thread: in
+// the second thread, which passes it on, and then in the first. It also returns the envelope.
 func (f *fixture) handed(e event.Event) (int64, journal.Outcome) {
 	f.Helper()
-	custody := f.accept(f.envelope(e.Kind, threadKey(2), e.Targets[0]))
-	outcome := f.record(custody.Thread, custody.ID, e, passive)
+	accepted := f.accept(f.envelope(e.Kind, threadKey(2), e.Targets[0]))
+	outcome := f.record(accepted.Thread, accepted.ID, e, passive)
 	same(f, "is handed on", outcome.Waits, true)
 	same(f, "pending", outcome.Pending, 0)
-	same(f, "raw bytes kept", len(f.body(custody.ID)) > 0, true)
+	same(f, "raw bytes kept", len(f.body(accepted.ID)) > 0, true)
 	first := f.thread(threadKey(1))
-	same(f, "the first thread's", each(f.next(first), func(p journal.Pending) int64 { return p.ID }), []int64{custody.ID})
-	return custody.ID, f.record(first, custody.ID, e, passive)
+	same(f, "the first thread's", each(f.next(first), func(p journal.Pending) int64 { return p.ID }), []int64{accepted.ID})
+	return accepted.ID, f.record(first, accepted.ID, e, passive)
 }
 
 func editElsewhere(f *fixture) {
@@ -166,7 +166,7 @@ func deletePromises() []promise {
 		{"a delete of our post blanks the reply", deleteOfReply},
 		{"a delete of one post of several leaves the reply", deleteOfPart},
 		{"a delete blanks the quotations of its thread", deleteQuoted},
-		{"a bulk delete of messages of several threads is handed from one to the other", deleteElsewhere},
+		{"a bulk delete of messages of several threads moves from one thread to the next", deleteElsewhere},
 	}
 }
 
@@ -176,9 +176,9 @@ func deleteBlanks(f *fixture) {
 	m.Attachments = []event.Attachment{{ID: "F1", Name: "secret"}}
 	var ids []int64
 	tell := func(kind event.Kind, e event.Event) {
-		custody := f.accept(f.envelope(kind, threadKey(1), "C1/1"))
-		ids = append(ids, custody.ID)
-		f.record(custody.Thread, custody.ID, e, passive)
+		accepted := f.accept(f.envelope(kind, threadKey(1), "C1/1"))
+		ids = append(ids, accepted.ID)
+		f.record(accepted.Thread, accepted.ID, e, passive)
 	}
 	tell(event.KindMessage, event.Event{Kind: event.KindMessage, Message: m})
 	tell(event.KindMessage, event.Event{Kind: event.KindMessage, Message: m})
@@ -222,12 +222,11 @@ func deleteTwice(f *fixture) {
 
 func deleteBeforeRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
-	outcome := f.change(threadKey(1), deleted("C1/1"), nil)
-	same(f, "runs that lost a message", len(outcome.Deleted), 0)
+	same(f, "withdrawn", f.change(threadKey(1), deleted("C1/1"), nil).Withdrawn, "")
 	if run := f.mayBegin(threadKey(1), false); run != nil {
 		f.Fatalf("a run began for %q", contents(run.Messages))
 	}
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 	f.message(threadKey(1), said("C1/2", "ho"), runs)
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"ho"})
 }
@@ -235,14 +234,14 @@ func deleteBeforeRun(f *fixture) {
 func deleteDuringRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	same(f, "runs that lost a message", f.change(threadKey(1), deleted("C1/1"), nil).Deleted, []int64{run.Row})
+	same(f, "withdrawn", f.change(threadKey(1), deleted("C1/1"), nil).Withdrawn, run.ID)
 }
 
 func deleteOfReply(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	d, _ := f.preview(run, "sec")
-	_, err := f.GiveUp(f.ctx, f.claim(run.Thread), d, journal.DeliveryFailed, "it had not arrived")
+	err := f.GiveUp(f.ctx, d, journal.DeliveryFailed, "it had not arrived")
 	f.must(err)
 	f.commit(run, answer("secret", "secret"))
 	f.deliver(threadKey(1), "C1/9")
@@ -286,7 +285,7 @@ func deleteElsewhere(f *fixture) {
 	run := f.begin(threadKey(1))
 	envelope, outcome := f.handed(deleted("C1/2", "C1/1"))
 	same(f, "fate", outcome.Disposition, event.Updated)
-	same(f, "runs that lost a message", outcome.Deleted, []int64{run.Row})
+	same(f, "withdrawn", outcome.Withdrawn, run.ID)
 	same(f, "the first thread", f.lines(threadKey(1)), []string{"1 -"})
 	same(f, "the second thread", f.lines(threadKey(2)), []string{"1 -"})
 	same(f, "raw bytes", len(f.body(envelope)), 0)
@@ -369,7 +368,7 @@ func reactionSpoken(f *fixture) {
 	gone.Reaction.Removed = true
 	f.change("", gone, runs)
 	same(f, "put on again by the same event", f.change("", inWords("C1/9"), runs).Fate, event.Fate{Disposition: event.Updated})
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello.", "3 :+1:", "4 You're welcome."})
 }
 

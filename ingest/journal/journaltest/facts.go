@@ -9,12 +9,12 @@ import (
 
 func factPromises() []promise {
 	return []promise{
-		{"who we are is remembered by workspace", selfRemembered},
+		{"our identity is stored by workspace", selfRemembered},
 		{"a channel's type is remembered from payloads", channelRemembered},
 		{"a thread's messages are listed in order, with tombstones", listed},
-		{"what becomes of a file's copy is remembered", attachments},
+		{"the state of a file's copy is stored", attachments},
 		{"a thread's id is a web thread's own, else made of its key", threadIDs},
-		{"the store says that it takes commits, whoever is stuck, and keeps nothing of it", probe},
+		{"the store reports that it takes commits, although another transaction is stuck, and stores nothing for it", probe},
 	}
 }
 
@@ -88,9 +88,9 @@ func threadIDs(f *fixture) {
 func probe(f *fixture) {
 	f.must(f.Probe(f.ctx))
 	waited := f.beside(func(tx journal.Tx) error {
-		_, err := tx.Exec(`UPDATE cursors SET position = position`)
+		_, err := tx.Exec(`UPDATE retention_progress SET position = position`)
 		return err
 	}, func(journal.Tx) error { return nil }, func() error { return f.Probe(f.ctx) })
 	same(f, "waits", waited && f.onShared(), false)
-	same(f, "rows left", f.count("cursors"), 0)
+	same(f, "rows left", f.count("retention_progress"), 0)
 }

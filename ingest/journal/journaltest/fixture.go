@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,7 +44,7 @@ const (
 // threadKey is the key of the test's nth thread.
 func threadKey(n int) event.ThreadKey { return event.ThreadKey(fmt.Sprintf("slack:acme:C1:%d", n)) }
 
-// failing is what the fixture needs of a test: a *testing.T or a property's.
+// failing is a *testing.T or the test of a property.
 type failing interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -60,7 +59,7 @@ type fixture struct {
 	engine journal.Engine
 	clock  *clock
 	serial int
-	leases map[int64]*journal.Lease
+	claims map[int64]*journal.Claim
 }
 
 // start returns the first process of a test, on an empty database.
@@ -72,7 +71,7 @@ func start(t *testing.T, open func(*testing.T) journal.Engine) *fixture {
 // process returns a process of the given node name, whose leases last so long.
 func process(t failing, ctx context.Context, engine journal.Engine, clock *clock, node string, lease time.Duration) *fixture {
 	return &fixture{
-		failing: t, ctx: ctx, engine: engine, clock: clock, leases: map[int64]*journal.Lease{},
+		failing: t, ctx: ctx, engine: engine, clock: clock, claims: map[int64]*journal.Claim{},
 		Journal: journal.New(engine, journal.Options{Node: node, Lease: lease, Now: clock.Now}),
 	}
 }
@@ -91,7 +90,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// same fails the test where got is not want.
+// same fails the test if got is not want.
 func same[T any](f failing, what string, got, want T) {
 	f.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -99,7 +98,7 @@ func same[T any](f failing, what string, got, want T) {
 	}
 }
 
-// fails fails the test where err is not the wanted one.
+// fails fails the test if err is not the wanted one.
 func (f *fixture) fails(what string, err, want error) {
 	f.Helper()
 	if !errors.Is(err, want) {
@@ -109,9 +108,9 @@ func (f *fixture) fails(what string, err, want error) {
 
 // envelope is a payload of kind in a thread, about a subject. Every call makes
 // another payload.
-func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, subject string) journal.Acceptance {
+func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, subject string) journal.AcceptRequest {
 	f.serial++
-	return journal.Acceptance{
+	return journal.AcceptRequest{
 		Envelope: event.Envelope{
 			Workspace: workspace, Platform: event.Slack, Transport: "http",
 			ReceivedAt: f.clock.Now(), Body: fmt.Appendf(nil, "payload %d of %s", f.serial, subject),
@@ -123,27 +122,31 @@ func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, subject stri
 	}
 }
 
-// accept takes custody of a payload.
-func (f *fixture) accept(a journal.Acceptance) journal.Custody {
+// accept accepts a payload.
+func (f *fixture) accept(a journal.AcceptRequest) journal.AcceptResult {
 	f.Helper()
-	custody, err := f.Accept(f.ctx, a)
+	accepted, err := f.Accept(f.ctx, a)
 	f.must(err)
-	return custody
+	return accepted
 }
 
-// claim returns this process's lease of a thread.
-func (f *fixture) claim(thread int64) *journal.Lease {
+// claim returns this process's claim of a thread.
+func (f *fixture) claim(thread int64) *journal.Claim {
 	f.Helper()
-	if lease := f.leases[thread]; lease != nil {
-		return lease
+	if claim := f.claims[thread]; claim != nil {
+		return claim
 	}
-	lease, err := f.Claim(f.ctx, thread, journal.Intake)
-	f.must(err)
-	if lease == nil {
-		f.Fatalf("thread %d can't be claimed", thread)
-	}
-	f.leases[thread] = lease
-	return lease
+	claim := &journal.Claim{Thread: thread}
+	f.must(f.engine.Write(f.ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		found, err := tx.Row([]any{&claim.Fence, (*string)(&claim.Key)},
+			`UPDATE threads SET owner = 'test', fence = fence + 1 WHERE id = $1 RETURNING fence, key`, thread)
+		if err == nil && !found {
+			err = journal.ErrNotFound
+		}
+		return err
+	}))
+	f.claims[thread] = claim
+	return claim
 }
 
 // said is a person's message.
@@ -156,10 +159,10 @@ func said(id, content string) *event.Message {
 	}
 }
 
-// policy is what a test decides of every message.
+// policy is a test's policy.
 type policy func(*event.Message, journal.Look) (journal.Decision, error)
 
-// decided is a policy that decides the same of every message.
+// decided is a policy with one decision for all messages.
 func decided(d journal.Decision) policy {
 	return func(m *event.Message, _ journal.Look) (journal.Decision, error) {
 		made := d // tests run side by side
@@ -173,7 +176,7 @@ var (
 	passive = decided(journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonNoMention})
 	noted   = decided(journal.Decision{Trigger: journal.TriggerNone, Reason: event.ReasonNotAddressed, Note: true})
 	refused = decided(journal.Decision{Trigger: journal.TriggerNone, Reason: event.ReasonUserRefused, Ignore: true})
-	// mentions runs what names @bot, and keeps the rest passively.
+	// mentions runs messages that name @bot, and stores the others passively.
 	mentions policy = func(m *event.Message, look journal.Look) (journal.Decision, error) {
 		if strings.Contains(m.Content, "@bot") {
 			return runs(m, look)
@@ -200,15 +203,15 @@ func (f *fixture) record(thread, envelope int64, e event.Event, decide policy) j
 // message accepts and records a message.
 func (f *fixture) message(thread event.ThreadKey, m *event.Message, decide policy) journal.Outcome {
 	f.Helper()
-	custody := f.accept(f.envelope(event.KindMessage, thread, m.ExternalID))
-	return f.record(custody.Thread, custody.ID, event.Event{Kind: event.KindMessage, Message: m}, decide)
+	accepted := f.accept(f.envelope(event.KindMessage, thread, m.ExternalID))
+	return f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, decide)
 }
 
 // change accepts and records an edit, delete or reaction.
 func (f *fixture) change(thread event.ThreadKey, e event.Event, decide policy) journal.Outcome {
 	f.Helper()
-	custody := f.accept(f.envelope(e.Kind, thread, e.Targets[0]))
-	return f.record(custody.Thread, custody.ID, e, decide)
+	accepted := f.accept(f.envelope(e.Kind, thread, e.Targets[0]))
+	return f.record(accepted.Thread, accepted.ID, e, decide)
 }
 
 // edited is a message's state after an edit.
@@ -226,7 +229,7 @@ func (f *fixture) thread(key event.ThreadKey) int64 {
 	f.Helper()
 	var id int64
 	f.must(f.engine.Read(f.ctx, func(tx journal.Tx) error {
-		_, err := tx.Row([]any{&id}, `SELECT id FROM threads WHERE key = ?`, string(key))
+		_, err := tx.Row([]any{&id}, `SELECT id FROM threads WHERE key = $1`, string(key))
 		return err
 	}))
 	return id
@@ -244,7 +247,7 @@ func (f *fixture) begin(thread event.ThreadKey) *journal.Run {
 
 func (f *fixture) mayBegin(thread event.ThreadKey, alone bool) *journal.Run {
 	f.Helper()
-	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, func(string, string) bool { return alone })
+	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(string, string) bool { return alone })
 	f.must(err)
 	return run
 }
@@ -297,7 +300,7 @@ func (f *fixture) lines(thread event.ThreadKey) []string {
 	})
 }
 
-// contents are what a run answers.
+// contents returns the contents of messages.
 func contents(messages []journal.Message) []string {
 	return each(messages, func(m journal.Message) string { return m.Content })
 }
@@ -315,7 +318,7 @@ func each[T, R any](list []T, word func(T) R) []R {
 func (f *fixture) body(envelope int64) (body []byte) {
 	f.Helper()
 	f.must(f.engine.Read(f.ctx, func(tx journal.Tx) error {
-		_, err := tx.Row([]any{&body}, `SELECT body FROM envelopes WHERE id = ?`, envelope)
+		_, err := tx.Row([]any{&body}, `SELECT body FROM envelopes WHERE id = $1`, envelope)
 		return err
 	}))
 	return body
@@ -331,12 +334,27 @@ func (f *fixture) count(table string) (n int64) {
 	return n
 }
 
+// The kinds of work that threads may have, each with the query for threads that have it
+// at a time.
+const (
+	intake     = `SELECT id FROM threads WHERE intake_at <= $1 ORDER BY id`
+	turns      = `SELECT id FROM threads WHERE turn_at <= $1 AND agent = 'helper' ORDER BY id`
+	deliveries = `SELECT DISTINCT thread FROM deliveries d WHERE due_at <= $1 AND state IN ('pending', 'sending') AND NOT EXISTS (
+		SELECT 1 FROM deliveries e WHERE e.thread = d.thread AND e.id < d.id AND e.kind <> 'unsign' AND e.state IN ('pending', 'sending')) ORDER BY thread`
+)
+
 // due returns the threads that have work of a kind, in ascending order.
-func (f *fixture) due(work journal.Work) []int64 {
+func (f *fixture) due(kind string) (threads []int64) {
 	f.Helper()
-	threads, err := f.Due(f.ctx, work, agent, 100)
-	f.must(err)
-	slices.Sort(threads)
+	f.must(f.engine.ReadOne(f.ctx, func(tx journal.Tx) error {
+		threads = nil
+		return tx.Rows(func(scan func(...any) error) error {
+			var id int64
+			err := scan(&id)
+			threads = append(threads, id)
+			return err
+		}, kind, f.clock.Now().UnixMilli())
+	}))
 	return threads
 }
 
@@ -353,7 +371,7 @@ func (f *fixture) deliver(thread event.ThreadKey, platformID string) *journal.De
 	f.Helper()
 	d := f.delivery(thread)
 	f.sending(d)
-	_, err := f.Sent(f.ctx, f.claim(d.Thread), d, platformID)
+	_, err := f.Sent(f.ctx, d, platformID)
 	f.must(err)
 	return d
 }
@@ -383,13 +401,16 @@ func (f *fixture) slot(d *journal.Delivery, every time.Duration) journal.Slot {
 	f.Helper()
 	slot, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, journal.Send{Timeout: 10 * time.Second, Every: every})
 	f.must(err)
+	if !slot.SendBy.IsZero() {
+		d.Attempts++
+	}
 	return slot
 }
 
 // exec changes rows behind the journal's back.
 func (f *fixture) exec(query string, args ...any) {
 	f.Helper()
-	f.must(f.engine.Write(f.ctx, func(tx journal.Tx) error {
+	f.must(f.engine.Write(f.ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	}))

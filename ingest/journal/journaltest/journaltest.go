@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 	}{
 		{"way", wayPromises()},
 		{"order", orderPromises()},
-		{"custody", custodyPromises()},
+		{"accept", acceptPromises()},
 		{"waiting", waitingPromises()},
 		{"messages", messagePromises()},
 		{"edits", editPromises()},
@@ -43,10 +43,12 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"transcript", transcriptPromises()},
 		{"prefaces", prefacePromises()},
 		{"facts", factPromises()},
+		{"time", timePromises()},
 		{"retention", retentionPromises()},
+		{"copies", copyPromises()},
 		{"blobs", blobPromises()},
-		{"holds", holdPromises()},
-		{"marks", markPromises()},
+		{"exclusive leases", leasePromises()},
+		{"gaps", gapPromises()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, p := range group.promises {

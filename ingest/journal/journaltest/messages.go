@@ -10,10 +10,10 @@ import (
 
 func messagePromises() []promise {
 	return []promise{
-		{"thread_seq has no gap and follows the order of custody", seqInOrder},
+		{"thread_seq has no gap and follows the order of accepts", seqInOrder},
 		{"content and metadata come back exactly", exactContent},
 		{"a message of ours is told by id, by platform id and by key", ownMessages},
-		{"what policy refuses is not stored", refusedMessage},
+		{"a message that policy refuses is not stored", refusedMessage},
 		{"a noted message keeps its id and no content", notedMessage},
 		{"a known message is a duplicate", duplicateMessage},
 		{"a known client id is a duplicate under any external id", duplicateClient},
@@ -88,7 +88,7 @@ func refusedMessage(f *fixture) {
 	outcome := f.message(threadKey(1), said("C1/1", "hi"), refused)
 	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonUserRefused))
 	same(f, "messages", f.count("messages"), 0)
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 }
 
 func notedMessage(f *fixture) {
@@ -113,7 +113,7 @@ func duplicateMessage(f *fixture) {
 	same(f, "thread", second.Thread, threadKey(1))
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 }
 
 func duplicateClient(f *fixture) {
@@ -131,7 +131,7 @@ func duplicateClient(f *fixture) {
 
 func twinRaises(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
 	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
 	same(f, "trigger", outcome.Trigger, journal.TriggerRun)
@@ -140,7 +140,7 @@ func twinRaises(f *fixture) {
 	same(f, "once more", f.message(threadKey(1), said("C1/1", "<@B> hi"), runs).Disposition, event.Duplicate)
 	f.commit(run, answer("Hello."))
 	same(f, "after the reply", f.message(threadKey(1), said("C1/1", "<@B> hi"), runs).Disposition, event.Duplicate)
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 }
 
 func twinOfNoted(f *fixture) {
@@ -183,23 +183,23 @@ func twinFiles(f *fixture) {
 
 func strayTwin(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "@bot hi"), passive)
-	custody := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
 	twin := event.Event{Kind: event.KindMessage, Message: said("C1/1", "@bot hi")}
-	same(f, "waits", f.record(custody.Thread, custody.ID, twin, runs).Waits, true)
+	same(f, "waits", f.record(accepted.Thread, accepted.ID, twin, runs).Waits, true)
 	thread := f.thread(threadKey(1))
-	same(f, "due", f.due(journal.Intake), []int64{thread})
-	same(f, "fate", f.record(thread, custody.ID, twin, runs).Disposition, event.Updated)
-	same(f, "turns", f.due(journal.Turns), []int64{thread})
+	same(f, "due", f.due(intake), []int64{thread})
+	same(f, "fate", f.record(thread, accepted.ID, twin, runs).Disposition, event.Updated)
+	same(f, "turns", f.due(turns), []int64{thread})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"@bot hi"})
 }
 
 func duplicateOfDeleted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	custody := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	outcome := f.record(custody.Thread, custody.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	outcome := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
 	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonDeleted))
-	same(f, "raw bytes", len(f.body(custody.ID)), 0)
+	same(f, "raw bytes", len(f.body(accepted.ID)), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -"})
-	same(f, "turns", f.due(journal.Turns), nil)
+	same(f, "turns", f.due(turns), nil)
 }

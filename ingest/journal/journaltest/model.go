@@ -1,7 +1,6 @@
 package journaltest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -17,7 +16,7 @@ import (
 type spoken struct {
 	id, text string
 	runs     bool
-	custody  int64
+	envelope int64
 	seq      int64 // 0 until it is recorded
 	deleted  bool
 	answers  int // replies to it
@@ -26,8 +25,8 @@ type spoken struct {
 // imagined is a thread as the model knows it.
 type imagined struct {
 	key      event.ThreadKey
-	accepted []journal.Acceptance
-	pending  []*spoken // in the order of custody
+	accepted []journal.AcceptRequest
+	pending  []*spoken // in the order of their accept
 	listed   []*spoken // recorded, our replies among them
 	waiting  []*spoken // for a turn
 	asked    []*spoken // by the run that is going
@@ -80,7 +79,7 @@ func (m *machine) acceptNew(rt *rapid.T) {
 	a := m.envelope(event.KindMessage, t.key, "")
 	s.id, s.text = fmt.Sprint(t.key, "/", m.serial), fmt.Sprint("text ", m.serial)
 	a.Keys.Dedupe, a.Keys.Subject = s.id, s.id
-	s.custody = m.accept(a).ID
+	s.envelope = m.accept(a).ID
 	t.pending, t.accepted = append(t.pending, s), append(t.accepted, a)
 }
 
@@ -96,12 +95,12 @@ func (m *machine) recordNext(rt *rapid.T) {
 	m.recordOne(m.pick(rt), rapid.Bool().Draw(rt, "the agent could begin"))
 }
 
-// recordOne records the thread's first envelope; false where it has none. A run
+// recordOne records the thread's first envelope; it returns false if there is none. A run
 // may begin with it, if its agent could.
 func (m *machine) recordOne(t *imagined, begin bool) bool {
 	thread := m.thread(t.key)
 	same(m, "pending", each(m.next(thread), func(p journal.Pending) int64 { return p.ID }),
-		each(t.pending, func(s *spoken) int64 { return s.custody }))
+		each(t.pending, func(s *spoken) int64 { return s.envelope }))
 	if len(t.pending) == 0 {
 		return false
 	}
@@ -110,7 +109,7 @@ func (m *machine) recordOne(t *imagined, begin bool) bool {
 	if s.runs {
 		decide = runs
 	}
-	told := entry(s.custody, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, decide)
+	told := entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, decide)
 	told.Begin = begin
 	outcome, err := m.Record(m.ctx, m.claim(thread), told)
 	m.must(err)
@@ -143,11 +142,12 @@ func (m *machine) deleteSome(rt *rapid.T) {
 	t.waiting, t.asked = slices.DeleteFunc(t.waiting, gone), slices.DeleteFunc(t.asked, gone)
 }
 
-// beginTurn begins or takes up the thread's run; nil where there is none.
+// beginTurn begins or takes up the thread's run; nil for none.
 func (m *machine) beginTurn(t *imagined) *journal.Run {
 	if m.thread(t.key) == 0 {
 		return nil
 	}
+	m.clock.advance(time.Second) // a run that began with its message is due then
 	run := m.mayBegin(t.key, false)
 	if len(t.pending) > 0 {
 		same(m, "a run before everything accepted is recorded", run == nil, true)
@@ -155,7 +155,7 @@ func (m *machine) beginTurn(t *imagined) *journal.Run {
 	}
 	if t.runID == "" && len(t.waiting) > 0 {
 		if run == nil {
-			m.Fatalf("no run begins for what waits in %s", t.key)
+			m.Fatalf("no run begins for the waiting messages of %s", t.key)
 		}
 		t.runID, t.asked, t.waiting = run.ID, t.waiting, nil
 	}
@@ -192,7 +192,7 @@ func (m *machine) answerTurn(t *imagined) bool {
 func (m *machine) retryTurn(rt *rapid.T) {
 	if run := m.beginTurn(m.pick(rt)); run != nil {
 		at := m.clock.Now().Add(time.Second)
-		m.must(m.RetryRun(m.ctx, m.claim(run.Thread), run, at, errors.New("the agent is away")))
+		m.must(m.RetryRun(m.ctx, m.claim(run.Thread), run, at))
 		m.clock.advance(time.Second)
 	}
 }
@@ -218,8 +218,8 @@ func (m *machine) deliverNext(t *imagined) bool {
 	return true
 }
 
-// loseThread lets somebody else claim a thread for a moment: what was to be
-// done under the old lease is not.
+// loseThread lets another node claim a thread for a moment. Writes with the old fence
+// then fail.
 func (m *machine) loseThread(rt *rapid.T) {
 	t := m.pick(rt)
 	thread := m.thread(t.key)
@@ -229,13 +229,13 @@ func (m *machine) loseThread(rt *rapid.T) {
 	old := m.claim(thread)
 	m.started++
 	m.successor(fmt.Sprint(t.key, " other ", m.started)).claim(thread)
-	delete(m.leases, thread)
+	delete(m.claims, thread)
 	if len(t.pending) > 0 {
 		s := t.pending[0]
-		_, err := m.Record(m.ctx, old, entry(s.custody, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, runs))
+		_, err := m.Record(m.ctx, old, entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, runs))
 		m.fails("record", err, journal.ErrFenced)
 	}
-	_, err := m.BeginRun(m.ctx, old, agent, func(string, string) bool { return false })
+	_, err := m.BeginRun(m.ctx, old, agent, false, func(string, string) bool { return false })
 	m.fails("begin", err, journal.ErrFenced)
 }
 

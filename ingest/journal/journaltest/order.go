@@ -12,7 +12,7 @@ import (
 
 func orderPromises() []promise {
 	return []promise{
-		{"the ids of what a thread has follow the order in which it was stored, whoever writes at once", idsInOrder},
+		{"the ids of a thread's rows follow the order in which they were stored, although several nodes write", idsInOrder},
 	}
 }
 
@@ -29,11 +29,11 @@ func idsInOrder(f *fixture) {
 	var envelopes [writers][each]int64
 	w.atOnce(nodes, func(n int) error {
 		for i := range each {
-			custody, err := nodes[n].Accept(f.ctx, nodes[n].envelope(event.KindMessage, threadKey(1), name(n, i)))
+			accepted, err := nodes[n].Accept(f.ctx, nodes[n].envelope(event.KindMessage, threadKey(1), name(n, i)))
 			if err != nil {
 				return err
 			}
-			envelopes[n][i] = custody.ID
+			envelopes[n][i] = accepted.ID
 		}
 		return nil
 	})
@@ -52,9 +52,9 @@ func idsInOrder(f *fixture) {
 }
 
 // answerAll answers the thread's turns, each message by itself, beside others who do.
-func (f *fixture) answerAll(lease *journal.Lease) error {
+func (f *fixture) answerAll(lease *journal.Claim) error {
 	for {
-		run, err := f.BeginRun(f.ctx, lease, agent, func(string, string) bool { return true })
+		run, err := f.BeginRun(f.ctx, lease, agent, false, func(string, string) bool { return true })
 		if err != nil || run == nil {
 			return err
 		}
@@ -95,14 +95,14 @@ func (w *watch) atOnce(nodes []*fixture, write func(n int) error) {
 	w.must(errors.Join(errs...))
 }
 
-// look fails the test where a row stands before one that was there already.
+// look fails the test if a new row precedes an older one.
 func (w *watch) look() {
 	w.Helper()
 	for i, query := range []string{
-		`SELECT id FROM envelopes WHERE thread = ? ORDER BY id`,
-		`SELECT id FROM messages WHERE thread = ? ORDER BY seq`,
-		`SELECT row FROM runs WHERE thread = ? ORDER BY first_seq`,
-		`SELECT id FROM deliveries WHERE thread = ? ORDER BY id`,
+		`SELECT id FROM envelopes WHERE thread = $1 ORDER BY id`,
+		`SELECT row FROM messages WHERE thread = $1 ORDER BY seq`,
+		`SELECT row FROM messages WHERE thread = $1 AND author = 'agent' ORDER BY seq`,
+		`SELECT id FROM deliveries WHERE thread = $1 ORDER BY id`,
 	} {
 		ids := w.ids(query)
 		if before := w.seen[i]; len(ids) < len(before) || !slices.Equal(before, ids[:len(before)]) || !slices.IsSorted(ids) {

@@ -14,8 +14,8 @@ import (
 	"parley/ingest/journal"
 )
 
-// every is how far the posts of a channel must be apart, and place how far the
-// journal plans them to be, so that what is late can catch up.
+// every is the time between two posts of a channel. place is the time between their
+// places in the journal's plan, so that posts behind a late one catch up.
 const (
 	every = 200 * time.Millisecond
 	place = 204 * time.Millisecond
@@ -62,9 +62,6 @@ func paced(f *fixture) {
 		same(f, "place", f.slot(d, every), journal.Slot{Wait: at})
 		same(f, "place when asked again", f.slot(d, every), journal.Slot{Wait: at})
 	}
-	at, err := f.NextDue(f.ctx, journal.Deliveries, "")
-	f.must(err)
-	same(f, "next due", at, begun.Add(place).UnixMilli())
 	for _, d := range deliveries[1:] {
 		f.clock.advance(place)
 		same(f, "may leave in its place", f.slot(d, every).Wait.IsZero(), true)
@@ -117,13 +114,13 @@ func pushedForward(f *fixture) {
 	deliveries := f.queued(3)
 	far, near := f.clock.Now().Add(time.Minute), f.clock.Now().Add(time.Second)
 	f.sending(deliveries[0])
-	f.must(f.Resend(f.ctx, f.claim(deliveries[0].Thread), deliveries[0], far, "slow down", true))
+	f.must(f.Resend(f.ctx, deliveries[0], far, "slow down", true))
 	same(f, "another thread's", f.slot(deliveries[1], 0), journal.Slot{Wait: far})
-	f.must(f.Resend(f.ctx, f.claim(deliveries[1].Thread), deliveries[1], near, "slow down", true))
+	f.must(f.Resend(f.ctx, deliveries[1], near, "slow down", true))
 	same(f, "after a shorter refusal", f.slot(deliveries[2], 0), journal.Slot{Wait: far})
 	same(f, "after a shorter refusal, with a pace", f.slot(deliveries[2], time.Second), journal.Slot{Wait: far})
 
-	elsewhere := *deliveries[2]
+	elsewhere := *f.queuedIn(threadKey(9))
 	elsewhere.Post.Channel = "C2"
 	same(f, "another channel's", f.slot(&elsewhere, 0).Wait.IsZero(), true)
 	f.clock.advance(time.Minute)
@@ -137,7 +134,7 @@ func spacedAnew(f *fixture) {
 		f.slot(d, every)
 	}
 	blocked := begun.Add(time.Minute)
-	f.must(f.Resend(f.ctx, f.claim(deliveries[0].Thread), deliveries[0], blocked, "slow down", true))
+	f.must(f.Resend(f.ctx, deliveries[0], blocked, "slow down", true))
 	f.clock.advance(time.Minute)
 	for i, d := range deliveries {
 		slot := f.slot(d, every)
@@ -191,7 +188,7 @@ func paceHolds(t *testing.T, engine journal.Engine) {
 func (s *street) talker(rt *rapid.T, key event.ThreadKey) *talker {
 	k := &talker{key: key, node: s.nodes[0], posts: rapid.IntRange(1, 3).Draw(rt, "posts"), comesAt: s.nodes[0].clock.Now()}
 	k.node.exchange(key, fmt.Sprint(key, "/1"), "a", "A", slices.Repeat([]string{"A"}, k.posts)...)
-	delete(k.node.leases, k.node.thread(key))
+	delete(k.node.claims, k.node.thread(key))
 	return k
 }
 
@@ -218,7 +215,7 @@ func (s *street) step(rt *rapid.T, clock *clock) {
 func (s *street) come(rt *rapid.T, k *talker, now time.Time) time.Time {
 	k.node = rapid.SampledFrom(s.nodes).Draw(rt, "node")
 	d := k.node.delivery(k.key)
-	delete(k.node.leases, d.Thread)
+	delete(k.node.claims, d.Thread)
 	d.Post.Channel = s.channel
 	slot := k.node.slot(d, every)
 	if !slot.Wait.IsZero() {
@@ -231,13 +228,13 @@ func (s *street) come(rt *rapid.T, k *talker, now time.Time) time.Time {
 	s.left = now
 	if rapid.IntRange(0, 7).Draw(rt, "is refused") == 0 {
 		rest := time.Duration(rapid.IntRange(1, 2000).Draw(rt, "rest")) * time.Millisecond
-		k.node.must(k.node.Resend(k.node.ctx, k.node.claim(d.Thread), d, now.Add(rest), "slow down", true))
+		k.node.must(k.node.Resend(k.node.ctx, d, now.Add(rest), "slow down", true))
 		if s.lost += rest; s.blocked.Before(now.Add(rest)) {
 			s.blocked = now.Add(rest)
 		}
 		return now.Add(rest)
 	}
-	_, err := k.node.Sent(k.node.ctx, k.node.claim(d.Thread), d, d.Key)
+	_, err := k.node.Sent(k.node.ctx, d, d.Key)
 	k.node.must(err)
 	k.posts--
 	return now

@@ -11,66 +11,79 @@ import (
 )
 
 func TestPostgreSQL(t *testing.T) {
-	database := postgrestest.URL(t) // skips the whole where there is no server
+	database := postgrestest.URL(t) // skips all if there is no server
+	stores := &stores[*shared]{
+		tables: `SELECT CAST(tablename AS TEXT) FROM pg_tables WHERE schemaname = current_schema() AND tablename <> 'schema_migrations'`,
+		create: func(test *testing.T) *shared {
+			test.Helper()
+			s := &shared{url: postgrestest.Schema(test, database), free: make(chan journal.Engine, nodes)}
+			for range nodes {
+				engine, err := s.connect(t)
+				if err != nil {
+					test.Fatal(err)
+				}
+				s.free <- engine
+				s.Engine = engine
+			}
+			return s
+		},
+	}
 	journaltest.Run(t, func(t *testing.T) journal.Engine {
 		t.Helper()
-		s := shared{t: t, url: postgrestest.Schema(t, database), free: make(chan journal.Engine, nodes)}
-		for range nodes {
-			engine, err := s.Another()
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.free <- engine
-			s.Engine = engine
-		}
+		s := stores.lend(t)
+		s.t = t
 		return s
 	})
 }
 
-// nodes is how many engines a test's journal goes about with.
+// nodes is the number of engines that a test's journal uses in turn.
 const nodes = 3
 
-// shared are several nodes' engines on one database: what goes on at the same time
-// goes on in different ones, where one is free.
+// shared is the engines of several nodes on one database: concurrent writes use
+// different engines, while one is free.
 type shared struct {
 	journal.Engine
-	t    *testing.T
+	t    *testing.T // that uses it
 	url  string
 	free chan journal.Engine // that write for nobody
 }
 
-var _ journaltest.Shared = shared{}
+var _ journaltest.Shared = (*shared)(nil)
 
-// Another implements journaltest.Shared.
-func (s shared) Another() (journal.Engine, error) {
-	engine, err := postgres.Open(s.t.Context(), postgres.Options{URL: s.url, Connections: 4})
-	if err != nil {
-		return nil, err
+// connect opens an engine, which is closed when the test ends.
+func (s *shared) connect(t *testing.T) (journal.Engine, error) {
+	engine, err := postgres.Open(t.Context(), postgres.Options{URL: s.url, Connections: 4})
+	if err == nil {
+		closed(t, engine)
 	}
-	s.t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			s.t.Error(err)
-		}
-	})
-	return engine, nil
+	return engine, err
 }
 
+// Another implements journaltest.Shared.
+func (s *shared) Another() (journal.Engine, error) { return s.connect(s.t) }
+
 // Write implements journal.Engine.
-func (s shared) Write(ctx context.Context, fn func(tx journal.Tx) error) error {
+func (s *shared) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
 	select {
 	case engine := <-s.free:
 		defer func() { s.free <- engine }()
-		return engine.Write(ctx, fn)
+		return engine.Write(ctx, options, fn)
 	default:
-		return s.Engine.Write(ctx, fn)
+		return s.Engine.Write(ctx, options, fn)
 	}
 }
 
+// Session implements journaltest.Shared.
+func (s *shared) Session(tx journal.Tx) (session int64, err error) {
+	_, err = tx.Row([]any{&session}, `SELECT pg_backend_pid()`)
+	return session, err
+}
+
 // Waits implements journaltest.Shared.
-func (s shared) Waits(ctx context.Context) (waits bool, err error) {
+func (s *shared) Waits(ctx context.Context, session int64) (waits bool, err error) {
 	err = s.Read(ctx, func(tx journal.Tx) error {
 		_, err := tx.Row([]any{&waits}, `SELECT CASE WHEN EXISTS (SELECT 1 FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock') THEN 1 ELSE 0 END`)
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND $1 = ANY(pg_blocking_pids(pid))) THEN 1 ELSE 0 END`, session)
 		return err
 	})
 	return waits, err

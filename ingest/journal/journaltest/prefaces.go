@@ -9,14 +9,14 @@ import (
 
 func prefacePromises() []promise {
 	return []promise{
-		{"what was read of a thread stands before its first turn, and before no other", prefaceFirst},
-		{"what was read is stored once", prefaceOnce},
-		{"what is known is not doubled, and what comes later is a duplicate", prefaceKnown},
-		{"a first turn that is interrupted leaves what was read to the next", prefaceInterrupted},
-		{"a run that begins with its message has what was read for the one before", prefaceBegun},
-		{"what was read makes no reply stale, and asks for no run when it is edited", prefaceQuiet},
-		{"what was read can be edited and deleted", prefaceChanges},
-		{"what waited for a message that was read is let in", prefaceAwaited},
+		{"the messages that were read of a thread stand before its first turn, and before no other", prefaceFirst},
+		{"the messages that were read are stored once", prefaceOnce},
+		{"a known message is not stored twice, and a payload that comes later is a duplicate", prefaceKnown},
+		{"a first turn that is interrupted leaves its preface to the next", prefaceInterrupted},
+		{"a run that begins with its message has the preface of the run before", prefaceBegun},
+		{"a message that was read makes no reply stale, and its edit asks for no run", prefaceQuiet},
+		{"a message that was read can be edited and deleted", prefaceChanges},
+		{"an envelope that waited for a message that was read is let in", prefaceAwaited},
 		{"nothing is read under a lease that was taken over", prefaceFenced},
 		{"a message is known once its content is stored", knows},
 		{"a thread that was opened on a post of ours begins with its reply", openedOnPost},
@@ -30,7 +30,7 @@ func read(id, content string) journal.Read {
 	return journal.Read{Message: m, Metadata: m.Metadata.Bytes()}
 }
 
-// preface stores what was read for a run.
+// preface stores the messages that were read for a run.
 func (f *fixture) preface(run *journal.Run, preface journal.Preface, list ...journal.Read) {
 	f.Helper()
 	f.must(f.SetPreface(f.ctx, f.claim(run.Thread), run, preface, list))
@@ -50,7 +50,7 @@ func prefaceFirst(f *fixture) {
 	first := []string{"^root", "...7", "#r1", "#r2", ">a"}
 	same(f, "the turn", f.transcript(run, wide), first)
 	same(f, "after a restart", f.transcript(f.successor("second").begin(threadKey(1)), wide), first)
-	f.leases = map[int64]*journal.Lease{}
+	f.claims = map[int64]*journal.Claim{}
 	f.say("b", passive)
 	f.commit(f.begin(threadKey(1)), answer("re a"))
 	f.say("c", runs)
@@ -96,10 +96,10 @@ func prefaceBegun(f *fixture) {
 	f.must(f.CancelRun(f.ctx, f.claim(run.Thread), run, "no"))
 	f.exec(`UPDATE threads SET begun_seq = 0`) // as if every message of its turn had been deleted
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/b")
-	custody := f.accept(a)
-	e := entry(custody.ID, event.Event{Kind: event.KindMessage, Message: said("C1/b", "b")}, runs)
+	accepted := f.accept(a)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/b", "b")}, runs)
 	e.Begin = true
-	outcome, err := f.Record(f.ctx, f.claim(custody.Thread), e)
+	outcome, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	if outcome.Begun == nil {
 		f.Fatalf("no run has begun")
@@ -130,14 +130,14 @@ func prefaceAwaited(f *fixture) {
 	f.say("a", runs)
 	run := f.begin(threadKey(1))
 	a := f.envelope(event.KindEdit, "", "C1/r")
-	custody := f.accept(a)
-	same(f, "its thread", custody.Thread, 0)
+	accepted := f.accept(a)
+	same(f, "its thread", accepted.Thread, 0)
 	f.preface(run, journal.Preface{Root: "C1/root"}, read("C1/r", "r"))
 	same(f, "what is let in", len(f.next(run.Thread)), 1)
-	same(f, "threads with intake", f.due(journal.Intake), []int64{run.Thread})
-	f.record(run.Thread, custody.ID, edited("C1/r", "r, edited", "2"), passive)
+	same(f, "threads with intake", f.due(intake), []int64{run.Thread})
+	f.record(run.Thread, accepted.ID, edited("C1/r", "r, edited", "2"), passive)
 	same(f, "the turn", f.transcript(run, wide), []string{"#r, edited", ">a"})
-	same(f, "threads with intake, afterwards", f.due(journal.Intake), nil)
+	same(f, "threads with intake, afterwards", f.due(intake), nil)
 }
 
 func prefaceFenced(f *fixture) {

@@ -10,14 +10,14 @@ import (
 
 func previewPromises() []promise {
 	return []promise{
-		{"a preview waits for what its thread has to deliver", previewWaits},
-		{"a preview that nobody has heard of since is looked after", previewOrphan},
+		{"a preview waits for its thread's deliveries", previewWaits},
+		{"a preview whose node died is due again", previewOrphan},
 		{"a run that has ended shows nothing more", previewFenced},
-		{"a reply takes the places of its previews, what is left is taken away", previewsReplaced},
+		{"a reply takes over the posts of its previews, and the others are removed", previewsReplaced},
 		{"a run without a reply takes its previews and its sign away", previewsCleared},
 		{"a run that is tried again keeps its previews and its sign", previewsKept},
-		{"a post that can't be changed is posted anew, and so is what follows", reposted},
-		{"after a failed part what was shown of the rest is taken away", restCleared},
+		{"a post that can't be changed is posted again, and so are those behind it", reposted},
+		{"after a failed part the previews of the rest are removed", restCleared},
 		{"a post that is known by its preview is known by its reply", takenOver},
 		{"a preview gives way in the pace", previewGivesWay},
 	}
@@ -27,7 +27,7 @@ var errNoAnswer = errors.New("the agent is gone")
 
 var sending = journal.Send{Timeout: 10 * time.Second}
 
-// preview begins a preview of a run; nil where it is not its time.
+// preview begins a preview of a run; nil if it may not be shown yet.
 func (f *fixture) preview(run *journal.Run, text string) (*journal.Delivery, time.Time) {
 	f.Helper()
 	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: text}, true, sending)
@@ -42,12 +42,12 @@ func (f *fixture) shows(run *journal.Run, text, platformID string) *journal.Deli
 	if d == nil {
 		f.Fatalf("%q may not be shown", text)
 	}
-	_, err := f.Sent(f.ctx, f.claim(run.Thread), d, platformID)
+	_, err := f.Sent(f.ctx, d, platformID)
 	f.must(err)
 	return d
 }
 
-// outbox is what a thread still has to deliver, each sent at once.
+// outbox sends a thread's open deliveries and returns them.
 func (f *fixture) outbox(run *journal.Run) (list []string) {
 	f.Helper()
 	for {
@@ -65,7 +65,7 @@ func (f *fixture) outbox(run *journal.Run) (list []string) {
 		}
 		list = append(list, string(d.Kind)+" "+d.Post.Text+of)
 		f.sending(d)
-		_, err = f.Sent(f.ctx, f.claim(run.Thread), d, id)
+		_, err = f.Sent(f.ctx, d, id)
 		f.must(err)
 	}
 }
@@ -85,9 +85,9 @@ func previewOrphan(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), runs)
 	run := f.begin(threadKey(1))
 	d, _ := f.preview(run, "grow")
-	same(f, "due at once", f.due(journal.Deliveries), nil)
+	same(f, "due at once", f.due(deliveries), nil)
 	f.clock.advance(10 * time.Second)
-	same(f, "due", f.due(journal.Deliveries), []int64{run.Thread})
+	same(f, "due", f.due(deliveries), []int64{run.Thread})
 	next := f.delivery(threadKey(1))
 	same(f, "it", [3]any{next.ID, next.Kind, next.Stream}, [3]any{d.ID, journal.DeliveryPreview, true})
 	same(f, "state", next.State, journal.DeliverySending)
@@ -121,10 +121,10 @@ func previewsReplaced(f *fixture) {
 }
 
 func previewsCleared(f *fixture) {
-	for i, end := range []func(run *journal.Run, lease *journal.Lease) error{
-		func(run *journal.Run, lease *journal.Lease) error { return f.CancelRun(f.ctx, lease, run, "deleted") },
-		func(run *journal.Run, lease *journal.Lease) error { return f.InterruptRun(f.ctx, lease, run) },
-		func(run *journal.Run, lease *journal.Lease) error {
+	for i, end := range []func(run *journal.Run, lease *journal.Claim) error{
+		func(run *journal.Run, lease *journal.Claim) error { return f.CancelRun(f.ctx, lease, run, "deleted") },
+		func(run *journal.Run, lease *journal.Claim) error { return f.InterruptRun(f.ctx, lease, run) },
+		func(run *journal.Run, lease *journal.Claim) error {
 			return f.FailRun(f.ctx, lease, run, errNoAnswer, []journal.Post{{Channel: channel, Text: "Sorry", Asker: "U1", Alone: true}}, nil)
 		},
 	} {
@@ -150,7 +150,7 @@ func previewsKept(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, "C1/2", time.Second))
 	f.shows(run, "grow", "C1/8")
-	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now(), errNoAnswer))
+	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
 	same(f, "deliveries", f.outbox(run), nil)
 	again := f.begin(threadKey(1))
 	same(f, "kept", [2]any{again.Previews, again.Sign}, [2]any{int64(1), "C1/2"})
@@ -171,8 +171,8 @@ func reposted(f *fixture) {
 	f.deliver(threadKey(1), "C1/80")
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	f.must(f.Repost(f.ctx, f.claim(run.Thread), d, "edits are refused"))
-	same(f, "due", f.due(journal.Deliveries), []int64{run.Thread})
+	f.must(f.Repost(f.ctx, d, "edits are refused"))
+	same(f, "due", f.due(deliveries), []int64{run.Thread})
 	same(f, "deliveries", f.outbox(run), []string{"post A2", "post A3", "remove  of C1/81", "remove  of C1/82"})
 }
 
@@ -184,7 +184,7 @@ func restCleared(f *fixture) {
 	f.commit(run, answer("A", "A1", "A2", "A3"))
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	_, err := f.GiveUp(f.ctx, f.claim(run.Thread), d, journal.DeliveryFailed, "the channel is gone")
+	err := f.GiveUp(f.ctx, d, journal.DeliveryFailed, "the channel is gone")
 	f.must(err)
 	same(f, "deliveries", f.outbox(run), []string{"remove A2 of C1/81"})
 }
@@ -209,7 +209,7 @@ func previewGivesWay(f *fixture) {
 	paced := journal.Send{Timeout: 10 * time.Second, Every: every}
 	d, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: "grow"}, true, paced)
 	f.must(err)
-	_, err = f.Sent(f.ctx, f.claim(run.Thread), d, "C1/8")
+	_, err = f.Sent(f.ctx, d, "C1/8")
 	f.must(err)
 	waits := f.queuedIn(threadKey(2))
 	same(f, "the post behind it waits its turn", f.slot(waits, every).Wait, f.clock.Now().Add(every))

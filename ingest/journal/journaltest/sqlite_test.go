@@ -1,6 +1,7 @@
 package journaltest_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -10,17 +11,21 @@ import (
 )
 
 func TestSQLite(t *testing.T) {
-	journaltest.Run(t, func(t *testing.T) journal.Engine {
-		t.Helper()
-		engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := engine.Close(); err != nil {
-				t.Error(err)
+	dir, opened := t.TempDir(), make(chan int, 1)
+	opened <- 0
+	stores := &stores[*sqlite.Engine]{
+		tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_migrations'`,
+		create: func(test *testing.T) *sqlite.Engine {
+			test.Helper()
+			n := <-opened
+			opened <- n + 1
+			engine, err := sqlite.Open(t.Context(), filepath.Join(dir, fmt.Sprintf("%d.db", n)))
+			if err != nil {
+				test.Fatal(err)
 			}
-		})
-		return engine
-	})
+			closed(t, engine)
+			return engine
+		},
+	}
+	journaltest.Run(t, func(t *testing.T) journal.Engine { return stores.lend(t) })
 }

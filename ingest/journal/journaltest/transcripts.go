@@ -24,14 +24,14 @@ func transcriptPromises() []promise {
 		{"failed, stopped and dropped turns are shown, interrupted ones once", endedTurns},
 		{"the message that a thread was opened on comes first", openedOn},
 		{"so does the reply of ours, in another thread, that one was opened on", openedOnReply},
-		{"what a transcript costs does not depend on the thread", bounded},
+		{"the cost of a transcript does not depend on the thread", bounded},
 	}
 }
 
 var wide = journal.Window{Turns: 50, Bytes: 100_000, Context: 20}
 
-// transcript is the run's transcript, a line a message: "+" for the opening,
-// "^" for the root, "#" for context, ">" for what was asked, "<" for the reply.
+// transcript returns the run's transcript, one line for each message. The marks are "+"
+// for the opening, "^" the root, "#" context, ">" a message of the turn, "<" the reply.
 func (f *fixture) transcript(run *journal.Run, window journal.Window) []string {
 	f.Helper()
 	turns, err := f.Transcript(f.ctx, run, window)
@@ -266,20 +266,20 @@ func bounded(f *fixture) {
 func (f *fixture) grow(key event.ThreadKey, n int) {
 	f.Helper()
 	thread := f.thread(key)
-	f.must(f.engine.Write(f.ctx, func(tx journal.Tx) error {
+	f.must(f.engine.Write(f.ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
 		var seq int64
-		if _, err := tx.Row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = ?`, thread); err != nil {
+		if _, err := tx.Row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1`, thread); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`INSERT INTO messages (thread, seq, workspace, external_id, sender_id, author, trigger, content,
+		if _, err := tx.Exec(`INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content,
 				metadata, version, origin, sent_at, created_at)
-			WITH RECURSIVE n (seq) AS (SELECT CAST(?1 AS BIGINT) UNION ALL SELECT seq + 1 FROM n WHERE seq + 1 < ?2)
-			SELECT CAST(?3 AS BIGINT), seq, ?4, ?5 || CAST(seq AS TEXT), 'slack:U1', 'human', 'passive', 'x',
-				(SELECT metadata FROM messages WHERE thread = ?3 AND seq = 1), 1, 'live', 1, 1 FROM n`,
+			WITH RECURSIVE n (seq) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT seq + 1 FROM n WHERE seq + 1 < $2)
+			SELECT 'x', CAST($3 AS BIGINT), seq, $4, $5 || CAST(seq AS TEXT), 'slack:U1', 'human', 'passive', 'x',
+				(SELECT metadata FROM messages WHERE thread = $3 AND seq = 1), 1, 'live', 1, 1 FROM n`,
 			seq, seq+int64(n), thread, workspace, string(key)+"/"); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE threads SET next_seq = ? WHERE id = ?`, seq+int64(n), thread)
+		_, err := tx.Exec(`UPDATE threads SET next_seq = $1 WHERE id = $2`, seq+int64(n), thread)
 		return err
 	}))
 }
@@ -310,7 +310,7 @@ func (c counted) Row(dest []any, query string, args ...any) (bool, error) {
 
 func (c counted) Rows(visit func(func(...any) error) error, query string, args ...any) error {
 	c.tally.Queries++
-	if !strings.Contains(query, "LIMIT") && !strings.Contains(query, "run = ?") && !strings.Contains(query, "first_seq BETWEEN") && !strings.Contains(query, "message = ?") {
+	if !strings.Contains(query, "LIMIT") && !strings.Contains(query, "run = $1") && !strings.Contains(query, "message = $1") {
 		return fmt.Errorf("nothing bounds %s", query)
 	}
 	return c.Tx.Rows(func(scan func(...any) error) error {

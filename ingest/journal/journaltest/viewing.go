@@ -12,8 +12,8 @@ import (
 
 func viewingPromises() []promise {
 	return []promise{
-		{"what somebody is looking at goes with what they say in that thread from then on", viewingGoesWith},
-		{"of what somebody is looking at, the newest event holds", viewingNewest},
+		{"a person's view goes with their further messages in that thread", viewingGoesWith},
+		{"the newest event decides a person's view", viewingNewest},
 	}
 }
 
@@ -29,8 +29,8 @@ func looks(second int64, at string) event.Event {
 // look records that, in the first thread.
 func (f *fixture) look(e event.Event) journal.Outcome {
 	f.Helper()
-	custody := f.accept(f.envelope(event.KindOther, threadKey(1), ""))
-	return f.record(custody.Thread, custody.ID, e, passive)
+	accepted := f.accept(f.envelope(event.KindOther, threadKey(1), ""))
+	return f.record(accepted.Thread, accepted.ID, e, passive)
 }
 
 // looksAt are the views of the thread's messages.

@@ -12,17 +12,19 @@ import (
 
 func waitingPromises() []promise {
 	return []promise{
-		{"what comes before its message waits, and is let in by it", admittedByRecord},
-		{"what comes before our post is known is let in by its delivery", admittedBySent},
-		{"what waits is looked up again", admittedByReview},
-		{"who looks up what waits goes on beside who works on its thread", reviewBeside},
-		{"what waits is let in once, whoever looks it up at once", reviewAtOnce},
-		{"what waits in vain ends as unknown-message", waitsInVain},
+		{"an envelope that comes before its message waits, and the message lets it in", admittedByRecord},
+		{"an envelope that comes before our post is known waits, and the delivery lets it in", admittedBySent},
+		{"a review lets in waiting envelopes", admittedByReview},
+		{"a review goes on while a node works on the thread", reviewBeside},
+		{"concurrent reviews let in an envelope once", reviewAtOnce},
+		{"an envelope whose message never comes ends as unknown-message", waitsInVain},
+		{"no envelope is ended as long as a gap of its channel is open", waitsForGap},
+		{"no envelope is ended before its message's own envelope", waitsForEnvelope},
 		{"an edit in its thread is put aside until its message comes", putAside},
-		{"what names no subject is let in by nobody", noSubject},
-		{"who waits to know who we are is due once that is known", waitsForSelf},
-		{"who tells what is known already waits for nobody", selfAgain},
-		{"what waits to know who we are becomes due beside who works on its thread", selfBeside},
+		{"an envelope without a target is never let in", noSubject},
+		{"an envelope that waits for our identity is due when it is known", waitsForSelf},
+		{"storing a known identity waits for no lock", selfAgain},
+		{"envelopes that wait for our identity become due while a node works on their thread", selfBeside},
 	}
 }
 
@@ -48,7 +50,7 @@ func admittedBySent(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
 	f.deliver(threadKey(1), "C1/9")
 	thread := f.thread(threadKey(1))
-	same(f, "due", f.due(journal.Intake), []int64{thread})
+	same(f, "due", f.due(intake), []int64{thread})
 	outcome := f.record(thread, reaction.ID, thumbsUp("C1/9"), nil)
 	same(f, "fate", outcome.Disposition, event.Updated)
 	same(f, "message", outcome.Message.Content, "Hello.")
@@ -62,7 +64,7 @@ func admittedByReview(f *fixture) {
 	review, err := f.ReviewWaiting(f.ctx, f.clock.Now())
 	f.must(err)
 	same(f, "review", review, journal.Review{Threads: []int64{thread}})
-	same(f, "due", f.due(journal.Intake), []int64{thread})
+	same(f, "due", f.due(intake), []int64{thread})
 	same(f, "pending", f.record(thread, waits, thumbsUp("C1/1"), nil).Pending, 0)
 }
 
@@ -70,10 +72,10 @@ func admittedByReview(f *fixture) {
 // recorded between the look and the wait.
 func (f *fixture) aside(id string) int64 {
 	f.Helper()
-	custody := f.accept(f.envelope(event.KindReaction, "", id))
-	f.exec(`UPDATE envelopes SET thread = NULL WHERE id = ?`, custody.ID)
+	accepted := f.accept(f.envelope(event.KindReaction, "", id))
+	f.exec(`UPDATE envelopes SET thread = NULL WHERE id = $1`, accepted.ID)
 	f.exec(`UPDATE threads SET pending = 0, intake_at = NULL`)
-	return custody.ID
+	return accepted.ID
 }
 
 func reviewBeside(f *fixture) {
@@ -93,10 +95,10 @@ func (f *fixture) besideWork(thread, envelope int64, call func() error) {
 	f.Helper()
 	var free bool
 	f.beside(func(tx journal.Tx) error {
-		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = ?`, thread)
+		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = $1`, thread)
 		return err
 	}, func(tx journal.Tx) (err error) {
-		free, err = tx.Row([]any{new(int64)}, `SELECT id FROM envelopes WHERE id = ? FOR UPDATE SKIP LOCKED`, envelope)
+		free, err = tx.Row([]any{new(int64)}, `SELECT id FROM envelopes WHERE id = $1 FOR UPDATE SKIP LOCKED`, envelope)
 		return err
 	}, call)
 	same(f, "the envelope is free", free, true)
@@ -132,7 +134,7 @@ func reviewAtOnce(f *fixture) {
 }
 
 func waitsInVain(f *fixture) {
-	custody := f.accept(f.envelope(event.KindReaction, "", "C1/1"))
+	accepted := f.accept(f.envelope(event.KindReaction, "", "C1/1"))
 	deadline := func() time.Time { return f.clock.Now().Add(-journal.WaitLimit) }
 	review, err := f.ReviewWaiting(f.ctx, deadline())
 	f.must(err)
@@ -141,22 +143,55 @@ func waitsInVain(f *fixture) {
 	review, err = f.ReviewWaiting(f.ctx, deadline())
 	f.must(err)
 	fate := event.Fate{Disposition: event.Ignored, Reason: event.ReasonUnknownMessage}
-	same(f, "review", review.Ended, []journal.Settled{{Fate: fate, Envelope: custody.ID, Workspace: workspace, Kind: event.KindReaction}})
-	settled, err := f.Envelope(f.ctx, custody.ID)
+	same(f, "review", review.Ended, []journal.Settled{{Fate: fate, Envelope: accepted.ID, Workspace: workspace, Kind: event.KindReaction}})
+	settled, err := f.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "fate", settled.Fate, fate)
 
 	same(f, "pending of a message that comes later", f.message(threadKey(1), said("C1/1", "hi"), passive).Pending, 0)
 }
 
+// review is a review that ends what has waited for a minute.
+func (f *fixture) review() journal.Review {
+	f.Helper()
+	review, err := f.ReviewWaiting(f.ctx, f.clock.Now().Add(-journal.WaitLimit))
+	f.must(err)
+	return review
+}
+
+func waitsForGap(f *fixture) {
+	accepted := f.accept(f.envelope(event.KindDelete, "", "C1/1"))
+	named := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2")) // as on Discord, it names a thread
+	f.opens(between("C1", 1, 2), between("C2", 1, 2))
+	f.clock.advance(5 * time.Minute)
+	same(f, "waits", f.record(named.Thread, named.ID, edited("C1/2", "new", "2"), passive).Waits, true)
+	same(f, "during the gap", f.review(), journal.Review{})
+	f.must(f.CloseGap(f.ctx, workspace, between("C1", 1, 2), 0))
+	var ended []int64
+	for _, s := range f.review().Ended {
+		ended = append(ended, s.Envelope)
+	}
+	same(f, "after the gap", ended, []int64{accepted.ID, named.ID})
+}
+
+func waitsForEnvelope(f *fixture) {
+	message := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	waits := f.accept(f.envelope(event.KindDelete, "", "C1/1"))
+	f.clock.advance(5 * time.Minute)
+	same(f, "while its message is pending", f.review(), journal.Review{})
+	same(f, "pending", f.record(message.Thread, message.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, passive).Pending, 1)
+	same(f, "next", f.next(message.Thread)[0].ID, waits.ID)
+	same(f, "afterwards", f.review(), journal.Review{})
+}
+
 func putAside(f *fixture) {
-	custody := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
-	outcome := f.record(custody.Thread, custody.ID, edited("C1/1", "new", "2"), passive)
+	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
+	outcome := f.record(accepted.Thread, accepted.ID, edited("C1/1", "new", "2"), passive)
 	same(f, "waits", outcome.Waits, true)
 	same(f, "pending", outcome.Pending, 0)
 	outcome = f.message(threadKey(1), said("C1/1", "old"), passive)
 	same(f, "pending", outcome.Pending, 1)
-	f.record(custody.Thread, custody.ID, edited("C1/1", "new", "2"), passive)
+	f.record(accepted.Thread, accepted.ID, edited("C1/1", "new", "2"), passive)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 new"})
 
 	late := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2"))
@@ -166,25 +201,25 @@ func putAside(f *fixture) {
 }
 
 func noSubject(f *fixture) {
-	custody := f.accept(f.envelope(event.KindOther, "", ""))
+	accepted := f.accept(f.envelope(event.KindOther, "", ""))
 	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
 	f.deliver(threadKey(1), "")
-	settled, err := f.Envelope(f.ctx, custody.ID)
+	settled, err := f.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "end", settled, nil)
-	same(f, "due", f.due(journal.Intake), nil)
+	same(f, "due", f.due(intake), nil)
 }
 
 func waitsForSelf(f *fixture) {
-	custody := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	lease := f.claim(custody.Thread)
-	f.must(f.Postpone(f.ctx, lease, custody.ID, f.clock.Now().Add(time.Minute), nil))
-	same(f, "due", f.due(journal.Intake), nil)
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	lease := f.claim(accepted.Thread)
+	f.must(f.Postpone(f.ctx, lease, accepted.ID, f.clock.Now().Add(time.Minute), nil))
+	same(f, "due", f.due(intake), nil)
 	f.must(f.SetSelf(f.ctx, "other", event.Self{UserID: "B"}))
-	same(f, "due when somebody else is known", f.due(journal.Intake), nil)
+	same(f, "due when somebody else is known", f.due(intake), nil)
 	f.must(f.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
-	same(f, "due", f.due(journal.Intake), []int64{custody.Thread})
-	same(f, "next", len(f.next(custody.Thread)), 1)
+	same(f, "due", f.due(intake), []int64{accepted.Thread})
+	same(f, "next", len(f.next(accepted.Thread)), 1)
 }
 
 func selfAgain(f *fixture) {
@@ -198,7 +233,7 @@ func selfAgain(f *fixture) {
 }
 
 func selfBeside(f *fixture) {
-	var last journal.Custody
+	var last journal.AcceptResult
 	for i := range 3 {
 		last = f.accept(f.envelope(event.KindMessage, threadKey(i), fmt.Sprint("C1/", i)))
 		f.must(f.Postpone(f.ctx, f.claim(last.Thread), last.ID, f.clock.Now().Add(time.Minute), nil))
@@ -206,6 +241,6 @@ func selfBeside(f *fixture) {
 	f.besideWork(last.Thread, last.ID, func() error {
 		return f.SetSelf(f.ctx, workspace, event.Self{UserID: "B"})
 	})
-	same(f, "due", len(f.due(journal.Intake)), 3)
+	same(f, "due", len(f.due(intake)), 3)
 	same(f, "next", len(f.next(last.Thread)), 1)
 }

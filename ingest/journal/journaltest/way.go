@@ -9,48 +9,48 @@ import (
 
 func wayPromises() []promise {
 	return []promise{
-		{"a message goes from custody to its delivered reply", wholeWay},
+		{"a message goes from accept to its delivered reply", wholeWay},
 	}
 }
 
 func wholeWay(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	a.Envelope.Body = []byte("\x00\xff raw \r\n")
-	custody := f.accept(a)
-	same(f, "threads with intake", f.due(journal.Intake), []int64{custody.Thread})
+	accepted := f.accept(a)
+	same(f, "threads with intake", f.due(intake), []int64{accepted.Thread})
 
-	pending, err := f.NextEnvelopes(f.ctx, custody.Thread, 10)
+	pending, err := f.NextEnvelopes(f.ctx, accepted.Thread, 10)
 	f.must(err)
-	same(f, "pending", pending, []journal.Pending{{ID: custody.ID, Envelope: a.Envelope, Claims: 0}})
+	same(f, "pending", pending, []journal.Pending{{ID: accepted.ID, Envelope: a.Envelope, MessageID: accepted.MessageID}})
 
 	m := said("C1/1", "<@B> hi")
-	outcome := f.record(custody.Thread, custody.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
+	outcome := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
 	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
 	same(f, "pending afterwards", outcome.Pending, 0)
-	same(f, "threads with intake", f.due(journal.Intake), nil)
-	same(f, "threads with turns", f.due(journal.Turns), []int64{custody.Thread})
+	same(f, "threads with intake", f.due(intake), nil)
+	same(f, "threads with turns", f.due(turns), []int64{accepted.Thread})
 
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"<@B> hi"})
-	turns, err := f.Transcript(f.ctx, run, journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	transcript, err := f.Transcript(f.ctx, run, journal.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
-	same(f, "turns", len(turns), 1)
-	same(f, "question", contents(turns[0].Messages), []string{"<@B> hi"})
+	same(f, "turns", len(transcript), 1)
+	same(f, "question", contents(transcript[0].Messages), []string{"<@B> hi"})
 
 	ended := f.commit(run, answer("Hello.", "Hello."))
 	same(f, "outcome", ended.Outcome, journal.Committed)
-	same(f, "threads with turns", f.due(journal.Turns), nil)
-	same(f, "threads with deliveries", f.due(journal.Deliveries), []int64{custody.Thread})
+	same(f, "threads with turns", f.due(turns), nil)
+	same(f, "threads with deliveries", f.due(deliveries), []int64{accepted.Thread})
 
-	d, err := f.NextDelivery(f.ctx, custody.Thread)
+	d, err := f.NextDelivery(f.ctx, accepted.Thread)
 	f.must(err)
 	same(f, "post", d.Post, journal.Post{Channel: channel, Root: "1", Text: "Hello."})
-	slot, err := f.BeginSend(f.ctx, f.claim(custody.Thread), d, journal.Send{Timeout: 10 * time.Second})
+	slot, err := f.BeginSend(f.ctx, f.claim(accepted.Thread), d, journal.Send{Timeout: 10 * time.Second})
 	f.must(err)
 	same(f, "send by", slot.SendBy, f.clock.Now().Add(10*time.Second))
-	more, err := f.Sent(f.ctx, f.claim(custody.Thread), d, "C1/9")
+	more, err := f.Sent(f.ctx, d, "C1/9")
 	f.must(err)
-	same(f, "more to deliver", more, false)
-	same(f, "threads with deliveries", f.due(journal.Deliveries), nil)
+	same(f, "more to deliver", more.More, false)
+	same(f, "threads with deliveries", f.due(deliveries), nil)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 <@B> hi", "2 Hello."})
 }

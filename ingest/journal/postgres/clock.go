@@ -9,28 +9,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// clock is the database's time as this node reckons it: a reading, and the
-// monotonic time since then. Its error is at most half of the round trip that the
-// reading took, and what the two clocks drift apart until the next.
+// clock is this node's view of the database's clock: a reading, and the monotonic time
+// since that. Its error is at most half of the reading's round trip, and the drift
+// between the two clocks until the next reading.
 type clock struct{ reading atomic.Pointer[reading] }
 
-// reading is one look at the database's clock.
+// reading is one answer of the database's clock, which takes at most connectWithin.
 type reading struct {
 	theirs time.Time // the database's time
-	ours   time.Time // this node's at the same moment
-	took   time.Duration
+	ours   time.Time // this node's time at the same moment
 }
 
-const (
-	// readEvery is the time between two readings.
-	readEvery = 10 * time.Second
-	// looks is how often the clock is asked for one reading; the quickest answer counts.
-	looks = 3
-	// slow is a round trip whose reading is not taken while another is fresh.
-	slow = 50 * time.Millisecond
-	// fresh is how long a reading is preferred to a slow one.
-	fresh = 2 * time.Minute
-)
+// readEvery is the time between two readings.
+const readEvery = 10 * time.Second
 
 // Now implements journal.Clock.
 func (e *Engine) Now() time.Time {
@@ -38,27 +29,20 @@ func (e *Engine) Now() time.Time {
 	return r.theirs.Add(time.Since(r.ours))
 }
 
-// set asks the database for its time.
+// set reads the database's clock.
 func (c *clock) set(ctx context.Context, pool *pgxpool.Pool) error {
-	var best *reading
-	for range looks {
-		var micros int64
-		asked := time.Now()
-		if err := pool.QueryRow(ctx, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`).Scan(&micros); err != nil {
-			return fmt.Errorf("ask for the time: %w", err)
-		}
-		took := time.Since(asked)
-		if best == nil || took < best.took {
-			best = &reading{theirs: time.UnixMicro(micros).UTC(), ours: asked.Add(took / 2), took: took}
-		}
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	var theirs time.Time
+	asked := time.Now()
+	if err := pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&theirs); err != nil {
+		return fmt.Errorf("read the database's clock: %w", err)
 	}
-	if before := c.reading.Load(); before == nil || best.took < slow || time.Since(before.ours) > fresh {
-		c.reading.Store(best)
-	}
+	c.reading.Store(&reading{theirs: theirs.UTC(), ours: asked.Add(time.Since(asked) / 2)})
 	return nil
 }
 
-// keepTime sets the clock again and again, until the engine is closed.
+// keepTime sets the clock regularly, until the engine is closed.
 func (e *Engine) keepTime(ctx context.Context) {
 	ticker := time.NewTicker(readEvery)
 	defer ticker.Stop()
@@ -67,11 +51,9 @@ func (e *Engine) keepTime(ctx context.Context) {
 		case <-e.quit:
 			return
 		case <-ticker.C:
-			asking, cancel := context.WithTimeout(ctx, readEvery/2)
-			if err := e.clock.set(asking, e.pool); err != nil {
-				e.log.Debug("the database's clock can't be read", "err", err)
+			if err := e.clock.set(ctx, e.pool); err != nil {
+				e.log.Debug("reading of the database's clock failed", "err", err)
 			}
-			cancel()
 		}
 	}
 }

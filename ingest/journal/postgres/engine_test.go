@@ -31,7 +31,7 @@ func TestAFailureLeavesNothingAndItsConnectionIsUsedAgain(t *testing.T) {
 		},
 		"a failure with prepared statements behind it": func(tx journal.Tx) error {
 			var id int64
-			const query = "SELECT id FROM facts WHERE name = ?"
+			const query = "SELECT id FROM facts WHERE name = $1"
 			if _, err := tx.Row([]any{&id}, query, "there"); err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ func TestAFailureLeavesNothingAndItsConnectionIsUsedAgain(t *testing.T) {
 			return errors.Join(insert("half")(tx), err)
 		},
 		"a row that is missed": func(tx journal.Tx) error {
-			return errors.Join(insert("half")(tx), tx.Later(errRefused, nil, "UPDATE facts SET n = 1 WHERE name = ?", "nobody"))
+			return errors.Join(insert("half")(tx), tx.Later(errRefused, nil, "UPDATE facts SET n = 1 WHERE name = $1", "nobody"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,12 +60,12 @@ func TestAFailureLeavesNothingAndItsConnectionIsUsedAgain(t *testing.T) {
 			e := engine(t, postgres.Options{URL: database(t), Connections: 1})
 			write(t, e, insert("there"))
 			before := backend(t, e)
-			for range 2 { // the second time, with what was prepared
-				if err := e.Write(t.Context(), fails); err == nil || errors.Is(err, journal.ErrUnclear) || errors.Is(err, journal.ErrUnavailable) {
+			for range 2 { // the second run uses the prepared statements
+				if err := e.Write(t.Context(), journal.WriteOptions{}, fails); err == nil || errors.Is(err, journal.ErrUnclear) || errors.Is(err, journal.ErrUnavailable) {
 					t.Errorf("it was told %v", err)
 				}
 			}
-			if _, err := e.AskTheTime(t.Context()); err != nil {
+			if err := e.AskTheTime(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if after := backend(t, e); after != before {
@@ -86,11 +86,11 @@ func TestNoDeadlineIsLeftOnAConnection(t *testing.T) {
 	before := backend(t, e)
 	const within = 300 * time.Millisecond
 	e.AnswerWithin(within)
-	if err := e.Write(t.Context(), later("there")); err == nil {
+	if err := e.Write(t.Context(), journal.WriteOptions{}, later("there")); err == nil {
 		t.Error("no error")
 	}
-	run(t, url, fmt.Sprintf("SELECT pg_sleep(%f)", (2*within).Seconds())) // the server lets the time pass
-	if _, err := e.AskTheTime(t.Context()); err != nil {
+	run(t, url, fmt.Sprintf("SELECT pg_sleep(%f)", (2*within).Seconds())) // the deadline passes meanwhile
+	if err := e.AskTheTime(t.Context()); err != nil {
 		t.Error(err)
 	}
 	e.AnswerWithin(time.Minute)
@@ -123,7 +123,11 @@ func TestATransactionCantBeUsedAfterItsEnd(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t)})
 	var kept journal.Tx
 	keep := func(tx journal.Tx) error { kept = tx; return nil }
-	for _, call := range []func(context.Context, func(journal.Tx) error) error{e.Write, e.Read} {
+	for _, call := range []func(context.Context, func(journal.Tx) error) error{
+		func(ctx context.Context, fn func(journal.Tx) error) error {
+			return e.Write(ctx, journal.WriteOptions{}, fn)
+		}, e.Read,
+	} {
 		if err := call(t.Context(), keep); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +143,7 @@ func TestATransactionCantBeUsedAfterItsEnd(t *testing.T) {
 func TestCommitByHandIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
-	err := e.Write(t.Context(), func(tx journal.Tx) error {
+	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 		_, _ = tx.Exec("SELECT 1 / 0")
 		_, _ = tx.Exec("ROLLBACK")
 		return insert("a")(tx)
@@ -152,9 +156,9 @@ func TestCommitByHandIsNoSuccess(t *testing.T) {
 func TestWhatDoesNotFitIsUnclearOnceItIsCommitted(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
-	err := e.Write(t.Context(), func(tx journal.Tx) error {
+	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 		var wrong int64
-		return tx.Later(nil, []any{&wrong}, "INSERT INTO facts (name) VALUES (?) RETURNING name", "a")
+		return tx.Later(nil, []any{&wrong}, "INSERT INTO facts (name) VALUES ($1) RETURNING name", "a")
 	})
 	if !errors.Is(err, journal.ErrUnclear) {
 		t.Errorf("%v, and stored %v", err, names(t, e))
@@ -168,10 +172,10 @@ func TestACallerWhoLeaves(t *testing.T) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	told, waiting := make(chan error, 1), make(chan error, 1)
 	go func() {
-		told <- e.Write(ctx, func(tx journal.Tx) error { close(inside); <-leave; return insert("begun")(tx) })
+		told <- e.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error { close(inside); <-leave; return insert("begun")(tx) })
 	}()
 	<-inside
-	go func() { waiting <- e.Write(ctx, insert("in line")) }() // for the one connection
+	go func() { waiting <- e.Write(ctx, journal.WriteOptions{}, insert("in line")) }() // the only connection is in use
 	cancel()
 	if err := <-waiting; errors.Is(err, journal.ErrUnclear) || !errors.Is(err, context.Canceled) {
 		t.Errorf("the one in line was told %v", err)
@@ -191,23 +195,23 @@ func TestWhatIsUrgentGoesFirst(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
 	inside, begin := make(chan struct{}), make(chan struct{})
 	var calls sync.WaitGroup
-	call := func(ctx context.Context, fn func(journal.Tx) error) {
+	call := func(options journal.WriteOptions, fn func(journal.Tx) error) {
 		calls.Go(func() {
-			if err := e.Write(ctx, fn); err != nil {
+			if err := e.Write(t.Context(), options, fn); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	call(t.Context(), func(tx journal.Tx) error { close(inside); <-begin; return nil })
+	call(journal.WriteOptions{}, func(tx journal.Tx) error { close(inside); <-begin; return nil })
 	<-inside
-	const ordinary, underWay = 24, 12 // so many may have been taken out of the line
+	const ordinary, underWay = 24, 12 // the committer may have taken underWay of them
 	for i := range ordinary {
-		call(t.Context(), insert(fmt.Sprint(i)))
+		call(journal.WriteOptions{}, insert(fmt.Sprint(i)))
 	}
 	for e.Waiting() < ordinary-underWay {
 		yield()
 	}
-	call(journal.Urgent(t.Context()), insert("urgent"))
+	call(journal.WriteOptions{Urgent: true}, insert("urgent"))
 	for e.WaitingUrgent() == 0 {
 		yield()
 	}
@@ -244,7 +248,7 @@ func TestAReadSeesOneSnapshotAndCantWrite(t *testing.T) {
 				t.Errorf("counted %d, %v", n, err)
 			}
 			write(t, e, func(tx journal.Tx) error {
-				_, err := tx.Exec("INSERT INTO facts (body) VALUES (?)", []byte("meanwhile"))
+				_, err := tx.Exec("INSERT INTO facts (body) VALUES ($1)", []byte("meanwhile"))
 				return err
 			})
 		}
@@ -266,8 +270,8 @@ func TestAWriteSeesWhatItSentBefore(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t)})
 	write(t, e, func(tx journal.Tx) error {
 		var id, seen int64
-		err := tx.Later(nil, []any{&id}, "INSERT INTO facts (name) VALUES (?) RETURNING id", "mine")
-		found, missing := tx.Row([]any{&seen}, "SELECT id FROM facts WHERE name = ?", "mine")
+		err := tx.Later(nil, []any{&id}, "INSERT INTO facts (name) VALUES ($1) RETURNING id", "mine")
+		found, missing := tx.Row([]any{&seen}, "SELECT id FROM facts WHERE name = $1", "mine")
 		if !found || id == 0 || id != seen {
 			t.Errorf("found %v, %d, and was told %d", found, seen, id)
 		}
@@ -279,7 +283,7 @@ func TestRowsEndsAtTheFirstErrorAndLendsNobodyItsTransaction(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	calls := 0
-	err := e.Write(t.Context(), func(tx journal.Tx) error {
+	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 		return errors.Join(insert("a")(tx), tx.Rows(func(scan func(...any) error) error {
 			calls++
 			if _, err := tx.Row(nil, "SELECT 1"); err == nil {
@@ -312,7 +316,7 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 		var null bool
 		if err := e.Read(t.Context(), func(tx journal.Tx) error {
 			_, err := tx.Row([]any{&gotNumber, &gotText, &gotBytes, &gotNull, &null},
-				"SELECT CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BYTEA), CAST(? AS BYTEA), CAST(?1 AS BIGINT) IS NULL", number, text, bytes, nil)
+				"SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), CAST($3 AS BYTEA), CAST($4 AS BYTEA), CAST($1 AS BIGINT) IS NULL", number, text, bytes, nil)
 			return err
 		}); err != nil {
 			r.Fatal(err)
@@ -330,7 +334,7 @@ func TestCloseFinishesWhatIsUnderWay(t *testing.T) {
 	e := engine(t, postgres.Options{URL: url})
 	inside, begin, told, closed := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan error, 1)
 	go func() {
-		told <- e.Write(t.Context(), func(tx journal.Tx) error { close(inside); <-begin; return insert("a")(tx) })
+		told <- e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { close(inside); <-begin; return insert("a")(tx) })
 	}()
 	<-inside
 	go func() { closed <- e.Close() }()
@@ -341,7 +345,7 @@ func TestCloseFinishesWhatIsUnderWay(t *testing.T) {
 	if err := errors.Join(<-told, <-closed, e.Close()); err != nil {
 		t.Error(err)
 	}
-	if err := e.Write(t.Context(), insert("b")); !errors.Is(err, journal.ErrClosed) {
+	if err := e.Write(t.Context(), journal.WriteOptions{}, insert("b")); !errors.Is(err, journal.ErrClosed) {
 		t.Errorf("after Close it was told %v", err)
 	}
 	if diff := cmp.Diff([]string{"a"}, names(t, engine(t, postgres.Options{URL: url}))); diff != "" {

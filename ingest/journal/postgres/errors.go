@@ -6,27 +6,32 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"parley/ingest/journal"
 )
 
-// errDone is what a transaction says to a function that kept it.
-var errDone = errors.New("the transaction has ended")
+var (
+	// errEnded means that a function uses its transaction after the end.
+	errEnded = errors.New("the transaction has ended")
+	// errBroken means that the connection is lost, or that there was none.
+	errBroken = errors.New("no connection to the database")
+)
 
-// brokenError is the end of a connection, whatever ended it.
-type brokenError struct{ error }
+// broken marks an error that ended a connection.
+func broken(err error) error { return fmt.Errorf("%w: %w", errBroken, err) }
 
-// Unwrap gives the cause.
-func (e brokenError) Unwrap() error { return e.error }
+func isBroken(err error) bool { return errors.Is(err, errBroken) }
 
-// isBroken says that the connection is of no use any more.
-func isBroken(err error) bool {
-	var broken brokenError
-	return errors.As(err, &broken)
+// unencodable reports whether an argument does not fit its parameter. pgx then closes
+// the connection before it sends the batch, although the connection is sound.
+func unencodable(err error) bool {
+	var e pgx.ErrPreprocessingBatch
+	return errors.As(err, &e) && strings.Contains(e.Error(), "(build)")
 }
 
-// code is the SQLSTATE of an error of the server; empty for any other.
+// code returns the SQLSTATE of a server's error; empty for any other error.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func code(err error) string {
 	var e *pgconn.PgError
@@ -36,63 +41,35 @@ func code(err error) string {
 	return ""
 }
 
-// The SQLSTATEs that are told apart.
+// The SQLSTATEs that the engine handles.
 const (
-	notANumber           = "22P02" // how a statement says that it changed nothing; see nothingFails
+	planChanged          = "0A000" // a migration changed the columns of a prepared statement, or the server became a standby
 	uniqueViolation      = "23505"
 	readOnly             = "25006"
-	noSuchStatement      = "26000" // a pooler gave us another connection, or the statement was thrown away
-	statementExists      = "42P05" // a pooler gave us a connection on which another node has prepared it
+	noSuchStatement      = "26000" // the statement was deallocated, or a pooler switched the connection
 	serializationFailure = "40001"
 	deadlock             = "40P01"
+	statementExists      = "42P05" // a pooler switched to a connection on which another node prepared the statement
 	lockNotAvailable     = "55P03"
-	planChanged          = "0A000" // a migration has changed a statement's columns, or the server is a standby now
 )
 
-// raced says that the transaction lost against others that went on beside it:
-// run again, it sees what they have done.
+// raced reports whether the transaction lost against a concurrent one, or used a prepared
+// statement that is not valid any more. The next run sees the other one's changes,
+// with new prepared statements.
 func raced(err error) bool {
-	switch code(err) {
-	case uniqueViolation, serializationFailure, deadlock:
-		return true
-	}
-	return false
+	return slices.Contains([]string{uniqueViolation, serializationFailure, deadlock, noSuchStatement, statementExists, planChanged}, code(err))
 }
 
-// isNothing says that a statement failed because it changed nothing.
-func isNothing(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && e.Code == notANumber && strings.Contains(e.Message, nothingChanged)
-}
-
-// outdated says that another connection may do what this one can't: its prepared
-// statements are not what they were, or its server is not.
-func outdated(err error) bool {
-	switch code(err) {
-	case noSuchStatement, statementExists, planChanged:
-		return true
-	}
-	return false
-}
-
-// ofStore says that an error is the store's own trouble: the connection's, whatever
-// the server said as it ended or refused it, or one of the classes for a server
-// without disk, memory or connections, one that an operator has stopped, and one
-// that finds itself damaged.
+// ofStore reports whether an error is the fault of the store: the connection is lost, the
+// prepared statements stay invalid, or the server lacks disk, memory or connections, was
+// stopped, or is damaged.
 func ofStore(err error) bool {
-	if isBroken(err) || outdated(err) {
-		return true
-	}
-	switch c := code(err); {
-	case c == readOnly, c == lockNotAvailable:
-		return true
-	case len(c) >= 2:
-		return slices.Contains([]string{"08", "40", "53", "57", "58", "XX"}, c[:2])
-	}
-	return false
+	c := code(err)
+	return isBroken(err) || slices.Contains([]string{noSuchStatement, statementExists, planChanged, readOnly, lockNotAvailable}, c) ||
+		len(c) >= 2 && slices.Contains([]string{"08", "40", "53", "57", "58", "XX"}, c[:2])
 }
 
-// unavailable marks an error of the store itself.
+// unavailable marks an error of the store with journal.ErrUnavailable.
 func unavailable(err error) error {
 	if err == nil || errors.Is(err, journal.ErrUnavailable) || !ofStore(err) {
 		return err
@@ -100,11 +77,5 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
 }
 
-// shown is a query as an error quotes it: on one line, and not whole.
-func shown(query string) string {
-	line := strings.Join(strings.Fields(query), " ")
-	if len(line) > 60 {
-		line = strings.ToValidUTF8(line[:60], "") + "…"
-	}
-	return line
-}
+// shown returns a query on one line, of which an error quotes the beginning.
+func shown(query string) string { return strings.Join(strings.Fields(query), " ") }

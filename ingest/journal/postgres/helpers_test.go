@@ -22,7 +22,7 @@ func database(t *testing.T) string {
 	return url
 }
 
-// run executes statements on a connection of their own.
+// run executes statements on a separate connection.
 func run(t *testing.T, url string, statements ...string) {
 	t.Helper()
 	c := connect(t, url)
@@ -34,7 +34,7 @@ func run(t *testing.T, url string, statements ...string) {
 	_ = c.Close(t.Context())
 }
 
-// connect opens a connection that the engine knows nothing of.
+// connect opens a connection outside of the engine.
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
@@ -60,20 +60,20 @@ func engine(t *testing.T, o postgres.Options) *postgres.Engine {
 	return e
 }
 
-// insert returns a function that adds a fact.
+// insert returns a function that adds a fact and waits for the result.
 func insert(name string) func(journal.Tx) error {
 	return func(tx journal.Tx) error {
-		_, err := tx.Exec("INSERT INTO facts (name) VALUES (?)", name)
+		_, err := tx.Exec("INSERT INTO facts (name) VALUES ($1)", name)
 		return err
 	}
 }
 
-// later returns a function that adds a fact together with COMMIT.
+// later returns a function that adds a fact without waiting for the result.
 func later(name string) func(journal.Tx) error {
-	return func(tx journal.Tx) error { return tx.Later(nil, nil, "INSERT INTO facts (name) VALUES (?)", name) }
+	return func(tx journal.Tx) error { return tx.Later(nil, nil, "INSERT INTO facts (name) VALUES ($1)", name) }
 }
 
-// names returns the facts that e holds, in the order in which they were added.
+// names returns the names of all facts, oldest first.
 func names(t testing.TB, e journal.Engine) (out []string) {
 	t.Helper()
 	if err := e.Read(t.Context(), func(tx journal.Tx) error {
@@ -92,12 +92,12 @@ func names(t testing.TB, e journal.Engine) (out []string) {
 
 func write(t testing.TB, e journal.Engine, fn func(journal.Tx) error) {
 	t.Helper()
-	if err := e.Write(t.Context(), fn); err != nil {
+	if err := e.Write(t.Context(), journal.WriteOptions{}, fn); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// backend is the server's name for the connection of an engine that has one.
+// backend returns the server's process id for the connection of an engine that has one.
 func backend(t testing.TB, e journal.Engine) (pid int64) {
 	t.Helper()
 	write(t, e, func(tx journal.Tx) error {
@@ -109,10 +109,10 @@ func backend(t testing.TB, e journal.Engine) (pid int64) {
 
 var errRefused = errors.New("refused")
 
-// anyText draws text with everything in it that is not text.
+// anyText draws text with U+0000 and invalid UTF-8 in it.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 }
 
-// yield lets the goroutines go on that a test waits for.
+// yield lets other goroutines run.
 func yield() { runtime.Gosched() }

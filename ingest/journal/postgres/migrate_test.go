@@ -10,7 +10,7 @@ import (
 	"parley/ingest/journal/postgres/postgrestest"
 )
 
-// refused opens a database and returns the error's words.
+// refused opens a database and returns the error's text.
 func refused(t *testing.T, url string) string {
 	t.Helper()
 	e, err := postgres.Open(t.Context(), postgres.Options{URL: url})

@@ -1,20 +1,18 @@
-// Package postgres keeps a journal in a PostgreSQL database that several nodes
-// may share.
+// Package postgres keeps a journal in a PostgreSQL database that several nodes may share.
 //
-// Calls of Write that wait at the same time share a transaction on one connection,
-// one function after another. What a function can do without a result is sent
-// together with the next statement that somebody waits for, and the last of it with
-// COMMIT: round trips are what a message costs here. Calls that can't share, since
-// one failed or a row is locked elsewhere, are run apart, each in a transaction of
-// its own on further connections; so are reads. Statements are prepared once on
-// each connection.
+// Calls of Write that wait at the same time share a transaction. Statements without a
+// needed result travel in one round trip with the next statement, the last of them with
+// COMMIT. If a shared transaction fails, or meets a row that another node has locked,
+// each of its calls runs again in its own transaction on a further connection. pgx
+// prepares statements once per connection.
 //
-// A transaction that loses a race is run again. One whose connection breaks is
-// run again on another, unless COMMIT was sent: nobody knows then, and the caller
-// finds out from its own rows.
+// The engine repeats a transaction that lost a race, or whose connection broke before
+// COMMIT was sent. If the connection breaks after that, the outcome is unclear, and the
+// caller must look at its rows.
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -26,7 +24,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/internal/queue"
 )
@@ -37,69 +34,59 @@ var (
 	_ journal.Bell   = (*Engine)(nil)
 )
 
-// Engine is a PostgreSQL database. It implements journal.Engine, journal.Clock
-// and journal.Bell.
+// Engine is a PostgreSQL database. It implements journal.Engine, journal.Clock and
+// journal.Bell.
 type Engine struct {
-	pool     *pgxpool.Pool
-	listen   *pgx.ConnConfig
-	log      *slog.Logger
-	recorder Recorder
-	lines    []*queue.Queue // of the committers
-	turn     atomic.Uint64  // whose turn it is to take what is about no thread
-	seed     maphash.Seed
-	apart    chan *queue.Call // what could not share a transaction
-	clock    clock
-	rings    rings
-	named    bool          // statements are kept prepared
-	within   time.Duration // answerWithin
-	// unreachable says that the last try to have a connection failed.
-	unreachable atomic.Bool
+	pool       *pgxpool.Pool
+	listen     *pgx.ConnConfig
+	log        *slog.Logger
+	recorder   journal.Recorder // nil: no recorder
+	lines      []*queue.Queue   // one per committer
+	turn       atomic.Uint64    // picks the line of a call that names no thread
+	seed       maphash.Seed
+	apart      chan struct{} // has a value for each call that runs alone
+	clock      clock
+	notices    chan notice   // wait to be sent
+	keepsState bool          // settings and prepared statements last on a connection
+	within     time.Duration // answerWithin
 
-	calls   queue.Calls    // of Write and Read under way
-	workers sync.WaitGroup // those that serve the queue, the clock's and the bell's
-	closing chan struct{}  // closed when Close begins: nobody waits for a server any more
-	quit    chan struct{}  // closed when no call is under way any more
+	calls   queue.Calls    // running calls of Write and Read
+	workers sync.WaitGroup // the goroutines of the engine
+	giveUp  func()         // makes the workers give up a server that they can't reach
+	quit    chan struct{}  // closed when the last call has ended
 }
 
-// Recorder hears how the journal does.
-type Recorder interface {
-	// Committed is called after each COMMIT that succeeded, with the number of
-	// callers that shared it and how long it took. It is called concurrently, and
-	// must return at once.
-	Committed(callers int, took time.Duration)
-}
-
-// Options say where the database is.
+// Options describe the database and its connections.
 type Options struct {
-	// URL is its address, postgres://user:password@host:port/database, with the
-	// parameters that libpq and pgxpool know. Behind a transaction pooler that does
-	// not know of prepared statements it has default_query_exec_mode=exec: nothing is
-	// then left on a connection.
+	// URL is the address, postgres://user:password@host:port/database, with the
+	// parameters of libpq and pgxpool. Behind a transaction pooler that does not know
+	// prepared statements, it needs default_query_exec_mode=exec: the engine then
+	// leaves no state on a connection.
 	URL string
-	// ListenURL is the address for LISTEN, where URL leads to a transaction pooler
-	// such as PgBouncer; empty: as URL.
+	// ListenURL is the address for LISTEN, if URL leads to a transaction pooler such
+	// as PgBouncer; empty: URL.
 	ListenURL string
-	// Connections is how many are open at the most, beside the one that listens;
-	// 0: DefaultConnections.
+	// Connections bounds the open connections, besides the one that listens; 0:
+	// DefaultConnections.
 	Connections int
-	Log         *slog.Logger // nil: nothing is logged
-	Recorder    Recorder     // nil: nobody hears
+	Log         *slog.Logger     // nil: no log
+	Recorder    journal.Recorder // nil: no measurements
 }
 
-// DefaultConnections is how many connections a node opens at the most, beside the
-// one that listens.
+// DefaultConnections is the default bound of a node's open connections, besides the one
+// that listens.
 const DefaultConnections = 12
 
-// The connections of a node are shared out: one in three is a committer's, since one
-// may use the processor while another's work is being made durable, and one in four is
-// for calls that are run apart; the others are for reads.
+// One in three connections belongs to a committer: one of them may use the processor
+// while the server flushes another one's work. One in four is for calls that run alone.
+// The others are for reads.
 const (
 	committerShare = 3
 	apartShare     = 4
 )
 
-// Open connects to the database and brings its schema up to date. The engine's
-// goroutines keep ctx's values but not its end: Close stops them.
+// Open connects to the database and updates its schema. The end of ctx does not stop
+// the engine; Close does.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	e, err := open(ctx, o)
 	if err != nil {
@@ -109,12 +96,22 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 }
 
 func open(ctx context.Context, o Options) (*Engine, error) {
-	if o.Connections == 0 {
-		o.Connections = DefaultConnections
+	o.Connections = cmp.Or(o.Connections, DefaultConnections)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	config, listen, err := o.parse()
+	config, err := parse(o.URL)
 	if err != nil {
 		return nil, err
+	}
+	listen, err := parse(cmp.Or(o.ListenURL, o.URL))
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = int32(o.Connections)
+	keepsState := config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
+	if keepsState {
+		config.AfterConnect = configure
 	}
 	if err := prepare(ctx, config.ConnConfig); err != nil {
 		return nil, err
@@ -123,79 +120,39 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	working, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	e := &Engine{
-		pool: pool, listen: listen, log: o.Log, recorder: o.Recorder, seed: maphash.MakeSeed(), named: named(config.ConnConfig), within: answerWithin,
-		apart: make(chan *queue.Call, maxCallers), closing: make(chan struct{}), quit: make(chan struct{}), rings: newRings(),
-	}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
-	}
-	if e.recorder == nil {
-		e.recorder = silent{}
+		pool: pool, listen: listen.ConnConfig, log: o.Log, recorder: o.Recorder,
+		seed: maphash.MakeSeed(), apart: make(chan struct{}, max(1, o.Connections/apartShare)),
+		notices: make(chan notice, maxWaiting), keepsState: keepsState,
+		within: answerWithin, quit: make(chan struct{}), giveUp: giveUp,
 	}
 	if err := e.clock.set(ctx, pool); err != nil {
+		giveUp()
 		pool.Close()
 		return nil, err
 	}
-	e.start(context.WithoutCancel(ctx), max(1, o.Connections/committerShare), max(1, o.Connections/apartShare))
+	for range max(1, o.Connections/committerShare) {
+		c := &committer{Engine: e, line: queue.New(), most: maxCallers}
+		e.lines = append(e.lines, c.line)
+		e.workers.Go(func() { c.serve(working) })
+	}
+	e.workers.Go(func() { e.keepTime(working) })
+	e.workers.Go(func() { e.notify(working) })
 	return e, nil
 }
 
-// isClosing says whether Close was called.
-func (e *Engine) isClosing() bool {
-	select {
-	case <-e.closing:
-		return true
-	default:
-		return false
-	}
-}
-
-func (e *Engine) start(ctx context.Context, committers, apart int) {
-	for range committers {
-		c := &committer{Engine: e, line: queue.New(), most: maxCallers}
-		e.lines = append(e.lines, c.line)
-		e.workers.Go(func() { c.serve(ctx) })
-	}
-	for range apart {
-		e.workers.Go(func() { e.serveApart(ctx) })
-	}
-	e.workers.Go(func() { e.keepTime(ctx) })
-	e.workers.Go(func() { e.ringer(ctx) })
-}
-
-// Write implements journal.Engine.
-func (e *Engine) Write(ctx context.Context, fn func(tx journal.Tx) error) error {
-	if !e.calls.Enter() {
-		return journal.ErrClosed
-	}
-	defer e.calls.Leave()
-	return e.lineOf(journal.About(ctx)).Submit(ctx, fn)
-}
-
-// lineOf is where a call about a thread waits, among others about it.
-func (e *Engine) lineOf(thread event.ThreadKey) *queue.Queue {
-	at := e.turn.Add(1)
-	if thread != "" {
-		at = maphash.String(e.seed, string(thread))
-	}
-	return e.lines[at%uint64(len(e.lines))]
-}
-
-// Close finishes the calls under way and closes the connections. Closing twice
-// does nothing.
+// Close finishes the running calls and closes the connections. If the server can't be
+// reached, the calls end with an error. Closing twice does nothing.
 func (e *Engine) Close() error {
 	if !e.calls.Close() {
 		return nil
 	}
-	close(e.closing)
+	defer time.AfterFunc(waitOut, e.giveUp).Stop()
 	e.calls.Wait()
 	close(e.quit)
 	e.workers.Wait()
+	e.giveUp()
 	e.pool.Close()
 	return nil
 }
-
-type silent struct{}
-
-func (silent) Committed(int, time.Duration) {}

@@ -10,24 +10,24 @@ import (
 	"testing"
 )
 
-// message is one of the protocol's, on its way through a proxy.
+// message is a protocol message on its way through a proxy.
 type message struct {
 	fromServer bool
 	kind       byte   // https://www.postgresql.org/docs/current/protocol-message-formats.html
 	query      string // of Parse and Bind
 }
 
-// verdict is what becomes of a message.
+// verdict is the decision of a rule about a message.
 type verdict int
 
 const (
 	pass verdict = iota
-	cut          // it and its connection end here
-	deaf         // it passes; its answers do not, and end the connection once they are complete
-	drop         // it disappears
+	cut          // drops the message and closes the connection
+	deaf         // passes the message, drops its answers, and closes the connection after the last one
+	drop         // drops the message
 )
 
-// proxy stands between an engine and its server.
+// proxy relays the connections between an engine and its server.
 type proxy struct {
 	url      string
 	listener net.Listener
@@ -35,9 +35,9 @@ type proxy struct {
 	pumps    sync.WaitGroup
 
 	mu      sync.Mutex
-	rule    func(message) verdict // nil: all pass
-	refuse  int                   // so many connections are closed as they come
-	refused chan struct{}         // hears of each
+	rule    func(message) verdict // nil: passes all
+	refuse  int                   // number of further connections to close at once
+	refused chan struct{}         // has a value for each refused connection
 	links   map[*link]bool
 }
 
@@ -45,12 +45,12 @@ type proxy struct {
 type link struct {
 	proxy          *proxy
 	client, server net.Conn
-	queries        map[string]string // by name; used by the client's side only
+	queries        map[string]string // by name; only the client's pump uses it
 	mu             sync.Mutex
 	deaf           bool
 }
 
-// through puts a proxy before a database.
+// through returns a proxy for a database.
 func through(t *testing.T, database string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -73,21 +73,21 @@ func through(t *testing.T, database string) *proxy {
 	return p
 }
 
-// set makes the rule for what comes from now on.
+// set makes a rule for all further messages.
 func (p *proxy) set(rule func(message) verdict) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rule = rule
 }
 
-// turnAway closes the next n connections as they come.
+// turnAway refuses the next n connections.
 func (p *proxy) turnAway(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = n
 }
 
-// cut ends all connections.
+// cut closes all connections.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (l *link) close() {
 	_, _ = l.client.Close(), l.server.Close()
 }
 
-// pump carries messages one way until the connection ends.
+// pump relays messages in one direction until the connection ends.
 func (l *link) pump(from, to net.Conn, fromServer bool) {
 	defer l.close()
 	for first := !fromServer; ; first = false {
@@ -158,7 +158,7 @@ func (l *link) pump(from, to net.Conn, fromServer bool) {
 	}
 }
 
-// judge asks the rule.
+// judge returns the verdict about a message.
 func (l *link) judge(m message) verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,7 +178,7 @@ func (l *link) judge(m message) verdict {
 	return v
 }
 
-// query is that of a Parse or Bind.
+// query returns the query of a Parse or Bind; empty for other messages.
 func (l *link) query(raw []byte) string {
 	fields := bytes.SplitN(raw[5:], []byte{0}, 3)
 	switch {
@@ -191,7 +191,7 @@ func (l *link) query(raw []byte) string {
 	return ""
 }
 
-// next reads a message; the first one of a client has no kind.
+// next reads a message. The first message of a client has no kind.
 func next(from io.Reader, first bool) ([]byte, error) {
 	head := make([]byte, 5)
 	if first {
@@ -206,8 +206,8 @@ func next(from io.Reader, first bool) ([]byte, error) {
 	return raw, err
 }
 
-// at returns a rule that does something with the first Bind of a query, and nothing
-// after that.
+// at returns a rule that gives a verdict about the first Bind of a query, and passes
+// all other messages.
 func at(query string, v verdict) func(message) verdict {
 	done := false
 	return func(m message) verdict {

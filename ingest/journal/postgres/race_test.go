@@ -12,7 +12,7 @@ import (
 	"parley/ingest/journal/postgres"
 )
 
-// meeting lets two functions wait for each other, once.
+// meeting makes two functions wait for each other once.
 type meeting struct {
 	each [2]sync.Once
 	both sync.WaitGroup
@@ -28,7 +28,7 @@ func (m *meeting) attend(who int) {
 	m.each[who].Do(func() { m.both.Done(); m.both.Wait() })
 }
 
-// together runs two calls of Write side by side, on two nodes: what waits at one
+// together runs two calls of Write concurrently on two nodes, since calls on one node
 // may share a transaction.
 func together(t *testing.T, url string, fns [2]func(journal.Tx) error) {
 	t.Helper()
@@ -36,7 +36,7 @@ func together(t *testing.T, url string, fns [2]func(journal.Tx) error) {
 	for _, fn := range fns {
 		e := engine(t, postgres.Options{URL: url})
 		callers.Go(func() {
-			if err := e.Write(t.Context(), fn); err != nil {
+			if err := e.Write(t.Context(), journal.WriteOptions{}, fn); err != nil {
 				t.Error(err)
 			}
 		})
@@ -54,7 +54,7 @@ func TestADeadlockIsRunAgain(t *testing.T) {
 	inOrder := func(who int, first, second string) func(journal.Tx) error {
 		return func(tx journal.Tx) error {
 			runs[who]++
-			const add = "UPDATE facts SET n = n + 1 WHERE name = ?"
+			const add = "UPDATE facts SET n = n + 1 WHERE name = $1"
 			_, err := tx.Exec(add, first)
 			m.attend(who)
 			return errors.Join(err, tx.Later(nil, nil, add, second))
@@ -73,7 +73,7 @@ func TestAnInsertThatLostARaceIsRunAgain(t *testing.T) {
 	once := func(who int) func(journal.Tx) error {
 		return func(tx journal.Tx) error {
 			runs[who]++
-			there, err := tx.Row(nil, "SELECT FROM facts WHERE name = ?", "a")
+			there, err := tx.Row(nil, "SELECT FROM facts WHERE name = $1", "a")
 			m.attend(who)
 			if there || err != nil {
 				return err
@@ -92,7 +92,7 @@ func TestAViolationThatStaysIsTheCallersError(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t)})
 	write(t, e, insert("a"))
 	runs := 0
-	err := e.Write(t.Context(), func(tx journal.Tx) error { runs++; return insert("a")(tx) })
+	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { runs++; return insert("a")(tx) })
 	if err == nil || journal.Unavailable(err) || !strings.Contains(err.Error(), "facts_name_key") || runs <= postgres.MaxRaces || runs > 2*postgres.MaxRaces {
 		t.Errorf("told %v after %d runs", err, runs)
 	}
@@ -117,13 +117,13 @@ func TestWhatTheStoreCantHelpIsUnavailable(t *testing.T) {
 		"P0001": false, // raised
 	} {
 		for what, fn := range map[string]func(journal.Tx) error{
-			"waited for":  func(tx journal.Tx) error { _, err := tx.Exec("SELECT fail(?)", code); return err },
-			"with COMMIT": func(tx journal.Tx) error { return tx.Later(nil, nil, "SELECT fail(?)", code) },
+			"waited for":  func(tx journal.Tx) error { _, err := tx.Exec("SELECT fail($1)", code); return err },
+			"with COMMIT": func(tx journal.Tx) error { return tx.Later(nil, nil, "SELECT fail($1)", code) },
 			"guarded": func(tx journal.Tx) error {
-				return tx.Later(errRefused, nil, "INSERT INTO facts (n) VALUES (fail(?))", code)
+				return tx.Later(errRefused, nil, "INSERT INTO facts (n) VALUES (fail($1))", code)
 			},
 		} {
-			err := e.Write(t.Context(), fn)
+			err := e.Write(t.Context(), journal.WriteOptions{}, fn)
 			if err == nil || errors.Is(err, journal.ErrUnavailable) != unavailable || errors.Is(err, journal.ErrUnclear) || errors.Is(err, errRefused) {
 				t.Errorf("%s, %s: told %v", code, what, err)
 			}

@@ -1,16 +1,18 @@
 package postgres_test
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
+	"parley/ingest/work"
 )
 
-// TestAThreadIsGivenBackAlthoughTheConnectionBreaks: a node that stops leaves no
-// thread to the end of its lease, whichever way its COMMIT was lost.
+// TestAThreadIsGivenBackAlthoughTheConnectionBreaks: a node that stops releases its
+// threads even if it loses the answer to COMMIT.
 func TestAThreadIsGivenBackAlthoughTheConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	for name, what := range map[string]verdict{"before the server has COMMIT": cut, "before its answer": deaf} {
@@ -19,14 +21,16 @@ func TestAThreadIsGivenBackAlthoughTheConnectionBreaks(t *testing.T) {
 			p := through(t, database(t))
 			e := engine(t, postgres.Options{URL: p.url})
 			j := journal.New(e, journal.Options{Node: "leaving", Lease: time.Minute, Now: time.Now})
-			custody, err := j.Accept(t.Context(), journal.Acceptance{Claim: true,
+			custody, err := j.Accept(t.Context(), journal.AcceptRequest{Claim: true,
 				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, ReceivedAt: time.Now(), Body: []byte(`{}`)},
 				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: "1", Thread: "slack:acme:C1:1"}})
 			if err != nil || custody.Fence == 0 {
 				t.Fatal(custody, err)
 			}
+			scheduler := work.New(e, work.Options{Node: "leaving", Lease: time.Minute, Log: slog.New(slog.DiscardHandler)})
 			p.set(at("COMMIT", what))
-			if err := j.Release(t.Context(), []journal.Lease{{Thread: custody.Thread, Key: custody.Key, Fence: custody.Fence}}); err != nil {
+			scheduler.Accepted(custody, nil)
+			if err := scheduler.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
 			held := int64(1)

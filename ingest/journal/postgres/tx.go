@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"parley/ingest/journal"
@@ -12,329 +14,190 @@ import (
 
 var _ journal.Tx = (*tx)(nil)
 
-// tx is a transaction on one connection. Statements are sent when the first
-// result is asked for, or with COMMIT: what was given to Later before goes along.
+// The statements that begin a transaction. They do not depend on the server's defaults.
+const (
+	beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+	beginRead  = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+)
+
+// idle is the status of a connection outside of transactions.
+const idle = 'I'
+
+// tx is a transaction on one connection. It queues statements, and sends all of them
+// in one round trip when the caller needs a result.
 type tx struct {
-	raw        *pgconn.PgConn
-	pipe       *pgconn.Pipeline
-	statements *statements
-	// sent are the statements whose results have not been read.
-	sent []awaited
-	// opening are the statements that go before the first one; nil once they went,
-	// and where there is no BEGIN: the one query is a transaction by itself.
+	conn *pgx.Conn
+	// send sends a batch on the connection.
+	send func(*pgx.Batch) pgx.BatchResults
+	// opening is queued before the first statement. It is empty for a single query,
+	// which is a transaction by itself.
 	opening []string
-	// begun says that they went.
-	begun bool
-	// dead is why no statement may run any more.
-	dead error
-	// iterating says that Rows is calling back.
-	iterating bool
+	// calls counts the calls that queue a statement.
+	calls  int
+	queued *pgx.Batch
+	// unchecked means that a queued statement must find or change a row.
+	unchecked bool
+	// err is the error that ended the transaction.
+	err error
+	// reading means that Rows is calling its function.
+	reading bool
 }
 
-// awaited is a statement whose result is to come.
-type awaited struct {
-	statement *statement
-	prepares  bool // its description comes first
-	// each is called for every row; nil where nobody wants them.
-	each func(fields []pgconn.FieldDescription, values [][]byte) error
-	// found hears whether there was a row; tag, what the server says it has done.
-	found *bool
-	tag   *pgconn.CommandTag
-	// none is what the transaction fails with where there is no row; nil for nothing.
+// statement is an SQL statement and the use of its result.
+type statement struct {
+	query string
+	// row is called for each row until it returns false; nil ignores the rows.
+	row func(pgx.Rows) bool
+	// tag receives the server's summary; nil ignores it.
+	tag *pgconn.CommandTag
+	// none ends the transaction if the statement finds or changes no row; nil allows that.
 	none error
-	// guarded says that the server fails by itself where there is none.
-	guarded bool
-}
-
-// start returns a transaction that begins with its first statement.
-func start(ctx context.Context, c *conn, opening []string) *tx {
-	return &tx{raw: c.raw, pipe: c.raw.StartPipeline(ctx), statements: c.statements, opening: opening}
 }
 
 // Exec implements journal.Tx.
 func (t *tx) Exec(query string, args ...any) (int64, error) {
 	var tag pgconn.CommandTag
-	err := t.now(awaited{tag: &tag}, query, args)
+	err := t.run(statement{query: query, tag: &tag}, args)
 	return tag.RowsAffected(), err
 }
 
 // Row implements journal.Tx.
-func (t *tx) Row(dest []any, query string, args ...any) (found bool, err error) {
-	err = t.now(awaited{each: first(dest, &found), found: &found}, query, args)
-	return found, err
-}
-
-// first scans the first row into dest.
-func first(dest []any, found *bool) func([]pgconn.FieldDescription, [][]byte) error {
-	return func(fields []pgconn.FieldDescription, values [][]byte) error {
-		if *found {
-			return nil
-		}
-		return scan(fields, values, dest)
-	}
+func (t *tx) Row(dest []any, query string, args ...any) (bool, error) {
+	var tag pgconn.CommandTag
+	err := t.run(statement{query: query, row: t.into(dest), tag: &tag}, args)
+	return tag.RowsAffected() > 0, err
 }
 
 // Rows implements journal.Tx.
 func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, args ...any) error {
-	return t.now(awaited{each: func(fields []pgconn.FieldDescription, values [][]byte) error {
-		t.iterating = true
-		defer func() { t.iterating = false }()
-		return each(func(dest ...any) error { return scan(fields, values, dest) })
-	}}, query, args)
+	var failed error
+	err := t.run(statement{query: query, row: func(rows pgx.Rows) bool {
+		t.reading = true
+		defer func() { t.reading = false }()
+		failed = each(func(dest ...any) error { return scan(t.conn.TypeMap(), rows, dest) })
+		return failed == nil
+	}}, args)
+	if err != nil {
+		return err
+	}
+	return failed
 }
 
 // Later implements journal.Tx.
 func (t *tx) Later(none error, dest []any, query string, args ...any) error {
-	a := awaited{none: none, guarded: none != nil && guardable(query)}
-	if dest != nil {
-		a.found = new(bool)
-		a.each = first(dest, a.found)
-	}
-	return t.send(a, query, args)
+	return t.queue(statement{query: query, row: t.into(dest), none: none}, args)
 }
 
-// now sends a statement with those before it, and waits for the results.
-func (t *tx) now(a awaited, query string, args []any) error {
-	if err := t.send(a, query, args); err != nil {
+// into returns a function that scans the first row into dest.
+func (t *tx) into(dest []any) func(pgx.Rows) bool {
+	if dest == nil {
+		return nil
+	}
+	return func(rows pgx.Rows) bool {
+		t.fail(scan(t.conn.TypeMap(), rows, dest))
+		return false
+	}
+}
+
+// run queues a statement, sends the batch and reads its results.
+func (t *tx) run(s statement, args []any) error {
+	if err := t.queue(s, args); err != nil {
 		return err
 	}
-	return t.receive()
+	return t.flush()
 }
 
-// send puts a statement behind those that were sent and not answered.
-func (t *tx) send(a awaited, query string, args []any) error {
+// queue adds a statement to the batch, after the opening statements if it is the first.
+func (t *tx) queue(s statement, args []any) error {
+	t.calls++
 	switch {
-	case t.dead != nil:
-		return t.dead
-	case t.iterating:
+	case t.err != nil:
+		return t.err
+	case t.reading:
 		return errors.New("the transaction is used inside Rows")
 	}
-	opening := t.opening
-	t.opening, t.begun = nil, t.begun || opening != nil
-	for _, words := range opening {
-		if err := t.add(awaited{}, words, nil); err != nil {
-			return err
+	if t.calls == 1 {
+		for _, query := range t.opening {
+			t.add(statement{query: query}, nil)
 		}
 	}
-	return t.add(a, query, args)
-}
-
-func (t *tx) add(a awaited, query string, args []any) error {
-	s, err := t.statements.find(query, args, a.guarded)
-	if err != nil {
-		return fmt.Errorf("%s: %w", shown(query), err)
-	}
-	a.statement = s
-	values := t.statements.bind(args)
-	switch {
-	case s.name == "":
-		t.pipe.SendQueryParams(s.query, values, s.types, binaryFormat, binaryFormat)
-	case s.described != nil:
-		t.pipe.SendQueryStatement(s.described, values, binaryFormat, binaryFormat)
-	default:
-		if a.prepares = !s.asked; a.prepares {
-			t.pipe.SendPrepare(s.name, s.query, s.types)
-			s.asked = true
-		}
-		t.pipe.SendQueryPrepared(s.name, values, binaryFormat, binaryFormat)
-	}
-	t.sent = append(t.sent, a)
+	t.add(s, args)
 	return nil
 }
 
-// receive reads the results of everything that was sent. The first failure is
-// the transaction's; an error of a caller's own function is only returned.
-func (t *tx) receive() error {
-	sent := t.sent
-	t.sent = nil
-	if err := t.pipe.Sync(); err != nil {
-		return t.fail(brokenError{err})
-	}
-	var own error
-	for i := range sent {
-		mine, err := t.result(&sent[i])
-		if own == nil {
-			own = mine
+func (t *tx) add(s statement, args []any) {
+	t.unchecked = t.unchecked || s.none != nil
+	t.queued.Queue(s.query, storableArgs(args)...).Query(func(rows pgx.Rows) error {
+		for s.row != nil && rows.Next() && s.row(rows) {
 		}
-		if err == nil {
-			continue
+		rows.Close() // skips the other rows
+		if err := rows.Err(); err != nil {
+			return fmt.Errorf("%.60s: %w", shown(s.query), err)
 		}
-		if t.fail(sent[i].failed(err)); isBroken(t.dead) {
-			return t.dead
+		if s.tag != nil {
+			*s.tag = rows.CommandTag()
 		}
-		if code(err) != "" {
-			break // what was sent behind it was not run
+		if rows.CommandTag().RowsAffected() == 0 {
+			t.fail(s.none)
 		}
-	}
-	if err := t.synced(); err != nil {
-		return t.fail(err)
-	}
-	for _, a := range sent {
-		a.statement.asked = a.statement.described != nil // what stood behind a failure was not prepared
-	}
-	if t.dead != nil {
-		return t.dead
-	}
-	return own
+		return nil
+	})
 }
 
-// noColumns stands for the columns of a statement that has none: pgconn would have
-// each call of it described anew, since it might have some by now.
-var noColumns = make([]pgconn.FieldDescription, 1)
-
-// errNothing is what a result is read with that is no row, where there must be one.
-var errNothing = errors.New("no row")
-
-// result reads what one statement has brought. own is an error of the function
-// for its rows; err, the end of the transaction.
-func (t *tx) result(a *awaited) (own, err error) {
-	if a.prepares {
-		description, err := t.next()
-		if err != nil {
-			return nil, err
-		}
-		d, ok := description.(*pgconn.StatementDescription)
-		if !ok {
-			return nil, brokenError{fmt.Errorf("the server described a statement with %T", description)}
-		}
-		d.Name = a.statement.name
-		if len(d.Fields) == 0 {
-			d.Fields = noColumns
-		}
-		a.statement.described = d // by the server, whatever becomes of the transaction
+// flush sends the queued statements and reads their results.
+func (t *tx) flush() error {
+	if t.err != nil || t.queued.Len() == 0 {
+		return t.err
 	}
-	result, err := t.next()
-	if err != nil {
-		return nil, err
+	results := t.send(t.queued)
+	t.queued, t.unchecked = &pgx.Batch{}, false
+	defer results.Close() // the function of Rows may panic
+	err := results.Close()
+	if err != nil && t.conn.IsClosed() && !unencodable(err) {
+		t.err = broken(err)
 	}
-	rows, ok := result.(*pgconn.ResultReader)
-	if !ok {
-		return nil, brokenError{fmt.Errorf("the server answered with %T", result)}
-	}
-	return a.read(rows)
+	t.fail(err)
+	return t.err
 }
 
-// read goes through a statement's rows.
-func (a *awaited) read(rows *pgconn.ResultReader) (own, err error) {
-	count := 0
-	for rows.NextRow() {
-		values := rows.Values()
-		if a.guarded {
-			values = values[:len(values)-1] // the last is nothingFails'
-		}
-		if a.each != nil && own == nil {
-			own = a.each(rows.FieldDescriptions(), values)
-		}
-		count++
-		if a.found != nil {
-			*a.found = true
-		}
+// fail ends the transaction with err, unless it is nil or another error came first.
+func (t *tx) fail(err error) {
+	if t.err == nil {
+		t.err = err
 	}
-	tag, err := rows.Close()
+}
+
+// commit makes the transaction durable. COMMIT shares a round trip with the queued
+// statements, unless one of them may still end the transaction. The error wraps
+// journal.ErrUnclear if the transaction may be committed nevertheless.
+func (t *tx) commit() error {
+	if t.unchecked {
+		_ = t.flush() // t.err has the error
+	}
+	if t.err != nil || t.calls == 0 {
+		return t.err
+	}
+	var tag pgconn.CommandTag
+	err := t.run(statement{query: "COMMIT", tag: &tag}, nil)
 	switch {
-	case err != nil && code(err) == "":
-		return own, brokenError{err}
-	case err != nil:
-		return own, err
-	case a.none != nil && count == 0 && tag.RowsAffected() == 0:
-		return own, errNothing
-	}
-	if a.tag != nil {
-		*a.tag = tag
-	}
-	return own, nil
-}
-
-// failed is what an error of a statement means.
-func (a *awaited) failed(err error) error {
-	switch {
-	case err == errNothing, a.guarded && isNothing(err):
-		return a.none
-	case code(err) != "":
-		return fmt.Errorf("%s: %w", shown(a.statement.query), err)
+	case err == nil && tag.String() != "COMMIT": // the server rolled a failed transaction back
+		t.err = fmt.Errorf("COMMIT ended in %s", tag)
+		return t.err
+	case err != nil && (isBroken(err) || tag.String() == "COMMIT"):
+		return fmt.Errorf("%w: %w: %w", journal.ErrUnclear, journal.ErrUnavailable, err)
 	}
 	return err
 }
 
-// next is the pipeline's next result. An error that is not the server's has
-// ended the connection.
-func (t *tx) next() (any, error) {
-	result, err := t.pipe.GetResults()
-	if err != nil && code(err) == "" {
-		return nil, brokenError{err}
-	}
-	if err == nil && result == nil {
-		return nil, brokenError{errors.New("the server did not answer")}
-	}
-	return result, err
-}
-
-// synced reads up to the point that the server has confirmed.
-func (t *tx) synced() error {
-	for {
-		result, err := t.next()
-		if _, ok := result.(*pgconn.PipelineSync); ok {
-			return nil
-		}
-		if isBroken(err) {
-			return err
-		}
-	}
-}
-
-// fail makes err the transaction's end, if it has none.
-func (t *tx) fail(err error) error {
-	if t.dead == nil || isBroken(err) && !isBroken(t.dead) {
-		t.dead = err
-	}
-	return t.dead
-}
-
-// settle sees to it that COMMIT may be sent: a result that is to come, and may
-// undo the transaction without the server knowing, is looked at first.
-func (t *tx) settle() error {
-	for _, a := range t.sent {
-		if a.none != nil && !a.guarded {
-			return t.receive()
-		}
-	}
-	return t.dead
-}
-
-// commit makes the transaction durable. unclear says that it may be: the connection
-// broke before there was an answer, or what came with it could not be used. An
-// error of the server's own, of COMMIT or of what was sent with it, is clear.
-func (t *tx) commit() (unclear bool, err error) {
-	switch {
-	case !t.begun && len(t.sent) > 0:
-		return false, t.receive()
-	case !t.begun:
-		return false, nil
-	}
-	var tag pgconn.CommandTag
-	if err := t.add(awaited{tag: &tag}, "COMMIT", nil); err != nil {
-		return false, t.fail(err)
-	}
-	if err := t.receive(); err != nil {
-		return isBroken(err) || t.dead == nil, err
-	}
-	if tag.String() != "COMMIT" { // the server's word for one that had failed before
-		return false, t.fail(fmt.Errorf("COMMIT ended in %s", tag))
-	}
-	return false, nil
-}
-
-// end leaves the connection as it was found, and undoes what was not committed.
-// After it, a function that kept t can't use it any more. A connection that does
-// not come out of it idle is of no use; the caller of a transaction has its answer.
+// end rolls the transaction back if it is not committed, and lifts the connection's
+// deadline. A function that kept t can't use it afterwards.
 func (t *tx) end(ctx context.Context) {
-	if len(t.sent) > 0 && !isBroken(t.dead) {
-		_ = t.receive() // it stands in the connection's buffer, before whatever is sent next
+	t.err = errEnded
+	raw := t.conn.PgConn()
+	if !t.conn.IsClosed() && raw.TxStatus() != idle {
+		_ = raw.Exec(ctx, "ROLLBACK").Close() // the pool drops a connection that is not idle
 	}
-	t.dead, t.opening = errDone, nil
-	_ = t.pipe.Close() // reads what a panic has left
-	// Not in the pipeline: after a failure, pgconn has lost count of the descriptions there.
-	if !t.raw.IsClosed() && t.raw.TxStatus() != idle {
-		_ = t.raw.Exec(ctx, "ROLLBACK").Close()
+	if raw.TxStatus() == idle {
+		_ = raw.Conn().SetDeadline(time.Time{}) // it fails only on a closed connection
 	}
 }

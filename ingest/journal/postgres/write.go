@@ -3,148 +3,102 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
+	"hash/maphash"
 	"time"
 
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/internal/queue"
 )
 
-const (
-	// waitOut is how long a call waits for a server that can't be reached, before
-	// its caller hears of it. A caller who waits less is gone by then.
-	waitOut = 2 * time.Second
-	// betweenTries is the pause before another connection is tried.
-	betweenTries = 50 * time.Millisecond
-	// maxRaces is how often a call is run again that lost against others.
-	maxRaces = 8
-)
+// maxCallers bounds the calls that share one transaction.
+const maxCallers = 32
 
-// serveApart runs calls that could not share a transaction, each in one of its own,
-// until quit is closed. Several go on side by side.
-func (e *Engine) serveApart(ctx context.Context) {
-	for {
-		select {
-		case c := <-e.apart:
-			if c.Take() {
-				e.write(ctx, c)
-			}
-		case <-e.quit:
-			return
-		}
+// Write implements journal.Engine.
+func (e *Engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+	return e.calls.Do(func() error { return e.lineOf(options.Thread).Submit(ctx, options.Urgent, fn) })
+}
+
+// lineOf returns the line for a call about a thread. All calls about one thread use
+// one line, so that they do not wait for each other's row locks.
+func (e *Engine) lineOf(thread event.ThreadKey) *queue.Queue {
+	at := e.turn.Add(1)
+	if thread != "" {
+		at = maphash.String(e.seed, string(thread))
+	}
+	return e.lines[at%uint64(len(e.lines))]
+}
+
+// committer runs the calls of one line. The calls that wait at the same time share a
+// transaction, with its BEGIN, its round trips and its flush to disk.
+type committer struct {
+	*Engine
+	line *queue.Queue
+	// most bounds the calls of the next transaction. It shrinks while shared
+	// transactions fail: nodes that work on the same threads wait for each other's
+	// locks, and large transactions hold more of them.
+	most int
+}
+
+// serve runs calls until the engine is closed.
+func (e *committer) serve(ctx context.Context) {
+	for first := e.line.Next(e.quit); first != nil; first = e.line.Next(e.quit) {
+		e.share(ctx, first)
 	}
 }
 
-// write runs one call, again where that can help: it lost a race, or its
-// connection broke before COMMIT was sent.
-func (e *Engine) write(ctx context.Context, c *queue.Call) {
-	for t := newTries(); ; {
-		unclear, err := e.transact(ctx, c)
-		if unclear {
-			c.Answer(fmt.Errorf("%w: %w: %w", journal.ErrUnclear, journal.ErrUnavailable, err))
-			return
+// share runs first and the calls that wait behind it in one transaction. If that fails
+// and another run may succeed, each of the calls runs again in its own transaction.
+func (e *committer) share(ctx context.Context, first *queue.Call) {
+	var calls []*queue.Call
+	began := time.Now()
+	err := e.write(ctx, e.opening(beginWrite), func(t *tx) (int, error) {
+		for c := first; c != nil; c = e.line.Behind(len(calls), began) {
+			if !c.Take() {
+				continue
+			}
+			before := t.calls
+			err := c.Run(t)
+			if err != nil && t.calls == before {
+				c.Answer(err) // the call has left nothing in the transaction
+				continue
+			}
+			if calls = append(calls, c); err != nil || len(calls) >= e.most {
+				return len(calls), err
+			}
 		}
-		if !e.again(ctx, t, err) {
+		return len(calls), nil
+	})
+	if err == nil {
+		e.most = min(e.most+1, maxCallers)
+	} else {
+		e.most = max(1, e.most/2)
+	}
+	if err != nil && len(calls) == 0 {
+		calls = append(calls, first) // no connection
+	}
+	apart := len(calls) > 1 || isBroken(err) || raced(err) || code(err) == lockNotAvailable
+	for _, c := range calls {
+		if err == nil || errors.Is(err, journal.ErrUnclear) || !apart {
+			c.Answer(unavailable(err))
+			continue
+		}
+		c.Release()
+		e.workers.Go(func() { e.alone(ctx, c) })
+	}
+}
+
+// alone runs one call in its own transaction, which waits for row locks without a
+// bound. It runs the call again after a lost race, or if the connection broke before
+// COMMIT.
+func (e *Engine) alone(ctx context.Context, c *queue.Call) {
+	e.apart <- struct{}{}
+	defer func() { <-e.apart }()
+	for tries := (tries{began: time.Now()}); c.Take(); c.Release() {
+		err := e.write(ctx, append(e.opening(beginWrite), waitForLocks), func(t *tx) (int, error) { return 1, c.Run(t) })
+		if !tries.again(ctx, err) {
 			c.Answer(unavailable(err))
 			return
 		}
-		c.Release()
-		if !c.Take() {
-			return
-		}
 	}
-}
-
-// tries counts how often a call was tried, and since when.
-type tries struct {
-	begun         time.Time
-	races, breaks int
-}
-
-func newTries() *tries { return &tries{begun: time.Now()} }
-
-// again says whether a call that ended in err is worth another try, and waits a
-// moment where that can't succeed at once. Each connection of the pool may have
-// been lost at the same time, so that so many are given up without a pause.
-func (e *Engine) again(ctx context.Context, t *tries, err error) bool {
-	switch {
-	case err == nil:
-		return false
-	case raced(err):
-		t.races++
-		return t.races <= maxRaces
-	case !isBroken(err) && !outdated(err) || time.Since(t.begun) >= waitOut:
-		return false
-	}
-	t.breaks++
-	var unreachable connectError
-	if !errors.As(err, &unreachable) && t.breaks <= int(e.pool.Stat().MaxConns()) {
-		return true
-	}
-	select {
-	case <-time.After(betweenTries):
-		return true
-	case <-ctx.Done():
-		return false
-	case <-e.closing:
-		return false
-	}
-}
-
-// connectError says that no connection could be had.
-type connectError struct{ error }
-
-// Unwrap gives the cause.
-func (e connectError) Unwrap() error { return e.error }
-
-// transact runs a call in a transaction of its own.
-func (e *Engine) transact(ctx context.Context, call *queue.Call) (unclear bool, err error) {
-	c, err := e.acquire(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer c.release(ctx)
-	var begun time.Time
-	unclear, err = c.transact(ctx, append(e.opening(beginWrite), endless), func(t journal.Tx) error {
-		err := call.Run(t)
-		begun = time.Now()
-		return err
-	})
-	if err == nil {
-		e.recorder.Committed(1, time.Since(begun))
-	}
-	return unclear, err
-}
-
-// Read implements journal.Engine.
-func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
-	if !e.calls.Enter() {
-		return journal.ErrClosed
-	}
-	defer e.calls.Leave()
-	for t := newTries(); ; {
-		err := e.read(ctx, fn)
-		if e.again(ctx, t, err) {
-			continue
-		}
-		if isBroken(err) && ctx.Err() != nil {
-			err = fmt.Errorf("%w, and then %w", err, context.Cause(ctx))
-		}
-		return unavailable(err)
-	}
-}
-
-func (e *Engine) read(ctx context.Context, fn func(tx journal.Tx) error) error {
-	c, err := e.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	opening := e.opening(beginRead)
-	if journal.IsSingle(ctx) {
-		opening = nil
-	}
-	ctx = context.WithoutCancel(ctx)
-	defer c.release(ctx)
-	_, err = c.transact(ctx, opening, fn)
-	return err
 }

@@ -23,7 +23,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					key := fmt.Sprint("key ", n.Add(1))
-					if err := e.Write(b.Context(), func(tx journal.Tx) error {
+					if err := e.Write(b.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 						for range 3 {
 							if _, err := tx.Exec("INSERT INTO log (name, body) VALUES (?, ?)", key, body); err != nil {
 								return err

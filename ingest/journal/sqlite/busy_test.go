@@ -43,7 +43,7 @@ func TestALockHeldByAnotherProgramDelaysAndLosesNothing(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
-	err := e.Write(ctx, insert("impatient"))
+	err := e.Write(ctx, journal.WriteOptions{}, insert("impatient"))
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrUnclear) {
 		t.Errorf("the impatient caller was told %v", err)
 	}
@@ -55,7 +55,7 @@ func TestALockHeldByAnotherProgramDelaysAndLosesNothing(t *testing.T) {
 	var patient sync.WaitGroup
 	for i := range callers {
 		patient.Go(func() {
-			if err := e.Write(t.Context(), insert(fmt.Sprint("patient ", i))); err != nil {
+			if err := e.Write(t.Context(), journal.WriteOptions{}, insert(fmt.Sprint("patient ", i))); err != nil {
 				t.Error(err)
 			}
 		})
@@ -75,8 +75,8 @@ func TestCloseGivesUpAWriteThatWaitsForAnotherProgram(t *testing.T) {
 	e := open(t, path)
 	release := seize(t, path)
 	told := make(chan error)
-	go func() { told <- e.Write(t.Context(), insert("one")) }()
-	go func() { told <- e.Write(t.Context(), insert("two")) }()
+	go func() { told <- e.Write(t.Context(), journal.WriteOptions{}, insert("one")) }()
+	go func() { told <- e.Write(t.Context(), journal.WriteOptions{}, insert("two")) }()
 	for e.Waiting() < 1 { // one is in line, the other waits for the lock
 		yield()
 	}
@@ -89,7 +89,7 @@ func TestCloseGivesUpAWriteThatWaitsForAnotherProgram(t *testing.T) {
 	}
 	release()
 	<-closed // whether the log could be emptied depends on when the lock was released
-	if err := e.Write(t.Context(), insert("three")); !errors.Is(err, journal.ErrClosed) {
+	if err := e.Write(t.Context(), journal.WriteOptions{}, insert("three")); !errors.Is(err, journal.ErrClosed) {
 		t.Errorf("a write after Close was told %v", err)
 	}
 	if err := e.Read(t.Context(), func(journal.Tx) error { return nil }); !errors.Is(err, journal.ErrClosed) {

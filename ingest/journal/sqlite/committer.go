@@ -16,13 +16,6 @@ const (
 	maxBytes   = 8 << 20
 )
 
-// A transaction takes further work that nobody outside waits for only so long,
-// and at least so much of it: what is urgent meanwhile waits for its end.
-const (
-	ordinaryTime = 2 * time.Millisecond
-	ordinaryMin  = 8
-)
-
 // How long the committer waits for a file that another program has locked
 // before it asks again.
 const (
@@ -36,7 +29,7 @@ type committer struct {
 	closing  <-chan struct{}
 	connect  func(context.Context) (*conn, error)
 	check    *checkpointer
-	recorder Recorder
+	recorder journal.Recorder
 
 	conn *conn // nil while there is none that works
 	// doubt says that the log may end in a commit record that nobody was told
@@ -61,115 +54,104 @@ func newCommitter(path string, o options, check *checkpointer, closing <-chan st
 // run serves the queue until quit is closed; no call may be under way then.
 func (c *committer) run(ctx context.Context, quit <-chan struct{}) {
 	for first := c.Next(quit); first != nil; first = c.Next(quit) {
-		c.together(ctx, &request{Call: first})
+		c.together(ctx, first)
 		c.account()
 	}
 }
 
-// together commits first and whoever is waiting behind it in one transaction.
-func (c *committer) together(ctx context.Context, first *request) {
+// together commits first and the calls that wait behind it in one transaction.
+func (c *committer) together(ctx context.Context, first *queue.Call) {
 	if !c.begin(ctx, first) {
 		return
 	}
-	batch, verdict := c.collect(first)
-	var err error
-	if verdict == fits && len(batch) > 0 {
-		if err = c.commit(len(batch)); err == nil {
-			answer(batch)
-			return
-		}
+	batch, err := c.collect(first)
+	if err == nil && len(batch) > 0 {
+		err = c.commit(len(batch))
 	}
-	c.rollback()
-	if verdict == spoils && len(batch) == 1 {
-		answer(batch) // it was alone already
+	if err != nil || len(batch) == 0 {
+		c.rollback()
+	}
+	if err != nil && (len(batch) > 1 || journal.Unavailable(err)) {
+		c.apart(ctx, batch, errors.Is(err, journal.ErrUnclear))
 		return
 	}
-	c.apart(ctx, batch, errors.Is(err, journal.ErrUnclear))
+	for _, call := range batch {
+		call.Answer(err)
+	}
 }
 
-// collect runs the functions of the requests that are waiting, up to the first
-// that does not fit.
-func (c *committer) collect(first *request) ([]*request, verdict) {
-	var batch []*request
+// collect runs the calls that wait, up to the first that leaves the transaction in a
+// state that can't be committed. It returns those that have a part in the transaction.
+func (c *committer) collect(first *queue.Call) (batch []*queue.Call, err error) {
 	bytes, begun := 0, time.Now()
-	for r := first; r != nil; r = c.next(len(batch), bytes, begun) {
-		if !r.Take() {
+	for call := first; call != nil; call = c.Behind(len(batch), begun) {
+		if !call.Take() {
 			continue
 		}
-		batch = append(batch, r)
-		t := &tx{conn: c.conn}
-		if verdict := r.run(t); verdict != fits {
-			return batch, verdict
-		}
-		bytes += t.bytes
-	}
-	return batch, fits
-}
-
-// answer tells every caller what its function returned.
-func answer(batch []*request) {
-	for _, r := range batch {
-		r.Answer(r.err)
-	}
-}
-
-// next returns the next waiting request, what is urgent first, or nil where the
-// transaction is full or nobody waits.
-func (c *committer) next(callers, bytes int, begun time.Time) *request {
-	if callers >= maxCallers || bytes >= maxBytes {
-		return nil
-	}
-	call := c.Urgent()
-	if call == nil && (callers < ordinaryMin || time.Since(begun) <= ordinaryTime) {
-		call = c.Ordinary()
-	}
-	if call == nil {
-		return nil
-	}
-	return &request{Call: call}
-}
-
-// apart runs the requests of a transaction that was rolled back again, each in
-// one of its own. doubted says that its COMMIT may have left a record.
-func (c *committer) apart(ctx context.Context, batch []*request, doubted bool) {
-	for _, r := range batch {
-		r.Release()
-	}
-	for _, r := range batch {
-		if !c.begin(ctx, r) {
+		t, err := c.call(call)
+		if err != nil && !t.wrote {
+			call.Answer(err)
 			continue
 		}
-		if !r.Take() {
+		batch, bytes = append(batch, call), bytes+t.bytes
+		if err != nil || len(batch) >= maxCallers || bytes >= maxBytes {
+			return batch, err
+		}
+	}
+	return batch, nil
+}
+
+// call runs the function of a call in the open transaction. If it returns an error and
+// t.wrote, the transaction must be rolled back.
+func (c *committer) call(call *queue.Call) (t *tx, err error) {
+	t = &tx{conn: c.conn}
+	if err = call.Run(t); t.dead != nil {
+		return t, t.dead
+	}
+	t.dead = errDone // a function may keep t, but not use it
+	return t, err
+}
+
+// apart runs the calls of a transaction that was rolled back again, each in one of its
+// own. doubted says that its COMMIT may have left a record.
+func (c *committer) apart(ctx context.Context, batch []*queue.Call, doubted bool) {
+	for _, call := range batch {
+		call.Release()
+	}
+	for _, call := range batch {
+		if !c.begin(ctx, call) {
+			continue
+		}
+		if !call.Take() {
 			c.rollback()
 			continue
 		}
-		err := c.alone(r)
+		err := c.alone(call)
 		if err != nil && doubted && c.doubt {
 			err = unclear(err)
 		}
-		r.Answer(err)
+		call.Answer(err)
 	}
 }
 
-// alone runs and commits one request in the transaction that is open.
-func (c *committer) alone(r *request) error {
-	if r.run(&tx{conn: c.conn}) != fits || r.err != nil {
-		c.rollback()
-		return r.err
+// alone runs and commits one call in the transaction that is open.
+func (c *committer) alone(call *queue.Call) error {
+	_, err := c.call(call)
+	if err == nil {
+		err = c.commit(1)
 	}
-	err := c.commit(1)
 	if err != nil {
 		c.rollback()
 	}
 	return err
 }
 
-// begin opens a transaction for r. Another program that holds the write lock is
-// waited for as long as r's caller waits. Where there can be none, it answers r
+// begin opens a transaction for a call. Another program that holds the write lock is
+// waited for as long as the caller waits. If that fails, it answers the call
 // and returns false.
-func (c *committer) begin(ctx context.Context, r *request) bool {
+func (c *committer) begin(ctx context.Context, call *queue.Call) bool {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		if r.Gone() {
+		if call.Gone() {
 			return false
 		}
 		err := c.connected(ctx)
@@ -180,13 +162,13 @@ func (c *committer) begin(ctx context.Context, r *request) bool {
 		}
 		if !isBusy(err) {
 			c.disconnect()
-			r.Answer(unavailable(fmt.Errorf("begin to write: %w", err)))
+			call.Answer(unavailable(fmt.Errorf("begin to write: %w", err)))
 			return false
 		}
 		select {
 		case <-time.After(pause):
 		case <-c.closing:
-			r.Answer(fmt.Errorf("begin to write: %w: %w", journal.ErrClosed, err))
+			call.Answer(fmt.Errorf("begin to write: %w: %w", journal.ErrClosed, err))
 			return false
 		}
 	}

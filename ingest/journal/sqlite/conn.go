@@ -23,26 +23,21 @@ const maxStatements = 512
 // its conversions would cost more than most statements of the journal.
 type conn struct {
 	raw        driver.Conn
-	prepare    func(query string) (*statement, error)
-	statements map[string]*statement
-	args       []driver.NamedValue // reused by each statement
+	statements map[string]statement
+	args       []driver.Value // reused by each statement
 }
 
-// statement is a prepared statement.
+// statement is a prepared statement. The engine uses its methods without a context:
+// with a context, the driver starts a goroutine for each statement, and a cancelled write
+// leaves its transaction in an unknown state.
 type statement struct {
-	close func() error
-	exec  func(args []driver.NamedValue) (driver.Result, error)
-	query func(args []driver.NamedValue) (driver.Rows, error)
+	driver.Stmt
 	// verb is its first word, in capitals.
 	verb string
 }
 
 // connect opens path through the named VFS (empty: the system's) and runs the
 // given pragmas, such as "synchronous=FULL".
-//
-// Statements run under a context that never ends. With any other the driver
-// starts a goroutine for each statement, and one that is cancelled in the middle
-// of a write leaves the transaction in a state that nobody knows.
 func connect(ctx context.Context, path, vfs string, pragmas ...string) (*conn, error) {
 	query := url.Values{}
 	if vfs != "" {
@@ -56,34 +51,13 @@ func connect(ctx context.Context, path, vfs string, pragmas ...string) (*conn, e
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	c := &conn{raw: raw, prepare: preparer(context.WithoutCancel(ctx), raw), statements: map[string]*statement{}}
+	c := &conn{raw: raw, statements: map[string]statement{}}
 	for _, pragma := range pragmas {
 		if err := c.run("PRAGMA " + pragma); err != nil {
 			return nil, errors.Join(fmt.Errorf("open %s: set %s: %w", path, pragma, err), c.close())
 		}
 	}
 	return c, nil
-}
-
-// preparer returns what prepares statements that run under ctx.
-func preparer(ctx context.Context, raw driver.Conn) func(string) (*statement, error) {
-	return func(query string) (*statement, error) {
-		s, err := raw.Prepare(query)
-		if err != nil {
-			return nil, err
-		}
-		execer, isExecer := s.(driver.StmtExecContext)
-		queryer, isQueryer := s.(driver.StmtQueryContext)
-		if !isExecer || !isQueryer {
-			return nil, errors.Join(errors.New("the driver's statements take no context"), s.Close())
-		}
-		return &statement{
-			close: s.Close,
-			exec:  func(args []driver.NamedValue) (driver.Result, error) { return execer.ExecContext(ctx, args) },
-			query: func(args []driver.NamedValue) (driver.Rows, error) { return queryer.QueryContext(ctx, args) },
-			verb:  firstWord(query),
-		}, nil
-	}
 }
 
 func firstWord(query string) string {
@@ -95,31 +69,32 @@ func firstWord(query string) string {
 }
 
 // selects says that the statement changes nothing.
-func (s *statement) selects() bool { return s.verb == "SELECT" }
+func (s statement) selects() bool { return s.verb == "SELECT" }
 
 // counted says that the number of changed rows tells whether it changed anything.
-func (s *statement) counted() bool {
+func (s statement) counted() bool {
 	return s.verb == "INSERT" || s.verb == "UPDATE" || s.verb == "DELETE"
 }
 
 // shared says that it may run in a transaction that others share: it neither
 // ends that nor changes the connection.
-func (s *statement) shared() bool { return s.selects() || s.counted() || s.verb == "WITH" }
+func (s statement) shared() bool { return s.selects() || s.counted() || s.verb == "WITH" }
 
 // statement returns the prepared statement for query, from the cache if it can.
-func (c *conn) statement(query string) (*statement, error) {
+func (c *conn) statement(query string) (statement, error) {
 	if s, ok := c.statements[query]; ok {
 		return s, nil
 	}
 	if len(c.statements) >= maxStatements {
 		if err := c.forget(); err != nil {
-			return nil, err
+			return statement{}, err
 		}
 	}
-	s, err := c.prepare(unlocked.Replace(query))
+	raw, err := c.raw.Prepare(unlocked.Replace(query))
 	if err != nil {
-		return nil, err
+		return statement{}, err
 	}
+	s := statement{raw, firstWord(query)}
 	c.statements[query] = s
 	return s, nil
 }
@@ -131,7 +106,7 @@ var unlocked = strings.NewReplacer(" FOR UPDATE SKIP LOCKED", "", " FOR UPDATE",
 func (c *conn) forget() error {
 	var errs []error
 	for query, s := range c.statements {
-		errs = append(errs, s.close())
+		errs = append(errs, s.Close())
 		delete(c.statements, query)
 	}
 	return errors.Join(errs...)
@@ -143,18 +118,8 @@ func (c *conn) run(query string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(c.bind(args))
+	_, err = s.Exec(c.bind(args))
 	return err
-}
-
-// script executes several statements, which are not kept.
-func (c *conn) script(text string) error {
-	s, err := c.prepare(text)
-	if err != nil {
-		return err
-	}
-	_, err = s.exec(nil)
-	return errors.Join(err, s.close())
 }
 
 // row reads the first row of a query of the engine's own; false if there is none.
@@ -163,23 +128,23 @@ func (c *conn) row(dest []any, query string, args ...any) (found bool, err error
 	if err != nil {
 		return false, err
 	}
-	err = c.each(s, c.bind(args), func(values []driver.Value) error {
+	failed, err := c.each(s, c.bind(args), func(values []driver.Value) error {
 		if found {
 			return nil
 		}
 		found = true
 		return scan(values, dest)
 	})
-	return found, err
+	return found, errors.Join(failed, err)
 }
 
 // each calls visit for every row of a statement, which is always run to its end:
 // one that writes and returns rows has done all its work only then. An error of
-// visit ends a SELECT early.
-func (c *conn) each(s *statement, args []driver.NamedValue, visit func([]driver.Value) error) (err error) {
-	rows, err := s.query(args)
+// visit ends a SELECT early; failed is that error, and err one of the driver.
+func (c *conn) each(s statement, args []driver.Value, visit func([]driver.Value) error) (failed, err error) {
+	rows, err := s.Query(args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
 		if closing := rows.Close(); err == nil { // it repeats the error of a failed step
@@ -187,27 +152,24 @@ func (c *conn) each(s *statement, args []driver.NamedValue, visit func([]driver.
 		}
 	}()
 	values := make([]driver.Value, len(rows.Columns()))
-	var failed error
-	for {
+	for failed == nil || !s.selects() {
 		if err := rows.Next(values); err == io.EOF {
-			return failed
+			break
 		} else if err != nil {
-			return err
+			return failed, err
 		}
 		if failed == nil {
 			failed = visit(values)
 		}
-		if failed != nil && s.selects() {
-			return failed
-		}
 	}
+	return failed, nil
 }
 
 // bind turns args into the driver's form, in a buffer that the next call reuses.
-func (c *conn) bind(args []any) []driver.NamedValue {
+func (c *conn) bind(args []any) []driver.Value {
 	c.args = c.args[:0]
-	for i, arg := range args {
-		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: arg})
+	for _, arg := range args {
+		c.args = append(c.args, arg)
 	}
 	return c.args
 }

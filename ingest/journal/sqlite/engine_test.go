@@ -25,7 +25,7 @@ func file(t testing.TB) string {
 // open opens the database at path with the scratch schema.
 func open(t testing.TB, path string, opts ...sqlite.Option) *sqlite.Engine {
 	t.Helper()
-	e, err := sqlite.Open(t.Context(), path, append([]sqlite.Option{sqlite.WithMigrations(scratch)}, opts...)...)
+	e, err := sqlite.Open(t.Context(), path, append([]sqlite.Option{sqlite.WithMigrations(scratch, "*.sql")}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func yield() { runtime.Gosched() }
 
 func write(t testing.TB, e journal.Engine, fn func(journal.Tx) error) {
 	t.Helper()
-	if err := e.Write(context.WithoutCancel(t.Context()), fn); err != nil {
+	if err := e.Write(context.WithoutCancel(t.Context()), journal.WriteOptions{}, fn); err != nil {
 		t.Fatal(err)
 	}
 }

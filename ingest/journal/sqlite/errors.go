@@ -58,11 +58,5 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
 }
 
-// shown is a query as an error quotes it: on one line, and not whole.
-func shown(query string) string {
-	line := strings.Join(strings.Fields(query), " ")
-	if len(line) > 60 {
-		line = strings.ToValidUTF8(line[:60], "") + "…"
-	}
-	return line
-}
+// shown returns a query on one line, of which an error quotes the beginning.
+func shown(query string) string { return strings.Join(strings.Fields(query), " ") }

@@ -139,7 +139,7 @@ func TestPowerLossTakesNothingThatWasAcknowledged(t *testing.T) {
 		callers.Go(func() {
 			for i := range each {
 				name := fmt.Sprintf("%d of writer %d", i, w)
-				if err := e.Write(t.Context(), insert(name)); err != nil {
+				if err := e.Write(t.Context(), journal.WriteOptions{}, insert(name)); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -188,7 +188,7 @@ func TestACommitThatMayStillCountStaysUnclearWhenTheSecondTryFails(t *testing.T)
 	write(t, e, insert("earlier"))
 	fs.Inject(faultfs.Fault{Op: faultfs.Sync, Nth: 1, Code: lib.SQLITE_IOERR_FSYNC})
 	runs := 0
-	err := e.Write(t.Context(), func(tx journal.Tx) error {
+	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 		if runs++; runs == 2 {
 			fs.Inject(faultfs.Fault{Op: faultfs.Write, Nth: 1, Code: lib.SQLITE_FULL})
 		}

@@ -1,10 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -40,9 +40,5 @@ func acquire(path string) (*os.File, error) {
 func holder(file *os.File) string {
 	text := make([]byte, 20)
 	n, _ := file.ReadAt(text, 0)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
-	if err != nil {
-		return "?"
-	}
-	return strconv.Itoa(pid)
+	return cmp.Or(strings.TrimSpace(string(text[:n])), "?")
 }

@@ -33,11 +33,11 @@ func TestMain(m *testing.M) {
 // daemon writes a fact, says so, and waits for its end.
 func daemon(path string) error {
 	ctx := context.Background()
-	e, err := sqlite.Open(ctx, path, sqlite.WithMigrations(scratch))
+	e, err := sqlite.Open(ctx, path, sqlite.WithMigrations(scratch, "*.sql"))
 	if err != nil {
 		return err
 	}
-	if err := e.Write(ctx, insert("from the first daemon")); err != nil {
+	if err := e.Write(ctx, journal.WriteOptions{}, insert("from the first daemon")); err != nil {
 		return err
 	}
 	fmt.Println("open")
@@ -64,7 +64,7 @@ func TestASecondDaemonIsRefusedUntilTheFirstIsKilled(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open\n" {
 		t.Fatalf("the first daemon says %q, %v", line, err)
 	}
-	_, err = sqlite.Open(t.Context(), path, sqlite.WithMigrations(scratch))
+	_, err = sqlite.Open(t.Context(), path, sqlite.WithMigrations(scratch, "*.sql"))
 	if !errors.Is(err, journal.ErrLocked) {
 		t.Fatalf("the second daemon was told %v", err)
 	}

@@ -18,7 +18,7 @@ func schema(steps ...string) sqlite.Option {
 	for i, step := range steps {
 		files[fmt.Sprintf("%04d_step.sql", i+2)] = &fstest.MapFile{Data: []byte(step)}
 	}
-	return sqlite.WithMigrations(files)
+	return sqlite.WithMigrations(files, "*.sql")
 }
 
 // versions returns what schema_migrations says.
@@ -96,7 +96,7 @@ func TestAStepThatFailsLeavesNothingAndCanBeRunAgain(t *testing.T) {
 func TestAStepThatIsOutOfLineIsRefused(t *testing.T) {
 	for name, want := range map[string]string{"0003_gap.sql": "number 0002", "2_short.sql": "NNNN_words.sql"} {
 		files := fstest.MapFS{"0001_init.sql": scratch["0001_init.sql"], name: {Data: []byte("SELECT 1")}}
-		if words := refused(t, file(t), sqlite.WithMigrations(files)); !strings.Contains(words, want) {
+		if words := refused(t, file(t), sqlite.WithMigrations(files, "*.sql")); !strings.Contains(words, want) {
 			t.Errorf("%q does not say %q", words, want)
 		}
 	}

@@ -5,18 +5,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"time"
+
+	"parley/ingest/journal"
 )
 
 //go:embed migrations
 var embedded embed.FS
-
-// Recorder hears how the journal does.
-type Recorder interface {
-	// Committed is called by the committer after each COMMIT that succeeded, with
-	// the number of callers that shared it and how long COMMIT itself took. It
-	// must return at once.
-	Committed(callers int, took time.Duration)
-}
 
 // Option changes how Open opens a journal.
 type Option func(*options)
@@ -24,9 +18,9 @@ type Option func(*options)
 type options struct {
 	vfs        string
 	log        *slog.Logger
-	recorder   Recorder
+	recorder   journal.Recorder
 	migrations fs.FS
-	readers    int
+	pattern    string // of the migrations' files
 	// The log is checkpointed when it has grown by passivePages, and begun again
 	// between two commits when longestPages have been written to it.
 	passivePages, longestPages int
@@ -46,26 +40,15 @@ func newOptions(opts []Option) options {
 	o := options{
 		log:          slog.New(slog.DiscardHandler),
 		recorder:     silent{},
-		readers:      maxReaders,
+		migrations:   embedded,
+		pattern:      "migrations/*.sql",
 		passivePages: passivePages,
 		longestPages: longestPages,
 	}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.migrations == nil {
-		o.migrations = subdirectory(embedded, "migrations")
-	}
 	return o
-}
-
-// subdirectory is fs.Sub for a name that is known to be valid.
-func subdirectory(tree fs.FS, name string) fs.FS {
-	sub, err := fs.Sub(tree, name)
-	if err != nil {
-		return tree
-	}
-	return sub
 }
 
 // WithLogger sets where the engine reports what no caller hears of, such as a
@@ -73,15 +56,19 @@ func subdirectory(tree fs.FS, name string) fs.FS {
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
 // WithRecorder sets who hears of every commit.
-func WithRecorder(recorder Recorder) Option { return func(o *options) { o.recorder = recorder } }
+func WithRecorder(recorder journal.Recorder) Option {
+	return func(o *options) { o.recorder = recorder }
+}
 
 // WithVFS opens the files through the SQLite VFS of this name instead of the
 // system's. Tests use it to inject faults.
 func WithVFS(name string) Option { return func(o *options) { o.vfs = name } }
 
-// WithMigrations replaces the journal's own schema by the files of a directory,
+// WithMigrations replaces the journal's own schema by the files that match a pattern,
 // named as migrations/README.md says.
-func WithMigrations(files fs.FS) Option { return func(o *options) { o.migrations = files } }
+func WithMigrations(files fs.FS, pattern string) Option {
+	return func(o *options) { o.migrations, o.pattern = files, pattern }
+}
 
 type silent struct{}
 

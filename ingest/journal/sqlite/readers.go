@@ -21,15 +21,15 @@ type readers struct {
 
 func newReaders(path string, o options) *readers {
 	return &readers{
-		slots: make(chan struct{}, o.readers),
+		slots: make(chan struct{}, maxReaders),
 		connect: func(ctx context.Context) (*conn, error) {
 			return connect(ctx, path, o.vfs, "busy_timeout=1000", "query_only=ON", "cache_size=-2048", "mmap_size=0")
 		},
 	}
 }
 
-// read runs fn in a read transaction, unless it has one query, which is one by itself.
-func (r *readers) read(ctx context.Context, fn func(journal.Tx) error) error {
+// read runs fn, in a read transaction if it has more than one query.
+func (r *readers) read(ctx context.Context, whole bool, fn func(journal.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait to read: %w", context.Cause(ctx))
 	}
@@ -43,7 +43,7 @@ func (r *readers) read(ctx context.Context, fn func(journal.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	t, whole := &tx{conn: c}, !journal.IsSingle(ctx)
+	t := &tx{conn: c}
 	defer func() {
 		t.dead = errDone
 		r.put(c, whole)

@@ -19,10 +19,15 @@ func scan(values []driver.Value, dest []any) error {
 	return nil
 }
 
-// assign sets *dest to value; NULL is the zero value. Text and blobs go into
+// assign sets *dest to value; NULL is the zero value, which of an any is nil. Text and blobs go into
 // each other, and an integer into a bool, since SQLite has no bool.
 func assign(dest any, value driver.Value) (ok bool) {
 	switch dest := dest.(type) {
+	case *any:
+		if empty, isBlob := value.([]byte); isBlob && empty == nil {
+			value = []byte{} // a nil slice would be written as NULL
+		}
+		*dest, ok = value, true
 	case *int64:
 		*dest, ok = value.(int64)
 	case *bool:

@@ -87,7 +87,8 @@ func open(ctx context.Context, path string, o options) (e *Engine, err error) {
 	if err := e.committer.connected(ctx); err != nil {
 		return nil, errors.Join(err, checkpoint.conn.close())
 	}
-	e.start(context.WithoutCancel(ctx))
+	e.workers.Go(func() { e.committer.run(context.WithoutCancel(ctx), e.quit) })
+	e.workers.Go(func() { e.checkpoint.run(e.quit) })
 	return e, nil
 }
 
@@ -101,14 +102,11 @@ func create(path string) (lock *os.File, err error) {
 	if lock, err = acquire(path + ".lock"); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	switch {
-	case errors.Is(err, os.ErrExist):
-		return lock, nil
-	case err != nil:
-		return nil, errors.Join(err, lock.Close())
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = errors.Join(file.Close(), syncDir(dir), syncDir(filepath.Dir(dir)))
 	}
-	if err := errors.Join(file.Close(), syncDir(dir), syncDir(filepath.Dir(dir))); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
@@ -138,30 +136,25 @@ func prepare(ctx context.Context, path string, o options) (err error) {
 	if mode != "wal" {
 		return fmt.Errorf("%s: its file system has no WAL mode (it stayed in mode %s): put the journal on a local disk", path, mode)
 	}
-	return migrate(ctx, c, path, o.migrations)
-}
-
-func (e *Engine) start(ctx context.Context) {
-	e.workers.Go(func() { e.committer.run(ctx, e.quit) })
-	e.workers.Go(func() { e.checkpoint.run(e.quit) })
+	if err := migrate(c, o); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // Write implements journal.Engine.
-func (e *Engine) Write(ctx context.Context, fn func(tx journal.Tx) error) error {
-	if !e.calls.Enter() {
-		return journal.ErrClosed
-	}
-	defer e.calls.Leave()
-	return e.committer.Submit(ctx, fn)
+func (e *Engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+	return e.calls.Do(func() error { return e.committer.Submit(ctx, options.Urgent, fn) })
 }
 
 // Read implements journal.Engine.
 func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
-	if !e.calls.Enter() {
-		return journal.ErrClosed
-	}
-	defer e.calls.Leave()
-	return e.readers.read(ctx, fn)
+	return e.calls.Do(func() error { return e.readers.read(ctx, true, fn) })
+}
+
+// ReadOne implements journal.Engine.
+func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) error {
+	return e.calls.Do(func() error { return e.readers.read(ctx, false, fn) })
 }
 
 // Close finishes the calls under way, moves the log into the database and gives

@@ -13,7 +13,7 @@ var _ journal.Tx = (*tx)(nil)
 // tx is what one function sees of the transaction that it shares.
 type tx struct {
 	conn *conn
-	// wrote says that the transaction may hold something of this function.
+	// wrote says that the transaction may hold something of this function, or is lost.
 	wrote bool
 	// bytes is the size of what it bound.
 	bytes int
@@ -26,11 +26,11 @@ type tx struct {
 
 // Exec implements journal.Tx.
 func (t *tx) Exec(query string, args ...any) (int64, error) {
-	s, named, err := t.prepare(query, args)
+	s, values, err := t.prepare(query, args)
 	if err != nil {
 		return 0, err
 	}
-	result, err := s.exec(named)
+	result, err := s.Exec(values)
 	if err != nil {
 		return 0, t.failed(query, s, err)
 	}
@@ -75,37 +75,25 @@ func (t *tx) Later(none error, dest []any, query string, args ...any) (err error
 	return err
 }
 
-// errVisit carries an error of the caller's function through the driver's loop.
-type errVisit struct{ error }
-
 func (t *tx) visit(query string, args []any, visit func([]driver.Value) error) error {
-	s, named, err := t.prepare(query, args)
+	s, values, err := t.prepare(query, args)
 	if err != nil {
 		return err
 	}
 	t.wrote = t.wrote || !s.selects()
-	err = t.conn.each(s, named, func(values []driver.Value) error {
-		if err := visit(values); err != nil {
-			return errVisit{err}
-		}
-		return nil
-	})
-	var own errVisit
-	if errors.As(err, &own) {
-		return own.error
-	}
+	failed, err := t.conn.each(s, values, visit)
 	if err != nil {
 		return t.failed(query, s, err)
 	}
-	return nil
+	return failed
 }
 
-func (t *tx) prepare(query string, args []any) (*statement, []driver.NamedValue, error) {
+func (t *tx) prepare(query string, args []any) (statement, []driver.Value, error) {
 	if t.dead != nil {
-		return nil, nil, t.dead
+		return statement{}, nil, t.dead
 	}
 	if t.iterating {
-		return nil, nil, errors.New("the transaction is used inside Rows")
+		return statement{}, nil, errors.New("the transaction is used inside Rows")
 	}
 	for _, arg := range args {
 		switch arg := arg.(type) {
@@ -117,22 +105,22 @@ func (t *tx) prepare(query string, args []any) (*statement, []driver.NamedValue,
 	}
 	s, err := t.conn.statement(query)
 	if err != nil {
-		return nil, nil, t.failed(query, nil, err)
+		return statement{}, nil, t.failed(query, statement{}, err)
 	}
 	if !s.shared() {
-		return nil, nil, fmt.Errorf("%s: only SELECT, INSERT, UPDATE, DELETE and WITH may run in a transaction", shown(query))
+		return statement{}, nil, fmt.Errorf("%.60s: only SELECT, INSERT, UPDATE, DELETE and WITH may run in a transaction", shown(query))
 	}
 	return s, t.conn.bind(args), nil
 }
 
 // failed says what an error of the driver means for the transaction. A violated
 // constraint leaves it open, unless the schema says otherwise.
-func (t *tx) failed(query string, s *statement, err error) error {
-	err = fmt.Errorf("%s: %w", shown(query), err)
-	t.wrote = t.wrote || s == nil || !s.selects()
+func (t *tx) failed(query string, s statement, err error) error {
+	err = fmt.Errorf("%.60s: %w", shown(query), err)
+	t.wrote = t.wrote || !s.selects()
 	if !isConstraint(err) || t.conn.idle() {
 		err = unavailable(err)
-		t.dead = err
+		t.dead, t.wrote = err, true
 	}
 	return err
 }

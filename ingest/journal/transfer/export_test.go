@@ -2,22 +2,33 @@ package transfer
 
 // Column is a column that a copy knows.
 type Column struct {
-	Kind     string
-	Nullable bool
-	Key      bool
+	Kind string
+	Key  bool
 }
 
-// Known are the columns that a copy knows, by table.
+// Known returns the copied columns by table.
 func Known() map[string]map[string]Column {
 	known := map[string]map[string]Column{}
-	for _, t := range tables() {
+	for _, t := range tables {
 		known[t.name] = map[string]Column{}
 		for i, c := range t.columns {
-			known[t.name][c.name] = Column{string(c.kind), c.nullable, i < t.key}
+			known[t.name][c.name] = Column{c.kind, i < t.key}
 		}
 	}
 	return known
 }
 
-// Left are the tables that are not copied.
-var Left = left
+// NotCopied lists the tables that are not copied: nodes' exclusive leases, the marker
+// of an unfinished copy, and the version of the schema.
+func NotCopied() []string {
+	return []string{"exclusive_leases", "unfinished_copy", "schema_migrations"}
+}
+
+// Checksum returns the checksum of some rows.
+func Checksum(rows ...[]any) any {
+	var sum checksum
+	for _, r := range rows {
+		sum.add(r)
+	}
+	return sum
+}

@@ -18,45 +18,34 @@ import (
 	"parley/ingest/journal/transfer"
 )
 
-// store is a kind of store that a test can have an empty one of.
-type store struct {
-	name string
-	open func(t *testing.T) journal.Engine
-	// catalogue is a query for the columns of every table: its name, the column's,
-	// its type, whether it can't be null, and whether it is in the primary key.
-	catalogue string
-}
-
-var embedded = store{"sqlite", func(t *testing.T) journal.Engine {
+// embedded opens an empty SQLite store.
+func embedded(t *testing.T) transfer.Store {
 	t.Helper()
 	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
 	return opened(t, engine, err)
-}, `SELECT m.name, c.name, c.type, c."notnull" + 0, c.pk FROM sqlite_schema m, pragma_table_info(m.name) c
-	WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`}
+}
 
-var shared = store{"postgres", func(t *testing.T) journal.Engine {
+// shared opens an empty PostgreSQL store.
+func shared(t *testing.T) transfer.Store {
 	t.Helper()
 	engine, err := postgres.Open(t.Context(), postgres.Options{URL: postgrestest.URL(t), Connections: 4})
 	return opened(t, engine, err)
-}, `SELECT CAST(k.relname AS TEXT), CAST(a.attname AS TEXT), format_type(a.atttypid, NULL), a.attnotnull,
-	EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = k.oid AND i.indisprimary AND a.attnum = ANY (i.indkey))
-	FROM pg_class k JOIN pg_attribute a ON a.attrelid = k.oid
-	WHERE k.relkind = 'r' AND k.relnamespace = CAST(current_schema() AS regnamespace) AND a.attnum > 0 AND NOT a.attisdropped`}
+}
 
-func opened(t *testing.T, engine journal.Engine, err error) journal.Engine {
+func opened(t *testing.T, store transfer.Store, err error) transfer.Store {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
+		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return engine
+	return store
 }
 
-// tester is a *testing.T, or a property's.
+// tester is a *testing.T or a *rapid.T.
 type tester interface {
 	Helper()
 	Context() context.Context
@@ -64,46 +53,16 @@ type tester interface {
 	Errorf(format string, args ...any)
 }
 
-// schema are the columns of a store, by table.
-type schema map[string]map[string]transfer.Column
-
-// schema asks the engine itself.
-func (s store) schema(t *testing.T, engine journal.Engine) schema {
+func query(t tester, store transfer.Store, each func(scan func(...any) error) error, query string) {
 	t.Helper()
-	kinds := map[string]string{"INTEGER": "int", "TEXT": "text", "BLOB": "bytes", "bigint": "int", "text": "text", "bytea": "bytes"}
-	found := schema{}
-	query(t, engine, s.catalogue, func(scan func(...any) error) error {
-		var table, column, kind string
-		var required, key bool
-		err := scan(&table, &column, &kind, &required, &key)
-		if found[table] == nil {
-			found[table] = map[string]transfer.Column{}
-		}
-		found[table][column] = transfer.Column{Kind: kinds[kind], Nullable: !required && !key, Key: key}
-		return err
-	})
-	for _, table := range transfer.Left() {
-		delete(found, table)
-	}
-	return found
-}
-
-// tables are the tables in some order that is always the same.
-func (s schema) tables() []string { return slices.Sorted(maps.Keys(s)) }
-
-// columns are a table's columns likewise.
-func (s schema) columns(table string) []string { return slices.Sorted(maps.Keys(s[table])) }
-
-func query(t tester, engine journal.Engine, query string, each func(scan func(...any) error) error) {
-	t.Helper()
-	if err := engine.Read(t.Context(), func(tx journal.Tx) error { return tx.Rows(each, query) }); err != nil {
+	if err := store.Read(t.Context(), func(tx journal.Tx) error { return tx.Rows(each, query) }); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }
 
-func exec(t tester, engine journal.Engine, query string, args ...any) {
+func exec(t tester, store transfer.Store, query string, args ...any) {
 	t.Helper()
-	err := engine.Write(t.Context(), func(tx journal.Tx) error {
+	err := store.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	})
@@ -112,13 +71,77 @@ func exec(t tester, engine journal.Engine, query string, args ...any) {
 	}
 }
 
-// line is a row to be, and the table that it goes to.
-type line struct {
-	table  string
-	values []any // by the schema's columns
+// Each catalogue lists the columns of every table: table, column, type, whether it
+// can be null, and whether it is in the primary key.
+const (
+	sqliteCatalogue = `SELECT m.name, c.name, c.type, 1 - c."notnull", c.pk FROM sqlite_schema m, pragma_table_info(m.name) c
+		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`
+	postgresCatalogue = `SELECT CAST(k.relname AS TEXT), CAST(a.attname AS TEXT), format_type(a.atttypid, NULL), NOT a.attnotnull,
+		EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = k.oid AND i.indisprimary AND a.attnum = ANY (i.indkey))
+		FROM pg_class k JOIN pg_attribute a ON a.attrelid = k.oid
+		WHERE k.relkind = 'r' AND k.relnamespace = CAST(current_schema() AS regnamespace) AND a.attnum > 0 AND NOT a.attisdropped`
+)
+
+// column is a column as an engine describes it.
+type column struct {
+	name string
+	transfer.Column
+	nullable bool
 }
 
-// Values that are easily mixed up or cut short, and others.
+// schema contains the columns of each copied table, sorted by name.
+type schema map[string][]column
+
+// catalogued asks an engine for its schema.
+func catalogued(t *testing.T, store transfer.Store, catalogue string) schema {
+	t.Helper()
+	kinds := map[string]string{"INTEGER": "int", "TEXT": "text", "BLOB": "bytes", "bigint": "int", "text": "text", "bytea": "bytes"}
+	found := schema{}
+	query(t, store, func(scan func(...any) error) error {
+		var table, kind string
+		var c column
+		err := scan(&table, &c.name, &kind, &c.nullable, &c.Key)
+		c.Kind = kinds[kind]
+		c.nullable = c.nullable && !c.Key
+		found[table] = append(found[table], c)
+		return err
+	}, catalogue)
+	for _, table := range transfer.NotCopied() {
+		delete(found, table)
+	}
+	for _, columns := range found {
+		slices.SortFunc(columns, func(a, b column) int { return strings.Compare(a.name, b.name) })
+	}
+	return found
+}
+
+// tables returns the names of the tables in a fixed order.
+func (s schema) tables() []string { return slices.Sorted(maps.Keys(s)) }
+
+// line is one row of a table.
+type line struct {
+	table  string
+	values []any // in the order of the schema's columns
+}
+
+// full returns one row for each table. Its nullable values are null.
+func (s schema) full() []line {
+	var lines []line
+	for _, table := range s.tables() {
+		l := line{table: table}
+		for _, c := range s[table] {
+			value := map[string]any{"int": int64(1), "text": "text", "bytes": []byte("bytes")}[c.Kind]
+			if c.nullable {
+				value = nil
+			}
+			l.values = append(l.values, value)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Values that are easily confused or cut short, and others.
 var (
 	numbers = rapid.OneOf(rapid.Int64Range(0, 6), rapid.SampledFrom([]int64{-1, 1<<63 - 1, -1 << 63, 1 << 53}), rapid.Int64())
 	texts   = rapid.Map(rapid.OneOf(rapid.SampledFrom([]string{"", "0", "null", "a'b\"c\\", "é", "e\u0301", "\u202e\U0001f469\u200d\U0001f680\ufeff", "\uffff", " \t\r\n"}), rapid.String()),
@@ -126,31 +149,30 @@ var (
 	blobs = rapid.OneOf(rapid.SampledFrom([][]byte{{}, {0}, []byte("null"), {0xff, 0xfe, 0}}), rapid.SliceOf(rapid.Byte()))
 )
 
-// value draws a value of a column. A store that is copied is out of use, and no
-// fence is near its end.
-func value(t *rapid.T, name string, c transfer.Column) any {
+// value draws a value of a column. The lease has ended, and the fence can rise.
+func (c column) value(t *rapid.T) any {
 	switch {
-	case name == "lease_until" || name == "fence":
-		return rapid.Int64Range(0, 1000).Draw(t, name)
-	case c.Nullable && rapid.Bool().Draw(t, "null"):
+	case c.name == "lease_until" || c.name == "fence":
+		return rapid.Int64Range(0, 1000).Draw(t, c.name)
+	case c.nullable && rapid.Bool().Draw(t, "null"):
 		return nil
 	case c.Kind == "int":
-		return numbers.Draw(t, name)
+		return numbers.Draw(t, c.name)
 	case c.Kind == "text":
-		return texts.Draw(t, name)
+		return texts.Draw(t, c.name)
 	}
-	return blobs.Draw(t, name)
+	return blobs.Draw(t, c.name)
 }
 
-// lines draws up to so many rows for each table.
-func (s schema) lines(most int) *rapid.Generator[[]line] {
+// lines draws up to three rows for each table.
+func (s schema) lines() *rapid.Generator[[]line] {
 	return rapid.Custom(func(t *rapid.T) []line {
 		var made []line
 		for _, table := range s.tables() {
-			for range rapid.IntRange(0, most).Draw(t, table) {
+			for range rapid.IntRange(0, 3).Draw(t, table) {
 				l := line{table: table}
-				for _, name := range s.columns(table) {
-					l.values = append(l.values, value(t, name, s[table][name]))
+				for _, c := range s[table] {
+					l.values = append(l.values, c.value(t))
 				}
 				made = append(made, l)
 			}
@@ -159,15 +181,26 @@ func (s schema) lines(most int) *rapid.Generator[[]line] {
 	})
 }
 
-// fill writes rows, except those whose key is taken already.
-func (s schema) fill(t tester, engine journal.Engine, lines []line) {
+// insert returns the statement that writes one row.
+func insert(table string, columns []column) string {
+	var names, places []string
+	for i, c := range columns {
+		names, places = append(names, c.name), append(places, fmt.Sprintf("$%d", i+1))
+	}
+	return "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(places, ", ") + ")"
+}
+
+// fill empties a store and writes rows, except those that break a constraint.
+func (s schema) fill(t tester, store transfer.Store, lines []line) {
 	t.Helper()
-	err := engine.Write(t.Context(), func(tx journal.Tx) error {
+	err := store.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+		for _, table := range append(s.tables(), transfer.NotCopied()[:2]...) {
+			if err := tx.Later(nil, nil, "DELETE FROM "+table); err != nil {
+				return err
+			}
+		}
 		for _, l := range lines {
-			columns := s.columns(l.table)
-			err := tx.Later(nil, nil, "INSERT INTO "+l.table+" ("+strings.Join(columns, ", ")+") VALUES ("+
-				strings.Repeat(", ?", len(columns))[2:]+") ON CONFLICT DO NOTHING", l.values...)
-			if err != nil {
+			if err := tx.Later(nil, nil, insert(l.table, s[l.table])+" ON CONFLICT DO NOTHING", l.values...); err != nil {
 				return err
 			}
 		}
@@ -178,90 +211,57 @@ func (s schema) fill(t tester, engine journal.Engine, lines []line) {
 	}
 }
 
-// empty makes a store as it was when it was opened.
-func (s schema) empty(t tester, engine journal.Engine) {
-	t.Helper()
-	err := engine.Write(t.Context(), func(tx journal.Tx) error {
-		for _, table := range append(s.tables(), "holds") {
-			if err := tx.Later(nil, nil, "DELETE FROM "+table); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatalf("empty: %v", err)
-	}
-}
-
-// dump is all that a store holds, or what a copy of it must hold.
-func (s schema) dump(t tester, engine journal.Engine, copied bool) []string {
+// dump returns every row of the store in words. copied is whether the claims are shown
+// as a copy has them: they have ended, and the fence is higher.
+func (s schema) dump(t tester, store transfer.Store, copied bool) []string {
 	t.Helper()
 	var all []string
 	for _, table := range s.tables() {
-		columns := s.columns(table)
-		list := make([]string, len(columns))
-		for i, name := range columns {
-			list[i] = name + ", CASE WHEN " + name + " IS NULL THEN 1 ELSE 0 END"
+		var list []string
+		for _, c := range s[table] {
+			list = append(list, c.name, "CASE WHEN "+c.name+" IS NULL THEN 1 ELSE 0 END")
 		}
-		where := ""
-		if table == "cursors" {
-			where = " WHERE workspace <> '' OR channel NOT IN ('store/identity', 'store/copying', 'store/copied')"
-		}
-		query(t, engine, "SELECT "+strings.Join(list, ", ")+" FROM "+table+where, func(scan func(...any) error) error {
-			shown, err := s.show(table, columns, copied, scan)
-			all = append(all, shown)
+		query(t, store, func(scan func(...any) error) error {
+			row, err := s.words(table, copied, scan)
+			all = append(all, row)
 			return err
-		})
+		}, "SELECT "+strings.Join(list, ", ")+" FROM "+table)
 	}
 	slices.Sort(all)
 	return all
 }
 
-// show is one row in words.
-func (s schema) show(table string, columns []string, copied bool, scan func(...any) error) (string, error) {
-	dest := make([]any, 0, 2*len(columns))
-	for _, name := range columns {
-		switch s[table][name].Kind {
-		case "int":
-			dest = append(dest, new(int64), new(bool))
-		case "text":
-			dest = append(dest, new(string), new(bool))
-		default:
-			dest = append(dest, new([]byte), new(bool))
-		}
+// words describes one row.
+func (s schema) words(table string, copied bool, scan func(...any) error) (string, error) {
+	var dest []any
+	for _, c := range s[table] {
+		dest = append(dest, map[string]any{"int": new(int64), "text": new(string), "bytes": new([]byte)}[c.Kind], new(bool))
 	}
 	err := scan(dest...)
-	words := []string{table}
-	for i, name := range columns {
-		word := "null"
-		if !*dest[2*i+1].(*bool) {
-			word = display(dest[2*i], copied && table == "threads", name)
-		}
-		words = append(words, name+"="+word)
+	at := func(name string) int {
+		return 2 * slices.IndexFunc(s[table], func(c column) bool { return c.name == name })
 	}
-	return strings.Join(words, " "), err
-}
-
-// display is a value in words. A copied thread belongs to nobody, and has
-// another fence.
-func display(value any, thread bool, name string) string {
-	switch value := value.(type) {
-	case *int64:
-		switch {
-		case thread && name == "lease_until":
-			return "0"
-		case thread && name == "fence":
-			return fmt.Sprint(*value + 1)
+	if copied && table == "threads" {
+		if owner := dest[at("owner")].(*string); *owner != "" {
+			*owner, *dest[at("lease_until")].(*int64) = "", 0
+			*dest[at("fence")].(*int64)++
 		}
-		return fmt.Sprint(*value)
-	case *string:
-		if thread && name == "owner" {
-			return `""`
-		}
-		return fmt.Sprintf("%q", *value)
-	case *[]byte:
-		return fmt.Sprintf("%x", *value)
 	}
-	return "?"
+	words := table
+	for i, c := range s[table] {
+		word := ""
+		switch value := dest[2*i].(type) {
+		case *int64:
+			word = fmt.Sprint(*value)
+		case *string:
+			word = fmt.Sprintf("%q", *value)
+		case *[]byte:
+			word = fmt.Sprintf("%x", *value)
+		}
+		if *dest[2*i+1].(*bool) {
+			word = "null"
+		}
+		words += " " + c.name + "=" + word
+	}
+	return words, err
 }

@@ -1,116 +1,107 @@
 package transfer
 
-import "strings"
-
-// kind is what a column holds, the same on every engine.
-type kind string
-
-const (
-	integer kind = "int"
-	text    kind = "text"
-	blob    kind = "bytes"
+import (
+	"fmt"
+	"slices"
+	"strings"
 )
 
-// column is one column of a table.
-type column struct {
-	name     string
-	kind     kind
-	nullable bool
-	// carried is what a copy has in this place, as an expression on the source's
-	// row; empty for the same value.
-	carried string
-}
+// column is one column of a table. Each engine has one type for each kind: int, text
+// and bytes.
+type column struct{ name, kind string }
 
 // table is one table of the journal's schema.
 type table struct {
-	name string
-	// columns begin with those of the primary key.
+	name    string
+	key     int // the number of columns in the primary key, which come first
 	columns []column
-	key     int // how many columns are the primary key
-	// own is the condition that a row is the journal's, where the table also
-	// holds rows about the store itself; empty for all.
-	own string
-	// thread is the thread that a row belongs to, as an expression; empty where
-	// no row belongs to any.
-	thread string
 }
 
-// left are the tables that are not copied: what nodes hold for a while, and the
-// engine's own account of its schema.
-func left() []string { return []string{"holds", "schema_migrations"} }
-
-// tables are what is copied, in this order. A copy of a thread belongs to nobody,
-// and its fence is higher than what any node has seen.
-func tables() []table {
-	return []table{
-		{name: "workspaces", key: 1, columns: columns(`id text, self text`)},
-		{name: "channels", key: 2, columns: columns(`workspace text, id text, type text`)},
-		{name: "threads", key: 1, thread: "id", columns: columns(`id int, key text, uuid text, workspace text,
-			platform text, channel text, agent text, mode text, opened_on text, next_seq int, begun_seq int,
-			pending int, owner text = '', lease_until int = 0, fence int = fence + 1, intake_at int null,
-			turn_at int null, turn_since int null, run int, deliver_at int null, bot_channel text null, accepting int,
-			viewing text, preface text`)},
-		{name: "envelopes", key: 1, thread: "thread", columns: columns(`id int, workspace text, platform text,
-			transport text, dedupe_key text, kind text, thread int null, subject text, received_at int,
-			accepted_at int, state text, attempts int, claims int, not_before int, disposition text, reason text,
-			error text, message int null, body bytes`)},
-		{name: "aside", key: 1, columns: columns(`id int, workspace text, channel text, dedupe_key text, platform text,
-			transport text, received_at int, body bytes`)},
-		{name: "messages", key: 1, thread: "thread", columns: columns(`id int, thread int, seq int null,
-			workspace text, external_id text null, client_message_id text null, sender_id text, author text,
-			trigger text, content text, quotes text, metadata bytes, version int, origin text, revision text,
-			files int, reactions text, envelopes text, sent_at int, created_at int, edited_at int, deleted_at int,
-			run int null, base_seq int null, latest_seen_seq int null, server_seq int null`)},
-		{name: "attachments", key: 1, thread: "(SELECT m.thread FROM messages m WHERE m.id = attachments.message)",
-			columns: columns(`id int, message int, part int, external_id text, name text, mime_type text, size int,
-			state text, bucket text, path text, sha256 text`)},
-		{name: "runs", key: 1, thread: "thread", columns: columns(`row int, id text, thread int, agent text,
-			parent text, workstream text, state text, first_seq int, context_after int, base_seq int, attempts int,
-			claims int, reruns int, not_before int, begun_at int, answered_at int, ended_at int, deadline int,
-			bot_channel text null, input bytes null, error text, previews int, sign text, sign_by int`)},
-		{name: "run_events", key: 2, thread: "(SELECT r.thread FROM runs r WHERE r.row = run_events.run)",
-			columns: columns(`run int, seq int, type int, workstream text, activity text, text text,
-			details bytes null, final int, at int`)},
-		{name: "deliveries", key: 1, thread: "thread", columns: columns(`id int, thread int, run int, part int,
-			key text, workspace text, channel text, root text, payload text, state text, attempts int,
-			reserved_at int, not_before int, send_by int, created_at int, platform_id text null, error text,
-			kind text, replaces int, stream int, asker text, file text`)},
-		{name: "paces", key: 2, columns: columns(`workspace text, channel text, next_at int, blocked_until int,
-			left_at int`)},
-		{name: "cursors", key: 2, own: "NOT (workspace = '' AND substr(channel, 1, 6) = 'store/')",
-			columns: columns(`workspace text, channel text, position text`)},
-		{name: "blobs", key: 2, columns: columns(`path text, part int, bytes bytes`)},
-	}
+// tables lists the copied tables with all their columns. A test compares the list
+// with the schemas of both engines.
+var tables = []table{
+	newTable("workspaces", 1, `id text, self text, removed_at int`),
+	newTable("channels", 2, `workspace text, id text, type text`),
+	newTable("threads", 1, `id int, key text, uuid text, workspace text, platform text, channel text, agent text, opened_on text, next_seq
+		int, begun_seq int, pending int, owner text, lease_until int, fence int, intake_at int, turn_at int,
+		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
+		run_claims int, run_reruns int, run_left int, run_edited_at int, run_sender text, run_bot_channel text,
+		accepting int, viewing text, history text`),
+	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, subject text,
+		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
+		disposition text, reason text, error text, message int, message_id text, body bytes`),
+	newTable("messages", 1, `row int, id text, thread int, seq int, workspace text, external_id text, client_message_id text, sender_id
+		text, author text, trigger text, content text, quotes text, quoted_id text, metadata bytes, version int,
+		origin text, revision text, files int, reactions text, envelopes text, sent_at int, created_at int, edited_at
+		int, deleted_at int, run text, context_after int, base_seq int, gap int, latest_seen_seq int, server_seq int`),
+	newTable("attachments", 1, `id int, message int, part int, external_id text, name text, mime_type text,
+		size int, state text, bucket text, path text, sha256 text`),
+	newTable("copies_to_check", 2, `bucket text, path text, check_at int`),
+	newTable("runs", 1, `id text, thread int, agent text, sender_id text, state text, attempts int, begun_at int, answered_at int,
+		ended_at int, bot_channel text, error text`),
+	newTable("run_events", 2, `run text, seq int, type int, workstream text, activity text, text text, details bytes, final int, at int`),
+	newTable("deliveries", 1, `id int, thread int, run text, part int, key text, workspace text, channel text, root text, payload text, state
+		text, attempts int, due_at int, reserved_at int, send_by int, created_at int, platform_id text, error text,
+		kind text, replaces int, stream int, asker text, file text`),
+	newTable("paces", 2, `workspace text, channel text, next_at int, blocked_until int, left_at int`),
+	newTable("watermarks", 1, `workspace text, at int`),
+	newTable("gaps", 2, `workspace text, channel text, from_at int, until_at int`),
+	newTable("retention_progress", 1, `task text, position int`),
+	newTable("blobs", 2, `path text, part int, bytes bytes`),
 }
 
-// columns reads "name kind", followed by "null" where the column may be that,
-// and by "= expression" for what a copy carries.
-func columns(list string) []column {
-	var made []column
-	for _, one := range strings.Split(list, ",") {
-		one, carried, _ := strings.Cut(one, " = ")
+// newTable reads columns from "name kind, name kind, …".
+func newTable(name string, key int, columns string) table {
+	t := table{name: name, key: key}
+	for one := range strings.SplitSeq(columns, ",") {
 		words := strings.Fields(one)
-		made = append(made, column{name: words[0], kind: kind(words[1]), nullable: len(words) > 2, carried: carried})
+		t.columns = append(t.columns, column{words[0], words[1]})
 	}
-	return made
+	return t
 }
 
-// keys are the columns of the primary key.
-func (t table) keys() []column { return t.columns[:t.key] }
-
-// names lists columns as SQL does.
-func names(columns []column) string {
-	list := make([]string, len(columns))
-	for i, c := range columns {
-		list[i] = c.name
+// names lists the first n columns as SQL does.
+func (t table) names(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = t.columns[i].name
 	}
 	return strings.Join(list, ", ")
 }
 
-// marks are n placeholders.
-func marks(n int) string { return strings.Repeat(", ?", n)[2:] }
-
-// insert is the statement that writes one row, its columns in their order.
+// insert returns the statement that writes one row.
 func (t table) insert() string {
-	return "INSERT INTO " + t.name + " (" + names(t.columns) + ") VALUES (" + marks(len(t.columns)) + ")"
+	n := len(t.columns)
+	return "INSERT INTO " + t.name + " (" + t.names(n) + ") VALUES (" + placeholders(n) + ")"
+}
+
+// size returns the expression for the number of bytes in a row's texts and blobs.
+func (t table) size() string {
+	sizes := []string{"CAST(0 AS BIGINT)"}
+	for _, c := range t.columns {
+		if c.kind != "int" {
+			sizes = append(sizes, "coalesce(octet_length("+c.name+"), 0)")
+		}
+	}
+	return strings.Join(sizes, " + ")
+}
+
+// following returns the end of a SELECT for the rows after a primary key (nil: for
+// the first rows), and its arguments. The caller adds the greatest number of rows as
+// the last argument.
+func (t table) following(after row) (end string, args []any) {
+	keys := t.names(t.key)
+	if after != nil {
+		end = " WHERE (" + keys + ") > (" + placeholders(t.key) + ")"
+	}
+	return fmt.Sprintf(" FROM %s%s ORDER BY %s LIMIT CAST($%d AS BIGINT)", t.name, end, keys, len(after)+1), slices.Clip(after)
+}
+
+// placeholders returns $1, $2 … for n arguments.
+func placeholders(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("$%d", i+1)
+	}
+	return strings.Join(list, ", ")
 }

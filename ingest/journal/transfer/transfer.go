@@ -1,10 +1,8 @@
-// Package transfer copies a whole journal from one store into another, of the
-// same engine or another one, and proves that the copy is like its source.
+// Package transfer copies a whole journal from one store into an empty one, of the
+// same engine or another, and compares the two.
 //
-// A copy is made in batches, each in one transaction of the copy together with
-// how far it has come, so that whatever ends it, the next call goes on there. All
-// it needs of an engine is what the journal needs; the tables and their columns
-// stand in one list, which a test holds against both engines' schemas.
+// A copy is one pass: it can't be resumed. While it is made, a row in the table
+// unfinished_copy keeps daemons from the target.
 package transfer
 
 import (
@@ -12,213 +10,201 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"parley/ingest/journal"
 )
 
-// What Copy's errors wrap.
+// The kinds of errors that Copy returns, with journal.ErrUnfinished.
 var (
 	// ErrInUse means that a node works on one of the stores.
-	ErrInUse = errors.New("a daemon works on it: stop every daemon of this store first (what one had that was killed ends within seconds)")
-	// ErrForeign means that the copy's place holds something else already.
-	ErrForeign = errors.New("it holds another journal: give an empty store for the copy")
-	// ErrSame means that both stores are one.
-	ErrSame = errors.New("both are the same store")
-	// ErrDiffers means that the copy is not like its source.
-	ErrDiffers = errors.New("the copy is not like its source")
+	ErrInUse = errors.New("a daemon uses the store: stop every daemon of this store first (the leases of a killed daemon end within seconds)")
+	// ErrNotEmpty means that the target contains rows.
+	ErrNotEmpty = errors.New("the store is not empty: start again with an empty one")
+	// ErrDiffers means that a table of the copy is not equal to its source.
+	ErrDiffers = errors.New("the copy differs from its source")
 )
 
-// Options bound what Copy holds in memory. The zero value has the defaults.
+// Store is an engine whose journal can be copied.
+type Store interface {
+	journal.Engine
+	// Storable returns the text as the engine stores it.
+	Storable(text string) string
+	// LastIDs returns, for each table that numbers its rows, the highest id so far.
+	// The row with that id may be deleted.
+	LastIDs(ctx context.Context) (map[string]int64, error)
+	// SkipIDs makes each table's next id higher than the given one and than the ids
+	// of its rows.
+	SkipIDs(ctx context.Context, last map[string]int64) error
+}
+
+// Options limit the memory that Copy uses. The zero value has the defaults.
 type Options struct {
-	Rows  int // of a batch; 0 is 500
-	Bytes int // of a batch's texts and blobs, unless one row has more; 0 is 4 MiB
-	// Threads is how many threads' checksums are held at a time; each costs some
-	// 200 bytes, and so many threads a further walk through the tables. 0 is 200 000.
-	Threads int
-	// Progress hears of every batch; nil for nobody. It must not block.
+	Rows  int // in a batch; 0: 500
+	Bytes int // of texts and blobs in a batch, unless one row has more; 0: 4 MiB
+	// Progress is called after each batch and must not block; nil: nobody is told.
 	Progress func(Progress)
 }
 
-// Progress is how far a copy has come.
+// Progress tells how far a copy is.
 type Progress struct {
-	Verifying bool // false: copying
+	Comparing bool // the table of the copy is read; false: the table is copied
 	Table     string
-	Rows      int64 // of this table, so far
-}
-
-// Report is what was copied, or had been already.
-type Report struct {
-	Tables  []Count
-	Threads int64 // whose checksums are the same in both stores
-	// Altered is how many texts hold a U+0000 or bytes that are not UTF-8, which
-	// the copy's engine can't keep: it has U+FFFD in their place.
-	Altered int64
-	// Before says that the copy had been completed by an earlier call, and that
-	// this one has only compared.
-	Before bool
-}
-
-// Count is the number of a table's rows, the same in both stores.
-type Count struct {
-	Table string
-	Rows  int64
-}
-
-// renumbered is an engine whose next ids do not follow from the rows.
-type renumbered interface {
-	// Renumber makes the next id of every table follow the highest one there is.
-	Renumber(ctx context.Context) error
-}
-
-// particular is an engine that can't keep every text.
-type particular interface {
-	// Storable is the text as the engine keeps it.
-	Storable(text string) string
+	Rows      int64 // of this table so far
+	Done      bool  // there are no further rows
 }
 
 // copier is one call of Copy.
 type copier struct {
-	from, to reader
+	from, to Store
 	options  Options
+	altered  int64 // what Copy returns
 }
 
-// Copy makes to a copy of from, or goes on with one that an earlier call has
-// begun, and then compares them: the rows of every table by number, and by a
-// checksum for each thread and for each table what belongs to none. Until that is
-// done, journal.Whole refuses the copy. Where the copy was complete already they
-// are compared only.
+// Copy copies from into to, which must be empty, and compares the row count and the
+// checksum of each table. Until all are equal, journal.Whole refuses the target. If
+// Copy fails after its first write, the target is of no use any more.
 //
-// Both stores must be out of use: an error wraps ErrInUse where a node can be
-// seen to work on one. Leases are not copied.
-func Copy(ctx context.Context, from, to journal.Engine, options Options) (Report, error) {
-	c := newCopier(from, to, options)
-	source, err := c.source(ctx)
-	if err != nil {
-		return Report{}, fmt.Errorf("the source: %w", err)
+// No node may use the stores: the error wraps ErrInUse if one does. The threads of
+// the copy belong to nobody.
+//
+// Copy returns the number of texts with a U+0000 or invalid UTF-8 that the target
+// can't store. It has U+FFFD in their place.
+func Copy(ctx context.Context, from, to Store, options Options) (altered int64, err error) {
+	options.Rows, options.Bytes = cmp.Or(options.Rows, 500), cmp.Or(options.Bytes, 4<<20)
+	if options.Progress == nil {
+		options.Progress = func(Progress) {}
 	}
-	state, err := c.begin(ctx, source)
-	if err != nil {
-		return Report{}, fmt.Errorf("the copy: %w", err)
+	c := &copier{from: from, to: to, options: options}
+	if err := journal.Whole(ctx, from); err != nil {
+		return 0, fmt.Errorf("FROM: %w", err)
 	}
-	if !state.complete {
-		if err := c.copy(ctx, state); err != nil {
-			return Report{}, err
-		}
+	if err := c.idle(ctx); err != nil {
+		return 0, err
 	}
-	report, err := c.verify(ctx)
-	if err != nil {
-		return Report{}, err
+	if err := c.begin(ctx); err != nil {
+		return 0, fmt.Errorf("TO: %w", err)
 	}
-	report.Before = state.complete
-	if state.complete {
-		return report, nil
+	if err := c.run(ctx); err != nil {
+		return 0, fmt.Errorf("%w (TO is an unfinished copy: remove it and start again with an empty target)", err)
 	}
-	if err := idle(ctx, from); err != nil { // a node may have been started since
-		return Report{}, fmt.Errorf("the source: %w", err)
-	}
-	return report, c.complete(ctx, source)
+	return c.altered, nil
 }
 
-func newCopier(from, to journal.Engine, o Options) *copier {
-	o.Rows, o.Bytes, o.Threads = cmp.Or(o.Rows, 500), cmp.Or(o.Bytes, 4<<20), cmp.Or(o.Threads, 200_000)
-	if o.Progress == nil {
-		o.Progress = func(Progress) {}
-	}
-	c := &copier{options: o}
-	c.to = reader{engine: to, storable: keep, rows: int64(o.Rows), bytes: int64(o.Bytes)}
-	c.from = c.to
-	c.from.engine, c.from.carried = from, true
-	if p, ok := to.(particular); ok {
-		c.from.storable = p.Storable
-	}
-	return c
+// idle returns an error if a node uses one of the stores.
+func (c *copier) idle(ctx context.Context) error {
+	return cmp.Or(idle(ctx, "FROM", c.from), idle(ctx, "TO", c.to))
 }
 
-// source refuses what can't be copied and returns the store's identity.
-func (c *copier) source(ctx context.Context) (string, error) {
-	if err := journal.Whole(ctx, c.from.engine); err != nil {
-		return "", err
-	}
-	if err := idle(ctx, c.from.engine); err != nil {
-		return "", err
-	}
-	return identify(ctx, c.from.engine)
-}
-
-// idle refuses a store that nodes share and one of them works on: there is always
-// one that holds something, and each has a lease on every thread that it works on.
-// An embedded store that is open here is open nowhere else.
-func idle(ctx context.Context, engine journal.Engine) error {
-	clock, shared := engine.(journal.Clock)
+// idle returns ErrInUse if a node uses a shared store: each node has a lease on every
+// thread that it works on, and one node always has an exclusive lease. An open
+// embedded store can't be open elsewhere.
+func idle(ctx context.Context, name string, store Store) error {
+	clock, shared := store.(journal.Clock)
 	if !shared {
 		return nil
 	}
-	var used int64
-	err := engine.Read(ctx, func(tx journal.Tx) error {
-		_, err := tx.Row([]any{&used}, `SELECT (SELECT count(*) FROM threads WHERE owner <> '' AND lease_until > ?1)
-			+ (SELECT count(*) FROM holds WHERE until > ?1)`, clock.Now().UnixMilli())
+	var leases int64
+	err := store.ReadOne(ctx, func(tx journal.Tx) error {
+		_, err := tx.Row([]any{&leases}, `SELECT (SELECT count(*) FROM threads WHERE owner <> '' AND lease_until > $1)
+			+ (SELECT count(*) FROM exclusive_leases WHERE until > $1)`, clock.Now().UnixMilli())
 		return err
 	})
-	if err == nil && used > 0 {
-		return ErrInUse
+	if err == nil && leases > 0 {
+		err = ErrInUse
 	}
-	return err
-}
-
-// copy copies what is not copied yet.
-func (c *copier) copy(ctx context.Context, s state) error {
-	all := tables()
-	at := slices.IndexFunc(all, func(t table) bool { return t.name == s.Table })
-	if at < 0 {
-		return fmt.Errorf("the copy was begun by another version, with a table %q", s.Table)
-	}
-	for _, t := range all[at:] {
-		if t.name != s.Table {
-			s.Table, s.After, s.Rows = t.name, nil, 0
-		}
-		if err := c.table(ctx, t, &s); err != nil {
-			return fmt.Errorf("copy %s: %w", t.name, err)
-		}
-	}
-	if engine, ok := c.to.engine.(renumbered); ok {
-		if err := engine.Renumber(ctx); err != nil {
-			return fmt.Errorf("set the next ids: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// table copies the rest of one table.
-func (c *copier) table(ctx context.Context, t table, s *state) error {
-	after, err := s.after(t)
-	for err == nil {
-		var b batch
-		if b, err = c.from.next(ctx, t, after, span{}); err != nil || b.last == nil {
-			break
-		}
-		next := s.moved(t, b)
-		if err = c.put(ctx, t, b, *s, next.stored); err != nil {
-			break
-		}
-		after, *s = b.last, next
-		c.options.Progress(Progress{Table: t.name, Rows: s.Rows})
-	}
-	return err
-}
-
-// put writes a batch, and that it is written.
-func (c *copier) put(ctx context.Context, t table, b batch, before state, next string) error {
-	insert := t.insert()
-	return c.to.engine.Write(ctx, func(tx journal.Tx) error {
-		if err := before.replace(tx, next); err != nil {
+// begin marks the target as an unfinished copy. The marker's key is constant, so
+// that only one of two concurrent calls succeeds.
+func (c *copier) begin(ctx context.Context) error {
+	return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		if err := tx.Later(journal.ErrUnfinished, nil, `INSERT INTO unfinished_copy (id, begun_at) VALUES (1, $1) ON CONFLICT (id) DO NOTHING`,
+			time.Now().UnixMilli()); err != nil {
 			return err
 		}
-		for _, r := range b.rows {
-			if err := tx.Later(nil, nil, insert, r...); err != nil {
+		for _, t := range tables {
+			var one int64
+			found, err := tx.Row([]any{&one}, "SELECT 1 FROM "+t.name+" LIMIT 1")
+			if err == nil && found {
+				err = fmt.Errorf("%w (table %s has rows)", ErrNotEmpty, t.name)
+			}
+			if err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// run copies all tables, compares them, ends the claims of the copy, and removes the marker.
+func (c *copier) run(ctx context.Context) error {
+	sums := map[string]checksum{}
+	for _, t := range tables {
+		sum, err := c.copy(ctx, t)
+		if err != nil {
+			return fmt.Errorf("copy %s: %w", t.name, err)
+		}
+		sums[t.name] = sum
+	}
+	last, err := c.from.LastIDs(ctx)
+	if err != nil {
+		return fmt.Errorf("read the last ids: %w", err)
+	}
+	if err := c.to.SkipIDs(ctx, last); err != nil {
+		return fmt.Errorf("set the next ids: %w", err)
+	}
+	for _, t := range tables {
+		sum, err := c.walk(ctx, c.to, t, Progress{Comparing: true}, func([]row) error { return nil })
+		if err != nil {
+			return fmt.Errorf("compare %s: %w", t.name, err)
+		}
+		if want := sums[t.name]; sum != want {
+			return fmt.Errorf("%w: table %s has %d rows with checksum %x, the copy %d with %x",
+				ErrDiffers, t.name, want.rows, want.digest[:8], sum.rows, sum.digest[:8])
+		}
+	}
+	if err := c.idle(ctx); err != nil { // a node may have started since the first check
+		return err
+	}
+	return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		// The fences rise, so that no former owner can write to the copy.
+		if err := tx.Later(nil, nil, `UPDATE threads SET owner = '', lease_until = 0, fence = fence + 1 WHERE owner <> ''`); err != nil {
+			return err
+		}
+		return tx.Later(nil, nil, `DELETE FROM unfinished_copy`)
+	})
+}
+
+// copy copies one table.
+func (c *copier) copy(ctx context.Context, t table) (checksum, error) {
+	insert := t.insert()
+	return c.walk(ctx, c.from, t, Progress{}, func(rows []row) error {
+		for _, r := range rows {
+			c.alter(r)
+		}
+		return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+			for _, r := range rows {
+				if err := tx.Later(nil, nil, insert, r...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// alter makes the texts of a row storable and counts those that it changes.
+func (c *copier) alter(r row) {
+	for i, value := range r {
+		given, _ := value.(string)
+		if stored := c.to.Storable(given); stored != given {
+			r[i] = stored
+			c.altered++
+		}
+	}
 }

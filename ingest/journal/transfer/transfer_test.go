@@ -3,257 +3,384 @@ package transfer_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/transfer"
 )
 
-// direction is where a copy is made from and to.
-type direction struct{ from, to store }
+// small makes batches of a few rows.
+var small = transfer.Options{Rows: 3, Bytes: 40}
 
-func directions() []direction {
-	return []direction{{embedded, embedded}, {embedded, shared}, {shared, embedded}, {shared, shared}}
-}
-
-// quick says that no server is waited for.
-func (d direction) quick() bool { return d.from.name == d.to.name && d.from.name == embedded.name }
-
-// everyWay runs a test once for each pair of engines.
-func everyWay(t *testing.T, test func(t *testing.T, d direction)) {
-	for _, d := range directions() {
-		t.Run(d.from.name+" to "+d.to.name, func(t *testing.T) {
-			t.Parallel()
-			test(t, d)
-		})
-	}
-}
-
-// small makes batches of a few rows, and several walks of a comparison.
-var small = transfer.Options{Rows: 3, Bytes: 40, Threads: 2}
-
-// options are small where each transaction does not wait for a server's flush.
-func (d direction) options() transfer.Options {
-	if d.quick() {
-		return small
-	}
-	return transfer.Options{Rows: 50, Bytes: 4000}
-}
-
-// TestEveryColumnIsKnown fails where a migration has added what a copy would lose.
 func TestEveryColumnIsKnown(t *testing.T) {
-	everyWay(t, func(t *testing.T, d direction) {
-		if diff := cmp.Diff(schema(transfer.Known()), d.to.schema(t, d.to.open(t))); diff != "" {
-			t.Errorf("the copy knows other columns than %s has (-copy +%s):\n%s", d.to.name, d.to.name, diff)
+	t.Parallel()
+	for engine, found := range map[string]schema{
+		"SQLite":     catalogued(t, embedded(t), sqliteCatalogue),
+		"PostgreSQL": catalogued(t, shared(t), postgresCatalogue),
+	} {
+		has := map[string]map[string]transfer.Column{}
+		for table, columns := range found {
+			has[table] = map[string]transfer.Column{}
+			for _, c := range columns {
+				has[table][c.name] = c.Column
+			}
 		}
-	})
-}
-
-// TestCopyIsLikeItsSource whatever stands in the source. Where a flush of a server
-// is waited for, a few examples must do.
-func TestCopyIsLikeItsSource(t *testing.T) {
-	everyWay(t, func(t *testing.T, d direction) {
-		columns := schema(transfer.Known())
-		from, to := d.from.open(t), d.to.open(t)
-		if d.quick() {
-			rapid.Check(t, func(t *rapid.T) { copied(t, d, from, to, columns.lines(5).Draw(t, "rows")) })
-			return
+		if diff := cmp.Diff(transfer.Known(), has); diff != "" {
+			t.Errorf("copy-store knows other columns than %s has (-copy-store +%s):\n%s", engine, engine, diff)
 		}
-		for seed := range 3 {
-			copied(t, d, from, to, columns.lines(5).Example(seed))
-		}
-	})
-}
-
-// copied copies some rows, in stores that it empties first.
-func copied(t tester, d direction, from, to journal.Engine, lines []line) {
-	t.Helper()
-	columns := schema(transfer.Known())
-	columns.empty(t, from)
-	columns.empty(t, to)
-	columns.fill(t, from, lines)
-	want := columns.dump(t, from, true)
-	report, err := transfer.Copy(t.Context(), from, to, d.options())
-	if err != nil {
-		t.Fatalf("copy: %v", err)
 	}
-	if diff := cmp.Diff(want, columns.dump(t, to, false)); diff != "" {
+}
+
+// TestACopyEqualsItsSource for any rows.
+func TestACopyEqualsItsSource(t *testing.T) {
+	t.Parallel()
+	from, to := embedded(t), embedded(t)
+	tables := catalogued(t, from, sqliteCatalogue)
+	rapid.Check(t, func(t *rapid.T) {
+		tables.fill(t, from, tables.lines().Draw(t, "rows"))
+		tables.fill(t, to, nil)
+		copied(t, tables, from, to)
+	})
+}
+
+// TestACopyOfACopyEqualsItsSource from SQLite through two PostgreSQL stores and back.
+func TestACopyOfACopyEqualsItsSource(t *testing.T) {
+	t.Parallel()
+	stores := []transfer.Store{embedded(t), shared(t), shared(t), embedded(t)}
+	tables := catalogued(t, stores[0], sqliteCatalogue)
+	tables.fill(t, stores[0], tables.lines().Example(1))
+	want := tables.dump(t, stores[0], true)
+	for i, to := range stores[1:] {
+		copied(t, tables, stores[i], to)
+	}
+	if diff := cmp.Diff(want, tables.dump(t, stores[3], false)); diff != "" {
+		t.Errorf("the last copy (-want +got):\n%s", diff)
+	}
+}
+
+// copied copies a store and compares the two.
+func copied(t tester, tables schema, from, to transfer.Store) {
+	t.Helper()
+	want := tables.dump(t, from, true)
+	altered, err := transfer.Copy(t.Context(), from, to, transfer.Options{Rows: 3, Bytes: 1000})
+	if err != nil || altered != 0 {
+		t.Fatalf("copy: %d, %v", altered, err)
+	}
+	if diff := cmp.Diff(want, tables.dump(t, to, false)); diff != "" {
 		t.Errorf("the copy (-want +got):\n%s", diff)
 	}
 	if err := journal.Whole(t.Context(), to); err != nil {
-		t.Errorf("a daemon may not work on it: %v", err)
-	}
-	total := int64(0)
-	for _, c := range report.Tables {
-		total += c.Rows
-	}
-	if total != int64(len(want)) {
-		t.Errorf("%d rows are reported of %d", total, len(want))
+		t.Errorf("a daemon may not use it: %v", err)
 	}
 }
 
-// example is a store with some rows in every table, always the same.
-func example(t *testing.T, s store) journal.Engine {
+// TestIDsAreNotUsedAgain after a copy, even if the row with the highest id is deleted.
+func TestIDsAreNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	stores := []transfer.Store{embedded(t), shared(t), embedded(t), embedded(t)}
+	tables := catalogued(t, stores[0], sqliteCatalogue)
+	numbered := map[string]string{"threads": "id", "envelopes": "id", "messages": "row", "attachments": "id", "deliveries": "id"}
+	highest := map[string]int64{}
+	insert := func(store transfer.Store) {
+		t.Helper()
+		for _, l := range tables.full() {
+			id := numbered[l.table]
+			if id == "" {
+				continue
+			}
+			exec(t, store, "DELETE FROM "+l.table)
+			if next := inserted(t, store, tables, l, id); next <= highest[l.table] {
+				t.Errorf("%s has the id %d behind %d", l.table, next, highest[l.table])
+			} else {
+				highest[l.table] = next
+			}
+		}
+	}
+	for i, from := range stores[:3] {
+		insert(from)
+		insert(from)
+		for table := range numbered {
+			exec(t, from, "DELETE FROM "+table)
+		}
+		if _, err := transfer.Copy(t.Context(), from, stores[i+1], small); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert(stores[3])
+}
+
+// inserted writes a row without its id and returns the id that it gets.
+func inserted(t *testing.T, store transfer.Store, tables schema, l line, id string) (next int64) {
 	t.Helper()
-	columns := schema(transfer.Known())
-	engine := s.open(t)
-	columns.fill(t, engine, columns.lines(4).Example(1))
-	return engine
+	at := slices.IndexFunc(tables[l.table], func(c column) bool { return c.name == id })
+	columns := slices.Delete(slices.Clone(tables[l.table]), at, at+1)
+	values := slices.Delete(slices.Clone(l.values), at, at+1)
+	err := store.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+		_, err := tx.Row([]any{&next}, insert(l.table, columns)+" RETURNING "+id, values...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
 }
 
-// cut is an engine that fails in some way at the nth call.
+// cut is a store whose nth write fails, before or after the write itself.
 type cut struct {
-	journal.Engine
-	left   int
-	fail   failure
-	cancel func() // ends the context of the call
+	transfer.Store
+	left  int
+	after bool
 }
-
-// failure is how a write can be cut short.
-type failure func(c *cut, ctx context.Context, fn func(journal.Tx) error) error
 
 var errCut = errors.New("cut short")
 
-func (c *cut) Write(ctx context.Context, fn func(journal.Tx) error) error {
-	if c.left--; c.left == 0 {
-		return c.fail(c, ctx, fn)
+func (c *cut) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+	if c.left--; c.left != 0 {
+		return c.Store.Write(ctx, options, fn)
 	}
-	return c.Engine.Write(ctx, fn)
-}
-
-// cutTx fails after some statements.
-type cutTx struct {
-	journal.Tx
-	left int
-}
-
-func (c *cutTx) Exec(query string, args ...any) (int64, error) {
-	if c.left--; c.left < 0 {
-		return 0, errCut
+	if c.after {
+		return errors.Join(c.Store.Write(ctx, options, fn), errCut)
 	}
-	return c.Tx.Exec(query, args...)
+	return errCut
 }
 
-func (c *cutTx) Later(none error, dest []any, query string, args ...any) error {
-	if c.left--; c.left < 0 {
-		return errCut
-	}
-	return c.Tx.Later(none, dest, query, args...)
-}
-
-var failures = map[string]failure{
-	"before": func(*cut, context.Context, func(journal.Tx) error) error { return errCut },
-	"within": func(c *cut, ctx context.Context, fn func(journal.Tx) error) error {
-		return c.Engine.Write(ctx, func(tx journal.Tx) error { return errors.Join(fn(&cutTx{tx, 2}), errCut) })
-	},
-	"behind": func(c *cut, ctx context.Context, fn func(journal.Tx) error) error {
-		return errors.Join(c.Engine.Write(ctx, fn), errCut)
-	},
-	"canceled": func(c *cut, ctx context.Context, fn func(journal.Tx) error) error {
-		c.cancel()
-		return c.Engine.Write(ctx, fn)
-	},
-}
-
-// TestCopyGoesOnWhereItEnded cuts a copy short at every write, in every way; until
-// it is complete no daemon may work on it. With a server it is some writes, in the
-// two ways that say most.
-func TestCopyGoesOnWhereItEnded(t *testing.T) {
-	everyWay(t, func(t *testing.T, d direction) {
-		columns := schema(transfer.Known())
-		from, to := example(t, d.from), d.to.open(t)
-		want := columns.dump(t, from, true)
-		step := 5
-		if d.quick() {
-			step = 1
+// TestAnInterruptedCopyIsRefused wherever it ended: by daemons, by a second copy
+// into it, and by a copy out of it.
+func TestAnInterruptedCopyIsRefused(t *testing.T) {
+	t.Parallel()
+	from, to, other := embedded(t), embedded(t), embedded(t)
+	tables := catalogued(t, from, sqliteCatalogue)
+	tables.fill(t, from, tables.full())
+	last := 1 + len(tables) + 1 + 1 // the marker, the tables, the ids, the marker again
+	for n := 1; n <= last; n++ {
+		tables.fill(t, to, nil)
+		broken := &cut{Store: to, left: n, after: n < last}
+		if _, err := transfer.Copy(t.Context(), from, &skipless{broken}, transfer.Options{}); !errors.Is(err, errCut) {
+			t.Fatalf("write %d: %v", n, err)
 		}
-		for way, fail := range failures {
-			if !d.quick() && way != "within" && way != "behind" {
-				continue
-			}
-			for n, ended := 1, false; !ended; n += step {
-				columns.empty(t, to)
-				ctx, cancel := context.WithCancel(t.Context())
-				broken := &cut{Engine: to, left: n, fail: fail, cancel: cancel}
-				_, err := transfer.Copy(ctx, from, broken, d.options())
-				cancel()
-				if ended = broken.left > 0; ended {
-					continue
-				}
-				if !errors.Is(err, errCut) && !errors.Is(err, context.Canceled) {
-					t.Fatalf("%s write %d: %v", way, n, err)
-				}
-				resumed(t, from, to, d.options(), want)
-			}
+		if err := journal.Whole(t.Context(), to); !errors.Is(err, journal.ErrUnfinished) {
+			t.Errorf("a daemon may use a copy that ended at write %d: %v", n, err)
 		}
-	})
-}
-
-// resumed goes on with a copy that was cut short.
-func resumed(t *testing.T, from, to journal.Engine, options transfer.Options, want []string) {
-	t.Helper()
-	columns := schema(transfer.Known())
-	before := len(columns.dump(t, to, false))
-	if err := journal.Whole(t.Context(), to); before > 0 && before < len(want) && !errors.Is(err, journal.ErrUnfinished) {
-		t.Errorf("a daemon may work on %d rows of %d: %v", before, len(want), err)
-	}
-	again := 0
-	options.Progress = func(p transfer.Progress) {
-		if !p.Verifying {
-			again++
+		before := tables.dump(t, to, false)
+		if _, err := transfer.Copy(t.Context(), from, to, small); !errors.Is(err, journal.ErrUnfinished) {
+			t.Errorf("a copy that ended at write %d can be written again: %v", n, err)
+		}
+		if !slices.Equal(before, tables.dump(t, to, false)) {
+			t.Errorf("the second call wrote to a copy that ended at write %d", n)
+		}
+		if _, err := transfer.Copy(t.Context(), to, other, small); !errors.Is(err, journal.ErrUnfinished) {
+			t.Errorf("a copy that ended at write %d can be copied: %v", n, err)
 		}
 	}
-	if _, err := transfer.Copy(t.Context(), from, to, options); err != nil {
+}
+
+// skipless makes SkipIDs one of the writes that can be cut short.
+type skipless struct{ *cut }
+
+func (s skipless) SkipIDs(ctx context.Context, _ map[string]int64) error {
+	return s.Write(ctx, journal.WriteOptions{}, func(journal.Tx) error { return nil })
+}
+
+// TestACopyThatFailsBeforeItsFirstWriteLeavesAnEmptyStore which can be used.
+func TestACopyThatFailsBeforeItsFirstWriteLeavesAnEmptyStore(t *testing.T) {
+	t.Parallel()
+	from, to := embedded(t), embedded(t)
+	if _, err := transfer.Copy(t.Context(), from, &cut{Store: to, left: 1}, small); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, columns.dump(t, to, false)); diff != "" {
-		t.Errorf("the copy (-want +got):\n%s", diff)
-	}
-	if most := len(want) - before; again > most {
-		t.Errorf("%d batches were written for %d rows that were missing", again, most)
-	}
-	if err := journal.Whole(t.Context(), to); err != nil {
+	if _, err := transfer.Copy(t.Context(), from, to, small); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestAJournalGoesOnInItsCopy with ids that follow, what it knew as duplicates
-// known still, and no lease of before of any force.
-func TestAJournalGoesOnInItsCopy(t *testing.T) {
-	everyWay(t, func(t *testing.T, d direction) {
-		from, to := d.from.open(t), d.to.open(t)
-		custody := func(engine journal.Engine, key string) journal.Custody {
-			t.Helper()
-			custody, err := journal.New(engine, journal.Options{Node: "n"}).Accept(t.Context(), journal.Acceptance{
-				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte(key)},
-				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: key, Thread: "slack:acme:C1:1", Channel: event.Channel{ID: "C1"}, Subject: key},
-			})
-			if err != nil {
-				t.Fatal(err)
+// TestADifferingCopyIsRefused whichever table of it is changed.
+func TestADifferingCopyIsRefused(t *testing.T) {
+	t.Parallel()
+	from, to := embedded(t), embedded(t)
+	tables := catalogued(t, from, sqliteCatalogue)
+	for _, table := range tables.tables() {
+		columns := tables[table]
+		for _, change := range []string{
+			"DELETE FROM " + table,
+			"UPDATE " + table + " SET " + columns[0].name + " = CAST(" + columns[0].name + " || '2' AS " +
+				map[string]string{"int": "INTEGER", "text": "TEXT", "bytes": "BLOB"}[columns[0].Kind] + ")",
+		} {
+			tables.fill(t, from, tables.full())
+			tables.fill(t, to, nil)
+			options, changed := transfer.Options{}, false
+			options.Progress = func(p transfer.Progress) {
+				if p.Table == "blobs" && p.Done && !changed { // the last table is copied
+					exec(t, to, change)
+					changed = true
+				}
 			}
-			return custody
+			_, err := transfer.Copy(t.Context(), from, to, options)
+			if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), table) {
+				t.Errorf("after %s: %v", change, err)
+			}
+			if err := journal.Whole(t.Context(), to); !errors.Is(err, journal.ErrUnfinished) {
+				t.Errorf("after %s a daemon may use it: %v", change, err)
+			}
 		}
-		first := custody(from, "one")
-		before, err := journal.New(from, journal.Options{Node: "n"}).Claim(t.Context(), first.Thread, journal.Intake)
-		if err != nil || before == nil {
-			t.Fatalf("claim: %v, %v", before, err)
+	}
+}
+
+// TestChecksum differs for different rows, and not for another order.
+func TestChecksum(t *testing.T) {
+	t.Parallel()
+	rows := [][]any{
+		{"a", "b"}, {"ab", ""}, {"", "ab"}, {"a", nil}, {"a", ""}, {nil, "a"}, {"a", []byte{}}, {[]byte("a"), ""},
+		{int64(1), "a"}, {int64(-1), "a"}, {"\x01", "a"}, {int64(256), "a"}, {"a\x00", "b"}, {"a", "\x00b"},
+	}
+	for i, one := range rows {
+		for _, other := range rows[:i] {
+			if transfer.Checksum(one) == transfer.Checksum(other) {
+				t.Errorf("%#v and %#v have one checksum", one, other)
+			}
+			if transfer.Checksum(one, other) != transfer.Checksum(other, one) {
+				t.Errorf("%#v and %#v have another checksum in another order", one, other)
+			}
 		}
-		if _, err := transfer.Copy(t.Context(), from, to, transfer.Options{}); err != nil {
-			t.Fatal(err)
+	}
+	if transfer.Checksum() == transfer.Checksum(rows[0], rows[0]) {
+		t.Error("the number of rows does not count")
+	}
+}
+
+// TestATargetWithRowsIsRefused and not changed.
+func TestATargetWithRowsIsRefused(t *testing.T) {
+	t.Parallel()
+	from, to := embedded(t), embedded(t)
+	tables := catalogued(t, from, sqliteCatalogue)
+	for _, l := range tables.full() {
+		tables.fill(t, to, []line{l})
+		before := tables.dump(t, to, false)
+		if _, err := transfer.Copy(t.Context(), from, to, small); !errors.Is(err, transfer.ErrNotEmpty) {
+			t.Errorf("a store with a row in %s: %v", l.table, err)
 		}
-		if again := custody(to, "one"); again.ID != first.ID || !again.Duplicate {
-			t.Errorf("the same payload again: %+v, want %+v", again, first)
+		if !slices.Equal(before, tables.dump(t, to, false)) {
+			t.Errorf("a store with a row in %s is changed", l.table)
 		}
-		if next := custody(to, "two"); next.ID <= first.ID || next.Thread != first.Thread {
-			t.Errorf("another payload: %+v behind %+v", next, first)
+		if err := journal.Whole(t.Context(), to); err != nil {
+			t.Errorf("a store with a row in %s: %v", l.table, err)
 		}
-		after, err := journal.New(to, journal.Options{Node: "m"}).Claim(t.Context(), first.Thread, journal.Intake)
-		if err != nil || after == nil || after.Fence <= before.Fence+1 {
-			t.Errorf("claim in the copy: %+v behind %+v, %v", after, before, err)
+	}
+}
+
+// TestTwoCopiesDoNotMix if one starts while the other is made.
+func TestTwoCopiesDoNotMix(t *testing.T) {
+	t.Parallel()
+	from, to := embedded(t), embedded(t)
+	tables := catalogued(t, from, sqliteCatalogue)
+	tables.fill(t, from, tables.full())
+	want := tables.dump(t, from, true)
+	options := small
+	options.Progress = func(transfer.Progress) {
+		if _, err := transfer.Copy(t.Context(), from, to, small); !errors.Is(err, journal.ErrUnfinished) {
+			t.Errorf("the second: %v", err)
 		}
-	})
+	}
+	if _, err := transfer.Copy(t.Context(), from, to, options); err != nil {
+		t.Errorf("the first: %v", err)
+	}
+	if diff := cmp.Diff(want, tables.dump(t, to, false)); diff != "" {
+		t.Errorf("the copy (-want +got):\n%s", diff)
+	}
+}
+
+// clocked is a shared store at a time.
+type clocked struct {
+	transfer.Store
+	now int64
+}
+
+func (c clocked) Now() time.Time { return time.UnixMilli(c.now) }
+
+const exclusive = "INSERT INTO exclusive_leases (name, owner, until) VALUES ('retention', 'n', 1000)"
+
+// TestAStoreInUseIsRefused until the lease has ended.
+func TestAStoreInUseIsRefused(t *testing.T) {
+	t.Parallel()
+	stores := []transfer.Store{embedded(t), embedded(t)}
+	tables := catalogued(t, stores[0], sqliteCatalogue)
+	for _, c := range []struct {
+		used  int
+		lease string
+	}{{0, exclusive}, {0, "UPDATE threads SET owner = 'n', lease_until = 1000"}, {1, exclusive}} {
+		tables.fill(t, stores[0], tables.full())
+		tables.fill(t, stores[1], nil)
+		exec(t, stores[c.used], c.lease)
+		if _, err := transfer.Copy(t.Context(), clocked{stores[0], 999}, clocked{stores[1], 999}, small); !errors.Is(err, transfer.ErrInUse) {
+			t.Errorf("store %d after %s: %v", c.used, c.lease, err)
+		}
+		if _, err := transfer.Copy(t.Context(), clocked{stores[0], 1000}, clocked{stores[1], 1000}, small); err != nil {
+			t.Errorf("store %d after %s has ended: %v", c.used, c.lease, err)
+		}
+	}
+}
+
+// TestAStoreThatComesIntoUseIsRefused if a node starts while the copy is made.
+func TestAStoreThatComesIntoUseIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, used := range []int{0, 1} {
+		stores := []transfer.Store{embedded(t), embedded(t)}
+		options, started := small, false
+		options.Progress = func(p transfer.Progress) {
+			if !started {
+				started = true
+				exec(t, stores[used], exclusive)
+			}
+		}
+		if _, err := transfer.Copy(t.Context(), clocked{stores[0], 1}, clocked{stores[1], 1}, options); !errors.Is(err, transfer.ErrInUse) {
+			t.Errorf("a node was started: %v", err)
+		}
+		if err := journal.Whole(t.Context(), stores[1]); !errors.Is(err, journal.ErrUnfinished) {
+			t.Errorf("a daemon may use the copy: %v", err)
+		}
+	}
+}
+
+// TestTextsThatPostgreSQLCanNotStore are altered and counted, also in a primary key
+// behind which a batch goes on.
+func TestTextsThatPostgreSQLCanNotStore(t *testing.T) {
+	t.Parallel()
+	from, to := embedded(t), shared(t)
+	tables := catalogued(t, from, sqliteCatalogue)
+	exec(t, from, "INSERT INTO channels (workspace, id, type) VALUES ('w', $1, 'p'), ($2, 'c', $3), ('v', 'c', 'p')", "a\x00b", "u\xff", "p\x00\xff")
+	altered, err := transfer.Copy(t.Context(), from, to, transfer.Options{Rows: 1})
+	if err != nil || altered != 3 {
+		t.Errorf("Copy = %d, %v", altered, err)
+	}
+	want := []string{
+		`channels id="a` + "\uFFFD" + `b" type="p" workspace="w"`,
+		`channels id="c" type="p" workspace="v"`,
+		`channels id="c" type="p` + "\uFFFD\uFFFD" + `" workspace="u` + "\uFFFD" + `"`,
+	}
+	if diff := cmp.Diff(want, tables.dump(t, to, false)); diff != "" {
+		t.Errorf("the copy (-want +got):\n%s", diff)
+	}
+}
+
+// TestABatchIsBoundedByItsBytes unless one row is larger.
+func TestABatchIsBoundedByItsBytes(t *testing.T) {
+	t.Parallel()
+	from, to := embedded(t), embedded(t)
+	for part, size := range []int{40, 50, 20, 500, 10, 10, 10} {
+		exec(t, from, "INSERT INTO blobs (path, part, bytes) VALUES ('p', $1, $2)", int64(part), make([]byte, size))
+	}
+	var seen []int64
+	_, err := transfer.Copy(t.Context(), from, to, transfer.Options{Bytes: 100, Progress: func(p transfer.Progress) {
+		if !p.Comparing && p.Table == "blobs" && !p.Done {
+			seen = append(seen, p.Rows)
+		}
+	}})
+	if want := []int64{2, 3, 4, 7}; err != nil || !slices.Equal(seen, want) {
+		t.Errorf("batches end at %v, want %v: %v", seen, want, err)
+	}
 }

@@ -6,12 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"time"
 
 	"parley/adapters"
+	"parley/adapters/backfill"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
 // recorded is a platform that this version reads from recordings alone.
@@ -55,8 +59,8 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 			}
 			var reading sync.WaitGroup
 			defer reading.Wait()
-			if a.catchUp != nil {
-				reading.Go(func() { a.catchUp.Run(own) })
+			if a.backfill != nil {
+				reading.Go(func() { a.backfill.Run(own) })
 			}
 			d.supervise(own, a, runner)
 		})
@@ -67,16 +71,20 @@ func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runn
 	adapters.Supervise(ctx, adapters.Supervised{
 		Runner: runner,
 		Inbox:  timed{d.ingest, d.metrics},
-		Hold:   adapters.Hold{Holds: d.journal, Name: "workspace/" + a.ID},
+		Lease:  adapters.ExclusiveLease{Store: d.journal, Name: "workspace/" + a.ID},
 		Up: func(self event.Self) {
 			d.introduce(ctx, a, self)
-			if a.catchUp != nil {
-				a.catchUp.Up()
+			if a.backfill != nil {
+				a.backfill.Up(ctx)
 			}
 		},
 		Report: func(s adapters.Status) {
-			if a.catchUp != nil && s.State != adapters.Up {
-				a.catchUp.Down()
+			switch {
+			case a.backfill == nil || s.State == adapters.Up:
+			case s.State == adapters.Standby:
+				a.backfill.Standby()
+			default:
+				a.backfill.Down()
 			}
 			d.report(d.successor(a), s)
 		},
@@ -84,23 +92,21 @@ func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runn
 	})
 }
 
-// catchUp is how an account reads what it has missed; nil where it can't.
-func (d *Daemon) catchUp(ctx context.Context, a *account) *adapters.CatchUp {
-	historian, ok := a.adapter.(adapters.Historian)
+// newBackfill returns the backfill of an account; nil if its adapter cannot read missed messages.
+func (d *Daemon) newBackfill(ctx context.Context, a *account) (*backfill.Workspace, error) {
+	platform, ok := a.adapter.(adapters.Backfiller)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	c := &adapters.CatchUp{
-		Workspace: a.ID, Historian: historian, Inbox: d.ingest, Marks: d.journal, Hold: adapters.Hold{Holds: d.journal},
-		Recent: d.journal.RecentThreads, Others: d.others.Load,
-		Release: func(ctx context.Context, which func(string) bool) error {
-			return d.ingest.Release(ctx, a.Platform, a.ID, which)
-		},
-		Config: func() adapters.CatchUpConfig { return d.successor(a).CatchUp },
+	b, err := backfill.New(ctx, backfill.Parts{
+		ID: a.ID, Platform: platform, Inbox: d.ingest, Store: d.journal, Lease: adapters.ExclusiveLease{Store: d.journal},
+		Config: func() backfill.Config { return d.successor(a).Backfill },
 		Now:    d.now, Log: d.log.With("workspace", a.ID),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the gaps of %s: %w", a.ID, err)
 	}
-	c.Begin(ctx)
-	return c
+	return b, nil
 }
 
 // successor is the account that has taken a's adapter over at a reload.
@@ -136,23 +142,39 @@ func (d *Daemon) introduce(ctx context.Context, a *account, self event.Self) {
 
 // startLanes serves the turns of the agents that are not served yet. A lane
 // stays until the daemon stops: an agent that is gone has no turns.
-func (d *Daemon) startLanes(claim, work context.Context, workers *sync.WaitGroup) {
+func (d *Daemon) startLanes(claim, running context.Context, workers *sync.WaitGroup) {
 	for id, a := range d.current.Load().agents {
 		if d.lanes[id] {
-			d.desk.Resize(journal.Turns, id, a.slots())
+			d.work.Resize(work.Turns, id, a.slots())
 			continue
 		}
 		d.lanes[id] = true
 		workers.Go(func() {
-			if err := d.turns.Serve(claim, work, id, a.slots()); err != nil {
+			if err := d.turns.Serve(claim, running, id, a.slots()); err != nil {
 				d.log.Error("a part ended", "part", "turns of "+id, "err", err)
 			}
 		})
 	}
 }
 
-// Preface implements turn.Past.
-func (d *Daemon) Preface(ctx context.Context, lease *journal.Lease, run *journal.Run, newest int) error {
+// Ready implements turn.History.
+func (d *Daemon) Ready(lease *journal.Claim, wake func()) (ready, gap bool) {
+	a := d.current.Load().accounts[workspaceOf(lease.Key)]
+	if a == nil || a.backfill == nil {
+		return true, false
+	}
+	return a.backfill.Ready(lease.Key, wake)
+}
+
+// workspaceOf returns the workspace that stands in a thread's key.
+func workspaceOf(key event.ThreadKey) string {
+	_, rest, _ := strings.Cut(string(key), ":")
+	workspace, _, _ := strings.Cut(rest, ":")
+	return workspace
+}
+
+// Preface implements turn.History.
+func (d *Daemon) Preface(ctx context.Context, lease *journal.Claim, run *journal.Run, newest int) error {
 	return d.ingest.Preface(ctx, lease, run, newest)
 }
 
@@ -180,6 +202,9 @@ func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachmen
 // Put implements turn.Files.
 func (d *Daemon) Put(ctx context.Context, file stream.File) (journal.File, error) {
 	kept, err := d.files.Put(ctx, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
+	if err == nil { // a day is longer than any run, which must store the delivery first
+		err = d.journal.CheckCopy(ctx, kept.Bucket, kept.Path, 24*time.Hour)
+	}
 	return journal.File{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}, err
 }
 

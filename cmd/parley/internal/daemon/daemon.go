@@ -2,6 +2,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/work"
 )
 
 // Daemon is the whole of Parley in one process.
@@ -32,10 +34,11 @@ type Daemon struct {
 	level   *slog.LevelVar
 	load    func() (*config.Config, error)
 	now     func() time.Time
+	lease   time.Duration
 	metrics *metrics
 
 	journal *journal.Journal
-	desk    *journal.Desk
+	work    *work.Scheduler
 	ingest  *ingest.Ingest
 	turns   *turn.Runner
 	outbox  *deliver.Outbox
@@ -49,7 +52,6 @@ type Daemon struct {
 	accounts  sync.WaitGroup           // the adapters that are running
 	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
 	lanes     map[string]bool
-	others    atomic.Bool // other nodes listen
 	reloading chan struct{}
 	opened    chan greeting
 }
@@ -64,13 +66,18 @@ type Options struct {
 	// Now is the clock of everything that waits for a time or is stored with
 	// one; nil is time.Now.
 	Now func() time.Time
+	// Lease is how long a node that has died keeps its threads from the others; 0 is
+	// DefaultLease.
+	Lease time.Duration
+	// Engine is the store, which the daemon closes; nil opens the configured one.
+	Engine journal.Engine
 	// Platforms makes each platform's adapter; nil is Platforms.
 	Platforms map[event.Platform]func(config.Workspace) adapters.Adapter
 }
 
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
-	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, now: o.Now, metrics: newMetrics(), platforms: o.Platforms,
+	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease), metrics: newMetrics(), platforms: o.Platforms,
 		running: map[string]chan struct{}{}, lanes: map[string]bool{}, reloading: make(chan struct{}, 1), opened: make(chan greeting, maxGreetings)}
 	if d.platforms == nil {
 		d.platforms = Platforms()
@@ -78,19 +85,19 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := checkListen(o.Config); err != nil {
 		return nil, err
 	}
-	engine, err := openStore(ctx, o.Config.Store, d.log, d.metrics)
-	if err != nil {
-		return nil, err
+	engine, err := o.Engine, error(nil)
+	if engine == nil {
+		if engine, err = openStore(ctx, o.Config.Store, d.log, d.metrics); err != nil {
+			return nil, err
+		}
 	}
 	if err := journal.Whole(ctx, engine); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
-	d.journal = journal.New(engine, d.share(engine))
-	d.desk = journal.NewDesk(d.journal, d.log)
+	shared := d.share(engine)
+	d.journal = journal.New(engine, shared)
+	d.work = work.New(engine, work.Options{Node: shared.Node, Lease: shared.Lease, Now: shared.Now, Log: d.log})
 	if d.files, err = newFiles(o.Config, d.journal); err != nil {
-		return nil, errors.Join(err, d.journal.Close())
-	}
-	if err := d.attend(ctx); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
 	d.assemble()
@@ -115,15 +122,15 @@ func openStore(ctx context.Context, store config.Store, log *slog.Logger, m *met
 	return sqlite.Open(ctx, store.Path, sqlite.WithLogger(log), sqlite.WithRecorder(m))
 }
 
-// lease is how long a node that has died keeps its threads from the others.
-const lease = 8 * time.Second
+// DefaultLease is how long a node that has died keeps its threads from the others.
+const DefaultLease = 8 * time.Second
 
 // share says how this process shares the journal with others: on a store for
 // several nodes it goes by the store's time, unless it was given a clock.
 func (d *Daemon) share(engine journal.Engine) journal.Options {
 	o := journal.Options{Node: uuid.NewString()}
 	if clock, shared := engine.(journal.Clock); shared {
-		o.Lease = lease
+		o.Lease = d.lease
 		if d.now == nil {
 			d.now = clock.Now
 		}
@@ -150,14 +157,14 @@ func checkListen(c *config.Config) error {
 // assemble makes the parts that a message passes through.
 func (d *Daemon) assemble() {
 	d.outbox = deliver.New(deliver.Parts{
-		Journal: d.journal, Desk: d.desk, Platform: d.platform, Files: d.files, Observer: d.metrics, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Platform: d.platform, Files: d.files, Observer: d.metrics, Log: d.log, Now: d.now,
 	})
 	d.turns = turn.New(turn.Parts{
-		Journal: d.journal, Desk: d.desk, Outbox: d.outbox, Files: d, Past: d, Observer: d.metrics, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Outbox: d.outbox, Files: d, History: d, Observer: d.metrics, Log: d.log, Now: d.now,
 		Settings: d.turnSettings, Profile: d.profile,
 	})
 	d.ingest = ingest.New(ingest.Parts{
-		Journal: d.journal, Desk: d.desk, Turns: d.turns, Observer: doorman{d.metrics, d.opened}, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: doorman{d.metrics, d.opened}, Log: d.log, Now: d.now,
 	})
 }
 
@@ -203,7 +210,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		stopWork(context.Canceled)
 		err = errors.Join(err, d.phase(base, "what was cut short", last, func(ctx context.Context) error { return await(ctx, &workers) }))
 	}
-	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.desk.Close))
+	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.work.Close))
 	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.journal.Close() }))
 }
 
@@ -216,8 +223,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 			}
 		})
 	}
-	run("presence", func() error { return d.present(serve) })
-	run("desk", func() error { return d.desk.Run(claim) })
+	run("scheduler", func() error { return d.work.Run(claim) })
 	run("intake", func() error { return d.ingest.Run(claim) })
 	run("review", func() error { return d.ingest.Review(claim) })
 	run("outbox", func() error { return d.outbox.Run(claim, work) })

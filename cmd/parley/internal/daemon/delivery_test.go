@@ -77,15 +77,17 @@ func TestAPostIsThereOnce(t *testing.T) {
 // given up: only after the wait for that is the platform asked.
 func TestAPostThatTakesEffectLateIsFound(t *testing.T) {
 	t.Parallel()
-	late := make(chan struct{})
+	late, gone := make(chan struct{}), make(chan struct{})
 	fake, asked := calls("conversations.replies")
 	h := open(t, plan{fake: fake, slack: "timeout: 500ms"})
-	h.slack.Script("chat.postMessage", slacktest.Fault{Hold: late})
+	h.slack.Script("chat.postMessage", slacktest.Fault{Hold: late, Gone: gone})
 	h.mention("are you there?")
 	h.asks(says("Yes."))
 	h.slack.Script("conversations.replies", slacktest.Fault{Status: http.StatusBadGateway}) // it can't tell yet
-	for !strings.Contains(h.log.String(), "a post has no clear end") && h.again() {
-		continue
+	select {
+	case <-gone:
+	case <-h.ctx.Done():
+		t.Fatal("the call did not end")
 	}
 	if len(h.slack.Posts()) != 0 || len(asked) != 0 {
 		t.Fatalf("%d posts, %d read back\n%s", len(h.slack.Posts()), len(asked), h.log)

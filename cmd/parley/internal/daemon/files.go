@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 
 	"parley/adapters/agent/openai"
@@ -27,15 +28,19 @@ var _ openai.Files = shelf{}
 // shelf is where agents read copies. They go on without one that can't be had,
 // so it is here that the operator hears of it.
 type shelf struct {
-	files *attach.Store
-	log   *slog.Logger
+	files   *attach.Store
+	journal *journal.Journal
+	log     *slog.Logger
 }
 
-// Open implements openai.Files. A copy that takes too long is given up, rather
-// than the run that waits for it.
+// Open implements openai.Files. It ends a read that takes too long, and the run goes on.
+// If the copy is missing, a later turn copies the file again.
 func (s shelf) Open(ctx context.Context, bucket, path string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	content, err := s.files.Open(ctx, bucket, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(err, s.journal.CopyLost(ctx, bucket, path))
+	}
 	if err != nil {
 		cancel()
 		s.unread(path, err)

@@ -48,7 +48,7 @@ func (s *spoken) UnmarshalJSON(raw []byte) error {
 func album(store, disk, s3 string) string {
 	return `
 listen: 127.0.0.1:0
-shutdown: 1s
+shutdown: 3s
 store: ` + store + `
 attachments: {dir: ` + disk + s3 + `}
 agents:

@@ -21,6 +21,7 @@ import (
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
+	"parley/ingest/journal"
 )
 
 // patience bounds every wait of a test.
@@ -53,6 +54,8 @@ type plan struct {
 	files   map[string]string // further files, by name
 	without bool              // without any file: the built-in workspace
 	clock   *clock            // of the daemon; one of its own if nil
+	store   string            // the URL of a PostgreSQL; a file of its own if empty
+	engine  journal.Engine    // the store, opened by the test; nil for the configured one
 }
 
 func (p plan) write(t *testing.T, replace *strings.Replacer) {
@@ -65,13 +68,17 @@ func (p plan) write(t *testing.T, replace *strings.Replacer) {
 	if calls == "" {
 		calls = "timeout: 5s"
 	}
+	if p.store != "" {
+		p.store = "store: " + p.store
+	}
 	if !strings.Contains(calls, "preview") {
 		calls += ", preview: off, working: off"
 	}
 	files := map[string]string{
 		"parley.yaml": `
 listen: 127.0.0.1:0
-shutdown: 1s
+shutdown: 3s
+` + p.store + `
 agents:
   - id: helper
     kind: openai
@@ -127,6 +134,7 @@ type house struct {
 	model  *model
 	clock  *clock
 	log    *log
+	engine journal.Engine // the store, if the test has opened it
 	daemon *daemon.Daemon
 	client *http.Client
 	url    string
@@ -148,7 +156,7 @@ func open(t *testing.T, p plan) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fake.Close() })
-	h := &house{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log),
+	h := &house{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine,
 		client: &http.Client{Transport: new(http.Transport)}, last: time.Now()}
 	if h.clock == nil {
 		h.clock = new(clock)
@@ -185,7 +193,7 @@ func (h *house) start(path string) error {
 	if err != nil {
 		return err
 	}
-	return h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now})
+	return h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now, Engine: h.engine})
 }
 
 // run runs a daemon that logs to the house.
@@ -309,7 +317,7 @@ func (h *house) posts(n int) []slacktest.Post {
 
 // said is a message of mara's in the garden that nobody has seen before.
 func (h *house) said(text string) slacktest.Message {
-	h.last = h.last.Add(time.Microsecond)
+	h.last = h.last.Add(time.Millisecond)
 	return slacktest.Message{Channel: room, User: mara, Text: text, TS: slacktest.Timestamp(h.last)}
 }
 
@@ -390,8 +398,9 @@ func decode[T any](t *testing.T, raw string) T {
 	return v
 }
 
-// clock is the system's, set forward at will.
+// clock is the system's, set forward at will. It stands still if at is set.
 type clock struct {
+	at    time.Time
 	mu    sync.Mutex
 	ahead time.Duration
 }
@@ -399,7 +408,11 @@ type clock struct {
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Now().Add(c.ahead)
+	now := c.at
+	if now.IsZero() {
+		now = time.Now()
+	}
+	return now.Add(c.ahead)
 }
 
 func (c *clock) advance(d time.Duration) {

@@ -98,7 +98,7 @@ func (m *metrics) Delivery(workspace string, state journal.DeliveryState) {
 	m.deliveries.WithLabelValues(workspace, string(state)).Inc()
 }
 
-// Committed implements sqlite.Recorder.
+// Committed implements journal.Recorder.
 func (m *metrics) Committed(_ int, took time.Duration) { m.commit.Observe(took.Seconds()) }
 
 func (m *metrics) acknowledged(workspace string, begun time.Time) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"parley/adapters/discord"
 	"parley/cmd/parley/internal/daemon"
@@ -25,6 +26,9 @@ func guild() config.Workspace {
 	w.Discord, w.Turns.Coalesce = new(discord.DefaultConfig()), 0
 	return w
 }
+
+// clusterLease is shorter than usual, so that a node which is cut off is soon followed.
+const clusterLease = 3 * time.Second
 
 // node is one of several daemons on a store.
 type node struct {
@@ -66,7 +70,7 @@ func (c *cluster) start(name, store string) *node {
 		defer n.mu.Unlock()
 		return n.config, nil
 	}
-	if err := n.run(daemon.Options{Config: n.config, Load: load, Platforms: c.gateway.platforms(name)}); err != nil {
+	if err := n.run(daemon.Options{Config: n.config, Load: load, Lease: clusterLease, Platforms: c.gateway.platforms(name)}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = n.stop() }) // what is wrong with it the tests see

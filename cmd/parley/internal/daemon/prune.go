@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -18,11 +19,11 @@ const (
 	orphanAge = 2 * time.Minute
 )
 
-// retain removes what is older than the configured retention, and gives the turns
-// of agents that are gone to another one, until ctx ends. One node does it for all.
+// retain removes rows that are older than the configured retention, and gives the turns
+// of removed agents to another agent, until ctx ends. One node does it for all.
 func (d *Daemon) retain(ctx context.Context) error {
-	hold := adapters.Hold{Holds: d.journal, Name: "retention", Log: d.log}
-	return hold.While(ctx, func(ctx context.Context) error {
+	lease := adapters.ExclusiveLease{Store: d.journal, Name: "retention", Log: d.log}
+	return lease.While(ctx, func(ctx context.Context) error {
 		var orphans sync.WaitGroup
 		defer orphans.Wait()
 		orphans.Go(func() {
@@ -44,27 +45,37 @@ func (d *Daemon) assignOrphans(ctx context.Context, s *setup) error {
 func (d *Daemon) prune(ctx context.Context) {
 	c := d.current.Load().config
 	retention := c.Retention
-	for _, w := range c.Workspaces { // what is read again must be known again
-		retention.Keys = max(retention.Keys, w.CatchUp.MaxAge+pruneEvery)
+	for _, w := range c.Workspaces { // backfill must recognise the messages that it reads again
+		retention.Keys = max(retention.Keys, w.Backfill.MaxAge+pruneEvery)
 	}
 	pruned, err := d.journal.Prune(ctx, retention)
 	if err != nil && ctx.Err() == nil {
-		d.log.Warn("remove what is too old", "err", err)
+		d.log.Warn("retention pass failed", "err", err)
 	}
-	d.log.Debug("removed what is too old", "bodies", pruned.Bodies, "envelopes", pruned.Envelopes, "run_events", pruned.RunEvents)
+	d.log.Debug("retention pass ended", "rows", pruned)
 }
 
-// sweep removes the files that were never finished, until ctx ends.
+// sweep removes unused copies of files at once, and unfinished files after draftAge,
+// until ctx ends. It also records which workspaces this node has configured.
 func (d *Daemon) sweep(ctx context.Context) error {
-	return every(ctx, pruneEvery, func(ctx context.Context) {
-		if err := d.files.Sweep(ctx, time.Now().Add(-draftAge)); err != nil && ctx.Err() == nil {
-			d.log.Warn("remove files that were never finished", "err", err)
+	return everyOr(ctx, pruneEvery, d.journal.UnusedCopies(), func(ctx context.Context) {
+		if err := errors.Join(
+			d.journal.Configured(ctx, slices.Collect(maps.Keys(d.current.Load().accounts))),
+			d.journal.RemoveCopies(ctx, d.files.Remove),
+			d.files.Sweep(time.Now().Add(-draftAge)),
+		); err != nil && ctx.Err() == nil {
+			d.log.Warn("remove unused files", "err", err)
 		}
 	})
 }
 
-// every does something now and then again, until ctx ends.
+// every calls do now and after each pause, until ctx ends.
 func every(ctx context.Context, pause time.Duration, do func(context.Context)) error {
+	return everyOr(ctx, pause, nil, do)
+}
+
+// everyOr calls do also for each signal of wake.
+func everyOr(ctx context.Context, pause time.Duration, wake <-chan struct{}, do func(context.Context)) error {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
@@ -73,6 +84,7 @@ func every(ctx context.Context, pause time.Duration, do func(context.Context)) e
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+		case <-wake:
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
 // Recording is a call of replay.
@@ -45,7 +46,7 @@ var normalizers = map[event.Platform]adapters.Normalizer{
 }
 
 // introductions are the payloads that tell who we are.
-var introductions = map[event.Platform]func(body []byte) (event.Self, bool){
+var introductions = map[event.Platform]func(event.Envelope) (event.Self, bool){
 	event.Slack:   slack.SelfOf,
 	event.Discord: discord.SelfOf,
 }
@@ -102,8 +103,9 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	if err != nil {
 		return nil, err
 	}
-	d.journal = journal.New(engine, journal.Options{Node: uuid.NewString()})
-	d.desk = journal.NewDesk(d.journal, r.Log)
+	node := uuid.NewString()
+	d.journal = journal.New(engine, journal.Options{Node: node})
+	d.work = work.New(engine, work.Options{Node: node, Log: r.Log})
 	p := &player{Recording: r, Daemon: d, directory: replay.NewDirectory(), workspaces: map[scope]*config.Workspace{},
 		envelopes: map[int64]*replay.Fate{}, repeats: map[int64][]*replay.Fate{}, asked: map[int64]*replay.Fate{}, changed: make(chan struct{}, 1)}
 	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
@@ -112,10 +114,10 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	}
 	d.current.Store(next)
 	p.turns = turn.New(turn.Parts{
-		Journal: d.journal, Desk: d.desk, Outbox: shown{}, Files: shown{}, Observer: p, Log: r.Log, Now: time.Now,
+		Journal: d.journal, Work: d.work, Outbox: shown{}, Files: shown{}, Observer: p, Log: r.Log, Now: time.Now,
 		Settings: p.turnSettings, Profile: d.profile,
 	})
-	p.ingest = ingest.New(ingest.Parts{Journal: d.journal, Desk: d.desk, Turns: p.turns, Observer: p, Log: r.Log, Now: time.Now})
+	p.ingest = ingest.New(ingest.Parts{Journal: d.journal, Work: d.work, Turns: p.turns, Observer: p, Log: r.Log, Now: time.Now})
 	return p, nil
 }
 
@@ -123,7 +125,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 type shown struct{}
 
 // Show implements turn.Outbox.
-func (s shown) Show(context.Context, *journal.Lease, *journal.Run, []string) (turn.Showing, error) {
+func (s shown) Show(context.Context, *work.Claim, *journal.Run, []string, func(func())) (turn.Showing, error) {
 	return s, nil
 }
 
@@ -139,16 +141,13 @@ func (shown) Grow(string) {}
 func (shown) Stop() {}
 
 // Format implements turn.Showing.
-func (shown) Format(string, []journal.File) []journal.Post { return nil }
+func (shown) Format(string, []journal.File) ([]journal.Post, *journal.Send) { return nil, nil }
 
 // Notice implements turn.Outbox.
 func (shown) Notice(*journal.Run, string) ([]journal.Post, error) { return nil, nil }
 
-// Bounds implements turn.Outbox.
-func (shown) Bounds(string) *journal.Send { return nil }
-
 // Posted implements turn.Outbox.
-func (shown) Posted(int64, *journal.Delivery) {}
+func (shown) Posted(*work.Claim, *journal.Delivery) {}
 
 // Keep implements turn.Files.
 func (shown) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment { return a }

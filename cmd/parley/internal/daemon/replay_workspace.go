@@ -61,9 +61,9 @@ func (p *player) ingestWorkspace(platform event.Platform, w *config.Workspace) i
 	return ingest.Workspace{
 		ID: w.ID, Platform: platform, Normalizer: normalizers[platform], Names: p.directory, Facts: p.directory.Facts(platform),
 		Settings: func(channel string) ingest.Settings { return ingestSettings(w, channel) },
-		Introduce: func(body []byte, known event.Self) event.Self {
+		Introduce: func(envelope event.Envelope, known event.Self) event.Self {
 			if tells := introductions[platform]; tells != nil && known.UserID == "" {
-				if self, ok := tells(body); ok {
+				if self, ok := tells(envelope); ok {
 					p.directory.Learn(platform, self)
 				}
 			}

@@ -2,13 +2,16 @@ package daemon
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync/atomic"
 
 	"parley/adapters"
 	"parley/adapters/agent/echo"
 	"parley/adapters/agent/openai"
+	"parley/adapters/backfill"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/deliver"
 	"parley/adapters/discord"
@@ -33,9 +36,10 @@ type account struct {
 	config.Workspace
 	adapter adapters.Adapter
 	names   *adapters.Names
-	catchUp *adapters.CatchUp // nil where the adapter can't read the past
-	status  atomic.Pointer[adapters.Status]
-	stop    context.CancelFunc // nil until it is started
+	// backfill reads missed messages; nil if the adapter cannot read any.
+	backfill *backfill.Workspace
+	status   atomic.Pointer[adapters.Status]
+	stop     context.CancelFunc // nil until it is started
 }
 
 // agent is a configured agent, ready to be asked.
@@ -63,12 +67,19 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	}
 	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
 	for _, w := range c.Workspaces {
-		next.accounts[w.ID] = d.takeOver(ctx, before.accounts[w.ID], w)
+		a, err := d.takeOver(ctx, before.accounts[w.ID], w)
+		if err != nil {
+			return err
+		}
+		next.accounts[w.ID] = a
 	}
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(before.agents[a.ID], a)
 	}
 	if err := d.ingest.Configure(ctx, ingestWorkspaces(next)); err != nil {
+		return err
+	}
+	if err := d.journal.Configured(ctx, slices.Collect(maps.Keys(next.accounts))); err != nil {
 		return err
 	}
 	d.current.Store(next)
@@ -80,18 +91,19 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 }
 
 // takeOver keeps the adapter of a workspace whose account has not changed.
-func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace) *account {
+func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace) (*account, error) {
 	a := &account{Workspace: w}
 	if old != nil && sameAccount(old.Workspace, w) {
-		a.adapter, a.names, a.catchUp, a.stop = old.adapter, old.names, old.catchUp, old.stop
+		a.adapter, a.names, a.backfill, a.stop = old.adapter, old.names, old.backfill, old.stop
 		a.status.Store(old.status.Load())
-		return a
+		return a, nil
 	}
 	a.adapter = d.platforms[w.Platform](w)
 	namer, _ := a.adapter.(adapters.Namer)
 	a.names = adapters.NewNames(namer)
-	a.catchUp = d.catchUp(ctx, a)
-	return a
+	var err error
+	a.backfill, err = d.newBackfill(ctx, a)
+	return a, err
 }
 
 func sameAccount(a, b config.Workspace) bool {
@@ -109,7 +121,7 @@ func (d *Daemon) agent(old agent, c config.Agent) agent {
 	}
 	a := agent{Agent: c, Profile: turn.Profile{ID: c.ID, Timeout: c.OpenAI.Timeout, MaxBytes: c.OpenAI.MaxBytes}}
 	if c.Kind == config.KindOpenAI {
-		a.Profile.Agent = openai.New(c.OpenAI, shelf{d.files, d.log}, http.DefaultTransport)
+		a.Profile.Agent = openai.New(c.OpenAI, shelf{d.files, d.journal, d.log}, http.DefaultTransport)
 		return a
 	}
 	bounds := openai.DefaultConfig()
@@ -135,8 +147,8 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 		if a.Platform == event.Slack {
 			w.Introduce = learnApp
 		}
-		if a.catchUp != nil {
-			w.Gaps = a.catchUp
+		if a.backfill != nil {
+			w.Backfill = a.backfill
 		}
 		w.Context, _ = a.adapter.(adapters.ContextReader)
 		list = append(list, w)
@@ -146,11 +158,11 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 
 // learnApp takes a Slack app's id from an event that was verified and is of our
 // own team: auth.test does not tell it.
-func learnApp(body []byte, known event.Self) event.Self {
+func learnApp(envelope event.Envelope, known event.Self) event.Self {
 	if known.AppID != "" || known.TeamID == "" {
 		return known
 	}
-	if told, ok := slack.SelfOf(body); ok && told.TeamID == known.TeamID {
+	if told, ok := slack.SelfOf(envelope); ok && told.TeamID == known.TeamID {
 		known.AppID = told.AppID
 	}
 	return known
@@ -159,7 +171,7 @@ func learnApp(body []byte, known event.Self) event.Self {
 func ingestSettings(w *config.Workspace, channel string) ingest.Settings {
 	s := w.Channel(channel)
 	settings := ingest.Settings{
-		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.CatchUp.MaxAge,
+		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.Backfill.MaxAge,
 	}
 	if w.Platform == event.Web { // who holds a token was admitted by it
 		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true

@@ -1,6 +1,10 @@
 package queue
 
-import "sync"
+import (
+	"sync"
+
+	"parley/ingest/journal"
+)
 
 // Calls counts the calls that are under way on an engine, and admits none once it
 // is closed. The zero value is open.
@@ -10,21 +14,20 @@ type Calls struct {
 	going  sync.WaitGroup
 }
 
-// Enter counts a call, which Leave ends; false where there is none any more.
-func (c *Calls) Enter() bool {
+// Do runs a call, or returns journal.ErrClosed.
+func (c *Calls) Do(call func() error) error {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
 	if c.closed {
-		return false
+		c.mu.RUnlock()
+		return journal.ErrClosed
 	}
 	c.going.Add(1)
-	return true
+	c.mu.RUnlock()
+	defer c.going.Done()
+	return call()
 }
 
-// Leave ends a call.
-func (c *Calls) Leave() { c.going.Done() }
-
-// Close admits no further call; false where that was done before.
+// Close refuses all further calls. It returns false if it was called before.
 func (c *Calls) Close() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,51 +1,44 @@
 // Package queue holds the calls of an engine's Write until a transaction takes
-// them: what somebody outside waits for first, unless more of it comes than can be
-// worked on.
+// them, urgent ones first.
 package queue
 
 import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"parley/ingest/journal"
 )
 
-// maxWaiting bounds each of the two lines; who comes later waits to stand in one.
-const maxWaiting = 1024
+const (
+	// maxWaiting bounds each of the two lines; later callers wait to stand in one.
+	maxWaiting = 1024
+	// ordinaryTime bounds the time in which a transaction takes calls that are not
+	// urgent: urgent calls that arrive during its COMMIT wait for the end of that.
+	ordinaryTime = 2 * time.Millisecond
+	// ordinaryMin is the number of calls that a transaction takes in any case.
+	ordinaryMin = 8
+)
 
 // Queue is the line before the transactions. Any number of callers may use it at
 // once, and one goroutine serves it.
-type Queue struct {
-	urgent, patient, ordinary chan *Call
-	// credit is how many ordinary calls were taken for which no patient one was yet.
-	credit int
-}
-
-// ordinaryShare is how many ordinary calls are taken for each patient one: a message
-// that is accepted takes about so many transactions until it is answered. maxCredit is
-// how much of it may be saved up.
-const ordinaryShare, maxCredit = 3, 96
+type Queue struct{ urgent, ordinary chan *Call }
 
 // New returns an empty queue.
 func New() *Queue {
-	return &Queue{
-		urgent: make(chan *Call, maxWaiting), patient: make(chan *Call, maxWaiting), ordinary: make(chan *Call, maxWaiting),
-	}
+	return &Queue{urgent: make(chan *Call, maxWaiting), ordinary: make(chan *Call, maxWaiting)}
 }
 
-// Submit lines up for a transaction and returns what became of it. It is Write of
+// Submit waits for a transaction that runs fn and returns the result. It is Write of
 // an engine: ctx bounds the wait, never the transaction.
-func (q *Queue) Submit(ctx context.Context, fn func(journal.Tx) error) error {
+func (q *Queue) Submit(ctx context.Context, urgent bool, fn func(journal.Tx) error) error {
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
 	}
 	c, line := &Call{fn: fn, result: make(chan error, 1)}, q.ordinary
-	switch {
-	case journal.IsUrgent(ctx):
+	if urgent {
 		line = q.urgent
-	case journal.IsPatient(ctx):
-		line = q.patient
 	}
 	select {
 	case line <- c:
@@ -59,64 +52,40 @@ func withdrawn(ctx context.Context) error { return fmt.Errorf("wait to write: %w
 
 // Next waits for a call; nil once quit is closed.
 func (q *Queue) Next(quit <-chan struct{}) *Call {
-	select {
-	case c := <-q.urgent:
+	if c := first(q.urgent); c != nil {
 		return c
-	default:
 	}
 	select {
 	case c := <-q.urgent:
 		return c
-	case c := <-q.patient:
-		return c
 	case c := <-q.ordinary:
-		return q.taken(c)
+		return c
 	case <-quit:
 		return nil
 	}
 }
 
-// taken counts an ordinary call.
-func (q *Queue) taken(c *Call) *Call {
-	q.credit = min(q.credit+1, maxCredit)
+// Behind returns a waiting call for a transaction that has n calls, urgent ones first;
+// nil if none waits, or if the transaction has taken its share of the others.
+func (q *Queue) Behind(n int, began time.Time) *Call {
+	c := first(q.urgent)
+	if c == nil && (n < ordinaryMin || time.Since(began) <= ordinaryTime) {
+		c = first(q.ordinary)
+	}
 	return c
 }
 
-// Urgent returns a waiting call that is urgent, or else a patient one whose turn it
-// is; nil for none.
-func (q *Queue) Urgent() *Call {
+func first(line <-chan *Call) *Call {
 	select {
-	case c := <-q.urgent:
-		return c
-	default:
-	}
-	if q.credit < ordinaryShare {
-		return nil
-	}
-	select {
-	case c := <-q.patient:
-		q.credit -= ordinaryShare
+	case c := <-line:
 		return c
 	default:
 		return nil
 	}
 }
 
-// Ordinary returns a waiting call that is not urgent; nil for none.
-func (q *Queue) Ordinary() *Call {
-	select {
-	case c := <-q.ordinary:
-		return q.taken(c)
-	default:
-		return nil
-	}
-}
-
-// Waiting is how many calls that are not urgent stand in line.
-func (q *Queue) Waiting() int { return len(q.ordinary) }
-
-// WaitingUrgent is how many calls that are urgent stand in line.
-func (q *Queue) WaitingUrgent() int { return len(q.urgent) }
+// Waiting returns the number of calls in each line.
+func (q *Queue) Waiting() (urgent, ordinary int) { return len(q.urgent), len(q.ordinary) }
 
 // How far a call has come. Its caller and who serves it both change that, each by
 // compare-and-swap, so that both agree on who was first.

@@ -1,55 +1,55 @@
-// Package schema reads an engine's migrations.
+// Package schema brings an engine's schema up to date.
 package schema
 
 import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
-	"strconv"
+	"strings"
+	"time"
 )
 
-// Step is one step of a schema.
-type Step struct {
-	Version int64
-	Name    string // of its file
-	Script  string
-}
-
-// numbered is how the file of a step is named.
-var numbered = regexp.MustCompile(`^(\d{4})_[a-z0-9_]+\.sql$`)
-
-// Steps reads the steps in order; their numbers are 1, 2, 3 and so on.
-func Steps(files fs.FS) ([]Step, error) {
-	names, err := fs.Glob(files, "*.sql") // sorted
+// Migrate runs the steps that a database still needs. The files of the steps match
+// pattern and are numbered 1, 2, 3 and so on. The caller has begun a transaction, which
+// holds all of them. exec runs a statement, or several without arguments; number runs a
+// query that finds one number, and exists is such a query: it counts the tables named
+// schema_migrations. Migrate makes that table only if it is missing: with a current
+// schema, a daemon needs no right to do so. It refuses a database that a newer program
+// wrote.
+func Migrate(files fs.FS, pattern, exists string, exec func(query string, args ...any) error, number func(query string) (int64, error)) error {
+	names, err := fs.Glob(files, pattern) // sorted
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var steps []Step
-	for i, name := range names {
-		match := numbered.FindStringSubmatch(path.Base(name))
-		if match == nil {
-			return nil, fmt.Errorf("%s is not named NNNN_words.sql", name)
-		}
-		version, err := strconv.Atoi(match[1])
-		if err != nil || version != i+1 {
-			return nil, fmt.Errorf("%s stands where number %04d should", name, i+1)
+	have, err := number(exists)
+	if err == nil && have == 0 {
+		err = exec(`CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)`)
+	}
+	if err == nil {
+		have, err = number(`SELECT coalesce(max(version), 0) FROM schema_migrations`)
+	}
+	if err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	if have > int64(len(names)) {
+		return fmt.Errorf("its schema has version %d and this program knows %d: run the newer program that wrote it, or restore a backup from before",
+			have, len(names))
+	}
+	for i, name := range names[have:] {
+		version, base := have+int64(i)+1, path.Base(name)
+		if !strings.HasPrefix(base, fmt.Sprintf("%04d_", version)) {
+			return fmt.Errorf("%s stands where number %04d should; a step is named NNNN_words.sql", base, version)
 		}
 		script, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = exec(string(script))
 		}
-		steps = append(steps, Step{int64(version), name, string(script)})
+		if err == nil {
+			err = exec(`INSERT INTO schema_migrations (version, name, applied_at) VALUES ($1, $2, $3)`, version, base, time.Now().Unix())
+		}
+		if err != nil {
+			return fmt.Errorf("migration %s: %w", base, err)
+		}
 	}
-	return steps, nil
-}
-
-// Missing returns the steps that a database of a version still needs. A database
-// that a newer program wrote is refused.
-func Missing(steps []Step, have int64) ([]Step, error) {
-	if have > int64(len(steps)) {
-		return nil, fmt.Errorf("its schema has version %d and this program knows %d: run the newer program that wrote it, or restore a backup from before",
-			have, len(steps))
-	}
-	return steps[have:], nil
+	return nil
 }

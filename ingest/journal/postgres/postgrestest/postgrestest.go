@@ -13,22 +13,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The variables by which a test's environment speaks.
+// The environment variables of the tests.
 const (
-	// Address holds the address of a server on which databases may be made.
+	// Address names a server on which the tests may create databases.
 	Address = "PARLEY_TEST_POSTGRES_URL"
-	// Required, where it is not empty, makes a server that does not answer a failure.
+	// Required makes a missing server a failure, if the variable is not empty.
 	Required = "PARLEY_TEST_POSTGRES_REQUIRED"
 )
 
-// defaultAddress is where a machine that runs all tests has its server.
+// defaultAddress is the address of the local server.
 const defaultAddress = "postgres://root@127.0.0.1:5432/test"
 
-// answerWithin is how long a server may take.
-const answerWithin = 10 * time.Second
+// answerWithin bounds one statement on the server. DROP DATABASE takes seconds on a busy
+// server, since it makes a checkpoint.
+const answerWithin = time.Minute
 
-// URL makes an empty database for a test and returns its address; it is dropped
-// when the test ends. The test is skipped where there is no server.
+// URL creates an empty database for a test and returns its address. It drops the
+// database when the test ends, and skips the test if there is no server.
 func URL(t testing.TB) string {
 	t.Helper()
 	address := os.Getenv(Address)
@@ -55,9 +56,9 @@ func URL(t testing.TB) string {
 	return made.String()
 }
 
-// Schema makes an empty schema in the database at an address that URL gave, and
-// returns the address at which it stands for the whole. That is much cheaper than a
-// database, and goes with it. Nodes in one database hear each other's bells.
+// Schema creates an empty schema in a database of URL and returns an address that uses
+// the schema as if it were a database. A schema is much cheaper than a database. Nodes in
+// one database receive each other's notifications.
 func Schema(t testing.TB, database string) string {
 	t.Helper()
 	name := "test_" + uuid.NewString()[:8]
@@ -74,7 +75,7 @@ func Schema(t testing.TB, database string) string {
 	return made.String()
 }
 
-// run executes one statement on a connection of its own.
+// run executes one statement on a separate connection.
 func run(ctx context.Context, address, statement string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()

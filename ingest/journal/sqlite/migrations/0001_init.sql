@@ -1,8 +1,9 @@
 -- Times are milliseconds since 1970; null or 0 is "none", as each column says.
 
 CREATE TABLE workspaces (
-	id   TEXT PRIMARY KEY,
-	self TEXT NOT NULL          -- who we are there, a JSON object
+	id TEXT PRIMARY KEY,
+	self TEXT NOT NULL, -- who we are there, a JSON object; empty: not known
+	removed_at INTEGER NOT NULL DEFAULT 0 -- since when no node has it configured; 0: one has
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE channels (
@@ -13,33 +14,47 @@ CREATE TABLE channels (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE threads (
-	id          INTEGER PRIMARY KEY,
-	key         TEXT NOT NULL UNIQUE,
-	uuid        TEXT NOT NULL,
-	workspace   TEXT NOT NULL,
-	platform    TEXT NOT NULL,
-	channel     TEXT NOT NULL,
-	agent       TEXT NOT NULL DEFAULT '',    -- whose turn is due
-	mode        TEXT NOT NULL DEFAULT '',    -- set by the thread itself; empty: as configured
-	opened_on   TEXT NOT NULL DEFAULT '',    -- external id of another thread's message
-	next_seq    INTEGER NOT NULL DEFAULT 1,
-	begun_seq   INTEGER NOT NULL DEFAULT 0,  -- the newest thread_seq when the last run began
-	pending     INTEGER NOT NULL DEFAULT 0,  -- envelopes not settled
-	owner       TEXT NOT NULL DEFAULT '',
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	key TEXT NOT NULL UNIQUE,
+	uuid TEXT NOT NULL,
+	workspace TEXT NOT NULL,
+	platform TEXT NOT NULL,
+	channel TEXT NOT NULL,
+	agent TEXT NOT NULL DEFAULT '', -- whose turn is due or going
+	opened_on TEXT NOT NULL DEFAULT '', -- external id of another thread's message
+	next_seq INTEGER NOT NULL DEFAULT 1,
+	begun_seq INTEGER NOT NULL DEFAULT 0, -- the highest thread_seq when the last run began
+	pending INTEGER NOT NULL DEFAULT 0, -- envelopes that are not settled
+	owner TEXT NOT NULL DEFAULT '', -- the node that has the claim; empty: none
 	lease_until INTEGER NOT NULL DEFAULT 0,
-	fence       INTEGER NOT NULL DEFAULT 0,
-	intake_at   INTEGER,                     -- when its envelopes are due; null: none
-	turn_at     INTEGER,                     -- when its next turn, or the one going, is due; null: none
-	turn_since  INTEGER,                     -- since when a message waits for a turn; null: none
-	run         INTEGER NOT NULL DEFAULT 0,  -- the run that is going; 0: none
-	deliver_at  INTEGER                      -- when its deliveries are due; null: none
+	fence INTEGER NOT NULL DEFAULT 0,
+	intake_at INTEGER, -- when its envelopes are due; null: none
+	turn_at INTEGER, -- when its next turn, or the run that goes on, is due; null: none
+	turn_since INTEGER, -- since when a message waits for a turn; null: none
+	bot_channel TEXT, -- workspace and channel, if a bot asked for the turn that waits
+	run_id TEXT, -- the run that goes on; null: none, and run_* mean nothing
+	run_begun_at INTEGER NOT NULL DEFAULT 0,
+	run_not_before INTEGER NOT NULL DEFAULT 0, -- of its next attempt
+	run_attempts INTEGER NOT NULL DEFAULT 0, -- failures that were reported
+	run_claims INTEGER NOT NULL DEFAULT 0, -- claims of the thread that ended with their process during the run
+	run_reruns INTEGER NOT NULL DEFAULT 0,
+	run_left INTEGER NOT NULL DEFAULT 0, -- its messages that are not deleted
+	run_edited_at INTEGER NOT NULL DEFAULT 0, -- the last edit of one of its messages
+	run_sender TEXT NOT NULL DEFAULT '', -- sender_id of its first message
+	run_bot_channel TEXT, -- workspace and channel, if a bot asked for it
+	accepting INTEGER NOT NULL DEFAULT 0, -- names the transaction that last counted an envelope
+	viewing TEXT NOT NULL DEFAULT '', -- what its person looks at, a JSON object; empty: not known
+	history TEXT NOT NULL DEFAULT '' -- JSON: what was read of the time before it was known; empty: nothing was looked for
 ) STRICT;
-CREATE INDEX threads_intake  ON threads (intake_at)      WHERE intake_at IS NOT NULL;
-CREATE INDEX threads_turn    ON threads (agent, turn_at) WHERE turn_at IS NOT NULL;
-CREATE INDEX threads_deliver ON threads (deliver_at)     WHERE deliver_at IS NOT NULL;
+CREATE INDEX threads_channel ON threads (workspace, channel, id);
+CREATE INDEX threads_intake ON threads (intake_at) WHERE intake_at IS NOT NULL;
+CREATE INDEX threads_turn ON threads (agent, turn_at) WHERE turn_at IS NOT NULL;
+CREATE UNIQUE INDEX threads_run ON threads (run_id) WHERE run_id IS NOT NULL;
+CREATE INDEX threads_bot ON threads (bot_channel) WHERE bot_channel IS NOT NULL;
+CREATE INDEX threads_run_bot ON threads (run_bot_channel) WHERE run_bot_channel IS NOT NULL;
 
 CREATE TABLE envelopes (
-	id          INTEGER PRIMARY KEY,
+	id          INTEGER PRIMARY KEY AUTOINCREMENT,
 	workspace   TEXT NOT NULL,
 	platform    TEXT NOT NULL,
 	transport   TEXT NOT NULL,
@@ -47,6 +62,7 @@ CREATE TABLE envelopes (
 	kind        TEXT NOT NULL,
 	thread      INTEGER,                     -- null: waits for its subject, or is settled without one
 	subject     TEXT NOT NULL,               -- external id of the message it makes or is about
+	channel     TEXT NOT NULL DEFAULT '',    -- of the message that it is about, if it waits for that; else empty
 	received_at INTEGER NOT NULL,            -- 0: not known
 	accepted_at INTEGER NOT NULL,
 	state       TEXT NOT NULL,               -- pending, done, dead
@@ -57,6 +73,7 @@ CREATE TABLE envelopes (
 	reason      TEXT NOT NULL DEFAULT '',
 	error       TEXT NOT NULL DEFAULT '',
 	message     INTEGER,                     -- what it made or changed
+	message_id  TEXT NOT NULL,            -- id of the message that it makes
 	body        BLOB NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX envelopes_key ON envelopes (workspace, dedupe_key);
@@ -65,41 +82,47 @@ CREATE INDEX envelopes_waiting ON envelopes (workspace, subject) WHERE state = '
 CREATE INDEX envelopes_dead ON envelopes (id) WHERE state = 'dead';
 
 CREATE TABLE messages (
-	id                INTEGER PRIMARY KEY,
-	thread            INTEGER NOT NULL,
-	seq               INTEGER,               -- thread_seq; null: only noted
-	workspace         TEXT NOT NULL,
-	external_id       TEXT,
+	row INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL, -- UUIDv7, made before the durable accept
+	thread INTEGER NOT NULL,
+	seq INTEGER, -- thread_seq; null: only its external id is kept
+	workspace TEXT NOT NULL,
+	external_id TEXT,
 	client_message_id TEXT,
-	sender_id         TEXT NOT NULL,
-	author            TEXT NOT NULL,         -- human, bot, agent, system, tool
-	trigger           TEXT NOT NULL,         -- run, passive, none
-	content           TEXT NOT NULL,
-	quotes            TEXT NOT NULL DEFAULT '', -- JSON: quoted and forwarded messages; empty: none
-	metadata          BLOB NOT NULL,
-	version           INTEGER NOT NULL,      -- of the ingest contract
-	origin            TEXT NOT NULL,         -- live, late, context, api, import
-	revision          TEXT NOT NULL DEFAULT '',
-	files             INTEGER NOT NULL DEFAULT 0,
-	reactions         TEXT NOT NULL DEFAULT '', -- JSON; empty: none
-	envelopes         TEXT NOT NULL DEFAULT '', -- ids of the envelopes that told of it
-	sent_at           INTEGER NOT NULL,      -- the platform's time
-	created_at        INTEGER NOT NULL,
-	edited_at         INTEGER NOT NULL DEFAULT 0,
-	deleted_at        INTEGER NOT NULL DEFAULT 0,
-	run               INTEGER,               -- the run that takes it, or made it
-	base_seq          INTEGER,               -- of a reply: the newest thread_seq it was given
-	latest_seen_seq   INTEGER,               -- of a reply: the newest thread_seq its agent knew of
-	server_seq        INTEGER                -- of a reply: the newest thread_seq when it was submitted
+	sender_id TEXT NOT NULL,
+	author TEXT NOT NULL, -- human, bot, agent, system, tool
+	trigger TEXT NOT NULL, -- run, passive, none
+	content TEXT NOT NULL,
+	quotes TEXT NOT NULL DEFAULT '', -- JSON: quoted and forwarded messages; empty: none
+	quoted_id TEXT, -- external id of the quoted message
+	metadata BLOB NOT NULL,
+	version INTEGER NOT NULL, -- of the ingest contract
+	origin TEXT NOT NULL, -- live, late, context, api
+	revision TEXT NOT NULL DEFAULT '',
+	files INTEGER NOT NULL DEFAULT 0,
+	reactions TEXT NOT NULL DEFAULT '', -- JSON; empty: none
+	envelopes TEXT NOT NULL DEFAULT '', -- ids of the envelopes that hold its words
+	sent_at INTEGER NOT NULL, -- the earlier of the platform's time and the arrival
+	created_at INTEGER NOT NULL,
+	edited_at INTEGER NOT NULL DEFAULT 0,
+	deleted_at INTEGER NOT NULL DEFAULT 0,
+	run TEXT, -- id of the run that answers it, or whose reply it is
+	context_after INTEGER, -- of a turn's first message: its block holds passive messages after this thread_seq
+	base_seq INTEGER, -- of a turn's first message: and up to this one; of a reply: the highest thread_seq its agent was given
+	gap INTEGER NOT NULL DEFAULT 0, -- of a turn's first message: some earlier messages could not be read
+	latest_seen_seq INTEGER, -- of a reply: the highest thread_seq its agent knew of
+	server_seq INTEGER -- of a reply: the highest thread_seq when it was submitted
 ) STRICT;
 CREATE UNIQUE INDEX messages_seq ON messages (thread, seq) WHERE seq IS NOT NULL;
 CREATE UNIQUE INDEX messages_external ON messages (workspace, external_id) WHERE external_id IS NOT NULL;
 CREATE UNIQUE INDEX messages_client ON messages (thread, sender_id, client_message_id) WHERE client_message_id IS NOT NULL;
 CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
-CREATE INDEX messages_waiting ON messages (thread, seq) WHERE trigger = 'run' AND run IS NULL;
+CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
+CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;
+CREATE INDEX messages_quoted ON messages (workspace, quoted_id) WHERE quoted_id IS NOT NULL;
 
 CREATE TABLE attachments (
-	id          INTEGER PRIMARY KEY,
+	id          INTEGER PRIMARY KEY AUTOINCREMENT,
 	message     INTEGER NOT NULL,
 	part        INTEGER NOT NULL,
 	external_id TEXT NOT NULL,
@@ -112,80 +135,122 @@ CREATE TABLE attachments (
 	sha256      TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE UNIQUE INDEX attachments_message ON attachments (message, part);
+CREATE INDEX attachments_copy ON attachments (path) WHERE state = 'stored';
+
+-- Places of stored bytes that go if no attachment and no delivery names them.
+CREATE TABLE copies_to_check (
+	bucket TEXT NOT NULL,
+	path TEXT NOT NULL,
+	check_at INTEGER NOT NULL,
+	PRIMARY KEY (bucket, path)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX copies_to_check_at ON copies_to_check (check_at);
 
 CREATE TABLE runs (
-	row           INTEGER PRIMARY KEY,
-	id            TEXT NOT NULL UNIQUE,
-	thread        INTEGER NOT NULL,
-	agent         TEXT NOT NULL,
-	parent        TEXT NOT NULL DEFAULT '',
-	workstream    TEXT NOT NULL DEFAULT 'main',
-	state         TEXT NOT NULL,             -- running, done, failed, canceled, dropped
-	first_seq     INTEGER NOT NULL,
-	context_after INTEGER NOT NULL,          -- its block: passive messages after this thread_seq
-	base_seq      INTEGER NOT NULL,          -- and up to this one
-	attempts      INTEGER NOT NULL DEFAULT 0,
-	claims        INTEGER NOT NULL DEFAULT 0,
-	reruns        INTEGER NOT NULL DEFAULT 0,
-	not_before    INTEGER NOT NULL DEFAULT 0,
-	begun_at      INTEGER NOT NULL,
-	answered_at   INTEGER NOT NULL DEFAULT 0, -- first token
-	ended_at      INTEGER NOT NULL DEFAULT 0,
-	deadline      INTEGER NOT NULL DEFAULT 0,
-	bot_channel   TEXT,                      -- the channel, where a bot's message began it
-	input         BLOB,                      -- a client's own input; null: assembled from the thread
-	error         TEXT NOT NULL DEFAULT ''
+	id TEXT PRIMARY KEY,
+	thread INTEGER NOT NULL,
+	agent TEXT NOT NULL,
+	sender_id TEXT NOT NULL, -- of its first message
+	state TEXT NOT NULL, -- done, failed, canceled, dropped, interrupted
+	attempts INTEGER NOT NULL,
+	begun_at INTEGER NOT NULL,
+	answered_at INTEGER NOT NULL, -- first token; 0: none
+	ended_at INTEGER NOT NULL,
+	bot_channel TEXT, -- workspace and channel, if a bot asked for it
+	error TEXT NOT NULL
 ) STRICT;
-CREATE INDEX runs_thread ON runs (thread, first_seq);
+CREATE INDEX runs_ended ON runs (ended_at);
 CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;
 
 CREATE TABLE run_events (
-	run        INTEGER NOT NULL,
-	seq        INTEGER NOT NULL,
-	type       INTEGER NOT NULL,
+	run TEXT NOT NULL,
+	seq INTEGER NOT NULL,
+	type INTEGER NOT NULL,
 	workstream TEXT NOT NULL,
-	activity   TEXT NOT NULL,
-	text       TEXT NOT NULL,
-	details    BLOB,
-	final      INTEGER NOT NULL,
-	at         INTEGER NOT NULL,
+	activity TEXT NOT NULL,
+	text TEXT NOT NULL,
+	details BLOB,
+	final INTEGER NOT NULL,
+	at INTEGER NOT NULL,
 	PRIMARY KEY (run, seq)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX run_events_at ON run_events (at);
 
 CREATE TABLE deliveries (
-	id          INTEGER PRIMARY KEY,
-	thread      INTEGER NOT NULL,
-	run         INTEGER NOT NULL,
-	part        INTEGER NOT NULL,
-	key         TEXT NOT NULL UNIQUE,
-	workspace   TEXT NOT NULL,
-	channel     TEXT NOT NULL,
-	root        TEXT NOT NULL,
-	payload     TEXT NOT NULL,
-	state       TEXT NOT NULL,               -- pending, sending, sent, unknown, failed
-	attempts    INTEGER NOT NULL DEFAULT 0,
-	reserved_at INTEGER NOT NULL DEFAULT 0,  -- its place in the channel's pace; 0: none yet
-	not_before  INTEGER NOT NULL DEFAULT 0,
-	send_by     INTEGER NOT NULL DEFAULT 0,
-	created_at  INTEGER NOT NULL,
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	thread INTEGER NOT NULL,
+	run TEXT NOT NULL, -- id of the run whose reply it carries
+	part INTEGER NOT NULL, -- of the reply; -1: no part of it
+	key TEXT NOT NULL UNIQUE, -- idempotency key
+	workspace TEXT NOT NULL,
+	channel TEXT NOT NULL,
+	root TEXT NOT NULL,
+	payload TEXT NOT NULL,
+	state TEXT NOT NULL, -- held, pending, sending, sent, unknown, failed
+	attempts INTEGER NOT NULL DEFAULT 0, -- calls that were begun; guards every write about the delivery
+	due_at INTEGER NOT NULL, -- when there is something to do, if it is pending or sending; else about when it ended
+	reserved_at INTEGER NOT NULL DEFAULT 0, -- its place in the channel's pace; 0: none yet
+	send_by INTEGER NOT NULL DEFAULT 0, -- when the call that was last begun ends
+	created_at INTEGER NOT NULL,
 	platform_id TEXT,
-	error       TEXT NOT NULL DEFAULT ''
+	error TEXT NOT NULL DEFAULT '',
+	kind TEXT NOT NULL, -- post, preview, remove, tell, unsign
+	replaces INTEGER NOT NULL DEFAULT 0, -- the preview whose post it takes over or removes; 0: none
+	stream INTEGER NOT NULL DEFAULT 0, -- of a preview: it was begun as a stream
+	asker TEXT NOT NULL DEFAULT '', -- the platform's id of the user whom it answers
+	file TEXT NOT NULL DEFAULT '' -- JSON; empty: none
 ) STRICT;
 CREATE UNIQUE INDEX deliveries_platform ON deliveries (workspace, platform_id) WHERE platform_id IS NOT NULL;
+CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state IN ('pending', 'sending');
 CREATE INDEX deliveries_open ON deliveries (thread, id) WHERE state IN ('pending', 'sending');
 CREATE INDEX deliveries_run ON deliveries (run);
+CREATE INDEX deliveries_kept ON deliveries (due_at) WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '');
+CREATE INDEX deliveries_file ON deliveries (id) WHERE file <> '';
 
 CREATE TABLE paces (
 	workspace     TEXT NOT NULL,
 	channel       TEXT NOT NULL,
 	next_at       INTEGER NOT NULL,          -- when the next post may leave
 	blocked_until INTEGER NOT NULL,          -- the platform has asked us to wait
+	left_at INTEGER NOT NULL DEFAULT 0, -- when the last post left
 	PRIMARY KEY (workspace, channel)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE cursors (
+-- How far retention has come in a table whose rows stay.
+CREATE TABLE retention_progress (
+	task TEXT PRIMARY KEY,
+	position INTEGER NOT NULL -- id of the last row
+) STRICT, WITHOUT ROWID;
+
+
+CREATE TABLE watermarks (
+	workspace TEXT PRIMARY KEY,
+	at        INTEGER NOT NULL          -- microseconds: every message up to then is recorded or in a gap
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE gaps (
 	workspace TEXT NOT NULL,
 	channel   TEXT NOT NULL,
-	position  TEXT NOT NULL,
+	from_at   INTEGER NOT NULL,         -- microseconds, as until_at: messages may be missing in between
+	until_at  INTEGER NOT NULL,
 	PRIMARY KEY (workspace, channel)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE exclusive_leases (
+	name  TEXT PRIMARY KEY,     -- what one node has at a time, such as a platform's connection
+	owner TEXT NOT NULL,
+	until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE blobs (
+	path  TEXT NOT NULL,        -- of an attachment's copy
+	part  INTEGER NOT NULL,     -- 0, 1, 2 …
+	bytes BLOB NOT NULL,
+	PRIMARY KEY (path, part)
+) STRICT;
+
+-- Has one row while copy-store fills this store: no daemon may use it.
+CREATE TABLE unfinished_copy (
+	id       INTEGER PRIMARY KEY,  -- always 1
+	begun_at INTEGER NOT NULL
+) STRICT;

@@ -1,0 +1,212 @@
+// Package backfill reads missed messages from platforms.
+//
+// A gap is a time range in which messages of a channel may be missing. It opens after
+// the connection was away, after a payload was refused, and after a retried hook.
+// A thread is behind while a gap of its channel is open, unless its first message is
+// later than the gap's end, until the thread was read on its own. The next turn of
+// a thread that is behind waits for that read, at most ten seconds; nothing else
+// waits. One node reads the rest of each channel in the background.
+//
+// Missed messages pass through the same Accept as live ones: the dedupe key alone
+// decides whether a message is new.
+package backfill
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+const (
+	// turnWait bounds how long a turn waits for its thread's missed messages.
+	turnWait = 10 * time.Second
+	// clockLag is how much the platform's clock may differ, and how old an event may
+	// be when it arrives: the watermark stays that far behind, and a read reaches that
+	// far beyond the gap's end.
+	clockLag = 2 * time.Minute
+	// refreshOpen is the time between two looks at the gaps that other nodes have stored
+	// or closed, while a gap is open, and refreshClosed otherwise.
+	refreshOpen, refreshClosed = time.Second, 5 * time.Second
+	// watermarkStep is how far the watermark moves on at least.
+	watermarkStep = 10 * time.Second
+	// retryMin and retryMax bound the wait before a failed call is made again.
+	retryMin, retryMax = time.Second, time.Minute
+)
+
+// Store stores watermarks and gaps. The journal is one.
+type Store interface {
+	// Gaps returns the watermark, which is zero in a workspace that was never connected,
+	// and the open gaps.
+	Gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error)
+	// OpenGaps stores gaps, each of which widens its channel's gap, and moves the
+	// watermark on; zero leaves it.
+	OpenGaps(ctx context.Context, workspace string, gaps []event.Gap, watermark time.Time) error
+	// CloseGap removes the range that was read from a channel's gap. If the gap was
+	// widened meanwhile, the last part of the range, as long as lag, stays in it.
+	CloseGap(ctx context.Context, workspace string, read event.Gap, lag time.Duration) error
+	// RecentThreads returns a channel's threads with a message since a time, the
+	// answered and newest first.
+	RecentThreads(ctx context.Context, workspace, channel string, since time.Time, limit int) ([]event.ThreadKey, error)
+}
+
+// Parts are the dependencies of a Workspace.
+type Parts struct {
+	ID       string // of the workspace
+	Platform adapters.Backfiller
+	Inbox    adapters.Inbox
+	Store    Store
+	// Lease lets one node at a time read in the background; New sets its Name and Log.
+	Lease  adapters.ExclusiveLease
+	Config func() Config
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// Workspace knows the gaps of one workspace and reads the missed messages. It is safe for
+// concurrent use. Up, Down, Standby, Accepted, Refused, Behind and Ready never wait
+// for the store or the platform.
+type Workspace struct {
+	Parts
+	wake wakes
+
+	// refreshing is held during a refresh: an older view of the store must not replace a
+	// newer one.
+	refreshing sync.Mutex
+
+	mu        sync.Mutex
+	watermark time.Time
+	up        bool                 // events can arrive
+	unstored  map[string]event.Gap // by channel; the time without a connection is everywhere's
+	stored    map[string]event.Gap // by channel
+	threads   map[event.ThreadKey]*threadRead
+	asked     []*threadRead // urgent reads that have not begun
+	arrivals  arrivals
+}
+
+// everywhere is the channel of a gap that every channel has.
+const everywhere = ""
+
+// wakes hold a value each when a part of Run has work.
+type wakes struct{ store, read, urgent chan struct{} }
+
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// New returns the backfill of a workspace; Run makes it work. If the workspace was
+// connected before, messages may be missing since its watermark.
+func New(ctx context.Context, parts Parts) (*Workspace, error) {
+	parts.Lease.Name, parts.Lease.Log = "backfill/"+parts.ID, parts.Log
+	w := &Workspace{
+		Parts: parts, wake: wakes{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)},
+		unstored: map[string]event.Gap{}, stored: map[string]event.Gap{}, threads: map[event.ThreadKey]*threadRead{},
+	}
+	if err := w.refresh(ctx); err != nil {
+		return nil, err
+	}
+	w.change(func() {
+		w.awayUntil(w.Now())
+		w.arrivals.begin(w.watermark)
+	})
+	return w, nil
+}
+
+// change runs f under the lock and then drops the thread reads that no gap needs.
+func (w *Workspace) change(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	for thread, r := range w.threads {
+		if _, open := w.gap(r.gap.Channel); !open && r.ended {
+			delete(w.threads, thread)
+		}
+	}
+}
+
+// awayUntil notes that nothing may have arrived between the watermark and a time. A
+// workspace that was never connected has missed nothing.
+func (w *Workspace) awayUntil(until time.Time) {
+	if !w.watermark.IsZero() && w.Config().MaxAge > 0 {
+		w.unstored[everywhere] = w.unstored[everywhere].Union(event.Gap{From: w.watermark, Until: until})
+	}
+}
+
+// Up notes that events can arrive from now on, and that they may have been missed
+// before. A workspace's first watermark is stored before Up returns.
+func (w *Workspace) Up(ctx context.Context) {
+	now := w.Now()
+	first := false
+	w.change(func() {
+		w.up = true
+		w.awayUntil(now)
+		if first = w.watermark.IsZero(); first {
+			w.watermark = now
+			w.arrivals.begin(now)
+		}
+	})
+	if first {
+		if err := w.Store.OpenGaps(ctx, w.ID, nil, now); err != nil {
+			w.Log.Warn("store the watermark", "err", err)
+		}
+	}
+	wake(w.wake.store)
+}
+
+// Down notes that events cannot arrive.
+func (w *Workspace) Down() { w.change(func() { w.up = false }) }
+
+// Standby notes that another node has the connection, and knows what is missing.
+func (w *Workspace) Standby() {
+	w.change(func() {
+		w.up = false
+		delete(w.unstored, everywhere)
+	})
+}
+
+// Run stores gaps and reads missed messages, until ctx ends.
+func (w *Workspace) Run(ctx context.Context) {
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	parts.Go(func() { w.background(ctx) })
+	parts.Go(func() { w.keepGaps(ctx) })
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake.urgent:
+			w.mu.Lock()
+			asked := w.asked
+			w.asked = nil
+			w.mu.Unlock()
+			for _, r := range asked {
+				parts.Go(func() { w.readUrgently(ctx, r) })
+			}
+		}
+	}
+}
+
+// retry calls f until it succeeds, with growing pauses.
+func (w *Workspace) retry(ctx context.Context, what string, f func(context.Context) error) {
+	for wait := retryMin; ctx.Err() == nil; wait = min(2*wait, retryMax) {
+		err := f(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		w.Log.Warn(what, "err", err, "wait", wait)
+		pause(ctx, wait)
+	}
+}
+
+func pause(ctx context.Context, wait time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(wait):
+	}
+}

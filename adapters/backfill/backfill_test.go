@@ -1,0 +1,439 @@
+package backfill_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"parley/adapters"
+	"parley/adapters/backfill"
+	"parley/ingest/event"
+)
+
+// slowly makes the background reading take an hour for each channel.
+func slowly(w *world) { w.slow["a"], w.slow["b"] = time.Hour, time.Hour }
+
+func TestAFirstStartReadsNothing(t *testing.T) {
+	in(t, func(w *world) { w.watermark = time.Time{} }, func(w *world) {
+		same(w, "an old thread before it is up", w.turn("a:-9000"), "begins")
+		w.up()
+		same(w, "the watermark", w.moved(), 0)
+		same(w, "an old thread", w.turn("a:-9000"), "begins")
+		pass(time.Hour)
+		same(w, "history", w.history(), nil)
+		w.Down()
+		w.up() // events may have been missed since the watermark
+		same(w, "read", w.history(), []string{"read a 3480 to 3720 in the background", "read b 3480 to 3720 in the background"})
+	})
+}
+
+// TestAfterARestart: a new thread waits for nothing, an old one for its own missed messages,
+// however long the rest takes.
+func TestAfterARestart(t *testing.T) {
+	in(t, func(w *world) {
+		slowly(w)
+		w.said["a:-9000"] = []int{-9000, -5000, -1800, -1700}
+		w.slow["a:-9000"] = 2 * time.Second
+	}, func(w *world) {
+		same(w, "before it is up", w.turn("b:-9000"), "waits")
+		pass(time.Second)
+		w.up()
+		pass(time.Second)
+		w.history()
+		same(w, "a thread that began after the restart", w.begins("a:2"), "begins after 0s")
+		same(w, "an old thread", w.begins("a:-9000"), "begins after 2s")
+		same(w, "its next turn", w.begins("a:-9000"), "begins after 0s")
+		same(w, "read", w.history(), []string{"read a:-9000 -3600 to 121 urgently", "accept a:-9000/-1800", "accept a:-9000/-1700"})
+		same(w, "a conversation, which is always older", w.turn("b"), "waits")
+		same(w, "gaps", w.open(), []string{"a -3600 to 1", "b -3600 to 1"})
+	})
+}
+
+// TestATurnWaitsTenSeconds at most, and only once.
+func TestATurnWaitsTenSeconds(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  func(w *world)
+		want string
+	}{
+		"a slow platform":  {func(w *world) { w.slow["a:-9000"] = time.Hour }, "begins with a gap after 10s"},
+		"a failing one":    {func(w *world) { w.broken["a:-9000"] = errors.New("no route") }, "begins with a gap after 0s"},
+		"a store in need":  {func(w *world) { w.busy = errDown; w.said["a:-9000"] = []int{-9} }, "begins with a gap after 10s"},
+		"a slow reading":   {func(w *world) { w.slow["a:-9000"] = 9 * time.Second }, "begins after 9s"},
+		"nobody who reads": {func(*world) {}, "begins with a gap after 10s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				slowly(w)
+				c.set(w)
+			}, func(w *world) {
+				if name == "nobody who reads" {
+					w.stop()
+				}
+				w.up()
+				pass(time.Second)
+				same(w, "the turn", w.begins("a:-9000"), c.want)
+				again := "begins"
+				if c.want[:8] != "begins a" {
+					again = "begins with a gap"
+				}
+				same(w, "the next one", w.turn("a:-9000"), again)
+			})
+		})
+	}
+}
+
+// TestNobodyWaitsForTheStoreOrThePlatform: what ingest and the turns ask is answered from memory.
+func TestNobodyWaitsForTheStoreOrThePlatform(t *testing.T) {
+	in(t, slowly, func(w *world) {
+		w.change(func() { w.storing = time.Minute })
+		w.Up(w.Context())
+		for range 100 {
+			asked := time.Now()
+			w.Accepted("a", true)
+			w.Refused("b")
+			w.Behind("a:-9000")
+			w.turn("b:-9000")
+			w.Down()
+			w.Up(w.Context())
+			if waited := time.Since(asked); waited != 0 {
+				w.Fatalf("waited %v", waited)
+			}
+			pass(700 * time.Millisecond)
+		}
+	})
+}
+
+// TestARefusedPayloadConcernsItsChannelAlone, until the channel was read.
+func TestARefusedPayloadConcernsItsChannelAlone(t *testing.T) {
+	in(t, nil, func(w *world) {
+		w.up()
+		pass(300 * time.Second)
+		w.history()
+		w.change(func() { slowly(w); w.busy = errDown })
+		w.Refused("a")
+		same(w, "an old thread there", w.turn("a:100"), "waits")
+		same(w, "an old thread elsewhere", w.turn("b:100"), "begins")
+		pass(time.Second)
+		same(w, "a new thread there", w.turn("a:301"), "begins")
+		pass(time.Minute)
+		same(w, "the watermark stays", w.moved() <= 180, true)
+		w.change(func() { w.busy = nil })
+		pass(time.Minute)
+		same(w, "gaps", w.open(), []string{"a 180 to 300"})
+		pass(2 * time.Hour)
+		same(w, "gaps once it was read", w.open(), nil)
+		same(w, "an old thread", w.turn("a:100"), "begins")
+		same(w, "the watermark goes on", w.moved() > 3600, true)
+	})
+}
+
+// TestARetriedPayloadOpensAGap of its channel, from the last arrival before its first try, once a minute.
+func TestARetriedPayloadOpensAGap(t *testing.T) {
+	in(t, nil, func(w *world) {
+		w.up()
+		for range 30 { // the last one arrives in second 290
+			w.Accepted("b", false)
+			pass(10 * time.Second)
+		}
+		pass(30 * time.Minute) // nothing arrives
+		w.change(func() { slowly(w) })
+		w.history()
+		w.Accepted("b", false) // at second 2100
+		pass(15 * time.Second)
+		w.Accepted("a", true)
+		pass(15 * time.Second)
+		w.Accepted("a", true)
+		same(w, "gaps", w.open(), []string{"a 170 to 2115"})
+		same(w, "an old thread", w.turn("a:0"), "waits")
+		pass(time.Minute)
+		w.Accepted("a", true)
+		same(w, "a minute later", w.open(), []string{"a 170 to 2190"})
+	})
+	in(t, func(w *world) { slowly(w); w.channels = nil }, func(w *world) {
+		w.up()
+		w.Accepted("a", true)
+		same(w, "soon after a start", w.open(), []string{"a -3600 to 0"})
+	})
+}
+
+// TestNothingFromBeforeTheFirstStartIsRead, although gaps open soon after it.
+func TestNothingFromBeforeTheFirstStartIsRead(t *testing.T) {
+	in(t, func(w *world) { slowly(w); w.watermark = time.Time{}; w.channels = nil }, func(w *world) {
+		pass(5 * time.Second)
+		w.up()
+		pass(30 * time.Second)
+		w.Accepted("a", true)
+		w.Refused("b")
+		same(w, "gaps", w.open(), []string{"a 5 to 35", "b 5 to 35"})
+		w.stop()
+		w.start()
+		w.up()
+		w.Accepted("c", true)
+		same(w, "after a restart", w.open(), []string{"a 5 to 35", "b 5 to 35", "c 5 to 35"})
+	})
+}
+
+// TestTheRestIsReadInTheBackground: each channel, then its threads from the newest on, and nothing twice.
+func TestTheRestIsReadInTheBackground(t *testing.T) {
+	in(t, func(w *world) {
+		w.said["a"] = []int{-3000}
+		w.said["a:-2000"] = []int{-2000}
+		w.said["a:-1500"] = []int{-1500, -1400}
+		w.said["a:-1000"] = []int{-1000, -900}
+		w.said["a:-9000"] = []int{-9000, -800}
+		w.recent = []event.ThreadKey{"a:-9000", "a:-1000", "a:-2000", "b:-9000", "a"}
+	}, func(w *world) {
+		w.up()
+		same(w, "history", w.history(), []string{
+			"read a -3600 to 120 in the background", "accept a/-3000", "accept a:-2000/-2000",
+			"read a:-1000 -3600 to 120 in the background", "accept a:-1000/-1000", "accept a:-1000/-900",
+			"read a:-1500 -3600 to 120 in the background", "accept a:-1500/-1500", "accept a:-1500/-1400",
+			"read a:-9000 -3600 to 120 in the background", "accept a:-9000/-800",
+			"read b -3600 to 120 in the background", "read b:-9000 -3600 to 120 in the background",
+		})
+		same(w, "gaps", w.open(), nil)
+		same(w, "the watermark", w.moved(), -120)
+	})
+}
+
+// TestATurnJoinsABackgroundRead, which hurries from then on.
+func TestATurnJoinsABackgroundRead(t *testing.T) {
+	in(t, func(w *world) {
+		w.recent = []event.ThreadKey{"a:-9000"}
+		w.slow["a:-9000"] = 5 * time.Second
+	}, func(w *world) {
+		w.up()
+		pass(2 * time.Second)
+		same(w, "the turn", w.begins("a:-9000"), "begins after 3s")
+		same(w, "reads", len(w.history()), 3) // a, a:-9000, b
+	})
+}
+
+// TestATurnWaitsUntilAllOfItsThreadIsHandedOver, also if the channel's read finds it.
+func TestATurnWaitsUntilAllOfItsThreadIsHandedOver(t *testing.T) {
+	in(t, func(w *world) {
+		w.said["a"], w.said["a:-50"] = []int{-30, -20}, []int{-50}
+		w.refused = "a/-20"
+	}, func(w *world) {
+		w.up()
+		same(w, "accepted", w.history(), []string{"read a -3600 to 120 in the background", "accept a/-30"})
+		same(w, "the conversation", w.begins("a"), "begins after 2s")
+		same(w, "another thread, read behind it", w.begins("a:-50"), "begins after 0s")
+		same(w, "accepted", w.history(), []string{"accept a:-50/-50", "read b -3600 to 120 in the background"})
+	})
+}
+
+// TestWhatFailsStopsNothingElse: a channel, a thread, a message; and it is tried again.
+func TestWhatFailsStopsNothingElse(t *testing.T) {
+	in(t, func(w *world) {
+		w.said["b:-50"], w.said["b:-40"] = []int{-50, -45}, []int{-40, -35}
+		w.broken["a"], w.broken["b:-40"] = errors.New("the answer is too long"), errors.New("no route")
+		w.refused = "b:-50/-50"
+	}, func(w *world) {
+		w.up()
+		pass(10 * time.Second)
+		same(w, "accepted", w.known(), []string{"b:-50/-45"})
+		same(w, "gaps", w.open(), []string{"a -3600 to 0", "b -3600 to 0"})
+		w.change(func() { delete(w.broken, "a"); delete(w.broken, "b:-40"); w.refused = "" })
+		pass(time.Minute)
+		same(w, "gaps", w.open(), nil)
+		same(w, "accepted", w.known(), []string{"b:-40/-35", "b:-40/-40", "b:-50/-45"})
+	})
+	refused := &adapters.RefusedError{Err: errors.New("not_in_channel"), Hint: "invite the bot"}
+	in(t, func(w *world) { w.broken["a"] = refused }, func(w *world) {
+		w.up()
+		same(w, "gaps if a channel is refused", w.open(), nil)
+	})
+	in(t, func(w *world) { w.broken["channels"] = refused }, func(w *world) {
+		w.up()
+		same(w, "gaps if all of them are", w.open(), nil)
+		same(w, "the watermark", w.moved(), -120)
+		same(w, "an old thread", w.turn("a:-9000"), "begins")
+	})
+	in(t, func(w *world) { w.broken["channels"] = errors.New("no route"); w.said["a:-9000"] = []int{-9} }, func(w *world) {
+		w.up()
+		same(w, "an old thread while the channels are not known", w.begins("a:-9000"), "begins after 0s")
+		w.Refused("b")
+		same(w, "gaps", w.open(), nil)
+		pass(time.Minute)
+		same(w, "a refusal is stored all the same", w.history()[:2], []string{"read a:-9000 -3600 to 120 urgently", "accept a:-9000/-9"})
+	})
+}
+
+// TestACrashGoesOnWhereItWas: a gap is open until all of it was read.
+func TestACrashGoesOnWhereItWas(t *testing.T) {
+	in(t, func(w *world) {
+		w.said["a:-9000"] = []int{-9000, -800}
+		w.slow["b"] = time.Hour
+	}, func(w *world) {
+		w.up()
+		pass(time.Second)
+		same(w, "gaps", w.open(), []string{"b -3600 to 0"})
+		w.history()
+		w.stop()
+		delete(w.slow, "b")
+		w.start()
+		synctest.Wait()
+		same(w, "read", w.history(), []string{"read b -3600 to 120 in the background"})
+		same(w, "gaps", w.open(), nil)
+	})
+}
+
+// TestAnotherNodesGapsAreSeen within five seconds, and their end within one.
+func TestAnotherNodesGapsAreSeen(t *testing.T) {
+	in(t, nil, func(w *world) {
+		w.up()
+		pass(time.Minute)
+		w.change(func() { slowly(w); w.gaps["a"] = event.Gap{Channel: "a", From: w.at(10), Until: w.at(50)} })
+		pass(5100 * time.Millisecond)
+		same(w, "an old thread", w.Behind("a:20"), true)
+		same(w, "a new one", w.Behind("a:51"), false)
+		w.change(func() { clear(w.gaps) })
+		pass(1100 * time.Millisecond)
+		same(w, "once it is closed", w.Behind("a:20"), false)
+	})
+	in(t, nil, func(w *world) {
+		w.Standby()
+		same(w, "a node that stands by", w.turn("a:-9000"), "begins")
+	})
+}
+
+func TestSwitchedOffItReadsNothing(t *testing.T) {
+	in(t, func(w *world) {
+		w.config.MaxAge = 0
+		w.gaps["a"] = event.Gap{Channel: "a", From: w.at(-100), Until: w.at(-50)} // from before
+	}, func(w *world) {
+		w.up()
+		w.Refused("a")
+		same(w, "an old thread", w.turn("a:-9000"), "begins")
+		pass(time.Minute)
+		same(w, "history", w.history(), nil)
+		same(w, "gaps", w.open(), nil)
+	})
+}
+
+func TestBoundsOfAgeAndNumber(t *testing.T) {
+	in(t, func(w *world) {
+		w.watermark = w.at(-1_000_000)
+		w.config.Messages = 2
+		for i := range 5 {
+			w.said[event.ThreadKey(fmt.Sprint("a:", -10*i-10))] = []int{-10*i - 10, -10*i - 9}
+		}
+	}, func(w *world) {
+		w.up()
+		same(w, "history", w.history(), []string{
+			"read a -86400 to 120 in the background", "read a:-10 -86400 to 120 in the background", "accept a:-10/-10", "accept a:-10/-9",
+			"read b -86400 to 120 in the background",
+		})
+	})
+}
+
+// TestAPollerOpensAGap without a disconnect.
+func TestAPollerOpensAGap(t *testing.T) {
+	in(t, func(w *world) { w.watermark = time.Time{}; w.said["a"] = []int{30} }, func(w *world) {
+		w.up()
+		pass(time.Minute)
+		w.Open(event.Gap{Channel: "a", From: w.at(20), Until: w.at(40)})
+		same(w, "history", w.history(), []string{"read a 20 to 160 in the background", "accept a/30"})
+	})
+}
+
+// TestWhateverHappensEveryMissedMessageIsRead: connections, refusals, crashes, slow and
+// failing reads in any order. No turn waits for more than ten seconds, and one that begins
+// without a gap has its thread's missed messages.
+func TestWhateverHappensEveryMissedMessageIsRead(t *testing.T) {
+	threads := []event.ThreadKey{"a:-9000", "a:-50", "b", "b:-9000"}
+	rapid.Check(t, func(rt *rapid.T) {
+		type step struct {
+			What   string
+			Thread event.ThreadKey
+			Pause  int // seconds
+		}
+		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+			return step{rapid.SampledFrom([]string{"misses", "misses", "refuses", "turn", "turn", "breaks", "mends", "slow", "quick", "crashes", "disk full"}).Draw(t, "what"),
+				rapid.SampledFrom(threads).Draw(t, "thread"), rapid.IntRange(0, 90).Draw(t, "pause")}
+		}), 3, 25).Draw(rt, "steps")
+		var faults []string
+		in(t, func(w *world) { w.recent = threads }, func(w *world) {
+			w.up()
+			missing := func(thread event.ThreadKey) bool {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				return slices.ContainsFunc(w.said[thread], func(second int) bool { return !w.accepted[fmt.Sprint(thread, "/", second)] })
+			}
+			for _, s := range steps {
+				channel, _, _ := w.Began(s.Thread)
+				switch s.What {
+				case "misses": // the connection is away
+					w.Down()
+					pass(time.Second)
+					w.change(func() { w.said[s.Thread] = append(w.said[s.Thread], w.second(time.Now())) })
+					pass(time.Second)
+					w.up()
+				case "refuses":
+					w.change(func() { w.said[s.Thread] = append(w.said[s.Thread], w.second(time.Now())) })
+					w.Refused(channel)
+				case "turn":
+					asked := time.Now()
+					how := w.begins(s.Thread)
+					if time.Since(asked) > 10*time.Second || how[:8] == "begins a" && missing(s.Thread) {
+						faults = append(faults, fmt.Sprint(s.Thread, " ", how))
+					}
+				case "crashes":
+					w.stop()
+					w.start()
+					w.up()
+				}
+				w.change(func() {
+					switch s.What {
+					case "breaks":
+						w.broken[string(s.Thread)], w.broken[channel] = errDown, errDown
+					case "slow":
+						w.slow[string(s.Thread)], w.slow[channel] = time.Minute, time.Minute
+					case "mends":
+						clear(w.broken)
+						w.busy = nil
+					case "quick":
+						clear(w.slow)
+					case "disk full":
+						w.busy = errDown
+					}
+				})
+				pass(time.Duration(s.Pause) * time.Second)
+			}
+			w.change(func() {
+				w.busy = nil
+				clear(w.broken)
+				clear(w.slow)
+			})
+			pass(10 * time.Minute)
+			for _, thread := range threads {
+				if missing(thread) {
+					faults = append(faults, "missing in "+string(thread))
+				}
+			}
+			if open := w.open(); len(open) > 0 {
+				faults = append(faults, open...)
+			}
+		})
+		if len(faults) > 0 {
+			rt.Fatalf("%q", faults)
+		}
+	})
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for _, c := range []backfill.Config{{MaxAge: -1, Messages: 1}, {MaxAge: 8 * 24 * time.Hour, Messages: 1}, {Messages: 0}, {Messages: 10_001}} {
+		if len(c.Validate()) != 1 {
+			t.Errorf("%+v: %v", c, c.Validate())
+		}
+	}
+	if faults := backfill.DefaultConfig().Validate(); faults != nil {
+		t.Error(faults)
+	}
+}

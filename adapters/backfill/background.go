@@ -1,0 +1,181 @@
+package backfill
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+const (
+	// recentThreads bounds the threads of one channel that are read although the channel
+	// itself does not show whether they have missed messages.
+	recentThreads = 50
+	// acceptPause is the wait before a refused message is offered again, and acceptTries
+	// bounds the tries if the store is well.
+	acceptPause, acceptTries = time.Second, 3
+)
+
+// background reads the gaps whenever there may be some. One node does it at a time.
+func (w *Workspace) background(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake.read:
+			_ = w.Lease.While(ctx, func(ctx context.Context) error {
+				w.retry(ctx, "read missed messages", w.round)
+				return nil
+			})
+		}
+	}
+}
+
+// round reads each gap once, the one that begins first before the others. A channel that
+// fails does not stop the others; its error ends the round.
+func (w *Workspace) round(ctx context.Context) error {
+	if err := w.refresh(ctx); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	gaps := slices.SortedFunc(maps.Values(w.stored), func(a, b event.Gap) int {
+		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Channel, b.Channel))
+	})
+	w.mu.Unlock()
+	var failures []error
+	for _, gap := range gaps {
+		err := w.unlessRefused(w.readChannel(ctx, gap), "channel", gap.Channel)
+		if err == nil {
+			err = w.Store.CloseGap(ctx, w.ID, gap, clockLag)
+		}
+		if failures = append(failures, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(append(failures, w.refresh(ctx))...)
+}
+
+// unlessRefused logs a refusal that only the operator can mend, and returns every other error.
+func (w *Workspace) unlessRefused(err error, args ...any) error {
+	var refused *adapters.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	w.Log.Warn("missed messages cannot be read", append(args, "err", refused.Err, "hint", refused.Hint)...)
+	return nil
+}
+
+// readChannel reads a channel's gap: first the messages outside of threads, and then the
+// threads, the newest first.
+func (w *Workspace) readChannel(ctx context.Context, gap event.Gap) error {
+	config, reach, messages := w.Config(), w.reach(gap), 0
+	if config.MaxAge == 0 || reach.From.After(gap.Until) {
+		return nil
+	}
+	found, err := w.Platform.ReadChannel(ctx, adapters.Reading{
+		Gap: reach, Messages: config.Messages,
+		Hand: func(thread event.ThreadKey, list []adapters.Missed) error {
+			return w.once(ctx, thread, gap, func(*threadRead) error { return w.hand(ctx, list, &messages) })
+		},
+	})
+	if err != nil {
+		return err
+	}
+	recent, err := w.Store.RecentThreads(ctx, w.ID, gap.Channel, reach.From.Add(-config.MaxAge), recentThreads)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, thread := range w.newestFirst(reach, slices.Concat(found.Threads, recent)) {
+		if found.Cut = found.Cut || messages >= config.Messages; messages >= config.Messages || ctx.Err() != nil {
+			break
+		}
+		err := w.once(ctx, thread, gap, func(r *threadRead) error { return w.readThread(ctx, r, &messages) })
+		failures = append(failures, w.unlessRefused(err, "thread", thread))
+	}
+	w.Log.Info("missed messages of a channel are read", "channel", gap.Channel, "messages", messages, "cut", found.Cut)
+	return errors.Join(append(failures, ctx.Err())...)
+}
+
+// newestFirst returns the threads that ReadThread is for, each once.
+func (w *Workspace) newestFirst(reach event.Gap, threads []event.ThreadKey) []event.ThreadKey {
+	began := map[event.ThreadKey]time.Time{}
+	for _, thread := range threads {
+		if _, at, ok := w.Platform.Began(thread); ok && !at.IsZero() && !at.After(reach.Until) {
+			began[thread] = at
+		}
+	}
+	return slices.SortedFunc(maps.Keys(began), func(a, b event.ThreadKey) int {
+		return cmp.Or(began[b].Compare(began[a]), cmp.Compare(a, b))
+	})
+}
+
+// once reads a thread, unless it was read: a turn of it needs no read of its own then. If
+// a turn is reading it, that read counts.
+func (w *Workspace) once(ctx context.Context, thread event.ThreadKey, gap event.Gap, read func(*threadRead) error) error {
+	for {
+		w.mu.Lock()
+		r := w.threads[thread]
+		mine := r == nil || r.ended && !r.succeeded(gap)
+		if mine {
+			r = w.newRead(thread, gap)
+		}
+		w.mu.Unlock()
+		if mine {
+			return w.end(r, read(r))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.done:
+		}
+		if r.succeeded(gap) {
+			return nil
+		}
+	}
+}
+
+// hand hands messages over and counts the new ones. A message that was known may have
+// been changed since.
+func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *int) (err error) {
+	for _, m := range list {
+		known := true
+		if m.New != nil {
+			known, err = w.accept(ctx, *m.New)
+		}
+		if m.Change != nil && known && err == nil {
+			_, err = w.accept(ctx, *m.Change)
+		}
+		if err != nil {
+			return err
+		}
+		if !known {
+			*messages++
+		}
+	}
+	return nil
+}
+
+// accept offers an envelope until it is durable. One that is refused although the store
+// is well is left out: it must not stop the others.
+func (w *Workspace) accept(ctx context.Context, envelope event.Envelope) (known bool, err error) {
+	for try := 1; ; try++ {
+		receipt, err := w.Inbox.Accept(ctx, envelope)
+		switch {
+		case err == nil:
+			return receipt.Duplicate, nil
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case try >= acceptTries && err != adapters.ErrBusy && !journal.Unavailable(err):
+			w.Log.Error("a missed message cannot be stored", "err", err)
+			return true, nil
+		}
+		pause(ctx, acceptPause)
+	}
+}

@@ -1,0 +1,35 @@
+package backfill
+
+import (
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Config bounds what is read. Start from DefaultConfig.
+type Config struct {
+	// MaxAge is the age up to which a missed message is read and may trigger a run; 0
+	// reads none.
+	MaxAge time.Duration `yaml:"max_age"`
+	// Messages is how many missed messages of one channel are read, the newest.
+	Messages int `yaml:"messages"`
+}
+
+// DefaultConfig returns the bounds that apply if the configuration sets none.
+func DefaultConfig() Config { return Config{MaxAge: 24 * time.Hour, Messages: 1000} }
+
+const (
+	// maxAge bounds MaxAge. The keys of accepted envelopes are kept for longer.
+	maxAge = 7 * 24 * time.Hour
+	// maxMessages bounds Messages: one channel's are in memory together.
+	maxMessages = 10_000
+)
+
+// Validate returns every fault, by key, without any value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	check := faults.Check
+	check(c.MaxAge >= 0 && c.MaxAge <= maxAge, "max_age", "must be between 0s, which switches it off, and 7d")
+	check(c.Messages > 0 && c.Messages <= maxMessages, "messages", "must be between 1 and 10000")
+	return faults
+}

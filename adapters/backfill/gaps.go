@@ -1,0 +1,172 @@
+package backfill
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// gap returns the range in which messages of a channel may be missing, and whether
+// there is one.
+func (w *Workspace) gap(channel string) (event.Gap, bool) {
+	gap := w.unstored[everywhere].Union(w.stored[channel]).Union(w.unstored[channel])
+	gap.Channel = channel
+	return gap, gap.Until.After(w.Now().Add(-w.Config().MaxAge))
+}
+
+// Open opens a gap. A poller that finds something new uses it, too.
+func (w *Workspace) Open(gap event.Gap) {
+	if w.Config().MaxAge == 0 {
+		return
+	}
+	w.change(func() { w.unstored[gap.Channel] = w.unstored[gap.Channel].Union(gap) })
+	wake(w.wake.store)
+}
+
+// Refused notes that a payload of a channel was refused: the platform may give it up.
+func (w *Workspace) Refused(channel string) {
+	now := w.Now()
+	w.mu.Lock()
+	from := now.Add(-clockLag)
+	if first := w.arrivals.times[0]; from.Before(first) {
+		from = first // nothing from before the first start is read
+	}
+	w.mu.Unlock()
+	if channel != "" {
+		w.Open(event.Gap{Channel: channel, From: from, Until: now})
+	}
+}
+
+// Accepted notes that a payload of a channel was accepted for the first time. If the
+// platform had sent it before, others may be missing.
+func (w *Workspace) Accepted(channel string, retried bool) {
+	now := w.Now()
+	w.mu.Lock()
+	from, missing := w.arrivals.add(now, channel, retried)
+	w.mu.Unlock()
+	if missing && channel != "" && !from.IsZero() {
+		w.Open(event.Gap{Channel: channel, From: from, Until: now})
+	}
+}
+
+const (
+	// retryHorizon is how long after its first try a platform may send a payload again
+	// (Slack: five minutes after the last try before).
+	retryHorizon = 7 * time.Minute
+	// arrivalStep is the least time between two arrivals that are remembered.
+	arrivalStep = 10 * time.Second
+	// retryGapEvery is the least time between two gaps of a channel for retried payloads.
+	retryGapEvery = time.Minute
+)
+
+// arrivals remembers when payloads have arrived lately, each time less clockLag. The first
+// time is older than retryHorizon, if there was an arrival then.
+type arrivals struct {
+	times   []time.Time
+	retried map[string]time.Time // the newest gap, by channel
+}
+
+func (a *arrivals) begin(watermark time.Time) {
+	a.times, a.retried = []time.Time{watermark}, map[string]time.Time{}
+}
+
+// add notes an arrival. If the payload was sent before, and its channel had no gap for
+// that within a minute, it returns the last arrival before the payload's first try.
+func (a *arrivals) add(now time.Time, channel string, retried bool) (from time.Time, missing bool) {
+	at := now.Add(-clockLag)
+	if last := a.times[len(a.times)-1]; at.Sub(last) >= arrivalStep {
+		a.times = append(a.times, at)
+	}
+	for len(a.times) > 1 && at.Sub(a.times[1]) >= retryHorizon {
+		a.times = a.times[1:]
+	}
+	if !retried || now.Sub(a.retried[channel]) < retryGapEvery {
+		return time.Time{}, false
+	}
+	a.retried[channel] = now
+	return a.times[0], true
+}
+
+// refresh reads the watermark and the gaps from the store: other nodes change them, too.
+func (w *Workspace) refresh(ctx context.Context) error {
+	w.refreshing.Lock()
+	defer w.refreshing.Unlock()
+	watermark, gaps, err := w.Store.Gaps(ctx, w.ID)
+	if err != nil {
+		return err
+	}
+	w.change(func() {
+		if watermark.After(w.watermark) {
+			w.watermark = watermark
+		}
+		clear(w.stored)
+		for _, gap := range gaps {
+			w.stored[gap.Channel] = gap
+		}
+	})
+	if len(gaps) > 0 {
+		wake(w.wake.read)
+	}
+	return nil
+}
+
+// keepGaps stores the gaps that open, and looks for those of other nodes, until ctx ends.
+func (w *Workspace) keepGaps(ctx context.Context) {
+	for ctx.Err() == nil {
+		w.retry(ctx, "store the gaps and look for others", w.sync)
+		w.mu.Lock()
+		wait := refreshClosed
+		if len(w.unstored)+len(w.stored) > 0 {
+			wait = refreshOpen
+		}
+		w.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-w.wake.store:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// sync stores the gaps that have opened. While events can arrive it also moves the
+// watermark on: every message before it is then recorded or in a stored gap.
+func (w *Workspace) sync(ctx context.Context) error {
+	watermark := w.Now().Add(-clockLag)
+	w.mu.Lock()
+	opened, up, last := maps.Clone(w.unstored), w.up, w.watermark
+	w.mu.Unlock()
+	away, lost := opened[everywhere]
+	delete(opened, everywhere)
+	gaps := slices.Collect(maps.Values(opened))
+	var unknown error
+	if lost && up {
+		watermark = away.Until.Add(-clockLag)
+		channels, err := w.Platform.Channels(ctx)
+		if unknown = w.unlessRefused(err); unknown == nil {
+			opened[everywhere] = away
+			for _, channel := range channels {
+				gaps = append(gaps, event.Gap{Channel: channel, From: away.From, Until: away.Until})
+			}
+		}
+	}
+	if !up || unknown != nil || !lost && watermark.Sub(last) < watermarkStep {
+		watermark = time.Time{} // it stays
+	}
+	slices.SortFunc(gaps, func(a, b event.Gap) int { return cmp.Compare(a.Channel, b.Channel) }) // nodes store in one order
+	if len(gaps) > 0 || !watermark.IsZero() {
+		if err := w.Store.OpenGaps(ctx, w.ID, gaps, watermark); err != nil {
+			return err
+		}
+	}
+	if err := w.refresh(ctx); err != nil {
+		return err
+	}
+	w.change(func() {
+		maps.DeleteFunc(w.unstored, func(channel string, gap event.Gap) bool { return opened[channel] == gap })
+	})
+	return unknown
+}

@@ -1,0 +1,131 @@
+package backfill
+
+import (
+	"context"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// threadRead is one read of a thread's missed messages, by a turn or in the background.
+type threadRead struct {
+	thread event.ThreadKey
+	gap    event.Gap     // of the channel, when the read began
+	urgent chan struct{} // closed once a turn waits
+	done   chan struct{} // closed once the read has ended
+	ended  bool
+	err    error // of a read that has ended
+
+	since time.Time // when the first turn began to wait; zero for none
+	wake  func()    // wakes the turn that still waits; nil for none
+}
+
+// succeeded reports whether the thread was read from a gap.
+func (r *threadRead) succeeded(gap event.Gap) bool {
+	return r != nil && r.ended && r.err == nil && r.gap.Covers(gap)
+}
+
+// waited reports whether a turn has waited for the thread to be read from a gap.
+func (r *threadRead) waited(gap event.Gap) bool {
+	return r != nil && !r.since.IsZero() && r.gap.Covers(gap)
+}
+
+// behind returns the range in which messages of the thread may be missing, and whether
+// there is one.
+func (w *Workspace) behind(thread event.ThreadKey) (event.Gap, bool) {
+	channel, began, ok := w.Platform.Began(thread)
+	if !ok {
+		return event.Gap{}, false
+	}
+	gap, open := w.gap(channel)
+	return gap, open && !began.After(gap.Until) && !w.threads[thread].succeeded(gap)
+}
+
+// Behind reports whether messages of the thread may be missing.
+func (w *Workspace) Behind(thread event.ThreadKey) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, behind := w.behind(thread)
+	return behind
+}
+
+// Ready reports whether the next turn of the thread may begin, and then whether messages
+// of the thread may be missing in it. If the turn may not begin, the thread is being
+// read; Ready calls wakeTurn once the turn may begin, or after ten seconds.
+func (w *Workspace) Ready(thread event.ThreadKey, wakeTurn func()) (ready, gap bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	missing, behind := w.behind(thread)
+	r := w.threads[thread]
+	if behind && (!r.waited(missing) || !r.ended) {
+		if r == nil || r.ended {
+			r = w.newRead(thread, missing)
+			w.asked = append(w.asked, r)
+			wake(w.wake.urgent)
+		}
+		if r.since.IsZero() {
+			r.since = time.Now()
+			close(r.urgent)
+			time.AfterFunc(turnWait, wakeTurn)
+		}
+		if r.wake = wakeTurn; time.Since(r.since) < turnWait {
+			return false, false
+		}
+	}
+	if r != nil {
+		r.wake = nil
+	}
+	return true, behind
+}
+
+// newRead notes that a read of the thread begins. No turn waits twice for the same gap, or
+// longer because the gap has grown.
+func (w *Workspace) newRead(thread event.ThreadKey, gap event.Gap) *threadRead {
+	r := &threadRead{thread: thread, gap: gap, urgent: make(chan struct{}), done: make(chan struct{})}
+	if before := w.threads[thread]; before.waited(gap) || before != nil && before.wake != nil {
+		r.since, r.wake = before.since, before.wake
+		close(r.urgent)
+	}
+	w.threads[thread] = r
+	return r
+}
+
+// end ends a read with its result, and wakes the turn that waits for it.
+func (w *Workspace) end(r *threadRead, err error) error {
+	w.mu.Lock()
+	r.err, r.ended = err, true
+	close(r.done)
+	wakeTurn := r.wake
+	w.mu.Unlock()
+	if wakeTurn != nil {
+		wakeTurn()
+	}
+	return err
+}
+
+// readUrgently reads a thread whose turn waits.
+func (w *Workspace) readUrgently(ctx context.Context, r *threadRead) {
+	ctx, cancel := context.WithDeadline(ctx, r.since.Add(turnWait))
+	defer cancel()
+	if err := w.end(r, w.readThread(ctx, r, new(int))); err != nil {
+		w.Log.Warn("missed messages of a thread could not be read in time; its turn goes on", "thread", r.thread, "err", err)
+	}
+}
+
+// readThread reads a thread and counts its new messages.
+func (w *Workspace) readThread(ctx context.Context, r *threadRead, messages *int) error {
+	return w.Platform.ReadThread(ctx, r.thread, adapters.Reading{
+		Gap: w.reach(r.gap), Urgent: r.urgent,
+		Hand: func(_ event.ThreadKey, list []adapters.Missed) error { return w.hand(ctx, list, messages) },
+	})
+}
+
+// reach is the range that is read of a gap.
+func (w *Workspace) reach(gap event.Gap) event.Gap {
+	if oldest := w.Now().Add(-w.Config().MaxAge); gap.From.Before(oldest) {
+		gap.From = oldest
+	}
+	gap.Until = gap.Until.Add(clockLag)
+	return gap
+}

@@ -1,0 +1,265 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/event"
+)
+
+// AcceptResult is the result of Accept.
+type AcceptResult struct {
+	ID        int64  // of the envelope, or of the first one with its key
+	MessageID string // UUID of the message that the envelope makes; empty if it is a duplicate or settled
+	Duplicate bool
+	// Thread is the envelope's thread; 0 if the envelope is settled already or
+	// waits for its subject.
+	Thread int64
+	// Fence is not 0 if this node has a claim of the thread.
+	Fence int64
+	// Only reports that the thread has no other pending envelope: intake may begin
+	// with this one without reading it again.
+	Only bool
+	// Settled is the fate of an envelope that needs no more work.
+	Settled *event.Fate
+
+	// Key and Workspace are the thread's.
+	Key       event.ThreadKey
+	Workspace string
+	At        time.Time // of the transaction: the claim's lease begins then
+	Owner     string    // the other node that has the thread; empty for none
+}
+
+// AcceptRequest is an envelope with the keys that its adapter found.
+type AcceptRequest struct {
+	Envelope event.Envelope
+	Keys     event.Keys
+	// LearnChannel stores the channel's type, because this payload is the first to
+	// name it.
+	LearnChannel bool
+	// Claim claims the thread for this node if it is free, or extends the claim
+	// that this node has: the caller has a free worker. A thread whose owner ended
+	// during its work is left to the scheduler, which counts such claims.
+	Claim bool
+}
+
+// Accept makes an envelope durable, once, and finds the thread it belongs to.
+func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
+	made, err := write(ctx, j, WriteOptions{Urgent: true, Thread: a.Keys.Thread}, func(tx *txn) *acceptTx {
+		made := &acceptTx{AcceptRequest: a, txn: tx, j: j, now: millis(j.now()), token: rand.Int64(), messageID: uuid.Must(uuid.NewV7()).String()}
+		made.run()
+		return made
+	})
+	switch {
+	case err != nil:
+		return AcceptResult{}, err
+	case made.id == 0:
+		return j.first(ctx, a)
+	}
+	return made.result(), nil
+}
+
+// first is the result for a payload that was stored already.
+func (j *Journal) first(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
+	r := AcceptResult{Duplicate: true}
+	found, err := j.row(ctx, []any{&r.ID}, `SELECT id FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
+	if err == nil && !found {
+		err = errors.New("the payload was neither stored nor there before: it must be sent again")
+	}
+	return r, err
+}
+
+// acceptTx is one Accept inside its transaction.
+type acceptTx struct {
+	AcceptRequest
+	*txn
+	j         *Journal
+	now       int64
+	messageID string
+
+	token  int64 // names this transaction in the thread that it counts in
+	id     int64 // of the envelope; 0 if the store has one with its key already
+	thread int64
+	// The thread's row, if the payload names the thread.
+	key            string
+	owner          string
+	fence, pending int64
+}
+
+// ended is the time up to which the leases of other nodes have ended. A store for one
+// process has only leases that have ended, even if the clock went back since.
+func (a *acceptTx) ended() int64 {
+	if a.j.lease == 0 {
+		return math.MaxInt64
+	}
+	return a.now
+}
+
+// result is valid once the transaction has ended.
+func (a *acceptTx) result() AcceptResult {
+	r := AcceptResult{ID: a.id, Settled: a.Keys.Settled}
+	if r.Settled != nil {
+		return r
+	}
+	r.MessageID, r.Thread, r.Key, r.Workspace, r.Only = a.messageID, a.thread, event.ThreadKey(a.key), a.Envelope.Workspace, a.pending == 1
+	switch {
+	case a.owner == "":
+	case a.owner != a.j.node:
+		r.Owner = a.owner
+	case a.Claim:
+		r.Fence, r.At = a.fence, instant(a.now)
+	}
+	return r
+}
+
+// run stores the envelope, unless the store has one with its key. No statement waits for
+// another's result: the first one finds that the key is new and leaves a token in the
+// thread, and the second one stores nothing without it. If two payloads with one key come
+// at the same time, the second may also find that the key is new; the unique key then
+// makes its transaction run again.
+func (a *acceptTx) run() {
+	if a.LearnChannel {
+		a.do(`INSERT INTO channels (workspace, id, type) VALUES ($1, $2, $3) ON CONFLICT (workspace, id) DO UPDATE SET type = excluded.type`,
+			a.Envelope.Workspace, a.Keys.Channel.ID, string(a.Keys.Channel.Type))
+	}
+	switch {
+	case a.Keys.Settled == nil:
+		a.place()
+	case a.Keys.Settled.Disposition == event.Dead:
+		a.insert("dead", noThread)
+	default:
+		a.insert("done", noThread)
+	}
+}
+
+// place puts the envelope into its thread: the thread of the other payload about the same
+// message or of the post that it was done to, the thread that it names, or its target's.
+// Without any, it waits for its target.
+func (a *acceptTx) place() {
+	if a.Keys.Thread != "" {
+		a.placeNamed()
+		return
+	}
+	if a.Keys.Subject != "" {
+		a.thread = a.subjectThread(a.Envelope.Workspace, a.Keys.Subject)
+	}
+	if a.thread == 0 {
+		a.insert("pending", noThread)
+		return
+	}
+	a.countIn()
+	a.insert("pending", `id FROM threads WHERE id = $16 AND accepting = $17`, a.thread, a.token)
+}
+
+// placeNamed puts the envelope into the thread that the payload names, or into the thread
+// of another payload or post if that one is known: its key is $13 there, and $18 here.
+func (a *acceptTx) placeNamed() {
+	const (
+		byPost    = `coalesce((SELECT t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = $3 AND d.platform_id = $13), $1)`
+		byPayload = `coalesce((SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = $3 AND e.dedupe_key = $13), $1)`
+	)
+	key, other := `$1`, []any(nil)
+	switch {
+	case a.Keys.Holder != "":
+		key, other = byPost, []any{a.Keys.Holder}
+	case a.Keys.Twin != "":
+		key, other = byPayload, []any{a.Keys.Twin}
+	}
+	a.upsertThread(key, other)
+	thread := `key = $16`
+	if other != nil { // it may have come since, in another thread: then the token is in ours
+		thread = `(key = $16 OR key = ` + inInsert.Replace(key) + `)`
+	}
+	a.insert("pending", `id FROM threads WHERE `+thread+` AND accepting = $17`, append([]any{string(a.Keys.Thread), a.token}, other...)...)
+}
+
+// inInsert renumbers the arguments of upsertThread to those of insert.
+var inInsert = strings.NewReplacer(`$13`, `$18`, `$1)`, `$16)`, `$3`, `$1`)
+
+// upsertThread makes the thread or finds it, and counts the envelope. If the caller asked
+// for a claim, it claims the thread or extends this node's claim. A thread whose owner
+// ended during its work is not claimed here; see AcceptRequest.
+func (a *acceptTx) upsertThread(key string, other []any) {
+	node := ""
+	if a.Claim {
+		node = a.j.node
+	}
+	// excluded is the row that a new thread would have.
+	const ours = `excluded.owner <> '' AND threads.owner = excluded.owner`
+	const free = `excluded.owner <> '' AND threads.owner <> excluded.owner AND (threads.owner = ''
+		OR threads.lease_until <= $11 AND threads.pending = 0 AND threads.run_id IS NULL)`
+	a.later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, `
+		INSERT INTO threads (key, uuid, workspace, platform, channel, pending, intake_at, owner, lease_until, fence, accepting)
+		SELECT `+key+`, $2, $3, $4, $5, 1, $6, $7, $8, 1, $9 WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $10)
+		ON CONFLICT (key) DO UPDATE SET
+			pending     = threads.pending + 1,
+			accepting   = excluded.accepting,
+			intake_at   = coalesce(threads.intake_at, excluded.intake_at),
+			fence       = CASE WHEN `+free+` THEN threads.fence + 1 ELSE threads.fence END,
+			lease_until = CASE WHEN `+ours+` OR `+free+` THEN excluded.lease_until ELSE threads.lease_until END,
+			owner       = CASE WHEN `+free+` THEN excluded.owner ELSE threads.owner END
+		RETURNING id, key, CASE WHEN lease_until > $11 OR owner = $12 THEN owner ELSE '' END, fence, pending`,
+		append([]any{string(a.Keys.Thread), ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
+			a.now, node, a.now + a.j.lease.Milliseconds(), a.token, a.Keys.Dedupe, a.ended(), a.j.node}, other...)...)
+}
+
+// countIn counts the envelope in a thread that is known by its id.
+func (a *acceptTx) countIn() {
+	a.later(nil, []any{&a.key, &a.owner, &a.pending}, `UPDATE threads SET pending = pending + 1, accepting = $2, intake_at = coalesce(intake_at, $3)
+		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $4 AND dedupe_key = $5)
+		RETURNING key, CASE WHEN lease_until > $6 AND owner <> $7 THEN owner ELSE '' END, pending`,
+		a.thread, a.token, a.now, a.Envelope.Workspace, a.Keys.Dedupe, a.ended(), a.j.node)
+}
+
+// noThread stores an envelope without a thread, if its key is new.
+const noThread = `CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`
+
+// insert stores the envelope. thread is the end of a SELECT, whose arguments begin with
+// $16: the thread's id, if the envelope is to be stored.
+func (a *acceptTx) insert(state, thread string, args ...any) {
+	fate, channel := event.Fate{}, ""
+	if a.Keys.Settled != nil {
+		fate = *a.Keys.Settled
+	}
+	if thread == noThread {
+		channel = a.Keys.Channel.ID
+	}
+	a.later(nil, []any{&a.id}, `
+		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, subject, received_at, accepted_at,
+			state, disposition, reason, error, message_id, body, channel, thread)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, `+thread+` RETURNING id`,
+		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
+			a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
+			state, string(fate.Disposition), fate.Reason, fate.Error, a.messageID, blob(a.Envelope.Body), channel}, args...)...)
+}
+
+// subjectThread finds the thread of the message, or of the delivery of ours, that an
+// external id names; 0 for none.
+func (tx *txn) subjectThread(workspace, subject string) (thread int64) {
+	if !tx.row([]any{&thread}, `SELECT thread FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, subject) {
+		tx.row([]any{&thread}, `SELECT thread FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, subject)
+	}
+	return thread
+}
+
+// addPending counts envelopes that were moved into a thread.
+func (tx *txn) addPending(thread, n, now int64) {
+	tx.do(`UPDATE threads SET pending = pending + $2, intake_at = coalesce(intake_at, $3) WHERE id = $1`, thread, n, now)
+}
+
+// ThreadUUID is the id by which agents know a thread: a web thread's own UUID,
+// else the UUIDv5 of "parley:" and the key in the URL namespace.
+func ThreadUUID(key event.ThreadKey) string {
+	const length = 36
+	own := string(key[max(0, len(key)-length):])
+	if strings.HasPrefix(string(key), "web:") && uuid.Validate(own) == nil {
+		return own
+	}
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:"+string(key))).String()
+}

@@ -1,0 +1,37 @@
+package journal
+
+import "parley/ingest/event"
+
+// Claim is this node's right to work on a thread; package work makes claims. Every
+// write of the thread's work carries the fence. If another node claims the thread
+// the fence rises, and the write fails with ErrFenced.
+type Claim struct {
+	Thread int64
+	Fence  int64
+	// Key and Workspace are the thread's. The key may be empty.
+	Key       event.ThreadKey
+	Workspace string
+}
+
+// lock reads columns of a thread's row, and keeps the row as it is for the rest of
+// the transaction: a thread's intake, turn and deliveries change it concurrently.
+// The transaction fails if the claim does not hold any more.
+func (tx *txn) lock(claim *Claim, dest []any, columns string) {
+	if !tx.row(dest, `SELECT `+columns+` FROM threads WHERE id = $1 AND fence = $2 FOR UPDATE`, claim.Thread, claim.Fence) {
+		tx.fail(ErrFenced)
+	}
+}
+
+// lockRun is lock for work on a run. The transaction also fails if the run is not the
+// thread's any more.
+func (tx *txn) lockRun(claim *Claim, run *Run, dest []any, columns string) {
+	if !tx.row(dest, `SELECT `+columns+` FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 FOR UPDATE`, claim.Thread, claim.Fence, run.ID) {
+		tx.fail(ErrFenced)
+	}
+}
+
+// lockThread keeps a thread's row as it is for the rest of the transaction. It needs no
+// claim.
+func (tx *txn) lockThread(thread int64) {
+	tx.later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, thread)
+}

@@ -1,0 +1,100 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"time"
+)
+
+// recheckCopy is the time between two checks of a copy that a delivery still needs, or
+// whose removal failed.
+const recheckCopy = time.Hour
+
+// checkAttached returns a statement that has the copies of the attachments checked at once
+// to which a condition applies.
+func checkAttached(condition string) string {
+	return `INSERT INTO copies_to_check (bucket, path, check_at)
+		SELECT DISTINCT bucket, path, 0 FROM attachments WHERE state = 'stored' AND ` + condition + `
+		ON CONFLICT (bucket, path) DO UPDATE SET check_at = 0`
+}
+
+// checkCopies has the copies of attachments checked that are about to be deleted.
+func (r *recordTx) checkCopies(condition string, args ...any) {
+	r.copies = true
+	r.do(checkAttached(condition), args...)
+}
+
+// CheckCopy has a copy removed after a time if no attachment and no delivery names it then.
+func (j *Journal) CheckCopy(ctx context.Context, bucket, path string, after time.Duration) error {
+	return j.change(ctx, "", func(tx *txn) {
+		tx.do(`INSERT INTO copies_to_check (bucket, path, check_at) VALUES ($1, $2, $3)
+			ON CONFLICT (bucket, path) DO UPDATE SET check_at = excluded.check_at`, bucket, path, millis(j.now().Add(after)))
+	})
+}
+
+// UnusedCopies signals that RemoveCopies may have something to do.
+func (j *Journal) UnusedCopies() <-chan struct{} { return j.copies }
+
+func (j *Journal) wakeRemover() {
+	select {
+	case j.copies <- struct{}{}:
+	default:
+	}
+}
+
+// RemoveCopies calls remove for each copy that is due and that no attachment and no
+// delivery names. It returns the first error of remove after it has tried all of them.
+// A copy whose removal failed is due again later.
+func (j *Journal) RemoveCopies(ctx context.Context, remove func(ctx context.Context, bucket, path string) error) error {
+	var failed error
+	for {
+		next, err := j.checkNextCopy(ctx)
+		if err != nil || next.path == "" {
+			return cmp.Or(failed, err)
+		}
+		if next.used {
+			continue
+		}
+		if err = remove(ctx, next.bucket, next.path); err == nil {
+			err = j.CopyLost(ctx, next.bucket, next.path)
+		}
+		failed = cmp.Or(failed, err)
+	}
+}
+
+// checkedCopy is a copy, and whether something names it. It has no path if no copy is due.
+type checkedCopy struct {
+	bucket, path string
+	used         bool
+}
+
+// checkNextCopy returns the next copy that is due. It makes the next check due later, or
+// takes the copy from the list if only attachments name it: the delete of the last one
+// puts it there again.
+func (j *Journal) checkNextCopy(ctx context.Context) (checkedCopy, error) {
+	return write(ctx, j, WriteOptions{}, func(tx *txn) (c checkedCopy) {
+		if !tx.row([]any{&c.bucket, &c.path}, `UPDATE copies_to_check SET check_at = $1 WHERE check_at <= $2 AND (bucket, path) =
+			(SELECT bucket, path FROM copies_to_check WHERE check_at <= $2 ORDER BY check_at LIMIT 1) RETURNING bucket, path`,
+			millis(j.now().Add(recheckCopy)), millis(j.now())) {
+			return c
+		}
+		attached := tx.has(`SELECT 1 FROM attachments WHERE state = 'stored' AND path = $2 AND bucket = $1 LIMIT 1`, c.bucket, c.path)
+		posted := tx.has(`SELECT 1 FROM deliveries WHERE file <> '' AND file LIKE '%' || CAST($1 AS TEXT) || '%' LIMIT 1`, c.path)
+		c.used = attached || posted
+		if attached && !posted {
+			tx.do(`DELETE FROM copies_to_check WHERE bucket = $1 AND path = $2`, c.bucket, c.path)
+		}
+		return c
+	})
+}
+
+// CopyLost records that the bytes of a copy are gone: the next turn that shows its file
+// copies it again. A node that stores a file while another node removes the same bytes may
+// lose them. A check that is due by now stays due.
+func (j *Journal) CopyLost(ctx context.Context, bucket, path string) error {
+	return j.change(ctx, "", func(tx *txn) {
+		tx.do(`DELETE FROM copies_to_check WHERE bucket = $1 AND path = $2 AND check_at > $3`, bucket, path, millis(j.now()))
+		tx.do(`UPDATE attachments SET state = 'pending', bucket = '', path = '', sha256 = ''
+			WHERE state = 'stored' AND path = $2 AND bucket = $1`, bucket, path)
+	})
+}

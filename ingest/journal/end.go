@@ -1,0 +1,319 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/assembly/stream"
+)
+
+// Post is one part of a reply as the platform will show it.
+type Post struct {
+	Channel, Root string
+	Text          string
+	// Asker is the platform's id of the user whom the post answers; empty for none.
+	Asker string
+	// Alone says that only the asker sees it.
+	Alone bool
+	// File, if it is not nil, is posted beside the text.
+	File *File
+}
+
+// File is a file of a reply: a text, or the place of a stored copy.
+type File struct {
+	Name     string `json:"name"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"size"`
+	Text     string `json:"text,omitempty"`
+	Bucket   string `json:"bucket,omitempty"`
+	Path     string `json:"path,omitempty"`
+}
+
+// Reply is an agent's answer, ready to be committed.
+type Reply struct {
+	Content    string
+	AnsweredAt time.Time // when its first token came
+	Posts      []Post
+	// Send, if it is set, begins the first delivery in the same transaction, if no other
+	// delivery of the thread is open and its channel's pace allows it.
+	Send   *Send
+	Events []stream.Message
+	// Metadata makes the message's metadata from its id and latency.
+	Metadata func(messageID string, latency time.Duration) ([]byte, error)
+	// Stale is the policy for a reply that is stale: send, rerun or drop.
+	Stale string
+	// Again says that the outcome of an earlier call with this reply is not known.
+	Again bool
+	// Interruptible gives up the reply if a newer message asks for a run, or a message of
+	// its turn was edited.
+	Interruptible bool
+}
+
+// ReplyOutcome is the result of CommitReply.
+type ReplyOutcome string
+
+// The outcomes of CommitReply.
+const (
+	Committed   ReplyOutcome = "committed"
+	Stale       ReplyOutcome = "stale"       // the agent is asked again, with the newer messages
+	Dropped     ReplyOutcome = "dropped"     // recorded with its reason, not sent
+	Withdrawn   ReplyOutcome = "withdrawn"   // every message of the turn was deleted
+	Interrupted ReplyOutcome = "interrupted" // a newer message begins the turn again
+)
+
+// maxReruns bounds how often a stale reply is asked for again.
+const maxReruns = 2
+
+// CommitReply ends a run: it stores the reply message, its deliveries and its events, in
+// one transaction. After it the agent is not asked again.
+func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply Reply) (Ended, error) {
+	e, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
+		e := &endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
+		e.commit(reply)
+		return e
+	})
+	if reply.Again && errors.Is(err, ErrFenced) {
+		e, err = j.committed(ctx, claim, run)
+	}
+	if err != nil {
+		return Ended{}, err
+	}
+	if e.begun != nil && e.begun.State != DeliverySending {
+		e.begun = nil // another delivery goes before it, or its channel rests
+	}
+	return Ended{Outcome: e.outcome, Message: e.message, Begun: e.begun, More: e.more}, nil
+}
+
+// Ended is the result of CommitReply.
+type Ended struct {
+	Outcome ReplyOutcome
+	Message *Message // the reply, if it was committed
+	// Begun is the first delivery, if it is marked as sending already.
+	Begun *Delivery
+	// More says that messages wait for a further turn.
+	More bool
+}
+
+// endRunTx is the end of a run inside its transaction.
+type endRunTx struct {
+	*txn
+	now   int64
+	run   *Run
+	claim *Claim
+
+	outcome ReplyOutcome
+	message *Message  // the reply
+	begun   *Delivery // the first delivery, which may be marked as sending
+	more    bool      // messages wait for a further turn
+
+	turnSince, nextSeq, left, editedAt int64 // of the thread's row
+}
+
+// commit stores the reply. A condition in one statement tells whether the thread still
+// wants it; the thread's row is read by itself only for a policy, or if the condition fails.
+func (e *endRunTx) commit(reply Reply) {
+	if reply.Stale == "send" && !reply.Interruptible && e.store(reply) {
+		return
+	}
+	e.read()
+	edited := e.editedAt > millis(e.run.Seen)
+	stale := reply.Stale != "send" && (edited || e.stale())
+	switch {
+	case e.left == 0:
+		e.outcome = Withdrawn
+		e.cancel("every message was deleted")
+	case reply.Interruptible && (e.turnSince != 0 || edited):
+		e.outcome = Interrupted
+		e.requeue()
+	case stale && reply.Stale == "rerun" && e.run.Reruns < maxReruns:
+		e.outcome = Stale
+		e.rerun()
+	case stale && reply.Stale == "drop":
+		e.outcome = Dropped
+		e.events(reply.Events, "")
+		e.clear(e.shown())
+		e.end(RunDropped, "stale: newer messages were recorded", reply.AnsweredAt)
+	case !e.store(reply):
+		e.fail(ErrFenced)
+	}
+}
+
+// read reads the thread's row and keeps it as it is for the rest of the transaction. It
+// fails with ErrFenced if the run is not the thread's any more.
+func (e *endRunTx) read() {
+	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt},
+		`coalesce(turn_since, 0), next_seq, run_left, run_edited_at`)
+}
+
+// committed returns the result of an earlier CommitReply whose outcome was not known. It
+// fails with ErrFenced if the claim does not hold any more or the run has no reply.
+func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run) (*endRunTx, error) {
+	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
+		e := &endRunTx{outcome: Committed}
+		tx.lock(claim, []any{&e.more}, `CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
+		if e.message = tx.find(`run = $1 AND author = 'agent'`, run.ID); e.message == nil {
+			tx.fail(ErrFenced)
+		}
+		if d := tx.openDelivery(run.Thread); d != nil && d.Key == DeliveryKey(run.ID, 0) {
+			e.begun = d
+		}
+		return e
+	})
+}
+
+// stale reports whether a participating message was recorded after the run began.
+func (e *endRunTx) stale() bool {
+	return e.nextSeq-1 > e.run.BaseSeq && e.has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND trigger <> 'none' AND author <> 'agent'
+		AND deleted_at = 0 AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq)
+}
+
+// rerun gives the run the messages that came since, to be asked again.
+func (e *endRunTx) rerun() {
+	base := e.nextSeq - 1
+	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1 AND context_after IS NOT NULL`, e.run.ID, base)
+	e.do(`UPDATE messages SET run = $2 WHERE thread = $1 AND trigger = 'run' AND run IS NULL`, e.run.Thread, e.run.ID)
+	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_since = NULL, turn_at = $4,
+		run_bot_channel = coalesce(run_bot_channel, bot_channel), bot_channel = NULL, run_edited_at = 0,
+		run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
+}
+
+// store stores the reply with the thread's next thread_seq, its events and its deliveries,
+// and ends the run. It returns false, and has stored nothing, if the run is not the
+// thread's any more or every message of the turn was deleted.
+func (e *endRunTx) store(reply Reply) bool {
+	id := uuid.Must(uuid.NewV7()).String()
+	metadata, err := reply.Metadata(id, instant(e.now).Sub(e.run.BegunAt))
+	e.fail(err)
+	m := &Message{
+		UUID: id, Thread: e.run.Thread, ExternalID: id, SenderID: "agent:" + e.run.Agent, Author: ByAgent, Trigger: TriggerNone,
+		Content: reply.Content, Metadata: metadata, Version: ContractVersion, Origin: Live,
+		SentAt: instant(e.now), CreatedAt: instant(e.now), Run: e.run.ID,
+	}
+	if !e.row([]any{&m.Row, &m.Seq}, `
+		INSERT INTO messages (id, external_id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin,
+			sent_at, created_at, run, base_seq, latest_seen_seq, server_seq)
+		SELECT $4, $4, t.id, t.next_seq, $5, $6, 'agent', 'none', $7, $8, $9, 'live', $10, $10, t.run_id, $11, $11, t.next_seq - 1
+		FROM (SELECT id, next_seq, run_id FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 AND run_left > 0 FOR UPDATE) AS t WHERE true
+		RETURNING row, seq`,
+		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq) {
+		return false
+	}
+	e.message, e.outcome = m, Committed
+	e.events(reply.Events, reply.Content)
+	e.deliver(reply.Posts, reply.Send)
+	e.end(RunDone, "", reply.AnsweredAt)
+	return true
+}
+
+// maxRunEvents bounds the events that are stored of one run.
+const maxRunEvents = 1000
+
+// events stores the messages that the agent emitted, except an ANSWER that only repeats
+// the reply.
+func (e *endRunTx) events(events []stream.Message, reply string) {
+	for i, m := range events[:min(len(events), maxRunEvents)] {
+		if m.Type == stream.Answer && m.Text == reply && len(m.Details) == 0 {
+			continue
+		}
+		var details any
+		if len(m.Details) > 0 {
+			details = []byte(m.Details)
+		}
+		e.do(`INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			e.run.ID, int64(i+1), int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, number(m.Final), millis(m.Time))
+	}
+}
+
+// record writes the run's own row: it has ended.
+func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
+	sender := ""
+	if len(e.run.Messages) > 0 {
+		sender = e.run.Messages[0].SenderID
+	}
+	e.do(`INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, bot_channel, error)
+		SELECT $2, $1, $3, $4, $5, $6, $7, $8, $9, run_bot_channel, $10 FROM threads WHERE id = $1`,
+		e.run.Thread, e.run.ID, e.run.Agent, sender, string(state), e.run.Attempts, millis(e.run.BegunAt), millis(answeredAt), e.now, cause)
+}
+
+// end closes the run; the thread's next turn is due if messages wait for one.
+func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
+	e.record(state, cause, answeredAt)
+	e.later(nil, []any{&e.more}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, next_seq = next_seq + $2,
+		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
+		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`, e.run.Thread, number(e.outcome == Committed))
+}
+
+// cancel ends the run without an answer. If no message of its turn is left, the next turn
+// has its block.
+func (e *endRunTx) cancel(cause string) {
+	if e.left == 0 {
+		e.do(`UPDATE threads SET begun_seq = $2 WHERE id = $1`, e.run.Thread, e.run.ContextAfter)
+	}
+	e.clear(e.shown())
+	e.end(RunCanceled, cause, time.Time{})
+}
+
+// requeue ends the run without an answer and gives its messages back: the thread's next
+// turn takes them at once.
+func (e *endRunTx) requeue() {
+	e.clear(e.shown())
+	e.record(RunInterrupted, "interrupted by a newer message", time.Time{})
+	e.do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
+		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1 AND author <> 'agent'`, e.run.ID)
+	e.do(`UPDATE threads SET run_id = NULL, run_bot_channel = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3
+		WHERE id = $1`, e.run.Thread, e.run.ContextAfter, e.now)
+}
+
+func (j *Journal) endRun(ctx context.Context, claim *Claim, run *Run, how func(e *endRunTx)) error {
+	return j.change(ctx, claim.Key, func(tx *txn) {
+		e := endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
+		e.read()
+		how(&e)
+	})
+}
+
+// CancelRun ends a run without an answer: its messages were deleted, or nobody wants an
+// answer any more.
+func (j *Journal) CancelRun(ctx context.Context, claim *Claim, run *Run, cause string) error {
+	return j.endRun(ctx, claim, run, func(e *endRunTx) { e.cancel(cause) })
+}
+
+// InterruptRun gives up a run for a newer message: the next turn has both.
+func (j *Journal) InterruptRun(ctx context.Context, claim *Claim, run *Run) error {
+	return j.endRun(ctx, claim, run, (*endRunTx).requeue)
+}
+
+// RetryRun counts a failed attempt; the run is due again at a later time.
+func (j *Journal) RetryRun(ctx context.Context, claim *Claim, run *Run, at time.Time) error {
+	return j.endRun(ctx, claim, run, func(e *endRunTx) {
+		e.do(`UPDATE threads SET run_attempts = run_attempts + 1, run_not_before = $2, turn_at = $2 WHERE id = $1`, run.Thread, millis(at))
+	})
+}
+
+// PutOffRun leaves a run that was taken up too early until its time. An interruptible run
+// is given up instead if a newer message waits, so that the next turn has both.
+func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, until time.Time, interruptible bool) (interrupted bool, err error) {
+	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) bool {
+		e := endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
+		e.read()
+		if interruptible && e.turnSince != 0 {
+			e.requeue()
+			return true
+		}
+		e.do(`UPDATE threads SET turn_at = $2 WHERE id = $1`, run.Thread, millis(until))
+		return false
+	})
+}
+
+// FailRun ends a run without an answer. The notice, if any, tells the thread; it stands
+// outside the transcript.
+func (j *Journal) FailRun(ctx context.Context, claim *Claim, run *Run, cause error, notice []Post, events []stream.Message) error {
+	return j.endRun(ctx, claim, run, func(e *endRunTx) {
+		e.events(events, "")
+		e.deliver(notice, nil)
+		e.end(RunFailed, cause.Error(), time.Time{})
+	})
+}

@@ -1,0 +1,101 @@
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// deliver stores the reply's posts. They take over the posts of its live previews;
+// deliveries remove the other previews and the sign of work.
+func (e *endRunTx) deliver(posts []Post, send *Send) {
+	shown := e.shown()
+	for i, post := range posts {
+		d := e.run.delivery(DeliveryPost, post, instant(e.now))
+		d.Key = DeliveryKey(e.run.ID, i)
+		switch {
+		case post.Alone:
+			d.Kind = DeliveryTell
+		case post.File == nil && len(shown) > 0:
+			d.Replaces, shown = &shown[0], shown[1:]
+		}
+		if i == 0 && send != nil && send.Every == 0 {
+			e.begun = d
+			d.SendBy = instant(e.now).Add(send.Timeout)
+		}
+		e.insertDelivery(d, int64(i), d == e.begun)
+	}
+	e.clear(shown)
+}
+
+// shown are the run's previews that may stand on the platform.
+func (e *endRunTx) shown() []Preview {
+	if e.run.Previews == 0 {
+		return nil
+	}
+	return e.previews(e.run.ID)
+}
+
+// clear removes previews and the run's sign of work.
+func (e *endRunTx) clear(shown []Preview) {
+	for i := range shown {
+		d := e.run.delivery(DeliveryRemove, Post{Channel: e.run.Channel}, instant(e.now))
+		d.Key, d.Replaces = DeliveryKey(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
+		e.insertDelivery(d, noPart, false)
+	}
+	if e.run.Sign != "" {
+		e.do(`UPDATE deliveries SET state = 'pending', due_at = $2 WHERE run = $1 AND state = 'held'`, e.run.ID, e.now)
+	}
+}
+
+// delivery is a delivery of the run that is about to be stored.
+func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery {
+	return &Delivery{
+		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Platform: run.Platform, Run: run.ID,
+		Kind: kind, Post: post, State: DeliveryPending, CreatedAt: now,
+	}
+}
+
+// noPart is the part of deliveries that carry none of a reply.
+const noPart = -1
+
+// insertDelivery stores a delivery. A delivery that may begin at once is marked as sending
+// if no other one of its thread is open and its channel does not rest. Its id and state are
+// known once the transaction has ended.
+func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
+	due, replaces := d.CreatedAt, int64(0)
+	if d.State == DeliverySending {
+		due = d.SendBy
+	}
+	if d.Replaces != nil {
+		replaces = d.Replaces.ID
+	}
+	query, dest := insertDelivery+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id`, []any{&d.ID}
+	args := []any{d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Root, d.Post.Text, millis(d.CreatedAt), string(d.Kind), replaces,
+		number(d.Stream), d.Post.Asker, tx.pack(d.Post.File, d.Post.File == nil), millis(d.SendBy), string(d.State), d.Attempts, millis(due)}
+	if begin {
+		query, dest = beginDelivery, []any{&d.ID, (*string)(&d.State), &d.Attempts}
+		args = args[:15]
+	}
+	tx.later(nil, dest, query, args...)
+}
+
+const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload,
+	created_at, kind, replaces, stream, asker, file, send_by, state, attempts, due_at)`
+
+// beginDelivery marks the delivery as sending if no delivery comes before it and its
+// channel does not rest; else the delivery is pending, and due at once.
+const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE 0 END,
+	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE $9 END
+	FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM deliveries WHERE thread = $1 AND ` + open + ` AND kind <> 'unsign')
+		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel = $6 AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
+	WHERE true RETURNING id, state, attempts`
+
+// DeliveryKey is the idempotency key of one part of a run's reply: 25 of
+// [a-z2-7], since Discord's nonce holds no more.
+func DeliveryKey(runID string, part int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", runID, part))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:25]
+}

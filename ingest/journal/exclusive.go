@@ -1,0 +1,34 @@
+package journal
+
+import (
+	"context"
+	"time"
+)
+
+// AcquireLease takes the exclusive lease of a name for this node, or renews it, until
+// a duration from now; false while another node has it. An embedded store has one
+// process, so it stores nothing and the answer is always true.
+func (j *Journal) AcquireLease(ctx context.Context, name string, duration time.Duration) (acquired bool, err error) {
+	if j.lease == 0 {
+		return true, nil
+	}
+	return write(ctx, j, WriteOptions{Urgent: true}, func(tx *txn) bool {
+		now := millis(j.now())
+		// A refused call changes nothing, so nodes that stand by cost no commits.
+		return tx.row([]any{new(string)}, `INSERT INTO exclusive_leases (name, owner, until) SELECT $1, $2, $3
+			WHERE NOT EXISTS (SELECT 1 FROM exclusive_leases WHERE name = $1 AND owner <> $2 AND until > $4)
+			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
+			WHERE exclusive_leases.owner = excluded.owner OR exclusive_leases.until <= $4 RETURNING owner`,
+			name, j.node, now+duration.Milliseconds(), now)
+	})
+}
+
+// ReleaseLease gives up an exclusive lease if this node has it.
+func (j *Journal) ReleaseLease(ctx context.Context, name string) error {
+	if j.lease == 0 {
+		return nil
+	}
+	return j.change(ctx, "", func(tx *txn) {
+		tx.do(`DELETE FROM exclusive_leases WHERE name = $1 AND owner = $2`, name, j.node)
+	})
+}

@@ -1,0 +1,78 @@
+package journal
+
+import (
+	"context"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Gaps returns a workspace's watermark and its gaps, those that begin first before
+// the others. Every message up to the watermark is recorded or in a gap; it is zero
+// in a workspace that was never connected.
+func (j *Journal) Gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error) {
+	gaps, err = read(ctx, j, func(tx *txn) (gaps []event.Gap) {
+		var at int64
+		watermark = time.Time{}
+		if tx.row([]any{&at}, `SELECT at FROM watermarks WHERE workspace = $1`, workspace) {
+			watermark = time.UnixMicro(at).UTC()
+		}
+		type row struct {
+			channel     string
+			from, until int64
+		}
+		for _, r := range rows(tx, func(r *row) []any { return []any{&r.channel, &r.from, &r.until} },
+			`SELECT channel, from_at, until_at FROM gaps WHERE workspace = $1 ORDER BY from_at, channel`, workspace) {
+			gaps = append(gaps, event.Gap{Channel: r.channel, From: time.UnixMicro(r.from).UTC(), Until: time.UnixMicro(r.until).UTC()})
+		}
+		return gaps
+	})
+	return watermark, gaps, err
+}
+
+// OpenGaps stores gaps and then moves the watermark on, in one transaction. A channel
+// has one gap, which is widened. The watermark never moves back; zero leaves it.
+func (j *Journal) OpenGaps(ctx context.Context, workspace string, gaps []event.Gap, watermark time.Time) error {
+	return j.change(ctx, "", func(tx *txn) {
+		for _, gap := range gaps {
+			tx.do(`INSERT INTO gaps (workspace, channel, from_at, until_at) VALUES ($1, $2, $3, $4)
+				ON CONFLICT (workspace, channel) DO UPDATE SET
+					from_at  = CASE WHEN gaps.from_at < excluded.from_at THEN gaps.from_at ELSE excluded.from_at END,
+					until_at = CASE WHEN gaps.until_at > excluded.until_at THEN gaps.until_at ELSE excluded.until_at END`,
+				workspace, gap.Channel, gap.From.UnixMicro(), gap.Until.UnixMicro())
+		}
+		if !watermark.IsZero() {
+			tx.do(`INSERT INTO watermarks (workspace, at) VALUES ($1, $2)
+				ON CONFLICT (workspace) DO UPDATE SET at = excluded.at WHERE watermarks.at < excluded.at`, workspace, watermark.UnixMicro())
+		}
+	})
+}
+
+// CloseGap removes from a channel's gap the range that was read. If the gap was
+// widened meanwhile, the later part stays, with as much of the range before it as the
+// platform's clock may lag behind ours; if it begins earlier now, all of it stays.
+func (j *Journal) CloseGap(ctx context.Context, workspace string, read event.Gap, lag time.Duration) error {
+	return j.change(ctx, "", func(tx *txn) {
+		const same = ` WHERE workspace = $1 AND channel = $2 AND from_at >= $3`
+		from, until := read.From.UnixMicro(), read.Until.UnixMicro()
+		tx.do(`DELETE FROM gaps`+same+` AND until_at <= $4`, workspace, read.Channel, from, until)
+		tx.do(`UPDATE gaps SET from_at = CAST($4 AS BIGINT)`+same+` AND from_at < $4`, workspace, read.Channel, from, until-lag.Microseconds())
+	})
+}
+
+// recentlyBegun is how many of a channel's threads, the last that began, RecentThreads
+// looks at.
+const recentlyBegun = 500
+
+// RecentThreads returns the threads of a channel whose newest message was recorded
+// since a time, from the newest message on. Threads with one message come last: in
+// a room, each message outside a thread is one.
+func (j *Journal) RecentThreads(ctx context.Context, workspace, channel string, since time.Time, limit int) ([]event.ThreadKey, error) {
+	return list(ctx, j, func(key *event.ThreadKey) []any { return []any{(*string)(key)} }, `
+		SELECT key FROM (SELECT key, CASE WHEN next_seq > 2 THEN 0 ELSE 1 END AS single,
+			(SELECT created_at FROM messages WHERE thread = recent.id AND seq IS NOT NULL ORDER BY seq DESC LIMIT 1) AS newest
+			FROM (SELECT id, key, next_seq FROM threads WHERE workspace = $1 AND channel = $2
+				ORDER BY id DESC LIMIT CAST($3 AS BIGINT)) AS recent) AS found
+		WHERE newest >= $4 ORDER BY single, newest DESC LIMIT CAST($5 AS BIGINT)`,
+		workspace, channel, int64(recentlyBegun), millis(since), int64(limit))
+}

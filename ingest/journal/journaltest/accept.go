@@ -1,0 +1,243 @@
+package journaltest
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func acceptPromises() []promise {
+	return []promise{
+		{"a key is accepted once", keyOnce},
+		{"one key accepted many times at once is one envelope", keyOnceConcurrently},
+		{"a twin follows the first one's thread", twinFollows},
+		{"an action on a post of ours goes to the post's thread", holderFollows},
+		{"an envelope that needs no work is settled at once", settledAtOnce},
+		{"an envelope about a message goes to the message's thread", subjectsThread},
+		{"raw bytes come back exactly", rawBytes},
+		{"accept claims a free thread", claimOnAccept},
+		{"envelopes come in the order of their accept, none before an earlier one that waits", envelopeOrder},
+		{"a dead letter lets its thread go on", buried},
+		{"an envelope comes to its end once", settledOnce},
+		{"a payload is stored whose twin appears meanwhile in another thread", twinMeanwhile},
+	}
+}
+
+func keyOnce(f *fixture) {
+	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+	first := f.accept(a)
+	a.Envelope.Body = []byte("the same message, sent again")
+	second := f.accept(a)
+	same(f, "second", second, journal.AcceptResult{ID: first.ID, Duplicate: true})
+
+	a.Envelope.Workspace = "other"
+	a.Keys.Thread = "slack:other:C1:1"
+	same(f, "duplicate in another workspace", f.accept(a).Duplicate, false)
+	same(f, "envelopes", f.count("envelopes"), 2)
+}
+
+func keyOnceConcurrently(f *fixture) {
+	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+	const callers = 32
+	custodies, errs := make([]journal.AcceptResult, callers), make([]error, callers)
+	var wait sync.WaitGroup
+	for i := range callers {
+		wait.Go(func() { custodies[i], errs[i] = f.Accept(f.ctx, a) })
+	}
+	wait.Wait()
+	f.must(errors.Join(errs...))
+	first := 0
+	for _, c := range custodies {
+		same(f, "id", c.ID, custodies[0].ID)
+		if !c.Duplicate {
+			first++
+		}
+	}
+	same(f, "how often it was the first", first, 1)
+	m := said("C1/1", "hi")
+	outcome := f.record(f.thread(threadKey(1)), custodies[0].ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
+	same(f, "pending afterwards", outcome.Pending, 0)
+}
+
+func twinFollows(f *fixture) {
+	first := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+	twin := f.envelope(event.KindMessage, threadKey(2), "C1/1")
+	twin.Keys.Twin = first.Keys.Dedupe
+	same(f, "threads", f.accept(twin).Thread == f.accept(first).Thread, false)
+
+	third := f.envelope(event.KindMessage, threadKey(3), "C1/1")
+	third.Keys.Twin = first.Keys.Dedupe
+	same(f, "the twin's thread", f.accept(third).Thread, f.thread(threadKey(1)))
+	same(f, "threads", f.count("threads"), 2)
+}
+
+func holderFollows(f *fixture) {
+	f.exchange(threadKey(2), "C1/1", "hi", "May I?", "May I?")
+	f.deliver(threadKey(2), "C1/9")
+	f.message(threadKey(2), said("C1/2", "hum"), passive)
+	for holder, want := range map[string]event.ThreadKey{"C1/9": threadKey(2), "C1/2": threadKey(1), "C1/none": threadKey(1)} {
+		a := f.envelope(event.KindAction, threadKey(1), "C1/action-"+holder)
+		a.Keys.Holder = holder
+		accepted := f.accept(a)
+		same(f, holder, accepted.Thread, f.thread(want))
+		again := f.accept(a)
+		same(f, "again", []any{again.ID, again.Duplicate}, []any{accepted.ID, true})
+		m := said("C1/action-"+holder, "Yes")
+		f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindAction, Message: m}, passive)
+	}
+	same(f, "its thread", f.lines(threadKey(2)), []string{"1 hi", "2 May I?", "3 hum", "4 Yes"})
+}
+
+func settledAtOnce(f *fixture) {
+	for _, fate := range []*event.Fate{
+		event.Ignore(event.ReasonOtherWorkspace), event.Refuse(errors.New("ts: must be a string")),
+	} {
+		a := f.envelope(event.KindOther, threadKey(1), "")
+		a.Keys.Settled = fate
+		accepted := f.accept(a)
+		same(f, "result", accepted, journal.AcceptResult{ID: accepted.ID, Settled: fate})
+		settled, err := f.Envelope(f.ctx, accepted.ID)
+		f.must(err)
+		same(f, "settled", settled.Fate, *fate)
+	}
+	same(f, "threads", f.count("threads"), 0)
+	backlog, err := f.Backlog(f.ctx)
+	f.must(err)
+	same(f, "backlog", backlog, journal.Backlog{DeadLetters: 1})
+}
+
+func subjectsThread(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	same(f, "thread", f.accept(f.envelope(event.KindReaction, "", "C1/1")).Thread, f.thread(threadKey(1)))
+	f.exchange(threadKey(2), "C1/2", "hello", "Yes?", "Yes?")
+	f.deliver(threadKey(2), "C1/3")
+	same(f, "thread of a post of ours", f.accept(f.envelope(event.KindReaction, "", "C1/3")).Thread, f.thread(threadKey(2)))
+}
+
+func rawBytes(f *fixture) {
+	for _, body := range [][]byte{{}, {0}, []byte("\xff\xfe\x00 \r\n 'quoted' \" é 😀"), make([]byte, 100_000)} {
+		a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+		a.Envelope.Body = body
+		same(f, "body", string(f.body(f.accept(a).ID)), string(body))
+	}
+}
+
+func claimOnAccept(f *fixture) {
+	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+	a.Claim = true
+	mine := f.accept(a)
+	same(f, "claimed", mine.Fence != 0, true)
+	_, err := f.Record(f.ctx, &journal.Claim{Thread: mine.Thread, Fence: mine.Fence},
+		entry(mine.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs))
+	f.must(err)
+
+	free := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/2"))
+	same(f, "claimed without being asked to", free.Fence, 0)
+
+	a1, b1 := pair(f)
+	theirs := a1.claimed(threadKey(3), "C1/3")
+	same(f, "claimed by the first", theirs.Fence != 0, true)
+	same(f, "claimed by the second", b1.claimed(threadKey(3), "C1/4").Fence, int64(0))
+	f.clock.advance(50 * time.Second)
+	extended := a1.claimed(threadKey(3), "C1/5")
+	same(f, "extended under the same fence", extended.Fence, theirs.Fence)
+	same(f, "from", extended.At, f.clock.Now())
+	f.clock.advance(50 * time.Second)
+	same(f, "owner before the extended end", b1.claimed(threadKey(3), "C1/6").Owner, "a")
+	f.clock.advance(10 * time.Second)
+	left := b1.claimed(threadKey(3), "C1/7")
+	same(f, "left to the scheduler, since envelopes are pending", [2]any{left.Fence, left.Owner}, [2]any{int64(0), ""})
+	f.exec(`UPDATE threads SET pending = 0`)
+	same(f, "claimed after the lease", b1.claimed(threadKey(3), "C1/8").Fence, theirs.Fence+1)
+	f.exec(`UPDATE threads SET pending = 0`)
+	f.clock.advance(-time.Hour)
+	same(f, "claimed by the only process, though the clock went back", f.claimed(threadKey(3), "C1/9").Fence, theirs.Fence+2)
+}
+
+// claimed accepts a message and asks for the claim of its thread.
+func (f *fixture) claimed(thread event.ThreadKey, id string) journal.AcceptResult {
+	f.Helper()
+	a := f.envelope(event.KindMessage, thread, id)
+	a.Claim = true
+	a.Keys.Dedupe = id
+	return f.accept(a)
+}
+
+func envelopeOrder(f *fixture) {
+	var ids []int64
+	var thread int64
+	for range 5 {
+		accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+		ids, thread = append(ids, accepted.ID), accepted.Thread
+	}
+	got := func() []int64 {
+		var out []int64
+		for _, p := range f.next(thread) {
+			out = append(out, p.ID)
+		}
+		return out
+	}
+	same(f, "order", got(), ids)
+	until := f.clock.Now().Add(time.Second)
+	f.must(f.Postpone(f.ctx, f.claim(thread), ids[0], until, errors.New("not now")))
+	same(f, "behind one that waits", got(), nil)
+	same(f, "due", f.due(intake), nil)
+	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2"))
+	same(f, "due after a further envelope", f.due(intake), nil)
+	f.clock.advance(time.Second)
+	same(f, "due", f.due(intake), []int64{thread})
+	same(f, "first", got()[:5], ids)
+}
+
+func buried(f *fixture) {
+	first := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	second := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2"))
+	f.must(f.Bury(f.ctx, f.claim(first.Thread), first.ID, errors.New("text: must be a string")))
+	settled, err := f.Envelope(f.ctx, first.ID)
+	f.must(err)
+	same(f, "fate", settled.Fate, event.Fate{Disposition: event.Dead, Error: "text: must be a string"})
+	same(f, "body is kept", len(f.body(first.ID)) > 0, true)
+	same(f, "next", f.next(first.Thread)[0].ID, second.ID)
+	outcome := f.record(first.Thread, second.ID, event.Event{Kind: event.KindMessage, Message: said("C1/2", "hi")}, passive)
+	same(f, "thread_seq", outcome.Message.Seq, 1)
+	same(f, "due", f.due(intake), nil)
+}
+
+func settledOnce(f *fixture) {
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	lease := f.claim(accepted.Thread)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	f.record(accepted.Thread, accepted.ID, e.Event, runs)
+	_, err := f.Record(f.ctx, lease, e)
+	f.fails("record again", err, journal.ErrSettled)
+	f.fails("postpone", f.Postpone(f.ctx, lease, accepted.ID, f.clock.Now(), nil), journal.ErrSettled)
+	f.fails("bury", f.Bury(f.ctx, lease, accepted.ID, errors.New("no")), journal.ErrSettled)
+	settled, err := f.Envelope(f.ctx, accepted.ID)
+	f.must(err)
+	same(f, "fate", settled.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
+}
+
+func twinMeanwhile(f *fixture) {
+	twin := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
+	thread := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2")).Thread
+	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+	a.Keys.Twin = "twin"
+	var accepted journal.AcceptResult
+	f.beside(func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = $1`, thread)
+		return err
+	}, func(tx journal.Tx) error { // as if the twin had been accepted just now
+		_, err := tx.Exec(`UPDATE envelopes SET dedupe_key = 'twin' WHERE id = $1`, twin.ID)
+		return err
+	}, func() (err error) {
+		accepted, err = f.Accept(f.ctx, a)
+		return err
+	})
+	same(f, "duplicate", accepted.Duplicate, false)
+	same(f, "stored", f.count("envelopes"), 3)
+	same(f, "counted", f.count("envelopes e JOIN threads t ON t.id = e.thread WHERE t.pending <> (SELECT count(*) FROM envelopes WHERE thread = t.id)"), 0)
+}

@@ -1,0 +1,206 @@
+package journaltest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func copyPromises() []promise {
+	return []promise{
+		{"the copy of a deleted message's file is removed at once", copyRemoved},
+		{"a copy that two messages have stays until both are deleted", copyShared},
+		{"the copy of a file that the platform removed is removed", copyOfGoneFile},
+		{"a file that was copied while its message was deleted is removed", copyTooLate},
+		{"a copy that was stored during its removal is copied again", copyStoredMeanwhile},
+		{"a delete during a removal has the copy checked again", copyDeletedMeanwhile},
+		{"a removal that failed is tried again later, and stops no other", copyRemovalFails},
+		{"the copy of an agent's file stays while a delivery names it", copyOfAgent},
+		{"the copy of an agent's file is removed with its deleted post", copyOfDeletedReply},
+		{"a lost copy is copied again", copyLost},
+	}
+}
+
+const copyPath = "ab/cd"
+
+// withCopy records a message with a file whose copy is stored.
+func (f *fixture) withCopy(n int, id, path string) journal.Attachment {
+	f.Helper()
+	m := said(id, "look")
+	m.Attachments = []event.Attachment{{ID: "F-" + id, Name: "a.png"}}
+	f.message(threadKey(n), m, passive)
+	list := f.list(threadKey(n))
+	file := list[len(list)-1].Attachments[0]
+	f.stored(file, path)
+	return file
+}
+
+// stored records that an attachment's copy is stored.
+func (f *fixture) stored(file journal.Attachment, path string) {
+	f.Helper()
+	file.State, file.Bucket, file.Path = journal.AttachmentStored, "attachments", path
+	f.must(f.SetAttachment(f.ctx, file, "sum"))
+}
+
+// woken says whether the remover has a signal.
+func (f *fixture) woken() bool {
+	select {
+	case <-f.UnusedCopies():
+		return true
+	default:
+		return false
+	}
+}
+
+// removed returns the paths of the copies that are removed now.
+func (f *fixture) removed() (paths []string) {
+	f.Helper()
+	f.must(f.RemoveCopies(f.ctx, func(_ context.Context, bucket, path string) error {
+		same(f, "bucket", bucket, "attachments")
+		paths = append(paths, path)
+		return nil
+	}))
+	return paths
+}
+
+func copyRemoved(f *fixture) {
+	f.withCopy(1, "C1/1", copyPath)
+	same(f, "removed before", f.removed(), nil)
+	same(f, "signal before", f.woken(), false)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	same(f, "signal", f.woken(), true)
+	same(f, "removed", f.removed(), []string{copyPath})
+	same(f, "rows", f.count("copies_to_check")+f.count("attachments"), 0)
+	f.message(threadKey(1), said("C1/2", "no file"), passive)
+	f.change(threadKey(1), deleted("C1/2"), nil)
+	same(f, "signal of a message without files", f.woken(), false)
+}
+
+func copyShared(f *fixture) {
+	f.withCopy(1, "C1/1", copyPath)
+	f.withCopy(2, "C1/2", copyPath)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	same(f, "removed with the first", f.removed(), nil)
+	f.change(threadKey(2), deleted("C1/2"), nil)
+	same(f, "removed with the second", f.removed(), []string{copyPath})
+}
+
+func copyOfGoneFile(f *fixture) {
+	f.withCopy(1, "C1/1", copyPath)
+	e := edited("C1/1", "look", "2")
+	e.Message.Attachments = []event.Attachment{{ID: "F-C1/1", Gone: true}}
+	f.change(threadKey(1), e, passive)
+	same(f, "signal", f.woken(), true)
+	same(f, "removed", f.removed(), []string{copyPath})
+}
+
+func copyTooLate(f *fixture) {
+	m := said("C1/1", "look")
+	m.Attachments = []event.Attachment{{ID: "F1", Name: "secret.pdf"}}
+	f.message(threadKey(1), m, passive)
+	old := f.list(threadKey(1))[0].Attachments[0]
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	same(f, "removed before", f.removed(), nil)
+	m = said("C1/2", "mine")
+	m.Attachments = []event.Attachment{{ID: "F2", Name: "cat.png"}}
+	f.message(threadKey(2), m, passive)
+	f.woken()
+	f.stored(old, copyPath)
+	same(f, "file of the other message", f.list(threadKey(2))[0].Attachments[0].State, journal.AttachmentPending)
+	old.ID, old.Row = "F1", f.list(threadKey(2))[0].Attachments[0].Row // as if the row's id were reused
+	f.stored(old, copyPath)
+	same(f, "file of the other message", f.list(threadKey(2))[0].Attachments[0].State, journal.AttachmentPending)
+	same(f, "signal", f.woken(), true)
+	same(f, "removed", f.removed(), []string{copyPath})
+}
+
+func copyStoredMeanwhile(f *fixture) {
+	f.withCopy(1, "C1/1", copyPath)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	f.must(f.RemoveCopies(f.ctx, func(context.Context, string, string) error {
+		f.withCopy(2, "C1/2", copyPath)
+		return nil
+	}))
+	file := f.list(threadKey(2))[0].Attachments[0]
+	same(f, "file", []string{string(file.State), file.Bucket, file.Path}, []string{string(journal.AttachmentPending), "", ""})
+	f.stored(file, copyPath)
+	same(f, "state", f.list(threadKey(2))[0].Attachments[0].State, journal.AttachmentStored)
+}
+
+func copyDeletedMeanwhile(f *fixture) {
+	f.withCopy(1, "C1/1", copyPath)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	calls := 0
+	f.must(f.RemoveCopies(f.ctx, func(context.Context, string, string) error {
+		if calls++; calls == 1 {
+			f.withCopy(2, "C1/2", copyPath)
+			f.change(threadKey(2), deleted("C1/2"), nil)
+		}
+		return nil
+	}))
+	same(f, "removals", calls, 2)
+}
+
+func copyRemovalFails(f *fixture) {
+	f.withCopy(1, "C1/1", "aa/1")
+	f.withCopy(1, "C1/2", "aa/2")
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	f.change(threadKey(1), deleted("C1/2"), nil)
+	refuse := errors.New("the bucket refuses")
+	calls := 0
+	err := f.RemoveCopies(f.ctx, func(context.Context, string, string) error {
+		if calls++; calls == 1 {
+			return refuse
+		}
+		return nil
+	})
+	f.fails("the first removal", err, refuse)
+	same(f, "removals", calls, 2)
+	same(f, "at once", len(f.removed()), 0)
+	f.clock.advance(time.Hour)
+	same(f, "an hour later", len(f.removed()), 1)
+	same(f, "rows", f.count("copies_to_check"), 0)
+}
+
+// agentFile commits a reply with a file of the agent, and returns the post of the file.
+func (f *fixture) agentFile(path string) *journal.Delivery {
+	f.Helper()
+	f.must(f.CheckCopy(f.ctx, "attachments", path, day))
+	f.message(threadKey(1), said("C1/1", "draw"), runs)
+	reply := answer("Here.", "Here.")
+	reply.Posts[0].File = &journal.File{Name: "a.png", Bucket: "attachments", Path: path}
+	f.commit(f.begin(threadKey(1)), reply)
+	return f.deliver(threadKey(1), "C1/2")
+}
+
+func copyOfAgent(f *fixture) {
+	f.must(f.CheckCopy(f.ctx, "attachments", "aa/unused", day))
+	f.agentFile(copyPath)
+	same(f, "at once", f.removed(), nil)
+	f.clock.advance(day)
+	same(f, "after a day", f.removed(), []string{"aa/unused"})
+	f.withCopy(2, "C1/3", copyPath)
+	f.change(threadKey(2), deleted("C1/3"), nil)
+	same(f, "with another message", f.removed(), nil)
+	f.clock.advance(8 * day)
+	f.prune()
+	same(f, "after its payload", f.removed(), []string{copyPath})
+}
+
+func copyOfDeletedReply(f *fixture) {
+	f.agentFile(copyPath)
+	f.change(threadKey(1), deleted("C1/2"), nil)
+	same(f, "signal", f.woken(), true)
+	same(f, "removed", f.removed(), []string{copyPath})
+}
+
+func copyLost(f *fixture) {
+	f.withCopy(1, "C1/1", copyPath)
+	f.withCopy(1, "C1/2", "aa/other")
+	f.must(f.CopyLost(f.ctx, "attachments", copyPath))
+	states := each(f.list(threadKey(1)), func(m journal.Listed) journal.AttachmentState { return m.Attachments[0].State })
+	same(f, "states", states, []journal.AttachmentState{journal.AttachmentPending, journal.AttachmentStored})
+}

@@ -1,0 +1,102 @@
+package journaltest
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+func leasePromises() []promise {
+	return []promise{
+		{"an exclusive lease is one node's at a time", oneHolder},
+		{"an exclusive lease lasts for its duration from the last renewal", leaseExpires},
+		{"an exclusive lease that is released is free at once", leaseReleased},
+		{"no node releases the lease of another", leaseOfAnother},
+		{"one of several concurrent calls gets the lease", leaseRace},
+		{"an embedded store has every lease free at every start", leaseEmbedded},
+	}
+}
+
+// pair are two nodes on one store.
+func pair(f *fixture) (a, b *fixture) {
+	return process(f.failing, f.ctx, f.engine, f.clock, "a", time.Minute), process(f.failing, f.ctx, f.engine, f.clock, "b", time.Minute)
+}
+
+// acquires asks for an exclusive lease of ten seconds.
+func (f *fixture) acquires(name string) bool {
+	f.Helper()
+	acquired, err := f.AcquireLease(f.ctx, name, 10*time.Second)
+	f.must(err)
+	return acquired
+}
+
+func oneHolder(f *fixture) {
+	a, b := pair(f)
+	same(f, "the first", a.acquires("x"), true)
+	same(f, "the second", b.acquires("x"), false)
+	same(f, "something else", b.acquires("y"), true)
+	same(f, "the first, again", a.acquires("x"), true)
+}
+
+func leaseExpires(f *fixture) {
+	a, b := pair(f)
+	same(f, "the first", a.acquires("x"), true)
+	f.clock.advance(9 * time.Second)
+	same(f, "the first renews", a.acquires("x"), true)
+	f.clock.advance(10*time.Second - time.Millisecond)
+	same(f, "the second, before the end", b.acquires("x"), false)
+	f.clock.advance(time.Millisecond)
+	same(f, "the second", b.acquires("x"), true)
+	same(f, "the first, too late", a.acquires("x"), false)
+	f.clock.advance(10 * time.Second)
+	same(f, "the second renews what has run out", b.acquires("x"), true)
+}
+
+func leaseReleased(f *fixture) {
+	a, b := pair(f)
+	same(f, "the first", a.acquires("x"), true)
+	same(f, "its other", a.acquires("y"), true)
+	f.must(a.ReleaseLease(f.ctx, "x"))
+	same(f, "the second", b.acquires("x"), true)
+	same(f, "what was not given back", b.acquires("y"), false)
+	f.must(b.ReleaseLease(f.ctx, "z"))
+}
+
+func leaseOfAnother(f *fixture) {
+	a, b := pair(f)
+	same(f, "the first", a.acquires("x"), true)
+	f.must(b.ReleaseLease(f.ctx, "x"))
+	same(f, "the second", b.acquires("x"), false)
+	f.clock.advance(10 * time.Second)
+	same(f, "the second, after its end", b.acquires("x"), true)
+	f.must(a.ReleaseLease(f.ctx, "x"))
+	same(f, "the first, which had it before", a.acquires("x"), false)
+}
+
+func leaseRace(f *fixture) {
+	for round := range 10 {
+		held := make([]bool, 8)
+		errs := make([]error, len(held))
+		var asking sync.WaitGroup
+		for i := range held {
+			n := process(f.failing, f.ctx, f.engine, f.clock, string(rune('a'+i)), time.Minute)
+			asking.Go(func() { held[i], errs[i] = n.AcquireLease(f.ctx, "x", time.Second) })
+		}
+		asking.Wait()
+		for _, err := range errs {
+			f.must(err)
+		}
+		if got := len(slices.DeleteFunc(held, func(held bool) bool { return !held })); got != 1 {
+			f.Fatalf("round %d: %d nodes have it", round, got)
+		}
+		f.clock.advance(time.Second)
+	}
+}
+
+func leaseEmbedded(f *fixture) {
+	a, _ := pair(f)
+	same(f, "one that has left", a.acquires("x"), true)
+	same(f, "the process", f.acquires("x"), true)
+	f.must(f.ReleaseLease(f.ctx, "x"))
+	same(f, "the next one", f.successor("second").acquires("x"), true)
+}

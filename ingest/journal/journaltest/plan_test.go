@@ -1,0 +1,209 @@
+package journaltest_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+)
+
+// recorder is an engine that keeps the text of each statement, and counts transactions.
+type recorder struct {
+	journal.Engine
+	mu         sync.Mutex
+	statements []string
+	commits    int
+}
+
+func (r *recorder) Write(ctx context.Context, o journal.WriteOptions, fn func(journal.Tx) error) error {
+	r.commits++
+	return r.Engine.Write(ctx, o, func(tx journal.Tx) error { return fn(recorded{tx, r}) })
+}
+
+func (r *recorder) Read(ctx context.Context, fn func(journal.Tx) error) error {
+	return r.Engine.Read(ctx, func(tx journal.Tx) error { return fn(recorded{tx, r}) })
+}
+
+func (r *recorder) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
+	return r.Engine.ReadOne(ctx, func(tx journal.Tx) error { return fn(recorded{tx, r}) })
+}
+
+// taken returns what was recorded since the last call.
+func (r *recorder) taken() (statements []string, commits int) {
+	statements, commits = r.statements, r.commits
+	r.statements, r.commits = nil, 0
+	return statements, commits
+}
+
+type recorded struct {
+	journal.Tx
+	to *recorder
+}
+
+func (t recorded) note(query string) {
+	t.to.mu.Lock()
+	defer t.to.mu.Unlock()
+	t.to.statements = append(t.to.statements, query)
+}
+
+func (t recorded) Exec(query string, args ...any) (int64, error) {
+	t.note(query)
+	return t.Tx.Exec(query, args...)
+}
+
+func (t recorded) Row(dest []any, query string, args ...any) (bool, error) {
+	t.note(query)
+	return t.Tx.Row(dest, query, args...)
+}
+
+func (t recorded) Rows(each func(func(...any) error) error, query string, args ...any) error {
+	t.note(query)
+	return t.Tx.Rows(each, query, args...)
+}
+
+func (t recorded) Later(none error, dest []any, query string, args ...any) error {
+	t.note(query)
+	return t.Tx.Later(none, dest, query, args...)
+}
+
+// conversation is a journal whose statements are recorded, and one thread in it.
+type conversation struct {
+	*testing.T
+	*journal.Journal
+	recorder *recorder
+	path     string
+}
+
+func newConversation(t *testing.T) *conversation {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "parley.db")
+	engine, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	r := &recorder{Engine: engine}
+	return &conversation{T: t, Journal: journal.New(r, journal.Options{Node: "a"}), recorder: r, path: path}
+}
+
+func (c *conversation) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// record accepts and records an event, as the node that has room to answer it at once.
+func (c *conversation) record(key string, e event.Event, target string) (journal.Outcome, *journal.Claim) {
+	c.Helper()
+	keys := event.Keys{Kind: e.Kind, Dedupe: key, Thread: "slack:acme:C1:1", Channel: event.Channel{ID: "C1"}, Subject: target}
+	accepted, err := c.Accept(c.Context(), journal.AcceptRequest{
+		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte("{}")}, Keys: keys, Claim: true,
+	})
+	c.must(err)
+	claim := &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
+	outcome, err := c.Record(c.Context(), claim, journal.Entry{
+		Envelope: accepted.ID, MessageID: accepted.MessageID, Workspace: "acme", Event: e, Origin: journal.Live, Agent: "helper", Begin: true,
+		Decide: func(m *event.Message, _ journal.Look) (journal.Decision, error) {
+			return journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonMention, Metadata: m.Metadata.Bytes()}, nil
+		},
+	})
+	c.must(err)
+	return outcome, claim
+}
+
+// exchange is a message and its answer: accept, record and begin, end, sent.
+func (c *conversation) exchange(id string) {
+	c.Helper()
+	outcome, claim := c.record("message:"+id, event.Event{Kind: event.KindMessage, Message: &event.Message{
+		ExternalID: id, Content: "hello", Channel: event.Channel{ID: "C1"}, SentAt: time.Now(), Quoted: &event.Quote{ExternalID: "C1/1"},
+		Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
+	}}, id)
+	if outcome.Begun == nil {
+		c.Fatal("no run began with the message")
+	}
+	ended, err := c.CommitReply(c.Context(), claim, outcome.Begun, journal.Reply{
+		Content: "Hello.", Stale: "send", Posts: []journal.Post{{Channel: "C1", Root: "1", Text: "Hello."}}, Send: &journal.Send{Timeout: time.Second},
+		Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil },
+	})
+	c.must(err)
+	if ended.Begun == nil {
+		c.Fatal("the delivery did not begin with the reply")
+	}
+	if _, err := c.Sent(c.Context(), ended.Begun, id+"/reply"); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// TestStatementsOfAMessage: a message in a new or idle thread takes at most ten statements
+// and four transactions from the accept to the recorded delivery.
+func TestStatementsOfAMessage(t *testing.T) {
+	c := newConversation(t)
+	for _, thread := range []string{"new", "idle"} {
+		c.exchange("C1/" + thread)
+		statements, commits := c.recorder.taken()
+		t.Logf("%s thread: %d statements in %d transactions:\n%s", thread, len(statements), commits, strings.Join(statements, "\n"))
+		if len(statements) > 10 || commits > 4 {
+			t.Errorf("%s thread: %d statements in %d transactions", thread, len(statements), commits)
+		}
+	}
+}
+
+// TestNothingIsScanned: no statement of a message, an edit or a delete reads a whole table,
+// so that none of them grows with the store or with the thread.
+func TestNothingIsScanned(t *testing.T) {
+	c := newConversation(t)
+	c.exchange("C1/1")
+	c.exchange("C1/2")
+	c.record("edit:1", event.Event{Kind: event.KindEdit, Targets: []string{"C1/1"}, Message: &event.Message{
+		ExternalID: "C1/1", Content: "hello, hello", Revision: "2", Channel: event.Channel{ID: "C1"},
+		Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
+	}}, "C1/1")
+	c.record("delete:1", event.Event{Kind: event.KindDelete, Targets: []string{"C1/1"}}, "C1/1")
+	statements, _ := c.recorder.taken()
+	db, err := sql.Open("sqlite", c.path)
+	c.must(err)
+	defer db.Close()
+	for _, statement := range statements {
+		plan, err := explain(db, strings.ReplaceAll(statement, " FOR UPDATE", ""))
+		if err != nil {
+			t.Errorf("%v: %s", err, statement)
+		}
+		for _, table := range []string{"threads", "envelopes", "messages", "deliveries", "runs", "attachments"} {
+			if strings.Contains(plan, "SCAN "+table) {
+				t.Errorf("%s\nreads all of %s:\n%s", statement, table, plan)
+			}
+		}
+	}
+}
+
+// explain returns a statement's plan, a line for each step.
+func explain(db *sql.DB, statement string) (string, error) {
+	var args []any
+	for i := 1; strings.Contains(statement, fmt.Sprint("$", i)); i++ {
+		args = append(args, int64(1))
+	}
+	rows, err := db.Query("EXPLAIN QUERY PLAN "+statement, args...)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var id, parent, unused int64
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			return "", err
+		}
+		plan.WriteString(detail + "\n")
+	}
+	return plan.String(), rows.Err()
+}

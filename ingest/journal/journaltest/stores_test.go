@@ -1,0 +1,85 @@
+package journaltest_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"parley/ingest/journal"
+)
+
+// stores lends stores to tests. To create one takes longer than most tests: a store
+// is emptied after its test, and the next test gets it.
+type stores[S journal.Engine] struct {
+	// create makes an empty store, which outlives the test.
+	create func(t *testing.T) S
+	// tables is a query for the names of the journal's tables.
+	tables string
+
+	mu   sync.Mutex
+	free []S
+}
+
+// lend returns an empty store for a test.
+func (s *stores[S]) lend(t *testing.T) S {
+	t.Helper()
+	store, ok := s.take()
+	if !ok {
+		store = s.create(t)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			return // its goroutines may still use the store
+		}
+		if err := s.empty(context.WithoutCancel(t.Context()), store); err != nil {
+			t.Errorf("empty the store: %v", err)
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free = append(s.free, store)
+	})
+	return store
+}
+
+// take returns a store that no test uses, if there is one.
+func (s *stores[S]) take() (store S, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.free) == 0 {
+		return store, false
+	}
+	store, s.free = s.free[0], s.free[1:]
+	return store, true
+}
+
+// empty deletes all rows. The ids of new rows go on.
+func (s *stores[S]) empty(ctx context.Context, store S) error {
+	return store.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		var tables []string
+		err := tx.Rows(func(scan func(...any) error) error {
+			var table string
+			err := scan(&table)
+			tables = append(tables, table)
+			return err
+		}, s.tables)
+		if err != nil {
+			return err
+		}
+		for _, table := range tables {
+			if err := tx.Later(nil, nil, "DELETE FROM "+table); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// closed closes an engine when a test ends.
+func closed(t *testing.T, engine journal.Engine) {
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package journaltest
+
+import (
+	"time"
+
+	"parley/ingest/journal"
+)
+
+func timePromises() []promise {
+	return []promise{
+		{"turns are taken by time, and a turn's messages are in its order", turnsByTime},
+		{"a transcript shows turns and blocks by time", transcriptByTime},
+		{"a message that was read late makes no reply stale if it was recorded before the run", lateIsNotStale},
+		{"a message's time is never after its arrival", timeOfArrival},
+		{"a turn without all earlier messages says so, then and later", turnWithGap},
+	}
+}
+
+// late records a message that was said some time ago.
+func (f *fixture) late(id, content string, ago time.Duration, decide policy) {
+	f.Helper()
+	m := said(id, content)
+	m.SentAt = f.clock.Now().Add(-ago)
+	f.message(threadKey(1), m, decide)
+}
+
+func turnsByTime(f *fixture) {
+	f.late("C1/3", "c", time.Second, runs)
+	f.late("C1/1", "a", time.Minute, runs)
+	f.late("C1/2", "b", 30*time.Second, runs)
+	run := f.mayBegin(threadKey(1), true)
+	same(f, "asked first", contents(run.Messages), []string{"a"})
+	f.commit(run, answer("A"))
+	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"b", "c"})
+}
+
+func transcriptByTime(f *fixture) {
+	f.late("C1/4", "p", 20*time.Second, passive)
+	f.late("C1/2", "b", 30*time.Second, runs)
+	f.commit(f.begin(threadKey(1)), answer("B"))
+	f.late("C1/1", "a", time.Minute, runs)
+	f.commit(f.begin(threadKey(1)), answer("A"))
+	f.late("C1/3", "o", 40*time.Second, passive)
+	f.late("C1/5", "q", 50*time.Second, passive)
+	f.late("C1/6", "c", time.Second, runs)
+	turns, err := f.Transcript(f.ctx, f.begin(threadKey(1)), journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	f.must(err)
+	shown := each(turns, func(t journal.Turn) []string {
+		list := each(t.Context, func(m journal.Message) string { return m.Content })
+		if t.Root != nil {
+			list = append(list, "root "+t.Root.Content)
+		}
+		list = append(list, contents(t.Messages)...)
+		if t.Reply != nil {
+			list = append(list, t.Reply.Content)
+		}
+		return list
+	})
+	same(f, "turns", shown, [][]string{{"a", "A"}, {"root p", "b", "B"}, {"o", "q", "c"}})
+}
+
+func lateIsNotStale(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "b"), runs)
+	f.late("C1/1", "a", time.Minute, passive)
+	reply := answer("B")
+	reply.Stale = "drop"
+	same(f, "outcome", f.commit(f.begin(threadKey(1)), reply).Outcome, journal.Committed)
+}
+
+func timeOfArrival(f *fixture) {
+	m := said("C1/1", "from the future")
+	m.SentAt = f.clock.Now().Add(time.Hour)
+	f.message(threadKey(1), m, passive)
+	same(f, "time", f.list(threadKey(1))[0].SentAt, f.clock.Now())
+}
+
+func turnWithGap(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "a"), runs)
+	begin := func(gap bool) *journal.Run {
+		run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), agent, gap, func(string, string) bool { return false })
+		f.must(err)
+		return run
+	}
+	same(f, "gap", begin(true).Gap, true)
+	run := f.successor("second").begin(threadKey(1))
+	same(f, "gap, taken up again", run.Gap, true)
+	delete(f.claims, run.Thread)
+	f.commit(run, answer("A"))
+	f.message(threadKey(1), said("C1/2", "b"), runs)
+	turns, err := f.Transcript(f.ctx, begin(false), journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	f.must(err)
+	same(f, "gaps", each(turns, func(t journal.Turn) bool { return t.Gap }), []bool{true, false})
+}

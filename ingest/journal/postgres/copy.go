@@ -1,0 +1,49 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Storable returns the text as the database stores it: U+0000 and invalid UTF-8
+// become U+FFFD.
+func (e *Engine) Storable(text string) string { return event.Text(text) }
+
+// LastIDs returns the last id that each table's sequence gave to a row.
+func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {
+	last := map[string]int64{}
+	err := e.Read(ctx, func(tx journal.Tx) error {
+		return tx.Rows(func(scan func(...any) error) error {
+			var table string
+			var id int64
+			err := scan(&table, &id)
+			last[table] = id
+			return err
+		}, `SELECT CAST(table_name AS TEXT), coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence(table_name, column_name) AS REGCLASS)), 0)
+			FROM information_schema.columns WHERE table_schema = current_schema() AND is_identity = 'YES'`)
+	})
+	return last, err
+}
+
+// SkipIDs makes each table's next id higher than the given one and than the ids of
+// its rows.
+func (e *Engine) SkipIDs(ctx context.Context, last map[string]int64) error {
+	return e.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		for table, id := range last {
+			var column string
+			if _, err := tx.Row([]any{&column}, `SELECT CAST(column_name AS TEXT) FROM information_schema.columns
+				WHERE table_schema = current_schema() AND table_name = $1 AND is_identity = 'YES'`, table); err != nil {
+				return err
+			}
+			query := fmt.Sprintf(`SELECT setval(pg_get_serial_sequence($1, $2), greatest(top, 1), top > 0)
+				FROM (SELECT greatest(max(%s), $3) AS top FROM %s) AS ids`, column, table)
+			if _, err := tx.Row([]any{&id}, query, table, column, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

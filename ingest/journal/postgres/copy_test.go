@@ -1,0 +1,71 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/postgres/postgrestest"
+)
+
+func open(t *testing.T) *postgres.Engine {
+	t.Helper()
+	engine, err := postgres.Open(t.Context(), postgres.Options{URL: postgrestest.URL(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return engine
+}
+
+// TestAnEmptyTextIsNotNull as the first argument that a connection ever binds.
+func TestAnEmptyTextIsNotNull(t *testing.T) {
+	t.Parallel()
+	var null bool
+	err := open(t).Read(t.Context(), func(tx journal.Tx) error {
+		_, err := tx.Row([]any{&null}, `SELECT CASE WHEN CAST($1 AS TEXT) IS NULL THEN 1 ELSE 0 END`, "")
+		return err
+	})
+	if err != nil || null {
+		t.Errorf("an empty text is NULL: %v, %v", null, err)
+	}
+}
+
+// TestSkipIDs sets the next id after the given one, and after the ids of rows that
+// were written with their ids.
+func TestSkipIDs(t *testing.T) {
+	t.Parallel()
+	engine := open(t)
+	const columns = "(external_id, message, part, name, mime_type, size, state"
+	err := engine.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+		_, err := tx.Exec(`INSERT INTO attachments ` + columns + `, id) VALUES ('', 1, 1, '', '', 0, '', 41)`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, last := range []int64{0, 7, 41, 50} {
+		if err := engine.SkipIDs(t.Context(), map[string]int64{"attachments": last}); err != nil {
+			t.Fatal(err)
+		}
+		want := max(last, 41) + 1
+		var next int64
+		err := engine.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+			if _, err := tx.Row([]any{&next}, `INSERT INTO attachments `+columns+`) VALUES ('', 1, 2, '', '', 0, '') RETURNING id`); err != nil {
+				return err
+			}
+			_, err := tx.Exec(`DELETE FROM attachments WHERE id <> 41`)
+			return err
+		})
+		if err != nil || next != want {
+			t.Errorf("the next id is %d, want %d: %v", next, want, err)
+		}
+		if ids, err := engine.LastIDs(t.Context()); err != nil || ids["attachments"] != want {
+			t.Errorf("LastIDs = %v, %v", ids, err)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parley/ingest/event"
+)
+
+const (
+	// gather is the time that messages wait for others. NOTIFY locks the whole database
+	// while it commits, so that the engine sends many messages with one NOTIFY.
+	gather = 2 * time.Millisecond
+	// maxNotice bounds the bytes of one NOTIFY; PostgreSQL's limit is 8000.
+	// https://www.postgresql.org/docs/current/sql-notify.html
+	maxNotice = 7900
+	// maxChannel bounds the name of a channel. NOTIFY refuses a longer name, and
+	// LISTEN truncates it.
+	maxChannel = 63
+	// maxWords bounds one message, maxWaiting the number of waiting messages.
+	maxWords, maxWaiting = 1024, 4096
+	// maxRelisten bounds the pause before a listener connects again.
+	maxRelisten = time.Second
+	// probeListener is the time of silence after which a listener checks its connection.
+	probeListener = 15 * time.Second
+)
+
+// channel returns the name of a node's channel; with an empty name, the channel of
+// all nodes.
+func channel(node string) string {
+	if node == "" {
+		return "parley"
+	}
+	return "parley " + event.Text(node)
+}
+
+// notice is a message for one node, or for all if node is empty.
+type notice struct{ node, words string }
+
+// Ring implements journal.Bell.
+func (e *Engine) Ring(node, words string) {
+	if len(words) > maxWords || strings.Contains(words, "\n") || len(channel(node)) > maxChannel {
+		return // the other node polls
+	}
+	select {
+	case e.notices <- notice{node, event.Text(words)}:
+	default:
+	}
+}
+
+// notify sends the waiting messages, until the engine is closed.
+func (e *Engine) notify(ctx context.Context) {
+	for {
+		select {
+		case <-e.quit:
+			return
+		case first := <-e.notices:
+			time.Sleep(gather)
+			sending, cancel := context.WithTimeout(ctx, maxRelisten)
+			if err := e.pool.SendBatch(sending, e.pack(first)).Close(); err != nil {
+				e.log.Debug("notification of other nodes failed; they poll", "err", err)
+			}
+			cancel()
+		}
+	}
+}
+
+// pack puts a message and those that wait behind it into as few notifications as
+// possible, in any order. It sends equal messages once.
+func (e *Engine) pack(first notice) *pgx.Batch {
+	batch, texts, waiting := &pgx.Batch{}, map[string]string{}, map[notice]bool{first: true}
+	send := func(node string) {
+		batch.Queue(`SELECT pg_notify($1, $2)`, channel(node), texts[node])
+		delete(texts, node)
+	}
+	for range len(e.notices) {
+		waiting[<-e.notices] = true
+	}
+	for n := range waiting {
+		if len(texts[n.node])+len(n.words) >= maxNotice {
+			send(n.node)
+		}
+		texts[n.node] += n.words + "\n"
+	}
+	for node := range texts {
+		send(node)
+	}
+	return batch
+}
+
+// Listen implements journal.Bell.
+func (e *Engine) Listen(ctx context.Context, node string, heard func(words string), missed func()) error {
+	if len(channel(node)) > maxChannel {
+		return fmt.Errorf("listen: the node's name %q is too long", node)
+	}
+	level := slog.LevelWarn
+	for wait := betweenTries; ctx.Err() == nil; wait = min(2*wait, maxRelisten) {
+		err := e.hear(ctx, node, heard, func() {
+			wait, level = betweenTries, slog.LevelWarn
+			missed()
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		e.log.Log(ctx, level, "listening connection lost; this node polls until it is back", "err", err)
+		level = slog.LevelDebug // one warning for each break
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+	return nil
+}
+
+// hear listens on its own connection until that breaks or ctx ends. It calls listening
+// once LISTEN is in effect: earlier messages are lost.
+func (e *Engine) hear(ctx context.Context, node string, heard func(string), listening func()) (err error) {
+	c, err := pgx.ConnectConfig(ctx, e.listen)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
+	for _, name := range []string{channel(""), channel(node)} {
+		if _, err := c.Exec(ctx, "LISTEN "+pgx.Identifier{name}.Sanitize()); err != nil {
+			return err
+		}
+	}
+	listening()
+	for ctx.Err() == nil {
+		waiting, cancel := context.WithTimeout(ctx, probeListener)
+		message, err := c.WaitForNotification(waiting)
+		cancel()
+		if err == nil {
+			for words := range strings.SplitSeq(strings.TrimSuffix(message.Payload, "\n"), "\n") {
+				heard(words)
+			}
+			continue
+		}
+		if waiting.Err() != nil {
+			err = probe(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probe checks that a silent connection still works.
+func probe(ctx context.Context, c *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, maxRelisten)
+	defer cancel()
+	return c.Ping(ctx)
+}

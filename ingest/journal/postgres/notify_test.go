@@ -1,0 +1,155 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"parley/ingest/journal/postgres"
+)
+
+// listener receives the messages for a node.
+type listener struct {
+	heard  chan string
+	missed chan struct{}
+}
+
+// listen returns a listener once it listens.
+func listen(t *testing.T, e *postgres.Engine, node string) *listener {
+	t.Helper()
+	l := &listener{heard: make(chan string, 1000), missed: make(chan struct{}, 1000)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- e.Listen(ctx, node, func(words string) { l.heard <- words }, func() { l.missed <- struct{}{} })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	<-l.missed
+	return l
+}
+
+func TestARingReachesTheNodeThatIsNamedOrAll(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	a, b := listen(t, e, "a"), listen(t, e, `b "B"; --`)
+	e.Ring(`b "B"; --`, "for b")
+	if got := <-b.heard; got != "for b" {
+		t.Errorf("b heard %q", got)
+	}
+	e.Ring("", "for all")
+	if diff := cmp.Diff([]string{"for all", "for all"}, []string{<-a.heard, <-b.heard}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRingsAreSentTogether(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e := engine(t, postgres.Options{URL: url})
+	c := connect(t, url)
+	if _, err := c.Exec(t.Context(), `LISTEN "parley"; LISTEN "parley a"`); err != nil {
+		t.Fatal(err)
+	}
+	const rings = 100
+	want := map[string]bool{}
+	for i := range rings {
+		words := fmt.Sprint("words ", i)
+		want["parley a: "+words], want["parley: "+words] = true, true
+		e.Ring("a", words)
+		e.Ring("", words)
+		e.Ring("a", words)
+	}
+	got, notices := map[string]bool{}, 0
+	for len(got) < len(want) {
+		notices++
+		for _, words := range spoken(t, c) {
+			got[words] = true
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || notices > rings/4 {
+		t.Errorf("%d notices: %s", notices, diff)
+	}
+}
+
+// spoken returns the messages of the next notification, each with its channel.
+func spoken(t *testing.T, c *pgx.Conn) (out []string) {
+	t.Helper()
+	notice, err := c.WaitForNotification(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for words := range strings.Lines(notice.Payload) {
+		out = append(out, notice.Channel+": "+strings.TrimSuffix(words, "\n"))
+	}
+	return out
+}
+
+func TestWhatCantBeSentDisturbsNothingElse(t *testing.T) {
+	t.Parallel()
+	e := engine(t, postgres.Options{URL: database(t)})
+	l := listen(t, e, "a")
+	long := strings.Repeat("x", 1024)
+	e.Ring("a", long+"x")
+	e.Ring(strings.Repeat("a", 60), "to nobody")
+	e.Ring("a", "two\nlines")
+	for i := range 20 { // more than one notification holds
+		e.Ring("a", fmt.Sprintf("%04d%s", i, long[4:]))
+	}
+	e.Ring("a", "a\x00b\xff")
+	heard := map[string]bool{}
+	for range 21 {
+		heard[<-l.heard] = true
+	}
+	for i := range 20 {
+		delete(heard, fmt.Sprintf("%04d%s", i, long[4:]))
+	}
+	if diff := cmp.Diff(map[string]bool{"a\uFFFDb\uFFFD": true}, heard); diff != "" {
+		t.Error(diff)
+	}
+	if err := e.Listen(t.Context(), strings.Repeat("a", 60), nil, nil); err == nil {
+		t.Error("it listens under a name that is too long")
+	}
+}
+
+func TestAListenerComesBackAndSaysThatItMissedSomething(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	p := through(t, url)
+	e := engine(t, postgres.Options{URL: url, ListenURL: p.url})
+	l := listen(t, e, "a")
+	p.turnAway(2)
+	p.cut()
+	e.Ring("a", "unheard")
+	<-l.missed
+	e.Ring("a", "heard")
+	for got := ""; got != "heard"; {
+		got = <-l.heard
+	}
+	if n := len(p.refused); n != 2 {
+		t.Errorf("it was refused %d times", n)
+	}
+}
+
+func TestNobodyWaitsToRing(t *testing.T) {
+	t.Parallel()
+	p := through(t, database(t))
+	e := engine(t, postgres.Options{URL: p.url})
+	p.turnAway(1 << 16)
+	p.cut()
+	for i := range 10000 {
+		e.Ring("a", fmt.Sprint(i))
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	e.Ring("a", "after the end")
+}

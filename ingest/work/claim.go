@@ -1,0 +1,141 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"parley/ingest/journal"
+)
+
+// Claim is this node's claim of a thread. The thread's workers share it and its
+// payloads. A claim with another fence begins without payloads.
+type Claim struct {
+	journal.Claim
+	serial bool
+	*held
+}
+
+// held is the part of a claim that its workers share.
+type held struct {
+	payloads sync.Map
+
+	// The scheduler's mutex guards these.
+	users int
+	until time.Time // the end of the lease; without leases, when the claim is forgotten
+}
+
+// Put stores a payload in memory, until the claim ends. The store must hold all that
+// is needed to work without the payload.
+func (h *held) Put(key, value any) { h.payloads.Store(key, value) }
+
+// Get returns the payload that was put under a key, or nil.
+func (h *held) Get(key any) any {
+	value, _ := h.payloads.Load(key)
+	return value
+}
+
+// Take returns the payload that was put under a key, or nil, and removes it.
+func (h *held) Take(key any) any {
+	value, _ := h.payloads.LoadAndDelete(key)
+	return value
+}
+
+// Serial reports whether the work runs in the serial queue.
+func (c *Claim) Serial() bool { return c.serial }
+
+// lapsed reports that nobody uses the claim and that its lease has ended: another
+// node may have claimed the thread.
+func (c *Claim) lapsed(now time.Time) bool { return c.users == 0 && !now.Before(c.until) }
+
+const (
+	// sweepEvery is the time between two looks at the claims.
+	sweepEvery = time.Second
+	// keepUnused is how long an unused claim is kept if claims have no lease, and
+	// keepQueued how long one is kept whose thread waits for a worker.
+	keepUnused, keepQueued = 2 * time.Second, time.Minute
+)
+
+// adopt takes over a claim that the store has made at a time. The caller holds the mutex.
+func (s *Scheduler) adopt(made journal.Claim, at time.Time) *Claim {
+	c := s.claims[made.Thread]
+	if c == nil || c.Fence < made.Fence {
+		c = &Claim{Claim: made, held: &held{}}
+		s.claims[made.Thread] = c
+	}
+	s.extend(c, at)
+	return c
+}
+
+// extend makes a claim last a lease from a time. The caller holds the mutex.
+func (s *Scheduler) extend(c *Claim, from time.Time) {
+	if until := from.Add(cmp.Or(s.Lease, keepQueued)); until.After(c.until) {
+		c.until = until
+	}
+}
+
+// take returns the claim of a thread with one user more. It claims the thread if this
+// node does not have it. It returns nil if another node has the thread, and tells that
+// node of the work.
+func (s *Scheduler) take(ctx context.Context, q *queue, thread int64) (*Claim, error) {
+	now := s.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.claims[thread]
+	if c == nil || c.lapsed(now) {
+		s.mu.Unlock()
+		made, owner, err := s.claim(ctx, thread, now)
+		s.mu.Lock()
+		if owner != "" && made.Fence == 0 {
+			s.notify(owner, hint(q.Kind, q.Agent, thread))
+		}
+		if err != nil || made.Fence == 0 {
+			return nil, err
+		}
+		c = s.adopt(made, now)
+	}
+	c.users++
+	return c, nil
+}
+
+// leave takes a user off a claim, and reports whether no user is left. If the claim
+// has ended it is forgotten.
+func (s *Scheduler) leave(c *Claim, ended bool) (unused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.users--
+	if s.Lease == 0 {
+		c.until = s.Now().Add(keepUnused)
+	}
+	if ended && s.claims[c.Thread] == c {
+		delete(s.claims, c.Thread)
+	}
+	return c.users == 0
+}
+
+// sweep renews the leases that are used, well before they end, and forgets claims
+// that nobody uses. A forgotten claim ends with its lease, or with the process.
+func (s *Scheduler) sweep(ctx context.Context) {
+	now := s.Now()
+	var ending []*Claim
+	s.mu.Lock()
+	for thread, c := range s.claims {
+		switch {
+		case c.lapsed(now):
+			delete(s.claims, thread)
+		case s.Lease > 0 && c.users > 0 && c.until.Before(now.Add(s.Lease*2/3)):
+			ending = append(ending, c)
+		}
+	}
+	s.mu.Unlock()
+	renewed, err := s.renew(ctx, ending, now.Add(s.Lease))
+	if err != nil && ctx.Err() == nil {
+		s.warn("store in trouble; leases are not renewed", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range renewed {
+		s.extend(c, now)
+	}
+}

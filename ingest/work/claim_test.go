@@ -1,0 +1,323 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/journal"
+	"parley/ingest/work"
+)
+
+const lease = time.Minute
+
+func aThreadIsClaimedByOneNode(t *testing.T, s *store) {
+	begun := time.UnixMilli(1_700_000_000_000)
+	s.at(begun)
+	one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+	thread := one.accept(1).Thread
+	first, _ := one.claimNow(thread)
+	if again, _ := one.claimNow(thread); again != first || first == 0 {
+		t.Errorf("fence %d, and %d for the owner", first, again)
+	}
+	s.at(begun.Add(lease - time.Millisecond))
+	if fence, owner := two.claimNow(thread); fence != 0 || owner != "one" {
+		t.Errorf("claimed before the lease has ended: fence %d, owner %q", fence, owner)
+	}
+	s.at(begun.Add(lease))
+	if fence, _ := two.claimNow(thread); fence != first+1 {
+		t.Errorf("fence %d after the lease, want %d", fence, first+1)
+	}
+	if fence, _ := one.claimNow(4711); fence != 0 {
+		t.Errorf("fence %d of no thread", fence)
+	}
+	// A store for one process: the other processes have ended, even if their leases end later.
+	s.at(begun.Add(-time.Hour))
+	if fence, _ := newNode(t, s, "only", 0).claimNow(thread); fence != first+2 {
+		t.Errorf("fence %d for the only process, want %d", fence, first+2)
+	}
+}
+
+// claimsThatEndedWithTheirProcessAreCounted in the thread's first envelope, and
+// no others.
+func claimsThatEndedWithTheirProcessAreCounted(t *testing.T, s *store) {
+	n := newNode(t, s, "process 0", 0)
+	thread := n.accept(1).Thread
+	n.accept(1)
+	counts := func() [2]int64 {
+		return [2]int64{n.number(`SELECT claims FROM envelopes ORDER BY id LIMIT 1`), n.number(`SELECT CAST(sum(claims) AS BIGINT) FROM envelopes`)}
+	}
+	for i, want := range []int64{0, 1, 2, 3} { // the first claim follows no other
+		n = newNode(t, s, fmt.Sprint("process ", i+1), 0)
+		n.claimNow(thread)
+		n.claimNow(thread)
+		if got := counts(); got != [2]int64{want, want} {
+			t.Errorf("counts %v, want %d", got, want)
+		}
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	newNode(t, s, "after a stop", 0).claimNow(thread)
+	if got := counts(); got != [2]int64{3, 3} {
+		t.Errorf("counts %v after a stop", got)
+	}
+}
+
+// TestAcceptLeavesAThreadWhoseOwnerDiedAtWork to a claim that is counted.
+func TestAcceptLeavesAThreadWhoseOwnerDiedAtWork(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		newNode(t, s, "dies", 0).accepts(1, true)
+		n := newNode(t, s, "next", 0)
+		r := n.accepts(1, true)
+		if r.Fence != 0 {
+			t.Error("accept has claimed the thread")
+		}
+		claims := int64(-1)
+		n.serves(intake, func(_ context.Context, c *work.Claim) error {
+			claims = n.number(`SELECT CAST(sum(claims) AS BIGINT) FROM envelopes`)
+			return n.settle(c)
+		})
+		n.Accepted(r, nil)
+		synctest.Wait()
+		if claims != 1 {
+			t.Errorf("%d claims are counted", claims)
+		}
+	})
+}
+
+func claimsAreGivenBackAtClose(t *testing.T, s *store) {
+	one, two := newNode(t, s, "one", time.Hour), newNode(t, s, "two", time.Hour)
+	worked := make(chan int64, 1)
+	stop := one.serves(intake, func(_ context.Context, c *work.Claim) error {
+		err := one.settle(c)
+		worked <- c.Thread
+		return err
+	})
+	one.Accepted(one.accepts(1, true), nil)
+	thread := <-worked
+	stop()
+	if fence, _ := two.claimNow(thread); fence != 0 {
+		t.Fatal("the other node claimed a thread that is held")
+	}
+	if err := one.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if fence, _ := two.claimNow(thread); fence == 0 {
+		t.Fatal("the thread was not given back")
+	}
+	if err := one.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, owner := one.claimNow(thread); owner != "two" {
+		t.Errorf("owner %q after the first node closed again", owner)
+	}
+}
+
+func aLeaseIsRenewedAsLongAsAWorkerNeedsIt(t *testing.T, s *store) {
+	now := time.UnixMilli(1_700_000_000_000)
+	s.at(now)
+	one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+	entered, leave := make(chan struct{}, 10), make(chan struct{})
+	stop := one.serves(intake, func(context.Context, *work.Claim) error {
+		entered <- struct{}{}
+		<-leave
+		return nil
+	})
+	var threads []int64
+	for i := range 3 {
+		r := one.accepts(i, true)
+		threads = append(threads, r.Thread)
+		one.Accepted(r, nil)
+		<-entered
+	}
+	s.writes.Store(0)
+	for range 3 {
+		now = now.Add(lease - 10*time.Second)
+		s.at(now)
+		one.Sweep(t.Context())
+		for _, thread := range threads {
+			if fence, _ := two.claimNow(thread); fence != 0 {
+				t.Fatal("the other node claimed a thread that is worked on")
+			}
+		}
+	}
+	if writes := s.writes.Load() - 9; writes != 3 { // but for the claims
+		t.Errorf("%d transactions renewed 3 leases 3 times", writes)
+	}
+	close(leave)
+	stop()
+	s.at(now.Add(lease))
+	one.Sweep(t.Context())
+	if n := one.Claims(); n != 0 {
+		t.Errorf("%d claims are kept", n)
+	}
+	if fence, _ := two.claimNow(threads[0]); fence == 0 {
+		t.Error("the thread is not free a lease after its last worker")
+	}
+}
+
+// aFollowUpExtendsTheLease of the node that answered before.
+func aFollowUpExtendsTheLease(t *testing.T, s *store) {
+	now := time.UnixMilli(1_700_000_000_000)
+	s.at(now)
+	one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+	worked := make(chan int64)
+	stop := one.serves(intake, func(_ context.Context, c *work.Claim) error {
+		err := one.settle(c)
+		worked <- c.Fence
+		return err
+	})
+	first := one.accepts(1, true)
+	one.Accepted(first, nil)
+	<-worked
+	s.at(now.Add(lease + time.Second)) // after the end of the lease
+	one.Accepted(one.accepts(1, true), nil)
+	if fence := <-worked; fence != first.Fence {
+		t.Errorf("fence %d, then %d", first.Fence, fence)
+	}
+	stop()
+	if fence, owner := two.claimNow(first.Thread); fence != 0 || owner != "one" {
+		t.Errorf("the other node claimed the thread: fence %d, owner %q", fence, owner)
+	}
+}
+
+func workOfUnknownWorkspacesIsLeftToOtherNodes(t *testing.T, s *store) {
+	n := newNode(t, s, "one", 0)
+	n.Serves([]string{"home", "other"})
+	n.accept(1)
+	ours := n.accept(2).Thread
+	n.exec(`UPDATE threads SET workspace = 'home' WHERE id = $1`, ours)
+	worked := make(chan int64, 10)
+	stop := n.serves(intake, func(_ context.Context, c *work.Claim) error {
+		worked <- c.Thread
+		return n.settle(c)
+	})
+	if got := <-worked; got != ours {
+		t.Errorf("thread %d, want %d", got, ours)
+	}
+	stop()
+	if len(worked) > 0 {
+		t.Errorf("thread %d too", <-worked)
+	}
+}
+
+// TestAPayloadEndsWithItsClaim: another node had the thread meanwhile.
+func TestAPayloadEndsWithItsClaim(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+		r := one.accepts(1, true)
+		payloads := make(chan any, 10)
+		stop := one.serves(intake, func(_ context.Context, c *work.Claim) error {
+			payloads <- c.Get(work.Intake)
+			return nil
+		})
+		one.Accepted(r, "payload")
+		if got := <-payloads; got != "payload" {
+			t.Errorf("payload %v", got)
+		}
+		stop()
+		time.Sleep(lease)
+		two.claimNow(r.Thread)
+		time.Sleep(lease)
+		one.serves(intake, func(_ context.Context, c *work.Claim) error {
+			payloads <- c.Get(work.Intake)
+			return one.settle(c)
+		})
+		if got := <-payloads; got != nil {
+			t.Errorf("payload %v under a new claim", got)
+		}
+	})
+}
+
+func TestALostClaimIsDropped(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		n := newNode(t, s, "one", lease)
+		thread := n.accept(1).Thread
+		fences := make(chan int64, 10)
+		n.serves(intake, func(_ context.Context, c *work.Claim) error {
+			c.Put("payload", true)
+			fences <- c.Fence
+			if len(fences) == 1 {
+				n.exec(`UPDATE threads SET owner = '', fence = fence + 1 WHERE id = $1`, thread)
+			}
+			return n.settle(c)
+		})
+		time.Sleep(2 * time.Second)
+		if before, after := <-fences, <-fences; after != before+2 {
+			t.Errorf("fence %d, then %d", before, after)
+		}
+	})
+}
+
+func TestUnusedClaimsAreForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		n := newNode(t, s, "only", 0)
+		n.starts(n.Scheduler.Run)
+		n.serves(intake, func(_ context.Context, c *work.Claim) error { return n.settle(c) })
+		for i := range 10 {
+			n.Accepted(n.accepts(i, true), "payload")
+		}
+		synctest.Wait()
+		if got := n.Claims(); got != 10 {
+			t.Errorf("%d claims", got)
+		}
+		time.Sleep(4 * time.Second)
+		if got := n.Claims(); got != 0 {
+			t.Errorf("%d claims are kept", got)
+		}
+	})
+}
+
+// TestAClockThatWentBackOverARestart delays nothing.
+func TestAClockThatWentBackOverARestart(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		dies := newNode(t, s, "dies", 0)
+		r := dies.accepts(1, true)
+		claim := &journal.Claim{Thread: r.Thread, Fence: r.Fence}
+		if err := dies.journal.Postpone(t.Context(), claim, r.ID, time.Now().Add(time.Second), errors.New("a fault")); err != nil {
+			t.Fatal(err)
+		}
+		s.at(time.Now().Add(-time.Hour))
+		n := newNode(t, s, "next", 0)
+		n.starts(n.Scheduler.Run)
+		n.serves(intake, func(_ context.Context, c *work.Claim) error { return n.settle(c) })
+		synctest.Wait()
+		if left := n.number(`SELECT count(*) FROM envelopes WHERE state = 'pending'`); left != 0 {
+			t.Error("the envelope waits until the clock has caught up")
+		}
+	})
+}
+
+func TestNodesTellEachOtherOfWork(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+		one.starts(one.Scheduler.Run)
+		worked := make(chan int64, 10)
+		one.serves(intake, func(_ context.Context, c *work.Claim) error {
+			err := one.settle(c)
+			worked <- c.Thread
+			return err
+		})
+		one.Accepted(one.accepts(1, true), nil)
+		thread := <-worked
+		begun := time.Now()
+		two.Accepted(two.accepts(1, true), nil)
+		if got := <-worked; got != thread || time.Since(begun) > 0 {
+			t.Errorf("thread %d was worked on after %v, want %d", got, time.Since(begun), thread)
+		}
+		two.serves(turns, func(context.Context, *work.Claim) error { t.Error("another node's turn began"); return nil })
+		synctest.Wait()
+		two.Wake(work.Turns, "helper", thread)
+		synctest.Wait()
+		want := []string{fmt.Sprintf("one<- intake %d ", thread), fmt.Sprintf("one<- turns %d helper", thread)}
+		if diff := cmp.Diff(want, s.rings); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package work
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"parley/ingest/journal"
+)
+
+// dueAt is a thread with the time at which its work is due, in milliseconds since 1970.
+type dueAt struct{ thread, at int64 }
+
+// dueColumn is the column that says when a thread's work of a kind is due, and dueFrom
+// its table. Of a thread's open deliveries the first one counts; a delivery that removes a
+// sign of work stands behind all others.
+var (
+	dueColumn = map[Kind]string{Intake: "intake_at", Turns: "turn_at", Deliveries: "due_at"}
+	dueFrom   = map[Kind]string{Intake: "threads", Turns: "threads", Deliveries: `deliveries d JOIN threads ON threads.id = d.thread
+		AND d.state IN ('pending', 'sending') AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.thread = d.thread
+			AND e.state IN ('pending', 'sending') AND e.kind <> 'unsign' AND (e.id < d.id OR d.kind = 'unsign'))`}
+)
+
+// due returns threads that have work of a queue and that this node may claim, the
+// longest due first. Threads whose work is due after now follow.
+func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int) (list []dueAt, err error) {
+	column := dueColumn[q.Kind]
+	s.mu.Lock()
+	args := []any{s.Node, s.ended(now), int64(limit), s.served}
+	s.mu.Unlock()
+	turns := ""
+	if q.Kind == Turns { // the thread's intake wakes the turn once it is done
+		turns = ` AND agent = $5 AND (pending = 0 OR intake_at IS NULL OR intake_at > $6)`
+		args = append(args, q.Agent, now.UnixMilli())
+	}
+	err = s.engine.ReadOne(ctx, func(tx journal.Tx) error {
+		list = nil
+		return tx.Rows(func(scan func(...any) error) error {
+			var d dueAt
+			err := scan(&d.thread, &d.at)
+			list = append(list, d)
+			return err
+		}, `SELECT threads.id, `+column+` FROM `+dueFrom[q.Kind]+` WHERE `+column+` IS NOT NULL AND `+available+`
+			AND ($4 = '' OR $4 LIKE '%,' || threads.workspace || ',%')`+turns+` ORDER BY `+column+` LIMIT CAST($3 AS BIGINT)`, args...)
+	})
+	return list, err
+}
+
+// Serves names the workspaces that this node is configured for. The scheduler looks
+// for no work of others. Before the first call it looks for all.
+func (s *Scheduler) Serves(workspaces []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served = "," + strings.Join(workspaces, ",") + "," // ids contain no comma, and nothing that LIKE interprets
+}

@@ -1,0 +1,32 @@
+package work
+
+import (
+	"context"
+
+	"parley/ingest/journal"
+)
+
+// ClaimNow claims a thread in the store, without a worker.
+func (s *Scheduler) ClaimNow(ctx context.Context, thread int64) (c journal.Claim, owner string, err error) {
+	return s.claim(ctx, thread, s.Now())
+}
+
+// Sweep is what Run does each second.
+func (s *Scheduler) Sweep(ctx context.Context) { s.sweep(ctx) }
+
+// Claims is the number of claims in memory.
+func (s *Scheduler) Claims() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.claims)
+}
+
+// Waiting is the number of threads that wait in memory for a worker.
+func (s *Scheduler) Waiting(kind Kind, agent string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queues[queueKey{kind, agent}].waiting)
+}
+
+// QueueLimit bounds Waiting.
+const QueueLimit = queueLimit

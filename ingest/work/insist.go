@@ -1,0 +1,31 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/ingest/journal"
+)
+
+// insistEvery is the wait between two calls of Insist.
+const insistEvery = 250 * time.Millisecond
+
+// Insist calls f, which writes what exists only in memory, again and again while the
+// store is in trouble. It returns the last call's error once ctx or the time within
+// has ended.
+func Insist(ctx context.Context, within time.Duration, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		err := f()
+		if !journal.Unavailable(err) || errors.Is(err, journal.ErrClosed) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(insistEvery):
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package work
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"parley/ingest/journal"
+)
+
+// Nodes send each other hints. A hint may be lost: each node looks into the store
+// at least once a second.
+
+// lookAgain is the hint of a node that has given back its claims.
+const lookAgain = "look"
+
+// hint is a thread's work in words. The agent comes last, since its name may contain
+// spaces.
+func hint(kind Kind, agent string, thread int64) string {
+	return fmt.Sprintf("%s %d %s", kind, thread, agent)
+}
+
+// notify sends a hint to a node, or to all if its name is empty.
+func (s *Scheduler) notify(node, words string) {
+	if s.notifier != nil && node != s.Node {
+		s.notifier.Ring(node, words)
+	}
+}
+
+func (s *Scheduler) heard(words string) {
+	kind, rest, _ := strings.Cut(words, " ")
+	number, agent, _ := strings.Cut(rest, " ")
+	thread, err := strconv.ParseInt(number, 10, 64)
+	if err != nil { // lookAgain, or the hint of a newer version
+		s.lookAll()
+		return
+	}
+	s.Wake(Kind(kind), agent, thread)
+}
+
+// lookAll makes every queue look into the store.
+func (s *Scheduler) lookAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.queues {
+		q.lookBy(0)
+	}
+}
+
+// Accepted adopts the claim that Accept made, if it made one, and puts payload into
+// it under the key Intake, unless payload is nil. It wakes the thread's intake here,
+// or notifies the node that has the thread.
+func (s *Scheduler) Accepted(r journal.AcceptResult, payload any) {
+	if r.Owner != "" {
+		s.notify(r.Owner, hint(Intake, "", r.Thread))
+		return
+	}
+	if r.Fence != 0 {
+		s.mu.Lock()
+		c := s.adopt(journal.Claim{Thread: r.Thread, Fence: r.Fence, Key: r.Key, Workspace: r.Workspace}, r.At)
+		s.mu.Unlock()
+		if payload != nil && c.Fence == r.Fence {
+			c.Put(Intake, payload)
+		}
+	}
+	s.Wake(Intake, "", r.Thread)
+}

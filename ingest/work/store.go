@@ -1,0 +1,155 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"parley/ingest/journal"
+)
+
+// available is the condition that a node may claim a thread. $1 is the node, and
+// $2 the time up to which leases have ended.
+const available = `(owner = '' OR owner = $1 OR lease_until <= $2)`
+
+// ended is the time up to which the leases of other nodes have ended. With a store
+// for one process all have ended; their times may come from another clock.
+func (s *Scheduler) ended(now time.Time) int64 {
+	if s.Lease == 0 {
+		return math.MaxInt64
+	}
+	return now.UnixMilli()
+}
+
+// claim claims a thread if it is free, and else returns its owner. A claim of a
+// thread that this node owns keeps its fence. If the previous owner ended without
+// giving the thread back, the claim is counted in the thread's run and in its first
+// pending envelope: each may be the cause. A row that another transaction has locked is
+// not free.
+func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (journal.Claim, string, error) {
+	var c journal.Claim
+	var owner string
+	err := s.engine.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		var free bool
+		c, owner = journal.Claim{Thread: thread}, ""
+		found, err := tx.Row([]any{&free, &c.Fence, (*string)(&c.Key), &c.Workspace, &owner},
+			`SELECT CASE WHEN `+available+` THEN 1 ELSE 0 END, fence, key, workspace, owner FROM threads WHERE id = $3 FOR UPDATE SKIP LOCKED`,
+			s.Node, s.ended(now), thread)
+		if err != nil || !found || !free {
+			c.Fence = 0
+			return err
+		}
+		if owner != s.Node {
+			c.Fence++
+		}
+		ended := int64(1) // claims that ended with their process
+		if owner == "" || owner == s.Node {
+			ended = 0
+		}
+		if err := tx.Later(nil, nil, `UPDATE threads SET owner = $1, fence = $2, lease_until = $3, run_claims = run_claims + $5 WHERE id = $4`,
+			s.Node, c.Fence, now.Add(s.Lease).UnixMilli(), thread, ended); err != nil || ended == 0 {
+			return err
+		}
+		return tx.Later(nil, nil, `UPDATE envelopes SET claims = claims + 1 WHERE id = (
+			SELECT id FROM envelopes WHERE thread = $1 AND state = 'pending' ORDER BY id LIMIT 1)`, thread)
+	})
+	if err != nil {
+		return journal.Claim{}, "", err // if the outcome is unknown the function may still run
+	}
+	return c, owner, nil
+}
+
+// renew extends the leases of claims, each unless another node has claimed its thread, and
+// returns the claims that hold. It skips rows that are locked: the next sweep tries them
+// again.
+func (s *Scheduler) renew(ctx context.Context, claims []*Claim, until time.Time) ([]*Claim, error) {
+	return s.each(ctx, claims, `UPDATE threads SET lease_until = $3
+		WHERE id = (SELECT id FROM threads WHERE id = $1 AND fence = $2 FOR UPDATE SKIP LOCKED) RETURNING id`, until.UnixMilli())
+}
+
+// release gives claims back, each unless another node has claimed its thread.
+func (s *Scheduler) release(ctx context.Context, claims []*Claim) error {
+	_, err := s.each(ctx, claims, `UPDATE threads SET owner = '' WHERE id = $1 AND fence = $2 RETURNING id`)
+	return err
+}
+
+// leaseBatch bounds the claims that one transaction changes.
+const leaseBatch = 64
+
+// each runs a statement for each claim, in the order in which transactions lock threads,
+// and returns the claims whose rows it has changed. $1 is the thread, $2 the fence.
+func (s *Scheduler) each(ctx context.Context, claims []*Claim, statement string, arguments ...any) (changed []*Claim, err error) {
+	slices.SortFunc(claims, func(a, b *Claim) int { return cmp.Compare(a.Thread, b.Thread) })
+	for batch := range slices.Chunk(claims, leaseBatch) {
+		ids := make([]int64, len(batch))
+		failed := s.again(ctx, func(tx journal.Tx) error {
+			clear(ids)
+			for i, c := range batch {
+				if err := tx.Later(nil, []any{&ids[i]}, statement, append([]any{c.Thread, c.Fence}, arguments...)...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		err = errors.Join(err, failed)
+		for i, c := range batch {
+			if failed == nil && ids[i] != 0 {
+				changed = append(changed, c)
+			}
+		}
+	}
+	return changed, err
+}
+
+// releaseDue gives back all threads with work that this node owns, also those whose
+// claims it has forgotten.
+func (s *Scheduler) releaseDue(ctx context.Context) error {
+	return s.update(ctx, s.Node,
+		`UPDATE threads SET owner = '' WHERE owner = $1 AND intake_at IS NOT NULL`,
+		`UPDATE threads SET owner = '' WHERE owner = $1 AND turn_at IS NOT NULL`,
+		`UPDATE threads SET owner = '' WHERE owner = $1 AND id IN (SELECT thread FROM deliveries WHERE state IN ('pending', 'sending'))`)
+}
+
+// maxSendTime is longer than any adapter allows for one call, in milliseconds.
+const maxSendTime = 2 * 60 * 1000
+
+// adjustClock makes work due now that is due in the future, if the store is for one
+// process: the clock may have been set back since the last one ended. The end of a
+// call to a platform moves only if it is too far away: the call may still go on.
+func (s *Scheduler) adjustClock(ctx context.Context) error {
+	defer s.lookAll()
+	return s.update(ctx, s.Now().UnixMilli(),
+		`UPDATE threads SET intake_at = $1 WHERE intake_at > $1`,
+		`UPDATE threads SET turn_at = $1 WHERE turn_at > $1`,
+		`UPDATE threads SET run_not_before = $1 WHERE run_id IS NOT NULL AND run_not_before > $1`,
+		`UPDATE envelopes SET not_before = $1 WHERE state = 'pending' AND thread IS NOT NULL AND not_before > $1`,
+		`UPDATE deliveries SET due_at = $1 WHERE state IN ('pending', 'sending') AND due_at > $1`,
+		`UPDATE deliveries SET send_by = $1 WHERE state = 'sending' AND send_by > $1 + `+strconv.Itoa(maxSendTime),
+		`UPDATE paces SET next_at = $1, left_at = $1 WHERE next_at > $1`)
+}
+
+// update runs statements with the same argument in a transaction that may happen twice.
+func (s *Scheduler) update(ctx context.Context, argument any, statements ...string) error {
+	return s.again(ctx, func(tx journal.Tx) error {
+		for _, statement := range statements {
+			if err := tx.Later(nil, nil, statement, argument); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// again runs a transaction that may happen twice, until its outcome is known.
+func (s *Scheduler) again(ctx context.Context, fn func(tx journal.Tx) error) error {
+	for {
+		err := s.engine.Write(ctx, journal.WriteOptions{}, fn)
+		if !errors.Is(err, journal.ErrUnclear) || ctx.Err() != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Package work schedules threads: claims, leases, fences and work queues.
+//
+// A node claims a thread before it works on it. A claim is bounded by a lease and
+// guarded by a fence, a number that rises whenever the thread gets another owner and
+// that every write of the thread's work names. Three workers may work on a claimed
+// thread concurrently, one for each Kind. The scheduler keeps in memory only the
+// threads that are worked on or that can begin soon. All other work waits in the
+// store, where the scheduler looks for it.
+package work
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/ingest/journal"
+)
+
+// Kind is a kind of work of a thread.
+type Kind string
+
+// The kinds of work.
+const (
+	Intake     Kind = "intake"
+	Turns      Kind = "turns"
+	Deliveries Kind = "deliveries"
+)
+
+// ErrSuspect is returned by Queue.Do if the thread's work ended its process several
+// times: the scheduler runs it again in the serial queue, beside the other workers.
+var ErrSuspect = errors.New("the work ended its process several times")
+
+// Queue is one kind of work and its workers. Turns have a queue for each agent, so
+// that a slow agent delays only its own threads.
+type Queue struct {
+	Kind  Kind
+	Agent string // of Turns; empty for the other kinds
+	Slots int    // how many threads are worked on concurrently
+	// Do works on a thread as long as something is due now. It is called
+	// concurrently, but for each thread only once at a time. A panic is an error.
+	//
+	// It returns nil if nothing is due any more, an error that wraps
+	// journal.ErrFenced if another node claimed the thread, an error for which
+	// journal.Unavailable holds if the store is in trouble, and ErrSuspect if the
+	// work must run in the serial queue. The scheduler logs any other error, and
+	// calls Do again after a pause. After ctx has ended it ignores all errors.
+	Do func(ctx context.Context, c *Claim) error
+}
+
+// Options are the settings of a Scheduler.
+type Options struct {
+	// Node names this process. No other process ever has the same name.
+	Node string
+	// Lease is how long a claim lasts if it is not renewed. Zero is for an engine
+	// that admits one process at a time: the claims of other nodes have ended.
+	Lease time.Duration
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Scheduler claims threads for this node and hands them to workers.
+type Scheduler struct {
+	engine   journal.Engine
+	notifier journal.Bell // nil if no other node shares the store
+	Options
+	begun time.Time
+
+	// serial is held by the worker that runs a suspect.
+	serial chan struct{}
+	logAt  atomic.Int64 // when warn may log again
+
+	mu     sync.Mutex
+	claims map[int64]*Claim // by thread
+	queues map[queueKey]*queue
+	served string // the configured workspaces, between commas; empty: all
+}
+
+// New returns a scheduler that serves no queue yet.
+func New(engine journal.Engine, o Options) *Scheduler {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	notifier, _ := engine.(journal.Bell)
+	return &Scheduler{
+		engine: engine, notifier: notifier, Options: o, begun: time.Now(), serial: make(chan struct{}, 1),
+		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{},
+	}
+}
+
+// Run renews leases, forgets idle claims, and hears of work from other nodes, until
+// ctx ends.
+func (s *Scheduler) Run(ctx context.Context) error {
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	if s.notifier != nil {
+		listening.Go(func() {
+			if err := s.notifier.Listen(ctx, s.Node, s.heard, s.lookAll); err != nil {
+				s.warn("hints of other nodes are not heard", err)
+			}
+		})
+	}
+	if s.Lease == 0 {
+		if err := s.adjustClock(ctx); err != nil && ctx.Err() == nil {
+			s.warn("store in trouble; postponed work keeps its time", err)
+		}
+	}
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			s.sweep(ctx)
+		}
+	}
+}
+
+// Close gives back every claim, so that other nodes can claim the threads at once
+// and no claim counts as one that ended with its process. No worker may be running.
+func (s *Scheduler) Close(ctx context.Context) error {
+	s.mu.Lock()
+	claims := slices.Collect(maps.Values(s.claims))
+	clear(s.claims)
+	s.mu.Unlock()
+	if s.Lease == 0 {
+		return s.releaseDue(ctx)
+	}
+	err := s.release(ctx, claims)
+	s.notify("", lookAgain)
+	return err
+}
+
+// logEvery is the shortest time between two log lines about a store in trouble.
+const logEvery = time.Second
+
+// since is the time since the start of the scheduler.
+func (s *Scheduler) since() time.Duration { return time.Since(s.begun) }
+
+// warn logs trouble with the store, at most once each logEvery.
+func (s *Scheduler) warn(words string, err error) {
+	now, next := s.since(), s.logAt.Load()
+	if int64(now) >= next && s.logAt.CompareAndSwap(next, int64(now+logEvery)) {
+		s.Log.Warn(words, "err", err)
+	}
+}
