@@ -274,6 +274,25 @@ func TestUnusedClaimsAreForgotten(t *testing.T) {
 	})
 }
 
+// TestAQueuedThreadKeepsItsPayload although it waits longer for a worker than an unused claim is kept.
+func TestAQueuedThreadKeepsItsPayload(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		n := newNode(t, s, "only", 0)
+		n.starts(n.Scheduler.Run)
+		payloads := make(chan any, 2)
+		n.serves(work.Queue{Kind: work.Intake, Slots: 1}, func(_ context.Context, c *work.Claim) error {
+			payloads <- c.Get(work.Intake)
+			time.Sleep(5 * time.Second)
+			return n.settle(c)
+		})
+		n.Accepted(n.accepts(1, true), "first")
+		n.Accepted(n.accepts(2, true), "second")
+		if one, two := <-payloads, <-payloads; one != "first" || two != "second" {
+			t.Errorf("payloads %v and %v", one, two)
+		}
+	})
+}
+
 // TestAClockThatWentBackOverARestart delays nothing.
 func TestAClockThatWentBackOverARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
