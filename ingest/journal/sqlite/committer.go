@@ -44,9 +44,11 @@ func newCommitter(path string, o options, check *checkpointer, closing <-chan st
 		closing:  closing,
 		check:    check,
 		recorder: o.recorder,
+		// Each RETURNING fills a temporary table, which temp_store=MEMORY keeps from
+		// being opened as a file.
 		connect: func(ctx context.Context) (*conn, error) {
 			return connect(ctx, path, o.vfs, "busy_timeout=0", "synchronous=FULL", "foreign_keys=ON",
-				"wal_autocheckpoint=0", "cache_size=-8192", "mmap_size=0")
+				"wal_autocheckpoint=0", "cache_size=-8192", "mmap_size=0", "temp_store=MEMORY")
 		},
 	}
 }
