@@ -111,19 +111,21 @@ func (o *Outbox) Posted(c *work.Claim, begun *journal.Delivery) {
 	o.Work.Wake(work.Deliveries, "", c.Thread)
 }
 
-// Run sends until ctx ends, and then waits for the calls under way. Those end with
-// calling.
+// Run sends until ctx ends. Then it makes the calls of the deliveries that are marked as
+// sending, and waits for the calls under way. All calls end with calling.
 func (o *Outbox) Run(ctx, calling context.Context) error {
-	return o.Work.Serve(ctx, work.Queue{Kind: work.Deliveries, Slots: workers, Do: func(_ context.Context, c *work.Claim) error {
-		for ctx.Err() == nil {
+	return o.Work.Serve(ctx, work.Queue{Kind: work.Deliveries, Slots: workers, Drain: true, Do: func(_ context.Context, c *work.Claim) error {
+		for {
 			more, err := o.next(calling, c)
 			switch {
 			case errors.Is(err, journal.ErrDelivered): // a showing, or another node, was faster: look again
 			case err != nil || !more:
 				return err
 			}
+			if ctx.Err() != nil {
+				return nil
+			}
 		}
-		return nil
 	}})
 }
 

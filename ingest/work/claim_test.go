@@ -285,6 +285,7 @@ func TestAQueuedThreadKeepsItsPayload(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			return n.settle(c)
 		})
+		synctest.Wait()
 		n.Accepted(n.accepts(1, true), "first")
 		n.Accepted(n.accepts(2, true), "second")
 		if one, two := <-payloads, <-payloads; one != "first" || two != "second" {

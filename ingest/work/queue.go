@@ -52,7 +52,7 @@ type queue struct {
 }
 
 // Serve hands threads with work of a kind to the queue's Do, until ctx ends. Then it
-// waits for the workers.
+// waits for the workers. If the queue drains, these also finish the waiting threads.
 func (s *Scheduler) Serve(ctx context.Context, config Queue) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -229,7 +229,7 @@ func (s *Scheduler) worker(ctx context.Context, q *queue) {
 func (s *Scheduler) next(ctx context.Context, q *queue) (thread int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(q.waiting) == 0 || q.workers > q.Slots || ctx.Err() != nil {
+	if len(q.waiting) == 0 || q.workers > q.Slots || ctx.Err() != nil && !q.Drain {
 		q.workers--
 		if len(q.waiting) == 0 && s.since() >= q.lookAt {
 			q.lookBy(0)

@@ -137,6 +137,34 @@ func TestSlotsBoundTheWorkers(t *testing.T) {
 	}
 }
 
+// TestAQueueThatDrains finishes the threads that wait in memory when its context ends.
+func TestAQueueThatDrains(t *testing.T) {
+	for _, drain := range []bool{false, true} {
+		inBubble(t, func(t *testing.T, s *store) {
+			n := newNode(t, s, "only", 0)
+			begun, leave, done := make(chan bool, 2), make(chan bool), 0
+			stop := n.serves(work.Queue{Kind: work.Intake, Slots: 1, Drain: drain}, func(context.Context, *work.Claim) error {
+				done++
+				begun <- true
+				<-leave
+				return nil
+			})
+			synctest.Wait()
+			n.Accepted(n.accepts(1, true), nil)
+			n.Accepted(n.accepts(2, true), nil)
+			<-begun
+			go func() {
+				synctest.Wait() // stop waits for the worker
+				close(leave)
+			}()
+			stop()
+			if want := map[bool]int{false: 1, true: 2}[drain]; done != want {
+				t.Errorf("drain %v: %d threads", drain, done)
+			}
+		})
+	}
+}
+
 func TestTheQueueIsBounded(t *testing.T) {
 	n := newNode(t, openSQLite(t), "one", 0)
 	if n.Room(work.Intake, "") {

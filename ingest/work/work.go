@@ -41,6 +41,7 @@ type Queue struct {
 	Kind  Kind
 	Agent string // of Turns; empty for the other kinds
 	Slots int    // how many threads are worked on concurrently
+	Drain bool   // Serve finishes the threads that wait in memory when its ctx ends
 	// Do works on a thread as long as something is due now. It is called
 	// concurrently, but for each thread only once at a time. A panic is an error.
 	//

@@ -182,12 +182,15 @@ func (d *Daemon) Run(ctx context.Context) error {
 	base := context.WithoutCancel(ctx)
 	serve, stopServing := context.WithCancel(base)
 	claim, stopClaiming := context.WithCancel(base)
+	send, stopSending := context.WithCancel(base)
 	work, stopWork := context.WithCancelCause(base)
 	defer stopWork(nil)
 
-	var workers sync.WaitGroup
+	var workers, senders sync.WaitGroup
 	failed := make(chan error, 1)
 	d.start(serve, claim, work, &workers, failed)
+	d.run(&senders, "scheduler", func() error { return d.work.Run(send) })
+	d.run(&senders, "outbox", func() error { return d.outbox.Run(send, work) })
 
 	var err error
 	select {
@@ -205,10 +208,15 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return await(ctx, &d.accounts)
 	}))
 	stopClaiming()
-	if d.phase(base, "runs and posts under way", time.Until(end.Add(-3*last)), func(ctx context.Context) error { return await(ctx, &workers) }) != nil {
+	finish := func(ctx context.Context) error { // the replies of the last runs are sent too
+		err := await(ctx, &workers)
+		stopSending()
+		return errors.Join(err, await(ctx, &senders))
+	}
+	if d.phase(base, "runs and posts under way", time.Until(end.Add(-3*last)), finish) != nil {
 		d.log.Info("runs that are still going on are asked again at the next start")
 		stopWork(context.Canceled)
-		err = errors.Join(err, d.phase(base, "what was cut short", last, func(ctx context.Context) error { return await(ctx, &workers) }))
+		err = errors.Join(err, d.phase(base, "what was cut short", last, finish))
 	}
 	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.work.Close))
 	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.journal.Close() }))
@@ -216,28 +224,28 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 // start begins everything that works on its own.
 func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGroup, failed chan<- error) {
-	run := func(name string, f func() error) {
-		workers.Go(func() {
-			if err := f(); err != nil {
-				d.log.Error("a part ended", "part", name, "err", err)
-			}
-		})
-	}
-	run("scheduler", func() error { return d.work.Run(claim) })
-	run("intake", func() error { return d.ingest.Run(claim) })
-	run("review", func() error { return d.ingest.Review(claim) })
-	run("outbox", func() error { return d.outbox.Run(claim, work) })
-	run("retention", func() error { return d.retain(claim) })
-	run("unfinished files", func() error { return d.sweep(claim) })
+	d.run(workers, "intake", func() error { return d.ingest.Run(claim) })
+	d.run(workers, "review", func() error { return d.ingest.Review(claim) })
+	d.run(workers, "retention", func() error { return d.retain(claim) })
+	d.run(workers, "unfinished files", func() error { return d.sweep(claim) })
 	for range greeters {
-		run("greetings", func() error { return d.greet(serve) })
+		d.run(workers, "greetings", func() error { return d.greet(serve) })
 	}
 	d.startAccounts(serve)
 	d.startLanes(claim, work, workers)
-	run("reload", func() error { return d.reloads(serve, claim, work, workers) })
+	d.run(workers, "reload", func() error { return d.reloads(serve, claim, work, workers) })
 	workers.Go(func() {
 		if err := d.server.Serve(d.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serve http: %w", err)
+		}
+	})
+}
+
+// run starts a part of the daemon in a group.
+func (d *Daemon) run(group *sync.WaitGroup, name string, f func() error) {
+	group.Go(func() {
+		if err := f(); err != nil {
+			d.log.Error("a part ended", "part", name, "err", err)
 		}
 	})
 }

@@ -59,6 +59,35 @@ func TestADeleteEndsTheRun(t *testing.T) {
 	}
 }
 
+// TestAReplyOfTheLastRunIsSent: a run ends while the daemon stops. The daemon sends its
+// reply before it has stopped.
+func TestAReplyOfTheLastRunIsSent(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.mention("are you there?")
+	asked := h.ask()
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.stop() }()
+	for { // the server is the first part that stops
+		r, err := http.NewRequestWithContext(h.ctx, http.MethodGet, h.url+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := new(http.Transport).RoundTrip(r)
+		if err != nil {
+			break
+		}
+		_ = answer.Body.Close()
+	}
+	h.answer(asked, says("Yes."))
+	if err := <-stopped; err != nil {
+		t.Errorf("stop: %v\n%s", err, h.log)
+	}
+	if posts := h.slack.Posts(); len(posts) != 1 || posts[0].Text != "Yes." {
+		t.Errorf("%+v", posts)
+	}
+}
+
 // TestADeleteOfSomeOfATurnDoesNotEndIt leaves the message that is still there to
 // be answered.
 func TestADeleteOfSomeOfATurnDoesNotEndIt(t *testing.T) {
