@@ -138,10 +138,11 @@ func (in *Ingest) guard(f func() error) (err error) {
 func (in *Ingest) postpone(ctx context.Context, c *work.Claim, t task, wait time.Duration, cause error) error {
 	until := in.Now().Add(wait)
 	err := in.Journal.Postpone(ctx, &c.Claim, t.ID, until, cause)
-	if err == nil {
-		in.Work.WakeAt(work.Intake, "", until)
+	if err != nil {
+		return err
 	}
-	return err
+	in.Work.WakeAt(work.Intake, "", until)
+	return work.ErrWaits
 }
 
 // bury makes an envelope a dead letter; its thread goes on.

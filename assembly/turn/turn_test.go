@@ -462,6 +462,30 @@ func TestARunThatEndsItsProcess(t *testing.T) {
 	})
 }
 
+// TestATurnThatWaitsIsNoSuspect: processes that end while a run waits for missed messages
+// prove nothing about the run.
+func TestATurnThatWaitsIsNoSuspect(t *testing.T) {
+	history := &reading{}
+	inBubble(t, func(d *desk) { d.history = history }, func(d *desk) {
+		d.agent.does = []script{thinks(time.Hour, "never")}
+		d.asks("1", "one")
+		pass(time.Second) // the run has begun
+		history.mu.Lock()
+		history.lasts = time.Minute
+		history.mu.Unlock()
+		for range 6 {
+			d.kill()
+			d.work()
+			pass(2 * time.Second)
+		}
+		pass(2 * time.Minute)
+		same(t, "asked", len(d.agent.said()), 2)
+		got := d.outcomes()
+		same(t, "last outcome", got[len(got)-1], turn.Answered)
+		same(t, "asked in the serial queue", d.serials, []bool{false, false})
+	})
+}
+
 // TestAnAgentThatIsGone keeps its turns until it is back.
 func TestAnAgentThatIsGone(t *testing.T) {
 	inBubble(t, func(d *desk) { d.gone = true }, func(d *desk) {

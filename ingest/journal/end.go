@@ -289,7 +289,7 @@ func (j *Journal) InterruptRun(ctx context.Context, claim *Claim, run *Run) erro
 // RetryRun counts a failed attempt; the run is due again at a later time.
 func (j *Journal) RetryRun(ctx context.Context, claim *Claim, run *Run, at time.Time) error {
 	return j.endRun(ctx, claim, run, func(e *endRunTx) {
-		e.do(`UPDATE threads SET run_attempts = run_attempts + 1, run_not_before = $2, turn_at = $2 WHERE id = $1`, run.Thread, millis(at))
+		e.do(`UPDATE threads SET run_attempts = run_attempts + 1, run_fence = 0, run_not_before = $2, turn_at = $2 WHERE id = $1`, run.Thread, millis(at))
 	})
 }
 
@@ -303,7 +303,7 @@ func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, until t
 			e.requeue()
 			return true
 		}
-		e.do(`UPDATE threads SET turn_at = $2 WHERE id = $1`, run.Thread, millis(until))
+		e.do(`UPDATE threads SET run_fence = 0, turn_at = $2 WHERE id = $1`, run.Thread, millis(until))
 		return false
 	})
 }

@@ -32,7 +32,7 @@ type Run struct {
 	// Gap means that some earlier messages could not be read in time.
 	Gap       bool
 	Attempts  int64 // failures that were reported
-	Claims    int64 // claims of the thread that ended with their process during the run
+	Claims    int64 // claims that ended with their process while they worked on the run
 	Reruns    int64
 	BegunAt   time.Time
 	NotBefore time.Time // of the next attempt
@@ -111,7 +111,7 @@ func (r *recordTx) finish() (err error) {
 
 // beginWithMessage makes the run that a message begins the thread's run.
 const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, run_sender = $9, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
-	run_attempts = 0, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL`
+	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL`
 
 // changeRun notes deletes and edits of messages of the run that goes on.
 const changeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
@@ -204,10 +204,10 @@ func (b *beginRunTx) read(claim *Claim) {
 	var begunAt, notBefore int64
 	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
-		&run.ID, &begunAt, &notBefore, &run.Attempts, &run.Claims, &run.Reruns},
+		&run.ID, &begunAt, &notBefore, &run.Attempts, &run.Reruns},
 		`key, uuid, workspace, platform, channel, opened_on,
 		next_seq, begun_seq, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
-		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_claims, run_reruns`)
+		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns`)
 	run.Thread, run.Agent, run.Preface = claim.Thread, b.agent, b.readPreface(history)
 	run.BegunAt, run.NotBefore = instant(begunAt), instant(notBefore)
 }
@@ -215,6 +215,8 @@ func (b *beginRunTx) read(claim *Claim) {
 // resume takes up a run that was begun before and did not end.
 func (b *beginRunTx) resume() {
 	run := &b.run
+	b.later(nil, []any{&run.Claims}, `UPDATE threads SET run_claims = run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END,
+		run_fence = fence WHERE id = $1 RETURNING run_claims`, run.Thread)
 	b.row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
 		coalesce((SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1), '')`, run.ID)
 	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
@@ -250,7 +252,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	run.has(waiting)
 	b.take(waiting)
 	b.do(`UPDATE threads SET run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
-			run_attempts = 0, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_sender = $7, run_bot_channel = $8,
+			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_sender = $7, run_bot_channel = $8,
 			bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
 				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
 		WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), waiting[0].SenderID, b.askedByBot())

@@ -83,7 +83,7 @@ func (s *Scheduler) take(ctx context.Context, q *queue, thread int64) (*Claim, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.claims[thread]
-	if c == nil || c.lapsed(now) {
+	if c == nil || c.lapsed(now.Add(min(s.Lease, 2*sweepEvery))) { // or will lapse before a sweep renews it
 		s.mu.Unlock()
 		made, owner, err := s.claim(ctx, thread, now)
 		s.mu.Lock()
@@ -99,19 +99,22 @@ func (s *Scheduler) take(ctx context.Context, q *queue, thread int64) (*Claim, e
 	return c, nil
 }
 
-// leave takes a user off a claim, and reports whether no user is left. If the claim
-// has ended it is forgotten.
-func (s *Scheduler) leave(c *Claim, ended bool) (unused bool) {
+// leave takes a user off a claim. A lost claim is forgotten, and so is the claim of a
+// thread whose work waits if no user is left: that one must be released, unless its lease
+// was extended after the returned time.
+func (s *Scheduler) leave(c *Claim, lost, waits bool) (until time.Time, release bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	until = c.until
 	c.users--
 	if s.Lease == 0 {
 		c.until = s.Now().Add(keepUnused)
 	}
-	if ended && s.claims[c.Thread] == c {
+	release = waits && c.users == 0
+	if (lost || release) && s.claims[c.Thread] == c {
 		delete(s.claims, c.Thread)
 	}
-	return c.users == 0
+	return until, release
 }
 
 // sweep renews the leases that are used, well before they end, and forgets claims

@@ -69,6 +69,88 @@ func claimsThatEndedWithTheirProcessAreCounted(t *testing.T, s *store) {
 	}
 }
 
+// TestPostponedWorkHasNoOwner: the end of the process proves nothing about it.
+func TestPostponedWorkHasNoOwner(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		n := newNode(t, s, "one", 0)
+		n.serves(intake, func(_ context.Context, c *work.Claim) error {
+			n.exec(`UPDATE threads SET intake_at = $1`, time.Now().Add(time.Minute).UnixMilli())
+			return work.ErrWaits
+		})
+		n.accept(1)
+		time.Sleep(2 * time.Second)
+		if owned := n.number(`SELECT count(*) FROM threads WHERE owner <> ''`); owned != 0 {
+			t.Error("a thread with postponed work has an owner")
+		}
+	})
+}
+
+// TestWorkBeginsWithAFreshLease: no sweep renews a claim that ends soon.
+func TestWorkBeginsWithAFreshLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		n := newNode(t, s, "one", lease)
+		r := n.accepts(1, true)
+		n.Accepted(r, "payload")
+		time.Sleep(lease - time.Second)
+		left := make(chan time.Duration, 1)
+		n.serves(intake, func(_ context.Context, c *work.Claim) error {
+			if c.Fence != r.Fence || c.Get(work.Intake) != "payload" {
+				t.Error("the claim is not the one of the accept")
+			}
+			left <- time.UnixMilli(n.number(`SELECT lease_until FROM threads`)).Sub(time.Now())
+			return n.settle(c)
+		})
+		n.Wake(work.Intake, "", r.Thread)
+		if got := <-left; got < lease-time.Second {
+			t.Errorf("the lease ends in %v", got)
+		}
+	})
+}
+
+// TestWorkThatWaitsKeepsAUsedClaim: the thread's run goes on with it.
+func TestWorkThatWaitsKeepsAUsedClaim(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+		one.starts(one.Scheduler.Run)
+		going := make(chan bool)
+		one.serves(turns, func(ctx context.Context, c *work.Claim) error {
+			c.Put("going", true)
+			going <- true
+			<-ctx.Done()
+			return nil
+		})
+		results, told := []error{work.ErrWaits, work.ErrSuspect, nil}, 0
+		one.serves(intake, func(_ context.Context, c *work.Claim) error {
+			if c.Get("going") == true {
+				told++
+			}
+			err := results[0]
+			if err != work.ErrSuspect || c.Serial() {
+				results = results[1:]
+			}
+			if err == nil {
+				return one.settle(c)
+			}
+			return err
+		})
+		synctest.Wait()
+		r := one.accepts(1, true)
+		one.Wake(work.Turns, "helper", r.Thread)
+		<-going
+		for range 3 {
+			one.Accepted(r, nil)
+			synctest.Wait()
+		}
+		if told != 4 { // the suspect's envelope twice
+			t.Errorf("the intake saw the run %d times", told)
+		}
+		time.Sleep(2 * lease)
+		if fence, _ := two.claimNow(r.Thread); fence != 0 {
+			t.Error("another node has claimed the thread of a run that goes on")
+		}
+	})
+}
+
 // TestAcceptLeavesAThreadWhoseOwnerDiedAtWork to a claim that is counted.
 func TestAcceptLeavesAThreadWhoseOwnerDiedAtWork(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {

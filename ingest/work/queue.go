@@ -268,13 +268,14 @@ func (s *Scheduler) serially(ctx context.Context, q *queue, thread int64) {
 // once claims a thread and calls Do. The errors of all workers end here; it returns
 // them for the caller to recognise a suspect.
 func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial bool) error {
+	waits := false
 	c, err := s.take(ctx, q, thread)
 	if c != nil {
 		err = do(ctx, q, &Claim{c.Claim, serial, c.held})
-		suspect := errors.Is(err, ErrSuspect) && !serial
-		unused := s.leave(c, suspect || errors.Is(err, journal.ErrFenced))
-		if suspect && unused { // while it waits, the end of this process proves nothing about it
-			err = errors.Join(err, s.release(ctx, []*Claim{c}))
+		waits = errors.Is(err, ErrWaits) || errors.Is(err, ErrSuspect) && !serial
+		until, release := s.leave(c, errors.Is(err, journal.ErrFenced), waits)
+		if release { // while the work waits, the end of this process proves nothing about it
+			err = errors.Join(err, s.release(ctx, []*Claim{c}, until))
 		}
 	}
 	s.mu.Lock()
@@ -285,7 +286,7 @@ func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial boo
 	case ctx.Err() != nil, errors.Is(err, journal.ErrFenced):
 	case journal.Unavailable(err):
 		s.trouble(ctx, q, err)
-	case serial || !errors.Is(err, ErrSuspect):
+	case !waits:
 		s.Log.Error("work on a thread failed", "kind", q.Kind, "agent", q.Agent, "thread", thread, "err", err)
 	}
 	return err

@@ -27,9 +27,8 @@ func (s *Scheduler) ended(now time.Time) int64 {
 
 // claim claims a thread if it is free, and else returns its owner. A claim of a
 // thread that this node owns keeps its fence. If the previous owner ended without
-// giving the thread back, the claim is counted in the thread's run and in its first
-// pending envelope: each may be the cause. A row that another transaction has locked is
-// not free.
+// giving the thread back, the claim is counted in the first pending envelope, which may be
+// the cause. A row that another transaction has locked is not free.
 func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (journal.Claim, string, error) {
 	var c journal.Claim
 	var owner string
@@ -46,12 +45,8 @@ func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (jou
 		if owner != s.Node {
 			c.Fence++
 		}
-		ended := int64(1) // claims that ended with their process
-		if owner == "" || owner == s.Node {
-			ended = 0
-		}
-		if err := tx.Later(nil, nil, `UPDATE threads SET owner = $1, fence = $2, lease_until = $3, run_claims = run_claims + $5 WHERE id = $4`,
-			s.Node, c.Fence, now.Add(s.Lease).UnixMilli(), thread, ended); err != nil || ended == 0 {
+		if err := tx.Later(nil, nil, `UPDATE threads SET owner = $1, fence = $2, lease_until = $3 WHERE id = $4`,
+			s.Node, c.Fence, now.Add(s.Lease).UnixMilli(), thread); err != nil || owner == "" || owner == s.Node {
 			return err
 		}
 		return tx.Later(nil, nil, `UPDATE envelopes SET claims = claims + 1 WHERE id = (
@@ -71,9 +66,18 @@ func (s *Scheduler) renew(ctx context.Context, claims []*Claim, until time.Time)
 		WHERE id = (SELECT id FROM threads WHERE id = $1 AND fence = $2 FOR UPDATE SKIP LOCKED) RETURNING id`, until.UnixMilli())
 }
 
-// release gives claims back, each unless another node has claimed its thread.
-func (s *Scheduler) release(ctx context.Context, claims []*Claim) error {
-	_, err := s.each(ctx, claims, `UPDATE threads SET owner = '' WHERE id = $1 AND fence = $2 RETURNING id`)
+// givesBack is the part of an UPDATE that gives a claim back. A run that this claim worked
+// on has not ended with its process.
+const givesBack = `owner = '', run_fence = CASE WHEN run_fence = fence THEN 0 ELSE run_fence END`
+
+// release gives claims back, each unless another node has claimed its thread. A claim
+// stays if it has a lease that was extended beyond until.
+func (s *Scheduler) release(ctx context.Context, claims []*Claim, until time.Time) error {
+	last := until.UnixMilli()
+	if s.Lease == 0 {
+		last = math.MaxInt64
+	}
+	_, err := s.each(ctx, claims, `UPDATE threads SET `+givesBack+` WHERE id = $1 AND fence = $2 AND lease_until <= $3 RETURNING id`, last)
 	return err
 }
 
@@ -109,9 +113,9 @@ func (s *Scheduler) each(ctx context.Context, claims []*Claim, statement string,
 // claims it has forgotten.
 func (s *Scheduler) releaseDue(ctx context.Context) error {
 	return s.update(ctx, s.Node,
-		`UPDATE threads SET owner = '' WHERE owner = $1 AND intake_at IS NOT NULL`,
-		`UPDATE threads SET owner = '' WHERE owner = $1 AND turn_at IS NOT NULL`,
-		`UPDATE threads SET owner = '' WHERE owner = $1 AND id IN (SELECT thread FROM deliveries WHERE state IN ('pending', 'sending'))`)
+		`UPDATE threads SET `+givesBack+` WHERE owner = $1 AND intake_at IS NOT NULL`,
+		`UPDATE threads SET `+givesBack+` WHERE owner = $1 AND turn_at IS NOT NULL`,
+		`UPDATE threads SET `+givesBack+` WHERE owner = $1 AND id IN (SELECT thread FROM deliveries WHERE state IN ('pending', 'sending'))`)
 }
 
 // maxSendTime is longer than any adapter allows for one call, in milliseconds.

@@ -35,6 +35,10 @@ const (
 // times: the scheduler runs it again in the serial queue, beside the other workers.
 var ErrSuspect = errors.New("the work ended its process several times")
 
+// ErrWaits is returned by Queue.Do if the thread's work was postponed. The scheduler gives
+// the claim back: if the process ends now, that proves nothing about the work.
+var ErrWaits = errors.New("the work waits")
+
 // Queue is one kind of work and its workers. Turns have a queue for each agent, so
 // that a slow agent delays only its own threads.
 type Queue struct {
@@ -47,8 +51,8 @@ type Queue struct {
 	//
 	// It returns nil if nothing is due any more, an error that wraps
 	// journal.ErrFenced if another node claimed the thread, an error for which
-	// journal.Unavailable holds if the store is in trouble, and ErrSuspect if the
-	// work must run in the serial queue. The scheduler logs any other error, and
+	// journal.Unavailable holds if the store is in trouble, ErrWaits if the work
+	// waits, and ErrSuspect if it must run in the serial queue. The scheduler logs any other error, and
 	// calls Do again after a pause. After ctx has ended it ignores all errors.
 	Do func(ctx context.Context, c *Claim) error
 }
@@ -133,7 +137,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	if s.Lease == 0 {
 		return s.releaseDue(ctx)
 	}
-	err := s.release(ctx, claims)
+	err := s.release(ctx, claims, s.Now().Add(2*s.Lease)) // no lease ends later
 	s.notify("", lookAgain)
 	return err
 }

@@ -21,6 +21,7 @@ func runPromises() []promise {
 		{"a run that has something to wait for does not begin with its message", notBegunWithMessage},
 		{"a run that its process left is taken up again under its id", resumed},
 		{"a retried run is due later, and its claim is not counted", retried},
+		{"claims that end while a process works on the run are counted", claimsOfRun},
 		{"a failed run ends with a notice and the next turn goes on", failed},
 		{"an interrupted run gives its messages to the next", interrupted},
 		{"a cancelled run leaves its block to the next run if all its messages were deleted", canceled},
@@ -163,6 +164,19 @@ func retried(f *fixture) {
 	same(f, "run", again.ID, run.ID)
 	same(f, "attempts", again.Attempts, 1)
 	same(f, "not before", again.NotBefore, at)
+}
+
+func claimsOfRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	same(f, "at first", f.begin(threadKey(1)).Claims, 0)
+	same(f, "under the same claim", f.begin(threadKey(1)).Claims, 0)
+	f.node("idle").claim(f.thread(threadKey(1)))
+	run := f.node("two").begin(threadKey(1))
+	same(f, "after a process that worked on it, and one that did not", run.Claims, 1)
+	three := f.node("three")
+	same(f, "after two processes", three.begin(threadKey(1)).Claims, 2)
+	f.must(three.RetryRun(f.ctx, three.claim(run.Thread), run, f.clock.Now()))
+	same(f, "after a retry", f.node("four").begin(threadKey(1)).Claims, 2)
 }
 
 func failed(f *fixture) {

@@ -39,7 +39,8 @@ CREATE TABLE threads (
 	run_begun_at BIGINT NOT NULL DEFAULT 0,
 	run_not_before BIGINT NOT NULL DEFAULT 0, -- of its next attempt
 	run_attempts BIGINT NOT NULL DEFAULT 0, -- failures that were reported
-	run_claims BIGINT NOT NULL DEFAULT 0, -- claims of the thread that ended with their process during the run
+	run_fence BIGINT NOT NULL DEFAULT 0, -- of the claim that works on it; 0: none does
+	run_claims BIGINT NOT NULL DEFAULT 0, -- claims that ended with their process while they worked on it
 	run_reruns BIGINT NOT NULL DEFAULT 0,
 	run_left BIGINT NOT NULL DEFAULT 0, -- its messages that are not deleted
 	run_edited_at BIGINT NOT NULL DEFAULT 0, -- the last edit of one of its messages

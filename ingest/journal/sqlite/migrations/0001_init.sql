@@ -36,7 +36,8 @@ CREATE TABLE threads (
 	run_begun_at INTEGER NOT NULL DEFAULT 0,
 	run_not_before INTEGER NOT NULL DEFAULT 0, -- of its next attempt
 	run_attempts INTEGER NOT NULL DEFAULT 0, -- failures that were reported
-	run_claims INTEGER NOT NULL DEFAULT 0, -- claims of the thread that ended with their process during the run
+	run_fence INTEGER NOT NULL DEFAULT 0, -- of the claim that works on it; 0: none does
+	run_claims INTEGER NOT NULL DEFAULT 0, -- claims that ended with their process while they worked on it
 	run_reruns INTEGER NOT NULL DEFAULT 0,
 	run_left INTEGER NOT NULL DEFAULT 0, -- its messages that are not deleted
 	run_edited_at INTEGER NOT NULL DEFAULT 0, -- the last edit of one of its messages
