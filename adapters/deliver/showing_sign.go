@@ -9,11 +9,11 @@ import (
 	"parley/ingest/journal"
 )
 
-// signAfter is how long a run goes on before it gets a sign of work.
+// signAfter is the duration of a run after which it gets a sign of work.
 const signAfter = 500 * time.Millisecond
 
-// sign shows that the agent works, if its run takes a moment. The sign is recorded
-// before the call, so that any end of the run removes it.
+// sign shows that the agent works, if its run takes longer than signAfter. The sign is
+// recorded before the call, so that any end of the run removes it.
 func (s *Showing) sign(ctx, showing context.Context, signer adapters.Signer) {
 	select {
 	case <-showing.Done():
