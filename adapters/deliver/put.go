@@ -139,7 +139,7 @@ func failureOf(err error) *adapters.SendError {
 	return failure
 }
 
-// isFailure reports whether err is a *adapters.SendError of this failure.
+// isFailure reports whether err is an error of this failure, as failureOf describes it.
 func isFailure(err error, failure adapters.SendFailure) bool {
 	return err != nil && failureOf(err).Failure == failure
 }
