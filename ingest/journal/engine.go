@@ -107,13 +107,13 @@ type Clock interface {
 	Now() time.Time
 }
 
-// Bell is an engine that carries short messages between nodes. They may be lost:
-// a node that gets none finds its work in the store, only later.
-type Bell interface {
-	// Ring sends words to a node, or to all nodes if node is empty. The engine sends
-	// them soon, together with others; Ring never waits. It drops words that are longer
-	// than 1 KiB.
-	Ring(node, words string)
+// Notifier is an engine that carries short messages between nodes. Messages may be
+// lost: a node that gets none finds its work in the store, only later.
+type Notifier interface {
+	// Notify sends words to a node, or to all nodes if node is empty. The engine sends
+	// them soon, together with others; Notify never waits. It drops words that are
+	// longer than 1 KiB.
+	Notify(node, words string)
 	// Listen calls heard for the words that nodes send to this one, until ctx ends. It
 	// calls missed whenever messages may have been lost: at first, and after each break.
 	Listen(ctx context.Context, node string, heard func(words string), missed func()) error

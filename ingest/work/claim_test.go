@@ -316,7 +316,7 @@ func TestNodesTellEachOtherOfWork(t *testing.T) {
 		two.Wake(work.Turns, "helper", thread)
 		synctest.Wait()
 		want := []string{fmt.Sprintf("one<- intake %d ", thread), fmt.Sprintf("one<- turns %d helper", thread)}
-		if diff := cmp.Diff(want, s.rings); diff != "" {
+		if diff := cmp.Diff(want, s.sent); diff != "" {
 			t.Error(diff)
 		}
 	})

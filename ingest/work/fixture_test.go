@@ -29,13 +29,12 @@ type store struct {
 
 	mu    sync.Mutex
 	now   time.Time // zero: the time of the machine or of the bubble
-	rings []string
+	sent  []string  // the notifications
 	hears map[string]func(words string)
-	rung  chan struct{} // gets a value for each ring
 }
 
 func newStore(engine journal.Engine) *store {
-	return &store{Engine: engine, hears: map[string]func(string){}, rung: make(chan struct{}, 1000)}
+	return &store{Engine: engine, hears: map[string]func(string){}}
 }
 
 func openSQLite(t *testing.T) *store {
@@ -112,18 +111,17 @@ func (s *store) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
 	return err
 }
 
-// Ring implements journal.Bell.
-func (s *store) Ring(node, words string) {
+// Notify implements journal.Notifier.
+func (s *store) Notify(node, words string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rings = append(s.rings, node+"<- "+words)
+	s.sent = append(s.sent, node+"<- "+words)
 	if hear := s.hears[node]; hear != nil {
 		hear(words)
 	}
-	s.rung <- struct{}{}
 }
 
-// Listen implements journal.Bell.
+// Listen implements journal.Notifier.
 func (s *store) Listen(ctx context.Context, node string, heard func(string), missed func()) error {
 	missed()
 	s.mu.Lock()

@@ -23,7 +23,7 @@ func hint(kind Kind, agent string, thread int64) string {
 // notify sends a hint to a node, or to all if its name is empty.
 func (s *Scheduler) notify(node, words string) {
 	if s.notifier != nil && node != s.Node {
-		s.notifier.Ring(node, words)
+		s.notifier.Notify(node, words)
 	}
 }
 

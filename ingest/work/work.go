@@ -67,7 +67,7 @@ type Options struct {
 // Scheduler claims threads for this node and hands them to workers.
 type Scheduler struct {
 	engine   journal.Engine
-	notifier journal.Bell // nil if no other node shares the store
+	notifier journal.Notifier // nil if no other node shares the store
 	Options
 	begun time.Time
 
@@ -86,7 +86,7 @@ func New(engine journal.Engine, o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	notifier, _ := engine.(journal.Bell)
+	notifier, _ := engine.(journal.Notifier)
 	return &Scheduler{
 		engine: engine, notifier: notifier, Options: o, begun: time.Now(), serial: make(chan struct{}, 1),
 		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{},

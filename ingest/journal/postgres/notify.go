@@ -43,8 +43,8 @@ func channel(node string) string {
 // notice is a message for one node, or for all if node is empty.
 type notice struct{ node, words string }
 
-// Ring implements journal.Bell.
-func (e *Engine) Ring(node, words string) {
+// Notify implements journal.Notifier.
+func (e *Engine) Notify(node, words string) {
 	if len(words) > maxWords || strings.Contains(words, "\n") || len(channel(node)) > maxChannel {
 		return // the other node polls
 	}
@@ -54,8 +54,8 @@ func (e *Engine) Ring(node, words string) {
 	}
 }
 
-// notify sends the waiting messages, until the engine is closed.
-func (e *Engine) notify(ctx context.Context) {
+// sendNotices sends the waiting messages, until the engine is closed.
+func (e *Engine) sendNotices(ctx context.Context) {
 	for {
 		select {
 		case <-e.quit:
@@ -64,7 +64,7 @@ func (e *Engine) notify(ctx context.Context) {
 			time.Sleep(gather)
 			sending, cancel := context.WithTimeout(ctx, maxRelisten)
 			if err := e.pool.SendBatch(sending, e.pack(first)).Close(); err != nil {
-				e.log.Debug("notification of other nodes failed; they poll", "err", err)
+				e.log.Debug("notification of other nodes fails; they poll", "err", err)
 			}
 			cancel()
 		}
@@ -94,7 +94,7 @@ func (e *Engine) pack(first notice) *pgx.Batch {
 	return batch
 }
 
-// Listen implements journal.Bell.
+// Listen implements journal.Notifier.
 func (e *Engine) Listen(ctx context.Context, node string, heard func(words string), missed func()) error {
 	if len(channel(node)) > maxChannel {
 		return fmt.Errorf("listen: the node's name %q is too long", node)

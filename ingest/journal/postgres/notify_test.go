@@ -41,11 +41,11 @@ func TestARingReachesTheNodeThatIsNamedOrAll(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	a, b := listen(t, e, "a"), listen(t, e, `b "B"; --`)
-	e.Ring(`b "B"; --`, "for b")
+	e.Notify(`b "B"; --`, "for b")
 	if got := <-b.heard; got != "for b" {
 		t.Errorf("b heard %q", got)
 	}
-	e.Ring("", "for all")
+	e.Notify("", "for all")
 	if diff := cmp.Diff([]string{"for all", "for all"}, []string{<-a.heard, <-b.heard}); diff != "" {
 		t.Error(diff)
 	}
@@ -59,14 +59,14 @@ func TestRingsAreSentTogether(t *testing.T) {
 	if _, err := c.Exec(t.Context(), `LISTEN "parley"; LISTEN "parley a"`); err != nil {
 		t.Fatal(err)
 	}
-	const rings = 100
+	const notifications = 100
 	want := map[string]bool{}
-	for i := range rings {
+	for i := range notifications {
 		words := fmt.Sprint("words ", i)
 		want["parley a: "+words], want["parley: "+words] = true, true
-		e.Ring("a", words)
-		e.Ring("", words)
-		e.Ring("a", words)
+		e.Notify("a", words)
+		e.Notify("", words)
+		e.Notify("a", words)
 	}
 	got, notices := map[string]bool{}, 0
 	for len(got) < len(want) {
@@ -75,7 +75,7 @@ func TestRingsAreSentTogether(t *testing.T) {
 			got[words] = true
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" || notices > rings/4 {
+	if diff := cmp.Diff(want, got); diff != "" || notices > notifications/4 {
 		t.Errorf("%d notices: %s", notices, diff)
 	}
 }
@@ -98,13 +98,13 @@ func TestWhatCantBeSentDisturbsNothingElse(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t)})
 	l := listen(t, e, "a")
 	long := strings.Repeat("x", 1024)
-	e.Ring("a", long+"x")
-	e.Ring(strings.Repeat("a", 60), "to nobody")
-	e.Ring("a", "two\nlines")
+	e.Notify("a", long+"x")
+	e.Notify(strings.Repeat("a", 60), "to nobody")
+	e.Notify("a", "two\nlines")
 	for i := range 20 { // more than one notification holds
-		e.Ring("a", fmt.Sprintf("%04d%s", i, long[4:]))
+		e.Notify("a", fmt.Sprintf("%04d%s", i, long[4:]))
 	}
-	e.Ring("a", "a\x00b\xff")
+	e.Notify("a", "a\x00b\xff")
 	heard := map[string]bool{}
 	for range 21 {
 		heard[<-l.heard] = true
@@ -128,9 +128,9 @@ func TestAListenerComesBackAndSaysThatItMissedSomething(t *testing.T) {
 	l := listen(t, e, "a")
 	p.turnAway(2)
 	p.cut()
-	e.Ring("a", "unheard")
+	e.Notify("a", "unheard")
 	<-l.missed
-	e.Ring("a", "heard")
+	e.Notify("a", "heard")
 	for got := ""; got != "heard"; {
 		got = <-l.heard
 	}
@@ -146,10 +146,10 @@ func TestNobodyWaitsToRing(t *testing.T) {
 	p.turnAway(1 << 16)
 	p.cut()
 	for i := range 10000 {
-		e.Ring("a", fmt.Sprint(i))
+		e.Notify("a", fmt.Sprint(i))
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	e.Ring("a", "after the end")
+	e.Notify("a", "after the end")
 }

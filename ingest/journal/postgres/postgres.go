@@ -29,13 +29,13 @@ import (
 )
 
 var (
-	_ journal.Engine = (*Engine)(nil)
-	_ journal.Clock  = (*Engine)(nil)
-	_ journal.Bell   = (*Engine)(nil)
+	_ journal.Engine   = (*Engine)(nil)
+	_ journal.Clock    = (*Engine)(nil)
+	_ journal.Notifier = (*Engine)(nil)
 )
 
 // Engine is a PostgreSQL database. It implements journal.Engine, journal.Clock and
-// journal.Bell.
+// journal.Notifier.
 type Engine struct {
 	pool       *pgxpool.Pool
 	listen     *pgx.ConnConfig
@@ -138,7 +138,7 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 		e.workers.Go(func() { c.serve(working) })
 	}
 	e.workers.Go(func() { e.keepTime(working) })
-	e.workers.Go(func() { e.notify(working) })
+	e.workers.Go(func() { e.sendNotices(working) })
 	return e, nil
 }
 
