@@ -15,7 +15,7 @@ import (
 
 const (
 	// gather is the time that messages wait for others. NOTIFY locks the whole database
-	// while it commits, so that the engine sends many messages with one NOTIFY.
+	// during its commit, so the engine sends many messages with one NOTIFY.
 	gather = 2 * time.Millisecond
 	// maxNotice bounds the bytes of one NOTIFY; PostgreSQL's limit is 8000.
 	// https://www.postgresql.org/docs/current/sql-notify.html
@@ -23,7 +23,8 @@ const (
 	// maxChannel bounds the name of a channel. NOTIFY refuses a longer name, and
 	// LISTEN truncates it.
 	maxChannel = 63
-	// maxWords bounds one message, maxWaiting the number of waiting messages.
+	// maxWords bounds the bytes of one message, maxWaiting the number of waiting
+	// messages.
 	maxWords, maxWaiting = 1024, 4096
 	// maxRelisten bounds the pause before a listener connects again.
 	maxRelisten = time.Second
@@ -31,8 +32,8 @@ const (
 	probeListener = 15 * time.Second
 )
 
-// channel returns the name of a node's channel; with an empty name, the channel of
-// all nodes.
+// channel returns the name of a node's channel. For an empty name, it returns the channel
+// of all nodes.
 func channel(node string) string {
 	if node == "" {
 		return "parley"
@@ -118,8 +119,8 @@ func (e *Engine) Listen(ctx context.Context, node string, heard func(words strin
 	return nil
 }
 
-// hear listens on its own connection until that breaks or ctx ends. It calls listening
-// once LISTEN is in effect: earlier messages are lost.
+// hear listens on its own connection until the connection breaks or ctx ends. It calls
+// listening after LISTEN has taken effect: earlier messages are lost.
 func (e *Engine) hear(ctx context.Context, node string, heard func(string), listening func()) (err error) {
 	c, err := pgx.ConnectConfig(ctx, e.listen)
 	if err != nil {

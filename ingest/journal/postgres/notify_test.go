@@ -18,7 +18,7 @@ type listener struct {
 	missed chan struct{}
 }
 
-// listen returns a listener once it listens.
+// listen starts a listener and returns it after its first missed.
 func listen(t *testing.T, e *postgres.Engine, node string) *listener {
 	t.Helper()
 	l := &listener{heard: make(chan string, 1000), missed: make(chan struct{}, 1000)}
@@ -37,7 +37,7 @@ func listen(t *testing.T, e *postgres.Engine, node string) *listener {
 	return l
 }
 
-func TestARingReachesTheNodeThatIsNamedOrAll(t *testing.T) {
+func TestNotifyReachesOneNodeOrAll(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	a, b := listen(t, e, "a"), listen(t, e, `b "B"; --`)
@@ -51,7 +51,7 @@ func TestARingReachesTheNodeThatIsNamedOrAll(t *testing.T) {
 	}
 }
 
-func TestRingsAreSentTogether(t *testing.T) {
+func TestMessagesShareNotifications(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url})
@@ -71,17 +71,17 @@ func TestRingsAreSentTogether(t *testing.T) {
 	got, notices := map[string]bool{}, 0
 	for len(got) < len(want) {
 		notices++
-		for _, words := range spoken(t, c) {
+		for _, words := range received(t, c) {
 			got[words] = true
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" || notices > notifications/4 {
-		t.Errorf("%d notices: %s", notices, diff)
+		t.Errorf("%d notifications: %s", notices, diff)
 	}
 }
 
-// spoken returns the messages of the next notification, each with its channel.
-func spoken(t *testing.T, c *pgx.Conn) (out []string) {
+// received returns the messages of the next notification, each with its channel.
+func received(t *testing.T, c *pgx.Conn) (out []string) {
 	t.Helper()
 	notice, err := c.WaitForNotification(t.Context())
 	if err != nil {
@@ -93,15 +93,15 @@ func spoken(t *testing.T, c *pgx.Conn) (out []string) {
 	return out
 }
 
-func TestWhatCantBeSentDisturbsNothingElse(t *testing.T) {
+func TestAnInvalidMessageDisturbsNoOther(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	l := listen(t, e, "a")
 	long := strings.Repeat("x", 1024)
 	e.Notify("a", long+"x")
-	e.Notify(strings.Repeat("a", 60), "to nobody")
+	e.Notify(strings.Repeat("a", 60), "to an invalid node")
 	e.Notify("a", "two\nlines")
-	for i := range 20 { // more than one notification holds
+	for i := range 20 { // too many for one notification
 		e.Notify("a", fmt.Sprintf("%04d%s", i, long[4:]))
 	}
 	e.Notify("a", "a\x00b\xff")
@@ -116,35 +116,31 @@ func TestWhatCantBeSentDisturbsNothingElse(t *testing.T) {
 		t.Error(diff)
 	}
 	if err := e.Listen(t.Context(), strings.Repeat("a", 60), nil, nil); err == nil {
-		t.Error("it listens under a name that is too long")
+		t.Error("Listen accepts a name that is too long")
 	}
 }
 
-func TestAListenerComesBackAndSaysThatItMissedSomething(t *testing.T) {
+func TestAListenerReconnectsAndReportsMisses(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	p := through(t, url)
 	e := engine(t, postgres.Options{URL: url, ListenURL: p.url})
 	l := listen(t, e, "a")
-	p.turnAway(2)
-	p.cut()
-	e.Notify("a", "unheard")
+	p.goAway(2)
+	e.Notify("a", "lost")
 	<-l.missed
 	e.Notify("a", "heard")
 	for got := ""; got != "heard"; {
 		got = <-l.heard
 	}
-	if n := len(p.refused); n != 2 {
-		t.Errorf("it was refused %d times", n)
-	}
+	p.wantRefused(t, 2)
 }
 
-func TestNobodyWaitsToRing(t *testing.T) {
+func TestNotifyNeverWaits(t *testing.T) {
 	t.Parallel()
 	p := through(t, database(t))
 	e := engine(t, postgres.Options{URL: p.url})
-	p.turnAway(1 << 16)
-	p.cut()
+	p.goAway(1 << 16)
 	for i := range 10000 {
 		e.Notify("a", fmt.Sprint(i))
 	}

@@ -1,4 +1,4 @@
-// Package schema brings an engine's schema up to date.
+// Package schema updates an engine's schema, and reads the last ids of its tables.
 package schema
 
 import (
