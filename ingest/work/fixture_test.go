@@ -63,7 +63,7 @@ var promises = []struct {
 	{"work is found in the store", workIsFoundInTheStore},
 	{"a thread is claimed by one node", aThreadIsClaimedByOneNode},
 	{"claims that ended with their process are counted", claimsThatEndedWithTheirProcessAreCounted},
-	{"claims are given back at close", claimsAreGivenBackAtClose},
+	{"claims are released at close", claimsAreReleasedAtClose},
 	{"a lease is renewed as long as a worker needs it", aLeaseIsRenewedAsLongAsAWorkerNeedsIt},
 	{"a follow up extends the lease", aFollowUpExtendsTheLease},
 	{"work of unknown workspaces is left to other nodes", workOfUnknownWorkspacesIsLeftToOtherNodes},
@@ -168,7 +168,7 @@ type node struct {
 	name    string
 }
 
-// newNode starts a process; lease 0 is for the only process of a store.
+// newNode starts a process. A lease of 0 is for the only process of a store.
 func newNode(t *testing.T, s *store, name string, lease time.Duration) *node {
 	lines := new(atomic.Int64)
 	return &node{
