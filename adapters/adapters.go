@@ -193,9 +193,9 @@ type Sender interface {
 // retry, write nothing after ctx has ended, and fail with *SendError. Both may be called
 // again after any failure.
 type Editor interface {
-	// Edit makes the post with this id show post.Text, whatever it shows now. If the post
-	// is a stream, Edit ends the stream first. Permanent means that the platform refuses
-	// the change.
+	// Edit replaces the text of the post with this id by post.Text. If the post is a
+	// stream, Edit ends the stream first. Permanent means that the platform refuses the
+	// change.
 	Edit(ctx context.Context, id string, post Post) error
 	// Remove removes the post with this id. A missing post is no error.
 	Remove(ctx context.Context, id string, post Post) error

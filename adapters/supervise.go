@@ -51,8 +51,8 @@ type Supervised struct {
 
 // Supervise runs one adapter until ctx ends. It runs a failed adapter again, with
 // backoff, and leaves it stopped if the platform refuses it. Other adapters are not
-// affected. An Exclusive adapter waits for its exclusive lease, and each run releases the
-// lease at its end.
+// affected. An Exclusive adapter waits for its exclusive lease. Supervise releases the
+// lease after each run.
 //
 // A panic in the adapter is a failure too.
 func Supervise(ctx context.Context, s Supervised) {

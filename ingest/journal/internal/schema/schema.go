@@ -38,7 +38,7 @@ func Migrate(files fs.FS, pattern, exists string, exec func(query string, args .
 	for i, name := range names[have:] {
 		version, base := have+int64(i)+1, path.Base(name)
 		if !strings.HasPrefix(base, fmt.Sprintf("%04d_", version)) {
-			return fmt.Errorf("%s is not step %04d; a step is named NNNN_words.sql", base, version)
+			return fmt.Errorf("%s does not have the number %04d; a step is named NNNN_words.sql", base, version)
 		}
 		script, err := fs.ReadFile(files, name)
 		if err == nil {
