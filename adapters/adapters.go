@@ -3,8 +3,8 @@
 //
 // An adapter is one package with its own Config. Every adapter implements Normalizer. An
 // ability that only some platforms have is a further interface, found by type assertion:
-// Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, Grower, Streamer,
-// StreamFinder, Ephemeral; Signer, Greeter; Backfiller, ContextReader; Checker.
+// Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, PartialFormatter, Streamer,
+// StreamFinder, Ephemeral; WorkingIndicator, Greeter; Backfiller, ContextReader; Checker.
 package adapters
 
 import (
@@ -149,7 +149,7 @@ type Post struct {
 	Thread event.ThreadKey
 	// To is the destination in the platform's own terms, as Address returned it.
 	To   Address
-	Text string // as Format or Grow returned it
+	Text string // as Format or FormatPartial returned it
 	// Asker is the platform's id of the user whom the post answers. It is empty if
 	// unknown.
 	Asker string
@@ -201,10 +201,10 @@ type Editor interface {
 	Remove(ctx context.Context, id string, post Post) error
 }
 
-// Growth says where Grow ends a post.
-type Growth struct {
-	// Done says that the text is complete. Otherwise Grow holds back an ending whose
-	// meaning more text could change, such as the beginning of a token.
+// Partial says where FormatPartial ends a post.
+type Partial struct {
+	// Done says that the text is complete. Otherwise FormatPartial holds back an ending
+	// whose meaning more text could change, such as the beginning of a token.
 	Done bool
 	// From is the number of bytes of the post that are shown already, if the post must
 	// end soon: at the first good place behind them. If it is 0, the post ends near the
@@ -214,13 +214,13 @@ type Growth struct {
 	Now bool
 }
 
-// Grower is an Editor or a Streamer that can format an incomplete text.
-type Grower interface {
-	// Grow formats the beginning of a text, as much as one post holds. If the post is
-	// full, rest is the text of the next post. Otherwise rest is text, and the same call
-	// with more text returns a shown that begins with this one. For a text that is Done,
-	// the result is the same as Format's. Pure.
-	Grow(text string, mentions []string, growth Growth) (shown, rest string, full bool)
+// PartialFormatter is an Editor or a Streamer that can format an incomplete text.
+type PartialFormatter interface {
+	// FormatPartial formats the beginning of a text, as much as one post holds. If the
+	// post is full, rest is the text of the next post. Otherwise rest is text, and the
+	// same call with more text returns a shown that begins with this one. For a text that
+	// is Done, the result is the same as Format's. Pure.
+	FormatPartial(text string, mentions []string, partial Partial) (shown, rest string, full bool)
 }
 
 // Streamer is an adapter that can show a text in increments. None of its calls may be
@@ -241,8 +241,8 @@ type Streamer interface {
 // Ephemeral is an adapter that can show a text to one user alone. The platform keeps no
 // record of it.
 type Ephemeral interface {
-	// Tell shows post.Text to post.Asker alone. Its errors are *SendError.
-	Tell(ctx context.Context, post Post) error
+	// PostEphemeral shows post.Text to post.Asker alone. Its errors are *SendError.
+	PostEphemeral(ctx context.Context, post Post) error
 }
 
 // Sign identifies the turn for which the platform shows that the agent is at work.
@@ -261,13 +261,13 @@ type Greeter interface {
 	Greet(ctx context.Context, thread event.ThreadKey) error
 }
 
-// Signer is an adapter that can show people that the agent is at work. Both calls may be
-// repeated. Their errors are *SendError.
-type Signer interface {
-	// Sign shows that the agent is at work.
-	Sign(ctx context.Context, sign Sign) error
-	// Unsign clears that. It is no error if nothing is shown.
-	Unsign(ctx context.Context, sign Sign) error
+// WorkingIndicator is an adapter that can show people that the agent is at work. Both
+// calls may be repeated. Their errors are *SendError.
+type WorkingIndicator interface {
+	// ShowWorking shows that the agent is at work.
+	ShowWorking(ctx context.Context, sign Sign) error
+	// ClearWorking removes that sign. It is no error if none is shown.
+	ClearWorking(ctx context.Context, sign Sign) error
 }
 
 // Finder is a Sender that can find one of our posts.

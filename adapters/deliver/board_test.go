@@ -26,7 +26,7 @@ type board struct {
 	effects sync.WaitGroup
 	limit   int           // of a post, in bytes
 	closes  time.Duration // the maximum age of a stream; 0: none
-	stumble string        // a text at which Grow panics, unless it is final
+	stumble string        // a text at which FormatPartial panics, unless it is final
 }
 
 // pinned is a post on a board.
@@ -115,8 +115,8 @@ func (b *board) Address(thread event.ThreadKey) (adapters.Address, error) {
 	return adapters.Address{Channel: "C1", Root: string(thread)}, nil
 }
 
-// Grow ends a post at the last line end within the limit, or else at the limit.
-func (b *board) Grow(text string, _ []string, g adapters.Growth) (shown, rest string, full bool) {
+// FormatPartial ends a post at the last line end within the limit, or else at the limit.
+func (b *board) FormatPartial(text string, _ []string, g adapters.Partial) (shown, rest string, full bool) {
 	if b.stumble != "" && !g.Done && strings.Contains(text, b.stumble) {
 		panic("a bug in the formatter")
 	}
@@ -140,7 +140,7 @@ func (b *board) Format(text string, _ []string) (texts []string) {
 		return nil
 	}
 	for text != "" {
-		shown, rest, full := b.Grow(text, nil, adapters.Growth{Done: true})
+		shown, rest, full := b.FormatPartial(text, nil, adapters.Partial{Done: true})
 		texts = append(texts, shown)
 		if !full {
 			break
@@ -223,15 +223,15 @@ func (b *board) FindStream(ctx context.Context, post adapters.Post) (ids []strin
 	return ids, err
 }
 
-func (b *board) Sign(ctx context.Context, sign adapters.Sign) error {
+func (b *board) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	return b.do(ctx, "sign", "", func() error { b.signs[sign.Message] = true; return nil })
 }
 
-func (b *board) Unsign(ctx context.Context, sign adapters.Sign) error {
+func (b *board) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 	return b.do(ctx, "unsign", "", func() error { delete(b.signs, sign.Message); return nil })
 }
 
-func (b *board) Tell(ctx context.Context, post adapters.Post) error {
+func (b *board) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	return b.do(ctx, "tell", post.Text, func() error { b.told = append(b.told, post.Asker+": "+post.Text); return nil })
 }
 
@@ -267,10 +267,10 @@ func (b *board) did(what string) (calls []string) {
 }
 
 var (
-	_ adapters.Editor       = (*board)(nil)
-	_ adapters.Grower       = (*board)(nil)
-	_ adapters.Streamer     = (*board)(nil)
-	_ adapters.StreamFinder = (*board)(nil)
-	_ adapters.Signer       = (*board)(nil)
-	_ adapters.Ephemeral    = (*board)(nil)
+	_ adapters.Editor           = (*board)(nil)
+	_ adapters.PartialFormatter = (*board)(nil)
+	_ adapters.Streamer         = (*board)(nil)
+	_ adapters.StreamFinder     = (*board)(nil)
+	_ adapters.WorkingIndicator = (*board)(nil)
+	_ adapters.Ephemeral        = (*board)(nil)
 )

@@ -43,17 +43,17 @@ func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, pl
 	post := o.post(d)
 	switch d.Kind {
 	case journal.DeliveryUnsign:
-		signer, ok := platform.Sender.(adapters.Signer)
+		signer, ok := platform.Sender.(adapters.WorkingIndicator)
 		if !ok {
 			return "", errNotHere
 		}
-		return "", signer.Unsign(ctx, adapters.Sign{Thread: d.ThreadKey, To: post.To, Message: d.Post.Text})
+		return "", signer.ClearWorking(ctx, adapters.Sign{Thread: d.ThreadKey, To: post.To, Message: d.Post.Text})
 	case journal.DeliveryTell:
 		one, ok := platform.Sender.(adapters.Ephemeral)
 		if !ok {
 			return "", errNotHere
 		}
-		return "", one.Tell(ctx, post)
+		return "", one.PostEphemeral(ctx, post)
 	}
 	removes := d.Kind == journal.DeliveryRemove
 	if d.Replaces == nil || d.Replaces.PlatformID == "" {

@@ -23,9 +23,9 @@ type Showing struct {
 	to       journal.Post // without a text
 	mentions []string
 
-	grower   adapters.Grower   // nil if a growing answer is not shown
-	editor   adapters.Editor   // set only together with grower
-	streamer adapters.Streamer // nil if streams are not possible, or no longer
+	grower   adapters.PartialFormatter // nil if a growing answer is not shown
+	editor   adapters.Editor           // set only together with grower
+	streamer adapters.Streamer         // nil if streams are not possible, or no longer
 
 	grown   chan struct{} // has a value if there is more to show
 	stop    func()        // ends the goroutines, but no call in progress
@@ -54,7 +54,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 	}
 	if editor, ok := platform.Sender.(adapters.Editor); ok && platform.Limits.Preview != adapters.PreviewOff && platform.Limits.Preview != "" {
 		s.editor = editor
-		s.grower, _ = platform.Sender.(adapters.Grower)
+		s.grower, _ = platform.Sender.(adapters.PartialFormatter)
 	}
 	if platform.Limits.Preview == adapters.PreviewStream {
 		if streamer, ok := platform.Sender.(adapters.Streamer); ok && streamer.Streams(o.post(&journal.Delivery{ThreadKey: run.ThreadKey, Post: to})) {
@@ -64,7 +64,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 	if s.grower != nil {
 		start(func() { s.show(ctx, showing) })
 	}
-	if signer, ok := platform.Sender.(adapters.Signer); ok && platform.Limits.Sign {
+	if signer, ok := platform.Sender.(adapters.WorkingIndicator); ok && platform.Limits.Sign {
 		start(func() { s.sign(ctx, showing, signer) })
 	}
 	return s, nil

@@ -69,11 +69,11 @@ func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	}
 	s.takeFresh()
 	p := s.last()
-	growth := adapters.Growth{}
+	growth := adapters.Partial{}
 	if p.open && limits.StreamAge > 0 {
 		switch left := limits.StreamAge - s.outbox.Now().Sub(p.begun); {
 		case left <= 0:
-			growth = adapters.Growth{From: len(p.shown), Now: true}
+			growth = adapters.Partial{From: len(p.shown), Now: true}
 		case left <= endSoon:
 			growth.From, wait = len(p.shown), left
 		default:
@@ -81,7 +81,7 @@ func (s *Showing) look() (v *view, wait time.Duration, err error) {
 		}
 	}
 	v = &view{piece: p}
-	v.text, v.rest, v.ends = s.grower.Grow(p.source, s.mentions, growth)
+	v.text, v.rest, v.ends = s.grower.FormatPartial(p.source, s.mentions, growth)
 	if v.text == "" || p.d != nil && p.clean && v.text == p.shown && !v.ends {
 		return nil, wait, nil
 	}
