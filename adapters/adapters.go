@@ -43,7 +43,7 @@ type Inbox interface {
 type Facts interface {
 	// Self is our identity in the workspace. A zero field is unknown.
 	Self() event.Self
-	// ChannelType is a channel's type, as payloads have told it.
+	// ChannelType is a channel's type, which is known from payloads.
 	ChannelType(channel string) event.ChannelType
 }
 

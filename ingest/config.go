@@ -27,7 +27,7 @@ type Policy struct {
 	// nil list admits everybody. An empty list that is not nil admits nobody.
 	AllowUsers    []string `yaml:"allow_users"`
 	AllowChannels []string `yaml:"allow_channels"`
-	// LoopGuard bounds what bots can make the agent do.
+	// LoopGuard bounds the runs that bots begin.
 	LoopGuard LoopGuard `yaml:"loop_guard"`
 	// FromMe says that the account owner's own messages are judged like
 	// anybody's (BlueBubbles' from_me: run); otherwise they are passive.

@@ -24,7 +24,7 @@ const (
 	// suspectClaims is the number of claims that ended with their process after which
 	// an envelope runs in the serial queue. After maxClaims it is a dead letter.
 	suspectClaims, maxClaims = 3, 5
-	// normalizeTimeout bounds what a normaliser may ask of its directory.
+	// normalizeTimeout bounds the lookups of a normaliser in its directory.
 	normalizeTimeout = 10 * time.Second
 	// reviewEvery is how often waiting envelopes and the identities that other nodes
 	// learnt are looked up.
@@ -144,7 +144,7 @@ func (in *Ingest) postpone(ctx context.Context, c *work.Claim, t task, wait time
 	return err
 }
 
-// bury makes an envelope a dead letter; its thread goes on.
+// bury makes an envelope a dead letter; its thread continues.
 func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) (more bool, err error) {
 	if err := in.Journal.Bury(ctx, &c.Claim, t.ID, cause); err != nil {
 		return false, err

@@ -352,7 +352,7 @@ type closedEngine struct{ journal.Engine }
 func (closedEngine) Close() error { return nil }
 
 // TestAChannelTypeSurvivesARestart proves that a payload without a channel type gets the
-// type that an earlier payload told, from memory and from the store.
+// type that an earlier payload had, from memory and from the store.
 func TestAChannelTypeSurvivesARestart(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		stop := h.work()

@@ -113,7 +113,7 @@ func (o *Outbox) Posted(c *work.Claim, begun *journal.Delivery) {
 	o.Work.Wake(work.Deliveries, "", c.Thread)
 }
 
-// Run sends until ctx ends, and then waits for the calls under way. Those end with
+// Run sends until ctx ends, and then waits for the calls in progress. Those end with
 // calling.
 func (o *Outbox) Run(ctx, calling context.Context) error {
 	return o.Work.Serve(ctx, work.Queue{Kind: work.Deliveries, Slots: workers, Do: func(_ context.Context, c *work.Claim) error {
@@ -263,7 +263,7 @@ func backoff(attempts int64) time.Duration {
 	return min(time.Second<<min(max(attempts-1, 0), 10), maxBackoff)
 }
 
-// giveUp ends a delivery that will not be sent, and tells the operator.
+// giveUp ends a delivery that will not be sent, and reports it to the operator.
 func (o *Outbox) giveUp(ctx context.Context, d *journal.Delivery, state journal.DeliveryState, cause error) error {
 	o.Log.Error("a delivery is given up", "workspace", d.Workspace, "delivery", d.Key, "kind", d.Kind, "state", state, "err", cause)
 	err := o.Journal.GiveUp(ctx, d, state, cause.Error())

@@ -209,7 +209,7 @@ type Event struct {
 	// Reaction is set for kind reaction. Intake adds a Message that describes it, if
 	// policy permits.
 	Reaction *Reaction
-	// Viewing is set if the event only tells what a person is viewing (kind other).
+	// Viewing is set if the event only reports the view of a person (kind other).
 	Viewing *Viewing
 }
 

@@ -62,7 +62,7 @@ func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery 
 const noPart = -1
 
 // insertDelivery stores a delivery. A delivery that may begin at once is marked as sending
-// if no other one of its thread is open and its channel does not rest. Its id and state are
+// if no other one of its thread is open and its channel need not wait. Its id and state are
 // known once the transaction has ended.
 func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 	due, replaces := d.CreatedAt, int64(0)

@@ -88,7 +88,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 }
 
-// inBubble runs a test with a store in a bubble, whose clock goes on when all wait.
+// inBubble runs a test with a store in a bubble, whose clock moves when all goroutines wait.
 func inBubble(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, openSQLite(t)) })
