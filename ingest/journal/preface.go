@@ -26,8 +26,7 @@ type Preface struct {
 // Read is a message that was read from the platform as context.
 type Read struct {
 	Message *event.Message
-	// Agent is the agent to whom a message of ours counts; empty for the messages of
-	// others.
+	// Agent is the author of one of our messages; empty for the messages of others.
 	Agent    string
 	Metadata []byte // stored with the message
 }

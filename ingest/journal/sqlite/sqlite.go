@@ -44,8 +44,8 @@ type Engine struct {
 }
 
 // Open opens the database at path, which it creates together with its directory (mode
-// 0700), and updates its schema. The engine's goroutines keep ctx's values but not its
-// end: Close stops them.
+// 0700), and updates its schema. The engine's goroutines keep the values of ctx. They
+// run on after ctx has ended, until Close stops them.
 //
 // The error wraps journal.ErrLocked if another process has the file open.
 func Open(ctx context.Context, path string, opts ...Option) (*Engine, error) {
