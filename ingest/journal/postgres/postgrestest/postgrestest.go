@@ -50,7 +50,7 @@ func URL(t testing.TB) string {
 	})
 	made, err := url.Parse(address)
 	if err != nil {
-		t.Fatalf("%s is no address: %v", Address, err)
+		t.Fatalf("%s is not an address: %v", Address, err)
 	}
 	made.Path = "/" + name
 	return made.String()
@@ -67,7 +67,7 @@ func Schema(t testing.TB, database string) string {
 	}
 	made, err := url.Parse(database)
 	if err != nil {
-		t.Fatalf("%s is no address: %v", database, err)
+		t.Fatalf("%s is not an address: %v", database, err)
 	}
 	query := made.Query()
 	query.Set("options", "-csearch_path="+name)
