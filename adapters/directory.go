@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Namer is an adapter that can ask its platform for a user.
+// Namer is an adapter that can look up a user on its platform.
 type Namer interface {
 	LookupUser(ctx context.Context, id string) (User, error)
 }
 
 const (
-	// lookupTimeout is how long a message waits for a name.
+	// lookupTimeout bounds how long a message waits for a name.
 	lookupTimeout = time.Second
-	// nameTTL is how long a name is believed.
+	// nameTTL is the lifetime of a cached name.
 	nameTTL = time.Hour
-	// nameLimit bounds each generation of remembered names.
+	// nameLimit bounds each generation of cached names.
 	nameLimit = 10_000
 )
 
-// Names asks a platform for names and remembers the answers for a while. What
-// could not be answered is not remembered. It is safe for concurrent use.
+// Names looks up names on a platform and caches them for a while. It does not cache
+// failures. It is safe for concurrent use.
 type Names struct {
 	namer Namer
 	mu    sync.Mutex
-	// newer and old are the two generations of a bounded cache: when the newer one is
-	// full, it becomes the older one, and what nobody asked for since is forgotten.
-	newer, old map[string]remembered
+	// newer and old are the two generations of a bounded cache. When the newer one is
+	// full, it replaces the old one, so names without a recent lookup are dropped.
+	newer, old map[string]cachedUser
 }
 
-type remembered struct {
+type cachedUser struct {
 	user User
 	at   time.Time
 }
@@ -38,7 +38,7 @@ type remembered struct {
 // NewNames returns the names that namer knows; a nil namer knows none.
 func NewNames(namer Namer) *Names { return &Names{namer: namer} }
 
-// User returns a user's name; false where nobody can tell it in time.
+// User returns a user's name, or false if the name is not known in time.
 func (n *Names) User(ctx context.Context, id string) (User, bool) {
 	if n.namer == nil {
 		return User{}, false
@@ -56,12 +56,12 @@ func (n *Names) User(ctx context.Context, id string) (User, bool) {
 		if err != nil {
 			return user, false
 		}
-		r = remembered{user, time.Now()}
+		r = cachedUser{user, time.Now()}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.newer == nil || len(n.newer) >= nameLimit {
-		n.old, n.newer = n.newer, map[string]remembered{}
+		n.old, n.newer = n.newer, map[string]cachedUser{}
 	}
 	n.newer[id] = r
 	return r.user, true

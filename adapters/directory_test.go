@@ -11,7 +11,7 @@ import (
 	"parley/adapters"
 )
 
-// register is a platform that can be asked for names.
+// register is a platform with a user directory.
 type register struct {
 	asked map[string]int
 	fails error
@@ -36,36 +36,34 @@ func user(t *testing.T, names *adapters.Names, id string) string {
 	return u.DisplayName
 }
 
-func TestNamesAreBelievedForAnHour(t *testing.T) {
+func TestNamesAreCachedForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := adapters.NewNames(&register{asked: map[string]int{}})
 		for _, step := range []struct {
 			after time.Duration
 			want  string
 		}{{0, "U1 1"}, {59 * time.Minute, "U1 1"}, {time.Minute, "U1 2"}, {time.Minute, "U1 2"}} {
-			pass(step.after)
+			advance(step.after)
 			if got := user(t, names, "U1"); got != step.want {
-				t.Errorf("after %v more: %q, want %q", step.after, got, step.want)
+				t.Errorf("%v later: %q, want %q", step.after, got, step.want)
 			}
 		}
 	})
 }
 
-// TestANameThatCouldNotBeHadIsAskedForAgain.
-func TestANameThatCouldNotBeHadIsAskedForAgain(t *testing.T) {
+func TestAFailedLookupIsRepeated(t *testing.T) {
 	r := &register{asked: map[string]int{}, fails: errors.New("the platform is down")}
 	names := adapters.NewNames(r)
 	if got := user(t, names, "U1"); got != "(unknown)" {
-		t.Errorf("while it is down: %q", got)
+		t.Errorf("during the outage: %q", got)
 	}
 	r.fails = nil
 	if got := user(t, names, "U1"); got != "U1 2" {
-		t.Errorf("when it is back: %q", got)
+		t.Errorf("after the outage: %q", got)
 	}
 }
 
-// TestANameIsWaitedForOneSecond.
-func TestANameIsWaitedForOneSecond(t *testing.T) {
+func TestALookupTakesAtMostOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := adapters.NewNames(&register{asked: map[string]int{}, slow: true})
 		begun := time.Now()
@@ -75,7 +73,7 @@ func TestANameIsWaitedForOneSecond(t *testing.T) {
 	})
 }
 
-// TestNamesAreBounded: what nobody asks for is forgotten, what is used is kept.
+// TestNamesAreBounded proves that the cache drops unused names and keeps used ones.
 func TestNamesAreBounded(t *testing.T) {
 	r := &register{asked: map[string]int{}}
 	names := adapters.NewNames(r)
@@ -86,17 +84,17 @@ func TestNamesAreBounded(t *testing.T) {
 	}
 	user(t, names, "once")
 	if r.asked["used"] != 1 || r.asked["once"] != 2 {
-		t.Errorf("asked for the one in use %d times, for the other %d times", r.asked["used"], r.asked["once"])
+		t.Errorf("%d lookups of the used name, %d of the unused one", r.asked["used"], r.asked["once"])
 	}
 }
 
-// TestNobodyToAsk: a platform without a directory knows no name.
-func TestNobodyToAsk(t *testing.T) {
+// TestNamesWithoutNamer proves that a platform without a directory knows no name.
+func TestNamesWithoutNamer(t *testing.T) {
 	names := adapters.NewNames(nil)
 	if user(t, names, "U1") != "(unknown)" {
-		t.Error("a name came from nowhere")
+		t.Error("a name is known without a Namer")
 	}
 }
 
-// pass lets the bubble's clock go on by d: nothing waits in real time.
-func pass(d time.Duration) { <-time.After(d) }
+// advance moves the bubble's clock on by d.
+func advance(d time.Duration) { <-time.After(d) }

@@ -14,33 +14,34 @@ import (
 type Exclusive interface {
 	// Exclusive reports whether the adapter, as it is configured, may run on one node
 	// only. If so, Run must close its connection before it returns, and must return
-	// within a second of its ctx's end: soon after that, another node may connect. If
-	// Run returns for another reason, another node may run next, so Run should
-	// handle by itself what a platform does every day, such as asking for a new
-	// connection.
+	// within a second after its ctx ends, because another node may connect soon after
+	// that. If Run returns for another reason, another node may run next. So Run should
+	// handle a platform's everyday events by itself, such as a request to reconnect.
 	Exclusive() bool
 }
 
-// LeaseStore stores exclusive leases for all nodes that share it. The journal is one.
+// LeaseStore stores exclusive leases for all nodes that share it. The journal implements
+// it.
 type LeaseStore interface {
-	// AcquireLease takes the named lease, or renews it, until a duration from now; false
-	// while another node has it.
+	// AcquireLease acquires the named lease, or renews it, for the given duration from
+	// now. It returns false while another node has the lease.
 	AcquireLease(ctx context.Context, name string, duration time.Duration) (bool, error)
 	// ReleaseLease gives up the lease if this node has it.
 	ReleaseLease(ctx context.Context, name string) error
 }
 
 const (
-	// leaseDuration is how long a dead node keeps an exclusive lease. Another node has it
-	// at most a second later.
+	// leaseDuration bounds how long a dead node keeps an exclusive lease. Another node
+	// acquires it at most a second later.
 	leaseDuration = 8 * time.Second
-	// leaseUsable is how long a lease is used after the start of the call that took or
-	// renewed it. The rest of its duration lets the work end, and covers clocks that differ.
+	// leaseUsable is how long a node uses a lease after the start of the call that
+	// acquired or renewed it. The rest of the lease's duration lets the work end, and
+	// covers clocks that differ.
 	leaseUsable = 6 * time.Second
 	// renewEvery is the time between two renewals, and bounds each call to the store.
 	renewEvery = 2 * time.Second
-	// leaseRetry is the time between two tries while another node has the lease, and
-	// after a renewal has failed.
+	// leaseRetry is the time between two attempts while another node has the lease, and
+	// after a failed renewal.
 	leaseRetry = time.Second
 )
 
@@ -48,8 +49,8 @@ const (
 type ExclusiveLease struct {
 	Store LeaseStore
 	Name  string // of the lease in the store
-	// Waiting is called with true if this node has to wait for the lease, and with
-	// false when the wait is over; nil for nobody.
+	// Waiting is called with true if this node has to wait for the lease, and with false
+	// when the wait is over. It may be nil.
 	Waiting func(bool)
 	Log     *slog.Logger
 }
@@ -90,7 +91,7 @@ func (l *ExclusiveLease) While(ctx context.Context, f func(ctx context.Context) 
 	return nil
 }
 
-// keep runs f under the lease that was acquired by a call at a time.
+// keep runs f under the lease that a call at the time asked acquired.
 func (l *ExclusiveLease) keep(ctx context.Context, asked time.Time, f func(context.Context) error) (lost bool, err error) {
 	own, end := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
@@ -106,8 +107,8 @@ func (l *ExclusiveLease) keep(ctx context.Context, asked time.Time, f func(conte
 	return false, f(own)
 }
 
-// renew renews the lease until f has ended, also beyond the end of ctx. It ends f
-// if the lease is lost.
+// renew renews the lease until f has ended, even after ctx has ended. It ends f if the
+// lease is lost.
 func (l *ExclusiveLease) renew(ctx context.Context, asked time.Time, ended <-chan struct{}, end context.CancelCauseFunc) {
 	expiry := time.AfterFunc(time.Until(asked.Add(leaseUsable)), func() { end(errLeaseLost) })
 	defer expiry.Stop()
@@ -133,8 +134,8 @@ func (l *ExclusiveLease) renew(ctx context.Context, asked time.Time, ended <-cha
 	}
 }
 
-// acquire takes or renews the lease. The end of ctx does not cut the call short: its
-// outcome would be unknown, and the lease could not be released for sure.
+// acquire acquires or renews the lease. The end of ctx does not interrupt the call: its
+// result would be unknown, and the node could not be sure to release the lease.
 func (l *ExclusiveLease) acquire(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewEvery)
 	defer cancel()

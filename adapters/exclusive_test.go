@@ -18,41 +18,41 @@ import (
 	"parley/ingest/event"
 )
 
-// store is where the nodes of a test agree, and who uses what they agree on.
+// store is the store that the nodes of a test share. It also records the nodes that run.
 type store struct {
 	mu    sync.Mutex
 	owner string
 	until time.Time
-	users []string // who runs now
-	most  int      // that were ever running side by side
+	users []string // the nodes that run now
+	most  int      // the greatest number of nodes that ran concurrently
 	begun []string
 
 	landing sync.WaitGroup // calls that take effect late
 }
 
-// node is one of them, with its own way to the store.
+// node is a node with its own connection to the store.
 type node struct {
 	*store
 	name string
 	skew time.Duration // of its clock against the store's
-	stop func()        // a drain; it returns at once
+	stop func()        // begins a graceful stop and returns at once
 
-	linger time.Duration // how long what it runs takes to end
+	linger time.Duration // how long the work takes to end after its ctx
 	fault  fault
 	states []string
-	asked  time.Time // when it made the last call that succeeded
-	dead   bool      // it went without a word
+	asked  time.Time // when the node made its last successful call
+	dead   bool      // the node was killed
 }
 
-// fault is what is wrong with a node's way to the store.
+// fault is a fault of a node's connection to the store.
 type fault int
 
 const (
 	fine    fault = iota
-	cut           // a call fails at once
-	hanging       // a call fails when its time is over
-	unclear       // a call takes effect, and fails
-	late          // a call takes effect a second after it was made, whether its caller waits or not
+	cut           // each call fails at once
+	hanging       // each call fails at its timeout
+	unclear       // each call takes effect, and fails
+	late          // each call takes effect a second after it was made, even if its caller has gone
 )
 
 var errCut = errors.New("connection reset")
@@ -71,7 +71,7 @@ func (n *node) AcquireLease(ctx context.Context, _ string, lease time.Duration) 
 		var err error
 		landed := make(chan struct{})
 		n.landing.Go(func() {
-			pass(time.Second)
+			advance(time.Second)
 			acquired, err = n.acquire(now, lease)
 			close(landed)
 		})
@@ -123,13 +123,13 @@ func (n *node) state() fault {
 	return n.fault
 }
 
-func (n *node) suffers(f fault) {
+func (n *node) setFault(f fault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.fault = f
 }
 
-// use is what the lease is for.
+// use is the work under the lease.
 func (n *node) use(ctx context.Context) error {
 	n.mu.Lock()
 	n.users, n.begun = append(n.users, n.name), append(n.begun, n.name)
@@ -140,7 +140,7 @@ func (n *node) use(ctx context.Context) error {
 	dead := n.dead
 	n.mu.Unlock()
 	if !dead {
-		pass(n.linger)
+		advance(n.linger)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -148,7 +148,7 @@ func (n *node) use(ctx context.Context) error {
 	return nil
 }
 
-// kill ends a node that has no time to give anything back.
+// kill ends a node without a release of its lease.
 func (n *node) kill() {
 	n.mu.Lock()
 	n.fault, n.dead = cut, true
@@ -158,14 +158,14 @@ func (n *node) kill() {
 
 func (n *node) run(ctx context.Context, running *sync.WaitGroup) *node {
 	ctx, n.stop = context.WithCancel(ctx)
-	lease := adapters.ExclusiveLease{Store: n, Name: "what", Log: slog.New(slog.DiscardHandler), Waiting: func(waits bool) {
-		n.states = append(n.states, map[bool]string{true: "waits", false: "has it"}[waits])
+	lease := adapters.ExclusiveLease{Store: n, Name: "connection", Log: slog.New(slog.DiscardHandler), Waiting: func(waits bool) {
+		n.states = append(n.states, map[bool]string{true: "waiting", false: "acquired"}[waits])
 	}}
 	running.Go(func() { _ = lease.While(ctx, n.use) })
 	return n
 }
 
-// running lists who runs when all is quiet.
+// running lists the nodes that run, after every goroutine of the bubble is blocked.
 func (s *store) running() []string {
 	synctest.Wait()
 	s.mu.Lock()
@@ -173,8 +173,9 @@ func (s *store) running() []string {
 	return slices.Clone(s.users)
 }
 
-// together runs a test on nodes, which are stopped at its end.
-func together(t *testing.T, test func(s *store, start func(*node) *node)) {
+// inBubble runs a test and stops its nodes at the end. It checks that no two nodes ever
+// ran concurrently.
+func inBubble(t *testing.T, test func(s *store, start func(*node) *node)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -188,33 +189,34 @@ func together(t *testing.T, test func(s *store, start func(*node) *node)) {
 		running.Wait()
 		s.landing.Wait()
 		if s.most != 1 {
-			t.Errorf("%d nodes ran side by side", s.most)
+			t.Errorf("%d nodes ran concurrently", s.most)
 		}
 		if len(s.users) != 0 || s.owner != "" {
-			t.Errorf("at the end %v are running, and %q has the lease", s.users, s.owner)
+			t.Errorf("at the end, %v run and %q has the lease", s.users, s.owner)
 		}
 	})
 }
 
-// takeover is how long the second of two nodes waits once f has happened.
+// takeover returns how long the second node waits until it runs alone.
 func takeover(t *testing.T, s *store, second string) time.Duration {
 	t.Helper()
 	begun := time.Now()
 	for !slices.Equal(s.running(), []string{second}) {
-		if pass(100 * time.Millisecond); time.Since(begun) > time.Minute {
-			t.Fatalf("%v are running", s.running())
+		if advance(100 * time.Millisecond); time.Since(begun) > time.Minute {
+			t.Fatalf("%v run", s.running())
 		}
 	}
 	return time.Since(begun)
 }
 
-// TestAStoppedNodeReleasesItsLease: the next node need not wait for the end of the lease.
+// TestAStoppedNodeReleasesItsLease proves that the next node need not wait for the end of
+// the lease.
 func TestAStoppedNodeReleasesItsLease(t *testing.T) {
-	together(t, func(s *store, start func(*node) *node) {
+	inBubble(t, func(s *store, start func(*node) *node) {
 		first := start(&node{name: "a", linger: 500 * time.Millisecond})
 		s.running()
 		second := start(&node{name: "b"})
-		pass(time.Hour)
+		advance(time.Hour)
 		if diff := cmp.Diff([]string{"a"}, s.running()); diff != "" {
 			t.Error(diff)
 		}
@@ -222,19 +224,20 @@ func TestAStoppedNodeReleasesItsLease(t *testing.T) {
 		if took := takeover(t, s, "b"); took > 1500*time.Millisecond {
 			t.Errorf("taken over after %v", took)
 		}
-		if diff := cmp.Diff([]string{"waits", "has it"}, second.states); diff != "" || len(first.states) != 0 {
-			t.Errorf("the first heard %v, the second:\n%s", first.states, diff)
+		if diff := cmp.Diff([]string{"waiting", "acquired"}, second.states); diff != "" || len(first.states) != 0 {
+			t.Errorf("states of the first: %v, of the second (-want +got):\n%s", first.states, diff)
 		}
 	})
 }
 
-// TestANodeThatDiesIsFollowed within ten seconds, and not before its lease ends.
-func TestANodeThatDiesIsFollowed(t *testing.T) {
-	together(t, func(s *store, start func(*node) *node) {
+// TestALeaseOfADeadNodePasses proves that the next node runs within ten seconds, and not
+// before the lease ends.
+func TestALeaseOfADeadNodePasses(t *testing.T) {
+	inBubble(t, func(s *store, start func(*node) *node) {
 		first := start(&node{name: "a"})
 		s.running()
 		start(&node{name: "b"})
-		pass(time.Hour + 500*time.Millisecond)
+		advance(time.Hour + 500*time.Millisecond)
 		s.running()
 		asked := first.asked
 		first.kill()
@@ -245,31 +248,31 @@ func TestANodeThatDiesIsFollowed(t *testing.T) {
 	})
 }
 
-// TestANodeWithoutAStoreLetsGo before another may have the lease, and takes it
-// again when nobody else has.
-func TestANodeWithoutAStoreLetsGo(t *testing.T) {
+// TestANodeWithoutAStoreStops proves that a node stops before another may acquire the
+// lease, and acquires it again if no other node has.
+func TestANodeWithoutAStoreStops(t *testing.T) {
 	for name, f := range map[string]fault{"cut": cut, "hanging": hanging} {
 		t.Run(name, func(t *testing.T) {
-			together(t, func(s *store, start func(*node) *node) {
+			inBubble(t, func(s *store, start func(*node) *node) {
 				n := start(&node{name: "a", linger: time.Second})
-				pass(time.Hour + 500*time.Millisecond)
+				advance(time.Hour + 500*time.Millisecond)
 				s.running()
-				n.suffers(f)
-				pass(6*time.Second - time.Since(n.asked) - time.Millisecond)
+				n.setFault(f)
+				advance(6*time.Second - time.Since(n.asked) - time.Millisecond)
 				if diff := cmp.Diff([]string{"a"}, s.running()); diff != "" {
-					t.Errorf("before its time:\n%s", diff)
+					t.Errorf("too early (-want +got):\n%s", diff)
 				}
-				pass(time.Millisecond + n.linger)
+				advance(time.Millisecond + n.linger)
 				if still := s.running(); len(still) != 0 {
-					t.Errorf("%v still have it a second after its time", still)
+					t.Errorf("%v still run a second after the limit", still)
 				}
-				n.suffers(fine)
-				pass(3 * time.Second)
+				n.setFault(fine)
+				advance(3 * time.Second)
 				s.running()
 				if diff := cmp.Diff([]string{"a", "a"}, s.begun); diff != "" {
 					t.Error(diff)
 				}
-				if diff := cmp.Diff([]string{"waits", "has it"}, n.states); diff != "" {
+				if diff := cmp.Diff([]string{"waiting", "acquired"}, n.states); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -277,38 +280,39 @@ func TestANodeWithoutAStoreLetsGo(t *testing.T) {
 	}
 }
 
-// TestTheLeaseCountsFromTheCall that took or renewed it, not from its answer.
-func TestTheLeaseCountsFromTheCall(t *testing.T) {
+// TestALeaseCountsFromItsCall proves that a lease counts from the call that acquired or
+// renewed it, not from the answer.
+func TestALeaseCountsFromItsCall(t *testing.T) {
 	for name, before := range map[string]time.Duration{"taken": 1500 * time.Millisecond, "renewed": time.Hour + 1500*time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			together(t, func(s *store, start func(*node) *node) {
+			inBubble(t, func(s *store, start func(*node) *node) {
 				n := start(&node{name: "a", fault: late})
-				pass(before)
+				advance(before)
 				s.running()
-				n.suffers(cut)
+				n.setFault(cut)
 				for len(s.running()) > 0 {
-					pass(100 * time.Millisecond)
+					advance(100 * time.Millisecond)
 				}
 				if used := time.Since(n.asked); used > 6*time.Second {
-					t.Errorf("used until %v after the call", used)
+					t.Errorf("the lease was used until %v after the call", used)
 				}
-				n.suffers(fine)
-				pass(2 * time.Second)
+				n.setFault(fine)
+				advance(2 * time.Second)
 			})
 		})
 	}
 }
 
-// TestACallUnderWayIsAwaited: what takes effect after the node has ended would
-// keep the others waiting for the whole lease.
-func TestACallUnderWayIsAwaited(t *testing.T) {
+// TestAStopAwaitsItsCall proves that a stop awaits a call in progress. If such a call
+// took effect after the stop, the other nodes would wait for the whole lease.
+func TestAStopAwaitsItsCall(t *testing.T) {
 	for name, before := range map[string]time.Duration{"take": 500 * time.Millisecond, "renewal": 3500 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			together(t, func(s *store, start func(*node) *node) {
+			inBubble(t, func(s *store, start func(*node) *node) {
 				n := start(&node{name: "a", fault: late})
-				pass(before)
+				advance(before)
 				n.stop()
-				pass(2 * time.Second)
+				advance(2 * time.Second)
 				if s.running(); s.owner != "" {
 					t.Errorf("%q still has the lease", s.owner)
 				}
@@ -317,44 +321,44 @@ func TestACallUnderWayIsAwaited(t *testing.T) {
 	}
 }
 
-// TestALeaseOutlivesAShortTrouble: two renewals may fail.
-func TestALeaseOutlivesAShortTrouble(t *testing.T) {
+// TestALeaseSurvivesAShortFault proves that two renewals may fail.
+func TestALeaseSurvivesAShortFault(t *testing.T) {
 	for name, f := range map[string]fault{"cut": cut, "unclear": unclear, "late": late} {
 		t.Run(name, func(t *testing.T) {
-			together(t, func(s *store, start func(*node) *node) {
+			inBubble(t, func(s *store, start func(*node) *node) {
 				n := start(&node{name: "a"})
-				pass(time.Hour + 500*time.Millisecond)
-				n.suffers(f)
-				pass(4 * time.Second)
-				n.suffers(fine)
-				pass(time.Minute)
+				advance(time.Hour + 500*time.Millisecond)
+				n.setFault(f)
+				advance(4 * time.Second)
+				n.setFault(fine)
+				advance(time.Minute)
 				s.running()
 				if diff := cmp.Diff([]string{"a"}, s.begun); diff != "" || len(n.states) != 0 {
-					t.Errorf("it heard %v\n%s", n.states, diff)
+					t.Errorf("states %v, runs (-want +got):\n%s", n.states, diff)
 				}
 			})
 		})
 	}
 }
 
-// TestOneAtATimeWhateverHappens: nodes come, stop, die, and lose the store for a
-// while, with clocks that differ. Never do two run side by side, and ten seconds
-// after the last of it one runs.
-func TestOneAtATimeWhateverHappens(t *testing.T) {
+// TestAtMostOneNodeRuns starts, stops and kills nodes, and interrupts their connections,
+// with clocks that differ. No two nodes ever run concurrently, and ten seconds after the
+// last step one node runs.
+func TestAtMostOneNodeRuns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		plan := rapid.SliceOfN(rapid.Custom(drawStep), 5, 40).Draw(rt, "plan")
 		var most, left int
 		synctest.Test(t, func(t *testing.T) { most, left = happens(t.Context(), plan) })
 		if most > 1 || left > 1 || left < 0 {
-			rt.Fatalf("at most %d nodes ran side by side, and %d at the end", most, left)
+			rt.Fatalf("%d nodes ran concurrently, and %d at the end", most, left)
 		}
 	})
 }
 
-// step is something that happens to the nodes, and the time that then passes.
+// step is something that happens to the nodes, and the pause after it.
 type step struct {
-	What         string // comes, stops, dies, suffers
-	Which        int    // of the nodes that there are
+	What         string // start, stop, kill, fault
+	Which        int    // index into the nodes of that moment
 	Fault        fault
 	Skew, Linger time.Duration
 	Pause        time.Duration
@@ -365,42 +369,42 @@ func drawStep(t *rapid.T) step {
 		return time.Duration(rapid.IntRange(from, to).Draw(t, what)) * time.Millisecond
 	}
 	return step{
-		What:  rapid.SampledFrom([]string{"comes", "comes", "stops", "dies", "suffers", "suffers"}).Draw(t, "what"),
+		What:  rapid.SampledFrom([]string{"start", "start", "stop", "kill", "fault", "fault"}).Draw(t, "what"),
 		Which: rapid.IntRange(0, 9).Draw(t, "which"), Fault: fault(rapid.IntRange(int(fine), int(late)).Draw(t, "fault")),
 		Skew: milliseconds(-200, 200, "skew"), Linger: milliseconds(0, 1000, "linger"), Pause: milliseconds(0, 9000, "pause"),
 	}
 }
 
-// happens returns how many nodes ran side by side, and how many did ten seconds
-// after the last step; -1 where nobody did though somebody could.
+// happens returns the greatest number of nodes that ran concurrently, and the number that
+// ran ten seconds after the last step. left is -1 if no node ran though one could.
 func happens(ctx context.Context, plan []step) (most, left int) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	s := &store{}
 	var nodes []*node
 	for i, step := range plan {
-		if step.What == "comes" {
+		if step.What == "start" {
 			n := &node{store: s, name: strconv.Itoa(i), skew: step.Skew, linger: step.Linger}
 			nodes = append(nodes, n.run(ctx, &running))
 		} else if len(nodes) > 0 {
 			at := step.Which % len(nodes)
 			switch step.What {
-			case "suffers":
-				nodes[at].suffers(step.Fault)
-			case "stops":
+			case "fault":
+				nodes[at].setFault(step.Fault)
+			case "stop":
 				nodes[at].stop()
 				nodes = slices.Delete(nodes, at, at+1)
-			case "dies":
+			case "kill":
 				nodes[at].kill()
 				nodes = slices.Delete(nodes, at, at+1)
 			}
 		}
-		pass(step.Pause)
+		advance(step.Pause)
 	}
 	for _, n := range nodes {
-		n.suffers(fine)
+		n.setFault(fine)
 	}
-	pass(10*time.Second + 400*time.Millisecond) // the clocks' difference
+	advance(10*time.Second + 400*time.Millisecond) // the greatest difference of the clocks
 	left = len(s.running())
 	if left == 0 && len(nodes) > 0 {
 		left = -1
@@ -411,16 +415,16 @@ func happens(ctx context.Context, plan []step) (most, left int) {
 	return s.most, left
 }
 
-// alone is a Runner of which there may be one.
-type alone struct {
+// exclusiveRunner is a Runner that may be exclusive.
+type exclusiveRunner struct {
 	*runner
 	exclusive bool
 }
 
-func (a alone) Exclusive() bool { return a.exclusive }
+func (a exclusiveRunner) Exclusive() bool { return a.exclusive }
 
-// TestAnExclusiveAdapterStandsBy while another node has the lease; one that is
-// not, as it is configured, runs beside it.
+// TestAnExclusiveAdapterStandsBy proves that an exclusive adapter waits while another
+// node has the lease. An adapter whose configuration makes it not exclusive runs at once.
 func TestAnExclusiveAdapterStandsBy(t *testing.T) {
 	for name, c := range map[string]struct {
 		exclusive bool
@@ -437,25 +441,25 @@ func TestAnExclusiveAdapterStandsBy(t *testing.T) {
 				s := &store{owner: "another", until: time.Now().Add(5 * time.Second)}
 				r := &runner{start: time.Now()}
 				adapters.Supervise(ctx, adapters.Supervised{
-					Runner: alone{r, c.exclusive}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
+					Runner: exclusiveRunner{r, c.exclusive}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
 					Up: func(event.Self) {}, Report: func(s adapters.Status) { states = append(states, s.State) },
 				})
 				if diff := cmp.Diff(c.states, states); diff != "" {
 					t.Error(diff)
 				}
 				if waited := r.begun[0] >= 5*time.Second; len(r.begun) != 1 || waited != c.exclusive {
-					t.Errorf("run after %v", r.begun)
+					t.Errorf("the runner began after %v", r.begun)
 				}
 			})
 		})
 	}
 }
 
-// TestAFailureIsAnothersChance: what an adapter had is given back while it waits
-// to be run again, and for good when the platform refuses it.
-func TestAFailureIsAnothersChance(t *testing.T) {
+// TestAFailedAdapterReleasesItsLease proves that the lease is free while a failed adapter
+// waits for its restart, and after the platform has refused it.
+func TestAFailedAdapterReleasesItsLease(t *testing.T) {
 	for name, end := range map[string]func(context.Context, adapters.Link) error{
-		"failed": breaks,
+		"failed": fails,
 		"panic":  func(context.Context, adapters.Link) error { panic("a bug") },
 		"refused": func(context.Context, adapters.Link) error {
 			return &adapters.RefusedError{Err: errors.New("invalid_auth")}
@@ -473,13 +477,13 @@ func TestAFailureIsAnothersChance(t *testing.T) {
 				var running sync.WaitGroup
 				running.Go(func() {
 					adapters.Supervise(ctx, adapters.Supervised{
-						Runner: alone{r, true}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
+						Runner: exclusiveRunner{r, true}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
 						Up: func(event.Self) {}, Report: func(adapters.Status) {},
 					})
 				})
 				synctest.Wait()
 				if held != "this" || s.owner != "" {
-					t.Errorf("%q had it in the run, %q after it", held, s.owner)
+					t.Errorf("%q had the lease in the run, %q after it", held, s.owner)
 				}
 				cancel()
 				running.Wait()

@@ -12,19 +12,19 @@ import (
 	"parley/ingest/event"
 )
 
-// State is how an adapter is doing.
+// State is the state of an adapter.
 type State string
 
 // The states of an adapter.
 const (
 	Starting State = "starting"
 	Up       State = "up"
-	Standby  State = "standby" // another node has its connection, of which there may be one
-	Down     State = "down"    // nothing can arrive, and it is tried again
-	Refused  State = "refused" // it needs the operator
+	Standby  State = "standby" // another node has the exclusive connection
+	Down     State = "down"    // no events arrive; the adapter or the supervisor keeps trying
+	Refused  State = "refused" // the operator must act
 )
 
-// Status is an adapter's state on this node, and since when.
+// Status is an adapter's state on this node.
 type Status struct {
 	State State     `json:"state"`
 	Error string    `json:"error,omitempty"`
@@ -32,41 +32,42 @@ type Status struct {
 }
 
 const (
-	// restartMin and restartMax bound the wait before a failed adapter is run again.
+	// restartMin and restartMax bound the wait before a failed adapter runs again.
 	restartMin, restartMax = time.Second, time.Minute
 )
 
-// Supervised is an adapter that is to be kept running.
+// Supervised is an adapter under supervision.
 type Supervised struct {
 	Runner Runner
 	Inbox  Inbox
-	// Lease is taken while an Exclusive adapter runs; Supervise sets its Waiting and Log.
+	// Lease is acquired while an Exclusive adapter runs. Supervise sets its Waiting and
+	// Log.
 	Lease  ExclusiveLease
-	Up     func(event.Self) // hears who we are, and that events can arrive (again)
-	Report func(Status)     // hears of every change of state
+	Up     func(event.Self) // called with our identity, each time that events can arrive (again)
+	Report func(Status)     // called at every change of state
 	Log    *slog.Logger
 	Wants  Wants
 }
 
-// Supervise keeps one adapter running until ctx ends: it is run again, with
-// backoff, after a failure, and left alone once the platform refuses it. Other
-// adapters are not concerned. An Exclusive one waits for its exclusive lease, which
-// is released after each run.
+// Supervise runs one adapter until ctx ends. It runs a failed adapter again, with
+// backoff, and leaves it stopped if the platform refuses it. Other adapters are not
+// affected. An Exclusive adapter waits for its exclusive lease. Supervise releases the
+// lease after each run.
 //
 // A panic in the adapter is a failure too.
 func Supervise(ctx context.Context, s Supervised) {
-	s.say(Starting, nil)
+	s.report(Starting, nil)
 	for wait := restartMin; ; wait = min(2*wait, restartMax) {
 		var reached atomic.Bool
 		err := s.guarded(ctx, Link{Log: s.Log, Wants: s.Wants,
 			Up: func(self event.Self) {
 				reached.Store(true)
 				s.Up(self)
-				s.say(Up, nil)
+				s.report(Up, nil)
 			},
 			Down: func(err error) {
-				s.Log.Warn("nothing can arrive; the adapter goes on trying", "err", err)
-				s.say(Down, err)
+				s.Log.Warn("no events arrive; the adapter keeps trying", "err", err)
+				s.report(Down, err)
 			},
 		})
 		if reached.Load() {
@@ -77,14 +78,14 @@ func Supervise(ctx context.Context, s Supervised) {
 		case ctx.Err() != nil:
 			return
 		case errors.As(err, &refused):
-			s.Log.Error("the platform refuses this workspace; the others go on", "err", refused.Err, "hint", refused.Hint)
-			s.say(Refused, err)
+			s.Log.Error("the platform refuses this workspace; the others continue", "err", refused.Err, "hint", refused.Hint)
+			s.report(Refused, err)
 			return
 		case err == nil:
 			err = errors.New("the connection ended")
 		}
-		s.Log.Warn("the adapter failed and will be run again", "err", err, "wait", wait)
-		s.say(Down, err)
+		s.Log.Warn("the adapter failed; it runs again after a wait", "err", err, "wait", wait)
+		s.report(Down, err)
 		select {
 		case <-ctx.Done():
 			return
@@ -93,7 +94,7 @@ func Supervise(ctx context.Context, s Supervised) {
 	}
 }
 
-func (s *Supervised) say(state State, err error) {
+func (s *Supervised) report(state State, err error) {
 	status := Status{State: state, Since: time.Now().UTC()}
 	if err != nil {
 		status.Error = err.Error()
@@ -116,9 +117,9 @@ func (s *Supervised) guarded(ctx context.Context, link Link) (err error) {
 	lease.Log = s.Log
 	lease.Waiting = func(waiting bool) {
 		if waiting {
-			s.say(Standby, nil)
+			s.report(Standby, nil)
 		} else {
-			s.say(Starting, nil)
+			s.report(Starting, nil)
 		}
 	}
 	return lease.While(ctx, run)

@@ -14,9 +14,9 @@ import (
 	"parley/ingest/event"
 )
 
-// runner does what the test says, once for each run.
+// runner calls one function of the test for each run.
 type runner struct {
-	does  []func(ctx context.Context, link adapters.Link) error // then it runs until ctx ends
+	does  []func(ctx context.Context, link adapters.Link) error // after these, it runs until ctx ends
 	begun []time.Duration
 	start time.Time
 }
@@ -33,14 +33,14 @@ func (r *runner) Run(ctx context.Context, _ adapters.Inbox, link adapters.Link) 
 	return do(ctx, link)
 }
 
-func breaks(context.Context, adapters.Link) error { return errors.New("connection reset") }
+func fails(context.Context, adapters.Link) error { return errors.New("connection reset") }
 
-func worksAndBreaks(_ context.Context, link adapters.Link) error {
+func upThenFails(_ context.Context, link adapters.Link) error {
 	link.Up(event.Self{})
 	return errors.New("connection reset")
 }
 
-// supervised runs r for a while, and returns what was reported.
+// supervised runs r for a while, and returns the reports.
 func supervised(r *runner, d time.Duration) (states []adapters.State, last adapters.Status, selves []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -53,12 +53,12 @@ func supervised(r *runner, d time.Duration) (states []adapters.State, last adapt
 	return states, last, selves
 }
 
-// TestAFailedAdapterIsRunAgain, after ever longer waits, at most a minute.
-func TestAFailedAdapterIsRunAgain(t *testing.T) {
+// TestAFailedAdapterRunsAgain proves that the waits double, up to a minute.
+func TestAFailedAdapterRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &runner{}
 		for range 9 {
-			r.does = append(r.does, breaks)
+			r.does = append(r.does, fails)
 		}
 		states, last, selves := supervised(r, time.Hour)
 		seconds := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183, 243}
@@ -68,15 +68,14 @@ func TestAFailedAdapterIsRunAgain(t *testing.T) {
 			}
 		}
 		if len(r.begun) != 10 || states[0] != adapters.Starting || states[1] != adapters.Down || last.State != adapters.Up || len(selves) != 1 || selves[0] != "UBOT" {
-			t.Errorf("%d runs, states %v, who we are %q", len(r.begun), states, selves)
+			t.Errorf("%d runs, states %v, identities %q", len(r.begun), states, selves)
 		}
 	})
 }
 
-// TestBeingUpBeginsTheWaitsAnew.
-func TestBeingUpBeginsTheWaitsAnew(t *testing.T) {
+func TestUpResetsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &runner{does: []func(context.Context, adapters.Link) error{breaks, breaks, breaks, worksAndBreaks, breaks}}
+		r := &runner{does: []func(context.Context, adapters.Link) error{fails, fails, fails, upThenFails, fails}}
 		supervised(r, time.Hour)
 		want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 8 * time.Second, 10 * time.Second}
 		if diff := cmp.Diff(want, r.begun); diff != "" {
@@ -85,7 +84,8 @@ func TestBeingUpBeginsTheWaitsAnew(t *testing.T) {
 	})
 }
 
-// TestEndsOfARun: which of them end the adapter, and what is reported.
+// TestEndsOfARun proves which ends of a run end the adapter, and which states are
+// reported.
 func TestEndsOfARun(t *testing.T) {
 	refused := &adapters.RefusedError{Err: errors.New("invalid_auth"), Hint: "check bot_token"}
 	for name, c := range map[string]struct {
@@ -94,7 +94,7 @@ func TestEndsOfARun(t *testing.T) {
 		words  string
 	}{
 		"refused":   {func(context.Context, adapters.Link) error { return refused }, []adapters.State{adapters.Starting, adapters.Refused}, "invalid_auth (check bot_token)"},
-		"a failure": {breaks, []adapters.State{adapters.Starting, adapters.Down}, "connection reset"},
+		"a failure": {fails, []adapters.State{adapters.Starting, adapters.Down}, "connection reset"},
 		"a panic":   {func(context.Context, adapters.Link) error { panic("a bug") }, []adapters.State{adapters.Starting, adapters.Down}, "the adapter panicked: a bug"},
 		"no reason": {func(context.Context, adapters.Link) error { return nil }, []adapters.State{adapters.Starting, adapters.Down}, "the connection ended"},
 	} {
@@ -110,8 +110,9 @@ func TestEndsOfARun(t *testing.T) {
 	}
 }
 
-// TestARunThatMendsItselfIsDownMeanwhile, and is not run again.
-func TestARunThatMendsItselfIsDownMeanwhile(t *testing.T) {
+// TestARunMayRepairItsConnection proves that the adapter is down meanwhile, and that the
+// supervisor does not run it again.
+func TestARunMayRepairItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &runner{does: []func(context.Context, adapters.Link) error{func(ctx context.Context, link adapters.Link) error {
 			link.Up(event.Self{UserID: "UBOT"})
@@ -124,7 +125,7 @@ func TestARunThatMendsItselfIsDownMeanwhile(t *testing.T) {
 		states, last, selves := supervised(r, time.Hour)
 		want := []adapters.State{adapters.Starting, adapters.Up, adapters.Down, adapters.Up, adapters.Down}
 		if diff := cmp.Diff(want, states); diff != "" || len(r.begun) != 1 || len(selves) != 2 || last.Error != "no socket again" {
-			t.Errorf("%d runs, %d times up, at last %+v\n%s", len(r.begun), len(selves), last, diff)
+			t.Errorf("%d runs, up %d times, last status %+v\n%s", len(r.begun), len(selves), last, diff)
 		}
 	})
 }

@@ -5,27 +5,28 @@ import (
 	"parley/ingest/event"
 )
 
-// Backfill knows the gaps of a workspace; backfill.Workspace is one. Its methods are
-// called concurrently and never wait.
+// Backfill knows the gaps of a workspace; backfill.Workspace implements it. Its methods
+// are called concurrently and never wait.
 type Backfill interface {
 	// Behind reports whether messages of a thread may be missing.
 	Behind(thread event.ThreadKey) bool
-	// Accepted notes the first durable accept of a live payload of a channel; retried
+	// Accepted notes the first durable accept of a live payload of a channel. retried
 	// says that the platform had sent it before.
 	Accepted(channel string, retried bool)
 	// Refused notes that a live payload of a channel was refused.
 	Refused(channel string)
 }
 
-// arrived tells the backfill that a live payload of a channel is durable.
+// arrived reports to the backfill that a live payload of a channel is durable.
 func (w *workspace) arrived(envelope event.Envelope, channel string) {
 	if w.config.Backfill != nil && envelope.Transport != event.Backfilled {
 		w.config.Backfill.Accepted(channel, envelope.Retried)
 	}
 }
 
-// lost tells the backfill that a live payload was refused: the platform may give it up.
-// Backfill itself hands a refused payload over again. The store is not asked about it.
+// lost reports to the backfill that a live payload was refused: the platform may give it
+// up. It does not read the store. Payloads of the backfill itself are not reported,
+// because it hands a refused payload over again.
 func (in *Ingest) lost(w *workspace, envelope event.Envelope) {
 	if w.config.Backfill == nil || envelope.Transport == event.Backfilled {
 		return

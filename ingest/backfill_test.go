@@ -16,10 +16,10 @@ import (
 	"parley/ingest/work"
 )
 
-// gaps is a Backfill that keeps what it is told.
+// gaps is a Backfill that records its calls.
 type gaps struct {
 	mu       sync.Mutex
-	threads  map[event.ThreadKey]bool // that are behind
+	threads  map[event.ThreadKey]bool // the threads that are behind
 	refused  []string
 	accepted []string
 }
@@ -38,8 +38,8 @@ func (g *gaps) Accepted(channel string, retried bool) {
 	g.accepted = append(g.accepted, fmt.Sprint(channel, " ", retried))
 }
 
-// backfill configures the house's workspace with a Backfill.
-func (h *house) backfill() *gaps {
+// backfill configures the harness's workspace with a Backfill.
+func (h *harness) backfill() *gaps {
 	h.Helper()
 	g := &gaps{threads: map[event.ThreadKey]bool{}}
 	w := h.workspace("acme")
@@ -48,22 +48,23 @@ func (h *house) backfill() *gaps {
 	return g
 }
 
-// late is a payload as backfill hands it over.
-func (h *house) late(p payload) event.Envelope {
+// late is a payload from the backfill.
+func (h *harness) late(p payload) event.Envelope {
 	envelope := h.envelope(p)
 	envelope.Transport = event.Backfilled
 	return envelope
 }
 
-// TestALiveMessageIsRecordedAtOnce, in the order of arrival, wherever messages are missing.
+// TestALiveMessageIsRecordedAtOnce proves that messages are recorded in the order of
+// arrival, also in a thread that is behind.
 func TestALiveMessageIsRecordedAtOnce(t *testing.T) {
-	inHouse(t, func(h *house) {
+	inBubble(t, func(h *harness) {
 		h.backfill().threads["slack:acme:t"] = true
 		h.work()
 		message := func(id string) payload {
 			return payload{ID: id, Thread: "t", Channel: "C1", Sender: "U1", Text: id}
 		}
-		h.fate(h.accept(message("2")).ID)
+		h.result(h.accept(message("2")).ID)
 		for _, id := range []string{"1", "2"} {
 			if _, err := h.Accept(h.Context(), h.late(message(id))); err != nil {
 				t.Error(err)
@@ -80,9 +81,10 @@ func TestALiveMessageIsRecordedAtOnce(t *testing.T) {
 	})
 }
 
-// TestARunOfAThreadBehindDoesNotBeginWithItsMessage: missed messages come before it.
-func TestARunOfAThreadBehindDoesNotBeginWithItsMessage(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAThreadBehindDefersItsRun proves that the run does not begin with the record of its
+// message, because missed messages come before it.
+func TestAThreadBehindDefersItsRun(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		h.backfill().threads["slack:acme:t"] = true
 		ctx, cancel := context.WithCancel(h.Context())
 		var serving sync.WaitGroup
@@ -90,20 +92,20 @@ func TestARunOfAThreadBehindDoesNotBeginWithItsMessage(t *testing.T) {
 			_ = h.scheduler.Serve(ctx, work.Queue{Kind: work.Turns, Agent: "helper", Slots: 1, Do: func(context.Context, *work.Claim) error { return nil }})
 		})
 		h.work()
-		behind := h.said(payload{ID: "1", Thread: "t", Channel: "C1", Text: "hi", Mention: true})
-		whole := h.said(payload{ID: "2", Thread: "u", Channel: "C1", Text: "hi", Mention: true})
-		if behind.Begun != nil || whole.Begun == nil {
-			t.Errorf("begun: %v in the thread that is behind, %v in the other", behind.Begun, whole.Begun)
+		behind := h.send(payload{ID: "1", Thread: "t", Channel: "C1", Text: "hi", Mention: true})
+		current := h.send(payload{ID: "2", Thread: "u", Channel: "C1", Text: "hi", Mention: true})
+		if behind.Begun != nil || current.Begun == nil {
+			t.Errorf("runs: %v in the thread that is behind, %v in the other", behind.Begun, current.Begun)
 		}
 		cancel()
 		serving.Wait()
 	})
 }
 
-// TestBackfillHearsOfLivePayloads: of their first durable accept and of their refusal, but
-// of nothing that it has handed over itself.
+// TestBackfillHearsOfLivePayloads proves that it hears of their first durable accept and
+// of their refusal, but of no payload that it has handed over itself.
 func TestBackfillHearsOfLivePayloads(t *testing.T) {
-	inHouse(t, func(h *house) {
+	inBubble(t, func(h *harness) {
 		g := h.backfill()
 		first, again := h.envelope(payload{ID: "1", Thread: "t", Channel: "C1"}), h.envelope(payload{ID: "2", Thread: "t", Channel: "C2"})
 		again.Retried = true
@@ -127,37 +129,38 @@ func TestBackfillHearsOfLivePayloads(t *testing.T) {
 	})
 }
 
-// TestADeleteWaitsAsLongAsItsMessageMayCome: during a gap of its channel, and while the
-// message's own envelope is pending. Then the message asks for nothing.
-func TestADeleteWaitsAsLongAsItsMessageMayCome(t *testing.T) {
+// TestADeleteWaitsForItsMessage proves that a delete waits as long as its message may
+// arrive: during a gap of the channel, and while the message's own envelope is pending.
+// Then the message triggers nothing.
+func TestADeleteWaitsForItsMessage(t *testing.T) {
 	message := payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "my password is hunter2", Mention: true}
-	for name, c := range map[string]struct{ before, after func(h *house) }{
-		"a gap": {func(h *house) {
+	for name, c := range map[string]struct{ before, after func(h *harness) }{
+		"a gap": {func(h *harness) {
 			gap := event.Gap{Channel: "C1", From: time.Now(), Until: time.Now().Add(time.Second)}
 			if err := h.journal.OpenGaps(h.Context(), "acme", []event.Gap{gap}, time.Time{}); err != nil {
 				h.Fatal(err)
 			}
-		}, func(h *house) {
+		}, func(h *harness) {
 			if _, err := h.Accept(h.Context(), h.late(message)); err != nil {
 				h.Fatal(err)
 			}
 		}},
-		"a pending envelope": {func(h *house) {
+		"a pending envelope": {func(h *harness) {
 			h.platform.slow[message.Text] = make(chan struct{})
 			h.accept(message)
-		}, func(h *house) { close(h.platform.slow[message.Text]) }},
+		}, func(h *harness) { close(h.platform.slow[message.Text]) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHouse(t, func(h *house) {
+			inBubble(t, func(h *harness) {
 				h.work()
-				pass(2 * time.Minute) // gaps may be opened for a minute after the start
+				advance(2 * time.Minute) // gaps may be opened in the first minute
 				c.before(h)
 				gone := h.accept(payload{Kind: event.KindDelete, ID: "1", Revision: "d", Channel: "C1"})
-				pass(10 * time.Minute)
+				advance(10 * time.Minute)
 				h.pending(gone.ID)
 				c.after(h)
-				pass(10 * time.Second)
-				if got := h.fate(gone.ID); got.Disposition != event.Updated {
+				advance(10 * time.Second)
+				if got := h.result(gone.ID); got.Disposition != event.Updated {
 					t.Errorf("the delete: %+v", got.Fate)
 				}
 				for _, m := range h.thread("slack:acme:t") {

@@ -18,17 +18,16 @@ type Policy struct {
 	PassiveMemory bool `yaml:"passive_memory"`
 	// AllowBotMessages admits other programs' messages.
 	AllowBotMessages bool `yaml:"allow_bot_messages"`
-	// MaxAge is how old a message may be on arrival and still trigger a run.
+	// MaxAge is the greatest age at which an arriving message still triggers a run.
 	MaxAge time.Duration `yaml:"max_age"`
-	// Reactions makes a message of each reaction, in the name of its sender: a reaction
-	// to our message is a reply, and any other triggers nothing.
+	// Reactions makes each reaction a message in the name of its sender. A reaction to
+	// our message is a reply. Any other triggers nothing.
 	Reactions bool `yaml:"reactions"`
-	// AllowUsers and AllowChannels are the ids that are admitted, as the platform
-	// writes them. A nil list admits everybody. An empty list that is not nil admits
-	// nobody.
+	// AllowUsers and AllowChannels are the admitted ids, as the platform writes them. A
+	// nil list admits everybody. An empty list that is not nil admits nobody.
 	AllowUsers    []string `yaml:"allow_users"`
 	AllowChannels []string `yaml:"allow_channels"`
-	// LoopGuard bounds what bots can make the agent do.
+	// LoopGuard bounds the runs that bots begin.
 	LoopGuard LoopGuard `yaml:"loop_guard"`
 	// FromMe says that the account owner's own messages are judged like
 	// anybody's (BlueBubbles' from_me: run); otherwise they are passive.

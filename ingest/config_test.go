@@ -6,14 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPolicyFaults holds what a policy may be; the words are held by package config.
+// TestPolicyFaults checks the keys of the faults; package config checks their words.
 func TestPolicyFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Policy)
 		want   []string
 	}{
 		"the defaults": {func(c *Policy) {}, nil},
-		"nothing":      {func(c *Policy) { *c = Policy{} }, []string{"max_age", "loop_guard.runs", "loop_guard.per"}},
+		"zero":         {func(c *Policy) { *c = Policy{} }, []string{"max_age", "loop_guard.runs", "loop_guard.per"}},
 		"ids of every platform": {func(c *Policy) {
 			c.AllowUsers = []string{"U06STGBF4Q0", "80351110224678912", "+15551234567", "a@example.org"}
 		}, nil},

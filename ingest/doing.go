@@ -10,26 +10,27 @@ import (
 	"parley/ingest/event"
 )
 
-// react judges a reaction. If the channel's settings ask for it, a reaction that is admitted is
-// also a message of its sender's.
+// react judges a reaction. If the channel's settings ask for it, an admitted reaction is
+// also a message of its sender.
 func (w *workspace) react(ctx context.Context, g gate, e *event.Event, dedupe, channel string) error {
 	e.Ignored = g.reaction(e.Reaction, channel, w.ownID())
 	switch {
 	case e.Ignored != "" || !g.Policy.Reactions:
 		return nil
-	case w.ownID() == "" && w.config.Facts == nil: // it may be ours
+	case w.ownID() == "" && w.config.Facts == nil: // the reaction may be ours
 		return errNeedsSelf
 	}
-	e.Message = w.doing(ctx, e, dedupe, channel)
+	e.Message = w.reactionMessage(ctx, e, dedupe, channel)
 	return nil
 }
 
-// doing is a reaction as a message in its sender's own name. It answers the message that
-// it was put on, which the journal quotes. It is nil if the reaction is taken away.
+// reactionMessage returns a reaction as a message in its sender's own name. The message
+// answers the target of the reaction, which the journal quotes. It is nil if the event
+// removes a reaction.
 //
 // The message is passive unless the directory knows its sender. Otherwise the agent could
 // answer a program that reacts to each answer, without end.
-func (w *workspace) doing(ctx context.Context, e *event.Event, dedupe, channel string) *event.Message {
+func (w *workspace) reactionMessage(ctx context.Context, e *event.Event, dedupe, channel string) *event.Message {
 	r := e.Reaction
 	if r.Removed || r.All || len(e.Targets) == 0 {
 		return nil
@@ -42,7 +43,7 @@ func (w *workspace) doing(ctx context.Context, e *event.Event, dedupe, channel s
 	}
 	sender := cmp.Or(r.SenderType, guess)
 	m := &event.Message{
-		ExternalID: "reaction/" + dedupe, Channel: event.Channel{ID: channel}, Content: spelled(r.Emoji), ReplyTo: e.Targets[0],
+		ExternalID: "reaction/" + dedupe, Channel: event.Channel{ID: channel}, Content: emojiText(r.Emoji), ReplyTo: e.Targets[0],
 		Passive: r.SenderType == "" && !known,
 		Metadata: event.Metadata{
 			Source: string(w.config.Platform), SenderID: r.SenderID, SenderDisplayName: event.Text(cmp.Or(user.DisplayName, id)),
@@ -55,8 +56,8 @@ func (w *workspace) doing(ctx context.Context, e *event.Event, dedupe, channel s
 	return m
 }
 
-// reactionExtra is the metadata key "<platform>_reaction", which tells the emoji and the
-// message: {"emoji","message_id"}.
+// reactionExtra returns the metadata key "<platform>_reaction", which contains the emoji
+// and the target message: {"emoji","message_id"}.
 func reactionExtra(platform event.Platform, emoji, target string) []event.Extra {
 	value, _ := json.Marshal(struct { // strings always encode
 		Emoji  string `json:"emoji"`
@@ -65,10 +66,10 @@ func reactionExtra(platform event.Platform, emoji, target string) []event.Extra 
 	return []event.Extra{{Key: string(platform) + "_reaction", Value: value}}
 }
 
-// spelled is an emoji as it is typed: a name between colons, such as ":tomato:"
-// or ":+1::skin-tone-2:", or the emoji itself. Of "name:id", which Discord has
-// for a guild's own, the name is what people see.
-func spelled(emoji string) string {
+// emojiText returns an emoji as a user types it: a name between colons, such as
+// ":tomato:" or ":+1::skin-tone-2:", or the emoji itself. Discord writes a guild's own
+// emoji as "name:id"; people see the name.
+func emojiText(emoji string) string {
 	if name, id, found := strings.Cut(emoji, ":"); found && id != "" && strings.Trim(id, "0123456789") == "" {
 		emoji = name
 	}

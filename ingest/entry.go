@@ -17,8 +17,8 @@ var errNeedsSelf = errors.New("the workspace's own identity is not known yet")
 // unreadableError is the error of an envelope that can never be read.
 type unreadableError struct{ error }
 
-// keys reads an envelope's keys. If the payload or another node's entry in the store tells
-// our identity, it reads them again.
+// keys reads an envelope's keys. If the payload or another node's entry in the store
+// contains our identity, it reads them again.
 func (in *Ingest) keys(ctx context.Context, w *workspace, envelope *event.Envelope) (event.Keys, error) {
 	d, before := in.directory(ctx, w), w.Self()
 	keys := w.config.Normalizer.Keys(*envelope, d)
@@ -39,8 +39,8 @@ func (in *Ingest) keys(ctx context.Context, w *workspace, envelope *event.Envelo
 	return keys, d.err
 }
 
-// entry makes of an envelope what can be recorded: it reads the envelope, completes the
-// event from the store, and judges it. Its errors are unreadableError, errNeedsSelf, or the
+// entry returns the record of an envelope: it reads the envelope, completes the event
+// from the store, and judges it. Its errors are unreadableError, errNeedsSelf, or the
 // store's.
 func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task) (entry journal.Entry, err error) {
 	if t.keys == nil {
@@ -85,14 +85,14 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	}, nil
 }
 
-// normalize returns what an envelope means. A message has complete metadata.
+// normalize returns the event of an envelope. A message has complete metadata.
 func (in *Ingest) normalize(ctx context.Context, w *workspace, envelope event.Envelope) (event.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, normalizeTimeout)
 	defer cancel()
 	d := in.directory(ctx, w)
 	e, err := w.config.Normalizer.Normalize(ctx, envelope, d)
 	if err == nil && e.Ignored == "" && e.Kind.MakesMessage() {
-		if err = fmt.Errorf("the payload is a %s and holds no message", e.Kind); e.Message != nil {
+		if err = fmt.Errorf("the payload is a %s without a message", e.Kind); e.Message != nil {
 			err = e.Message.Metadata.Validate()
 		}
 	}

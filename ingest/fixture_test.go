@@ -20,15 +20,15 @@ import (
 	"parley/ingest/work"
 )
 
-// payload is what the tests' platform sends.
+// payload is a payload of the test platform.
 type payload struct {
 	Kind     event.Kind `json:"kind"` // empty: message
 	ID       string     `json:"id"`
 	Revision string     `json:"revision,omitempty"`
 	Thread   string     `json:"thread,omitempty"`
 	Channel  string     `json:"channel,omitempty"`
-	// Type is the channel's, where the payload tells it. A message without one
-	// stands in the thread of its channel's type, as on Slack.
+	// Type is the channel's type, if the payload tells it. The thread of a message
+	// without a type is that of its channel's type, as on Slack.
 	Type    event.ChannelType `json:"type,omitempty"`
 	Sender  string            `json:"sender,omitempty"`
 	Text    string            `json:"text,omitempty"`
@@ -39,7 +39,7 @@ type payload struct {
 	Trouble string            `json:"trouble,omitempty"`
 }
 
-// What a payload's Trouble makes of it.
+// Values of a payload's Trouble.
 const (
 	unreadable   = "unreadable"    // Normalize fails
 	panicsInKeys = "panics-keys"   // Keys panics
@@ -48,10 +48,10 @@ const (
 	incomplete   = "incomplete"    // the metadata lacks its required fields
 )
 
-// platform reads payloads. What it is told to do slowly waits for its signal.
+// platform reads payloads. A text in slow waits for its signal.
 type platform struct {
 	slow    map[string]chan struct{} // by text
-	begun   chan string              // what slow payloads have begun
+	begun   chan string              // the slow texts whose read has begun
 	panics  atomic.Int64
 	reading sync.Map // texts that are being read
 }
@@ -62,7 +62,7 @@ func (f *platform) Keys(envelope event.Envelope, facts adapters.Facts) event.Key
 		return event.Keys{Kind: event.KindOther, Dedupe: string(envelope.Body), Settled: event.Refuse(err)}
 	}
 	if p.Trouble == panicsInKeys {
-		panic("no keys for you")
+		panic("a bug in Keys")
 	}
 	keys := event.Keys{Kind: p.kind(), Dedupe: fmt.Sprint(p.kind(), p.ID, p.Revision), Subject: p.ID, Opens: p.Opens}
 	keys.Channel = event.Channel{ID: p.Channel, Type: p.Type}
@@ -145,18 +145,18 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 	return e
 }
 
-// alongside lists the slow texts that are being read beside one.
-func (f *platform) alongside(text string) (others []string) {
+// others lists the slow texts that are read concurrently with one.
+func (f *platform) others(text string) (texts []string) {
 	f.reading.Range(func(other, _ any) bool {
 		if other != text {
-			others = append(others, other.(string))
+			texts = append(texts, other.(string))
 		}
 		return true
 	})
-	return others
+	return texts
 }
 
-// names are those of the users that are known.
+// names are the known users.
 type names map[string]adapters.User
 
 func (n names) User(_ context.Context, id string) (adapters.User, bool) {
@@ -164,11 +164,11 @@ func (n names) User(_ context.Context, id string) (adapters.User, bool) {
 	return user, ok
 }
 
-// engine is a real store that can be in trouble.
+// engine is a real store with switchable faults.
 type engine struct {
 	journal.Engine
 	refuses atomic.Bool   // commits fail
-	stuck   chan struct{} // if not nil, commits wait for it, or their caller's patience
+	stuck   chan struct{} // if not nil, commits wait for it, or until their ctx ends
 	blind   atomic.Bool   // reads fail
 }
 
@@ -200,9 +200,9 @@ func (e *engine) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
 	return e.Engine.ReadOne(ctx, fn)
 }
 
-// house is an Ingest with its store and platform; it plays the observer and the
-// turns as well. It lives in a bubble, whose clock moves when all is quiet.
-type house struct {
+// harness is an Ingest with its store and platform. It is also the observer and the
+// turns. It runs in a synctest bubble.
+type harness struct {
 	*testing.T
 	*Ingest
 	platform  *platform
@@ -215,31 +215,32 @@ type house struct {
 	names     names
 
 	mu       sync.Mutex
-	outcomes []told // in the order in which they were told
+	outcomes []settledOutcome // in the order of the reports
 	signals  []journal.Outcome
 }
 
-// told is an outcome as an observer hears of it.
-type told struct {
+// settledOutcome is a result as the observer received it.
+type settledOutcome struct {
 	Envelope int64
 	journal.Outcome
 }
 
-// inHouse runs a test in a bubble, in a house that is open but not working yet.
-func inHouse(t *testing.T, test func(h *house)) {
+// inBubble runs a test in a bubble, with a harness whose Ingest is open but does not run
+// yet.
+func inBubble(t *testing.T, test func(h *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(newHouse(t, filepath.Join(t.TempDir(), "journal.db")))
+		test(newHarness(t, filepath.Join(t.TempDir(), "journal.db")))
 	})
 }
 
-func newHouse(t *testing.T, path string) *house {
+func newHarness(t *testing.T, path string) *harness {
 	t.Helper()
 	real, err := sqlite.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{
+	h := &harness{
 		T: t, path: path, engine: &engine{Engine: real}, settings: Settings{Agent: "helper", Policy: DefaultPolicy()},
 		platform: &platform{slow: map[string]chan struct{}{}, begun: make(chan string, 16)}, channels: map[string]Settings{}, names: names{},
 	}
@@ -248,8 +249,8 @@ func newHouse(t *testing.T, path string) *house {
 	return h
 }
 
-// open makes the house's Ingest, on its engine.
-func (h *house) open(options journal.Options) {
+// open creates the harness's Ingest, on its engine.
+func (h *harness) open(options journal.Options) {
 	h.Helper()
 	h.journal = journal.New(h.engine, options)
 	log := slog.New(slog.DiscardHandler)
@@ -258,7 +259,7 @@ func (h *house) open(options journal.Options) {
 	h.configure(h.workspace("acme"))
 }
 
-func (h *house) workspace(id string) Workspace {
+func (h *harness) workspace(id string) Workspace {
 	return Workspace{
 		ID: id, Platform: event.Slack, Normalizer: h.platform, Names: h.names,
 		Settings: func(channel string) Settings {
@@ -270,27 +271,27 @@ func (h *house) workspace(id string) Workspace {
 	}
 }
 
-func (h *house) configure(list ...Workspace) {
+func (h *harness) configure(list ...Workspace) {
 	h.Helper()
 	if err := h.Configure(h.Context(), list); err != nil {
 		h.Fatal(err)
 	}
 }
 
-func (h *house) close() {
+func (h *harness) close() {
 	if err := h.journal.Close(); err != nil {
 		h.Error(err)
 	}
 }
 
-// work begins to record envelopes, until stop is called or the test ends.
-func (h *house) work() (stop func()) {
+// work runs the Ingest, until stop is called or the test ends.
+func (h *harness) work() (stop func()) {
 	stop = h.start()
 	synctest.Wait()
 	return stop
 }
 
-func (h *house) start() (stop func()) {
+func (h *harness) start() (stop func()) {
 	ctx, cancel := context.WithCancel(h.Context())
 	var working sync.WaitGroup
 	working.Go(func() { _ = h.Ingest.Run(ctx) })
@@ -305,20 +306,20 @@ func (h *house) start() (stop func()) {
 }
 
 // Settled implements Observer.
-func (h *house) Settled(_ string, envelope int64, o journal.Outcome) {
+func (h *harness) Settled(_ string, envelope int64, o journal.Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.outcomes = append(h.outcomes, told{envelope, o})
+	h.outcomes = append(h.outcomes, settledOutcome{envelope, o})
 }
 
 // Recorded implements Turns.
-func (h *house) Recorded(_ *work.Claim, _ string, o journal.Outcome) {
+func (h *harness) Recorded(_ *work.Claim, _ string, o journal.Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signals = append(h.signals, o)
 }
 
-func (h *house) envelope(p payload) event.Envelope {
+func (h *harness) envelope(p payload) event.Envelope {
 	h.Helper()
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -327,8 +328,8 @@ func (h *house) envelope(p payload) event.Envelope {
 	return event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", ReceivedAt: time.Now(), Body: body}
 }
 
-// accept takes custody of a payload, which must succeed.
-func (h *house) accept(p payload) adapters.Receipt {
+// accept accepts a payload durably.
+func (h *harness) accept(p payload) adapters.Receipt {
 	h.Helper()
 	receipt, err := h.Accept(h.Context(), h.envelope(p))
 	if err != nil {
@@ -337,8 +338,8 @@ func (h *house) accept(p payload) adapters.Receipt {
 	return receipt
 }
 
-// fate is an envelope's end, which must have come when all is quiet.
-func (h *house) fate(envelope int64) journal.Outcome {
+// result returns an envelope's result, which must exist after every goroutine is blocked.
+func (h *harness) result(envelope int64) journal.Outcome {
 	h.Helper()
 	synctest.Wait()
 	h.mu.Lock()
@@ -348,11 +349,11 @@ func (h *house) fate(envelope int64) journal.Outcome {
 			return t.Outcome
 		}
 	}
-	h.Fatalf("envelope %d has not been settled", envelope)
+	h.Fatalf("envelope %d has no result", envelope)
 	return journal.Outcome{}
 }
 
-func (h *house) pending(envelope int64) {
+func (h *harness) pending(envelope int64) {
 	h.Helper()
 	synctest.Wait()
 	settled, err := h.journal.Envelope(h.Context(), envelope)
@@ -361,8 +362,8 @@ func (h *house) pending(envelope int64) {
 	}
 }
 
-// said accepts a person's message and returns what became of it.
-func (h *house) said(p payload) journal.Outcome {
+// send accepts a person's message and returns its result.
+func (h *harness) send(p payload) journal.Outcome {
 	h.Helper()
 	if p.Sender == "" {
 		p.Sender = "U1"
@@ -373,11 +374,11 @@ func (h *house) said(p payload) journal.Outcome {
 	if p.Thread == "" && p.Kind == "" {
 		p.Thread = "t"
 	}
-	return h.fate(h.accept(p).ID)
+	return h.result(h.accept(p).ID)
 }
 
 // sql changes the store behind the journal's back.
-func (h *house) sql(query string, args ...any) {
+func (h *harness) sql(query string, args ...any) {
 	h.Helper()
 	if err := h.engine.Engine.Write(h.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 		_, err := tx.Exec(query, args...)
@@ -387,8 +388,8 @@ func (h *house) sql(query string, args ...any) {
 	}
 }
 
-// thread lists a thread's messages as they stand.
-func (h *house) thread(key event.ThreadKey) []journal.Listed {
+// thread lists a thread's messages in their current state.
+func (h *harness) thread(key event.ThreadKey) []journal.Listed {
 	h.Helper()
 	messages, err := h.journal.Messages(h.Context(), key, 0, 1000)
 	if err != nil {
@@ -405,5 +406,5 @@ func contents(messages []journal.Listed) []string {
 	return out
 }
 
-// pass lets the bubble's clock go on by d: nothing waits in real time.
-func pass(d time.Duration) { <-time.After(d) }
+// advance moves the bubble's clock on by d.
+func advance(d time.Duration) { <-time.After(d) }

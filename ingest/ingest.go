@@ -24,26 +24,26 @@ const (
 	acceptTimeout = 2 * time.Second
 	// acceptBytes bounds the envelopes that wait for the durable accept.
 	acceptBytes = 64 << 20
-	// lookEvery is how often Wait looks into the store.
+	// lookEvery is the interval at which Wait reads the store.
 	lookEvery = 100 * time.Millisecond
 	// maxPayload bounds the body of an envelope that Accept hands to intake in
 	// memory. Intake reads larger ones from the store.
 	maxPayload = 16 << 10
 )
 
-// Turns is told what intake has recorded, so that a run can begin, be cancelled
-// or be interrupted. It is called by the thread's intake, and must not block.
+// Turns hears what intake has recorded, so that a run can begin, be cancelled or be
+// interrupted. The thread's intake calls it; it must not block.
 type Turns interface {
 	Recorded(c *work.Claim, agent string, outcome journal.Outcome)
 }
 
-// Observer sees the result of each envelope: for metrics, and for replay. It is called
+// Observer receives the result of each envelope, for metrics and for replay. It is called
 // concurrently. Envelope is 0 for a payload that was stored already.
 type Observer interface {
 	Settled(workspace string, envelope int64, outcome journal.Outcome)
 }
 
-// Parts are what Ingest works with.
+// Parts are the components that Ingest uses.
 type Parts struct {
 	Journal  *journal.Journal
 	Work     *work.Scheduler
@@ -57,11 +57,11 @@ type Parts struct {
 type Ingest struct {
 	Parts
 	workspaces atomic.Pointer[map[scope]*workspace]
-	waiting    atomic.Int64 // bytes
+	waiting    atomic.Int64 // in bytes
 	refusals   refusals
 
 	mu      sync.Mutex
-	waiters map[int64][]chan struct{} // by envelope
+	waiters map[int64][]chan struct{} // by envelope id
 }
 
 var _ adapters.Inbox = (*Ingest)(nil)
@@ -73,7 +73,7 @@ func New(p Parts) *Ingest {
 	return in
 }
 
-// Configure sets the workspaces, at the start and at a reload. A workspace that stays
+// Configure sets the workspaces, at the start and at a reload. A workspace that remains
 // keeps its memory.
 func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 	before := *in.workspaces.Load()
@@ -142,8 +142,8 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	return receipt, nil
 }
 
-// store makes an envelope durable. If reading its keys panics it is a dead letter, known
-// by its bytes.
+// store makes an envelope durable. If reading its keys panics, the envelope is a dead
+// letter, and a hash of its bytes is its dedupe key.
 func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envelope) (keys event.Keys, result journal.AcceptResult, err error) {
 	err = in.guard(func() (err error) {
 		keys, err = in.keys(ctx, w, envelope)
@@ -177,7 +177,7 @@ func (in *Ingest) settled(workspace string, envelope int64, outcome journal.Outc
 	delete(in.waiters, envelope)
 }
 
-// Wait waits for an envelope's result. It returns nil if ctx ends before.
+// Wait waits for an envelope's result. It returns nil if ctx ends first.
 func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.Settled, error) {
 	done := make(chan struct{})
 	in.mu.Lock()

@@ -24,7 +24,7 @@ const (
 	// suspectClaims is the number of claims that ended with their process after which
 	// an envelope runs in the serial queue. After maxClaims it is a dead letter.
 	suspectClaims, maxClaims = 3, 5
-	// normalizeTimeout bounds what a normaliser may ask of its directory.
+	// normalizeTimeout bounds the lookups of a normaliser in its directory.
 	normalizeTimeout = 10 * time.Second
 	// reviewEvery is how often waiting envelopes and the identities that other nodes
 	// learnt are looked up.
@@ -39,10 +39,10 @@ func (in *Ingest) Run(ctx context.Context) error {
 	return in.Work.Serve(ctx, work.Queue{Kind: work.Intake, Slots: intakeWorkers, Do: in.thread})
 }
 
-// task is an envelope that is worked on.
+// task is an envelope in work.
 type task struct {
 	journal.Pending
-	keys *event.Keys // as Accept has read them; nil if the envelope comes from the store
+	keys *event.Keys // as Accept read them; nil if the envelope comes from the store
 }
 
 // thread works on a thread's envelopes, in order, until none is due.
@@ -86,7 +86,7 @@ func (in *Ingest) envelope(ctx context.Context, c *work.Claim, t task) (more boo
 	return more, err
 }
 
-// attempt records an envelope, or handles the error: the envelope waits, is tried again
+// attempt records an envelope, or handles its error: the envelope waits, is tried again
 // later, or becomes a dead letter.
 func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool, err error) {
 	w := in.workspace(t.Envelope.Platform, t.Envelope.Workspace)
@@ -129,7 +129,7 @@ func (in *Ingest) guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", errPanic, p)
-			in.Log.Error("an adapter panicked", "panic", p, "stack", string(debug.Stack()))
+			in.Log.Error("an adapter panics", "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	return f()
@@ -145,7 +145,7 @@ func (in *Ingest) postpone(ctx context.Context, c *work.Claim, t task, wait time
 	return work.ErrWaits
 }
 
-// bury makes an envelope a dead letter; its thread goes on.
+// bury makes an envelope a dead letter; its thread continues.
 func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) (more bool, err error) {
 	if err := in.Journal.Bury(ctx, &c.Claim, t.ID, cause); err != nil {
 		return false, err
@@ -174,14 +174,14 @@ func (in *Ingest) Review(ctx context.Context) error {
 		}
 		deadline := in.Now().Add(-journal.WaitLimit)
 		if deadline.Before(begun) {
-			deadline = time.Time{} // gaps may be opened since the start
+			deadline = time.Time{} // gaps may be opened in the first minute
 		}
 		err := in.ReviewOnce(ctx, deadline)
 		for _, w := range *in.workspaces.Load() {
 			err = errors.Join(err, in.readSelf(ctx, w))
 		}
 		if err != nil && ctx.Err() == nil {
-			in.Log.Warn("waiting envelopes are not reviewed", "err", err)
+			in.Log.Warn("waiting envelopes cannot be reviewed", "err", err)
 		}
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"parley/ingest/journal"
 )
 
-// TestEachThreadKeepsItsOrder: envelopes of several threads that come at once are
-// recorded in the order in which each thread's were accepted.
+// TestEachThreadKeepsItsOrder proves that concurrent envelopes of several threads are
+// recorded in each thread's order of acceptance.
 func TestEachThreadKeepsItsOrder(t *testing.T) {
-	inHouse(t, func(h *house) {
+	inBubble(t, func(h *harness) {
 		h.work()
 		var senders sync.WaitGroup
 		want := map[string][]string{}
@@ -52,90 +52,90 @@ func TestEachThreadKeepsItsOrder(t *testing.T) {
 	})
 }
 
-// TestASlowThreadDelaysOnlyItself: while one thread's name is waited for, others
-// go on; what follows in the same thread waits for its turn.
+// TestASlowThreadDelaysOnlyItself proves that a slow name lookup in one thread delays the
+// later envelopes of that thread, and no other thread.
 func TestASlowThreadDelaysOnlyItself(t *testing.T) {
-	inHouse(t, func(h *house) {
+	inBubble(t, func(h *harness) {
 		h.platform.slow["slow"] = make(chan struct{})
 		h.work()
 		slow := h.accept(payload{ID: "1", Thread: "a", Channel: "C1", Sender: "U1", Text: "slow"})
 		behind := h.accept(payload{ID: "2", Thread: "a", Channel: "C1", Sender: "U1", Text: "behind"})
-		if got := h.said(payload{ID: "3", Thread: "b", Text: "elsewhere"}); got.Disposition != event.Stored {
+		if got := h.send(payload{ID: "3", Thread: "b", Text: "elsewhere"}); got.Disposition != event.Stored {
 			t.Errorf("elsewhere: %+v", got.Fate)
 		}
 		h.pending(slow.ID)
 		h.pending(behind.ID)
 		close(h.platform.slow["slow"])
-		h.fate(behind.ID)
+		h.result(behind.ID)
 		if diff := cmp.Diff([]string{"slow", "behind"}, contents(h.thread("slack:acme:a"))); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
-// TestWhatCanNotBeReadIsADeadLetter with the reader's words, and its thread goes on.
-func TestWhatCanNotBeReadIsADeadLetter(t *testing.T) {
+// TestAnUnreadablePayloadIsADeadLetter proves that the dead letter has the normaliser's
+// error, and that the thread continues.
+func TestAnUnreadablePayloadIsADeadLetter(t *testing.T) {
 	for trouble, words := range map[string]string{
 		unreadable: "data.text: must be a string",
 		incomplete: "metadata.source: is required and must not be empty",
 	} {
-		inHouse(t, func(h *house) {
+		inBubble(t, func(h *harness) {
 			h.work()
-			dead := h.said(payload{ID: "1", Text: "?", Trouble: trouble})
+			dead := h.send(payload{ID: "1", Text: "?", Trouble: trouble})
 			if dead.Disposition != event.Dead || !strings.HasPrefix(dead.Error, words) || dead.Kind != event.KindMessage {
 				t.Errorf("%s: %+v of kind %s", trouble, dead.Fate, dead.Kind)
 			}
-			if next := h.said(payload{ID: "2", Text: "next"}); next.Disposition != event.Stored {
-				t.Errorf("after it: %+v", next.Fate)
+			if next := h.send(payload{ID: "2", Text: "next"}); next.Disposition != event.Stored {
+				t.Errorf("the next envelope: %+v", next.Fate)
 			}
 		})
 	}
 }
 
-// TestAPanicIsTriedAgain: a panic is that envelope's failure; a second later it
-// is read again.
-func TestAPanicIsTriedAgain(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAPanicIsRetried proves that a panic is a failure of one envelope, which is read
+// again a second later.
+func TestAPanicIsRetried(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		h.work()
 		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "hello", Trouble: panicsOnce})
 		h.pending(receipt.ID)
-		pass(time.Second + 10*time.Millisecond)
-		if got := h.fate(receipt.ID); got.Disposition != event.Stored {
-			t.Errorf("fate %+v", got.Fate)
+		advance(time.Second + 10*time.Millisecond)
+		if got := h.result(receipt.ID); got.Disposition != event.Stored {
+			t.Errorf("result %+v", got.Fate)
 		}
 	})
 }
 
-// TestWhatPanicsAlwaysIsDeadWithinMinutes: nine attempts, ever further apart,
-// while other threads go on.
-func TestWhatPanicsAlwaysIsDeadWithinMinutes(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestARepeatedPanicIsADeadLetter proves that this takes nine attempts with growing
+// waits, and that other threads continue.
+func TestARepeatedPanicIsADeadLetter(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		h.work()
 		poison := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Trouble: panicsAlways})
 		behind := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1", Text: "behind"})
-		pass(4 * time.Minute)
+		advance(4 * time.Minute)
 		h.pending(poison.ID)
-		h.said(payload{ID: "3", Thread: "other", Text: "elsewhere"})
-		pass(time.Minute)
-		if got := h.fate(poison.ID); got.Disposition != event.Dead || got.Error != "panic: a bug in 1" || got.Kind != event.KindMessage {
-			t.Errorf("fate %+v of kind %s", got.Fate, got.Kind)
+		h.send(payload{ID: "3", Thread: "other", Text: "elsewhere"})
+		advance(time.Minute)
+		if got := h.result(poison.ID); got.Disposition != event.Dead || got.Error != "panic: a bug in 1" || got.Kind != event.KindMessage {
+			t.Errorf("result %+v of kind %s", got.Fate, got.Kind)
 		}
 		if got := h.platform.panics.Load(); got != maxAttempts {
-			t.Errorf("it was tried %d times, want %d", got, maxAttempts)
+			t.Errorf("%d attempts, want %d", got, maxAttempts)
 		}
-		if got := h.fate(behind.ID); got.Disposition != event.Stored {
-			t.Errorf("behind it: %+v", got.Fate)
+		if got := h.result(behind.ID); got.Disposition != event.Stored {
+			t.Errorf("the next envelope: %+v", got.Fate)
 		}
 	})
 }
 
-// TestKeysThatPanicAreADeadLetterInCustody: the platform is told that we have it,
-// and its payload is kept.
-func TestKeysThatPanicAreADeadLetterInCustody(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAPanicInKeysIsADeadLetter proves that the payload is stored and acknowledged.
+func TestAPanicInKeysIsADeadLetter(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		first := h.accept(payload{ID: "1", Trouble: panicsInKeys})
-		if got := h.fate(first.ID); got.Disposition != event.Dead || got.Error != "panic: no keys for you" {
-			t.Errorf("fate %+v", got.Fate)
+		if got := h.result(first.ID); got.Disposition != event.Dead || got.Error != "panic: a bug in Keys" {
+			t.Errorf("result %+v", got.Fate)
 		}
 		if again := h.accept(payload{ID: "1", Trouble: panicsInKeys}); !again.Duplicate || again.ID != first.ID {
 			t.Errorf("the same bytes again: %+v", again)
@@ -143,10 +143,10 @@ func TestKeysThatPanicAreADeadLetterInCustody(t *testing.T) {
 	})
 }
 
-// TestSuspectsRunOneAtATime: an envelope whose claims ended with their process three
-// times stops no other thread.
+// TestSuspectsRunOneAtATime proves that envelopes whose claims ended with their process
+// three times delay no other thread.
 func TestSuspectsRunOneAtATime(t *testing.T) {
-	inHouse(t, func(h *house) {
+	inBubble(t, func(h *harness) {
 		suspects := map[string]int64{}
 		for _, text := range []string{"one", "two"} {
 			suspects[text] = h.accept(payload{ID: text, Thread: text, Channel: "C1", Sender: "U1", Text: text}).ID
@@ -156,51 +156,51 @@ func TestSuspectsRunOneAtATime(t *testing.T) {
 		h.work()
 		for range suspects {
 			text := <-h.platform.begun
-			if alongside := h.platform.alongside(text); len(alongside) > 0 {
-				t.Errorf("%s runs beside %q", text, alongside)
+			if others := h.platform.others(text); len(others) > 0 {
+				t.Errorf("%s runs concurrently with %q", text, others)
 			}
-			if got := h.said(payload{ID: "other" + text, Thread: "other"}); got.Disposition != event.Stored {
+			if got := h.send(payload{ID: "other" + text, Thread: "other"}); got.Disposition != event.Stored {
 				t.Errorf("another thread's envelope: %+v", got.Fate)
 			}
 			h.pending(suspects[text])
 			close(h.platform.slow[text])
 		}
 		for _, id := range suspects {
-			if got := h.fate(id); got.Disposition != event.Stored {
+			if got := h.result(id); got.Disposition != event.Stored {
 				t.Errorf("a suspect: %+v", got.Fate)
 			}
 		}
 	})
 }
 
-// TestASuspectThatEndedTheProcessTwiceMoreIsDead: it is not tried again, and its
-// thread goes on.
-func TestASuspectThatEndedTheProcessTwiceMoreIsDead(t *testing.T) {
-	inHouse(t, func(h *house) {
-		killer := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Trouble: panicsAlways})
-		h.sql(`UPDATE envelopes SET claims = 5 WHERE id = ?`, killer.ID)
+// TestASuspectWithTwoMoreClaimsIsADeadLetter proves that the suspect is not tried again,
+// and that its thread continues.
+func TestASuspectWithTwoMoreClaimsIsADeadLetter(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		suspect := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Trouble: panicsAlways})
+		h.sql(`UPDATE envelopes SET claims = 5 WHERE id = ?`, suspect.ID)
 		next := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1"})
 		h.work()
-		if got := h.fate(killer.ID); got.Disposition != event.Dead || got.Error != "the process ended 5 times while it worked on this" {
-			t.Errorf("fate %+v", got.Fate)
+		if got := h.result(suspect.ID); got.Disposition != event.Dead || got.Error != "the process ended 5 times while it worked on this" {
+			t.Errorf("result %+v", got.Fate)
 		}
 		if h.platform.panics.Load() != 0 {
-			t.Error("it was tried again")
+			t.Error("the suspect was tried again")
 		}
-		if got := h.fate(next.ID); got.Disposition != event.Stored {
-			t.Errorf("behind it: %+v", got.Fate)
+		if got := h.result(next.ID); got.Disposition != event.Stored {
+			t.Errorf("the next envelope: %+v", got.Fate)
 		}
 	})
 }
 
-// TestAWrongCountOfPendingEnvelopesIsCorrected: a thread's turns begin only if none
-// is due.
-func TestAWrongCountOfPendingEnvelopesIsCorrected(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAWrongPendingCountIsCorrected matters because a thread's turns begin only if no
+// envelope is pending.
+func TestAWrongPendingCountIsCorrected(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		h.work()
-		h.said(payload{ID: "1"})
+		h.send(payload{ID: "1"})
 		h.sql(`UPDATE threads SET pending = 2, intake_at = 1`)
-		pass(2 * time.Second)
+		advance(2 * time.Second)
 		var pending, due int64
 		if err := h.engine.ReadOne(h.Context(), func(tx journal.Tx) error {
 			_, err := tx.Row([]any{&pending, &due}, `SELECT pending, coalesce(intake_at, 0) FROM threads`)
@@ -211,9 +211,9 @@ func TestAWrongCountOfPendingEnvelopesIsCorrected(t *testing.T) {
 	})
 }
 
-// TestAnEnvelopeThatWasSettledIsPassedOver: the thread's next one is recorded.
-func TestAnEnvelopeThatWasSettledIsPassedOver(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestASettledEnvelopeIsSkipped proves that the thread's next envelope is recorded.
+func TestASettledEnvelopeIsSkipped(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		h.platform.slow["first"] = make(chan struct{})
 		h.work()
 		first := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "first"})
@@ -222,32 +222,32 @@ func TestAnEnvelopeThatWasSettledIsPassedOver(t *testing.T) {
 		h.sql(`UPDATE envelopes SET state = 'done', disposition = 'ignored' WHERE id = ?`, first.ID)
 		h.sql(`UPDATE threads SET pending = 1`)
 		close(h.platform.slow["first"])
-		if got := h.fate(second.ID); got.Disposition != event.Stored {
-			t.Errorf("fate %+v", got.Fate)
+		if got := h.result(second.ID); got.Disposition != event.Stored {
+			t.Errorf("result %+v", got.Fate)
 		}
 	})
 }
 
-// TestWhatNeedsToKnowUsWaits: a message that may be ours waits, with its thread,
-// and goes on as soon as we know who we are.
-func TestWhatNeedsToKnowUsWaits(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAnEnvelopeWaitsForOurIdentity proves that a message that may be ours waits, with
+// its thread, and continues as soon as our identity is known.
+func TestAnEnvelopeWaitsForOurIdentity(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		h.work()
-		unsure := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "first", Needs: "user"})
+		waiting := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "first", Needs: "user"})
 		behind := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1", Text: "second"})
-		h.said(payload{ID: "3", Thread: "other"})
-		pass(20 * time.Second)
-		h.pending(unsure.ID)
+		h.send(payload{ID: "3", Thread: "other"})
+		advance(20 * time.Second)
+		h.pending(waiting.ID)
 		h.pending(behind.ID)
 		if err := h.SetSelf(h.Context(), event.Slack, "acme", event.Self{UserID: "UBOT"}); err != nil {
 			t.Fatal(err)
 		}
-		told := time.Now()
+		known := time.Now()
 		for len(h.thread("slack:acme:t")) < 2 {
-			pass(time.Millisecond)
+			advance(time.Millisecond)
 		}
-		if waited := time.Since(told); waited > 100*time.Millisecond {
-			t.Errorf("what waited went on %v after we knew", waited)
+		if waited := time.Since(known); waited > 100*time.Millisecond {
+			t.Errorf("the thread continued %v after the identity was known", waited)
 		}
 		if diff := cmp.Diff([]string{"first", "second"}, contents(h.thread("slack:acme:t"))); diff != "" {
 			t.Error(diff)
@@ -255,9 +255,9 @@ func TestWhatNeedsToKnowUsWaits(t *testing.T) {
 	})
 }
 
-// TestWhoWeAreIsKnownAfterARestart, and a payload can tell it.
-func TestWhoWeAreIsKnownAfterARestart(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestOurIdentitySurvivesARestart also proves that a payload can supply it.
+func TestOurIdentitySurvivesARestart(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		stop := h.work()
 		w := h.workspace("acme")
 		w.Introduce = func(_ event.Envelope, known event.Self) event.Self {
@@ -265,22 +265,22 @@ func TestWhoWeAreIsKnownAfterARestart(t *testing.T) {
 			return known
 		}
 		h.configure(w)
-		if got := h.said(payload{ID: "1", Needs: "user"}); got.Disposition != event.Stored {
-			t.Errorf("the payload that told it: %+v", got.Fate)
+		if got := h.send(payload{ID: "1", Needs: "user"}); got.Disposition != event.Stored {
+			t.Errorf("the payload with our identity: %+v", got.Fate)
 		}
 		stop()
-		next := newHouseAfter(h)
+		next := restart(h)
 		next.work()
-		if got := next.said(payload{ID: "2", Needs: "user"}); got.Disposition != event.Stored {
+		if got := next.send(payload{ID: "2", Needs: "user"}); got.Disposition != event.Stored {
 			t.Errorf("after the restart: %+v", got.Fate)
 		}
-		if got := next.said(payload{Kind: event.KindReaction, ID: "1", Sender: "UBOT"}); got.Reason != event.ReasonOwnMessage {
+		if got := next.send(payload{Kind: event.KindReaction, ID: "1", Sender: "UBOT"}); got.Reason != event.ReasonOwnMessage {
 			t.Errorf("our own reaction: %+v", got.Fate)
 		}
 	})
 }
 
-// parser is a platform that counts the bodies that it reads.
+// parser is a platform that counts the bodies that it parses.
 type parser struct {
 	*platform
 	bodies atomic.Int64
@@ -305,10 +305,11 @@ func (p *parser) Normalize(ctx context.Context, envelope event.Envelope, directo
 	return p.platform.Normalize(ctx, envelope, directory)
 }
 
-// TestAPayloadIsReadOnce for its keys, our identity, the keys again and its meaning. The
-// recorded message has the id that it got when it was accepted.
-func TestAPayloadIsReadOnce(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAPayloadIsParsedOnce proves that one parse serves the keys, our identity, the
+// second read of the keys, and the event. The recorded message has the id that it got at
+// the durable accept.
+func TestAPayloadIsParsedOnce(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		w, reader := h.workspace("acme"), &parser{platform: h.platform}
 		w.Normalizer = reader
 		w.Introduce = func(envelope event.Envelope, known event.Self) event.Self {
@@ -320,12 +321,12 @@ func TestAPayloadIsReadOnce(t *testing.T) {
 		h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1"})
 		stop := h.work()
 		if got := reader.bodies.Swap(0); got != 2 {
-			t.Errorf("a body was read %d times before it was stored and after it", got)
+			t.Errorf("a stored body was parsed %d times, want once before and once after", got)
 		}
-		h.said(payload{ID: "2", Thread: "t"})
+		h.send(payload{ID: "2", Thread: "t"})
 		stop()
 		if got := reader.bodies.Load(); got != 1 {
-			t.Errorf("a body that was handed over in memory was read %d times", got)
+			t.Errorf("a body in memory was parsed %d times", got)
 		}
 		var same int64
 		if err := h.engine.ReadOne(h.Context(), func(tx journal.Tx) error {
@@ -337,49 +338,50 @@ func TestAPayloadIsReadOnce(t *testing.T) {
 	})
 }
 
-// newHouseAfter opens the house's store anew, once it is closed.
-func newHouseAfter(h *house) *house {
+// restart closes the harness's store and opens it again.
+func restart(h *harness) *harness {
 	h.Helper()
 	h.close()
-	h.journal = journal.New(nothing{}, journal.Options{})
-	return newHouse(h.T, h.path)
+	h.journal = journal.New(closedEngine{}, journal.Options{})
+	return newHarness(h.T, h.path)
 }
 
-// nothing is a store that is closed already.
-type nothing struct{ journal.Engine }
+// closedEngine is a store that is closed already.
+type closedEngine struct{ journal.Engine }
 
-func (nothing) Close() error { return nil }
+func (closedEngine) Close() error { return nil }
 
-// TestAChannelsTypeIsRememberedAcrossARestart: what tells no type follows what
-// told it, in memory and from the store.
-func TestAChannelsTypeIsRememberedAcrossARestart(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAChannelTypeSurvivesARestart proves that a payload without a channel type gets the
+// type that an earlier payload had, from memory and from the store.
+func TestAChannelTypeSurvivesARestart(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		stop := h.work()
-		h.said(payload{ID: "1", Thread: "t", Channel: "G7", Type: event.ChannelGroup})
-		if got := h.said(payload{ID: "2", Thread: "t", Channel: "G7"}); got.Thread != "slack:acme:tgroup" {
-			t.Errorf("the next one is in %s", got.Thread)
+		h.send(payload{ID: "1", Thread: "t", Channel: "G7", Type: event.ChannelGroup})
+		if got := h.send(payload{ID: "2", Thread: "t", Channel: "G7"}); got.Thread != "slack:acme:tgroup" {
+			t.Errorf("the next message is in %s", got.Thread)
 		}
 		stop()
-		next := newHouseAfter(h)
+		next := restart(h)
 		next.work()
-		if got := next.said(payload{ID: "3", Thread: "t", Channel: "G7"}); got.Thread != "slack:acme:tgroup" || got.Message.Seq != 3 {
-			t.Errorf("after the restart it is in %s", got.Thread)
+		if got := next.send(payload{ID: "3", Thread: "t", Channel: "G7"}); got.Thread != "slack:acme:tgroup" || got.Message.Seq != 3 {
+			t.Errorf("after the restart, the next message is in %s", got.Thread)
 		}
-		if got := next.said(payload{ID: "4", Thread: "t", Channel: "G8"}); got.Thread != "slack:acme:t" {
-			t.Errorf("of a channel that nobody told of: %s", got.Thread)
+		if got := next.send(payload{ID: "4", Thread: "t", Channel: "G8"}); got.Thread != "slack:acme:t" {
+			t.Errorf("in an unknown channel: %s", got.Thread)
 		}
 	})
 }
 
-// TestAnUnknownChannelTypeCostsNoReadEachTime.
-func TestAnUnknownChannelTypeCostsNoReadEachTime(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAnUnknownChannelTypeIsCached proves that the store is not read again before
+// unknownFor has passed.
+func TestAnUnknownChannelTypeIsCached(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		h.accept(payload{ID: "1", Thread: "t", Channel: "G8", Sender: "U1"})
 		h.engine.blind.Store(true)
 		h.accept(payload{ID: "2", Thread: "t", Channel: "G8", Sender: "U1"})
-		pass(unknownFor)
+		advance(unknownFor)
 		if _, err := h.Accept(h.Context(), h.envelope(payload{ID: "3", Thread: "t", Channel: "G8", Sender: "U1"})); err == nil {
-			t.Error("the store was not asked again")
+			t.Error("the store was not read again")
 		}
 	})
 }

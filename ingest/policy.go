@@ -54,8 +54,8 @@ func (g gate) refuses(senderID, channel string, kind event.SenderType) string {
 func admits(list []string, id string) bool { return list == nil || slices.Contains(list, id) }
 
 // addressed returns how a message addresses us, by its payload or by the message that it
-// answers. If policy treats the account owner like other people, the owner's messages in a
-// direct chat address us, though they are meant for the other person there.
+// answers. If policy treats the account owner like other people, the owner's messages in
+// a direct chat address us, though their recipient is the other person there.
 func (g gate) addressed(m *event.Message, look journal.Look) (event.Addressed, error) {
 	if m.Addressed != event.AddressedNone {
 		return m.Addressed, nil
@@ -78,7 +78,7 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 	case m.Passive || is(m.Metadata.Passive):
 		return passive(event.ReasonPassive), nil
 	case addressed == event.AddressedAction:
-		return passive(event.ReasonAction), nil // even without passive memory: we asked for it
+		return passive(event.ReasonAction), nil // stored even without passive memory: our post asked for the press
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
 		return g.unasked(event.ReasonFromMe), nil
 	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction):
@@ -100,7 +100,7 @@ func passive(reason string) journal.Decision {
 	return journal.Decision{Trigger: journal.TriggerPassive, Reason: reason}
 }
 
-// unasked decides about a message that does not address us: with passive memory it is
+// unasked decides about a message that does not address us. With passive memory it is
 // stored, else only noted.
 func (g gate) unasked(reason string) journal.Decision {
 	if g.Policy.PassiveMemory {

@@ -11,16 +11,16 @@ import (
 	"parley/ingest/journal"
 )
 
-// arrival is when the messages of these tests come in.
+// arrival is the time at which the messages of these tests arrive.
 var arrival = time.Date(2026, 9, 21, 14, 0, 0, 0, time.UTC)
 
-// store is what a gate may look up.
+// store holds the facts that a gate looks up.
 type store struct {
-	ours    string // external id of a message of ours
+	ours    string // external id of one of our messages
 	botRuns int
 	err     error
 
-	channel string // that bot runs were asked of
+	channel string // arguments of the last BotRuns
 	since   time.Time
 }
 
@@ -31,7 +31,7 @@ func (s *store) BotRuns(channel string, since time.Time) (int, error) {
 	return s.botRuns, s.err
 }
 
-// room is a person's message in a room, which addresses nobody.
+// room returns a person's message in a room, which addresses nobody.
 func room() *event.Message {
 	return &event.Message{
 		ExternalID: "C1/1", Channel: event.Channel{ID: "C1", Type: event.ChannelRoom}, Content: "are we still on?", SentAt: arrival,
@@ -95,7 +95,7 @@ func TestGate(t *testing.T) {
 	}
 	policy := func(set func(p *Policy)) change { return func(_ *event.Message, p *Policy, _ *store) { set(p) } }
 	open := policy(func(p *Policy) { p.RequireMention = false })
-	forgetful := policy(func(p *Policy) { p.PassiveMemory = false })
+	noMemory := policy(func(p *Policy) { p.PassiveMemory = false })
 	botsWelcome := policy(func(p *Policy) { p.AllowBotMessages = true })
 	bot := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.SenderType = event.Bot }
 	fromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(true) }
@@ -112,62 +112,62 @@ func TestGate(t *testing.T) {
 		change change
 		want   verdict
 	}{
-		"nothing addresses us":             {with(), passively("no-mention")},
-		"a mention":                        {mention, runs("mention")},
-		"a direct message":                 {addressed(event.AddressedDirect), runs("direct")},
-		"a reply, as the payload says":     {addressed(event.AddressedReply), runs("reply")},
-		"a reply, as the store says":       {replies, runs("reply")},
-		"a mention in a reply to us":       {with(replies, mention), runs("mention")},
-		"a reply to somebody else":         {func(m *event.Message, _ *Policy, s *store) { m.ReplyTo, s.ours = "C1/9", "C1/0" }, passively("no-mention")},
-		"an open channel":                  {open, runs("open")},
-		"a mention in an open channel":     {with(open, mention), runs("mention")},
-		"passive, though it mentions us":   {with(mention, silent), passively("passive")},
-		"passive in its metadata":          {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(true) }), passively("passive")},
-		"passive: false asks for nothing":  {func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(false) }, passively("no-mention")},
-		"the sender wants it kept":         {with(silent, forgetful), passively("passive")},
-		"nothing kept that is not for us":  {forgetful, noted},
-		"a mention where nothing is kept":  {with(forgetful, mention), runs("mention")},
-		"open, and nothing else kept":      {with(forgetful, open), runs("open")},
-		"a bot":                            {bot, ignored("bot-message")},
-		"a bot that mentions us":           {with(bot, mention), ignored("bot-message")},
-		"a bot that is allowed":            {with(bot, botsWelcome), passively("no-mention")},
-		"a bot that is allowed, mention":   {with(bot, botsWelcome, mention), runs("mention")},
-		"one run below the loop guard":     {with(bot, botsWelcome, mention, botRuns(9)), runs("mention")},
-		"the loop guard":                   {with(bot, botsWelcome, mention, botRuns(10)), passively("loop-guard")},
-		"the loop guard, open channel":     {with(bot, botsWelcome, open, botRuns(10)), passively("loop-guard")},
-		"people are not guarded":           {with(mention, botRuns(1000)), runs("mention")},
-		"too old":                          {with(mention, old), passively("too-old")},
-		"too old in an open channel":       {with(open, old), passively("too-old")},
-		"too old, where nothing is kept":   {with(mention, old, forgetful), passively("too-old")},
-		"as old as may be":                 {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = arrival.Add(-time.Hour) }), runs("mention")},
-		"of a time that nobody told":       {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = time.Time{} }), runs("mention")},
-		"the owner's own words":            {with(fromMe, mention), passively("from-me")},
-		"the owner's, in an open channel":  {with(fromMe, open), passively("from-me")},
-		"the owner's, where none is kept":  {with(fromMe, forgetful), noted},
-		"the owner in a chat with oneself": {with(fromMe, addressed(event.AddressedDirect)), runs("direct")},
-		"the owner, with from_me: run":     {with(fromMe, ownerRuns, directChat), runs("direct")},
-		"the owner in a group, run":        {with(fromMe, ownerRuns), passively("no-mention")},
-		"the owner in an open group, run":  {with(fromMe, ownerRuns, open), runs("open")},
-		"is_from_me: false":                {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(false) }), runs("mention")},
-		"a user on the list":               {with(users("U0", "U1"), mention), runs("mention")},
-		"a user who is not on the list":    {with(users("U0"), mention), ignored("user-refused")},
-		"a list of names admits nobody":    {with(users("Olivia"), mention), ignored("user-refused")},
-		"an empty list admits nobody":      {with(policy(func(p *Policy) { p.AllowUsers = []string{} }), mention), ignored("user-refused")},
-		"a channel on the list":            {with(channels("C1"), mention), runs("mention")},
-		"a channel not on the list":        {with(channels("C2"), mention), ignored("channel-refused")},
-		"an empty list of channels":        {with(policy(func(p *Policy) { p.AllowChannels = []string{} }), mention), ignored("channel-refused")},
-		"a command":                        {addressed(event.AddressedCommand), runs("command")},
-		"a command, where nothing is kept": {with(addressed(event.AddressedCommand), forgetful), runs("command")},
-		"a bot's command":                  {with(bot, addressed(event.AddressedCommand)), ignored("bot-message")},
-		"a bot's command, the loop guard":  {with(bot, botsWelcome, addressed(event.AddressedCommand), botRuns(10)), passively("loop-guard")},
-		"a command of who is not admitted": {with(users("U0"), addressed(event.AddressedCommand)), ignored("user-refused")},
-		"a command where we are not":       {with(channels("C2"), addressed(event.AddressedCommand)), ignored("channel-refused")},
-		"a button":                         {addressed(event.AddressedAction), passively("action")},
-		"a button in an open channel":      {with(open, addressed(event.AddressedAction)), passively("action")},
-		"a button, where nothing is kept":  {with(forgetful, addressed(event.AddressedAction)), passively("action")},
-		"a button of who is not admitted":  {with(users("U0"), addressed(event.AddressedAction)), ignored("user-refused")},
-		"neither user nor channel":         {with(users("U0"), channels("C2")), ignored("user-refused")},
-		"a bot not on the list of users":   {with(bot, botsWelcome, users("U0")), ignored("user-refused")},
+		"nothing addresses us":                     {with(), passively("no-mention")},
+		"a mention":                                {mention, runs("mention")},
+		"a direct message":                         {addressed(event.AddressedDirect), runs("direct")},
+		"a reply, as the payload says":             {addressed(event.AddressedReply), runs("reply")},
+		"a reply, as the store says":               {replies, runs("reply")},
+		"a mention in a reply to us":               {with(replies, mention), runs("mention")},
+		"a reply to somebody else":                 {func(m *event.Message, _ *Policy, s *store) { m.ReplyTo, s.ours = "C1/9", "C1/0" }, passively("no-mention")},
+		"an open channel":                          {open, runs("open")},
+		"a mention in an open channel":             {with(open, mention), runs("mention")},
+		"passive, though it mentions us":           {with(mention, silent), passively("passive")},
+		"passive in its metadata":                  {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(true) }), passively("passive")},
+		"passive: false triggers nothing":          {func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(false) }, passively("no-mention")},
+		"passive, without passive memory":          {with(silent, noMemory), passively("passive")},
+		"no mention, without passive memory":       {noMemory, noted},
+		"a mention, without passive memory":        {with(noMemory, mention), runs("mention")},
+		"open, without passive memory":             {with(noMemory, open), runs("open")},
+		"a bot":                                    {bot, ignored("bot-message")},
+		"a bot that mentions us":                   {with(bot, mention), ignored("bot-message")},
+		"an allowed bot":                           {with(bot, botsWelcome), passively("no-mention")},
+		"an allowed bot, mention":                  {with(bot, botsWelcome, mention), runs("mention")},
+		"one run below the loop guard":             {with(bot, botsWelcome, mention, botRuns(9)), runs("mention")},
+		"the loop guard":                           {with(bot, botsWelcome, mention, botRuns(10)), passively("loop-guard")},
+		"the loop guard, open channel":             {with(bot, botsWelcome, open, botRuns(10)), passively("loop-guard")},
+		"the loop guard ignores people":            {with(mention, botRuns(1000)), runs("mention")},
+		"too old":                                  {with(mention, old), passively("too-old")},
+		"too old in an open channel":               {with(open, old), passively("too-old")},
+		"too old, without passive memory":          {with(mention, old, noMemory), passively("too-old")},
+		"at the age limit":                         {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = arrival.Add(-time.Hour) }), runs("mention")},
+		"without a time":                           {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = time.Time{} }), runs("mention")},
+		"the owner's mention":                      {with(fromMe, mention), passively("from-me")},
+		"the owner, in an open channel":            {with(fromMe, open), passively("from-me")},
+		"the owner, without passive memory":        {with(fromMe, noMemory), noted},
+		"the owner in a chat with oneself":         {with(fromMe, addressed(event.AddressedDirect)), runs("direct")},
+		"the owner, with from_me: run":             {with(fromMe, ownerRuns, directChat), runs("direct")},
+		"the owner in a group, from_me: run":       {with(fromMe, ownerRuns), passively("no-mention")},
+		"the owner in an open group, from_me: run": {with(fromMe, ownerRuns, open), runs("open")},
+		"is_from_me: false":                        {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(false) }), runs("mention")},
+		"a user on the list":                       {with(users("U0", "U1"), mention), runs("mention")},
+		"a user who is not on the list":            {with(users("U0"), mention), ignored("user-refused")},
+		"a list of names admits nobody":            {with(users("Olivia"), mention), ignored("user-refused")},
+		"an empty list admits nobody":              {with(policy(func(p *Policy) { p.AllowUsers = []string{} }), mention), ignored("user-refused")},
+		"a channel on the list":                    {with(channels("C1"), mention), runs("mention")},
+		"a channel not on the list":                {with(channels("C2"), mention), ignored("channel-refused")},
+		"an empty list of channels":                {with(policy(func(p *Policy) { p.AllowChannels = []string{} }), mention), ignored("channel-refused")},
+		"a command":                                {addressed(event.AddressedCommand), runs("command")},
+		"a command, without passive memory":        {with(addressed(event.AddressedCommand), noMemory), runs("command")},
+		"a bot's command":                          {with(bot, addressed(event.AddressedCommand)), ignored("bot-message")},
+		"a bot's command, the loop guard":          {with(bot, botsWelcome, addressed(event.AddressedCommand), botRuns(10)), passively("loop-guard")},
+		"a refused user's command":                 {with(users("U0"), addressed(event.AddressedCommand)), ignored("user-refused")},
+		"a command in a refused channel":           {with(channels("C2"), addressed(event.AddressedCommand)), ignored("channel-refused")},
+		"a button":                                 {addressed(event.AddressedAction), passively("action")},
+		"a button in an open channel":              {with(open, addressed(event.AddressedAction)), passively("action")},
+		"a button, without passive memory":         {with(noMemory, addressed(event.AddressedAction)), passively("action")},
+		"a refused user's button":                  {with(users("U0"), addressed(event.AddressedAction)), ignored("user-refused")},
+		"neither user nor channel":                 {with(users("U0"), channels("C2")), ignored("user-refused")},
+		"a bot not on the list of users":           {with(bot, botsWelcome, users("U0")), ignored("user-refused")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, m, s := defaultGate(), room(), &store{}
@@ -179,19 +179,19 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateAsksTheStoreOfThisChannelAndTime: the loop guard counts where the
-// message is, and within its period alone.
-func TestGateAsksTheStoreOfThisChannelAndTime(t *testing.T) {
+// TestLoopGuardCountsByChannelAndTime proves that the loop guard counts runs in the
+// message's channel, within its period.
+func TestLoopGuardCountsByChannelAndTime(t *testing.T) {
 	g, m, s := defaultGate(), room(), &store{}
 	g.Policy.AllowBotMessages, m.Metadata.SenderType, m.Addressed = true, event.Bot, event.AddressedMention
 	g.verdict(t, m, s)
 	if s.channel != "C1" || !s.since.Equal(arrival.Add(-5*time.Minute)) {
-		t.Errorf("runs were counted in %q since %v", s.channel, s.since)
+		t.Errorf("bot runs counted in %q since %v", s.channel, s.since)
 	}
 }
 
-// TestAgeIsNotJudgedWhereTheArrivalIsNotKnown: a bare payload that is replayed.
-func TestAgeIsNotJudgedWhereTheArrivalIsNotKnown(t *testing.T) {
+// TestAgeNeedsAnArrivalTime covers the replay of a bare payload, which has none.
+func TestAgeNeedsAnArrivalTime(t *testing.T) {
 	g, m := defaultGate(), room()
 	g.arrived = time.Time{}
 	m.Addressed, m.SentAt = event.AddressedMention, arrival.AddDate(-3, 0, 0)
@@ -200,8 +200,8 @@ func TestAgeIsNotJudgedWhereTheArrivalIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestWebIsNotGuardedAgainstLoops: who holds a token was admitted by it.
-func TestWebIsNotGuardedAgainstLoops(t *testing.T) {
+// TestWebHasNoLoopGuard holds because a token admitted each client.
+func TestWebHasNoLoopGuard(t *testing.T) {
 	g, m := defaultGate(), room()
 	g.KeepMetadata, g.Policy.AllowBotMessages = true, true
 	m.Metadata.SenderType, m.Addressed = event.Bot, event.AddressedDirect
@@ -210,7 +210,7 @@ func TestWebIsNotGuardedAgainstLoops(t *testing.T) {
 	}
 }
 
-// TestGateFailsWithTheStore: what can't be looked up is not guessed.
+// TestGateFailsWithTheStore proves that the gate guesses nothing after a failed lookup.
 func TestGateFailsWithTheStore(t *testing.T) {
 	cause := errors.New("the disk is gone")
 	reply, bot := room(), room()
@@ -241,17 +241,17 @@ func TestRunHints(t *testing.T) {
 			func(*event.Message, *Policy) {},
 			`{` + sender + `,"passive":true,"include_in_memory":true,"trigger_rag":false}`,
 		},
-		"open: it triggers, and is for nobody": {
+		"open: a run, and no recipient": {
 			func(_ *event.Message, p *Policy) { p.RequireMention = false },
 			`{` + sender + `,"passive":false,"include_in_memory":true,"trigger_rag":true}`,
 		},
-		"addressed, too old: for us, and triggers nothing": {
+		"addressed, too old: a recipient, and no run": {
 			func(m *event.Message, _ *Policy) {
 				m.Addressed, m.SentAt = event.AddressedDirect, arrival.AddDate(0, 0, -1)
 			},
 			`{` + sender + `,"passive":true,"include_in_memory":true,"trigger_rag":false,"recipient_id":"bot:helper"}`,
 		},
-		"nothing is remembered but what is asked": {
+		"addressed, without passive memory": {
 			func(m *event.Message, p *Policy) { m.Addressed, p.PassiveMemory = event.AddressedReply, false },
 			`{` + sender + `,"passive":false,"include_in_memory":false,"trigger_rag":true,"recipient_id":"bot:helper"}`,
 		},
@@ -267,13 +267,13 @@ func TestRunHints(t *testing.T) {
 				t.Error(diff)
 			}
 			if m.Metadata.Passive != nil || m.Metadata.RecipientID != "" {
-				t.Error("the hints were written into the message that was judged")
+				t.Error("decide changed its message")
 			}
 		})
 	}
 }
 
-// TestMetadataIsKeptAsGiven: the web API adds no hint, and changes no byte.
+// TestMetadataIsKeptAsGiven proves that the web API adds no hint, and changes no byte.
 func TestMetadataIsKeptAsGiven(t *testing.T) {
 	const given = `{ "x": 1e2, "sender_type":"bot", "source":"crm","sender_id":"crm:7","sender_display_name":"CRM" ,"passive":null}`
 	metadata, err := event.ParseMetadata([]byte(given))
@@ -289,17 +289,17 @@ func TestMetadataIsKeptAsGiven(t *testing.T) {
 	}
 }
 
-// TestReactionsPassTheSameGate: who may not write may not react.
+// TestReactionsPassTheSameGate proves that a sender who may not write may not react.
 func TestReactionsPassTheSameGate(t *testing.T) {
 	for name, c := range map[string]struct {
 		sender string
 		change func(p *Policy)
 		want   string
 	}{
-		"anybody's":                    {"slack:U1", func(*Policy) {}, ""},
-		"ours":                         {"slack:UBOT", func(*Policy) {}, "own-message"},
-		"of a user not on the list":    {"slack:U1", func(p *Policy) { p.AllowUsers = []string{"U0"} }, "user-refused"},
-		"in a channel not on the list": {"slack:U1", func(p *Policy) { p.AllowChannels = []string{} }, "channel-refused"},
+		"anybody's":                 {"slack:U1", func(*Policy) {}, ""},
+		"ours":                      {"slack:UBOT", func(*Policy) {}, "own-message"},
+		"a user not on the list":    {"slack:U1", func(p *Policy) { p.AllowUsers = []string{"U0"} }, "user-refused"},
+		"a channel not on the list": {"slack:U1", func(p *Policy) { p.AllowChannels = []string{} }, "channel-refused"},
 	} {
 		g := defaultGate()
 		c.change(&g.Policy)

@@ -13,9 +13,8 @@ import (
 // prefaceTimeout bounds how long a turn waits for the thread's earlier messages.
 const prefaceTimeout = 3 * time.Second
 
-// Preface implements turn.History: it stores the messages of a thread from before the
-// journal knew it, for the run that is the thread's first. It stores nothing of refused
-// senders.
+// Preface implements turn.History. It stores the messages of a thread from before the
+// journal knew it, for the thread's first run. It stores nothing of refused senders.
 func (in *Ingest) Preface(ctx context.Context, claim *journal.Claim, run *journal.Run, newest int) error {
 	w := in.workspace(run.Platform, run.Workspace)
 	if w == nil || w.config.Context == nil || len(run.Messages) == 0 {

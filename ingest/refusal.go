@@ -12,17 +12,17 @@ const (
 	// refusalsLogged is the shortest time between two log lines about refusals: a full
 	// store refuses hundreds of payloads a second.
 	refusalsLogged = time.Second
-	// refusingFor is how long a refusal says that the store refuses payloads if none
-	// comes after it: the platform may send none until the refusals are over.
+	// refusingFor is how long the store counts as refusing after its last refusal. The
+	// platform may send no further payload until the refusals are over.
 	refusingFor = 5 * time.Second
 )
 
 // refusals are the recent payloads that were not accepted.
 type refusals struct {
 	mu     sync.Mutex
-	last   time.Time // the store refused; zero if it has taken a payload since
+	last   time.Time // time of the store's last refusal; zero if the store has accepted a payload since
 	logged time.Time
-	silent int // since logged
+	silent int // refusals since logged
 }
 
 // refused notes that a payload was not accepted. An error whose outcome is unknown says
@@ -38,7 +38,7 @@ func (in *Ingest) refused(workspace string, err error) {
 		r.silent++
 		return
 	}
-	in.Log.Warn("custody refused", "workspace", workspace, "others", r.silent, "err", err)
+	in.Log.Warn("durable accept refused", "workspace", workspace, "others", r.silent, "err", err)
 	r.logged, r.silent = now, 0
 }
 

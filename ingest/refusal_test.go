@@ -1,45 +1,64 @@
 package ingest
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
 )
 
-// TestAStoreThatRefusesIsToldOnceASecond, and with how many others.
-func TestAStoreThatRefusesIsToldOnceASecond(t *testing.T) {
-	inHouse(t, func(h *house) {
-		var words bytes.Buffer
-		h.Ingest.Log = slog.New(slog.NewTextHandler(&words, nil))
+// refusalLog records how many other refusals each log entry reports.
+type refusalLog []int64
+
+func (l *refusalLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l *refusalLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *refusalLog) WithGroup(string) slog.Handler            { return l }
+
+func (l *refusalLog) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "others" {
+			*l = append(*l, a.Value.Int64())
+		}
+		return true
+	})
+	return nil
+}
+
+// TestRefusalsAreLoggedOnceASecond proves that each entry counts the refusals since the
+// one before.
+func TestRefusalsAreLoggedOnceASecond(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		var log refusalLog
+		h.Ingest.Log = slog.New(&log)
 		h.engine.refuses.Store(true)
 		for n := range 30 { // for three seconds
 			_, err := h.Accept(h.Context(), h.envelope(payload{ID: fmt.Sprint(n), Thread: "t"}))
 			if !errors.Is(err, adapters.ErrBusy) {
 				t.Errorf("error %v, want %v", err, adapters.ErrBusy)
 			}
-			<-time.After(100 * time.Millisecond)
+			advance(100 * time.Millisecond)
 		}
 		h.engine.refuses.Store(false)
-		if got := strings.Count(words.String(), "custody refused"); got != 3 || strings.Count(words.String(), "others=9") != 2 {
-			t.Errorf("%d lines:\n%s", got, &words)
+		if diff := cmp.Diff(refusalLog{0, 9, 9}, log); diff != "" {
+			t.Error(diff)
 		}
 	})
 }
 
-// TestARefusalSpeaksForTheStore until the store takes something, or nobody has
-// asked it for a while.
-func TestARefusalSpeaksForTheStore(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestARefusalCountsForAWhile proves that the store counts as refusing until it accepts a
+// payload, or until no refusal has come for a while.
+func TestARefusalCountsForAWhile(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		refuse := func() {
 			h.engine.refuses.Store(true)
 			if _, err := h.Accept(h.Context(), h.envelope(payload{ID: "1", Thread: "t"})); err == nil {
-				t.Error("it was taken")
+				t.Error("the payload was accepted")
 			}
 			h.engine.refuses.Store(false)
 		}
@@ -53,9 +72,9 @@ func TestARefusalSpeaksForTheStore(t *testing.T) {
 		refuse()
 		is(true, "after a refusal")
 		h.accept(payload{ID: "2", Thread: "t"})
-		is(false, "after custody")
+		is(false, "after an accept")
 		refuse()
-		<-time.After(refusingFor)
+		advance(refusingFor)
 		is(false, "a while later")
 	})
 }

@@ -30,15 +30,15 @@ type Workspace struct {
 	ID         string
 	Platform   event.Platform
 	Normalizer adapters.Normalizer
-	// Names answers what payloads leave out.
+	// Names resolves the names that payloads leave out.
 	Names Names
 	// Settings returns the settings of a channel.
 	Settings func(channel string) Settings
 	// Introduce reads our identity from a payload, and completes the known one. Its
-	// envelope has the Parsed of Keys. Nil if no payload tells it.
+	// envelope has the Parsed of Keys. It is nil if no payload contains our identity.
 	Introduce func(envelope event.Envelope, known event.Self) event.Self
 	// Facts replace the store's facts during a replay; then no envelope waits for our
-	// identity. Nil in the usual case.
+	// identity. Otherwise nil.
 	Facts adapters.Facts
 	// Backfill knows where messages may be missing; nil if missed messages cannot be read.
 	Backfill Backfill
@@ -57,7 +57,7 @@ type workspace struct {
 	*memory
 }
 
-// scope tells workspaces apart: in a recording, two platforms may share an id.
+// scope identifies a workspace: in a recording, two platforms may share an id.
 type scope struct {
 	platform event.Platform
 	id       string
@@ -79,12 +79,12 @@ func (w *workspace) ownID() string {
 	return ""
 }
 
-// directory answers what a normaliser asks while it reads one envelope.
+// directory serves a normaliser while it reads one envelope.
 type directory struct {
 	*workspace
 	Names
 	stored func(channel string) (event.ChannelType, error)
-	err    error // of stored: the answers may be wrong
+	err    error // error of the store: the answers may be wrong
 }
 
 var _ adapters.Directory = (*directory)(nil)
@@ -153,7 +153,7 @@ func (m *memory) remember(channel event.Channel) {
 	m.channels[channel.ID] = knownType{channel.Type, time.Now()}
 }
 
-// news reports whether a payload tells a channel's type for the first time.
+// news reports whether a payload contains a channel's type for the first time.
 func (m *memory) news(channel event.Channel) bool {
 	known, _ := m.recall(channel.ID)
 	return channel.ID != "" && channel.Type != event.ChannelUnknown && channel.Type != known
@@ -181,7 +181,7 @@ func (in *Ingest) setSelf(ctx context.Context, w *workspace, self event.Self) er
 	return nil
 }
 
-// readSelf reads our identity from the store: another node may have stored it.
+// readSelf reads our identity from the store, because another node may have stored it.
 func (in *Ingest) readSelf(ctx context.Context, w *workspace) error {
 	before := w.self.Load()
 	self, err := in.Journal.Self(ctx, w.config.ID)

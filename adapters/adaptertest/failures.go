@@ -75,12 +75,12 @@ func (s *stage) acts() []act {
 			act{End, func(ctx context.Context, p props) error { return a.End(ctx, p.stream, p.post, "more") }})
 	}
 	if a, ok := s.Adapter.(adapters.Ephemeral); ok {
-		all = append(all, act{Tell, func(ctx context.Context, p props) error { return a.Tell(ctx, p.post) }})
+		all = append(all, act{Tell, func(ctx context.Context, p props) error { return a.PostEphemeral(ctx, p.post) }})
 	}
-	if a, ok := s.Adapter.(adapters.Signer); ok {
+	if a, ok := s.Adapter.(adapters.WorkingIndicator); ok {
 		all = append(all,
-			act{Sign, func(ctx context.Context, p props) error { return a.Sign(ctx, p.sign) }},
-			act{Unsign, func(ctx context.Context, p props) error { return a.Unsign(ctx, p.sign) }})
+			act{Sign, func(ctx context.Context, p props) error { return a.ShowWorking(ctx, p.sign) }},
+			act{Unsign, func(ctx context.Context, p props) error { return a.ClearWorking(ctx, p.sign) }})
 	}
 	return all
 }

@@ -21,7 +21,7 @@ func toldToOne(s *stage) {
 	s.play()
 	post := s.asks(s.Room.ID, "k1")
 	post.Text = "Sorry."
-	s.must(ephemeral.Tell(s.ctx, post))
+	s.must(ephemeral.PostEphemeral(s.ctx, post))
 	if told := s.Told(s.Asker.ID); !slices.Equal(told, []string{post.Text}) {
 		s.t.Errorf("the asker was told %q", told)
 	}
@@ -35,11 +35,11 @@ func nobodyIsTold(s *stage) {
 	s.play()
 	post := s.asks(s.Room.ID, "k1")
 	post.Asker = ""
-	s.fails(ephemeral.Tell(s.ctx, post), adapters.Permanent, "an asker whom nobody knows")
+	s.fails(ephemeral.PostEphemeral(s.ctx, post), adapters.Permanent, "an asker whom nobody knows")
 }
 
 func signIsShown(s *stage) {
-	signer := able[adapters.Signer](s)
+	signer := able[adapters.WorkingIndicator](s)
 	s.play()
 	for _, channel := range []string{s.Room.ID, s.Direct.ID} {
 		question := s.says(adapters.Address{Channel: channel}, "a question")
@@ -47,12 +47,12 @@ func signIsShown(s *stage) {
 		s.must(err)
 		sign := adapters.Sign{Thread: question.keys.Thread, To: to, Message: question.event.Message.ExternalID}
 		for range 2 {
-			if s.must(signer.Sign(s.ctx, sign)); !s.Signed(sign) {
+			if s.must(signer.ShowWorking(s.ctx, sign)); !s.Signed(sign) {
 				s.t.Errorf("%s: no sign", channel)
 			}
 		}
 		for range 2 {
-			if s.must(signer.Unsign(s.ctx, sign)); s.Signed(sign) {
+			if s.must(signer.ClearWorking(s.ctx, sign)); s.Signed(sign) {
 				s.t.Errorf("%s: the sign is still there", channel)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"parley/adapters"
 )
 
-// ofTexts is what holds for Format and Grow.
+// ofTexts is what holds for Format and FormatPartial.
 var ofTexts = []promise{
 	{"the pieces of a long text are taken by the platform, and hold all of its words", piecesHoldAll},
 	{"no one is mentioned but who may be", mentionsAreGiven},
@@ -73,8 +73,8 @@ func mentionsAreGiven(s *stage) {
 	text := "Hi " + s.Asker.Mention + ", tell " + s.Other.Mention + " of it."
 	for mentions, of := range map[string][]string{"none": nil, "the asker": {s.Asker.Mention}} {
 		pieces := sender.Format(text, of)
-		if grower, ok := s.Adapter.(adapters.Grower); ok {
-			shown, _, _ := grower.Grow(text, of, adapters.Growth{})
+		if grower, ok := s.Adapter.(adapters.PartialFormatter); ok {
+			shown, _, _ := grower.FormatPartial(text, of, adapters.Partial{})
 			pieces = append(pieces, shown)
 		}
 		for _, piece := range pieces {
@@ -92,10 +92,10 @@ func (s *stage) tricky() string {
 }
 
 func growthIsStable(s *stage) {
-	grower := able[adapters.Grower](s)
+	grower := able[adapters.PartialFormatter](s)
 	text, mentions, last := s.tricky(), []string{s.Asker.Mention}, ""
 	for cut := range text {
-		shown, rest, full := grower.Grow(text[:cut], mentions, adapters.Growth{})
+		shown, rest, full := grower.FormatPartial(text[:cut], mentions, adapters.Partial{})
 		if full || rest != text[:cut] {
 			s.t.Fatalf("%q fills a post, with %q behind it", text[:cut], rest)
 		}
@@ -110,12 +110,12 @@ func growthIsStable(s *stage) {
 }
 
 func growthIsFormat(s *stage) {
-	grower := able[adapters.Grower](s)
+	grower := able[adapters.PartialFormatter](s)
 	for _, text := range []string{s.tricky(), longText(), "one", ""} {
 		var grown []string
 		for rest, full := text, true; full; {
 			var shown string
-			if shown, rest, full = grower.Grow(rest, nil, adapters.Growth{Done: true}); shown != "" {
+			if shown, rest, full = grower.FormatPartial(rest, nil, adapters.Partial{Done: true}); shown != "" {
 				grown = append(grown, shown)
 			}
 		}

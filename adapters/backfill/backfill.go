@@ -1,14 +1,14 @@
 // Package backfill reads missed messages from platforms.
 //
-// A gap is a time range in which messages of a channel may be missing. It opens after
-// the connection was away, after a payload was refused, and after a retried hook.
-// A thread is behind while a gap of its channel is open, unless its first message is
-// later than the gap's end, until the thread was read on its own. The next turn of
-// a thread that is behind waits for that read, at most ten seconds; nothing else
-// waits. One node reads the rest of each channel in the background.
+// A gap is a time range in which messages of a channel may be missing. It opens after the
+// connection was away, after a payload was refused, and after a retried hook. A thread is
+// behind while a gap of its channel is open, unless its first message is later than the
+// gap's end or the thread was read on its own. The next turn of a thread that is behind
+// waits for that read, at most ten seconds; nothing else waits. One node reads the rest
+// of each channel in the background.
 //
-// Missed messages pass through the same Accept as live ones: the dedupe key alone
-// decides whether a message is new.
+// Missed messages pass through the same Accept as live ones: the dedupe key alone decides
+// whether a message is new.
 package backfill
 
 import (
@@ -24,20 +24,20 @@ import (
 const (
 	// turnWait bounds how long a turn waits for its thread's missed messages.
 	turnWait = 10 * time.Second
-	// clockLag is how much the platform's clock may differ, and how old an event may
-	// be when it arrives: the watermark stays that far behind, and a read reaches that
-	// far beyond the gap's end.
+	// clockLag bounds the difference of the platform's clock, and the age of an event on
+	// arrival. The watermark stays that far behind, and a read reaches that far beyond
+	// the gap's end.
 	clockLag = 2 * time.Minute
-	// refreshOpen is the time between two looks at the gaps that other nodes have stored
-	// or closed, while a gap is open, and refreshClosed otherwise.
+	// refreshOpen is the interval at which gaps that other nodes have stored or closed
+	// are read while a gap is open, and refreshClosed the interval otherwise.
 	refreshOpen, refreshClosed = time.Second, 5 * time.Second
-	// watermarkStep is how far the watermark moves on at least.
+	// watermarkStep is the smallest move of the watermark.
 	watermarkStep = 10 * time.Second
-	// retryMin and retryMax bound the wait before a failed call is made again.
+	// retryMin and retryMax bound the wait before a failed call is repeated.
 	retryMin, retryMax = time.Second, time.Minute
 )
 
-// Store stores watermarks and gaps. The journal is one.
+// Store stores watermarks and gaps. The journal implements it.
 type Store interface {
 	// Gaps returns the watermark, which is zero in a workspace that was never connected,
 	// and the open gaps.
@@ -46,7 +46,7 @@ type Store interface {
 	// watermark on; zero leaves it.
 	OpenGaps(ctx context.Context, workspace string, gaps []event.Gap, watermark time.Time) error
 	// CloseGap removes the range that was read from a channel's gap. If the gap was
-	// widened meanwhile, the last part of the range, as long as lag, stays in it.
+	// widened meanwhile, the last part of the range, as long as lag, remains in it.
 	CloseGap(ctx context.Context, workspace string, read event.Gap, lag time.Duration) error
 	// RecentThreads returns a channel's threads with a message since a time, the
 	// answered and newest first.
@@ -67,8 +67,8 @@ type Parts struct {
 }
 
 // Workspace knows the gaps of one workspace and reads the missed messages. It is safe for
-// concurrent use. Up, Down, Standby, Accepted, Refused, Behind and Ready never wait
-// for the store or the platform.
+// concurrent use. Up, Down, Standby, Accepted, Refused, Behind and Ready never wait for
+// the store or the platform.
 type Workspace struct {
 	Parts
 	wake wakes
@@ -80,7 +80,7 @@ type Workspace struct {
 	mu        sync.Mutex
 	watermark time.Time
 	up        bool                 // events can arrive
-	unstored  map[string]event.Gap // by channel; the time without a connection is everywhere's
+	unstored  map[string]event.Gap // by channel; the gap of a time without a connection is under everywhere
 	stored    map[string]event.Gap // by channel
 	threads   map[event.ThreadKey]*threadRead
 	asked     []*threadRead // urgent reads that have not begun
@@ -90,7 +90,7 @@ type Workspace struct {
 // everywhere is the channel of a gap that every channel has.
 const everywhere = ""
 
-// wakes hold a value each when a part of Run has work.
+// wakes are channels that hold a value each when a part of Run has work.
 type wakes struct{ store, read, urgent chan struct{} }
 
 func wake(c chan<- struct{}) {
@@ -100,7 +100,7 @@ func wake(c chan<- struct{}) {
 	}
 }
 
-// New returns the backfill of a workspace; Run makes it work. If the workspace was
+// New returns the backfill of a workspace; Run does its work. If the workspace was
 // connected before, messages may be missing since its watermark.
 func New(ctx context.Context, parts Parts) (*Workspace, error) {
 	parts.Lease.Name, parts.Lease.Log = "backfill/"+parts.ID, parts.Log
@@ -130,7 +130,7 @@ func (w *Workspace) change(f func()) {
 	}
 }
 
-// awayUntil notes that nothing may have arrived between the watermark and a time. A
+// awayUntil notes that messages between the watermark and a time may be missing. A
 // workspace that was never connected has missed nothing.
 func (w *Workspace) awayUntil(until time.Time) {
 	if !w.watermark.IsZero() && w.Config().MaxAge > 0 {
@@ -138,8 +138,8 @@ func (w *Workspace) awayUntil(until time.Time) {
 	}
 }
 
-// Up notes that events can arrive from now on, and that they may have been missed
-// before. A workspace's first watermark is stored before Up returns.
+// Up notes that events can arrive from now on, and that earlier ones may be missing. A
+// workspace's first watermark is stored before Up returns.
 func (w *Workspace) Up(ctx context.Context) {
 	now := w.Now()
 	first := false
@@ -162,7 +162,7 @@ func (w *Workspace) Up(ctx context.Context) {
 // Down notes that events cannot arrive.
 func (w *Workspace) Down() { w.change(func() { w.up = false }) }
 
-// Standby notes that another node has the connection, and knows what is missing.
+// Standby notes that another node has the connection, and with it knows the gaps.
 func (w *Workspace) Standby() {
 	w.change(func() {
 		w.up = false

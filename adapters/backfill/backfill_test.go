@@ -15,16 +15,16 @@ import (
 	"parley/ingest/event"
 )
 
-// slowly makes the background reading take an hour for each channel.
+// slowly makes the background read of each channel take an hour.
 func slowly(w *world) { w.slow["a"], w.slow["b"] = time.Hour, time.Hour }
 
 func TestAFirstStartReadsNothing(t *testing.T) {
-	in(t, func(w *world) { w.watermark = time.Time{} }, func(w *world) {
+	inWorld(t, func(w *world) { w.watermark = time.Time{} }, func(w *world) {
 		same(w, "an old thread before it is up", w.turn("a:-9000"), "begins")
 		w.up()
 		same(w, "the watermark", w.moved(), 0)
 		same(w, "an old thread", w.turn("a:-9000"), "begins")
-		pass(time.Hour)
+		advance(time.Hour)
 		same(w, "history", w.history(), nil)
 		w.Down()
 		w.up() // events may have been missed since the watermark
@@ -32,18 +32,18 @@ func TestAFirstStartReadsNothing(t *testing.T) {
 	})
 }
 
-// TestAfterARestart: a new thread waits for nothing, an old one for its own missed messages,
-// however long the rest takes.
+// TestAfterARestart proves that a new thread waits for nothing, and an old one for its
+// own missed messages only, however long the other reads take.
 func TestAfterARestart(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		slowly(w)
 		w.said["a:-9000"] = []int{-9000, -5000, -1800, -1700}
 		w.slow["a:-9000"] = 2 * time.Second
 	}, func(w *world) {
 		same(w, "before it is up", w.turn("b:-9000"), "waits")
-		pass(time.Second)
+		advance(time.Second)
 		w.up()
-		pass(time.Second)
+		advance(time.Second)
 		w.history()
 		same(w, "a thread that began after the restart", w.begins("a:2"), "begins after 0s")
 		same(w, "an old thread", w.begins("a:-9000"), "begins after 2s")
@@ -54,28 +54,28 @@ func TestAfterARestart(t *testing.T) {
 	})
 }
 
-// TestATurnWaitsTenSeconds at most, and only once.
+// TestATurnWaitsTenSeconds proves that a turn waits at most so long, and only once.
 func TestATurnWaitsTenSeconds(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  func(w *world)
 		want string
 	}{
-		"a slow platform":  {func(w *world) { w.slow["a:-9000"] = time.Hour }, "begins with a gap after 10s"},
-		"a failing one":    {func(w *world) { w.broken["a:-9000"] = errors.New("no route") }, "begins with a gap after 0s"},
-		"a store in need":  {func(w *world) { w.busy = errDown; w.said["a:-9000"] = []int{-9} }, "begins with a gap after 10s"},
-		"a slow reading":   {func(w *world) { w.slow["a:-9000"] = 9 * time.Second }, "begins after 9s"},
-		"nobody who reads": {func(*world) {}, "begins with a gap after 10s"},
+		"a slow platform":    {func(w *world) { w.slow["a:-9000"] = time.Hour }, "begins with a gap after 10s"},
+		"a failing platform": {func(w *world) { w.broken["a:-9000"] = errors.New("no route") }, "begins with a gap after 0s"},
+		"a refusing store":   {func(w *world) { w.busy = errDown; w.said["a:-9000"] = []int{-9} }, "begins with a gap after 10s"},
+		"a slow reading":     {func(w *world) { w.slow["a:-9000"] = 9 * time.Second }, "begins after 9s"},
+		"no reader":          {func(*world) {}, "begins with a gap after 10s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in(t, func(w *world) {
+			inWorld(t, func(w *world) {
 				slowly(w)
 				c.set(w)
 			}, func(w *world) {
-				if name == "nobody who reads" {
+				if name == "no reader" {
 					w.stop()
 				}
 				w.up()
-				pass(time.Second)
+				advance(time.Second)
 				same(w, "the turn", w.begins("a:-9000"), c.want)
 				again := "begins"
 				if c.want[:8] != "begins a" {
@@ -87,9 +87,10 @@ func TestATurnWaitsTenSeconds(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForTheStoreOrThePlatform: what ingest and the turns ask is answered from memory.
-func TestNobodyWaitsForTheStoreOrThePlatform(t *testing.T) {
-	in(t, slowly, func(w *world) {
+// TestCallersNeverWait proves that the calls of ingest and the turns are answered from
+// memory.
+func TestCallersNeverWait(t *testing.T) {
+	inWorld(t, slowly, func(w *world) {
 		w.change(func() { w.storing = time.Minute })
 		w.Up(w.Context())
 		for range 100 {
@@ -103,70 +104,72 @@ func TestNobodyWaitsForTheStoreOrThePlatform(t *testing.T) {
 			if waited := time.Since(asked); waited != 0 {
 				w.Fatalf("waited %v", waited)
 			}
-			pass(700 * time.Millisecond)
+			advance(700 * time.Millisecond)
 		}
 	})
 }
 
-// TestARefusedPayloadConcernsItsChannelAlone, until the channel was read.
-func TestARefusedPayloadConcernsItsChannelAlone(t *testing.T) {
-	in(t, nil, func(w *world) {
+// TestARefusalOpensAGapOfItsChannel proves that the gap closes when the channel was read.
+func TestARefusalOpensAGapOfItsChannel(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
 		w.up()
-		pass(300 * time.Second)
+		advance(300 * time.Second)
 		w.history()
 		w.change(func() { slowly(w); w.busy = errDown })
 		w.Refused("a")
-		same(w, "an old thread there", w.turn("a:100"), "waits")
-		same(w, "an old thread elsewhere", w.turn("b:100"), "begins")
-		pass(time.Second)
-		same(w, "a new thread there", w.turn("a:301"), "begins")
-		pass(time.Minute)
-		same(w, "the watermark stays", w.moved() <= 180, true)
+		same(w, "an old thread of the channel", w.turn("a:100"), "waits")
+		same(w, "an old thread of another channel", w.turn("b:100"), "begins")
+		advance(time.Second)
+		same(w, "a new thread of the channel", w.turn("a:301"), "begins")
+		advance(time.Minute)
+		same(w, "the watermark does not move", w.moved() <= 180, true)
 		w.change(func() { w.busy = nil })
-		pass(time.Minute)
+		advance(time.Minute)
 		same(w, "gaps", w.open(), []string{"a 180 to 300"})
-		pass(2 * time.Hour)
-		same(w, "gaps once it was read", w.open(), nil)
+		advance(2 * time.Hour)
+		same(w, "gaps after the read", w.open(), nil)
 		same(w, "an old thread", w.turn("a:100"), "begins")
-		same(w, "the watermark goes on", w.moved() > 3600, true)
+		same(w, "the watermark moves", w.moved() > 3600, true)
 	})
 }
 
-// TestARetriedPayloadOpensAGap of its channel, from the last arrival before its first try, once a minute.
+// TestARetriedPayloadOpensAGap proves that the gap begins at the last arrival before the
+// payload's first attempt, and that a channel has at most one a minute.
 func TestARetriedPayloadOpensAGap(t *testing.T) {
-	in(t, nil, func(w *world) {
+	inWorld(t, nil, func(w *world) {
 		w.up()
-		for range 30 { // the last one arrives in second 290
+		for range 30 { // the last payload arrives in second 290
 			w.Accepted("b", false)
-			pass(10 * time.Second)
+			advance(10 * time.Second)
 		}
-		pass(30 * time.Minute) // nothing arrives
+		advance(30 * time.Minute) // no payload arrives
 		w.change(func() { slowly(w) })
 		w.history()
 		w.Accepted("b", false) // at second 2100
-		pass(15 * time.Second)
+		advance(15 * time.Second)
 		w.Accepted("a", true)
-		pass(15 * time.Second)
+		advance(15 * time.Second)
 		w.Accepted("a", true)
 		same(w, "gaps", w.open(), []string{"a 170 to 2115"})
 		same(w, "an old thread", w.turn("a:0"), "waits")
-		pass(time.Minute)
+		advance(time.Minute)
 		w.Accepted("a", true)
 		same(w, "a minute later", w.open(), []string{"a 170 to 2190"})
 	})
-	in(t, func(w *world) { slowly(w); w.channels = nil }, func(w *world) {
+	inWorld(t, func(w *world) { slowly(w); w.channels = nil }, func(w *world) {
 		w.up()
 		w.Accepted("a", true)
 		same(w, "soon after a start", w.open(), []string{"a -3600 to 0"})
 	})
 }
 
-// TestNothingFromBeforeTheFirstStartIsRead, although gaps open soon after it.
-func TestNothingFromBeforeTheFirstStartIsRead(t *testing.T) {
-	in(t, func(w *world) { slowly(w); w.watermark = time.Time{}; w.channels = nil }, func(w *world) {
-		pass(5 * time.Second)
+// TestNothingBeforeTheFirstStartIsRead proves this for gaps that open soon after the
+// first start.
+func TestNothingBeforeTheFirstStartIsRead(t *testing.T) {
+	inWorld(t, func(w *world) { slowly(w); w.watermark = time.Time{}; w.channels = nil }, func(w *world) {
+		advance(5 * time.Second)
 		w.up()
-		pass(30 * time.Second)
+		advance(30 * time.Second)
 		w.Accepted("a", true)
 		w.Refused("b")
 		same(w, "gaps", w.open(), []string{"a 5 to 35", "b 5 to 35"})
@@ -178,9 +181,10 @@ func TestNothingFromBeforeTheFirstStartIsRead(t *testing.T) {
 	})
 }
 
-// TestTheRestIsReadInTheBackground: each channel, then its threads from the newest on, and nothing twice.
-func TestTheRestIsReadInTheBackground(t *testing.T) {
-	in(t, func(w *world) {
+// TestBackgroundReadsAreOrdered proves that each channel is read first and then its
+// threads, newest first, and nothing twice.
+func TestBackgroundReadsAreOrdered(t *testing.T) {
+	inWorld(t, func(w *world) {
 		w.said["a"] = []int{-3000}
 		w.said["a:-2000"] = []int{-2000}
 		w.said["a:-1500"] = []int{-1500, -1400}
@@ -201,78 +205,80 @@ func TestTheRestIsReadInTheBackground(t *testing.T) {
 	})
 }
 
-// TestATurnJoinsABackgroundRead, which hurries from then on.
+// TestATurnJoinsABackgroundRead proves that the read becomes urgent.
 func TestATurnJoinsABackgroundRead(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		w.recent = []event.ThreadKey{"a:-9000"}
 		w.slow["a:-9000"] = 5 * time.Second
 	}, func(w *world) {
 		w.up()
-		pass(2 * time.Second)
+		advance(2 * time.Second)
 		same(w, "the turn", w.begins("a:-9000"), "begins after 3s")
 		same(w, "reads", len(w.history()), 3) // a, a:-9000, b
 	})
 }
 
-// TestATurnWaitsUntilAllOfItsThreadIsHandedOver, also if the channel's read finds it.
-func TestATurnWaitsUntilAllOfItsThreadIsHandedOver(t *testing.T) {
-	in(t, func(w *world) {
+// TestATurnWaitsForItsWholeThread proves this also for a thread that the channel's read
+// finds.
+func TestATurnWaitsForItsWholeThread(t *testing.T) {
+	inWorld(t, func(w *world) {
 		w.said["a"], w.said["a:-50"] = []int{-30, -20}, []int{-50}
 		w.refused = "a/-20"
 	}, func(w *world) {
 		w.up()
 		same(w, "accepted", w.history(), []string{"read a -3600 to 120 in the background", "accept a/-30"})
 		same(w, "the conversation", w.begins("a"), "begins after 2s")
-		same(w, "another thread, read behind it", w.begins("a:-50"), "begins after 0s")
+		same(w, "another thread, read after it", w.begins("a:-50"), "begins after 0s")
 		same(w, "accepted", w.history(), []string{"accept a:-50/-50", "read b -3600 to 120 in the background"})
 	})
 }
 
-// TestWhatFailsStopsNothingElse: a channel, a thread, a message; and it is tried again.
-func TestWhatFailsStopsNothingElse(t *testing.T) {
-	in(t, func(w *world) {
+// TestAFailureStopsNoOtherRead proves this for a failed channel, thread and message, and
+// that failed reads are repeated.
+func TestAFailureStopsNoOtherRead(t *testing.T) {
+	inWorld(t, func(w *world) {
 		w.said["b:-50"], w.said["b:-40"] = []int{-50, -45}, []int{-40, -35}
 		w.broken["a"], w.broken["b:-40"] = errors.New("the answer is too long"), errors.New("no route")
 		w.refused = "b:-50/-50"
 	}, func(w *world) {
 		w.up()
-		pass(10 * time.Second)
+		advance(10 * time.Second)
 		same(w, "accepted", w.known(), []string{"b:-50/-45"})
 		same(w, "gaps", w.open(), []string{"a -3600 to 0", "b -3600 to 0"})
 		w.change(func() { delete(w.broken, "a"); delete(w.broken, "b:-40"); w.refused = "" })
-		pass(time.Minute)
+		advance(time.Minute)
 		same(w, "gaps", w.open(), nil)
 		same(w, "accepted", w.known(), []string{"b:-40/-35", "b:-40/-40", "b:-50/-45"})
 	})
 	refused := &adapters.RefusedError{Err: errors.New("not_in_channel"), Hint: "invite the bot"}
-	in(t, func(w *world) { w.broken["a"] = refused }, func(w *world) {
+	inWorld(t, func(w *world) { w.broken["a"] = refused }, func(w *world) {
 		w.up()
 		same(w, "gaps if a channel is refused", w.open(), nil)
 	})
-	in(t, func(w *world) { w.broken["channels"] = refused }, func(w *world) {
+	inWorld(t, func(w *world) { w.broken["channels"] = refused }, func(w *world) {
 		w.up()
-		same(w, "gaps if all of them are", w.open(), nil)
+		same(w, "gaps if every channel is refused", w.open(), nil)
 		same(w, "the watermark", w.moved(), -120)
 		same(w, "an old thread", w.turn("a:-9000"), "begins")
 	})
-	in(t, func(w *world) { w.broken["channels"] = errors.New("no route"); w.said["a:-9000"] = []int{-9} }, func(w *world) {
+	inWorld(t, func(w *world) { w.broken["channels"] = errors.New("no route"); w.said["a:-9000"] = []int{-9} }, func(w *world) {
 		w.up()
-		same(w, "an old thread while the channels are not known", w.begins("a:-9000"), "begins after 0s")
+		same(w, "an old thread, with unknown channels", w.begins("a:-9000"), "begins after 0s")
 		w.Refused("b")
 		same(w, "gaps", w.open(), nil)
-		pass(time.Minute)
-		same(w, "a refusal is stored all the same", w.history()[:2], []string{"read a:-9000 -3600 to 120 urgently", "accept a:-9000/-9"})
+		advance(time.Minute)
+		same(w, "reads after a refusal", w.history()[:2], []string{"read a:-9000 -3600 to 120 urgently", "accept a:-9000/-9"})
 	})
 }
 
-// TestACrashGoesOnWhereItWas: a gap is open until all of it was read.
-func TestACrashGoesOnWhereItWas(t *testing.T) {
-	in(t, func(w *world) {
+// TestACrashLosesNoGap proves that a gap is open until all of it was read.
+func TestACrashLosesNoGap(t *testing.T) {
+	inWorld(t, func(w *world) {
 		w.said["a:-9000"] = []int{-9000, -800}
 		w.slow["b"] = time.Hour
 	}, func(w *world) {
 		w.up()
-		pass(time.Second)
+		advance(time.Second)
 		same(w, "gaps", w.open(), []string{"b -3600 to 0"})
 		w.history()
 		w.stop()
@@ -284,41 +290,42 @@ func TestACrashGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-// TestAnotherNodesGapsAreSeen within five seconds, and their end within one.
-func TestAnotherNodesGapsAreSeen(t *testing.T) {
-	in(t, nil, func(w *world) {
+// TestGapsOfOtherNodesAreSeen proves that a node sees a new gap within five seconds, and
+// a closed one within one.
+func TestGapsOfOtherNodesAreSeen(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
 		w.up()
-		pass(time.Minute)
+		advance(time.Minute)
 		w.change(func() { slowly(w); w.gaps["a"] = event.Gap{Channel: "a", From: w.at(10), Until: w.at(50)} })
-		pass(5100 * time.Millisecond)
+		advance(5100 * time.Millisecond)
 		same(w, "an old thread", w.Behind("a:20"), true)
-		same(w, "a new one", w.Behind("a:51"), false)
+		same(w, "a new thread", w.Behind("a:51"), false)
 		w.change(func() { clear(w.gaps) })
-		pass(1100 * time.Millisecond)
-		same(w, "once it is closed", w.Behind("a:20"), false)
+		advance(1100 * time.Millisecond)
+		same(w, "after the gap is closed", w.Behind("a:20"), false)
 	})
-	in(t, nil, func(w *world) {
+	inWorld(t, nil, func(w *world) {
 		w.Standby()
-		same(w, "a node that stands by", w.turn("a:-9000"), "begins")
+		same(w, "a node on standby", w.turn("a:-9000"), "begins")
 	})
 }
 
-func TestSwitchedOffItReadsNothing(t *testing.T) {
-	in(t, func(w *world) {
+func TestMaxAgeZeroReadsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
 		w.config.MaxAge = 0
-		w.gaps["a"] = event.Gap{Channel: "a", From: w.at(-100), Until: w.at(-50)} // from before
+		w.gaps["a"] = event.Gap{Channel: "a", From: w.at(-100), Until: w.at(-50)} // gaps from before
 	}, func(w *world) {
 		w.up()
 		w.Refused("a")
 		same(w, "an old thread", w.turn("a:-9000"), "begins")
-		pass(time.Minute)
+		advance(time.Minute)
 		same(w, "history", w.history(), nil)
 		same(w, "gaps", w.open(), nil)
 	})
 }
 
 func TestBoundsOfAgeAndNumber(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		w.watermark = w.at(-1_000_000)
 		w.config.Messages = 2
 		for i := range 5 {
@@ -333,20 +340,20 @@ func TestBoundsOfAgeAndNumber(t *testing.T) {
 	})
 }
 
-// TestAPollerOpensAGap without a disconnect.
+// TestAPollerOpensAGap proves that a gap needs no disconnection.
 func TestAPollerOpensAGap(t *testing.T) {
-	in(t, func(w *world) { w.watermark = time.Time{}; w.said["a"] = []int{30} }, func(w *world) {
+	inWorld(t, func(w *world) { w.watermark = time.Time{}; w.said["a"] = []int{30} }, func(w *world) {
 		w.up()
-		pass(time.Minute)
+		advance(time.Minute)
 		w.Open(event.Gap{Channel: "a", From: w.at(20), Until: w.at(40)})
 		same(w, "history", w.history(), []string{"read a 20 to 160 in the background", "accept a/30"})
 	})
 }
 
-// TestWhateverHappensEveryMissedMessageIsRead: connections, refusals, crashes, slow and
-// failing reads in any order. No turn waits for more than ten seconds, and one that begins
+// TestEveryMissedMessageIsRead draws connections, refusals, crashes, slow and failing
+// reads in any order. No turn waits for more than ten seconds, and a turn that begins
 // without a gap has its thread's missed messages.
-func TestWhateverHappensEveryMissedMessageIsRead(t *testing.T) {
+func TestEveryMissedMessageIsRead(t *testing.T) {
 	threads := []event.ThreadKey{"a:-9000", "a:-50", "b", "b:-9000"}
 	rapid.Check(t, func(rt *rapid.T) {
 		type step struct {
@@ -359,7 +366,7 @@ func TestWhateverHappensEveryMissedMessageIsRead(t *testing.T) {
 				rapid.SampledFrom(threads).Draw(t, "thread"), rapid.IntRange(0, 90).Draw(t, "pause")}
 		}), 3, 25).Draw(rt, "steps")
 		var faults []string
-		in(t, func(w *world) { w.recent = threads }, func(w *world) {
+		inWorld(t, func(w *world) { w.recent = threads }, func(w *world) {
 			w.up()
 			missing := func(thread event.ThreadKey) bool {
 				w.mu.Lock()
@@ -371,9 +378,9 @@ func TestWhateverHappensEveryMissedMessageIsRead(t *testing.T) {
 				switch s.What {
 				case "misses": // the connection is away
 					w.Down()
-					pass(time.Second)
+					advance(time.Second)
 					w.change(func() { w.said[s.Thread] = append(w.said[s.Thread], w.second(time.Now())) })
-					pass(time.Second)
+					advance(time.Second)
 					w.up()
 				case "refuses":
 					w.change(func() { w.said[s.Thread] = append(w.said[s.Thread], w.second(time.Now())) })
@@ -404,14 +411,14 @@ func TestWhateverHappensEveryMissedMessageIsRead(t *testing.T) {
 						w.busy = errDown
 					}
 				})
-				pass(time.Duration(s.Pause) * time.Second)
+				advance(time.Duration(s.Pause) * time.Second)
 			}
 			w.change(func() {
 				w.busy = nil
 				clear(w.broken)
 				clear(w.slow)
 			})
-			pass(10 * time.Minute)
+			advance(10 * time.Minute)
 			for _, thread := range threads {
 				if missing(thread) {
 					faults = append(faults, "missing in "+string(thread))

@@ -15,14 +15,14 @@ import (
 
 const (
 	// recentThreads bounds the threads of one channel that are read although the channel
-	// itself does not show whether they have missed messages.
+	// does not show whether they have missed messages.
 	recentThreads = 50
-	// acceptPause is the wait before a refused message is offered again, and acceptTries
-	// bounds the tries if the store is well.
+	// acceptPause is the wait before a refused message is offered again. acceptTries
+	// bounds the attempts if the store works.
 	acceptPause, acceptTries = time.Second, 3
 )
 
-// background reads the gaps whenever there may be some. One node does it at a time.
+// background reads the gaps whenever gaps may exist. One node does it at a time.
 func (w *Workspace) background(ctx context.Context) {
 	for {
 		select {
@@ -37,8 +37,8 @@ func (w *Workspace) background(ctx context.Context) {
 	}
 }
 
-// round reads each gap once, the one that begins first before the others. A channel that
-// fails does not stop the others; its error ends the round.
+// round reads each gap once, earliest begin first. A channel that fails does not stop the
+// others; its error is part of the result.
 func (w *Workspace) round(ctx context.Context) error {
 	if err := w.refresh(ctx); err != nil {
 		return err
@@ -61,7 +61,8 @@ func (w *Workspace) round(ctx context.Context) error {
 	return errors.Join(append(failures, w.refresh(ctx))...)
 }
 
-// unlessRefused logs a refusal that only the operator can mend, and returns every other error.
+// unlessRefused logs a refusal that only the operator can resolve, and returns every
+// other error.
 func (w *Workspace) unlessRefused(err error, args ...any) error {
 	var refused *adapters.RefusedError
 	if !errors.As(err, &refused) {
@@ -72,7 +73,7 @@ func (w *Workspace) unlessRefused(err error, args ...any) error {
 }
 
 // readChannel reads a channel's gap: first the messages outside of threads, and then the
-// threads, the newest first.
+// threads, newest first.
 func (w *Workspace) readChannel(ctx context.Context, gap event.Gap) error {
 	config, reach, messages := w.Config(), w.reach(gap), 0
 	if config.MaxAge == 0 || reach.From.After(gap.Until) {
@@ -103,7 +104,7 @@ func (w *Workspace) readChannel(ctx context.Context, gap event.Gap) error {
 	return errors.Join(append(failures, ctx.Err())...)
 }
 
-// newestFirst returns the threads that ReadThread is for, each once.
+// newestFirst returns the threads that need a ReadThread, each once.
 func (w *Workspace) newestFirst(reach event.Gap, threads []event.ThreadKey) []event.ThreadKey {
 	began := map[event.ThreadKey]time.Time{}
 	for _, thread := range threads {
@@ -116,8 +117,8 @@ func (w *Workspace) newestFirst(reach event.Gap, threads []event.ThreadKey) []ev
 	})
 }
 
-// once reads a thread, unless it was read: a turn of it needs no read of its own then. If
-// a turn is reading it, that read counts.
+// once reads a thread, unless it was read already. A turn of the thread then needs no
+// read of its own. If a turn is reading it, that read counts.
 func (w *Workspace) once(ctx context.Context, thread event.ThreadKey, gap event.Gap, read func(*threadRead) error) error {
 	for {
 		w.mu.Lock()
@@ -141,8 +142,8 @@ func (w *Workspace) once(ctx context.Context, thread event.ThreadKey, gap event.
 	}
 }
 
-// hand hands messages over and counts the new ones. A message that was known may have
-// been changed since.
+// hand hands messages over and counts the new ones. A known message may have been changed
+// since.
 func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *int) (err error) {
 	for _, m := range list {
 		known := true
@@ -162,8 +163,8 @@ func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *
 	return nil
 }
 
-// accept offers an envelope until it is durable. One that is refused although the store
-// is well is left out: it must not stop the others.
+// accept offers an envelope until it is durable. An envelope that is refused although the
+// store works is left out, so that it does not stop the others.
 func (w *Workspace) accept(ctx context.Context, envelope event.Envelope) (known bool, err error) {
 	for try := 1; ; try++ {
 		receipt, err := w.Inbox.Accept(ctx, envelope)

@@ -6,12 +6,13 @@ import (
 	"parley/ingest/event"
 )
 
-// Config bounds what is read. Start from DefaultConfig.
+// Config bounds the messages that are read. Start from DefaultConfig.
 type Config struct {
 	// MaxAge is the age up to which a missed message is read and may trigger a run; 0
 	// reads none.
 	MaxAge time.Duration `yaml:"max_age"`
-	// Messages is how many missed messages of one channel are read, the newest.
+	// Messages bounds the missed messages of one channel that are read; the newest are
+	// read.
 	Messages int `yaml:"messages"`
 }
 
@@ -19,9 +20,10 @@ type Config struct {
 func DefaultConfig() Config { return Config{MaxAge: 24 * time.Hour, Messages: 1000} }
 
 const (
-	// maxAge bounds MaxAge. The keys of accepted envelopes are kept for longer.
+	// maxAge bounds MaxAge. The keys of accepted envelopes are stored for longer.
 	maxAge = 7 * 24 * time.Hour
-	// maxMessages bounds Messages: one channel's are in memory together.
+	// maxMessages bounds Messages, because the messages of one channel are in memory
+	// together.
 	maxMessages = 10_000
 )
 

@@ -23,8 +23,8 @@ import (
 )
 
 // world is a platform with its history, a store and an inbox, with a workspace between
-// them. Threads are named "<channel>:<second of the first message>", or "<channel>" for
-// a conversation, seconds counting from the start of the test.
+// them. A thread is named "<channel>:<second of the first message>", a conversation
+// "<channel>". Seconds count from the start of the test.
 type world struct {
 	*testing.T
 	*backfill.Workspace
@@ -36,15 +36,15 @@ type world struct {
 	mu        sync.Mutex
 	channels  []string
 	said      map[event.ThreadKey][]int // seconds, by thread
-	log       []string                  // reads and accepts, in their order
+	log       []string                  // reads and accepts, in order
 	accepted  map[string]bool
-	slow      map[string]time.Duration // of a read, by channel or thread
+	slow      map[string]time.Duration // duration of a read, by channel or thread
 	broken    map[string]error         // by channel or thread
 	busy      error                    // of Accept
-	refused   string                   // the message that is never accepted
+	refused   string                   // a message that is never accepted
 	watermark time.Time
 	gaps      map[string]event.Gap
-	storing   time.Duration // of each call of the store
+	storing   time.Duration // duration of each call of the store
 	recent    []event.ThreadKey
 }
 
@@ -155,12 +155,12 @@ func (w *world) Accept(_ context.Context, envelope event.Envelope) (adapters.Rec
 	return adapters.Receipt{Duplicate: known}, nil
 }
 
-// stores takes as long as a call of the store.
+// stores waits for the duration of a call of the store.
 func (w *world) stores() {
 	w.mu.Lock()
 	storing := w.storing
 	w.mu.Unlock()
-	pass(storing)
+	advance(storing)
 }
 
 // Gaps implements backfill.Store.
@@ -217,9 +217,9 @@ func (w *world) AcquireLease(context.Context, string, time.Duration) (bool, erro
 
 func (w *world) ReleaseLease(context.Context, string) error { return nil }
 
-// in runs a test in a bubble, in a workspace with the channels a and b that was
-// connected an hour ago for the last time. It is up at once, unless set says otherwise.
-func in(t *testing.T, set, test func(w *world)) {
+// inWorld runs a test in a bubble, in a workspace with the channels a and b that was last
+// connected an hour ago. It is up at once, unless set changes that.
+func inWorld(t *testing.T, set, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
@@ -236,7 +236,7 @@ func in(t *testing.T, set, test func(w *world)) {
 	})
 }
 
-// start starts the workspace, as a process would that has just begun.
+// start starts the workspace, as a new process does.
 func (w *world) start() {
 	w.Helper()
 	var err error
@@ -263,7 +263,7 @@ func (w *world) up() {
 	synctest.Wait()
 }
 
-// turn asks whether a thread's turn may begin, and returns how.
+// turn asks whether a thread's turn may begin, and returns the answer.
 func (w *world) turn(thread event.ThreadKey) string {
 	w.Helper()
 	ready, gap := w.Ready(thread, func() { w.woken <- thread })
@@ -291,7 +291,7 @@ func (w *world) begins(thread event.ThreadKey) string {
 	}
 }
 
-// history returns what was read and accepted since the last call.
+// history returns the reads and accepts since the last call.
 func (w *world) history() []string {
 	synctest.Wait()
 	w.mu.Lock()
@@ -301,7 +301,7 @@ func (w *world) history() []string {
 	return log
 }
 
-// open returns the stored gaps, in words.
+// open returns the stored gaps as texts.
 func (w *world) open() (words []string) {
 	synctest.Wait()
 	w.mu.Lock()
@@ -328,7 +328,7 @@ func (w *world) known() []string {
 	return slices.Sorted(maps.Keys(w.accepted))
 }
 
-// change changes the world.
+// change changes the world under its lock.
 func (w *world) change(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -342,7 +342,7 @@ func same[T any](t *world, what string, got, want T) {
 	}
 }
 
-// pass lets the bubble's clock go on.
-func pass(d time.Duration) { <-time.After(d) }
+// advance moves the bubble's clock on by d.
+func advance(d time.Duration) { <-time.After(d) }
 
 var errDown = fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)

@@ -18,7 +18,7 @@ func (w *Workspace) gap(channel string) (event.Gap, bool) {
 	return gap, gap.Until.After(w.Now().Add(-w.Config().MaxAge))
 }
 
-// Open opens a gap. A poller that finds something new uses it, too.
+// Open opens a gap. Pollers call it too, when they find something new.
 func (w *Workspace) Open(gap event.Gap) {
 	if w.Config().MaxAge == 0 {
 		return
@@ -42,7 +42,7 @@ func (w *Workspace) Refused(channel string) {
 }
 
 // Accepted notes that a payload of a channel was accepted for the first time. If the
-// platform had sent it before, others may be missing.
+// platform had sent the payload before, others may be missing.
 func (w *Workspace) Accepted(channel string, retried bool) {
 	now := w.Now()
 	w.mu.Lock()
@@ -54,16 +54,17 @@ func (w *Workspace) Accepted(channel string, retried bool) {
 }
 
 const (
-	// retryHorizon is how long after its first try a platform may send a payload again
-	// (Slack: five minutes after the last try before).
+	// retryHorizon bounds the time after its first attempt at which a platform may send a
+	// payload again (Slack: five minutes after the previous attempt).
 	retryHorizon = 7 * time.Minute
-	// arrivalStep is the least time between two arrivals that are remembered.
+	// arrivalStep is the shortest time between two stored arrivals.
 	arrivalStep = 10 * time.Second
-	// retryGapEvery is the least time between two gaps of a channel for retried payloads.
+	// retryGapEvery is the shortest time between two gaps of a channel for retried
+	// payloads.
 	retryGapEvery = time.Minute
 )
 
-// arrivals remembers when payloads have arrived lately, each time less clockLag. The first
+// arrivals stores when payloads have arrived lately, each time less clockLag. The first
 // time is older than retryHorizon, if there was an arrival then.
 type arrivals struct {
 	times   []time.Time
@@ -75,7 +76,8 @@ func (a *arrivals) begin(watermark time.Time) {
 }
 
 // add notes an arrival. If the payload was sent before, and its channel had no gap for
-// that within a minute, it returns the last arrival before the payload's first try.
+// that reason within a minute, it returns the last arrival before the payload's first
+// attempt.
 func (a *arrivals) add(now time.Time, channel string, retried bool) (from time.Time, missing bool) {
 	at := now.Add(-clockLag)
 	if last := a.times[len(a.times)-1]; at.Sub(last) >= arrivalStep {
@@ -91,7 +93,8 @@ func (a *arrivals) add(now time.Time, channel string, retried bool) (from time.T
 	return a.times[0], true
 }
 
-// refresh reads the watermark and the gaps from the store: other nodes change them, too.
+// refresh reads the watermark and the gaps from the store, because other nodes change
+// them too.
 func (w *Workspace) refresh(ctx context.Context) error {
 	w.refreshing.Lock()
 	defer w.refreshing.Unlock()
@@ -114,10 +117,10 @@ func (w *Workspace) refresh(ctx context.Context) error {
 	return nil
 }
 
-// keepGaps stores the gaps that open, and looks for those of other nodes, until ctx ends.
+// keepGaps stores the gaps that open, and reads those of other nodes, until ctx ends.
 func (w *Workspace) keepGaps(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.retry(ctx, "store the gaps and look for others", w.sync)
+		w.retry(ctx, "store and read gaps", w.sync)
 		w.mu.Lock()
 		wait := refreshClosed
 		if len(w.unstored)+len(w.stored) > 0 {
@@ -132,8 +135,8 @@ func (w *Workspace) keepGaps(ctx context.Context) {
 	}
 }
 
-// sync stores the gaps that have opened. While events can arrive it also moves the
-// watermark on: every message before it is then recorded or in a stored gap.
+// sync stores the gaps that have opened. While events can arrive, it also moves the
+// watermark on: every message before the watermark is then recorded or in a stored gap.
 func (w *Workspace) sync(ctx context.Context) error {
 	watermark := w.Now().Add(-clockLag)
 	w.mu.Lock()
@@ -154,9 +157,9 @@ func (w *Workspace) sync(ctx context.Context) error {
 		}
 	}
 	if !up || unknown != nil || !lost && watermark.Sub(last) < watermarkStep {
-		watermark = time.Time{} // it stays
+		watermark = time.Time{} // zero: the watermark does not move
 	}
-	slices.SortFunc(gaps, func(a, b event.Gap) int { return cmp.Compare(a.Channel, b.Channel) }) // nodes store in one order
+	slices.SortFunc(gaps, func(a, b event.Gap) int { return cmp.Compare(a.Channel, b.Channel) }) // all nodes store in one order
 	if len(gaps) > 0 || !watermark.IsZero() {
 		if err := w.Store.OpenGaps(ctx, w.ID, gaps, watermark); err != nil {
 			return err

@@ -11,14 +11,14 @@ import (
 // threadRead is one read of a thread's missed messages, by a turn or in the background.
 type threadRead struct {
 	thread event.ThreadKey
-	gap    event.Gap     // of the channel, when the read began
+	gap    event.Gap     // of the channel, at the begin of the read
 	urgent chan struct{} // closed once a turn waits
-	done   chan struct{} // closed once the read has ended
+	done   chan struct{} // closed at the end of the read
 	ended  bool
-	err    error // of a read that has ended
+	err    error // of an ended read
 
-	since time.Time // when the first turn began to wait; zero for none
-	wake  func()    // wakes the turn that still waits; nil for none
+	since time.Time // when the first turn began to wait; zero if none did
+	wake  func()    // wakes the turn that still waits; nil if none does
 }
 
 // succeeded reports whether the thread was read from a gap.
@@ -50,9 +50,9 @@ func (w *Workspace) Behind(thread event.ThreadKey) bool {
 	return behind
 }
 
-// Ready reports whether the next turn of the thread may begin, and then whether messages
-// of the thread may be missing in it. If the turn may not begin, the thread is being
-// read; Ready calls wakeTurn once the turn may begin, or after ten seconds.
+// Ready reports whether the next turn of the thread may begin, and, if it may, whether
+// messages of the thread may be missing in it. If the turn may not begin, the thread is
+// being read; Ready calls wakeTurn after the turn may begin, or after ten seconds.
 func (w *Workspace) Ready(thread event.ThreadKey, wakeTurn func()) (ready, gap bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +109,7 @@ func (w *Workspace) readUrgently(ctx context.Context, r *threadRead) {
 	ctx, cancel := context.WithDeadline(ctx, r.since.Add(turnWait))
 	defer cancel()
 	if err := w.end(r, w.readThread(ctx, r, new(int))); err != nil {
-		w.Log.Warn("missed messages of a thread could not be read in time; its turn goes on", "thread", r.thread, "err", err)
+		w.Log.Warn("missed messages of a thread cannot be read in time; its turn continues", "thread", r.thread, "err", err)
 	}
 }
 
@@ -121,7 +121,7 @@ func (w *Workspace) readThread(ctx context.Context, r *threadRead, messages *int
 	})
 }
 
-// reach is the range that is read of a gap.
+// reach returns the range of a gap that is read.
 func (w *Workspace) reach(gap event.Gap) event.Gap {
 	if oldest := w.Now().Add(-w.Config().MaxAge); gap.From.Before(oldest) {
 		gap.From = oldest

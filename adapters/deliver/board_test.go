@@ -22,17 +22,17 @@ type board struct {
 	told    []string
 	calls   []string                // the names of the calls and their texts
 	faults  map[string][]fault      // of the next calls, by name
-	chance  func(does string) fault // of the others; nil for none
+	chance  func(does string) fault // of the other calls; nil for none
 	effects sync.WaitGroup
 	limit   int           // of a post, in bytes
 	closes  time.Duration // the maximum age of a stream; 0: none
-	stumble string        // a text that makes Grow panic, except for a final text
+	stumble string        // a text at which FormatPartial panics, unless it is final
 }
 
 // pinned is a post on a board.
 type pinned struct {
 	id, key, text string
-	stream        bool // begun as one
+	stream        bool // the post began as a stream
 	open, removed bool
 	at            time.Time
 }
@@ -41,13 +41,13 @@ func newBoard() *board {
 	return &board{signs: map[string]bool{}, faults: map[string][]fault{}, limit: 100}
 }
 
-// none is the fault of a call that succeeds.
+// none is the fault of a successful call.
 var none = fault{failure: -1}
 
 // do makes a call. Its fault decides whether and when f runs.
 func (b *board) do(ctx context.Context, does, text string, f func() error) error {
 	if ctx.Err() != nil {
-		panic("a call was begun after its time")
+		panic("a call began after its deadline")
 	}
 	b.mu.Lock()
 	b.calls = append(b.calls, strings.TrimSpace(does+" "+text))
@@ -64,7 +64,7 @@ func (b *board) do(ctx context.Context, does, text string, f func() error) error
 	unclear := &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("cut off")}
 	if fails.failure == adapters.Unclear && fails.effect > 0 {
 		b.effects.Go(func() {
-			pass(fails.effect)
+			advance(fails.effect)
 			_ = b.locked(f)
 		})
 	}
@@ -80,7 +80,7 @@ func (b *board) do(ctx context.Context, does, text string, f func() error) error
 		_ = b.locked(f)
 		return unclear
 	}
-	return &adapters.SendError{Failure: fails.failure, RetryAfter: fails.after, Err: errors.New("the platform's words")}
+	return &adapters.SendError{Failure: fails.failure, RetryAfter: fails.after, Err: errors.New("the platform's error")}
 }
 
 func (b *board) locked(f func() error) error {
@@ -91,14 +91,14 @@ func (b *board) locked(f func() error) error {
 
 var errRefused = &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("refused")}
 
-// pin adds a post. The board is locked.
+// pin adds a post. The caller holds the lock.
 func (b *board) pin(key, text string, stream bool) string {
 	p := &pinned{id: fmt.Sprint("p", len(b.posts)+1), key: key, text: text, stream: stream, open: stream, at: time.Now()}
 	b.posts = append(b.posts, p)
 	return p.id
 }
 
-// find returns a post that was not removed; nil for none. The board is locked.
+// find returns a post that was not removed; nil for none. The caller holds the lock.
 func (b *board) find(id string) *pinned {
 	i := slices.IndexFunc(b.posts, func(p *pinned) bool { return p.id == id && !p.removed })
 	if i < 0 {
@@ -115,8 +115,8 @@ func (b *board) Address(thread event.ThreadKey) (adapters.Address, error) {
 	return adapters.Address{Channel: "C1", Root: string(thread)}, nil
 }
 
-// Grow ends a post at the last line end within the limit, else at the limit.
-func (b *board) Grow(text string, _ []string, g adapters.Growth) (shown, rest string, full bool) {
+// FormatPartial ends a post at the last line end within the limit, or else at the limit.
+func (b *board) FormatPartial(text string, _ []string, g adapters.Partial) (shown, rest string, full bool) {
 	if b.stumble != "" && !g.Done && strings.Contains(text, b.stumble) {
 		panic("a bug in the formatter")
 	}
@@ -140,7 +140,7 @@ func (b *board) Format(text string, _ []string) (texts []string) {
 		return nil
 	}
 	for text != "" {
-		shown, rest, full := b.Grow(text, nil, adapters.Growth{Done: true})
+		shown, rest, full := b.FormatPartial(text, nil, adapters.Partial{Done: true})
 		texts = append(texts, shown)
 		if !full {
 			break
@@ -223,15 +223,15 @@ func (b *board) FindStream(ctx context.Context, post adapters.Post) (ids []strin
 	return ids, err
 }
 
-func (b *board) Sign(ctx context.Context, sign adapters.Sign) error {
+func (b *board) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	return b.do(ctx, "sign", "", func() error { b.signs[sign.Message] = true; return nil })
 }
 
-func (b *board) Unsign(ctx context.Context, sign adapters.Sign) error {
+func (b *board) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 	return b.do(ctx, "unsign", "", func() error { delete(b.signs, sign.Message); return nil })
 }
 
-func (b *board) Tell(ctx context.Context, post adapters.Post) error {
+func (b *board) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	return b.do(ctx, "tell", post.Text, func() error { b.told = append(b.told, post.Asker+": "+post.Text); return nil })
 }
 
@@ -254,7 +254,7 @@ func (b *board) stands() (texts, wrong []string) {
 	return texts, wrong
 }
 
-// did returns the calls with a prefix.
+// did returns the calls whose text has the prefix.
 func (b *board) did(what string) (calls []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -267,10 +267,10 @@ func (b *board) did(what string) (calls []string) {
 }
 
 var (
-	_ adapters.Editor       = (*board)(nil)
-	_ adapters.Grower       = (*board)(nil)
-	_ adapters.Streamer     = (*board)(nil)
-	_ adapters.StreamFinder = (*board)(nil)
-	_ adapters.Signer       = (*board)(nil)
-	_ adapters.Ephemeral    = (*board)(nil)
+	_ adapters.Editor           = (*board)(nil)
+	_ adapters.PartialFormatter = (*board)(nil)
+	_ adapters.Streamer         = (*board)(nil)
+	_ adapters.StreamFinder     = (*board)(nil)
+	_ adapters.WorkingIndicator = (*board)(nil)
+	_ adapters.Ephemeral        = (*board)(nil)
 )

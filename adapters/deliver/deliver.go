@@ -1,14 +1,14 @@
 // Package deliver writes an agent's stream into a chat as readable messages.
 //
-// A delivery is stored in the journal before its call, under a key that never changes
-// its text, and is marked as sending before the call begins. If the end of a call is
-// unclear, the platform is asked before the delivery is sent again.
+// A delivery is stored in the journal before its call, under a key whose text never
+// changes, and is marked as sending before the call begins. If the outcome of a call is
+// unclear, the outbox asks the platform before it sends the delivery again.
 //
-// While an answer grows, a Showing may show it in posts that are previews. The journal
-// holds the first text of each preview, so that the preview is found again after a
-// crash, but not its later texts. The answer's final posts take over the previews' posts
-// one by one. Each one states its whole text again, unless the platform is known to
-// show that text: the final text always wins.
+// During a run, a Showing may show the growing answer in posts that are previews. The
+// journal holds the first text of each preview, so that the preview is found again after
+// a crash, but not its later texts. The answer's final posts take over the previews'
+// posts one by one. Each final post states its whole text again, unless the platform is
+// known to show that text: the final text always wins.
 package deliver
 
 import (
@@ -25,35 +25,37 @@ import (
 )
 
 const (
-	// workers is how many threads' deliveries are worked on concurrently.
+	// workers is the number of threads whose deliveries are processed concurrently.
 	workers = 256
-	// readBackAfter is the time between the end of a call and the question whether it
-	// took effect: a request may take effect after its caller has given up.
+	// readBackAfter is the time between the end of a call and the query whether it took
+	// effect: a request may take effect after its caller has given up.
 	readBackAfter = 5 * time.Second
-	// lateStart is how long after it was marked as sending a call may begin.
+	// lateStart bounds the time between the mark as sending and the begin of the call.
 	lateStart = 2 * time.Second
-	// maxAge is how long a delivery that the platform does not take is tried.
+	// maxAge bounds how long a delivery that the platform does not take is tried.
 	maxAge = 24 * time.Hour
 	// minRetryAfter is how long a channel rests after a rate limit without a time.
 	minRetryAfter = time.Second
-	// maxBackoff bounds the wait between two tries. It is also the wait of a delivery whose
-	// workspace is not configured.
+	// maxBackoff bounds the wait between two attempts. It is also the wait of a delivery
+	// whose workspace is not configured.
 	maxBackoff = time.Minute
-	// readBackFor is how long the platform is asked until the outcome is unknown.
+	// readBackFor bounds how long the outbox asks the platform before it treats the
+	// outcome as unknown.
 	readBackFor = 20 * time.Minute
-	// maxResends bounds the calls of a delivery whose outcome is unknown: its readers
-	// may see it that often.
+	// maxResends bounds the calls of a delivery whose outcome is unknown, because its
+	// readers may see each of them.
 	maxResends = 3
-	// margin is how much the time between two posts exceeds the one that their rate
-	// demands: calls that begin evenly arrive less evenly, and the clocks of two nodes
-	// differ by some milliseconds. A platform that counts strictly refuses no post.
+	// margin is the time that is added to the interval between two posts, which their
+	// rate demands. Calls that begin evenly arrive less evenly, and the clocks of two
+	// nodes differ by some milliseconds. With the margin, a platform that counts strictly
+	// refuses no post.
 	margin = 1.02
-	// storeTime bounds how long a post that has arrived waits for a store in trouble.
-	// After it the platform is asked.
+	// storeTime bounds how long a post that has arrived waits for a failing store. After
+	// that, the outbox asks the platform.
 	storeTime = time.Minute
 )
 
-// mark begins a text that may appear twice.
+// mark begins a text that readers may see twice.
 const mark = "(sent again, since it is not known whether it arrived) "
 
 // Platform sends the posts of a workspace.
@@ -112,13 +114,13 @@ func (o *Outbox) Posted(c *work.Claim, begun *journal.Delivery) {
 }
 
 // Run sends until ctx ends. Then it makes the calls of the deliveries that are marked as
-// sending, and waits for the calls under way. All calls end with calling.
+// sending, and waits for the calls in progress. All calls end with calling.
 func (o *Outbox) Run(ctx, calling context.Context) error {
 	return o.Work.Serve(ctx, work.Queue{Kind: work.Deliveries, Slots: workers, Drain: true, Do: func(_ context.Context, c *work.Claim) error {
 		for {
 			more, err := o.next(calling, c)
 			switch {
-			case errors.Is(err, journal.ErrDelivered): // a showing, or another node, was faster: look again
+			case errors.Is(err, journal.ErrDelivered): // a showing, or another node, was faster; read it again
 			case err != nil || !more:
 				return err
 			}
@@ -129,7 +131,7 @@ func (o *Outbox) Run(ctx, calling context.Context) error {
 	}})
 }
 
-// next brings the thread's first delivery one step on. It returns whether the thread
+// next advances the thread's first delivery by one step. It returns whether the thread
 // may have more to do.
 func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error) {
 	now := o.Now()
@@ -160,7 +162,7 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *journal.Delivery, 
 	switch {
 	case at.After(o.Now()):
 		return true, o.Journal.Resend(ctx, d, at, "an earlier call about the same post may still take effect", false)
-	case stands: // it takes no place in the pace
+	case stands: // it does not count against the pace
 		return o.sent(ctx, c, d, d.Replaces.PlatformID)
 	}
 	if d.State == journal.DeliveryPending {
@@ -181,11 +183,11 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *journal.Delivery, 
 	return o.sent(ctx, c, d, id)
 }
 
-// call runs f, which calls the platform, until a time of the store's clock. This node's
-// clock may differ. It does not run f if a part of the call's time has passed already: a
-// late request may take effect after others have asked whether it did. A panic is f's
-// failure, not the process's, and its outcome is unclear. about names the delivery or the
-// run.
+// call runs f, which calls the platform, with a deadline on the store's clock. This
+// node's clock may differ. It does not run f if a part of the call's time has passed
+// already: a late request may take effect after another caller has asked whether it did.
+// A panic is a failure of f, not of the process, and its outcome is unclear. about names
+// the delivery or the run.
 func (o *Outbox) call(ctx context.Context, platform Platform, sendBy time.Time, about string, f func(ctx context.Context) error) (err error) {
 	left := sendBy.Sub(o.Now())
 	ctx, cancel := context.WithTimeout(ctx, left)
@@ -197,19 +199,19 @@ func (o *Outbox) call(ctx context.Context, platform Platform, sendBy time.Time, 
 	return f(ctx)
 }
 
-// errLate is the error of a call that was not begun.
-var errLate = &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("the call's time was running out before it began")}
+// errLate is the error of a call that did not begin.
+var errLate = &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("too little of the call's time was left to begin it")}
 
-// recover makes a panic in an adapter an error.
+// recover turns a panic in an adapter into an error.
 func (o *Outbox) recover(about string, err *error) {
 	if p := recover(); p != nil {
-		o.Log.Error("an adapter panicked", "about", about, "panic", p, "stack", string(debug.Stack()))
+		o.Log.Error("an adapter panics", "about", about, "panic", p, "stack", string(debug.Stack()))
 		*err = fmt.Errorf("the adapter panicked: %v", p)
 	}
 }
 
-// sent records that a delivery has arrived. It waits for a store in trouble, until
-// storeTime has passed.
+// sent records that a delivery has arrived. It waits for a failing store, until storeTime
+// has passed.
 func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *journal.Delivery, id string) (more bool, err error) {
 	c.Take(keyOf(d))
 	ctx = context.WithoutCancel(ctx)
@@ -237,7 +239,7 @@ func (o *Outbox) arrived(ctx context.Context, d *journal.Delivery, id string) (j
 	return result, err
 }
 
-// failed handles a call that has failed.
+// failed handles a failed call.
 func (o *Outbox) failed(ctx context.Context, d *journal.Delivery, cause error) error {
 	now := o.Now()
 	failure := failureOf(cause)
@@ -258,12 +260,12 @@ func (o *Outbox) failed(ctx context.Context, d *journal.Delivery, cause error) e
 	return o.Journal.AwaitReadBack(ctx, d, d.SendBy.Add(readBackAfter), cause.Error())
 }
 
-// backoff is the wait before the next try.
+// backoff returns the wait before the next attempt.
 func backoff(attempts int64) time.Duration {
 	return min(time.Second<<min(max(attempts-1, 0), 10), maxBackoff)
 }
 
-// giveUp ends a delivery that will not be sent, and tells the operator.
+// giveUp ends a delivery that will not be sent, and reports it to the operator.
 func (o *Outbox) giveUp(ctx context.Context, d *journal.Delivery, state journal.DeliveryState, cause error) error {
 	o.Log.Error("a delivery is given up", "workspace", d.Workspace, "delivery", d.Key, "kind", d.Kind, "state", state, "err", cause)
 	err := o.Journal.GiveUp(ctx, d, state, cause.Error())

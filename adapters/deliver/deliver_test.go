@@ -32,27 +32,27 @@ var (
 	unknown = journal.DeliveryUnknown
 )
 
-// TestOnceInOrder: after any failure of a call, each text is posted once, in the order of
-// its thread.
+// TestOnceInOrder proves that, after any failure of a call, each text is posted once, in
+// the order of its thread.
 func TestOnceInOrder(t *testing.T) {
 	for name, faults := range map[string][]fault{
-		"nothing goes wrong":           nil,
-		"not sent, three times":        {notSent, notSent, notSent},
-		"refused for a while":          {{failure: adapters.RateLimited, after: 30 * time.Second}},
-		"unclear, and lost":            {lost, lost},
-		"unclear, and arrived":         {arrived},
-		"unclear, and arrives late":    {arriveLate},
-		"a panic":                      {{panics: true}},
-		"everything, one by one":       {notSent, lost, {failure: adapters.RateLimited}, arriveLate},
-		"the answer comes too late":    {{failure: adapters.Unclear, takes: 10 * time.Second}},
-		"the time was over, unwritten": {{failure: adapters.NotSent, takes: 10 * time.Second}},
+		"no fault":                   nil,
+		"not sent, three times":      {notSent, notSent, notSent},
+		"refused for a while":        {{failure: adapters.RateLimited, after: 30 * time.Second}},
+		"unclear, and lost":          {lost, lost},
+		"unclear, and arrived":       {arrived},
+		"unclear, and arrives late":  {arriveLate},
+		"a panic":                    {{panics: true}},
+		"each fault in turn":         {notSent, lost, {failure: adapters.RateLimited}, arriveLate},
+		"the answer comes too late":  {{failure: adapters.Unclear, takes: 10 * time.Second}},
+		"timed out before the write": {{failure: adapters.NotSent, takes: 10 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inOffice(t, func(o *office) {
+			withOutbox(t, func(o *fixture) {
 				o.chat.faults["two"] = faults
 				o.reply("t", "one", "two", "three")
 				o.send()
-				pass(100 * time.Second)
+				advance(100 * time.Second)
 				same(t, "posts", o.chat.texts(), []string{"one", "two", "three"})
 				same(t, "states", o.settled(), []journal.DeliveryState{sent, sent, sent})
 			})
@@ -60,9 +60,10 @@ func TestOnceInOrder(t *testing.T) {
 	}
 }
 
-// TestACallEndsAtItsTime: the deadline of a call is the time in the journal.
-func TestACallEndsAtItsTime(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestACallEndsAtItsDeadline proves that the deadline of a call is the time in the
+// journal.
+func TestACallEndsAtItsDeadline(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		o.reply("t", "one")
 		o.send()
 		o.settled()
@@ -74,14 +75,14 @@ func TestACallEndsAtItsTime(t *testing.T) {
 	})
 }
 
-// TestNobodyAsksTooEarly: the platform is asked 5 s after the end of the call, because a
-// request may take effect after its caller has given up.
-func TestNobodyAsksTooEarly(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestAQueryWaits proves that the outbox asks the platform 5 s after the end of the call,
+// because a request may take effect after its caller has given up.
+func TestAQueryWaits(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		o.chat.faults["one"] = []fault{lost}
 		o.reply("t", "one")
 		o.send()
-		pass(time.Minute)
+		advance(time.Minute)
 		same(t, "questions", len(o.chat.asked), 1)
 		if asked := o.chat.asked[0].Sub(epoch); asked < 15*time.Second || asked > 16*time.Second {
 			t.Errorf("asked after %v, want send_by (10 s) + 5 s", asked)
@@ -89,9 +90,10 @@ func TestNobodyAsksTooEarly(t *testing.T) {
 	})
 }
 
-// TestQuestionsThatFailBackOff until the workspace's policy decides.
-func TestQuestionsThatFailBackOff(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestFailedQueriesBackOff proves that the waits grow until the workspace's policy
+// decides.
+func TestFailedQueriesBackOff(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		o.platform.Unknown = func(string) string { return "hold" }
 		o.chat.faults["one"] = []fault{lost}
 		for range 1000 {
@@ -100,51 +102,52 @@ func TestQuestionsThatFailBackOff(t *testing.T) {
 		o.reply("t", "one")
 		o.reply("t", "two")
 		o.send()
-		pass(25 * time.Minute)
+		advance(25 * time.Minute)
 		same(t, "states", o.settled(), []journal.DeliveryState{unknown, sent})
 		for i := 2; i < len(o.chat.asked); i++ {
 			if before, after := o.chat.asked[i-1].Sub(o.chat.asked[i-2]), o.chat.asked[i].Sub(o.chat.asked[i-1]); after < before-time.Second || after > time.Minute+time.Second {
-				t.Errorf("after %v the next question waited %v", before, after)
+				t.Errorf("the query after %v waited %v", before, after)
 			}
 		}
 		if n := len(o.chat.asked); n > 40 {
-			t.Errorf("the platform was asked %d times", n)
+			t.Errorf("%d queries", n)
 		}
 	})
 }
 
-// TestAQuestionWaitsAsLongAsThePlatformSays checks the wait after a rate limit.
-func TestAQuestionWaitsAsLongAsThePlatformSays(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestAQueryObeysARateLimit proves that it waits as long as the platform asks for.
+func TestAQueryObeysARateLimit(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		o.chat.faults["one"] = []fault{arrived}
 		o.chat.findings = []error{&adapters.SendError{Failure: adapters.RateLimited, RetryAfter: 2 * time.Minute, Err: errors.New("slow down")}}
 		o.reply("t", "one")
 		o.send()
-		pass(5 * time.Minute)
+		advance(5 * time.Minute)
 		same(t, "questions", len(o.chat.asked), 2)
 		if wait := o.chat.asked[1].Sub(o.chat.asked[0]); wait < 2*time.Minute {
-			t.Errorf("asked again after %v", wait)
+			t.Errorf("the next query came after %v", wait)
 		}
 	})
 }
 
-// TestTheRestOfAFailedReplyIsNotSent checks that the next reply is sent.
+// TestTheRestOfAFailedReplyIsNotSent proves that the next reply is sent.
 func TestTheRestOfAFailedReplyIsNotSent(t *testing.T) {
-	inOffice(t, func(o *office) {
+	withOutbox(t, func(o *fixture) {
 		o.chat.faults["two"] = []fault{permanent}
 		o.reply("t", "one", "two", "three")
 		o.reply("t", "next")
 		o.send()
-		pass(time.Minute)
+		advance(time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"one", "next"})
 		same(t, "states", o.settled(), []journal.DeliveryState{sent, failed, sent})
-		same(t, "calls of what was refused", len(o.chat.times("two")), 1)
+		same(t, "calls of the refused text", len(o.chat.times("two")), 1)
 	})
 }
 
-// TestWhatIsNeverTakenIsGivenUpAfterADay checks a delivery that is always rate limited.
-func TestWhatIsNeverTakenIsGivenUpAfterADay(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestARateLimitedDeliveryEndsAfterADay proves that a delivery that is always rate
+// limited is given up.
+func TestARateLimitedDeliveryEndsAfterADay(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		for range 10 {
 			o.chat.faults["one"] = append(o.chat.faults["one"], fault{failure: adapters.RateLimited, after: 5 * time.Hour})
 		}
@@ -152,31 +155,32 @@ func TestWhatIsNeverTakenIsGivenUpAfterADay(t *testing.T) {
 		stop, _ := o.send()
 		for range 10 {
 			stop()
-			pass(3 * time.Hour)
+			advance(3 * time.Hour)
 			stop, _ = o.send()
-			pass(2 * time.Second)
+			advance(2 * time.Second)
 		}
 		same(t, "states", o.settled(), []journal.DeliveryState{failed})
 		same(t, "posts", len(o.chat.texts()), 0)
 	})
 }
 
-// TestWhatNeverEndsClearlyIsGivenUpAfterADay, because later deliveries of the thread
-// wait for it.
-func TestWhatNeverEndsClearlyIsGivenUpAfterADay(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestAnUnclearDeliveryEndsAfterADay proves that a delivery whose outcome is never clear
+// is given up, because later deliveries of the thread wait for it.
+func TestAnUnclearDeliveryEndsAfterADay(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		o.chat.faults["one"] = []fault{{failure: adapters.RateLimited, after: 24*time.Hour + time.Minute}, lost, lost, lost}
 		o.reply("t", "one")
 		o.reply("t", "next")
 		o.send()
-		pass(24*time.Hour + 2*time.Minute)
+		advance(24*time.Hour + 2*time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"next"})
 		same(t, "states", o.settled(), []journal.DeliveryState{failed, sent})
 	})
 }
 
-// TestUnknownEnds: if the platform cannot tell the outcome, the policy decides.
-func TestUnknownEnds(t *testing.T) {
+// TestUnknownOutcomes proves that the policy decides if the platform cannot report the
+// outcome.
+func TestUnknownOutcomes(t *testing.T) {
 	const mark = "(sent again, since it is not known whether it arrived) "
 	for policy, want := range map[string]struct {
 		posts  []string
@@ -187,8 +191,8 @@ func TestUnknownEnds(t *testing.T) {
 		"hold":   {[]string{"one", "two"}, []journal.DeliveryState{unknown, sent}},
 	} {
 		t.Run(policy, func(t *testing.T) {
-			inOffice(t, func(o *office) {
-				o.platform.Sender = o.chat // it has no Find
+			withOutbox(t, func(o *fixture) {
+				o.platform.Sender = o.chat // the chat has no Find
 				o.platform.Unknown = func(channel string) string {
 					same(t, "channel", channel, "C1")
 					return policy
@@ -197,7 +201,7 @@ func TestUnknownEnds(t *testing.T) {
 				o.reply("t", "one")
 				o.reply("t", "two")
 				o.send()
-				pass(2 * time.Minute)
+				advance(2 * time.Minute)
 				same(t, "posts", o.chat.texts(), want.posts)
 				same(t, "states", o.settled(), want.states)
 			})
@@ -205,55 +209,55 @@ func TestUnknownEnds(t *testing.T) {
 	}
 }
 
-// TestAPlatformThatNeverTellsIsNotWrittenToWithoutEnd: its readers may see every call's
-// text.
-func TestAPlatformThatNeverTellsIsNotWrittenToWithoutEnd(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestResendsAreBounded matters because readers may see the text of every call.
+func TestResendsAreBounded(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		o.platform.Sender = o.chat
 		o.chat.faults["one"] = []fault{arrived, arrived, arrived, arrived, arrived}
 		o.reply("t", "one")
 		o.send()
-		pass(5 * time.Minute)
+		advance(5 * time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"one", "one", "one"})
 		same(t, "states", o.settled(), []journal.DeliveryState{unknown})
 	})
 }
 
-// TestARefusalHoldsUpItsChannelAlone checks a rate limit.
-func TestARefusalHoldsUpItsChannelAlone(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestARateLimitDelaysItsChannelAlone also proves that the channel waits as long as the
+// platform asks for.
+func TestARateLimitDelaysItsChannelAlone(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		o.chat.faults["one"] = []fault{{failure: adapters.RateLimited, after: 30 * time.Second}}
 		o.send()
 		o.reply("a", "one")
 		o.settled()
 		o.reply("b", "same channel")
 		o.replyIn("C2", "c", "other channel")
-		pass(20 * time.Second)
+		advance(20 * time.Second)
 		same(t, "meanwhile", o.chat.texts(), []string{"other channel"})
-		pass(20 * time.Second)
-		same(t, "posts in all", len(o.chat.texts()), 3)
+		advance(20 * time.Second)
+		same(t, "all posts", len(o.chat.texts()), 3)
 		if at := o.chat.times("same channel")[0]; at < 30*time.Second {
 			t.Errorf("the channel was used again after %v", at)
 		}
 	})
 }
 
-// TestThePaceOfAChannel checks the rate of the posts of all its threads, with a margin.
+// TestThePaceOfAChannel proves the rate of the posts of all its threads, with a margin.
 func TestThePaceOfAChannel(t *testing.T) {
-	inOffice(t, func(o *office) {
+	withOutbox(t, func(o *fixture) {
 		o.platform.Limits.PostRate = 0.5
 		for i := range 4 {
 			o.reply(fmt.Sprint("t", i), fmt.Sprint("text", i))
 		}
 		o.replyIn("C2", "elsewhere", "elsewhere")
 		o.send()
-		pass(30 * time.Second)
+		advance(30 * time.Second)
 		same(t, "posts", len(o.chat.texts()), 5)
 		last := -time.Minute
 		for _, c := range o.chat.calls {
 			if c.Text == "elsewhere" {
 				if c.At > time.Second {
-					t.Errorf("another channel had to wait %v", c.At)
+					t.Errorf("another channel waited %v", c.At)
 				}
 				continue
 			}
@@ -265,37 +269,38 @@ func TestThePaceOfAChannel(t *testing.T) {
 	})
 }
 
-// TestAWorkspaceThatIsGoneAndComesBack: pending deliveries are sent. The platform is
-// asked about unclear ones before they are sent again.
-func TestAWorkspaceThatIsGoneAndComesBack(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestAWorkspaceReturns proves that pending deliveries of a workspace that was not
+// configured are sent when it is configured again. The outbox asks the platform about
+// unclear ones before it sends them again.
+func TestAWorkspaceReturns(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		o.chat.faults["unclear"] = []fault{arrived}
 		o.reply("a", "unclear")
 		o.send()
 		o.settled()
 		o.setGone(true)
 		o.reply("b", "waiting")
-		pass(10 * time.Minute)
-		same(t, "while it is gone", o.chat.texts(), []string{"unclear"})
+		advance(10 * time.Minute)
+		same(t, "without the workspace", o.chat.texts(), []string{"unclear"})
 		o.setGone(false)
-		pass(2 * time.Minute)
-		same(t, "when it is back", o.chat.texts(), []string{"unclear", "waiting"})
+		advance(2 * time.Minute)
+		same(t, "with the workspace again", o.chat.texts(), []string{"unclear", "waiting"})
 		same(t, "states", o.settled(), []journal.DeliveryState{sent, sent})
 	})
 }
 
-// TestARestartInEachState: the next process sends pending deliveries, asks about sending
-// ones first, and leaves sent ones.
+// TestARestartInEachState proves that the next process sends pending deliveries, asks
+// about sending ones first, and leaves sent ones.
 func TestARestartInEachState(t *testing.T) {
 	for name, left := range map[string][]fault{
-		"pending":                      {notSent},
-		"sending, and it had arrived":  {arrived},
-		"sending, and it was lost":     {lost},
-		"sending, and it arrives late": {arriveLate},
-		"sent":                         nil,
+		"pending":               {notSent},
+		"sending, arrived":      {arrived},
+		"sending, lost":         {lost},
+		"sending, arrives late": {arriveLate},
+		"sent":                  nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			inOffice(t, func(o *office) {
+			withOutbox(t, func(o *fixture) {
 				o.chat.faults["one"] = left
 				o.reply("t", "one", "two")
 				stop, _ := o.send()
@@ -304,16 +309,16 @@ func TestARestartInEachState(t *testing.T) {
 				o.close()
 				o.open()
 				o.send()
-				pass(2 * time.Minute)
+				advance(2 * time.Minute)
 				same(t, "posts", o.chat.texts(), []string{"one", "two"})
 			})
 		})
 	}
 }
 
-// TestStoppingEndsTheCallUnderWay; the platform is asked about it later.
-func TestStoppingEndsTheCallUnderWay(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestAStopEndsTheCall proves that the outbox asks the platform about it later.
+func TestAStopEndsTheCall(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		o.chat.faults["one"] = []fault{{failure: adapters.Unclear, takes: 5 * time.Second}}
 		o.reply("t", "one")
 		stop, abandon := o.send()
@@ -321,38 +326,39 @@ func TestStoppingEndsTheCallUnderWay(t *testing.T) {
 		abandon()
 		stop()
 		o.send()
-		pass(time.Minute)
+		advance(time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"one"})
 	})
 }
 
-// TestAPostWaitsForTheStore for a bounded time. Then the platform is asked.
+// TestAPostWaitsForTheStore proves that the wait is bounded, and that the outbox then
+// asks the platform.
 func TestAPostWaitsForTheStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		down  time.Duration
 		asked bool
 	}{"half a minute": {30 * time.Second, false}, "an hour": {time.Hour, true}} {
 		t.Run(name, func(t *testing.T) {
-			inOffice(t, func(o *office) {
+			withOutbox(t, func(o *fixture) {
 				o.chat.posting = func() {
 					o.engine.down.Store(true)
 					time.AfterFunc(c.down, func() { o.engine.down.Store(false) })
 				}
 				o.reply("t", "one")
 				o.send()
-				pass(c.down + 10*time.Second)
+				advance(c.down + 10*time.Second)
 				same(t, "posts", o.chat.texts(), []string{"one"})
-				same(t, "the platform was asked", len(o.chat.asked) > 0, c.asked)
+				same(t, "queries", len(o.chat.asked) > 0, c.asked)
 				same(t, "states", o.settled(), []journal.DeliveryState{sent})
 			})
 		})
 	}
 }
 
-// TestAStalledNodeChangesNoCallOfTheNextOwner: one node stalls between the commit of a
-// reply and its call. Another node takes over, posts, and ends before it can record that.
-func TestAStalledNodeChangesNoCallOfTheNextOwner(t *testing.T) {
-	inOffice(t, func(o *office) {
+// TestAStalledNodeKeepsOrder stalls one node between the commit of a reply and its call.
+// Another node takes over, posts, and ends before it can record that.
+func TestAStalledNodeKeepsOrder(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
 		node := func(name string) (*journal.Journal, *work.Scheduler) {
 			return journal.New(o.engine, journal.Options{Node: name, Lease: 8 * time.Second}),
 				work.New(o.engine, work.Options{Node: name, Lease: 8 * time.Second, Log: slog.New(slog.DiscardHandler)})
@@ -371,14 +377,14 @@ func TestAStalledNodeChangesNoCallOfTheNextOwner(t *testing.T) {
 			synctest.Wait()
 		}
 		goesOn, answered := make(chan struct{}), false
-		serve(schedulerA, work.Intake, func(c *work.Claim) error { // no scheduler runs: A's lease ends
+		serve(schedulerA, work.Intake, func(c *work.Claim) error { // no scheduler runs, so A's lease ends
 			if answered {
 				return nil
 			}
 			answered = true
 			ended, err := o.answer(a, &c.Claim, "C1", &journal.Send{Timeout: 10 * time.Second}, "hello")
 			if err == nil && ended.Begun == nil {
-				err = errors.New("the first delivery was not begun")
+				err = errors.New("the first delivery is not marked as sending")
 			}
 			if err != nil {
 				t.Error(err)
@@ -389,38 +395,38 @@ func TestAStalledNodeChangesNoCallOfTheNextOwner(t *testing.T) {
 		})
 		schedulerA.Wake(work.Intake, "", question.Thread)
 
-		pass(16 * time.Second)
+		advance(16 * time.Second)
 		serve(schedulerB, work.Deliveries, func(c *work.Claim) error {
 			d, err := b.NextDelivery(ctx, c.Thread)
 			if err != nil {
 				return err
 			}
 			if d.State == journal.DeliverySending && len(o.chat.texts()) == 0 {
-				if err = b.Resend(ctx, d, time.Now(), "it had not arrived", false); err == nil {
+				if err = b.Resend(ctx, d, time.Now(), "the post had not arrived", false); err == nil {
 					_, err = b.BeginSend(ctx, &c.Claim, d, journal.Send{Timeout: 10 * time.Second})
 				}
-				o.chat.post(adapters.Post{Key: d.Key, Text: d.Post.Text}) // it arrives, and B ends
+				o.chat.post(adapters.Post{Key: d.Key, Text: d.Post.Text}) // the post arrives, and B ends
 			}
 			return err
 		})
 		schedulerB.Wake(work.Deliveries, "", question.Thread)
-		pass(time.Second)
+		advance(time.Second)
 		same(t, "posts by B", o.chat.texts(), []string{"hello"})
 
 		working.Go(func() { _ = box.Run(ctx, ctx) })
 		synctest.Wait()
 		schedulerA.Wake(work.Deliveries, "", question.Thread)
-		pass(9 * time.Second) // B's lease ends
+		advance(9 * time.Second) // B's lease ends
 		close(goesOn)
-		pass(2 * time.Minute)
+		advance(2 * time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"hello"})
 		cancel()
 		working.Wait()
 	})
 }
 
-// TestFormat: a reply goes to the place of its thread. A reply that is read from the
-// journal needs no post.
+// TestFormat proves that a reply goes to its thread's destination. A reply that clients
+// read from the journal needs no post.
 func TestFormat(t *testing.T) {
 	c := &chat{}
 	platform := deliver.Platform{Sender: c}
@@ -443,13 +449,13 @@ func TestFormat(t *testing.T) {
 		{Channel: "C1", Root: "slack:acme:C1:1", File: &journal.File{Name: "plot.png"}},
 	})
 	if posts, err := format("acme", "t", ""); err != nil || len(posts) != 0 {
-		t.Errorf("of no text: %v, %v", posts, err)
+		t.Errorf("posts of an empty text: %v, %v", posts, err)
 	}
 	if _, err := format("acme", "", "hello"); err == nil {
-		t.Error("a thread that has no address was given one")
+		t.Error("a thread without an address has posts")
 	}
 	if _, err := format("other", "t", "hello"); err == nil {
-		t.Error("a workspace that is not configured has a way out")
+		t.Error("an unconfigured workspace has posts")
 	}
 	platform.Limits.FileOver = 4
 	posts, err = format("acme", "t", "hello")
@@ -460,6 +466,6 @@ func TestFormat(t *testing.T) {
 	})
 	platform.Sender = nil
 	if posts, err := format("acme", "t", "hello"); err != nil || posts != nil {
-		t.Errorf("of a workspace that is read: %v, %v", posts, err)
+		t.Errorf("posts of a web workspace: %v, %v", posts, err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"parley/ingest/journal"
 )
 
-// Notice implements turn.Outbox: a text of our own about a run. Only its asker sees it,
-// if the platform can do that.
+// Notice implements turn.Outbox: it returns a text of our own about a run. If the
+// platform can, it shows the text to the asker alone.
 func (o *Outbox) Notice(run *journal.Run, text string) ([]journal.Post, error) {
 	platform, to, err := o.way(run)
 	if err != nil || platform.Sender == nil {
@@ -21,7 +21,7 @@ func (o *Outbox) Notice(run *journal.Run, text string) ([]journal.Post, error) {
 }
 
 // way returns the platform of a run's posts, and a post without a text that has their
-// place and their asker. The platform has no Sender if nothing is posted.
+// destination and their asker. The platform has no Sender if nothing is posted.
 func (o *Outbox) way(run *journal.Run) (platform Platform, to journal.Post, err error) {
 	platform, ok := o.Platform(run.Workspace)
 	if !ok {
@@ -34,7 +34,7 @@ func (o *Outbox) way(run *journal.Run) (platform Platform, to journal.Post, err 
 	return platform, journal.Post{Channel: address.Channel, Root: address.Root, Asker: asker(run)}, err
 }
 
-// posts returns a post like to for each text.
+// posts returns a copy of to for each text.
 func posts(to journal.Post, texts []string) (list []journal.Post) {
 	for _, text := range texts {
 		to.Text = text
@@ -43,8 +43,8 @@ func posts(to journal.Post, texts []string) (list []journal.Post) {
 	return list
 }
 
-// asker returns the platform's id of the person who wrote the last message of a run's
-// turn; empty for none.
+// asker returns the platform's id of the author of the last message in a run's turn. It
+// is empty if unknown.
 func asker(run *journal.Run) string {
 	for i := len(run.Messages) - 1; i >= 0; i-- {
 		if run.Messages[i].Author == journal.ByHuman {

@@ -38,12 +38,11 @@ var (
 	permanent  = fault{failure: adapters.Permanent}
 )
 
-// chat is a small platform. Each call posts its text, unless a fault of that text is
-// next.
+// chat is a fake platform. Each call posts its text, unless a fault of that text is next.
 type chat struct {
 	mu       sync.Mutex
 	faults   map[string][]fault
-	findings []error // of the next questions
+	findings []error // errors of the next queries
 	posts    []posted
 	calls    []call
 	asked    []time.Time
@@ -53,13 +52,13 @@ type chat struct {
 
 type posted struct{ key, channel, text string }
 
-// call is one call of Send, timed from the test's begin.
+// call is one call of Send, timed from the begin of the test.
 type call struct {
 	Text      string
 	At, Until time.Duration
 }
 
-// epoch is the begin of a bubble's clock.
+// epoch is the initial time of a bubble's clock.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (c *chat) Format(text string, _ []string) []string {
@@ -78,11 +77,11 @@ func (c *chat) Address(thread event.ThreadKey) (adapters.Address, error) {
 
 func (c *chat) Send(ctx context.Context, post adapters.Post) (string, error) {
 	if ctx.Err() != nil {
-		panic("a call was begun after its time")
+		panic("a call began after its deadline")
 	}
 	until, _ := ctx.Deadline()
 	f, ok := c.begin(post, until)
-	pass(f.takes)
+	advance(f.takes)
 	if c.posting != nil {
 		c.posting()
 	}
@@ -95,11 +94,11 @@ func (c *chat) Send(ctx context.Context, post adapters.Post) (string, error) {
 		c.post(post)
 	case f.failure == adapters.Unclear && f.effect > 0:
 		c.effects.Go(func() {
-			pass(f.effect)
+			advance(f.effect)
 			c.post(post)
 		})
 	}
-	return "", &adapters.SendError{Failure: f.failure, RetryAfter: f.after, Err: errors.New("the platform's words")}
+	return "", &adapters.SendError{Failure: f.failure, RetryAfter: f.after, Err: errors.New("the platform's error")}
 }
 
 func (c *chat) begin(post adapters.Post, until time.Time) (f fault, ok bool) {
@@ -120,7 +119,7 @@ func (c *chat) post(p adapters.Post) string {
 	return fmt.Sprintf("%s/%d", p.To.Channel, len(c.posts))
 }
 
-// texts are the posts of the platform, in order.
+// texts returns the posts of the platform, in order.
 func (c *chat) texts() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +142,7 @@ func (c *chat) times(text string) []time.Duration {
 	return out
 }
 
-// honest is a chat that finds posts of ours.
+// honest is a chat that finds our posts.
 type honest struct{ *chat }
 
 func (h honest) Find(_ context.Context, post adapters.Post) (string, bool, error) {
@@ -179,8 +178,8 @@ func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn fun
 	return e.Engine.Write(ctx, options, fn)
 }
 
-// office is an outbox with its store, in a bubble.
-type office struct {
+// fixture is an outbox with its store, in a bubble.
+type fixture struct {
 	*testing.T
 	chat      *chat
 	engine    *engine
@@ -196,12 +195,12 @@ type office struct {
 	serial int
 }
 
-// inOffice runs a test in a bubble, with an outbox that does not send yet.
-func inOffice(t *testing.T, test func(o *office)) {
+// withOutbox runs a test in a bubble, with an outbox that does not send yet.
+func withOutbox(t *testing.T, test func(o *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := &chat{faults: map[string][]fault{}}
-		o := &office{
+		o := &fixture{
 			T: t, chat: c, path: filepath.Join(t.TempDir(), "journal.db"),
 			platform: deliver.Platform{
 				Sender: honest{c}, Limits: adapters.Limits{Timeout: 10 * time.Second},
@@ -214,8 +213,8 @@ func inOffice(t *testing.T, test func(o *office)) {
 	})
 }
 
-// open starts a process on the office's store.
-func (o *office) open() {
+// open starts a process on the fixture's store.
+func (o *fixture) open() {
 	o.Helper()
 	store, err := sqlite.Open(o.Context(), o.path)
 	o.must(err)
@@ -235,8 +234,8 @@ func (o *office) open() {
 	o.Cleanup(o.close)
 }
 
-// box is the outbox of a process.
-func (o *office) box(j *journal.Journal, scheduler *work.Scheduler) *deliver.Outbox {
+// box returns the outbox of a process.
+func (o *fixture) box(j *journal.Journal, scheduler *work.Scheduler) *deliver.Outbox {
 	return deliver.New(deliver.Parts{
 		Journal: j, Work: scheduler, Observer: o, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Platform: func(string) (deliver.Platform, bool) {
@@ -250,9 +249,9 @@ func (o *office) box(j *journal.Journal, scheduler *work.Scheduler) *deliver.Out
 	})
 }
 
-// send runs the outbox until stop is called or the test ends. abandon also ends the
-// calls under way.
-func (o *office) send() (stop func(), abandon func()) {
+// send runs the outbox until stop is called or the test ends. abandon also ends the calls
+// in progress.
+func (o *fixture) send() (stop func(), abandon func()) {
 	claiming, stopClaiming := context.WithCancel(o.Context())
 	calling, stopCalling := context.WithCancel(o.Context())
 	box := o.box(o.journal, o.scheduler)
@@ -263,20 +262,20 @@ func (o *office) send() (stop func(), abandon func()) {
 	return stop, stopCalling
 }
 
-func (o *office) setGone(gone bool) {
+func (o *fixture) setGone(gone bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.gone = gone
 }
 
 // Delivery implements deliver.Observer.
-func (o *office) Delivery(_ string, state journal.DeliveryState) {
+func (o *fixture) Delivery(_ string, state journal.DeliveryState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.states = append(o.states, state)
 }
 
-func (o *office) must(err error) {
+func (o *fixture) must(err error) {
 	o.Helper()
 	if err != nil {
 		o.Fatal(err)
@@ -284,9 +283,12 @@ func (o *office) must(err error) {
 }
 
 // reply commits a reply with these texts in a thread of channel C1.
-func (o *office) reply(thread string, texts ...string) { o.Helper(); o.replyIn("C1", thread, texts...) }
+func (o *fixture) reply(thread string, texts ...string) {
+	o.Helper()
+	o.replyIn("C1", thread, texts...)
+}
 
-func (o *office) replyIn(channel, thread string, texts ...string) {
+func (o *fixture) replyIn(channel, thread string, texts ...string) {
 	o.Helper()
 	claim := o.accept(o.journal, channel, thread, true)
 	_, err := o.answer(o.journal, claim, channel, nil, texts...)
@@ -294,8 +296,8 @@ func (o *office) replyIn(channel, thread string, texts ...string) {
 	o.scheduler.Wake(work.Deliveries, "", claim.Thread)
 }
 
-// accept accepts a question, and claims its thread if it is to.
-func (o *office) accept(j *journal.Journal, channel, thread string, claims bool) *journal.Claim {
+// accept accepts a question, and claims its thread if claims is set.
+func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool) *journal.Claim {
 	o.Helper()
 	o.serial++
 	accepted, err := j.Accept(o.Context(), journal.AcceptRequest{
@@ -309,7 +311,7 @@ func (o *office) accept(j *journal.Journal, channel, thread string, claims bool)
 }
 
 // answer records the first pending question of a thread and commits a reply to it.
-func (o *office) answer(j *journal.Journal, claim *journal.Claim, channel string, send *journal.Send, texts ...string) (journal.Ended, error) {
+func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel string, send *journal.Send, texts ...string) (journal.Ended, error) {
 	ctx := o.Context()
 	pending, err := j.NextEnvelopes(ctx, claim.Thread, 1)
 	if err != nil || len(pending) == 0 {
@@ -335,13 +337,13 @@ func (o *office) answer(j *journal.Journal, claim *journal.Claim, channel string
 	return j.CommitReply(ctx, claim, run, reply)
 }
 
-// settled are the final states of deliveries.
-func (o *office) settled() []journal.DeliveryState {
+// settled returns the final states of deliveries.
+func (o *fixture) settled() []journal.DeliveryState {
 	synctest.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.states)
 }
 
-// pass advances the bubble's clock.
-func pass(d time.Duration) { <-time.After(d) }
+// advance moves the bubble's clock on by d.
+func advance(d time.Duration) { <-time.After(d) }

@@ -10,7 +10,7 @@ import (
 // piece is one post of a growing answer, or a sign of work. Of a sign, only calling and
 // clean are used.
 type piece struct {
-	d *journal.Delivery // of its first text; nil until it is posted. SendBy ends the last call
+	d *journal.Delivery // of its first text; nil until it is posted. SendBy bounds the last call
 	// source is the agent's text from the beginning of this post.
 	source string
 	text   string // its whole text; empty while it grows
@@ -20,11 +20,11 @@ type piece struct {
 	id      string    // the platform's
 	begun   time.Time // when the post was made
 	shown   string    // the text of the post
-	clean   bool      // the outcome of every call is known, and so shown is certain
-	open    bool      // it is a stream that goes on
+	clean   bool      // the outcome of every call is known, so shown is certain
+	open    bool      // the post is a stream that continues
 }
 
-// turnstile is a mutex that is held over calls.
+// turnstile is a mutex that may be held during calls.
 type turnstile chan struct{}
 
 func (t turnstile) enter() { t <- struct{}{} }
@@ -51,9 +51,9 @@ func keyOf(d *journal.Delivery) (key pieceKey) {
 	return key
 }
 
-// pieceOf returns the piece that a delivery replaces or removes, or nil if it is not
-// known. It waits for a call under way: a showing that has been stopped begins no
-// other one, and does not change the piece any more.
+// pieceOf returns the piece that a delivery replaces or removes, or nil if it is unknown.
+// It waits for a call in progress. A stopped showing begins no other call, and no longer
+// changes the piece.
 func pieceOf(c *work.Claim, d *journal.Delivery) *piece {
 	p, _ := c.Get(keyOf(d)).(*piece)
 	if p != nil {

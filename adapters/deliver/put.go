@@ -17,7 +17,7 @@ type Files interface {
 	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
 }
 
-// post is a delivery in the platform's terms.
+// post returns a delivery in the platform's terms.
 func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 	post := adapters.Post{
 		Key: d.Key, Thread: d.ThreadKey, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.CreatedAt,
@@ -34,25 +34,26 @@ func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 	return post
 }
 
-// errNotHere is the error of a delivery whose kind its platform cannot do any more.
-var errNotHere = &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("the platform can't do this")}
+// errNotHere is the error of a delivery whose kind its platform no longer supports.
+var errNotHere = &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("the platform does not support this delivery")}
 
-// put makes a delivery's call and returns the platform's id of the post; empty for none.
+// put makes a delivery's call and returns the platform's id of the post, or an empty id
+// if it made none.
 func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (string, error) {
 	post := o.post(d)
 	switch d.Kind {
 	case journal.DeliveryUnsign:
-		signer, ok := platform.Sender.(adapters.Signer)
+		signer, ok := platform.Sender.(adapters.WorkingIndicator)
 		if !ok {
 			return "", errNotHere
 		}
-		return "", signer.Unsign(ctx, adapters.Sign{Thread: d.ThreadKey, To: post.To, Message: d.Post.Text})
+		return "", signer.ClearWorking(ctx, adapters.Sign{Thread: d.ThreadKey, To: post.To, Message: d.Post.Text})
 	case journal.DeliveryTell:
 		one, ok := platform.Sender.(adapters.Ephemeral)
 		if !ok {
 			return "", errNotHere
 		}
-		return "", one.Tell(ctx, post)
+		return "", one.PostEphemeral(ctx, post)
 	}
 	removes := d.Kind == journal.DeliveryRemove
 	if d.Replaces == nil || d.Replaces.PlatformID == "" {
@@ -80,18 +81,18 @@ func takesOver(d *journal.Delivery) bool {
 	return d.Kind == journal.DeliveryPost && d.Replaces != nil && d.Replaces.PlatformID != ""
 }
 
-// repeatable reports whether a delivery's call may be made again, whatever its outcome.
+// repeatable reports whether a delivery's call may be repeated after any outcome.
 func repeatable(d *journal.Delivery) bool { return takesOver(d) || !puts(d) }
 
-// puts reports whether a delivery adds or changes text. A rate limit of other calls
-// does not concern posts.
+// puts reports whether a delivery adds or changes text. A rate limit of other calls does
+// not delay posts.
 func puts(d *journal.Delivery) bool {
 	return d.Kind != journal.DeliveryRemove && d.Kind != journal.DeliveryUnsign
 }
 
-// earlier tells of earlier calls about the post, or the sign of work, of a delivery. After
-// settles, none of them can take effect any more; zero is now. stands reports that a
-// preview's post is known to show the delivery's text already.
+// earlier reports on earlier calls about the post, or the sign of work, of a delivery.
+// After settles, none of them can take effect any more; zero means now. stands reports
+// that a preview's post is known to show the delivery's text already.
 func earlier(c *work.Claim, d *journal.Delivery) (settles time.Time, stands bool) {
 	p := pieceOf(c, d)
 	switch {
@@ -106,8 +107,8 @@ func earlier(c *work.Claim, d *journal.Delivery) (settles time.Time, stands bool
 }
 
 // endStream ends the stream of a preview that shows the beginning of the delivery's text.
-// It returns false if the post must be edited: it is no such stream, or the platform has
-// closed the stream.
+// It returns false if the post must be edited instead, because it is not such a stream or
+// the platform has closed it.
 func (o *Outbox) endStream(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (ended bool, err error) {
 	p := pieceOf(c, d)
 	streamer, streams := platform.Sender.(adapters.Streamer)
@@ -123,13 +124,13 @@ func (o *Outbox) endStream(ctx context.Context, c *work.Claim, d *journal.Delive
 	case isFailure(err, adapters.Permanent):
 		return false, nil
 	case isFailure(err, adapters.Unclear):
-		c.Take(keyOf(d)) // the post's text is not known any more
+		c.Take(keyOf(d)) // the post's text is no longer known
 	}
 	return true, err
 }
 
-// failureOf describes a call that has failed. The outcome is unclear if the error is not
-// a *adapters.SendError.
+// failureOf describes a failed call. The outcome is unclear if the error is not a
+// *adapters.SendError.
 func failureOf(err error) *adapters.SendError {
 	var failure *adapters.SendError
 	if !errors.As(err, &failure) {
@@ -138,7 +139,7 @@ func failureOf(err error) *adapters.SendError {
 	return failure
 }
 
-// isFailure reports whether a call failed in a way.
+// isFailure reports whether err is an error of this failure, as failureOf describes it.
 func isFailure(err error, failure adapters.SendFailure) bool {
 	return err != nil && failureOf(err).Failure == failure
 }

@@ -36,20 +36,20 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *journal.Deliver
 	case err != nil:
 		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), err)), err.Error())
 	case d.Kind == journal.DeliveryPreview:
-		return true, o.Journal.GiveUp(ctx, d, journal.DeliveryFailed, "it had not arrived")
+		return true, o.Journal.GiveUp(ctx, d, journal.DeliveryFailed, "the post had not arrived")
 	case now.Sub(d.CreatedAt) > maxAge:
 		return true, o.giveUp(ctx, d, journal.DeliveryFailed, errTooOld)
 	}
-	return true, o.Journal.Resend(ctx, d, now, "it is not known to have arrived", false)
+	return true, o.Journal.Resend(ctx, d, now, "it is unknown whether the post arrived", false)
 }
 
-// errTooOld ends a delivery whose calls had no clear outcome until it was too old.
-var errTooOld = errors.New("the outcome of every try was unclear")
+// errTooOld ends a delivery whose calls had no clear outcome until it reached maxAge.
+var errTooOld = errors.New("the outcome of every attempt was unclear")
 
-// errCantTell means that a platform does not know the outcome of a call.
-var errCantTell = errors.New("the platform can't tell")
+// errCantTell means that a platform cannot report the outcome of a call.
+var errCantTell = errors.New("the platform cannot report the outcome")
 
-// find looks for a delivery on the platform.
+// find searches the platform for a delivery.
 func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
 	err = o.call(ctx, platform, o.Now().Add(platform.Limits.Timeout), d.Key, func(ctx context.Context) error {
 		switch finder, ok := platform.Sender.(adapters.Finder); {
@@ -65,8 +65,8 @@ func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platfor
 	return id, found, err
 }
 
-// findStream looks for the stream that a preview was begun as: a post of ours that
-// belongs to no delivery.
+// findStream searches for the stream of a preview: a post of ours that belongs to no
+// delivery.
 func (o *Outbox) findStream(ctx context.Context, d *journal.Delivery, platform Platform) (string, bool, error) {
 	finder, ok := platform.Sender.(adapters.StreamFinder)
 	if !ok {
@@ -85,14 +85,14 @@ func (o *Outbox) findStream(ctx context.Context, d *journal.Delivery, platform P
 	return "", false, err
 }
 
-// askAgain is the wait after a failed question. It grows with the time since the end of
-// the call, and is not shorter than the platform asks for.
+// askAgain is the wait after a failed query. It grows with the time since the end of the
+// call, and is at least the wait that the platform asks for.
 func askAgain(past time.Duration, err error) time.Duration {
 	return max(min(max(past/2, time.Second), maxBackoff), failureOf(err).RetryAfter)
 }
 
-// unknown applies the channel's policy to a delivery with an unknown outcome. A
-// delivery that was sent often enough is held. A preview is never sent again, since the
+// unknown applies the channel's policy to a delivery with an unknown outcome. A delivery
+// that was sent maxResends times is held. A preview is never sent again, because the
 // reply is posted anyway.
 func (o *Outbox) unknown(ctx context.Context, d *journal.Delivery, platform Platform, cause error) error {
 	policy := turn.UnknownHold

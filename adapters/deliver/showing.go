@@ -12,7 +12,7 @@ import (
 	"parley/ingest/work"
 )
 
-// Showing shows one run while it goes on: a sign that the agent works, and the growing
+// Showing shows one run during its work: a sign that the agent works, and the growing
 // answer. One goroutine shows the text and one the sign of work. Both end after Stop. A
 // failure here delays nothing, because the outbox delivers the answer.
 type Showing struct {
@@ -23,12 +23,12 @@ type Showing struct {
 	to       journal.Post // without a text
 	mentions []string
 
-	grower   adapters.Grower   // nil if a growing answer is not shown
-	editor   adapters.Editor   // not nil beside a grower
-	streamer adapters.Streamer // nil if streams are not possible, or not any more
+	grower   adapters.PartialFormatter // nil if a growing answer is not shown
+	editor   adapters.Editor           // set only together with grower
+	streamer adapters.Streamer         // nil if streams are not possible, or no longer
 
 	grown   chan struct{} // has a value if there is more to show
-	stop    func()        // ends the goroutines, but no call under way
+	stop    func()        // ends the goroutines, but no call in progress
 	stopped func() error  // not nil if nothing more is shown
 	writing sync.Mutex    // held during writes to the journal, so that Stop waits for them
 
@@ -41,7 +41,7 @@ type Showing struct {
 
 var _ turn.Showing = (*Showing)(nil)
 
-// Show implements turn.Outbox. Calls under way end with ctx.
+// Show implements turn.Outbox. Calls in progress end with ctx.
 func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (turn.Showing, error) {
 	platform, to, err := o.way(run)
 	if err != nil {
@@ -54,7 +54,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 	}
 	if editor, ok := platform.Sender.(adapters.Editor); ok && platform.Limits.Preview != adapters.PreviewOff && platform.Limits.Preview != "" {
 		s.editor = editor
-		s.grower, _ = platform.Sender.(adapters.Grower)
+		s.grower, _ = platform.Sender.(adapters.PartialFormatter)
 	}
 	if platform.Limits.Preview == adapters.PreviewStream {
 		if streamer, ok := platform.Sender.(adapters.Streamer); ok && streamer.Streams(o.post(&journal.Delivery{ThreadKey: run.ThreadKey, Post: to})) {
@@ -64,7 +64,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 	if s.grower != nil {
 		start(func() { s.show(ctx, showing) })
 	}
-	if signer, ok := platform.Sender.(adapters.Signer); ok && platform.Limits.Sign {
+	if signer, ok := platform.Sender.(adapters.WorkingIndicator); ok && platform.Limits.Sign {
 		start(func() { s.sign(ctx, showing, signer) })
 	}
 	return s, nil
@@ -132,7 +132,7 @@ func (s *Showing) texts(text string) []string {
 	return append(texts, s.platform.Sender.Format(s.last().source+more, s.mentions)...)
 }
 
-// last is the piece that grows.
+// last returns the piece that grows.
 func (s *Showing) last() *piece { return s.pieces[len(s.pieces)-1] }
 
 // takeFresh appends the new text to the last piece. The caller holds the lock.
@@ -152,7 +152,7 @@ func (s *Showing) write(f func() error) bool {
 	}
 	err := f()
 	if err != nil {
-		s.outbox.Log.Debug("a growing answer cannot be shown now", "run", s.run.ID, "err", err)
+		s.outbox.Log.Debug("a live preview cannot be shown now", "run", s.run.ID, "err", err)
 	}
 	return err == nil
 }

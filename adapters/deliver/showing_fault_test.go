@@ -12,19 +12,19 @@ import (
 	"parley/ingest/journal"
 )
 
-// TestAPanicWhileItGrows stops neither the process nor the answer.
-func TestAPanicWhileItGrows(t *testing.T) {
+// TestAPanicDuringAPreview proves that it stops neither the process nor the answer.
+func TestAPanicDuringAPreview(t *testing.T) {
 	bug := []fault{{panics: true}}
-	for name, set := range map[string]func(*house){
-		"grow":   func(h *house) { h.board.stumble = "two" },
-		"begin":  func(h *house) { h.board.faults["begin"] = bug },
-		"append": func(h *house) { h.board.faults["append"] = bug },
-		"send":   func(h *house) { h.thread, h.board.faults["send"] = "direct", bug },
-		"edit":   func(h *house) { h.thread, h.board.faults["edit"] = "direct", bug },
-		"sign":   func(h *house) { h.board.faults["sign"] = bug },
+	for name, set := range map[string]func(*harness){
+		"grow":   func(h *harness) { h.board.stumble = "two" },
+		"begin":  func(h *harness) { h.board.faults["begin"] = bug },
+		"append": func(h *harness) { h.board.faults["append"] = bug },
+		"send":   func(h *harness) { h.thread, h.board.faults["send"] = "direct", bug },
+		"edit":   func(h *harness) { h.thread, h.board.faults["edit"] = "direct", bug },
+		"sign":   func(h *harness) { h.board.faults["sign"] = bug },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHouse(t, func(h *house) {
+			withHarness(t, func(h *harness) {
 				set(h)
 				h.answer = says(2*time.Second, "one ", "two ", "three")
 				h.ask(h.thread)
@@ -34,9 +34,10 @@ func TestAPanicWhileItGrows(t *testing.T) {
 	}
 }
 
-// TestTheStoresClockMayBeAnother checks the bounds of calls if the clocks differ.
-func TestTheStoresClockMayBeAnother(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestClocksMayDiffer proves the bounds of calls if the store's clock differs from the
+// node's.
+func TestClocksMayDiffer(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.kill()
 		h.behind = time.Hour
 		h.start()
@@ -50,18 +51,18 @@ func TestTheStoresClockMayBeAnother(t *testing.T) {
 	})
 }
 
-// TestASignThatCouldNotBeNoted does not delay the removal of an earlier sign.
-func TestASignThatCouldNotBeNoted(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAnUnrecordedSign proves that it does not delay the removal of an earlier sign.
+func TestAnUnrecordedSign(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
 			switch h.attempts {
-			case 1: // it signs
+			case 1: // the sign is shown
 				_, err := says(2*time.Second, "a beginning")(ctx, run, s)
 				if err == nil {
 					err = errFailed
 				}
 				return "", err
-			case 2: // the thread is lost before it signs
+			case 2: // the thread is lost before the sign
 				if err := h.steal(run.Thread); err != nil {
 					return "", err
 				}
@@ -74,58 +75,60 @@ func TestASignThatCouldNotBeNoted(t *testing.T) {
 	})
 }
 
-// TestAStaleReplyIsAskedForAgain checks that the run has one sign of work.
-func TestAStaleReplyIsAskedForAgain(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestARerunHasOneSign proves that the repeated run of a stale reply has one sign of
+// work.
+func TestARerunHasOneSign(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.stale = "rerun"
 		h.answer = says(3*time.Second, "the ", "answer")
 		h.ask("t")
-		pass(time.Second)
+		advance(time.Second)
 		h.ask("t")
 		h.settles("the answer")
 	})
 }
 
-// TestASignThatStays delays no answer.
-func TestASignThatStays(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAFailedRemovalOfASign proves that it delays no answer.
+func TestAFailedRemovalOfASign(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		for range 20 {
 			h.board.faults["unsign"] = append(h.board.faults["unsign"], notSent, lost)
 		}
 		h.answer = says(2*time.Second, "an answer")
 		h.ask("t")
-		pass(time.Minute)
+		advance(time.Minute)
 		h.answer = func(context.Context, *journal.Run, turn.Showing) (string, error) { return "another", nil }
 		h.ask("t")
-		pass(time.Second)
+		advance(time.Second)
 		if texts, _ := h.board.stands(); len(texts) != 2 {
-			t.Errorf("after a second there are %q\n%q", texts, h.board.did(""))
+			t.Errorf("posts after a second: %q\n%q", texts, h.board.did(""))
 		}
 		h.board.locked(func() error { h.board.faults["unsign"] = nil; return nil })
 		h.settles("an answer", "another")
 	})
 }
 
-// TestASignsPaceIsItsOwn: a rate limit of signs delays no post of the channel.
-func TestASignsPaceIsItsOwn(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestSignsHaveTheirOwnPace proves that a rate limit of signs delays no post of the
+// channel.
+func TestSignsHaveTheirOwnPace(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.board.faults["unsign"] = []fault{{failure: adapters.RateLimited, after: time.Minute}}
 		h.answer = says(2*time.Second, "an answer")
 		h.ask("t")
-		pass(10 * time.Second)
+		advance(10 * time.Second)
 		h.answer = func(context.Context, *journal.Run, turn.Showing) (string, error) { return "another", nil }
 		h.ask("another")
-		pass(time.Second)
+		advance(time.Second)
 		if texts, _ := h.board.stands(); len(texts) != 2 {
-			t.Errorf("after a second there are %q\n%q", texts, h.board.did(""))
+			t.Errorf("posts after a second: %q\n%q", texts, h.board.did(""))
 		}
 		h.settles("an answer", "another")
 	})
 }
 
-// TestALongNothing makes no file and no post.
-func TestALongNothing(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestALongBlankText proves that it makes no file and no post.
+func TestALongBlankText(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.platform.Limits.FileOver = 3
 		h.answer = func(context.Context, *journal.Run, turn.Showing) (string, error) { return "      ", nil }
 		h.ask("t")
@@ -133,9 +136,9 @@ func TestALongNothing(t *testing.T) {
 	})
 }
 
-// TestAFilesBoundCountsCharacters checks a growing text and its final text.
-func TestAFilesBoundCountsCharacters(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestFileOverCountsCharacters proves this for a growing text and its final text.
+func TestFileOverCountsCharacters(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.platform.Limits.FileOver = 10
 		h.answer = says(2*time.Second, "один ", "два ", "3")
 		h.ask("t")

@@ -9,12 +9,12 @@ import (
 	"parley/ingest/journal"
 )
 
-// signAfter is how long a run goes on before it gets a sign of work.
+// signAfter is the duration of a run after which it gets a sign of work.
 const signAfter = 500 * time.Millisecond
 
-// sign shows that the agent works, if its run takes a moment. The sign is recorded
-// before the call, so that any end of the run removes it.
-func (s *Showing) sign(ctx, showing context.Context, signer adapters.Signer) {
+// sign shows that the agent works, if its run takes longer than signAfter. The sign is
+// recorded before the call, so that any end of the run removes it.
+func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndicator) {
 	select {
 	case <-showing.Done():
 		return
@@ -32,7 +32,7 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.Signer) {
 	}) {
 		return
 	}
-	err := s.outbox.call(ctx, s.platform, sendBy, s.run.ID, func(ctx context.Context) error { return signer.Sign(ctx, mark) })
+	err := s.outbox.call(ctx, s.platform, sendBy, s.run.ID, func(ctx context.Context) error { return signer.ShowWorking(ctx, mark) })
 	call.clean = !isFailure(err, adapters.Unclear)
 	if err != nil {
 		s.outbox.Log.Debug("the sign of work cannot be shown", "workspace", s.run.Workspace, "err", err)

@@ -17,9 +17,10 @@ import (
 	"parley/ingest/journal"
 )
 
-// TestAnAnswerIsShownWhileItGrows in one stream, without repeated text.
-func TestAnAnswerIsShownWhileItGrows(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAnAnswerGrowsInAStream proves that the text appears in one stream, without repeated
+// text.
+func TestAnAnswerGrowsInAStream(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.answer = says(2*time.Second, "one ", "two ", "three")
 		h.ask("t")
 		h.settles("one two three")
@@ -30,22 +31,22 @@ func TestAnAnswerIsShownWhileItGrows(t *testing.T) {
 	})
 }
 
-// TestWithoutStreamsThePostIsEdited if the platform refuses streams, or edits are
-// configured.
+// TestWithoutStreamsThePostIsEdited covers a platform that refuses streams, and
+// configured edits.
 func TestWithoutStreamsThePostIsEdited(t *testing.T) {
-	for name, set := range map[string]func(*house){
-		"refused":    func(h *house) { h.board.faults["begin"] = []fault{permanent} },
-		"configured": func(h *house) { h.platform.Limits.Preview = adapters.PreviewEdit },
-		"known":      func(h *house) { h.thread = "direct" },
+	for name, set := range map[string]func(*harness){
+		"refused":    func(h *harness) { h.board.faults["begin"] = []fault{permanent} },
+		"configured": func(h *harness) { h.platform.Limits.Preview = adapters.PreviewEdit },
+		"known":      func(h *harness) { h.thread = "direct" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHouse(t, func(h *house) {
+			withHarness(t, func(h *harness) {
 				set(h)
 				h.answer = says(2*time.Second, "one ", "two ", "three")
 				h.ask(h.thread)
 				h.settles("one two three")
 				if begun := h.board.did("begin"); name != "refused" && len(begun) > 0 {
-					t.Errorf("streams were tried: %q", begun)
+					t.Errorf("streams began: %q", begun)
 				}
 				if diff := cmp.Diff([]string{"send one"}, h.board.did("send")); diff != "" {
 					t.Error(diff)
@@ -58,19 +59,19 @@ func TestWithoutStreamsThePostIsEdited(t *testing.T) {
 	}
 }
 
-// TestNothingIsShown if the answer has no chunks, or previews are off.
-func TestNothingIsShown(t *testing.T) {
-	for name, set := range map[string]func(*house){
-		"whole": func(h *house) {
+// TestNoPreview covers an answer without chunks, and previews that are off.
+func TestNoPreview(t *testing.T) {
+	for name, set := range map[string]func(*harness){
+		"whole": func(h *harness) {
 			h.answer = func(context.Context, *journal.Run, turn.Showing) (string, error) { return "at once", nil }
 		},
-		"off": func(h *house) {
+		"off": func(h *harness) {
 			h.platform.Limits.Preview, h.platform.Limits.Sign = adapters.PreviewOff, false
 			h.answer = says(2*time.Second, "at ", "once")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHouse(t, func(h *house) {
+			withHarness(t, func(h *harness) {
 				set(h)
 				h.ask("t")
 				h.settles("at once")
@@ -82,9 +83,9 @@ func TestNothingIsShown(t *testing.T) {
 	}
 }
 
-// TestTheFinalTextWins over the shown text.
+// TestTheFinalTextWins proves that the final text replaces the shown text.
 func TestTheFinalTextWins(t *testing.T) {
-	inHouse(t, func(h *house) {
+	withHarness(t, func(h *harness) {
 		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
 			_, err := says(2*time.Second, strings.Repeat("a draft\n", 20), "that is ", "dropped")(ctx, run, s)
 			return "the answer", err
@@ -94,9 +95,9 @@ func TestTheFinalTextWins(t *testing.T) {
 	})
 }
 
-// TestALongAnswer goes on in a further post.
-func TestALongAnswer(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestALongAnswerContinuesInAnotherPost also proves that no shown text is sent again.
+func TestALongAnswerContinuesInAnotherPost(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		var lines []string
 		for i := range 40 {
 			lines = append(lines, fmt.Sprintf("line %d\n", i))
@@ -106,19 +107,20 @@ func TestALongAnswer(t *testing.T) {
 		whole := strings.Join(lines, "")
 		h.settles(h.board.Format(whole, nil)...)
 		if edits := h.board.did("edit"); len(edits) > 0 {
-			t.Errorf("the shown text was stated again: %q", edits)
+			t.Errorf("the shown text was sent again: %q", edits)
 		}
 	})
 }
 
-// TestWhatStandsThereTakesNoPlace in the pace: only the last post of a long answer waits.
-func TestWhatStandsThereTakesNoPlace(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestShownTextNeedsNoPace proves that only the last post of a long answer waits for the
+// pace.
+func TestShownTextNeedsNoPace(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.platform.Limits.PostRate, h.platform.Limits.Sign, h.platform.Limits.StreamAge = 0.1, false, 0 // a post every 10 s
 		whole := strings.Repeat("a line of it\n", 40)
 		h.answer = says(4*time.Minute, whole, "end")
 		h.ask("t")
-		pass(8*time.Minute + 11*time.Second)
+		advance(8*time.Minute + 11*time.Second)
 		texts, wrong := h.board.stands()
 		if strings.Join(texts, "") != whole+"end" || len(wrong) > 0 {
 			t.Errorf("%q, %q\n%s", texts, wrong, strings.Join(h.board.did(""), "\n"))
@@ -126,10 +128,10 @@ func TestWhatStandsThereTakesNoPlace(t *testing.T) {
 	})
 }
 
-// TestAnOldStreamIsEndedBeforeThePlatformDoes, at the end of a line if possible. The text
-// goes on in another stream.
-func TestAnOldStreamIsEndedBeforeThePlatformDoes(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAnOldStreamIsContinued proves that a stream ends before the platform closes it, at
+// the end of a line if possible, and that the text continues in another stream.
+func TestAnOldStreamIsContinued(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.board.closes, h.board.limit = 300*time.Second, 10_000
 		chunks := []string{"begin "}
 		for i := range 50 {
@@ -137,7 +139,7 @@ func TestAnOldStreamIsEndedBeforeThePlatformDoes(t *testing.T) {
 		}
 		h.answer = says(10*time.Second, chunks...)
 		h.ask("t")
-		pass(18 * time.Minute)
+		advance(18 * time.Minute)
 		texts, _ := h.board.stands()
 		h.settles(texts...)
 		if got := strings.Join(texts, ""); got != strings.Join(chunks, "") || len(texts) != 4 {
@@ -149,9 +151,10 @@ func TestAnOldStreamIsEndedBeforeThePlatformDoes(t *testing.T) {
 	})
 }
 
-// TestWhereEditsAreRefused the text is posted again, and the preview is removed.
-func TestWhereEditsAreRefused(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestRefusedEditsAreReplacedByPosts proves that the text is posted again, and that the
+// preview is removed.
+func TestRefusedEditsAreReplacedByPosts(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.board.chance = func(does string) fault {
 			if does == "edit" {
 				return permanent
@@ -165,11 +168,11 @@ func TestWhereEditsAreRefused(t *testing.T) {
 	})
 }
 
-// TestARunWithoutAnAnswerLeavesNothing on the platform.
-func TestARunWithoutAnAnswerLeavesNothing(t *testing.T) {
+// TestARunWithoutAnswerRemovesItsPreview proves that it leaves nothing on the platform.
+func TestARunWithoutAnswerRemovesItsPreview(t *testing.T) {
 	for _, end := range []error{errHopeless, errInterrupted, errFailed} {
 		t.Run(end.Error(), func(t *testing.T) {
-			inHouse(t, func(h *house) {
+			withHarness(t, func(h *harness) {
 				first := true
 				h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
 					if first {
@@ -193,9 +196,10 @@ func TestARunWithoutAnAnswerLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestARetryTakesOverThePost of the attempt before.
+// TestARetryTakesOverThePost proves that a retry continues the post of the attempt
+// before.
 func TestARetryTakesOverThePost(t *testing.T) {
-	inHouse(t, func(h *house) {
+	withHarness(t, func(h *harness) {
 		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
 			if run.Attempts == 0 {
 				_, _ = says(2*time.Second, "a beginning ", "of it")(ctx, run, s)
@@ -206,14 +210,14 @@ func TestARetryTakesOverThePost(t *testing.T) {
 		h.ask("t")
 		h.settles("the answer")
 		if n := len(h.board.did("begin")) + len(h.board.did("send")); n != 1 {
-			t.Errorf("%d posts were made: %q", n, h.board.did(""))
+			t.Errorf("%d posts: %q", n, h.board.did(""))
 		}
 	})
 }
 
-// TestFinalsGoFirst: previews wait for final posts. Both share one pace.
-func TestFinalsGoFirst(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestFinalPostsGoFirst proves that previews wait for final posts. Both share one pace.
+func TestFinalPostsGoFirst(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.platform.Limits.PostRate, h.platform.Limits.Sign = 0.1, false // a post every 10 s
 		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
 			if run.ThreadKey == "slow" {
@@ -222,30 +226,30 @@ func TestFinalsGoFirst(t *testing.T) {
 			return "whole in " + string(run.ThreadKey), nil
 		}
 		h.ask("slow")
-		pass(time.Second)
+		advance(time.Second)
 		for i := range 5 {
 			h.ask(fmt.Sprint("t", i))
 		}
-		pass(62 * time.Second)
+		advance(62 * time.Second)
 		texts, _ := h.board.stands()
 		if len(texts) != 6 {
-			t.Errorf("a minute later there are %q\n%s", texts, strings.Join(h.board.did(""), "\n"))
+			t.Errorf("posts after a minute: %q\n%s", texts, strings.Join(h.board.did(""), "\n"))
 		}
 	})
 }
 
-// TestAnyTroubleEndsInTheAnswer: after any failures and ends of the process, the board
-// shows the last attempt's answer and nothing else.
-func TestAnyTroubleEndsInTheAnswer(t *testing.T) {
+// TestAnyFaultEndsInTheAnswer proves that, after any failures and ends of the process,
+// the board shows the last attempt's answer and nothing else.
+func TestAnyFaultEndsInTheAnswer(t *testing.T) {
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inHouse(t, func(h *house) { h.trouble(rand.New(rand.NewPCG(seed, 7))) })
+			withHarness(t, func(h *harness) { h.faultyRun(rand.New(rand.NewPCG(seed, 7))) })
 		})
 	}
 }
 
-func (h *house) trouble(random *rand.Rand) {
-	var mu sync.Mutex // of random
+func (h *harness) faultyRun(random *rand.Rand) {
+	var mu sync.Mutex // guards random
 	h.board.closes = []time.Duration{0, 30 * time.Second}[random.IntN(2)]
 	h.platform.Limits.StreamAge = []time.Duration{0, 40 * time.Second, 25 * time.Second}[random.IntN(3)]
 	h.platform.Limits.PostRate = []float64{0, 1}[random.IntN(2)]
@@ -253,14 +257,14 @@ func (h *house) trouble(random *rand.Rand) {
 		h.platform.Limits.Preview = adapters.PreviewEdit
 	}
 	refuses := random.IntN(8) == 0
-	troubled := true
+	faulty := true
 	h.board.chance = func(does string) fault {
 		mu.Lock()
 		defer mu.Unlock()
 		if refuses && does == "edit" {
 			return permanent
 		}
-		if !troubled || random.IntN(4) > 0 {
+		if !faulty || random.IntN(4) > 0 {
 			return none
 		}
 		faults := []fault{lost, arrived, {failure: adapters.Unclear, effect: 4 * time.Second}, notSent,
@@ -276,7 +280,7 @@ func (h *house) trouble(random *rand.Rand) {
 		}
 		chunks = append(chunks, "end")
 		every := time.Duration(random.IntN(3000)) * time.Millisecond
-		fails := random.IntN(5) == 0 && troubled
+		fails := random.IntN(5) == 0 && faulty
 		mu.Unlock()
 		text, err := says(every, chunks...)(ctx, run, s)
 		if fails && err == nil {
@@ -294,15 +298,15 @@ func (h *house) trouble(random *rand.Rand) {
 		return random.IntN(n)
 	}
 	for range roll(4) {
-		pass(time.Duration(roll(40_000)) * time.Millisecond)
+		advance(time.Duration(roll(40_000)) * time.Millisecond)
 		h.kill()
 		h.start()
 	}
-	pass(time.Minute)
+	advance(time.Minute)
 	mu.Lock()
-	troubled = false
+	faulty = false
 	mu.Unlock()
-	pass(20 * time.Minute)
+	advance(20 * time.Minute)
 	texts, _ := h.board.stands()
 	if got := strings.Join(texts, ""); got != answer || answer == "" {
 		h.Errorf("on the board:\n%q\nthe answer:\n%q\ncalls:\n%s", texts, answer, strings.Join(h.board.did(""), "\n"))
@@ -310,10 +314,10 @@ func (h *house) trouble(random *rand.Rand) {
 	h.settles(texts...)
 }
 
-// TestALateChangeIsAwaited before the final text is stated, because it would overwrite
-// that.
-func TestALateChangeIsAwaited(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestALateEditIsAwaited proves that the final text waits for the edit, which would
+// overwrite it.
+func TestALateEditIsAwaited(t *testing.T) {
+	withHarness(t, func(h *harness) {
 		h.platform.Limits.Preview = adapters.PreviewEdit
 		h.board.faults["edit"] = []fault{{failure: adapters.Unclear, effect: 12 * time.Second}}
 		h.answer = says(2*time.Second, "one ", "two ", "three")
@@ -322,37 +326,38 @@ func TestALateChangeIsAwaited(t *testing.T) {
 	})
 }
 
-// TestALateStreamIsFound without a key: it belongs to no delivery.
+// TestALateStreamIsFound proves that it is found without a key, because it belongs to no
+// delivery.
 func TestALateStreamIsFound(t *testing.T) {
-	inHouse(t, func(h *house) {
+	withHarness(t, func(h *harness) {
 		h.board.faults["begin"] = []fault{{failure: adapters.Unclear, effect: 8 * time.Second}}
 		h.answer = says(2*time.Second, "one ", "two ", "three")
 		h.ask("t")
 		h.settles("one two three")
 		if n := len(h.board.did("begin")) + len(h.board.did("send")); n != 1 {
-			t.Errorf("%d posts were made: %q", n, h.board.did(""))
+			t.Errorf("%d posts: %q", n, h.board.did(""))
 		}
 	})
 }
 
-// TestAKilledProcessIsFollowed: the next process takes over the post, and waits for calls
-// that may still take effect.
-func TestAKilledProcessIsFollowed(t *testing.T) {
+// TestARestartTakesOverThePost proves that the next process takes over the post, and
+// waits for calls that may still take effect.
+func TestARestartTakesOverThePost(t *testing.T) {
 	for _, preview := range []adapters.Preview{adapters.PreviewStream, adapters.PreviewEdit} {
 		t.Run(string(preview), func(t *testing.T) {
-			inHouse(t, func(h *house) {
+			withHarness(t, func(h *harness) {
 				h.platform.Limits.Preview = preview
 				late := fault{failure: adapters.Unclear, effect: 12 * time.Second}
 				h.board.faults["append"], h.board.faults["edit"] = []fault{late}, []fault{late}
 				h.answer = says(2*time.Second, "a draft ", "of it, ", "and more")
 				h.ask("t")
-				pass(2500 * time.Millisecond)
+				advance(2500 * time.Millisecond)
 				h.kill()
 				h.answer = says(time.Second, "the ", "answer")
 				h.start()
 				h.settles("the answer")
 				if n := len(h.board.did("begin")) + len(h.board.did("send")); n != 1 {
-					t.Errorf("%d posts were made: %q", n, h.board.did(""))
+					t.Errorf("%d posts: %q", n, h.board.did(""))
 				}
 			})
 		})

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// endSoon is how long before its maximum age a stream is ended at the next good
-	// place of its text. At its maximum age it is ended at any place.
+	// endSoon is the time before its maximum age at which a stream is ended at the next
+	// good place of its text. At its maximum age, it is ended at any place.
 	endSoon = 20 * time.Second
 	// troubled is the pause after a failure of the platform or the store.
 	troubled = 2 * time.Second
 )
 
-// show shows the growing text, until showing ends. A text that cannot be formatted ends
-// it, too.
+// show shows the growing text, until showing ends. A text that cannot be formatted also
+// ends it.
 func (s *Showing) show(ctx, showing context.Context) {
 	for {
 		var grown <-chan struct{}
@@ -50,15 +50,15 @@ func (s *Showing) show(ctx, showing context.Context) {
 // until returns the wait until a time.
 func (s *Showing) until(at time.Time) time.Duration { return at.Sub(s.outbox.Now()) }
 
-// view is the text that the last piece is to show.
+// view is the text that the last piece should show.
 type view struct {
 	*piece
 	text, rest string
 	ends       bool
 }
 
-// look returns the view of the last piece. It returns nil if the piece shows its text
-// already, and the wait until the next look.
+// look returns the view of the last piece, or nil if the piece shows its text already. It
+// also returns the wait until the next look.
 func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,11 +69,11 @@ func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	}
 	s.takeFresh()
 	p := s.last()
-	growth := adapters.Growth{}
+	growth := adapters.Partial{}
 	if p.open && limits.StreamAge > 0 {
 		switch left := limits.StreamAge - s.outbox.Now().Sub(p.begun); {
 		case left <= 0:
-			growth = adapters.Growth{From: len(p.shown), Now: true}
+			growth = adapters.Partial{From: len(p.shown), Now: true}
 		case left <= endSoon:
 			growth.From, wait = len(p.shown), left
 		default:
@@ -81,7 +81,7 @@ func (s *Showing) look() (v *view, wait time.Duration, err error) {
 		}
 	}
 	v = &view{piece: p}
-	v.text, v.rest, v.ends = s.grower.Grow(p.source, s.mentions, growth)
+	v.text, v.rest, v.ends = s.grower.FormatPartial(p.source, s.mentions, growth)
 	if v.text == "" || p.d != nil && p.clean && v.text == p.shown && !v.ends {
 		return nil, wait, nil
 	}
@@ -113,12 +113,12 @@ func (s *Showing) begin(ctx context.Context, v *view) time.Duration {
 	return s.post(ctx, v, d)
 }
 
-// errUnclear means that the outbox still asks the platform whether a preview arrived.
+// errUnclear means that the outbox is still asking the platform whether a preview
+// arrived.
 var errUnclear = errors.New("the outcome of an earlier call is unclear")
 
-// adopt takes over the post that an earlier attempt of the run, or a call with an
-// unclear outcome, has made for the piece; nil for none. The text of that post is
-// unknown.
+// adopt takes over the post that an earlier attempt of the run, or a call with an unclear
+// outcome, made for the piece; nil means none. The text of that post is unknown.
 func (s *Showing) adopt(ctx context.Context, p *piece) (*journal.Delivery, error) {
 	at := len(s.pieces) - 1
 	if s.run.Previews <= int64(at) {
@@ -138,7 +138,7 @@ func (s *Showing) adopt(ctx context.Context, p *piece) (*journal.Delivery, error
 	return p.d, nil
 }
 
-// post makes the call that posts a piece's first text.
+// post calls the platform to post a piece's first text.
 func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.Duration {
 	v.calling.enter()
 	defer v.calling.leave()
@@ -155,7 +155,7 @@ func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.D
 		return s.notPosted(ctx, d, err)
 	}
 	result, err := s.outbox.arrived(ctx, d, id)
-	if err != nil { // the outbox finds the post
+	if err != nil { // the outbox searches for the post
 		return troubled
 	}
 	if result.More {
@@ -167,8 +167,8 @@ func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.D
 	return s.done(v)
 }
 
-// notPosted handles a first text whose call has failed. If the outcome is unclear, the
-// outbox asks the platform.
+// notPosted handles a failed call for a first text. If the outcome is unclear, the outbox
+// asks the platform.
 func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause error) time.Duration {
 	if isFailure(cause, adapters.Unclear) {
 		return troubled
@@ -185,8 +185,8 @@ func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause erro
 	return s.trouble(ctx, cause)
 }
 
-// trouble returns the pause after a failed call. After a rate limit, it makes the whole
-// channel wait.
+// trouble returns the pause after a failed call. After a rate limit, the whole channel
+// waits.
 func (s *Showing) trouble(ctx context.Context, cause error) time.Duration {
 	failure := failureOf(cause)
 	if failure.Failure != adapters.RateLimited {
@@ -251,7 +251,7 @@ func (s *Showing) notChanged(ctx context.Context, v *view, cause error) time.Dur
 		v.clean, v.open = false, false // the next call states the whole text
 		return s.until(v.d.SendBy.Add(readBackAfter))
 	case isFailure(cause, adapters.Permanent) && v.open:
-		v.open = false // the platform has closed it
+		v.open = false // the platform has closed the stream
 		return 0
 	case isFailure(cause, adapters.Permanent):
 		s.Stop()
@@ -260,8 +260,8 @@ func (s *Showing) notChanged(ctx context.Context, v *view, cause error) time.Dur
 	return s.trouble(ctx, cause)
 }
 
-// done goes on to the next piece if this one has ended. A stream must be ended first,
-// even if it was begun with its whole text.
+// done advances to the next piece if this one has ended. A stream must be ended first,
+// even if it began with its whole text.
 func (s *Showing) done(v *view) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

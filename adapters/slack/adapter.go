@@ -42,19 +42,19 @@ type Adapter struct {
 }
 
 var (
-	_ adapters.Adapter      = (*Adapter)(nil)
-	_ adapters.Runner       = (*Adapter)(nil)
-	_ adapters.Hook         = (*Adapter)(nil)
-	_ adapters.Sender       = (*Adapter)(nil)
-	_ adapters.Editor       = (*Adapter)(nil)
-	_ adapters.Grower       = (*Adapter)(nil)
-	_ adapters.Streamer     = (*Adapter)(nil)
-	_ adapters.Finder       = (*Adapter)(nil)
-	_ adapters.StreamFinder = (*Adapter)(nil)
-	_ adapters.Ephemeral    = (*Adapter)(nil)
-	_ adapters.Signer       = (*Adapter)(nil)
-	_ adapters.Fetcher      = (*Adapter)(nil)
-	_ adapters.Namer        = (*Adapter)(nil)
+	_ adapters.Adapter          = (*Adapter)(nil)
+	_ adapters.Runner           = (*Adapter)(nil)
+	_ adapters.Hook             = (*Adapter)(nil)
+	_ adapters.Sender           = (*Adapter)(nil)
+	_ adapters.Editor           = (*Adapter)(nil)
+	_ adapters.PartialFormatter = (*Adapter)(nil)
+	_ adapters.Streamer         = (*Adapter)(nil)
+	_ adapters.Finder           = (*Adapter)(nil)
+	_ adapters.StreamFinder     = (*Adapter)(nil)
+	_ adapters.Ephemeral        = (*Adapter)(nil)
+	_ adapters.WorkingIndicator = (*Adapter)(nil)
+	_ adapters.Fetcher          = (*Adapter)(nil)
+	_ adapters.Namer            = (*Adapter)(nil)
 )
 
 // New makes the adapter of a workspace from a Config that Validate has passed.

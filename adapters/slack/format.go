@@ -35,15 +35,15 @@ func (a *Adapter) Format(text string, mentions []string) []string {
 	var posts []string
 	for full := true; full; {
 		var shown string
-		if shown, text, full = a.Grow(text, mentions, adapters.Growth{Done: true}); shown != "" {
+		if shown, text, full = a.FormatPartial(text, mentions, adapters.Partial{Done: true}); shown != "" {
 			posts = append(posts, shown)
 		}
 	}
 	return posts
 }
 
-// Grow formats the beginning of a text for one post, or one stream.
-func (a *Adapter) Grow(text string, mentions []string, growth adapters.Growth) (shown, rest string, full bool) {
+// FormatPartial formats the beginning of a text for one post, or one stream.
+func (a *Adapter) FormatPartial(text string, mentions []string, growth adapters.Partial) (shown, rest string, full bool) {
 	return markdown.Grow(text, markdown.Growing{
 		Limit:   postRoom,
 		Mention: func(token string) bool { return slices.Contains(mentions, token) },

@@ -106,7 +106,7 @@ func TestGrowGoesOnLikeFormat(t *testing.T) {
 	var got []string
 	for rest, full := text, true; full; {
 		var part string
-		part, rest, full = adapter.Grow(rest, mentions, adapters.Growth{})
+		part, rest, full = adapter.FormatPartial(rest, mentions, adapters.Partial{})
 		got = append(got, part)
 	}
 	if len(got) != len(want) || strings.Join(got, "|") != strings.Join(want, "|") || !strings.Contains(got[0], "<@U1> and <\u200b@U2>") {

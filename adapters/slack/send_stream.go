@@ -102,8 +102,8 @@ func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text stri
 	return sendError("chat.stopStream", channel, err)
 }
 
-// Tell calls chat.postEphemeral: one user alone sees it, until Slack is loaded anew.
-func (a *Adapter) Tell(ctx context.Context, post adapters.Post) error {
+// PostEphemeral calls chat.postEphemeral: one user alone sees it, until Slack is loaded anew.
+func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	if post.Asker == "" {
 		return permanent("nobody is known who could be told")
 	}

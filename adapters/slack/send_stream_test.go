@@ -185,7 +185,7 @@ func TestFindStreamLeavesTheRoot(t *testing.T) {
 func TestTellIsForOneAlone(t *testing.T) {
 	s := setStage(t)
 	s.post.Text = "**Sorry**"
-	if err := s.adapter.Tell(t.Context(), s.post); err != nil {
+	if err := s.adapter.PostEphemeral(t.Context(), s.post); err != nil {
 		t.Error(err)
 	}
 	got := s.server.Ephemerals()
@@ -193,7 +193,7 @@ func TestTellIsForOneAlone(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	s.post.Asker = ""
-	if got := failure(t, s.adapter.Tell(t.Context(), s.post)); got.Failure != adapters.Permanent {
+	if got := failure(t, s.adapter.PostEphemeral(t.Context(), s.post)); got.Failure != adapters.Permanent {
 		t.Error(got)
 	}
 }

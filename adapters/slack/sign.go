@@ -16,8 +16,8 @@ const (
 	WorkingOff      = "off"
 )
 
-// Sign shows that the agent is at work, as configured.
-func (a *Adapter) Sign(ctx context.Context, sign adapters.Sign) error {
+// ShowWorking shows that the agent is at work, as configured.
+func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	switch a.config.Working {
 	case WorkingStatus:
 		return a.status(ctx, sign, a.config.WorkingText)
@@ -27,9 +27,9 @@ func (a *Adapter) Sign(ctx context.Context, sign adapters.Sign) error {
 	return nil
 }
 
-// Unsign takes the sign away. Slack does that with a status when a message follows;
+// ClearWorking takes the sign away. Slack does that with a status when a message follows;
 // not every turn ends with one.
-func (a *Adapter) Unsign(ctx context.Context, sign adapters.Sign) error {
+func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 	switch a.config.Working {
 	case WorkingStatus:
 		return a.status(ctx, sign, "")

@@ -11,20 +11,20 @@ import (
 
 func TestTheSignIsAStatus(t *testing.T) {
 	s := setStage(t)
-	if err := s.adapter.Sign(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "is thinking…" {
+	if err := s.adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "is thinking…" {
 		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
 	}
 	for range 2 {
-		if err := s.adapter.Unsign(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "" {
+		if err := s.adapter.ClearWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "" {
 			t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
 		}
 	}
 	s.sign.To.Root = "" // a conversation: the message can begin a thread
-	if err := s.adapter.Sign(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) == "" {
+	if err := s.adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) == "" {
 		t.Error(err)
 	}
 	s.sign.Message = "command:1"
-	if got := failure(t, s.adapter.Sign(t.Context(), s.sign)); got.Failure != adapters.Permanent {
+	if got := failure(t, s.adapter.ShowWorking(t.Context(), s.sign)); got.Failure != adapters.Permanent {
 		t.Error(got)
 	}
 }
@@ -35,7 +35,7 @@ func TestTheSignIsAReaction(t *testing.T) {
 	c.Working, c.WorkingEmoji = slack.WorkingReaction, "hourglass"
 	adapter := slack.New("acme", c)
 	for range 2 { // doing it twice is no error
-		if err := adapter.Sign(t.Context(), s.sign); err != nil {
+		if err := adapter.ShowWorking(t.Context(), s.sign); err != nil {
 			t.Error(err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestTheSignIsAReaction(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for range 2 {
-		if err := adapter.Unsign(t.Context(), s.sign); err != nil {
+		if err := adapter.ClearWorking(t.Context(), s.sign); err != nil {
 			t.Error(err)
 		}
 	}
@@ -51,14 +51,14 @@ func TestTheSignIsAReaction(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	s.sign.Message = room + "/1600000000.000100"
-	if err := adapter.Unsign(t.Context(), s.sign); err != nil {
+	if err := adapter.ClearWorking(t.Context(), s.sign); err != nil {
 		t.Errorf("a message that is gone: %v", err)
 	}
-	if got := failure(t, adapter.Sign(t.Context(), s.sign)); got.Failure != adapters.Permanent {
+	if got := failure(t, adapter.ShowWorking(t.Context(), s.sign)); got.Failure != adapters.Permanent {
 		t.Error(got)
 	}
 	s.sign.Message = "command:1"
-	if got := failure(t, adapter.Sign(t.Context(), s.sign)); got.Failure != adapters.Permanent {
+	if got := failure(t, adapter.ShowWorking(t.Context(), s.sign)); got.Failure != adapters.Permanent {
 		t.Error(got)
 	}
 }
@@ -68,10 +68,10 @@ func TestNoSignAtAll(t *testing.T) {
 	c := config(s.server.URL())
 	c.Working = slack.WorkingOff
 	adapter := slack.New("acme", c)
-	if err := adapter.Sign(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "" || adapter.Limits().Sign {
+	if err := adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "" || adapter.Limits().Sign {
 		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
 	}
-	if err := adapter.Unsign(t.Context(), s.sign); err != nil {
+	if err := adapter.ClearWorking(t.Context(), s.sign); err != nil {
 		t.Error(err)
 	}
 }
@@ -87,15 +87,15 @@ func TestAMissingScopeIsToldOnce(t *testing.T) {
 		now := noon
 		adapter.SetClock(func() time.Time { return now })
 		sign := adapters.Sign{To: adapters.Address{Channel: room, Root: "1699999999.000100"}, Message: room + "/1699999999.000100"}
-		if got := failure(t, adapter.Sign(t.Context(), sign)); got.Failure != adapters.Permanent {
+		if got := failure(t, adapter.ShowWorking(t.Context(), sign)); got.Failure != adapters.Permanent {
 			t.Errorf("%s: %v", working, got)
 		}
 		now = now.Add(59 * time.Minute)
-		if err := adapter.Sign(t.Context(), sign); err != nil || asked != 1 {
+		if err := adapter.ShowWorking(t.Context(), sign); err != nil || asked != 1 {
 			t.Errorf("%s: asked %d times, %v", working, asked, err)
 		}
 		now = now.Add(2 * time.Minute)
-		if err := adapter.Sign(t.Context(), sign); err == nil || asked != 2 {
+		if err := adapter.ShowWorking(t.Context(), sign); err == nil || asked != 2 {
 			t.Errorf("%s: asked %d times, %v", working, asked, err)
 		}
 	}

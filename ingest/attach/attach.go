@@ -1,11 +1,12 @@
-// Package attach keeps copies of attachments, since a platform's links expire.
+// Package attach stores copies of attachments, because a platform's links expire.
 //
 // The path of a copy is the SHA-256 of its bytes, so equal files are stored once for all
-// messages. A copy appears whole or not at all. A read returns the stored bytes or fails.
+// messages. A copy appears complete or not at all. A read returns the stored bytes or
+// fails.
 //
-// The place of the copies is a directory, the store itself if several daemons share it, or
-// an S3 bucket. The sum is known only after a file's last byte, and a file is never held in
-// memory. So each file is first written to a draft, a file in the directory.
+// The place of the copies is a directory, the store itself if several daemons share it,
+// or an S3 bucket. The sum is known only after a file's last byte, and a file is never
+// held in memory. So each file is first written to a draft, a file in the directory.
 package attach
 
 import (
@@ -28,7 +29,7 @@ import (
 // The errors of Put that make an attachment unavailable for good. After any other error,
 // such as a broken connection or a full disk, Put may succeed later.
 var (
-	// ErrTooLarge means that there are more bytes than Config.MaxBytes.
+	// ErrTooLarge means that the source has more bytes than Config.MaxBytes.
 	ErrTooLarge = errors.New("larger than attachments.max_bytes allows")
 	// ErrOtherContent means that the bytes do not fit the announced type: a sign-in page
 	// instead of an image, for example.
@@ -37,7 +38,7 @@ var (
 
 var (
 	// ErrElsewhere means that a copy is in another place than the configured one.
-	ErrElsewhere = errors.New("the copy is kept elsewhere")
+	ErrElsewhere = errors.New("the copy is stored elsewhere")
 	// ErrDamaged means that the bytes of a copy have changed.
 	ErrDamaged = errors.New("the copy is damaged")
 )
@@ -46,15 +47,16 @@ var (
 type Copy struct {
 	Bucket   string // for Open; the place of the copy
 	Path     string // for Open; below the bucket, with slashes
-	MimeType string // by the bytes, or as announced if they do not tell
+	MimeType string // by the bytes, or as announced if the bytes do not show it
 	Size     int64  // bytes
 	SHA256   string // 64 lower-case hexadecimal digits
 }
 
-// place stores copies. Several goroutines and processes may call its methods at the same
-// time, for the same path too. Each path comes from Put.
+// place stores copies. Several goroutines and processes may call its methods
+// concurrently, for the same path too. Each path comes from Put.
 type place interface {
-	// put stores a draft of size bytes at path, whole or not at all. It may rename the draft.
+	// put stores a draft of size bytes at path, completely or not at all. It may rename
+	// the draft.
 	put(ctx context.Context, draft *os.File, size int64, path string) error
 	// open reads a copy while ctx lasts. A missing copy is fs.ErrNotExist.
 	open(ctx context.Context, path string) (io.ReadCloser, error)
@@ -62,8 +64,8 @@ type place interface {
 	remove(ctx context.Context, path string) error
 }
 
-// Store stores copies in one place. Several goroutines and processes may use it at the
-// same time. Between calls it only keeps connections to a bucket's server open.
+// Store stores copies in one place. Several goroutines and processes may use it
+// concurrently. Between calls, it keeps only connections to a bucket's server open.
 type Store struct {
 	place    place
 	bucket   string // the place's name in Copy
@@ -72,9 +74,9 @@ type Store struct {
 	maxBytes int64
 }
 
-// New returns a store in the configured bucket; if there is none, in shared; if that is nil
-// too, in the configured directory. New does not touch the disk or the network. Config must
-// be valid.
+// New returns a store in the configured bucket; without a bucket, in shared; if that is
+// nil too, in the configured directory. New does not access the disk or the network.
+// Config must be valid.
 func New(config Config, shared Blobs) (*Store, error) {
 	s := &Store{directory(config.Dir), "attachments", config.Dir, filepath.Join(config.Dir, "incoming"), config.MaxBytes}
 	switch {
@@ -90,20 +92,21 @@ func New(config Config, shared Blobs) (*Store, error) {
 	return s, nil
 }
 
-// Put copies all bytes of source. The announced type and name help to identify the type of
-// the bytes; a Size above the limit is refused without a read. Put fails with ErrTooLarge,
-// ErrOtherContent, ctx's error, or the error of the source or the place, and then there is
-// no copy. It checks ctx between reads; a source that may block must check ctx too.
+// Put copies all bytes of source. The announced type and name help to identify the type
+// of the bytes. A Size above the limit is refused without a read. Put fails with
+// ErrTooLarge, ErrOtherContent, ctx's error, or the error of the source or the place, and
+// then there is no copy. It checks ctx between reads; a source that may block must check
+// ctx too.
 func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attachment) (Copy, error) {
 	made, err := s.put(ctx, source, announced)
 	if err != nil {
-		return Copy{}, fmt.Errorf("keep attachment %q: %w", announced.Name, err)
+		return Copy{}, fmt.Errorf("store attachment %q: %w", announced.Name, err)
 	}
 	return made, nil
 }
 
-// Fits fails with ErrTooLarge if size is above the limit, so that the caller need not ask
-// for the bytes.
+// Fits fails with ErrTooLarge if size is above the limit, so that the caller need not
+// request the bytes.
 func (s *Store) Fits(size int64) error {
 	if size > s.maxBytes {
 		return fmt.Errorf("%w (%d bytes)", ErrTooLarge, s.maxBytes)
@@ -120,7 +123,7 @@ func (s *Store) put(ctx context.Context, source io.Reader, announced event.Attac
 		return Copy{}, err
 	}
 	if err := os.MkdirAll(s.drafts, 0o700); err != nil {
-		return Copy{}, fmt.Errorf("make attachments.dir: %w", err)
+		return Copy{}, fmt.Errorf("create attachments.dir: %w", err)
 	}
 	draft, err := os.OpenFile(filepath.Join(s.drafts, rand.Text()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -141,8 +144,8 @@ func (s *Store) put(ctx context.Context, source io.Reader, announced event.Attac
 	return Copy{Bucket: s.bucket, Path: path, MimeType: mimeType, Size: size, SHA256: sum}, nil
 }
 
-// bounded reads source while ctx lasts. More bytes than the limit are ErrTooLarge. Only the
-// plain io.EOF is the source's end: a wrapped one is a connection that broke off.
+// bounded reads source while ctx lasts. More bytes than the limit are ErrTooLarge. Only
+// the plain io.EOF is the source's end: a wrapped one is a broken connection.
 func (s *Store) bounded(ctx context.Context, source io.Reader) io.Reader {
 	var size int64
 	return reader(func(p []byte) (int, error) {
@@ -181,8 +184,9 @@ func (s *Store) Open(ctx context.Context, bucket, path string) (io.ReadCloser, e
 	return verify(content, path), nil
 }
 
-// Remove deletes the copy with the bucket and path that Put returned. A missing copy is no
-// error. Messages share copies: the caller must know that no other message has this one.
+// Remove deletes the copy with the bucket and path that Put returned. A missing copy is
+// no error. Messages share copies, so the caller must know that no other message has this
+// one.
 func (s *Store) Remove(ctx context.Context, bucket, path string) error {
 	if err := s.check(bucket, path); err != nil {
 		return err
@@ -193,8 +197,8 @@ func (s *Store) Remove(ctx context.Context, bucket, path string) error {
 	return nil
 }
 
-// Sweep deletes the drafts of Puts that began before the given time and were cut short. No
-// such Put may still be running.
+// Sweep deletes the drafts of interrupted Puts that began before the given time. No such
+// Put may still be running.
 func (s *Store) Sweep(before time.Time) error {
 	entries, err := os.ReadDir(s.drafts)
 	faults := []error{unlessMissing(err)}
@@ -208,7 +212,7 @@ func (s *Store) Sweep(before time.Time) error {
 	return errors.Join(faults...)
 }
 
-// unlessMissing returns err, unless it says that a file is missing.
+// unlessMissing returns err, unless it means that a file is missing.
 func unlessMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -31,7 +31,7 @@ func newStore(t *testing.T) (*attach.Store, string) {
 	return open(t, attach.Config{Dir: dir, MaxBytes: limit}, nil), dir
 }
 
-// files lists what stands below dir, with modes.
+// files lists the files below dir, with their modes.
 func files(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	found := map[string]fs.FileMode{}
@@ -64,10 +64,10 @@ func read(t *testing.T, store *attach.Store, kept attach.Copy) []byte {
 	return content
 }
 
-func TestACopyIsKeptUnderItsSum(t *testing.T) {
+func TestACopyIsStoredUnderItsSum(t *testing.T) {
 	store, dir := newStore(t)
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("the directory is there before it is needed: %v", err)
+		t.Fatalf("the directory exists before the first copy: %v", err)
 	}
 	got, err := store.Put(t.Context(), iotest.OneByteReader(bytes.NewReader(png)), event.Attachment{Name: "cat.png", MimeType: "image/png"})
 	if err != nil {
@@ -91,7 +91,7 @@ func TestACopyIsKeptUnderItsSum(t *testing.T) {
 	}
 }
 
-func TestADamagedCopyIsMadeGood(t *testing.T) {
+func TestPutRepairsADamagedCopy(t *testing.T) {
 	store, dir := newStore(t)
 	put := func() attach.Copy {
 		made, err := store.Put(t.Context(), bytes.NewReader(png), event.Attachment{})
@@ -114,7 +114,7 @@ func TestADamagedCopyIsMadeGood(t *testing.T) {
 	}
 	put()
 	if !bytes.Equal(read(t, store, kept), png) {
-		t.Error("the damaged copy stands")
+		t.Error("the damaged copy remains")
 	}
 }
 
@@ -127,18 +127,18 @@ func TestTheLimit(t *testing.T) {
 
 	_, err := store.Put(t.Context(), bytes.NewReader(make([]byte, limit+1)), event.Attachment{Name: "big.bin"})
 	if !errors.Is(err, attach.ErrTooLarge) || !strings.Contains(err.Error(), `"big.bin"`) || !strings.Contains(err.Error(), "65536 bytes") {
-		t.Errorf("a byte more: %v", err)
+		t.Errorf("one byte above the limit: %v", err)
 	}
-	unread := iotest.ErrReader(errors.New("read although it was announced as too large"))
+	unread := iotest.ErrReader(errors.New("a source that was announced as too large was read"))
 	if _, err := store.Put(t.Context(), unread, event.Attachment{Size: limit + 1}); !errors.Is(err, attach.ErrTooLarge) {
 		t.Errorf("an announced size above the limit: %v", err)
 	}
 	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
-		t.Errorf("refused files left something behind: %s", diff)
+		t.Errorf("refused files left %s", diff)
 	}
 }
 
-func TestWhatBreaksOffLeavesNothing(t *testing.T) {
+func TestABrokenSourceLeavesNothing(t *testing.T) {
 	cut := errors.New("connection reset")
 	for name, source := range map[string]io.Reader{
 		"at once":        iotest.ErrReader(cut),
@@ -161,7 +161,7 @@ func TestWhatBreaksOffLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestPutMindsItsContext(t *testing.T) {
+func TestPutEndsWithItsContext(t *testing.T) {
 	store, dir := newStore(t)
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -202,13 +202,13 @@ func TestOnlyCopiesCanBeOpened(t *testing.T) {
 	} {
 		if file, err := store.Open(t.Context(), made.Bucket, path); err == nil {
 			file.Close()
-			t.Errorf("Open(%q) gave a file", path)
+			t.Errorf("Open(%q) returned a file", path)
 		}
 		if path == linked {
-			continue // removing the link itself harms nobody
+			continue // a removal of the link itself is harmless
 		}
 		if err := store.Remove(t.Context(), made.Bucket, path); err == nil {
-			t.Errorf("Remove(%q) was let through", path)
+			t.Errorf("Remove(%q) was accepted", path)
 		}
 	}
 	if _, err := os.Stat(secret); err != nil {
@@ -216,24 +216,24 @@ func TestOnlyCopiesCanBeOpened(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeForNothing(t *testing.T) {
+func TestReadsCreateNoDirectory(t *testing.T) {
 	store, dir := newStore(t)
 	if err := store.Remove(t.Context(), "attachments", absent); err != nil {
-		t.Errorf("nothing was ever put: %v", err)
+		t.Errorf("before the first put: %v", err)
 	}
 	if _, err := store.Open(t.Context(), "attachments", absent); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("nothing was ever put: %v", err)
+		t.Errorf("before the first put: %v", err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory: %v", err)
 	}
 }
 
-func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
+func TestSweepRemovesOldDrafts(t *testing.T) {
 	store, dir := newStore(t)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	if err := store.Sweep(now); err != nil {
-		t.Errorf("before anything was put: %v", err)
+		t.Errorf("before the first put: %v", err)
 	}
 	made, err := store.Put(t.Context(), bytes.NewReader(png), event.Attachment{})
 	if err != nil {
@@ -255,7 +255,7 @@ func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
 	}
 }
 
-// TestDiskErrorsNameTheDirectory puts a file in the way of each directory.
+// TestDiskErrorsNameTheDirectory puts a file at the path of each directory.
 func TestDiskErrorsNameTheDirectory(t *testing.T) {
 	const content = "notes"
 	sum := sha256.Sum256([]byte(content))
@@ -270,7 +270,7 @@ func TestDiskErrorsNameTheDirectory(t *testing.T) {
 			t.Errorf("%s is a file: %v", inTheWay, err)
 		}
 		if diff := cmp.Diff(map[string]fs.FileMode{inTheWay: 0o644}, files(t, dir)); diff != "" {
-			t.Errorf("%s is a file: something stayed behind: %s", inTheWay, diff)
+			t.Errorf("%s is a file: leftovers: %s", inTheWay, diff)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Blobs stores the bytes of copies in a store that several daemons share; a
-// *journal.Journal does. It is an interface because the two packages have the same rank.
-// Its methods keep the contract of a place.
+// *journal.Journal implements it. It is an interface because the two packages have the
+// same rank. Its methods keep the contract of a place.
 type Blobs interface {
 	PutBlob(ctx context.Context, path string, content io.ReaderAt, size int64) error
 	OpenBlob(ctx context.Context, path string) (io.ReadCloser, error)

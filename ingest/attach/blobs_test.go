@@ -30,7 +30,8 @@ func (f *failing) Write(ctx context.Context, options journal.WriteOptions, fn fu
 	return f.Engine.Write(ctx, options, fn)
 }
 
-// TestAStoreThatFailsHasNoCopy whichever write fails, until the next Put.
+// TestAStoreThatFailsHasNoCopy proves that no failing write leaves a copy, until the next
+// Put.
 func TestAStoreThatFailsHasNoCopy(t *testing.T) {
 	engine := &failing{Engine: newSQLite(t)}
 	defer engine.Close()
@@ -61,7 +62,7 @@ func TestAStoreThatFailsHasNoCopy(t *testing.T) {
 	}
 }
 
-func TestABlobThatIsNotWhatWasPut(t *testing.T) {
+func TestADamagedBlobIsRefused(t *testing.T) {
 	for name, change := range map[string]string{
 		"a chunk is lost": "DELETE FROM blobs WHERE part = 2",
 		"others":          "UPDATE blobs SET bytes = x'2121' WHERE part = 3",

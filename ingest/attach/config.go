@@ -11,7 +11,7 @@ import (
 	"parley/ingest/event"
 )
 
-// Config says where copies are stored. Start from DefaultConfig.
+// Config defines the place of the copies. Start from DefaultConfig.
 type Config struct {
 	// Dir is the folder of the copies; the first copy creates it. Files of a bucket or
 	// of a shared store wait there until they are complete.
@@ -29,7 +29,7 @@ type S3 struct {
 	// Endpoint is the server's address, without a path.
 	Endpoint string `yaml:"endpoint"`
 	Bucket   string `yaml:"bucket"`
-	// Region is asked of the server if it is empty.
+	// Region is the bucket's region. If it is empty, the client asks the server.
 	Region string `yaml:"region"`
 	// AccessKey and SecretKey may read, write and delete objects of the bucket.
 	AccessKey string       `yaml:"access_key"`
@@ -64,7 +64,7 @@ func (c Config) Validate() event.FieldErrors {
 
 var (
 	regionForm = regexp.MustCompile(`^[a-z0-9-]*$`)
-	// prefixForm leaves out segments that begin with a dot, such as a way up.
+	// prefixForm excludes segments that begin with a dot, such as "..".
 	prefixForm = regexp.MustCompile(`^([A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)?$`)
 )
 

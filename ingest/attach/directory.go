@@ -14,8 +14,8 @@ var _ place = directory("")
 // creates.
 type directory string
 
-// put renames the draft. If there is a copy, it has the same bytes, or it is damaged and
-// the draft repairs it.
+// put renames the draft. An existing copy has the same bytes, or it is damaged and the
+// draft repairs it.
 func (d directory) put(_ context.Context, draft *os.File, _ int64, path string) error {
 	name := filepath.Join(string(d), path)
 	folder := filepath.Dir(name)

@@ -13,7 +13,7 @@ import (
 	"parley/ingest/event"
 )
 
-// sniffed is how many bytes http.DetectContentType looks at.
+// sniffed is the number of bytes that http.DetectContentType uses.
 const sniffed = 512
 
 // identify returns the type of the source's bytes and a reader of all of them. It fails
@@ -29,7 +29,7 @@ func identify(source io.Reader, announced event.Attachment) (io.Reader, string, 
 }
 
 // judge compares the announced type with the first bytes. An agent must see only true
-// images as images. For most other types the announcement says more than the bytes: a
+// images as images. For most other types the announcement is more exact than the bytes: a
 // document is a zip archive, a table is plain text.
 func judge(head []byte, announced event.Attachment) (string, error) {
 	claim, shown := base(announced.MimeType), base(http.DetectContentType(head))
@@ -39,7 +39,7 @@ func judge(head []byte, announced event.Attachment) (string, error) {
 	case isRaster(claim) && strings.HasPrefix(shown, "text/"):
 		return "", fmt.Errorf("%w: %s instead of %s", ErrOtherContent, shown, claim)
 	case shown == "text/html" && !mayBePage(claim, announced.Name):
-		return "", fmt.Errorf("%w: a web page instead of the file, as platforms do where a token may not read files", ErrOtherContent)
+		return "", fmt.Errorf("%w: a web page instead of the file, which platforms send to a token without the right to read files", ErrOtherContent)
 	case claim == unknown || certain(claim):
 		return shown, nil
 	default:
@@ -50,7 +50,7 @@ func judge(head []byte, announced event.Attachment) (string, error) {
 // unknown is the type of unidentified bytes.
 const unknown = "application/octet-stream"
 
-// base is a media type without its parameters, in lower case.
+// base returns a media type without its parameters, in lower case.
 func base(mediaType string) string {
 	name, _, err := mime.ParseMediaType(mediaType)
 	if err != nil || !strings.Contains(name, "/") {
@@ -59,12 +59,12 @@ func base(mediaType string) string {
 	return name
 }
 
-// certain says whether the bytes of this type always show it.
+// certain reports whether the bytes of this type always show it.
 func certain(mediaType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}, mediaType)
 }
 
-// isRaster says whether a type is of images that are never text.
+// isRaster reports whether a type is of images that are never text.
 func isRaster(mediaType string) bool {
 	return slices.Contains([]string{
 		"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp",
@@ -72,7 +72,7 @@ func isRaster(mediaType string) bool {
 	}, mediaType)
 }
 
-// mayBePage says whether a file that was announced so may begin like HTML.
+// mayBePage reports whether a file with this announcement may begin like HTML.
 func mayBePage(claim, name string) bool {
 	if claim == unknown {
 		return slices.Contains([]string{".html", ".htm", ".xhtml", ".xml", ".svg", ".md", ".txt"}, strings.ToLower(path.Ext(name)))

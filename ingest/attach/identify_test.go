@@ -15,7 +15,7 @@ const (
 	zip  = "PK\x03\x04 a document"
 )
 
-func TestWhatTheBytesAre(t *testing.T) {
+func TestTypesOfBytes(t *testing.T) {
 	store, _ := newStore(t)
 	for _, c := range []struct{ name, claim, content, want string }{
 		{"a.png", "image/png", string(png), "image/png"},
@@ -44,7 +44,7 @@ func TestWhatTheBytesAre(t *testing.T) {
 	}
 }
 
-func TestSomethingElseInItsPlaceIsRefused(t *testing.T) {
+func TestOtherContentIsRefused(t *testing.T) {
 	store, dir := newStore(t)
 	for _, c := range []struct{ name, claim, content string }{
 		{"a.png", "image/png", page},

@@ -26,11 +26,11 @@ import (
 	"parley/ingest/journal/sqlite"
 )
 
-// roomy is a limit that several chunks are within.
+// roomy is a limit above several chunks.
 const roomy = 2 << 20
 
-// kind makes a place, and another daemon's store of the same one. left lists the names of
-// all files in it.
+// kind builds a place, and another daemon's store of the same one. left lists the names
+// of all files in it.
 type kind func(t *testing.T) (one, other *attach.Store, left func() []string)
 
 var kinds = map[string]kind{
@@ -75,7 +75,8 @@ func newSQLite(t *testing.T) journal.Engine {
 	return engine
 }
 
-// inStore keeps copies in a journal on the engine, which ends with the test.
+// inStore returns stores with copies in a journal on the engine, which is closed when the
+// test ends.
 func inStore(t *testing.T, engine journal.Engine) (one, other *attach.Store, left func() []string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -90,7 +91,7 @@ func inStore(t *testing.T, engine journal.Engine) (one, other *attach.Store, lef
 	return node("one"), node("other"), func() []string { return append(paths(t, engine), slices.Collect(maps.Keys(files(t, dir)))...) }
 }
 
-// paths are the names that have chunks.
+// paths returns the names that have chunks.
 func paths(t *testing.T, engine journal.Engine) (names []string) {
 	t.Helper()
 	err := engine.Read(t.Context(), func(tx journal.Tx) error {
@@ -124,7 +125,7 @@ func TestACopyIsReadByAnotherDaemon(t *testing.T) {
 			content := bytes.Repeat([]byte("abcdefg"), size/7+1)[:size]
 			kept, err := one.Put(t.Context(), iotest.HalfReader(bytes.NewReader(content)), event.Attachment{Name: "a.bin"})
 			if err != nil || kept.Size != int64(size) {
-				t.Fatalf("%d bytes: kept %d, %v", size, kept.Size, err)
+				t.Fatalf("%d bytes: stored %d, %v", size, kept.Size, err)
 			}
 			if !bytes.Equal(read(t, other, kept), content) {
 				t.Errorf("%d bytes: the copy differs from the file", size)
@@ -133,7 +134,7 @@ func TestACopyIsReadByAnotherDaemon(t *testing.T) {
 	})
 }
 
-func TestTheSameBytesAtOnce(t *testing.T) {
+func TestConcurrentPutsOfTheSameBytes(t *testing.T) {
 	everywhere(t, func(t *testing.T, build kind) {
 		one, other, left := build(t)
 		content := bytes.Repeat([]byte("cat"), 200<<10)
@@ -145,18 +146,18 @@ func TestTheSameBytesAtOnce(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				} else if !bytes.Equal(read(t, one, kept), content) {
-					t.Error("a copy that was put differs")
+					t.Error("a copy differs from the file")
 				}
 			})
 		}
 		all.Wait()
 		if found := left(); len(found) != 1 {
-			t.Errorf("one content has the paths %q", found)
+			t.Errorf("equal bytes have the paths %q", found)
 		}
 	})
 }
 
-func TestWhatIsNotKeptLeavesNothing(t *testing.T) {
+func TestAFailedPutLeavesNothing(t *testing.T) {
 	cut := errors.New("connection reset")
 	large := bytes.Repeat([]byte("x"), 300<<10)
 	everywhere(t, func(t *testing.T, build kind) {
@@ -183,7 +184,7 @@ func TestWhatIsNotKeptLeavesNothing(t *testing.T) {
 	})
 }
 
-// endless is a source without an end, which calls back when it is read.
+// endless returns a source without an end, which calls back when it is read.
 func endless(then func()) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		then()
@@ -199,7 +200,7 @@ func TestACopyIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := one.Open(t.Context(), kept.Bucket, absent); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("open what was never put: %v", err)
+			t.Errorf("open an absent copy: %v", err)
 		}
 		for range 2 {
 			if err := errors.Join(other.Remove(t.Context(), kept.Bucket, kept.Path), other.Remove(t.Context(), kept.Bucket, absent)); err != nil {
@@ -215,7 +216,7 @@ func TestACopyIsRemoved(t *testing.T) {
 	})
 }
 
-// TestTheCopyOfADeletedMessageIsRemoved has the journal say which stored bytes are unused.
+// TestTheCopyOfADeletedMessageIsRemoved takes the unused copies from the journal.
 func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 	everywhere(t, func(t *testing.T, build kind) {
 		store, _, left := build(t)
@@ -273,14 +274,14 @@ func passive(*event.Message, journal.Look) (journal.Decision, error) {
 	return journal.Decision{Trigger: journal.TriggerPassive, Metadata: []byte("{}")}, nil
 }
 
-// absent is the path of a copy that nobody put.
+// absent is the path of a copy that was never put.
 var absent = "ab/" + strings.Repeat("ab", 32)
 
 func TestSweepLeavesCopiesAlone(t *testing.T) {
 	everywhere(t, func(t *testing.T, build kind) {
 		one, other, _ := build(t)
 		if err := one.Sweep(time.Now().Add(time.Hour)); err != nil {
-			t.Errorf("before anything was put: %v", err)
+			t.Errorf("before the first put: %v", err)
 		}
 		var all []attach.Copy
 		for n := range 32 { // paths begin with every digit
@@ -301,8 +302,8 @@ func TestSweepLeavesCopiesAlone(t *testing.T) {
 	})
 }
 
-// TestACopyThatIsElsewhere reads in each place what was kept in each other one.
-func TestACopyThatIsElsewhere(t *testing.T) {
+// TestACopyInAnotherPlace opens and removes in each place the copies of each other place.
+func TestACopyInAnotherPlace(t *testing.T) {
 	stores, copies := map[string]*attach.Store{}, map[string]attach.Copy{}
 	for _, name := range []string{"directory", "store on SQLite", "bucket"} {
 		stores[name], _, _ = kinds[name](t)
@@ -339,6 +340,6 @@ func TestACopyThatIsElsewhere(t *testing.T) {
 		got[name] = kept.Bucket
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the journal stores these names: %s", diff)
+		t.Errorf("names of the places: %s", diff)
 	}
 }

@@ -17,16 +17,17 @@ import (
 )
 
 const (
-	// tries is how often a call is made before it has failed.
+	// tries bounds the attempts of a call.
 	tries = 3
-	// tryPause is the wait between two tries of an upload; the second one is twice as long.
+	// tryPause is the wait between two attempts of an upload. The second wait is twice as
+	// long.
 	tryPause = 200 * time.Millisecond
 )
 
 var _ place = (*bucket)(nil)
 
-// bucket stores each copy in an object of an S3 bucket. A PUT is whole or not at all: the
-// server checks the bytes against the signed sum.
+// bucket stores each copy in an object of an S3 bucket. A PUT takes effect completely or
+// not at all: the server checks the bytes against the signed sum.
 type bucket struct {
 	client       minio.Core
 	name, prefix string
@@ -37,7 +38,7 @@ type bucket struct {
 func newBucket(config S3) (*bucket, error) {
 	endpoint, err := url.Parse(config.Endpoint)
 	if err != nil {
-		return nil, errors.New("endpoint: must be an http or https address") // the error holds it
+		return nil, errors.New("endpoint: must be an http or https address") // the error contains it
 	}
 	client, err := minio.NewCore(endpoint.Host, &minio.Options{
 		Creds:      credentials.NewStaticV4(config.AccessKey, config.SecretKey.Reveal(), ""),
@@ -52,13 +53,14 @@ func newBucket(config S3) (*bucket, error) {
 	return &bucket{*client, config.Bucket, config.Prefix, where}, nil
 }
 
-// place is the bucket as the journal knows it.
+// place returns the bucket's name in the journal.
 func (b *bucket) place() string { return "s3:" + path.Join(b.name, b.prefix) }
 
 func (b *bucket) key(below string) string { return path.Join(b.prefix, below) }
 
-// put uploads the draft, and tries again after a passing failure. The library must not try
-// again by itself: a failed try may still read its body, so each try needs its own.
+// put uploads the draft, and tries again after a temporary failure. The library must not
+// try again by itself: a failed attempt may still read its body, so each attempt needs
+// its own.
 func (b *bucket) put(ctx context.Context, draft *os.File, size int64, at string) error {
 	for try := 0; ; try++ {
 		body := struct{ io.Reader }{io.NewSectionReader(draft, 0, size)} // that can't be rewound
@@ -96,7 +98,7 @@ func (b *bucket) open(ctx context.Context, path string) (io.ReadCloser, error) {
 
 func (b *bucket) remove(ctx context.Context, path string) error {
 	err := b.client.RemoveObject(ctx, b.name, b.key(path), minio.RemoveObjectOptions{})
-	if isAbsent(err) { // most servers don't tell
+	if isAbsent(err) { // most servers do not report it
 		return nil
 	}
 	return err

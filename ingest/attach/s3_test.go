@@ -40,14 +40,14 @@ func s3Config(t *testing.T, server *s3test.Server) attach.Config {
 	}}
 }
 
-// inBucket is a store of the server's bucket, and where files wait for it.
+// inBucket returns a store in the server's bucket, and the directory of its drafts.
 func inBucket(t *testing.T, server *s3test.Server) (*attach.Store, string) {
 	t.Helper()
 	config := s3Config(t, server)
 	return open(t, config, nil), config.Dir
 }
 
-func TestABucketIsAskedForNoMoreThanNeeded(t *testing.T) {
+func TestABucketGetsOneRequestPerCall(t *testing.T) {
 	t.Parallel()
 	server := startS3(t)
 	store, _ := inBucket(t, server)
@@ -65,7 +65,7 @@ func TestABucketIsAskedForNoMoreThanNeeded(t *testing.T) {
 	}
 }
 
-func TestTheServerTellsTheRegion(t *testing.T) {
+func TestTheRegionComesFromTheServer(t *testing.T) {
 	t.Parallel()
 	server := startS3(t)
 	config := s3Config(t, server)
@@ -85,26 +85,26 @@ func TestTheServerTellsTheRegion(t *testing.T) {
 	}
 }
 
-func TestAMomentsTroubleIsWaitedFor(t *testing.T) {
+func TestAShortFailureIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]s3test.Fault{
 		"an error":            {Status: http.StatusServiceUnavailable, Code: "SlowDown"},
 		"an early error":      {Status: http.StatusInternalServerError, Code: "InternalError", Unread: true},
-		"a connection's end":  {Cut: true},
-		"too many at a time":  {Status: http.StatusTooManyRequests, Code: "TooManyRequests"},
+		"a closed connection": {Cut: true},
+		"too many requests":   {Status: http.StatusTooManyRequests, Code: "TooManyRequests"},
 		"a gateway's timeout": {Status: http.StatusGatewayTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := startS3(t)
 			store, dir := inBucket(t, server)
-			content := bytes.Repeat(png, 500) // more than sockets hold
+			content := bytes.Repeat(png, 500) // more than sockets buffer
 			server.Script(http.MethodPut, fault, fault)
 			kept, err := store.Put(t.Context(), bytes.NewReader(content), event.Attachment{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !fault.Cut { // an object that is cut off is the reader's
+			if !fault.Cut { // a cut object is an error of the reader
 				server.Script(http.MethodGet, fault, fault)
 			}
 			if !bytes.Equal(read(t, store, kept), content) {
@@ -121,8 +121,8 @@ func TestAMomentsTroubleIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestABucketThatFails makes every call fail for good, and looks for the secret
-// in all that is said of it.
+// TestABucketThatFails makes every call fail for good, and searches all errors for the
+// secret.
 func TestABucketThatFails(t *testing.T) {
 	t.Parallel()
 	down := s3test.Fault{Status: http.StatusInternalServerError, Code: "InternalError", Message: "We encountered an internal error."}
@@ -156,35 +156,35 @@ func TestABucketThatFails(t *testing.T) {
 			if len(server.Keys())+len(files(t, dir)) != 0 {
 				t.Errorf("left %q, %v", server.Keys(), files(t, dir))
 			}
-			told := fmt.Sprintf("%v %+v %v %+v %v %+v %#v", put, put, remove, remove, store, store, s3Config(t, server))
-			if strings.Contains(told, canary) {
-				t.Errorf("the secret was told: %s", told)
+			errorText := fmt.Sprintf("%v %+v %v %+v %v %+v %#v", put, put, remove, remove, store, store, s3Config(t, server))
+			if strings.Contains(errorText, canary) {
+				t.Errorf("the secret appears in %s", errorText)
 			}
 		})
 	}
 }
 
-func TestWrongKeysAreNotTold(t *testing.T) {
+func TestAnErrorHidesTheSecret(t *testing.T) {
 	t.Parallel()
 	config := s3Config(t, startS3(t))
 	config.S3.AccessKey = "AKIAOTHER"
 	_, err := open(t, config, nil).Put(t.Context(), bytes.NewReader(png), event.Attachment{})
 	if err == nil || !strings.Contains(err.Error(), "Authorization was AWS4-HMAC-SHA256") || strings.Contains(err.Error(), canary) {
-		t.Errorf("a server that says again what it was sent: %v", err)
+		t.Errorf("a server that repeats the request: %v", err)
 	}
 }
 
-func TestAnObjectThatIsNotWhatWasPut(t *testing.T) {
+func TestADamagedObjectIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fault   s3test.Fault
-		content []byte // behind our back
+		content []byte // replaces the stored object
 		want    error
 	}{
-		"broken off":           {fault: s3test.Fault{Cut: true}, want: io.ErrUnexpectedEOF},
-		"of the wrong length":  {fault: s3test.Fault{Short: true}, want: attach.ErrDamaged},
-		"with other content":   {content: []byte("<html>sign in</html>"), want: attach.ErrDamaged},
-		"without any content ": {content: []byte{}, want: attach.ErrDamaged},
+		"cut":           {fault: s3test.Fault{Cut: true}, want: io.ErrUnexpectedEOF},
+		"wrong length":  {fault: s3test.Fault{Short: true}, want: attach.ErrDamaged},
+		"other content": {content: []byte("<html>sign in</html>"), want: attach.ErrDamaged},
+		"no content":    {content: []byte{}, want: attach.ErrDamaged},
 	} {
 		server := startS3(t)
 		store, _ := inBucket(t, server)
@@ -207,17 +207,17 @@ func TestAnObjectThatIsNotWhatWasPut(t *testing.T) {
 	}
 }
 
-func TestNoBucketIsNoMissingCopy(t *testing.T) {
+func TestAMissingBucketIsNoMissingCopy(t *testing.T) {
 	t.Parallel()
 	config := s3Config(t, startS3(t))
 	config.S3.Bucket = "another"
 	store := open(t, config, nil)
 	if _, err := store.Open(t.Context(), "s3:another/chat/files", absent); err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a bucket that is not there: %v", err)
+		t.Errorf("a missing bucket: %v", err)
 	}
 }
 
-// TestACallEndsWithItsContext has a server that never answers.
+// TestACallEndsWithItsContext covers a server that never answers.
 func TestACallEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -254,7 +254,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestSweepRemovesWhatWaitedForABucket(t *testing.T) {
+func TestSweepRemovesDraftsOfABucket(t *testing.T) {
 	t.Parallel()
 	store, dir := inBucket(t, startS3(t))
 	if _, err := store.Put(t.Context(), bytes.NewReader(png), event.Attachment{}); err != nil {

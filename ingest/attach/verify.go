@@ -8,11 +8,11 @@ import (
 	"path"
 )
 
-// verified is a copy that is being read.
+// verified is a reader of a copy that checks its bytes.
 type verified struct {
 	io.ReadCloser
 	hash hash.Hash
-	sum  string // as it must come out
+	sum  string // the expected sum
 }
 
 // verify checks the bytes of the copy at a path against the sum in the path.

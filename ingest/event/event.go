@@ -1,9 +1,9 @@
-// Package event defines inbound data: envelope, event, the contract's message
-// and metadata, thread and attachment.
+// Package event defines inbound data: envelope, event, the contract's message and
+// metadata, thread and attachment.
 //
-// An envelope is a platform's raw payload. Its Keys are read before custody;
-// Normalize turns it into an Event afterwards. Everything here is plain data
-// with validation at the border, and depends on the standard library alone.
+// An envelope is a platform's raw payload. Its Keys are read before the durable accept;
+// Normalize turns it into an Event afterwards. Everything here is plain data with
+// validation at the border, and depends on the standard library alone.
 package event
 
 import (
@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// Platform names the kind of chat a workspace is an account on.
+// Platform is the kind of chat of a workspace.
 type Platform string
 
-// The platforms. Web is whatever speaks the daemon's own HTTP API.
+// The platforms. Web is any client of the daemon's own HTTP API.
 const (
 	Slack       Platform = "slack"
 	Discord     Platform = "discord"
@@ -23,7 +23,7 @@ const (
 	Web         Platform = "web"
 )
 
-// Platforms lists every platform, in the order in which they are documented.
+// Platforms lists every platform, in the order of the documentation.
 var Platforms = []Platform{Slack, Discord, BlueBubbles, Web}
 
 // Namespace returns the namespace of this platform's sender ids: the platform's own
@@ -43,7 +43,7 @@ type ThreadKey string
 // Kind is the kind of event in an envelope.
 type Kind string
 
-// The kinds, as replay and the metrics print them.
+// The kinds, in the spelling of replay and the metrics.
 const (
 	KindMessage  Kind = "message"
 	KindEdit     Kind = "edit"
@@ -56,7 +56,7 @@ const (
 )
 
 // MakesMessage reports whether an event of the kind is a message of its own: a person or
-// a bot said or did something in their own name.
+// a bot wrote or did something in their own name.
 func (k Kind) MakesMessage() bool {
 	return k == KindMessage || k == KindCommand || k == KindAction
 }
@@ -70,15 +70,15 @@ type Envelope struct {
 	Body       []byte
 	// Retried says that the platform has sent the payload before.
 	Retried bool
-	// Parsed is what the adapter has read of Body already; nil for nothing. It is the
-	// adapter's own, is never stored, and never changes.
+	// Parsed is the adapter's parsed form of Body; nil for none. It belongs to the
+	// adapter, is never stored, and never changes.
 	Parsed any
 }
 
 // Disposition is the result of an envelope.
 type Disposition string
 
-// The dispositions, as replay prints them.
+// The dispositions, in the spelling of replay.
 const (
 	Stored    Disposition = "stored"
 	Updated   Disposition = "updated"
@@ -87,7 +87,7 @@ const (
 	Dead      Disposition = "dead"
 )
 
-// Reasons that are fixed because users' scripts compare them.
+// The reasons. They are fixed because users' scripts compare them.
 const (
 	ReasonMention        = "mention"         // runs: the message names our bot
 	ReasonDirect         = "direct"          // runs: a direct message, or a web thread
@@ -111,7 +111,7 @@ const (
 	ReasonMember         = "member-event"    // ignored: someone joined or left
 	ReasonOtherWorkspace = "other-workspace" // ignored: another team's or app's event
 	ReasonSystemMessage  = "system-message"  // ignored: the platform itself wrote it
-	ReasonNotAnEvent     = "not-an-event"    // ignored: valid JSON, but not an event that we know
+	ReasonNotAnEvent     = "not-an-event"    // ignored: valid JSON, but an unknown event
 	ReasonInteraction    = "interaction"     // ignored: a form, or an interaction without a message
 	ReasonGroupEvent     = "group-event"     // ignored: a chat's name or picture changed
 )
@@ -142,31 +142,31 @@ type Keys struct {
 	// Thread waits for its Subject's.
 	Subject string
 	// Settled is the result of a payload that needs no further work, because it is not
-	// for us or can't be decoded; nil for any other payload.
+	// for us or cannot be decoded; nil for any other payload.
 	Settled *Fate
-	// Needs names the fact of Self that must be known first, such as "team"; the
-	// envelope is pending until then. Empty in the usual case.
+	// Needs names the fact of Self that must be known first, such as "team". The envelope
+	// is pending until then. It is usually empty.
 	Needs string
 	// Parsed is the Envelope.Parsed for further calls about the same envelope; nil if
 	// the adapter reads the body each time.
 	Parsed any
 }
 
-// Fate is an envelope's result, and the reason for it.
+// Fate is an envelope's result, with its reason.
 type Fate struct {
 	Disposition Disposition
 	Reason      string // of Ignored
-	Error       string // of Dead: for the operator, may name fields and bytes
+	Error       string // of Dead: for the operator, may contain fields and bytes
 }
 
-// Ignore returns the fate of a payload that we understand and do not store.
+// Ignore returns the result of a payload that we understand and do not store.
 func Ignore(reason string) *Fate { return &Fate{Disposition: Ignored, Reason: reason} }
 
-// Refuse returns the fate of a payload that can't be used.
+// Refuse returns the result of a payload that cannot be used.
 func Refuse(err error) *Fate { return &Fate{Disposition: Dead, Error: err.Error()} }
 
-// ChannelType tells how public a channel is; it decides whether a message there triggers
-// a run.
+// ChannelType is the kind of audience of a channel. It decides whether a message there
+// triggers a run.
 type ChannelType string
 
 // The channel types. Unknown is a channel whose type no payload has named yet.
@@ -177,13 +177,13 @@ const (
 	ChannelGroup   ChannelType = "group"  // a group direct message
 )
 
-// Channel is a platform's place of conversation.
+// Channel is a conversation's place on a platform.
 type Channel struct {
 	ID   string
 	Type ChannelType
 }
 
-// Self identifies our own account on a platform. The zero value knows nothing.
+// Self identifies our own account on a platform. An empty field is unknown.
 type Self struct {
 	TeamID string `json:"team_id,omitempty"`
 	// EnterpriseID is the organisation that a Slack team belongs to.
@@ -199,7 +199,7 @@ type Self struct {
 // Event is the meaning of an envelope.
 type Event struct {
 	Kind Kind
-	// Ignored, if not empty, is the reason why there is nothing to record.
+	// Ignored, if not empty, is the reason for which nothing is recorded.
 	Ignored string
 	// Message is the message (kinds message, command, action), or its new state (kind
 	// edit; nil if the payload does not carry all of it).
@@ -209,22 +209,22 @@ type Event struct {
 	// Reaction is set for kind reaction. Intake adds a Message that describes it, if
 	// policy permits.
 	Reaction *Reaction
-	// Viewing is set if the event only tells what a person is viewing (kind other).
+	// Viewing is set if the event only reports the view of a person (kind other).
 	Viewing *Viewing
 }
 
-// Viewing describes what the person in a thread is viewing at the same time.
+// Viewing describes what a person views while in a thread.
 type Viewing struct {
 	SenderID string
 	At       time.Time // a later Viewing replaces an earlier one
-	// Extra goes with the metadata of each later message of the thread; empty if
+	// Extra is added to the metadata of each later message of the thread. It is empty if
 	// the person views nothing in particular.
 	Extra []Extra
 	// Opened says that the person has opened the thread without a message.
 	Opened bool
 }
 
-// Addressed says how a message addresses us, as far as its payload tells.
+// Addressed is how a message addresses us, as far as its payload shows.
 type Addressed string
 
 // How a message may address us. If only the store can tell that a message answers
@@ -235,7 +235,8 @@ const (
 	AddressedDirect  Addressed = "direct"
 	AddressedReply   Addressed = "reply"
 	AddressedCommand Addressed = "command"
-	// AddressedAction answers a question of ours: it is stored, and triggers no run.
+	// AddressedAction answers a question of ours: the message is stored, and triggers no
+	// run.
 	AddressedAction Addressed = "action"
 )
 
@@ -255,9 +256,9 @@ type Message struct {
 	Attachments []Attachment
 	// SentAt is the platform's time; zero if the payload has none.
 	SentAt time.Time
-	// Revision tells one state of the message from another (Slack's edited.ts,
-	// Discord's edited_timestamp, a hash for BlueBubbles); empty for a message
-	// that was never edited, on platforms that can tell.
+	// Revision distinguishes the states of a message (Slack's edited.ts, Discord's
+	// edited_timestamp, a hash for BlueBubbles). It is empty for a message that was never
+	// edited, on platforms that show that.
 	Revision string
 	// Addressed is how the message addresses us, by the payload alone.
 	Addressed Addressed
@@ -266,7 +267,7 @@ type Message struct {
 	ReplyTo string
 	// Own says that the payload itself shows that we wrote it.
 	Own bool
-	// Passive says that its sender wants it only stored, even if it addresses us.
+	// Passive says that its sender wants it stored only, even if it addresses us.
 	Passive bool
 	// OwnKey is the idempotency key of a delivery of ours that this payload
 	// carries (a BlueBubbles tempGuid, Slack metadata); empty for none.
@@ -301,7 +302,8 @@ type Reaction struct {
 	SenderID string `json:"sender_id"`
 	Part     int    `json:"part,omitempty"` // BlueBubbles: which part of the message
 	Removed  bool   `json:"removed,omitempty"`
-	// All says that all reactions are removed: of this emoji, or of any if Emoji is empty.
+	// All says that all reactions are removed: of this emoji, or of any if Emoji is
+	// empty.
 	All bool `json:"all,omitempty"`
 	// MentionToken and SenderType are the sender's, if the payload has them. They are
 	// not stored with the reaction.
@@ -312,7 +314,7 @@ type Reaction struct {
 // Attachment is a file that came with a message. It holds no URL: a platform's
 // links expire and may carry credentials, so files are fetched by id.
 type Attachment struct {
-	ID       string `json:"id"` // the platform's id, by which it can be fetched
+	ID       string `json:"id"` // the platform's id, for the fetch
 	Name     string `json:"name"`
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size"` // bytes, 0 if unknown
@@ -320,8 +322,8 @@ type Attachment struct {
 	Gone bool `json:"-"`
 }
 
-// Text makes a platform's string safe to store: invalid UTF-8 and U+0000 become
-// U+FFFD. Nothing else changes; the envelope keeps the original bytes.
+// Text makes a platform's string safe to store: invalid UTF-8 and U+0000 become U+FFFD.
+// Nothing else changes. The envelope keeps the original bytes.
 func Text(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s

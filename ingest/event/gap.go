@@ -33,6 +33,6 @@ func (g Gap) Covers(other Gap) bool {
 // its message may have been missed.
 const Backfilled = "backfill"
 
-// Reread is the transport of an envelope that was read from the platform as the
-// context of a turn. None is ever in custody.
+// Reread is the transport of an envelope that was read from the platform as the context
+// of a turn. No such envelope is accepted durably.
 const Reread = "context"

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// SenderType tells a person from a program.
+// SenderType distinguishes a person from a program.
 type SenderType string
 
 // The two sender types of the contract.
@@ -19,10 +19,10 @@ const (
 )
 
 // Metadata is the contract's msg_metadata: the sender, the place and the run hints of a
-// message. The first four fields are required. Pointers tell unset from false.
+// message. The first four fields are required. Pointers distinguish unset from false.
 //
 // Parsed metadata keeps its original bytes and marshals to them, until Edited is called
-// after a change of a field. Then it marshals to known keys and, behind them, the original
+// after a change of a field. Then it marshals to known keys and, after them, the original
 // bytes of extra keys.
 type Metadata struct {
 	Source            string
@@ -96,7 +96,7 @@ type field struct {
 	flag     **bool
 }
 
-// fields lists the known keys in the order in which they are written.
+// fields lists the known keys in the order of the output.
 func (m *Metadata) fields() []field {
 	return []field{
 		{key: "source", required: true, text: &m.Source},
@@ -119,10 +119,10 @@ func (m *Metadata) fields() []field {
 // is unset; an error is FieldErrors with every fault.
 func ParseMetadata(raw []byte) (Metadata, error) {
 	m, faults := readMetadata(raw)
-	if len(faults) != 1 || faults[0].Field != "metadata" { // else there is no object to judge
+	if len(faults) != 1 || faults[0].Field != "metadata" { // otherwise there is no object to check
 		faults = append(faults, m.faults()...)
 	}
-	var exact FieldErrors // the first fault of each field: later ones only follow from it
+	var exact FieldErrors // only the first fault of each field, which causes the later ones
 	for _, fault := range faults {
 		if !slices.ContainsFunc(exact, func(e FieldError) bool { return e.Field == fault.Field }) {
 			exact = append(exact, fault)
@@ -135,7 +135,7 @@ func ParseMetadata(raw []byte) (Metadata, error) {
 }
 
 // ReadMetadata reads an object that ParseMetadata has validated before, such as a stored
-// row; it does not check the required fields again.
+// row. It does not check the required fields again.
 func ReadMetadata(raw []byte) (Metadata, error) {
 	m, faults := readMetadata(raw)
 	return m, faults.Err()
@@ -165,7 +165,7 @@ func readMetadata(raw []byte) (Metadata, FieldErrors) {
 	return m, faults
 }
 
-// set decodes value into the field; it returns the fault, or "".
+// set decodes value into the field. It returns the fault, or "".
 func (f field) set(value json.RawMessage) string {
 	switch {
 	case string(value) == "null":
@@ -207,7 +207,7 @@ func (m *Metadata) faults() FieldErrors {
 	return faults
 }
 
-// typo names an extra key that looks like the missing one.
+// typo returns a hint to an extra key that resembles the missing one.
 func (m *Metadata) typo(missing string) string {
 	for _, extra := range m.Extra {
 		if alike(extra.Key, missing) {
@@ -217,7 +217,7 @@ func (m *Metadata) typo(missing string) string {
 	return ""
 }
 
-// Edited forgets the original bytes, so that the changed fields are written.
+// Edited drops the original bytes, so that the changed fields are written.
 func (m *Metadata) Edited() { m.original = nil }
 
 // MarshalJSON returns Bytes.
@@ -270,8 +270,8 @@ func quote(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// alike reports whether two keys are the same except for case, separators and at most
-// two edits: sender_displayname, Sender_ID, senderId.
+// alike reports whether two keys are equal except for case, separators and at most two
+// edits: sender_displayname, Sender_ID, senderId.
 func alike(a, b string) bool {
 	fold := func(s string) string {
 		return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
@@ -279,7 +279,7 @@ func alike(a, b string) bool {
 	return within(2, fold(a), fold(b))
 }
 
-// within reports whether at most so many edits of a byte turn a into b.
+// within reports whether at most the given number of byte edits turns a into b.
 func within(edits int, a, b string) bool {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -290,7 +290,7 @@ func within(edits int, a, b string) bool {
 	return edits > 0 && (within(edits-1, a[1:], b) || within(edits-1, a, b[1:]) || within(edits-1, a[1:], b[1:]))
 }
 
-// clip keeps an error readable whatever the input's length.
+// clip shortens an input for an error.
 func clip(s string) string {
 	if len(s) > 80 {
 		return strings.ToValidUTF8(s[:80], "") + "…"

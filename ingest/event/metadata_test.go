@@ -27,20 +27,21 @@ func TestTheFourFieldsAreEnough(t *testing.T) {
 	}
 }
 
-// TestABlankNameIsAName because assembly shows the sender_id instead.
+// TestABlankNameIsAName holds because assembly shows the sender_id instead.
 func TestABlankNameIsAName(t *testing.T) {
 	if _, err := event.ParseMetadata([]byte(`{"source":"web","sender_id":"web:a","sender_display_name":"   ","sender_type":"human"}`)); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestFaults holds the words of every kind of fault, all of them at once.
+// TestFaults checks the words of every kind of fault, and that all faults are reported at
+// once.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw  string
 		want []string
 	}{
-		"nothing at all": {`{}`, []string{
+		"an empty object": {`{}`, []string{
 			"metadata.source: is required and must not be empty",
 			"metadata.sender_id: is required and must not be empty",
 			"metadata.sender_display_name: is required and must not be empty",
@@ -66,7 +67,7 @@ func TestFaults(t *testing.T) {
 			`metadata.sender_type: is "pipeline", must be human or bot`,
 			`metadata.sender_id: is "U1", must be <namespace>:<external id>`,
 		}},
-		"an id of nothing": {`{"source":"slack","sender_id":"slack:","sender_display_name":"x","sender_type":"bot"}`, []string{
+		"an empty external id": {`{"source":"slack","sender_id":"slack:","sender_display_name":"x","sender_type":"bot"}`, []string{
 			`metadata.sender_id: is "slack:", must be <namespace>:<external id>`,
 		}},
 		"a key twice": {`{` + whole + `,"x":1,"x":1}`, []string{"metadata.x: is given twice"}},
@@ -79,7 +80,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := event.ParseMetadata([]byte(c.raw))
 			if err == nil {
-				t.Fatal("it was accepted")
+				t.Fatal("the metadata was accepted")
 			}
 			got := strings.Split(err.Error(), "; ")
 			if missing := cmp.Diff(sorted(c.want), sorted(got)); missing != "" {
@@ -117,9 +118,9 @@ func TestOptionalKeys(t *testing.T) {
 	}
 }
 
-// TestBytesComeBackAsTheyWere: white space, the order of keys, numbers that no
-// float holds and escapes survive.
-func TestBytesComeBackAsTheyWere(t *testing.T) {
+// TestBytesSurvive proves that white space, the order of keys, numbers beyond any float
+// and escapes do not change.
+func TestBytesSurvive(t *testing.T) {
 	raw := []byte("{ \"big\": 12345678901234567890.50e+3,\n" + whole + ",\"html\":\"<b>&\\u003c\",\"nested\": {\"b\" : 1 , \"a\":[ ]},\"passive\": null }")
 	m, err := event.ParseMetadata(raw)
 	if err != nil {
@@ -133,11 +134,11 @@ func TestBytesComeBackAsTheyWere(t *testing.T) {
 	want := `{"source":"slack","sender_id":"slack:U1","sender_display_name":"Olivia","sender_type":"human","passive":true,` +
 		`"big":12345678901234567890.50e+3,"html":"<b>&\u003c","nested":{"b" : 1 , "a":[ ]}}`
 	if diff := cmp.Diff(want, string(m.Bytes())); diff != "" {
-		t.Errorf("written anew: %s", diff)
+		t.Errorf("written after Edited: %s", diff)
 	}
 }
 
-// TestRoundTrip reads written metadata back, for any names.
+// TestRoundTrip reads back written metadata, for arbitrary names.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.Map(rapid.String(), event.Text)
@@ -176,7 +177,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestATypoIsNamed up to two edits besides case and separators.
+// TestATypoIsNamed covers up to two edits besides case and separators.
 func TestATypoIsNamed(t *testing.T) {
 	for key, named := range map[string]bool{
 		"Sender-ID": true, "senderid": true, "sendr_id": true, "sender_idx": true, "sender_di": true, "send_id": true, "ender_i": true,

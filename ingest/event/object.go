@@ -10,9 +10,9 @@ import (
 )
 
 // ReadObject returns the members of a JSON object in their order, with the original bytes
-// of the values. It refuses any other value, and a key that is given twice, because readers
-// differ in which of the two counts. That error is FieldErrors, and the members come with
-// it, so that the caller can report other faults at the same time.
+// of the values. It refuses any other value, and a key that is given twice, because
+// readers differ in which of the two counts. That error is FieldErrors, and the members
+// are returned with it, so that the caller can report other faults at the same time.
 func ReadObject(raw []byte) ([]Extra, error) {
 	if !json.Valid(raw) {
 		var v any
@@ -40,7 +40,7 @@ func ReadObject(raw []byte) ([]Extra, error) {
 	return members, doubled.Err()
 }
 
-// maxMembers bounds the keys of one object: each is compared with the others.
+// maxMembers bounds the keys of one object, because each is compared with the others.
 const maxMembers = 1000
 
 // pair holds the original bytes of a member of an object.
@@ -50,7 +50,7 @@ type pair struct{ key, value []byte }
 // the first one above the limit.
 func split(object []byte) []pair {
 	pairs := make([]pair, 0, 16)
-	depth, start, colon := 0, 0, 0 // a member begins at start; its colon is found once it is behind that
+	depth, start, colon := 0, 0, 0 // a member begins at start; its colon has been found if colon > start
 	for i := 0; i < len(object); i++ {
 		switch c := object[i]; c {
 		case '"':
@@ -90,7 +90,7 @@ func unquote(quoted []byte) (s string, err error) {
 	return s, err
 }
 
-// text is the length of the string that b begins with.
+// text returns the length of the string at the beginning of b.
 func text(b []byte) int {
 	for i := 1; ; i++ {
 		switch b[i] {

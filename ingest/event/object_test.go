@@ -45,9 +45,9 @@ func TestReadObjectRefuses(t *testing.T) {
 	}
 }
 
-// TestReadObjectReadsWhatJSONReads compares with encoding/json, for any white
+// TestReadObjectAgreesWithJSON compares ReadObject with encoding/json, for any white
 // space.
-func TestReadObjectReadsWhatJSONReads(t *testing.T) {
+func TestReadObjectAgreesWithJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		object := rapid.MapOf(rapid.String(), values(3)).Draw(t, "object")
 		raw, err := json.Marshal(object)
@@ -76,7 +76,7 @@ func TestReadObjectReadsWhatJSONReads(t *testing.T) {
 	})
 }
 
-// values are JSON values nested so deep.
+// values returns a generator of JSON values of the given depth.
 func values(depth int) *rapid.Generator[any] {
 	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Map(rapid.String(), toAny), rapid.Map(rapid.Float64Range(-1e9, 1e9), toAny), rapid.Map(rapid.Bool(), toAny))
 	if depth == 0 {
@@ -100,7 +100,7 @@ func BenchmarkReadMetadata(b *testing.B) {
 	}
 }
 
-// TestReadObjectBoundsItsKeys although the body itself may be larger.
+// TestReadObjectBoundsItsKeys covers a body within its own limit.
 func TestReadObjectBoundsItsKeys(t *testing.T) {
 	object := func(keys int) []byte {
 		raw := []byte{'{'}
@@ -113,6 +113,6 @@ func TestReadObjectBoundsItsKeys(t *testing.T) {
 		t.Errorf("%d members: %v", len(members), err)
 	}
 	if _, err := event.ReadObject(object(1001)); err == nil || err.Error() != "must have at most 1000 keys" {
-		t.Errorf("a key too many: %v", err)
+		t.Errorf("one key above the bound: %v", err)
 	}
 }

@@ -21,19 +21,19 @@ type AcceptResult struct {
 	// Thread is the envelope's thread; 0 if the envelope is settled already or
 	// waits for its subject.
 	Thread int64
-	// Fence is not 0 if this node has a claim of the thread.
+	// Fence is the fence of this node's claim of the thread; 0 if it has none.
 	Fence int64
 	// Only reports that the thread has no other pending envelope: intake may begin
 	// with this one without reading it again.
 	Only bool
-	// Settled is the fate of an envelope that needs no more work.
+	// Settled is the result of an envelope that needs no further work.
 	Settled *event.Fate
 
 	// Key and Workspace are the thread's.
 	Key       event.ThreadKey
 	Workspace string
 	At        time.Time // of the transaction: the claim's lease begins then
-	Owner     string    // the other node that has the thread; empty for none
+	Owner     string    // the other node that has claimed the thread; empty for none
 }
 
 // AcceptRequest is an envelope with the keys that its adapter found.
@@ -43,13 +43,14 @@ type AcceptRequest struct {
 	// LearnChannel stores the channel's type, because this payload is the first to
 	// name it.
 	LearnChannel bool
-	// Claim claims the thread for this node if it is free, or extends the claim
-	// that this node has: the caller has a free worker. A thread whose owner ended
-	// during its work is left to the scheduler, which counts such claims.
+	// Claim requests a claim of the thread, because the caller has a free worker: Accept
+	// claims the thread for this node if it is free, or extends this node's claim. It
+	// leaves a thread whose owner ended during its work to the scheduler, which counts
+	// such claims.
 	Claim bool
 }
 
-// Accept makes an envelope durable, once, and finds the thread it belongs to.
+// Accept makes an envelope durable, once, and finds its thread.
 func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
 	made, err := write(ctx, j, WriteOptions{Urgent: true, Thread: a.Keys.Thread}, func(tx *txn) *acceptTx {
 		made := &acceptTx{AcceptRequest: a, txn: tx, j: j, now: millis(j.now()), token: rand.Int64(), messageID: uuid.Must(uuid.NewV7()).String()}
@@ -65,7 +66,7 @@ func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, er
 	return made.result(), nil
 }
 
-// first is the result for a payload that was stored already.
+// first returns the result for a payload that was stored before.
 func (j *Journal) first(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
 	r := AcceptResult{Duplicate: true}
 	found, err := j.row(ctx, []any{&r.ID}, `SELECT id FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
@@ -83,8 +84,8 @@ type acceptTx struct {
 	now       int64
 	messageID string
 
-	token  int64 // names this transaction in the thread that it counts in
-	id     int64 // of the envelope; 0 if the store has one with its key already
+	token  int64 // identifies this transaction in its thread's row
+	id     int64 // of the envelope; 0 if its key was stored before
 	thread int64
 	// The thread's row, if the payload names the thread.
 	key            string
@@ -92,8 +93,8 @@ type acceptTx struct {
 	fence, pending int64
 }
 
-// ended is the time up to which the leases of other nodes have ended. A store for one
-// process has only leases that have ended, even if the clock went back since.
+// ended returns the time up to which the leases of other nodes have ended. A store for
+// one process has only ended leases, even if the clock went back since.
 func (a *acceptTx) ended() int64 {
 	if a.j.lease == 0 {
 		return math.MaxInt64
@@ -101,7 +102,7 @@ func (a *acceptTx) ended() int64 {
 	return a.now
 }
 
-// result is valid once the transaction has ended.
+// result is valid after the transaction has ended.
 func (a *acceptTx) result() AcceptResult {
 	r := AcceptResult{ID: a.id, Settled: a.Keys.Settled}
 	if r.Settled != nil {
@@ -118,11 +119,11 @@ func (a *acceptTx) result() AcceptResult {
 	return r
 }
 
-// run stores the envelope, unless the store has one with its key. No statement waits for
+// run stores the envelope, unless its key is stored already. No statement waits for
 // another's result: the first one finds that the key is new and leaves a token in the
-// thread, and the second one stores nothing without it. If two payloads with one key come
-// at the same time, the second may also find that the key is new; the unique key then
-// makes its transaction run again.
+// thread, and the second one stores nothing without the token. If two payloads with one
+// key arrive at the same time, the second may also find that the key is new; the unique
+// key then makes its transaction run again.
 func (a *acceptTx) run() {
 	if a.LearnChannel {
 		a.do(`INSERT INTO channels (workspace, id, type) VALUES ($1, $2, $3) ON CONFLICT (workspace, id) DO UPDATE SET type = excluded.type`,
@@ -139,8 +140,8 @@ func (a *acceptTx) run() {
 }
 
 // place puts the envelope into its thread: the thread of the other payload about the same
-// message or of the post that it was done to, the thread that it names, or its target's.
-// Without any, it waits for its target.
+// message, or of the post that carries a pressed button, or the thread that the payload
+// names, or its target's. Without any of them, the envelope waits for its target.
 func (a *acceptTx) place() {
 	if a.Keys.Thread != "" {
 		a.placeNamed()
@@ -173,7 +174,7 @@ func (a *acceptTx) placeNamed() {
 	}
 	a.upsertThread(key, other)
 	thread := `key = $16`
-	if other != nil { // it may have come since, in another thread: then the token is in ours
+	if other != nil { // the row may have been inserted since, in another thread; then the token is in this one
 		thread = `(key = $16 OR key = ` + inInsert.Replace(key) + `)`
 	}
 	a.insert("pending", `id FROM threads WHERE `+thread+` AND accepting = $17`, append([]any{string(a.Keys.Thread), a.token}, other...)...)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// chunkSize is the number of bytes in one transaction of a blob: other transactions
+	// chunkSize is the number of bytes in one transaction of a blob. Other transactions
 	// wait for it.
 	chunkSize = 256 << 10
 	// blobBucket is the bucket of copies that are blobs.
@@ -23,8 +23,8 @@ const (
 // Part 0, which is empty, exists once they are complete. The path is a checksum of the
 // bytes, so that concurrent writers of one path write the same chunks.
 
-// PutBlob stores size bytes at a path. OpenBlob finds them all or none of them. The chunks
-// that a failed PutBlob leaves are used by the next one, or removed later.
+// PutBlob stores size bytes at a path. OpenBlob finds them all or none of them. A failed
+// PutBlob leaves chunks, which the next one uses, or which are removed later.
 func (j *Journal) PutBlob(ctx context.Context, path string, content io.ReaderAt, size int64) error {
 	if err := j.CheckCopy(ctx, blobBucket, path, unfinishedBlob); err != nil {
 		return err

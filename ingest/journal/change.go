@@ -9,11 +9,11 @@ import (
 	"parley/ingest/event"
 )
 
-// mayChange reports whether the event may change a stored message: it is not deleted, and
-// it is a message of this thread. A message of another thread moves the envelope there.
-// Only a message's own thread may read it and write it back, under the lock of the
+// mayChange reports whether the event may change a stored message: the message is not
+// deleted, and belongs to this thread. A message of another thread moves the envelope
+// there. Only a message's own thread may read it and write it back, under the lock of the
 // thread's row. The lock of the message's row is not enough: the thread's intake reads
-// without it, and a delete must also see the message's run and deliveries as they are.
+// without it, and a delete must also see the current run and deliveries of the message.
 func (r *recordTx) mayChange(m *Message) bool {
 	r.out.Message = m
 	switch {
@@ -29,8 +29,8 @@ func (r *recordTx) mayChange(m *Message) bool {
 	return true
 }
 
-// again handles a message whose id is known: the second one of two envelopes that report
-// it, or on some platforms a newer state of it.
+// again handles a message whose id is known: the second of two envelopes that report it,
+// or on some platforms a newer state of it.
 func (r *recordTx) again(known *Message, m *event.Message) {
 	if known.Author == ByAgent {
 		r.out.Message = known
@@ -42,7 +42,7 @@ func (r *recordTx) again(known *Message, m *event.Message) {
 	}
 	changed := m.Revision != known.Revision || m.Revision == "" && m.Content != known.Content
 	if known.Revision != "" && m.Revision == "" || known.Seq == 0 {
-		changed = false // an older state, or one whose content is not kept
+		changed = false // an older state, or one whose content is not stored
 	}
 	r.revise(known, m, changed)
 }
@@ -65,7 +65,7 @@ func (r *recordTx) edit() {
 }
 
 // unknown ends an event whose target is not stored. If the target is a post of ours that
-// only its delivery knows, the event is ignored for the given reason; else it waits.
+// only its delivery knows, the event is ignored for the given reason. Otherwise it waits.
 func (r *recordTx) unknown(ours string) {
 	if r.isPost(r.Event.Targets[0]) {
 		r.ignore(ours)
@@ -78,16 +78,16 @@ func (tx *txn) emptyBody(envelope int64) {
 	tx.do(`UPDATE envelopes SET body = $2 WHERE id = $1`, envelope, []byte{})
 }
 
-// holdsWords notes that the envelope holds words of the message, so that they go
-// when it is deleted.
+// holdsWords notes that the envelope contains words of the message, so that they are
+// deleted with it.
 func (r *recordTx) holdsWords(m *Message) {
 	m.addEnvelope(r.Envelope)
 	r.do(`UPDATE messages SET envelopes = $2 WHERE row = $1`, m.Row, m.envelopes)
 }
 
-// revise brings a known message up to date: its text if that changed, new files, and its
-// trigger if it asks for a run for the first time. A noted message is stored if the policy
-// stores it now.
+// revise updates a known message: its text if that changed, new files, and its trigger if
+// it triggers a run for the first time. A noted message is stored if the policy stores it
+// now.
 func (r *recordTx) revise(known *Message, m *event.Message, changed bool) {
 	r.loadFiles(known)
 	m = r.viewed(m, known)
@@ -114,7 +114,7 @@ func (r *recordTx) revise(known *Message, m *event.Message, changed bool) {
 			r.editedAt = r.now
 		}
 	}
-	if changed && d.Trigger == known.Trigger || stored || raised { // an edit takes back no run that was asked for
+	if changed && d.Trigger == known.Trigger || stored || raised { // an edit cancels no run that was triggered before
 		known.Metadata = d.Metadata
 	}
 	if stored {
@@ -135,8 +135,8 @@ func (r *recordTx) revise(known *Message, m *event.Message, changed bool) {
 	r.saveMessage(known, added)
 }
 
-// updated is the fate of a change. If no run has taken the message, the fate tells what
-// the message triggers, and the reason if this change decided it.
+// updated returns the result of a change. If no run has taken the message, the result
+// contains the message's trigger, and the reason if this change decided it.
 func (r *recordTx) updated(known *Message, d Decision) {
 	r.out.Fate = event.Fate{Disposition: event.Updated}
 	if known.Run != "" {
@@ -148,8 +148,8 @@ func (r *recordTx) updated(known *Message, d Decision) {
 	}
 }
 
-// unchanged is the fate of an event that changes nothing: a message is a duplicate, and an
-// edit is ignored for a reason.
+// unchanged returns the result of an event that changes nothing: a message is a
+// duplicate, and an edit is ignored for a reason.
 func (r *recordTx) unchanged(reason string) {
 	r.ignore(reason)
 	if r.Event.Kind.MakesMessage() {
@@ -157,7 +157,8 @@ func (r *recordTx) unchanged(reason string) {
 	}
 }
 
-// withChannel is a message with the stored message's channel, if its payload has none.
+// withChannel returns a message with the stored message's channel, if its payload has
+// none.
 func (r *recordTx) withChannel(m *event.Message, known *Message) *event.Message {
 	if m.Metadata.ChannelExternalID != "" {
 		return m
@@ -172,8 +173,8 @@ func (r *recordTx) withChannel(m *event.Message, known *Message) *event.Message 
 	return &merged
 }
 
-// raises reports whether the message asks for a run now, for the first time: no
-// run has taken it, and an edit raises it only if no run has seen it either.
+// raises reports whether the message triggers a run now, for the first time: no run has
+// taken it, and an edit raises it only if no run has seen it either.
 func (r *recordTx) raises(known *Message, d Decision) bool {
 	if d.Trigger != TriggerRun || known.Trigger == TriggerRun || known.Run != "" {
 		return false
@@ -211,14 +212,14 @@ func (r *recordTx) saveMessage(m *Message, added []event.Attachment) {
 		m.Row, m.Seq, string(m.Trigger), m.Content, quotes, quotedID, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt))
 }
 
-// delete blanks the targets, and the raw bodies that hold their words. Targets of other
-// threads are left to these, one thread after the other; the envelope's own body
-// is emptied when the last one is blank.
+// delete blanks the targets, and the raw bodies that contain their words. The targets of
+// other threads are left to those threads, one after the other. The envelope's own body
+// is emptied when the last target is blank.
 func (r *recordTx) delete() {
 	found := false
 	for _, target := range r.Event.Targets {
 		known := r.stored(target)
-		if known == nil { // it may be the only post of a reply of ours
+		if known == nil { // the target may be the only post of a reply of ours
 			known = r.find(replyOf+` AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.kind = 'post' AND o.id <> d.id))`, r.Workspace, target)
 		}
 		if known != nil {
@@ -231,8 +232,8 @@ func (r *recordTx) delete() {
 	}
 }
 
-// replyOf is the condition that a message is the reply which a post of ours carries: $1 is
-// the post's workspace, $2 its platform id. The user adds the closing bracket.
+// replyOf is the condition that a message is the reply of a post of ours: $1 is the
+// post's workspace, $2 its platform id. The user adds the closing bracket.
 const replyOf = `author = 'agent' AND run = (SELECT d.run FROM deliveries d WHERE d.workspace = $1 AND d.platform_id = $2`
 
 // blank empties a message, which the platform knows by an id.
@@ -259,7 +260,7 @@ func (r *recordTx) blank(m *Message, platformID string) {
 	r.blankEnvelopes(m)
 }
 
-// blankQuotes takes the message's words from the messages that quote it.
+// blankQuotes removes the message's words from the messages that quote it.
 func (r *recordTx) blankQuotes(m *Message, platformID string) {
 	type quoting struct {
 		row    int64
@@ -276,7 +277,7 @@ func (r *recordTx) blankQuotes(m *Message, platformID string) {
 	}
 }
 
-// blankEnvelopes empties the bodies that hold words of the message.
+// blankEnvelopes empties the bodies that contain words of the message.
 func (r *recordTx) blankEnvelopes(m *Message) {
 	for id := range strings.FieldsFuncSeq(m.envelopes, func(c rune) bool { return c == ',' }) {
 		n, err := strconv.ParseInt(id, 10, 64)
@@ -287,8 +288,8 @@ func (r *recordTx) blankEnvelopes(m *Message) {
 	}
 }
 
-// blankReply empties the other rows that hold words of a reply of ours. A post that
-// is still to be sent stays: its payload never changes.
+// blankReply empties the other rows that contain words of a reply of ours. A post that is
+// still to be sent remains: its payload never changes.
 func (r *recordTx) blankReply(m *Message) {
 	r.copies = true
 	r.do(`DELETE FROM run_events WHERE run = $1`, m.Run)

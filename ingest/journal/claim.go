@@ -13,25 +13,24 @@ type Claim struct {
 	Workspace string
 }
 
-// lock reads columns of a thread's row, and keeps the row as it is for the rest of
-// the transaction: a thread's intake, turn and deliveries change it concurrently.
-// The transaction fails if the claim does not hold any more.
+// lock reads columns of a thread's row, and locks the row for the rest of the
+// transaction, because a thread's intake, turn and deliveries change it concurrently. The
+// transaction fails if the claim has ended.
 func (tx *txn) lock(claim *Claim, dest []any, columns string) {
 	if !tx.row(dest, `SELECT `+columns+` FROM threads WHERE id = $1 AND fence = $2 FOR UPDATE`, claim.Thread, claim.Fence) {
 		tx.fail(ErrFenced)
 	}
 }
 
-// lockRun is lock for work on a run. The transaction also fails if the run is not the
-// thread's any more.
+// lockRun is lock for work on a run. The transaction also fails if the run is no longer
+// the thread's.
 func (tx *txn) lockRun(claim *Claim, run *Run, dest []any, columns string) {
 	if !tx.row(dest, `SELECT `+columns+` FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 FOR UPDATE`, claim.Thread, claim.Fence, run.ID) {
 		tx.fail(ErrFenced)
 	}
 }
 
-// lockThread keeps a thread's row as it is for the rest of the transaction. It needs no
-// claim.
+// lockThread locks a thread's row for the rest of the transaction. It needs no claim.
 func (tx *txn) lockThread(thread int64) {
 	tx.later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, thread)
 }

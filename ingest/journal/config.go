@@ -6,14 +6,14 @@ import (
 	"parley/ingest/event"
 )
 
-// Retention bounds how long the journal keeps rows that it no longer works with.
-// Messages stay as long as their workspace. Start from DefaultRetention.
+// Retention bounds how long the journal keeps rows that it no longer works with. Messages
+// live as long as their workspace. Start from DefaultRetention.
 type Retention struct {
 	// Envelopes is how long the raw bodies of settled envelopes and the contents of
 	// ended deliveries are kept.
 	Envelopes time.Duration `yaml:"envelopes"`
-	// Keys is how long a payload that comes again is recognised, at least as long as
-	// Envelopes. The rows of a workspace stay as long after it was removed.
+	// Keys is how long a repeated payload is recognised, at least as long as Envelopes.
+	// The rows of a removed workspace are kept as long.
 	Keys time.Duration `yaml:"keys"`
 	// Runs is how long the rows of ended runs are kept.
 	Runs time.Duration `yaml:"runs"`
@@ -22,7 +22,7 @@ type Retention struct {
 }
 
 // DefaultRetention returns the bounds that apply without configuration. A BlueBubbles
-// server may send events again that are a week old.
+// server may repeat events that are a week old.
 func DefaultRetention() Retention {
 	const day = 24 * time.Hour
 	return Retention{Envelopes: 8 * day, Keys: 30 * day, Runs: 90 * day, RunEvents: 90 * day}

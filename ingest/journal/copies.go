@@ -10,21 +10,23 @@ import (
 // whose removal failed.
 const recheckCopy = time.Hour
 
-// checkAttached returns a statement that has the copies of the attachments checked at once
-// to which a condition applies.
+// checkAttached returns a statement that makes a check due at once, for the copies of the
+// attachments that meet a condition.
 func checkAttached(condition string) string {
 	return `INSERT INTO copies_to_check (bucket, path, check_at)
 		SELECT DISTINCT bucket, path, 0 FROM attachments WHERE state = 'stored' AND ` + condition + `
 		ON CONFLICT (bucket, path) DO UPDATE SET check_at = 0`
 }
 
-// checkCopies has the copies of attachments checked that are about to be deleted.
+// checkCopies makes a check of the copies due, for attachments that are about to be
+// deleted.
 func (r *recordTx) checkCopies(condition string, args ...any) {
 	r.copies = true
 	r.do(checkAttached(condition), args...)
 }
 
-// CheckCopy has a copy removed after a time if no attachment and no delivery names it then.
+// CheckCopy removes a copy after a time, unless an attachment or a delivery names it
+// then.
 func (j *Journal) CheckCopy(ctx context.Context, bucket, path string, after time.Duration) error {
 	return j.change(ctx, "", func(tx *txn) {
 		tx.do(`INSERT INTO copies_to_check (bucket, path, check_at) VALUES ($1, $2, $3)
@@ -32,7 +34,7 @@ func (j *Journal) CheckCopy(ctx context.Context, bucket, path string, after time
 	})
 }
 
-// UnusedCopies signals that RemoveCopies may have something to do.
+// UnusedCopies signals that RemoveCopies may have work.
 func (j *Journal) UnusedCopies() <-chan struct{} { return j.copies }
 
 func (j *Journal) wakeRemover() {
@@ -68,9 +70,9 @@ type checkedCopy struct {
 	used         bool
 }
 
-// checkNextCopy returns the next copy that is due. It makes the next check due later, or
-// takes the copy from the list if only attachments name it: the delete of the last one
-// puts it there again.
+// checkNextCopy returns the next copy that is due. It postpones the next check, or takes
+// the copy off the list if only attachments name it: the delete of the last one adds it
+// again.
 func (j *Journal) checkNextCopy(ctx context.Context) (checkedCopy, error) {
 	return write(ctx, j, WriteOptions{}, func(tx *txn) (c checkedCopy) {
 		if !tx.row([]any{&c.bucket, &c.path}, `UPDATE copies_to_check SET check_at = $1 WHERE check_at <= $2 AND (bucket, path) =

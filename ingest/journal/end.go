@@ -10,7 +10,7 @@ import (
 	"parley/assembly/stream"
 )
 
-// Post is one part of a reply as the platform will show it.
+// Post is one part of a reply in the platform's form.
 type Post struct {
 	Channel, Root string
 	Text          string
@@ -32,22 +32,22 @@ type File struct {
 	Path     string `json:"path,omitempty"`
 }
 
-// Reply is an agent's answer, ready to be committed.
+// Reply is an agent's answer, ready to commit.
 type Reply struct {
 	Content    string
-	AnsweredAt time.Time // when its first token came
+	AnsweredAt time.Time // the time of its first token
 	Posts      []Post
 	// Send, if it is set, begins the first delivery in the same transaction, if no other
 	// delivery of the thread is open and its channel's pace allows it.
 	Send   *Send
 	Events []stream.Message
-	// Metadata makes the message's metadata from its id and latency.
+	// Metadata returns the message's metadata for its id and latency.
 	Metadata func(messageID string, latency time.Duration) ([]byte, error)
-	// Stale is the policy for a reply that is stale: send, rerun or drop.
+	// Stale is the policy for a stale reply: send, rerun or drop.
 	Stale string
-	// Again says that the outcome of an earlier call with this reply is not known.
+	// Again says that the outcome of an earlier call with this reply is unknown.
 	Again bool
-	// Interruptible gives up the reply if a newer message asks for a run, or a message of
+	// Interruptible gives up the reply if a newer message triggers a run, or a message of
 	// its turn was edited.
 	Interruptible bool
 }
@@ -61,14 +61,14 @@ const (
 	Stale       ReplyOutcome = "stale"       // the agent is asked again, with the newer messages
 	Dropped     ReplyOutcome = "dropped"     // recorded with its reason, not sent
 	Withdrawn   ReplyOutcome = "withdrawn"   // every message of the turn was deleted
-	Interrupted ReplyOutcome = "interrupted" // a newer message begins the turn again
+	Interrupted ReplyOutcome = "interrupted" // a newer message restarts the turn
 )
 
-// maxReruns bounds how often a stale reply is asked for again.
+// maxReruns bounds the repeated requests for a stale reply.
 const maxReruns = 2
 
-// CommitReply ends a run: it stores the reply message, its deliveries and its events, in
-// one transaction. After it the agent is not asked again.
+// CommitReply ends a run: it stores the reply message, its deliveries and its events in
+// one transaction. After that, the agent is not asked again.
 func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply Reply) (Ended, error) {
 	e, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
 		e := &endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
@@ -82,7 +82,7 @@ func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply
 		return Ended{}, err
 	}
 	if e.begun != nil && e.begun.State != DeliverySending {
-		e.begun = nil // another delivery goes before it, or its channel rests
+		e.begun = nil // another delivery comes first, or its channel must wait
 	}
 	return Ended{Outcome: e.outcome, Message: e.message, Begun: e.begun, More: e.more}, nil
 }
@@ -112,8 +112,9 @@ type endRunTx struct {
 	turnSince, nextSeq, left, editedAt int64 // of the thread's row
 }
 
-// commit stores the reply. A condition in one statement tells whether the thread still
-// wants it; the thread's row is read by itself only for a policy, or if the condition fails.
+// commit stores the reply. A condition in one statement decides whether the thread still
+// wants it. The thread's row is read by itself only for a policy, or if the condition
+// fails.
 func (e *endRunTx) commit(reply Reply) {
 	if reply.Stale == "send" && !reply.Interruptible && e.store(reply) {
 		return
@@ -141,15 +142,15 @@ func (e *endRunTx) commit(reply Reply) {
 	}
 }
 
-// read reads the thread's row and keeps it as it is for the rest of the transaction. It
-// fails with ErrFenced if the run is not the thread's any more.
+// read reads the thread's row and locks it for the rest of the transaction. It fails with
+// ErrFenced if the run is no longer the thread's.
 func (e *endRunTx) read() {
 	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt},
 		`coalesce(turn_since, 0), next_seq, run_left, run_edited_at`)
 }
 
-// committed returns the result of an earlier CommitReply whose outcome was not known. It
-// fails with ErrFenced if the claim does not hold any more or the run has no reply.
+// committed returns the result of an earlier CommitReply with an unknown outcome. It
+// fails with ErrFenced if the claim has ended or the run has no reply.
 func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run) (*endRunTx, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
 		e := &endRunTx{outcome: Committed}
@@ -170,7 +171,7 @@ func (e *endRunTx) stale() bool {
 		AND deleted_at = 0 AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq)
 }
 
-// rerun gives the run the messages that came since, to be asked again.
+// rerun adds the newer messages to the run, which then runs again.
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
 	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1 AND context_after IS NOT NULL`, e.run.ID, base)
@@ -180,9 +181,9 @@ func (e *endRunTx) rerun() {
 		run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
 }
 
-// store stores the reply with the thread's next thread_seq, its events and its deliveries,
-// and ends the run. It returns false, and has stored nothing, if the run is not the
-// thread's any more or every message of the turn was deleted.
+// store stores the reply with the thread's next thread_seq, its events and its
+// deliveries, and ends the run. It returns false, and has stored nothing, if the run is
+// no longer the thread's or every message of the turn was deleted.
 func (e *endRunTx) store(reply Reply) bool {
 	id := uuid.Must(uuid.NewV7()).String()
 	metadata, err := reply.Metadata(id, instant(e.now).Sub(e.run.BegunAt))
@@ -208,7 +209,7 @@ func (e *endRunTx) store(reply Reply) bool {
 	return true
 }
 
-// maxRunEvents bounds the events that are stored of one run.
+// maxRunEvents bounds the stored events of one run.
 const maxRunEvents = 1000
 
 // events stores the messages that the agent emitted, except an ANSWER that only repeats
@@ -227,7 +228,7 @@ func (e *endRunTx) events(events []stream.Message, reply string) {
 	}
 }
 
-// record writes the run's own row: it has ended.
+// record writes the row of an ended run.
 func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 	sender := ""
 	if len(e.run.Messages) > 0 {
@@ -238,7 +239,7 @@ func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 		e.run.Thread, e.run.ID, e.run.Agent, sender, string(state), e.run.Attempts, millis(e.run.BegunAt), millis(answeredAt), e.now, cause)
 }
 
-// end closes the run; the thread's next turn is due if messages wait for one.
+// end closes the run. The thread's next turn is due if messages wait for one.
 func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 	e.record(state, cause, answeredAt)
 	e.later(nil, []any{&e.more}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, next_seq = next_seq + $2,
@@ -246,7 +247,7 @@ func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`, e.run.Thread, number(e.outcome == Committed))
 }
 
-// cancel ends the run without an answer. If no message of its turn is left, the next turn
+// cancel ends the run without an answer. If its turn has no message left, the next turn
 // has its block.
 func (e *endRunTx) cancel(cause string) {
 	if e.left == 0 {
@@ -275,26 +276,26 @@ func (j *Journal) endRun(ctx context.Context, claim *Claim, run *Run, how func(e
 	})
 }
 
-// CancelRun ends a run without an answer: its messages were deleted, or nobody wants an
-// answer any more.
+// CancelRun ends a run without an answer: its messages were deleted, or no answer is
+// wanted any more.
 func (j *Journal) CancelRun(ctx context.Context, claim *Claim, run *Run, cause string) error {
 	return j.endRun(ctx, claim, run, func(e *endRunTx) { e.cancel(cause) })
 }
 
-// InterruptRun gives up a run for a newer message: the next turn has both.
+// InterruptRun gives up a run for a newer message; the next turn has both.
 func (j *Journal) InterruptRun(ctx context.Context, claim *Claim, run *Run) error {
 	return j.endRun(ctx, claim, run, (*endRunTx).requeue)
 }
 
-// RetryRun counts a failed attempt; the run is due again at a later time.
+// RetryRun counts a failed attempt. The run is due again at a later time.
 func (j *Journal) RetryRun(ctx context.Context, claim *Claim, run *Run, at time.Time) error {
 	return j.endRun(ctx, claim, run, func(e *endRunTx) {
 		e.do(`UPDATE threads SET run_attempts = run_attempts + 1, run_fence = 0, run_not_before = $2, turn_at = $2 WHERE id = $1`, run.Thread, millis(at))
 	})
 }
 
-// PutOffRun leaves a run that was taken up too early until its time. An interruptible run
-// is given up instead if a newer message waits, so that the next turn has both.
+// PutOffRun postpones a run that a worker took too early. An interruptible run is given
+// up instead if a newer message waits, so that the next turn has both.
 func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, until time.Time, interruptible bool) (interrupted bool, err error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) bool {
 		e := endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
@@ -308,8 +309,8 @@ func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, until t
 	})
 }
 
-// FailRun ends a run without an answer. The notice, if any, tells the thread; it stands
-// outside the transcript.
+// FailRun ends a run without an answer. The notice, if any, informs the thread; it is not
+// part of the transcript.
 func (j *Journal) FailRun(ctx context.Context, claim *Claim, run *Run, cause error, notice []Post, events []stream.Message) error {
 	return j.endRun(ctx, claim, run, func(e *endRunTx) {
 		e.events(events, "")

@@ -30,7 +30,7 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 	e.clear(shown)
 }
 
-// shown are the run's previews that may stand on the platform.
+// shown returns the run's previews that may be on the platform.
 func (e *endRunTx) shown() []Preview {
 	if e.run.Previews == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (e *endRunTx) clear(shown []Preview) {
 	}
 }
 
-// delivery is a delivery of the run that is about to be stored.
+// delivery returns a delivery of the run, not stored yet.
 func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery {
 	return &Delivery{
 		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Platform: run.Platform, Run: run.ID,
@@ -58,11 +58,11 @@ func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery 
 	}
 }
 
-// noPart is the part of deliveries that carry none of a reply.
+// noPart is the part of deliveries that carry no part of a reply.
 const noPart = -1
 
 // insertDelivery stores a delivery. A delivery that may begin at once is marked as sending
-// if no other one of its thread is open and its channel does not rest. Its id and state are
+// if no other one of its thread is open and its channel need not wait. Its id and state are
 // known once the transaction has ended.
 func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 	due, replaces := d.CreatedAt, int64(0)
@@ -86,15 +86,15 @@ const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspac
 	created_at, kind, replaces, stream, asker, file, send_by, state, attempts, due_at)`
 
 // beginDelivery marks the delivery as sending if no delivery comes before it and its
-// channel does not rest; else the delivery is pending, and due at once.
+// channel need not wait. Otherwise the delivery is pending, and due at once.
 const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE 0 END,
 	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE $9 END
 	FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM deliveries WHERE thread = $1 AND ` + open + ` AND kind <> 'unsign')
 		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel = $6 AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
 	WHERE true RETURNING id, state, attempts`
 
-// DeliveryKey is the idempotency key of one part of a run's reply: 25 of
-// [a-z2-7], since Discord's nonce holds no more.
+// DeliveryKey returns the idempotency key of one part of a run's reply: 25 of [a-z2-7],
+// because Discord's nonce holds no more.
 func DeliveryKey(runID string, part int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", runID, part))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:25]

@@ -1,8 +1,8 @@
-// Package journal stores envelopes, messages, runs and deliveries durably, in
-// order, each once.
+// Package journal stores envelopes, messages, runs and deliveries durably, in order, each
+// once.
 //
 // The logic is plain SQL that every engine understands. An engine (packages sqlite and
-// postgres) knows how to open a database, bring its schema up to date, and commit.
+// postgres) opens a database, updates its schema, and commits.
 package journal
 
 import (
@@ -17,20 +17,20 @@ import (
 var (
 	// ErrLocked means that another process has the journal open.
 	ErrLocked = errors.New("the journal is in use")
-	// ErrUnclear means that the outcome is not known yet: the transaction may
-	// have happened, may still happen, or never will. The caller must not read the
-	// variables that its function sets, since the function may still run. It must
-	// read the rows to learn the outcome.
+	// ErrUnclear means that the outcome is unknown: the transaction may have happened,
+	// may still happen, or never will. The caller must not read the variables that its
+	// function sets, because the function may still run. It must read the rows to learn
+	// the outcome.
 	ErrUnclear = errors.New("the outcome is not known yet")
 	// ErrClosed means that the engine was closed before the call.
 	ErrClosed = errors.New("the journal is closed")
-	// ErrUnavailable means that the store failed, and that the data is not the cause:
-	// the disk is full, can't be written, or is busy. The same call may succeed later.
-	ErrUnavailable = errors.New("the store can't be written")
+	// ErrUnavailable means that the store failed, and that the data is not the cause: the
+	// disk is full, cannot be written, or is busy. The same call may succeed later.
+	ErrUnavailable = errors.New("the store cannot be written")
 )
 
-// Unavailable reports whether an error is the store's own trouble, so that the caller
-// should try the same call again later.
+// Unavailable reports whether an error is a failure of the store itself, so that the
+// caller should repeat the same call later.
 func Unavailable(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnclear) || errors.Is(err, ErrClosed) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
@@ -41,35 +41,35 @@ func Unavailable(err error) bool {
 type WriteOptions struct {
 	// Urgent puts the call before calls that are not urgent: a platform waits for it.
 	Urgent bool
-	// Thread is the key of the thread whose row the call locks; empty if there is none or
-	// the caller does not know it. Calls about one thread can't run side by side.
+	// Thread is the key of the thread whose row the call locks. It is empty if there is
+	// none or the caller does not know it. Calls about one thread cannot run
+	// concurrently.
 	Thread event.ThreadKey
 }
 
-// Engine is a database as the journal uses it. Queries are written in the SQL
-// that SQLite and PostgreSQL share, with $1, $2 … for their arguments, which
-// are int64, string, []byte or nil. A SELECT may end in FOR UPDATE, or FOR UPDATE
-// SKIP LOCKED, which an engine with one writer leaves out. Write a bound LIMIT as
-// CAST($1 AS BIGINT), because SQLite plans a statement with a bare one at each call.
+// Engine is a database of the journal. Queries are written in the SQL that SQLite and
+// PostgreSQL share, with $1, $2 … for their arguments, which are int64, string, []byte or
+// nil. A SELECT may end in FOR UPDATE, or FOR UPDATE SKIP LOCKED, which an engine with
+// one writer leaves out. Write a bound LIMIT as CAST($1 AS BIGINT), because SQLite plans
+// a statement with a bare one at each call.
 type Engine interface {
-	// Write runs fn in a transaction and returns once that is durable: an error
-	// means that nothing of fn has happened, with the exception of ErrUnclear.
-	// Other callers' functions may share the transaction or run beside it (READ
-	// COMMITTED: fn locks with FOR UPDATE the rows that must not change). The engine may
-	// run fn again after a failure that fn did not cause. So fn must only use tx and
-	// set variables of its caller, and must set them in each run. A panic in fn is
-	// returned as an error.
+	// Write runs fn in a transaction and returns after that is durable. An error means
+	// that nothing of fn has happened, except for ErrUnclear. Other callers' functions
+	// may share the transaction or run concurrently (READ COMMITTED: fn locks with FOR
+	// UPDATE the rows that must not change). The engine may run fn again after a failure
+	// that fn did not cause. So fn must only use tx and set variables of its caller, and
+	// must set them in each run. A panic in fn is returned as an error.
 	//
 	// ctx bounds the wait, never the transaction. If ctx ends before fn begins, fn never
 	// runs, and the error wraps the error of ctx. If ctx ends later, the error also wraps
 	// ErrUnclear.
 	Write(ctx context.Context, options WriteOptions, fn func(tx Tx) error) error
-	// Read runs fn on a snapshot: all its queries see the same state, with the result of
-	// each Write that has returned before. As with Write, fn may run again. ctx bounds the
-	// wait for a connection.
+	// Read runs fn on a snapshot: all its queries see the same state, which includes the
+	// result of each Write that has returned before. As with Write, fn may run again. ctx
+	// bounds the wait for a connection.
 	Read(ctx context.Context, fn func(tx Tx) error) error
-	// ReadOne is Read for a function that runs one query, which needs no transaction
-	// to see one state.
+	// ReadOne is Read for a function that runs one query, which needs no transaction to
+	// see one state.
 	ReadOne(ctx context.Context, fn func(tx Tx) error) error
 	// Close ends the engine, after the calls that have begun.
 	Close() error
@@ -86,11 +86,11 @@ type Tx interface {
 	Row(dest []any, query string, args ...any) (bool, error)
 	// Rows calls each for every row of a query; each scans and may not use tx.
 	Rows(each func(scan func(dest ...any) error) error, query string, args ...any) error
-	// Later runs a statement whose result the function does not need at once: an
-	// engine may send it together with the following statements, in the order of the
-	// calls. Its first row, if there is one, has been read into dest when the next Exec,
-	// Row or Rows returns, or else when the transaction has ended. If none is not nil
-	// and no row is found or changed, the transaction fails with none, now or then.
+	// Later runs a statement whose result the function does not need at once. An engine
+	// may send it together with the following statements, in the order of the calls. Its
+	// first row, if there is one, has been read into dest when the next Exec, Row or Rows
+	// returns, or else when the transaction has ended. If none is not nil and the
+	// statement finds or changes no row, the transaction fails with none, now or then.
 	Later(none error, dest []any, query string, args ...any) error
 }
 
@@ -101,19 +101,19 @@ type Recorder interface {
 	Committed(callers int, took time.Duration)
 }
 
-// Clock is an engine whose database, and so whose time, several nodes share.
+// Clock is an engine whose database and clock several nodes share.
 type Clock interface {
-	// Now is the database's time, as exactly as this node knows it.
+	// Now returns the database's time, as exactly as this node knows it.
 	Now() time.Time
 }
 
-// Bell is an engine that carries short messages between nodes. They may be lost:
-// a node that gets none finds its work in the store, only later.
-type Bell interface {
-	// Ring sends words to a node, or to all nodes if node is empty. The engine sends
-	// them soon, together with others; Ring never waits. It drops words that are longer
-	// than 1 KiB.
-	Ring(node, words string)
+// Notifier is an engine that carries short messages between nodes. Messages may be
+// lost: a node that gets none finds its work in the store, only later.
+type Notifier interface {
+	// Notify sends words to a node, or to all nodes if node is empty. The engine sends
+	// them soon, together with others; Notify never waits. It drops words that are
+	// longer than 1 KiB.
+	Notify(node, words string)
 	// Listen calls heard for the words that nodes send to this one, until ctx ends. It
 	// calls missed whenever messages may have been lost: at first, and after each break.
 	Listen(ctx context.Context, node string, heard func(words string), missed func()) error

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// AcquireLease takes the exclusive lease of a name for this node, or renews it, until
-// a duration from now; false while another node has it. An embedded store has one
-// process, so it stores nothing and the answer is always true.
+// AcquireLease acquires the named exclusive lease for this node, or renews it, for a
+// duration from now. It returns false while another node has the lease. An embedded store
+// has one process, so it stores nothing and the answer is always true.
 func (j *Journal) AcquireLease(ctx context.Context, name string, duration time.Duration) (acquired bool, err error) {
 	if j.lease == 0 {
 		return true, nil
 	}
 	return write(ctx, j, WriteOptions{Urgent: true}, func(tx *txn) bool {
 		now := millis(j.now())
-		// A refused call changes nothing, so nodes that stand by cost no commits.
+		// A refused call changes nothing, so nodes on standby cost no commits.
 		return tx.row([]any{new(string)}, `INSERT INTO exclusive_leases (name, owner, until) SELECT $1, $2, $3
 			WHERE NOT EXISTS (SELECT 1 FROM exclusive_leases WHERE name = $1 AND owner <> $2 AND until > $4)
 			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until

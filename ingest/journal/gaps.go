@@ -7,9 +7,9 @@ import (
 	"parley/ingest/event"
 )
 
-// Gaps returns a workspace's watermark and its gaps, those that begin first before
-// the others. Every message up to the watermark is recorded or in a gap; it is zero
-// in a workspace that was never connected.
+// Gaps returns a workspace's watermark and its gaps, earliest begin first. Every message
+// up to the watermark is recorded or in a gap. The watermark is zero in a workspace that
+// was never connected.
 func (j *Journal) Gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error) {
 	gaps, err = read(ctx, j, func(tx *txn) (gaps []event.Gap) {
 		var at int64
@@ -48,9 +48,9 @@ func (j *Journal) OpenGaps(ctx context.Context, workspace string, gaps []event.G
 	})
 }
 
-// CloseGap removes from a channel's gap the range that was read. If the gap was
-// widened meanwhile, the later part stays, with as much of the range before it as the
-// platform's clock may lag behind ours; if it begins earlier now, all of it stays.
+// CloseGap removes the range that was read from a channel's gap. If the gap was widened
+// meanwhile, the later part remains, with as much of the range before it as the
+// platform's clock may be behind ours. If the gap begins earlier now, all of it remains.
 func (j *Journal) CloseGap(ctx context.Context, workspace string, read event.Gap, lag time.Duration) error {
 	return j.change(ctx, "", func(tx *txn) {
 		const same = ` WHERE workspace = $1 AND channel = $2 AND from_at >= $3`
@@ -60,13 +60,13 @@ func (j *Journal) CloseGap(ctx context.Context, workspace string, read event.Gap
 	})
 }
 
-// recentlyBegun is how many of a channel's threads, the last that began, RecentThreads
-// looks at.
+// recentlyBegun is the number of a channel's threads, the newest by begin, that
+// RecentThreads considers.
 const recentlyBegun = 500
 
-// RecentThreads returns the threads of a channel whose newest message was recorded
-// since a time, from the newest message on. Threads with one message come last: in
-// a room, each message outside a thread is one.
+// RecentThreads returns the threads of a channel whose newest message was recorded since
+// a time, by newest message. Threads with one message come last: in a room, each message
+// outside a thread is one.
 func (j *Journal) RecentThreads(ctx context.Context, workspace, channel string, since time.Time, limit int) ([]event.ThreadKey, error) {
 	return list(ctx, j, func(key *event.ThreadKey) []any { return []any{(*string)(key)} }, `
 		SELECT key FROM (SELECT key, CASE WHEN next_seq > 2 THEN 0 ELSE 1 END AS single,

@@ -7,18 +7,18 @@ import (
 	"parley/ingest/event"
 )
 
-// Pending is an envelope that waits to be worked on.
+// Pending is a pending envelope.
 type Pending struct {
 	ID       int64
 	Envelope event.Envelope
-	Attempts int64 // failures that were reported
+	Attempts int64 // reported failures
 	Claims   int64 // claims of its thread that ended with their process while it was next
 	// MessageID is the UUID of the message that it makes.
 	MessageID string
 }
 
-// NextEnvelopes returns the first envelopes of a thread that are due, in the
-// order in which they were accepted. It returns none behind one that is not due.
+// NextEnvelopes returns the first due envelopes of a thread, in the order of acceptance.
+// It returns none after one that is not due.
 func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) ([]Pending, error) {
 	type row struct {
 		Pending
@@ -46,7 +46,7 @@ func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) ([
 const workedOn = `id = $1 AND thread = $2 AND state = 'pending'`
 
 // Postpone makes an envelope, and so its thread's intake, due again at a later time. A
-// failure counts as an attempt; a wait for something known does not.
+// failure counts as an attempt; a wait for a known reason does not.
 func (j *Journal) Postpone(ctx context.Context, claim *Claim, envelope int64, until time.Time, failure error) error {
 	words := ""
 	if failure != nil {
@@ -59,7 +59,7 @@ func (j *Journal) Postpone(ctx context.Context, claim *Claim, envelope int64, un
 	})
 }
 
-// Bury settles an envelope as a dead letter; its thread goes on.
+// Bury settles an envelope as a dead letter. Its thread continues.
 func (j *Journal) Bury(ctx context.Context, claim *Claim, envelope int64, cause error) error {
 	return j.change(ctx, claim.Key, func(tx *txn) {
 		tx.must(ErrFenced, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN CAST($3 AS BIGINT) END
@@ -106,11 +106,11 @@ const WaitLimit = time.Minute
 
 // Review is the result of ReviewWaiting.
 type Review struct {
-	Threads []int64   // have work now
-	Ended   []Settled // waited in vain
+	Threads []int64   // with work now
+	Ended   []Settled // ended without their message
 }
 
-// reviewBatch bounds the envelopes that one review looks at.
+// reviewBatch bounds the envelopes that one review considers.
 const reviewBatch = 500
 
 // waiting is an envelope that waits for its message.
@@ -121,10 +121,10 @@ type waiting struct {
 }
 
 // ReviewWaiting looks again for the messages that envelopes wait for. It moves an
-// envelope whose message or post is recorded by now into that thread, and ends one
-// that was accepted by the deadline, unless a gap of its channel is open or the
-// message's own envelope is pending. Several nodes may call it at once. Each
-// envelope has its own transaction: an error does not undo the work on the ones before.
+// envelope whose message or post is recorded by now into that thread, and ends one that
+// was accepted by the deadline, unless a gap of its channel is open or the message's own
+// envelope is pending. Several nodes may call it concurrently. Each envelope has its own
+// transaction: an error does not undo the work on the ones before.
 func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time) (review Review, err error) {
 	decided, err := j.decidedWaiting(ctx, deadline)
 	for _, w := range decided {
@@ -144,8 +144,8 @@ func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time) (review
 	return review, err
 }
 
-// decidedWaiting returns the waiting envelopes that can be moved or ended now. Its cost depends on
-// how many wait, except for those that are to be ended: for them it reads the pending
+// decidedWaiting returns the waiting envelopes that can be moved or ended now. Its cost
+// depends on their number. For the envelopes that it ends, it also reads the pending
 // envelopes once. The plus in its order keeps to the index of waiting envelopes.
 func (j *Journal) decidedWaiting(ctx context.Context, deadline time.Time) ([]waiting, error) {
 	return list(ctx, j, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.subject, (*string)(&w.kind)} }, `
@@ -164,8 +164,8 @@ type reviewed struct {
 	changed bool
 }
 
-// review moves one envelope to its target's thread, or ends it without one; it changes
-// nothing if another node has done so.
+// review moves one envelope to its target's thread, or ends it if there is none. It
+// changes nothing if another node has done so.
 func (j *Journal) review(ctx context.Context, w waiting) (reviewed, error) {
 	const still = ` WHERE id = $1 AND thread IS NULL AND state = 'pending'`
 	return write(ctx, j, WriteOptions{}, func(tx *txn) (r reviewed) {

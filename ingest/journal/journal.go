@@ -21,9 +21,10 @@ type Journal struct {
 
 // Options are the settings of a Journal. The zero value is right for an embedded store.
 type Options struct {
-	// Node names this process among those that share the store; unique for ever.
+	// Node names this process among those that share the store. No other process ever has
+	// the same name.
 	Node string
-	// Lease is how long a claim holds if it is not renewed. Zero is for an engine that
+	// Lease is the duration of a claim that is not renewed. Zero is for an engine that
 	// admits one process at a time: a claim then ends with the process.
 	Lease time.Duration
 	// Now is the clock; nil is time.Now.
@@ -65,7 +66,7 @@ const (
 	ByAgent Author = "agent"
 )
 
-// Role returns the role under which the outside sees the author: user or assistant.
+// Role returns the author's external role: user or assistant.
 func (a Author) Role() string {
 	if a == ByAgent {
 		return "assistant"
@@ -94,11 +95,11 @@ const (
 	API         Origin = "api"
 )
 
-// ContractVersion is the version of the ingest contract that rows are written
-// under. The content of rows of version 0 begins with the message's header.
+// ContractVersion is the version of the ingest contract of new rows. The content of rows
+// of version 0 begins with the message's header.
 const ContractVersion = 1
 
-// millis is a time as it is stored: milliseconds since 1970, 0 for none.
+// millis returns the stored form of a time: milliseconds since 1970, 0 for none.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -114,7 +115,7 @@ func instant(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// blob is the value of a column of bytes; an empty one is not null.
+// blob returns the value of a column of bytes. An empty one is not null.
 func blob(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -122,7 +123,7 @@ func blob(b []byte) []byte {
 	return b
 }
 
-// number is a bool as a column holds it.
+// number returns the stored form of a bool.
 func number(b bool) int64 {
 	if b {
 		return 1
@@ -130,7 +131,7 @@ func number(b bool) int64 {
 	return 0
 }
 
-// optional is a nullable column's value.
+// optional returns the value of a nullable column.
 func optional(s string) any {
 	if s == "" {
 		return nil
@@ -150,9 +151,10 @@ func (j *Journal) Self(ctx context.Context, workspace string) (self event.Self, 
 	return self, nil
 }
 
-// SetSelf stores our identity in a workspace, and makes the envelopes due that wait for it.
-// If the same identity is stored already, SetSelf writes nothing: every node calls it at
-// its start. After an error some of the envelopes may stay postponed until their time.
+// SetSelf stores our identity in a workspace, and makes the envelopes due that wait for
+// it. If the same identity is stored already, SetSelf writes nothing, because every node
+// calls it at its start. After an error, some of the envelopes may stay postponed until
+// their time.
 func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self) error {
 	known, err := j.Self(ctx, workspace)
 	if err == nil && known == self {

@@ -2,7 +2,7 @@ package journal
 
 import "time"
 
-// isPost reports whether an external id is that of a post of ours.
+// isPost reports whether an external id is the id of one of our posts.
 func (r *recordTx) isPost(externalID string) bool {
 	return r.has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, r.Workspace, externalID)
 }
@@ -10,9 +10,8 @@ func (r *recordTx) isPost(externalID string) bool {
 // Ours implements Look.
 func (r *recordTx) Ours(externalID string) (bool, error) { return r.isPost(externalID), r.err }
 
-// BotRuns implements Look. If turns wait for no further messages, each message that waits
-// is a turn of its own; else a thread's waiting messages are one turn, which this message
-// joins.
+// BotRuns implements Look. Without coalescing, each waiting message is a turn of its own.
+// Otherwise a thread's waiting messages are one turn, which this message joins.
 func (r *recordTx) BotRuns(channel string, since time.Time) (int, error) {
 	channel = r.channel(channel)
 	r.lockPace(r.Workspace, channel)
@@ -28,7 +27,7 @@ func (r *recordTx) BotRuns(channel string, since time.Time) (int, error) {
 	return int(n), r.err
 }
 
-// channel is the channel of a message. The new state of a message may leave it out.
+// channel returns the channel of a message. The new state of a message may leave it out.
 func (r *recordTx) channel(told string) string {
 	if told == "" {
 		return r.thread.channel
@@ -39,5 +38,6 @@ func (r *recordTx) channel(told string) string {
 // botWaits is the condition that a message is a bot's and waits for a run.
 const botWaits = `messages.trigger = 'run' AND messages.run IS NULL AND messages.author = 'bot'`
 
-// botChannel is the name under which the turns that bots ask for in a channel are counted.
+// botChannel returns the name under which the turns that bots request in a channel are
+// counted.
 func botChannel(workspace, channel string) string { return workspace + " " + channel }

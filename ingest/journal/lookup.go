@@ -9,8 +9,8 @@ func (j *Journal) ThreadChannel(ctx context.Context, thread int64) (channel stri
 	return channel, err
 }
 
-// StoredMetadata returns the metadata of the message with an external id, as it stands
-// now; nil if there is no such message.
+// StoredMetadata returns the current metadata of the message with an external id; nil if
+// there is no such message.
 func (j *Journal) StoredMetadata(ctx context.Context, workspace, externalID string) (metadata []byte, err error) {
 	_, err = j.row(ctx, []any{&metadata}, `SELECT metadata FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, externalID)
 	return metadata, err
@@ -32,7 +32,7 @@ func (j *Journal) ReplyIDs(ctx context.Context, workspace string, platformIDs []
 	})
 }
 
-// Known returns which platform ids belong to deliveries of the workspace.
+// Known returns the platform ids that belong to deliveries of the workspace.
 func (j *Journal) Known(ctx context.Context, workspace string, platformIDs []string) (map[string]bool, error) {
 	return read(ctx, j, func(tx *txn) map[string]bool {
 		known := map[string]bool{}
@@ -43,8 +43,9 @@ func (j *Journal) Known(ctx context.Context, workspace string, platformIDs []str
 	})
 }
 
-// Knows reports whether a message is stored with its content, or was and is deleted;
-// if posts is set, also whether it is a post of ours that carries a reply.
+// Knows reports whether a message is stored with its content, or was and is deleted. If
+// posts is set, it also reports whether the id is that of a post of ours that carries a
+// reply.
 func (j *Journal) Knows(ctx context.Context, workspace, externalID string, posts bool) (bool, error) {
 	query := `SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2 AND seq IS NOT NULL`
 	if posts {

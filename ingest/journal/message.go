@@ -11,12 +11,12 @@ import (
 	"parley/ingest/event"
 )
 
-// Message is a stored message as it stands now.
+// Message is a stored message in its current state.
 type Message struct {
 	Row             int64
 	UUID            string // made before the durable accept
 	Thread          int64
-	Seq             int64 // thread_seq; 0 for a message of which only the external id is kept
+	Seq             int64 // thread_seq; 0 for a message of which only the external id is stored
 	ExternalID      string
 	ClientMessageID string
 	SenderID        string
@@ -24,7 +24,7 @@ type Message struct {
 	Trigger         Trigger
 	Content         string
 	Quotes          Quotes
-	Metadata        []byte // the object's bytes, as they came
+	Metadata        []byte // the original bytes of the object
 	Version         int64
 	Origin          Origin
 	Revision        string
@@ -34,13 +34,13 @@ type Message struct {
 	CreatedAt       time.Time
 	EditedAt        time.Time
 	DeletedAt       time.Time
-	Run             string // id of the run that answers it, or whose reply it is; empty for none
+	Run             string // id of the run that answers it, or that it replies to; empty for none
 
 	files     int64
 	envelopes string
 }
 
-// ID is the id that the outside knows the message by.
+// ID returns the external id of the message.
 func (m *Message) ID() string {
 	if m.ExternalID != "" {
 		return m.ExternalID
@@ -48,7 +48,7 @@ func (m *Message) ID() string {
 	return m.ClientMessageID
 }
 
-// Quotes are the messages that stand inside another.
+// Quotes are the messages inside another message.
 type Quotes struct {
 	Quoted    *event.Quote  `json:"quoted,omitempty"`
 	Forwarded []event.Quote `json:"forwarded,omitempty"`
@@ -68,7 +68,7 @@ type Attachment struct {
 	event.Attachment
 	Row   int64
 	State AttachmentState
-	// Bucket and Path say where the copy is, once it is stored.
+	// Bucket and Path are the place of the stored copy.
 	Bucket, Path string
 }
 
@@ -174,7 +174,7 @@ func (tx *txn) loadFiles(m *Message) {
 	}
 }
 
-// pack writes a value as the JSON that a column holds; the column is "" if the value is empty.
+// pack returns a value as the JSON of a column. The column is "" if the value is empty.
 func (tx *txn) pack(value any, empty bool) string {
 	if empty {
 		return ""
@@ -192,7 +192,7 @@ func unpack(column string, into any) error {
 	return json.Unmarshal([]byte(column), into)
 }
 
-// addEnvelope notes that an envelope holds words of the message.
+// addEnvelope notes that an envelope contains words of the message.
 func (m *Message) addEnvelope(id int64) {
 	if m.envelopes != "" {
 		m.envelopes += ","

@@ -20,15 +20,15 @@ type Delivery struct {
 	Post      Post
 	State     DeliveryState
 	// Attempts counts the calls that were begun. Every write about the delivery names the
-	// number that its caller knows: a node that lost the delivery changes nothing.
+	// number that its caller knows, so a node that lost the delivery changes nothing.
 	Attempts int64
 	// Replaces is the preview whose post it takes over or removes; nil for none.
 	Replaces *Preview
 	// Stream means that a preview was begun as a stream.
 	Stream bool
-	// SendBy is when the call that was last begun ends.
+	// SendBy is the deadline of the last call.
 	SendBy time.Time
-	// DueAt is when a worker must look at it next.
+	// DueAt is the time at which a worker must look at it next.
 	DueAt     time.Time
 	CreatedAt time.Time
 }
@@ -39,7 +39,7 @@ type DeliveryKind string
 // The kinds of deliveries.
 const (
 	DeliveryPost    DeliveryKind = "post"    // posts a part of a reply, or takes over the post of a preview
-	DeliveryPreview DeliveryKind = "preview" // posts the beginning of a reply that still grows
+	DeliveryPreview DeliveryKind = "preview" // posts the beginning of an unfinished reply
 	DeliveryRemove  DeliveryKind = "remove"  // removes a preview's post
 	DeliveryTell    DeliveryKind = "tell"    // shows a text to the asker alone
 	DeliveryUnsign  DeliveryKind = "unsign"  // removes the sign of work from the message that its text names
@@ -61,8 +61,8 @@ const (
 // open is the condition that a delivery has not ended.
 const open = `state IN ('pending', 'sending')`
 
-// NextDelivery returns the thread's first open delivery; nil for none. A sign of work that
-// can't be removed yet does not stop an answer: it comes last.
+// NextDelivery returns the thread's first open delivery; nil for none. The removal of a
+// sign of work comes last, so that it delays no answer if it cannot be sent yet.
 func (j *Journal) NextDelivery(ctx context.Context, thread int64) (*Delivery, error) {
 	return readOne(ctx, j, func(tx *txn) *Delivery { return tx.openDelivery(thread) })
 }
@@ -90,26 +90,27 @@ func (tx *txn) openDelivery(thread int64) *Delivery {
 	return &d
 }
 
-// Send bounds one call, and how fast calls may follow one another in a channel.
+// Send bounds one call, and the pace of calls in a channel.
 type Send struct {
 	Timeout time.Duration
 	// Every is the time between two posts; 0 leaves the pace to the platform.
 	Every time.Duration
 }
 
-// mine is the condition that a delivery is open, and as its caller knows it: $1 is its
-// id, $2 the number of its attempts.
+// mine is the condition that a delivery is open and unchanged since its caller read it:
+// $1 is its id, $2 the number of its attempts.
 const mine = `id = $1 AND attempts = $2 AND ` + open
 
-// update changes a delivery that is open and as its caller knows it; the transaction fails
-// with ErrDelivered if it is not. The arguments of set are $3 and so on.
+// update changes a delivery that is open and unchanged since its caller read it.
+// Otherwise the transaction fails with ErrDelivered. The arguments of set are $3 and so
+// on.
 func (tx *txn) update(d *Delivery, set string, args ...any) {
 	tx.must(ErrDelivered, `UPDATE deliveries SET `+set+` WHERE `+mine, append([]any{d.ID, d.Attempts}, args...)...)
 }
 
-// BeginSend marks a delivery as sending until SendBy, if the claim holds and its channel's
-// pace allows it now. Else it returns when to try again; the delivery keeps its place in
-// the pace until then.
+// BeginSend marks a delivery as sending until SendBy, if the claim holds and its
+// channel's pace allows it now. Otherwise it returns the time of the next attempt; the
+// delivery keeps its place in the pace until then.
 func (j *Journal) BeginSend(ctx context.Context, claim *Claim, d *Delivery, send Send) (Slot, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) Slot {
 		tx.lock(claim, []any{new(int64)}, `id`)
@@ -131,14 +132,15 @@ func (j *Journal) BeginSend(ctx context.Context, claim *Claim, d *Delivery, send
 	})
 }
 
-// Slot is a delivery's place in its channel's pace. One of the two is set.
+// Slot is a delivery's place in its channel's pace. One of the two fields is set.
 type Slot struct {
 	SendBy time.Time // the call may begin, and ends by then
 	Wait   time.Time // the delivery may leave then
 }
 
-// reserve finds when the delivery may leave: not before its own time, in its turn behind
-// the channel's other posts, and not while the platform has asked us to wait.
+// reserve returns the time at which the delivery may leave: not before its own time, not
+// before its place behind the channel's other posts, and not while the platform has asked
+// us to wait.
 func (tx *txn) reserve(d *Delivery, now int64, send Send) int64 {
 	var reserved, dueAt int64
 	if !tx.row([]any{&reserved, &dueAt}, `SELECT reserved_at, CASE WHEN state = 'pending' THEN due_at ELSE 0 END FROM deliveries WHERE `+mine,
@@ -157,11 +159,11 @@ func (tx *txn) reserve(d *Delivery, now int64, send Send) int64 {
 // SentResult is the result of Sent.
 type SentResult struct {
 	More    bool // the thread has further open deliveries
-	Awaited bool // envelopes waited for the post and were let in: intake has work
+	Awaited bool // envelopes that waited for the post are in its thread now: intake has work
 }
 
 // Sent ends a delivery: the platform has it under this id. That is a fact, so no claim
-// guards it. Envelopes that wait for a post with that id are let in. The
+// guards it. Envelopes that wait for a post with that id move into its thread. The
 // delivery takes over the id of a preview that it replaces.
 func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (SentResult, error) {
 	result, err := write(ctx, j, WriteOptions{Thread: d.ThreadKey}, func(tx *txn) *SentResult {
@@ -184,8 +186,8 @@ func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (Sen
 	return *result, err
 }
 
-// admitPosted lets in the envelopes that wait for a post of ours. If it fails, a review
-// does it.
+// admitPosted moves the envelopes that wait for a post of ours into its thread. If it
+// fails, a review moves them.
 func (j *Journal) admitPosted(ctx context.Context, d *Delivery, platformID string) error {
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
 		tx.lockThread(d.Thread)
@@ -196,7 +198,7 @@ func (j *Journal) admitPosted(ctx context.Context, d *Delivery, platformID strin
 }
 
 // Resend makes a delivery that has certainly not taken effect due again at a later time.
-// If the platform asked for it, its whole channel waits.
+// If the platform asked for the wait, the whole channel waits.
 func (j *Journal) Resend(ctx context.Context, d *Delivery, at time.Time, cause string, channelWaits bool) error {
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
 		if channelWaits {
@@ -206,14 +208,14 @@ func (j *Journal) Resend(ctx context.Context, d *Delivery, at time.Time, cause s
 	})
 }
 
-// AwaitReadBack leaves a delivery whose outcome is not clear as it is, until its worker
-// can ask the platform.
+// AwaitReadBack leaves a delivery with an unclear outcome unchanged until its worker can
+// ask the platform.
 func (j *Journal) AwaitReadBack(ctx context.Context, d *Delivery, at time.Time, cause string) error {
 	return j.change(ctx, d.ThreadKey, func(tx *txn) { tx.update(d, `due_at = $3, error = $4`, millis(at), cause) })
 }
 
 // GiveUp ends a delivery that will not be sent: it failed, or is unknown and held. After
-// a failed part the rest of its reply is not sent either, and its previews are removed.
+// a failed part, the rest of its reply is not sent either, and its previews are removed.
 func (j *Journal) GiveUp(ctx context.Context, d *Delivery, state DeliveryState, cause string) error {
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
 		tx.update(d, `state = $3, error = $4`, string(state), cause)
@@ -225,8 +227,8 @@ func (j *Journal) GiveUp(ctx context.Context, d *Delivery, state DeliveryState, 
 	})
 }
 
-// ResendMarked sends a delivery again whose first sending may have taken effect, with a
-// text that says so, and so under a new key: a text never changes under its key.
+// ResendMarked sends a delivery again whose first sending may have taken effect. The text
+// says so, and therefore has a new key: a text never changes under its key.
 func (j *Journal) ResendMarked(ctx context.Context, d *Delivery, text, cause string) error {
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
 		tx.update(d, `payload = $3, key = $4, state = 'pending', due_at = $5, reserved_at = 0, error = $6`,
@@ -234,6 +236,6 @@ func (j *Journal) ResendMarked(ctx context.Context, d *Delivery, text, cause str
 	})
 }
 
-// paced reports whether the delivery has a place in its channel's pace. A delivery that
-// removes something has none, because nobody reads it.
+// paced reports whether the delivery has a place in its channel's pace. A removal has
+// none, because nobody reads it.
 func (d *Delivery) paced() bool { return d.Kind != DeliveryRemove && d.Kind != DeliveryUnsign }

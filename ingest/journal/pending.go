@@ -3,9 +3,9 @@ package journal
 import "context"
 
 // CorrectPending derives a thread's count of pending envelopes, and the time at which
-// they are due, from the envelopes. Intake calls it if it finds no envelope that is
-// due, because a wrong count blocks the thread's turns. It writes nothing if the thread's
-// row is right.
+// they are due, from the envelopes. Intake calls it if it finds no due envelope, because
+// a wrong count blocks the thread's turns. It writes nothing if the thread's row is
+// right.
 func (j *Journal) CorrectPending(ctx context.Context, claim *Claim) error {
 	due, err := j.row(ctx, []any{new(int64)}, `SELECT 1 FROM threads WHERE id = $1 AND (intake_at <= $2 OR intake_at IS NULL AND pending <> 0)`,
 		claim.Thread, millis(j.now()))

@@ -9,12 +9,12 @@ import (
 
 // Preface describes the messages that were read of the time before the journal knew a
 // thread. Parley reads them once, and the block of the thread's first turn shows them.
-// The thread's row holds the preface, because a first turn that is interrupted leaves it
-// to the next one.
+// The thread's row holds the preface, because an interrupted first turn leaves it to the
+// next one.
 type Preface struct {
 	// Root is the external id of the thread's root.
 	Root string `json:"root"`
-	// Earlier is the number of messages that were left out behind the root.
+	// Earlier is the number of left-out messages after the root.
 	Earlier int `json:"earlier,omitempty"`
 	// Gap means that some of the messages could not be read.
 	Gap bool `json:"gap,omitempty"`
@@ -26,14 +26,14 @@ type Preface struct {
 // Read is a message that was read from the platform as context.
 type Read struct {
 	Message *event.Message
-	// Agent is the agent that a message of ours counts as; empty for the messages of others.
+	// Agent is the author of one of our messages; empty for the messages of others.
 	Agent    string
-	Metadata []byte // that is stored
+	Metadata []byte // stored with the message
 }
 
 // SetPreface stores the messages that were read of a thread for its run, in this order. A
-// known message stays as it is. If the thread has a preface already, nothing is stored, and
-// the run has that one.
+// known message does not change. If the thread has a preface already, SetPreface stores
+// nothing, and the run has that one.
 func (j *Journal) SetPreface(ctx context.Context, claim *Claim, run *Run, preface Preface, list []Read) error {
 	made, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *Preface {
 		var stored string

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Preview is a post of ours that shows, or has shown, a reply during its run. The
-// journal holds its first text, as of any delivery; it does not hold the later texts.
+// Preview is a post of ours that shows, or has shown, a reply during its run. The journal
+// holds its first text, like that of any delivery, but not its later texts.
 type Preview struct {
 	ID    int64 // of the delivery
 	State DeliveryState
 	// PlatformID is the platform's id of the post; empty for none.
 	PlatformID string
-	// Stream means that it was begun as a stream.
+	// Stream means that the preview began as a stream.
 	Stream bool
-	// SendBy ends the call that was last begun for it.
+	// SendBy is the deadline of the last call for it.
 	SendBy time.Time
 }
 
@@ -29,13 +29,13 @@ func (r *previewRow) dest() []any {
 	return []any{&r.ID, (*string)(&r.State), &r.PlatformID, &r.Stream, &r.sendBy}
 }
 
-// preview is the preview that was scanned.
+// preview returns the scanned preview.
 func (r *previewRow) preview() *Preview {
 	r.SendBy = instant(r.sendBy)
 	return &r.Preview
 }
 
-// previews reads a run's previews that may stand on the platform, in their order.
+// previews reads a run's previews that may be on the platform, in their order.
 func (tx *txn) previews(run string) (list []Preview) {
 	for _, row := range rows(tx, (*previewRow).dest, `SELECT id, state, coalesce(platform_id, ''), stream, send_by FROM deliveries
 		WHERE run = $1 AND kind = 'preview' AND state IN ('sending', 'sent', 'unknown') ORDER BY id`, run) {
@@ -44,15 +44,16 @@ func (tx *txn) previews(run string) (list []Preview) {
 	return list
 }
 
-// Previews returns the run's previews that may stand on the platform, in their order,
-// those of earlier attempts included.
+// Previews returns the run's previews that may be on the platform, in their order, those
+// of earlier attempts included.
 func (j *Journal) Previews(ctx context.Context, run *Run) ([]Preview, error) {
 	return readOne(ctx, j, func(tx *txn) []Preview { return tx.previews(run.ID) })
 }
 
-// BeginPreview marks a further preview of a run that goes on as sending, if no delivery of
-// its thread is open and its channel's pace has room for it now. Else it returns nil and
-// when to try again. It fails with ErrFenced if the run is not the thread's any more.
+// BeginPreview marks a further preview of an unfinished run as sending, if no delivery of
+// its thread is open and its channel's pace has room for it now. Otherwise it returns nil
+// and the time of the next attempt. It fails with ErrFenced if the run is no longer the
+// thread's.
 func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, post Post, stream bool, send Send) (*Delivery, time.Time, error) {
 	type result struct {
 		begun *Delivery
@@ -66,7 +67,7 @@ func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, post
 		d := run.delivery(DeliveryPreview, post, now)
 		d.Key, d.Stream = DeliveryKey(run.ID, -1-int(run.Previews)), stream
 		d.State, d.Attempts, d.SendBy = DeliverySending, 1, now.Add(send.Timeout)
-		tx.insertDelivery(d, noPart, false) // it is due at SendBy, unless its result is recorded before
+		tx.insertDelivery(d, noPart, false) // due at SendBy, unless its result is recorded before
 		return result{begun: d}
 	})
 	if made.begun != nil {
@@ -78,7 +79,8 @@ func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, post
 // busyFor is how long a preview waits for open deliveries of its thread.
 const busyFor = 250 * time.Millisecond
 
-// admitPreview returns when to try again; zero if the preview may be shown now.
+// admitPreview returns the time of the next attempt; zero if the preview may be shown
+// now.
 func (tx *txn) admitPreview(claim *Claim, run *Run, channel string, now int64, send Send) time.Time {
 	tx.lockRun(claim, run, []any{new(int64)}, `id`)
 	if tx.has(`SELECT 1 FROM deliveries WHERE thread = $1 AND kind <> 'unsign' AND `+open+` LIMIT 1`, run.Thread) {
@@ -87,8 +89,8 @@ func (tx *txn) admitPreview(claim *Claim, run *Run, channel string, now int64, s
 	return tx.spare(run.Workspace, channel, now, send.Every)
 }
 
-// ChangePreview marks a preview's post as being changed, if its channel's pace has
-// room for that now. Else it returns when to try again.
+// ChangePreview marks the post of a preview as changing, if its channel's pace has room
+// for that now. Otherwise it returns the time of the next attempt.
 func (j *Journal) ChangePreview(ctx context.Context, claim *Claim, run *Run, d *Delivery, send Send) (Slot, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) Slot {
 		now := j.now()
@@ -101,13 +103,13 @@ func (j *Journal) ChangePreview(ctx context.Context, claim *Claim, run *Run, d *
 	})
 }
 
-// HoldUp makes a channel wait until a time, as its platform has asked.
+// HoldUp makes a channel wait until a time, at the platform's request.
 func (j *Journal) HoldUp(ctx context.Context, workspace, channel string, until time.Time) error {
 	return j.change(ctx, "", func(tx *txn) { tx.block(workspace, channel, millis(until)) })
 }
 
-// MarkSigned notes, before the call that puts it there, that a message is to have the
-// sign of work as long as the run goes on: a held delivery will remove it when the run ends.
+// MarkSigned notes, before the call that shows it, that a message has the sign of work
+// for the duration of the run: a held delivery will remove the sign when the run ends.
 func (j *Journal) MarkSigned(ctx context.Context, claim *Claim, run *Run, message string, timeout time.Duration) error {
 	err := j.change(ctx, claim.Key, func(tx *txn) {
 		tx.lockRun(claim, run, []any{new(int64)}, `id`)
@@ -122,7 +124,7 @@ func (j *Journal) MarkSigned(ctx context.Context, claim *Claim, run *Run, messag
 	return err
 }
 
-// Repost gives up the previews whose posts the platform does not let us change: the
+// Repost gives up the previews whose posts the platform does not let us change. The
 // delivery and the rest of its reply become new posts, and further deliveries remove the
 // previews after them.
 func (j *Journal) Repost(ctx context.Context, d *Delivery, cause string) error {

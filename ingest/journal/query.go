@@ -11,7 +11,7 @@ import (
 	"parley/ingest/event"
 )
 
-// Freshness tells how much of its thread a reply's agent knew, in thread_seqs.
+// Freshness shows how much of its thread a reply's agent knew, in thread_seqs.
 type Freshness struct {
 	BaseSeq, LatestSeenSeq, ServerSeq int64
 }
@@ -46,14 +46,14 @@ func (j *Journal) Messages(ctx context.Context, key event.ThreadKey, after int64
 	})
 }
 
-// Backlog is the number of envelopes that are still to be processed or were given up.
+// Backlog is the number of envelopes that are pending or dead letters.
 type Backlog struct {
 	Pending     int64 // envelopes
 	DeadLetters int64
 }
 
-// Backlog counts pending envelopes and dead letters. Its cost grows with their
-// number: it is for a metric that is read now and then.
+// Backlog counts pending envelopes and dead letters. Its cost grows with their number: it
+// suits a metric that is read rarely.
 func (j *Journal) Backlog(ctx context.Context) (b Backlog, err error) {
 	_, err = j.row(ctx, []any{&b.Pending, &b.DeadLetters}, `SELECT (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL)
 		+ (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NULL), (SELECT count(*) FROM envelopes WHERE state = 'dead')`)
@@ -61,7 +61,7 @@ func (j *Journal) Backlog(ctx context.Context) (b Backlog, err error) {
 }
 
 // Quiet reports whether no envelope is pending in a thread, no turn is due by a time and
-// no run goes on: a replay waits for that between two of its lines.
+// no run is unfinished. A replay waits for that between two of its lines.
 func (j *Journal) Quiet(ctx context.Context, turnsBy time.Time) (bool, error) {
 	return read(ctx, j, func(tx *txn) bool {
 		return !tx.has(`SELECT 1 FROM threads WHERE intake_at IS NOT NULL LIMIT 1`) &&
@@ -94,10 +94,10 @@ func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string
 	return err
 }
 
-// AssignOrphans gives the due turns of agents that are not in the list to an heir, so that
-// no thread waits for an agent that is gone. On a shared store another node may know an
-// agent that this one does not: there a turn is an orphan once it has been overdue for so
-// long and no node has its thread.
+// AssignOrphans gives the due turns of agents outside the list to an heir, so that no
+// thread waits for a removed agent. On a shared store, another node may know an agent
+// that this one does not: there, a turn is an orphan after it has been overdue for the
+// given time and no node has claimed its thread.
 func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string, overdue time.Duration) error {
 	const orphan = `turn_at IS NOT NULL AND agent = $1 AND turn_at <= $2 AND (owner = '' OR lease_until <= $3)`
 	due, ended := int64(math.MaxInt64), int64(math.MaxInt64)

@@ -8,14 +8,14 @@ import (
 	"parley/ingest/event"
 )
 
-// reaction puts an emoji on the target, or takes it away.
+// reaction adds an emoji to the target, or removes it.
 func (r *recordTx) reaction() {
 	known := r.stored(r.Event.Targets[0])
 	if known == nil {
 		known = r.find(replyOf+`)`, r.Workspace, r.Event.Targets[0])
 	}
 	if known == nil {
-		r.unknown(event.ReasonUnknownMessage) // a post of ours that is no reply takes none
+		r.unknown(event.ReasonUnknownMessage) // a post of ours that is no reply has no reactions
 		return
 	}
 	if !r.mayChange(known) {
@@ -52,11 +52,10 @@ func (r *recordTx) recordReaction(target *Message) {
 	}
 }
 
-// maxQuote bounds the words of a quotation that is made here, in bytes; a block
-// shows fewer.
+// maxQuote bounds the bytes of a quotation that is made here; a block shows fewer.
 const maxQuote = 4 << 10
 
-// quote is a stored message as another one quotes it.
+// quote returns a stored message as a quotation.
 func (r *recordTx) quote(m *Message) *event.Quote {
 	q := &event.Quote{ExternalID: m.ExternalID, SenderID: m.SenderID, Content: m.Content, Files: int(m.files), Own: m.Author == ByAgent}
 	if len(q.Content) > maxQuote {
@@ -73,7 +72,7 @@ func (r *recordTx) quote(m *Message) *event.Quote {
 	return q
 }
 
-// maxReactions bounds what one message keeps.
+// maxReactions bounds the reactions that one message keeps.
 const maxReactions = 1000
 
 // react applies one reaction to a list, and reports whether that changed it.

@@ -10,7 +10,7 @@ import (
 	"parley/ingest/event"
 )
 
-// Entry is a normalised event, ready to be recorded.
+// Entry is a normalised event, ready to record.
 type Entry struct {
 	Envelope  int64  // the event's envelope
 	MessageID string // UUID of the message that the envelope makes; empty makes a new one
@@ -19,19 +19,19 @@ type Entry struct {
 	Origin    Origin
 	// Agent answers in this channel.
 	Agent string
-	// Coalesce is how long a turn waits for further messages, CoalesceMax the longest
-	// such wait; 0 begins the turn at once.
+	// Coalesce is how long a turn waits for further messages, and CoalesceMax bounds that
+	// wait. 0 begins the turn at once.
 	Coalesce, CoalesceMax time.Duration
-	// Begin means that the agent could begin soon. If the turn waits for nothing, its run
+	// Begin means that the agent could begin soon. If the turn need not wait, its run
 	// then begins in the transaction that records its message.
 	Begin bool
-	// Decide is the policy: what this message, or this new state of one, triggers. It is
-	// called inside the transaction, maybe twice, and must do nothing but look. It is not
-	// called for deletes.
+	// Decide is the policy: it decides what this message, or this new state of one,
+	// triggers. It is called inside the transaction, maybe twice, and must do nothing but
+	// look. It is not called for deletes.
 	Decide func(m *event.Message, look Look) (Decision, error)
 }
 
-// Decision is the policy's verdict on a message.
+// Decision is the policy's decision about a message.
 type Decision struct {
 	Trigger Trigger
 	Reason  string
@@ -42,14 +42,13 @@ type Decision struct {
 	Metadata []byte
 }
 
-// Look answers the policy's questions from the store.
+// Look answers the policy's queries from the store.
 type Look interface {
-	// Ours reports whether an external id is a message of ours.
+	// Ours reports whether an external id belongs to a message of ours.
 	Ours(externalID string) (bool, error)
-	// BotRuns counts the runs that bots have begun in a channel since a time, and those
-	// that they asked for there and that are still to begin, without one that this
-	// message would join. No other message is counted in the channel until this one is
-	// recorded.
+	// BotRuns counts the runs that bots have begun in a channel since a time, and the
+	// requested ones that have not begun, except one that this message would join. No
+	// other message is counted in the channel until this one is recorded.
 	BotRuns(channel string, since time.Time) (int, error)
 }
 
@@ -60,20 +59,21 @@ type Outcome struct {
 	Trigger Trigger
 	// Thread is the key of the message's thread.
 	Thread event.ThreadKey
-	// Message is the message that was made or changed, or the first one of a duplicate;
-	// nil for none.
+	// Message is the new or changed message, or the first one of a duplicate; nil for
+	// none.
 	Message *Message
-	// Waits means that the envelope waits for its target, or that it was moved to the
-	// target's thread.
+	// Waits means that the envelope waits for its target, or was moved to the target's
+	// thread.
 	Waits bool
-	// TurnAt is when the turn that this event asked for is due; zero for none.
+	// TurnAt is when the turn that this event triggered is due; zero for none.
 	TurnAt time.Time
-	// TurnDue is when the thread's next turn, or the run that goes on, is due; zero for never.
+	// TurnDue is when the thread's next turn, or its unfinished run, is due; zero for
+	// never.
 	TurnDue time.Time
-	// Pending is how many envelopes of the thread are still to be recorded.
+	// Pending is the number of the thread's envelopes that are not recorded yet.
 	Pending int64
-	// Reaction was put on Message, or on the message that Message quotes, or was taken
-	// from it; nil for other kinds.
+	// Reaction was added to Message, or to the message that Message quotes, or was
+	// removed from it; nil for other kinds.
 	Reaction *event.Reaction
 	// Withdrawn is the id of the run whose last message was deleted; empty for none.
 	Withdrawn string
@@ -82,7 +82,7 @@ type Outcome struct {
 	Edited string
 	// Begun is the run that began with the message; nil for none.
 	Begun *Run
-	// Opened means that a person opened the thread, which is new, and said nothing.
+	// Opened means that a person opened the thread, which is new, without a message.
 	Opened bool
 }
 
@@ -115,21 +115,21 @@ type recordTx struct {
 	thread threadState
 	out    *Outcome
 
-	// The thread's row sets these when the transaction has ended.
+	// Set from the thread's row after the transaction has ended.
 	left, turnAt int64
-	runLeft      int64  // messages of the run that goes on
+	runLeft      int64  // messages of the unfinished run
 	history      string // of a run that began
 
 	added   int64 // messages that got a thread_seq
-	moved   int64 // envelopes that the message let in
-	deleted int64 // messages of the run that goes on that were deleted
-	// editedAt is when a message of the run that goes on was edited; 0 for no edit.
+	moved   int64 // envelopes that the message moved into its thread
+	deleted int64 // deleted messages of the unfinished run
+	// editedAt is the time of an edit of a message of the unfinished run; 0 for none.
 	editedAt int64
-	asks     *Message // it asks for a turn
-	belongs  int64    // the thread to which the envelope must go; 0: this one
+	asks     *Message // the event triggers a turn
+	belongs  int64    // the thread to which the envelope moves; 0 for this one
 	awaited  bool     // envelopes wait for the message
 	pending  bool     // the envelope is known to be pending in this thread
-	copies   bool     // stored copies may have lost their last user
+	copies   bool     // stored copies may have lost their last reference
 }
 
 // threadState are the columns of a thread's row that intake needs.
@@ -137,13 +137,13 @@ type threadState struct {
 	id                int64
 	key, channel      string
 	nextSeq, begunSeq int64
-	run               string // the run that goes on; empty for none
+	run               string // the unfinished run; empty for none
 	viewing           string // the view of the thread's person, as JSON
 }
 
-// recordNew records a message that is not stored yet, in three statements: most
-// envelopes are one. It returns false, and has written nothing, if the message needs a
-// closer look: it may be ours, a bot's or known, or must be ignored.
+// recordNew records a new message in three statements; most envelopes contain one. It
+// returns false, and has written nothing, if the message needs a closer look: it may be
+// ours, a bot's or known, or must be ignored.
 func (r *recordTx) recordNew() bool {
 	e, m := r.Event, r.Event.Message
 	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" {
@@ -185,7 +185,7 @@ func (r *recordTx) run() {
 	case e.Viewing != nil:
 		r.view(e.Viewing)
 	default:
-		r.fail(fmt.Errorf("an event of kind %q can't be recorded", e.Kind))
+		r.fail(fmt.Errorf("an event of kind %q cannot be recorded", e.Kind))
 	}
 	r.end()
 }
@@ -219,15 +219,15 @@ func (r *recordTx) message(m *event.Message) {
 	}
 }
 
-// mayBeOurs reports whether we may have written the message, by its payload, or whether a
-// program wrote it.
+// mayBeOurs reports whether we may have written the message, as far as its payload shows,
+// or whether a program wrote it.
 func mayBeOurs(m *event.Message) bool {
 	fromMe := m.Metadata.IsFromMe != nil && *m.Metadata.IsFromMe
 	return m.OwnKey != "" || fromMe || m.Metadata.SenderType == event.Bot
 }
 
-// ours reports whether we wrote the message. Ids alone decide; they are looked up only if
-// the payload leaves it open.
+// ours reports whether we wrote the message. Ids alone decide. They are looked up only if
+// the payload does not decide.
 func (r *recordTx) ours(m *event.Message) bool {
 	return m.Own || mayBeOurs(m) && r.has(`SELECT 1 FROM deliveries WHERE key = $1 OR (workspace = $2 AND platform_id = $3) LIMIT 1`,
 		m.OwnKey, r.Workspace, m.ExternalID)
@@ -248,7 +248,7 @@ func (r *recordTx) stored(externalID string) *Message {
 	return r.find(`workspace = $1 AND external_id = $2`, r.Workspace, externalID)
 }
 
-// newMessage is the row of a message that is about to be stored.
+// newMessage returns the row of a message that is not stored yet.
 func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 	row := &Message{
 		UUID: r.MessageID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID,
@@ -277,9 +277,9 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 // awaiting is the condition that an envelope waits for a target, in a workspace.
 const awaiting = `workspace = $1 AND subject = $2 AND state = 'pending' AND thread IS NULL`
 
-// insertMessage stores a message with the thread's next thread_seq, and keeps the thread
-// as it is for the rest of the transaction. If a run's id is given, and the turn has
-// nothing to wait for, the run begins with the message.
+// insertMessage stores a message with the thread's next thread_seq, and locks the thread
+// for the rest of the transaction. If a run's id is given, and the turn need not wait,
+// the run begins with the message.
 const insertMessage = `
 	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes, quoted_id,
 		metadata, version, origin, revision, files, envelopes, sent_at, created_at, run, context_after, base_seq)
@@ -296,7 +296,7 @@ const insertMessageEnd = ` FOR UPDATE) AS t WHERE true ON CONFLICT DO NOTHING
 		CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE envelopes.` + awaitingTarget + `) THEN 1 ELSE 0 END`
 
 // insert stores a message if a further condition on its thread, with its arguments,
-// holds; it returns whether it did. A message that is known is not stored.
+// holds. It returns whether it did. A known message is not stored.
 func (r *recordTx) insert(m *event.Message, d Decision, condition string, more ...any) bool {
 	row := r.newMessage(m, d)
 	quotes, quotedID := r.quoteColumns(row.Quotes)
@@ -350,8 +350,7 @@ func (tx *txn) admitWaiting(workspace, target string, thread int64) (moved int64
 	return tx.exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE `+awaiting, workspace, target, thread)
 }
 
-// end settles the envelope, or lets it wait for its target, and brings the thread's row
-// up to date.
+// end settles the envelope, or lets it wait for its target, and updates the thread's row.
 func (r *recordTx) end() {
 	if !r.moves() {
 		r.settle()
@@ -359,7 +358,7 @@ func (r *recordTx) end() {
 	r.saveThread()
 }
 
-// moves takes the envelope out of this thread, if it has to wait for its target or belongs
+// moves takes the envelope out of this thread, if it must wait for its target or belongs
 // to the target's thread.
 func (r *recordTx) moves() bool {
 	if r.belongs != 0 {
@@ -379,7 +378,8 @@ func (r *recordTx) moves() bool {
 	return r.out.Waits
 }
 
-// settle ends the envelope. If its message is deleted, it keeps none of the words.
+// settle ends the envelope. If its message is deleted, the envelope keeps none of the
+// words.
 func (r *recordTx) settle() {
 	var message any
 	if m := r.out.Message; m != nil {
@@ -390,7 +390,7 @@ func (r *recordTx) settle() {
 	}
 	none := ErrSettled
 	if r.pending {
-		none = nil // the insert has seen it under the thread's lock
+		none = nil // the insert has checked that under the thread's lock
 	}
 	r.must(none, `UPDATE envelopes SET state = 'done', disposition = $3, reason = $4, error = '', message = $5 WHERE `+workedOn,
 		r.Envelope, r.claim.Thread, string(r.out.Disposition), r.out.Reason, message)

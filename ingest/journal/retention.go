@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// prunePause leaves the store to others between two transactions.
+	// prunePause is the pause between two transactions, in which other calls can use the
+	// store.
 	prunePause = 10 * time.Millisecond
-	// paceAge is how long a channel's pace is kept after its times are over.
+	// paceAge is how long a channel's pace is kept after its times have passed.
 	paceAge = 24 * time.Hour
 )
 
@@ -19,23 +20,25 @@ const (
 type Pruned map[string]int64
 
 // step removes old rows of one table, or the rows of a removed workspace, in small
-// transactions: durable accepts wait for each of them.
+// transactions, because durable accepts wait for each of them.
 type step struct {
 	name  string
 	bound any // the time before which rows are too old, or the workspace
-	// page is the query for the last id of the next few rows, after id $1, that the bound
-	// $2 applies to; 0 if there are none. If page is empty, the statement finds the rows.
+	// page is the query for the last id of the next few rows, after id $1, to which the
+	// bound $2 applies; 0 if there are none. If page is empty, the statement finds the
+	// rows.
 	page string
 	// statements run in one transaction. Those of a page get the id before it, its last id
 	// and the bound; others get the bound, and run until they change nothing.
 	statements []string
-	// stays means that the rows stay: the position is stored, and the next call begins there.
+	// stays means that the rows remain: the position is stored, and the next call begins
+	// there.
 	stays bool
 }
 
-// steps lists each table whose rows have a bound of age. The rows of other tables stay as
-// long as their workspace; blobs and files, as long as an attachment or a delivery names
-// them. Exclusive leases are reused.
+// steps lists each table whose rows have a bound of age. The rows of other tables live as
+// long as their workspace. Blobs and files live as long as an attachment or a delivery
+// names them. Exclusive leases are reused.
 func (r Retention) steps(now time.Time) []step {
 	const (
 		aged = `SELECT coalesce(max(id), 0) FROM (SELECT id, accepted_at FROM envelopes WHERE id > $1 ORDER BY id LIMIT 100) AS page WHERE accepted_at <= $2`
@@ -60,8 +63,8 @@ func (r Retention) steps(now time.Time) []step {
 	}
 }
 
-// workspaceSteps lists each table that has rows of workspaces. A message takes the rows of
-// its attachments and its run with it; a run has at most 1,000 events.
+// workspaceSteps lists each table that has rows of workspaces. A message is removed with
+// the rows of its attachments and its run; a run has at most 1,000 events.
 func workspaceSteps(workspace string) []step {
 	const page = `row > $1 AND row <= $2 AND workspace = $3`
 	const messages, runs = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
@@ -86,10 +89,10 @@ func workspaceSteps(workspace string) []step {
 	}
 }
 
-// Prune removes the rows that are older than their bounds, and the rows of workspaces that
-// were removed longer ago than retention.Keys. The caller may end it at any time and call
-// it again later; one call runs at a time. Backfill relies on the keys: they must be kept
-// for longer than it reads back.
+// Prune removes the rows that are older than their bounds, and the rows of workspaces
+// that were removed longer ago than retention.Keys. The caller may end it at any time and
+// call it again later. Only one call may run at a time. Backfill relies on the keys: they
+// must be kept for longer than it reads back.
 func (j *Journal) Prune(ctx context.Context, retention Retention) (Pruned, error) {
 	steps := retention.steps(j.now())
 	removed, err := list(ctx, j, self[string], `SELECT id FROM workspaces WHERE removed_at > 0 AND removed_at <= $1`, millis(j.now().Add(-retention.Keys)))
@@ -153,7 +156,7 @@ func (j *Journal) pruneNext(ctx context.Context, s step, at int64) (n, next int6
 	return n, next, err
 }
 
-// Configured remembers which workspaces this node has configured. Any other workspace
+// Configured records which workspaces this node has configured. Any other workspace
 // counts as removed, until a node that has it calls Configured.
 func (j *Journal) Configured(ctx context.Context, workspaces []string) error {
 	return j.change(ctx, "", func(tx *txn) {

@@ -9,10 +9,10 @@ import (
 	"parley/ingest/event"
 )
 
-// Run is the agent's work on one turn. The thread's row holds a run that goes on; a run
+// Run is the agent's work on one turn. The thread's row holds an unfinished run; a run
 // that has ended has a row of its own.
 type Run struct {
-	ID        string // the same each time the run is tried
+	ID        string // the same at each attempt
 	Thread    int64
 	ThreadKey event.ThreadKey
 	ThreadID  string // the UUID by which agents know the thread
@@ -23,30 +23,32 @@ type Run struct {
 	// was opened; empty for none.
 	OpenedOn string
 	// Preface describes the messages from before the thread was known; nil if none were
-	// looked for.
+	// read.
 	Preface *Preface
 	Agent   string
-	// ContextAfter and BaseSeq bound the block of its turn: passive messages after the
-	// one and up to the other. BaseSeq is the thread's highest thread_seq at the begin.
+	// ContextAfter and BaseSeq bound the block of the run's turn: it holds passive
+	// messages after ContextAfter and up to BaseSeq. BaseSeq is the thread's highest
+	// thread_seq at the begin.
 	ContextAfter, BaseSeq int64
 	// Gap means that some earlier messages could not be read in time.
 	Gap       bool
-	Attempts  int64 // failures that were reported
+	Attempts  int64 // reported failures
 	Claims    int64 // claims that ended with their process while they worked on the run
 	Reruns    int64
 	BegunAt   time.Time
 	NotBefore time.Time // of the next attempt
 	// Messages are the turn's messages, by time, without deleted ones.
 	Messages []Message
-	// Previews is how many previews were begun, those of earlier attempts included.
+	// Previews is the number of previews that were begun, those of earlier attempts
+	// included.
 	Previews int64
 	// Sign is the external id of the message with the sign of work; empty for none.
 	Sign string
-	// Fresh means that Messages have not changed since they were recorded: a transcript
-	// need not read them again.
+	// Fresh means that Messages are as they were recorded: a transcript need not read
+	// them again.
 	Fresh bool
-	// Seen is the time of the newest edit that the agent was asked with; zero for none.
-	// Transcript sets it. A later edit makes the reply stale.
+	// Seen is the time of the newest edit in the agent's input; zero for none. Transcript
+	// sets it. A later edit makes the reply stale.
 	Seen time.Time
 }
 
@@ -59,15 +61,16 @@ const (
 	RunFailed      RunState = "failed"
 	RunCanceled    RunState = "canceled"
 	RunDropped     RunState = "dropped"
-	RunInterrupted RunState = "interrupted" // another run has its messages
+	RunInterrupted RunState = "interrupted" // the next run has its messages
 )
 
-// resumeAfter is the time after which every node may resume a run that began with its
-// message. The worker that gets the run in memory begins before, or its process is dead.
+// resumeAfter is the time after which any node may resume a run that began with its
+// message. Before that, the worker that has the run in memory begins it, or its process
+// is dead.
 const resumeAfter = time.Second
 
-// saveThread brings the thread's row up to date after a recording: it counts the
-// envelope as settled, and makes a turn due or begins a run if the message asks for one.
+// saveThread updates the thread's row after a record: it counts the envelope as settled,
+// and makes a turn due or begins a run if the message triggers one.
 func (r *recordTx) saveThread() {
 	query, args := `UPDATE threads SET next_seq = next_seq + $2, pending = pending + $3,
 		intake_at = CASE WHEN pending + $3 > 0 THEN CAST($4 AS BIGINT) END, opened_on = CASE WHEN opened_on = '' THEN $5 ELSE opened_on END`,
@@ -109,11 +112,11 @@ func (r *recordTx) finish() (err error) {
 	return err
 }
 
-// beginWithMessage makes the run that a message begins the thread's run.
+// beginWithMessage makes the run of a message the thread's run.
 const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, run_sender = $9, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
 	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL`
 
-// changeRun notes deletes and edits of messages of the run that goes on.
+// changeRun notes deletes and edits of messages of the unfinished run.
 const changeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
 
 // askForTurn makes a turn due: at $9, but no more than $10 after the first message that
@@ -121,7 +124,8 @@ const changeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > ru
 const askForTurn = `, agent = $8, turn_since = coalesce(turn_since, $4), bot_channel = coalesce($11, bot_channel),
 	turn_at = CASE WHEN coalesce(turn_since, $4) + $10 < $9 THEN coalesce(turn_since, $4) + $10 ELSE $9 END`
 
-// openedOn is the message of another thread on which the message's thread was opened.
+// openedOn returns the message of another thread on which the message's thread was
+// opened.
 func (r *recordTx) openedOn() string {
 	if m := r.Event.Message; m != nil && r.added > 0 {
 		return m.OpenedOn
@@ -129,7 +133,7 @@ func (r *recordTx) openedOn() string {
 	return ""
 }
 
-// askedByBot is the channel in which a bot asked for the turn; null for none.
+// askedByBot returns the channel in which a bot requested the turn; null for none.
 func (r *recordTx) askedByBot() any {
 	if r.asks.Author != ByBot {
 		return nil
@@ -137,11 +141,11 @@ func (r *recordTx) askedByBot() any {
 	return botChannel(r.Workspace, r.channel(r.Event.Message.Channel.ID))
 }
 
-// begun is the run that began with a message. saveThread reads the rest.
+// begun returns the run that began with a message. saveThread reads the rest.
 func (r *recordTx) begun(row *Message, m *event.Message, contextAfter int64) *Run {
 	run := &Run{
 		ID: row.Run, Thread: row.Thread, Workspace: r.Workspace, Agent: r.Agent, ContextAfter: contextAfter, BaseSeq: row.Seq,
-		BegunAt: instant(r.now), Fresh: len(m.Attachments) == 0, // attachments' rows are not known
+		BegunAt: instant(r.now), Fresh: len(m.Attachments) == 0, // the rows of the attachments are unknown
 	}
 	run.has([]Message{*row})
 	return run
@@ -153,7 +157,7 @@ func (run *Run) has(messages []Message) {
 	run.sees(messages)
 }
 
-// sees notes that the agent is asked with the messages as they stand.
+// sees notes that the agent's input has the messages in their current state.
 func (run *Run) sees(messages []Message) {
 	run.Seen = time.Time{}
 	for _, m := range messages {
@@ -163,10 +167,10 @@ func (run *Run) sees(messages []Message) {
 	}
 }
 
-// BeginRun takes up the thread's unfinished run, or begins one for the messages that
-// wait: all of them, or the earliest one if each reports that every message of the channel
-// is a turn of its own. It returns nil if nothing is due, and while intake has something to
-// record first; Outcome.TurnDue then tells when. gap means that some of the thread's
+// BeginRun resumes the thread's unfinished run, or begins one for the waiting messages:
+// all of them, or the earliest one if each reports that every message of the channel is a
+// turn of its own. It returns nil if nothing is due, and while intake must record
+// envelopes first; Outcome.TurnDue then tells when. gap means that some of the thread's
 // earlier messages could not be read in time.
 func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(workspace, channel string) bool) (*Run, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *Run {
@@ -174,7 +178,7 @@ func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap 
 		b.read(claim)
 		switch {
 		case b.turnAt == 0 || b.turnAt > b.now, b.run.ID == "" && b.agentDue != agent:
-			return nil // nothing is due, or another agent has the turn now
+			return nil // nothing is due, or the turn now belongs to another agent
 		case b.pending > 0 && b.intakeAt != 0 && b.intakeAt <= b.now:
 			return nil // an edit or a delete may be among the accepted envelopes
 		case b.run.ID != "":
@@ -212,7 +216,7 @@ func (b *beginRunTx) read(claim *Claim) {
 	run.BegunAt, run.NotBefore = instant(begunAt), instant(notBefore)
 }
 
-// resume takes up a run that was begun before and did not end.
+// resume continues a run that was begun before and did not end.
 func (b *beginRunTx) resume() {
 	run := &b.run
 	b.later(nil, []any{&run.Claims}, `UPDATE threads SET run_claims = run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END,
@@ -227,7 +231,7 @@ func (b *beginRunTx) resume() {
 // maxTurn bounds the messages of one turn.
 const maxTurn = 1000
 
-// begin starts a run for the messages that wait, or for the earliest one alone; without
+// begin starts a run for the waiting messages, or for the earliest one alone. Without
 // any, the thread's turn is not due any more.
 func (b *beginRunTx) begin(alone bool) *Run {
 	limit := maxTurn
@@ -259,7 +263,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	return run
 }
 
-// take gives the run its messages; the first one carries the bounds of the turn's block.
+// take gives the run its messages. The first one carries the bounds of the turn's block.
 func (b *beginRunTx) take(waiting []Message) {
 	first, last := waiting[0], waiting[len(waiting)-1]
 	b.do(`UPDATE messages SET run = $2 WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $3 OR (sent_at = $3 AND seq <= $4))`,
@@ -268,8 +272,8 @@ func (b *beginRunTx) take(waiting []Message) {
 		first.Row, b.run.ContextAfter, b.run.BaseSeq, number(b.gap))
 }
 
-// askedByBot is the channel in which a bot asked for the run; null if none did, or if an
-// earlier run gave the message back: that one counts.
+// askedByBot returns the channel in which a bot requested the run. It is null if no bot
+// did, or if an earlier run gave the message back, because that run counts.
 func (b *beginRunTx) askedByBot() any {
 	for _, m := range b.run.Messages {
 		if m.Author == ByBot {

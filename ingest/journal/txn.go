@@ -8,8 +8,8 @@ import (
 
 // txn is a transaction that the first error ends: no statement runs after it, each
 // further call returns zero values, and the transaction fails with that error. So a
-// function need not look at the error of each statement. It must not do anything outside
-// the transaction with a result, since it can't tell a missing row from an error.
+// function need not check the error of each statement. It must not use a result outside
+// the transaction, because it cannot distinguish a missing row from an error.
 type txn struct {
 	engine Tx
 	err    error
@@ -43,10 +43,11 @@ func (tx *txn) exec(query string, args ...any) (changed int64) {
 	return changed
 }
 
-// do runs a statement whose result nobody needs.
+// do runs a statement whose result is not needed.
 func (tx *txn) do(query string, args ...any) { tx.later(nil, nil, query, args...) }
 
-// must runs a statement that has to change a row; else the transaction fails with none.
+// must runs a statement that must change a row; otherwise the transaction fails with
+// none.
 func (tx *txn) must(none error, query string, args ...any) { tx.later(none, nil, query, args...) }
 
 // later runs a statement whose first row is needed only later; see Tx.Later.
@@ -72,8 +73,9 @@ func rows[T any](tx *txn, dest func(row *T) []any, query string, args ...any) (l
 // self is the dest of rows for a query with one column.
 func self[T any](row *T) []any { return []any{row} }
 
-// write runs fn in a transaction and returns its result once that is durable. If the
-// transaction failed or its outcome is unknown, fn's result is not read: fn may still run.
+// write runs fn in a transaction and returns its result after that is durable. If the
+// transaction failed or its outcome is unknown, write does not read fn's result, because
+// fn may still run.
 func write[T any](ctx context.Context, j *Journal, options WriteOptions, fn func(tx *txn) T) (T, error) {
 	made := new(T)
 	err := j.engine.Write(ctx, options, func(engine Tx) error {

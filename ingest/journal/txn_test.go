@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// script is an engine whose transactions keep the text of their statements. A statement
+// script is an engine whose transactions record the text of their statements. A statement
 // fails with the error under its text.
 type script struct {
 	Engine
@@ -33,8 +33,9 @@ func (s *script) Rows(_ func(func(...any) error) error, query string, _ ...any) 
 
 func (s *script) Later(_ error, _ []any, query string, _ ...any) error { return s.run(query) }
 
-// TestTheFirstErrorEndsATransaction: no statement runs after an error, further calls find
-// nothing, and the transaction fails with the first error, whichever statement it is.
+// TestTheFirstErrorEndsATransaction proves that no statement runs after an error, that
+// further calls find nothing, and that the transaction fails with the first error of any
+// statement.
 func TestTheFirstErrorEndsATransaction(t *testing.T) {
 	statements := []string{"do", "exec", "row", "rows", "fail"}
 	for i, failing := range statements {

@@ -2,7 +2,7 @@ package journal
 
 import "encoding/json"
 
-// View is a message as replay prints it and the HTTP API answers it.
+// View is a message in the form that replay prints and the HTTP API returns.
 type View struct {
 	ID          string           `json:"id"`
 	ThreadSeq   int64            `json:"thread_seq"`
@@ -20,7 +20,7 @@ type AttachmentView struct {
 	ID       string `json:"id"`
 }
 
-// View returns the message as the outside sees it.
+// View returns the message in its external form.
 func (m *Message) View() View {
 	v := View{ID: m.ID(), ThreadSeq: m.Seq, Role: m.Author.Role(), Content: m.Content, Metadata: m.Metadata, Attachments: []AttachmentView{}}
 	for _, a := range m.Attachments {

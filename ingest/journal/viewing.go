@@ -10,14 +10,14 @@ import (
 // maxViewing bounds the stored view of a thread, in bytes.
 const maxViewing = 4 << 10
 
-// viewing is a thread's view as its column holds it.
+// viewing is the column of a thread's view.
 type viewing struct {
-	At    int64          `json:"at"` // Unix microseconds, as fine as a platform tells time
+	At    int64          `json:"at"` // Unix microseconds, the resolution of platforms' times
 	Extra event.Metadata `json:"extra"`
 }
 
-// view stores the view of the person in the thread. The newest event wins, in whatever
-// order the events come.
+// view stores the view of the person in the thread. The newest event wins, in any order
+// of arrival.
 func (r *recordTx) view(v *event.Viewing) {
 	before := r.viewing()
 	now := viewing{At: v.At.UnixMicro(), Extra: event.Metadata{Extra: v.Extra}}
@@ -42,8 +42,8 @@ func (r *recordTx) viewing() (v viewing) {
 	return v
 }
 
-// viewed is a message with the view that its sender had. The new state of a message
-// keeps the view of its first state.
+// viewed returns a message with its sender's view. The new state of a message keeps the
+// view of its first state.
 func (r *recordTx) viewed(m *event.Message, known *Message) *event.Message {
 	if r.thread.viewing == "" {
 		return m

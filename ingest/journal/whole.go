@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// ErrUnfinished means that the store is a copy that was begun and not completed.
+// ErrUnfinished means that the store is an incomplete copy.
 var ErrUnfinished = errors.New("the store is an unfinished copy: remove it and start parley copy-store again with an empty target")
 
-// Whole returns an error that wraps ErrUnfinished if the store is an unfinished
-// copy. A daemon calls it before it makes a Journal.
+// Whole returns an error that wraps ErrUnfinished if the store is an incomplete copy. A
+// daemon calls it before it creates a Journal.
 func Whole(ctx context.Context, engine Engine) error {
 	var begun int64
 	unfinished, err := New(engine, Options{}).row(ctx, []any{&begun}, `SELECT begun_at FROM unfinished_copy`)
@@ -19,7 +19,7 @@ func Whole(ctx context.Context, engine Engine) error {
 		return fmt.Errorf("look for an unfinished copy: %w", err)
 	}
 	if unfinished {
-		return fmt.Errorf("%w (it was begun at %s)", ErrUnfinished, instant(begun).Format(time.RFC3339))
+		return fmt.Errorf("%w (it began at %s)", ErrUnfinished, instant(begun).Format(time.RFC3339))
 	}
 	return nil
 }

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Turn is a run as a thread's transcript shows it.
+// Turn is a run in a thread's transcript.
 type Turn struct {
 	// OpenedOn is the message of another thread on which the thread was opened,
 	// in its first turn; nil in other turns.
 	OpenedOn *Message
 	// Root is the thread's first message, if it belongs to the turn's block.
 	Root *Message
-	// Context are the newest passive messages of the block without Root, the newest
-	// first, and then those that were read for it.
+	// Context are the newest passive messages of the block without Root, newest first,
+	// and then those that were read for it.
 	Context []Message
-	// Earlier is how many messages were left out, up to EarlierLimit.
+	// Earlier is the number of left-out messages, at most EarlierLimit.
 	Earlier int
 	// Gap means that further messages could not be read.
 	Gap bool
@@ -25,18 +25,18 @@ type Turn struct {
 	Reply *Message
 }
 
-// EarlierLimit bounds how many left-out messages are counted.
+// EarlierLimit bounds the count of left-out messages.
 const EarlierLimit = 10_000
 
 // Window bounds the part of a thread that is read.
 type Window struct {
-	Turns   int // the current one among them
-	Bytes   int // of content: no further turn is read once so much is there
-	Context int // lines of one block, beside its root
+	Turns   int // including the current one
+	Bytes   int // of content: no further turn is read after that
+	Context int // lines of one block, besides its root
 }
 
 // Transcript reads the run's turn and the turns before it, by time, as far as the window
-// reaches; the run's turn is the last. The cost depends on the window, not on the thread.
+// reaches. The run's turn is the last. The cost depends on the window, not on the thread.
 func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Turn, error) {
 	if run.alone() {
 		return []Turn{{Messages: run.Messages, Gap: run.Gap}}, nil
@@ -63,7 +63,7 @@ type transcript struct {
 	run    *Run
 	window Window
 	bytes  int
-	// inSight are the thread_seqs of the turns' messages and replies in the window.
+	// inSight are the thread_seqs of the messages and replies of the turns in the window.
 	inSight []int64
 }
 
@@ -79,11 +79,11 @@ type span struct {
 // the window's bytes.
 const turnsPerPage = 10
 
-// read makes the turns, the newest first, until the window's bytes are used up.
+// read makes the turns, newest first, until the window's bytes are used up.
 func (t *transcript) read() []Turn {
 	asked := t.run.Messages
 	if !t.run.Fresh {
-		asked = t.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, t.run.ID) // as they stand now
+		asked = t.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, t.run.ID) // in their current state
 		t.run.sees(asked)
 	}
 	spans := []span{{run: t.run.ID, after: t.run.ContextAfter, upTo: t.run.BaseSeq, gap: t.run.Gap, messages: asked}}
@@ -115,7 +115,8 @@ func (t *transcript) see(messages []Message) {
 	}
 }
 
-// page reads the turns behind the newest few before the run's, with their messages.
+// page reads the turns after the first behind ones before the run's, newest first, with
+// their messages.
 func (t *transcript) page(behind int) (spans []span) {
 	limit := min(turnsPerPage, t.window.Turns-1-behind)
 	if limit <= 0 || t.err != nil {
@@ -216,7 +217,7 @@ func (t *transcript) block(s span, turn *Turn) {
 	turn.Earlier = min(int(n)-len(turn.Context), EarlierLimit)
 }
 
-// root sets the thread's own first message apart, if it belongs to the block.
+// root moves the thread's own first message to Root, if it belongs to the block.
 func (t *transcript) root(turn *Turn, full bool) {
 	if i := slices.IndexFunc(turn.Context, func(m Message) bool { return m.Seq == 1 }); i >= 0 {
 		root := turn.Context[i]
@@ -228,8 +229,8 @@ func (t *transcript) root(turn *Turn, full bool) {
 	}
 }
 
-// opening reads the message of another thread on which this one was opened: as the
-// platform knows it, a reply of ours by its posts.
+// opening reads the message of another thread on which this one was opened, by the
+// platform's id; a reply of ours has the ids of its posts.
 func (t *transcript) opening() *Message {
 	const elsewhere = ` AND thread <> $3 AND deleted_at = 0 AND seq IS NOT NULL`
 	opening := t.find(`workspace = $1 AND external_id = $2`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)

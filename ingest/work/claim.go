@@ -50,14 +50,14 @@ func (c *Claim) Serial() bool { return c.serial }
 func (c *Claim) lapsed(now time.Time) bool { return c.users == 0 && !now.Before(c.until) }
 
 const (
-	// sweepEvery is the time between two looks at the claims.
+	// sweepEvery is the interval between two sweeps of the claims.
 	sweepEvery = time.Second
 	// keepUnused is how long an unused claim is kept if claims have no lease, and
 	// keepQueued how long one is kept whose thread waits for a worker.
 	keepUnused, keepQueued = 2 * time.Second, time.Minute
 )
 
-// adopt takes over a claim that the store has made at a time. The caller holds the mutex.
+// adopt takes over a claim that the store made at a time. The caller holds the mutex.
 func (s *Scheduler) adopt(made journal.Claim, at time.Time) *Claim {
 	c := s.claims[made.Thread]
 	if c == nil || c.Fence < made.Fence {
@@ -75,8 +75,8 @@ func (s *Scheduler) extend(c *Claim, from time.Time) {
 	}
 }
 
-// take returns the claim of a thread with one user more. It claims the thread if this
-// node does not have it. It returns nil if another node has the thread, and tells that
+// take returns the claim of a thread with one more user. It claims the thread if this
+// node does not have it. It returns nil if another node has the thread, and notifies that
 // node of the work.
 func (s *Scheduler) take(ctx context.Context, q *queue, thread int64) (*Claim, error) {
 	now := s.Now()
@@ -99,9 +99,9 @@ func (s *Scheduler) take(ctx context.Context, q *queue, thread int64) (*Claim, e
 	return c, nil
 }
 
-// leave takes a user off a claim. A lost claim is forgotten, and so is the claim of a
-// thread whose work waits if no user is left: that one must be released, unless its lease
-// was extended after the returned time.
+// leave removes a user from a claim. A lost claim is forgotten. The claim of a thread whose
+// work waits is forgotten if no user is left; then the caller must release it, unless the
+// lease was extended beyond the returned time.
 func (s *Scheduler) leave(c *Claim, lost, waits bool) (until time.Time, release bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +117,8 @@ func (s *Scheduler) leave(c *Claim, lost, waits bool) (until time.Time, release 
 	return until, release
 }
 
-// sweep renews the leases that are used, well before they end, and forgets claims
-// that nobody uses. A forgotten claim ends with its lease, or with the process.
+// sweep renews the leases in use, well before they end, and forgets unused claims. A
+// forgotten claim ends with its lease, or with the process.
 func (s *Scheduler) sweep(ctx context.Context) {
 	now := s.Now()
 	var ending []*Claim
@@ -134,7 +134,7 @@ func (s *Scheduler) sweep(ctx context.Context) {
 	s.mu.Unlock()
 	renewed, err := s.renew(ctx, ending, now.Add(s.Lease))
 	if err != nil && ctx.Err() == nil {
-		s.warn("store in trouble; leases are not renewed", err)
+		s.warn("store unavailable; leases are not renewed", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

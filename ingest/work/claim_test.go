@@ -43,8 +43,8 @@ func aThreadIsClaimedByOneNode(t *testing.T, s *store) {
 	}
 }
 
-// claimsThatEndedWithTheirProcessAreCounted in the thread's first envelope, and
-// no others.
+// claimsThatEndedWithTheirProcessAreCounted proves that they are counted in the thread's
+// first envelope, and no other claims are.
 func claimsThatEndedWithTheirProcessAreCounted(t *testing.T, s *store) {
 	n := newNode(t, s, "process 0", 0)
 	thread := n.accept(1).Thread
@@ -52,7 +52,7 @@ func claimsThatEndedWithTheirProcessAreCounted(t *testing.T, s *store) {
 	counts := func() [2]int64 {
 		return [2]int64{n.number(`SELECT claims FROM envelopes ORDER BY id LIMIT 1`), n.number(`SELECT CAST(sum(claims) AS BIGINT) FROM envelopes`)}
 	}
-	for i, want := range []int64{0, 1, 2, 3} { // the first claim follows no other
+	for i, want := range []int64{0, 1, 2, 3} { // the first claim has no predecessor
 		n = newNode(t, s, fmt.Sprint("process ", i+1), 0)
 		n.claimNow(thread)
 		n.claimNow(thread)
@@ -151,14 +151,15 @@ func TestWorkThatWaitsKeepsAUsedClaim(t *testing.T) {
 	})
 }
 
-// TestAcceptLeavesAThreadWhoseOwnerDiedAtWork to a claim that is counted.
-func TestAcceptLeavesAThreadWhoseOwnerDiedAtWork(t *testing.T) {
+// TestAcceptLeavesAThreadOfADeadOwner proves that the scheduler makes and counts the next
+// claim.
+func TestAcceptLeavesAThreadOfADeadOwner(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		newNode(t, s, "dies", 0).accepts(1, true)
 		n := newNode(t, s, "next", 0)
 		r := n.accepts(1, true)
 		if r.Fence != 0 {
-			t.Error("accept has claimed the thread")
+			t.Error("Accept claimed the thread")
 		}
 		claims := int64(-1)
 		n.serves(intake, func(_ context.Context, c *work.Claim) error {
@@ -173,7 +174,7 @@ func TestAcceptLeavesAThreadWhoseOwnerDiedAtWork(t *testing.T) {
 	})
 }
 
-func claimsAreGivenBackAtClose(t *testing.T, s *store) {
+func claimsAreReleasedAtClose(t *testing.T, s *store) {
 	one, two := newNode(t, s, "one", time.Hour), newNode(t, s, "two", time.Hour)
 	worked := make(chan int64, 1)
 	stop := one.serves(intake, func(_ context.Context, c *work.Claim) error {
@@ -185,13 +186,13 @@ func claimsAreGivenBackAtClose(t *testing.T, s *store) {
 	thread := <-worked
 	stop()
 	if fence, _ := two.claimNow(thread); fence != 0 {
-		t.Fatal("the other node claimed a thread that is held")
+		t.Fatal("the other node claimed a claimed thread")
 	}
 	if err := one.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if fence, _ := two.claimNow(thread); fence == 0 {
-		t.Fatal("the thread was not given back")
+		t.Fatal("the thread was not released")
 	}
 	if err := one.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -225,11 +226,11 @@ func aLeaseIsRenewedAsLongAsAWorkerNeedsIt(t *testing.T, s *store) {
 		one.Sweep(t.Context())
 		for _, thread := range threads {
 			if fence, _ := two.claimNow(thread); fence != 0 {
-				t.Fatal("the other node claimed a thread that is worked on")
+				t.Fatal("the other node claimed a thread in work")
 			}
 		}
 	}
-	if writes := s.writes.Load() - 9; writes != 3 { // but for the claims
+	if writes := s.writes.Load() - 9; writes != 3 { // except the claims
 		t.Errorf("%d transactions renewed 3 leases 3 times", writes)
 	}
 	close(leave)
@@ -244,7 +245,7 @@ func aLeaseIsRenewedAsLongAsAWorkerNeedsIt(t *testing.T, s *store) {
 	}
 }
 
-// aFollowUpExtendsTheLease of the node that answered before.
+// aFollowUpExtendsTheLease proves that the node that answered before keeps its claim.
 func aFollowUpExtendsTheLease(t *testing.T, s *store) {
 	now := time.UnixMilli(1_700_000_000_000)
 	s.at(now)
@@ -289,7 +290,7 @@ func workOfUnknownWorkspacesIsLeftToOtherNodes(t *testing.T, s *store) {
 	}
 }
 
-// TestAPayloadEndsWithItsClaim: another node had the thread meanwhile.
+// TestAPayloadEndsWithItsClaim covers a thread that another node had meanwhile.
 func TestAPayloadEndsWithItsClaim(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
@@ -376,7 +377,7 @@ func TestAQueuedThreadKeepsItsPayload(t *testing.T) {
 	})
 }
 
-// TestAClockThatWentBackOverARestart delays nothing.
+// TestAClockThatWentBackOverARestart proves that no work waits for the clock.
 func TestAClockThatWentBackOverARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		dies := newNode(t, s, "dies", 0)
@@ -411,14 +412,14 @@ func TestNodesTellEachOtherOfWork(t *testing.T) {
 		begun := time.Now()
 		two.Accepted(two.accepts(1, true), nil)
 		if got := <-worked; got != thread || time.Since(begun) > 0 {
-			t.Errorf("thread %d was worked on after %v, want %d", got, time.Since(begun), thread)
+			t.Errorf("thread %d got a worker after %v, want %d", got, time.Since(begun), thread)
 		}
 		two.serves(turns, func(context.Context, *work.Claim) error { t.Error("another node's turn began"); return nil })
 		synctest.Wait()
 		two.Wake(work.Turns, "helper", thread)
 		synctest.Wait()
 		want := []string{fmt.Sprintf("one<- intake %d ", thread), fmt.Sprintf("one<- turns %d helper", thread)}
-		if diff := cmp.Diff(want, s.rings); diff != "" {
+		if diff := cmp.Diff(want, s.sent); diff != "" {
 			t.Error(diff)
 		}
 	})

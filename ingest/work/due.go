@@ -11,9 +11,9 @@ import (
 // dueAt is a thread with the time at which its work is due, in milliseconds since 1970.
 type dueAt struct{ thread, at int64 }
 
-// dueColumn is the column that says when a thread's work of a kind is due, and dueFrom
-// its table. Of a thread's open deliveries the first one counts; a delivery that removes a
-// sign of work stands behind all others.
+// dueColumn is the column that shows when a thread's work of a kind is due, and dueFrom
+// its table. Of a thread's open deliveries, the first one counts. A delivery that removes
+// a sign of work comes after all others.
 var (
 	dueColumn = map[Kind]string{Intake: "intake_at", Turns: "turn_at", Deliveries: "due_at"}
 	dueFrom   = map[Kind]string{Intake: "threads", Turns: "threads", Deliveries: `deliveries d JOIN threads ON threads.id = d.thread
@@ -29,7 +29,7 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 	args := []any{s.Node, s.ended(now), int64(limit), s.served}
 	s.mu.Unlock()
 	turns := ""
-	if q.Kind == Turns { // the thread's intake wakes the turn once it is done
+	if q.Kind == Turns { // the thread's intake wakes the turn when it is done
 		turns = ` AND agent = $5 AND (pending = 0 OR intake_at IS NULL OR intake_at > $6)`
 		args = append(args, q.Agent, now.UnixMilli())
 	}
@@ -51,5 +51,5 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 func (s *Scheduler) Serves(workspaces []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.served = "," + strings.Join(workspaces, ",") + "," // ids contain no comma, and nothing that LIKE interprets
+	s.served = "," + strings.Join(workspaces, ",") + "," // ids contain no comma, and no character that LIKE interprets
 }

@@ -11,17 +11,17 @@ func (s *Scheduler) ClaimNow(ctx context.Context, thread int64) (c journal.Claim
 	return s.claim(ctx, thread, s.Now())
 }
 
-// Sweep is what Run does each second.
+// Sweep runs one sweep, as Run does each second.
 func (s *Scheduler) Sweep(ctx context.Context) { s.sweep(ctx) }
 
-// Claims is the number of claims in memory.
+// Claims returns the number of claims in memory.
 func (s *Scheduler) Claims() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.claims)
 }
 
-// Waiting is the number of threads that wait in memory for a worker.
+// Waiting returns the number of threads that wait in memory for a worker.
 func (s *Scheduler) Waiting(kind Kind, agent string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,13 +29,12 @@ type store struct {
 
 	mu    sync.Mutex
 	now   time.Time // zero: the time of the machine or of the bubble
-	rings []string
+	sent  []string  // the notifications
 	hears map[string]func(words string)
-	rung  chan struct{} // gets a value for each ring
 }
 
 func newStore(engine journal.Engine) *store {
-	return &store{Engine: engine, hears: map[string]func(string){}, rung: make(chan struct{}, 1000)}
+	return &store{Engine: engine, hears: map[string]func(string){}}
 }
 
 func openSQLite(t *testing.T) *store {
@@ -64,7 +63,7 @@ var promises = []struct {
 	{"work is found in the store", workIsFoundInTheStore},
 	{"a thread is claimed by one node", aThreadIsClaimedByOneNode},
 	{"claims that ended with their process are counted", claimsThatEndedWithTheirProcessAreCounted},
-	{"claims are given back at close", claimsAreGivenBackAtClose},
+	{"claims are released at close", claimsAreReleasedAtClose},
 	{"a lease is renewed as long as a worker needs it", aLeaseIsRenewedAsLongAsAWorkerNeedsIt},
 	{"a follow up extends the lease", aFollowUpExtendsTheLease},
 	{"work of unknown workspaces is left to other nodes", workOfUnknownWorkspacesIsLeftToOtherNodes},
@@ -89,7 +88,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 }
 
-// inBubble runs a test with a store in a bubble, whose clock goes on when all wait.
+// inBubble runs a test with a store in a bubble, whose clock moves when all goroutines wait.
 func inBubble(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, openSQLite(t)) })
@@ -112,18 +111,17 @@ func (s *store) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
 	return err
 }
 
-// Ring implements journal.Bell.
-func (s *store) Ring(node, words string) {
+// Notify implements journal.Notifier.
+func (s *store) Notify(node, words string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rings = append(s.rings, node+"<- "+words)
+	s.sent = append(s.sent, node+"<- "+words)
 	if hear := s.hears[node]; hear != nil {
 		hear(words)
 	}
-	s.rung <- struct{}{}
 }
 
-// Listen implements journal.Bell.
+// Listen implements journal.Notifier.
 func (s *store) Listen(ctx context.Context, node string, heard func(string), missed func()) error {
 	missed()
 	s.mu.Lock()
@@ -170,7 +168,7 @@ type node struct {
 	name    string
 }
 
-// newNode starts a process; lease 0 is for the only process of a store.
+// newNode starts a process. A lease of 0 is for the only process of a store.
 func newNode(t *testing.T, s *store, name string, lease time.Duration) *node {
 	lines := new(atomic.Int64)
 	return &node{

@@ -11,9 +11,9 @@ import (
 // insistEvery is the wait between two calls of Insist.
 const insistEvery = 250 * time.Millisecond
 
-// Insist calls f, which writes what exists only in memory, again and again while the
-// store is in trouble. It returns the last call's error once ctx or the time within
-// has ended.
+// Insist calls f, which writes data that exists only in memory, repeatedly while the
+// store is unavailable. It returns the last call's error after ctx or the time within has
+// ended.
 func Insist(ctx context.Context, within time.Duration, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -11,11 +11,11 @@ import (
 // Nodes send each other hints. A hint may be lost: each node looks into the store
 // at least once a second.
 
-// lookAgain is the hint of a node that has given back its claims.
+// lookAgain is the hint of a node that has released its claims.
 const lookAgain = "look"
 
-// hint is a thread's work in words. The agent comes last, since its name may contain
-// spaces.
+// hint returns a thread's work as words. The agent comes last, because its name may
+// contain spaces.
 func hint(kind Kind, agent string, thread int64) string {
 	return fmt.Sprintf("%s %d %s", kind, thread, agent)
 }
@@ -23,7 +23,7 @@ func hint(kind Kind, agent string, thread int64) string {
 // notify sends a hint to a node, or to all if its name is empty.
 func (s *Scheduler) notify(node, words string) {
 	if s.notifier != nil && node != s.Node {
-		s.notifier.Ring(node, words)
+		s.notifier.Notify(node, words)
 	}
 }
 

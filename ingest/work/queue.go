@@ -14,13 +14,13 @@ import (
 const (
 	// queueLimit bounds the threads of a queue that wait in memory for a worker.
 	queueLimit = 4096
-	// pollEvery is the longest time between two looks into the store.
+	// pollEvery is the longest time between two reads of the store.
 	pollEvery = time.Second
-	// lookPause is the shortest time between two looks, while each finds new work.
+	// lookPause is the shortest time between two reads, while each finds new work.
 	lookPause = 5 * time.Millisecond
 	// maxSuspects bounds the suspects of a queue that wait for the serial queue.
 	maxSuspects = 64
-	// minPause and maxPause bound how long a queue leaves a store in trouble alone.
+	// minPause and maxPause bound the pause of a queue while the store is unavailable.
 	minPause, maxPause = 250 * time.Millisecond, 2 * time.Second
 )
 
@@ -29,22 +29,22 @@ type queueKey struct {
 	agent string
 }
 
-// queue is a Queue that is being served. The scheduler's mutex guards it. Its times
-// are counted from the start of the scheduler.
+// queue is a served Queue. The scheduler's mutex guards it. Its times count from the
+// start of the scheduler.
 type queue struct {
 	Queue
 	// busy are the threads that wait for a worker or have one. The value is true if
 	// the thread was woken since the worker began.
 	busy    map[int64]bool
 	waiting []int64 // of busy
-	suspect int     // of busy: how many are in the serial queue
+	suspect int     // of busy: those in the serial queue
 	workers int     // goroutines, without those of suspects
-	// handed is the work that a look found and handed to a worker. Until the given
-	// time it is not new: if it is still due, the worker could not do it.
+	// handed is the work that a look found and handed to a worker. It counts as new again
+	// only after the given time: if it is still due, the worker could not do it.
 	handed map[dueAt]time.Duration
 
 	lookAt   time.Duration // of the next look
-	resumeAt time.Duration // no look before: the store was in trouble
+	resumeAt time.Duration // no look before this, because the store was unavailable
 	pause    time.Duration
 
 	changed chan struct{}
@@ -80,7 +80,7 @@ func (s *Scheduler) Serve(ctx context.Context, config Queue) error {
 // free is the number of further threads that workers could begin with.
 func (q *queue) free() int { return q.Slots + q.suspect - len(q.busy) }
 
-// look looks into the store for work, if that is due and a worker is free. It returns
+// look reads due work from the store, if a look is due and a worker is free. It returns
 // the time until the next look.
 func (s *Scheduler) look(ctx context.Context, q *queue) time.Duration {
 	begun, now := s.since(), s.Now()
@@ -106,7 +106,7 @@ func (s *Scheduler) look(ctx context.Context, q *queue) time.Duration {
 	return max(q.lookAt, q.resumeAt) - begun
 }
 
-// offer queues the threads that can begin, no more than workers are free, and plans
+// offer queues the threads that can begin, at most one for each free worker, and plans
 // the next look. Work that was handed to a worker counts as new again after pollEvery.
 func (s *Scheduler) offer(q *queue, list []dueAt, begun time.Duration, now int64) {
 	handed := map[dueAt]time.Duration{}
@@ -129,7 +129,7 @@ func (s *Scheduler) offer(q *queue, list []dueAt, begun time.Duration, now int64
 	q.handed = handed
 }
 
-// add queues a thread and lets a worker begin, if one may.
+// add queues a thread and starts a worker, if one may begin.
 func (s *Scheduler) add(q *queue, thread int64) {
 	q.busy[thread] = false
 	q.waiting = append(q.waiting, thread)
@@ -187,8 +187,8 @@ func (s *Scheduler) WakeAt(kind Kind, agent string, at time.Time) {
 	q.lookBy(s.since() + wait)
 }
 
-// Room reports whether a worker of a queue could begin with a further thread soon.
-// An envelope takes milliseconds, so that many of them may wait for a worker.
+// Room reports whether a worker of a queue could begin with a further thread soon. An
+// envelope takes milliseconds, so many of them may wait for a worker.
 func (s *Scheduler) Room(kind Kind, agent string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *Scheduler) Room(kind Kind, agent string) bool {
 	return q != nil && (q.free() > 0 || kind == Intake && len(q.waiting) < queueLimit/2)
 }
 
-// Resize sets how many threads of a queue are worked on concurrently.
+// Resize sets the number of threads of a queue that are worked on concurrently.
 func (s *Scheduler) Resize(kind Kind, agent string, slots int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +209,7 @@ func (s *Scheduler) Resize(kind Kind, agent string, slots int) {
 	}
 }
 
-// worker works on one thread after another, until none waits.
+// worker works on one thread after another, until no thread waits.
 func (s *Scheduler) worker(ctx context.Context, q *queue) {
 	for thread, ok := s.next(ctx, q); ok; thread, ok = s.next(ctx, q) {
 		suspect := errors.Is(s.once(ctx, q, thread, false), ErrSuspect)
@@ -224,8 +224,8 @@ func (s *Scheduler) worker(ctx context.Context, q *queue) {
 	}
 }
 
-// next takes a thread from the queue. If none waits, the worker ends, and makes the queue
-// look if that is due.
+// next takes a thread from the queue. If none waits, the worker ends, and requests a look
+// if one is due.
 func (s *Scheduler) next(ctx context.Context, q *queue) (thread int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,8 +265,8 @@ func (s *Scheduler) serially(ctx context.Context, q *queue, thread int64) {
 	s.done(q, thread)
 }
 
-// once claims a thread and calls Do. The errors of all workers end here; it returns
-// them for the caller to recognise a suspect.
+// once claims a thread and calls Do. It handles the errors of all workers, and returns
+// them so that the caller can recognise a suspect.
 func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial bool) error {
 	waits := false
 	c, err := s.take(ctx, q, thread)
@@ -287,7 +287,7 @@ func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial boo
 	case journal.Unavailable(err):
 		s.trouble(ctx, q, err)
 	case !waits:
-		s.Log.Error("work on a thread failed", "kind", q.Kind, "agent", q.Agent, "thread", thread, "err", err)
+		s.Log.Error("work on a thread fails", "kind", q.Kind, "agent", q.Agent, "thread", thread, "err", err)
 	}
 	return err
 }
@@ -302,7 +302,7 @@ func do(ctx context.Context, q *queue, c *Claim) (err error) {
 	return q.Do(ctx, c)
 }
 
-// trouble makes the queue leave the store alone for a while, longer each time in a row.
+// trouble makes the queue pause its use of the store, longer after each failure in a row.
 func (s *Scheduler) trouble(ctx context.Context, q *queue, err error) {
 	now := s.since()
 	if ctx.Err() != nil || now < q.resumeAt {
@@ -311,5 +311,5 @@ func (s *Scheduler) trouble(ctx context.Context, q *queue, err error) {
 	q.pause = min(max(2*q.pause, minPause), maxPause)
 	q.resumeAt, q.handed = now+q.pause, nil
 	q.lookBy(q.resumeAt)
-	s.warn("store in trouble; a work queue pauses", err)
+	s.warn("store unavailable; a work queue pauses", err)
 }

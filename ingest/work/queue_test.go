@@ -52,11 +52,11 @@ func TestAThreadHasOneWorkerAndNoWakeIsLost(t *testing.T) {
 	}
 	n.Wake(work.Intake, "", n.accept(2).Thread)
 	if got := <-entered; got != 2 {
-		t.Fatalf("another thread's worker is number %d", got)
+		t.Fatalf("%d workers, want 2", got)
 	}
 	leave <- struct{}{}
 	leave <- struct{}{}
-	<-entered // the thread that was woken
+	<-entered // the woken thread
 	close(leave)
 }
 
@@ -76,7 +76,7 @@ func TestTheWorkersOfAThreadShareItsClaim(t *testing.T) {
 	n.serves(turns, func(_ context.Context, c *work.Claim) error {
 		taken <- [2]any{c.Fence, c.Take("run")}
 		if c.Get("run") != nil {
-			t.Error("the payload is still there")
+			t.Error("Take left the payload")
 		}
 		return nil
 	})
@@ -168,7 +168,7 @@ func TestAQueueThatDrains(t *testing.T) {
 func TestTheQueueIsBounded(t *testing.T) {
 	n := newNode(t, openSQLite(t), "one", 0)
 	if n.Room(work.Intake, "") {
-		t.Error("there is room before anybody serves")
+		t.Error("room before Serve")
 	}
 	entered, leave := make(chan struct{}), make(chan struct{})
 	n.accept(1)
@@ -182,7 +182,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 	})
 	<-entered
 	if !n.Room(work.Intake, "") {
-		t.Error("no room for an envelope while none waits")
+		t.Error("no room for an envelope in an empty queue")
 	}
 	for i := range int64(3 * work.QueueLimit) {
 		n.Wake(work.Intake, "", 1000+i)
@@ -200,7 +200,7 @@ func TestATurnHasRoomOnlyIfAWorkerIsFree(t *testing.T) {
 		n.serves(work.Queue{Kind: work.Turns, Agent: "helper", Slots: 1}, func(context.Context, *work.Claim) error { <-leave; return nil })
 		synctest.Wait()
 		if !n.Room(work.Turns, "helper") {
-			t.Error("no room while nothing runs")
+			t.Error("no room with a free worker")
 		}
 		n.Wake(work.Turns, "helper", n.accept(1).Thread)
 		synctest.Wait()
@@ -211,8 +211,8 @@ func TestATurnHasRoomOnlyIfAWorkerIsFree(t *testing.T) {
 	})
 }
 
-// TestATurnWaitsForItsIntakeWithoutTransactions: a turn is due and so is its
-// thread's intake, which takes a second.
+// TestATurnWaitsForItsIntakeWithoutTransactions covers a due turn whose thread's intake
+// is also due, and takes a second.
 func TestATurnWaitsForItsIntakeWithoutTransactions(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		n := newNode(t, s, "one", 0)
@@ -228,9 +228,9 @@ func TestATurnWaitsForItsIntakeWithoutTransactions(t *testing.T) {
 	})
 }
 
-// TestKnownWorkIsNoReasonToLookAgain: more threads are due than there are workers, and
-// none can be worked on.
-func TestKnownWorkIsNoReasonToLookAgain(t *testing.T) {
+// TestKnownWorkTriggersNoLook covers more due threads than workers, none of which can be
+// worked on.
+func TestKnownWorkTriggersNoLook(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		n := newNode(t, s, "one", 0)
 		const threads, seconds = 10, 10
@@ -254,8 +254,9 @@ func TestKnownWorkIsNoReasonToLookAgain(t *testing.T) {
 	})
 }
 
-// TestAStoreInTroubleIsLeftAlone, and the log tells it at most once a second.
-func TestAStoreInTroubleIsLeftAlone(t *testing.T) {
+// TestAnUnavailableStoreIsLeftAlone proves that a queue pauses, and logs that at most
+// once a second.
+func TestAnUnavailableStoreIsLeftAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		n := newNode(t, s, "one", 0)
 		n.accept(1)
@@ -275,13 +276,14 @@ func TestAStoreInTroubleIsLeftAlone(t *testing.T) {
 		begun := time.Now()
 		<-worked
 		if took := time.Since(begun); took > 2*time.Second {
-			t.Errorf("work went on %v after the store did", took)
+			t.Errorf("work continued %v after the store", took)
 		}
 	})
 }
 
-// TestTroubleOfOneThreadDelaysOnlyIt: the store refuses what is written for it.
-func TestTroubleOfOneThreadDelaysOnlyIt(t *testing.T) {
+// TestAFailureOfOneThreadDelaysOnlyIt covers a store that refuses the writes of one
+// thread.
+func TestAFailureOfOneThreadDelaysOnlyIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		n := newNode(t, s, "one", 0)
 		poor := n.accept(1).Thread
@@ -306,7 +308,7 @@ func TestTroubleOfOneThreadDelaysOnlyIt(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if got := tries.Load(); got < 3 || got > 40 {
-			t.Errorf("%d tries in ten seconds", got)
+			t.Errorf("%d attempts in ten seconds", got)
 		}
 	})
 }
@@ -329,7 +331,7 @@ func TestAPanicIsAnErrorOfItsThread(t *testing.T) {
 	})
 }
 
-// TestSuspectsRunOneAtATimeBesideTheOthers. While one waits, nobody owns its thread:
+// TestSuspectsRunOneAtATimeBesideTheOthers proves that a waiting suspect has no owner:
 // the end of the process would prove nothing about it.
 func TestSuspectsRunOneAtATimeBesideTheOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
@@ -360,7 +362,7 @@ func TestSuspectsRunOneAtATimeBesideTheOthers(t *testing.T) {
 			n.Wake(work.Intake, "", n.accept(10+i).Thread)
 			synctest.Wait()
 			if got := other.Load(); got != int64(i+1) {
-				t.Errorf("%d other threads were worked on", got)
+				t.Errorf("%d other threads got a worker", got)
 			}
 			<-entered
 			leave <- struct{}{}
@@ -372,7 +374,7 @@ func TestSuspectsRunOneAtATimeBesideTheOthers(t *testing.T) {
 	})
 }
 
-// TestWakeAtIsInTime: work that is due later is found when it is due.
+// TestWakeAtIsInTime proves that later work is found when it is due.
 func TestWakeAtIsInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		n := newNode(t, s, "one", 0)
@@ -395,7 +397,7 @@ func TestWakeAtIsInTime(t *testing.T) {
 	})
 }
 
-// TestWakeAtDuringALook: the look has not seen the work.
+// TestWakeAtDuringALook covers work that the look has not seen.
 func TestWakeAtDuringALook(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		n := newNode(t, s, "one", 0)

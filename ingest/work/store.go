@@ -25,10 +25,10 @@ func (s *Scheduler) ended(now time.Time) int64 {
 	return now.UnixMilli()
 }
 
-// claim claims a thread if it is free, and else returns its owner. A claim of a
-// thread that this node owns keeps its fence. If the previous owner ended without
-// giving the thread back, the claim is counted in the first pending envelope, which may be
-// the cause. A row that another transaction has locked is not free.
+// claim claims a thread if it is free; otherwise it returns the thread's owner. A claim
+// of a thread that this node owns keeps its fence. If the previous owner ended without a
+// release, the claim is counted in the thread's first pending envelope, which may be the
+// cause. A row that another transaction has locked is not free.
 func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (journal.Claim, string, error) {
 	var c journal.Claim
 	var owner string
@@ -53,7 +53,7 @@ func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (jou
 			SELECT id FROM envelopes WHERE thread = $1 AND state = 'pending' ORDER BY id LIMIT 1)`, thread)
 	})
 	if err != nil {
-		return journal.Claim{}, "", err // if the outcome is unknown the function may still run
+		return journal.Claim{}, "", err // if the outcome is unknown, the function may still run
 	}
 	return c, owner, nil
 }
@@ -66,11 +66,11 @@ func (s *Scheduler) renew(ctx context.Context, claims []*Claim, until time.Time)
 		WHERE id = (SELECT id FROM threads WHERE id = $1 AND fence = $2 FOR UPDATE SKIP LOCKED) RETURNING id`, until.UnixMilli())
 }
 
-// givesBack is the part of an UPDATE that gives a claim back. A run that this claim worked
-// on has not ended with its process.
+// givesBack is the part of an UPDATE that releases a claim. A run that this claim worked
+// on did not end with its process.
 const givesBack = `owner = '', run_fence = CASE WHEN run_fence = fence THEN 0 ELSE run_fence END`
 
-// release gives claims back, each unless another node has claimed its thread. A claim
+// release releases claims, each unless another node has claimed its thread. A claim
 // stays if it has a lease that was extended beyond until.
 func (s *Scheduler) release(ctx context.Context, claims []*Claim, until time.Time) error {
 	last := until.UnixMilli()
@@ -109,8 +109,8 @@ func (s *Scheduler) each(ctx context.Context, claims []*Claim, statement string,
 	return changed, err
 }
 
-// releaseDue gives back all threads with work that this node owns, also those whose
-// claims it has forgotten.
+// releaseDue releases all threads with work that this node owns, also those whose claims
+// it has forgotten.
 func (s *Scheduler) releaseDue(ctx context.Context) error {
 	return s.update(ctx, s.Node,
 		`UPDATE threads SET `+givesBack+` WHERE owner = $1 AND intake_at IS NOT NULL`,
@@ -121,9 +121,9 @@ func (s *Scheduler) releaseDue(ctx context.Context) error {
 // maxSendTime is longer than any adapter allows for one call, in milliseconds.
 const maxSendTime = 2 * 60 * 1000
 
-// adjustClock makes work due now that is due in the future, if the store is for one
-// process: the clock may have been set back since the last one ended. The end of a
-// call to a platform moves only if it is too far away: the call may still go on.
+// adjustClock makes future work due now, if the store is for one process: the clock may
+// have been set back since the last one ended. The deadline of a call to a platform moves
+// only if it is too far away, because the call may still be running.
 func (s *Scheduler) adjustClock(ctx context.Context) error {
 	defer s.lookAll()
 	return s.update(ctx, s.Now().UnixMilli(),

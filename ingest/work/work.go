@@ -44,16 +44,16 @@ var ErrWaits = errors.New("the work waits")
 type Queue struct {
 	Kind  Kind
 	Agent string // of Turns; empty for the other kinds
-	Slots int    // how many threads are worked on concurrently
+	Slots int    // number of threads that are worked on concurrently
 	Drain bool   // Serve finishes the threads that wait in memory when its ctx ends
-	// Do works on a thread as long as something is due now. It is called
-	// concurrently, but for each thread only once at a time. A panic is an error.
+	// Do works on a thread while something is due now. It is called concurrently, but for
+	// each thread only once at a time. A panic is an error.
 	//
-	// It returns nil if nothing is due any more, an error that wraps
-	// journal.ErrFenced if another node claimed the thread, an error for which
-	// journal.Unavailable holds if the store is in trouble, ErrWaits if the work
-	// waits, and ErrSuspect if it must run in the serial queue. The scheduler logs any other error, and
-	// calls Do again after a pause. After ctx has ended it ignores all errors.
+	// It returns nil if nothing is due any more, an error that wraps journal.ErrFenced if
+	// another node claimed the thread, an error for which journal.Unavailable holds if
+	// the store is unavailable, ErrWaits if the work was postponed, and ErrSuspect if it
+	// must run in the serial queue. The scheduler logs any other error, and calls Do again
+	// after a pause. After ctx has ended, it ignores all errors.
 	Do func(ctx context.Context, c *Claim) error
 }
 
@@ -61,8 +61,8 @@ type Queue struct {
 type Options struct {
 	// Node names this process. No other process ever has the same name.
 	Node string
-	// Lease is how long a claim lasts if it is not renewed. Zero is for an engine
-	// that admits one process at a time: the claims of other nodes have ended.
+	// Lease is the duration of a claim that is not renewed. Zero is for an engine that
+	// admits one process at a time: the claims of other nodes have ended.
 	Lease time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -72,7 +72,7 @@ type Options struct {
 // Scheduler claims threads for this node and hands them to workers.
 type Scheduler struct {
 	engine   journal.Engine
-	notifier journal.Bell // nil if no other node shares the store
+	notifier journal.Notifier // nil if no other node shares the store
 	Options
 	begun time.Time
 
@@ -91,28 +91,28 @@ func New(engine journal.Engine, o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	notifier, _ := engine.(journal.Bell)
+	notifier, _ := engine.(journal.Notifier)
 	return &Scheduler{
 		engine: engine, notifier: notifier, Options: o, begun: time.Now(), serial: make(chan struct{}, 1),
 		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{},
 	}
 }
 
-// Run renews leases, forgets idle claims, and hears of work from other nodes, until
-// ctx ends.
+// Run renews leases, forgets idle claims, and receives hints of work from other nodes,
+// until ctx ends.
 func (s *Scheduler) Run(ctx context.Context) error {
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	if s.notifier != nil {
 		listening.Go(func() {
 			if err := s.notifier.Listen(ctx, s.Node, s.heard, s.lookAll); err != nil {
-				s.warn("hints of other nodes are not heard", err)
+				s.warn("hints of other nodes cannot be received", err)
 			}
 		})
 	}
 	if s.Lease == 0 {
 		if err := s.adjustClock(ctx); err != nil && ctx.Err() == nil {
-			s.warn("store in trouble; postponed work keeps its time", err)
+			s.warn("store unavailable; postponed work keeps its time", err)
 		}
 	}
 	ticker := time.NewTicker(sweepEvery)
@@ -127,8 +127,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// Close gives back every claim, so that other nodes can claim the threads at once
-// and no claim counts as one that ended with its process. No worker may be running.
+// Close releases every claim, so that other nodes can claim the threads at once and no
+// claim counts as one that ended with its process. No worker may be running.
 func (s *Scheduler) Close(ctx context.Context) error {
 	s.mu.Lock()
 	claims := slices.Collect(maps.Values(s.claims))
@@ -142,13 +142,13 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	return err
 }
 
-// logEvery is the shortest time between two log lines about a store in trouble.
+// logEvery is the shortest time between two log entries about an unavailable store.
 const logEvery = time.Second
 
-// since is the time since the start of the scheduler.
+// since returns the time since the start of the scheduler.
 func (s *Scheduler) since() time.Duration { return time.Since(s.begun) }
 
-// warn logs trouble with the store, at most once each logEvery.
+// warn logs a failure of the store, at most once each logEvery.
 func (s *Scheduler) warn(words string, err error) {
 	now, next := s.since(), s.logAt.Load()
 	if int64(now) >= next && s.logAt.CompareAndSwap(next, int64(now+logEvery)) {

@@ -1,8 +1,8 @@
-// Package s3test is one bucket of an S3 server, on a loopback port and with
-// faults on demand. It depends on no test framework.
+// Package s3test is a fake S3 server with one bucket, on a loopback port, with faults on
+// demand. It depends on no test framework.
 //
-// It asks of a request what real servers ask: a signature of version 4 for the
-// right key and region, and a body of the length and the sum that were signed.
+// It checks a request like real servers: a signature of version 4 for the right key and
+// region, and a body of the signed length and sum.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 package s3test
 
@@ -28,19 +28,20 @@ const (
 	AccessKey = "AKIATEST"
 )
 
-// lastModified is the age of every object; clients insist on one.
+// lastModified is the time of every object, which clients require.
 const lastModified = "Sun, 01 Mar 2026 12:00:00 GMT"
 
 // Fault is a failure of one request.
 type Fault struct {
-	// Status is answered with Code, Message and nothing done; 0 goes on.
+	// Status is answered with Code and Message, without effect; 0 means that the request
+	// succeeds.
 	Status        int
 	Code, Message string
-	// Unread answers before the request's body was read.
+	// Unread sends the answer before the request's body was read.
 	Unread bool
-	// Cut ends the connection: before an answer, or in the middle of an object.
+	// Cut closes the connection: before an answer, or in the middle of an object.
 	Cut bool
-	// Short announces one byte less of an object than there is, and sends that.
+	// Short announces one byte less of an object than it has, and sends that.
 	Short bool
 }
 
@@ -60,14 +61,14 @@ func Start() *Server {
 	return s
 }
 
-// Script lets the next requests of a method meet faults, one each.
+// Script sets the faults of the next requests of a method, one each.
 func (s *Server) Script(method string, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[method] = append(s.faults[method], faults...)
 }
 
-// Keys are the names of the objects, in order.
+// Keys returns the names of the objects, in order.
 func (s *Server) Keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sum := sha256.Sum256(body)
 	switch {
 	case err != nil || fault.Cut && r.Method != http.MethodGet:
-		panic(http.ErrAbortHandler) // the connection ends
+		panic(http.ErrAbortHandler) // closes the connection
 	case fault.Status != 0:
 		refuse(w, fault.Status, fault.Code, fault.Message)
 	case !ours:
@@ -124,8 +125,8 @@ func (s *Server) begin(method, key string) (fault Fault) {
 	return fault
 }
 
-// signed reports whether a request is signed by our key for our region, or for any region,
-// since a client that asks for the region does not know it yet.
+// signed reports whether a request is signed with our key for our region, or for any
+// region, because a client that asks for the region does not know it yet.
 func signed(r *http.Request, any bool) bool {
 	scope, ours := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential="+AccessKey+"/")
 	parts := strings.Split(scope, "/")
@@ -160,7 +161,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, key string, body
 	}
 }
 
-// refuse answers as S3 does: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html.
+// refuse answers like S3:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html.
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)

@@ -12,17 +12,17 @@ import (
 func acceptPromises() []promise {
 	return []promise{
 		{"a key is accepted once", keyOnce},
-		{"one key accepted many times at once is one envelope", keyOnceConcurrently},
-		{"a twin follows the first one's thread", twinFollows},
+		{"concurrent accepts of one key make one envelope", keyOnceConcurrently},
+		{"a second payload of a message follows the first one's thread", secondPayloadFollows},
 		{"an action on a post of ours goes to the post's thread", holderFollows},
-		{"an envelope that needs no work is settled at once", settledAtOnce},
+		{"an envelope without further work is settled at once", settledAtOnce},
 		{"an envelope about a message goes to the message's thread", subjectsThread},
-		{"raw bytes come back exactly", rawBytes},
+		{"raw bytes are returned exactly", rawBytes},
 		{"accept claims a free thread", claimOnAccept},
-		{"envelopes come in the order of their accept, none before an earlier one that waits", envelopeOrder},
-		{"a dead letter lets its thread go on", buried},
-		{"an envelope comes to its end once", settledOnce},
-		{"a payload is stored whose twin appears meanwhile in another thread", twinMeanwhile},
+		{"envelopes are due in the order of their accept, none before an earlier one that waits", envelopeOrder},
+		{"a thread continues after a dead letter", buried},
+		{"an envelope is settled once", settledOnce},
+		{"a payload is stored even if the other payload of its message is accepted meanwhile in another thread", secondPayloadMeanwhile},
 	}
 }
 
@@ -56,21 +56,21 @@ func keyOnceConcurrently(f *fixture) {
 			first++
 		}
 	}
-	same(f, "how often it was the first", first, 1)
+	same(f, "accepts that were not duplicates", first, 1)
 	m := said("C1/1", "hi")
 	outcome := f.record(f.thread(threadKey(1)), custodies[0].ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
 	same(f, "pending afterwards", outcome.Pending, 0)
 }
 
-func twinFollows(f *fixture) {
+func secondPayloadFollows(f *fixture) {
 	first := f.envelope(event.KindMessage, threadKey(1), "C1/1")
-	twin := f.envelope(event.KindMessage, threadKey(2), "C1/1")
-	twin.Keys.Twin = first.Keys.Dedupe
-	same(f, "threads", f.accept(twin).Thread == f.accept(first).Thread, false)
+	second := f.envelope(event.KindMessage, threadKey(2), "C1/1")
+	second.Keys.Twin = first.Keys.Dedupe
+	same(f, "threads", f.accept(second).Thread == f.accept(first).Thread, false)
 
 	third := f.envelope(event.KindMessage, threadKey(3), "C1/1")
 	third.Keys.Twin = first.Keys.Dedupe
-	same(f, "the twin's thread", f.accept(third).Thread, f.thread(threadKey(1)))
+	same(f, "thread of the third payload", f.accept(third).Thread, f.thread(threadKey(1)))
 	same(f, "threads", f.count("threads"), 2)
 }
 
@@ -135,12 +135,12 @@ func claimOnAccept(f *fixture) {
 	f.must(err)
 
 	free := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/2"))
-	same(f, "claimed without being asked to", free.Fence, 0)
+	same(f, "claim that was not requested", free.Fence, 0)
 
 	a1, b1 := pair(f)
 	theirs := a1.claimed(threadKey(3), "C1/3")
-	same(f, "claimed by the first", theirs.Fence != 0, true)
-	same(f, "claimed by the second", b1.claimed(threadKey(3), "C1/4").Fence, int64(0))
+	same(f, "claimed by the first node", theirs.Fence != 0, true)
+	same(f, "claimed by the second node", b1.claimed(threadKey(3), "C1/4").Fence, int64(0))
 	f.clock.advance(50 * time.Second)
 	extended := a1.claimed(threadKey(3), "C1/5")
 	same(f, "extended under the same fence", extended.Fence, theirs.Fence)
@@ -149,15 +149,15 @@ func claimOnAccept(f *fixture) {
 	same(f, "owner before the extended end", b1.claimed(threadKey(3), "C1/6").Owner, "a")
 	f.clock.advance(10 * time.Second)
 	left := b1.claimed(threadKey(3), "C1/7")
-	same(f, "left to the scheduler, since envelopes are pending", [2]any{left.Fence, left.Owner}, [2]any{int64(0), ""})
+	same(f, "no claim, because envelopes are pending", [2]any{left.Fence, left.Owner}, [2]any{int64(0), ""})
 	f.exec(`UPDATE threads SET pending = 0`)
 	same(f, "claimed after the lease", b1.claimed(threadKey(3), "C1/8").Fence, theirs.Fence+1)
 	f.exec(`UPDATE threads SET pending = 0`)
 	f.clock.advance(-time.Hour)
-	same(f, "claimed by the only process, though the clock went back", f.claimed(threadKey(3), "C1/9").Fence, theirs.Fence+2)
+	same(f, "claimed by the only process after the clock went back", f.claimed(threadKey(3), "C1/9").Fence, theirs.Fence+2)
 }
 
-// claimed accepts a message and asks for the claim of its thread.
+// claimed accepts a message and requests the claim of its thread.
 func (f *fixture) claimed(thread event.ThreadKey, id string) journal.AcceptResult {
 	f.Helper()
 	a := f.envelope(event.KindMessage, thread, id)
@@ -183,7 +183,7 @@ func envelopeOrder(f *fixture) {
 	same(f, "order", got(), ids)
 	until := f.clock.Now().Add(time.Second)
 	f.must(f.Postpone(f.ctx, f.claim(thread), ids[0], until, errors.New("not now")))
-	same(f, "behind one that waits", got(), nil)
+	same(f, "after one that waits", got(), nil)
 	same(f, "due", f.due(intake), nil)
 	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2"))
 	same(f, "due after a further envelope", f.due(intake), nil)
@@ -199,7 +199,7 @@ func buried(f *fixture) {
 	settled, err := f.Envelope(f.ctx, first.ID)
 	f.must(err)
 	same(f, "fate", settled.Fate, event.Fate{Disposition: event.Dead, Error: "text: must be a string"})
-	same(f, "body is kept", len(f.body(first.ID)) > 0, true)
+	same(f, "the body is stored", len(f.body(first.ID)) > 0, true)
 	same(f, "next", f.next(first.Thread)[0].ID, second.ID)
 	outcome := f.record(first.Thread, second.ID, event.Event{Kind: event.KindMessage, Message: said("C1/2", "hi")}, passive)
 	same(f, "thread_seq", outcome.Message.Seq, 1)
@@ -221,17 +221,17 @@ func settledOnce(f *fixture) {
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
 }
 
-func twinMeanwhile(f *fixture) {
-	twin := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
+func secondPayloadMeanwhile(f *fixture) {
+	second := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
 	thread := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2")).Thread
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
-	a.Keys.Twin = "twin"
+	a.Keys.Twin = "second"
 	var accepted journal.AcceptResult
 	f.beside(func(tx journal.Tx) error {
 		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = $1`, thread)
 		return err
-	}, func(tx journal.Tx) error { // as if the twin had been accepted just now
-		_, err := tx.Exec(`UPDATE envelopes SET dedupe_key = 'twin' WHERE id = $1`, twin.ID)
+	}, func(tx journal.Tx) error { // as if the other payload had just been accepted
+		_, err := tx.Exec(`UPDATE envelopes SET dedupe_key = 'second' WHERE id = $1`, second.ID)
 		return err
 	}, func() (err error) {
 		accepted, err = f.Accept(f.ctx, a)

@@ -12,12 +12,12 @@ import (
 
 func blobPromises() []promise {
 	return []promise{
-		{"a blob is read as it was put", blobPut},
-		{"a transaction carries one chunk of a blob", blobChunked},
-		{"the same blob can be put by several nodes at once, and stays one", blobPutAtOnce},
-		{"a blob that is not complete can't be opened, and is removed later", blobIncomplete},
-		{"a blob that was removed meanwhile is not complete", blobRemovedMeanwhile},
-		{"a removed blob is gone, and no other is", blobRemoved},
+		{"a blob's bytes are returned exactly", blobPut},
+		{"a transaction writes one chunk of a blob", blobChunked},
+		{"several nodes can put the same blob concurrently", blobPutAtOnce},
+		{"an incomplete blob cannot be opened, and is removed later", blobIncomplete},
+		{"a put fails if the blob is removed meanwhile", blobRemovedMeanwhile},
+		{"only the removed blob is missing", blobRemoved},
 	}
 }
 
@@ -49,7 +49,7 @@ func (f *fixture) noBlob(what, path string) {
 }
 
 func blobPut(f *fixture) {
-	f.noBlob("before it is put", blobPath)
+	f.noBlob("before the put", blobPath)
 	odd := string([]byte{0, 0xff, '\'', 0}) // bytes, not text
 	for i, content := range []string{"", odd, largeBlob, largeBlob[:512<<10]} {
 		path := fmt.Sprint(blobPath, i)
@@ -81,7 +81,7 @@ func blobPutAtOnce(f *fixture) {
 	same(f, "rows", f.count("blobs"), 4)
 }
 
-// broken is content whose second chunk can't be read.
+// broken is content whose second chunk cannot be read.
 type broken struct{ io.ReaderAt }
 
 var errBroken = errors.New("the disk is broken")
@@ -113,7 +113,7 @@ func blobIncomplete(f *fixture) {
 	same(f, "put again", f.blob(blobPath), largeBlob)
 }
 
-// removing is content that removes its blob when the last chunk is read.
+// removing is content that removes its own blob when the last chunk is read.
 type removing struct {
 	io.ReaderAt
 	f *fixture
@@ -128,7 +128,7 @@ func (r removing) ReadAt(p []byte, at int64) (int, error) {
 
 func blobRemovedMeanwhile(f *fixture) {
 	if err := f.PutBlob(f.ctx, blobPath, removing{strings.NewReader(largeBlob), f}, int64(len(largeBlob))); err == nil {
-		f.Fatalf("a blob without its first chunks was put")
+		f.Fatalf("a blob without its first chunks is complete")
 	}
 	f.noBlob("without its first chunks", blobPath)
 	f.putBlob(blobPath, largeBlob)
@@ -141,7 +141,7 @@ func blobRemoved(f *fixture) {
 	}
 	for range 2 {
 		f.must(f.RemoveBlob(f.ctx, "99/aa"))
-		f.noBlob("the removed one", "99/aa")
+		f.noBlob("the removed blob", "99/aa")
 	}
 	same(f, "another", f.blob("ff/00"), "ff/00")
 	same(f, "rows", f.count("blobs"), 4)
@@ -150,5 +150,5 @@ func blobRemoved(f *fixture) {
 	f.must(f.RemoveBlob(f.ctx, "ff/00"))
 	content, err := io.ReadAll(reader)
 	f.must(err)
-	same(f, "read after it was removed", len(content), 0)
+	same(f, "read after the removal", len(content), 0)
 }

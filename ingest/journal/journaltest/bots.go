@@ -14,13 +14,13 @@ import (
 func botPromises() []promise {
 	return []promise{
 		{"runs begun by bots are counted by channel", botRuns},
-		{"runs that bots ask for in many threads count before they begin", botsInManyThreads},
-		{"runs that bots ask for at once in many threads are counted one after the other", botsAtOnce},
-		{"bots' messages that join one turn count once", botsInOneTurn},
+		{"requested runs of bots in many threads count before they begin", botsInManyThreads},
+		{"concurrent requests of bots in many threads are counted one after the other", botsAtOnce},
+		{"messages of bots that join one turn count once", botsInOneTurn},
 		{"if each message is a turn, each message of a bot counts", botsEachTheirTurn},
-		{"a run that a bot asked for counts once, however often it begins", botsCountOnce},
-		{"a run that a bot asked for and that never began does not count", botsInVain},
-		{"a bot's message that a run takes over counts with it", botsTakenOver},
+		{"a run that a bot requested counts once, however often it begins", botsCountOnce},
+		{"a run that a bot requested and that never began does not count", botsInVain},
+		{"a bot's message that joins a run counts with it", botsTakenOver},
 	}
 }
 
@@ -46,10 +46,10 @@ func botRuns(f *fixture) {
 	same(f, "runs that bots had begun", seen, []int{0, 1, 2, 1})
 }
 
-// botLimit is how many runs bots may begin in a channel in five minutes.
+// botLimit bounds the runs that bots may begin in a channel in five minutes.
 const botLimit = 10
 
-// guarded lets bots ask for runs until they have had enough.
+// guarded is a policy that passes bots' requests for runs up to botLimit.
 func (f *fixture) guarded(m *event.Message, look journal.Look) (journal.Decision, error) {
 	n, err := look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute))
 	if err == nil && n >= botLimit {
@@ -59,8 +59,8 @@ func (f *fixture) guarded(m *event.Message, look journal.Look) (journal.Decision
 	return d, err
 }
 
-// beep is a bot's message that was accepted, ready to be recorded.
-func (f *fixture) beep(thread event.ThreadKey, coalesce time.Duration) (*journal.Claim, journal.Entry) {
+// botMessage accepts a bot's message, and returns its entry for the record.
+func (f *fixture) botMessage(thread event.ThreadKey, coalesce time.Duration) (*journal.Claim, journal.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
 	m := said(fmt.Sprintf("C1/b%d", accepted.ID), "beep")
@@ -70,16 +70,16 @@ func (f *fixture) beep(thread event.ThreadKey, coalesce time.Duration) (*journal
 	return f.claim(accepted.Thread), e
 }
 
-// beeps records a bot's message and returns its fate.
-func (f *fixture) beeps(thread event.ThreadKey, coalesce time.Duration) event.Fate {
+// recordBot records a bot's message and returns the reason of its result.
+func (f *fixture) recordBot(thread event.ThreadKey, coalesce time.Duration) event.Fate {
 	f.Helper()
-	lease, e := f.beep(thread, coalesce)
+	lease, e := f.botMessage(thread, coalesce)
 	out, err := f.Record(f.ctx, lease, e)
 	f.must(err)
 	return out.Fate
 }
 
-// askedByBots is how many runs of bots count now.
+// askedByBots returns how many runs of bots count now.
 func (f *fixture) askedByBots() (n int) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(99), ""))
@@ -107,24 +107,24 @@ func botsInManyThreads(f *fixture) {
 		if i >= botLimit {
 			want = enough
 		}
-		same(f, fmt.Sprint("message ", i), f.beeps(threadKey(i), time.Second), want)
+		same(f, fmt.Sprint("message ", i), f.recordBot(threadKey(i), time.Second), want)
 	}
-	same(f, "a bot's second message of a turn", f.beeps(threadKey(1), time.Second), letIn)
+	same(f, "a bot's second message of a turn", f.recordBot(threadKey(1), time.Second), letIn)
 	f.clock.advance(time.Second)
 	for i := range botLimit {
 		f.commit(f.begin(threadKey(i)), answer("boop"))
 	}
 	same(f, "counted", f.askedByBots(), botLimit)
-	same(f, "while they count", f.beeps(threadKey(20), time.Second), enough)
+	same(f, "at the limit", f.recordBot(threadKey(20), time.Second), enough)
 	f.clock.advance(5 * time.Minute)
-	same(f, "later", f.beeps(threadKey(21), time.Second), letIn)
+	same(f, "later", f.recordBot(threadKey(21), time.Second), letIn)
 }
 
 func botsAtOnce(f *fixture) {
 	fates, errs := make([]event.Fate, botLimit+2), make([]error, botLimit+2)
 	var wait sync.WaitGroup
 	for i := range fates {
-		lease, e := f.beep(threadKey(i), time.Second)
+		lease, e := f.botMessage(threadKey(i), time.Second)
 		wait.Go(func() {
 			var out journal.Outcome
 			out, errs[i] = f.Record(f.ctx, lease, e)
@@ -139,7 +139,7 @@ func botsAtOnce(f *fixture) {
 
 func botsInOneTurn(f *fixture) {
 	for range 2 * botLimit {
-		same(f, "message", f.beeps(threadKey(1), time.Second), letIn)
+		same(f, "message", f.recordBot(threadKey(1), time.Second), letIn)
 	}
 	same(f, "counted", f.askedByBots(), 1)
 	f.clock.advance(time.Second)
@@ -149,10 +149,10 @@ func botsInOneTurn(f *fixture) {
 
 func botsEachTheirTurn(f *fixture) {
 	for range botLimit {
-		same(f, "message", f.beeps(threadKey(1), 0), letIn)
+		same(f, "message", f.recordBot(threadKey(1), 0), letIn)
 	}
 	for range botLimit {
-		same(f, "one too many", f.beeps(threadKey(1), 0), enough)
+		same(f, "above the limit", f.recordBot(threadKey(1), 0), enough)
 		f.commit(f.mayBegin(threadKey(1), true), answer("boop"))
 	}
 	same(f, "counted", f.askedByBots(), botLimit)
@@ -160,34 +160,34 @@ func botsEachTheirTurn(f *fixture) {
 }
 
 func botsCountOnce(f *fixture) {
-	f.beeps(threadKey(1), time.Second)
+	f.recordBot(threadKey(1), time.Second)
 	f.clock.advance(time.Second)
 	first := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	f.must(f.InterruptRun(f.ctx, f.claim(first.Thread), first))
-	same(f, "counted while it waits again", f.askedByBots(), 1)
+	same(f, "count after an interruption", f.askedByBots(), 1)
 	second := f.begin(threadKey(1))
 	same(f, "asked again", contents(second.Messages), []string{"beep", "hi"})
-	same(f, "counted when it is begun again", f.askedByBots(), 1)
+	same(f, "count after the second begin", f.askedByBots(), 1)
 	f.must(f.RetryRun(f.ctx, f.claim(second.Thread), second, f.clock.Now()))
 	f.commit(f.begin(threadKey(1)), answer("boop"))
-	same(f, "counted after another try", f.askedByBots(), 1)
+	same(f, "count after a retry", f.askedByBots(), 1)
 }
 
 func botsInVain(f *fixture) {
-	lease, e := f.beep(threadKey(1), time.Second)
+	lease, e := f.botMessage(threadKey(1), time.Second)
 	_, err := f.Record(f.ctx, lease, e)
 	f.must(err)
 	f.change(threadKey(1), deleted(e.Event.Message.ExternalID), nil)
 	f.clock.advance(time.Second)
-	same(f, "nothing is left of the turn", f.mayBegin(threadKey(1), false) == nil, true)
+	same(f, "the turn has no message left", f.mayBegin(threadKey(1), false) == nil, true)
 	same(f, "counted", f.askedByBots(), 0)
 }
 
 func botsTakenOver(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	f.beeps(threadKey(1), time.Second)
+	f.recordBot(threadKey(1), time.Second)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
 	same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)

@@ -11,15 +11,15 @@ func editPromises() []promise {
 	return []promise{
 		{"an edit is applied if its revision is not the last one", editApplied},
 		{"an edit before the run changes the agent's input", editBeforeRun},
-		{"an edit that adds a mention runs once, if no run saw the message", editRaises},
-		{"an edit that adds a mention runs nothing that a run has seen", editAfterRun},
+		{"an edit that adds a mention triggers one run, if no run saw the message", editRaises},
+		{"an edit that adds a mention triggers no run if a run has seen the message", editAfterRun},
 		{"a noted message is stored by an edit that addresses us", editOfNoted},
-		{"an edit of a noted message that still asks for nothing keeps no words", editStillNoted},
-		{"an edit of a deleted message changes nothing and keeps no words", editAfterDelete},
+		{"an edit of a noted message that triggers nothing stores no words", editStillNoted},
+		{"an edit of a deleted message changes nothing and stores no words", editAfterDelete},
 		{"an edit by a refused author changes nothing", editRefused},
 		{"an edit adds files", editFiles},
-		{"a file that is gone is unavailable at once, and its copy let go", goneFiles},
-		{"an edit of another thread's message is handed to that one", editElsewhere},
+		{"a removed file is unavailable at once, and its copy is removed", goneFiles},
+		{"an edit of another thread's message moves to that thread", editElsewhere},
 	}
 }
 
@@ -33,7 +33,7 @@ func editApplied(f *fixture) {
 	outcome := f.change(threadKey(1), edited("C1/1", "three", "3"), passive)
 	same(f, "a lower revision", outcome.Disposition, event.Updated)
 	same(f, "message", outcome.Message.Content, "three")
-	same(f, "the one before the last", f.change(threadKey(1), edited("C1/1", "two", "5"), passive).Disposition, event.Updated)
+	same(f, "the revision before the last", f.change(threadKey(1), edited("C1/1", "two", "5"), passive).Disposition, event.Updated)
 	got := f.list(threadKey(1))[0]
 	same(f, "content", got.Content, "two")
 	same(f, "edited", got.EditedAt, f.clock.Now())
@@ -125,7 +125,7 @@ func goneFiles(f *fixture) {
 	e := edited("C1/1", "look", "2")
 	e.Message.Attachments = []event.Attachment{{ID: "F1", Gone: true}, {ID: "F2", Gone: true}}
 	f.change(threadKey(1), e, passive)
-	f.must(f.SetAttachment(f.ctx, files[0], "abcd")) // the node that copied it comes too late
+	f.must(f.SetAttachment(f.ctx, files[0], "abcd")) // the node that copied the file is too late
 	for _, file := range f.list(threadKey(1))[0].Attachments {
 		same(f, file.Name, []string{string(file.State), file.Path}, []string{string(journal.AttachmentUnavailable), ""})
 	}
@@ -133,16 +133,17 @@ func goneFiles(f *fixture) {
 }
 
 // handed records an event of the second thread about a message of the first thread: in
-// the second thread, which passes it on, and then in the first. It also returns the envelope.
+// the second thread, which passes it on, and then in the first. It also returns the
+// envelope.
 func (f *fixture) handed(e event.Event) (int64, journal.Outcome) {
 	f.Helper()
 	accepted := f.accept(f.envelope(e.Kind, threadKey(2), e.Targets[0]))
 	outcome := f.record(accepted.Thread, accepted.ID, e, passive)
-	same(f, "is handed on", outcome.Waits, true)
+	same(f, "moved to the first thread", outcome.Waits, true)
 	same(f, "pending", outcome.Pending, 0)
-	same(f, "raw bytes kept", len(f.body(accepted.ID)) > 0, true)
+	same(f, "raw bytes stored", len(f.body(accepted.ID)) > 0, true)
 	first := f.thread(threadKey(1))
-	same(f, "the first thread's", each(f.next(first), func(p journal.Pending) int64 { return p.ID }), []int64{accepted.ID})
+	same(f, "envelopes of the first thread", each(f.next(first), func(p journal.Pending) int64 { return p.ID }), []int64{accepted.ID})
 	return accepted.ID, f.record(first, accepted.ID, e, passive)
 }
 
@@ -158,11 +159,11 @@ func editElsewhere(f *fixture) {
 
 func deletePromises() []promise {
 	return []promise{
-		{"a delete blanks all that told of the message", deleteBlanks},
-		{"a bulk delete is applied to all that is there", bulkDelete},
-		{"a delete twice changes nothing", deleteTwice},
-		{"a deleted message asks for nothing", deleteBeforeRun},
-		{"a delete during the run names the run", deleteDuringRun},
+		{"a delete blanks every row with words of the message", deleteBlanks},
+		{"a bulk delete is applied to every known message", bulkDelete},
+		{"a second delete changes nothing", deleteTwice},
+		{"a deleted message triggers nothing", deleteBeforeRun},
+		{"a delete during the run reports the run", deleteDuringRun},
 		{"a delete of our post blanks the reply", deleteOfReply},
 		{"a delete of one post of several leaves the reply", deleteOfPart},
 		{"a delete blanks the quotations of its thread", deleteQuoted},
@@ -188,7 +189,7 @@ func deleteBlanks(f *fixture) {
 	tell(event.KindDelete, deleted("C1/1"))
 	for i, id := range ids {
 		if kept := len(f.body(id)) > 0; kept != (i == 4) {
-			f.Fatalf("envelope %d: raw bytes kept: %v", i, kept)
+			f.Fatalf("envelope %d: raw bytes stored: %v", i, kept)
 		}
 	}
 	got := f.list(threadKey(1))[0]
@@ -206,9 +207,9 @@ func bulkDelete(f *fixture) {
 	}
 	same(f, "fate", f.change(threadKey(1), deleted("C1/1", "C1/none", "C1/3"), nil).Disposition, event.Updated)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 hi", "3 -"})
-	same(f, "some of it again", f.change(threadKey(1), deleted("C1/1", "C1/2"), nil).Disposition, event.Updated)
+	same(f, "some known messages again", f.change(threadKey(1), deleted("C1/1", "C1/2"), nil).Disposition, event.Updated)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 -", "3 -"})
-	same(f, "none of it there", f.change(threadKey(1), deleted("C1/8", "C1/9"), nil).Waits, true)
+	same(f, "only unknown messages", f.change(threadKey(1), deleted("C1/8", "C1/9"), nil).Waits, true)
 }
 
 func deleteTwice(f *fixture) {
@@ -274,7 +275,7 @@ func deleteQuoted(f *fixture) {
 		if m.Quotes.Quoted != nil {
 			left = append(left, m.Quotes.Quoted.ExternalID)
 		}
-		same(f, "what is forwarded", len(m.Quotes.Forwarded), map[bool]int{true: 1}[m.Content == "look"])
+		same(f, "forwarded messages", len(m.Quotes.Forwarded), map[bool]int{true: 1}[m.Content == "look"])
 	}
 	same(f, "quoted still", left, []string{"C1/other"})
 }
@@ -293,13 +294,13 @@ func deleteElsewhere(f *fixture) {
 
 func reactionPromises() []promise {
 	return []promise{
-		{"a reaction is put on its message once, and taken away", reactions},
-		{"a reaction to our post is the reply's", reactionToReply},
+		{"a reaction is added to its message once, and removed", reactions},
+		{"a reaction to our post belongs to the reply", reactionToReply},
 		{"a reaction to a post of ours that is no reply is ignored", reactionToNotice},
 		{"a reaction to a deleted message is ignored", reactionToDeleted},
-		{"a reaction to another thread's message is handed to that one", reactionElsewhere},
-		{"a reaction that is a message too is stored once, and quotes its target", reactionSpoken},
-		{"a reaction whose message is not kept is applied all the same", reactionUnspoken},
+		{"a reaction to another thread's message moves to that thread", reactionElsewhere},
+		{"a reaction with a message is stored once, and quotes its target", reactionSpoken},
+		{"a reaction is applied even if its message is not stored", reactionUnspoken},
 	}
 }
 
@@ -315,10 +316,10 @@ func reactions(f *fixture) {
 	gone := thumbsUp("C1/1")
 	gone.Reaction.Removed = true
 	same(f, "taken away", f.change(threadKey(1), gone, nil).Disposition, event.Updated)
-	same(f, "taken away again", f.change(threadKey(1), gone, nil).Fate, noChange)
+	same(f, "removed again", f.change(threadKey(1), gone, nil).Fate, noChange)
 	same(f, "reactions", f.list(threadKey(1))[0].Reactions, []event.Reaction{*other.Reaction})
 	all := event.Event{Kind: event.KindReaction, Targets: []string{"C1/1"}, Reaction: &event.Reaction{Removed: true, All: true}}
-	same(f, "all taken away", f.change(threadKey(1), all, nil).Disposition, event.Updated)
+	same(f, "all removed", f.change(threadKey(1), all, nil).Disposition, event.Updated)
 	same(f, "reactions", len(f.list(threadKey(1))[0].Reactions), 0)
 }
 
@@ -343,7 +344,7 @@ func reactionToDeleted(f *fixture) {
 	same(f, "fate", f.change(threadKey(1), thumbsUp("C1/1"), nil).Fate, *event.Ignore(event.ReasonDeleted))
 }
 
-// inWords is a reaction that comes with its sender's doing in words.
+// inWords returns a reaction with its message.
 func inWords(target string) event.Event {
 	e := thumbsUp(target)
 	e.Message = said("reaction/"+target, ":+1:")
@@ -367,7 +368,7 @@ func reactionSpoken(f *fixture) {
 	gone := thumbsUp("C1/9")
 	gone.Reaction.Removed = true
 	f.change("", gone, runs)
-	same(f, "put on again by the same event", f.change("", inWords("C1/9"), runs).Fate, event.Fate{Disposition: event.Updated})
+	same(f, "added again by the same event", f.change("", inWords("C1/9"), runs).Fate, event.Fate{Disposition: event.Updated})
 	same(f, "turns", f.due(turns), nil)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello.", "3 :+1:", "4 You're welcome."})
 }

@@ -12,12 +12,12 @@ import (
 func copyPromises() []promise {
 	return []promise{
 		{"the copy of a deleted message's file is removed at once", copyRemoved},
-		{"a copy that two messages have stays until both are deleted", copyShared},
+		{"a copy of two messages stays until both are deleted", copyShared},
 		{"the copy of a file that the platform removed is removed", copyOfGoneFile},
-		{"a file that was copied while its message was deleted is removed", copyTooLate},
-		{"a copy that was stored during its removal is copied again", copyStoredMeanwhile},
-		{"a delete during a removal has the copy checked again", copyDeletedMeanwhile},
-		{"a removal that failed is tried again later, and stops no other", copyRemovalFails},
+		{"a copy made during the delete of its message is removed", copyTooLate},
+		{"a copy that is stored during its removal is copied again", copyStoredMeanwhile},
+		{"a delete during a removal checks the copy again", copyDeletedMeanwhile},
+		{"a failed removal is repeated later, and stops no other", copyRemovalFails},
 		{"the copy of an agent's file stays while a delivery names it", copyOfAgent},
 		{"the copy of an agent's file is removed with its deleted post", copyOfDeletedReply},
 		{"a lost copy is copied again", copyLost},
@@ -45,7 +45,7 @@ func (f *fixture) stored(file journal.Attachment, path string) {
 	f.must(f.SetAttachment(f.ctx, file, "sum"))
 }
 
-// woken says whether the remover has a signal.
+// woken reports whether the remover has a signal.
 func (f *fixture) woken() bool {
 	select {
 	case <-f.UnusedCopies():
@@ -83,9 +83,9 @@ func copyShared(f *fixture) {
 	f.withCopy(1, "C1/1", copyPath)
 	f.withCopy(2, "C1/2", copyPath)
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	same(f, "removed with the first", f.removed(), nil)
+	same(f, "removed after the first delete", f.removed(), nil)
 	f.change(threadKey(2), deleted("C1/2"), nil)
-	same(f, "removed with the second", f.removed(), []string{copyPath})
+	same(f, "removed after the second delete", f.removed(), []string{copyPath})
 }
 
 func copyOfGoneFile(f *fixture) {
@@ -184,10 +184,10 @@ func copyOfAgent(f *fixture) {
 	same(f, "after a day", f.removed(), []string{"aa/unused"})
 	f.withCopy(2, "C1/3", copyPath)
 	f.change(threadKey(2), deleted("C1/3"), nil)
-	same(f, "with another message", f.removed(), nil)
+	same(f, "with a deleted other message", f.removed(), nil)
 	f.clock.advance(8 * day)
 	f.prune()
-	same(f, "after its payload", f.removed(), []string{copyPath})
+	same(f, "after the payload is emptied", f.removed(), []string{copyPath})
 }
 
 func copyOfDeletedReply(f *fixture) {

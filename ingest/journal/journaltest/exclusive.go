@@ -8,21 +8,21 @@ import (
 
 func leasePromises() []promise {
 	return []promise{
-		{"an exclusive lease is one node's at a time", oneHolder},
+		{"one node at a time has an exclusive lease", oneHolder},
 		{"an exclusive lease lasts for its duration from the last renewal", leaseExpires},
-		{"an exclusive lease that is released is free at once", leaseReleased},
+		{"a released exclusive lease is free at once", leaseReleased},
 		{"no node releases the lease of another", leaseOfAnother},
 		{"one of several concurrent calls gets the lease", leaseRace},
-		{"an embedded store has every lease free at every start", leaseEmbedded},
+		{"in an embedded store, every lease is free at every start", leaseEmbedded},
 	}
 }
 
-// pair are two nodes on one store.
+// pair returns two nodes on one store.
 func pair(f *fixture) (a, b *fixture) {
 	return process(f.failing, f.ctx, f.engine, f.clock, "a", time.Minute), process(f.failing, f.ctx, f.engine, f.clock, "b", time.Minute)
 }
 
-// acquires asks for an exclusive lease of ten seconds.
+// acquires requests an exclusive lease of ten seconds.
 func (f *fixture) acquires(name string) bool {
 	f.Helper()
 	acquired, err := f.AcquireLease(f.ctx, name, 10*time.Second)
@@ -47,9 +47,9 @@ func leaseExpires(f *fixture) {
 	same(f, "the second, before the end", b.acquires("x"), false)
 	f.clock.advance(time.Millisecond)
 	same(f, "the second", b.acquires("x"), true)
-	same(f, "the first, too late", a.acquires("x"), false)
+	same(f, "the first, after the end", a.acquires("x"), false)
 	f.clock.advance(10 * time.Second)
-	same(f, "the second renews what has run out", b.acquires("x"), true)
+	same(f, "the second renews an expired lease", b.acquires("x"), true)
 }
 
 func leaseReleased(f *fixture) {
@@ -58,7 +58,7 @@ func leaseReleased(f *fixture) {
 	same(f, "its other", a.acquires("y"), true)
 	f.must(a.ReleaseLease(f.ctx, "x"))
 	same(f, "the second", b.acquires("x"), true)
-	same(f, "what was not given back", b.acquires("y"), false)
+	same(f, "a lease that was not released", b.acquires("y"), false)
 	f.must(b.ReleaseLease(f.ctx, "z"))
 }
 
@@ -68,9 +68,9 @@ func leaseOfAnother(f *fixture) {
 	f.must(b.ReleaseLease(f.ctx, "x"))
 	same(f, "the second", b.acquires("x"), false)
 	f.clock.advance(10 * time.Second)
-	same(f, "the second, after its end", b.acquires("x"), true)
+	same(f, "the second, after the lease's end", b.acquires("x"), true)
 	f.must(a.ReleaseLease(f.ctx, "x"))
-	same(f, "the first, which had it before", a.acquires("x"), false)
+	same(f, "the first, which had the lease before", a.acquires("x"), false)
 }
 
 func leaseRace(f *fixture) {
@@ -87,7 +87,7 @@ func leaseRace(f *fixture) {
 			f.must(err)
 		}
 		if got := len(slices.DeleteFunc(held, func(held bool) bool { return !held })); got != 1 {
-			f.Fatalf("round %d: %d nodes have it", round, got)
+			f.Fatalf("round %d: %d nodes have the lease", round, got)
 		}
 		f.clock.advance(time.Second)
 	}
@@ -95,8 +95,8 @@ func leaseRace(f *fixture) {
 
 func leaseEmbedded(f *fixture) {
 	a, _ := pair(f)
-	same(f, "one that has left", a.acquires("x"), true)
+	same(f, "the node that has ended", a.acquires("x"), true)
 	same(f, "the process", f.acquires("x"), true)
 	f.must(f.ReleaseLease(f.ctx, "x"))
-	same(f, "the next one", f.successor("second").acquires("x"), true)
+	same(f, "the next node", f.successor("second").acquires("x"), true)
 }

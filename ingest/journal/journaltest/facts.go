@@ -10,11 +10,11 @@ import (
 func factPromises() []promise {
 	return []promise{
 		{"our identity is stored by workspace", selfRemembered},
-		{"a channel's type is remembered from payloads", channelRemembered},
+		{"a channel's type is stored from payloads", channelRemembered},
 		{"a thread's messages are listed in order, with tombstones", listed},
 		{"the state of a file's copy is stored", attachments},
-		{"a thread's id is a web thread's own, else made of its key", threadIDs},
-		{"the store reports that it takes commits, although another transaction is stuck, and stores nothing for it", probe},
+		{"a web thread keeps its own id, and any other id derives from the thread's key", threadIDs},
+		{"a probe succeeds while another transaction is stuck, and leaves no row", probe},
 	}
 }
 
@@ -28,7 +28,7 @@ func selfRemembered(f *fixture) {
 	f.must(f.SetSelf(f.ctx, "other", event.Self{UserID: "U9"}))
 	self, err := f.successor("second").Self(f.ctx, workspace)
 	f.must(err)
-	same(f, "who we are", self, first)
+	same(f, "identity", self, first)
 }
 
 func channelRemembered(f *fixture) {
@@ -50,7 +50,7 @@ func channelRemembered(f *fixture) {
 
 func listed(f *fixture) {
 	_, err := f.Messages(f.ctx, threadKey(1), 0, 10)
-	f.fails("a thread that is not there", err, journal.ErrNotFound)
+	f.fails("a missing thread", err, journal.ErrNotFound)
 	for i := range 5 {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), fmt.Sprint(i)), passive)
 	}
@@ -59,7 +59,7 @@ func listed(f *fixture) {
 	page, err := f.Messages(f.ctx, threadKey(1), 1, 3)
 	f.must(err)
 	same(f, "a page", each(page, func(m journal.Listed) int64 { return m.Seq }), []int64{2, 3, 4})
-	same(f, "freshness of what is no reply", page[0].Freshness == nil, true)
+	same(f, "freshness of a question is absent", page[0].Freshness == nil, true)
 }
 
 func attachments(f *fixture) {

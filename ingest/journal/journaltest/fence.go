@@ -56,7 +56,7 @@ func oldFence(f *fixture) {
 	}
 }
 
-// dump is all that a thread's work may change.
+// dump returns all state that a thread's work may change.
 func (f *fixture) dump() []string {
 	f.Helper()
 	var out []string

@@ -15,7 +15,7 @@ import (
 	"parley/ingest/journal"
 )
 
-// clock is the time as the journals of a test see it.
+// clock is the clock of a test's journals.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -44,14 +44,14 @@ const (
 // threadKey is the key of the test's nth thread.
 func threadKey(n int) event.ThreadKey { return event.ThreadKey(fmt.Sprintf("slack:acme:C1:%d", n)) }
 
-// failing is a *testing.T or the test of a property.
+// failing is a *testing.T or a *rapid.T.
 type failing interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// fixture is one process that works on a journal, with a clock that only the
-// test moves.
+// fixture is one process that works on a journal, with a clock that only the test
+// advances.
 type fixture struct {
 	failing
 	*journal.Journal
@@ -68,7 +68,7 @@ func start(t *testing.T, open func(*testing.T) journal.Engine) *fixture {
 	return process(t, t.Context(), open(t), newClock(), "first", 0)
 }
 
-// process returns a process of the given node name, whose leases last so long.
+// process returns a process with the given node name and the given duration of leases.
 func process(t failing, ctx context.Context, engine journal.Engine, clock *clock, node string, lease time.Duration) *fixture {
 	return &fixture{
 		failing: t, ctx: ctx, engine: engine, clock: clock, claims: map[int64]*journal.Claim{},
@@ -76,7 +76,7 @@ func process(t failing, ctx context.Context, engine journal.Engine, clock *clock
 	}
 }
 
-// successor is the process that is started after this one has died.
+// successor returns the process that starts after this one has died.
 func (f *fixture) successor(node string) *fixture {
 	next := process(f.failing, f.ctx, f.engine, f.clock, node, 0)
 	next.serial = f.serial
@@ -90,7 +90,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// same fails the test if got is not want.
+// same fails the test if got differs from want.
 func same[T any](f failing, what string, got, want T) {
 	f.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -98,7 +98,7 @@ func same[T any](f failing, what string, got, want T) {
 	}
 }
 
-// fails fails the test if err is not the wanted one.
+// fails fails the test if err is not the wanted error.
 func (f *fixture) fails(what string, err, want error) {
 	f.Helper()
 	if !errors.Is(err, want) {
@@ -106,7 +106,7 @@ func (f *fixture) fails(what string, err, want error) {
 	}
 }
 
-// envelope is a payload of kind in a thread, about a subject. Every call makes
+// envelope returns a payload of a kind in a thread, about a subject. Every call returns
 // another payload.
 func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, subject string) journal.AcceptRequest {
 	f.serial++
@@ -149,7 +149,7 @@ func (f *fixture) claim(thread int64) *journal.Claim {
 	return claim
 }
 
-// said is a person's message.
+// said returns a person's message.
 func said(id, content string) *event.Message {
 	return &event.Message{
 		ExternalID: id, Content: content, Channel: event.Channel{ID: channel},
@@ -159,13 +159,13 @@ func said(id, content string) *event.Message {
 	}
 }
 
-// policy is a test's policy.
+// policy is the Decide of an entry.
 type policy func(*event.Message, journal.Look) (journal.Decision, error)
 
-// decided is a policy with one decision for all messages.
+// decided returns a policy with one decision for all messages.
 func decided(d journal.Decision) policy {
 	return func(m *event.Message, _ journal.Look) (journal.Decision, error) {
-		made := d // tests run side by side
+		made := d // tests run in parallel
 		made.Metadata = m.Metadata.Bytes()
 		return made, nil
 	}
@@ -176,7 +176,7 @@ var (
 	passive = decided(journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonNoMention})
 	noted   = decided(journal.Decision{Trigger: journal.TriggerNone, Reason: event.ReasonNotAddressed, Note: true})
 	refused = decided(journal.Decision{Trigger: journal.TriggerNone, Reason: event.ReasonUserRefused, Ignore: true})
-	// mentions runs messages that name @bot, and stores the others passively.
+	// mentions triggers runs by messages with @bot, and stores the others passively.
 	mentions policy = func(m *event.Message, look journal.Look) (journal.Decision, error) {
 		if strings.Contains(m.Content, "@bot") {
 			return runs(m, look)
@@ -185,14 +185,14 @@ var (
 	}
 )
 
-// entry is a normalised event of an envelope.
+// entry returns a normalised event of an envelope.
 func entry(envelope int64, e event.Event, decide policy) journal.Entry {
 	return journal.Entry{
 		Envelope: envelope, Workspace: workspace, Event: e, Origin: journal.Live, Agent: agent, Decide: decide,
 	}
 }
 
-// record records an event under the process's lease.
+// record records an event under the process's claim.
 func (f *fixture) record(thread, envelope int64, e event.Event, decide policy) journal.Outcome {
 	f.Helper()
 	outcome, err := f.Record(f.ctx, f.claim(thread), entry(envelope, e, decide))
@@ -214,17 +214,17 @@ func (f *fixture) change(thread event.ThreadKey, e event.Event, decide policy) j
 	return f.record(accepted.Thread, accepted.ID, e, decide)
 }
 
-// edited is a message's state after an edit.
+// edited returns a message's state after an edit.
 func edited(id, content, revision string) event.Event {
 	m := said(id, content)
 	m.Revision = revision
 	return event.Event{Kind: event.KindEdit, Message: m, Targets: []string{id}}
 }
 
-// deleted is the end of messages.
+// deleted returns the delete of messages.
 func deleted(ids ...string) event.Event { return event.Event{Kind: event.KindDelete, Targets: ids} }
 
-// thread is the row of a thread that has had an envelope.
+// thread returns the row of a thread that has had an envelope.
 func (f *fixture) thread(key event.ThreadKey) int64 {
 	f.Helper()
 	var id int64
@@ -235,7 +235,7 @@ func (f *fixture) thread(key event.ThreadKey) int64 {
 	return id
 }
 
-// begin begins or takes up the thread's run, which must be due.
+// begin begins or resumes the thread's run, which must be due.
 func (f *fixture) begin(thread event.ThreadKey) *journal.Run {
 	f.Helper()
 	run := f.mayBegin(thread, false)
@@ -252,7 +252,7 @@ func (f *fixture) mayBegin(thread event.ThreadKey, alone bool) *journal.Run {
 	return run
 }
 
-// answer is a reply of some posts.
+// answer returns a reply with some posts.
 func answer(content string, posts ...string) journal.Reply {
 	r := journal.Reply{
 		Content: content, Stale: "send",
@@ -266,7 +266,7 @@ func answer(content string, posts ...string) journal.Reply {
 	return r
 }
 
-// commit commits a reply and returns what became of it.
+// commit commits a reply and returns the result.
 func (f *fixture) commit(run *journal.Run, reply journal.Reply) journal.Ended {
 	f.Helper()
 	ended, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
@@ -274,14 +274,14 @@ func (f *fixture) commit(run *journal.Run, reply journal.Reply) journal.Ended {
 	return ended
 }
 
-// exchange is one question and its answer, with posts that carry it.
+// exchange records one question and its answer, with posts that carry it.
 func (f *fixture) exchange(thread event.ThreadKey, id, question, reply string, posts ...string) {
 	f.Helper()
 	f.message(thread, said(id, question), runs)
 	same(f, "outcome", f.commit(f.begin(thread), answer(reply, posts...)).Outcome, journal.Committed)
 }
 
-// list returns the thread's messages as everybody sees them.
+// list returns the thread's messages.
 func (f *fixture) list(thread event.ThreadKey) []journal.Listed {
 	f.Helper()
 	out, err := f.Messages(f.ctx, thread, 0, 1000)
@@ -289,7 +289,7 @@ func (f *fixture) list(thread event.ThreadKey) []journal.Listed {
 	return out
 }
 
-// lines are the thread's messages as "seq content", tombstones as "seq -".
+// lines returns the thread's messages as "seq content", tombstones as "seq -".
 func (f *fixture) lines(thread event.ThreadKey) []string {
 	f.Helper()
 	return each(f.list(thread), func(m journal.Listed) string {
@@ -305,7 +305,7 @@ func contents(messages []journal.Message) []string {
 	return each(messages, func(m journal.Message) string { return m.Content })
 }
 
-// each is each of list in words.
+// each applies word to each element of list.
 func each[T, R any](list []T, word func(T) R) []R {
 	out := []R{}
 	for _, x := range list {
@@ -314,7 +314,7 @@ func each[T, R any](list []T, word func(T) R) []R {
 	return out
 }
 
-// body returns the raw bytes that an envelope still has.
+// body returns the raw bytes that are stored of an envelope.
 func (f *fixture) body(envelope int64) (body []byte) {
 	f.Helper()
 	f.must(f.engine.Read(f.ctx, func(tx journal.Tx) error {
@@ -334,8 +334,8 @@ func (f *fixture) count(table string) (n int64) {
 	return n
 }
 
-// The kinds of work that threads may have, each with the query for threads that have it
-// at a time.
+// The kinds of work of threads, each with the query for the threads that have it at a
+// time.
 const (
 	intake     = `SELECT id FROM threads WHERE intake_at <= $1 ORDER BY id`
 	turns      = `SELECT id FROM threads WHERE turn_at <= $1 AND agent = 'helper' ORDER BY id`
@@ -358,7 +358,7 @@ func (f *fixture) due(kind string) (threads []int64) {
 	return threads
 }
 
-// next returns the thread's envelopes that are due.
+// next returns the thread's due envelopes.
 func (f *fixture) next(thread int64) []journal.Pending {
 	f.Helper()
 	pending, err := f.NextEnvelopes(f.ctx, thread, 100)
@@ -366,7 +366,7 @@ func (f *fixture) next(thread int64) []journal.Pending {
 	return pending
 }
 
-// deliver sends the thread's next delivery, which the platform knows by an id.
+// deliver sends the thread's next delivery, which gets an id of the platform.
 func (f *fixture) deliver(thread event.ThreadKey, platformID string) *journal.Delivery {
 	f.Helper()
 	d := f.delivery(thread)
@@ -376,18 +376,18 @@ func (f *fixture) deliver(thread event.ThreadKey, platformID string) *journal.De
 	return d
 }
 
-// delivery is the thread's next one, which must be there.
+// delivery returns the thread's next delivery, which must exist.
 func (f *fixture) delivery(thread event.ThreadKey) *journal.Delivery {
 	f.Helper()
 	d, err := f.NextDelivery(f.ctx, f.thread(thread))
 	f.must(err)
 	if d == nil {
-		f.Fatalf("nothing is to be delivered in %s", thread)
+		f.Fatalf("no delivery in %s", thread)
 	}
 	return d
 }
 
-// sending begins to send a delivery, which its channel's pace must allow.
+// sending marks a delivery as sending, which its channel's pace must allow.
 func (f *fixture) sending(d *journal.Delivery) {
 	f.Helper()
 	slot := f.slot(d, 0)
@@ -396,7 +396,7 @@ func (f *fixture) sending(d *journal.Delivery) {
 	}
 }
 
-// slot asks for a delivery's place in a pace.
+// slot requests a delivery's place in a pace.
 func (f *fixture) slot(d *journal.Delivery, every time.Duration) journal.Slot {
 	f.Helper()
 	slot, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, journal.Send{Timeout: 10 * time.Second, Every: every})
@@ -407,7 +407,7 @@ func (f *fixture) slot(d *journal.Delivery, every time.Duration) journal.Slot {
 	return slot
 }
 
-// exec changes rows behind the journal's back.
+// exec changes rows without the journal.
 func (f *fixture) exec(query string, args ...any) {
 	f.Helper()
 	f.must(f.engine.Write(f.ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
@@ -416,7 +416,7 @@ func (f *fixture) exec(query string, args ...any) {
 	}))
 }
 
-// thumbsUp is a reaction to a message.
+// thumbsUp returns a reaction to a message.
 func thumbsUp(target string) event.Event {
 	return event.Event{Kind: event.KindReaction, Targets: []string{target}, Reaction: &event.Reaction{Emoji: "+1", SenderID: "slack:U2"}}
 }

@@ -11,11 +11,11 @@ import (
 func gapPromises() []promise {
 	return []promise{
 		{"a watermark moves on and never back", watermarkMovesOn},
-		{"a gap is stored with the watermark, is widened, and closes once it was read", gapCloses},
-		{"a gap that was widened meanwhile keeps the part that was not read", gapWidened},
-		{"gaps are widened and closed side by side", gapsSideBySide},
-		{"recent threads are those of one channel, answered ones first, from the newest message on", recentThreads},
-		{"recent threads do not depend on how much is said elsewhere", recentBesideMany},
+		{"a gap is stored with the watermark, is widened, and closes after its read", gapCloses},
+		{"a gap that was widened meanwhile keeps its unread part", gapWidened},
+		{"gaps are widened and closed concurrently", gapsSideBySide},
+		{"recent threads are those of one channel, answered ones first, by newest message", recentThreads},
+		{"recent threads do not depend on the messages of other workspaces", recentBesideMany},
 	}
 }
 
@@ -23,7 +23,7 @@ func moment(micro int64) time.Time {
 	return time.UnixMicro(1_700_000_000_000_000 + micro).UTC()
 }
 
-// between is a gap.
+// between returns a gap.
 func between(channel string, from, until int64) event.Gap {
 	return event.Gap{Channel: channel, From: moment(from), Until: moment(until)}
 }
@@ -66,7 +66,7 @@ func gapCloses(f *fixture) {
 	same(f, "widened", f.gaps(), []event.Gap{between("C1", 1, 10), between("C2", 2, 10)})
 	f.must(f.CloseGap(f.ctx, workspace, between("C1", 1, 10), 0))
 	f.must(f.CloseGap(f.ctx, workspace, between("C3", 1, 10), 0))
-	same(f, "what is left", f.gaps(), []event.Gap{between("C2", 2, 10)})
+	same(f, "remaining gap", f.gaps(), []event.Gap{between("C2", 2, 10)})
 }
 
 func gapWidened(f *fixture) {
@@ -74,10 +74,10 @@ func gapWidened(f *fixture) {
 	f.opens(between("C1", 10, 20), between("C2", 0, 20))
 	f.must(f.CloseGap(f.ctx, workspace, between("C1", 1, 10), 0))
 	f.must(f.CloseGap(f.ctx, workspace, between("C2", 1, 10), 0))
-	same(f, "what is left", f.gaps(), []event.Gap{between("C2", 0, 20), between("C1", 10, 20)})
+	same(f, "remaining gap", f.gaps(), []event.Gap{between("C2", 0, 20), between("C1", 10, 20)})
 	f.must(f.CloseGap(f.ctx, workspace, between("C2", 0, 15), moment(3).Sub(moment(0))))
 	f.must(f.CloseGap(f.ctx, workspace, between("C1", 10, 15), moment(7).Sub(moment(0))))
-	same(f, "what is left with a lag", f.gaps(), []event.Gap{between("C1", 10, 20), between("C2", 12, 20)})
+	same(f, "remaining gap with a lag", f.gaps(), []event.Gap{between("C1", 10, 20), between("C2", 12, 20)})
 }
 
 func gapsSideBySide(f *fixture) {
@@ -110,14 +110,14 @@ func recentThreads(f *fixture) {
 	f.message(threadKey(4), said("C1/5", "unanswered"), passive)
 	same(f, "of the last hours", f.recent("C1", 2*time.Hour, 10), []event.ThreadKey{threadKey(2), threadKey(4), threadKey(3), threadKey(1)})
 	same(f, "of the last minute", f.recent("C1", time.Minute, 10), []event.ThreadKey{threadKey(2), threadKey(4), threadKey(3)})
-	same(f, "the latest that was answered", f.recent("C1", 2*time.Hour, 1), []event.ThreadKey{threadKey(2)})
+	same(f, "the latest answered thread", f.recent("C1", 2*time.Hour, 1), []event.ThreadKey{threadKey(2)})
 	same(f, "of another channel", f.recent("C2", 2*time.Hour, 10), nil)
 	none, err := f.RecentThreads(f.ctx, "other", "C1", time.Time{}, 10)
 	f.must(err)
 	same(f, "of another workspace", none, nil)
 }
 
-// recentBesideMany: a busy workspace once hid the threads of the others.
+// recentBesideMany is a regression test: a busy workspace hid the threads of the others.
 func recentBesideMany(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "quiet"), passive)
 	f.exec(`INSERT INTO messages (id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin, sent_at, created_at)

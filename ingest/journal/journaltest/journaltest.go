@@ -1,7 +1,7 @@
-// Package journaltest holds the promises that a journal makes on every engine.
+// Package journaltest tests the promises that a journal keeps on every engine.
 //
-// An engine's test calls Run. Each subtest states one promise in its name and
-// reads as its specification; none knows which engine it stands on.
+// An engine's test calls Run. The name of each subtest states one promise, and its body
+// reads as the specification. No subtest depends on the engine.
 package journaltest
 
 import (
@@ -10,21 +10,21 @@ import (
 	"parley/ingest/journal"
 )
 
-// promise is one thing that a journal guarantees.
+// promise is one guarantee of a journal.
 type promise struct {
 	name  string
 	holds func(f *fixture)
 }
 
-// Run holds the journal to its promises on the engines that open returns. Each
-// call must give an engine on an empty database with the journal's schema, and
-// see that it is closed when its test ends; calls come side by side.
+// Run tests the journal's promises on the engines that open returns. Each call of open
+// must return an engine on an empty database with the journal's schema, and ensure that
+// the engine is closed when its test ends. Calls are concurrent.
 func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 	for _, group := range []struct {
 		name     string
 		promises []promise
 	}{
-		{"way", wayPromises()},
+		{"path", pathPromises()},
 		{"order", orderPromises()},
 		{"accept", acceptPromises()},
 		{"waiting", waitingPromises()},
@@ -59,10 +59,10 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 			}
 		})
 	}
-	t.Run("nothing is lost or answered twice, and order is kept, whatever happens", func(t *testing.T) {
+	t.Run("no message is lost or answered twice, and order is kept, under random interleavings", func(t *testing.T) {
 		modelHolds(t, open(t))
 	})
-	t.Run("the posts of a channel are apart and all of them leave, whoever is late", func(t *testing.T) {
+	t.Run("the posts of a channel keep their distance and all leave, under random delays", func(t *testing.T) {
 		paceHolds(t, open(t))
 	})
 }

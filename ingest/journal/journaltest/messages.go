@@ -10,30 +10,30 @@ import (
 
 func messagePromises() []promise {
 	return []promise{
-		{"thread_seq has no gap and follows the order of accepts", seqInOrder},
-		{"content and metadata come back exactly", exactContent},
-		{"a message of ours is told by id, by platform id and by key", ownMessages},
+		{"thread_seq has no gap and follows the order of the accepts", seqInOrder},
+		{"content and metadata are returned exactly", exactContent},
+		{"a message of ours is recognised by id, by platform id and by key", ownMessages},
 		{"a message that policy refuses is not stored", refusedMessage},
-		{"a noted message keeps its id and no content", notedMessage},
+		{"a noted message has its id and no content", notedMessage},
 		{"a known message is a duplicate", duplicateMessage},
 		{"a known client id is a duplicate under any external id", duplicateClient},
-		{"a twin that asks for a run raises a passive message once", twinRaises},
-		{"a twin of a message that runs takes nothing back", twinAfterRun},
-		{"a twin that asks for a run stores a noted message, which is no edit", twinOfNoted},
-		{"twins in both orders have the files of both, once each", twinFiles},
-		{"a twin in another thread is handed to the message's thread", strayTwin},
-		{"a deleted message is not told again", duplicateOfDeleted},
+		{"a second payload that triggers a run raises a passive message once", secondPayloadRaises},
+		{"a second payload of a message in a run changes nothing", secondPayloadAfterRun},
+		{"a second payload that triggers a run stores a noted message, and is no edit", secondPayloadOfNoted},
+		{"two payloads of a message add the files of both, in both orders, once each", secondPayloadFiles},
+		{"a second payload in another thread moves to the message's thread", straySecondPayload},
+		{"a payload of a deleted message does not restore it", duplicateOfDeleted},
 	}
 }
 
 func seqInOrder(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "a"), passive)
 	f.message(threadKey(2), said("C1/2", "elsewhere"), passive)
-	f.message(threadKey(1), said("C1/1", "a"), passive) // a duplicate takes none
-	f.message(threadKey(1), said("C1/3", "b"), refused) // nor does what is not stored
-	f.message(threadKey(1), said("C1/4", "c"), noted)   // or only noted
-	f.change(threadKey(1), thumbsUp("C1/1"), nil)       // or no message
-	f.message(threadKey(1), said("C1/5", "d"), runs)    // a run does not hold intake up
+	f.message(threadKey(1), said("C1/1", "a"), passive) // a duplicate gets no number
+	f.message(threadKey(1), said("C1/3", "b"), refused) // nor does a message that is not stored
+	f.message(threadKey(1), said("C1/4", "c"), noted)   // nor a noted one
+	f.change(threadKey(1), thumbsUp("C1/1"), nil)       // nor an event without a message
+	f.message(threadKey(1), said("C1/5", "d"), runs)    // a run does not delay intake
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/6", "e"), passive)
 	f.commit(run, answer("f"))
@@ -75,7 +75,7 @@ func ownMessages(f *fixture) {
 	for _, m := range []*event.Message{shown, byID, byKey} {
 		same(f, m.ExternalID, f.message(threadKey(1), m, runs).Fate, *event.Ignore(event.ReasonOwnMessage))
 	}
-	same(f, "an edit of it", f.change(threadKey(1), edited("C1/9", "Hello!", "2"), runs).Fate, *event.Ignore(event.ReasonOwnMessage))
+	same(f, "an edit of our message", f.change(threadKey(1), edited("C1/9", "Hello!", "2"), runs).Fate, *event.Ignore(event.ReasonOwnMessage))
 
 	foreign := said("C1/11", "I am another bot")
 	foreign.Metadata.SenderType = event.Bot
@@ -129,7 +129,7 @@ func duplicateClient(f *fixture) {
 	same(f, "another sender's", f.message(threadKey(1), third, runs).Disposition, event.Stored)
 }
 
-func twinRaises(f *fixture) {
+func secondPayloadRaises(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
 	same(f, "turns", f.due(turns), nil)
 	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
@@ -143,7 +143,7 @@ func twinRaises(f *fixture) {
 	same(f, "turns", f.due(turns), nil)
 }
 
-func twinOfNoted(f *fixture) {
+func secondPayloadOfNoted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "<@B> hi"), noted)
 	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
 	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
@@ -151,7 +151,7 @@ func twinOfNoted(f *fixture) {
 	same(f, "edited", f.list(threadKey(1))[0].EditedAt.IsZero(), true)
 }
 
-func twinAfterRun(f *fixture) {
+func secondPayloadAfterRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
 	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
 	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Duplicate})
@@ -159,7 +159,7 @@ func twinAfterRun(f *fixture) {
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"<@B> hi"})
 }
 
-func twinFiles(f *fixture) {
+func secondPayloadFiles(f *fixture) {
 	bare, full := said("C1/1", "see"), said("C1/1", "see")
 	full.Attachments = []event.Attachment{{ID: "F1", Name: "a"}, {ID: "F2", Name: "b"}}
 	more := said("C1/1", "see")
@@ -167,13 +167,13 @@ func twinFiles(f *fixture) {
 	for i, order := range [][]*event.Message{{bare, full, more}, {full, bare, more}, {more, full, bare}} {
 		key := threadKey(i)
 		for k, m := range order {
-			twin := *m
-			twin.ExternalID += string(key)
+			second := *m
+			second.ExternalID += string(key)
 			want := event.Duplicate
 			if k == 0 {
 				want = event.Stored
 			}
-			same(f, "fate", f.message(key, &twin, passive).Disposition, want)
+			same(f, "fate", f.message(key, &second, passive).Disposition, want)
 		}
 		names := each(f.list(key)[0].Attachments, func(a journal.Attachment) string { return a.Name })
 		slices.Sort(names)
@@ -181,14 +181,14 @@ func twinFiles(f *fixture) {
 	}
 }
 
-func strayTwin(f *fixture) {
+func straySecondPayload(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "@bot hi"), passive)
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
-	twin := event.Event{Kind: event.KindMessage, Message: said("C1/1", "@bot hi")}
-	same(f, "waits", f.record(accepted.Thread, accepted.ID, twin, runs).Waits, true)
+	second := event.Event{Kind: event.KindMessage, Message: said("C1/1", "@bot hi")}
+	same(f, "waits", f.record(accepted.Thread, accepted.ID, second, runs).Waits, true)
 	thread := f.thread(threadKey(1))
 	same(f, "due", f.due(intake), []int64{thread})
-	same(f, "fate", f.record(thread, accepted.ID, twin, runs).Disposition, event.Updated)
+	same(f, "fate", f.record(thread, accepted.ID, second, runs).Disposition, event.Updated)
 	same(f, "turns", f.due(turns), []int64{thread})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"@bot hi"})
 }

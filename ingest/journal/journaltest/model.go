@@ -12,39 +12,39 @@ import (
 	"parley/ingest/journal"
 )
 
-// spoken is a message as the model knows it.
+// spoken is a message in the model.
 type spoken struct {
 	id, text string
 	runs     bool
 	envelope int64
-	seq      int64 // 0 until it is recorded
+	seq      int64 // 0 before the record
 	deleted  bool
 	answers  int // replies to it
 }
 
-// imagined is a thread as the model knows it.
+// imagined is a thread in the model.
 type imagined struct {
 	key      event.ThreadKey
 	accepted []journal.AcceptRequest
-	pending  []*spoken // in the order of their accept
-	listed   []*spoken // recorded, our replies among them
+	pending  []*spoken // in the order of acceptance
+	listed   []*spoken // recorded messages, our replies included
 	waiting  []*spoken // for a turn
-	asked    []*spoken // by the run that is going
-	runID    string    // empty: none is going
-	posts    []string  // to be delivered
+	asked    []*spoken // in the current run
+	runID    string    // empty if no run is current
+	posts    []string  // not delivered yet
 }
 
-// machine drives a journal and its model at once. Its processes die without a
-// word, and lose threads to others.
+// machine drives a journal and its model together. Its processes are killed, and lose
+// threads to other nodes.
 type machine struct {
 	*fixture
 	threads []*imagined
 	started int
 }
 
-// modelHolds checks random interleavings of all that a thread goes through
-// against a model in memory: nothing is lost, nothing is answered twice, and
-// order is kept.
+// modelHolds compares the journal with a model in memory, over random interleavings of
+// the events of a thread. Nothing is lost, no message is answered twice, and order is
+// kept.
 func modelHolds(t *testing.T, engine journal.Engine) {
 	story := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -86,17 +86,17 @@ func (m *machine) acceptNew(rt *rapid.T) {
 func (m *machine) acceptAgain(rt *rapid.T) {
 	t := m.pick(rt)
 	if len(t.accepted) == 0 {
-		rt.Skip("nothing was accepted")
+		rt.Skip("no message was accepted")
 	}
 	same(m, "duplicate", m.accept(rapid.SampledFrom(t.accepted).Draw(rt, "envelope")).Duplicate, true)
 }
 
 func (m *machine) recordNext(rt *rapid.T) {
-	m.recordOne(m.pick(rt), rapid.Bool().Draw(rt, "the agent could begin"))
+	m.recordOne(m.pick(rt), rapid.Bool().Draw(rt, "room for a run"))
 }
 
-// recordOne records the thread's first envelope; it returns false if there is none. A run
-// may begin with it, if its agent could.
+// recordOne records the thread's first envelope. It returns false if there is none. A run
+// may begin with it, if the agent has room.
 func (m *machine) recordOne(t *imagined, begin bool) bool {
 	thread := m.thread(t.key)
 	same(m, "pending", each(m.next(thread), func(p journal.Pending) int64 { return p.ID }),
@@ -118,7 +118,7 @@ func (m *machine) recordOne(t *imagined, begin bool) bool {
 	t.pending, t.listed = t.pending[1:], append(t.listed, s)
 	switch {
 	case outcome.Begun != nil:
-		same(m, "begun beside another, before one that waits, or unasked",
+		same(m, "an unexpected run began",
 			[]bool{t.runID != "", len(t.waiting) > 0, len(t.pending) > 0, !s.runs || !begin}, make([]bool, 4))
 		t.runID, t.asked = outcome.Begun.ID, []*spoken{s}
 		same(m, "asked", contents(outcome.Begun.Messages), []string{s.text})
@@ -132,7 +132,7 @@ func (m *machine) deleteSome(rt *rapid.T) {
 	t := m.pick(rt)
 	there := slices.DeleteFunc(slices.Clone(t.listed), func(s *spoken) bool { return s.deleted || s.id == "" })
 	if len(there) == 0 || len(t.pending) > 0 {
-		rt.Skip("nothing can be deleted now")
+		rt.Skip("no message can be deleted now")
 	}
 	s := rapid.SampledFrom(there).Draw(rt, "message")
 	outcome := m.change(t.key, deleted(s.id), nil)
@@ -142,15 +142,15 @@ func (m *machine) deleteSome(rt *rapid.T) {
 	t.waiting, t.asked = slices.DeleteFunc(t.waiting, gone), slices.DeleteFunc(t.asked, gone)
 }
 
-// beginTurn begins or takes up the thread's run; nil for none.
+// beginTurn begins or resumes the thread's run; nil if none is due.
 func (m *machine) beginTurn(t *imagined) *journal.Run {
 	if m.thread(t.key) == 0 {
 		return nil
 	}
-	m.clock.advance(time.Second) // a run that began with its message is due then
+	m.clock.advance(time.Second) // a run that began with its message is due from then on
 	run := m.mayBegin(t.key, false)
 	if len(t.pending) > 0 {
-		same(m, "a run before everything accepted is recorded", run == nil, true)
+		same(m, "a run began before every accepted message was recorded", run == nil, true)
 		return nil
 	}
 	if t.runID == "" && len(t.waiting) > 0 {
@@ -160,7 +160,7 @@ func (m *machine) beginTurn(t *imagined) *journal.Run {
 		t.runID, t.asked, t.waiting = run.ID, t.waiting, nil
 	}
 	if run == nil {
-		same(m, "run that is going", t.runID, "")
+		same(m, "current run", t.runID, "")
 		return nil
 	}
 	same(m, "run", run.ID, t.runID)
@@ -218,13 +218,13 @@ func (m *machine) deliverNext(t *imagined) bool {
 	return true
 }
 
-// loseThread lets another node claim a thread for a moment. Writes with the old fence
-// then fail.
+// loseThread lets another node claim a thread for a moment, so writes with the old fence
+// fail.
 func (m *machine) loseThread(rt *rapid.T) {
 	t := m.pick(rt)
 	thread := m.thread(t.key)
 	if thread == 0 {
-		rt.Skip("the thread is not there")
+		rt.Skip("the thread does not exist")
 	}
 	old := m.claim(thread)
 	m.started++
@@ -239,13 +239,13 @@ func (m *machine) loseThread(rt *rapid.T) {
 	m.fails("begin", err, journal.ErrFenced)
 }
 
-// crash ends the process without a word; another one takes its place.
+// crash kills the process; another one replaces it.
 func (m *machine) crash(*rapid.T) {
 	m.started++
 	m.fixture = m.successor(fmt.Sprint(m.threads[0].key, " after ", m.started))
 }
 
-// check compares what everybody sees with the model.
+// check compares the stored threads with the model.
 func (m *machine) check(*rapid.T) {
 	for _, t := range m.threads {
 		if m.thread(t.key) == 0 {
@@ -260,7 +260,7 @@ func (m *machine) check(*rapid.T) {
 	}
 }
 
-// finish does all that is left to do: then every message that asked for it was
+// finish completes all remaining work. Then every message that triggered a run was
 // answered once.
 func (m *machine) finish(rt *rapid.T) {
 	for _, t := range m.threads {

@@ -12,7 +12,7 @@ import (
 
 func orderPromises() []promise {
 	return []promise{
-		{"the ids of a thread's rows follow the order in which they were stored, although several nodes write", idsInOrder},
+		{"the ids of a thread's rows follow the order of their writes, with several nodes", idsInOrder},
 	}
 }
 
@@ -51,7 +51,8 @@ func idsInOrder(f *fixture) {
 		[]int{1 + writers*each, 1 + 2*writers*each, writers * each, 2 * writers * each})
 }
 
-// answerAll answers the thread's turns, each message by itself, beside others who do.
+// answerAll answers the thread's turns, each message by itself, concurrently with other
+// nodes.
 func (f *fixture) answerAll(lease *journal.Claim) error {
 	for {
 		run, err := f.BeginRun(f.ctx, lease, agent, false, func(string, string) bool { return true })
@@ -64,14 +65,14 @@ func (f *fixture) answerAll(lease *journal.Claim) error {
 	}
 }
 
-// watch looks at the rows that a thread has while others write them.
+// watch reads the rows of a thread while nodes write them.
 type watch struct {
 	*fixture
 	thread int64
-	seen   [4][]int64 // as the last look saw them
+	seen   [4][]int64 // as the last look returned them
 }
 
-// atOnce lets nodes write at once, and looks until they have ended.
+// atOnce lets nodes write concurrently, and looks until they have ended.
 func (w *watch) atOnce(nodes []*fixture, write func(n int) error) {
 	w.Helper()
 	errs := make([]error, len(nodes))

@@ -13,14 +13,14 @@ import (
 func outboxPromises() []promise {
 	return []promise{
 		{"a thread's deliveries leave in order", deliveryOrder},
-		{"a delivery that was not sent is tried again under its key, not before its time", resent},
-		{"an unclear end waits to be read back", readBack},
-		{"after a failed part the rest of its reply is not sent", restFails},
-		{"a held unknown lets the next pass", unknownPasses},
+		{"an unsent delivery is sent again under its key, not before its time", resent},
+		{"an unclear delivery waits for its read-back", readBack},
+		{"after a failed part, the rest of the reply is not sent", restFails},
+		{"a held delivery with an unknown outcome lets the next one leave", unknownPasses},
 		{"a delivery that has ended is not sent again", notSentAgain},
-		{"a node that lost a delivery changes nothing of it", deliveryLost},
+		{"a node that lost a delivery cannot change it", deliveryLost},
 		{"a post that arrived is recorded without a claim", arrivalIsAFact},
-		{"a reply that is committed while a post of its thread is sent is due", committedMeanwhile},
+		{"a reply committed during a send in its thread is due", committedMeanwhile},
 	}
 }
 
@@ -32,7 +32,7 @@ func deliveryOrder(f *fixture) {
 		d := f.delivery(threadKey(1))
 		same(f, "post", d.Post.Text, want)
 		f.sending(d)
-		same(f, "while it is being sent", f.delivery(threadKey(1)).ID, d.ID)
+		same(f, "during the send", f.delivery(threadKey(1)).ID, d.ID)
 		more, err := f.Sent(f.ctx, d, fmt.Sprint("C1/", 10+i))
 		f.must(err)
 		same(f, "more", more.More, want != "B1")
@@ -89,7 +89,7 @@ func unknownPasses(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	err := f.GiveUp(f.ctx, d, journal.DeliveryUnknown, "nobody can tell")
+	err := f.GiveUp(f.ctx, d, journal.DeliveryUnknown, "the platform cannot tell")
 	f.must(err)
 	same(f, "next", f.delivery(threadKey(1)).Post.Text, "A2")
 }
@@ -98,10 +98,10 @@ func notSentAgain(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
 	d := f.deliver(threadKey(1), "C1/9")
 	_, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, journal.Send{Timeout: time.Second})
-	f.fails("begin to send what is sent", err, journal.ErrDelivered)
-	f.fails("resend what is sent", f.Resend(f.ctx, d, f.clock.Now(), "", false), journal.ErrDelivered)
+	f.fails("begin to send a sent delivery", err, journal.ErrDelivered)
+	f.fails("resend a sent delivery", f.Resend(f.ctx, d, f.clock.Now(), "", false), journal.ErrDelivered)
 	err = f.GiveUp(f.ctx, d, journal.DeliveryFailed, "")
-	f.fails("give up what is sent", err, journal.ErrDelivered)
+	f.fails("give up a sent delivery", err, journal.ErrDelivered)
 	f.must(f.bySent(d, "C1/9"))
 	same(f, "due", f.due(deliveries), nil)
 	same(f, "subject", f.accept(f.envelope(event.KindReaction, "", "C1/9")).Thread, d.Thread)
@@ -126,26 +126,26 @@ func committedMeanwhile(f *fixture) {
 	same(f, "threads that are due", len(f.due(deliveries)), threads)
 }
 
-// bySent says again that a delivery was sent, as after an answer that was lost.
+// bySent records again that a delivery was sent, as after a lost answer.
 func (f *fixture) bySent(d *journal.Delivery, id string) error {
 	_, err := f.Sent(f.ctx, d, id)
 	return err
 }
 
-// deliveryLost: a node stands still after it began a delivery. Another node takes the
-// thread over and begins the delivery again. The first node's writes find that out.
+// deliveryLost stalls a node after it began a delivery. Another node takes over the
+// thread and begins the delivery again. The first node's writes fail.
 func deliveryLost(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
 	d := f.delivery(threadKey(1))
 	f.sending(d)
 	next := f.successor("second")
 	theirs := next.delivery(threadKey(1))
-	f.must(next.Resend(f.ctx, theirs, f.clock.Now(), "it had not arrived", false))
+	f.must(next.Resend(f.ctx, theirs, f.clock.Now(), "the post had not arrived", false))
 	next.sending(theirs)
 	before := f.dump()
 	for name, write := range map[string]func() error{
 		"Resend":        func() error { return f.Resend(f.ctx, d, f.clock.Now(), "too late", true) },
-		"AwaitReadBack": func() error { return f.AwaitReadBack(f.ctx, d, f.clock.Now(), "its end is not clear") },
+		"AwaitReadBack": func() error { return f.AwaitReadBack(f.ctx, d, f.clock.Now(), "the outcome is unclear") },
 		"GiveUp":        func() error { return f.GiveUp(f.ctx, d, journal.DeliveryFailed, "too late") },
 		"ResendMarked":  func() error { return f.ResendMarked(f.ctx, d, "again", "too late") },
 	} {

@@ -15,7 +15,8 @@ import (
 )
 
 // every is the time between two posts of a channel. place is the time between their
-// places in the journal's plan, so that posts behind a late one catch up.
+// places in the journal's plan, which is longer so that posts after a late one can catch
+// up.
 const (
 	every = 200 * time.Millisecond
 	place = 204 * time.Millisecond
@@ -23,12 +24,12 @@ const (
 
 func pacePromises() []promise {
 	return []promise{
-		{"without a rate nothing is written about a channel's pace", noPace},
+		{"without a rate, no pace of a channel is stored", noPace},
 		{"posts of many threads of one channel are spaced", paced},
-		{"places are taken once each by many at once", placesAtOnce},
-		{"a post that leaves late holds up the next one, which keeps its place", lateOneHoldsUp},
-		{"a refusal for a time pushes its channel forward, never back", pushedForward},
-		{"places that a refusal has blocked are spaced anew", spacedAnew},
+		{"concurrent callers get different places", placesAtOnce},
+		{"a post that leaves late delays the next one, which keeps its place", lateOneHoldsUp},
+		{"a rate limit delays its channel, and never shortens a delay", pushedForward},
+		{"places that a rate limit has blocked are spaced again", spacedAnew},
 	}
 }
 
@@ -39,7 +40,7 @@ func noPace(f *fixture) {
 	same(f, "paces", f.count("paces"), 0)
 }
 
-// queued are deliveries of one channel, each in a thread of its own.
+// queued returns deliveries of one channel, each in a thread of its own.
 func (f *fixture) queued(n int) (out []*journal.Delivery) {
 	f.Helper()
 	for i := range n {
@@ -60,11 +61,11 @@ func paced(f *fixture) {
 	for i, d := range deliveries[1:] {
 		at := begun.Add(time.Duration(i+1) * place)
 		same(f, "place", f.slot(d, every), journal.Slot{Wait: at})
-		same(f, "place when asked again", f.slot(d, every), journal.Slot{Wait: at})
+		same(f, "place of the second request", f.slot(d, every), journal.Slot{Wait: at})
 	}
 	for _, d := range deliveries[1:] {
 		f.clock.advance(place)
-		same(f, "may leave in its place", f.slot(d, every).Wait.IsZero(), true)
+		same(f, "may leave at its place", f.slot(d, every).Wait.IsZero(), true)
 	}
 }
 
@@ -84,7 +85,7 @@ func placesAtOnce(f *fixture) {
 	for i, slot := range slots[1:] {
 		same(f, "place", slot, journal.Slot{Wait: f.clock.Now().Add(time.Duration(i+1) * place)})
 	}
-	same(f, "leaves at once", slots[0].Wait.IsZero(), true)
+	same(f, "leaves immediately", slots[0].Wait.IsZero(), true)
 }
 
 func lateOneHoldsUp(f *fixture) {
@@ -93,20 +94,20 @@ func lateOneHoldsUp(f *fixture) {
 		f.slot(d, every)
 	}
 	f.clock.advance(2*place - time.Millisecond)
-	same(f, "the late one leaves", f.slot(deliveries[1], every).Wait.IsZero(), true)
+	same(f, "the late post leaves", f.slot(deliveries[1], every).Wait.IsZero(), true)
 	left := f.clock.Now()
 	f.clock.advance(time.Millisecond)
-	same(f, "the next one in its place", f.slot(deliveries[2], every), journal.Slot{Wait: left.Add(every)})
+	same(f, "the next post at its place", f.slot(deliveries[2], every), journal.Slot{Wait: left.Add(every)})
 	newcomer := f.queuedIn(threadKey(9))
-	same(f, "a newcomer's place", f.slot(newcomer, every), journal.Slot{Wait: left.Add(time.Millisecond + place)})
+	same(f, "place of a new post", f.slot(newcomer, every), journal.Slot{Wait: left.Add(time.Millisecond + place)})
 	f.clock.advance(every - time.Millisecond)
-	same(f, "the next one leaves", f.slot(deliveries[2], every).Wait.IsZero(), true)
+	same(f, "the next post leaves", f.slot(deliveries[2], every).Wait.IsZero(), true)
 
 	f.clock.advance(time.Hour)
-	same(f, "the newcomer leaves late", f.slot(newcomer, every).Wait.IsZero(), true)
+	same(f, "the new post leaves late", f.slot(newcomer, every).Wait.IsZero(), true)
 	for i, thread := range []event.ThreadKey{threadKey(10), threadKey(11)} {
 		at := f.clock.Now().Add(every + time.Duration(i)*place)
-		same(f, "a place behind the late one", f.slot(f.queuedIn(thread), every), journal.Slot{Wait: at})
+		same(f, "a place after the late post", f.slot(f.queuedIn(thread), every), journal.Slot{Wait: at})
 	}
 }
 
@@ -117,8 +118,8 @@ func pushedForward(f *fixture) {
 	f.must(f.Resend(f.ctx, deliveries[0], far, "slow down", true))
 	same(f, "another thread's", f.slot(deliveries[1], 0), journal.Slot{Wait: far})
 	f.must(f.Resend(f.ctx, deliveries[1], near, "slow down", true))
-	same(f, "after a shorter refusal", f.slot(deliveries[2], 0), journal.Slot{Wait: far})
-	same(f, "after a shorter refusal, with a pace", f.slot(deliveries[2], time.Second), journal.Slot{Wait: far})
+	same(f, "after a shorter rate limit", f.slot(deliveries[2], 0), journal.Slot{Wait: far})
+	same(f, "after a shorter rate limit, with a pace", f.slot(deliveries[2], time.Second), journal.Slot{Wait: far})
 
 	elsewhere := *f.queuedIn(threadKey(9))
 	elsewhere.Post.Channel = "C2"
@@ -142,7 +143,7 @@ func spacedAnew(f *fixture) {
 	}
 }
 
-// talker is a thread with posts to send, as the property of paces knows it.
+// talker is a thread with posts to send, in the model of paces.
 type talker struct {
 	key     event.ThreadKey
 	node    *fixture
@@ -155,15 +156,15 @@ type street struct {
 	channel string
 	nodes   []*fixture
 	talkers []*talker
-	left    time.Time     // the last post
-	blocked time.Time     // until then
-	marks   time.Duration // how many posts have left, one that was refused too
-	lost    time.Duration // by coming late, and by refusals
+	left    time.Time     // time of the last post
+	blocked time.Time     // blocked until then
+	marks   time.Duration // posts that have left, a refused one included
+	lost    time.Duration // lost by delays and by refusals
 }
 
-// paceHolds checks random interleavings of the deliveries of one channel, with
-// nodes that come late and a platform that refuses: posts are apart, and all of
-// them leave within the time that they need one after the other.
+// paceHolds checks random interleavings of the deliveries of one channel, with nodes that
+// are late and a platform that refuses. Posts keep their distance, and all leave within
+// the time that they need one after the other.
 func paceHolds(t *testing.T, engine journal.Engine) {
 	story := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -180,7 +181,7 @@ func paceHolds(t *testing.T, engine journal.Engine) {
 			s.step(rt, clock)
 		}
 		if took, bound := clock.Now().Sub(begun), s.marks*place+s.lost; took > bound {
-			rt.Fatalf("it took %v, and %v was enough", took, bound)
+			rt.Fatalf("the posts took %v, want at most %v", took, bound)
 		}
 	})
 }
@@ -192,7 +193,7 @@ func (s *street) talker(rt *rapid.T, key event.ThreadKey) *talker {
 	return k
 }
 
-// step lets the talker come whose time is first.
+// step advances to the talker whose time is first, and lets it act.
 func (s *street) step(rt *rapid.T, clock *clock) {
 	first := slices.MinFunc(s.talkers, func(a, b *talker) int { return a.comesAt.Compare(b.comesAt) }).comesAt
 	now := clock.Now()
@@ -210,8 +211,8 @@ func (s *street) step(rt *rapid.T, clock *clock) {
 	s.talkers = slices.DeleteFunc(s.talkers, func(k *talker) bool { return k.posts == 0 })
 }
 
-// come lets a talker ask for its place on any node, and send if it may. It
-// returns when it comes again.
+// come lets a talker request its place on any node, and send if it may. It returns the
+// time of its next visit.
 func (s *street) come(rt *rapid.T, k *talker, now time.Time) time.Time {
 	k.node = rapid.SampledFrom(s.nodes).Draw(rt, "node")
 	d := k.node.delivery(k.key)
@@ -223,7 +224,7 @@ func (s *street) come(rt *rapid.T, k *talker, now time.Time) time.Time {
 		return slot.Wait
 	}
 	if s.marks++; now.Sub(s.left) < every || now.Before(s.blocked) {
-		rt.Fatalf("a post followed after %v, %v before its channel was free", now.Sub(s.left), s.blocked.Sub(now))
+		rt.Fatalf("a post left %v after the last one, %v before the end of a block", now.Sub(s.left), s.blocked.Sub(now))
 	}
 	s.left = now
 	if rapid.IntRange(0, 7).Draw(rt, "is refused") == 0 {

@@ -15,7 +15,7 @@ import (
 	"parley/ingest/journal/sqlite"
 )
 
-// recorder is an engine that keeps the text of each statement, and counts transactions.
+// recorder is an engine that records the text of each statement, and counts transactions.
 type recorder struct {
 	journal.Engine
 	mu         sync.Mutex
@@ -36,7 +36,7 @@ func (r *recorder) ReadOne(ctx context.Context, fn func(journal.Tx) error) error
 	return r.Engine.ReadOne(ctx, func(tx journal.Tx) error { return fn(recorded{tx, r}) })
 }
 
-// taken returns what was recorded since the last call.
+// taken returns the records since the last call.
 func (r *recorder) taken() (statements []string, commits int) {
 	statements, commits = r.statements, r.commits
 	r.statements, r.commits = nil, 0
@@ -101,7 +101,7 @@ func (c *conversation) must(err error) {
 	}
 }
 
-// record accepts and records an event, as the node that has room to answer it at once.
+// record accepts and records an event, on a node that could answer it at once.
 func (c *conversation) record(key string, e event.Event, target string) (journal.Outcome, *journal.Claim) {
 	c.Helper()
 	keys := event.Keys{Kind: e.Kind, Dedupe: key, Thread: "slack:acme:C1:1", Channel: event.Channel{ID: "C1"}, Subject: target}
@@ -143,8 +143,8 @@ func (c *conversation) exchange(id string) {
 	}
 }
 
-// TestStatementsOfAMessage: a message in a new or idle thread takes at most ten statements
-// and four transactions from the accept to the recorded delivery.
+// TestStatementsOfAMessage proves that a message in a new or idle thread takes at most
+// ten statements and four transactions from the accept to the recorded delivery.
 func TestStatementsOfAMessage(t *testing.T) {
 	c := newConversation(t)
 	for _, thread := range []string{"new", "idle"} {
@@ -157,9 +157,10 @@ func TestStatementsOfAMessage(t *testing.T) {
 	}
 }
 
-// TestNothingIsScanned: no statement of a message, an edit or a delete reads a whole table,
-// so that none of them grows with the store or with the thread.
-func TestNothingIsScanned(t *testing.T) {
+// TestNoStatementScansATable proves that no statement of a message, an edit or a delete
+// reads a whole table. So the cost of none of them grows with the store or with the
+// thread.
+func TestNoStatementScansATable(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")
 	c.exchange("C1/2")
@@ -185,7 +186,7 @@ func TestNothingIsScanned(t *testing.T) {
 	}
 }
 
-// explain returns a statement's plan, a line for each step.
+// explain returns a statement's plan, one line for each step.
 func explain(db *sql.DB, statement string) (string, error) {
 	var args []any
 	for i := 1; strings.Contains(statement, fmt.Sprint("$", i)); i++ {

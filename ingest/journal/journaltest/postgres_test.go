@@ -11,7 +11,7 @@ import (
 )
 
 func TestPostgreSQL(t *testing.T) {
-	database := postgrestest.URL(t) // skips all if there is no server
+	database := postgrestest.URL(t) // skips all tests if there is no server
 	stores := &stores[*shared]{
 		tables: `SELECT CAST(tablename AS TEXT) FROM pg_tables WHERE schemaname = current_schema() AND tablename <> 'schema_migrations'`,
 		create: func(test *testing.T) *shared {
@@ -36,21 +36,21 @@ func TestPostgreSQL(t *testing.T) {
 	})
 }
 
-// nodes is the number of engines that a test's journal uses in turn.
+// nodes is the number of engines that the journal of a test uses.
 const nodes = 3
 
-// shared is the engines of several nodes on one database: concurrent writes use
-// different engines, while one is free.
+// shared combines the engines of several nodes on one database. Concurrent writes use
+// different engines while one is free.
 type shared struct {
 	journal.Engine
-	t    *testing.T // that uses it
+	t    *testing.T // the test that uses it
 	url  string
-	free chan journal.Engine // that write for nobody
+	free chan journal.Engine // the engines without a write
 }
 
 var _ journaltest.Shared = (*shared)(nil)
 
-// connect opens an engine, which is closed when the test ends.
+// connect opens an engine and closes it when the test ends.
 func (s *shared) connect(t *testing.T) (journal.Engine, error) {
 	engine, err := postgres.Open(t.Context(), postgres.Options{URL: s.url, Connections: 4})
 	if err == nil {

@@ -9,34 +9,34 @@ import (
 
 func prefacePromises() []promise {
 	return []promise{
-		{"the messages that were read of a thread stand before its first turn, and before no other", prefaceFirst},
-		{"the messages that were read are stored once", prefaceOnce},
-		{"a known message is not stored twice, and a payload that comes later is a duplicate", prefaceKnown},
-		{"a first turn that is interrupted leaves its preface to the next", prefaceInterrupted},
-		{"a run that begins with its message has the preface of the run before", prefaceBegun},
-		{"a message that was read makes no reply stale, and its edit asks for no run", prefaceQuiet},
-		{"a message that was read can be edited and deleted", prefaceChanges},
-		{"an envelope that waited for a message that was read is let in", prefaceAwaited},
-		{"nothing is read under a lease that was taken over", prefaceFenced},
-		{"a message is known once its content is stored", knows},
-		{"a thread that was opened on a post of ours begins with its reply", openedOnPost},
+		{"the read messages of a thread precede its first turn, and no other", prefaceFirst},
+		{"read messages are stored once", prefaceOnce},
+		{"a known message is not stored twice, and its later payload is a duplicate", prefaceKnown},
+		{"an interrupted first turn leaves its preface to the next turn", prefaceInterrupted},
+		{"a run that begins with its message has the preface of the previous run", prefaceBegun},
+		{"a read message makes no reply stale, and its edit triggers no run", prefaceQuiet},
+		{"a read message can be edited and deleted", prefaceChanges},
+		{"an envelope that waited for a read message is moved to its thread", prefaceAwaited},
+		{"no preface is stored under a lost claim", prefaceFenced},
+		{"a message is known after its content is stored", knows},
+		{"a thread opened on a post of ours begins with that reply", openedOnPost},
 	}
 }
 
-// read is a message that was read from the platform.
+// read returns a message as read from the platform.
 func read(id, content string) journal.Read {
 	m := said(id, content)
 	m.SentAt = time.UnixMilli(1).UTC()
 	return journal.Read{Message: m, Metadata: m.Metadata.Bytes()}
 }
 
-// preface stores the messages that were read for a run.
+// preface stores the read messages for a run.
 func (f *fixture) preface(run *journal.Run, preface journal.Preface, list ...journal.Read) {
 	f.Helper()
 	f.must(f.SetPreface(f.ctx, f.claim(run.Thread), run, preface, list))
 }
 
-// middle is the first run of a thread, with its root and two replies read.
+// middle begins the first run of a thread, with its root and two replies read.
 func middle(f *fixture) *journal.Run {
 	f.Helper()
 	f.say("a", runs)
@@ -63,9 +63,9 @@ func prefaceFirst(f *fixture) {
 
 func prefaceOnce(f *fixture) {
 	run := middle(f)
-	same(f, "what the run has", *run.Preface, journal.Preface{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
+	same(f, "preface of the run", *run.Preface, journal.Preface{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
 	f.preface(run, journal.Preface{Root: "C1/root", Gap: true}, read("C1/r3", "r3"))
-	same(f, "the first one", *run.Preface, journal.Preface{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
+	same(f, "preface of the first run", *run.Preface, journal.Preface{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a", "2 root", "3 r1", "4 r2"})
 }
 
@@ -78,7 +78,7 @@ func prefaceKnown(f *fixture) {
 	same(f, "the turn", f.transcript(run, wide), []string{"^root", "#r", "#p", ">a"})
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 p", "2 a", "3 b", "4 root", "5 r"})
 	again := f.message(threadKey(1), said("C1/r", "r"), passive)
-	same(f, "told of later", again.Disposition, event.Duplicate)
+	same(f, "a later payload", again.Disposition, event.Duplicate)
 	same(f, "and is", f.transcript(run, wide), []string{"^root", "#r", "#p", ">a"})
 }
 
@@ -87,7 +87,7 @@ func prefaceInterrupted(f *fixture) {
 	f.say("b", runs)
 	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
 	next := f.begin(threadKey(1))
-	same(f, "what the next has", next.Preface, run.Preface)
+	same(f, "preface of the next run", next.Preface, run.Preface)
 	same(f, "the turn", f.transcript(next, wide), []string{"^root", "...7", "#r1", "#r2", ">a", ">b"})
 }
 
@@ -104,7 +104,7 @@ func prefaceBegun(f *fixture) {
 	if outcome.Begun == nil {
 		f.Fatalf("no run has begun")
 	}
-	same(f, "what it has", outcome.Begun.Preface, run.Preface)
+	same(f, "preface of the run", outcome.Begun.Preface, run.Preface)
 	same(f, "its turn", f.transcript(outcome.Begun, wide)[:4], []string{"^root", "...7", "#r1", "#r2"})
 }
 
@@ -133,7 +133,7 @@ func prefaceAwaited(f *fixture) {
 	accepted := f.accept(a)
 	same(f, "its thread", accepted.Thread, 0)
 	f.preface(run, journal.Preface{Root: "C1/root"}, read("C1/r", "r"))
-	same(f, "what is let in", len(f.next(run.Thread)), 1)
+	same(f, "moved envelopes", len(f.next(run.Thread)), 1)
 	same(f, "threads with intake", f.due(intake), []int64{run.Thread})
 	f.record(run.Thread, accepted.ID, edited("C1/r", "r, edited", "2"), passive)
 	same(f, "the turn", f.transcript(run, wide), []string{"#r, edited", ">a"})
@@ -147,7 +147,7 @@ func prefaceFenced(f *fixture) {
 	f.successor("second").claim(run.Thread)
 	f.fails("a preface", f.SetPreface(f.ctx, lease, run, journal.Preface{Root: "C1/root"}, []journal.Read{read("C1/root", "root")}), journal.ErrFenced)
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a"})
-	same(f, "what the run has", run.Preface, nil)
+	same(f, "preface of the run", run.Preface, nil)
 }
 
 func knows(f *fixture) {
@@ -160,12 +160,12 @@ func knows(f *fixture) {
 	f.say("b", noted)
 	f.exchange(threadKey(1), "C1/c", "c", "re c", "re c")
 	f.deliver(threadKey(1), "C1/9")
-	same(f, "one that is stored", is("C1/a", false), true)
-	same(f, "one that is noted", is("C1/b", false), false)
-	same(f, "one that never came", is("C1/x", true), false)
+	same(f, "a stored message", is("C1/a", false), true)
+	same(f, "a noted message", is("C1/b", false), false)
+	same(f, "a missing message", is("C1/x", true), false)
 	same(f, "a post of ours", [2]bool{is("C1/9", false), is("C1/9", true)}, [2]bool{false, true})
 	f.change(threadKey(1), deleted("C1/a"), passive)
-	same(f, "one that is deleted", is("C1/a", false), true)
+	same(f, "a deleted message", is("C1/a", false), true)
 }
 
 func openedOnPost(f *fixture) {

@@ -12,14 +12,14 @@ func previewPromises() []promise {
 	return []promise{
 		{"a preview waits for its thread's deliveries", previewWaits},
 		{"a preview whose node died is due again", previewOrphan},
-		{"a run that has ended shows nothing more", previewFenced},
+		{"a run that has ended shows no further preview", previewFenced},
 		{"a reply takes over the posts of its previews, and the others are removed", previewsReplaced},
-		{"a run without a reply takes its previews and its sign away", previewsCleared},
-		{"a run that is tried again keeps its previews and its sign", previewsKept},
-		{"a post that can't be changed is posted again, and so are those behind it", reposted},
-		{"after a failed part the previews of the rest are removed", restCleared},
-		{"a post that is known by its preview is known by its reply", takenOver},
-		{"a preview gives way in the pace", previewGivesWay},
+		{"a run without a reply removes its previews and its sign of work", previewsCleared},
+		{"a retried run keeps its previews and its sign of work", previewsKept},
+		{"a post that cannot be changed is posted again, and so are the posts after it", reposted},
+		{"after a failed part, the previews of the rest are removed", restCleared},
+		{"the id of a preview's post leads to the reply", takenOver},
+		{"a preview yields its place in the pace to a post", previewGivesWay},
 	}
 }
 
@@ -27,7 +27,7 @@ var errNoAnswer = errors.New("the agent is gone")
 
 var sending = journal.Send{Timeout: 10 * time.Second}
 
-// preview begins a preview of a run; nil if it may not be shown yet.
+// preview begins a preview of a run. It returns nil if the preview may not be shown yet.
 func (f *fixture) preview(run *journal.Run, text string) (*journal.Delivery, time.Time) {
 	f.Helper()
 	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: text}, true, sending)
@@ -40,7 +40,7 @@ func (f *fixture) shows(run *journal.Run, text, platformID string) *journal.Deli
 	f.Helper()
 	d, _ := f.preview(run, text)
 	if d == nil {
-		f.Fatalf("%q may not be shown", text)
+		f.Fatalf("the preview %q was refused", text)
 	}
 	_, err := f.Sent(f.ctx, d, platformID)
 	f.must(err)
@@ -85,7 +85,7 @@ func previewOrphan(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), runs)
 	run := f.begin(threadKey(1))
 	d, _ := f.preview(run, "grow")
-	same(f, "due at once", f.due(deliveries), nil)
+	same(f, "due immediately", f.due(deliveries), nil)
 	f.clock.advance(10 * time.Second)
 	same(f, "due", f.due(deliveries), []int64{run.Thread})
 	next := f.delivery(threadKey(1))
@@ -139,7 +139,7 @@ func previewsCleared(f *fixture) {
 			want = append([]string{"tell Sorry"}, want...)
 		}
 		same(f, "deliveries", f.outbox(run), want)
-		if i == 1 { // its message is the next run's
+		if i == 1 { // its message belongs to the next run
 			f.commit(f.begin(threadKey(1)), answer("A"))
 		}
 	}
@@ -197,7 +197,7 @@ func takenOver(f *fixture) {
 	f.outbox(run)
 	ids, err := f.ReplyIDs(f.ctx, "acme", []string{"C1/8"})
 	f.must(err)
-	same(f, "replies with that post", len(ids), 1)
+	same(f, "replies of that post", len(ids), 1)
 	known, err := f.Known(f.ctx, "acme", []string{"C1/8", "C1/7"})
 	f.must(err)
 	same(f, "known", known, map[string]bool{"C1/8": true, "C1/7": false})
@@ -212,14 +212,14 @@ func previewGivesWay(f *fixture) {
 	_, err = f.Sent(f.ctx, d, "C1/8")
 	f.must(err)
 	waits := f.queuedIn(threadKey(2))
-	same(f, "the post behind it waits its turn", f.slot(waits, every).Wait, f.clock.Now().Add(every))
+	same(f, "wait of the post after it", f.slot(waits, every).Wait, f.clock.Now().Add(every))
 	f.clock.advance(every)
 	slot, err := f.ChangePreview(f.ctx, f.claim(run.Thread), run, d, paced)
 	f.must(err)
-	same(f, "the preview gives way to it", slot.Wait.After(f.clock.Now()), true)
+	same(f, "wait of the preview", slot.Wait.After(f.clock.Now()), true)
 	same(f, "it leaves", f.slot(waits, every).Wait.IsZero(), true)
 	f.clock.advance(2 * every)
 	slot, err = f.ChangePreview(f.ctx, f.claim(run.Thread), run, d, paced)
 	f.must(err)
-	same(f, "then the preview", slot.SendBy, f.clock.Now().Add(10*time.Second))
+	same(f, "wait of the preview after the post", slot.SendBy, f.clock.Now().Add(10*time.Second))
 }

@@ -14,7 +14,7 @@ import (
 func retentionPromises() []promise {
 	return []promise{
 		{"each table loses its old rows at its bound", pruned},
-		{"the payload of a delivery stays 8 days after it was sent", payloadsKept},
+		{"the payload of a delivery stays for 8 days after the send", payloadsKept},
 		{"pending envelopes stay", pendingKept},
 		{"dead letters keep their body as long as their key", deadLettersKept},
 		{"a call of Prune continues where the last one ended", pruneResumes},
@@ -48,9 +48,9 @@ func pruned(f *fixture) {
 	f.must(err)
 
 	f.clock.advance(day)
-	same(f, "before one day of rest", f.prune(), journal.Pruned{})
+	same(f, "before one idle day", f.prune(), journal.Pruned{})
 	f.clock.advance(time.Minute)
-	same(f, "after one day of rest", f.prune(), journal.Pruned{"paces": 1})
+	same(f, "after one idle day", f.prune(), journal.Pruned{"paces": 1})
 	f.clock.advance(7*day - time.Hour)
 	same(f, "before 8 days", f.prune(), journal.Pruned{})
 	f.clock.advance(time.Hour)
@@ -74,7 +74,7 @@ func payloadsKept(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
 	f.clock.advance(30 * day)
 	f.message(threadKey(1), said("C1/2", "young"), passive)
-	same(f, "while it is to be sent", f.prune()["payloads"], 0)
+	same(f, "before the send", f.prune()["payloads"], 0)
 	f.deliver(threadKey(1), "C1/3")
 	f.clock.advance(8*day - time.Minute)
 	same(f, "before 8 days", f.prune()["payloads"], 0)
@@ -91,7 +91,7 @@ func pendingKept(f *fixture) {
 	same(f, "pruned", f.prune(), journal.Pruned{"bodies": 2, "envelopes": 2})
 	same(f, "body", len(f.body(accepted.ID)) > 0 && len(f.body(waits.ID)) > 0, true)
 	f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "late")}, passive)
-	same(f, "once it is settled", f.prune()["envelopes"], 1)
+	same(f, "after it is settled", f.prune()["envelopes"], 1)
 }
 
 func deadLettersKept(f *fixture) {
@@ -104,7 +104,7 @@ func deadLettersKept(f *fixture) {
 	same(f, "pruned", f.prune(), journal.Pruned{"envelopes": 1})
 }
 
-// many are envelopes that are settled at once.
+// many accepts envelopes that are settled at once.
 func (f *fixture) many(n int) {
 	f.Helper()
 	for i := range n {
@@ -120,7 +120,7 @@ func pruneResumes(f *fixture) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	ending := journal.New(&ends{Engine: f.engine, after: 1, end: cancel}, journal.Options{Now: f.clock.Now})
 	first, err := ending.Prune(ctx, journal.DefaultRetention())
-	f.fails("a call that is ended", err, context.Canceled)
+	f.fails("a cancelled call", err, context.Canceled)
 	same(f, "the first page", first, journal.Pruned{"bodies": 100})
 	f.exec(`UPDATE envelopes SET body = $1`, []byte("again")) // rows before the position are not read again
 	second, err := f.successor("second").Prune(f.ctx, journal.DefaultRetention())
@@ -128,7 +128,7 @@ func pruneResumes(f *fixture) {
 	same(f, "the other pages", second, journal.Pruned{"bodies": 150})
 }
 
-// ends is an engine that ends its caller after some writes.
+// ends is an engine that cancels its caller after some writes.
 type ends struct {
 	journal.Engine
 	after int
@@ -153,7 +153,7 @@ func pruneBounded(f *fixture) {
 	same(f, "rows of the largest transaction", most.rows, 100)
 }
 
-// largest is an engine that knows its largest transaction.
+// largest is an engine that records the rows of its largest transaction.
 type largest struct {
 	journal.Engine
 	rows int64
@@ -190,7 +190,7 @@ func idsNotReused(f *fixture) {
 	same(f, "another id", young.ID > old.ID, true)
 }
 
-// inWorkspaces makes every kind of row in two workspaces.
+// inWorkspaces creates every kind of row in two workspaces.
 func (f *fixture) inWorkspaces() {
 	f.Helper()
 	f.must(f.Configured(f.ctx, []string{"acme", "umbrella"}))
@@ -220,7 +220,7 @@ func (f *fixture) inWorkspaces() {
 	}
 }
 
-// rows counts the rows of each table with rows of workspaces, runs or messages.
+// rows counts the rows of each table that has rows of workspaces, runs or messages.
 func (f *fixture) rows() map[string]int64 {
 	f.Helper()
 	counts := map[string]int64{}
@@ -256,7 +256,7 @@ func workspaceRemoved(f *fixture) {
 	for table, n := range all {
 		half[table] = n / 2
 	}
-	half["paces"] = 0 // they are over
+	half["paces"] = 0 // their times have passed
 	same(f, "after 30 days", f.rows(), half)
 	same(f, "copies to check", f.count("copies_to_check WHERE path = 'ab/umbrella'"), 1)
 	same(f, "all copies to check", f.count("copies_to_check"), 1)

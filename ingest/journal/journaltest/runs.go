@@ -14,21 +14,21 @@ import (
 
 func runPromises() []promise {
 	return []promise{
-		{"messages that wait join one turn", coalesced},
-		{"if each message is a turn, the agent gets them one by one", eachItsTurn},
+		{"waiting messages join one turn", coalesced},
+		{"without coalescing, each message is a turn", eachItsTurn},
 		{"a turn waits for further messages, up to a limit", coalescing},
-		{"a run that waits for nothing begins with its message", begunWithMessage},
-		{"a run that has something to wait for does not begin with its message", notBegunWithMessage},
-		{"a run that its process left is taken up again under its id", resumed},
+		{"a run without a wait begins with its message", begunWithMessage},
+		{"a run with a wait does not begin with its message", notBegunWithMessage},
+		{"the run of an ended process resumes under its id", resumed},
 		{"a retried run is due later, and its claim is not counted", retried},
 		{"claims that end while a process works on the run are counted", claimsOfRun},
-		{"a failed run ends with a notice and the next turn goes on", failed},
+		{"a failed run ends with a notice, and the next turn runs", failed},
 		{"an interrupted run gives its messages to the next", interrupted},
 		{"a cancelled run leaves its block to the next run if all its messages were deleted", canceled},
 		{"turns are due by agent", dueByAgent},
-		{"turns of agents that are gone go to an heir", orphans},
-		{"if another node may know the agent, they go when no node has taken them for a while", orphansOfAll},
-		{"a turn that is taken while orphans are looked for is none", orphansBeside},
+		{"turns of removed agents go to an heir", orphans},
+		{"if another node may know the agent, its turns go to an heir after a while", orphansOfAll},
+		{"a turn that begins during the search for orphans is none", orphansBeside},
 	}
 }
 
@@ -74,7 +74,7 @@ func coalescing(f *fixture) {
 		say(id)
 		same(f, "turns", f.due(turns), nil)
 		if f.mayBegin(threadKey(1), false) != nil {
-			f.Fatalf("a run began before its time")
+			f.Fatalf("a run began too early")
 		}
 	}
 	f.clock.advance(400 * time.Millisecond)
@@ -82,7 +82,7 @@ func coalescing(f *fixture) {
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"C1/1", "C1/2", "C1/3"})
 }
 
-// tell accepts and records a message while its agent could begin.
+// tell accepts and records a message while the agent has room for a run.
 func (f *fixture) tell(id string, decide policy, change func(*journal.Entry)) journal.Outcome {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
@@ -105,12 +105,12 @@ func begunWithMessage(f *fixture) {
 	same(f, "asked", contents(run.Messages), []string{"C1/1"})
 	same(f, "block", [2]int64{run.ContextAfter, run.BaseSeq}, [2]int64{0, 2})
 	next := f.successor("second")
-	same(f, "turns, while it is handed over", next.due(turns), nil)
+	same(f, "turns during the hand-over", next.due(turns), nil)
 	f.clock.advance(time.Second)
 	same(f, "turns", next.due(turns), []int64{run.Thread})
 	again := next.begin(threadKey(1))
 	same(f, "run", again.ID, run.ID)
-	same(f, "asked of the second", again.Messages[0].Row, run.Messages[0].Row)
+	same(f, "messages of the second run", again.Messages[0].Row, run.Messages[0].Row)
 	same(f, "outcome", next.commit(again, answer("Hello.")).Outcome, journal.Committed)
 	same(f, "turns left", next.due(turns), nil)
 	same(f, "the next block", next.tell("C1/2", runs, nil).Begun.ContextAfter, int64(2))
@@ -118,13 +118,13 @@ func begunWithMessage(f *fixture) {
 
 func notBegunWithMessage(f *fixture) {
 	begun := func(o journal.Outcome) bool { return o.Begun != nil }
-	same(f, "one that asks for nothing", begun(f.tell("C1/1", passive, nil)), false)
-	same(f, "one that waits for others", begun(f.tell("C1/2", runs, func(e *journal.Entry) { e.Coalesce = time.Second })), false)
-	same(f, "behind one that waits", begun(f.tell("C1/3", runs, nil)), false)
+	same(f, "a passive message", begun(f.tell("C1/1", passive, nil)), false)
+	same(f, "a coalescing message", begun(f.tell("C1/2", runs, func(e *journal.Entry) { e.Coalesce = time.Second })), false)
+	same(f, "after a waiting message", begun(f.tell("C1/3", runs, nil)), false)
 	f.clock.advance(time.Second)
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"C1/2", "C1/3"})
-	same(f, "beside a run that goes on", begun(f.tell("C1/4", runs, nil)), false)
+	same(f, "during another run", begun(f.tell("C1/4", runs, nil)), false)
 	f.commit(run, answer("Hello."))
 	f.commit(f.begin(threadKey(1)), answer("Hello again."))
 	first := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/5"))
@@ -133,7 +133,7 @@ func notBegunWithMessage(f *fixture) {
 	told.Begin = true
 	outcome, err := f.Record(f.ctx, f.claim(first.Thread), told)
 	f.must(err)
-	same(f, "before everything accepted is recorded", begun(outcome), false)
+	same(f, "before all envelopes are recorded", begun(outcome), false)
 }
 
 func resumed(f *fixture) {
@@ -146,7 +146,7 @@ func resumed(f *fixture) {
 	same(f, "asked", contents(second.Messages), []string{"hi"})
 	same(f, "block", [2]int64{second.ContextAfter, second.BaseSeq}, [2]int64{first.ContextAfter, first.BaseSeq})
 	_, err := f.CommitReply(f.ctx, f.claim(first.Thread), first, answer("late"))
-	f.fails("the first one's reply", err, journal.ErrFenced)
+	f.fails("reply of the first process", err, journal.ErrFenced)
 	same(f, "outcome", next.commit(second, answer("Hello.")).Outcome, journal.Committed)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
 	_, err = next.CommitReply(f.ctx, next.claim(first.Thread), second, answer("again"))
@@ -227,10 +227,10 @@ func dueByAgent(f *fixture) {
 	f.must(err)
 	f.message(threadKey(2), said("C1/2", "ho"), runs)
 	same(f, "due", f.due(turns), []int64{f.thread(threadKey(2))})
-	same(f, "due for the slow one", f.due(strings.ReplaceAll(turns, "helper", "slow")), []int64{accepted.Thread})
+	same(f, "due for the slow agent", f.due(strings.ReplaceAll(turns, "helper", "slow")), []int64{accepted.Thread})
 }
 
-// orphan is a thread with a turn that waits for an agent which is gone.
+// orphan creates a thread with a turn that waits for a removed agent.
 func (f *fixture) orphan(key event.ThreadKey) int64 {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, key, ""))
@@ -253,19 +253,19 @@ func orphansOfAll(f *fixture) {
 	assign := func() { f.must(b.AssignOrphans(f.ctx, []string{agent}, agent, 2*time.Minute)) }
 	free, held := a.orphan(threadKey(1)), a.orphan(threadKey(2))
 	f.clock.advance(2*time.Minute - time.Millisecond)
-	a.claimAnew(held)
+	a.claimAgain(held)
 	assign()
-	same(f, "while another node may know the agent", b.due(turns), nil)
+	same(f, "before the turn is overdue", b.due(turns), nil)
 	f.clock.advance(time.Millisecond)
 	assign()
 	same(f, "after a while", b.due(turns), []int64{free})
 	f.clock.advance(time.Minute)
 	assign()
-	same(f, "once nobody has the thread", b.due(turns), []int64{free, held})
+	same(f, "after the thread's claim has ended", b.due(turns), []int64{free, held})
 }
 
-// claimAnew makes a thread this process's for a minute.
-func (f *fixture) claimAnew(thread int64) {
+// claimAgain gives this process a claim of a thread for a minute.
+func (f *fixture) claimAgain(thread int64) {
 	f.Helper()
 	f.exec(`UPDATE threads SET owner = 'test', lease_until = $1 WHERE id = $2`, f.clock.Now().Add(time.Minute).UnixMilli(), thread)
 }
@@ -282,21 +282,21 @@ func orphansBeside(f *fixture) {
 		_, err := tx.Exec(`UPDATE threads SET owner = 'a', lease_until = $1 WHERE id = $2`, f.clock.Now().Add(time.Minute).UnixMilli(), threads[1])
 		return err
 	}, func(journal.Tx) error { return nil }, assign)
-	same(f, "but for one that was taken meanwhile", b.count("threads WHERE agent = 'helper'"), 2)
+	same(f, "except the turn that began meanwhile", b.count("threads WHERE agent = 'helper'"), 2)
 }
 
 func replyPromises() []promise {
 	return []promise{
-		{"a reply whose commit had no clear end is committed once, and its post is not forgotten", committedUnclearly},
+		{"a reply whose commit was unclear is committed once, with its posts", committedUnclearly},
 		{"a reply, its posts and its events are committed together", committed},
 		{"a reply to deleted messages is withdrawn", withdrawn},
-		{"a reply is committed if some messages of its turn are left", partlyDeleted},
-		{"an interruptible reply gives way to a newer message", givesWay},
-		{"a stale reply is asked for again at most twice, with the newer messages", rerun},
+		{"a reply is committed if its turn has messages left", partlyDeleted},
+		{"an interruptible reply yields to a newer message", givesWay},
+		{"a stale reply is requested again at most twice, with the newer messages", rerun},
 		{"an edit that the agent has not seen makes the reply stale", editMakesStale},
-		{"an edit names the run that has the message", editNamesRun},
-		{"a stale reply is dropped and kept with its reason", dropped},
-		{"a stale reply is sent, and the messages that its agent knew are recorded", staleSent},
+		{"an edit reports the run of its message", editNamesRun},
+		{"a stale reply is dropped, and its reason is stored", dropped},
+		{"a stale reply is sent, and the messages that its agent saw are recorded", staleSent},
 		{"the events of a run are bounded", eventsBounded},
 	}
 }
@@ -398,7 +398,7 @@ func editMakesStale(f *fixture) {
 		reply.Stale, reply.Interruptible = cmp.Or(policy, "send"), policy == ""
 		f.message(threadKey(1), said(id, "hi"), runs)
 		f.clock.advance(1e9)
-		f.change(threadKey(1), edited(id, "ho", "1"), runs) // before the run: the agent gets the new text
+		f.change(threadKey(1), edited(id, "ho", "1"), runs) // before the run: the agent receives the new text
 		run := f.begin(threadKey(1))
 		same(f, "asked", contents(run.Messages), []string{"ho"})
 		f.clock.advance(1e9)
@@ -414,11 +414,11 @@ func editMakesStale(f *fixture) {
 	run := f.begin(threadKey(2))
 	f.clock.advance(1e9)
 	f.change(threadKey(2), edited("C1/2", "ho", "1"), runs)
-	_, err := f.Transcript(f.ctx, run, journal.Window{Turns: 1, Bytes: 1000}) // reads it as it stands now
+	_, err := f.Transcript(f.ctx, run, journal.Window{Turns: 1, Bytes: 1000}) // the agent reads the current text
 	f.must(err)
 	reply := answer("Hello.")
 	reply.Stale = "drop"
-	same(f, "an edit that the agent has seen", f.commit(run, reply).Outcome, journal.Committed)
+	same(f, "an edit seen by the agent", f.commit(run, reply).Outcome, journal.Committed)
 }
 
 func editNamesRun(f *fixture) {
@@ -476,5 +476,5 @@ func committedUnclearly(f *fixture) {
 	other := f.successor("second")
 	other.claim(run.Thread)
 	_, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
-	f.fails("after somebody else has claimed the thread", err, journal.ErrFenced)
+	f.fails("after another node has claimed the thread", err, journal.ErrFenced)
 }

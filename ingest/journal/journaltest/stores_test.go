@@ -8,10 +8,10 @@ import (
 	"parley/ingest/journal"
 )
 
-// stores lends stores to tests. To create one takes longer than most tests: a store
-// is emptied after its test, and the next test gets it.
+// stores lends stores to tests. The creation of a store takes longer than most tests, so
+// a store is emptied after its test and lent to the next one.
 type stores[S journal.Engine] struct {
-	// create makes an empty store, which outlives the test.
+	// create creates an empty store, which outlives the test.
 	create func(t *testing.T) S
 	// tables is a query for the names of the journal's tables.
 	tables string
@@ -42,7 +42,7 @@ func (s *stores[S]) lend(t *testing.T) S {
 	return store
 }
 
-// take returns a store that no test uses, if there is one.
+// take returns an unused store, if there is one.
 func (s *stores[S]) take() (store S, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *stores[S]) take() (store S, ok bool) {
 	return store, true
 }
 
-// empty deletes all rows. The ids of new rows go on.
+// empty deletes all rows. The sequences of ids continue.
 func (s *stores[S]) empty(ctx context.Context, store S) error {
 	return store.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
 		var tables []string

@@ -8,15 +8,15 @@ import (
 
 func timePromises() []promise {
 	return []promise{
-		{"turns are taken by time, and a turn's messages are in its order", turnsByTime},
+		{"turns are chosen by time, and their messages are in order of time", turnsByTime},
 		{"a transcript shows turns and blocks by time", transcriptByTime},
-		{"a message that was read late makes no reply stale if it was recorded before the run", lateIsNotStale},
+		{"a late message makes no reply stale if it was recorded before the run", lateIsNotStale},
 		{"a message's time is never after its arrival", timeOfArrival},
-		{"a turn without all earlier messages says so, then and later", turnWithGap},
+		{"a turn that lacks earlier messages reports the gap, at its run and later", turnWithGap},
 	}
 }
 
-// late records a message that was said some time ago.
+// late records a message sent some time ago.
 func (f *fixture) late(id, content string, ago time.Duration, decide policy) {
 	f.Helper()
 	m := said(id, content)
@@ -83,7 +83,7 @@ func turnWithGap(f *fixture) {
 	}
 	same(f, "gap", begin(true).Gap, true)
 	run := f.successor("second").begin(threadKey(1))
-	same(f, "gap, taken up again", run.Gap, true)
+	same(f, "gap of the resumed run", run.Gap, true)
 	delete(f.claims, run.Thread)
 	f.commit(run, answer("A"))
 	f.message(threadKey(1), said("C1/2", "b"), runs)

@@ -15,15 +15,15 @@ func transcriptPromises() []promise {
 		{"a passive message is in the block of the first turn that began after it", blocks},
 		{"a message recorded during a run is in the next turn's block", blockDuringRun},
 		{"turns are in the order of their first thread_seq", turnOrder},
-		{"a thread's first turn is there although a later one began before it", raisedFirst},
-		{"deleted messages are gone, edited ones stand as they are now", asItStands},
-		{"a block holds the root, the newest lines and how many were left out", blockWindow},
+		{"a thread's first turn is shown even if a later turn began before it", raisedFirst},
+		{"deleted messages are not shown, and edited ones in their current state", asItStands},
+		{"a block holds the root, the newest lines and the number of omitted ones", blockWindow},
 		{"empty messages are no lines unless they have files", emptyLines},
 		{"a window without context lines shows the root alone", noContext},
-		{"turns are read up to a number and up to a size", turnWindow},
+		{"the window bounds the turns by number and by size", turnWindow},
 		{"failed, stopped and dropped turns are shown, interrupted ones once", endedTurns},
-		{"the message that a thread was opened on comes first", openedOn},
-		{"so does the reply of ours, in another thread, that one was opened on", openedOnReply},
+		{"the message on which a thread was opened comes first", openedOn},
+		{"a reply of ours in another thread, on which a thread was opened, comes first", openedOnReply},
 		{"the cost of a transcript does not depend on the thread", bounded},
 	}
 }
@@ -31,7 +31,8 @@ func transcriptPromises() []promise {
 var wide = journal.Window{Turns: 50, Bytes: 100_000, Context: 20}
 
 // transcript returns the run's transcript, one line for each message. The marks are "+"
-// for the opening, "^" the root, "#" context, ">" a message of the turn, "<" the reply.
+// for the opening, "^" for the root, "#" for context, ">" for a message of the turn, "<"
+// for the reply.
 func (f *fixture) transcript(run *journal.Run, window journal.Window) []string {
 	f.Helper()
 	turns, err := f.Transcript(f.ctx, run, window)
@@ -65,7 +66,7 @@ func (f *fixture) say(text string, decide policy) {
 	f.message(threadKey(1), said("C1/"+text, text), decide)
 }
 
-// ask is a message that is answered.
+// ask records a message that triggers a run and answers it.
 func (f *fixture) ask(text string) {
 	f.Helper()
 	f.exchange(threadKey(1), "C1/"+text, text, "re "+text)
@@ -79,7 +80,7 @@ func blocks(f *fixture) {
 	run := f.begin(threadKey(1))
 	want := []string{"^still on?", ">tomorrow?", "<re tomorrow?", "#great", ">remind us"}
 	same(f, "transcript", f.transcript(run, wide), want)
-	same(f, "transcript once more", f.transcript(run, wide), want)
+	same(f, "repeated transcript", f.transcript(run, wide), want)
 	same(f, "after a restart", f.transcript(f.successor("second").begin(threadKey(1)), wide), want)
 }
 
@@ -97,9 +98,9 @@ func turnOrder(f *fixture) {
 	f.say("a", passive)
 	f.ask("b")
 	f.ask("c")
-	f.message(threadKey(1), said("C1/a", "a"), runs) // a twin raises it
+	f.message(threadKey(1), said("C1/a", "a"), runs) // a second payload raises its trigger
 	run := f.begin(threadKey(1))
-	same(f, "the current one last", f.transcript(run, wide), []string{">b", "<re b", ">c", "<re c", ">a"})
+	same(f, "the current turn is last", f.transcript(run, wide), []string{">b", "<re b", ">c", "<re c", ">a"})
 	f.commit(run, answer("re a"))
 	f.say("d", runs)
 	same(f, "order", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "<re a", ">b", "<re b", ">c", "<re c", ">d"})
@@ -141,7 +142,7 @@ func blockWindow(f *fixture) {
 	f.change(threadKey(1), deleted("C1/p0"), nil)
 	same(f, "without the root", f.transcript(run, narrow), []string{"...5", "#p7", "#p8", "#p9", ">q"})
 	all := journal.Window{Turns: 50, Bytes: 1000, Context: 8}
-	same(f, "all of them", f.transcript(run, all)[0], "#p1")
+	same(f, "all messages", f.transcript(run, all)[0], "#p1")
 	f.commit(run, answer("r"))
 	for i := range 4 {
 		f.say(fmt.Sprint("s", i), passive)
@@ -234,11 +235,11 @@ func openedOn(f *fixture) {
 	run := f.begin(threadKey(1))
 	same(f, "transcript", f.transcript(run, wide), want)
 	f.change(threadKey(2), deleted("C1/root"), nil)
-	same(f, "once it is deleted", f.transcript(run, wide), want[1:])
+	same(f, "after its delete", f.transcript(run, wide), want[1:])
 }
 
-// bounded compares a thread of a thousand messages with one of twenty times as
-// many: the queries are as many, and return as many rows.
+// bounded compares a thread of a thousand messages with one twenty times as long: the
+// number of queries and of returned rows is the same.
 func bounded(f *fixture) {
 	cost := func(key event.ThreadKey, messages int) tally {
 		f.message(key, said(string(key)+"0", "0"), passive)
@@ -256,13 +257,13 @@ func bounded(f *fixture) {
 		return counting.tally
 	}
 	small, large := cost(threadKey(1), 1_000), cost(threadKey(2), 20_000)
-	same(f, "cost of 20,000 messages beside that of 1,000", large, small)
+	same(f, "cost of 20,000 messages against 1,000", large, small)
 	if small.Queries > 20 || small.Rows > 100 {
 		f.Fatalf("a window of two turns costs %+v", small)
 	}
 }
 
-// grow adds passive messages to a thread as intake would.
+// grow adds passive messages to a thread like intake.
 func (f *fixture) grow(key event.ThreadKey, n int) {
 	f.Helper()
 	thread := f.thread(key)
@@ -284,10 +285,10 @@ func (f *fixture) grow(key event.ThreadKey, n int) {
 	}))
 }
 
-// tally is how much was read.
+// tally counts the reads.
 type tally struct{ Queries, Rows int }
 
-// counter is an engine that counts what is read.
+// counter is an engine that counts reads.
 type counter struct {
 	journal.Engine
 	tally tally
@@ -311,7 +312,7 @@ func (c counted) Row(dest []any, query string, args ...any) (bool, error) {
 func (c counted) Rows(visit func(func(...any) error) error, query string, args ...any) error {
 	c.tally.Queries++
 	if !strings.Contains(query, "LIMIT") && !strings.Contains(query, "run = $1") && !strings.Contains(query, "message = $1") {
-		return fmt.Errorf("nothing bounds %s", query)
+		return fmt.Errorf("no bound in %s", query)
 	}
 	return c.Tx.Rows(func(scan func(...any) error) error {
 		c.tally.Rows++

@@ -12,12 +12,12 @@ import (
 
 func viewingPromises() []promise {
 	return []promise{
-		{"a person's view goes with their further messages in that thread", viewingGoesWith},
+		{"a person's view is stored with their further messages in that thread", viewingGoesWith},
 		{"the newest event decides a person's view", viewingNewest},
 	}
 }
 
-// looks is somebody looking at something, at a second of 1970.
+// looks returns an event of a person's view, at a second of 1970.
 func looks(second int64, at string) event.Event {
 	v := &event.Viewing{SenderID: "slack:U1", At: time.Unix(second, 0)}
 	if at != "" {
@@ -26,14 +26,14 @@ func looks(second int64, at string) event.Event {
 	return event.Event{Kind: event.KindOther, Viewing: v}
 }
 
-// look records that, in the first thread.
+// look records the event in the first thread.
 func (f *fixture) look(e event.Event) journal.Outcome {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindOther, threadKey(1), ""))
 	return f.record(accepted.Thread, accepted.ID, e, passive)
 }
 
-// looksAt are the views of the thread's messages.
+// looksAt returns the views of the thread's messages.
 func (f *fixture) looksAt(thread event.ThreadKey) []string {
 	f.Helper()
 	return each(f.list(thread), func(m journal.Listed) string {
@@ -73,12 +73,12 @@ func viewingGoesWith(f *fixture) {
 func viewingNewest(f *fixture) {
 	noChange := *event.Ignore(event.ReasonNoChange)
 	same(f, "the first", f.look(looks(5, "C7")).Disposition, event.Updated)
-	same(f, "an older one", f.look(looks(4, "C8")).Fate, noChange)
+	same(f, "an older event", f.look(looks(4, "C8")).Fate, noChange)
 	same(f, "the same", f.look(looks(6, "C7")).Fate, noChange)
-	same(f, "older than that", f.look(looks(5, "C9")).Fate, noChange)
+	same(f, "an even older event", f.look(looks(5, "C9")).Fate, noChange)
 	same(f, "too much", f.look(looks(8, strings.Repeat("C", 5000))).Fate, noChange)
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
-	same(f, "a newer one", f.look(looks(7, "C9")).Disposition, event.Updated)
+	same(f, "a newer event", f.look(looks(7, "C9")).Disposition, event.Updated)
 	f.message(threadKey(1), said("C1/2", "ho"), passive)
 	same(f, "views", f.looksAt(threadKey(1)), []string{`"C7"`, `"C9"`})
 }

@@ -12,18 +12,18 @@ import (
 
 func waitingPromises() []promise {
 	return []promise{
-		{"an envelope that comes before its message waits, and the message lets it in", admittedByRecord},
-		{"an envelope that comes before our post is known waits, and the delivery lets it in", admittedBySent},
-		{"a review lets in waiting envelopes", admittedByReview},
-		{"a review goes on while a node works on the thread", reviewBeside},
-		{"concurrent reviews let in an envelope once", reviewAtOnce},
-		{"an envelope whose message never comes ends as unknown-message", waitsInVain},
-		{"no envelope is ended as long as a gap of its channel is open", waitsForGap},
-		{"no envelope is ended before its message's own envelope", waitsForEnvelope},
-		{"an edit in its thread is put aside until its message comes", putAside},
-		{"an envelope without a target is never let in", noSubject},
-		{"an envelope that waits for our identity is due when it is known", waitsForSelf},
-		{"storing a known identity waits for no lock", selfAgain},
+		{"an envelope that arrives before its message waits until the message is recorded", admittedByRecord},
+		{"an envelope about an unknown post of ours waits until the delivery is sent", admittedBySent},
+		{"a review moves waiting envelopes to their threads", admittedByReview},
+		{"a review does not wait for a node that works on the thread", reviewBeside},
+		{"concurrent reviews move an envelope once", reviewAtOnce},
+		{"an envelope whose message never arrives ends as unknown-message", waitsInVain},
+		{"no envelope ends while a gap of its channel is open", waitsForGap},
+		{"no envelope ends before its message's own envelope", waitsForEnvelope},
+		{"an edit with a thread waits there until its message arrives", editWaits},
+		{"an envelope without a target never leaves its wait", noSubject},
+		{"an envelope that waits for our identity is due when the identity is known", waitsForSelf},
+		{"a store of a known identity waits for no lock", selfAgain},
 		{"envelopes that wait for our identity become due while a node works on their thread", selfBeside},
 	}
 }
@@ -39,7 +39,7 @@ func admittedByRecord(f *fixture) {
 	same(f, "let in", f.next(thread)[0].ID, reaction.ID)
 	settled, err := f.Envelope(f.ctx, other.ID)
 	f.must(err)
-	same(f, "the other one's end", settled, nil)
+	same(f, "result of the other envelope", settled, nil)
 
 	outcome = f.record(thread, reaction.ID, thumbsUp("C1/1"), nil)
 	same(f, "fate", outcome.Disposition, event.Updated)
@@ -59,7 +59,7 @@ func admittedBySent(f *fixture) {
 
 func admittedByReview(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
-	thread, waits := f.thread(threadKey(1)), f.aside("C1/1")
+	thread, waits := f.thread(threadKey(1)), f.waiting("C1/1")
 
 	review, err := f.ReviewWaiting(f.ctx, f.clock.Now())
 	f.must(err)
@@ -68,9 +68,9 @@ func admittedByReview(f *fixture) {
 	same(f, "pending", f.record(thread, waits, thumbsUp("C1/1"), nil).Pending, 0)
 }
 
-// aside is a reaction that waits, though its message is there: as if that had been
-// recorded between the look and the wait.
-func (f *fixture) aside(id string) int64 {
+// waiting returns a waiting reaction to a recorded message, as if the message had been
+// recorded between the lookup and the wait.
+func (f *fixture) waiting(id string) int64 {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindReaction, "", id))
 	f.exec(`UPDATE envelopes SET thread = NULL WHERE id = $1`, accepted.ID)
@@ -80,7 +80,7 @@ func (f *fixture) aside(id string) int64 {
 
 func reviewBeside(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
-	thread, waits := f.thread(threadKey(1)), f.aside("C1/1")
+	thread, waits := f.thread(threadKey(1)), f.waiting("C1/1")
 	f.besideWork(thread, waits, func() error {
 		_, err := f.ReviewWaiting(f.ctx, f.clock.Now())
 		return err
@@ -89,7 +89,7 @@ func reviewBeside(f *fixture) {
 }
 
 // besideWork makes a call that concerns an envelope while another node works on its
-// thread: as all work does, that locks the thread first. The call has nothing locked
+// thread: like all work, that work locks the thread first. The call must not hold a lock
 // that the work then needs.
 func (f *fixture) besideWork(thread, envelope int64, call func() error) {
 	f.Helper()
@@ -101,7 +101,7 @@ func (f *fixture) besideWork(thread, envelope int64, call func() error) {
 		free, err = tx.Row([]any{new(int64)}, `SELECT id FROM envelopes WHERE id = $1 FOR UPDATE SKIP LOCKED`, envelope)
 		return err
 	}, call)
-	same(f, "the envelope is free", free, true)
+	same(f, "the envelope is not locked", free, true)
 }
 
 func reviewAtOnce(f *fixture) {
@@ -109,7 +109,7 @@ func reviewAtOnce(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	thread := f.thread(threadKey(1))
 	for range envelopes {
-		f.aside("C1/1")
+		f.waiting("C1/1")
 	}
 	in, errs := make([]int, nodes), make([]error, nodes)
 	var reviewing sync.WaitGroup
@@ -148,10 +148,10 @@ func waitsInVain(f *fixture) {
 	f.must(err)
 	same(f, "fate", settled.Fate, fate)
 
-	same(f, "pending of a message that comes later", f.message(threadKey(1), said("C1/1", "hi"), passive).Pending, 0)
+	same(f, "pending envelopes of the later message", f.message(threadKey(1), said("C1/1", "hi"), passive).Pending, 0)
 }
 
-// review is a review that ends what has waited for a minute.
+// review ends the envelopes that have waited for a minute.
 func (f *fixture) review() journal.Review {
 	f.Helper()
 	review, err := f.ReviewWaiting(f.ctx, f.clock.Now().Add(-journal.WaitLimit))
@@ -161,7 +161,7 @@ func (f *fixture) review() journal.Review {
 
 func waitsForGap(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindDelete, "", "C1/1"))
-	named := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2")) // as on Discord, it names a thread
+	named := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2")) // the envelope names a thread, as on Discord
 	f.opens(between("C1", 1, 2), between("C2", 1, 2))
 	f.clock.advance(5 * time.Minute)
 	same(f, "waits", f.record(named.Thread, named.ID, edited("C1/2", "new", "2"), passive).Waits, true)
@@ -184,7 +184,7 @@ func waitsForEnvelope(f *fixture) {
 	same(f, "afterwards", f.review(), journal.Review{})
 }
 
-func putAside(f *fixture) {
+func editWaits(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
 	outcome := f.record(accepted.Thread, accepted.ID, edited("C1/1", "new", "2"), passive)
 	same(f, "waits", outcome.Waits, true)
@@ -197,7 +197,7 @@ func putAside(f *fixture) {
 	late := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2"))
 	f.clock.advance(journal.WaitLimit)
 	outcome = f.record(late.Thread, late.ID, edited("C1/2", "new", "2"), passive)
-	same(f, "one that has waited long enough", outcome.Fate, *event.Ignore(event.ReasonUnknownMessage))
+	same(f, "an envelope at its deadline", outcome.Fate, *event.Ignore(event.ReasonUnknownMessage))
 }
 
 func noSubject(f *fixture) {
@@ -216,7 +216,7 @@ func waitsForSelf(f *fixture) {
 	f.must(f.Postpone(f.ctx, lease, accepted.ID, f.clock.Now().Add(time.Minute), nil))
 	same(f, "due", f.due(intake), nil)
 	f.must(f.SetSelf(f.ctx, "other", event.Self{UserID: "B"}))
-	same(f, "due when somebody else is known", f.due(intake), nil)
+	same(f, "due after another workspace's identity", f.due(intake), nil)
 	f.must(f.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
 	same(f, "due", f.due(intake), []int64{accepted.Thread})
 	same(f, "next", len(f.next(accepted.Thread)), 1)

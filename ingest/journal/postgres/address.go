@@ -13,9 +13,9 @@ import (
 
 // errAddress is the error for every fault of an address. It leaves out the cause, which
 // may contain the password.
-var errAddress = errors.New("the address of the database can't be read: it is postgres://user:password@host:port/database, where / ? # @ in a password are written as %2F %3F %23 %40")
+var errAddress = errors.New("the address of the database cannot be parsed: it is postgres://user:password@host:port/database, where / ? # @ in a password are written as %2F %3F %23 %40")
 
-// parse reads an address.
+// parse parses an address.
 func parse(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil || misread(config.ConnConfig) {
@@ -31,18 +31,18 @@ func parse(url string) (*pgxpool.Config, error) {
 }
 
 // misread reports whether a part of the password ended up in the host or the database,
-// which pgx shows in its errors. Neither of them can contain an @.
+// which pgx shows in its errors. Neither can contain an @.
 func misread(c *pgx.ConnConfig) bool {
 	return strings.Contains(c.Database, "@") || strings.Contains(c.Host, "@")
 }
 
 const (
 	// patience bounds the wait for a row lock. Shared transactions lock rows in any
-	// order, so that two nodes may wait for each other. The one that gives up runs its
-	// calls again, each in its own transaction.
+	// order, so two nodes may wait for each other. The node that gives up runs its calls
+	// again, each in its own transaction.
 	patience = 50 * time.Millisecond
 	// vanishedAfter is the time after which the server ends a transaction whose node
-	// sends nothing, since the transaction locks rows that other nodes need.
+	// sends nothing, because the transaction locks rows that other nodes need.
 	vanishedAfter = 5 * time.Second
 	// waitForLocks lifts the bound of patience for one transaction.
 	waitForLocks = `SELECT set_config('lock_timeout', '0', true)`
@@ -71,8 +71,8 @@ func configure(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// opening returns the first statements of a transaction. A connection that a pooler
-// lends has no settings, so that each transaction brings them along.
+// opening returns the first statements of a transaction. A connection of a pooler has no
+// settings, so each transaction sets them.
 func (e *Engine) opening(begin string) []string {
 	if e.keepsState {
 		return []string{begin}

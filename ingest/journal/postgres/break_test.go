@@ -15,7 +15,7 @@ import (
 	"parley/ingest/journal/postgres"
 )
 
-func TestAConnectionCutBeforeCommitIsOnlyAnotherRun(t *testing.T) {
+func TestABreakBeforeCommitIsRetried(t *testing.T) {
 	t.Parallel()
 	p := through(t, database(t))
 	e := engine(t, postgres.Options{URL: p.url})
@@ -27,14 +27,14 @@ func TestAConnectionCutBeforeCommitIsOnlyAnotherRun(t *testing.T) {
 	}
 }
 
-func TestAConnectionCutAtCommitIsUnclear(t *testing.T) {
+func TestABreakAtCommitIsUnclear(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		rule func(message) verdict
 		want []string
 	}{
-		"before the server has it": {at("COMMIT", cut), nil},
-		"before its answer":        {at("COMMIT", deaf), []string{"a"}},
+		"before COMMIT":     {at("COMMIT", cut), nil},
+		"before the answer": {at("COMMIT", deaf), []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +44,7 @@ func TestAConnectionCutAtCommitIsUnclear(t *testing.T) {
 			runs := 0
 			err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { runs++; return insert("a")(tx) })
 			if !errors.Is(err, journal.ErrUnclear) || !journal.Unavailable(err) || runs != 1 {
-				t.Errorf("told %v after %d runs", err, runs)
+				t.Errorf("error %v after %d runs", err, runs)
 			}
 			if diff := cmp.Diff(c.want, names(t, e)); diff != "" {
 				t.Error(diff)
@@ -53,7 +53,7 @@ func TestAConnectionCutAtCommitIsUnclear(t *testing.T) {
 	}
 }
 
-func TestAConnectionCutInAReadIsOnlyAnotherRun(t *testing.T) {
+func TestABreakInAReadIsRetried(t *testing.T) {
 	t.Parallel()
 	p := through(t, database(t))
 	e := engine(t, postgres.Options{URL: p.url})
@@ -64,9 +64,9 @@ func TestAConnectionCutInAReadIsOnlyAnotherRun(t *testing.T) {
 	}
 }
 
-// errands are calls that a break may hit at any message. Each adds 1 to a fact's counter,
-// and makes the fact if it is missing.
-var errands = []struct {
+// breakableCalls are calls for which the connection may break at any message. Each adds 1
+// to a fact's counter, and creates the fact if it is missing.
+var breakableCalls = []struct {
 	name string
 	call func(tx journal.Tx, fact string) error
 }{
@@ -85,10 +85,10 @@ var errands = []struct {
 
 const addOne = "INSERT INTO facts (name, n) VALUES ($1, 1) ON CONFLICT (name) DO UPDATE SET n = facts.n + 1"
 
-// TestWhereverTheConnectionBreaksNothingIsDoneTwiceOrLost cuts the connection at each
-// of its messages in turn. Every call has a fact of its own, since the server may commit
-// an unclear call long after its caller has the answer.
-func TestWhereverTheConnectionBreaksNothingIsDoneTwiceOrLost(t *testing.T) {
+// TestABreakLosesAndRepeatsNothing breaks the connection at each of its messages in turn.
+// Every call has a fact of its own, because the server may commit an unclear call long
+// after its caller has the answer.
+func TestABreakLosesAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	p := through(t, url)
@@ -102,13 +102,13 @@ func TestWhereverTheConnectionBreaksNothingIsDoneTwiceOrLost(t *testing.T) {
 			}
 			return pass
 		})
-		for _, errand := range errands {
-			fact := fmt.Sprintf("%s, cut at message %d", errand.name, n)
-			err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { return errand.call(tx, fact) })
+		for _, c := range breakableCalls {
+			fact := fmt.Sprintf("%s, cut at message %d", c.name, n)
+			err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { return c.call(tx, fact) })
 			switch done := count(t, direct, fact); {
 			case err == nil && done == 1, errors.Is(err, journal.ErrUnclear) && done <= 1:
 			default:
-				t.Fatalf("%s: told %v, and it was done %d times", fact, err, done)
+				t.Fatalf("%s: error %v, counter %d", fact, err, done)
 			}
 		}
 		p.set(nil) // waits until the proxy has judged the current message
@@ -118,13 +118,13 @@ func TestWhereverTheConnectionBreaksNothingIsDoneTwiceOrLost(t *testing.T) {
 		cuts++
 	}
 	if cuts < 20 {
-		t.Errorf("all was done with %d messages", cuts)
+		t.Errorf("only %d messages could be cut", cuts)
 	}
 	if err := direct.Read(t.Context(), func(tx journal.Tx) error {
 		return tx.Rows(func(scan func(...any) error) error {
 			var fact string
 			err := scan(&fact)
-			t.Errorf("%s: it was done twice", fact)
+			t.Errorf("%s: ran twice", fact)
 			return err
 		}, "SELECT name FROM facts WHERE n > 1")
 	}); err != nil {
@@ -144,7 +144,7 @@ func count(t *testing.T, e journal.Engine, name string) (n int64) {
 	return n
 }
 
-func TestTerminatedBackendsLoseNoCount(t *testing.T) {
+func TestTerminatedBackendsLoseNoWrite(t *testing.T) {
 	t.Parallel()
 	const writers, each = 8, 25
 	url := database(t)
@@ -167,7 +167,7 @@ func TestTerminatedBackendsLoseNoCount(t *testing.T) {
 				case errors.Is(err, journal.ErrUnclear):
 					unclear[w]++
 				default:
-					t.Errorf("told %v", err)
+					t.Errorf("error %v", err)
 				}
 				done <- struct{}{}
 			}
@@ -185,12 +185,12 @@ func TestTerminatedBackendsLoseNoCount(t *testing.T) {
 	callers.Wait()
 	for w := range writers {
 		if n := count(t, e, string(rune('a'+w))); n < acknowledged[w] || n > acknowledged[w]+unclear[w] {
-			t.Errorf("counted %d; %d were acknowledged, %d unclear", n, acknowledged[w], unclear[w])
+			t.Errorf("counter %d; %d calls acknowledged, %d unclear", n, acknowledged[w], unclear[w])
 		}
 	}
 }
 
-func TestIdleConnectionsThatWereAllTerminatedAreNoError(t *testing.T) {
+func TestTerminatedIdleConnectionsAreNoError(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url})
@@ -216,29 +216,24 @@ func TestIdleConnectionsThatWereAllTerminatedAreNoError(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsAwayForAMomentIsWaitedFor(t *testing.T) {
+func TestAShortOutageIsRetried(t *testing.T) {
 	t.Parallel()
 	p := through(t, database(t))
 	e := engine(t, postgres.Options{URL: p.url})
-	p.turnAway(3)
-	p.cut()
+	p.goAway(3)
 	write(t, e, insert("a"))
-	p.turnAway(3)
-	p.cut()
+	p.goAway(3)
 	if diff := cmp.Diff([]string{"a"}, names(t, e)); diff != "" {
 		t.Error(diff)
 	}
-	if n := len(p.refused); n != 6 {
-		t.Errorf("it was refused %d times", n)
-	}
+	p.wantRefused(t, 6)
 }
 
-func TestAServerThatStaysAwayIsUnavailableAndHoldsNobody(t *testing.T) {
+func TestALongOutageIsUnavailable(t *testing.T) {
 	t.Parallel()
 	p := through(t, database(t))
 	e := engine(t, postgres.Options{URL: p.url})
-	p.turnAway(1 << 16)
-	p.cut()
+	p.goAway(1 << 16)
 	for what, call := range map[string]func(context.Context, func(journal.Tx) error) error{
 		"write": func(ctx context.Context, fn func(journal.Tx) error) error {
 			return e.Write(ctx, journal.WriteOptions{}, fn)
@@ -247,12 +242,12 @@ func TestAServerThatStaysAwayIsUnavailableAndHoldsNobody(t *testing.T) {
 	} {
 		err := call(t.Context(), insert("a"))
 		if !errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnclear) {
-			t.Errorf("%s was told %v", what, err)
+			t.Errorf("%s: error %v", what, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if err := call(ctx, insert("a")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s with little patience was told %v", what, err)
+			t.Errorf("%s with a short deadline: error %v", what, err)
 		}
 	}
 	told := make(chan error)
@@ -267,7 +262,7 @@ func TestAServerThatStaysAwayIsUnavailableAndHoldsNobody(t *testing.T) {
 	go func() { closed <- e.Close() }()
 	for range calls {
 		if err := <-told; !journal.Unavailable(err) {
-			t.Errorf("as it closed, it was told %v", err)
+			t.Errorf("during Close: error %v", err)
 		}
 	}
 	if err := <-closed; err != nil {
@@ -275,13 +270,13 @@ func TestAServerThatStaysAwayIsUnavailableAndHoldsNobody(t *testing.T) {
 	}
 }
 
-func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
+func TestASilentServerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for query, unclear := range map[string]bool{"UPDATE facts SET n = 1": false, "COMMIT": true} {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
 			p := through(t, database(t))
-			e := engine(t, postgres.Options{URL: p.url, Connections: 2}) // the silent one stays in use until it is closed
+			e := engine(t, postgres.Options{URL: p.url, Connections: 2}) // the silent connection stays in use until it is closed
 			backend(t, e)
 			e.AnswerWithin(time.Second)
 			silent := false
@@ -297,14 +292,14 @@ func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
 				return err
 			})
 			if !errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnclear) != unclear {
-				t.Errorf("told %v", err)
+				t.Errorf("error %v", err)
 			}
 			p.cut() // the pool closes the silent connection in the background
 		})
 	}
 }
 
-func TestNoConnectionIsLeftBehind(t *testing.T) {
+func TestCloseLeavesNoConnection(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url, Connections: 3})
@@ -363,7 +358,7 @@ func TestNoErrorShowsThePassword(t *testing.T) {
 				t.Fatal("opened", e.Close())
 			}
 			if strings.Contains(err.Error(), password) {
-				t.Errorf("it says %q", strings.ReplaceAll(err.Error(), password, "the password"))
+				t.Errorf("error %q", strings.ReplaceAll(err.Error(), password, "the password"))
 			}
 		}
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // clock is this node's view of the database's clock: a reading, and the monotonic time
-// since that. Its error is at most half of the reading's round trip, and the drift
+// since then. Its error is at most half of the reading's round trip, plus the drift
 // between the two clocks until the next reading.
 type clock struct{ reading atomic.Pointer[reading] }
 
-// reading is one answer of the database's clock, which takes at most connectWithin.
+// reading is one answer of the database's clock. It takes at most connectWithin.
 type reading struct {
 	theirs time.Time // the database's time
 	ours   time.Time // this node's time at the same moment
@@ -52,7 +52,7 @@ func (e *Engine) keepTime(ctx context.Context) {
 			return
 		case <-ticker.C:
 			if err := e.clock.set(ctx, e.pool); err != nil {
-				e.log.Debug("reading of the database's clock failed", "err", err)
+				e.log.Debug("the database's clock cannot be read", "err", err)
 			}
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"parley/ingest/journal/postgres"
 )
 
-func TestTheTimeIsTheDatabases(t *testing.T) {
+func TestNowIsTheDatabasesTime(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e, c := engine(t, postgres.Options{URL: url}), connect(t, url)
 	const wrong = time.Hour
 	e.Backdate(wrong)
 	if behind := theirs(t, c).Sub(e.Now()); behind < wrong/2 {
-		t.Errorf("a clock that is set back by %v is %v behind", wrong, behind)
+		t.Errorf("a clock set back by %v is %v behind", wrong, behind)
 	}
 	asked := time.Now()
 	if err := e.AskTheTime(t.Context()); err != nil {
@@ -26,12 +26,12 @@ func TestTheTimeIsTheDatabases(t *testing.T) {
 	before := theirs(t, c)
 	now := e.Now()
 	after := theirs(t, c)
-	// The operating system may step a clock; the slack allows for that.
+	// The operating system may step a clock; slack allows for that.
 	if slack := took + 100*time.Millisecond; now.Before(before.Add(-slack)) || now.After(after.Add(slack)) {
-		t.Errorf("it is %v; at the database it was %v, and then %v", now, before, after)
+		t.Errorf("the clock shows %v; the database showed %v before and %v after", now, before, after)
 	}
 	if first, second := e.Now(), e.Now(); second.Before(first) {
-		t.Errorf("%v came before %v", second, first)
+		t.Errorf("%v is before %v", second, first)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/internal/schema"
 )
 
 // Storable returns the text as the database stores it: U+0000 and invalid UTF-8
@@ -13,17 +14,11 @@ import (
 func (e *Engine) Storable(text string) string { return event.Text(text) }
 
 // LastIDs returns the last id that each table's sequence gave to a row.
-func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {
-	last := map[string]int64{}
-	err := e.Read(ctx, func(tx journal.Tx) error {
-		return tx.Rows(func(scan func(...any) error) error {
-			var table string
-			var id int64
-			err := scan(&table, &id)
-			last[table] = id
-			return err
-		}, `SELECT CAST(table_name AS TEXT), coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence(table_name, column_name) AS REGCLASS)), 0)
+func (e *Engine) LastIDs(ctx context.Context) (last map[string]int64, err error) {
+	err = e.Read(ctx, func(tx journal.Tx) error {
+		last, err = schema.LastIDs(tx, `SELECT CAST(table_name AS TEXT), coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence(table_name, column_name) AS REGCLASS)), 0)
 			FROM information_schema.columns WHERE table_schema = current_schema() AND is_identity = 'YES'`)
+		return err
 	})
 	return last, err
 }

@@ -22,7 +22,7 @@ func open(t *testing.T) *postgres.Engine {
 	return engine
 }
 
-// TestAnEmptyTextIsNotNull as the first argument that a connection ever binds.
+// TestAnEmptyTextIsNotNull binds an empty text as the first argument of a connection.
 func TestAnEmptyTextIsNotNull(t *testing.T) {
 	t.Parallel()
 	var null bool
@@ -31,12 +31,12 @@ func TestAnEmptyTextIsNotNull(t *testing.T) {
 		return err
 	})
 	if err != nil || null {
-		t.Errorf("an empty text is NULL: %v, %v", null, err)
+		t.Errorf("the empty text is NULL: %v, %v", null, err)
 	}
 }
 
-// TestSkipIDs sets the next id after the given one, and after the ids of rows that
-// were written with their ids.
+// TestSkipIDs proves that the next id is after the given one, and after the ids of rows
+// that were written with their ids.
 func TestSkipIDs(t *testing.T) {
 	t.Parallel()
 	engine := open(t)
@@ -62,7 +62,7 @@ func TestSkipIDs(t *testing.T) {
 			return err
 		})
 		if err != nil || next != want {
-			t.Errorf("the next id is %d, want %d: %v", next, want, err)
+			t.Errorf("next id %d, want %d: %v", next, want, err)
 		}
 		if ids, err := engine.LastIDs(t.Context()); err != nil || ids["attachments"] != want {
 			t.Errorf("LastIDs = %v, %v", ids, err)

@@ -17,19 +17,19 @@ import (
 	"parley/ingest/journal/postgres"
 )
 
-func TestAFailureLeavesNothingAndItsConnectionIsUsedAgain(t *testing.T) {
+func TestAFailedCallKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]func(journal.Tx) error{
-		"an error after a write":                  func(tx journal.Tx) error { return errors.Join(insert("half")(tx), errRefused) },
-		"an error with statements under way":      func(tx journal.Tx) error { return errors.Join(later("half")(tx), errRefused) },
-		"an error with one under way that fails":  func(tx journal.Tx) error { return errors.Join(later("there")(tx), later("half")(tx), errRefused) },
-		"a constraint that COMMIT finds violated": later("there"),
-		"a violated constraint that is overlooked": func(tx journal.Tx) error {
+		"an error after a write":          func(tx journal.Tx) error { return errors.Join(insert("half")(tx), errRefused) },
+		"an error with queued statements": func(tx journal.Tx) error { return errors.Join(later("half")(tx), errRefused) },
+		"an error with a queued failure":  func(tx journal.Tx) error { return errors.Join(later("there")(tx), later("half")(tx), errRefused) },
+		"a constraint violated at COMMIT": later("there"),
+		"an ignored violation": func(tx journal.Tx) error {
 			_ = insert("there")(tx)
 			_ = insert("half")(tx)
 			return nil
 		},
-		"a failure with prepared statements behind it": func(tx journal.Tx) error {
+		"a failure before prepared statements": func(tx journal.Tx) error {
 			var id int64
 			const query = "SELECT id FROM facts WHERE name = $1"
 			if _, err := tx.Row([]any{&id}, query, "there"); err != nil {
@@ -41,17 +41,17 @@ func TestAFailureLeavesNothingAndItsConnectionIsUsedAgain(t *testing.T) {
 			if err := insert("half")(tx); err != nil {
 				return err
 			}
-			panic("out of luck")
+			panic("a bug")
 		},
-		"a panic with rows unread": func(tx journal.Tx) error {
-			return errors.Join(later("half")(tx), tx.Rows(func(func(...any) error) error { panic("out of luck") },
+		"a panic with unread rows": func(tx journal.Tx) error {
+			return errors.Join(later("half")(tx), tx.Rows(func(func(...any) error) error { panic("a bug") },
 				"SELECT n FROM generate_series(1, 10000) AS s(n)"))
 		},
-		"words that are no SQL": func(tx journal.Tx) error {
+		"invalid SQL": func(tx journal.Tx) error {
 			_, err := tx.Exec("SLECT 1")
 			return errors.Join(insert("half")(tx), err)
 		},
-		"a row that is missed": func(tx journal.Tx) error {
+		"a missing row": func(tx journal.Tx) error {
 			return errors.Join(insert("half")(tx), tx.Later(errRefused, nil, "UPDATE facts SET n = 1 WHERE name = $1", "nobody"))
 		},
 	} {
@@ -62,14 +62,14 @@ func TestAFailureLeavesNothingAndItsConnectionIsUsedAgain(t *testing.T) {
 			before := backend(t, e)
 			for range 2 { // the second run uses the prepared statements
 				if err := e.Write(t.Context(), journal.WriteOptions{}, fails); err == nil || errors.Is(err, journal.ErrUnclear) || errors.Is(err, journal.ErrUnavailable) {
-					t.Errorf("it was told %v", err)
+					t.Errorf("error %v", err)
 				}
 			}
 			if err := e.AskTheTime(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if after := backend(t, e); after != before {
-				t.Error("the connection was given up")
+				t.Error("the connection was closed")
 			}
 			if diff := cmp.Diff([]string{"there"}, names(t, e)); diff != "" {
 				t.Error(diff)
@@ -78,7 +78,7 @@ func TestAFailureLeavesNothingAndItsConnectionIsUsedAgain(t *testing.T) {
 	}
 }
 
-func TestNoDeadlineIsLeftOnAConnection(t *testing.T) {
+func TestADeadlineEndsWithItsTransaction(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url, Connections: 1})
@@ -95,7 +95,7 @@ func TestNoDeadlineIsLeftOnAConnection(t *testing.T) {
 	}
 	e.AnswerWithin(time.Minute)
 	if after := backend(t, e); after != before {
-		t.Error("the connection was given up")
+		t.Error("the connection was closed")
 	}
 }
 
@@ -106,19 +106,19 @@ func TestAPanicInReadLosesNoConnection(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic is lost")
+				t.Error("the panic did not reach the caller")
 			}
 		}()
 		_ = e.Read(t.Context(), func(tx journal.Tx) error {
-			return tx.Rows(func(func(...any) error) error { panic("out of luck") }, "SELECT 1")
+			return tx.Rows(func(func(...any) error) error { panic("a bug") }, "SELECT 1")
 		})
 	}()
 	if after := backend(t, e); after != before {
-		t.Error("the connection was given up")
+		t.Error("the connection was closed")
 	}
 }
 
-func TestATransactionCantBeUsedAfterItsEnd(t *testing.T) {
+func TestAnEndedTransactionIsUnusable(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	var kept journal.Tx
@@ -132,7 +132,7 @@ func TestATransactionCantBeUsedAfterItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := insert("late")(kept); err == nil {
-			t.Error("a statement ran after the end")
+			t.Error("a statement ran after the end of the transaction")
 		}
 	}
 	if got := names(t, e); len(got) != 0 {
@@ -140,7 +140,7 @@ func TestATransactionCantBeUsedAfterItsEnd(t *testing.T) {
 	}
 }
 
-func TestCommitByHandIsNoSuccess(t *testing.T) {
+func TestCommitInsideACallFails(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
@@ -153,7 +153,7 @@ func TestCommitByHandIsNoSuccess(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitIsUnclearOnceItIsCommitted(t *testing.T) {
+func TestAScanErrorAfterCommitIsUnclear(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
@@ -165,7 +165,7 @@ func TestWhatDoesNotFitIsUnclearOnceItIsCommitted(t *testing.T) {
 	}
 }
 
-func TestACallerWhoLeaves(t *testing.T) {
+func TestACancelledCaller(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -178,10 +178,10 @@ func TestACallerWhoLeaves(t *testing.T) {
 	go func() { waiting <- e.Write(ctx, journal.WriteOptions{}, insert("in line")) }() // the only connection is in use
 	cancel()
 	if err := <-waiting; errors.Is(err, journal.ErrUnclear) || !errors.Is(err, context.Canceled) {
-		t.Errorf("the one in line was told %v", err)
+		t.Errorf("the waiting caller got %v", err)
 	}
 	if err := <-told; !errors.Is(err, journal.ErrUnclear) || !errors.Is(err, context.Canceled) {
-		t.Errorf("the one whose function ran was told %v", err)
+		t.Errorf("the running caller got %v", err)
 	}
 	close(leave)
 	write(t, e, insert("after"))
@@ -190,7 +190,7 @@ func TestACallerWhoLeaves(t *testing.T) {
 	}
 }
 
-func TestWhatIsUrgentGoesFirst(t *testing.T) {
+func TestUrgentWritesGoFirst(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
 	inside, begin := make(chan struct{}), make(chan struct{})
@@ -218,18 +218,18 @@ func TestWhatIsUrgentGoesFirst(t *testing.T) {
 	close(begin)
 	calls.Wait()
 	if at := slices.Index(names(t, e), "urgent"); at < 0 || at > underWay {
-		t.Errorf("%d ordinary calls went before the urgent one", at)
+		t.Errorf("%d ordinary calls ran before the urgent one", at)
 	}
 }
 
-func TestAReaderWaitsForAConnectionNoLongerThanItsContext(t *testing.T) {
+func TestAReadersWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
 	if err := e.Read(t.Context(), func(journal.Tx) error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if err := e.Read(ctx, func(journal.Tx) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("with every connection in use a reader was told %v", err)
+			t.Errorf("with every connection in use: error %v", err)
 		}
 		return nil
 	}); err != nil {
@@ -237,7 +237,7 @@ func TestAReaderWaitsForAConnectionNoLongerThanItsContext(t *testing.T) {
 	}
 }
 
-func TestAReadSeesOneSnapshotAndCantWrite(t *testing.T) {
+func TestAReadSeesOneSnapshotAndCannotWrite(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	write(t, e, insert("before"))
@@ -265,7 +265,7 @@ func TestAReadSeesOneSnapshotAndCantWrite(t *testing.T) {
 	}
 }
 
-func TestAWriteSeesWhatItSentBefore(t *testing.T) {
+func TestAWriteSeesItsOwnChanges(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	write(t, e, func(tx journal.Tx) error {
@@ -273,13 +273,13 @@ func TestAWriteSeesWhatItSentBefore(t *testing.T) {
 		err := tx.Later(nil, []any{&id}, "INSERT INTO facts (name) VALUES ($1) RETURNING id", "mine")
 		found, missing := tx.Row([]any{&seen}, "SELECT id FROM facts WHERE name = $1", "mine")
 		if !found || id == 0 || id != seen {
-			t.Errorf("found %v, %d, and was told %d", found, seen, id)
+			t.Errorf("found %v, id %d, want %d", found, seen, id)
 		}
 		return errors.Join(err, missing)
 	})
 }
 
-func TestRowsEndsAtTheFirstErrorAndLendsNobodyItsTransaction(t *testing.T) {
+func TestRowsEndsAtTheFirstError(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	calls := 0
@@ -290,10 +290,10 @@ func TestRowsEndsAtTheFirstErrorAndLendsNobodyItsTransaction(t *testing.T) {
 				t.Error("a query ran inside another")
 			}
 			if err := scan(new(int64)); err == nil {
-				t.Error("text was read into an int64")
+				t.Error("a text was scanned into an int64")
 			}
 			if err := scan(new(string), new(string)); err == nil {
-				t.Error("one column was read into two")
+				t.Error("one column was scanned into two variables")
 			}
 			return errRefused
 		}, "SELECT CAST(n AS TEXT) FROM generate_series(1, 1000) AS s(n)"))
@@ -303,7 +303,7 @@ func TestRowsEndsAtTheFirstErrorAndLendsNobodyItsTransaction(t *testing.T) {
 	}
 }
 
-func TestValuesComeBackAsTheyWent(t *testing.T) {
+func TestValuesSurviveARoundTrip(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	rapid.Check(t, func(r *rapid.T) {
@@ -328,7 +328,7 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 	})
 }
 
-func TestCloseFinishesWhatIsUnderWay(t *testing.T) {
+func TestCloseFinishesRunningCalls(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url})
@@ -346,7 +346,7 @@ func TestCloseFinishesWhatIsUnderWay(t *testing.T) {
 		t.Error(err)
 	}
 	if err := e.Write(t.Context(), journal.WriteOptions{}, insert("b")); !errors.Is(err, journal.ErrClosed) {
-		t.Errorf("after Close it was told %v", err)
+		t.Errorf("after Close: error %v", err)
 	}
 	if diff := cmp.Diff([]string{"a"}, names(t, engine(t, postgres.Options{URL: url}))); diff != "" {
 		t.Error(diff)

@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	// errEnded means that a function uses its transaction after the end.
+	// errEnded means that a function uses its transaction after the transaction's end.
 	errEnded = errors.New("the transaction has ended")
-	// errBroken means that the connection is lost, or that there was none.
+	// errBroken means that the connection is lost, or could not be opened.
 	errBroken = errors.New("no connection to the database")
 )
 
@@ -53,9 +53,9 @@ const (
 	lockNotAvailable     = "55P03"
 )
 
-// raced reports whether the transaction lost against a concurrent one, or used a prepared
-// statement that is not valid any more. The next run sees the other one's changes,
-// with new prepared statements.
+// raced reports whether the transaction lost against a concurrent one, or used an invalid
+// prepared statement. The next run sees the other one's changes, with new prepared
+// statements.
 func raced(err error) bool {
 	return slices.Contains([]string{uniqueViolation, serializationFailure, deadlock, noSuchStatement, statementExists, planChanged}, code(err))
 }
@@ -77,5 +77,5 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
 }
 
-// shown returns a query on one line, of which an error quotes the beginning.
+// shown returns a query on one line, for the beginning that an error quotes.
 func shown(query string) string { return strings.Join(strings.Fields(query), " ") }

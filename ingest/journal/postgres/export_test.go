@@ -17,7 +17,7 @@ func (e *Engine) Waiting() (n int) {
 	return n
 }
 
-// Backdate falsifies the last reading of the clock.
+// Backdate sets the last reading of the clock back.
 func (e *Engine) Backdate(by time.Duration) {
 	wrong := *e.clock.reading.Load()
 	wrong.theirs = wrong.theirs.Add(-by)

@@ -14,7 +14,7 @@ import (
 	"parley/ingest/journal/postgres/postgrestest"
 )
 
-// database makes a database with tables for tests of the engine.
+// database creates a database with tables for tests of the engine.
 func database(t *testing.T) string {
 	t.Helper()
 	url := postgrestest.URL(t)

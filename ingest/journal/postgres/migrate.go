@@ -21,8 +21,8 @@ const oldestServer = 140000
 // transaction holds the lock, so that it works through a pooler too.
 const migrationLock = 0x7061726c6579 // "parley"
 
-// prepare checks the server and applies the migrations. Nodes that start at the same
-// time wait for each other.
+// prepare checks the server and applies the migrations. Nodes that start at the same time
+// wait for each other.
 func prepare(ctx context.Context, config *pgx.ConnConfig) (err error) {
 	c, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
@@ -61,7 +61,7 @@ func check(ctx context.Context, c *pgx.Conn) error {
 		return fmt.Errorf("the server has version %d.%d; %d or newer is needed", version/10000, version%10000, oldestServer/10000)
 	}
 	if encoding != "UTF8" {
-		return fmt.Errorf("the database has the encoding %s; make one with ENCODING 'UTF8' (and TEMPLATE template0)", encoding)
+		return fmt.Errorf("the database has the encoding %s; create one with ENCODING 'UTF8' (and TEMPLATE template0)", encoding)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func refused(t *testing.T, url string) string {
 	return err.Error()
 }
 
-func TestNodesThatStartTogetherMakeOneSchema(t *testing.T) {
+func TestNodesCreateOneSchema(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
 	run(t, url, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = ''repeatable read''', current_database()); END $$`)
@@ -52,12 +52,12 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 	words := refused(t, url)
 	for _, word := range []string{"version 99", "newer program"} {
 		if !strings.Contains(words, word) {
-			t.Errorf("%q does not say %q", words, word)
+			t.Errorf("the error %q lacks %q", words, word)
 		}
 	}
 }
 
-func TestANodeWhoseSchemaIsUpToDateNeedsNoRightToMakeOne(t *testing.T) {
+func TestACurrentSchemaNeedsNoRightToCreate(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
 	engine(t, postgres.Options{URL: url})
@@ -74,6 +74,6 @@ func TestAnotherEncodingIsRefused(t *testing.T) {
 	words := refused(t, url[:at+1]+name)
 	run(t, url, "DROP DATABASE "+name+" WITH (FORCE)")
 	if !strings.Contains(words, "SQL_ASCII") || !strings.Contains(words, "UTF8") {
-		t.Errorf("it says %q", words)
+		t.Errorf("error %q", words)
 	}
 }

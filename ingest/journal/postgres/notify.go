@@ -15,7 +15,7 @@ import (
 
 const (
 	// gather is the time that messages wait for others. NOTIFY locks the whole database
-	// while it commits, so that the engine sends many messages with one NOTIFY.
+	// during its commit, so the engine sends many messages with one NOTIFY.
 	gather = 2 * time.Millisecond
 	// maxNotice bounds the bytes of one NOTIFY; PostgreSQL's limit is 8000.
 	// https://www.postgresql.org/docs/current/sql-notify.html
@@ -23,7 +23,8 @@ const (
 	// maxChannel bounds the name of a channel. NOTIFY refuses a longer name, and
 	// LISTEN truncates it.
 	maxChannel = 63
-	// maxWords bounds one message, maxWaiting the number of waiting messages.
+	// maxWords bounds the bytes of one message, maxWaiting the number of waiting
+	// messages.
 	maxWords, maxWaiting = 1024, 4096
 	// maxRelisten bounds the pause before a listener connects again.
 	maxRelisten = time.Second
@@ -31,8 +32,8 @@ const (
 	probeListener = 15 * time.Second
 )
 
-// channel returns the name of a node's channel; with an empty name, the channel of
-// all nodes.
+// channel returns the name of a node's channel. For an empty name, it returns the channel
+// of all nodes.
 func channel(node string) string {
 	if node == "" {
 		return "parley"
@@ -43,8 +44,8 @@ func channel(node string) string {
 // notice is a message for one node, or for all if node is empty.
 type notice struct{ node, words string }
 
-// Ring implements journal.Bell.
-func (e *Engine) Ring(node, words string) {
+// Notify implements journal.Notifier.
+func (e *Engine) Notify(node, words string) {
 	if len(words) > maxWords || strings.Contains(words, "\n") || len(channel(node)) > maxChannel {
 		return // the other node polls
 	}
@@ -54,8 +55,8 @@ func (e *Engine) Ring(node, words string) {
 	}
 }
 
-// notify sends the waiting messages, until the engine is closed.
-func (e *Engine) notify(ctx context.Context) {
+// sendNotices sends the waiting messages, until the engine is closed.
+func (e *Engine) sendNotices(ctx context.Context) {
 	for {
 		select {
 		case <-e.quit:
@@ -64,7 +65,7 @@ func (e *Engine) notify(ctx context.Context) {
 			time.Sleep(gather)
 			sending, cancel := context.WithTimeout(ctx, maxRelisten)
 			if err := e.pool.SendBatch(sending, e.pack(first)).Close(); err != nil {
-				e.log.Debug("notification of other nodes failed; they poll", "err", err)
+				e.log.Debug("notification of other nodes fails; they poll", "err", err)
 			}
 			cancel()
 		}
@@ -94,7 +95,7 @@ func (e *Engine) pack(first notice) *pgx.Batch {
 	return batch
 }
 
-// Listen implements journal.Bell.
+// Listen implements journal.Notifier.
 func (e *Engine) Listen(ctx context.Context, node string, heard func(words string), missed func()) error {
 	if len(channel(node)) > maxChannel {
 		return fmt.Errorf("listen: the node's name %q is too long", node)
@@ -118,8 +119,8 @@ func (e *Engine) Listen(ctx context.Context, node string, heard func(words strin
 	return nil
 }
 
-// hear listens on its own connection until that breaks or ctx ends. It calls listening
-// once LISTEN is in effect: earlier messages are lost.
+// hear listens on its own connection until the connection breaks or ctx ends. It calls
+// listening after LISTEN has taken effect: earlier messages are lost.
 func (e *Engine) hear(ctx context.Context, node string, heard func(string), listening func()) (err error) {
 	c, err := pgx.ConnectConfig(ctx, e.listen)
 	if err != nil {

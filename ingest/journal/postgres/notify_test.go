@@ -18,7 +18,7 @@ type listener struct {
 	missed chan struct{}
 }
 
-// listen returns a listener once it listens.
+// listen starts a listener and returns it after its first missed.
 func listen(t *testing.T, e *postgres.Engine, node string) *listener {
 	t.Helper()
 	l := &listener{heard: make(chan string, 1000), missed: make(chan struct{}, 1000)}
@@ -37,21 +37,21 @@ func listen(t *testing.T, e *postgres.Engine, node string) *listener {
 	return l
 }
 
-func TestARingReachesTheNodeThatIsNamedOrAll(t *testing.T) {
+func TestNotifyReachesOneNodeOrAll(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	a, b := listen(t, e, "a"), listen(t, e, `b "B"; --`)
-	e.Ring(`b "B"; --`, "for b")
+	e.Notify(`b "B"; --`, "for b")
 	if got := <-b.heard; got != "for b" {
 		t.Errorf("b heard %q", got)
 	}
-	e.Ring("", "for all")
+	e.Notify("", "for all")
 	if diff := cmp.Diff([]string{"for all", "for all"}, []string{<-a.heard, <-b.heard}); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestRingsAreSentTogether(t *testing.T) {
+func TestMessagesShareNotifications(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url})
@@ -59,29 +59,29 @@ func TestRingsAreSentTogether(t *testing.T) {
 	if _, err := c.Exec(t.Context(), `LISTEN "parley"; LISTEN "parley a"`); err != nil {
 		t.Fatal(err)
 	}
-	const rings = 100
+	const notifications = 100
 	want := map[string]bool{}
-	for i := range rings {
+	for i := range notifications {
 		words := fmt.Sprint("words ", i)
 		want["parley a: "+words], want["parley: "+words] = true, true
-		e.Ring("a", words)
-		e.Ring("", words)
-		e.Ring("a", words)
+		e.Notify("a", words)
+		e.Notify("", words)
+		e.Notify("a", words)
 	}
 	got, notices := map[string]bool{}, 0
 	for len(got) < len(want) {
 		notices++
-		for _, words := range spoken(t, c) {
+		for _, words := range received(t, c) {
 			got[words] = true
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" || notices > rings/4 {
-		t.Errorf("%d notices: %s", notices, diff)
+	if diff := cmp.Diff(want, got); diff != "" || notices > notifications/4 {
+		t.Errorf("%d notifications: %s", notices, diff)
 	}
 }
 
-// spoken returns the messages of the next notification, each with its channel.
-func spoken(t *testing.T, c *pgx.Conn) (out []string) {
+// received returns the messages of the next notification, each with its channel.
+func received(t *testing.T, c *pgx.Conn) (out []string) {
 	t.Helper()
 	notice, err := c.WaitForNotification(t.Context())
 	if err != nil {
@@ -93,18 +93,18 @@ func spoken(t *testing.T, c *pgx.Conn) (out []string) {
 	return out
 }
 
-func TestWhatCantBeSentDisturbsNothingElse(t *testing.T) {
+func TestAnInvalidMessageDisturbsNoOther(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	l := listen(t, e, "a")
 	long := strings.Repeat("x", 1024)
-	e.Ring("a", long+"x")
-	e.Ring(strings.Repeat("a", 60), "to nobody")
-	e.Ring("a", "two\nlines")
-	for i := range 20 { // more than one notification holds
-		e.Ring("a", fmt.Sprintf("%04d%s", i, long[4:]))
+	e.Notify("a", long+"x")
+	e.Notify(strings.Repeat("a", 60), "to an invalid node")
+	e.Notify("a", "two\nlines")
+	for i := range 20 { // too many for one notification
+		e.Notify("a", fmt.Sprintf("%04d%s", i, long[4:]))
 	}
-	e.Ring("a", "a\x00b\xff")
+	e.Notify("a", "a\x00b\xff")
 	heard := map[string]bool{}
 	for range 21 {
 		heard[<-l.heard] = true
@@ -116,40 +116,36 @@ func TestWhatCantBeSentDisturbsNothingElse(t *testing.T) {
 		t.Error(diff)
 	}
 	if err := e.Listen(t.Context(), strings.Repeat("a", 60), nil, nil); err == nil {
-		t.Error("it listens under a name that is too long")
+		t.Error("Listen accepts a name that is too long")
 	}
 }
 
-func TestAListenerComesBackAndSaysThatItMissedSomething(t *testing.T) {
+func TestAListenerReconnectsAndReportsMisses(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	p := through(t, url)
 	e := engine(t, postgres.Options{URL: url, ListenURL: p.url})
 	l := listen(t, e, "a")
-	p.turnAway(2)
-	p.cut()
-	e.Ring("a", "unheard")
+	p.goAway(2)
+	e.Notify("a", "lost")
 	<-l.missed
-	e.Ring("a", "heard")
+	e.Notify("a", "heard")
 	for got := ""; got != "heard"; {
 		got = <-l.heard
 	}
-	if n := len(p.refused); n != 2 {
-		t.Errorf("it was refused %d times", n)
-	}
+	p.wantRefused(t, 2)
 }
 
-func TestNobodyWaitsToRing(t *testing.T) {
+func TestNotifyNeverWaits(t *testing.T) {
 	t.Parallel()
 	p := through(t, database(t))
 	e := engine(t, postgres.Options{URL: p.url})
-	p.turnAway(1 << 16)
-	p.cut()
+	p.goAway(1 << 16)
 	for i := range 10000 {
-		e.Ring("a", fmt.Sprint(i))
+		e.Notify("a", fmt.Sprint(i))
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	e.Ring("a", "after the end")
+	e.Notify("a", "after the end")
 }

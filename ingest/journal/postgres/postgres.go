@@ -29,44 +29,44 @@ import (
 )
 
 var (
-	_ journal.Engine = (*Engine)(nil)
-	_ journal.Clock  = (*Engine)(nil)
-	_ journal.Bell   = (*Engine)(nil)
+	_ journal.Engine   = (*Engine)(nil)
+	_ journal.Clock    = (*Engine)(nil)
+	_ journal.Notifier = (*Engine)(nil)
 )
 
 // Engine is a PostgreSQL database. It implements journal.Engine, journal.Clock and
-// journal.Bell.
+// journal.Notifier.
 type Engine struct {
 	pool       *pgxpool.Pool
 	listen     *pgx.ConnConfig
 	log        *slog.Logger
 	recorder   journal.Recorder // nil: no recorder
 	lines      []*queue.Queue   // one per committer
-	turn       atomic.Uint64    // picks the line of a call that names no thread
+	turn       atomic.Uint64    // selects the line of a call that names no thread
 	seed       maphash.Seed
 	apart      chan struct{} // has a value for each call that runs alone
 	clock      clock
-	notices    chan notice   // wait to be sent
+	notices    chan notice   // messages that wait to be sent
 	keepsState bool          // settings and prepared statements last on a connection
 	within     time.Duration // answerWithin
 
 	calls   queue.Calls    // running calls of Write and Read
 	workers sync.WaitGroup // the goroutines of the engine
-	giveUp  func()         // makes the workers give up a server that they can't reach
+	giveUp  func()         // makes the workers give up an unreachable server
 	quit    chan struct{}  // closed when the last call has ended
 }
 
 // Options describe the database and its connections.
 type Options struct {
 	// URL is the address, postgres://user:password@host:port/database, with the
-	// parameters of libpq and pgxpool. Behind a transaction pooler that does not know
-	// prepared statements, it needs default_query_exec_mode=exec: the engine then
-	// leaves no state on a connection.
+	// parameters of libpq and pgxpool. Behind a transaction pooler that does not support
+	// prepared statements, it needs default_query_exec_mode=exec: the engine then leaves
+	// no state on a connection.
 	URL string
-	// ListenURL is the address for LISTEN, if URL leads to a transaction pooler such
-	// as PgBouncer; empty: URL.
+	// ListenURL is the address for LISTEN, if URL leads to a transaction pooler such as
+	// PgBouncer. If it is empty, LISTEN uses URL.
 	ListenURL string
-	// Connections bounds the open connections, besides the one that listens; 0:
+	// Connections bounds the open connections, besides the one that listens. 0 means
 	// DefaultConnections.
 	Connections int
 	Log         *slog.Logger     // nil: no log
@@ -138,11 +138,11 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 		e.workers.Go(func() { c.serve(working) })
 	}
 	e.workers.Go(func() { e.keepTime(working) })
-	e.workers.Go(func() { e.notify(working) })
+	e.workers.Go(func() { e.sendNotices(working) })
 	return e, nil
 }
 
-// Close finishes the running calls and closes the connections. If the server can't be
+// Close finishes the running calls and closes the connections. If the server cannot be
 // reached, the calls end with an error. Closing twice does nothing.
 func (e *Engine) Close() error {
 	if !e.calls.Close() {

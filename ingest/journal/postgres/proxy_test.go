@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// message is a protocol message on its way through a proxy.
+// message is a protocol message that passes a proxy.
 type message struct {
 	fromServer bool
 	kind       byte   // https://www.postgresql.org/docs/current/protocol-message-formats.html
 	query      string // of Parse and Bind
 }
 
-// verdict is the decision of a rule about a message.
+// verdict is a rule's decision about a message.
 type verdict int
 
 const (
@@ -85,6 +85,21 @@ func (p *proxy) turnAway(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = n
+}
+
+// goAway simulates a server that restarts: it closes all connections and refuses the next
+// n.
+func (p *proxy) goAway(n int) {
+	p.turnAway(n)
+	p.cut()
+}
+
+// wantRefused checks how many connections the proxy has refused.
+func (p *proxy) wantRefused(t *testing.T, want int) {
+	t.Helper()
+	if n := len(p.refused); n != want {
+		t.Errorf("%d connections refused, want %d", n, want)
+	}
 }
 
 // cut closes all connections.

@@ -12,7 +12,7 @@ import (
 	"parley/ingest/journal/postgres"
 )
 
-// meeting makes two functions wait for each other once.
+// meeting is a barrier of two functions, which works once.
 type meeting struct {
 	each [2]sync.Once
 	both sync.WaitGroup
@@ -24,11 +24,11 @@ func newMeeting() *meeting {
 	return m
 }
 
-func (m *meeting) attend(who int) {
+func (m *meeting) wait(who int) {
 	m.each[who].Do(func() { m.both.Done(); m.both.Wait() })
 }
 
-// together runs two calls of Write concurrently on two nodes, since calls on one node
+// together runs two calls of Write concurrently on two nodes, because calls on one node
 // may share a transaction.
 func together(t *testing.T, url string, fns [2]func(journal.Tx) error) {
 	t.Helper()
@@ -44,7 +44,7 @@ func together(t *testing.T, url string, fns [2]func(journal.Tx) error) {
 	callers.Wait()
 }
 
-func TestADeadlockIsRunAgain(t *testing.T) {
+func TestADeadlockIsRetried(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url})
@@ -56,7 +56,7 @@ func TestADeadlockIsRunAgain(t *testing.T) {
 			runs[who]++
 			const add = "UPDATE facts SET n = n + 1 WHERE name = $1"
 			_, err := tx.Exec(add, first)
-			m.attend(who)
+			m.wait(who)
 			return errors.Join(err, tx.Later(nil, nil, add, second))
 		}
 	}
@@ -66,7 +66,7 @@ func TestADeadlockIsRunAgain(t *testing.T) {
 	}
 }
 
-func TestAnInsertThatLostARaceIsRunAgain(t *testing.T) {
+func TestALostInsertRaceIsRetried(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	m, runs := newMeeting(), [2]int{}
@@ -74,7 +74,7 @@ func TestAnInsertThatLostARaceIsRunAgain(t *testing.T) {
 		return func(tx journal.Tx) error {
 			runs[who]++
 			there, err := tx.Row(nil, "SELECT FROM facts WHERE name = $1", "a")
-			m.attend(who)
+			m.wait(who)
 			if there || err != nil {
 				return err
 			}
@@ -87,21 +87,21 @@ func TestAnInsertThatLostARaceIsRunAgain(t *testing.T) {
 	}
 }
 
-func TestAViolationThatStaysIsTheCallersError(t *testing.T) {
+func TestAPermanentViolationIsTheCallersError(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	write(t, e, insert("a"))
 	runs := 0
 	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { runs++; return insert("a")(tx) })
 	if err == nil || journal.Unavailable(err) || !strings.Contains(err.Error(), "facts_name_key") || runs <= postgres.MaxRaces || runs > 2*postgres.MaxRaces {
-		t.Errorf("told %v after %d runs", err, runs)
+		t.Errorf("error %v after %d runs", err, runs)
 	}
 }
 
-func TestWhatTheStoreCantHelpIsUnavailable(t *testing.T) {
+func TestErrorsOfTheStoreAreUnavailable(t *testing.T) {
 	t.Parallel()
 	url := database(t)
-	run(t, url, `CREATE FUNCTION fail(code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$ BEGIN RAISE 'no luck' USING ERRCODE = code; END $$`)
+	run(t, url, `CREATE FUNCTION fail(code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$ BEGIN RAISE 'failure' USING ERRCODE = code; END $$`)
 	e := engine(t, postgres.Options{URL: url})
 	for code, unavailable := range map[string]bool{
 		"53100": true,  // disk full
@@ -109,12 +109,12 @@ func TestWhatTheStoreCantHelpIsUnavailable(t *testing.T) {
 		"25006": true,  // read-only
 		"57P01": true,  // admin shutdown
 		"55P03": true,  // lock not available
-		"58030": true,  // input or output
+		"58030": true,  // I/O error
 		"XX001": true,  // data corrupted
 		"23502": false, // not null
 		"22001": false, // too long
-		"42601": false, // no SQL
-		"P0001": false, // raised
+		"42601": false, // syntax error
+		"P0001": false, // raised by a function
 	} {
 		for what, fn := range map[string]func(journal.Tx) error{
 			"waited for":  func(tx journal.Tx) error { _, err := tx.Exec("SELECT fail($1)", code); return err },
@@ -125,7 +125,7 @@ func TestWhatTheStoreCantHelpIsUnavailable(t *testing.T) {
 		} {
 			err := e.Write(t.Context(), journal.WriteOptions{}, fn)
 			if err == nil || errors.Is(err, journal.ErrUnavailable) != unavailable || errors.Is(err, journal.ErrUnclear) || errors.Is(err, errRefused) {
-				t.Errorf("%s, %s: told %v", code, what, err)
+				t.Errorf("%s, %s: error %v", code, what, err)
 			}
 		}
 	}

@@ -11,25 +11,25 @@ import (
 	"parley/ingest/work"
 )
 
-// TestAThreadIsGivenBackAlthoughTheConnectionBreaks: a node that stops releases its
-// threads even if it loses the answer to COMMIT.
-func TestAThreadIsGivenBackAlthoughTheConnectionBreaks(t *testing.T) {
+// TestABrokenConnectionReleasesThreads proves that a node that stops releases its threads
+// even if it loses the answer to COMMIT.
+func TestABrokenConnectionReleasesThreads(t *testing.T) {
 	t.Parallel()
-	for name, what := range map[string]verdict{"before the server has COMMIT": cut, "before its answer": deaf} {
+	for name, what := range map[string]verdict{"before COMMIT": cut, "before the answer": deaf} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := through(t, database(t))
 			e := engine(t, postgres.Options{URL: p.url})
 			j := journal.New(e, journal.Options{Node: "leaving", Lease: time.Minute, Now: time.Now})
-			custody, err := j.Accept(t.Context(), journal.AcceptRequest{Claim: true,
+			accepted, err := j.Accept(t.Context(), journal.AcceptRequest{Claim: true,
 				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, ReceivedAt: time.Now(), Body: []byte(`{}`)},
 				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: "1", Thread: "slack:acme:C1:1"}})
-			if err != nil || custody.Fence == 0 {
-				t.Fatal(custody, err)
+			if err != nil || accepted.Fence == 0 {
+				t.Fatal(accepted, err)
 			}
 			scheduler := work.New(e, work.Options{Node: "leaving", Lease: time.Minute, Log: slog.New(slog.DiscardHandler)})
 			p.set(at("COMMIT", what))
-			scheduler.Accepted(custody, nil)
+			scheduler.Accepted(accepted, nil)
 			if err := scheduler.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -38,7 +38,7 @@ func TestAThreadIsGivenBackAlthoughTheConnectionBreaks(t *testing.T) {
 				_, err := tx.Row([]any{&held}, `SELECT count(*) FROM threads WHERE owner <> ''`)
 				return err
 			}); err != nil || held != 0 {
-				t.Errorf("%d threads are still held, %v", held, err)
+				t.Errorf("%d threads are still claimed, %v", held, err)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ const (
 	answerWithin = 30 * time.Second
 	// connectWithin bounds the opening of a connection, and the ping of an idle one.
 	connectWithin = 5 * time.Second
-	// waitOut bounds the retries of a call while the server can't be reached.
+	// waitOut bounds the retries of a call while the server cannot be reached.
 	waitOut = 2 * time.Second
 	// betweenTries is the pause after a connection broke or could not be opened.
 	betweenTries = 50 * time.Millisecond

@@ -180,7 +180,7 @@ func (t *tx) commit() error {
 	var tag pgconn.CommandTag
 	err := t.run(statement{query: "COMMIT", tag: &tag}, nil)
 	switch {
-	case err == nil && tag.String() != "COMMIT": // the server rolled a failed transaction back
+	case err == nil && tag.String() != "COMMIT": // the server has rolled back a failed transaction
 		t.err = fmt.Errorf("COMMIT ended in %s", tag)
 		return t.err
 	case err != nil && (isBroken(err) || tag.String() == "COMMIT"):
@@ -190,7 +190,7 @@ func (t *tx) commit() error {
 }
 
 // end rolls the transaction back if it is not committed, and lifts the connection's
-// deadline. A function that kept t can't use it afterwards.
+// deadline. A function that kept t cannot use it afterwards.
 func (t *tx) end(ctx context.Context) {
 	t.err = errEnded
 	raw := t.conn.PgConn()
@@ -198,6 +198,6 @@ func (t *tx) end(ctx context.Context) {
 		_ = raw.Exec(ctx, "ROLLBACK").Close() // the pool drops a connection that is not idle
 	}
 	if raw.TxStatus() == idle {
-		_ = raw.Conn().SetDeadline(time.Time{}) // it fails only on a closed connection
+		_ = raw.Conn().SetDeadline(time.Time{}) // fails only on a closed connection
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"parley/ingest/journal/postgres"
 )
 
-func TestLaterFailsWhereNothingIsFoundOrChanged(t *testing.T) {
+func TestLaterFailsWithoutARow(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url, Connections: 1})
@@ -51,12 +51,12 @@ func TestLaterFailsWhereNothingIsFoundOrChanged(t *testing.T) {
 			for range 2 {
 				for _, then := range []func(journal.Tx) error{nothing, asks, overlooks} {
 					if err := run("nobody", then); !errors.Is(err, errRefused) {
-						t.Errorf("it found no row, and returned %v", err)
+						t.Errorf("without a row: error %v", err)
 					}
 				}
 			}
 			if err := run("there", nothing); err != nil {
-				t.Errorf("it found a row, and returned %v", err)
+				t.Errorf("with a row: error %v", err)
 			}
 			if got := strings.Join(names(t, e), ", "); strings.Count(got, "half "+name) != 1 {
 				t.Errorf("stored %s", got)
@@ -65,19 +65,19 @@ func TestLaterFailsWhereNothingIsFoundOrChanged(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheServerIsNotTakenForAMissingRow(t *testing.T) {
+func TestAServerErrorIsNoMissingRow(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	write(t, e, insert("there"))
 	for _, query := range []string{"UPDATE facts SET n = 1 / n", "UPDATE facts SET n = CAST(name AS BIGINT)"} {
 		err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { return tx.Later(errRefused, nil, query) })
 		if err == nil || errors.Is(err, errRefused) {
-			t.Errorf("%s: told %v", query, err)
+			t.Errorf("%s: error %v", query, err)
 		}
 	}
 }
 
-func TestAStatementIsPreparedOnceWhateverStandsBeforeIt(t *testing.T) {
+func TestAStatementIsPreparedOnce(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
 	before := backend(t, e)
@@ -87,14 +87,14 @@ func TestAStatementIsPreparedOnceWhateverStandsBeforeIt(t *testing.T) {
 			return errors.Join(tx.Later(nil, nil, first), tx.Later(nil, nil, add, first), tx.Later(nil, nil, add, first+" again"))
 		})
 		if failed := err != nil; failed != (first != "SELECT 1") {
-			t.Errorf("%s: told %v", first, err)
+			t.Errorf("%s: error %v", first, err)
 		}
 	}
 	if diff := cmp.Diff([]string{"SELECT 1", "SELECT 1 again"}, names(t, e)); diff != "" {
 		t.Error(diff)
 	}
 	if after := backend(t, e); after != before {
-		t.Error("the connection was given up")
+		t.Error("the connection was closed")
 	}
 }
 
@@ -117,14 +117,14 @@ func TestMoreStatementsThanTheCacheHolds(t *testing.T) {
 				sum += n
 			}
 			if sum != want {
-				t.Errorf("the sum is %d, not %d", sum, want)
+				t.Errorf("sum %d, want %d", sum, want)
 			}
 			return err
 		})
 	}
 }
 
-func TestAStatementWhosePlanIsGoneIsPreparedAgain(t *testing.T) {
+func TestAnInvalidPlanIsPreparedAgain(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url, Connections: 2})
@@ -146,7 +146,7 @@ func TestAStatementWhosePlanIsGoneIsPreparedAgain(t *testing.T) {
 	write(t, e, insert("b"))
 }
 
-func TestBehindAPoolerNothingIsLeftOnAConnection(t *testing.T) {
+func TestBehindAPoolerAConnectionHasNoState(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	for mode, named := range map[string]bool{"exec": false, "simple_protocol": false, "cache_describe": false, "cache_statement": true} {
@@ -174,7 +174,7 @@ func TestBehindAPoolerNothingIsLeftOnAConnection(t *testing.T) {
 	}
 }
 
-func TestCommitIsDurableWhateverTheDatabaseSays(t *testing.T) {
+func TestCommitIsDurableDespiteDefaults(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	for _, setting := range []string{"synchronous_commit = off", "default_transaction_isolation = 'serializable'", "default_transaction_read_only = on"} {
@@ -212,7 +212,7 @@ func TestAnArgumentOfTheWrongTypeIsTheCallersError(t *testing.T) {
 	}
 }
 
-func TestNullIsTheZeroValueAndAnIntegerIsABool(t *testing.T) {
+func TestScanConvertsNullAndIntegers(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	for _, mode := range []string{"exec", "simple_protocol", "cache_describe", "cache_statement"} {

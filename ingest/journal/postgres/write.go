@@ -75,7 +75,7 @@ func (e *committer) share(ctx context.Context, first *queue.Call) {
 		e.most = max(1, e.most/2)
 	}
 	if err != nil && len(calls) == 0 {
-		calls = append(calls, first) // no connection
+		calls = append(calls, first) // there is no connection
 	}
 	apart := len(calls) > 1 || isBroken(err) || raced(err) || code(err) == lockNotAvailable
 	for _, c := range calls {

@@ -9,8 +9,8 @@ import (
 	"parley/ingest/journal"
 )
 
-// BenchmarkWrite measures three small inserts a call, with as many callers
-// waiting at a time as the name says.
+// BenchmarkWrite measures three small inserts per call. The name says how many callers
+// wait concurrently.
 func BenchmarkWrite(b *testing.B) {
 	for _, callers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) {

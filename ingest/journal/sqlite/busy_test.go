@@ -12,8 +12,8 @@ import (
 	"parley/ingest/journal"
 )
 
-// seize takes the write lock of the database at path on a connection of its
-// own, as another program would, and returns what gives it back.
+// seize takes the write lock of the database at path on a separate connection, like
+// another program. It returns the function that releases the lock.
 func seize(t *testing.T, path string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -36,7 +36,7 @@ func seize(t *testing.T, path string) (release func()) {
 	}
 }
 
-func TestALockHeldByAnotherProgramDelaysAndLosesNothing(t *testing.T) {
+func TestAForeignLockLosesNoWrite(t *testing.T) {
 	path := file(t)
 	e := open(t, path)
 	release := seize(t, path)
@@ -45,10 +45,10 @@ func TestALockHeldByAnotherProgramDelaysAndLosesNothing(t *testing.T) {
 	defer cancel()
 	err := e.Write(ctx, journal.WriteOptions{}, insert("impatient"))
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrUnclear) {
-		t.Errorf("the impatient caller was told %v", err)
+		t.Errorf("the impatient caller got %v", err)
 	}
 	if got := names(t, e); len(got) != 0 {
-		t.Errorf("stored while another program had the lock: %v", got)
+		t.Errorf("stored under another program's lock: %v", got)
 	}
 
 	const callers = 10
@@ -70,29 +70,29 @@ func TestALockHeldByAnotherProgramDelaysAndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestCloseGivesUpAWriteThatWaitsForAnotherProgram(t *testing.T) {
+func TestCloseEndsAWriteThatWaitsForAForeignLock(t *testing.T) {
 	path := file(t)
 	e := open(t, path)
 	release := seize(t, path)
 	told := make(chan error)
 	go func() { told <- e.Write(t.Context(), journal.WriteOptions{}, insert("one")) }()
 	go func() { told <- e.Write(t.Context(), journal.WriteOptions{}, insert("two")) }()
-	for e.Waiting() < 1 { // one is in line, the other waits for the lock
+	for e.Waiting() < 1 { // one waits in the queue, the other for the lock
 		yield()
 	}
 	closed := make(chan error)
 	go func() { closed <- e.Close() }()
 	for range 2 {
 		if err := <-told; !errors.Is(err, journal.ErrClosed) {
-			t.Errorf("a waiting caller was told %v", err)
+			t.Errorf("a waiting caller got %v", err)
 		}
 	}
 	release()
-	<-closed // whether the log could be emptied depends on when the lock was released
+	<-closed // depending on the time of the release, the log may not be emptied
 	if err := e.Write(t.Context(), journal.WriteOptions{}, insert("three")); !errors.Is(err, journal.ErrClosed) {
-		t.Errorf("a write after Close was told %v", err)
+		t.Errorf("a write after Close: error %v", err)
 	}
 	if err := e.Read(t.Context(), func(journal.Tx) error { return nil }); !errors.Is(err, journal.ErrClosed) {
-		t.Errorf("a read after Close was told %v", err)
+		t.Errorf("a read after Close: error %v", err)
 	}
 }

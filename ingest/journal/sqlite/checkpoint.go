@@ -7,10 +7,10 @@ import (
 
 // checkpointer moves the write-ahead log into the database beside the commits.
 //
-// A passive checkpoint delays nobody, and once it has caught up the next commit
-// writes at the log's beginning again. Writers that never pause keep ahead of
-// it, so the committer itself restarts the log each time that its length has
-// been written; little is left to move then.
+// A passive checkpoint delays no commit. After it has caught up, the next commit writes
+// at the log's beginning again. Writers that never pause stay ahead of it, so the
+// committer itself restarts the log each time that longest pages have been written;
+// little is left to move then.
 type checkpointer struct {
 	conn    *conn
 	log     *slog.Logger
@@ -18,7 +18,8 @@ type checkpointer struct {
 	longest int // pages after which the log begins again
 	due     chan struct{}
 
-	// The committer's: pages since the last signal, and since the log began.
+	// Pages since the last signal, and since the log's beginning. The committer owns
+	// them.
 	grown, length int
 }
 
@@ -30,8 +31,8 @@ func newCheckpointer(ctx context.Context, path string, o options) (*checkpointer
 	return &checkpointer{conn: c, log: o.log, passive: o.passivePages, longest: o.longestPages, due: make(chan struct{}, 1)}, nil
 }
 
-// run serves the signals until quit is closed. What fails is tried again when
-// the log has grown further: nothing is lost as long as the log is there.
+// run serves the signals until quit is closed. It repeats a failed checkpoint after the
+// log has grown further: nothing is lost while the log exists.
 func (k *checkpointer) run(quit <-chan struct{}) {
 	for {
 		select {
@@ -39,13 +40,13 @@ func (k *checkpointer) run(quit <-chan struct{}) {
 			return
 		case <-k.due:
 			if _, err := checkpoint(k.conn, "PASSIVE"); err != nil {
-				k.log.Warn("the journal's log could not be moved into the database", "error", err)
+				k.log.Warn("the journal's log cannot be moved into the database", "error", err)
 			}
 		}
 	}
 }
 
-// wrote tells how many pages a commit on c, which has just ended, has added.
+// wrote adds the pages of a commit on c that has just ended.
 func (k *checkpointer) wrote(c *conn, pages int) {
 	k.grown += pages
 	k.length += pages
@@ -53,7 +54,7 @@ func (k *checkpointer) wrote(c *conn, pages int) {
 		k.grown = 0
 		select {
 		case k.due <- struct{}{}:
-		default: // one is due already
+		default: // one signal is waiting already
 		}
 	}
 	if k.length >= k.longest {
@@ -61,12 +62,12 @@ func (k *checkpointer) wrote(c *conn, pages int) {
 	}
 }
 
-// restart lets the next commit write at the log's beginning. A reader or a
-// passive checkpoint that is using the log prevents that; it is tried again soon.
+// restart makes the next commit write at the log's beginning. A reader or a passive
+// checkpoint that is using the log prevents that; the committer then tries again soon.
 func (k *checkpointer) restart(c *conn) (length int) {
 	busy, err := checkpoint(c, "RESTART")
 	if err != nil {
-		k.log.Warn("the journal's log could not be begun again", "error", err)
+		k.log.Warn("the journal's log cannot be restarted", "error", err)
 	}
 	if busy || err != nil {
 		return max(0, k.longest-k.passive)
@@ -74,7 +75,7 @@ func (k *checkpointer) restart(c *conn) (length int) {
 	return 0
 }
 
-// checkpoint runs one of SQLite's checkpoints; busy says that it was not finished.
+// checkpoint runs one of SQLite's checkpoints. busy says that it did not finish.
 // https://www.sqlite.org/pragma.html#pragma_wal_checkpoint
 func checkpoint(c *conn, mode string) (busy bool, err error) {
 	var pages, moved int64

@@ -16,14 +16,14 @@ const (
 	maxBytes   = 8 << 20
 )
 
-// How long the committer waits for a file that another program has locked
-// before it asks again.
+// minPause and maxPause bound the committer's pause between two attempts while another
+// program has the file locked.
 const (
 	minPause = time.Millisecond
 	maxPause = 25 * time.Millisecond
 )
 
-// committer owns the connection that writes, and with it all transactions.
+// committer owns the writing connection, and with it all transactions.
 type committer struct {
 	*queue.Queue
 	closing  <-chan struct{}
@@ -31,11 +31,11 @@ type committer struct {
 	check    *checkpointer
 	recorder journal.Recorder
 
-	conn *conn // nil while there is none that works
-	// doubt says that the log may end in a commit record that nobody was told
-	// of, left by a COMMIT that failed. The next one that writes overwrites it.
+	conn *conn // nil while no connection works
+	// doubt says that the log may end in the unacknowledged commit record of a failed
+	// COMMIT. The next transaction that writes overwrites it.
 	doubt bool
-	pages int // written to the log and not yet accounted for
+	pages int // written to the log since the last account
 }
 
 func newCommitter(path string, o options, check *checkpointer, closing <-chan struct{}) *committer {
@@ -53,7 +53,7 @@ func newCommitter(path string, o options, check *checkpointer, closing <-chan st
 	}
 }
 
-// run serves the queue until quit is closed; no call may be under way then.
+// run serves the queue until quit is closed. No call may be running then.
 func (c *committer) run(ctx context.Context, quit <-chan struct{}) {
 	for first := c.Next(quit); first != nil; first = c.Next(quit) {
 		c.together(ctx, first)
@@ -82,8 +82,8 @@ func (c *committer) together(ctx context.Context, first *queue.Call) {
 	}
 }
 
-// collect runs the calls that wait, up to the first that leaves the transaction in a
-// state that can't be committed. It returns those that have a part in the transaction.
+// collect runs the waiting calls, up to the first that makes the transaction impossible
+// to commit. It returns the calls that have a part in the transaction.
 func (c *committer) collect(first *queue.Call) (batch []*queue.Call, err error) {
 	bytes, begun := 0, time.Now()
 	for call := first; call != nil; call = c.Behind(len(batch), begun) {
@@ -110,12 +110,12 @@ func (c *committer) call(call *queue.Call) (t *tx, err error) {
 	if err = call.Run(t); t.dead != nil {
 		return t, t.dead
 	}
-	t.dead = errDone // a function may keep t, but not use it
+	t.dead = errDone // a function may keep t, but cannot use it
 	return t, err
 }
 
-// apart runs the calls of a transaction that was rolled back again, each in one of its
-// own. doubted says that its COMMIT may have left a record.
+// apart runs the calls of a transaction that was rolled back again, each in its own
+// transaction. doubted says that the COMMIT may have left a record.
 func (c *committer) apart(ctx context.Context, batch []*queue.Call, doubted bool) {
 	for _, call := range batch {
 		call.Release()
@@ -136,7 +136,7 @@ func (c *committer) apart(ctx context.Context, batch []*queue.Call, doubted bool
 	}
 }
 
-// alone runs and commits one call in the transaction that is open.
+// alone runs and commits one call in the open transaction.
 func (c *committer) alone(call *queue.Call) error {
 	_, err := c.call(call)
 	if err == nil {
@@ -148,9 +148,8 @@ func (c *committer) alone(call *queue.Call) error {
 	return err
 }
 
-// begin opens a transaction for a call. Another program that holds the write lock is
-// waited for as long as the caller waits. If that fails, it answers the call
-// and returns false.
+// begin opens a transaction for a call. It waits for another program's write lock as long
+// as the caller waits. If that fails, it answers the call and returns false.
 func (c *committer) begin(ctx context.Context, call *queue.Call) bool {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		if call.Gone() {
@@ -194,8 +193,8 @@ func (c *committer) commit(callers int) error {
 	return nil
 }
 
-// account tells the checkpointer how the log has grown; the callers have their
-// answers by then.
+// account reports the growth of the log to the checkpointer. The callers have their
+// answers already.
 func (c *committer) account() {
 	if c.conn != nil && c.pages > 0 {
 		c.check.wrote(c.conn, c.pages)
@@ -203,13 +202,13 @@ func (c *committer) account() {
 	}
 }
 
-// rollback makes sure that no transaction is open.
+// rollback ensures that no transaction is open.
 func (c *committer) rollback() {
 	if !c.conn.clean() {
 		c.disconnect()
 		return
 	}
-	c.conn.written() // what was undone is no growth
+	c.conn.written() // a rollback adds nothing to the log
 }
 
 // connected opens the connection if there is none.
@@ -220,16 +219,16 @@ func (c *committer) connected(ctx context.Context) (err error) {
 	return err
 }
 
-// disconnect gives a connection up whose state is not known.
+// disconnect closes a connection whose state is unknown.
 func (c *committer) disconnect() {
 	if c.conn != nil {
-		_ = c.conn.close() // a broken one may well fail to
+		_ = c.conn.close() // a broken connection may fail to close
 		c.conn = nil
 	}
 }
 
-// close moves what is left of the log into the database. The last connection
-// that closes does this as well, but tells nobody when it fails.
+// close moves the rest of the log into the database. SQLite does this too when its last
+// connection closes, but reports no failure.
 func (c *committer) close() error {
 	if c.conn == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"parley/ingest/journal/sqlite/faultfs"
 )
 
-// batch runs fns in one transaction, as far as they share one, and returns what
-// each caller was told.
+// batch runs fns in one transaction, as far as they can share one, and returns each
+// caller's error.
 func batch(t *testing.T, e *sqlite.Engine, fns ...func(journal.Tx) error) []error {
 	t.Helper()
 	told := make([]error, len(fns))
@@ -40,7 +40,7 @@ func batch(t *testing.T, e *sqlite.Engine, fns ...func(journal.Tx) error) []erro
 	return told
 }
 
-// commits counts what a recorder hears.
+// commits is a Recorder that stores the number of callers of each commit.
 type commits struct {
 	mu      sync.Mutex
 	callers []int
@@ -56,9 +56,9 @@ func (c *commits) Committed(callers int, _ time.Duration) {
 	}
 }
 
-func TestCallersThatWaitShareOneCommitInTheirOrder(t *testing.T) {
-	var heard commits
-	e := open(t, file(t), sqlite.WithRecorder(&heard))
+func TestWaitingCallersShareOneCommit(t *testing.T) {
+	var recorded commits
+	e := open(t, file(t), sqlite.WithRecorder(&recorded))
 	told := batch(t, e, insert("a"), insert("b"), insert("c"))
 	if err := errors.Join(told...); err != nil {
 		t.Fatal(err)
@@ -66,14 +66,14 @@ func TestCallersThatWaitShareOneCommitInTheirOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c"}, names(t, e)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]int{3}, heard.callers); diff != "" {
+	if diff := cmp.Diff([]int{3}, recorded.callers); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestACallerThatFailsBeforeItWritesDisturbsNobody(t *testing.T) {
-	var heard commits
-	e := open(t, file(t), sqlite.WithRecorder(&heard))
+func TestAFailureBeforeAWriteDisturbsNoOther(t *testing.T) {
+	var recorded commits
+	e := open(t, file(t), sqlite.WithRecorder(&recorded))
 	refused := errors.New("refused")
 	told := batch(t, e, insert("a"), func(tx journal.Tx) error {
 		n, err := tx.Exec("UPDATE facts SET name = 'x' WHERE name = 'nobody'")
@@ -85,12 +85,12 @@ func TestACallerThatFailsBeforeItWritesDisturbsNobody(t *testing.T) {
 	if told[0] != nil || told[1] != refused || told[2] != nil {
 		t.Error(told)
 	}
-	if diff := cmp.Diff([]int{2}, heard.callers); diff != "" {
+	if diff := cmp.Diff([]int{2}, recorded.callers); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestAFailureTakesBackItsOwnWritesAndNobodyElses(t *testing.T) {
+func TestAFailureUndoesOnlyItsOwnWrites(t *testing.T) {
 	refused := errors.New("refused")
 	for name, fails := range map[string]func(journal.Tx) error{
 		"an error after a write": func(tx journal.Tx) error {
@@ -105,12 +105,12 @@ func TestAFailureTakesBackItsOwnWritesAndNobodyElses(t *testing.T) {
 			if err := insert("half")(tx); err != nil {
 				return err
 			}
-			panic("out of luck")
+			panic("a bug")
 		},
 		"a violated constraint": func(tx journal.Tx) error {
 			return errors.Join(insert("half")(tx), insert("half")(tx))
 		},
-		"an error of SQLite that is overlooked": func(tx journal.Tx) error {
+		"an ignored error of SQLite": func(tx journal.Tx) error {
 			_, _ = tx.Exec("INSERT INTO nowhere VALUES (1)")
 			_ = insert("half")(tx)
 			return nil
@@ -130,7 +130,7 @@ func TestAFailureTakesBackItsOwnWritesAndNobodyElses(t *testing.T) {
 				t.Error(diff)
 			}
 			if told := e.Write(t.Context(), journal.WriteOptions{}, fails); told == nil || errors.Is(told, journal.ErrUnclear) {
-				t.Errorf("alone it was told %v", told)
+				t.Errorf("alone: error %v", told)
 			}
 			if diff := cmp.Diff([]string{"a", "c"}, names(t, e)); diff != "" {
 				t.Error(diff)
@@ -139,7 +139,7 @@ func TestAFailureTakesBackItsOwnWritesAndNobodyElses(t *testing.T) {
 	}
 }
 
-func TestAViolatedConstraintLeavesTheTransactionUsable(t *testing.T) {
+func TestAViolationLeavesTheTransactionUsable(t *testing.T) {
 	e := open(t, file(t))
 	write(t, e, func(tx journal.Tx) error {
 		if err := insert("a")(tx); err != nil {
@@ -155,7 +155,7 @@ func TestAViolatedConstraintLeavesTheTransactionUsable(t *testing.T) {
 	}
 }
 
-func TestATransactionCantBeUsedAfterItsEnd(t *testing.T) {
+func TestAnEndedTransactionIsUnusable(t *testing.T) {
 	e := open(t, file(t))
 	var kept journal.Tx
 	keep := func(tx journal.Tx) error { kept = tx; return nil }
@@ -167,11 +167,11 @@ func TestATransactionCantBeUsedAfterItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := kept.Row(nil, "SELECT 1"); err == nil {
-		t.Error("a query ran after the snapshot was given up")
+		t.Error("a query ran after the end of the snapshot")
 	}
 }
 
-func TestAFrozenDiskHoldsNoCallerLongerThanItsContext(t *testing.T) {
+func TestACallersWaitForAFrozenDiskEndsWithItsContext(t *testing.T) {
 	fs, path := faulty(t), file(t)
 	e := open(t, path, sqlite.WithVFS(fs.Name))
 	frozen, thaw := fs.Freeze(faultfs.Sync)
@@ -191,10 +191,10 @@ func TestAFrozenDiskHoldsNoCallerLongerThanItsContext(t *testing.T) {
 		unclear, withdrawn = withdrawn, unclear
 	}
 	if !errors.Is(unclear, journal.ErrUnclear) || !errors.Is(unclear, context.Canceled) {
-		t.Errorf("the caller whose COMMIT hangs was told %v", unclear)
+		t.Errorf("the committing caller got %v", unclear)
 	}
 	if errors.Is(withdrawn, journal.ErrUnclear) || !errors.Is(withdrawn, context.Canceled) {
-		t.Errorf("the caller in line was told %v", withdrawn)
+		t.Errorf("the waiting caller got %v", withdrawn)
 	}
 	thaw()
 	write(t, e, insert("thawed"))
@@ -203,7 +203,7 @@ func TestAFrozenDiskHoldsNoCallerLongerThanItsContext(t *testing.T) {
 	}
 }
 
-func TestTheLogStaysBoundedWhileWritersNeverPause(t *testing.T) {
+func TestBusyWritersKeepTheLogBounded(t *testing.T) {
 	const writes, bytes = 600, 16 << 10
 	path := file(t)
 	var longest int64

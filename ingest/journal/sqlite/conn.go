@@ -13,14 +13,14 @@ import (
 	sqlite "modernc.org/sqlite"
 )
 
-// maxStatements bounds the prepared statements of a connection. The journal has
-// far fewer; only text that is built for each call could ever reach it.
+// maxStatements bounds the prepared statements of a connection. The journal has far
+// fewer. Only queries that are built for each call could reach the bound.
 const maxStatements = 512
 
 // conn is one connection to the database. It belongs to one goroutine at a time.
 //
-// It stands on the driver itself, not on database/sql: the pool, its locks and
-// its conversions would cost more than most statements of the journal.
+// It uses the driver directly, not database/sql, whose pool, locks and conversions would
+// cost more than most statements of the journal.
 type conn struct {
 	raw        driver.Conn
 	statements map[string]statement
@@ -32,7 +32,7 @@ type conn struct {
 // leaves its transaction in an unknown state.
 type statement struct {
 	driver.Stmt
-	// verb is its first word, in capitals.
+	// verb is the first word, in capitals.
 	verb string
 }
 
@@ -68,19 +68,20 @@ func firstWord(query string) string {
 	return strings.ToUpper(words[0])
 }
 
-// selects says that the statement changes nothing.
+// selects reports whether the statement changes nothing.
 func (s statement) selects() bool { return s.verb == "SELECT" }
 
-// counted says that the number of changed rows tells whether it changed anything.
+// counted reports whether the number of changed rows shows if the statement changed
+// anything.
 func (s statement) counted() bool {
 	return s.verb == "INSERT" || s.verb == "UPDATE" || s.verb == "DELETE"
 }
 
-// shared says that it may run in a transaction that others share: it neither
-// ends that nor changes the connection.
+// shared reports whether the statement may run in a shared transaction: it neither ends
+// the transaction nor changes the connection.
 func (s statement) shared() bool { return s.selects() || s.counted() || s.verb == "WITH" }
 
-// statement returns the prepared statement for query, from the cache if it can.
+// statement returns the prepared statement for query, from the cache if possible.
 func (c *conn) statement(query string) (statement, error) {
 	if s, ok := c.statements[query]; ok {
 		return s, nil
@@ -99,7 +100,8 @@ func (c *conn) statement(query string) (statement, error) {
 	return s, nil
 }
 
-// unlocked takes away what keeps rows from other writers: here is only one.
+// unlocked removes the clause that locks rows against other writers, because this engine
+// has only one.
 var unlocked = strings.NewReplacer(" FOR UPDATE SKIP LOCKED", "", " FOR UPDATE", "")
 
 // forget closes every prepared statement.
@@ -112,7 +114,7 @@ func (c *conn) forget() error {
 	return errors.Join(errs...)
 }
 
-// run executes a statement of the engine's own.
+// run executes a statement of the engine itself.
 func (c *conn) run(query string, args ...any) error {
 	s, err := c.statement(query)
 	if err != nil {
@@ -122,7 +124,8 @@ func (c *conn) run(query string, args ...any) error {
 	return err
 }
 
-// row reads the first row of a query of the engine's own; false if there is none.
+// row reads the first row of a query of the engine itself. It returns false if there is
+// none.
 func (c *conn) row(dest []any, query string, args ...any) (found bool, err error) {
 	s, err := c.statement(query)
 	if err != nil {
@@ -138,16 +141,16 @@ func (c *conn) row(dest []any, query string, args ...any) (found bool, err error
 	return found, errors.Join(failed, err)
 }
 
-// each calls visit for every row of a statement, which is always run to its end:
-// one that writes and returns rows has done all its work only then. An error of
-// visit ends a SELECT early; failed is that error, and err one of the driver.
+// each calls visit for every row of a statement. It always runs the statement to the end,
+// because a statement that writes and returns rows is complete only then. An error of
+// visit ends a SELECT early. failed is that error, and err an error of the driver.
 func (c *conn) each(s statement, args []driver.Value, visit func([]driver.Value) error) (failed, err error) {
 	rows, err := s.Query(args)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if closing := rows.Close(); err == nil { // it repeats the error of a failed step
+		if closing := rows.Close(); err == nil { // Close repeats the error of a failed step
 			err = closing
 		}
 	}()
@@ -165,7 +168,7 @@ func (c *conn) each(s statement, args []driver.Value, visit func([]driver.Value)
 	return failed, nil
 }
 
-// bind turns args into the driver's form, in a buffer that the next call reuses.
+// bind converts args to the driver's form, in a buffer that the next call reuses.
 func (c *conn) bind(args []any) []driver.Value {
 	c.args = c.args[:0]
 	for _, arg := range args {
@@ -174,14 +177,14 @@ func (c *conn) bind(args []any) []driver.Value {
 	return c.args
 }
 
-// clean rolls back whatever transaction is open. false means that it is not
-// known whether one still is: the connection must then be given up.
+// clean rolls back any open transaction. It returns false if a transaction may still be
+// open: the caller must then close the connection.
 func (c *conn) clean() bool {
 	return c.run("ROLLBACK") == nil || c.idle()
 }
 
-// idle says for certain that no transaction is open: inside one, BEGIN fails and
-// changes nothing.
+// idle returns true only if no transaction is open: inside one, BEGIN fails and changes
+// nothing.
 func (c *conn) idle() bool {
 	return c.run("BEGIN") == nil && c.run("ROLLBACK") == nil
 }

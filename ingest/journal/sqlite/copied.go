@@ -4,28 +4,23 @@ import (
 	"context"
 
 	"parley/ingest/journal"
+	"parley/ingest/journal/internal/schema"
 )
 
 // Storable returns the text as it is: SQLite stores every text.
 func (e *Engine) Storable(text string) string { return text }
 
 // LastIDs returns the highest id that a row of each table ever had.
-func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {
-	last := map[string]int64{}
-	err := e.ReadOne(ctx, func(tx journal.Tx) error {
-		return tx.Rows(func(scan func(...any) error) error {
-			var table string
-			var id int64
-			err := scan(&table, &id)
-			last[table] = id
-			return err
-		}, `SELECT name, seq FROM sqlite_sequence`)
+func (e *Engine) LastIDs(ctx context.Context) (last map[string]int64, err error) {
+	err = e.ReadOne(ctx, func(tx journal.Tx) error {
+		last, err = schema.LastIDs(tx, `SELECT name, seq FROM sqlite_sequence`)
+		return err
 	})
 	return last, err
 }
 
-// SkipIDs makes each table's next id higher than the given one. SQLite itself sees
-// to it that it is higher than the ids of the rows.
+// SkipIDs makes each table's next id higher than the given one. SQLite itself ensures
+// that it is higher than the ids of the rows.
 func (e *Engine) SkipIDs(ctx context.Context, last map[string]int64) error {
 	return e.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
 		for table, id := range last {

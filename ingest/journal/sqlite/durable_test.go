@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatWasWrittenIsThereAfterReopening(t *testing.T) {
+func TestWritesSurviveAReopen(t *testing.T) {
 	path := file(t)
 	e := open(t, path)
 	write(t, e, insert("one"))
@@ -24,7 +24,7 @@ func TestWhatWasWrittenIsThereAfterReopening(t *testing.T) {
 	}
 }
 
-func TestOnlyTheOwnerCanReadTheFiles(t *testing.T) {
+func TestFilesAreReadableByTheirOwnerOnly(t *testing.T) {
 	path := file(t)
 	write(t, open(t, path), insert("one"))
 	for name, want := range map[string]os.FileMode{filepath.Dir(path): 0o700, path: 0o600, path + "-wal": 0o600, path + ".lock": 0o600} {

@@ -11,7 +11,7 @@ import (
 	"parley/ingest/journal/sqlite"
 )
 
-// scratch is a schema for tests of the engine, which knows nothing of the journal's.
+// scratch is a schema for tests of the engine, independent of the journal's schema.
 var scratch = fstest.MapFS{"0001_init.sql": {Data: []byte(`
 	CREATE TABLE facts (id INTEGER PRIMARY KEY, name TEXT UNIQUE, body BLOB) STRICT;
 	CREATE TABLE log (id INTEGER PRIMARY KEY, name TEXT NOT NULL, body BLOB NOT NULL) STRICT;
@@ -45,7 +45,7 @@ func insert(name string) func(journal.Tx) error {
 	}
 }
 
-// names returns the facts that e holds, in the order in which they were added.
+// names returns the facts of e, oldest first.
 func names(t testing.TB, e journal.Engine) []string {
 	t.Helper()
 	var out []string
@@ -64,7 +64,7 @@ func names(t testing.TB, e journal.Engine) []string {
 	return out
 }
 
-// yield lets the goroutines go on that a test waits for.
+// yield lets other goroutines run.
 func yield() { runtime.Gosched() }
 
 func write(t testing.TB, e journal.Engine, fn func(journal.Tx) error) {

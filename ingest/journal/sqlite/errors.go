@@ -11,10 +11,10 @@ import (
 	"parley/ingest/journal"
 )
 
-// errDone is what a transaction says to a function that kept it.
+// errDone is the error of a statement in an ended transaction.
 var errDone = errors.New("the transaction has ended")
 
-// code returns SQLite's extended result code, or 0 where err is none of its.
+// code returns SQLite's extended result code, or 0 if err has none.
 // https://www.sqlite.org/rescode.html
 func code(err error) int {
 	var e *driver.Error
@@ -29,10 +29,10 @@ func primary(err error) int { return code(err) & 0xff }
 func isBusy(err error) bool       { return primary(err) == lib.SQLITE_BUSY }
 func isConstraint(err error) bool { return primary(err) == lib.SQLITE_CONSTRAINT }
 
-// leavesNothing says whether a COMMIT that ended in err can't have left a valid
-// commit record in the log. A failed write is the last one that SQLite makes, so
-// that the record is not whole. After any other failure (fsync above all) it may
-// be whole, and count after a crash although it was not acknowledged.
+// leavesNothing reports whether a failed COMMIT cannot have left a valid commit record in
+// the log. A failed write is the last one that SQLite makes, so the record is incomplete.
+// After any other failure (fsync above all) the record may be complete, and take effect
+// after a crash although it was not acknowledged.
 func leavesNothing(err error) bool {
 	switch primary(err) {
 	case lib.SQLITE_FULL, lib.SQLITE_BUSY, lib.SQLITE_CONSTRAINT:
@@ -49,8 +49,8 @@ func unclear(err error) error {
 	return fmt.Errorf("%w: %w", journal.ErrUnclear, err)
 }
 
-// unavailable marks an error of the store itself. A statement that SQLite can't
-// make sense of (SQLITE_ERROR) would fail again.
+// unavailable marks an error of the store itself. A statement with an error of its own
+// (SQLITE_ERROR) would fail again.
 func unavailable(err error) error {
 	if primary(err) == lib.SQLITE_ERROR || primary(err) == lib.SQLITE_CONSTRAINT {
 		return err
@@ -58,5 +58,5 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
 }
 
-// shown returns a query on one line, of which an error quotes the beginning.
+// shown returns a query on one line, for the beginning that an error quotes.
 func shown(query string) string { return strings.Join(strings.Fields(query), " ") }

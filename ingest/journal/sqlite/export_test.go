@@ -1,9 +1,10 @@
 package sqlite
 
-// WithCheckpoints sets after how many pages the log is checkpointed, and begun again.
+// WithCheckpoints sets the numbers of pages after which the log is checkpointed and
+// restarted.
 func WithCheckpoints(passive, longest int) Option {
 	return func(o *options) { o.passivePages, o.longestPages = passive, longest }
 }
 
-// Waiting is how many writes are in line for a transaction.
+// Waiting returns the number of writes that wait for a transaction.
 func (e *Engine) Waiting() int { _, ordinary := e.committer.Waiting(); return ordinary }

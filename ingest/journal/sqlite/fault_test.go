@@ -17,7 +17,7 @@ import (
 	"parley/ingest/journal/sqlite/faultfs"
 )
 
-// faulty returns a VFS that the test can break, gone when the test ends.
+// faulty returns a VFS that can inject faults. It is removed when the test ends.
 func faulty(t *testing.T) *faultfs.FS {
 	t.Helper()
 	fs, err := faultfs.New()
@@ -32,8 +32,8 @@ func faulty(t *testing.T) *faultfs.FS {
 	return fs
 }
 
-// together writes n facts, named by the callers' numbers, in one transaction; it
-// returns what each was told.
+// together writes n facts, named by the callers' numbers, in one transaction. It returns
+// each caller's error.
 func together(t *testing.T, e *sqlite.Engine, n int) []error {
 	t.Helper()
 	fns := make([]func(journal.Tx) error, n)
@@ -43,8 +43,8 @@ func together(t *testing.T, e *sqlite.Engine, n int) []error {
 	return batch(t, e, fns...)
 }
 
-// restore writes files, whose directory is that of path, into a new directory
-// and opens them with the system's VFS.
+// restore writes files, whose directory is that of path, into a new directory and opens
+// the database there with the system's VFS.
 func restore(t *testing.T, path string, files map[string][]byte, opts ...sqlite.Option) *sqlite.Engine {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func restore(t *testing.T, path string, files map[string][]byte, opts ...sqlite.
 	return open(t, filepath.Join(dir, filepath.Base(path)), opts...)
 }
 
-// truthful checks what callers were told against what there is.
+// truthful compares the callers' errors with the stored facts.
 func truthful(t *testing.T, when string, told []error, e journal.Engine) {
 	t.Helper()
 	there := names(t, e)
@@ -65,23 +65,23 @@ func truthful(t *testing.T, when string, told []error, e journal.Engine) {
 		switch {
 		case errors.Is(err, journal.ErrUnclear):
 		case err == nil && !is:
-			t.Errorf("%s: caller %d was told that its fact is stored, and it is not", when, i)
+			t.Errorf("%s: caller %d: no error, but its fact is missing", when, i)
 		case err != nil && is:
-			t.Errorf("%s: caller %d was told %q, and its fact is stored", when, i, err)
+			t.Errorf("%s: caller %d: error %q, but its fact is stored", when, i, err)
 		}
 	}
 }
 
-func TestEveryCallerIsToldTheTruthWhicheverWriteFails(t *testing.T) {
+func TestErrorsMatchTheStoreAfterAFault(t *testing.T) {
 	for _, fault := range []struct {
 		name  string
 		fault faultfs.Fault
 	}{
 		{"disk full", faultfs.Fault{Op: faultfs.Write, Code: lib.SQLITE_FULL}},
-		{"disk stays full", faultfs.Fault{Op: faultfs.Write, Code: lib.SQLITE_FULL, Lasting: true}},
+		{"full disk for good", faultfs.Fault{Op: faultfs.Write, Code: lib.SQLITE_FULL, Lasting: true}},
 		{"write error", faultfs.Fault{Op: faultfs.Write, Code: lib.SQLITE_IOERR_WRITE}},
 		{"sync error", faultfs.Fault{Op: faultfs.Sync, Code: lib.SQLITE_IOERR_FSYNC}},
-		{"sync errors last", faultfs.Fault{Op: faultfs.Sync, Code: lib.SQLITE_IOERR_FSYNC, Lasting: true}},
+		{"sync errors for good", faultfs.Fault{Op: faultfs.Sync, Code: lib.SQLITE_IOERR_FSYNC, Lasting: true}},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			t.Parallel()
@@ -98,9 +98,9 @@ func TestEveryCallerIsToldTheTruthWhicheverWriteFails(t *testing.T) {
 	}
 }
 
-// survive lets one fault come while callers write, and checks what they were
-// told; false where the fault did not come. The log is new, or holds an earlier
-// commit: a record that failed then stands behind one that counts.
+// survive injects one fault while callers write, and checks their errors. It returns
+// false if the fault did not occur. With earlier, the log holds an earlier commit, so a
+// failed record follows a valid one.
 func survive(t *testing.T, fault faultfs.Fault, earlier bool) bool {
 	t.Helper()
 	const callers = 4
@@ -123,17 +123,17 @@ func survive(t *testing.T, fault faultfs.Fault, earlier bool) bool {
 	reopened := open(t, path)
 	truthful(t, fmt.Sprintf("%+v, reopened", fault), told, reopened)
 	if !slices.Contains(names(t, reopened), "healed") {
-		t.Errorf("%+v: what was written after it is gone", fault)
+		t.Errorf("%+v: a later write is missing", fault)
 	}
 	return fired
 }
 
-func TestPowerLossTakesNothingThatWasAcknowledged(t *testing.T) {
+func TestPowerLossKeepsAcknowledgedWrites(t *testing.T) {
 	const writers, each = 4, 30
 	fs, path := faulty(t), file(t)
 	e := open(t, path, sqlite.WithVFS(fs.Name), sqlite.WithCheckpoints(32, 128))
 	var mu sync.Mutex
-	acknowledged := map[string]int{} // the position at which it was durable
+	acknowledged := map[string]int{} // the position after the acknowledgement
 	var callers sync.WaitGroup
 	for w := range writers {
 		callers.Go(func() {
@@ -154,7 +154,7 @@ func TestPowerLossTakesNothingThatWasAcknowledged(t *testing.T) {
 	}
 	boundaries := fs.Boundaries()
 	if len(boundaries) < each {
-		t.Fatalf("only %d boundaries for %d writes one after the other", len(boundaries), each)
+		t.Fatalf("only %d boundaries for %d sequential writes", len(boundaries), each)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for i, position := range boundaries {
@@ -166,7 +166,7 @@ func TestPowerLossTakesNothingThatWasAcknowledged(t *testing.T) {
 		there := names(t, after)
 		for name, at := range acknowledged {
 			if at <= position && !slices.Contains(there, name) {
-				t.Errorf("power lost at %d: %s was acknowledged at %d and is gone", position, name, at)
+				t.Errorf("power lost at %d: %s, acknowledged at %d, is missing", position, name, at)
 			}
 		}
 		var verdict string
@@ -182,7 +182,7 @@ func TestPowerLossTakesNothingThatWasAcknowledged(t *testing.T) {
 	}
 }
 
-func TestACommitThatMayStillCountStaysUnclearWhenTheSecondTryFails(t *testing.T) {
+func TestAnUnclearCommitStaysUnclear(t *testing.T) {
 	fs, path := faulty(t), file(t)
 	e := open(t, path, sqlite.WithVFS(fs.Name))
 	write(t, e, insert("earlier"))
@@ -195,13 +195,13 @@ func TestACommitThatMayStillCountStaysUnclearWhenTheSecondTryFails(t *testing.T)
 		return insert("caller 0")(tx)
 	})
 	if runs != 2 || !fs.Heal() {
-		t.Fatalf("it ran %d times", runs)
+		t.Fatalf("%d runs", runs)
 	}
 	killed := restore(t, path, fs.PowerLoss(fs.Position(), func() bool { return true }))
 	if !slices.Contains(names(t, killed), "caller 0") {
-		t.Fatal("the first try left nothing in the log: this test shows nothing")
+		t.Fatal("the first attempt left no record in the log")
 	}
 	if !errors.Is(err, journal.ErrUnclear) {
-		t.Errorf("the caller was told %v", err)
+		t.Errorf("error %v", err)
 	}
 }

@@ -11,10 +11,9 @@ import (
 	"parley/ingest/journal"
 )
 
-// acquire locks the file of that name, which stays locked until it is closed or
-// the process ends, however it ends. The file says which process has it; it is
-// never removed, since a second process could then lock another file of the
-// same name.
+// acquire locks the named file. The lock ends when the file is closed or the process ends
+// for any reason. The file contains the id of the process that has the lock. It is never
+// removed, because a second process could then lock another file of the same name.
 func acquire(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -36,7 +35,7 @@ func acquire(path string) (*os.File, error) {
 	return file, nil
 }
 
-// holder is the process id that the file names, or "?".
+// holder returns the process id in the file, or "?".
 func holder(file *os.File) string {
 	text := make([]byte, 20)
 	n, _ := file.ReadAt(text, 0)

@@ -16,8 +16,8 @@ import (
 	"parley/ingest/journal/sqlite"
 )
 
-// daemonEnv names the database that the test binary holds open until it is
-// killed, when it is started as a second daemon.
+// daemonEnv names the database that the test binary, started as another daemon, keeps
+// open until it is killed.
 const daemonEnv = "PARLEY_TEST_DAEMON"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// daemon writes a fact, says so, and waits for its end.
+// daemon writes a fact, reports that, and waits until it is killed.
 func daemon(path string) error {
 	ctx := context.Background()
 	e, err := sqlite.Open(ctx, path, sqlite.WithMigrations(scratch, "*.sql"))
@@ -45,11 +45,11 @@ func daemon(path string) error {
 	return err
 }
 
-func TestASecondDaemonIsRefusedUntilTheFirstIsKilled(t *testing.T) {
+func TestASecondDaemonIsRefused(t *testing.T) {
 	path := file(t)
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), daemonEnv+"="+path)
-	stdin, err := child.StdinPipe() // open as long as the child is to wait
+	stdin, err := child.StdinPipe() // open as long as the child should wait
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,21 +62,21 @@ func TestASecondDaemonIsRefusedUntilTheFirstIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open\n" {
-		t.Fatalf("the first daemon says %q, %v", line, err)
+		t.Fatalf("output of the first daemon: %q, %v", line, err)
 	}
 	_, err = sqlite.Open(t.Context(), path, sqlite.WithMigrations(scratch, "*.sql"))
 	if !errors.Is(err, journal.ErrLocked) {
-		t.Fatalf("the second daemon was told %v", err)
+		t.Fatalf("error of the second daemon: %v", err)
 	}
 	for _, word := range []string{path + ".lock", fmt.Sprint("process ", child.Process.Pid)} {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q does not say %s", err, word)
+			t.Errorf("the error %q lacks %s", err, word)
 		}
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = child.Wait() // it was killed
+	_ = child.Wait() // killed by the test
 	if diff := cmp.Diff([]string{"from the first daemon"}, names(t, open(t, path))); diff != "" {
 		t.Error(diff)
 	}

@@ -2,8 +2,8 @@ package sqlite
 
 import "parley/ingest/journal/internal/schema"
 
-// migrate brings the schema up to date in one transaction. A process that is killed
-// during that leaves the old schema.
+// migrate updates the schema in one transaction. A process that is killed meanwhile
+// leaves the old schema.
 func migrate(c *conn, o options) error {
 	if err := c.run("BEGIN IMMEDIATE"); err != nil {
 		return err

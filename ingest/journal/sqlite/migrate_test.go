@@ -21,7 +21,7 @@ func schema(steps ...string) sqlite.Option {
 	return sqlite.WithMigrations(files, "*.sql")
 }
 
-// versions returns what schema_migrations says.
+// versions returns the contents of schema_migrations.
 func versions(t *testing.T, e journal.Engine) (out []int64) {
 	t.Helper()
 	if err := e.Read(t.Context(), func(tx journal.Tx) error {
@@ -36,7 +36,7 @@ func versions(t *testing.T, e journal.Engine) (out []int64) {
 	return out
 }
 
-// refused opens path and returns the error's words.
+// refused opens path and returns the error's text.
 func refused(t *testing.T, path string, opts ...sqlite.Option) string {
 	t.Helper()
 	e, err := sqlite.Open(t.Context(), path, opts...)
@@ -46,7 +46,7 @@ func refused(t *testing.T, path string, opts ...sqlite.Option) string {
 	return err.Error()
 }
 
-func TestOpenAppliesWhatIsNew(t *testing.T) {
+func TestOpenAppliesNewSteps(t *testing.T) {
 	path := file(t)
 	e := open(t, path)
 	write(t, e, insert("old"))
@@ -54,7 +54,7 @@ func TestOpenAppliesWhatIsNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	rename := "ALTER TABLE facts ADD COLUMN seen INTEGER; UPDATE facts SET name = name || ' and new';"
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second open has nothing to do
 		e := open(t, path, schema(rename))
 		if diff := cmp.Diff([]string{"old and new"}, names(t, e)); diff != "" {
 			t.Error(diff)
@@ -76,12 +76,12 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 	words := refused(t, path, schema())
 	for _, word := range []string{path, "version 2", "knows 1", "newer program"} {
 		if !strings.Contains(words, word) {
-			t.Errorf("%q does not say %q", words, word)
+			t.Errorf("the error %q lacks %q", words, word)
 		}
 	}
 }
 
-func TestAStepThatFailsLeavesNothingAndCanBeRunAgain(t *testing.T) {
+func TestAFailedStepCanBeRepeated(t *testing.T) {
 	path := file(t)
 	words := refused(t, path, schema("CREATE TABLE more (id INTEGER); INSERT INTO nowhere VALUES (1);"))
 	if !strings.Contains(words, "0002_step.sql") || !strings.Contains(words, "nowhere") {
@@ -93,16 +93,16 @@ func TestAStepThatFailsLeavesNothingAndCanBeRunAgain(t *testing.T) {
 	}
 }
 
-func TestAStepThatIsOutOfLineIsRefused(t *testing.T) {
+func TestAMisnumberedStepIsRefused(t *testing.T) {
 	for name, want := range map[string]string{"0003_gap.sql": "number 0002", "2_short.sql": "NNNN_words.sql"} {
 		files := fstest.MapFS{"0001_init.sql": scratch["0001_init.sql"], name: {Data: []byte("SELECT 1")}}
 		if words := refused(t, file(t), sqlite.WithMigrations(files, "*.sql")); !strings.Contains(words, want) {
-			t.Errorf("%q does not say %q", words, want)
+			t.Errorf("the error %q lacks %q", words, want)
 		}
 	}
 }
 
-func TestAMigrationThatIsKilledAnywhereBeginsAgain(t *testing.T) {
+func TestAKilledMigrationIsRepeated(t *testing.T) {
 	fs, path := faulty(t), file(t)
 	steps := schema("CREATE TABLE a (id INTEGER); CREATE TABLE b (id INTEGER);", "DROP TABLE a;")
 	if err := open(t, path, steps, sqlite.WithVFS(fs.Name)).Close(); err != nil {
@@ -121,7 +121,7 @@ func TestAMigrationThatIsKilledAnywhereBeginsAgain(t *testing.T) {
 	}
 }
 
-func TestTheJournalsOwnSchemaIsApplied(t *testing.T) {
+func TestTheJournalsSchemaIsApplied(t *testing.T) {
 	e, err := sqlite.Open(t.Context(), file(t))
 	if err != nil {
 		t.Fatal(err)

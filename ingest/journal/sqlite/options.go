@@ -21,8 +21,8 @@ type options struct {
 	recorder   journal.Recorder
 	migrations fs.FS
 	pattern    string // of the migrations' files
-	// The log is checkpointed when it has grown by passivePages, and begun again
-	// between two commits when longestPages have been written to it.
+	// The log is checkpointed after it has grown by passivePages. It is restarted between
+	// two commits after longestPages have been written to it.
 	passivePages, longestPages int
 }
 
@@ -32,8 +32,8 @@ const (
 	longestPages = 16 * 1024
 )
 
-// maxReaders is how many snapshots can be read at a time. Each connection may
-// keep 2 MiB of pages and is opened when it is first needed.
+// maxReaders bounds the concurrent snapshots. Each connection may keep 2 MiB of pages,
+// and is opened at its first use.
 const maxReaders = 6
 
 func newOptions(opts []Option) options {
@@ -51,21 +51,21 @@ func newOptions(opts []Option) options {
 	return o
 }
 
-// WithLogger sets where the engine reports what no caller hears of, such as a
-// checkpoint that failed. Without it nothing is logged.
+// WithLogger sets the log for failures that no caller receives, such as a failed
+// checkpoint. Without it, nothing is logged.
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
-// WithRecorder sets who hears of every commit.
+// WithRecorder sets the recorder of commits.
 func WithRecorder(recorder journal.Recorder) Option {
 	return func(o *options) { o.recorder = recorder }
 }
 
-// WithVFS opens the files through the SQLite VFS of this name instead of the
-// system's. Tests use it to inject faults.
+// WithVFS opens the files through the named SQLite VFS instead of the system's. Tests use
+// it to inject faults.
 func WithVFS(name string) Option { return func(o *options) { o.vfs = name } }
 
-// WithMigrations replaces the journal's own schema by the files that match a pattern,
-// named as migrations/README.md says.
+// WithMigrations replaces the journal's schema by the files that match a pattern.
+// migrations/README.md explains their names.
 func WithMigrations(files fs.FS, pattern string) Option {
 	return func(o *options) { o.migrations, o.pattern = files, pattern }
 }

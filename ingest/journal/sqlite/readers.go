@@ -9,8 +9,8 @@ import (
 	"parley/ingest/journal"
 )
 
-// readers is a pool of connections that can't write. The one used last is taken
-// first, so that a journal with little to read keeps few pages in memory.
+// readers is a pool of connections that cannot write. It takes the most recently used
+// connection first, so that a journal with few reads keeps few pages in memory.
 type readers struct {
 	connect func(context.Context) (*conn, error)
 	slots   chan struct{} // one token for each connection in use
@@ -71,11 +71,11 @@ func (r *readers) take(ctx context.Context) (*conn, error) {
 	return r.connect(ctx)
 }
 
-// put ends the transaction, if there is one, and keeps the connection if it can
-// still be used.
+// put ends the transaction, if there is one, and returns the connection to the pool if it
+// still works.
 func (r *readers) put(c *conn, begun bool) {
 	if begun && !c.clean() {
-		_ = c.close() // it is given up because it is broken
+		_ = c.close() // the connection is broken
 		return
 	}
 	r.mu.Lock()

@@ -5,27 +5,28 @@ import (
 	"fmt"
 )
 
-// scan copies a row into the caller's variables. The driver hands out copies of
-// its own, so that []byte may be kept.
+// scan copies a row into the caller's variables. The driver returns copies, so the caller
+// may keep a []byte.
 func scan(values []driver.Value, dest []any) error {
 	if len(values) != len(dest) {
 		return fmt.Errorf("scan: the query has %d columns, not %d", len(values), len(dest))
 	}
 	for i, value := range values {
 		if !assign(dest[i], value) {
-			return fmt.Errorf("scan: column %d is %T, which does not go into %T", i+1, value, dest[i])
+			return fmt.Errorf("scan: column %d is %T, which does not fit into %T", i+1, value, dest[i])
 		}
 	}
 	return nil
 }
 
-// assign sets *dest to value; NULL is the zero value, which of an any is nil. Text and blobs go into
-// each other, and an integer into a bool, since SQLite has no bool.
+// assign sets *dest to value. NULL becomes the zero value, which is nil for an any. Texts
+// and blobs convert to each other, and an integer converts to a bool, because SQLite has
+// no bool.
 func assign(dest any, value driver.Value) (ok bool) {
 	switch dest := dest.(type) {
 	case *any:
 		if empty, isBlob := value.([]byte); isBlob && empty == nil {
-			value = []byte{} // a nil slice would be written as NULL
+			value = []byte{} // SQLite would store a nil slice as NULL
 		}
 		*dest, ok = value, true
 	case *int64:

@@ -50,7 +50,7 @@ func TestAWriteSeesItsOwnChanges(t *testing.T) {
 	})
 }
 
-func TestAReadCantWrite(t *testing.T) {
+func TestAReadCannotWrite(t *testing.T) {
 	e := open(t, file(t))
 	if err := e.Read(t.Context(), insert("smuggled")); err == nil {
 		t.Error("no error")
@@ -60,7 +60,7 @@ func TestAReadCantWrite(t *testing.T) {
 	}
 }
 
-func TestValuesComeBackAsTheyWent(t *testing.T) {
+func TestValuesSurviveARoundTrip(t *testing.T) {
 	e := open(t, file(t))
 	const text = "a\x00b – \U0001F600"
 	write(t, e, func(tx journal.Tx) error {
@@ -89,7 +89,7 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 	}
 }
 
-func TestRowsEndsAtTheFirstErrorAndLendsNobodyItsTransaction(t *testing.T) {
+func TestRowsEndsAtTheFirstError(t *testing.T) {
 	e := open(t, file(t))
 	for _, name := range []string{"a", "b"} {
 		write(t, e, insert(name))
@@ -102,10 +102,10 @@ func TestRowsEndsAtTheFirstErrorAndLendsNobodyItsTransaction(t *testing.T) {
 				t.Error("a query ran inside another")
 			}
 			if err := scan(new(int64)); err == nil {
-				t.Error("text was read into an int64")
+				t.Error("a text was scanned into an int64")
 			}
 			if err := scan(new(string), new(string)); err == nil {
-				t.Error("one column was read into two")
+				t.Error("one column was scanned into two variables")
 			}
 			return enough
 		}, "SELECT name FROM facts")
@@ -115,7 +115,7 @@ func TestRowsEndsAtTheFirstErrorAndLendsNobodyItsTransaction(t *testing.T) {
 	}
 }
 
-func TestAReaderWaitsForAConnectionNoLongerThanItsContext(t *testing.T) {
+func TestAReadersWaitEndsWithItsContext(t *testing.T) {
 	e := open(t, file(t))
 	var nest func(readers int) error
 	nest = func(readers int) error {
@@ -125,9 +125,9 @@ func TestAReaderWaitsForAConnectionNoLongerThanItsContext(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			defer cancel()
-			err := e.Read(ctx, func(journal.Tx) error { return errors.New("there was one more") })
+			err := e.Read(ctx, func(journal.Tx) error { return errors.New("the bound did not hold") })
 			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("with every connection in use a reader was told %v", err)
+				t.Errorf("with every connection in use: error %v", err)
 			}
 			return nil
 		})

@@ -1,19 +1,19 @@
-// Package sqlite keeps a journal in one SQLite file.
+// Package sqlite stores a journal in one SQLite file.
 //
-// One goroutine, the committer, owns the only connection that writes. It runs
-// the functions of whoever is waiting in one transaction, commits with
-// synchronous=FULL, and tells the callers only then: an idle journal commits a
-// single caller at once, a busy one shares each fsync among many. Readers have
-// connections of their own and see snapshots. Checkpoints run on a further
-// connection, off the commit path, except where the log grows without a pause.
+// One goroutine, the committer, owns the only connection that writes. It runs the
+// functions of the waiting callers in one transaction, commits with synchronous=FULL, and
+// answers the callers only then. An idle journal commits a single caller at once; a busy
+// one shares each fsync among many. Readers have connections of their own and see
+// snapshots. Checkpoints run on a further connection, off the commit path, unless the log
+// grows without a pause.
 //
-// No driver error is taken for granted: after a full disk, an I/O error or a
-// busy file the transaction may be gone, so nothing further runs in it, and the
-// functions that shared it are run again, each in a transaction of its own.
+// After an error, the engine assumes nothing about the transaction: after a full disk, an
+// I/O error or a busy file it may be gone. So no further statement runs in it, and the
+// functions that shared it run again, each in its own transaction.
 //
-// One process owns the file, by a lock beside it that ends with the process.
-// While it does, nothing in that process may open and close the database file by
-// other means: POSIX would drop SQLite's own locks with that.
+// One process owns the file, by a lock beside it that ends with the process. No other
+// code in that process may open and close the database file meanwhile: POSIX would then
+// drop SQLite's own locks.
 package sqlite
 
 import (
@@ -37,17 +37,17 @@ type Engine struct {
 	checkpoint *checkpointer
 	lock       *os.File
 
-	calls   queue.Calls    // of Write and Read under way
+	calls   queue.Calls    // running calls of Write and Read
 	workers sync.WaitGroup // the committer and the checkpointer
-	closing chan struct{}  // closed when Close begins: nobody waits for a busy file any more
-	quit    chan struct{}  // closed when no call is under way any more
+	closing chan struct{}  // closed when Close begins; then no call waits for a busy file any more
+	quit    chan struct{}  // closed when the last call has ended
 }
 
-// Open opens the database at path, which it creates together with its directory
-// (mode 0700), and brings its schema up to date. The engine's goroutines keep
-// ctx's values but not its end: Close stops them.
+// Open opens the database at path, which it creates together with its directory (mode
+// 0700), and updates its schema. The engine's goroutines keep the values of ctx. They
+// run on after ctx has ended, until Close stops them.
 //
-// The error wraps journal.ErrLocked where another process has the file open.
+// The error wraps journal.ErrLocked if another process has the file open.
 func Open(ctx context.Context, path string, opts ...Option) (*Engine, error) {
 	e, err := open(ctx, path, newOptions(opts))
 	if err != nil {
@@ -92,8 +92,8 @@ func open(ctx context.Context, path string, o options) (e *Engine, err error) {
 	return e, nil
 }
 
-// create takes the lock and makes the file, so that its mode and its directory
-// entry do not depend on SQLite.
+// create takes the lock and creates the file, so that its mode and its directory entry do
+// not depend on SQLite.
 func create(path string) (lock *os.File, err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -121,8 +121,8 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// prepare turns the database to WAL mode and applies the migrations. Another
-// program that holds it for a moment is waited for.
+// prepare switches the database to WAL mode and applies the migrations. It waits for a
+// short lock of another program.
 func prepare(ctx context.Context, path string, o options) (err error) {
 	c, err := connect(ctx, path, o.vfs, "busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON", "wal_autocheckpoint=0")
 	if err != nil {
@@ -131,7 +131,7 @@ func prepare(ctx context.Context, path string, o options) (err error) {
 	defer func() { err = errors.Join(err, c.close()) }()
 	var mode string
 	if _, err := c.row([]any{&mode}, "PRAGMA journal_mode=WAL"); err != nil {
-		return fmt.Errorf("%s: turn to WAL mode: %w", path, err)
+		return fmt.Errorf("%s: switch to WAL mode: %w", path, err)
 	}
 	if mode != "wal" {
 		return fmt.Errorf("%s: its file system has no WAL mode (it stayed in mode %s): put the journal on a local disk", path, mode)
@@ -157,9 +157,8 @@ func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) erro
 	return e.calls.Do(func() error { return e.readers.read(ctx, false, fn) })
 }
 
-// Close finishes the calls under way, moves the log into the database and gives
-// the file free. A write that waits for a busy file is given up. Closing twice
-// does nothing.
+// Close finishes the running calls, moves the log into the database and unlocks the file.
+// It ends a write that waits for a busy file. Closing twice does nothing.
 func (e *Engine) Close() error {
 	if !e.calls.Close() {
 		return nil

@@ -10,17 +10,18 @@ import (
 
 var _ journal.Tx = (*tx)(nil)
 
-// tx is what one function sees of the transaction that it shares.
+// tx is one function's view of the transaction that it shares.
 type tx struct {
 	conn *conn
-	// wrote says that the transaction may hold something of this function, or is lost.
+	// wrote says that the transaction may hold a change of this function, or is lost.
 	wrote bool
-	// bytes is the size of what it bound.
+	// bytes is the size of the bound arguments.
 	bytes int
-	// dead is why no statement may run any more. Most errors of SQLite can have
-	// rolled the transaction back, and what ran after that would commit by itself.
+	// dead is the reason for which no statement may run any more. After most errors,
+	// SQLite may have rolled the transaction back; a later statement would commit by
+	// itself.
 	dead error
-	// iterating says that Rows is calling back.
+	// iterating says that Rows is calling its function.
 	iterating bool
 }
 
@@ -60,7 +61,8 @@ func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, a
 	})
 }
 
-// Later implements journal.Tx. Nothing is gained by waiting: it runs at once.
+// Later implements journal.Tx. It runs the statement at once, because SQLite gains
+// nothing from a delay.
 func (t *tx) Later(none error, dest []any, query string, args ...any) (err error) {
 	var changed int64
 	var found bool
@@ -113,8 +115,8 @@ func (t *tx) prepare(query string, args []any) (statement, []driver.Value, error
 	return s, t.conn.bind(args), nil
 }
 
-// failed says what an error of the driver means for the transaction. A violated
-// constraint leaves it open, unless the schema says otherwise.
+// failed applies an error of the driver to the transaction. A violated constraint leaves
+// the transaction open, unless the schema decides otherwise.
 func (t *tx) failed(query string, s statement, err error) error {
 	err = fmt.Errorf("%.60s: %w", shown(query), err)
 	t.wrote = t.wrote || !s.selects()

@@ -1,6 +1,6 @@
 package transfer
 
-// Column is a column that a copy knows.
+// Column is a column in the list of copied tables.
 type Column struct {
 	Kind string
 	Key  bool

@@ -13,8 +13,8 @@ import (
 // row is one row: an int64, string, []byte or nil for each column.
 type row []any
 
-// checksum is the number of a table's rows and a digest over them in any order,
-// since engines order texts differently.
+// checksum is the number of a table's rows and a digest of them in any order, because
+// engines order texts differently.
 type checksum struct {
 	rows int64
 	// digest is the exclusive or of the SHA-256 of each row. No two rows are equal,
@@ -22,7 +22,7 @@ type checksum struct {
 	digest [sha256.Size]byte
 }
 
-// add counts one row in. Two different rows of a table have different encodings.
+// add adds one row. Two different rows of a table have different encodings.
 func (s *checksum) add(r row) {
 	var encoded []byte
 	for _, value := range r {
@@ -42,8 +42,8 @@ func (s *checksum) add(r row) {
 	s.rows++
 }
 
-// walk reads a table in batches and calls visit for each. visit may change the
-// rows; the checksum is over the changed rows.
+// walk reads a table in batches and calls visit for each. visit may change the rows. The
+// checksum covers the changed rows.
 func (c *copier) walk(ctx context.Context, store Store, t table, p Progress, visit func(rows []row) error) (sum checksum, err error) {
 	p.Table = t.name
 	for after := row(nil); !p.Done; {

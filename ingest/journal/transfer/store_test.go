@@ -92,7 +92,7 @@ type column struct {
 // schema contains the columns of each copied table, sorted by name.
 type schema map[string][]column
 
-// catalogued asks an engine for its schema.
+// catalogued reads the schema of an engine.
 func catalogued(t *testing.T, store transfer.Store, catalogue string) schema {
 	t.Helper()
 	kinds := map[string]string{"INTEGER": "int", "TEXT": "text", "BLOB": "bytes", "bigint": "int", "text": "text", "bytea": "bytes"}
@@ -141,7 +141,7 @@ func (s schema) full() []line {
 	return lines
 }
 
-// Values that are easily confused or cut short, and others.
+// Values that are easily confused or truncated, and others.
 var (
 	numbers = rapid.OneOf(rapid.Int64Range(0, 6), rapid.SampledFrom([]int64{-1, 1<<63 - 1, -1 << 63, 1 << 53}), rapid.Int64())
 	texts   = rapid.Map(rapid.OneOf(rapid.SampledFrom([]string{"", "0", "null", "a'b\"c\\", "é", "e\u0301", "\u202e\U0001f469\u200d\U0001f680\ufeff", "\uffff", " \t\r\n"}), rapid.String()),
@@ -149,7 +149,7 @@ var (
 	blobs = rapid.OneOf(rapid.SampledFrom([][]byte{{}, {0}, []byte("null"), {0xff, 0xfe, 0}}), rapid.SliceOf(rapid.Byte()))
 )
 
-// value draws a value of a column. The lease has ended, and the fence can rise.
+// value draws a value of a column. The lease has ended, and the fence can increase.
 func (c column) value(t *rapid.T) any {
 	switch {
 	case c.name == "lease_until" || c.name == "fence":
@@ -211,8 +211,8 @@ func (s schema) fill(t tester, store transfer.Store, lines []line) {
 	}
 }
 
-// dump returns every row of the store in words. copied is whether the claims are shown
-// as a copy has them: they have ended, and the fence is higher.
+// dump returns every row of the store as text. If copied is set, claims appear as a copy
+// has them: they have ended, and the fence is higher.
 func (s schema) dump(t tester, store transfer.Store, copied bool) []string {
 	t.Helper()
 	var all []string
@@ -231,7 +231,7 @@ func (s schema) dump(t tester, store transfer.Store, copied bool) []string {
 	return all
 }
 
-// words describes one row.
+// words returns one row as text.
 func (s schema) words(table string, copied bool, scan func(...any) error) (string, error) {
 	var dest []any
 	for _, c := range s[table] {

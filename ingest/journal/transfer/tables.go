@@ -60,7 +60,7 @@ func newTable(name string, key int, columns string) table {
 	return t
 }
 
-// names lists the first n columns as SQL does.
+// names returns the first n columns as an SQL list.
 func (t table) names(n int) string {
 	list := make([]string, n)
 	for i := range list {

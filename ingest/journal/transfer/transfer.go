@@ -1,7 +1,7 @@
-// Package transfer copies a whole journal from one store into an empty one, of the
-// same engine or another, and compares the two.
+// Package transfer copies a whole journal from one store into an empty one, of the same
+// engine or another, and compares the two.
 //
-// A copy is one pass: it can't be resumed. While it is made, a row in the table
+// A copy is one pass: it cannot be resumed. During the copy, a row in the table
 // unfinished_copy keeps daemons from the target.
 package transfer
 
@@ -38,17 +38,17 @@ type Store interface {
 	SkipIDs(ctx context.Context, last map[string]int64) error
 }
 
-// Options limit the memory that Copy uses. The zero value has the defaults.
+// Options bound the memory of Copy. The zero value has the defaults.
 type Options struct {
 	Rows  int // in a batch; 0: 500
 	Bytes int // of texts and blobs in a batch, unless one row has more; 0: 4 MiB
-	// Progress is called after each batch and must not block; nil: nobody is told.
+	// Progress is called after each batch and must not block; it may be nil.
 	Progress func(Progress)
 }
 
-// Progress tells how far a copy is.
+// Progress reports how far a copy is.
 type Progress struct {
-	Comparing bool // the table of the copy is read; false: the table is copied
+	Comparing bool // the table of the copy is read; if false, the table is copied
 	Table     string
 	Rows      int64 // of this table so far
 	Done      bool  // there are no further rows
@@ -58,18 +58,18 @@ type Progress struct {
 type copier struct {
 	from, to Store
 	options  Options
-	altered  int64 // what Copy returns
+	altered  int64 // the number that Copy returns
 }
 
 // Copy copies from into to, which must be empty, and compares the row count and the
-// checksum of each table. Until all are equal, journal.Whole refuses the target. If
-// Copy fails after its first write, the target is of no use any more.
+// checksum of each table. Until all are equal, journal.Whole refuses the target. If Copy
+// fails after its first write, the target is useless.
 //
-// No node may use the stores: the error wraps ErrInUse if one does. The threads of
-// the copy belong to nobody.
+// No node may use the stores: the error wraps ErrInUse if one does. No node has a claim
+// of the copy's threads.
 //
-// Copy returns the number of texts with a U+0000 or invalid UTF-8 that the target
-// can't store. It has U+FFFD in their place.
+// Copy returns the number of texts with a U+0000 or invalid UTF-8 that the target cannot
+// store. The target has U+FFFD instead.
 func Copy(ctx context.Context, from, to Store, options Options) (altered int64, err error) {
 	options.Rows, options.Bytes = cmp.Or(options.Rows, 500), cmp.Or(options.Bytes, 4<<20)
 	if options.Progress == nil {
@@ -97,8 +97,8 @@ func (c *copier) idle(ctx context.Context) error {
 }
 
 // idle returns ErrInUse if a node uses a shared store: each node has a lease on every
-// thread that it works on, and one node always has an exclusive lease. An open
-// embedded store can't be open elsewhere.
+// thread that it works on, and one node always has an exclusive lease. An open embedded
+// store cannot be open elsewhere.
 func idle(ctx context.Context, name string, store Store) error {
 	clock, shared := store.(journal.Clock)
 	if !shared {
@@ -172,7 +172,7 @@ func (c *copier) run(ctx context.Context) error {
 		return err
 	}
 	return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
-		// The fences rise, so that no former owner can write to the copy.
+		// The fences increase, so that no former owner can write to the copy.
 		if err := tx.Later(nil, nil, `UPDATE threads SET owner = '', lease_until = 0, fence = fence + 1 WHERE owner <> ''`); err != nil {
 			return err
 		}

@@ -32,12 +32,12 @@ func TestEveryColumnIsKnown(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(transfer.Known(), has); diff != "" {
-			t.Errorf("copy-store knows other columns than %s has (-copy-store +%s):\n%s", engine, engine, diff)
+			t.Errorf("the columns of copy-store differ from those of %s (-copy-store +%s):\n%s", engine, engine, diff)
 		}
 	}
 }
 
-// TestACopyEqualsItsSource for any rows.
+// TestACopyEqualsItsSource proves this for arbitrary rows.
 func TestACopyEqualsItsSource(t *testing.T) {
 	t.Parallel()
 	from, to := embedded(t), embedded(t)
@@ -49,7 +49,8 @@ func TestACopyEqualsItsSource(t *testing.T) {
 	})
 }
 
-// TestACopyOfACopyEqualsItsSource from SQLite through two PostgreSQL stores and back.
+// TestACopyOfACopyEqualsItsSource copies from SQLite through two PostgreSQL stores and
+// back.
 func TestACopyOfACopyEqualsItsSource(t *testing.T) {
 	t.Parallel()
 	stores := []transfer.Store{embedded(t), shared(t), shared(t), embedded(t)}
@@ -76,11 +77,12 @@ func copied(t tester, tables schema, from, to transfer.Store) {
 		t.Errorf("the copy (-want +got):\n%s", diff)
 	}
 	if err := journal.Whole(t.Context(), to); err != nil {
-		t.Errorf("a daemon may not use it: %v", err)
+		t.Errorf("a daemon refuses the copy: %v", err)
 	}
 }
 
-// TestIDsAreNotUsedAgain after a copy, even if the row with the highest id is deleted.
+// TestIDsAreNotUsedAgain proves this for copies, even if the row with the highest id is
+// deleted.
 func TestIDsAreNotUsedAgain(t *testing.T) {
 	t.Parallel()
 	stores := []transfer.Store{embedded(t), shared(t), embedded(t), embedded(t)}
@@ -96,7 +98,7 @@ func TestIDsAreNotUsedAgain(t *testing.T) {
 			}
 			exec(t, store, "DELETE FROM "+l.table)
 			if next := inserted(t, store, tables, l, id); next <= highest[l.table] {
-				t.Errorf("%s has the id %d behind %d", l.table, next, highest[l.table])
+				t.Errorf("%s has the id %d after %d", l.table, next, highest[l.table])
 			} else {
 				highest[l.table] = next
 			}
@@ -150,8 +152,8 @@ func (c *cut) Write(ctx context.Context, options journal.WriteOptions, fn func(j
 	return errCut
 }
 
-// TestAnInterruptedCopyIsRefused wherever it ended: by daemons, by a second copy
-// into it, and by a copy out of it.
+// TestAnInterruptedCopyIsRefused proves that a copy that ended at any write is refused:
+// by daemons, by a second copy into it, and by a copy out of it.
 func TestAnInterruptedCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	from, to, other := embedded(t), embedded(t), embedded(t)
@@ -165,7 +167,7 @@ func TestAnInterruptedCopyIsRefused(t *testing.T) {
 			t.Fatalf("write %d: %v", n, err)
 		}
 		if err := journal.Whole(t.Context(), to); !errors.Is(err, journal.ErrUnfinished) {
-			t.Errorf("a daemon may use a copy that ended at write %d: %v", n, err)
+			t.Errorf("a daemon accepts a copy that ended at write %d: %v", n, err)
 		}
 		before := tables.dump(t, to, false)
 		if _, err := transfer.Copy(t.Context(), from, to, small); !errors.Is(err, journal.ErrUnfinished) {
@@ -180,15 +182,16 @@ func TestAnInterruptedCopyIsRefused(t *testing.T) {
 	}
 }
 
-// skipless makes SkipIDs one of the writes that can be cut short.
+// skipless makes SkipIDs one of the writes that can fail.
 type skipless struct{ *cut }
 
 func (s skipless) SkipIDs(ctx context.Context, _ map[string]int64) error {
 	return s.Write(ctx, journal.WriteOptions{}, func(journal.Tx) error { return nil })
 }
 
-// TestACopyThatFailsBeforeItsFirstWriteLeavesAnEmptyStore which can be used.
-func TestACopyThatFailsBeforeItsFirstWriteLeavesAnEmptyStore(t *testing.T) {
+// TestACopyThatFailsAtOnceLeavesAnEmptyStore proves that the store can be
+// used.
+func TestACopyThatFailsAtOnceLeavesAnEmptyStore(t *testing.T) {
 	t.Parallel()
 	from, to := embedded(t), embedded(t)
 	if _, err := transfer.Copy(t.Context(), from, &cut{Store: to, left: 1}, small); !errors.Is(err, errCut) {
@@ -199,7 +202,7 @@ func TestACopyThatFailsBeforeItsFirstWriteLeavesAnEmptyStore(t *testing.T) {
 	}
 }
 
-// TestADifferingCopyIsRefused whichever table of it is changed.
+// TestADifferingCopyIsRefused proves this for a change in each table.
 func TestADifferingCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	from, to := embedded(t), embedded(t)
@@ -215,7 +218,7 @@ func TestADifferingCopyIsRefused(t *testing.T) {
 			tables.fill(t, to, nil)
 			options, changed := transfer.Options{}, false
 			options.Progress = func(p transfer.Progress) {
-				if p.Table == "blobs" && p.Done && !changed { // the last table is copied
+				if p.Table == "blobs" && p.Done && !changed { // the last table has been copied
 					exec(t, to, change)
 					changed = true
 				}
@@ -225,13 +228,13 @@ func TestADifferingCopyIsRefused(t *testing.T) {
 				t.Errorf("after %s: %v", change, err)
 			}
 			if err := journal.Whole(t.Context(), to); !errors.Is(err, journal.ErrUnfinished) {
-				t.Errorf("after %s a daemon may use it: %v", change, err)
+				t.Errorf("after %s, a daemon accepts the copy: %v", change, err)
 			}
 		}
 	}
 }
 
-// TestChecksum differs for different rows, and not for another order.
+// TestChecksum proves that it differs for different rows, and not for another order.
 func TestChecksum(t *testing.T) {
 	t.Parallel()
 	rows := [][]any{
@@ -241,19 +244,19 @@ func TestChecksum(t *testing.T) {
 	for i, one := range rows {
 		for _, other := range rows[:i] {
 			if transfer.Checksum(one) == transfer.Checksum(other) {
-				t.Errorf("%#v and %#v have one checksum", one, other)
+				t.Errorf("%#v and %#v have the same checksum", one, other)
 			}
 			if transfer.Checksum(one, other) != transfer.Checksum(other, one) {
-				t.Errorf("%#v and %#v have another checksum in another order", one, other)
+				t.Errorf("the checksum of %#v and %#v depends on their order", one, other)
 			}
 		}
 	}
 	if transfer.Checksum() == transfer.Checksum(rows[0], rows[0]) {
-		t.Error("the number of rows does not count")
+		t.Error("the checksum ignores the number of rows")
 	}
 }
 
-// TestATargetWithRowsIsRefused and not changed.
+// TestATargetWithRowsIsRefused proves that the target does not change either.
 func TestATargetWithRowsIsRefused(t *testing.T) {
 	t.Parallel()
 	from, to := embedded(t), embedded(t)
@@ -265,7 +268,7 @@ func TestATargetWithRowsIsRefused(t *testing.T) {
 			t.Errorf("a store with a row in %s: %v", l.table, err)
 		}
 		if !slices.Equal(before, tables.dump(t, to, false)) {
-			t.Errorf("a store with a row in %s is changed", l.table)
+			t.Errorf("a store with a row in %s has changed", l.table)
 		}
 		if err := journal.Whole(t.Context(), to); err != nil {
 			t.Errorf("a store with a row in %s: %v", l.table, err)
@@ -273,7 +276,7 @@ func TestATargetWithRowsIsRefused(t *testing.T) {
 	}
 }
 
-// TestTwoCopiesDoNotMix if one starts while the other is made.
+// TestTwoCopiesDoNotMix starts a second copy during the first.
 func TestTwoCopiesDoNotMix(t *testing.T) {
 	t.Parallel()
 	from, to := embedded(t), embedded(t)
@@ -283,18 +286,18 @@ func TestTwoCopiesDoNotMix(t *testing.T) {
 	options := small
 	options.Progress = func(transfer.Progress) {
 		if _, err := transfer.Copy(t.Context(), from, to, small); !errors.Is(err, journal.ErrUnfinished) {
-			t.Errorf("the second: %v", err)
+			t.Errorf("the second copy: %v", err)
 		}
 	}
 	if _, err := transfer.Copy(t.Context(), from, to, options); err != nil {
-		t.Errorf("the first: %v", err)
+		t.Errorf("the first copy: %v", err)
 	}
 	if diff := cmp.Diff(want, tables.dump(t, to, false)); diff != "" {
 		t.Errorf("the copy (-want +got):\n%s", diff)
 	}
 }
 
-// clocked is a shared store at a time.
+// clocked is a store whose clock shows a fixed time.
 type clocked struct {
 	transfer.Store
 	now int64
@@ -304,7 +307,7 @@ func (c clocked) Now() time.Time { return time.UnixMilli(c.now) }
 
 const exclusive = "INSERT INTO exclusive_leases (name, owner, until) VALUES ('retention', 'n', 1000)"
 
-// TestAStoreInUseIsRefused until the lease has ended.
+// TestAStoreInUseIsRefused proves that it is refused until the lease has ended.
 func TestAStoreInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	stores := []transfer.Store{embedded(t), embedded(t)}
@@ -325,8 +328,8 @@ func TestAStoreInUseIsRefused(t *testing.T) {
 	}
 }
 
-// TestAStoreThatComesIntoUseIsRefused if a node starts while the copy is made.
-func TestAStoreThatComesIntoUseIsRefused(t *testing.T) {
+// TestAStoreInUseDuringTheCopyIsRefused starts a node during the copy.
+func TestAStoreInUseDuringTheCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, used := range []int{0, 1} {
 		stores := []transfer.Store{embedded(t), embedded(t)}
@@ -338,17 +341,17 @@ func TestAStoreThatComesIntoUseIsRefused(t *testing.T) {
 			}
 		}
 		if _, err := transfer.Copy(t.Context(), clocked{stores[0], 1}, clocked{stores[1], 1}, options); !errors.Is(err, transfer.ErrInUse) {
-			t.Errorf("a node was started: %v", err)
+			t.Errorf("after the start of a node: %v", err)
 		}
 		if err := journal.Whole(t.Context(), stores[1]); !errors.Is(err, journal.ErrUnfinished) {
-			t.Errorf("a daemon may use the copy: %v", err)
+			t.Errorf("a daemon accepts the copy: %v", err)
 		}
 	}
 }
 
-// TestTextsThatPostgreSQLCanNotStore are altered and counted, also in a primary key
-// behind which a batch goes on.
-func TestTextsThatPostgreSQLCanNotStore(t *testing.T) {
+// TestTextsThatPostgreSQLCannotStore proves that they are altered and counted, also in a
+// primary key after which a batch begins.
+func TestTextsThatPostgreSQLCannotStore(t *testing.T) {
 	t.Parallel()
 	from, to := embedded(t), shared(t)
 	tables := catalogued(t, from, sqliteCatalogue)
@@ -367,7 +370,7 @@ func TestTextsThatPostgreSQLCanNotStore(t *testing.T) {
 	}
 }
 
-// TestABatchIsBoundedByItsBytes unless one row is larger.
+// TestABatchIsBoundedByItsBytes proves that only a larger row exceeds the bound.
 func TestABatchIsBoundedByItsBytes(t *testing.T) {
 	t.Parallel()
 	from, to := embedded(t), embedded(t)

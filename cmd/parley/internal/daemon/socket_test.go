@@ -105,7 +105,7 @@ func TestForcedDisconnectsLoseNothing(t *testing.T) {
 			}
 			// Several sockets have no order among them, nor has what a slow machine's
 			// store could not take the first time.
-			if log := h.log.String(); sockets > 1 || strings.Contains(log, "custody refused") || strings.Contains(log, "found no room") {
+			if log := h.log.String(); sockets > 1 || strings.Contains(log, "durable accept refused") || strings.Contains(log, "found no room") {
 				for channel := range said {
 					slices.Sort(said[channel])
 					slices.Sort(answered[channel])

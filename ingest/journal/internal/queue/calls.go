@@ -6,10 +6,10 @@ import (
 	"parley/ingest/journal"
 )
 
-// Calls counts the calls that are under way on an engine, and admits none once it
-// is closed. The zero value is open.
+// Calls counts the running calls of an engine, and admits none after it is closed. The
+// zero value is open.
 type Calls struct {
-	mu     sync.RWMutex // guards closed against calls that begin
+	mu     sync.RWMutex // guards closed against new calls
 	closed bool
 	going  sync.WaitGroup
 }
@@ -36,5 +36,5 @@ func (c *Calls) Close() bool {
 	return first
 }
 
-// Wait returns when no call is under way. Close comes first.
+// Wait returns when no call is running. The caller calls Close first.
 func (c *Calls) Wait() { c.going.Wait() }

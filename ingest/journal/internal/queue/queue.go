@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxWaiting bounds each of the two lines; later callers wait to stand in one.
+	// maxWaiting bounds each of the two lines. Later callers wait to join one.
 	maxWaiting = 1024
 	// ordinaryTime bounds the time in which a transaction takes calls that are not
-	// urgent: urgent calls that arrive during its COMMIT wait for the end of that.
+	// urgent. Urgent calls that arrive during its COMMIT wait for the end of the COMMIT.
 	ordinaryTime = 2 * time.Millisecond
 	// ordinaryMin is the number of calls that a transaction takes in any case.
 	ordinaryMin = 8
 )
 
-// Queue is the line before the transactions. Any number of callers may use it at
-// once, and one goroutine serves it.
+// Queue holds the calls that wait for a transaction. Any number of callers may use it
+// concurrently, and one goroutine serves it.
 type Queue struct{ urgent, ordinary chan *Call }
 
 // New returns an empty queue.
@@ -30,8 +30,8 @@ func New() *Queue {
 	return &Queue{urgent: make(chan *Call, maxWaiting), ordinary: make(chan *Call, maxWaiting)}
 }
 
-// Submit waits for a transaction that runs fn and returns the result. It is Write of
-// an engine: ctx bounds the wait, never the transaction.
+// Submit waits for a transaction that runs fn and returns the result. It implements an
+// engine's Write: ctx bounds the wait, never the transaction.
 func (q *Queue) Submit(ctx context.Context, urgent bool, fn func(journal.Tx) error) error {
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
@@ -50,7 +50,7 @@ func (q *Queue) Submit(ctx context.Context, urgent bool, fn func(journal.Tx) err
 
 func withdrawn(ctx context.Context) error { return fmt.Errorf("wait to write: %w", context.Cause(ctx)) }
 
-// Next waits for a call; nil once quit is closed.
+// Next waits for a call. It returns nil after quit is closed.
 func (q *Queue) Next(quit <-chan struct{}) *Call {
 	if c := first(q.urgent); c != nil {
 		return c
@@ -65,8 +65,8 @@ func (q *Queue) Next(quit <-chan struct{}) *Call {
 	}
 }
 
-// Behind returns a waiting call for a transaction that has n calls, urgent ones first;
-// nil if none waits, or if the transaction has taken its share of the others.
+// Behind returns a waiting call for a transaction that has n calls, urgent ones first. It
+// returns nil if none waits, or if the transaction has taken its share of the others.
 func (q *Queue) Behind(n int, began time.Time) *Call {
 	c := first(q.urgent)
 	if c == nil && (n < ordinaryMin || time.Since(began) <= ordinaryTime) {
@@ -87,20 +87,20 @@ func first(line <-chan *Call) *Call {
 // Waiting returns the number of calls in each line.
 func (q *Queue) Waiting() (urgent, ordinary int) { return len(q.urgent), len(q.ordinary) }
 
-// How far a call has come. Its caller and who serves it both change that, each by
-// compare-and-swap, so that both agree on who was first.
+// The states of a call. Its caller and the serving goroutine both change the state, each
+// by compare-and-swap, so that both agree on the first change.
 const (
-	waiting  int32 = iota // nothing of it has happened; the caller may withdraw it
-	running               // in a transaction that is under way
-	answered              // the result is there, or about to be
-	left                  // the caller has gone
+	waiting  int32 = iota // the call has had no effect; the caller may withdraw it
+	running               // in a running transaction
+	answered              // the result is set, or about to be
+	left                  // the caller has left
 )
 
 // Call is one call of Write.
 type Call struct {
 	fn     func(journal.Tx) error
 	state  atomic.Int32
-	result chan error // holds the answer; never blocks who serves
+	result chan error // holds the answer; never blocks the serving goroutine
 }
 
 // wait returns the answer, or leaves when ctx ends.
@@ -113,7 +113,7 @@ func (c *Call) wait(ctx context.Context) error {
 	for {
 		switch {
 		case c.state.CompareAndSwap(waiting, left):
-			c.fn = nil // the line may be long, and what it holds large
+			c.fn = nil // the line may be long, and its calls large
 			return withdrawn(ctx)
 		case c.state.CompareAndSwap(running, left):
 			return fmt.Errorf("%w: %w", journal.ErrUnclear, context.Cause(ctx))
@@ -123,24 +123,24 @@ func (c *Call) wait(ctx context.Context) error {
 	}
 }
 
-// Take begins the call; false if its caller has gone.
+// Take begins the call. It returns false if its caller has left.
 func (c *Call) Take() bool { return c.state.CompareAndSwap(waiting, running) }
 
-// Release says that nothing of the call has happened after all.
+// Release notes that the call has had no effect after all.
 func (c *Call) Release() { c.state.CompareAndSwap(running, waiting) }
 
-// Gone says whether the caller has left.
+// Gone reports whether the caller has left.
 func (c *Call) Gone() bool { return c.state.Load() == left }
 
-// Answer gives the caller its result, if it is still there.
+// Answer gives the caller its result, unless the caller has left.
 func (c *Call) Answer(err error) {
 	if c.state.CompareAndSwap(running, answered) || c.state.CompareAndSwap(waiting, answered) {
 		c.result <- err
 	}
 }
 
-// Run calls the function in a transaction. A panic is that caller's error, not
-// the process's end.
+// Run calls the function in a transaction. A panic is an error of that caller, not the
+// end of the process.
 func (c *Call) Run(tx journal.Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -11,8 +11,8 @@ import (
 
 var errServed = errors.New("served")
 
-// TestUrgentCallsGoFirst: the queue hands out urgent calls before the others, and each
-// caller gets its own result.
+// TestUrgentCallsGoFirst proves that the queue returns urgent calls before the others,
+// and that each caller gets its own result.
 func TestUrgentCallsGoFirst(t *testing.T) {
 	q := New()
 	const calls = 4
@@ -31,7 +31,7 @@ func TestUrgentCallsGoFirst(t *testing.T) {
 		q.Behind(0, time.Now()).Answer(errServed)
 	}
 	if len(q.urgent) > 0 {
-		t.Error("an ordinary call was handed out before an urgent one")
+		t.Error("an ordinary call came before an urgent one")
 	}
 	for range calls {
 		q.Next(nil).Answer(errServed)

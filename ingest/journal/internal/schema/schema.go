@@ -1,4 +1,4 @@
-// Package schema brings an engine's schema up to date.
+// Package schema updates an engine's schema, and reads the last ids of its tables.
 package schema
 
 import (
@@ -11,10 +11,10 @@ import (
 
 // Migrate runs the steps that a database still needs. The files of the steps match
 // pattern and are numbered 1, 2, 3 and so on. The caller has begun a transaction, which
-// holds all of them. exec runs a statement, or several without arguments; number runs a
-// query that finds one number, and exists is such a query: it counts the tables named
-// schema_migrations. Migrate makes that table only if it is missing: with a current
-// schema, a daemon needs no right to do so. It refuses a database that a newer program
+// contains all of them. exec runs a statement, or several without arguments. number runs
+// a query for one number. exists is such a query: it counts the tables named
+// schema_migrations. Migrate creates that table only if it is missing, so with a current
+// schema a daemon needs no right to do so. It refuses a database that a newer program
 // wrote.
 func Migrate(files fs.FS, pattern, exists string, exec func(query string, args ...any) error, number func(query string) (int64, error)) error {
 	names, err := fs.Glob(files, pattern) // sorted
@@ -38,7 +38,7 @@ func Migrate(files fs.FS, pattern, exists string, exec func(query string, args .
 	for i, name := range names[have:] {
 		version, base := have+int64(i)+1, path.Base(name)
 		if !strings.HasPrefix(base, fmt.Sprintf("%04d_", version)) {
-			return fmt.Errorf("%s stands where number %04d should; a step is named NNNN_words.sql", base, version)
+			return fmt.Errorf("%s does not have the number %04d; a step is named NNNN_words.sql", base, version)
 		}
 		script, err := fs.ReadFile(files, name)
 		if err == nil {

@@ -1,12 +1,12 @@
 -- The tables of the embedded store, in PostgreSQL's types. Raw bodies, metadata and
--- details are BYTEA, since they must come back byte for byte.
+-- details are BYTEA, because they must be returned byte for byte.
 --
 -- Times are milliseconds since 1970; null or 0 is "none", as each column says.
 
 CREATE TABLE workspaces (
 	id TEXT PRIMARY KEY,
-	self TEXT NOT NULL, -- who we are there, a JSON object; empty: not known
-	removed_at BIGINT NOT NULL DEFAULT 0 -- since when no node has it configured; 0: one has
+	self TEXT NOT NULL, -- our identity there, a JSON object; empty: unknown
+	removed_at BIGINT NOT NULL DEFAULT 0 -- when the last node removed it from its configuration; 0: it is configured
 );
 
 CREATE TABLE channels (
@@ -23,32 +23,32 @@ CREATE TABLE threads (
 	workspace TEXT NOT NULL,
 	platform TEXT NOT NULL,
 	channel TEXT NOT NULL,
-	agent TEXT NOT NULL DEFAULT '', -- whose turn is due or going
-	opened_on TEXT NOT NULL DEFAULT '', -- external id of another thread's message
+	agent TEXT NOT NULL DEFAULT '', -- the agent of the turn that is due, or of the unfinished run
+	opened_on TEXT NOT NULL DEFAULT '', -- external id of the message of another thread on which it was opened
 	next_seq BIGINT NOT NULL DEFAULT 1,
 	begun_seq BIGINT NOT NULL DEFAULT 0, -- the highest thread_seq when the last run began
 	pending BIGINT NOT NULL DEFAULT 0, -- envelopes that are not settled
 	owner TEXT NOT NULL DEFAULT '', -- the node that has the claim; empty: none
 	lease_until BIGINT NOT NULL DEFAULT 0,
 	fence BIGINT NOT NULL DEFAULT 0,
-	intake_at BIGINT, -- when its envelopes are due; null: none
-	turn_at BIGINT, -- when its next turn, or the run that goes on, is due; null: none
-	turn_since BIGINT, -- since when a message waits for a turn; null: none
-	bot_channel TEXT, -- workspace and channel, if a bot asked for the turn that waits
-	run_id TEXT, -- the run that goes on; null: none, and run_* mean nothing
+	intake_at BIGINT, -- when its envelopes are due; null: none are pending
+	turn_at BIGINT, -- when its next turn, or its unfinished run, is due; null: none
+	turn_since BIGINT, -- since when a message waits for a turn; null: none waits
+	bot_channel TEXT, -- workspace and channel, if a bot requested the waiting turn
+	run_id TEXT, -- the unfinished run; null: none, and the other run_* columns have no meaning
 	run_begun_at BIGINT NOT NULL DEFAULT 0,
 	run_not_before BIGINT NOT NULL DEFAULT 0, -- of its next attempt
-	run_attempts BIGINT NOT NULL DEFAULT 0, -- failures that were reported
+	run_attempts BIGINT NOT NULL DEFAULT 0, -- reported failures
 	run_fence BIGINT NOT NULL DEFAULT 0, -- of the claim that works on it; 0: none does
 	run_claims BIGINT NOT NULL DEFAULT 0, -- claims that ended with their process while they worked on it
 	run_reruns BIGINT NOT NULL DEFAULT 0,
-	run_left BIGINT NOT NULL DEFAULT 0, -- its messages that are not deleted
+	run_left BIGINT NOT NULL DEFAULT 0, -- number of its messages that are not deleted
 	run_edited_at BIGINT NOT NULL DEFAULT 0, -- the last edit of one of its messages
 	run_sender TEXT NOT NULL DEFAULT '', -- sender_id of its first message
-	run_bot_channel TEXT, -- workspace and channel, if a bot asked for it
-	accepting BIGINT NOT NULL DEFAULT 0, -- names the transaction that last counted an envelope
-	viewing TEXT NOT NULL DEFAULT '', -- what its person looks at, a JSON object; empty: not known
-	history TEXT NOT NULL DEFAULT '' -- JSON: what was read of the time before it was known; empty: nothing was looked for
+	run_bot_channel TEXT, -- workspace and channel, if a bot requested it
+	accepting BIGINT NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
+	viewing TEXT NOT NULL DEFAULT '', -- what its person views, a JSON object; empty: unknown
+	history TEXT NOT NULL DEFAULT '' -- JSON: the messages read from before it was known; empty: none were requested
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX threads_channel ON threads (workspace, channel, id);
 CREATE INDEX threads_intake ON threads (intake_at) WHERE intake_at IS NOT NULL;
@@ -64,10 +64,10 @@ CREATE TABLE envelopes (
 	transport   TEXT NOT NULL,
 	dedupe_key  TEXT NOT NULL,
 	kind        TEXT NOT NULL,
-	thread      BIGINT,                     -- null: waits for its subject, or is settled without one
-	subject     TEXT NOT NULL,               -- external id of the message it makes or is about
-	channel     TEXT NOT NULL DEFAULT '',    -- of the message that it is about, if it waits for that; else empty
-	received_at BIGINT NOT NULL,            -- 0: not known
+	thread      BIGINT,                     -- null: it waits for its subject, or is settled without a thread
+	subject     TEXT NOT NULL,               -- external id of the message that it makes or is about
+	channel     TEXT NOT NULL DEFAULT '',    -- of the message that it is about, if it waits for that message; else empty
+	received_at BIGINT NOT NULL,            -- 0: unknown
 	accepted_at BIGINT NOT NULL,
 	state       TEXT NOT NULL,               -- pending, done, dead
 	attempts    BIGINT NOT NULL DEFAULT 0,
@@ -76,7 +76,7 @@ CREATE TABLE envelopes (
 	disposition TEXT NOT NULL DEFAULT '',
 	reason      TEXT NOT NULL DEFAULT '',
 	error       TEXT NOT NULL DEFAULT '',
-	message     BIGINT,                     -- what it made or changed
+	message     BIGINT,                     -- the row that it made or changed
 	message_id  TEXT NOT NULL,            -- id of the message that it makes
 	body        BYTEA NOT NULL
 );
@@ -89,7 +89,7 @@ CREATE TABLE messages (
 	row BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
 	id TEXT NOT NULL, -- UUIDv7, made before the durable accept
 	thread BIGINT NOT NULL,
-	seq BIGINT, -- thread_seq; null: only its external id is kept
+	seq BIGINT, -- thread_seq; null: only its external id is stored
 	workspace TEXT NOT NULL,
 	external_id TEXT,
 	client_message_id TEXT,
@@ -105,17 +105,17 @@ CREATE TABLE messages (
 	revision TEXT NOT NULL DEFAULT '',
 	files BIGINT NOT NULL DEFAULT 0,
 	reactions TEXT NOT NULL DEFAULT '', -- JSON; empty: none
-	envelopes TEXT NOT NULL DEFAULT '', -- ids of the envelopes that hold its words
+	envelopes TEXT NOT NULL DEFAULT '', -- ids of the envelopes that contain its words
 	sent_at BIGINT NOT NULL, -- the earlier of the platform's time and the arrival
 	created_at BIGINT NOT NULL,
 	edited_at BIGINT NOT NULL DEFAULT 0,
 	deleted_at BIGINT NOT NULL DEFAULT 0,
-	run TEXT, -- id of the run that answers it, or whose reply it is
+	run TEXT, -- id of the run that answers it, or of the run that it is the reply of
 	context_after BIGINT, -- of a turn's first message: its block holds passive messages after this thread_seq
-	base_seq BIGINT, -- of a turn's first message: and up to this one; of a reply: the highest thread_seq its agent was given
+	base_seq BIGINT, -- of a turn's first message: its block ends at this thread_seq; of a reply: the highest thread_seq in the agent's input
 	gap BIGINT NOT NULL DEFAULT 0, -- of a turn's first message: some earlier messages could not be read
-	latest_seen_seq BIGINT, -- of a reply: the highest thread_seq its agent knew of
-	server_seq BIGINT -- of a reply: the highest thread_seq when it was submitted
+	latest_seen_seq BIGINT, -- of a reply: the highest thread_seq that its agent knew
+	server_seq BIGINT -- of a reply: the thread's highest thread_seq when it was submitted
 );
 CREATE UNIQUE INDEX messages_seq ON messages (thread, seq) WHERE seq IS NOT NULL;
 CREATE UNIQUE INDEX messages_external ON messages (workspace, external_id) WHERE external_id IS NOT NULL;
@@ -141,7 +141,7 @@ CREATE TABLE attachments (
 CREATE UNIQUE INDEX attachments_message ON attachments (message, part);
 CREATE INDEX attachments_copy ON attachments (path) WHERE state = 'stored';
 
--- Places of stored bytes that go if no attachment and no delivery names them.
+-- Places of stored bytes that are removed if no attachment and no delivery names them.
 CREATE TABLE copies_to_check (
 	bucket TEXT NOT NULL,
 	path TEXT NOT NULL,
@@ -160,7 +160,7 @@ CREATE TABLE runs (
 	begun_at BIGINT NOT NULL,
 	answered_at BIGINT NOT NULL, -- first token; 0: none
 	ended_at BIGINT NOT NULL,
-	bot_channel TEXT, -- workspace and channel, if a bot asked for it
+	bot_channel TEXT, -- workspace and channel, if a bot requested it
 	error TEXT NOT NULL
 );
 CREATE INDEX runs_ended ON runs (ended_at);
@@ -184,23 +184,23 @@ CREATE TABLE deliveries (
 	id BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
 	thread BIGINT NOT NULL,
 	run TEXT NOT NULL, -- id of the run whose reply it carries
-	part BIGINT NOT NULL, -- of the reply; -1: no part of it
+	part BIGINT NOT NULL, -- of the reply; -1: it carries no part
 	key TEXT NOT NULL UNIQUE, -- idempotency key
 	workspace TEXT NOT NULL,
 	channel TEXT NOT NULL,
 	root TEXT NOT NULL,
 	payload TEXT NOT NULL,
 	state TEXT NOT NULL, -- held, pending, sending, sent, unknown, failed
-	attempts BIGINT NOT NULL DEFAULT 0, -- calls that were begun; guards every write about the delivery
-	due_at BIGINT NOT NULL, -- when there is something to do, if it is pending or sending; else about when it ended
+	attempts BIGINT NOT NULL DEFAULT 0, -- begun calls; every write about the delivery names this number
+	due_at BIGINT NOT NULL, -- when a worker must look at it, if it is pending or sending; else about the time of its end
 	reserved_at BIGINT NOT NULL DEFAULT 0, -- its place in the channel's pace; 0: none yet
-	send_by BIGINT NOT NULL DEFAULT 0, -- when the call that was last begun ends
+	send_by BIGINT NOT NULL DEFAULT 0, -- deadline of the last call
 	created_at BIGINT NOT NULL,
 	platform_id TEXT,
 	error TEXT NOT NULL DEFAULT '',
 	kind TEXT NOT NULL, -- post, preview, remove, tell, unsign
 	replaces BIGINT NOT NULL DEFAULT 0, -- the preview whose post it takes over or removes; 0: none
-	stream BIGINT NOT NULL DEFAULT 0, -- of a preview: it was begun as a stream
+	stream BIGINT NOT NULL DEFAULT 0, -- of a preview: it began as a stream
 	asker TEXT NOT NULL DEFAULT '', -- the platform's id of the user whom it answers
 	file TEXT NOT NULL DEFAULT '' -- JSON; empty: none
 );
@@ -215,12 +215,12 @@ CREATE TABLE paces (
 	workspace     TEXT NOT NULL,
 	channel       TEXT NOT NULL,
 	next_at       BIGINT NOT NULL,          -- when the next post may leave
-	blocked_until BIGINT NOT NULL,          -- the platform has asked us to wait
+	blocked_until BIGINT NOT NULL,          -- until when the platform has asked us to wait
 	left_at       BIGINT NOT NULL DEFAULT 0, -- when the last post left
 	PRIMARY KEY (workspace, channel)
 );
 
--- How far retention has come in a table whose rows stay.
+-- The position of retention in a table whose rows remain.
 CREATE TABLE retention_progress (
 	task TEXT PRIMARY KEY,
 	position BIGINT NOT NULL -- id of the last row
@@ -228,19 +228,19 @@ CREATE TABLE retention_progress (
 
 CREATE TABLE watermarks (
 	workspace TEXT PRIMARY KEY,
-	at        BIGINT NOT NULL          -- microseconds: every message up to then is recorded or in a gap
+	at        BIGINT NOT NULL          -- microseconds: every earlier message is recorded or in a gap
 );
 
 CREATE TABLE gaps (
 	workspace TEXT NOT NULL,
 	channel   TEXT NOT NULL,
-	from_at   BIGINT NOT NULL,         -- microseconds, as until_at: messages may be missing in between
+	from_at   BIGINT NOT NULL,         -- microseconds, like until_at: messages may be missing in between
 	until_at  BIGINT NOT NULL,
 	PRIMARY KEY (workspace, channel)
 );
 
 CREATE TABLE exclusive_leases (
-	name  TEXT PRIMARY KEY,                  -- what one node has at a time, such as a platform's connection
+	name  TEXT PRIMARY KEY,                  -- of the exclusive right, such as a platform's connection
 	owner TEXT NOT NULL,
 	until BIGINT NOT NULL
 );
@@ -252,7 +252,7 @@ CREATE TABLE blobs (
 	PRIMARY KEY (path, part)
 );
 
--- Has one row while copy-store fills this store: no daemon may use it.
+-- Has one row while copy-store fills this store; no daemon may use the store then.
 CREATE TABLE unfinished_copy (
 	id       BIGINT PRIMARY KEY,  -- always 1
 	begun_at BIGINT NOT NULL

@@ -13,19 +13,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The environment variables of the tests.
+// The environment variables of the package.
 const (
-	// Address names a server on which the tests may create databases.
+	// Address is the address of a server on which the tests may create databases.
 	Address = "PARLEY_TEST_POSTGRES_URL"
-	// Required makes a missing server a failure, if the variable is not empty.
+	// Required makes a missing server a failure if it is not empty.
 	Required = "PARLEY_TEST_POSTGRES_REQUIRED"
 )
 
 // defaultAddress is the address of the local server.
 const defaultAddress = "postgres://root@127.0.0.1:5432/test"
 
-// answerWithin bounds one statement on the server. DROP DATABASE takes seconds on a busy
-// server, since it makes a checkpoint.
+// answerWithin bounds one statement on the server. DROP DATABASE makes a checkpoint,
+// which takes seconds on a busy server.
 const answerWithin = time.Minute
 
 // URL creates an empty database for a test and returns its address. It drops the
@@ -41,7 +41,7 @@ func URL(t testing.TB) string {
 		if os.Getenv(Required) != "" {
 			t.Fatalf("no PostgreSQL: %v", err)
 		}
-		t.Skipf("skipped: it needs a PostgreSQL at %s, or where %s says: %v", defaultAddress, Address, err)
+		t.Skipf("skipped: no PostgreSQL at %s; %s sets another address: %v", defaultAddress, Address, err)
 	}
 	t.Cleanup(func() {
 		if err := run(context.WithoutCancel(t.Context()), address, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
@@ -50,7 +50,7 @@ func URL(t testing.TB) string {
 	})
 	made, err := url.Parse(address)
 	if err != nil {
-		t.Fatalf("%s is no address: %v", Address, err)
+		t.Fatalf("%s is not an address: %v", Address, err)
 	}
 	made.Path = "/" + name
 	return made.String()
@@ -63,11 +63,11 @@ func Schema(t testing.TB, database string) string {
 	t.Helper()
 	name := "test_" + uuid.NewString()[:8]
 	if err := run(t.Context(), database, "CREATE SCHEMA "+name); err != nil {
-		t.Fatalf("make a schema: %v", err)
+		t.Fatalf("create a schema: %v", err)
 	}
 	made, err := url.Parse(database)
 	if err != nil {
-		t.Fatalf("%s is no address: %v", database, err)
+		t.Fatalf("%s is not an address: %v", database, err)
 	}
 	query := made.Query()
 	query.Set("options", "-csearch_path="+name)

@@ -10,13 +10,13 @@ import (
 	"parley/ingest/journal/postgres/postgrestest"
 )
 
-// fake is a test that asks for a database.
+// fake is a test that needs a database.
 type fake struct {
 	testing.TB
 	skipped, failed string
 }
 
-// ended is how a fake ends early.
+// ended is the panic value that ends a fake early.
 type ended struct{}
 
 func (f *fake) Skipf(format string, args ...any) {
@@ -29,7 +29,7 @@ func (f *fake) Fatalf(format string, args ...any) {
 	panic(ended{})
 }
 
-// ask asks for a database.
+// ask requests a database.
 func (f *fake) ask() {
 	defer func() {
 		if p := recover(); p != nil && p != (ended{}) {
@@ -39,7 +39,7 @@ func (f *fake) ask() {
 	postgrestest.URL(f)
 }
 
-func TestWithoutAServerATestIsSkippedUnlessOneIsRequired(t *testing.T) {
+func TestAMissingServerSkipsUnlessRequired(t *testing.T) {
 	t.Setenv(postgrestest.Address, "postgres://127.0.0.1:1/nothing")
 	t.Setenv(postgrestest.Required, "")
 	f := &fake{TB: t}
@@ -53,11 +53,11 @@ func TestWithoutAServerATestIsSkippedUnlessOneIsRequired(t *testing.T) {
 	}
 }
 
-func TestADatabaseIsTheTestsOwnAndGoneAfterwards(t *testing.T) {
+func TestURLCreatesAndDropsADatabase(t *testing.T) {
 	var url string
 	t.Run("test", func(t *testing.T) {
 		if url = postgrestest.URL(t); url == postgrestest.URL(t) {
-			t.Error("two calls gave the same database")
+			t.Error("two calls returned the same database")
 		}
 		c, err := pgx.Connect(t.Context(), url)
 		if err != nil {
@@ -72,11 +72,11 @@ func TestADatabaseIsTheTestsOwnAndGoneAfterwards(t *testing.T) {
 	}
 	if c, err := pgx.Connect(t.Context(), url); err == nil {
 		_ = c.Close(t.Context())
-		t.Error("the database is still there")
+		t.Error("the database still exists")
 	}
 }
 
-func TestASchemaStandsForTheWholeDatabase(t *testing.T) {
+func TestSchemasAreSeparate(t *testing.T) {
 	t.Parallel()
 	database := postgrestest.URL(t)
 	for range 2 { // each has a table of the same name

@@ -1,10 +1,8 @@
-// Package faultfs is a SQLite VFS for tests: the system's own, in which writes
-// and syncs can fail or hang, and from whose record the files can be made as a
-// power loss would have left them.
+// Package faultfs is a SQLite VFS for tests that can make writes and syncs fail or hang,
+// and records them. The record yields the files as a power loss would leave them.
 //
-// It stands between SQLite and its unix VFS. What it does not watch (reads,
-// locks, shared memory) goes straight through, so that engines and processes
-// beside it see ordinary files.
+// It wraps the system's unix VFS. Other operations (reads, locks, shared memory) pass
+// unchanged, so other engines and processes see ordinary files.
 package faultfs
 
 import (
@@ -16,7 +14,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Op is what can fail or hang.
+// Op is an operation that can fail or hang.
 type Op int
 
 // The operations. They are counted over all files of the FS together.
@@ -26,19 +24,19 @@ const (
 	Truncate
 )
 
-// Fault is a failure to come.
+// Fault is a planned failure.
 type Fault struct {
 	Op  Op
 	Nth int // 1 is the next such operation
-	// Code is what SQLite is told, such as SQLITE_FULL.
+	// Code is SQLite's result code, such as SQLITE_FULL.
 	Code int32
-	// Lasting makes every later operation of the kind fail as well.
+	// Lasting makes every later operation of the kind fail too.
 	Lasting bool
 }
 
 // FS is a registered VFS. Its methods are safe for concurrent use.
 type FS struct {
-	// Name is what the engine's option WithVFS takes.
+	// Name is the argument of the engine's option WithVFS.
 	Name string
 
 	handle cgo.Handle
@@ -46,15 +44,15 @@ type FS struct {
 	system uintptr // the system's sqlite3_vfs
 
 	mu      sync.Mutex
-	methods map[uintptr]uintptr // our methods by the system's
-	paths   map[uintptr]string  // open files by their sqlite3_file
+	methods map[uintptr]uintptr // our methods, by the system's
+	paths   map[uintptr]string  // open files, by their sqlite3_file
 	fault   *Fault
 	fired   bool
 	gate    *gate
 	record  []operation
 }
 
-// gate holds operations back until it is opened.
+// gate blocks operations until it is opened.
 type gate struct {
 	op      Op
 	reached chan struct{}
@@ -62,7 +60,8 @@ type gate struct {
 	once    sync.Once
 }
 
-// New registers a VFS. Close it after every database that was opened through it.
+// New registers a VFS. The caller closes it after every database that it opened through
+// the VFS.
 func New() (*FS, error) {
 	tls := libc.NewTLS()
 	defer tls.Close()
@@ -94,14 +93,14 @@ func (f *FS) Close() error {
 	return nil
 }
 
-// Inject sets the failure to come, in place of the one before.
+// Inject sets the planned failure and replaces the one before.
 func (f *FS) Inject(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fault, f.fired = &fault, false
 }
 
-// Heal takes the failure back. It returns whether it has come.
+// Heal removes the failure. It returns whether the failure has occurred.
 func (f *FS) Heal() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,8 +108,8 @@ func (f *FS) Heal() bool {
 	return f.fired
 }
 
-// Freeze makes every op hang. reached is closed when the first does; thaw lets
-// all go on and may be called more than once.
+// Freeze makes every op hang. reached is closed when the first op hangs. thaw lets all
+// continue and may be called more than once.
 func (f *FS) Freeze(op Op) (reached <-chan struct{}, thaw func()) {
 	g := &gate{op: op, reached: make(chan struct{}), opened: make(chan struct{})}
 	f.mu.Lock()
@@ -124,8 +123,8 @@ func (f *FS) Freeze(op Op) (reached <-chan struct{}, thaw func()) {
 	})
 }
 
-// before is called with every operation; it hangs while the FS is frozen and
-// returns SQLite's result code of a failure that is due, else SQLITE_OK.
+// before is called with every operation. It hangs while the FS is frozen. It returns the
+// result code of a failure that is due, else SQLITE_OK.
 func (f *FS) before(op Op) int32 {
 	f.mu.Lock()
 	g := f.gate

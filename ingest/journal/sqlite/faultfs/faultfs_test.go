@@ -13,7 +13,7 @@ import (
 	"parley/ingest/journal/sqlite/faultfs"
 )
 
-// open opens a new database through a new FS, with one table and no log, so that
+// open opens a new database through a new FS, with one table and without a log, so that
 // every commit writes and syncs the file itself.
 func open(t *testing.T) (*faultfs.FS, *sql.DB, string) {
 	t.Helper()
@@ -43,7 +43,7 @@ func add(db *sql.DB, statement string) error {
 	return err
 }
 
-func TestAFaultComesOnceAndAtItsTurn(t *testing.T) {
+func TestAFaultOccursOnce(t *testing.T) {
 	fs, db, _ := open(t)
 	fs.Inject(faultfs.Fault{Op: faultfs.Sync, Nth: 1, Code: lib.SQLITE_IOERR_FSYNC})
 	err := add(db, "INSERT INTO t VALUES (1)")
@@ -52,14 +52,14 @@ func TestAFaultComesOnceAndAtItsTurn(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if err := add(db, "INSERT INTO t VALUES (2)"); err != nil {
-		t.Errorf("the second time: %v", err)
+		t.Errorf("the second insert: %v", err)
 	}
 	if !fs.Heal() {
-		t.Error("it is said not to have come")
+		t.Error("Heal reports that the fault did not occur")
 	}
 }
 
-func TestALastingFaultStaysUntilItIsHealed(t *testing.T) {
+func TestALastingFaultEndsWhenHealed(t *testing.T) {
 	fs, db, _ := open(t)
 	fs.Inject(faultfs.Fault{Op: faultfs.Write, Nth: 1, Code: lib.SQLITE_FULL, Lasting: true})
 	for range 2 {
@@ -73,7 +73,7 @@ func TestALastingFaultStaysUntilItIsHealed(t *testing.T) {
 	}
 }
 
-func TestPowerLossDropsWhatWasNotSynced(t *testing.T) {
+func TestPowerLossDropsUnsyncedWrites(t *testing.T) {
 	fs, db, path := open(t)
 	before := fs.Position()
 	if err := add(db, "PRAGMA synchronous=OFF"); err != nil {
@@ -88,13 +88,13 @@ func TestPowerLossDropsWhatWasNotSynced(t *testing.T) {
 	}
 	all := func() bool { return true }
 	if got := fs.PowerLoss(fs.Position(), all)[path]; string(got) != string(now) {
-		t.Error("with every write surviving the file is not what it is")
+		t.Error("if every write survives, the file differs from the real one")
 	}
 	if got := fs.PowerLoss(fs.Position(), nil)[path]; string(got) == string(now) {
-		t.Error("a write that was never synced survived")
+		t.Error("an unsynced write survived")
 	}
 	if got, then := fs.PowerLoss(fs.Position(), nil)[path], fs.PowerLoss(before, all)[path]; string(got) != string(then) {
-		t.Error("what was synced before is not there")
+		t.Error("a synced write is missing")
 	}
 }
 

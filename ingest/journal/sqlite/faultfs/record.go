@@ -8,11 +8,11 @@ import (
 type kind int
 
 const (
-	found    kind = iota // the file was there, with data
+	found    kind = iota // the file existed, with data
 	write                // data at offset
 	truncate             // to offset bytes
-	synced               // what was done before position offset is durable
-	remove               // the file is gone
+	synced               // every operation before position offset is durable
+	remove               // the file was removed
 )
 
 type operation struct {
@@ -28,15 +28,15 @@ func (f *FS) note(op operation) {
 	f.record = append(f.record, op)
 }
 
-// Position is how many operations there have been so far. What a test sees
-// happen is durable if the power fails at any later position.
+// Position returns the number of operations so far. An event that a test observes is
+// durable if the power fails at any later position.
 func (f *FS) Position() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.record)
 }
 
-// Boundaries returns the positions right before and right after every sync.
+// Boundaries returns the positions directly before and directly after every sync.
 func (f *FS) Boundaries() []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,14 +49,14 @@ func (f *FS) Boundaries() []int {
 	return slices.Compact(out)
 }
 
-// PowerLoss returns the files by path as they are after the power fails at a
-// position. Of the operations since a file's last sync only those count for
-// which survives returns true; nil means that none does.
+// PowerLoss returns the files by path as they are after the power fails at a position. Of
+// the operations since a file's last sync, only those take effect for which survives
+// returns true; nil means none.
 func (f *FS) PowerLoss(position int, survives func() bool) map[string][]byte {
 	f.mu.Lock()
 	record := slices.Clone(f.record[:position])
 	f.mu.Unlock()
-	durable := map[string]int{} // by path: the position up to which all is durable
+	durable := map[string]int{} // by path: the position before which all is durable
 	for _, op := range record {
 		if op.kind == synced {
 			durable[op.path] = max(durable[op.path], int(op.offset))
@@ -78,7 +78,7 @@ func (f *FS) PowerLoss(position int, survives func() bool) map[string][]byte {
 	return files
 }
 
-// apply returns content as the operation leaves it.
+// apply returns content after the operation.
 func (op operation) apply(content []byte) []byte {
 	end := op.offset + int64(len(op.data))
 	if grow := end - int64(len(content)); grow > 0 {

@@ -11,8 +11,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// The signatures of the C functions that are replaced.
-// https://www.sqlite.org/c3ref/vfs.html, https://www.sqlite.org/c3ref/io_methods.html
+// The signatures of the replaced C functions. https://www.sqlite.org/c3ref/vfs.html,
+// https://www.sqlite.org/c3ref/io_methods.html
 type (
 	openFunc     = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
 	deleteFunc   = func(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32
@@ -22,25 +22,26 @@ type (
 	syncFunc     = func(tls *libc.TLS, file uintptr, flags int32) int32
 )
 
-// methods is what an open file points to: SQLite's table, and behind it what
-// leads from a file back to the FS and to the system's functions.
+// methods is the method table of an open file: SQLite's table, and behind it the handle
+// of the FS and the system's functions.
 type methods struct {
 	table  lib.Tsqlite3_io_methods
 	handle uintptr
 	system lib.Tsqlite3_io_methods
 }
 
-// at is the object at an address of C memory.
+// at returns the object at an address of C memory.
 func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
-// pointer is a top-level function as C code calls it: the address of what a Go
-// func value points to, which for these never moves.
+// pointer returns a top-level function as C code calls it: the address that a Go func
+// value points to, which never moves for these functions.
 func pointer[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
-// function is the Go function behind a pointer that pointer made.
+// function returns the Go function of a pointer that pointer made.
 func function[F any](p uintptr) F { return *(*F)(unsafe.Pointer(&p)) }
 
-// register makes a copy of the system's VFS that opens and deletes our way.
+// register copies the system's VFS, and replaces its functions that open and delete
+// files.
 func (f *FS) register(tls *libc.TLS) error {
 	name, err := libc.CString(f.Name)
 	if err != nil {
@@ -50,7 +51,8 @@ func (f *FS) register(tls *libc.TLS) error {
 	if f.vfs == 0 {
 		return errors.New("out of memory")
 	}
-	// All but its place in SQLite's list of VFSs, which others may be changing.
+	// All but the copy's place in SQLite's list of VFSs, which other goroutines may be
+	// changing.
 	system := at[lib.Tsqlite3_vfs](f.system)
 	*at[lib.Tsqlite3_vfs](f.vfs) = lib.Tsqlite3_vfs{
 		FiVersion:          system.FiVersion,
@@ -100,7 +102,7 @@ func ofVFS(vfs uintptr) *FS {
 	return cgo.Handle(at[lib.Tsqlite3_vfs](vfs).FpAppData).Value().(*FS)
 }
 
-// watch puts our methods in the place of the system's, which has several tables:
+// watch replaces the system's methods of a file by ours. The system has several tables:
 // databases have locks, logs and journals have none.
 func (f *FS) watch(tls *libc.TLS, file uintptr, path string) bool {
 	f.mu.Lock()
@@ -179,7 +181,7 @@ func xTruncate(tls *libc.TLS, file uintptr, size int64) int32 {
 
 func xSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 	f, m := of(file)
-	// What another connection writes from here on is not part of this sync.
+	// Another connection's writes from here on are not part of this sync.
 	position := f.Position()
 	if rc := f.before(Sync); rc != lib.SQLITE_OK {
 		return rc
@@ -197,7 +199,7 @@ func (f *FS) path(file uintptr) string {
 	return f.paths[file]
 }
 
-// meet records what a file holds that was there before the FS.
+// meet records the contents of a file that existed before the FS.
 func (f *FS) meet(path string) {
 	f.mu.Lock()
 	known := path == ""
@@ -208,7 +210,7 @@ func (f *FS) meet(path string) {
 	if known {
 		return
 	}
-	// No connection has it open yet, so that reading it drops no locks.
+	// No connection has the file open yet, so reading it drops no locks.
 	if content, err := os.ReadFile(path); err == nil {
 		f.note(operation{kind: found, path: path, data: content})
 	}

@@ -23,8 +23,8 @@ import (
 	"parley/ingest/work"
 )
 
-// house is an outbox on a board, with turns that show their answers there.
-type house struct {
+// harness is an outbox on a board, with turns that show their answers there.
+type harness struct {
 	*testing.T
 	board    *board
 	platform deliver.Platform
@@ -33,33 +33,33 @@ type house struct {
 	nodes    int
 	serial   int
 	stale    string        // the policy for a stale reply
-	behind   time.Duration // of the store's clock behind this node's
+	behind   time.Duration // how far the store's clock is behind this node's
 	box      *deliver.Outbox
 
 	engine    journal.Engine
 	journal   *journal.Journal
 	scheduler *work.Scheduler
-	kill      func()       // ends the process without a stop
+	kill      func()       // kills the process
 	show      func(func()) // starts a goroutine of a showing
 	answer    func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error)
 
 	mu       sync.Mutex
 	attempts int
-	entries  map[int64][]journal.Entry // that wait for the intake, by thread
+	entries  map[int64][]journal.Entry // entries for the intake, by thread
 }
 
-// errors of an answer.
+// The errors of an answer.
 var (
-	errFailed      = errors.New("it failed, and is tried again")
-	errHopeless    = errors.New("it failed for good")
-	errInterrupted = errors.New("a newer message begins it again")
+	errFailed      = errors.New("failed, retry")
+	errHopeless    = errors.New("failed for good")
+	errInterrupted = errors.New("interrupted by a newer message")
 )
 
-// inHouse runs a test in a bubble, on a board with streams.
-func inHouse(t *testing.T, test func(h *house)) {
+// withHarness runs a test in a bubble, on a board with streams.
+func withHarness(t *testing.T, test func(h *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db"), thread: "t", stale: "send", entries: map[int64][]journal.Entry{}}
+		h := &harness{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db"), thread: "t", stale: "send", entries: map[int64][]journal.Entry{}}
 		h.platform = deliver.Platform{Sender: h.board, Unknown: func(string) string { return "resend" }, Limits: adapters.Limits{
 			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second, Sign: true,
 		}}
@@ -70,8 +70,8 @@ func inHouse(t *testing.T, test func(h *house)) {
 	})
 }
 
-// start starts a process on the house's store.
-func (h *house) start() {
+// start starts a process on the harness's store.
+func (h *harness) start() {
 	h.Helper()
 	engine, err := sqlite.Open(h.Context(), h.path)
 	if err != nil {
@@ -105,17 +105,17 @@ func (h *house) start() {
 		}})
 	})
 	h.kill = sync.OnceFunc(func() {
-		_ = engine.Close() // from now on nothing is written
+		_ = engine.Close() // nothing is written from now on
 		cancel()
 		working.Wait()
 	})
 }
 
 // Delivery implements deliver.Observer.
-func (h *house) Delivery(string, journal.DeliveryState) {}
+func (h *harness) Delivery(string, journal.DeliveryState) {}
 
-// turn works on a turn as a turn.Runner does.
-func (h *house) turn(ctx context.Context, j *journal.Journal, scheduler *work.Scheduler, box *deliver.Outbox, c *work.Claim) (bool, error) {
+// turn works on a turn like a turn.Runner.
+func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.Scheduler, box *deliver.Outbox, c *work.Claim) (bool, error) {
 	run, err := j.BeginRun(ctx, &c.Claim, "helper", false, func(string, string) bool { return false })
 	if err != nil || run == nil {
 		return false, err
@@ -157,7 +157,7 @@ func (h *house) turn(ctx context.Context, j *journal.Journal, scheduler *work.Sc
 }
 
 // intake records the thread's questions.
-func (h *house) intake(ctx context.Context, c *work.Claim) error {
+func (h *harness) intake(ctx context.Context, c *work.Claim) error {
 	h.mu.Lock()
 	entries := h.entries[c.Thread]
 	delete(h.entries, c.Thread)
@@ -171,7 +171,7 @@ func (h *house) intake(ctx context.Context, c *work.Claim) error {
 }
 
 // ask records a question in a thread.
-func (h *house) ask(thread string) {
+func (h *harness) ask(thread string) {
 	h.Helper()
 	h.serial++
 	id := fmt.Sprint("question", h.serial)
@@ -197,8 +197,8 @@ func (h *house) ask(thread string) {
 	h.scheduler.Wake(work.Turns, "helper", accepted.Thread)
 }
 
-// steal ends the claim of a thread, as another node does.
-func (h *house) steal(thread int64) error {
+// steal ends the claim of a thread, like another node.
+func (h *harness) steal(thread int64) error {
 	return h.engine.Write(h.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 		_, err := tx.Exec(`UPDATE threads SET fence = fence + 1 WHERE id = $1`, thread)
 		return err
@@ -206,20 +206,20 @@ func (h *house) steal(thread int64) error {
 }
 
 // settles waits, and checks that the board shows these posts and nothing else.
-func (h *house) settles(want ...string) {
+func (h *harness) settles(want ...string) {
 	h.Helper()
-	pass(3 * time.Minute)
+	advance(3 * time.Minute)
 	synctest.Wait()
 	texts, wrong := h.board.stands()
 	if diff := cmp.Diff(want, texts); diff != "" {
-		h.Errorf("on the board:\n%s\ncalls:\n%s", diff, strings.Join(h.board.did(""), "\n"))
+		h.Errorf("posts (-want +got):\n%s\ncalls:\n%s", diff, strings.Join(h.board.did(""), "\n"))
 	}
 	if len(wrong) > 0 {
-		h.Errorf("left: %q\ncalls:\n%s", wrong, strings.Join(h.board.did(""), "\n"))
+		h.Errorf("leftovers: %q\ncalls:\n%s", wrong, strings.Join(h.board.did(""), "\n"))
 	}
 }
 
-// says lets an answer grow by one chunk at a time.
+// says returns an answer that grows by one chunk at a time.
 func says(every time.Duration, chunks ...string) func(context.Context, *journal.Run, turn.Showing) (string, error) {
 	return func(ctx context.Context, _ *journal.Run, s turn.Showing) (string, error) {
 		for _, chunk := range chunks {

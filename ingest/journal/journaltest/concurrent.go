@@ -10,20 +10,20 @@ import (
 	"parley/ingest/journal"
 )
 
-// Shared is an engine whose database other nodes share, so that transactions go on
-// side by side.
+// Shared is an engine whose database other nodes share, so transactions can run
+// concurrently.
 type Shared interface {
 	journal.Engine
-	// Another returns another node's engine on the same database, until the test ends.
+	// Another returns another node's engine on the same database, open until the test
+	// ends.
 	Another() (journal.Engine, error)
-	// Session returns the number of the session that a transaction runs in.
+	// Session returns the number of the session in which a transaction runs.
 	Session(tx journal.Tx) (int64, error)
-	// Waits says whether a session waits for a lock of this one.
+	// Waits reports whether another session waits for a lock of this one.
 	Waits(ctx context.Context, session int64) (bool, error)
 }
 
-// node returns another node, with an engine of its own where nodes can share the
-// database.
+// node returns another node, with an engine of its own if nodes can share the database.
 func (f *fixture) node(name string) *fixture {
 	f.Helper()
 	engine := f.engine
@@ -35,10 +35,10 @@ func (f *fixture) node(name string) *fixture {
 	return process(f.failing, f.ctx, engine, f.clock, name, time.Minute)
 }
 
-// beside makes a call while another node's transaction is open that has done first. Once the
-// call has ended, or waits for that transaction, the transaction does then and
-// ends. It returns whether the call had to wait. Where one transaction goes on at a
-// time, the call may come before or behind it.
+// beside makes a call while another node's transaction is open and has run first. After
+// the call has ended, or waits for that transaction, the transaction runs then and ends.
+// It returns whether the call had to wait. If the engine runs one transaction at a time,
+// the call may run before or after it.
 func (f *fixture) beside(first, then func(tx journal.Tx) error, call func() error) (waited bool) {
 	f.Helper()
 	shared, _ := f.engine.(Shared)
@@ -82,7 +82,7 @@ func (f *fixture) beside(first, then func(tx journal.Tx) error, call func() erro
 	return waited
 }
 
-// untilWaits returns once a call has ended, or waits for a session. Without a shared
+// untilWaits returns after a call has ended, or waits for a session. Without a shared
 // engine it returns at once.
 func untilWaits(ctx context.Context, shared Shared, session *atomic.Int64, ended <-chan error) (waited bool, errCall, errWaits error) {
 	if shared == nil {
@@ -100,7 +100,7 @@ func untilWaits(ctx context.Context, shared Shared, session *atomic.Int64, ended
 	}
 }
 
-// onShared says whether transactions go on side by side.
+// onShared reports whether transactions run concurrently.
 func (f *fixture) onShared() bool {
 	_, ok := f.engine.(Shared)
 	return ok

@@ -7,13 +7,13 @@ import (
 	"parley/ingest/journal"
 )
 
-func wayPromises() []promise {
+func pathPromises() []promise {
 	return []promise{
-		{"a message goes from accept to its delivered reply", wholeWay},
+		{"a message is accepted, recorded, answered and its reply delivered", wholePath},
 	}
 }
 
-func wholeWay(f *fixture) {
+func wholePath(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	a.Envelope.Body = []byte("\x00\xff raw \r\n")
 	accepted := f.accept(a)

@@ -12,10 +12,10 @@ import (
 	"parley/ingest/event"
 )
 
-// TestCustodyIsBoundedInBytes: beyond 64 MiB that wait, the platform hears at once
-// that it must send again. What it gives up on is read later.
-func TestCustodyIsBoundedInBytes(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAcceptBoundsItsMemory proves that Accept refuses an envelope at once if more than
+// 64 MiB would wait, and that backfill hears of the refusal.
+func TestAcceptBoundsItsMemory(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		b := h.backfill()
 		h.engine.stuck = make(chan struct{})
 		big := event.Envelope{Workspace: "acme", Platform: event.Slack, Body: make([]byte, 16<<20)}
@@ -31,10 +31,10 @@ func TestCustodyIsBoundedInBytes(t *testing.T) {
 		synctest.Wait()
 		begun := time.Now()
 		if _, err := h.Accept(h.Context(), h.envelope(payload{ID: "9", Thread: "t", Channel: "C9"})); !errors.Is(err, adapters.ErrBusy) || time.Since(begun) != 0 {
-			t.Errorf("one byte more: %v after %v", err, time.Since(begun))
+			t.Errorf("above the bound: %v after %v", err, time.Since(begun))
 		}
 		if !slices.Equal(b.refused, []string{"C9"}) {
-			t.Errorf("backfill was told of refusals in %v", b.refused)
+			t.Errorf("refusals reported to backfill: %v", b.refused)
 		}
 		close(h.engine.stuck)
 		for range 4 {
@@ -43,14 +43,15 @@ func TestCustodyIsBoundedInBytes(t *testing.T) {
 			}
 		}
 		if _, err := h.Accept(h.Context(), event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte("y")}); err != nil {
-			t.Errorf("once there is room: %v", err)
+			t.Errorf("below the bound: %v", err)
 		}
 	})
 }
 
-// TestCustodyWaitsTwoSeconds for a store that hangs, and no longer.
-func TestCustodyWaitsTwoSeconds(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAcceptWaitsTwoSeconds proves that Accept waits two seconds for a store that hangs,
+// and no longer.
+func TestAcceptWaitsTwoSeconds(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		h.engine.stuck = make(chan struct{})
 		begun := time.Now()
 		_, err := h.Accept(h.Context(), h.envelope(payload{ID: "1", Thread: "t"}))
@@ -60,10 +61,10 @@ func TestCustodyWaitsTwoSeconds(t *testing.T) {
 	})
 }
 
-// TestCustodyGuessesNoThread: where the store can't tell a channel's type, the
-// envelope is not taken, since its thread hangs on it.
-func TestCustodyGuessesNoThread(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAcceptGuessesNoThread proves that Accept refuses an envelope if the store cannot
+// read the channel's type, because the thread depends on the type.
+func TestAcceptGuessesNoThread(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		h.engine.blind.Store(true)
 		typeless := payload{ID: "1", Thread: "t", Channel: "G7", Sender: "U1"}
 		if _, err := h.Accept(h.Context(), h.envelope(typeless)); !errors.Is(err, adapters.ErrBusy) {
@@ -71,32 +72,32 @@ func TestCustodyGuessesNoThread(t *testing.T) {
 		}
 		h.engine.blind.Store(false)
 		if receipt := h.accept(typeless); receipt.Duplicate {
-			t.Error("it was in custody all the same")
+			t.Error("the refused envelope was stored")
 		}
 	})
 }
 
-// TestNoCustodyForAnUnknownWorkspace: there is nobody who could read it.
-func TestNoCustodyForAnUnknownWorkspace(t *testing.T) {
-	inHouse(t, func(h *house) {
+// TestAcceptRefusesAnUnknownWorkspace proves that the refusal is not ErrBusy.
+func TestAcceptRefusesAnUnknownWorkspace(t *testing.T) {
+	inBubble(t, func(h *harness) {
 		if _, err := h.Accept(h.Context(), event.Envelope{Workspace: "other", Platform: event.Slack}); err == nil || errors.Is(err, adapters.ErrBusy) {
 			t.Errorf("error %v", err)
 		}
 	})
 }
 
-// TestTheSamePayloadIsADuplicate, whether it has been recorded or not.
+// TestTheSamePayloadIsADuplicate proves this before and after the payload is recorded.
 func TestTheSamePayloadIsADuplicate(t *testing.T) {
-	inHouse(t, func(h *house) {
+	inBubble(t, func(h *harness) {
 		p := payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "once"}
 		first := h.accept(p)
 		if again := h.accept(p); !again.Duplicate || again.ID != first.ID {
-			t.Errorf("before it is recorded: %+v", again)
+			t.Errorf("before the record: %+v", again)
 		}
 		h.work()
-		h.fate(first.ID)
+		h.result(first.ID)
 		if again := h.accept(p); !again.Duplicate || again.ID != first.ID {
-			t.Errorf("after it was recorded: %+v", again)
+			t.Errorf("after the record: %+v", again)
 		}
 		if got := len(h.thread("slack:acme:t")); got != 1 {
 			t.Errorf("the thread has %d messages", got)
@@ -104,46 +105,47 @@ func TestTheSamePayloadIsADuplicate(t *testing.T) {
 	})
 }
 
-// TestAStoreInTroubleLosesNothing: what was acknowledged is recorded when the
-// store is back, without being counted as its failure; nothing new is
-// acknowledged meanwhile.
-func TestAStoreInTroubleLosesNothing(t *testing.T) {
-	inHouse(t, func(h *house) {
-		taken := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "taken"})
+// TestAStoreFailureLosesNothing proves that an acknowledged envelope is recorded when the
+// store works again, and that the outage does not count as a failure of the envelope.
+// Accept acknowledges nothing during the outage.
+func TestAStoreFailureLosesNothing(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		accepted := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "accepted"})
 		h.engine.refuses.Store(true)
 		h.work()
-		pass(30 * time.Second)
+		advance(30 * time.Second)
 		if _, err := h.Accept(h.Context(), h.envelope(payload{ID: "2", Thread: "t"})); !errors.Is(err, adapters.ErrBusy) {
 			t.Errorf("error %v, want %v", err, adapters.ErrBusy)
 		}
-		h.pending(taken.ID)
+		h.pending(accepted.ID)
 		h.engine.refuses.Store(false)
-		pass(2 * time.Second)
-		if got := h.fate(taken.ID); got.Disposition != event.Stored {
-			t.Errorf("fate %+v", got.Fate)
+		advance(2 * time.Second)
+		if got := h.result(accepted.ID); got.Disposition != event.Stored {
+			t.Errorf("result %+v", got.Fate)
 		}
 	})
 }
 
-// TestWait returns an envelope's end when it has come, and gives up with its caller.
+// TestWait proves that Wait returns an envelope's result when it is recorded, and gives
+// up when its ctx ends.
 func TestWait(t *testing.T) {
-	inHouse(t, func(h *house) {
+	inBubble(t, func(h *harness) {
 		h.platform.slow["slow"] = make(chan struct{})
 		h.work()
 		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "slow"})
 		ctx, cancel := context.WithTimeout(h.Context(), 2*time.Second)
 		defer cancel()
 		if settled, err := h.Wait(ctx, receipt.ID); err != nil || settled != nil {
-			t.Errorf("while it is worked on: %+v, %v", settled, err)
+			t.Errorf("before the result: %+v, %v", settled, err)
 		}
 		close(h.platform.slow["slow"])
-		for _, when := range []string{"as it ends", "after it has ended"} {
+		for _, when := range []string{"at the result", "after the result"} {
 			if settled, err := h.Wait(h.Context(), receipt.ID); err != nil || settled == nil || settled.Message.Content != "slow" {
 				t.Errorf("%s: %+v, %v", when, settled, err)
 			}
 		}
 		if len(h.waiters) != 0 {
-			t.Errorf("%d waiters are left behind", len(h.waiters))
+			t.Errorf("%d waiters remain", len(h.waiters))
 		}
 	})
 }
