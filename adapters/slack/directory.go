@@ -11,8 +11,8 @@ import (
 // slackbot is a bot although users.info does not call it one.
 const slackbot = "USLACKBOT"
 
-// LookupUser asks users.info. The name is the one that Slack shows: what the
-// user chose to be called, else the full name, else the handle.
+// LookupUser calls users.info. The returned name is the one that Slack shows: the
+// display name, else the full name, else the handle.
 func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, error) {
 	user, err := a.api.GetUserInfoContext(ctx, id)
 	if err != nil {

@@ -7,39 +7,39 @@ import (
 	"parley/ingest/event"
 )
 
-// deed is what somebody did, as a message in their own name. Where Slack tells no
-// time, as of a command, the arrival stands in.
-func (n Normalizer) deed(ctx context.Context, envelope event.Envelope, p *payload, directory adapters.Directory) *event.Message {
-	d, channel, self := p.deed, p.place(directory), p.self(directory)
+// interactionMessage returns an interaction as a message of its user. If Slack gives no
+// time, for example for a command, the time is the arrival.
+func (n Normalizer) interactionMessage(ctx context.Context, envelope event.Envelope, p *payload, directory adapters.Directory) *event.Message {
+	d, channel, self := p.interaction, p.channelOf(directory), p.self(directory)
 	message := &event.Message{
-		ExternalID: p.external(),
+		ExternalID: p.messageID(),
 		Thread:     p.thread(n.workspace(envelope), directory),
 		Channel:    channel,
-		Content:    d.typed,
+		Content:    d.text,
 		Metadata:   (&wireMessage{User: d.user}).metadata(ctx, directory),
 		SentAt:     envelope.ReceivedAt,
 		Addressed:  event.AddressedCommand,
-		Own:        same(d.user, self.UserID),
+		Own:        sameID(d.user, self.UserID),
 	}
 	if p.kind == event.KindAction {
 		message.Addressed = event.AddressedAction
 	}
-	if isTimestamp(d.at) {
-		message.SentAt = sentAt(d.at)
+	if isTimestamp(d.ts) {
+		message.SentAt = sentAt(d.ts)
 	}
 	message.Metadata.ChannelExternalID, message.Metadata.Extra = channel.ID, d.extra
-	if d.about == nil {
+	if d.target == nil {
 		return message
 	}
-	message.Quoted = quote(ctx, p.channel, d.about, self, directory)
-	if root := d.about.ThreadTS; root != "" && root != d.about.TS && channel.Type != event.ChannelRoom {
+	message.Quoted = quote(ctx, p.channel, d.target, self, directory)
+	if root := d.target.ThreadTS; root != "" && root != d.target.TS && channel.Type != event.ChannelRoom {
 		message.OpenedOn = p.channel + "/" + root
 	}
 	return message
 }
 
-// quote is the message that something was done to; nil where the payload does
-// not carry it.
+// quote returns the message with which the user interacted; nil if the payload does not
+// contain it.
 func quote(ctx context.Context, channel string, m *wireMessage, self event.Self, directory adapters.Directory) *event.Quote {
 	if m.author() == "" {
 		return nil
