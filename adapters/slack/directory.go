@@ -8,9 +8,6 @@ import (
 	"parley/ingest/event"
 )
 
-// slackbot is a bot although users.info does not call it one.
-const slackbot = "USLACKBOT"
-
 // LookupUser calls users.info. The returned name is the one that Slack shows: the
 // display name, else the full name, else the handle.
 func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, error) {
@@ -19,5 +16,5 @@ func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, err
 		return adapters.User{}, fmt.Errorf("look up slack user %s: %w", id, err)
 	}
 	name := firstOf(user.Profile.DisplayName, user.Profile.RealName, user.RealName, user.Name)
-	return adapters.User{DisplayName: event.Text(name), IsBot: user.IsBot || user.ID == slackbot}, nil
+	return adapters.User{DisplayName: event.Text(name), IsBot: user.IsBot || user.ID == slackbotUser}, nil
 }

@@ -17,13 +17,8 @@ import (
 	"parley/ingest/event"
 )
 
-const (
-	// findPage is the number of messages that one call reads. Slack advises at most 200.
-	// https://docs.slack.dev/reference/methods/conversations.history#arguments
-	findPage = "200"
-	// clockSkew is the maximum time by which Slack's clock may be behind ours.
-	clockSkew = time.Second
-)
+// clockSkew is the maximum time by which Slack's clock may be behind ours.
+const clockSkew = time.Second
 
 // Find reads the thread or conversation from just before post.NotBefore to its last
 // message. Among our own messages it looks for the one that carries the post's key, in
@@ -66,8 +61,7 @@ func fromTS(since time.Time) string {
 	if since.IsZero() {
 		return ""
 	}
-	from := since.Add(-clockSkew)
-	return fmt.Sprintf("%d.%06d", from.Unix(), from.Nanosecond()/1000)
+	return timestamp(since.Add(-clockSkew))
 }
 
 // eachOwnMessage calls visit for our own messages at the post's address, until visit
@@ -77,7 +71,7 @@ func (a *Adapter) eachOwnMessage(ctx context.Context, post adapters.Post, visit 
 	if err != nil {
 		return err
 	}
-	query := url.Values{"channel": {post.To.Channel}, "limit": {findPage}, "include_all_metadata": {"true"}}
+	query := url.Values{"channel": {post.To.Channel}, "limit": {historyPage}, "include_all_metadata": {"true"}}
 	if from := fromTS(post.NotBefore); from != "" {
 		query.Set("oldest", from)
 	}

@@ -67,14 +67,14 @@ func (c wireConversation) kind() string {
 // *adapters.RefusedError.
 func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 	channels, err := a.members(ctx, memberTypes)
-	if !refusedWith(err, "missing_scope") {
+	if refusedCode(err) != "missing_scope" {
 		return channels, err
 	}
 	var denied error
 	for _, kind := range [...]string{"public_channel", "private_channel", "mpim", "im"} {
 		some, err := a.members(ctx, kind)
 		switch {
-		case refusedWith(err, "missing_scope"):
+		case refusedCode(err) == "missing_scope":
 			denied = err
 		case err != nil:
 			return nil, err
@@ -162,12 +162,6 @@ func rateLimited(method string, err error) (after time.Duration, limited bool) {
 	var answer slack.SlackErrorResponse
 	limited = errors.As(err, &answer) && refusal(method, answer.Err) == adapters.RateLimited
 	return minRetry, limited
-}
-
-// refusedWith reports whether Slack refused a call with the code.
-func refusedWith(err error, code string) bool {
-	var answer slack.SlackErrorResponse
-	return errors.As(err, &answer) && answer.Err == code
 }
 
 // markRefusal marks a refusal that only the operator can fix. It does not mark a

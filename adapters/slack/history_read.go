@@ -217,7 +217,7 @@ func (r *gapReader) thread(ctx context.Context, root string) error {
 		read += len(list)
 		return read < maxThread, r.handOver(list, nil)
 	})
-	if err != nil && !refusedWith(err, "thread_not_found") {
+	if err != nil && refusedCode(err) != "thread_not_found" {
 		return fmt.Errorf("read slack thread %s/%s: %w", r.Gap.Channel, root, err)
 	}
 	return nil

@@ -29,10 +29,10 @@ const (
 // them.
 func (a *Adapter) Root(thread event.ThreadKey) (id string, ok bool) {
 	channel, root, err := parseThreadKey(thread)
-	if err != nil || root == "" || strings.HasPrefix(channel, "D") {
+	if err != nil || root == "" || isDirect(channel) {
 		return "", false
 	}
-	return channel + "/" + root, true
+	return messageID(channel, root), true
 }
 
 // Before reads a thread up to the message upTo. One call reads most threads whole.
@@ -53,7 +53,7 @@ func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo strin
 		r.upTo = ts
 	}
 	list, err := r.read(ctx)
-	if refusedWith(err, "thread_not_found") {
+	if refusedCode(err) == "thread_not_found" {
 		return before, nil
 	}
 	if err != nil {

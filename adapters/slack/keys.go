@@ -37,7 +37,7 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 		keys.Dedupe = dedupeKey(string(p.kind), keys.Subject)
 		keys.Thread = p.thread(n.workspace(envelope), facts)
 		if p.interaction.target != nil {
-			keys.Holder = p.channel + "/" + p.interaction.target.TS
+			keys.Holder = messageID(p.channel, p.interaction.target.TS)
 		}
 	case event.KindEdit:
 		keys.Dedupe = dedupeKey("edit", keys.Subject, p.revision)
@@ -115,7 +115,7 @@ func (p *payload) namedChannel() event.Channel {
 	case "channel", "group", "C", "G":
 		channel.Type = event.ChannelRoom
 	default:
-		if strings.HasPrefix(p.channel, "D") {
+		if isDirect(p.channel) {
 			channel.Type = event.ChannelDirect
 		}
 	}
@@ -226,7 +226,7 @@ func isCommandThread(key event.ThreadKey) bool { return strings.Contains(string(
 func withDefaultType(channel event.Channel) event.Channel {
 	if channel.Type == event.ChannelUnknown {
 		channel.Type = event.ChannelRoom
-		if strings.HasPrefix(channel.ID, "D") {
+		if isDirect(channel.ID) {
 			channel.Type = event.ChannelDirect
 		}
 	}

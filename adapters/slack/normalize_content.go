@@ -70,7 +70,7 @@ func forwarded(raw json.RawMessage, self event.Self) []event.Quote {
 			quote.SenderID, quote.MentionToken = senderID(a.AuthorID), mentionToken(a.AuthorID)
 		}
 		if isID(a.ChannelID) && isTimestamp(a.TS) {
-			quote.ExternalID = a.ChannelID + "/" + a.TS
+			quote.ExternalID = messageID(a.ChannelID, a.TS)
 		}
 		var carried []json.RawMessage
 		_ = json.Unmarshal(a.Files, &carried) // only the number of files is used

@@ -33,7 +33,7 @@ func (n Normalizer) interactionMessage(ctx context.Context, envelope event.Envel
 	}
 	message.Quoted = quote(ctx, p.channel, d.target, self, directory)
 	if root := d.target.ThreadTS; root != "" && root != d.target.TS && channel.Type != event.ChannelRoom {
-		message.OpenedOn = p.channel + "/" + root
+		message.OpenedOn = messageID(p.channel, root)
 	}
 	return message
 }
@@ -46,7 +46,7 @@ func quote(ctx context.Context, channel string, m *wireMessage, self event.Self,
 	}
 	author := m.metadata(ctx, directory)
 	return &event.Quote{
-		ExternalID: channel + "/" + m.TS, Name: author.SenderDisplayName, MentionToken: author.MentionToken, SenderID: author.SenderID,
+		ExternalID: messageID(channel, m.TS), Name: author.SenderDisplayName, MentionToken: author.MentionToken, SenderID: author.SenderID,
 		Content: content(m), Files: len(m.Files), Own: m.isOwn(self),
 	}
 }

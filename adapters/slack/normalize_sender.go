@@ -32,7 +32,8 @@ func (m *wireMessage) metadata(ctx context.Context, directory adapters.Directory
 	return metadata
 }
 
-// slackbotUser is Slack's own bot, whose messages have a user and no bot_id.
+// slackbotUser is Slack's own bot. Its messages have a user and no bot_id, and
+// users.info does not mark it as a bot.
 const slackbotUser = "USLACKBOT"
 
 // isBot reports whether the payload shows that an app or bot wrote the message.

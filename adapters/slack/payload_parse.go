@@ -145,4 +145,4 @@ func (p *payload) checkFields(f *fields) *payload {
 // messageID returns the message's id in the workspace. It includes the channel, because
 // a ts is unique only in its channel. An interaction's id has the trigger's id instead
 // of the ts.
-func (p *payload) messageID() string { return p.channel + "/" + p.ts }
+func (p *payload) messageID() string { return messageID(p.channel, p.ts) }

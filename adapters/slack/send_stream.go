@@ -30,6 +30,7 @@ func (a *Adapter) Streams(post adapters.Post) bool {
 		!a.refusals.has(streamFeature, a.now()) && !a.refusals.has(streamFeature+post.To.Channel, a.now())
 }
 
+// isDirect reports whether a channel's id belongs to a direct message.
 func isDirect(channel string) bool { return strings.HasPrefix(channel, "D") }
 
 // isUnsupportedChannel reports whether the code means that this kind of channel has no
