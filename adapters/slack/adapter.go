@@ -124,7 +124,7 @@ func (a *Adapter) authTest(ctx context.Context) (event.Self, http.Header, error)
 	}
 	self := event.Self{TeamID: answer.TeamID, EnterpriseID: answer.EnterpriseID, UserID: answer.UserID, BotID: answer.BotID}
 	if self.UserID == "" {
-		return event.Self{}, nil, errors.New("ask slack who we are: the answer names no user")
+		return event.Self{}, nil, errors.New("ask slack who we are: the answer has no user id")
 	}
 	a.self.Store(&self)
 	return self, answer.Header, nil

@@ -60,7 +60,7 @@ func (a *Adapter) SetDial(dial func(ctx context.Context, network, address string
 // Pace is the pace of one method.
 type Pace struct{ pace }
 
-// Wait returns when the next call may be made.
+// Wait blocks until the next call is allowed.
 func (p *Pace) Wait(ctx context.Context, urgent <-chan struct{}) error { return p.wait(ctx, urgent) }
 
 // Needed returns all scopes that the adapter may need, and their events.

@@ -28,12 +28,12 @@ func TestFallbackWithoutMarkdownBlocks(t *testing.T) {
 		t.Errorf("%q, %v", shown(server, first), err)
 	}
 	if asked != 1 || len(server.Posts()) != 1 {
-		t.Errorf("asked %d times, %d posts", asked, len(server.Posts()))
+		t.Errorf("%d calls, %d posts", asked, len(server.Posts()))
 	}
 	for _, hour := range []struct{ later, asked int }{{59, 1}, {61, 2}} {
 		now = noon.Add(time.Duration(hour.later) * time.Minute)
 		if err := adapter.Edit(t.Context(), first, reply); err != nil || asked != hour.asked {
-			t.Errorf("after %d minutes: asked %d times, %v", hour.later, asked, err)
+			t.Errorf("after %d minutes: %d calls, %v", hour.later, asked, err)
 		}
 	}
 }

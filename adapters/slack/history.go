@@ -22,8 +22,8 @@ const (
 	// urgent calls.
 	// https://docs.slack.dev/apis/web-api/rate-limits
 	historyPerMinute, historyReserve = 50, 10
-	// paceWindow is Slack's minute and one second more, because the time of a call to
-	// Slack varies.
+	// paceWindow is Slack's minute and one second more, because the latency of calls
+	// varies.
 	paceWindow = time.Minute + time.Second
 	// historyPage is the number of messages or channels that one call reads. Slack advises
 	// at most 200.

@@ -288,7 +288,7 @@ func TestBackfillWaitsAfterARateLimit(t *testing.T) {
 	h, _ := readGap(t, adapter, testGap, 10)
 	checkEqual(t, "handed over", h.lines, []string{"message one"})
 	if len(times) != 3 || times[1].Sub(times[0]) < time.Second || times[2].Sub(times[1]) < time.Second {
-		t.Errorf("asked at %v", times)
+		t.Errorf("called at %v", times)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // Keys reads the values that the durable accept needs from a body: a callback of the
 // Events API, a Socket Mode frame, an interaction, or a bare event. Edits, deletes and
 // reactions have a Subject but no Thread, because the journal knows the message's
-// thread. For all other payloads Keys sets Settled.
+// thread. If a payload needs no further processing, Keys sets Settled.
 func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
 	p := payloadOf(envelope)
 	keys := event.Keys{Kind: p.kind, Settled: p.earlyResult(facts.Self()), Parsed: p}
@@ -213,7 +213,7 @@ func parseThreadKey(key event.ThreadKey) (channel, root string, err error) {
 			return parts[2], "", nil
 		}
 		if !isTimestamp(root) {
-			return "", "", fmt.Errorf("thread key %q: the root %q is no Slack timestamp", key, root)
+			return "", "", fmt.Errorf("thread key %q: the root %q is not a Slack timestamp", key, root)
 		}
 	}
 	return parts[2], root, nil

@@ -41,7 +41,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		return err
 	})
 	if err == nil && ts == "" {
-		err = errors.New("the answer names no message")
+		err = errors.New("the answer has no message id")
 	}
 	if err != nil {
 		return "", sendError("chat.postMessage", post.To.Channel, err)

@@ -16,7 +16,7 @@ import (
 func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error {
 	channel, ts, ok := splitID(id)
 	if !ok {
-		return permanent(fmt.Sprintf("%q is no slack message", id))
+		return notAMessage(id)
 	}
 	return a.change(ctx, "chat.update", channel, ts, post, func() error {
 		return a.sendText(post.Text, func(content slack.MsgOption) error {
@@ -31,7 +31,7 @@ func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error
 func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) error {
 	channel, ts, ok := splitID(id)
 	if !ok {
-		return permanent(fmt.Sprintf("%q is no slack message", id))
+		return notAMessage(id)
 	}
 	return a.change(ctx, "chat.delete", channel, ts, post, func() error {
 		_, _, err := a.api.DeleteMessageContext(ctx, channel, ts)
@@ -127,4 +127,9 @@ func (e *closedStreams) has(id string) bool {
 func splitID(id string) (channel, ts string, ok bool) {
 	channel, ts, _ = strings.Cut(id, "/")
 	return channel, ts, isID(channel) && isTimestamp(ts)
+}
+
+// notAMessage returns the permanent failure for an id that splitID can't split.
+func notAMessage(id string) *adapters.SendError {
+	return permanent(fmt.Sprintf("%q is not a slack message", id))
 }

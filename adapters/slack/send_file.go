@@ -34,7 +34,7 @@ const (
 func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, error) {
 	file := post.File
 	if file.Size <= 0 || file.Size > maxUpload {
-		return "", permanent(fmt.Sprintf("slack takes no file of %d bytes", file.Size))
+		return "", permanent(fmt.Sprintf("slack accepts no file of %d bytes", file.Size))
 	}
 	target, err := a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
 		FileName: fileName(file.Name, post.Key), FileSize: int(file.Size),

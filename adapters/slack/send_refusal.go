@@ -91,8 +91,8 @@ func isUnavailable(code string) bool {
 }
 
 // permanent returns a permanent failure without a call.
-func permanent(words string) *adapters.SendError {
-	return &adapters.SendError{Failure: adapters.Permanent, Err: errors.New(words)}
+func permanent(message string) *adapters.SendError {
+	return &adapters.SendError{Failure: adapters.Permanent, Err: errors.New(message)}
 }
 
 // refusedFor is the time for which a refusal of a whole workspace is remembered.

@@ -55,7 +55,7 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 	}
 	channel, ts, err := a.api.StartStreamContext(ctx, post.To.Channel, options...)
 	if err == nil && ts == "" {
-		err = errors.New("the answer names no message")
+		err = errors.New("the answer has no message id")
 	}
 	switch {
 	case isRefused(err, isUnavailable):
@@ -75,7 +75,7 @@ func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text s
 	channel, ts, ok := splitID(id)
 	switch {
 	case !ok:
-		return permanent(fmt.Sprintf("%q is no slack message", id))
+		return notAMessage(id)
 	case text == "":
 		return nil
 	}
@@ -90,7 +90,7 @@ func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text s
 func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text string) error {
 	channel, ts, ok := splitID(id)
 	if !ok {
-		return permanent(fmt.Sprintf("%q is no slack message", id))
+		return notAMessage(id)
 	}
 	var options []slack.MsgOption
 	if text != "" {

@@ -103,7 +103,7 @@ func TestMissingStreamsAreRememberedForAnHour(t *testing.T) {
 		for _, step := range []struct{ minutes, asked int }{{0, 1}, {59, 1}, {61, 2}} {
 			now = noon.Add(time.Duration(step.minutes) * time.Minute)
 			if _, err := adapter.Begin(t.Context(), reply); failure(t, err).Failure != adapters.Permanent || asked != step.asked {
-				t.Errorf("%s, after %d minutes: asked %d times, %v", code, step.minutes, asked, err)
+				t.Errorf("%s, after %d minutes: %d calls, %v", code, step.minutes, asked, err)
 			}
 			if err := adapter.Edit(t.Context(), id, reply); err != nil || asked != step.asked {
 				t.Errorf("%s: an edit calls a method of streams, %v", code, err)

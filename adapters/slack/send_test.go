@@ -114,7 +114,7 @@ func failure(t *testing.T, err error) *adapters.SendError {
 	t.Helper()
 	var failed *adapters.SendError
 	if !errors.As(err, &failed) {
-		t.Fatalf("%v is no SendError", err)
+		t.Fatalf("%v is not a SendError", err)
 	}
 	return failed
 }

@@ -93,11 +93,11 @@ func TestMissingScopeOfASignIsReportedOnce(t *testing.T) {
 		}
 		now = now.Add(59 * time.Minute)
 		if err := adapter.Sign(t.Context(), sign); err != nil || asked != 1 {
-			t.Errorf("%s: asked %d times, %v", working, asked, err)
+			t.Errorf("%s: %d calls, %v", working, asked, err)
 		}
 		now = now.Add(2 * time.Minute)
 		if err := adapter.Sign(t.Context(), sign); err == nil || asked != 2 {
-			t.Errorf("%s: asked %d times, %v", working, asked, err)
+			t.Errorf("%s: %d calls, %v", working, asked, err)
 		}
 	}
 }

@@ -215,8 +215,8 @@ func (s *sockets) update(f func()) {
 const gapReportWait = time.Second
 
 // connected counts a socket over which events can arrive. If there was a gap, connected
-// returns after watch has reported it, so that the events of the socket come after the
-// gap.
+// waits, at most for gapReportWait, until watch has reported it, so that the events of
+// the socket come after the gap.
 func (s *sockets) connected(appID string) {
 	var reported chan struct{}
 	s.update(func() {
@@ -272,7 +272,7 @@ func (s *sockets) warn(message string, args ...any) {
 	}
 }
 
-// pause waits. It returns false, possibly early, if ctx has ended.
+// pause waits for d. It returns false, possibly early, if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

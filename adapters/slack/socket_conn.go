@@ -38,8 +38,8 @@ type socket struct {
 	idle     chan struct{} // closed when closing is set and no frame is in flight
 }
 
-// newSocket starts to read a connection, which replaces the socket before. The socket
-// holds one of the connection slots until the connection is closed.
+// newSocket starts to read and ping a connection, which replaces the socket before. The
+// socket holds one of the connection slots until the connection is closed.
 func (s *sockets) newSocket(conn *websocket.Conn, before *socket) *socket {
 	c := &socket{
 		set: s, conn: conn, begun: time.Now(), replaces: before, flushed: make(chan struct{}), evict: make(chan struct{}),
@@ -122,8 +122,8 @@ func (c *socket) ping() {
 // that Slack sent before.
 const flushPing = "flush"
 
-// flush waits until every frame that Slack has sent so far is read, so that a frame of
-// the next socket is not treated as the earlier one. The wait is bounded.
+// flush waits until every frame that Slack has sent so far is read, so that frames of
+// the next socket do not overtake frames of this one. The wait is bounded.
 func (c *socket) flush() {
 	timer := time.NewTimer(c.set.times.flush)
 	defer timer.Stop()

@@ -100,10 +100,10 @@ func (c *socket) disconnect(reason string) error {
 	return nil
 }
 
-// accept starts the durable accept of a frame, which acknowledges the frame afterwards.
-// It returns before that. If all slots are taken, it waits for one for slotWait at
-// most; during this wait the socket answers no ping. Without a slot it drops the frame
-// like one that the journal can't accept: Slack sends it again.
+// accept starts the durable accept of a frame, and the acknowledgement that follows it.
+// It returns before either ends. If all slots are taken, accept waits for one for
+// slotWait at most; during this wait the socket answers no ping. Without a slot it
+// drops the frame like one that the journal can't accept: Slack sends it again.
 func (c *socket) accept(f wireFrame, raw []byte) {
 	s, at := c.set, c.set.adapter.now()
 	if !acquire(s.frameSlots, s.times.slotWait) {

@@ -11,7 +11,7 @@ import (
 
 // errTooMany is Slack's refusal of a socket because the app has its maximum number of
 // sockets.
-var errTooMany = errors.New("too_many_websockets: the app has its ten sockets open, here or elsewhere")
+var errTooMany = errors.New("too_many_websockets: the app already has ten open sockets, here or elsewhere")
 
 // keep keeps one socket open, until ctx ends or a retry is useless. Slack asks for a
 // replacement seconds before it closes a socket. Then keep opens the next socket before
@@ -173,7 +173,7 @@ func (s *sockets) dialOnce(ctx context.Context, before *socket) (*socket, error)
 	case <-c.ended:
 		return nil, c.err
 	case <-timer.C:
-		err = fmt.Errorf("slack said no hello within %v", s.times.hello)
+		err = fmt.Errorf("slack sent no hello within %v", s.times.hello)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

@@ -77,7 +77,7 @@ func TestOpeningWaitsAfterARateLimit(t *testing.T) {
 	defer p.stop()
 	p.up()
 	if len(asked) != 2 || asked[1].Sub(asked[0]) < time.Second {
-		t.Errorf("asked at %v", asked)
+		t.Errorf("called at %v", asked)
 	}
 }
 
