@@ -17,28 +17,28 @@ import (
 	"parley/ingest/event"
 )
 
-// idlePerHost is how many connections to Slack are kept for the next call: as
-// many as there are deliveries under way when many threads speak at once.
+// idlePerHost is the number of idle connections to Slack that are kept for later calls.
+// It covers the deliveries that run at once when many threads are active.
 const idlePerHost = 128
 
 // Adapter is one Slack app in one team. It is safe for concurrent use.
 type Adapter struct {
 	Normalizer
 	config Config
-	base   *url.URL // of the Web API; its path ends in a slash
+	base   *url.URL // address of the Web API; its path ends in a slash
 	api    *slack.Client
 	web    caller
 	files  *http.Client
 
 	history history
 
-	self        atomic.Pointer[event.Self] // nil until Slack has told it
-	told        atomic.Bool                // what the app lacks
-	refusals    refusals                   // what Slack does not take here
-	ended       ended                      // messages that are no open streams
-	now         func() time.Time           // of the hook, and of refusals
-	bodyTimeout time.Duration              // of the hook
-	times       socketTimes
+	self          atomic.Pointer[event.Self] // nil until Slack has answered auth.test
+	scopesLogged  atomic.Bool                // the missing scopes are logged
+	refusals      refusals                   // features that Slack refuses in this workspace
+	closedStreams closedStreams              // messages that are not open streams
+	now           func() time.Time           // for the hook and for refusals
+	bodyTimeout   time.Duration              // for the hook
+	times         socketTimes
 }
 
 var (
@@ -57,12 +57,12 @@ var (
 	_ adapters.Namer            = (*Adapter)(nil)
 )
 
-// New makes the adapter of a workspace from a Config that Validate has passed.
-// It opens nothing.
+// New returns the adapter of a workspace. The Config must have passed Validate. New
+// opens no connection.
 func New(workspace string, config Config) *Adapter {
 	base, err := url.Parse(strings.TrimSuffix(config.APIURL, "/") + "/")
 	if err != nil {
-		base = &url.URL{} // every call then fails with words about the address
+		base = &url.URL{} // every call then fails with an error about the address
 	}
 	transport := newTransport()
 	web := caller{newClient(transport)}
@@ -80,7 +80,7 @@ func New(workspace string, config Config) *Adapter {
 	}
 }
 
-// Limits are the configured ones, and Slack's for streams.
+// Limits returns the configured limits, and Slack's limit for streams.
 func (a *Adapter) Limits() adapters.Limits {
 	return adapters.Limits{
 		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
@@ -88,9 +88,9 @@ func (a *Adapter) Limits() adapters.Limits {
 	}
 }
 
-// Run asks Slack who we are, reports it, and waits for the end of ctx. What comes
-// in arrives over the sockets that it keeps open meanwhile, or at the hook.
-// Credentials that Slack refuses are a *adapters.RefusedError.
+// Run asks Slack for our identity, reports it, and blocks until ctx ends. Meanwhile
+// payloads arrive over the sockets that Run keeps open, or at the hook. If Slack
+// refuses the credentials, Run returns a *adapters.RefusedError.
 func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
 	if link.Log == nil {
 		link.Log = slog.New(slog.DiscardHandler)
@@ -102,8 +102,8 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 		}
 		return err
 	}
-	if granted, told := grantedScopes(header); told {
-		a.tell(granted, link.Wants, link.Log)
+	if granted, known := grantedScopes(header); known {
+		a.logMissingScopes(granted, link.Wants, link.Log)
 	}
 	if a.config.Mode == ModeSocket {
 		return a.runSockets(ctx, inbox, self, link)
@@ -113,26 +113,26 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 	return nil
 }
 
-// authTest calls auth.test and remembers who we are. The answer's header tells
-// what we may do.
+// authTest calls auth.test and stores our identity. The returned header lists the
+// granted scopes.
 func (a *Adapter) authTest(ctx context.Context) (event.Self, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
 	answer, err := a.api.AuthTestContext(ctx)
 	if err != nil {
-		return event.Self{}, nil, refused(fmt.Errorf("ask slack who we are: %w", err))
+		return event.Self{}, nil, refusedCredentials(fmt.Errorf("ask slack who we are: %w", err))
 	}
 	self := event.Self{TeamID: answer.TeamID, EnterpriseID: answer.EnterpriseID, UserID: answer.UserID, BotID: answer.BotID}
 	if self.UserID == "" {
-		return event.Self{}, nil, errors.New("ask slack who we are: the answer names no user")
+		return event.Self{}, nil, errors.New("ask slack who we are: the answer has no user id")
 	}
 	a.self.Store(&self)
 	return self, answer.Header, nil
 }
 
-// refused marks an error that only the operator can mend.
+// refusedCredentials marks an error that only the operator can fix.
 // https://docs.slack.dev/reference/methods/auth.test#errors
-func refused(err error) error {
+func refusedCredentials(err error) error {
 	var answer slack.SlackErrorResponse
 	if !errors.As(err, &answer) {
 		return err
@@ -144,7 +144,7 @@ func refused(err error) error {
 	case "not_allowed_token_type":
 		hint = "bot_token is a token of another kind: it is the Bot User OAuth Token, which begins with xoxb-"
 	case "token_revoked", "account_inactive":
-		hint = "install the app in the workspace again, and put its new bot_token in place"
+		hint = "install the app in the workspace again, and set bot_token to its new token"
 	default:
 		return err
 	}

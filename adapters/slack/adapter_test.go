@@ -18,11 +18,11 @@ const (
 	signed = "the signing secret"
 )
 
-// noon is when the tests' Slack lives.
+// noon is the time of the tests' fake Slack.
 var noon = time.Unix(1700000000, 0)
 
-// connect starts a fake Slack and an adapter for it.
-func connect(t *testing.T, options slacktest.Options) (*slacktest.Server, *slack.Adapter) {
+// startFake starts a fake Slack and an adapter for it.
+func startFake(t *testing.T, options slacktest.Options) (*slacktest.Server, *slack.Adapter) {
 	t.Helper()
 	if options.Now == nil {
 		options.Now = func() time.Time { return noon }
@@ -42,11 +42,11 @@ func config(apiURL string) slack.Config {
 	return c
 }
 
-func TestRunIsRefused(t *testing.T) {
+func TestRunReportsRefusedCredentials(t *testing.T) {
 	for code, hint := range map[string]string{
 		"invalid_auth": "bot_token", "not_authed": "bot_token", "token_revoked": "install", "account_inactive": "install",
 	} {
-		server, adapter := connect(t, slacktest.Options{})
+		server, adapter := startFake(t, slacktest.Options{})
 		server.Script("auth.test", slacktest.Fault{Error: code})
 		err := adapter.Run(t.Context(), nil, adapters.Link{Up: func(event.Self) { t.Error("reported as up") }})
 		var refused *adapters.RefusedError
@@ -56,12 +56,12 @@ func TestRunIsRefused(t *testing.T) {
 	}
 }
 
-func TestRunMayBeTriedAgain(t *testing.T) {
+func TestRunReportsPassingErrors(t *testing.T) {
 	for name, fault := range map[string]slacktest.Fault{
 		"rate limit": slacktest.RateLimited(time.Second), "server error": {Status: 500}, "cut": {Cut: true},
 		"an internal error": {Error: "internal_error"}, "an answer without a user": {Body: `{"ok":true}`}, "no JSON": {Body: `<html>`},
 	} {
-		server, adapter := connect(t, slacktest.Options{})
+		server, adapter := startFake(t, slacktest.Options{})
 		server.Script("auth.test", fault)
 		err := adapter.Run(t.Context(), nil, adapters.Link{Up: func(event.Self) { t.Errorf("%s: reported as up", name) }})
 		var refused *adapters.RefusedError
@@ -73,7 +73,7 @@ func TestRunMayBeTriedAgain(t *testing.T) {
 
 func newAdapter(apiURL string) *slack.Adapter { return slack.New("acme", config(apiURL)) }
 
-func TestLimitsAreTheConfigured(t *testing.T) {
+func TestLimitsComeFromTheConfig(t *testing.T) {
 	c := config("http://127.0.0.1:1/")
 	c.PostRate, c.Timeout, c.FileOver, c.Preview, c.Working = 2.5, 3*time.Second, 7, adapters.PreviewEdit, slack.WorkingOff
 	want := adapters.Limits{

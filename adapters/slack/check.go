@@ -11,8 +11,8 @@ import (
 
 var _ adapters.Checker = (*Adapter)(nil)
 
-// Check asks auth.test who we are and what we may do and, in Socket Mode, for an
-// address of a socket, which is not opened.
+// Check calls auth.test for our identity and the granted scopes. In Socket Mode it also
+// requests a socket address, without opening the socket.
 func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adapters.Finding, err error) {
 	_, header, err := a.authTest(ctx)
 	var refused *adapters.RefusedError
@@ -22,8 +22,8 @@ func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adap
 	case err != nil:
 		return nil, err
 	default:
-		if granted, told := grantedScopes(header); told {
-			for _, l := range lacking(granted, a.config, wants) {
+		if granted, known := grantedScopes(header); known {
+			for _, l := range missingScopes(granted, a.config, wants) {
 				found = append(found, adapters.Finding{Key: "bot_token", Words: l.String(), Fault: l.isFault()})
 			}
 		}
@@ -37,15 +37,15 @@ func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adap
 	return found, err
 }
 
-// tell logs, once, what the app lacks.
-func (a *Adapter) tell(granted []string, wants adapters.Wants, log *slog.Logger) {
-	all := lacking(granted, a.config, wants)
-	if len(all) == 0 || a.told.Swap(true) {
+// logMissingScopes logs the app's missing scopes, once.
+func (a *Adapter) logMissingScopes(granted []string, wants adapters.Wants, log *slog.Logger) {
+	all := missingScopes(granted, a.config, wants)
+	if len(all) == 0 || a.scopesLogged.Swap(true) {
 		return
 	}
-	words := make([]string, len(all))
+	lines := make([]string, len(all))
 	for i, l := range all {
-		words[i] = l.String()
+		lines[i] = l.String()
 	}
-	log.Warn("the slack app lacks scopes", "lacks", strings.Join(words, "; "))
+	log.Warn("the slack app lacks scopes", "missing", strings.Join(lines, "; "))
 }

@@ -18,15 +18,15 @@ import (
 	"parley/ingest/event"
 )
 
-// without is what an app has that lacks some scopes.
-func without(scopes ...string) []string {
+// scopesWithout returns all scopes except the given ones.
+func scopesWithout(scopes ...string) []string {
 	return slices.DeleteFunc(slacktest.AllScopes(), func(s string) bool { return slices.Contains(scopes, s) })
 }
 
-// check asks a Slack whose app has these scopes, over Socket Mode.
+// check runs Check over Socket Mode for an app with the given scopes.
 func check(t *testing.T, scopes []string, change func(*slack.Config), wants adapters.Wants) []adapters.Finding {
 	t.Helper()
-	server, _ := connect(t, slacktest.Options{Scopes: scopes})
+	server, _ := startFake(t, slacktest.Options{Scopes: scopes})
 	c := config(server.URL())
 	c.Mode, c.AppToken = slack.ModeSocket, secret.New(slacktest.AppToken)
 	if change != nil {
@@ -42,59 +42,60 @@ func check(t *testing.T, scopes []string, change func(*slack.Config), wants adap
 	return found
 }
 
-func TestNothingIsFoundWhereNothingLacks(t *testing.T) {
+func TestCheckFindsNothingWithAllScopes(t *testing.T) {
 	if found := check(t, nil, nil, adapters.Wants{Reactions: true}); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 }
 
-func TestWhatLacksIsNamedWithItsUse(t *testing.T) {
+func TestCheckNamesMissingScopesAndTheirEffect(t *testing.T) {
 	reactive := func(c *slack.Config) { c.Working = slack.WorkingReaction }
 	prompting := func(c *slack.Config) { c.SuggestedPrompts = []slack.Prompt{{Title: "a", Message: "b"}} }
 	const again = " to the app, and install it again"
 	for name, c := range map[string]struct {
-		lacks  []string
-		change func(*slack.Config)
-		wants  adapters.Wants
-		want   string // of the only finding; empty for none
-		fault  bool
+		missing []string
+		change  func(*slack.Config)
+		wants   adapters.Wants
+		want    string // of the only finding; empty for none
+		fault   bool
 	}{
-		"posts":    {lacks: []string{"chat:write"}, want: "nothing can be posted: add the scope chat:write" + again, fault: true},
-		"mentions": {lacks: []string{"app_mentions:read"}, want: "mentions arrive only where every message does: add the scope app_mentions:read and the bot event app_mention" + again},
-		"history": {lacks: []string{"channels:history", "mpim:history"},
+		"posts":    {missing: []string{"chat:write"}, want: "nothing can be posted: add the scope chat:write" + again, fault: true},
+		"mentions": {missing: []string{"app_mentions:read"}, want: "mentions arrive only from conversations in which the app gets every message: add the scope app_mentions:read and the bot event app_mention" + again},
+		"history": {missing: []string{"channels:history", "mpim:history"},
 			want: "messages of some kinds of conversation do not arrive, and their history can't be read: add the scopes channels:history, mpim:history and the bot events message.channels, message.mpim" + again},
-		"everything": {lacks: []string{"app_mentions:read", "channels:history", "groups:history", "im:history", "mpim:history"}, fault: true,
+		"everything": {missing: []string{"app_mentions:read", "channels:history", "groups:history", "im:history", "mpim:history"}, fault: true,
 			want: "no message can arrive: add the scopes app_mentions:read, channels:history, groups:history, im:history, mpim:history and the bot events app_mention, message.channels, message.groups, message.im, message.mpim" + again},
-		"places":             {lacks: []string{"groups:read"}, want: "conversations of some kinds can't be listed, so that what was missed there is not read: add the scope groups:read" + again},
-		"names":              {lacks: []string{"users:read"}, want: "people appear by their ids: add the scope users:read" + again},
-		"files":              {lacks: []string{"files:read"}, want: "files that people share can't be read: add the scope files:read" + again},
-		"uploads":            {lacks: []string{"files:write"}, want: "files and very long replies can't be uploaded: add the scope files:write" + again},
-		"commands":           {lacks: []string{"commands"}, want: "slash commands and shortcuts do not arrive: add the scope commands" + again},
-		"reactions":          {lacks: []string{"reactions:read"}, wants: adapters.Wants{Reactions: true}, want: "reactions do not arrive: add the scope reactions:read and the bot events reaction_added, reaction_removed" + again},
-		"reactions unwanted": {lacks: []string{"reactions:read"}},
-		"signs":              {lacks: []string{"reactions:write"}, change: reactive, want: "no reaction shows that the agent is at work: add the scope reactions:write" + again},
-		"signs unwanted":     {lacks: []string{"reactions:write"}},
-		"prompts":            {lacks: []string{"assistant:write"}, change: prompting, want: "a new thread suggests nothing: add the scope assistant:write" + again},
-		"prompts unwanted":   {lacks: []string{"assistant:write"}},
-		"never asked for":    {lacks: []string{"im:write", "team:read"}},
+		"channels":         {missing: []string{"groups:read"}, want: "conversations of some kinds can't be listed, so backfill skips them: add the scope groups:read" + again},
+		"names":            {missing: []string{"users:read"}, want: "people appear under their ids: add the scope users:read" + again},
+		"files":            {missing: []string{"files:read"}, want: "shared files can't be read: add the scope files:read" + again},
+		"uploads":          {missing: []string{"files:write"}, want: "files and very long replies can't be uploaded: add the scope files:write" + again},
+		"commands":         {missing: []string{"commands"}, want: "slash commands and shortcuts do not arrive: add the scope commands" + again},
+		"reactions":        {missing: []string{"reactions:read"}, wants: adapters.Wants{Reactions: true}, want: "reactions do not arrive: add the scope reactions:read and the bot events reaction_added, reaction_removed" + again},
+		"unused reactions": {missing: []string{"reactions:read"}},
+		"signs":            {missing: []string{"reactions:write"}, change: reactive, want: "no reaction shows that the agent is working: add the scope reactions:write" + again},
+		"unused signs":     {missing: []string{"reactions:write"}},
+		"prompts":          {missing: []string{"assistant:write"}, change: prompting, want: "new threads show no suggested prompts: add the scope assistant:write" + again},
+		"unused prompts":   {missing: []string{"assistant:write"}},
+		"unused scopes":    {missing: []string{"im:write", "team:read"}},
 	} {
 		var want []adapters.Finding
 		if c.want != "" {
 			want = []adapters.Finding{{Key: "bot_token", Words: c.want, Fault: c.fault}}
 		}
-		if diff := cmp.Diff(want, check(t, without(c.lacks...), c.change, c.wants)); diff != "" {
+		if diff := cmp.Diff(want, check(t, scopesWithout(c.missing...), c.change, c.wants)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }
 
-// TestTheFakeKnowsTheScopes that the table has, and has two more, for methods that
-// are not called: conversations.open and team.info.
-func TestTheFakeKnowsTheScopes(t *testing.T) {
+// TestFakeKnowsAllScopes checks that the fake has every scope of the table. The fake
+// has two more, for methods that the adapter does not call: conversations.open and
+// team.info.
+func TestFakeKnowsAllScopes(t *testing.T) {
 	needed, _ := slack.Needed()
 	for _, scope := range needed {
 		if !slices.Contains(slacktest.AllScopes(), scope) {
-			t.Errorf("%s is no scope of the fake's", scope)
+			t.Errorf("the fake has no scope %s", scope)
 		}
 	}
 	var unused []string
@@ -108,7 +109,7 @@ func TestTheFakeKnowsTheScopes(t *testing.T) {
 	}
 }
 
-func TestRefusedCredentialsAreFound(t *testing.T) {
+func TestCheckFindsRefusedCredentials(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, code string
 		mode         string
@@ -119,7 +120,7 @@ func TestRefusedCredentialsAreFound(t *testing.T) {
 		"http": {"apps.connections.open", "missing_scope", slack.ModeHTTP, nil},
 		"both": {"", "", slack.ModeSocket, []string{"bot_token", "app_token"}},
 	} {
-		server, _ := connect(t, slacktest.Options{})
+		server, _ := startFake(t, slacktest.Options{})
 		if c.method == "" {
 			server.Revoke()
 		} else {
@@ -141,11 +142,12 @@ func TestRefusedCredentialsAreFound(t *testing.T) {
 	}
 }
 
-// TestWhatCanNotBeAskedIsAnError, and no finding.
-func TestWhatCanNotBeAskedIsAnError(t *testing.T) {
+// TestCheckReturnsErrorsOfItsCalls checks that a failed call is an error and not a
+// finding.
+func TestCheckReturnsErrorsOfItsCalls(t *testing.T) {
 	for _, method := range []string{"auth.test", "apps.connections.open"} {
 		for name, fault := range map[string]slacktest.Fault{"cut": {Cut: true}, "500": {Status: 500}, "an internal error": {Error: "internal_error"}} {
-			server, _ := connect(t, slacktest.Options{})
+			server, _ := startFake(t, slacktest.Options{})
 			server.Script(method, fault)
 			conf := config(server.URL())
 			conf.Mode, conf.AppToken = slack.ModeSocket, secret.New(slacktest.AppToken)
@@ -156,33 +158,34 @@ func TestWhatCanNotBeAskedIsAnError(t *testing.T) {
 	}
 }
 
-// TestTheLogTellsOnceWhatLacks: with all of it in one line, not again when the
-// adapter is run again, and not where Slack does not tell.
-func TestTheLogTellsOnceWhatLacks(t *testing.T) {
-	_, adapter := connect(t, slacktest.Options{Scopes: without("channels:history", "users:read", "reactions:read")})
-	heard := &teller{}
+// TestMissingScopesAreLoggedOnce checks that one log line names all missing scopes, and
+// that a second run logs nothing.
+func TestMissingScopesAreLoggedOnce(t *testing.T) {
+	_, adapter := startFake(t, slacktest.Options{Scopes: scopesWithout("channels:history", "users:read", "reactions:read")})
+	recorded := &linkRecorder{}
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
-		link := heard.link()
+		link := recorded.link()
 		link.Up = func(event.Self) { cancel() }
 		link.Wants.Reactions = true
 		if err := adapter.Run(ctx, nil, link); err != nil {
 			t.Fatal(err)
 		}
 	}
-	log := heard.log()
+	log := recorded.log()
 	if strings.Count(log, "WARN") != 1 || strings.Count(log, "\n") != 1 {
-		t.Errorf("not one line:\n%s", log)
+		t.Errorf("want one warning:\n%s", log)
 	}
 	for _, words := range []string{"channels:history", "message.channels", "users:read", "reaction_added", "install it again"} {
 		if !strings.Contains(log, words) {
-			t.Errorf("%s is not in\n%s", words, log)
+			t.Errorf("the log lacks %s:\n%s", words, log)
 		}
 	}
 }
 
-// TestASilentSlackLacksNothing: what stands between may take the header away.
-func TestASilentSlackLacksNothing(t *testing.T) {
+// TestNoScopeHeaderNoFinding answers without the scopes header, which a proxy may
+// remove.
+func TestNoScopeHeaderNoFinding(t *testing.T) {
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"ok":true,"team_id":"T0TEAM","user_id":"U0BOT"}`)
 	}))
@@ -191,20 +194,20 @@ func TestASilentSlackLacksNothing(t *testing.T) {
 	if found, err := adapter.Check(t.Context(), adapters.Wants{Reactions: true}); err != nil || len(found) > 0 {
 		t.Errorf("%+v, %v", found, err)
 	}
-	heard := &teller{}
+	recorded := &linkRecorder{}
 	ctx, cancel := context.WithCancel(t.Context())
-	link := heard.link()
+	link := recorded.link()
 	link.Up = func(event.Self) { cancel() }
-	if err := adapter.Run(ctx, nil, link); err != nil || heard.log() != "" {
-		t.Errorf("%v\n%s", err, heard.log())
+	if err := adapter.Run(ctx, nil, link); err != nil || recorded.log() != "" {
+		t.Errorf("%v\n%s", err, recorded.log())
 	}
 }
 
-func TestTheHeaderMayComeInPieces(t *testing.T) {
+func TestGrantedScopesReadsAllHeaderValues(t *testing.T) {
 	for header, want := range map[string][]string{"chat:write, users:read|im:read,": {"chat:write", "users:read", "im:read"}, "": nil} {
-		found, told := slack.GrantedScopes(strings.Split(header, "|"))
-		if diff := cmp.Diff(want, found); !told || diff != "" {
-			t.Errorf("%q: %v %s", header, told, diff)
+		found, known := slack.GrantedScopes(strings.Split(header, "|"))
+		if diff := cmp.Diff(want, found); !known || diff != "" {
+			t.Errorf("%q: %v %s", header, known, diff)
 		}
 	}
 }

@@ -12,53 +12,53 @@ import (
 	"parley/ingest/event"
 )
 
-// The modes in which Slack's events reach us.
+// The modes in which Slack delivers events.
 const (
-	ModeSocket = "socket" // Socket Mode: we connect, nothing of ours need be reachable
-	ModeHTTP   = "http"   // the Events API: Slack calls our hook
+	ModeSocket = "socket" // Socket Mode: Parley connects to Slack and needs no public address
+	ModeHTTP   = "http"   // the Events API: Slack calls the hook
 )
 
-// Config is one Slack app in one team. Start from DefaultConfig.
+// Config configures one Slack app in one team. Start from DefaultConfig.
 type Config struct {
 	// Mode is ModeSocket or ModeHTTP.
 	Mode string `yaml:"mode"`
-	// AppToken (xapp-…) opens Socket Mode; BotToken (xoxb-…) speaks for the bot.
+	// AppToken (xapp-…) opens Socket Mode. BotToken (xoxb-…) authorizes the bot's calls.
 	AppToken secret.Value `yaml:"app_token"`
 	BotToken secret.Value `yaml:"bot_token"`
-	// Sockets is how many connections of Socket Mode are kept open. Slack allows ten
-	// for one app, on all its machines together, and one more is open for a moment
-	// whenever another one is replaced.
+	// Sockets is the number of Socket Mode connections that are kept open. Slack allows an
+	// app ten connections, on all its machines together. While a socket is being replaced,
+	// one more connection is open for a moment.
 	Sockets int `yaml:"sockets"`
-	// SigningSecret proves that a call of our hook came from Slack.
+	// SigningSecret verifies that a call of the hook came from Slack.
 	SigningSecret secret.Value `yaml:"signing_secret"`
-	// APIURL is where the Web API stands; a method's name follows it.
+	// APIURL is the base address of the Web API; a method's name is appended.
 	APIURL string `yaml:"api_url"`
-	// PostRate is how many posts a second one channel takes; 0 leaves the pace
-	// to Slack's 429 answers.
+	// PostRate is the number of posts per second and channel. 0 leaves the pace to Slack's
+	// 429 answers.
 	PostRate float64 `yaml:"post_rate"`
 	// Timeout bounds one call of the Web API.
 	Timeout time.Duration `yaml:"timeout"`
-	// Preview is how a growing answer is shown: stream, edit or off.
+	// Preview is the kind of live preview: stream, edit or off.
 	Preview adapters.Preview `yaml:"preview"`
-	// PreviewEvery is how often it is shown anew at the most. Slack takes 50 edits a
-	// minute: https://docs.slack.dev/apis/web-api/rate-limits.
+	// PreviewEvery is the minimum time between two updates of the live preview. Slack
+	// allows 50 edits per minute.
+	// https://docs.slack.dev/apis/web-api/rate-limits
 	PreviewEvery time.Duration `yaml:"preview_every"`
-	// Working is the sign of work: WorkingStatus, WorkingReaction or WorkingOff.
+	// Working is the working sign: WorkingStatus, WorkingReaction or WorkingOff.
 	Working string `yaml:"working"`
-	// WorkingText is the status, which follows the app's name; WorkingEmoji the
-	// reaction, without colons.
+	// WorkingText is the status text, which Slack shows after the app's name. WorkingEmoji
+	// is the reaction's name, without colons.
 	WorkingText  string `yaml:"working_text"`
 	WorkingEmoji string `yaml:"working_emoji"`
-	// FileOver is how long a reply may be, in characters, and still be posted as
-	// messages; a longer one is uploaded. 0: as long as it likes.
+	// FileOver is the maximum length of a reply that is posted as messages, in characters.
+	// A longer reply is uploaded as a file. 0 means no maximum.
 	FileOver int `yaml:"file_over"`
-	// SuggestedPrompts are what an assistant thread suggests to who opens it; at
-	// most four.
+	// SuggestedPrompts are shown to the user who opens an assistant thread; at most four.
 	SuggestedPrompts []Prompt `yaml:"suggested_prompts"`
 }
 
-// DefaultConfig is what holds where the configuration says nothing. Its pace is
-// Slack's own: https://docs.slack.dev/apis/web-api/rate-limits.
+// DefaultConfig returns the default settings. The default pace is Slack's limit.
+// https://docs.slack.dev/apis/web-api/rate-limits
 func DefaultConfig() Config {
 	return Config{
 		Mode: ModeSocket, Sockets: 1, APIURL: "https://slack.com/api/", PostRate: 1, Timeout: 10 * time.Second,
@@ -67,10 +67,11 @@ func DefaultConfig() Config {
 	}
 }
 
-// maxEmoji bounds the name of an emoji, in bytes.
+// maxEmoji bounds the length of an emoji name, in bytes.
 const maxEmoji = 400
 
-// isEmoji tells how Slack names an emoji, with a skin tone or without.
+// isEmoji reports whether name is an emoji name in Slack's form, with or without a skin
+// tone.
 // https://docs.slack.dev/reference/methods/reactions.add
 func isEmoji(name string) bool {
 	name, tone, toned := strings.Cut(name, "::skin-tone-")
@@ -82,7 +83,7 @@ func isEmoji(name string) bool {
 	}) < 0
 }
 
-// Validate returns every fault, by key, without any value.
+// Validate returns every fault, by key. No fault contains a configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
@@ -100,17 +101,18 @@ func (c Config) Validate() event.FieldErrors {
 		"preview", "must be stream, edit or off")
 	check(c.PreviewEvery > 0, "preview_every", "must be more than 0s")
 	check(c.Working == WorkingStatus || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be status, reaction or off")
-	check(c.Working != WorkingStatus || c.WorkingText != "", "working_text", "is required with working status: such as is thinking…")
+	check(c.Working != WorkingStatus || c.WorkingText != "", "working_text", "is required with working status, for example: is thinking…")
 	check(c.Working != WorkingReaction || isEmoji(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")
 	check(c.FileOver >= 0, "file_over", "must be 0 or more characters")
 	check(len(c.SuggestedPrompts) <= maxPrompts, "suggested_prompts", "must be at most 4, which is as many as Slack shows")
 	for i, p := range c.SuggestedPrompts {
-		check(p.Title != "" && p.Message != "", fmt.Sprintf("suggested_prompts[%d]", i), "needs a title, which is shown, and a message, which is said")
+		check(p.Title != "" && p.Message != "", fmt.Sprintf("suggested_prompts[%d]", i), "needs a title, which Slack shows, and a message, which Slack sends")
 	}
 	return faults
 }
 
-// isAddress tells an http or https address that holds no credentials.
+// isAddress reports whether s is an http or https address without credentials and
+// without a query.
 func isAddress(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""

@@ -9,7 +9,8 @@ import (
 	"parley/config/secret"
 )
 
-// TestConfigFaults holds what each mode asks for; the words are held by package config.
+// TestConfigFaults checks the keys at fault in each mode. Package config tests the
+// messages.
 func TestConfigFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)
@@ -21,25 +22,25 @@ func TestConfigFaults(t *testing.T) {
 		"http needs no app token":        {func(c *Config) { c.Mode, c.AppToken, c.SigningSecret = ModeHTTP, secret.Value{}, secret.New("s") }, nil},
 		"http needs the signing secret":  {func(c *Config) { c.Mode = ModeHTTP }, []string{"signing_secret"}},
 		"an unknown mode":                {func(c *Config) { c.Mode = "rtm" }, []string{"mode"}},
-		"tokens in each other's place":   {func(c *Config) { c.AppToken, c.BotToken = c.BotToken, c.AppToken }, []string{"bot_token", "app_token"}},
+		"swapped tokens":                 {func(c *Config) { c.AppToken, c.BotToken = c.BotToken, c.AppToken }, []string{"bot_token", "app_token"}},
 		"an address without a scheme":    {func(c *Config) { c.APIURL = "slack.com/api/" }, []string{"api_url"}},
 		"an address with credentials":    {func(c *Config) { c.APIURL = "https://me:pw@slack.com/api/" }, []string{"api_url"}},
-		"no pace of our own":             {func(c *Config) { c.PostRate = 0 }, nil},
-		"as many sockets as may be":      {func(c *Config) { c.Sockets = 10 }, nil},
-		"more sockets than may be":       {func(c *Config) { c.Sockets = 11 }, []string{"sockets"}},
+		"no limit of our own":            {func(c *Config) { c.PostRate = 0 }, nil},
+		"the maximum of sockets":         {func(c *Config) { c.Sockets = 10 }, nil},
+		"too many sockets":               {func(c *Config) { c.Sockets = 11 }, []string{"sockets"}},
 		"no socket":                      {func(c *Config) { c.Sockets = 0 }, []string{"sockets"}},
-		"figures that make no sense":     {func(c *Config) { c.PostRate, c.Timeout, c.FileOver = -1, 0, -1 }, []string{"post_rate", "timeout", "file_over"}},
-		"ways that nobody knows":         {func(c *Config) { c.Preview, c.Working = "on", "" }, []string{"preview", "working"}},
-		"every other way":                {func(c *Config) { c.Preview, c.Working, c.FileOver = "off", "off", 0 }, nil},
-		"a status without words":         {func(c *Config) { c.WorkingText = "" }, []string{"working_text"}},
+		"numbers out of range":           {func(c *Config) { c.PostRate, c.Timeout, c.FileOver = -1, 0, -1 }, []string{"post_rate", "timeout", "file_over"}},
+		"unknown values":                 {func(c *Config) { c.Preview, c.Working = "on", "" }, []string{"preview", "working"}},
+		"other known values":             {func(c *Config) { c.Preview, c.Working, c.FileOver = "off", "off", 0 }, nil},
+		"a status without text":          {func(c *Config) { c.WorkingText = "" }, []string{"working_text"}},
 		"an emoji with colons":           {func(c *Config) { c.Working, c.WorkingEmoji = "reaction", ":eyes:" }, []string{"working_emoji"}},
 		"an emoji with a skin tone":      {func(c *Config) { c.Working, c.WorkingEmoji = "reaction", "wave::skin-tone-2" }, nil},
 		"four prompts":                   {func(c *Config) { c.SuggestedPrompts = slices.Repeat([]Prompt{{"a", "b"}}, 4) }, nil},
-		"five prompts, one without words": {func(c *Config) {
+		"five prompts, one without a message": {func(c *Config) {
 			c.SuggestedPrompts = append(slices.Repeat([]Prompt{{"a", "b"}}, 4), Prompt{Title: "a"})
 		},
 			[]string{"suggested_prompts", "suggested_prompts[4]"}},
-		"no words where none are shown": {func(c *Config) { c.Working, c.WorkingText, c.WorkingEmoji = "reaction", "", "eyes" }, nil},
+		"no status text with a reaction": {func(c *Config) { c.Working, c.WorkingText, c.WorkingEmoji = "reaction", "", "eyes" }, nil},
 	} {
 		settings := DefaultConfig()
 		settings.AppToken, settings.BotToken = secret.New("xapp-1"), secret.New("xoxb-1")

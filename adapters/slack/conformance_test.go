@@ -18,35 +18,35 @@ import (
 	"parley/ingest/event"
 )
 
-// TestSlackKeepsTheContract over both transports.
-func TestSlackKeepsTheContract(t *testing.T) {
+// TestConformance runs the shared conformance test over both transports.
+func TestConformance(t *testing.T) {
 	for _, mode := range []string{slack.ModeSocket, slack.ModeHTTP} {
 		t.Run(mode, func(t *testing.T) {
-			adaptertest.Live(t, func(t *testing.T) adaptertest.Fake { return newScene(t, mode).fake() })
+			adaptertest.Live(t, func(t *testing.T) adaptertest.Fake { return newConformanceFake(t, mode).fake() })
 		})
 	}
 }
 
-// What nobody may ever read in an error or in the log.
+// Secrets that must never appear in an error or in the log.
 const (
 	canaryBot, canaryApp, canarySigning = "xoxb-canary-bot", "xapp-canary-app", "canary-signing"
-	ticket                              = "ticket=" // of a socket's address
+	ticket                              = "ticket=" // part of a socket's address
 )
 
-// scene is a fake Slack that the suite plays with.
-type scene struct {
+// conformanceFake is the fake Slack of the shared conformance test.
+type conformanceFake struct {
 	*slacktest.Server
 	adapter *slack.Adapter
 	mode    string
 	calls   atomic.Int64
 
 	mu     sync.Mutex
-	faults map[string][]chan struct{} // of a method's next calls; closed once one has come
+	faults map[string][]chan struct{} // by method, one channel for each scripted fault; closed when the call has come
 }
 
-func newScene(t *testing.T, mode string) *scene {
+func newConformanceFake(t *testing.T, mode string) *conformanceFake {
 	t.Helper()
-	s := &scene{mode: mode, faults: map[string][]chan struct{}{}}
+	s := &conformanceFake{mode: mode, faults: map[string][]chan struct{}{}}
 	options := slacktest.Options{
 		Token: canaryBot, AppToken: canaryApp, Echo: true,
 		OnCall: s.called, OnDownload: func(*http.Request) { s.calls.Add(1) },
@@ -64,12 +64,12 @@ func newScene(t *testing.T, mode string) *scene {
 	c := config(s.URL())
 	c.Mode, c.BotToken, c.AppToken, c.SigningSecret = mode, secret.New(canaryBot), secret.New(canaryApp), secret.New(canarySigning)
 	s.adapter = slack.New("acme", c)
-	s.adapter.SetSocketTimes(swift)
+	s.adapter.SetSocketTimes(fastTimes)
 	return s
 }
 
-// fake is what the suite sees of the scene.
-func (s *scene) fake() adaptertest.Fake {
+// fake returns the fake in the form that the conformance test uses.
+func (s *conformanceFake) fake() adaptertest.Fake {
 	fake := adaptertest.Fake{
 		Adapter: s.adapter, Workspace: "acme", Transport: s.mode,
 		Self:    event.Self{TeamID: slacktest.Team, UserID: slacktest.BotUser, BotID: slacktest.BotID},
@@ -78,7 +78,7 @@ func (s *scene) fake() adaptertest.Fake {
 		Asker: adaptertest.Person{ID: "U0MARA", Name: "Mara", Mention: "<@U0MARA>"},
 		Other: adaptertest.Person{ID: "U0ASH", Name: "Ash", Mention: "<@U0ASH>"},
 		Say:   s.say, Edit: s.edit, Delete: s.remove, React: s.react, Raw: s.raw, Share: s.share, Forge: s.forge,
-		Shown: s.shown, Told: s.told, Signed: s.signed, Calls: func() int { return int(s.calls.Load()) },
+		Shown: s.shown, Told: s.ephemeralTexts, Signed: s.showsWorking, Calls: func() int { return int(s.calls.Load()) },
 		Fault: s.fault, Revoke: s.Revoke, Close: func() { _ = s.Close() },
 	}
 	if s.mode == slack.ModeHTTP {
@@ -92,8 +92,8 @@ func (s *scene) fake() adaptertest.Fake {
 	return fake
 }
 
-// called counts a call, and tells who waits for it.
-func (s *scene) called(c slacktest.Call) {
+// called counts a call, and signals a test that waits for it.
+func (s *conformanceFake) called(c slacktest.Call) {
 	s.calls.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *scene) called(c slacktest.Call) {
 	}
 }
 
-// methods are what the suite's calls are on Slack.
+// methods maps the calls of the conformance test to Slack's methods.
 var methods = map[adaptertest.Call]string{
 	adaptertest.Who: "auth.test", adaptertest.Connect: "apps.connections.open",
 	adaptertest.Post: "chat.postMessage", adaptertest.Upload: "files.completeUploadExternal",
@@ -114,14 +114,14 @@ var methods = map[adaptertest.Call]string{
 	adaptertest.Read: "conversations.replies", adaptertest.Past: "conversations.history", adaptertest.Name: "users.info",
 }
 
-var troubles = map[adaptertest.Trouble]slacktest.Fault{
+var faults = map[adaptertest.Trouble]slacktest.Fault{
 	adaptertest.Limited: slacktest.RateLimited(adaptertest.Wait), adaptertest.Denied: {Error: "channel_not_found"},
 	adaptertest.Broken: {Status: http.StatusServiceUnavailable}, adaptertest.BrokenLate: {Status: http.StatusServiceUnavailable, Effect: true},
 	adaptertest.Lost: {Cut: true}, adaptertest.LostLate: {Cut: true, Effect: true},
 	adaptertest.Stuck: {Hold: make(chan struct{})},
 }
 
-func (s *scene) fault(call adaptertest.Call, trouble adaptertest.Trouble) <-chan struct{} {
+func (s *conformanceFake) fault(call adaptertest.Call, trouble adaptertest.Trouble) <-chan struct{} {
 	method := methods[call]
 	if call == adaptertest.Connect && s.mode != slack.ModeSocket {
 		return nil
@@ -130,14 +130,14 @@ func (s *scene) fault(call adaptertest.Call, trouble adaptertest.Trouble) <-chan
 	s.mu.Lock()
 	s.faults[method] = append(s.faults[method], met)
 	s.mu.Unlock()
-	s.Script(method, troubles[trouble])
+	s.Script(method, faults[trouble])
 	if call == adaptertest.Connect && trouble != adaptertest.Stuck {
-		s.Script(slacktest.LinkStep, troubles[trouble]) // the next try goes further, and not far enough
+		s.Script(slacktest.LinkStep, faults[trouble]) // the next attempt gets an address, but no connection
 	}
 	return met
 }
 
-func (s *scene) say(to adapters.Address, text string) adaptertest.Delivery {
+func (s *conformanceFake) say(to adapters.Address, text string) adaptertest.Delivery {
 	m := slacktest.Message{Channel: to.Channel, ThreadTS: to.Root, User: "U0MARA", Text: text}
 	if strings.HasPrefix(to.Channel, "D") {
 		m.ChannelType = "im"
@@ -146,37 +146,37 @@ func (s *scene) say(to adapters.Address, text string) adaptertest.Delivery {
 	return delivered(m.Channel+"/"+m.TS, deliveries[0])
 }
 
-func (s *scene) raw(payload []byte) adaptertest.Delivery {
+func (s *conformanceFake) raw(payload []byte) adaptertest.Delivery {
 	return delivered("", s.PushRaw(slacktest.EventsAPI, payload))
 }
 
 func delivered(id string, d slacktest.Delivery) adaptertest.Delivery {
 	return adaptertest.Delivery{ID: id, Acknowledged: func(ctx context.Context) (bool, error) {
-		fate, err := d.Wait(ctx)
-		return fate.State == slacktest.Acked, err
+		result, err := d.Wait(ctx)
+		return result.State == slacktest.Acked, err
 	}}
 }
 
-func (s *scene) edit(id, text string) {
+func (s *conformanceFake) edit(id, text string) {
 	channel, ts, _ := strings.Cut(id, "/")
 	s.Push(s.Edit(channel, ts, text))
 }
 
-func (s *scene) remove(id string) {
+func (s *conformanceFake) remove(id string) {
 	channel, ts, _ := strings.Cut(id, "/")
 	s.Push(s.Delete(channel, ts))
 }
 
-func (s *scene) react(id string) {
+func (s *conformanceFake) react(id string) {
 	channel, ts, _ := strings.Cut(id, "/")
 	s.Push(s.React(channel, ts, "U0MARA", "tada"))
 }
 
-func (s *scene) forge(post adapters.Post) {
+func (s *conformanceFake) forge(post adapters.Post) {
 	s.Put(slacktest.Post{Channel: post.To.Channel, ThreadTS: post.To.Root, User: "U0EVIL", BotID: "B0EVIL", Text: post.Text, Metadata: metadata(post.Key)})
 }
 
-func (s *scene) share(file adaptertest.File) (event.Attachment, bool) {
+func (s *conformanceFake) share(file adaptertest.File) (event.Attachment, bool) {
 	f := slacktest.File{ID: "F1", Name: "a.bin", MimeType: "application/octet-stream", Content: file.Content}
 	switch file.Where {
 	case adaptertest.SentOn:
@@ -192,7 +192,7 @@ func (s *scene) share(file adaptertest.File) (event.Attachment, bool) {
 	return event.Attachment{ID: f.ID, Name: f.Name}, true
 }
 
-func (s *scene) shown(to adapters.Address) (all []adaptertest.Shown) {
+func (s *conformanceFake) shown(to adapters.Address) (all []adaptertest.Shown) {
 	for _, p := range s.Posts() {
 		if p.Channel != to.Channel || p.ThreadTS != to.Root || p.Deleted {
 			continue
@@ -208,7 +208,7 @@ func (s *scene) shown(to adapters.Address) (all []adaptertest.Shown) {
 	return all
 }
 
-func (s *scene) told(user string) (texts []string) {
+func (s *conformanceFake) ephemeralTexts(user string) (texts []string) {
 	for _, e := range s.Ephemerals() {
 		if e.User == user {
 			texts = append(texts, e.Text)
@@ -217,7 +217,7 @@ func (s *scene) told(user string) (texts []string) {
 	return texts
 }
 
-func (s *scene) signed(sign adapters.Sign) bool {
+func (s *conformanceFake) showsWorking(sign adapters.Sign) bool {
 	thread := sign.To.Root
 	if thread == "" {
 		_, thread, _ = strings.Cut(sign.Message, "/")

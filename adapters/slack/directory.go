@@ -8,16 +8,13 @@ import (
 	"parley/ingest/event"
 )
 
-// slackbot is a bot although users.info does not call it one.
-const slackbot = "USLACKBOT"
-
-// LookupUser asks users.info. The name is the one that Slack shows: what the
-// user chose to be called, else the full name, else the handle.
+// LookupUser calls users.info. The returned name is the one that Slack shows: the
+// display name, else the full name, else the handle.
 func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, error) {
 	user, err := a.api.GetUserInfoContext(ctx, id)
 	if err != nil {
 		return adapters.User{}, fmt.Errorf("look up slack user %s: %w", id, err)
 	}
 	name := firstOf(user.Profile.DisplayName, user.Profile.RealName, user.RealName, user.Name)
-	return adapters.User{DisplayName: event.Text(name), IsBot: user.IsBot || user.ID == slackbot}, nil
+	return adapters.User{DisplayName: event.Text(name), IsBot: user.IsBot || user.ID == slackbotUser}, nil
 }

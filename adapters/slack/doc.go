@@ -1,22 +1,22 @@
-// Package slack is one platform: Slack, over Socket Mode or the Events API.
+// Package slack connects Parley to Slack, over Socket Mode or the Events API.
 //
-// What comes in is read here twice. Keys reads a raw payload before custody and
-// knows only the payload; Normalize reads it again afterwards, with names. Both
-// start from the same parse, so they cannot disagree on what a payload is.
-// Payloads are decoded into structs of exactly the fields that are used: a field
-// that is used and can't be read makes the payload dead, any other is skipped,
-// whatever Slack puts there.
+// Parley reads each payload twice. Keys reads it before the durable accept and uses
+// only the payload. Normalize reads it after the durable accept and also resolves
+// names. Both start from the same parse, so they always agree on the kind of a payload.
+// The decoder fills structs that have only the fields that Parley uses. If Slack sends
+// a used field in a wrong form, the payload is dead. The decoder skips every other
+// field, whatever its form.
 //
-// The sockets of Socket Mode are opened and kept here, not by slack-go's client: it
-// closes the old socket before it opens the next one, its acknowledgement is a
-// queue that may be lost without a word, and an event that it can't decode is
-// neither handed on nor ever acknowledged. Here a frame goes to custody as it
-// came, whatever is in it; it is acknowledged on the socket that brought it, after
-// that and never otherwise; and a socket that Slack asks to go is replaced before
-// it is given up.
+// The package opens and maintains the sockets of Socket Mode itself, instead of using
+// slack-go's client. That client closes the old socket before it opens the next one,
+// may silently lose queued acknowledgements, and neither passes on nor acknowledges an
+// event that it can't decode. This package passes each frame unchanged to the durable
+// accept, even if it can't decode the frame. It acknowledges a frame only after the durable
+// accept, on the socket that carried the frame. If Slack asks for a socket to be
+// replaced, the package opens the replacement before it closes the old socket.
 //
-// What goes out is an agent's markdown, which Slack renders itself; format.go says
-// what is done to it. Each call is made once and tells what it left behind, and what
-// a workspace turns out not to have is remembered for an hour: markdown blocks,
-// streams, the sign of work.
+// Replies are the agent's Markdown, which Slack renders itself; format.go describes the
+// changes that Parley makes to it. The package makes each call once and reports the
+// possible effect of a failed call. If a workspace lacks a feature (markdown blocks,
+// streams, the working sign), the package remembers that for an hour.
 package slack

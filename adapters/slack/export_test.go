@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// SetClock makes the hook judge signatures by another time.
+// SetClock sets the clock for signatures and remembered refusals.
 func (a *Adapter) SetClock(now func() time.Time) { a.now = now }
 
-// SetBodyTimeout changes how long a body may take.
+// SetBodyTimeout sets the time limit of a body.
 func (a *Adapter) SetBodyTimeout(d time.Duration) { a.bodyTimeout = d }
 
-// SocketTimes are how long things of Socket Mode may take; zero is as it was.
+// SocketTimes are the time limits of Socket Mode. A zero keeps the default.
 type SocketTimes struct {
-	Hello, Ping, Silence, Slot, Lead, Drain, Young, Pace, BackMin, BackMax, Crowded, Patience time.Duration
+	Hello, Ping, Silence, SlotWait, OrderWait, Drain, Young, YoungWait, BackoffMin, BackoffMax, TooManyWait, DownAfter time.Duration
 }
 
-// SetSocketTimes changes how long things of Socket Mode may take.
+// SetSocketTimes sets time limits of Socket Mode.
 func (a *Adapter) SetSocketTimes(t SocketTimes) {
 	of := &a.times
 	for to, d := range map[*time.Duration]time.Duration{
-		&of.hello: t.Hello, &of.ping: t.Ping, &of.silence: t.Silence, &of.slot: t.Slot, &of.lead: t.Lead, &of.drain: t.Drain, &of.young: t.Young,
-		&of.pace: t.Pace, &of.backMin: t.BackMin, &of.backMax: t.BackMax, &of.crowded: t.Crowded, &of.patience: t.Patience,
+		&of.hello: t.Hello, &of.ping: t.Ping, &of.silence: t.Silence, &of.slotWait: t.SlotWait, &of.orderWait: t.OrderWait, &of.drain: t.Drain, &of.young: t.Young,
+		&of.youngWait: t.YoungWait, &of.backoffMin: t.BackoffMin, &of.backoffMax: t.BackoffMax, &of.tooManyWait: t.TooManyWait, &of.downAfter: t.DownAfter,
 	} {
 		if d != 0 {
 			*to = d
@@ -31,16 +31,17 @@ func (a *Adapter) SetSocketTimes(t SocketTimes) {
 	}
 }
 
-// SentOn is what the client for files does on its way through redirects: whether
-// the last request of it shows the token, or why there is none.
-func (a *Adapter) SentOn(way ...string) (token bool, err error) {
+// FollowRedirects passes a chain of addresses to the client for files. It reports
+// whether the last request carries the token, and returns an error if the client
+// refuses a redirect.
+func (a *Adapter) FollowRedirects(chain ...string) (token bool, err error) {
 	var via []*http.Request
-	for _, address := range way {
+	for _, address := range chain {
 		request, err := http.NewRequest(http.MethodGet, address, nil)
 		if err != nil {
 			return false, err
 		}
-		request.Header.Set("Authorization", "Bearer x") // as the client copies it
+		request.Header.Set("Authorization", "Bearer x") // as http.Client copies it
 		if len(via) > 0 {
 			if err := a.files.CheckRedirect(request, via); err != nil {
 				return false, err
@@ -51,7 +52,7 @@ func (a *Adapter) SentOn(way ...string) (token bool, err error) {
 	return via[len(via)-1].Header.Get("Authorization") != "", nil
 }
 
-// SetDial changes how connections to Slack are made.
+// SetDial sets the function that connects to Slack.
 func (a *Adapter) SetDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	a.web.client.Transport.(*http.Transport).DialContext = dial
 }
@@ -59,10 +60,10 @@ func (a *Adapter) SetDial(dial func(ctx context.Context, network, address string
 // Pace is the pace of one method.
 type Pace struct{ pace }
 
-// Wait returns when the next call may be made.
+// Wait blocks until the next call is allowed.
 func (p *Pace) Wait(ctx context.Context, urgent <-chan struct{}) error { return p.wait(ctx, urgent) }
 
-// Needed are all scopes that something needs, and all events.
+// Needed returns all scopes that the adapter may need, and their events.
 func Needed() (names, events []string) {
 	for _, s := range scopes {
 		names, events = append(names, s.name), append(events, s.events...)
@@ -70,7 +71,7 @@ func Needed() (names, events []string) {
 	return names, events
 }
 
-// GrantedScopes reads the header's values.
+// GrantedScopes reads the values of the scopes header.
 func GrantedScopes(values []string) ([]string, bool) {
 	header := http.Header{}
 	for _, v := range values {

@@ -17,29 +17,29 @@ import (
 	"parley/ingest/event"
 )
 
-// filesHost serves what is shared in Slack.
+// filesHost serves the files that are shared in Slack.
 // https://docs.slack.dev/reference/objects/file-object
 const filesHost = "files.slack.com"
 
-// storeHosts are the domains from which files.slack.com has others serve what it
-// holds: they are Slack's own.
-var storeHosts = []string{".slack.com", ".slack-edge.com", ".slack-files.com"}
+// slackDomains are the domains of Slack to which files.slack.com may redirect a
+// download.
+var slackDomains = []string{".slack.com", ".slack-edge.com", ".slack-files.com"}
 
-// maxRedirects is how often a download may be sent on.
+// maxRedirects bounds the redirects of one download.
 const maxRedirects = 3
 
-// newFileClient follows redirects within Slack alone. The token stays at the host
-// that was asked first: whoever is behind it has its own way to know us, or is the
-// page on which a browser signs in.
+// newFileClient returns a client that follows redirects only within Slack. It sends the
+// token only to the host of the first request. Another host authenticates the request
+// in its own way, or serves the sign-in page for browsers.
 func newFileClient(transport *http.Transport, base *url.URL) *http.Client {
 	return &http.Client{
 		Transport: transport,
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
-			if !isSlacks(next.URL, base) {
-				return fmt.Errorf("sent on to %s: the bot may not read the file, or lacks the scope files:read", next.URL.Host)
+			if !isSlackURL(next.URL, base) {
+				return fmt.Errorf("redirected to %s: the bot may not read the file, or lacks the scope files:read", next.URL.Host)
 			}
 			if len(via) > maxRedirects {
-				return errors.New("sent on too often")
+				return errors.New("too many redirects")
 			}
 			for _, request := range append(via[1:len(via):len(via)], next) {
 				if request.URL.Host != via[0].URL.Host {
@@ -51,30 +51,30 @@ func newFileClient(transport *http.Transport, base *url.URL) *http.Client {
 	}
 }
 
-// isSlacks says whether an address is Slack's own, or of the host that we were
-// told to take for the API's.
-func isSlacks(address, base *url.URL) bool {
+// isSlackURL reports whether an address belongs to Slack or to the host of the
+// configured API address.
+func isSlackURL(address, base *url.URL) bool {
 	if address.User != nil {
 		return false
 	}
 	if address.Scheme == base.Scheme && (address.Host == base.Host || isSameMachine(address, base)) {
 		return true
 	}
-	return address.Scheme == "https" && address.Port() == "" && slices.ContainsFunc(storeHosts, func(domain string) bool {
+	return address.Scheme == "https" && address.Port() == "" && slices.ContainsFunc(slackDomains, func(domain string) bool {
 		return strings.HasSuffix("."+strings.ToLower(address.Hostname()), domain)
 	})
 }
 
-// isSameMachine says whether two addresses are of one server on this machine: a
-// Slack that somebody plays here has several names.
+// isSameMachine reports whether two addresses name the same port of this machine. A
+// fake Slack on this machine can have several host names.
 func isSameMachine(a, b *url.URL) bool {
 	isLocal := func(u *url.URL) bool { return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback() }
 	return isLocal(a) && isLocal(b) && a.Port() == b.Port()
 }
 
-// Fetch opens a file by its id: files.info tells where it stands, and that is
-// read only at Slack's file host or the API's own. The caller closes the reader,
-// bounds what it reads, and bounds the time by ctx.
+// Fetch opens a file by its id. It asks files.info for the address, and reads only from
+// Slack's file host or the API's host. The caller closes the reader, bounds its size,
+// and bounds the time by ctx.
 func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error) {
 	content, err := a.fetch(ctx, attachment.ID)
 	if err != nil {
@@ -108,40 +108,41 @@ func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 	return &download{response.Body, describe(file)}, nil
 }
 
-// download is a file that is being read, and what files.info told of it: a message
-// in a shared channel may carry no more than the id of one from the other side.
+// download is the content of a file, with the file's description from files.info. In a
+// shared channel, a message may carry only the id of a file of the other team.
 type download struct {
 	io.ReadCloser
-	told event.Attachment
+	info event.Attachment
 }
 
 // Describe implements adapters.Described.
-func (d *download) Describe() event.Attachment { return d.told }
+func (d *download) Describe() event.Attachment { return d.info }
 
-// describe is a file as files.info shows it.
+// describe returns the attachment that files.info describes.
 func describe(file *slack.File) event.Attachment {
 	wire := wireFile{ID: file.ID, Name: file.Name, Title: file.Title, Mimetype: file.Mimetype, Size: int64(file.Size)}
 	return wire.attachment()
 }
 
-// fileURL is where the file can be downloaded, if that is a place for our token.
+// fileURL returns the download address of a file. It is an error if the address is at a
+// host that must not get the token.
 func (a *Adapter) fileURL(file *slack.File) (*url.URL, error) {
 	location, err := url.Parse(firstOf(file.URLPrivateDownload, file.URLPrivate))
 	if err != nil {
 		return nil, errors.New("slack's address of the file can't be read")
 	}
-	slacks := location.Scheme == "https" && location.Host == filesHost
-	apis := location.Scheme == a.base.Scheme && location.Host == a.base.Host
-	if location.User != nil || (!slacks && !apis) {
-		return nil, fmt.Errorf("stands at %q, which is not slack's", location.Host)
+	onSlack := location.Scheme == "https" && location.Host == filesHost
+	onAPIHost := location.Scheme == a.base.Scheme && location.Host == a.base.Host
+	if location.User != nil || (!onSlack && !onAPIHost) {
+		return nil, fmt.Errorf("the file is at %q, which is not slack's", location.Host)
 	}
 	return location, nil
 }
 
-// checkDownload tells the file from an error and from the page on which Slack
-// asks a browser to sign in; both come where the bot may not read the file. A page
-// that is a file comes from where it was asked for, or from a host that has no
-// sign-in page.
+// checkDownload returns an error unless the response is the file. If the bot may not
+// read the file, Slack answers with an error status or with its sign-in page. An HTML
+// response is the file only if files.info describes an HTML file, and it comes from the
+// requested path or from a host without a sign-in page.
 func checkDownload(response *http.Response, asked *url.URL, mimeType string) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("slack answered %s", response.Status)
@@ -156,8 +157,8 @@ func checkDownload(response *http.Response, asked *url.URL, mimeType string) err
 	return nil
 }
 
-// withoutURL keeps a download's address, which may carry a credential, out of
-// the error's words.
+// withoutURL removes a download's address from an error, because the address may
+// contain a credential.
 func withoutURL(err error) error {
 	var failure *url.Error
 	if errors.As(err, &failure) {

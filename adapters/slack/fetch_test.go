@@ -11,7 +11,7 @@ import (
 )
 
 func TestFetchReadsAFileByItsID(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+	server, adapter := startFake(t, slacktest.Options{})
 	for _, kind := range []string{"text/plain", "text/html"} {
 		server.AddFile(slacktest.File{ID: "F1", Name: "a b.txt", MimeType: kind, Content: []byte("content")})
 		content, err := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"})
@@ -25,8 +25,8 @@ func TestFetchReadsAFileByItsID(t *testing.T) {
 	}
 }
 
-func TestFetchFailsWithWords(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+func TestFetchErrors(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	for id, file := range map[string]slacktest.File{
 		"sign-in page":          {ID: "F1", MimeType: "image/png", Unreadable: true},
 		"sign-in page ":         {ID: "F2", MimeType: "text/html", Unreadable: true},
@@ -48,30 +48,31 @@ func TestFetchFailsWithWords(t *testing.T) {
 	}
 }
 
-// TestADownloadMayBeSentOnWithinSlack: the token stays at the first host.
-func TestADownloadMayBeSentOnWithinSlack(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+// TestFetchFollowsRedirectsWithinSlack checks that only the first host gets the token.
+func TestFetchFollowsRedirectsWithinSlack(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	server.AddFile(slacktest.File{ID: "F1", Name: "a.html", MimeType: "text/html", Content: []byte("<p>"), Redirect: server.CDN("F1")})
 	content, err := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"})
 	if err != nil {
-		t.Fatal(err) // the server behind refuses whoever shows a token
+		t.Fatal(err) // the second server refuses a request with a token
 	}
-	got, err := io.ReadAll(content)
-	if string(got) != "<p>" || err != nil || content.Close() != nil {
-		t.Errorf("%q, %v", got, err)
+	read, err := io.ReadAll(content)
+	if string(read) != "<p>" || err != nil || content.Close() != nil {
+		t.Errorf("%q, %v", read, err)
 	}
 	want := event.Attachment{ID: "F1", Name: "a.html", MimeType: "text/html", Size: 3}
-	if told := content.(adapters.Described).Describe(); told != want {
-		t.Errorf("described as %+v, want %+v", told, want)
+	if got := content.(adapters.Described).Describe(); got != want {
+		t.Errorf("described as %+v, want %+v", got, want)
 	}
 }
 
-// TestWhereADownloadMayBeSent is where files may come from, and who is shown the token.
-func TestWhereADownloadMayBeSent(t *testing.T) {
+// TestRedirectTargets checks the hosts from which files may come, and the hosts that
+// get the token.
+func TestRedirectTargets(t *testing.T) {
 	adapter := newAdapter("https://slack.com/api/")
 	const files = "https://files.slack.com/files-pri/F1"
 	for _, c := range []struct {
-		way    []string
+		chain  []string
 		token  bool
 		refuse bool
 	}{
@@ -79,7 +80,7 @@ func TestWhereADownloadMayBeSent(t *testing.T) {
 		{[]string{files, "https://a.slack-edge.com/x"}, false, false},
 		{[]string{files, "https://slack-files.com/x"}, false, false},
 		{[]string{files, "https://acme.slack.com/?redir=x"}, false, false},
-		{[]string{files, "https://a.slack-edge.com/x", files}, false, false}, // back again
+		{[]string{files, "https://a.slack-edge.com/x", files}, false, false}, // back at the first host
 		{[]string{files, "http://files.slack.com/x"}, false, true},
 		{[]string{files, "https://files.slack.com:8443/x"}, false, true},
 		{[]string{files, "https://files.slack.com.evil.example/x"}, false, true},
@@ -87,17 +88,17 @@ func TestWhereADownloadMayBeSent(t *testing.T) {
 		{[]string{files, "https://user@files.slack.com/x"}, false, true},
 		{[]string{files, "http://169.254.169.254/latest"}, false, true},
 		{[]string{files, "http://127.0.0.1/x"}, false, true},
-		{[]string{files, files, files, files, files}, true, true}, // too often
+		{[]string{files, files, files, files, files}, true, true}, // too many redirects
 	} {
-		token, err := adapter.SentOn(c.way...)
+		token, err := adapter.FollowRedirects(c.chain...)
 		if (err != nil) != c.refuse || (err == nil && token != c.token) {
-			t.Errorf("%q: token %v, %v", c.way, token, err)
+			t.Errorf("%q: token %v, %v", c.chain, token, err)
 		}
 	}
 }
 
-func TestLookupUserTakesTheNameThatIsShown(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+func TestLookupUserReturnsTheShownName(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	for _, c := range []struct {
 		user slacktest.User
 		want adapters.User

@@ -17,21 +17,16 @@ import (
 	"parley/ingest/event"
 )
 
-const (
-	// findPage is how many messages one call reads; Slack advises at most 200.
-	// https://docs.slack.dev/reference/methods/conversations.history#arguments
-	findPage = "200"
-	// clockSlack is how far Slack's clock may be behind ours.
-	clockSlack = time.Second
-)
+// clockSkew is the maximum time by which Slack's clock may be behind ours.
+const clockSkew = time.Second
 
-// Find reads the thread, or the conversation, from just before post.NotBefore to
-// its end, and looks among our own messages for the one that carries the post's
-// key, itself or in the name of its file. Any failure on the way is an error: a page
-// that could not be read may hold it.
+// Find reads the thread or conversation from just before post.NotBefore to its last
+// message. Among our own messages it looks for the one that carries the post's key, in
+// its metadata or in its file's name. Any failure is an error, because an unread page
+// may contain the message.
 func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, error) {
 	id := ""
-	err := a.ours(ctx, post, func(m foundMessage) bool {
+	err := a.eachOwnMessage(ctx, post, func(m ownMessage) bool {
 		if m.key() == post.Key {
 			id = messageID(post.To.Channel, m.TS)
 		}
@@ -40,12 +35,12 @@ func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, e
 	return id, id != "" && err == nil, err
 }
 
-// FindStream reads as Find does, and returns our messages without a key.
+// FindStream reads as Find does, and returns our messages without a key, oldest first.
 func (a *Adapter) FindStream(ctx context.Context, post adapters.Post) ([]string, error) {
 	var found []string
 	from := fromTS(post.NotBefore)
-	err := a.ours(ctx, post, func(m foundMessage) bool {
-		if m.key() == "" && m.TS >= from { // a thread's root comes with every page
+	err := a.eachOwnMessage(ctx, post, func(m ownMessage) bool {
+		if m.key() == "" && m.TS >= from { // every page contains the thread's root
 			found = append(found, m.TS)
 		}
 		return true
@@ -60,34 +55,34 @@ func (a *Adapter) FindStream(ctx context.Context, post adapters.Post) ([]string,
 	return found, nil
 }
 
-// fromTS is where Slack begins to read for messages since a time; empty for the zero
-// time.
+// fromTS returns the ts from which Slack must read to find messages since the given
+// time. It is empty for the zero time.
 func fromTS(since time.Time) string {
 	if since.IsZero() {
 		return ""
 	}
-	from := since.Add(-clockSlack)
-	return fmt.Sprintf("%d.%06d", from.Unix(), from.Nanosecond()/1000)
+	return timestamp(since.Add(-clockSkew))
 }
 
-// ours reads our own messages where the post belongs, until see has seen enough.
-func (a *Adapter) ours(ctx context.Context, post adapters.Post, see func(foundMessage) bool) error {
+// eachOwnMessage calls visit for our own messages at the post's address, until visit
+// returns false.
+func (a *Adapter) eachOwnMessage(ctx context.Context, post adapters.Post, visit func(ownMessage) bool) error {
 	self, err := a.knownSelf(ctx)
 	if err != nil {
 		return err
 	}
-	query := url.Values{"channel": {post.To.Channel}, "limit": {findPage}, "include_all_metadata": {"true"}}
+	query := url.Values{"channel": {post.To.Channel}, "limit": {historyPage}, "include_all_metadata": {"true"}}
 	if from := fromTS(post.NotBefore); from != "" {
 		query.Set("oldest", from)
 	}
 	if post.To.Root != "" {
 		query.Set("ts", post.To.Root)
-		err = a.scan(ctx, "conversations.replies", query, self, see)
+		err = a.scan(ctx, "conversations.replies", query, self, visit)
 		query.Del("ts")
 	}
-	// Where a thread's root is gone, Slack puts the reply into the channel.
+	// If a thread's root is deleted, Slack posts the reply in the channel.
 	if post.To.Root == "" || refusedCode(err) == "thread_not_found" {
-		err = a.scan(ctx, "conversations.history", query, self, see)
+		err = a.scan(ctx, "conversations.history", query, self, visit)
 	}
 	if err != nil {
 		return fmt.Errorf("look for a post in slack channel %s: %w", post.To.Channel, err)
@@ -95,7 +90,7 @@ func (a *Adapter) ours(ctx context.Context, post adapters.Post, see func(foundMe
 	return nil
 }
 
-// knownSelf is who we are, asked of Slack where Run has not yet.
+// knownSelf returns our identity. It asks Slack if Run has not asked yet.
 func (a *Adapter) knownSelf(ctx context.Context) (event.Self, error) {
 	if self := a.self.Load(); self != nil {
 		return *self, nil
@@ -104,8 +99,8 @@ func (a *Adapter) knownSelf(ctx context.Context) (event.Self, error) {
 	return self, err
 }
 
-// foundMessage is what of a message tells a post of ours.
-type foundMessage struct {
+// ownMessage has the fields of a message by which Parley recognises its own post.
+type ownMessage struct {
 	TS       string          `json:"ts"`
 	User     string          `json:"user"`
 	BotID    string          `json:"bot_id"`
@@ -115,8 +110,8 @@ type foundMessage struct {
 	} `json:"files"`
 }
 
-// key is that of the delivery which the message is; empty for none.
-func (m foundMessage) key() string {
+// key returns the key of the delivery that posted the message; empty if there is none.
+func (m ownMessage) key() string {
 	key := deliveryKey(m.Metadata)
 	for i := 0; i < len(m.Files) && key == ""; i++ {
 		key = fileKey(m.Files[i].Name)
@@ -131,8 +126,8 @@ type messagePage struct {
 	HasMore  bool              `json:"has_more"`
 }
 
-// scan reads page after page of our messages, until see has seen enough.
-func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, see func(foundMessage) bool) error {
+// scan reads page by page and calls visit for our messages, until visit returns false.
+func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(ownMessage) bool) error {
 	query.Del("cursor")
 	for {
 		page, err := a.page(ctx, method, query)
@@ -140,12 +135,12 @@ func (a *Adapter) scan(ctx context.Context, method string, query url.Values, sel
 			return err
 		}
 		for _, raw := range page.Messages {
-			var m foundMessage
+			var m ownMessage
 			if json.Unmarshal(raw, &m) != nil {
-				continue // none of ours: those have every field in its form
+				continue // not ours: our messages have every field in the right form
 			}
-			ours := same(m.User, self.UserID) || same(m.BotID, self.BotID)
-			if ours && !see(m) {
+			own := sameID(m.User, self.UserID) || sameID(m.BotID, self.BotID)
+			if own && !visit(m) {
 				return nil
 			}
 		}
@@ -154,21 +149,21 @@ func (a *Adapter) scan(ctx context.Context, method string, query url.Values, sel
 		case next == "" && !page.HasMore:
 			return nil
 		case next == "" || next == query.Get("cursor"):
-			return errors.New("slack tells of further messages and not how to read them")
+			return errors.New("slack reports further messages without a cursor to read them")
 		}
 		query.Set("cursor", next)
 	}
 }
 
-// page makes one call.
+// page reads one page.
 func (a *Adapter) page(ctx context.Context, method string, query url.Values) (*messagePage, error) {
 	page := new(messagePage)
 	return page, a.call(ctx, method, query, page)
 }
 
-// call makes one call and decodes the answer by itself, which slack-go would decode
-// whole: a block of somebody's message that the library can't read must not hide the
-// others.
+// call makes one call and decodes the answer. It does not use slack-go, which decodes
+// whole messages: if one message has a block that slack-go can't decode, the other
+// messages would be lost.
 func (a *Adapter) call(ctx context.Context, method string, query url.Values, answer answer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base.JoinPath(method).String(), strings.NewReader(query.Encode()))
 	if err != nil {
@@ -189,10 +184,10 @@ func (a *Adapter) call(ctx context.Context, method string, query url.Values, ans
 	return nil
 }
 
-// answer is what a method answers; it embeds wireAnswer.
+// answer is the decoded answer of a method. Implementations embed wireAnswer.
 type answer interface{ refused() error }
 
-// wireAnswer is what every answer has.
+// wireAnswer has the fields that every answer has.
 type wireAnswer struct{ slack.SlackResponse }
 
 func (w *wireAnswer) refused() error {

@@ -11,30 +11,31 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// metadata is what a post with the key carries.
+// metadata returns the metadata of a post with the key.
 func metadata(key string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"event_type":"parley_delivery","event_payload":{"key":%q}}`, key))
 }
 
-// TestFindBelievesOurOwnMessagesOnly: anybody's app can write metadata.
-func TestFindBelievesOurOwnMessagesOnly(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+// TestFindTrustsOurOwnMessagesOnly: any app can write such metadata.
+func TestFindTrustsOurOwnMessagesOnly(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	server.Put(slacktest.Post{Channel: room, User: "U0EVIL", BotID: "B0EVIL", Text: "x", Metadata: metadata("k1")})
 	server.Put(slacktest.Post{Channel: room, User: "U0EVIL", Text: "x", Metadata: metadata("k1")})
 	server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, BotID: slacktest.BotID, Text: "x",
 		Metadata: json.RawMessage(`{"event_type":"other","event_payload":{"key":"k1"}}`)})
-	if id, found, err := adapter.Find(t.Context(), post("k1")); found || err != nil {
-		t.Errorf("took %q, %v", id, err)
+	if id, found, err := adapter.Find(t.Context(), testPost("k1")); found || err != nil {
+		t.Errorf("found %q, %v", id, err)
 	}
 }
 
-// TestFindPassesByWhatItCannotRead: somebody's odd message hides none of ours.
-func TestFindPassesByWhatItCannotRead(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+// TestFindSkipsUnreadableMessages checks that a malformed message of another author
+// does not hide ours.
+func TestFindSkipsUnreadableMessages(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	server.Script("conversations.history", slacktest.Fault{Body: `{"ok":true,"messages":[{"ts":5,"blocks":{}},` +
 		`{"ts":"1.2","user":"U0BOT","metadata":{"event_type":"x","event_payload":{"key":7}}},` +
 		`{"ts":"1.1","user":"U0BOT","display_as_bot":"no","metadata":` + string(metadata("k1")) + `}],"has_more":false}`})
-	if id, found, err := adapter.Find(t.Context(), post("k1")); id != room+"/1.1" || !found || err != nil {
+	if id, found, err := adapter.Find(t.Context(), testPost("k1")); id != room+"/1.1" || !found || err != nil {
 		t.Errorf("id %q, found %v, %v", id, found, err)
 	}
 }
@@ -42,7 +43,7 @@ func TestFindPassesByWhatItCannotRead(t *testing.T) {
 func TestFindReadsEveryPageSinceThePost(t *testing.T) {
 	now := noon
 	var queries []url.Values
-	server, adapter := connect(t, slacktest.Options{
+	server, adapter := startFake(t, slacktest.Options{
 		Now: func() time.Time { return now },
 		OnCall: func(c slacktest.Call) {
 			if c.Method == "conversations.history" {
@@ -50,18 +51,18 @@ func TestFindReadsEveryPageSinceThePost(t *testing.T) {
 			}
 		},
 	})
-	for range 50 { // before the post: not to be read
+	for range 50 { // before the post; Find must not read them
 		server.Put(slacktest.Post{Channel: room, User: "U1", Text: "old"})
 	}
 	now = noon.Add(time.Minute)
-	id, err := adapter.Send(t.Context(), post("k1"))
+	id, err := adapter.Send(t.Context(), testPost("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 450 {
 		server.Put(slacktest.Post{Channel: room, User: "U1", Text: "new"})
 	}
-	wanted := post("k1")
+	wanted := testPost("k1")
 	wanted.NotBefore = now
 	if got, found, err := adapter.Find(t.Context(), wanted); got != id || !found || err != nil {
 		t.Errorf("id %q, found %v, %v; want %q", got, found, err, id)
@@ -71,40 +72,40 @@ func TestFindReadsEveryPageSinceThePost(t *testing.T) {
 	}
 }
 
-// TestFindLooksInTheChannelWhenTheRootIsGone: Slack puts such a reply there.
-func TestFindLooksInTheChannelWhenTheRootIsGone(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+// TestFindReadsTheChannelIfTheRootIsDeleted: Slack posts the reply in the channel then.
+func TestFindReadsTheChannelIfTheRootIsDeleted(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	sent := server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, Text: "hello", Metadata: metadata("k1")})
-	wanted := post("k1")
+	wanted := testPost("k1")
 	wanted.To = adapters.Address{Channel: room, Root: "1600000000.000001"}
 	if id, found, err := adapter.Find(t.Context(), wanted); id != room+"/"+sent.TS || !found || err != nil {
 		t.Errorf("id %q, found %v, %v", id, found, err)
 	}
 }
 
-func TestFindSaysWhenItCannotTell(t *testing.T) {
+func TestFindErrors(t *testing.T) {
 	for name, fault := range map[string]slacktest.Fault{
-		"429":                     slacktest.RateLimited(time.Second),
-		"500":                     {Status: 500},
-		"cut":                     {Cut: true},
-		"refusal":                 {Error: "channel_not_found"},
-		"refusal without words":   {Body: `{"ok":false}`},
-		"no JSON":                 {Body: "<html>"},
-		"more, and no way to it":  {Body: `{"ok":true,"messages":[],"has_more":true}`},
-		"a cursor that goes back": {Body: `{"ok":true,"messages":[],"has_more":true,"response_metadata":{"next_cursor":"next:1"}}`},
+		"429":                    slacktest.RateLimited(time.Second),
+		"500":                    {Status: 500},
+		"cut":                    {Cut: true},
+		"refusal":                {Error: "channel_not_found"},
+		"refusal without a code": {Body: `{"ok":false}`},
+		"no JSON":                {Body: "<html>"},
+		"more without a cursor":  {Body: `{"ok":true,"messages":[],"has_more":true}`},
+		"a repeated cursor":      {Body: `{"ok":true,"messages":[],"has_more":true,"response_metadata":{"next_cursor":"next:1"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, adapter := connect(t, slacktest.Options{})
+			server, adapter := startFake(t, slacktest.Options{})
 			server.Script("conversations.history", fault, fault)
-			if _, found, err := adapter.Find(t.Context(), post("k1")); found || err == nil {
+			if _, found, err := adapter.Find(t.Context(), testPost("k1")); found || err == nil {
 				t.Errorf("found %v, %v", found, err)
 			}
 		})
 	}
-	t.Run("who we are", func(t *testing.T) {
-		server, adapter := connect(t, slacktest.Options{})
+	t.Run("auth.test", func(t *testing.T) {
+		server, adapter := startFake(t, slacktest.Options{})
 		server.Script("auth.test", slacktest.Fault{Status: 503})
-		if _, found, err := adapter.Find(t.Context(), post("k1")); found || err == nil {
+		if _, found, err := adapter.Find(t.Context(), testPost("k1")); found || err == nil {
 			t.Errorf("found %v, %v", found, err)
 		}
 	})

@@ -10,27 +10,28 @@ import (
 )
 
 const (
-	// maxMarkdown is how long the markdown of one message may be, in characters: of
-	// its blocks together, and of a stream.
+	// maxMarkdown is the maximum length of the markdown in one message, in characters. It
+	// applies to all blocks of the message together, and to a stream.
 	// https://docs.slack.dev/reference/block-kit/blocks/markdown-block
 	maxMarkdown = 12_000
-	// postRoom is what a post fills of maxMarkdown: a little is left for Slack, which
-	// counts after a conversion of its own.
-	postRoom = maxMarkdown - 500
-	// maxText is how long Slack advises a message's text to be at most, in characters;
-	// an edit must not be longer.
+	// postLimit is the maximum length of a post. It is below maxMarkdown because Slack
+	// counts the characters after a conversion of its own.
+	postLimit = maxMarkdown - 500
+	// maxText is the maximum length that Slack advises for a message's text, in
+	// characters. Slack refuses a longer text in an edit.
 	// https://docs.slack.dev/reference/methods/chat.postMessage#truncating
 	maxText = 4000
-	// textRoom is what we fill of maxText.
-	textRoom = maxText - 100
-	// maxSection is how long the text of a section may be, in characters.
+	// textLimit is the maximum length of a text that Parley sends; it leaves a margin
+	// below maxText.
+	textLimit = maxText - 100
+	// maxSection is the maximum length of a section's text, in characters.
 	// https://docs.slack.dev/reference/block-kit/blocks/section-block
 	maxSection = 3000
 )
 
-// Format splits an agent's CommonMark into posts of at most postRoom characters.
-// Slack renders it itself, so it stays as it is, but for tokens and links that must
-// not have an effect.
+// Format splits an agent's CommonMark into posts of at most postLimit characters. Slack
+// renders CommonMark itself, so Format changes only tokens and links that must have no
+// effect.
 func (a *Adapter) Format(text string, mentions []string) []string {
 	var posts []string
 	for full := true; full; {
@@ -42,33 +43,33 @@ func (a *Adapter) Format(text string, mentions []string) []string {
 	return posts
 }
 
-// FormatPartial formats the beginning of a text for one post, or one stream.
+// FormatPartial formats the beginning of a text for one post or one stream.
 func (a *Adapter) FormatPartial(text string, mentions []string, growth adapters.Partial) (shown, rest string, full bool) {
 	return markdown.Grow(text, markdown.Growing{
-		Limit:   postRoom,
+		Limit:   postLimit,
 		Mention: func(token string) bool { return slices.Contains(mentions, token) },
 		Done:    growth.Done, From: growth.From, Now: growth.Now,
 	})
 }
 
-// content calls Slack with a text in the best way that Slack takes: as a markdown
-// block, else as mrkdwn. A refusal is definite, so that nothing is posted twice, and
-// is remembered.
-func (a *Adapter) content(text string, call func(content slack.MsgOption) error) error {
-	if !a.refusals.holds(markdownBlocks, a.now()) {
+// sendText calls Slack with the text as a markdown block. If the workspace refuses such
+// blocks, sendText remembers that and calls again with the text as mrkdwn. A refusal
+// means that the first call had no effect, so nothing is posted twice.
+func (a *Adapter) sendText(text string, call func(content slack.MsgOption) error) error {
+	if !a.refusals.has(markdownFeature, a.now()) {
 		err := call(asMarkdown(text))
 		if !isRefused(err, refusesBlocks) {
 			return err
 		}
-		a.refusals.remember(markdownBlocks, a.now())
+		a.refusals.remember(markdownFeature, a.now())
 	}
 	return call(asMrkdwn(text))
 }
 
-// markdownBlocks is what the refusal of such blocks is remembered under.
-const markdownBlocks = "markdown blocks"
+// markdownFeature is the key under which a refusal of markdown blocks is remembered.
+const markdownFeature = "markdown blocks"
 
-// refusesBlocks says that it is the blocks which Slack does not take.
+// refusesBlocks reports whether the code refuses the blocks of a message.
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors
 func refusesBlocks(code string) bool {
 	switch code {
@@ -78,8 +79,8 @@ func refusesBlocks(code string) bool {
 	return false
 }
 
-// asMarkdown is a text as a block that Slack renders, with the beginning of it for
-// notifications.
+// asMarkdown returns a text as a markdown block. Notifications show the beginning of
+// the text.
 func asMarkdown(text string) slack.MsgOption {
 	return slack.MsgOptionCompose(
 		slack.MsgOptionText(summary(text), false),
@@ -87,16 +88,16 @@ func asMarkdown(text string) slack.MsgOption {
 	)
 }
 
-// summary is the beginning of a text as mrkdwn.
+// summary returns the beginning of a text, as mrkdwn.
 func summary(text string) string {
-	posts := markdown.Format(beginning(text, textRoom), markdown.Slack, textRoom)
+	posts := markdown.Format(beginning(text, textLimit), markdown.Slack, textLimit)
 	if len(posts) == 0 {
 		return "…"
 	}
 	return posts[0]
 }
 
-// beginning is at most so many characters of a text.
+// beginning returns at most the given number of characters of a text.
 func beginning(text string, most int) string {
 	for i := range text {
 		if most--; most < 0 {
@@ -106,10 +107,10 @@ func beginning(text string, most int) string {
 	return text
 }
 
-// asMrkdwn is a text as mrkdwn: as the message's text where it is short enough for
-// that, else in sections.
+// asMrkdwn returns a text as mrkdwn: as the message's text if it is short enough, else
+// in sections.
 func asMrkdwn(text string) slack.MsgOption {
-	whole := markdown.Format(text, markdown.Slack, textRoom)
+	whole := markdown.Format(text, markdown.Slack, textLimit)
 	if len(whole) == 1 {
 		return slack.MsgOptionText(whole[0], false)
 	}

@@ -10,40 +10,40 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// TestWithoutMarkdownBlocksTheSameCallFallsBack posts once, and asks no second time
-// for an hour.
-func TestWithoutMarkdownBlocksTheSameCallFallsBack(t *testing.T) {
+// TestFallbackWithoutMarkdownBlocks checks that the adapter posts once, and offers no
+// markdown block again for an hour.
+func TestFallbackWithoutMarkdownBlocks(t *testing.T) {
 	asked := 0
-	server, adapter := connect(t, slacktest.Options{NoMarkdownBlocks: true, OnCall: func(c slacktest.Call) {
+	server, adapter := startFake(t, slacktest.Options{NoMarkdownBlocks: true, OnCall: func(c slacktest.Call) {
 		if strings.Contains(c.Form.Get("blocks"), `"markdown"`) {
 			asked++
 		}
 	}})
 	now := noon
 	adapter.SetClock(func() time.Time { return now })
-	reply := post("k1")
+	reply := testPost("k1")
 	reply.Text = "**b** <@U1> <\u200b!here> [x](https://x.y)"
 	first, err := adapter.Send(t.Context(), reply)
 	if err != nil || shown(server, first) != "*b* <@U1> &lt;\u200b!here&gt; <https://x.y|x>" {
 		t.Errorf("%q, %v", shown(server, first), err)
 	}
 	if asked != 1 || len(server.Posts()) != 1 {
-		t.Errorf("asked %d times, %d posts", asked, len(server.Posts()))
+		t.Errorf("%d calls, %d posts", asked, len(server.Posts()))
 	}
 	for _, hour := range []struct{ later, asked int }{{59, 1}, {61, 2}} {
 		now = noon.Add(time.Duration(hour.later) * time.Minute)
 		if err := adapter.Edit(t.Context(), first, reply); err != nil || asked != hour.asked {
-			t.Errorf("after %d minutes: asked %d times, %v", hour.later, asked, err)
+			t.Errorf("after %d minutes: %d calls, %v", hour.later, asked, err)
 		}
 	}
 }
 
-// TestALongFallbackStandsInSections, which both a post and an edit can hold.
-func TestALongFallbackStandsInSections(t *testing.T) {
+// TestLongFallbackUsesSections checks sections in a post and in an edit.
+func TestLongFallbackUsesSections(t *testing.T) {
 	blocks := ""
-	server, adapter := connect(t, slacktest.Options{NoMarkdownBlocks: true, OnCall: func(c slacktest.Call) { blocks = c.Form.Get("blocks") }})
+	server, adapter := startFake(t, slacktest.Options{NoMarkdownBlocks: true, OnCall: func(c slacktest.Call) { blocks = c.Form.Get("blocks") }})
 	words := strings.TrimSpace(strings.Repeat("many words & ", 850))
-	reply := post("k1")
+	reply := testPost("k1")
 	reply.Text = words
 	id, err := adapter.Send(t.Context(), reply)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestALongFallbackStandsInSections(t *testing.T) {
 	}
 	reply.Text = "short"
 	if err := adapter.Edit(t.Context(), id, reply); err != nil || blocks != "[]" || sections(t, server, id) != "" || shown(server, id) != "short" {
-		t.Errorf("%v: the sections stay: %q, %q", err, blocks, sections(t, server, id))
+		t.Errorf("%v: the sections remain: %q, %q", err, blocks, sections(t, server, id))
 	}
 	reply.Text = words
 	if err := adapter.Edit(t.Context(), id, reply); err != nil || !strings.HasPrefix(sections(t, server, id), "many") {
@@ -80,10 +80,11 @@ func sections(t *testing.T, server *slacktest.Server, id string) string {
 	return strings.Join(texts, " ")
 }
 
-// TestNotificationsTellTheBeginning, in mrkdwn and within what Slack advises.
-func TestNotificationsTellTheBeginning(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
-	reply := post("k1")
+// TestNotificationTextIsTheBeginning checks that the text is mrkdwn within Slack's
+// advised length.
+func TestNotificationTextIsTheBeginning(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
+	reply := testPost("k1")
 	reply.Text = "**Hi** " + strings.Repeat("é & ", 2800)
 	id, err := adapter.Send(t.Context(), reply)
 	if err != nil {
@@ -94,12 +95,12 @@ func TestNotificationsTellTheBeginning(t *testing.T) {
 		t.Errorf("%d characters: %.80q", n, got.Text)
 	}
 	if shown(server, id) != reply.Text {
-		t.Error("the block is not the text")
+		t.Error("the block differs from the text")
 	}
 }
 
-func TestGrowGoesOnLikeFormat(t *testing.T) {
-	_, adapter := connect(t, slacktest.Options{})
+func TestGrowAgreesWithFormat(t *testing.T) {
+	_, adapter := startFake(t, slacktest.Options{})
 	text := strings.Repeat("Some words <@U1> and <@U2>.\n\n", 1000)
 	mentions := []string{"<@U1>"}
 	want := adapter.Format(text, mentions)

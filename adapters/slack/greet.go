@@ -12,18 +12,20 @@ import (
 
 var _ adapters.Greeter = (*Adapter)(nil)
 
-// maxPrompts is how many prompts Slack shows in a thread.
+// maxPrompts is the number of prompts that Slack shows in a thread.
 // https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
 const maxPrompts = 4
 
-// Prompt is what a thread suggests to whoever opens it.
+// Prompt is a suggestion in a new assistant thread.
 type Prompt struct {
-	// Title is what is shown, Message what is then said in the person's name.
+	// Title is shown to the user. Slack sends Message in the user's name if the user
+	// selects the prompt.
 	Title   string `yaml:"title"`
 	Message string `yaml:"message"`
 }
 
-// Greet shows the configured prompts in an assistant thread; none are no error.
+// Greet shows the configured prompts in an assistant thread. It does nothing if none
+// are configured.
 func (a *Adapter) Greet(ctx context.Context, thread event.ThreadKey) error {
 	channel, root, err := parseThreadKey(thread)
 	if err != nil || root == "" || len(a.config.SuggestedPrompts) == 0 {

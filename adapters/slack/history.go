@@ -17,27 +17,30 @@ import (
 var _ adapters.Backfiller = (*Adapter)(nil)
 
 const (
-	// historyPerMinute is how many calls of one method that reads history Slack takes in
-	// any minute (tier 3), and historyReserve how many of them are kept for urgent
-	// calls. https://docs.slack.dev/apis/web-api/rate-limits
+	// historyPerMinute is the number of calls per minute that Slack allows for one method
+	// that reads history (tier 3). historyReserve is the part of it that is kept for
+	// urgent calls.
+	// https://docs.slack.dev/apis/web-api/rate-limits
 	historyPerMinute, historyReserve = 50, 10
-	// paceWindow is Slack's minute and a second, since calls take differently long.
+	// paceWindow is Slack's minute and one second more, because the latency of calls
+	// varies.
 	paceWindow = time.Minute + time.Second
-	// historyPage is how many messages or channels one call reads; Slack advises at
-	// most 200. https://docs.slack.dev/reference/methods/conversations.history#arguments
+	// historyPage is the number of messages or channels that one call reads. Slack advises
+	// at most 200.
+	// https://docs.slack.dev/reference/methods/conversations.history#arguments
 	historyPage = "200"
 	// memberTypes are the kinds of channels that a bot can be in.
 	// https://docs.slack.dev/reference/methods/users.conversations#arguments
 	memberTypes = "public_channel,private_channel,mpim,im"
 )
 
-// history is the state of reading history. The zero value is ready.
+// history is the state of backfill. The zero value is ready.
 type history struct {
 	paces sync.Map // of *pace, by method
-	kinds sync.Map // of Slack's own words for a channel's type, by id
+	kinds sync.Map // of each channel's type in Slack's terms, by channel id
 }
 
-// wireConversation is what of a channel tells its type.
+// wireConversation has the fields that define a channel's type.
 // https://docs.slack.dev/reference/objects/conversation-object
 type wireConversation struct {
 	ID        string `json:"id"`
@@ -46,7 +49,7 @@ type wireConversation struct {
 	IsPrivate bool   `json:"is_private"`
 }
 
-// kind is the type as events tell it.
+// kind returns the type in the terms of Slack's events.
 func (c wireConversation) kind() string {
 	switch {
 	case c.IsIM:
@@ -59,18 +62,19 @@ func (c wireConversation) kind() string {
 	return "channel"
 }
 
-// Channels returns the channels and conversations that the bot is in, of the kinds that
-// the app may list.
+// Channels returns the channels and conversations that have the bot as a member. It
+// skips the kinds that the app may not list. If the app may list no kind, it returns a
+// *adapters.RefusedError.
 func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 	channels, err := a.members(ctx, memberTypes)
-	if !answered(err, "missing_scope") {
+	if refusedCode(err) != "missing_scope" {
 		return channels, err
 	}
 	var denied error
 	for _, kind := range [...]string{"public_channel", "private_channel", "mpim", "im"} {
 		some, err := a.members(ctx, kind)
 		switch {
-		case answered(err, "missing_scope"):
+		case refusedCode(err) == "missing_scope":
 			denied = err
 		case err != nil:
 			return nil, err
@@ -107,8 +111,8 @@ func (a *Adapter) members(ctx context.Context, kinds string) (channels []string,
 	}
 }
 
-// kind is a channel's type in Slack's words. A new payload needs it, since a group
-// conversation's id does not tell it.
+// kind returns a channel's type in Slack's terms. A backfilled payload must carry it,
+// because a group conversation's id does not reveal the type.
 func (a *Adapter) kind(ctx context.Context, urgent <-chan struct{}, channel string) (string, error) {
 	if kind, ok := a.history.kinds.Load(channel); ok {
 		return kind.(string), nil
@@ -125,8 +129,8 @@ func (a *Adapter) kind(ctx context.Context, urgent <-chan struct{}, channel stri
 }
 
 // paced makes a call as soon as the method's pace allows it, and again after each rate
-// limit. Until urgent is closed, the call leaves the reserve to others. A refusal that
-// only the operator can mend is a *adapters.RefusedError.
+// limit. Until urgent is closed, the call leaves the reserve to other calls. If only
+// the operator can fix a refusal, the error is a *adapters.RefusedError.
 func (a *Adapter) paced(ctx context.Context, urgent <-chan struct{}, method string, query url.Values, answer answer) error {
 	known, _ := a.history.paces.LoadOrStore(method, new(pace))
 	for p := known.(*pace); ; {
@@ -136,20 +140,20 @@ func (a *Adapter) paced(ctx context.Context, urgent <-chan struct{}, method stri
 		err := a.ask(ctx, method, query, answer)
 		after, limited := rateLimited(method, err)
 		if !limited {
-			return unreadable(method, err)
+			return markRefusal(method, err)
 		}
-		p.rest(after)
+		p.pauseFor(after)
 	}
 }
 
-// ask makes one call, within its time.
+// ask makes one call, bounded by the configured timeout.
 func (a *Adapter) ask(ctx context.Context, method string, query url.Values, answer answer) error {
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
 	return a.call(ctx, method, query, answer)
 }
 
-// rateLimited says how long a call that was one too many is to wait.
+// rateLimited reports whether err is a rate limit, and how long the caller must wait.
 func rateLimited(method string, err error) (after time.Duration, limited bool) {
 	var failure *adapters.SendError
 	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
@@ -160,19 +164,14 @@ func rateLimited(method string, err error) (after time.Duration, limited bool) {
 	return minRetry, limited
 }
 
-// answered says whether Slack refused a call with this code.
-func answered(err error, code string) bool {
-	var answer slack.SlackErrorResponse
-	return errors.As(err, &answer) && answer.Err == code
-}
-
-// unreadable marks a refusal that only the operator can mend. A refusal of our
-// credentials is none: new credentials make the messages readable.
+// markRefusal marks a refusal that only the operator can fix. It does not mark a
+// refusal of our credentials, because the messages can be read again with new
+// credentials.
 // https://docs.slack.dev/reference/methods/conversations.history#errors
-func unreadable(method string, err error) error {
+func markRefusal(method string, err error) error {
 	var answer slack.SlackErrorResponse
 	var credentials *adapters.RefusedError
-	if !errors.As(err, &answer) || refusal(method, answer.Err) != adapters.Permanent || errors.As(refused(err), &credentials) {
+	if !errors.As(err, &answer) || refusal(method, answer.Err) != adapters.Permanent || errors.As(refusedCredentials(err), &credentials) {
 		return err
 	}
 	hint := "see https://docs.slack.dev/reference/methods/" + method + "#errors"
@@ -180,19 +179,19 @@ func unreadable(method string, err error) error {
 	case "missing_scope":
 		hint = "give the app the scopes channels, groups, im and mpim, each with :read and :history, and install it again"
 	case "not_in_channel", "channel_not_found":
-		hint = "invite the bot to the channel, if it is to take part there"
+		hint = "invite the bot to the channel, if it should take part there"
 	}
 	return &adapters.RefusedError{Err: err, Hint: hint}
 }
 
-// pace bounds the calls of one method. The zero value has made none.
+// pace bounds the calls of one method. The zero value has counted no call.
 type pace struct {
-	mu    sync.Mutex
-	calls []time.Time // of the last minute
-	not   time.Time   // before this Slack wants no call
+	mu        sync.Mutex
+	calls     []time.Time // times of the last minute's calls, oldest first
+	notBefore time.Time   // the end of Slack's last rate limit
 }
 
-// wait returns when the next call may be made, and counts it.
+// wait blocks until the next call is allowed, and counts that call.
 func (p *pace) wait(ctx context.Context, urgent <-chan struct{}) error {
 	most := historyPerMinute - historyReserve
 	for ctx.Err() == nil {
@@ -215,15 +214,15 @@ func (p *pace) wait(ctx context.Context, urgent <-chan struct{}) error {
 	return ctx.Err()
 }
 
-// take counts a call if fewer than so many were made in the last minute, else it
-// returns how long that will not change.
+// take counts a call and returns 0 if fewer than most calls were made in the last
+// minute. Otherwise it returns the time until a call is allowed.
 func (p *pace) take(now time.Time, most int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.calls) > 0 && now.Sub(p.calls[0]) >= paceWindow {
 		p.calls = p.calls[1:]
 	}
-	if wait := p.not.Sub(now); wait > 0 {
+	if wait := p.notBefore.Sub(now); wait > 0 {
 		return wait
 	}
 	if over := len(p.calls) - most; over >= 0 {
@@ -233,18 +232,18 @@ func (p *pace) take(now time.Time, most int) time.Duration {
 	return 0
 }
 
-// rest makes every further call wait.
-func (p *pace) rest(after time.Duration) {
+// pauseFor delays every later call by the given time from now.
+func (p *pace) pauseFor(after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.not = time.Now().Add(after)
+	p.notBefore = time.Now().Add(after)
 }
 
-// timestamp is a time as Slack's ts.
+// timestamp formats a time as a Slack ts.
 func timestamp(t time.Time) string { return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/1000) }
 
-// callback is the payload by which Slack would have told of an event.
-func callback(self event.Self, inner []byte) []byte {
-	installed := `{"team_id":` + quoted(self.TeamID) + `,"user_id":` + quoted(self.UserID) + `,"is_bot":true}`
-	return []byte(`{"type":"event_callback","team_id":` + quoted(self.TeamID) + `,"authorizations":[` + installed + `],"event":` + string(inner) + `}`)
+// eventCallback wraps an event in the payload in which Slack would have sent it.
+func eventCallback(self event.Self, inner []byte) []byte {
+	installed := `{"team_id":` + jsonString(self.TeamID) + `,"user_id":` + jsonString(self.UserID) + `,"is_bot":true}`
+	return []byte(`{"type":"event_callback","team_id":` + jsonString(self.TeamID) + `,"authorizations":[` + installed + `],"event":` + string(inner) + `}`)
 }

@@ -15,19 +15,21 @@ import (
 )
 
 const (
-	// editReach is how old a message may have been at the beginning of a gap for an edit
-	// in the gap to be noticed, as far as the pages that are read anyway reach.
+	// editReach bounds the age, at the beginning of a gap, of a message whose edit in the
+	// gap backfill notices. Backfill notices such an edit only if the message is on a page
+	// that it reads anyway.
 	editReach = time.Hour
-	// editedStep is the precision of an edit's time: Slack tells it in seconds.
+	// editedStep is the precision of an edit's time: Slack gives it in seconds.
 	editedStep = time.Second
-	// channelBytes bounds what ReadChannel reads of one channel.
+	// channelBytes bounds the messages that ReadChannel reads from one channel, in bytes.
 	channelBytes = 64 << 20
-	// maxThread bounds the messages that are read of one thread.
+	// maxThread bounds the number of messages that are read from one thread.
 	maxThread = 10_000
 )
 
-// Began returns the time of the thread's root. A direct or group conversation is older
-// than any gap; in a command's thread, nothing is said by others.
+// Began returns the channel of a thread and the time of its root. For a direct or group
+// conversation the time is zero, because the conversation is older than any gap. For a
+// command's thread Began returns false, because other people can't write in it.
 func (a *Adapter) Began(thread event.ThreadKey) (channel string, at time.Time, ok bool) {
 	channel, root, err := parseThreadKey(thread)
 	switch {
@@ -39,14 +41,14 @@ func (a *Adapter) Began(thread event.ThreadKey) (channel string, at time.Time, o
 	return channel, at, true
 }
 
-// ReadThread reads a thread page by page, or a conversation whole. Edits since the gap
-// began are handed over as edits; our own messages are passed over.
+// ReadThread reads a thread page by page, or a whole conversation. It hands over edits
+// since the beginning of the gap as edits, and skips our own messages.
 func (a *Adapter) ReadThread(ctx context.Context, thread event.ThreadKey, read adapters.Reading) error {
 	channel, root, err := parseThreadKey(thread)
 	if err != nil {
 		return err
 	}
-	r, err := a.rereads(ctx, channel, read)
+	r, err := a.newGapReader(ctx, channel, read)
 	if err != nil {
 		return err
 	}
@@ -55,15 +57,15 @@ func (a *Adapter) ReadThread(ctx context.Context, thread event.ThreadKey, read a
 		if err := r.channel(ctx); err != nil {
 			return err
 		}
-		return r.hand(r.oldestFirst(), nil)
+		return r.handOver(r.oldestFirst(), nil)
 	}
 	return r.thread(ctx, root)
 }
 
-// ReadChannel reads the messages of a channel or conversation that are in no thread, and
-// returns the threads with replies since the gap began.
+// ReadChannel reads the messages of a channel or conversation that are outside threads.
+// It returns the threads that have replies since the beginning of the gap.
 func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (adapters.Found, error) {
-	r, err := a.rereads(ctx, read.Gap.Channel, read)
+	r, err := a.newGapReader(ctx, read.Gap.Channel, read)
 	if err != nil {
 		return adapters.Found{}, err
 	}
@@ -74,7 +76,7 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (adapt
 	found, list := adapters.Found{}, r.oldestFirst()
 	left := map[event.ThreadKey]bool{}
 	for _, m := range list {
-		if root := r.repliedTo(m); root != "" {
+		if root := r.repliedThread(m); root != "" {
 			thread := ThreadKey(a.Workspace, event.Channel{ID: r.Gap.Channel}, "", root)
 			if !left[thread] {
 				found.Threads = append(found.Threads, thread)
@@ -83,12 +85,13 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (adapt
 		}
 	}
 	found.Cut = r.cut
-	return found, r.hand(list, left)
+	return found, r.handOver(list, left)
 }
 
-// repliedTo returns the root of the thread that may have replies since the gap began, if
-// the message tells: it is the root, or a reply that was also sent to the channel.
-func (r *rereading) repliedTo(m pastMessage) (root string) {
+// repliedThread returns the root of a thread that may have replies since the beginning
+// of the gap. The message reveals that if it is the root, or a reply that was also sent
+// to the channel. Otherwise repliedThread returns an empty string.
+func (r *gapReader) repliedThread(m historyMessage) (root string) {
 	switch {
 	case m.ThreadTS != "" && m.ThreadTS != m.TS:
 		return m.ThreadTS
@@ -98,8 +101,8 @@ func (r *rereading) repliedTo(m pastMessage) (root string) {
 	return ""
 }
 
-// rereads begins to read a gap.
-func (a *Adapter) rereads(ctx context.Context, channel string, read adapters.Reading) (*rereading, error) {
+// newGapReader prepares the reading of a gap.
+func (a *Adapter) newGapReader(ctx context.Context, channel string, read adapters.Reading) (*gapReader, error) {
 	self, err := a.knownSelf(ctx)
 	if err != nil {
 		return nil, err
@@ -109,12 +112,13 @@ func (a *Adapter) rereads(ctx context.Context, channel string, read adapters.Rea
 		return nil, err
 	}
 	read.Gap.Channel = channel
-	return &rereading{Reading: read, adapter: a, self: self, kind: kind}, nil
+	return &gapReader{Reading: read, adapter: a, self: self, kind: kind}, nil
 }
 
-// pastMessage is a message of history, with what of it matters here.
+// historyMessage is a message of a channel's history, with the fields that backfill
+// uses.
 // https://docs.slack.dev/reference/methods/conversations.history#response
-type pastMessage struct {
+type historyMessage struct {
 	raw         json.RawMessage
 	at          time.Time
 	TS          string      `json:"ts"`
@@ -127,9 +131,10 @@ type pastMessage struct {
 	LatestReply string      `json:"latest_reply"`
 }
 
-// readPast reads a message of history. It returns false if the value is no message.
-func readPast(raw json.RawMessage) (pastMessage, bool) {
-	m := pastMessage{}
+// decodeHistory decodes a message of history. It returns false if the value is not a
+// message.
+func decodeHistory(raw json.RawMessage) (historyMessage, bool) {
+	m := historyMessage{}
 	_ = json.Unmarshal(raw, &m) // Normalize reports the fault
 	if !isObject(raw) || !isTimestamp(m.TS) {
 		return m, false
@@ -138,20 +143,20 @@ func readPast(raw json.RawMessage) (pastMessage, bool) {
 	return m, true
 }
 
-// rereading is one read of a gap.
-type rereading struct {
+// gapReader reads one gap of one channel or thread.
+type gapReader struct {
 	adapters.Reading
 	adapter  *Adapter
-	limit    int // of the messages in the gap
+	limit    int // maximum number of messages in the gap
 	self     event.Self
 	kind     string
-	messages []pastMessage
+	messages []historyMessage
 	size     int
 	cut      bool
 }
 
-// pages reads page after page, as long as take returns true.
-func (r *rereading) pages(ctx context.Context, method, root string, take func(list []pastMessage, last bool) (more bool, err error)) error {
+// pages reads page by page, as long as take returns true.
+func (r *gapReader) pages(ctx context.Context, method, root string, take func(list []historyMessage, last bool) (more bool, err error)) error {
 	query := url.Values{
 		"channel": {r.Gap.Channel}, "limit": {historyPage}, "inclusive": {"true"},
 		"oldest": {timestamp(r.Gap.From.Add(-editReach))}, "latest": {timestamp(r.Gap.Until)},
@@ -164,9 +169,9 @@ func (r *rereading) pages(ctx context.Context, method, root string, take func(li
 		if err := r.adapter.paced(ctx, r.Urgent, method, query, &page); err != nil {
 			return err
 		}
-		var list []pastMessage
+		var list []historyMessage
 		for _, raw := range page.Messages {
-			if m, ok := readPast(raw); ok {
+			if m, ok := decodeHistory(raw); ok {
 				list = append(list, m)
 			}
 		}
@@ -179,11 +184,11 @@ func (r *rereading) pages(ctx context.Context, method, root string, take func(li
 	}
 }
 
-// channel reads the messages outside of threads, the newest first: back to the gap's
-// beginning, or up to the limit.
-func (r *rereading) channel(ctx context.Context) error {
+// channel reads the messages outside threads, newest first. It stops at the beginning
+// of the gap, at the limit, or at channelBytes.
+func (r *gapReader) channel(ctx context.Context) error {
 	within := 0
-	err := r.pages(ctx, "conversations.history", "", func(list []pastMessage, last bool) (more bool, err error) {
+	err := r.pages(ctx, "conversations.history", "", func(list []historyMessage, last bool) (more bool, err error) {
 		before := false
 		for _, m := range list {
 			r.size += len(m.raw)
@@ -204,52 +209,53 @@ func (r *rereading) channel(ctx context.Context) error {
 	return nil
 }
 
-// thread hands over a thread, whose pages begin with the oldest messages. One that is
-// gone has none.
-func (r *rereading) thread(ctx context.Context, root string) error {
+// thread reads a thread, oldest messages first, and hands over each page. A deleted
+// thread has no messages.
+func (r *gapReader) thread(ctx context.Context, root string) error {
 	read := 0
-	err := r.pages(ctx, "conversations.replies", root, func(list []pastMessage, _ bool) (more bool, err error) {
+	err := r.pages(ctx, "conversations.replies", root, func(list []historyMessage, _ bool) (more bool, err error) {
 		read += len(list)
-		return read < maxThread, r.hand(list, nil)
+		return read < maxThread, r.handOver(list, nil)
 	})
-	if err != nil && !answered(err, "thread_not_found") {
+	if err != nil && refusedCode(err) != "thread_not_found" {
 		return fmt.Errorf("read slack thread %s/%s: %w", r.Gap.Channel, root, err)
 	}
 	return nil
 }
 
-// oldestFirst returns the messages that were read, with the newest of the gap, as many as
-// the limit allows.
-func (r *rereading) oldestFirst() []pastMessage {
+// oldestFirst returns the messages in order of time. From the gap it keeps only the
+// newest messages, as many as the limit allows.
+func (r *gapReader) oldestFirst() []historyMessage {
 	list := r.messages
-	slices.SortFunc(list, func(a, b pastMessage) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.TS, b.TS)) })
-	list = slices.CompactFunc(list, func(a, b pastMessage) bool { return a.TS == b.TS }) // pages may overlap
-	first := slices.IndexFunc(list, func(m pastMessage) bool { return !m.at.Before(r.Gap.From) })
+	slices.SortFunc(list, func(a, b historyMessage) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.TS, b.TS)) })
+	list = slices.CompactFunc(list, func(a, b historyMessage) bool { return a.TS == b.TS }) // pages may overlap
+	first := slices.IndexFunc(list, func(m historyMessage) bool { return !m.at.Before(r.Gap.From) })
 	if surplus := len(list) - first - r.limit; first >= 0 && surplus > 0 {
 		list, r.cut = slices.Delete(list, first, first+surplus), true
 	}
 	return list
 }
 
-// hand hands over messages as events, by thread: new ones of those in the gap, and changes
-// of those that were edited or removed since it began. It leaves out our own messages, and
-// those of the threads that are left to ReadThread.
-func (r *rereading) hand(list []pastMessage, left map[event.ThreadKey]bool) error {
-	channel := orGuess((&payload{channel: r.Gap.Channel, channelType: r.kind}).told())
+// handOver hands over messages as events, by thread. A message in the gap is handed
+// over as new. A message that was edited or deleted since the beginning of the gap is
+// handed over as a change. handOver skips our own messages, and the messages of the
+// threads in left, which ReadThread reads.
+func (r *gapReader) handOver(list []historyMessage, left map[event.ThreadKey]bool) error {
+	channel := withDefaultType((&payload{channel: r.Gap.Channel, channelType: r.kind}).namedChannel())
 	var threads []event.ThreadKey
 	missed := map[event.ThreadKey][]adapters.Missed{}
 	for _, m := range list {
 		thread := ThreadKey(r.adapter.Workspace, channel, m.TS, m.ThreadTS)
-		if left[thread] || same(m.User, r.self.UserID) || same(m.BotID, r.self.BotID) {
+		if left[thread] || sameID(m.User, r.self.UserID) || sameID(m.BotID, r.self.BotID) {
 			continue
 		}
 		var out adapters.Missed
 		gone := m.Subtype == "tombstone"
 		if !m.at.Before(r.Gap.From) && !gone {
-			out.New = r.envelope(placed(m.raw, r.Gap.Channel, r.kind))
+			out.New = r.envelope(withChannel(m.raw, r.Gap.Channel, r.kind))
 		}
 		if gone || m.Edited != nil && isTimestamp(m.Edited.TS) && sentAt(m.Edited.TS).Add(editedStep).After(r.Gap.From) {
-			out.Change = r.envelope(r.changed(m))
+			out.Change = r.envelope(r.changeEvent(m))
 		}
 		if missed[thread] == nil {
 			threads = append(threads, thread)
@@ -264,32 +270,32 @@ func (r *rereading) hand(list []pastMessage, left map[event.ThreadKey]bool) erro
 	return nil
 }
 
-func (r *rereading) envelope(inner []byte) *event.Envelope {
+func (r *gapReader) envelope(inner []byte) *event.Envelope {
 	return &event.Envelope{
 		Workspace: r.adapter.Workspace, Platform: event.Slack, Transport: event.Backfilled,
-		ReceivedAt: r.adapter.now(), Body: callback(r.self, inner),
+		ReceivedAt: r.adapter.now(), Body: eventCallback(r.self, inner),
 	}
 }
 
-// placed is the event of a message of history: its own members, byte for byte, and its
-// channel.
-func placed(raw []byte, channel, kind string) []byte {
-	body := append([]byte(nil), raw[:len(raw)-1]...) // the last of two members with one name counts
-	return append(body, `,"channel":`+quoted(channel)+`,"channel_type":`+quoted(kind)+`}`...)
+// withChannel returns the event for a message of history: the message's own members,
+// unchanged, and its channel.
+func withChannel(raw []byte, channel, kind string) []byte {
+	body := append([]byte(nil), raw[:len(raw)-1]...) // if a member is there twice, the last one counts
+	return append(body, `,"channel":`+jsonString(channel)+`,"channel_type":`+jsonString(kind)+`}`...)
 }
 
-// changed is the event of its last edit, or of its going.
-func (r *rereading) changed(m pastMessage) []byte {
+// changeEvent returns the event of the message's last edit, or of its deletion.
+func (r *gapReader) changeEvent(m historyMessage) []byte {
 	when := m.TS
 	if m.Edited != nil {
 		when = m.Edited.TS
 	}
-	return []byte(`{"type":"message","subtype":"message_changed","hidden":true,"channel":` + quoted(r.Gap.Channel) +
-		`,"channel_type":` + quoted(r.kind) + `,"ts":` + quoted(when) + `,"message":` + string(m.raw) + `}`)
+	return []byte(`{"type":"message","subtype":"message_changed","hidden":true,"channel":` + jsonString(r.Gap.Channel) +
+		`,"channel_type":` + jsonString(r.kind) + `,"ts":` + jsonString(when) + `,"message":` + string(m.raw) + `}`)
 }
 
-// quoted is a JSON string.
-func quoted(s string) string {
-	raw, _ := json.Marshal(s) // a text always encodes
+// jsonString returns s as a JSON string.
+func jsonString(s string) string {
+	raw, _ := json.Marshal(s) // encoding a string never fails
 	return string(raw)
 }

@@ -20,30 +20,30 @@ import (
 	"parley/ingest/event"
 )
 
-// handed keeps what was handed over, as "kind text" in its order.
-type handed struct {
+// recorder records the messages that backfill hands over, as "kind text", in order.
+type recorder struct {
 	t         *testing.T
 	adapter   *slack.Adapter
-	known     func(text string) bool // nil: nothing is
+	known     func(text string) bool // reports whether the journal knows a message; nil means that it knows none
 	lines     []string
 	envelopes []event.Envelope
 	threads   []event.ThreadKey // of every message
 }
 
-// strangers are facts that nobody has told of.
-type strangers struct{}
+// noFacts are facts without channel types and users.
+type noFacts struct{}
 
-func (strangers) Self() event.Self { return event.Self{TeamID: slacktest.Team} }
+func (noFacts) Self() event.Self { return event.Self{TeamID: slacktest.Team} }
 
-func (strangers) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
+func (noFacts) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
 
-func (strangers) User(context.Context, string) (adapters.User, bool) { return adapters.User{}, false }
+func (noFacts) User(context.Context, string) (adapters.User, bool) { return adapters.User{}, false }
 
-func (h *handed) take(envelope *event.Envelope) (known bool) {
+func (h *recorder) take(envelope *event.Envelope) (known bool) {
 	if envelope == nil {
 		return true
 	}
-	e, err := h.adapter.Normalize(h.t.Context(), *envelope, strangers{})
+	e, err := h.adapter.Normalize(h.t.Context(), *envelope, noFacts{})
 	if err != nil || envelope.Transport != event.Backfilled {
 		h.t.Errorf("%s: %v", envelope.Body, err)
 	}
@@ -56,8 +56,8 @@ func (h *handed) take(envelope *event.Envelope) (known bool) {
 	return h.known != nil && h.known(text)
 }
 
-// reading is a read of a gap that a turn waits for.
-func (h *handed) reading(gap event.Gap, messages int) adapters.Reading {
+// reading returns the reading of a gap for which a turn waits.
+func (h *recorder) reading(gap event.Gap, messages int) adapters.Reading {
 	urgent := make(chan struct{})
 	close(urgent)
 	return adapters.Reading{Gap: gap, Messages: messages, Urgent: urgent, Hand: func(thread event.ThreadKey, list []adapters.Missed) error {
@@ -71,17 +71,17 @@ func (h *handed) reading(gap event.Gap, messages int) adapters.Reading {
 	}}
 }
 
-// since is the time from a minute before noon to a minute after it.
-var since = event.Gap{Channel: room, From: noon.Add(-time.Minute), Until: noon.Add(time.Minute)}
+// testGap reaches from a minute before noon to a minute after it.
+var testGap = event.Gap{Channel: room, From: noon.Add(-time.Minute), Until: noon.Add(time.Minute)}
 
-// missed reads a channel and then the threads that it names.
-func missed(t *testing.T, adapter *slack.Adapter, gap event.Gap, messages int) (*handed, adapters.Found) {
+// readGap reads a channel and then the threads that ReadChannel returns.
+func readGap(t *testing.T, adapter *slack.Adapter, gap event.Gap, messages int) (*recorder, adapters.Found) {
 	t.Helper()
-	h := &handed{t: t, adapter: adapter}
+	h := &recorder{t: t, adapter: adapter}
 	return h, h.read(gap, messages)
 }
 
-func (h *handed) read(gap event.Gap, messages int) adapters.Found {
+func (h *recorder) read(gap event.Gap, messages int) adapters.Found {
 	h.t.Helper()
 	found, err := h.adapter.ReadChannel(h.t.Context(), h.reading(gap, messages))
 	if err != nil {
@@ -95,14 +95,14 @@ func (h *handed) read(gap event.Gap, messages int) adapters.Found {
 	return found
 }
 
-func same[T any](t *testing.T, what string, got, want T) {
+func checkEqual[T any](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
-// put places somebody's message so long after noon.
+// put stores a message of user U1, sent at the given time after noon.
 func put(s *slacktest.Server, after time.Duration, text, root string) slacktest.Post {
 	return s.Put(slacktest.Post{Channel: room, User: "U1", Text: text, ThreadTS: root, TS: slacktest.Timestamp(noon.Add(after))})
 }
@@ -111,8 +111,8 @@ func threadOf(root slacktest.Post) event.ThreadKey {
 	return event.ThreadKey("slack:acme:" + root.Channel + ":" + root.TS)
 }
 
-func TestAChannelIsReadWithoutTheThreadsThatItNames(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+func TestReadChannelLeavesThreadsWithReplies(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	old := put(server, -time.Hour*30, "an old root", "")
 	before := put(server, -2*time.Minute, "before", "")
 	root := put(server, 1*time.Second, "one", "")
@@ -121,20 +121,20 @@ func TestAChannelIsReadWithoutTheThreadsThatItNames(t *testing.T) {
 	put(server, 4*time.Second, "four, in the old thread", old.TS)
 	server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, BotID: slacktest.BotID, Text: "ours"})
 	put(server, 2*time.Minute, "live", "")
-	h := &handed{t: t, adapter: adapter}
-	found, err := adapter.ReadChannel(t.Context(), h.reading(since, 10))
+	h := &recorder{t: t, adapter: adapter}
+	found, err := adapter.ReadChannel(t.Context(), h.reading(testGap, 10))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "handed over", h.lines, []string{"message three"})
-	same(t, "threads with nothing else", h.threads, []event.ThreadKey{threadOf(before), threadOf(three)})
-	same(t, "threads that are left", found.Threads, []event.ThreadKey{threadOf(root)})
+	checkEqual(t, "handed over", h.lines, []string{"message three"})
+	checkEqual(t, "threads of the handed-over messages", h.threads, []event.ThreadKey{threadOf(before), threadOf(three)})
+	checkEqual(t, "threads left to ReadThread", found.Threads, []event.ThreadKey{threadOf(root)})
 }
 
-// TestAThreadIsReadFromItsOldestMissedMessageOn, page by page, be it a thread or a conversation.
-func TestAThreadIsReadFromItsOldestMissedMessageOn(t *testing.T) {
+// TestReadThreadReadsOldestFirst reads a thread of several pages, and a conversation.
+func TestReadThreadReadsOldestFirst(t *testing.T) {
 	var limits []string
-	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
 		if c.Method == "conversations.replies" {
 			limits = append(limits, c.Form.Get("limit"))
 		}
@@ -147,37 +147,38 @@ func TestAThreadIsReadFromItsOldestMissedMessageOn(t *testing.T) {
 		put(server, time.Duration(i)*time.Millisecond, fmt.Sprint(i), old.TS)
 	}
 	put(server, 2*time.Minute, "live", old.TS)
-	h := &handed{t: t, adapter: adapter}
-	if err := adapter.ReadThread(t.Context(), threadOf(old), h.reading(since, 10)); err != nil {
+	h := &recorder{t: t, adapter: adapter}
+	if err := adapter.ReadThread(t.Context(), threadOf(old), h.reading(testGap, 10)); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "handed over", h.lines, want)
-	same(t, "calls", len(limits), 2)
+	checkEqual(t, "handed over", h.lines, want)
+	checkEqual(t, "calls", len(limits), 2)
 
 	server.SetChannel(slacktest.Channel{ID: "D0DIRECT"})
 	for i := range 3 {
 		server.Put(slacktest.Post{Channel: "D0DIRECT", User: "U1", Text: fmt.Sprint(i), TS: slacktest.Timestamp(noon.Add(time.Duration(i) * time.Second))})
 	}
-	h = &handed{t: t, adapter: adapter}
-	if err := adapter.ReadThread(t.Context(), "slack:acme:D0DIRECT", h.reading(since, 10)); err != nil {
+	h = &recorder{t: t, adapter: adapter}
+	if err := adapter.ReadThread(t.Context(), "slack:acme:D0DIRECT", h.reading(testGap, 10)); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "of a conversation", h.lines, []string{"message 0", "message 1", "message 2"})
+	checkEqual(t, "of a conversation", h.lines, []string{"message 0", "message 1", "message 2"})
 }
 
-// TestAReplyInTheChannelNamesItsThread: the channel alone does not show the rest of it.
-func TestAReplyInTheChannelNamesItsThread(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+// TestBroadcastReplyNamesItsThread: the channel alone does not contain the thread's
+// other replies.
+func TestBroadcastReplyNamesItsThread(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	old := put(server, -time.Hour*30, "an old root", "")
 	put(server, time.Second, "one", old.TS)
 	server.Put(slacktest.Post{Channel: room, User: "U1", Text: "two", ThreadTS: old.TS, Subtype: "thread_broadcast", TS: slacktest.Timestamp(noon.Add(2 * time.Second))})
-	h, found := missed(t, adapter, since, 10)
-	same(t, "threads", found.Threads, []event.ThreadKey{threadOf(old)})
-	same(t, "handed over", h.lines, []string{"message one", "message two"})
+	h, found := readGap(t, adapter, testGap, 10)
+	checkEqual(t, "threads", found.Threads, []event.ThreadKey{threadOf(old)})
+	checkEqual(t, "handed over", h.lines, []string{"message one", "message two"})
 }
 
-func TestWhenAThreadBegan(t *testing.T) {
-	_, adapter := connect(t, slacktest.Options{})
+func TestBegan(t *testing.T) {
+	_, adapter := startFake(t, slacktest.Options{})
 	for key, want := range map[event.ThreadKey]string{
 		"slack:acme:C1:1700000000.000100": "C1 1700000000",
 		"slack:acme:D1:1700000000.000100": "D1 1700000000",
@@ -193,12 +194,13 @@ func TestWhenAThreadBegan(t *testing.T) {
 		case ok:
 			got = fmt.Sprint(channel, " ", at.Unix())
 		}
-		same(t, string(key), got, want)
+		checkEqual(t, string(key), got, want)
 	}
 }
 
-// TestAMissedMessageHasItsEventsKeys compares with the event that Slack sends.
-func TestAMissedMessageHasItsEventsKeys(t *testing.T) {
+// TestBackfilledMessageHasTheKeysOfItsEvent compares the keys with those of the event
+// that Slack sends.
+func TestBackfilledMessageHasTheKeysOfItsEvent(t *testing.T) {
 	for name, of := range map[string]struct {
 		channel slacktest.Channel
 		kind    string
@@ -208,38 +210,38 @@ func TestAMissedMessageHasItsEventsKeys(t *testing.T) {
 		"in a thread":          {slacktest.Channel{ID: room}, "channel", true},
 		"in a private channel": {slacktest.Channel{ID: room, Kind: slacktest.PrivateChannel}, "group", false},
 		"in a group":           {slacktest.Channel{ID: "C0GROUP", Kind: slacktest.GroupMessage}, "mpim", false},
-		"to us alone":          {slacktest.Channel{ID: "D0DIRECT"}, "im", false},
+		"in a direct message":  {slacktest.Channel{ID: "D0DIRECT"}, "im", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, adapter := connect(t, slacktest.Options{})
+			server, adapter := startFake(t, slacktest.Options{})
 			server.SetChannel(of.channel)
 			post := slacktest.Post{Channel: of.channel.ID, User: "U1", Text: "hi <@U0BOT>"}
 			if of.reply {
 				post.ThreadTS = put(server, -time.Second, "the root", "").TS
 			}
 			post = server.Put(post)
-			gap := since
+			gap := testGap
 			gap.Channel, gap.From = of.channel.ID, noon
 			channels, err := adapter.Channels(t.Context())
 			if err != nil || !slices.Contains(channels, gap.Channel) {
 				t.Fatalf("%v, %v", channels, err)
 			}
-			h, _ := missed(t, adapter, gap, 10)
+			h, _ := readGap(t, adapter, gap, 10)
 			live := slacktest.Message{Channel: post.Channel, ChannelType: of.kind, User: post.User, Text: post.Text, TS: post.TS, ThreadTS: post.ThreadTS}
-			want := adapter.Keys(event.Envelope{Body: live.Event()}, strangers{})
+			want := adapter.Keys(event.Envelope{Body: live.Event()}, noFacts{})
 			if len(h.envelopes) != 1 {
 				t.Fatalf("%v", h.lines)
 			}
-			got := adapter.Keys(h.envelopes[0], strangers{})
+			got := adapter.Keys(h.envelopes[0], noFacts{})
 			got.Parsed, want.Parsed = nil, nil
-			same(t, "keys", got, want)
+			checkEqual(t, "keys", got, want)
 		})
 	}
 }
 
-// TestAMissedEditIsHandedOver, be it of a message that was known or of one from before.
-func TestAMissedEditIsHandedOver(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+// TestBackfillReportsEdits edits messages from before the gap and from inside it.
+func TestBackfillReportsEdits(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	before, untouched := put(server, -10*time.Minute, "before", ""), put(server, -9*time.Minute, "untouched", "")
 	root := put(server, -8*time.Minute, "a root", "")
 	put(server, -7*time.Minute, "its reply", root.TS)
@@ -248,33 +250,33 @@ func TestAMissedEditIsHandedOver(t *testing.T) {
 		server.Edit(room, p.TS, p.Text+", edited")
 	}
 	server.Delete(room, root.TS)
-	h := &handed{t: t, adapter: adapter, known: func(text string) bool { return strings.HasPrefix(text, "known") }}
-	h.read(since, 10)
-	same(t, "handed over", h.lines, []string{
+	h := &recorder{t: t, adapter: adapter, known: func(text string) bool { return strings.HasPrefix(text, "known") }}
+	h.read(testGap, 10)
+	checkEqual(t, "handed over", h.lines, []string{
 		"edit before, edited", "delete", "message known, edited", "edit known, edited", "message unknown, edited",
 	})
 	_ = untouched
 }
 
-func TestTheNewestOfTooMuchIsRead(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+func TestReadChannelKeepsTheNewestMessages(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	for i := range 450 {
 		put(server, time.Duration(i)*time.Millisecond, fmt.Sprint(i), "")
 	}
-	h, found := missed(t, adapter, since, 250)
+	h, found := readGap(t, adapter, testGap, 250)
 	if !found.Cut || len(h.lines) != 250 || h.lines[0] != "message 200" || h.lines[249] != "message 449" {
 		t.Errorf("%d of %v, %v", len(h.lines), h.lines[:1], found.Cut)
 	}
-	if h, found = missed(t, adapter, since, 450); found.Cut || len(h.lines) != 450 {
+	if h, found = readGap(t, adapter, testGap, 450); found.Cut || len(h.lines) != 450 {
 		t.Errorf("%d, %v", len(h.lines), found.Cut)
 	}
 }
 
-// TestTheWaitOfA429IsKept makes Slack refuse two calls.
-func TestTheWaitOfA429IsKept(t *testing.T) {
+// TestBackfillWaitsAfterARateLimit makes Slack refuse two calls.
+func TestBackfillWaitsAfterARateLimit(t *testing.T) {
 	var mu sync.Mutex
 	var times []time.Time
-	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
 		if c.Method == "conversations.history" {
 			mu.Lock()
 			defer mu.Unlock()
@@ -283,19 +285,19 @@ func TestTheWaitOfA429IsKept(t *testing.T) {
 	}})
 	put(server, 0, "one", "")
 	server.Script("conversations.history", slacktest.RateLimited(time.Second), slacktest.Fault{Error: "ratelimited"})
-	h, _ := missed(t, adapter, since, 10)
-	same(t, "handed over", h.lines, []string{"message one"})
+	h, _ := readGap(t, adapter, testGap, 10)
+	checkEqual(t, "handed over", h.lines, []string{"message one"})
 	if len(times) != 3 || times[1].Sub(times[0]) < time.Second || times[2].Sub(times[1]) < time.Second {
-		t.Errorf("asked at %v", times)
+		t.Errorf("called at %v", times)
 	}
 }
 
-func TestWhatCantBeReadNeedsTheOperator(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+func TestBackfillRefusalsNeedTheOperator(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	put(server, 0, "one", "")
 	for code, hint := range map[string]string{"not_in_channel": "invite the bot", "missing_scope": "groups", "invalid_something": "docs.slack.dev"} {
 		server.Script("conversations.history", slacktest.Fault{Error: code})
-		_, err := adapter.ReadChannel(t.Context(), new(handed).reading(since, 10))
+		_, err := adapter.ReadChannel(t.Context(), new(recorder).reading(testGap, 10))
 		var refused *adapters.RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(refused.Hint, hint) {
 			t.Errorf("%s: %v", code, err)
@@ -303,18 +305,18 @@ func TestWhatCantBeReadNeedsTheOperator(t *testing.T) {
 	}
 	server.Script("conversations.history", slacktest.Fault{Error: "internal_error"}, slacktest.Fault{Status: 503}, slacktest.Fault{Error: "token_revoked"})
 	for range 3 {
-		_, err := adapter.ReadChannel(t.Context(), new(handed).reading(since, 10))
+		_, err := adapter.ReadChannel(t.Context(), new(recorder).reading(testGap, 10))
 		var refused *adapters.RefusedError
 		if err == nil || errors.As(err, &refused) {
-			t.Errorf("for good: %v", err)
+			t.Errorf("a passing error is refused: %v", err)
 		}
 	}
 }
 
-// TestChannelsThatMayBeListedAreListed: without a scope of one kind, the others are.
-func TestChannelsThatMayBeListedAreListed(t *testing.T) {
+// TestChannelsListsThePermittedKinds lacks the scopes of two kinds of channel.
+func TestChannelsListsThePermittedKinds(t *testing.T) {
 	scopes := slices.DeleteFunc(slacktest.AllScopes(), func(s string) bool { return s == "groups:read" || s == "mpim:read" })
-	server, adapter := connect(t, slacktest.Options{Scopes: scopes})
+	server, adapter := startFake(t, slacktest.Options{Scopes: scopes})
 	server.SetChannel(slacktest.Channel{ID: room})
 	server.SetChannel(slacktest.Channel{ID: "C0PRIVATE", Kind: slacktest.PrivateChannel})
 	server.SetChannel(slacktest.Channel{ID: "C0ELSEWHERE", NotMember: true})
@@ -323,19 +325,19 @@ func TestChannelsThatMayBeListedAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "channels", channels, []string{room, "D0MARA"})
+	checkEqual(t, "channels", channels, []string{room, "D0MARA"})
 
-	_, adapter = connect(t, slacktest.Options{Scopes: []string{"chat:write"}})
+	_, adapter = startFake(t, slacktest.Options{Scopes: []string{"chat:write"}})
 	var refused *adapters.RefusedError
 	if channels, err := adapter.Channels(t.Context()); !errors.As(err, &refused) {
 		t.Errorf("%v, %v", channels, err)
 	}
 }
 
-// TestManyChannelsComeInPages, all of them, and the pace of the method is kept.
-func TestManyChannelsComeInPages(t *testing.T) {
+// TestChannelsReadsEveryPage reads 450 channels in three pages.
+func TestChannelsReadsEveryPage(t *testing.T) {
 	var pages []url.Values
-	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) { pages = append(pages, c.Form) }})
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) { pages = append(pages, c.Form) }})
 	for i := range 450 {
 		server.SetChannel(slacktest.Channel{ID: fmt.Sprintf("C0%03d", i)})
 	}
@@ -345,9 +347,9 @@ func TestManyChannelsComeInPages(t *testing.T) {
 	}
 }
 
-// TestThePaceOfAMethodIsKept: no minute has more calls than Slack takes, and those that
-// wait for nobody leave a fifth to the others.
-func TestThePaceOfAMethodIsKept(t *testing.T) {
+// TestPace checks that no minute has more calls than Slack allows, and that calls
+// without a waiting turn leave a fifth to urgent calls.
+func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, urgent := time.Now(), make(chan struct{})
 		close(urgent)
@@ -359,28 +361,28 @@ func TestThePaceOfAMethodIsKept(t *testing.T) {
 			return int(time.Since(begun).Seconds())
 		}
 		for i := range 40 {
-			same(t, fmt.Sprint("in the background, ", i), wait(nil), 0)
+			checkEqual(t, fmt.Sprint("in the background, ", i), wait(nil), 0)
 		}
 		hurried := make(chan struct{})
 		time.AfterFunc(3*time.Second, func() { close(hurried) })
-		same(t, "one that a turn comes to wait for", wait(hurried), 3)
+		checkEqual(t, "becomes urgent", wait(hurried), 3)
 		for i := range 9 {
-			same(t, fmt.Sprint("urgent, ", i), wait(urgent), 3)
+			checkEqual(t, fmt.Sprint("urgent, ", i), wait(urgent), 3)
 		}
-		same(t, "too many", wait(urgent), 61)
-		same(t, "in the background again", wait(nil), 61)
+		checkEqual(t, "too many", wait(urgent), 61)
+		checkEqual(t, "in the background again", wait(nil), 61)
 	})
 }
 
-// before reads what was said in a thread before a message, in words.
-func before(t *testing.T, adapter *slack.Adapter, root, upTo string, newest int) (words []string, read adapters.Before) {
+// readBefore reads the messages of a thread before a message.
+func readBefore(t *testing.T, adapter *slack.Adapter, root, upTo string, newest int) (words []string, read adapters.Before) {
 	t.Helper()
 	read, err := adapter.Before(t.Context(), event.ThreadKey("slack:acme:"+room+":"+root), room+"/"+upTo, newest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, envelope := range read.Envelopes {
-		e, err := adapter.Normalize(t.Context(), envelope, strangers{})
+		e, err := adapter.Normalize(t.Context(), envelope, noFacts{})
 		if err != nil || e.Message == nil || e.Message.Channel.ID != room || envelope.Transport != event.Reread {
 			t.Fatalf("%s: %v", envelope.Body, err)
 		}
@@ -389,31 +391,32 @@ func before(t *testing.T, adapter *slack.Adapter, root, upTo string, newest int)
 	return words, read
 }
 
-func TestAThreadIsReadUpToTheMessageThatAsks(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+func TestBeforeEndsAtTheRequest(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	root := put(server, 0, "root", "")
 	for i := range 5 {
 		put(server, time.Duration(i+1)*time.Second, fmt.Sprint(i+1), root.TS)
 	}
 	asks := put(server, 10*time.Second, "<@U0BOT> now?", root.TS)
 	put(server, 11*time.Second, "later", root.TS)
-	words, read := before(t, adapter, root.TS, asks.TS, 3)
-	same(t, "read", words, []string{"root", "3", "4", "5"})
-	same(t, "left out", read.Earlier, 2)
-	if words, read = before(t, adapter, root.TS, asks.TS, 20); len(words) != 6 || read.Earlier != 0 || read.Gap {
+	words, read := readBefore(t, adapter, root.TS, asks.TS, 3)
+	checkEqual(t, "read", words, []string{"root", "3", "4", "5"})
+	checkEqual(t, "left out", read.Earlier, 2)
+	if words, read = readBefore(t, adapter, root.TS, asks.TS, 20); len(words) != 6 || read.Earlier != 0 || read.Gap {
 		t.Errorf("%v, %+v", words, read)
 	}
-	words, _ = before(t, adapter, root.TS, asks.TS, 0)
-	same(t, "the root alone", words, []string{"root"})
-	if words, read = before(t, adapter, "1600000000.000100", asks.TS, 3); len(words) != 0 || read.Gap {
-		t.Errorf("of a thread that is gone: %v, %+v", words, read)
+	words, _ = readBefore(t, adapter, root.TS, asks.TS, 0)
+	checkEqual(t, "the root alone", words, []string{"root"})
+	if words, read = readBefore(t, adapter, "1600000000.000100", asks.TS, 3); len(words) != 0 || read.Gap {
+		t.Errorf("of a deleted thread: %v, %+v", words, read)
 	}
 }
 
-// TestTheEndOfAVeryLongThreadIsFound by its time: most of it was said long ago.
-func TestTheEndOfAVeryLongThreadIsFound(t *testing.T) {
+// TestBeforeFindsTheEndOfAVeryLongThread uses a thread with few recent replies and many
+// old ones.
+func TestBeforeFindsTheEndOfAVeryLongThread(t *testing.T) {
 	calls := 0
-	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
 		if c.Method == "conversations.replies" {
 			calls++
 		}
@@ -428,19 +431,19 @@ func TestTheEndOfAVeryLongThreadIsFound(t *testing.T) {
 		put(server, after, fmt.Sprint(i+1), root.TS)
 	}
 	asks := put(server, (replies+1)*time.Minute, "<@U0BOT> now?", root.TS)
-	words, read := before(t, adapter, root.TS, asks.TS, 2)
-	same(t, "read", words, []string{"root", "4999", "5000"})
+	words, read := readBefore(t, adapter, root.TS, asks.TS, 2)
+	checkEqual(t, "read", words, []string{"root", "4999", "5000"})
 	if read.Gap || read.Earlier != replies-2 || calls > 6 {
 		t.Errorf("%d left out, gap %v, %d calls", read.Earlier, read.Gap, calls)
 	}
 	server.Script("conversations.replies", slacktest.Fault{}, slacktest.RateLimited(time.Minute))
-	words, read = before(t, adapter, root.TS, asks.TS, 2)
-	same(t, "without its end", words, []string{"root"})
-	same(t, "a gap", read.Gap, true)
+	words, read = readBefore(t, adapter, root.TS, asks.TS, 2)
+	checkEqual(t, "without its end", words, []string{"root"})
+	checkEqual(t, "a gap", read.Gap, true)
 }
 
-func TestThreadsThatBeginWithUsAreNotRead(t *testing.T) {
-	_, adapter := connect(t, slacktest.Options{})
+func TestRoot(t *testing.T) {
+	_, adapter := startFake(t, slacktest.Options{})
 	for key, want := range map[event.ThreadKey]string{
 		"slack:acme:C1:1700000000.000100": "C1/1700000000.000100",
 		"slack:acme:G1:1700000000.000100": "G1/1700000000.000100",

@@ -15,28 +15,29 @@ import (
 var _ adapters.ContextReader = (*Adapter)(nil)
 
 const (
-	// threadPage is how many messages of a thread the first call reads, and
-	// threadRest each further one, the most that Slack allows.
+	// firstPage is the number of messages that the first call reads. nextPage is the
+	// number for each further call; it is Slack's maximum.
 	// https://docs.slack.dev/reference/methods/conversations.replies#arguments
-	threadPage, threadRest = 200, 999
-	// restCalls bounds the calls that read on to the end of a thread, and tailCalls
-	// those that look for the end of a longer one.
-	restCalls, tailCalls = 2, 4
+	firstPage, nextPage = 200, 999
+	// maxNextPages bounds the calls that read on to the end of a thread. maxProbes bounds
+	// the calls that search for the end of a longer thread.
+	maxNextPages, maxProbes = 2, 4
 )
 
-// Root is the message that a channel's or a group's thread hangs under. What was said
-// in a direct message was said to us, and is known.
+// Root returns the id of the root message of a thread in a channel or group. It returns
+// false for a direct message: the bot received every message there, so the journal has
+// them.
 func (a *Adapter) Root(thread event.ThreadKey) (id string, ok bool) {
 	channel, root, err := parseThreadKey(thread)
-	if err != nil || root == "" || strings.HasPrefix(channel, "D") {
+	if err != nil || root == "" || isDirect(channel) {
 		return "", false
 	}
-	return channel + "/" + root, true
+	return messageID(channel, root), true
 }
 
-// Before reads a thread: most are read whole by one call. Slack begins with the oldest
-// message, so that the end of a long one is looked for by its time. A thread that is
-// gone has nothing.
+// Before reads a thread up to the message upTo. One call reads most threads whole.
+// Slack returns the oldest messages first, so Before searches for the end of a long
+// thread by time. A deleted thread has no messages.
 func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (adapters.Before, error) {
 	var before adapters.Before
 	channel, root, err := parseThreadKey(thread)
@@ -47,12 +48,12 @@ func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo strin
 	if err != nil {
 		return before, err
 	}
-	r := replies{adapter: a, channel: channel, root: root, newest: newest}
+	r := threadReader{adapter: a, channel: channel, root: root, newest: newest}
 	if _, ts, _ := strings.Cut(upTo, "/"); isTimestamp(ts) {
 		r.upTo = ts
 	}
 	list, err := r.read(ctx)
-	if answered(err, "thread_not_found") {
+	if refusedCode(err) == "thread_not_found" {
 		return before, nil
 	}
 	if err != nil {
@@ -61,37 +62,37 @@ func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo strin
 	for _, m := range list {
 		before.Envelopes = append(before.Envelopes, event.Envelope{
 			Workspace: a.Workspace, Platform: event.Slack, Transport: event.Reread, ReceivedAt: a.now(),
-			Body: callback(self, append(append([]byte(nil), m.raw[:len(m.raw)-1]...), `,"channel":`+quoted(channel)+`}`...)),
+			Body: eventCallback(self, append(append([]byte(nil), m.raw[:len(m.raw)-1]...), `,"channel":`+jsonString(channel)+`}`...)),
 		})
 	}
 	before.Earlier, before.Gap = r.earlier, r.gap
 	return before, nil
 }
 
-// replies is the reading of one thread.
-type replies struct {
+// threadReader reads one thread.
+type threadReader struct {
 	adapter       *Adapter
 	channel, root string
-	upTo          string // the ts of the message that asks; empty where it has none
+	upTo          string // ts of the message that triggers the run; empty if there is none
 	newest        int
 
 	earlier int
 	gap     bool
 }
 
-// read returns the root, if it is there, and the newest replies.
-func (r *replies) read(ctx context.Context) ([]pastMessage, error) {
-	first, err := r.page(ctx, threadPage, "", time.Time{})
+// read returns the root, if it still exists, and the newest replies.
+func (r *threadReader) read(ctx context.Context) ([]historyMessage, error) {
+	first, err := r.page(ctx, firstPage, "", time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	list := first.replies
 	if first.next != "" && len(list) > 0 && len(first.root) > 0 {
 		count := first.root[0].ReplyCount
-		if left := count - len(list); left <= restCalls*threadRest {
-			list, r.gap = r.rest(ctx, list, first.next)
+		if left := count - len(list); left <= maxNextPages*nextPage {
+			list, r.gap = r.readOn(ctx, list, first.next)
 		} else {
-			list, r.gap = r.tail(ctx, list[len(list)-1].at, left)
+			list, r.gap = r.findEnd(ctx, list[len(list)-1].at, left)
 		}
 		r.earlier = max(count-len(list), 0)
 	}
@@ -104,10 +105,11 @@ func (r *replies) read(ctx context.Context) ([]pastMessage, error) {
 	return append(first.root, list...), nil
 }
 
-// rest reads on to the thread's end; gap says that it was not reached.
-func (r *replies) rest(ctx context.Context, list []pastMessage, next string) (all []pastMessage, gap bool) {
-	for range restCalls + 1 { // some may have been said meanwhile
-		page, err := r.page(ctx, threadRest, next, time.Time{})
+// readOn reads on to the end of the thread. It returns true for gap if it does not
+// reach the end.
+func (r *threadReader) readOn(ctx context.Context, list []historyMessage, next string) (all []historyMessage, gap bool) {
+	for range maxNextPages + 1 { // one page more, for replies that arrive meanwhile
+		page, err := r.page(ctx, nextPage, next, time.Time{})
 		if err != nil {
 			return nil, true
 		}
@@ -119,25 +121,26 @@ func (r *replies) rest(ctx context.Context, list []pastMessage, next string) (al
 	return nil, true
 }
 
-// tail looks for the end of a thread of which so many replies are left behind a
-// time, as if they had been said evenly; gap says that it was not found.
-func (r *replies) tail(ctx context.Context, behind time.Time, left int) (list []pastMessage, gap bool) {
+// findEnd searches for the end of a thread that has the given number of replies left
+// after a time. It assumes that the replies are evenly spread in time. It returns true
+// for gap if it does not find the end.
+func (r *threadReader) findEnd(ctx context.Context, behind time.Time, left int) (list []historyMessage, gap bool) {
 	end := r.adapter.now()
 	if r.upTo != "" {
 		end = sentAt(r.upTo)
 	}
 	whole := end.Sub(behind)
-	reach := whole / time.Duration(left) * threadPage
-	for range tailCalls {
-		page, err := r.page(ctx, threadRest, "", end.Add(-reach))
+	reach := whole / time.Duration(left) * firstPage
+	for range maxProbes {
+		page, err := r.page(ctx, nextPage, "", end.Add(-reach))
 		switch {
 		case err != nil:
 			return nil, true
-		case page.next != "": // too many, and not the last of them
+		case page.next != "": // more replies than one page: the end is not on it
 			reach /= 8
 		case len(page.replies) > r.newest:
 			return page.replies, false
-		default: // it is an end, if a short one
+		default: // the end of the thread, but fewer replies than wanted
 			list = page.replies
 			reach = min(4*reach, whole)
 		}
@@ -145,15 +148,15 @@ func (r *replies) tail(ctx context.Context, behind time.Time, left int) (list []
 	return list, len(list) == 0
 }
 
-// threadPart is one page of a thread.
-type threadPart struct {
-	root    []pastMessage // one, or none where it is not on the page
-	replies []pastMessage
-	next    string // the cursor of the next page; empty for none
+// repliesPage is one page of a thread.
+type repliesPage struct {
+	root    []historyMessage // one message, or none if it is not on the page
+	replies []historyMessage
+	next    string // cursor of the next page; empty if there is none
 }
 
-// page reads so many messages at the most, from a cursor or a time on.
-func (r *replies) page(ctx context.Context, limit int, cursor string, since time.Time) (part threadPart, err error) {
+// page reads at most limit messages, from a cursor or from a time.
+func (r *threadReader) page(ctx context.Context, limit int, cursor string, since time.Time) (part repliesPage, err error) {
 	query := url.Values{"channel": {r.channel}, "ts": {r.root}, "limit": {strconv.Itoa(limit)}, "inclusive": {"true"}}
 	if r.upTo != "" {
 		query.Set("latest", r.upTo)
@@ -169,10 +172,10 @@ func (r *replies) page(ctx context.Context, limit int, cursor string, since time
 		return part, err
 	}
 	for _, raw := range page.Messages {
-		switch m, ok := readPast(raw); {
+		switch m, ok := decodeHistory(raw); {
 		case !ok:
 		case m.TS == r.root:
-			part.root = []pastMessage{m}
+			part.root = []historyMessage{m}
 		default:
 			part.replies = append(part.replies, m)
 		}

@@ -17,18 +17,19 @@ import (
 const (
 	// maxBody bounds one call of the hook, in bytes.
 	maxBody = 1 << 20
-	// bodyTimeout is how long a body may take to arrive. Slack gives up on a
-	// call after 3 s. https://docs.slack.dev/apis/events-api/#responding
+	// bodyTimeout bounds the time in which a body must arrive. Slack itself ends a call
+	// after 3 s.
+	// https://docs.slack.dev/apis/events-api/#responding
 	bodyTimeout = 5 * time.Second
-	// retryLater is what a caller is told to wait, in seconds, when the store
-	// can't take its message. Slack keeps to a schedule of its own.
+	// retryLater is the Retry-After header, in seconds, for a call that the journal can't
+	// accept. Slack retries on its own schedule.
 	retryLater = "1"
 )
 
-// Handler serves the events, interactions and commands that Slack posts. An
-// event is acknowledged once inbox has made it durable, and never otherwise. A
-// repetition is marked as one, and otherwise treated like the first time: whether it
-// is new is for the store to know.
+// Handler serves the events, interactions and commands that Slack posts. It
+// acknowledges an event only after the inbox has durably accepted it. It marks a retry
+// as such and otherwise treats it like a first attempt, because the journal decides
+// whether a payload is new.
 func (a *Adapter) Handler(inbox adapters.Inbox, rejected func(reason string)) http.Handler {
 	return &hook{adapter: a, inbox: inbox, rejected: rejected}
 }
@@ -39,7 +40,8 @@ type hook struct {
 	rejected func(reason string)
 }
 
-// ServeHTTP bounds, authenticates, takes custody, acknowledges, in this order.
+// ServeHTTP bounds the body, authenticates the call, hands the payload to the inbox,
+// and acknowledges it, in this order.
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -55,7 +57,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.reject(w, http.StatusUnauthorized, reason)
 		return
 	}
-	body = unform(r.Header, body)
+	body = decodeForm(r.Header, body)
 	if challenge, asked := challenge(body); asked {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -81,13 +83,14 @@ func isRetry(header http.Header) bool {
 	return err == nil && n >= 1
 }
 
-// reject answers with the status's own words: the reason is the operator's.
+// reject answers with the status's standard text. Only the operator gets the reason.
 func (h *hook) reject(w http.ResponseWriter, status int, reason string) {
 	h.rejected(reason)
 	http.Error(w, http.StatusText(status), status)
 }
 
-// read takes the body within its bounds, or says why it can't.
+// read reads the body within its bounds, or returns the status and reason of the
+// refusal.
 func (h *hook) read(w http.ResponseWriter, r *http.Request) (body []byte, status int, reason string) {
 	const tooLarge = "too-large"
 	if r.ContentLength > maxBody {
@@ -102,7 +105,7 @@ func (h *hook) read(w http.ResponseWriter, r *http.Request) (body []byte, status
 	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLong *http.MaxBytesError
 	switch {
-	case err == nil: // the server lifts the deadline by itself now
+	case err == nil: // the server now removes the deadline by itself
 		return b.Bytes(), 0, ""
 	case errors.As(err, &tooLong):
 		return nil, http.StatusRequestEntityTooLarge, tooLarge
@@ -114,11 +117,12 @@ func (h *hook) read(w http.ResponseWriter, r *http.Request) (body []byte, status
 	}
 }
 
-// challenge answers Slack's question whether this address is ours.
+// challenge returns the answer to Slack's check that this address belongs to the app.
+// It returns false if the body is not such a check.
 // https://docs.slack.dev/reference/events/url_verification
 func challenge(body []byte) (string, bool) {
 	const asking = "url_verification"
-	if !bytes.Contains(body, []byte(asking)) { // nearly always
+	if !bytes.Contains(body, []byte(asking)) { // true for nearly all bodies
 		return "", false
 	}
 	var question struct {

@@ -23,50 +23,50 @@ import (
 	"parley/ingest/event"
 )
 
-// custody is an inbox that keeps what it is given, or fails.
-type custody struct {
-	mu    sync.Mutex
-	taken []event.Envelope
-	fail  error
+// memoryInbox is an inbox that stores envelopes in memory, or fails.
+type memoryInbox struct {
+	mu       sync.Mutex
+	accepted []event.Envelope
+	fail     error
 }
 
-func (c *custody) Accept(_ context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+func (c *memoryInbox) Accept(_ context.Context, envelope event.Envelope) (adapters.Receipt, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fail != nil {
 		return adapters.Receipt{}, c.fail
 	}
-	c.taken = append(c.taken, envelope)
-	return adapters.Receipt{ID: int64(len(c.taken))}, nil
+	c.accepted = append(c.accepted, envelope)
+	return adapters.Receipt{ID: int64(len(c.accepted))}, nil
 }
 
-// counter keeps the reasons of what was turned away.
-type counter struct {
+// rejections records the reasons of rejected calls.
+type rejections struct {
 	mu      sync.Mutex
 	reasons []string
 }
 
-func (c *counter) add(reason string) {
+func (c *rejections) add(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reasons = append(c.reasons, reason)
 }
 
-// serve starts a hook whose clock stands at noon.
-func serve(t *testing.T, inbox adapters.Inbox, bodyTimeout time.Duration) (address string, rejected *counter) {
+// serve starts a hook whose clock is at noon.
+func serve(t *testing.T, inbox adapters.Inbox, bodyTimeout time.Duration) (address string, rejected *rejections) {
 	t.Helper()
 	adapter := newAdapter("http://127.0.0.1:1/")
 	adapter.SetClock(func() time.Time { return noon })
 	if bodyTimeout > 0 {
 		adapter.SetBodyTimeout(bodyTimeout)
 	}
-	rejected = new(counter)
+	rejected = new(rejections)
 	server := httptest.NewServer(adapter.Handler(inbox, rejected.add))
 	t.Cleanup(server.Close)
 	return server.URL, rejected
 }
 
-// deliver makes the call, and returns its answer.
+// deliver makes the call and returns its answer.
 func deliver(t *testing.T, request *http.Request) (*http.Response, string) {
 	t.Helper()
 	response, err := http.DefaultClient.Do(request)
@@ -90,25 +90,25 @@ func signedRequest(t *testing.T, address, body string) *http.Request {
 	return request
 }
 
-var greeting = string(slacktest.Message{Channel: room, User: "U1", Text: "hi", TS: "1700000000.000100"}.Event())
+var helloEvent = string(slacktest.Message{Channel: room, User: "U1", Text: "hi", TS: "1700000000.000100"}.Event())
 
-func TestAnEventIsAcknowledgedOnceItIsDurable(t *testing.T) {
-	var inbox custody
+func TestHookAcknowledgesAfterDurableAccept(t *testing.T) {
+	var inbox memoryInbox
 	address, rejected := serve(t, &inbox, 0)
-	response, _ := deliver(t, signedRequest(t, address, greeting))
+	response, _ := deliver(t, signedRequest(t, address, helloEvent))
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("status %s", response.Status)
 	}
-	want := []event.Envelope{{Workspace: "acme", Platform: event.Slack, Transport: "http", ReceivedAt: noon, Body: []byte(greeting)}}
-	if diff := cmp.Diff(want, inbox.taken); diff != "" || len(rejected.reasons) != 0 {
+	want := []event.Envelope{{Workspace: "acme", Platform: event.Slack, Transport: "http", ReceivedAt: noon, Body: []byte(helloEvent)}}
+	if diff := cmp.Diff(want, inbox.accepted); diff != "" || len(rejected.reasons) != 0 {
 		t.Error(diff, rejected.reasons)
 	}
 }
 
-func TestNoCustodyNoAcknowledgement(t *testing.T) {
+func TestHookRefusesWithoutDurableAccept(t *testing.T) {
 	for _, fault := range []error{adapters.ErrBusy, fmt.Errorf("commit: %w", adapters.ErrBusy), errors.New("disk full")} {
-		address, rejected := serve(t, &custody{fail: fault}, 0)
-		response, body := deliver(t, signedRequest(t, address, greeting))
+		address, rejected := serve(t, &memoryInbox{fail: fault}, 0)
+		response, body := deliver(t, signedRequest(t, address, helloEvent))
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
 			t.Errorf("%v: %s, Retry-After %q", fault, response.Status, response.Header.Get("Retry-After"))
 		}
@@ -121,11 +121,11 @@ func TestNoCustodyNoAcknowledgement(t *testing.T) {
 	}
 }
 
-func TestARepetitionIsTreatedLikeTheFirst(t *testing.T) {
-	var inbox custody
+func TestHookAcceptsRetries(t *testing.T) {
+	var inbox memoryInbox
 	address, _ := serve(t, &inbox, 0)
 	for _, number := range []string{"", "1", "3"} {
-		request := signedRequest(t, address, greeting)
+		request := signedRequest(t, address, helloEvent)
 		if number != "" {
 			request.Header.Set("X-Slack-Retry-Num", number)
 			request.Header.Set("X-Slack-Retry-Reason", "http_timeout")
@@ -134,48 +134,48 @@ func TestARepetitionIsTreatedLikeTheFirst(t *testing.T) {
 			t.Errorf("retry %q: %s", number, response.Status)
 		}
 	}
-	if len(inbox.taken) != 3 {
-		t.Errorf("%d of 3 were handed on", len(inbox.taken))
+	if len(inbox.accepted) != 3 {
+		t.Errorf("the inbox accepted %d of 3", len(inbox.accepted))
 	}
 }
 
-func TestWhatIsNotProvenIsRefused(t *testing.T) {
+func TestHookRefusesUnverifiedCalls(t *testing.T) {
 	sign := func(secret string, at time.Time, body string) http.Header {
 		return slacktest.Sign(secret, at, []byte(body))
 	}
 	with := func(key, value string) http.Header {
-		header := sign(signed, noon, greeting)
+		header := sign(signed, noon, helloEvent)
 		if header.Set(key, value); value == "" {
 			header.Del(key)
 		}
 		return header
 	}
-	good := sign(signed, noon, greeting).Get("X-Slack-Signature")
+	good := sign(signed, noon, helloEvent).Get("X-Slack-Signature")
 	for name, c := range map[string]struct {
 		header http.Header
 		reason string
 	}{
-		"another secret":               {sign("other", noon, greeting), "bad-signature"},
-		"an empty secret":              {sign("", noon, greeting), "bad-signature"},
-		"another body":                 {sign(signed, noon, greeting+" "), "bad-signature"},
-		"another time than signed":     {with("X-Slack-Request-Timestamp", "1700000001"), "bad-signature"},
+		"another secret":               {sign("other", noon, helloEvent), "bad-signature"},
+		"an empty secret":              {sign("", noon, helloEvent), "bad-signature"},
+		"another body":                 {sign(signed, noon, helloEvent+" "), "bad-signature"},
+		"a time that was not signed":   {with("X-Slack-Request-Timestamp", "1700000001"), "bad-signature"},
 		"another version":              {with("X-Slack-Signature", "v1"+strings.TrimPrefix(good, "v0")), "bad-signature"},
 		"half a signature":             {with("X-Slack-Signature", good[:40]), "bad-signature"},
 		"no signature":                 {with("X-Slack-Signature", ""), "no-signature"},
 		"no time":                      {with("X-Slack-Request-Timestamp", ""), "no-signature"},
-		"a time that is none":          {with("X-Slack-Request-Timestamp", "now"), "bad-timestamp"},
-		"more than five minutes old":   {sign(signed, noon.Add(-5*time.Minute-time.Second), greeting), "stale-timestamp"},
-		"more than five minutes early": {sign(signed, noon.Add(5*time.Minute+time.Second), greeting), "stale-timestamp"},
+		"a malformed time":             {with("X-Slack-Request-Timestamp", "now"), "bad-timestamp"},
+		"more than five minutes old":   {sign(signed, noon.Add(-5*time.Minute-time.Second), helloEvent), "stale-timestamp"},
+		"more than five minutes early": {sign(signed, noon.Add(5*time.Minute+time.Second), helloEvent), "stale-timestamp"},
 		"the year 292277026596":        {with("X-Slack-Request-Timestamp", "9223372036854775807"), "stale-timestamp"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var inbox custody
+			var inbox memoryInbox
 			address, rejected := serve(t, &inbox, 0)
-			request := signedRequest(t, address, greeting)
+			request := signedRequest(t, address, helloEvent)
 			request.Header = c.header
 			response, _ := deliver(t, request)
-			if response.StatusCode != http.StatusUnauthorized || len(inbox.taken) != 0 {
-				t.Errorf("%s, %d stored", response.Status, len(inbox.taken))
+			if response.StatusCode != http.StatusUnauthorized || len(inbox.accepted) != 0 {
+				t.Errorf("%s, %d stored", response.Status, len(inbox.accepted))
 			}
 			if diff := cmp.Diff([]string{c.reason}, rejected.reasons); diff != "" {
 				t.Error(diff)
@@ -184,32 +184,32 @@ func TestWhatIsNotProvenIsRefused(t *testing.T) {
 	}
 }
 
-func TestFiveMinutesEitherWayAreTaken(t *testing.T) {
-	var inbox custody
+func TestHookAllowsFiveMinutesOfSkew(t *testing.T) {
+	var inbox memoryInbox
 	address, _ := serve(t, &inbox, 0)
 	for _, skew := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
-		request := signedRequest(t, address, greeting)
-		request.Header = slacktest.Sign(signed, noon.Add(skew), []byte(greeting))
+		request := signedRequest(t, address, helloEvent)
+		request.Header = slacktest.Sign(signed, noon.Add(skew), []byte(helloEvent))
 		if response, _ := deliver(t, request); response.StatusCode != http.StatusOK {
 			t.Errorf("%v: %s", skew, response.Status)
 		}
 	}
 }
 
-// TestWithoutASecretNothingIsProven: an empty key is one that everybody has.
-func TestWithoutASecretNothingIsProven(t *testing.T) {
-	var inbox custody
+// TestHookRefusesAllCallsWithoutASecret: everybody can sign with an empty key.
+func TestHookRefusesAllCallsWithoutASecret(t *testing.T) {
+	var inbox memoryInbox
 	server := httptest.NewServer(withoutSecret().Handler(&inbox, func(string) {}))
 	defer server.Close()
-	request := signedRequest(t, server.URL, greeting)
-	request.Header = slacktest.Sign("", noon, []byte(greeting))
-	if response, _ := deliver(t, request); response.StatusCode != http.StatusUnauthorized || len(inbox.taken) != 0 {
-		t.Errorf("%s, %d stored", response.Status, len(inbox.taken))
+	request := signedRequest(t, server.URL, helloEvent)
+	request.Header = slacktest.Sign("", noon, []byte(helloEvent))
+	if response, _ := deliver(t, request); response.StatusCode != http.StatusUnauthorized || len(inbox.accepted) != 0 {
+		t.Errorf("%s, %d stored", response.Status, len(inbox.accepted))
 	}
 }
 
-func TestTheAddressIsConfirmedToSlackAlone(t *testing.T) {
-	var inbox custody
+func TestURLVerification(t *testing.T) {
+	var inbox memoryInbox
 	address, _ := serve(t, &inbox, 0)
 	const question = `{"token":"x","challenge":"3eZbrw1a<","type":"url_verification"}`
 	response, body := deliver(t, signedRequest(t, address, question))
@@ -221,29 +221,29 @@ func TestTheAddressIsConfirmedToSlackAlone(t *testing.T) {
 	if response, body := deliver(t, forged); response.StatusCode != http.StatusUnauthorized || strings.Contains(body, "3eZ") {
 		t.Errorf("%s %q", response.Status, body)
 	}
-	if len(inbox.taken) != 0 {
-		t.Errorf("stored %+v", inbox.taken)
+	if len(inbox.accepted) != 0 {
+		t.Errorf("stored %+v", inbox.accepted)
 	}
 	mentioned := string(slacktest.Message{Channel: room, User: "U1", Text: "what is url_verification?", TS: "1.1"}.Event())
-	if deliver(t, signedRequest(t, address, mentioned)); len(inbox.taken) != 1 {
-		t.Error("a message about it was taken for it")
+	if deliver(t, signedRequest(t, address, mentioned)); len(inbox.accepted) != 1 {
+		t.Error("a message that contains the words was taken for a verification")
 	}
 }
 
-func TestWhatCannotBeDecodedIsHandedOn(t *testing.T) {
-	var inbox custody
+func TestHookAcceptsUndecodableBodies(t *testing.T) {
+	var inbox memoryInbox
 	address, _ := serve(t, &inbox, 0)
 	for _, body := range []string{"no JSON", "{", ""} {
 		if response, _ := deliver(t, signedRequest(t, address, body)); response.StatusCode != http.StatusOK {
 			t.Errorf("%q: %s", body, response.Status)
 		}
 	}
-	if len(inbox.taken) != 3 || string(inbox.taken[0].Body) != "no JSON" {
-		t.Errorf("%+v", inbox.taken)
+	if len(inbox.accepted) != 3 || string(inbox.accepted[0].Body) != "no JSON" {
+		t.Errorf("%+v", inbox.accepted)
 	}
 }
 
-func TestFormsBecomeJSON(t *testing.T) {
+func TestHookConvertsFormsToJSON(t *testing.T) {
 	for name, c := range map[string]struct {
 		form string
 		want any
@@ -254,7 +254,7 @@ func TestFormsBecomeJSON(t *testing.T) {
 			map[string]any{"type": "slash_commands", "payload": map[string]any{
 				"command": "/ask", "text": "a & b", "user_id": "U1", "twice": []any{"1", "2"}}}},
 	} {
-		var inbox custody
+		var inbox memoryInbox
 		address, _ := serve(t, &inbox, 0)
 		request := signedRequest(t, address, c.form)
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
@@ -262,7 +262,7 @@ func TestFormsBecomeJSON(t *testing.T) {
 			t.Errorf("%s: %s %q", name, response.Status, body)
 		}
 		var got any
-		if err := json.Unmarshal(inbox.taken[0].Body, &got); err != nil {
+		if err := json.Unmarshal(inbox.accepted[0].Body, &got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -271,35 +271,35 @@ func TestFormsBecomeJSON(t *testing.T) {
 	}
 }
 
-func TestOnlyPOSTIsServed(t *testing.T) {
-	var inbox custody
+func TestHookServesOnlyPOST(t *testing.T) {
+	var inbox memoryInbox
 	address, rejected := serve(t, &inbox, 0)
-	request := signedRequest(t, address, greeting)
+	request := signedRequest(t, address, helloEvent)
 	request.Method = http.MethodPut
 	response, _ := deliver(t, request)
-	if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != http.MethodPost || len(inbox.taken) != 0 {
-		t.Errorf("%s, Allow %q, %d stored", response.Status, response.Header.Get("Allow"), len(inbox.taken))
+	if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != http.MethodPost || len(inbox.accepted) != 0 {
+		t.Errorf("%s, Allow %q, %d stored", response.Status, response.Header.Get("Allow"), len(inbox.accepted))
 	}
 	if diff := cmp.Diff([]string{"wrong-method"}, rejected.reasons); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestABodyIsBoundedBeforeItIsProven sends too much, declared and undeclared,
-// without any signature.
-func TestABodyIsBoundedBeforeItIsProven(t *testing.T) {
+// TestHookBoundsTheBodyBeforeVerification sends a body that is too large, with and
+// without a declared length, unsigned.
+func TestHookBoundsTheBodyBeforeVerification(t *testing.T) {
 	for name, body := range map[string]io.Reader{
 		"declared":   bytes.NewReader(make([]byte, 1<<20+1)),
 		"undeclared": io.MultiReader(bytes.NewReader(make([]byte, 1<<20+1))),
 	} {
-		var inbox custody
+		var inbox memoryInbox
 		address, rejected := serve(t, &inbox, 0)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		response, _ := deliver(t, request)
-		if response.StatusCode != http.StatusRequestEntityTooLarge || len(inbox.taken) != 0 {
+		if response.StatusCode != http.StatusRequestEntityTooLarge || len(inbox.accepted) != 0 {
 			t.Errorf("%s: %s", name, response.Status)
 		}
 		if diff := cmp.Diff([]string{"too-large"}, rejected.reasons); diff != "" {
@@ -308,18 +308,18 @@ func TestABodyIsBoundedBeforeItIsProven(t *testing.T) {
 	}
 }
 
-func TestABodyOfTheLimitIsTaken(t *testing.T) {
-	var inbox custody
+func TestHookAcceptsABodyOfTheMaximumSize(t *testing.T) {
+	var inbox memoryInbox
 	address, _ := serve(t, &inbox, 0)
 	response, _ := deliver(t, signedRequest(t, address, strings.Repeat("x", 1<<20)))
-	if response.StatusCode != http.StatusOK || len(inbox.taken) != 1 || len(inbox.taken[0].Body) != 1<<20 {
-		t.Errorf("%s, %d stored", response.Status, len(inbox.taken))
+	if response.StatusCode != http.StatusOK || len(inbox.accepted) != 1 || len(inbox.accepted[0].Body) != 1<<20 {
+		t.Errorf("%s, %d stored", response.Status, len(inbox.accepted))
 	}
 }
 
-// TestASlowBodyIsNotWaitedFor promises a body and never sends it.
-func TestASlowBodyIsNotWaitedFor(t *testing.T) {
-	var inbox custody
+// TestHookTimesOutASlowBody declares a body and does not send it.
+func TestHookTimesOutASlowBody(t *testing.T) {
+	var inbox memoryInbox
 	address, rejected := serve(t, &inbox, time.Millisecond)
 	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {
@@ -329,33 +329,33 @@ func TestASlowBodyIsNotWaitedFor(t *testing.T) {
 	if _, err := io.WriteString(connection, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := io.ReadAll(connection) // ends, since the hook closes
+	answer, err := io.ReadAll(connection) // ends because the hook closes the connection
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 408 ") {
 		t.Errorf("%.40q, %v", answer, err)
 	}
-	if diff := cmp.Diff([]string{"slow-body"}, rejected.reasons); diff != "" || len(inbox.taken) != 0 {
+	if diff := cmp.Diff([]string{"slow-body"}, rejected.reasons); diff != "" || len(inbox.accepted) != 0 {
 		t.Error(diff)
 	}
 }
 
-// slowCustody outlasts the time that a body may take.
-type slowCustody struct{ custody }
+// slowInbox takes longer than the time limit of a body.
+type slowInbox struct{ memoryInbox }
 
-func (c *slowCustody) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+func (c *slowInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
 	timer := time.NewTimer(150 * time.Millisecond)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return c.custody.Accept(ctx, envelope)
+		return c.memoryInbox.Accept(ctx, envelope)
 	case <-ctx.Done():
 		return adapters.Receipt{}, context.Cause(ctx)
 	}
 }
 
-func TestTheBodysDeadlineDoesNotEndTheCommit(t *testing.T) {
-	var inbox slowCustody
+func TestBodyTimeoutDoesNotEndTheCommit(t *testing.T) {
+	var inbox slowInbox
 	address, rejected := serve(t, &inbox, 100*time.Millisecond)
-	if response, _ := deliver(t, signedRequest(t, address, greeting)); response.StatusCode != http.StatusOK {
+	if response, _ := deliver(t, signedRequest(t, address, helloEvent)); response.StatusCode != http.StatusOK {
 		t.Errorf("%s: %v", response.Status, rejected.reasons)
 	}
 }
@@ -363,11 +363,11 @@ func TestTheBodysDeadlineDoesNotEndTheCommit(t *testing.T) {
 func BenchmarkHook(b *testing.B) {
 	adapter := newAdapter("http://127.0.0.1:1/")
 	adapter.SetClock(func() time.Time { return noon })
-	server := httptest.NewServer(adapter.Handler(new(custody), func(string) {}))
+	server := httptest.NewServer(adapter.Handler(new(memoryInbox), func(string) {}))
 	defer server.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		request, _ := slacktest.NewRequest(b.Context(), server.URL, signed, noon, []byte(greeting))
+		request, _ := slacktest.NewRequest(b.Context(), server.URL, signed, noon, []byte(helloEvent))
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			b.Fatal(err)
@@ -377,18 +377,18 @@ func BenchmarkHook(b *testing.B) {
 	}
 }
 
-// TestARepetitionIsMarked: it may be the only sign that other events are missing.
-func TestARepetitionIsMarked(t *testing.T) {
+// TestHookMarksRetries: a retry may be the only sign that other events are missing.
+func TestHookMarksRetries(t *testing.T) {
 	for number, want := range map[string]bool{"": false, "0": false, "1": true, "3": true, "x": false} {
-		var inbox custody
+		var inbox memoryInbox
 		address, _ := serve(t, &inbox, 0)
-		request := signedRequest(t, address, greeting)
+		request := signedRequest(t, address, helloEvent)
 		if number != "" {
 			request.Header.Set("X-Slack-Retry-Num", number)
 		}
 		deliver(t, request)
-		if len(inbox.taken) != 1 || inbox.taken[0].Retried != want {
-			t.Errorf("%q: %+v", number, inbox.taken)
+		if len(inbox.accepted) != 1 || inbox.accepted[0].Retried != want {
+			t.Errorf("%q: %+v", number, inbox.accepted)
 		}
 	}
 }

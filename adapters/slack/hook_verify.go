@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// maxSkew is how far a signature's time may be from ours, either way: an older
-// call may be a replayed one.
+// maxSkew bounds the difference between a signature's time and ours, in both
+// directions. An older call may be a replay.
 // https://docs.slack.dev/authentication/verifying-requests-from-slack
 const maxSkew = 5 * time.Minute
 
-// verify returns why the body is not proven to be Slack's, or an empty text. The
-// signature covers the time and the raw bytes of the body.
+// verify returns the reason why Slack did not provably send the body, or an empty
+// string. The signature covers the time and the raw bytes of the body.
 func (a *Adapter) verify(header http.Header, body []byte) (reason string) {
 	if a.config.SigningSecret.IsZero() {
-		return "no-signing-secret" // an empty key is one that everybody has
+		return "no-signing-secret" // everybody can sign with an empty key
 	}
 	stamp, signature := header.Get("X-Slack-Request-Timestamp"), header.Get("X-Slack-Signature")
 	if stamp == "" || signature == "" {
@@ -43,13 +43,13 @@ func (a *Adapter) verify(header http.Header, body []byte) (reason string) {
 	return ""
 }
 
-// unform makes JSON of the forms in which interactions and commands come. An
-// interaction is the JSON in its payload field. A command is given the shape of
-// Socket Mode, {"type":"slash_commands","payload":{…}}, every field as it was
-// sent; a field that stands there more than once is a list of its values. What
-// is neither form nor decodable stays as it came.
+// decodeForm converts the forms of interactions and commands to JSON. An interaction is
+// the JSON in its payload field. A command gets the shape that it has in Socket Mode,
+// {"type":"slash_commands","payload":{…}}, with every field as Slack sent it. A field
+// that occurs more than once becomes a list of its values. decodeForm returns any other
+// body unchanged.
 // https://docs.slack.dev/interactivity
-func unform(header http.Header, body []byte) []byte {
+func decodeForm(header http.Header, body []byte) []byte {
 	if kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" {
 		return body
 	}

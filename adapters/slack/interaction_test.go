@@ -9,7 +9,7 @@ import (
 	"parley/ingest/event"
 )
 
-// command is Mara's slash command, with more or other fields.
+// command returns Mara's slash command, with the given fields added or replaced.
 func command(more object) object {
 	fields := object{
 		"team_id": "TACME0001", "api_app_id": "APARLEY01", "channel_id": "C1", "channel_name": "garden", "user_id": "UMARA0001",
@@ -21,8 +21,9 @@ func command(more object) object {
 	return object{"type": "slash_commands", "payload": fields}
 }
 
-// pressed is a button of ours that Mara pressed, with more or other fields.
-func pressed(action, more object) object {
+// buttonPress returns Mara's press of a button in our post, with the given fields added
+// or replaced.
+func buttonPress(action, more object) object {
 	body := object{
 		"type": "block_actions", "api_app_id": "APARLEY01", "team": object{"id": "TACME0001"}, "user": object{"id": "UMARA0001"},
 		"trigger_id": "1.2.b", "channel": object{"id": "C1", "name": "garden"},
@@ -36,23 +37,23 @@ func pressed(action, more object) object {
 	return body
 }
 
-// TestACommandIsAThreadOfItsOwn in a channel, and is answered outside of every
-// thread there.
-func TestACommandIsAThreadOfItsOwn(t *testing.T) {
-	known := people{self: us, types: map[string]event.ChannelType{"C2": event.ChannelGroup}}
+// TestCommandThread checks that each command in a channel is a thread of its own, and
+// that the reply goes to no thread.
+func TestCommandThread(t *testing.T) {
+	known := fakeDirectory{self: us, types: map[string]event.ChannelType{"C2": event.ChannelGroup}}
 	adapter := newAdapter("http://127.0.0.1:1/api/")
 	for name, c := range map[string]struct {
 		more object
 		want event.ThreadKey
 	}{
-		"in a channel":                          {nil, "slack:acme:C1:command-1-2-a"},
-		"another one":                           {object{"trigger_id": "1.2.b"}, "slack:acme:C1:command-1-2-b"},
-		"in a private channel":                  {object{"channel_name": "privategroup"}, "slack:acme:C1:command-1-2-a"},
-		"in a channel that is called oddly":     {object{"channel_name": "directmessage"}, "slack:acme:C1:command-1-2-a"},
-		"in a direct message":                   {object{"channel_id": "D1", "channel_name": "directmessage"}, "slack:acme:D1"},
-		"in a group, as its name says":          {object{"channel_name": "mpdm-a--b-1"}, "slack:acme:C1"},
-		"in a group, as was told":               {object{"channel_id": "C2", "channel_name": "privategroup"}, "slack:acme:C2"},
-		"with a trigger that is no part of key": {object{"trigger_id": "a:b"}, ""},
+		"in a channel":                        {nil, "slack:acme:C1:command-1-2-a"},
+		"another one":                         {object{"trigger_id": "1.2.b"}, "slack:acme:C1:command-1-2-b"},
+		"in a private channel":                {object{"channel_name": "privategroup"}, "slack:acme:C1:command-1-2-a"},
+		"in a channel named directmessage":    {object{"channel_name": "directmessage"}, "slack:acme:C1:command-1-2-a"},
+		"in a direct message":                 {object{"channel_id": "D1", "channel_name": "directmessage"}, "slack:acme:D1"},
+		"in a group, by its name":             {object{"channel_name": "mpdm-a--b-1"}, "slack:acme:C1"},
+		"in a group, by facts":                {object{"channel_id": "C2", "channel_name": "privategroup"}, "slack:acme:C2"},
+		"with a trigger that no key can hold": {object{"trigger_id": "a:b"}, ""},
 	} {
 		keys := keysOf(t, command(c.more), known)
 		if c.more["trigger_id"] == "a:b" {
@@ -64,22 +65,22 @@ func TestACommandIsAThreadOfItsOwn(t *testing.T) {
 		}
 		to, err := adapter.Address(keys.Thread)
 		if err != nil || to.Root != "" || !strings.Contains(string(keys.Thread), ":"+to.Channel) {
-			t.Errorf("%s: answered at %+v, %v", name, to, err)
+			t.Errorf("%s: the reply goes to %+v, %v", name, to, err)
 		}
 		if keys.Channel.Type != event.ChannelUnknown && to.Channel != "D1" {
-			t.Errorf("%s: a name must not teach us that %s is a %s", name, to.Channel, keys.Channel.Type)
+			t.Errorf("%s: the type of %s is taken from a name: %s", name, to.Channel, keys.Channel.Type)
 		}
 	}
 	for _, key := range []event.ThreadKey{"slack:acme:C1:command-", "slack:acme:C1:command-a.b", "slack:acme:C1:commander"} {
 		if _, err := adapter.Address(key); err == nil {
-			t.Errorf("%s is taken for a thread", key)
+			t.Errorf("%s is a valid thread", key)
 		}
 	}
 }
 
-// TestAnInteractionIsKnownByItsTrigger, whichever way it comes, and by its bytes
-// where it has none.
-func TestAnInteractionIsKnownByItsTrigger(t *testing.T) {
+// TestInteractionKeyUsesTheTrigger compares the transports. Without a trigger the key
+// is a hash of the body.
+func TestInteractionKeyUsesTheTrigger(t *testing.T) {
 	framed := func(kind string, payload any) object {
 		return object{"type": kind, "envelope_id": "e1", "payload": payload, "accepts_response_payload": true}
 	}
@@ -88,19 +89,19 @@ func TestAnInteractionIsKnownByItsTrigger(t *testing.T) {
 	for name, c := range map[string]struct{ a, b object }{
 		"a command":                   {command(nil), framed("slash_commands", bare)},
 		"a command without a frame":   {command(nil), bare.(object)},
-		"a button":                    {pressed(object{}, nil), framed("interactive", pressed(object{}, nil))},
+		"a button":                    {buttonPress(object{}, nil), framed("interactive", buttonPress(object{}, nil))},
 		"a command without a trigger": {withoutTrigger, framed("slash_commands", withoutTrigger["payload"])},
 	} {
-		a, b := keysOf(t, c.a, people{self: us}), keysOf(t, c.b, people{self: us})
+		a, b := keysOf(t, c.a, fakeDirectory{self: us}), keysOf(t, c.b, fakeDirectory{self: us})
 		if a.Dedupe != b.Dedupe || a.Subject != b.Subject || a.Settled != nil {
 			t.Errorf("%s: %+v, %+v", name, a, b)
 		}
 	}
 }
 
-// TestOtherInstallationsInteractionsAreNotOurs holds who an interaction is for
-// against who we are.
-func TestOtherInstallationsInteractionsAreNotOurs(t *testing.T) {
+// TestInteractionsOfOtherInstallations compares the installation of an interaction with
+// our identity.
+func TestInteractionsOfOtherInstallations(t *testing.T) {
 	org := event.Self{TeamID: "EACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}
 	member := event.Self{TeamID: "TACME0001", EnterpriseID: "EACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}
 	whole := object{"team_id": "TBRANCH01", "enterprise_id": "EACME0001", "is_enterprise_install": "true"}
@@ -110,52 +111,52 @@ func TestOtherInstallationsInteractionsAreNotOurs(t *testing.T) {
 		self    event.Self
 		foreign bool
 	}{
-		"our team's command":                   {command(nil), us, false},
-		"our team's button":                    {pressed(object{}, nil), us, false},
-		"another team's command":               {command(object{"team_id": "TOTHER001"}), us, true},
-		"another team's button":                {pressed(object{}, object{"team": object{"id": "TOTHER001"}}), us, true},
-		"another app's command":                {command(object{"api_app_id": "AOTHER001"}), us, true},
-		"another app's button":                 {pressed(object{}, object{"api_app_id": "AOTHER001"}), us, true},
-		"a stranger presses our button":        {pressed(object{}, object{"user": object{"id": "UFAR00001", "team_id": "TFAR00001"}}), us, false},
-		"a command in an organisation":         {command(whole), org, false},
-		"a button in an organisation":          {pressed(object{}, teamless), org, false},
-		"a command, the team is told":          {command(whole), member, false},
-		"a button, the team is told":           {pressed(object{}, teamless), member, false},
-		"a branch with its own installation":   {command(object{"team_id": "TBRANCH01", "enterprise_id": "EACME0001"}), member, true},
-		"another organisation's command":       {command(object{"team_id": "T9", "enterprise_id": "E9", "is_enterprise_install": "true"}), org, true},
-		"another organisation's button":        {pressed(object{}, object{"team": object{"id": "T9"}, "enterprise": object{"id": "E9"}, "is_enterprise_install": true}), org, true},
-		"an organisation's command, we have T": {command(whole), us, true},
+		"our team's command":                  {command(nil), us, false},
+		"our team's button":                   {buttonPress(object{}, nil), us, false},
+		"another team's command":              {command(object{"team_id": "TOTHER001"}), us, true},
+		"another team's button":               {buttonPress(object{}, object{"team": object{"id": "TOTHER001"}}), us, true},
+		"another app's command":               {command(object{"api_app_id": "AOTHER001"}), us, true},
+		"another app's button":                {buttonPress(object{}, object{"api_app_id": "AOTHER001"}), us, true},
+		"our button, another team's user":     {buttonPress(object{}, object{"user": object{"id": "UFAR00001", "team_id": "TFAR00001"}}), us, false},
+		"a command in an organisation":        {command(whole), org, false},
+		"a button in an organisation":         {buttonPress(object{}, teamless), org, false},
+		"a command, we know our team":         {command(whole), member, false},
+		"a button, we know our team":          {buttonPress(object{}, teamless), member, false},
+		"a branch with its own installation":  {command(object{"team_id": "TBRANCH01", "enterprise_id": "EACME0001"}), member, true},
+		"another organisation's command":      {command(object{"team_id": "T9", "enterprise_id": "E9", "is_enterprise_install": "true"}), org, true},
+		"another organisation's button":       {buttonPress(object{}, object{"team": object{"id": "T9"}, "enterprise": object{"id": "E9"}, "is_enterprise_install": true}), org, true},
+		"an organisation's command, one team": {command(whole), us, true},
 	} {
-		settled := keysOf(t, c.body, people{self: c.self}).Settled
+		settled := keysOf(t, c.body, fakeDirectory{self: c.self}).Settled
 		if foreign := settled != nil && settled.Reason == event.ReasonOtherWorkspace; foreign != c.foreign {
 			t.Errorf("%s: foreign %v, settled %+v", name, foreign, settled)
 		}
 	}
 }
 
-// TestAnEventThatReachesUsThroughOurTeamIsOurs: in a shared channel, and in an
-// organisation, the callback may name another team.
-func TestAnEventThatReachesUsThroughOurTeamIsOurs(t *testing.T) {
-	body := callback(said("hi", nil))
+// TestEventThroughOurTeam: in a shared channel and in an organisation, the callback may
+// name another team.
+func TestEventThroughOurTeam(t *testing.T) {
+	body := eventCallback(messageEvent("hi", nil))
 	delete(body, "authorizations")
 	body["team_id"] = "TOTHER001"
-	if keysOf(t, body, people{self: us}).Settled == nil {
+	if keysOf(t, body, fakeDirectory{self: us}).Settled == nil {
 		t.Error("another team's event is ours")
 	}
 	body["context_team_id"] = "TACME0001"
-	if settled := keysOf(t, body, people{self: us}).Settled; settled != nil {
+	if settled := keysOf(t, body, fakeDirectory{self: us}).Settled; settled != nil {
 		t.Errorf("settled %+v", settled)
 	}
 	body["context_team_id"], body["enterprise_id"] = "TOTHER001", "EACME0001"
-	if settled := keysOf(t, body, people{self: event.Self{TeamID: "EACME0001"}}).Settled; settled != nil {
+	if settled := keysOf(t, body, fakeDirectory{self: event.Self{TeamID: "EACME0001"}}).Settled; settled != nil {
 		t.Errorf("in our organisation: settled %+v", settled)
 	}
 }
 
-// TestWhatIsPressedIsNamedAsItIsShown: the content is the label, the metadata has
-// the action whole, within bounds.
-func TestWhatIsPressedIsNamedAsItIsShown(t *testing.T) {
-	directory := people{self: us, users: map[string]adapters.User{"UMARA0001": {DisplayName: "Mara"}}}
+// TestActionContentIsTheLabel checks that the content is the label, and that the
+// metadata has the whole action, within bounds.
+func TestActionContentIsTheLabel(t *testing.T) {
+	directory := fakeDirectory{self: us, users: map[string]adapters.User{"UMARA0001": {DisplayName: "Mara"}}}
 	option := func(text string) object {
 		return object{"text": object{"type": "plain_text", "text": text}, "value": "v"}
 	}
@@ -173,7 +174,7 @@ func TestWhatIsPressedIsNamedAsItIsShown(t *testing.T) {
 		"<#G1>":                {"type": "conversations_select", "selected_conversation": "G1"},
 		"":                     {"type": "static_select", "selected_option": nil},
 	} {
-		m := heard(t, pressed(action, nil), directory)
+		m := messageOf(t, buttonPress(action, nil), directory)
 		if m.Content != want || m.Quoted == nil || !m.Quoted.Own || m.Quoted.Content != "May I?" {
 			t.Errorf("%q: %q about %+v", want, m.Content, m.Quoted)
 		}
@@ -182,37 +183,38 @@ func TestWhatIsPressedIsNamedAsItIsShown(t *testing.T) {
 			t.Errorf("%q: metadata %s, want %s", want, m.Metadata.Bytes(), raw)
 		}
 	}
-	large := heard(t, pressed(object{"type": "rich_text_input", "action_id": "a1", "value": strings.Repeat("x", 1<<15)}, nil), directory)
+	large := messageOf(t, buttonPress(object{"type": "rich_text_input", "action_id": "a1", "value": strings.Repeat("x", 1<<15)}, nil), directory)
 	if extra := string(large.Metadata.Extra[0].Value); len(extra) > 1000 || !strings.Contains(extra, `"action_id":"a1"`) {
-		t.Errorf("a large action is kept as %s", extra)
+		t.Errorf("metadata of a large action: %s", extra)
 	}
 }
 
-// TestWhatIsDoneToAMessageNamesIt: where that is a post of ours, its thread is
-// where it was said.
-func TestWhatIsDoneToAMessageNamesIt(t *testing.T) {
-	if keys := keysOf(t, pressed(object{}, nil), people{self: us}); keys.Holder != "C1/1750000000.000100" {
+// TestActionKeysNameTheMessage: if the message is a post of ours, the action belongs to
+// that post's thread.
+func TestActionKeysNameTheMessage(t *testing.T) {
+	if keys := keysOf(t, buttonPress(object{}, nil), fakeDirectory{self: us}); keys.Holder != "C1/1750000000.000100" {
 		t.Errorf("%+v", keys)
 	}
-	if keys := keysOf(t, command(nil), people{self: us}); keys.Holder != "" {
+	if keys := keysOf(t, command(nil), fakeDirectory{self: us}); keys.Holder != "" {
 		t.Errorf("%+v", keys)
 	}
 }
 
-// TestAThreadUnderOursIsOpenedOnIt: a command's answer is the root of none.
-func TestAThreadUnderOursIsOpenedOnIt(t *testing.T) {
+// TestOpenedOnNeedsOurRoot replies to a message of ours and to another user's message.
+func TestOpenedOnNeedsOurRoot(t *testing.T) {
 	for parent, want := range map[string]string{"UPARLEY01": "C1/1750000000.000001", "UTOMAS001": ""} {
-		m := heard(t, callback(said("and?", object{"thread_ts": "1750000000.000001", "parent_user_id": parent})), people{self: us})
+		m := messageOf(t, eventCallback(messageEvent("and?", object{"thread_ts": "1750000000.000001", "parent_user_id": parent})), fakeDirectory{self: us})
 		if m.OpenedOn != want {
 			t.Errorf("under a message of %s: opened on %q, want %q", parent, m.OpenedOn, want)
 		}
 	}
 }
 
-// TestInteractionsWaitForNobody: who we are need not be known for them.
-func TestInteractionsWaitForNobody(t *testing.T) {
-	for _, body := range []object{command(nil), pressed(object{}, nil)} {
-		if keys := keysOf(t, body, people{}); keys.Needs != "" || keys.Settled != nil || keys.Thread == "" {
+// TestInteractionsNeedNoIdentity checks the keys of interactions before our identity is
+// known.
+func TestInteractionsNeedNoIdentity(t *testing.T) {
+	for _, body := range []object{command(nil), buttonPress(object{}, nil)} {
+		if keys := keysOf(t, body, fakeDirectory{}); keys.Needs != "" || keys.Settled != nil || keys.Thread == "" {
 			t.Errorf("%+v", keys)
 		}
 	}

@@ -8,18 +8,18 @@ import (
 	"parley/ingest/event"
 )
 
-// BenchmarkKeysAndNormalize reads one mention: Normalize gets what Keys has read of the
-// body, or reads the body again.
+// BenchmarkKeysAndNormalize decodes one mention. Normalize either uses the body that
+// Keys has decoded, or decodes it again.
 func BenchmarkKeysAndNormalize(b *testing.B) {
 	blocks := []object{{"type": "rich_text", "block_id": "x1", "elements": []object{{
 		"type": "rich_text_section", "elements": []object{
 			{"type": "user", "user_id": "UPARLEY01"}, {"type": "text", "text": " when does the bakery open tomorrow?"}},
 	}}}}
-	envelope := envelopeOf(b, callback(said("<@UPARLEY01> when does the bakery open tomorrow?", object{
+	envelope := envelopeOf(b, eventCallback(messageEvent("<@UPARLEY01> when does the bakery open tomorrow?", object{
 		"channel_type": "channel", "client_msg_id": "f1f9d0c0-0000-4000-8000-000000000001", "team": "TACME0001",
 		"event_ts": "1750000000.000100", "blocks": blocks,
 	})))
-	directory := people{self: us, users: map[string]adapters.User{"UMARA0001": {DisplayName: "Mara"}}}
+	directory := fakeDirectory{self: us, users: map[string]adapters.User{"UMARA0001": {DisplayName: "Mara"}}}
 	normalizer := slack.Normalizer{Workspace: "acme"}
 	for name, reuse := range map[string]bool{"decoded once": true, "decoded twice": false} {
 		b.Run(name, func(b *testing.B) {

@@ -5,13 +5,13 @@ import (
 	"parley/ingest/event"
 )
 
-// SelfOf tells who we are as far as an envelope's body says it: a callback names the team
-// and the bot user of an installation that may see its event, and the app. The
-// body must be verified. Other fields are zero, and false means that it says
-// nothing.
+// SelfOf returns our identity, as far as an envelope's body names it. A callback names
+// the app, and the team and bot user of an installation that may see the event. The
+// other fields are zero. SelfOf returns false if the body names nothing. The body must
+// be verified.
 //
-// A recording may hold the events of several teams and apps; who reads one must
-// not take the team or the app from an envelope and judge the next by it.
+// A recording may contain the events of several teams and apps. A reader of a recording
+// must not use the team or app of one envelope to judge the next one.
 func SelfOf(envelope event.Envelope) (event.Self, bool) {
 	self := payloadOf(envelope).outer.self()
 	return self, self != event.Self{}
@@ -29,7 +29,8 @@ func (o *wireOuter) self() event.Self {
 	return self
 }
 
-// self is who we are, filled in from the payload where facts do not know our user.
+// self returns our identity. It takes our user from the payload if facts do not know
+// it.
 func (p *payload) self(facts adapters.Facts) event.Self {
 	self := facts.Self()
 	if self.UserID == "" {
@@ -38,10 +39,11 @@ func (p *payload) self(facts adapters.Facts) event.Self {
 	return self
 }
 
-// isForeign says whether the event is another team's or app's. In a channel that
-// teams share, the callback may name the team where the event arose; then an
-// authorization names ours. An installation for a whole organisation is told by
-// the organisation's id, or by our user: the team is one of many there.
+// isForeign reports whether the event belongs to another team or app. In a channel that
+// several teams share, the callback may name the team in which the event occurred; then
+// an authorization names our team. An installation for a whole organisation is
+// recognised by the organisation's id or by our user, because the team is only one of
+// many.
 func (p *payload) isForeign(self event.Self) bool {
 	o := &p.outer
 	if self.AppID != "" && o.APIAppID != "" && self.AppID != o.APIAppID {
@@ -51,28 +53,28 @@ func (p *payload) isForeign(self event.Self) bool {
 		return false
 	}
 	for _, a := range o.Authorizations {
-		whole := a.IsEnterpriseInstall && (same(a.EnterpriseID, self.TeamID) || same(a.EnterpriseID, self.EnterpriseID))
-		if a.TeamID == self.TeamID || same(a.UserID, self.UserID) || whole {
+		whole := a.IsEnterpriseInstall && (sameID(a.EnterpriseID, self.TeamID) || sameID(a.EnterpriseID, self.EnterpriseID))
+		if a.TeamID == self.TeamID || sameID(a.UserID, self.UserID) || whole {
 			return false
 		}
 	}
 	return o.TeamID != self.TeamID && o.ContextTeamID != self.TeamID && o.EnterpriseID != self.TeamID
 }
 
-// settled is the payload's end, if there is nothing to keep: the words of other
-// teams are nobody's business here, readable or not.
-func (p *payload) settled(self event.Self) *event.Fate {
+// earlyResult returns the payload's result if it needs no further processing. Parley
+// ignores the messages of other teams, whether or not it can decode them.
+func (p *payload) earlyResult(self event.Self) *event.Fate {
 	if p.isForeign(self) {
 		return event.Ignore(event.ReasonOtherWorkspace)
 	}
-	return p.fate
+	return p.result
 }
 
-// isOwn says whether we wrote the message.
+// isOwn reports whether our bot wrote the message.
 func (m *wireMessage) isOwn(self event.Self) bool {
-	return same(m.User, self.UserID) || same(m.BotID, self.BotID) ||
-		(m.BotProfile != nil && same(m.BotProfile.AppID, self.AppID))
+	return sameID(m.User, self.UserID) || sameID(m.BotID, self.BotID) ||
+		(m.BotProfile != nil && sameID(m.BotProfile.AppID, self.AppID))
 }
 
-// same compares two ids; what is not known is like nothing.
-func same(a, b string) bool { return a != "" && a == b }
+// sameID compares two ids. An empty id equals no other.
+func sameID(a, b string) bool { return a != "" && a == b }

@@ -23,16 +23,17 @@ func envelopeOf(t testing.TB, body any) event.Envelope {
 	return event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: raw}
 }
 
-// callback is the event in the callback that an installation of ours gets.
-func callback(inner object) object {
+// eventCallback wraps an event in the callback for our installation.
+func eventCallback(inner object) object {
 	return object{
 		"type": "event_callback", "team_id": "TACME0001", "api_app_id": "APARLEY01", "event_id": "Ev1", "event": inner,
 		"authorizations": []object{{"team_id": "TACME0001", "enterprise_id": nil, "user_id": "UPARLEY01", "is_bot": true}},
 	}
 }
 
-// said is a message of Mara's in a channel, with more or other fields.
-func said(text string, more object) object {
+// messageEvent returns a message of Mara's in a channel, with the given fields added or
+// replaced.
+func messageEvent(text string, more object) object {
 	message := object{"type": "message", "channel": "C1", "user": "UMARA0001", "text": text, "ts": "1750000000.000100"}
 	for key, value := range more {
 		message[key] = value
@@ -42,22 +43,22 @@ func said(text string, more object) object {
 
 var us = event.Self{TeamID: "TACME0001", UserID: "UPARLEY01", BotID: "BPARLEY01", AppID: "APARLEY01"}
 
-func keysOf(t testing.TB, body any, facts people) event.Keys {
+func keysOf(t testing.TB, body any, facts fakeDirectory) event.Keys {
 	t.Helper()
 	return slack.Normalizer{Workspace: "acme"}.Keys(envelopeOf(t, body), facts)
 }
 
-func TestTwinsNameEachOther(t *testing.T) {
-	message := keysOf(t, callback(said("<@UPARLEY01> hi", nil)), people{self: us})
-	mention := keysOf(t, callback(said("<@UPARLEY01> hi", object{"type": "app_mention"})), people{self: us})
+func TestMessageAndMentionNameEachOther(t *testing.T) {
+	message := keysOf(t, eventCallback(messageEvent("<@UPARLEY01> hi", nil)), fakeDirectory{self: us})
+	mention := keysOf(t, eventCallback(messageEvent("<@UPARLEY01> hi", object{"type": "app_mention"})), fakeDirectory{self: us})
 	if message.Twin != mention.Dedupe || mention.Twin != message.Dedupe || message.Dedupe == mention.Dedupe {
-		t.Errorf("the message is %s with twin %s, the mention %s with twin %s", message.Dedupe, message.Twin, mention.Dedupe, mention.Twin)
+		t.Errorf("the message has the keys %s and %s, the mention %s and %s", message.Dedupe, message.Twin, mention.Dedupe, mention.Twin)
 	}
 	if message.Thread != mention.Thread || message.Subject != mention.Subject {
-		t.Errorf("the twins differ: %+v, %+v", message, mention)
+		t.Errorf("the two keys differ: %+v, %+v", message, mention)
 	}
-	if plain := keysOf(t, callback(said("hi", nil)), people{self: us}); plain.Twin != "" {
-		t.Errorf("a message without a mention has the twin %s", plain.Twin)
+	if plain := keysOf(t, eventCallback(messageEvent("hi", nil)), fakeDirectory{self: us}); plain.Twin != "" {
+		t.Errorf("a message without a mention has the second key %s", plain.Twin)
 	}
 }
 
@@ -74,86 +75,86 @@ func TestARootOpensItsThread(t *testing.T) {
 		{"a direct message", object{"channel": "D1", "channel_type": "im"}, false},
 		{"a group message", object{"channel_type": "mpim"}, false},
 	} {
-		if keys := keysOf(t, callback(said("hi", tt.more)), people{self: us}); keys.Opens != tt.want {
+		if keys := keysOf(t, eventCallback(messageEvent("hi", tt.more)), fakeDirectory{self: us}); keys.Opens != tt.want {
 			t.Errorf("%s opens %s: %v", tt.about, keys.Thread, keys.Opens)
 		}
 	}
 }
 
-func TestWorkspaceIsTheNormalizersElseTheEnvelopes(t *testing.T) {
-	envelope := envelopeOf(t, said("hi", nil))
+func TestNormalizerWorkspaceReplacesTheEnvelopes(t *testing.T) {
+	envelope := envelopeOf(t, messageEvent("hi", nil))
 	for workspace, want := range map[string]event.ThreadKey{
 		"":      "slack:acme:C1:1750000000.000100",
 		"other": "slack:other:C1:1750000000.000100",
 	} {
-		if got := (slack.Normalizer{Workspace: workspace}).Keys(envelope, people{}).Thread; got != want {
+		if got := (slack.Normalizer{Workspace: workspace}).Keys(envelope, fakeDirectory{}).Thread; got != want {
 			t.Errorf("workspace %q: %s, want %s", workspace, got, want)
 		}
 	}
 }
 
-func TestARetriedFrameIsTheSamePayload(t *testing.T) {
+func TestRetriedFrameHasTheSameKey(t *testing.T) {
 	for name, payload := range map[string]object{
-		"a message":     callback(said("hi", nil)),
-		"what is dead":  callback(said("hi", object{"ts": nil})),
-		"what is not":   callback(object{"type": "app_home_opened"}),
-		"a join":        callback(object{"type": "member_joined_channel"}),
-		"an unfurl":     callback(object{"type": "message", "subtype": "message_changed", "channel": "C1", "message": said("hi", nil)}),
-		"a slash click": {"type": "block_actions"},
+		"a message":    eventCallback(messageEvent("hi", nil)),
+		"a dead one":   eventCallback(messageEvent("hi", object{"ts": nil})),
+		"an app event": eventCallback(object{"type": "app_home_opened"}),
+		"a join":       eventCallback(object{"type": "member_joined_channel"}),
+		"an unfurl":    eventCallback(object{"type": "message", "subtype": "message_changed", "channel": "C1", "message": messageEvent("hi", nil)}),
+		"an action":    {"type": "block_actions"},
 	} {
 		kind := "events_api"
 		if payload["event"] == nil {
 			kind = "interactive"
 		}
-		first := keysOf(t, object{"envelope_id": "1", "type": kind, "payload": payload, "retry_attempt": 0}, people{self: us})
-		again := keysOf(t, object{"envelope_id": "2", "type": kind, "payload": payload, "retry_attempt": 1}, people{self: us})
+		first := keysOf(t, object{"envelope_id": "1", "type": kind, "payload": payload, "retry_attempt": 0}, fakeDirectory{self: us})
+		again := keysOf(t, object{"envelope_id": "2", "type": kind, "payload": payload, "retry_attempt": 1}, fakeDirectory{self: us})
 		if first.Dedupe != again.Dedupe {
 			t.Errorf("%s: first %s, again %s", name, first.Dedupe, again.Dedupe)
 		}
 	}
 }
 
-func TestKeysWaitForWhoWeAre(t *testing.T) {
-	alone := func(message object) object { return message } // an event without a callback tells nothing
+func TestKeysNeedOurUser(t *testing.T) {
+	alone := func(message object) object { return message } // an event without a callback names no identity
 	for _, tt := range []struct {
 		about string
 		body  object
 		facts event.Self
 		want  string
 	}{
-		{"a mention may be ours", alone(said("<@U1> hi", nil)), event.Self{}, "user"},
-		{"a reply may be to us", alone(said("hi", object{"thread_ts": "1.1", "parent_user_id": "U1"})), event.Self{}, "user"},
-		{"a bot may be us", alone(said("hi", object{"bot_id": "B1"})), event.Self{}, "user"},
-		{"a person's plain words depend on nothing", alone(said("hi", nil)), event.Self{}, ""},
-		{"an app_mention mentions us by itself", alone(said("<@U1> hi", object{"type": "app_mention"})), event.Self{}, ""},
-		{"known from before", alone(said("<@U1> hi", nil)), us, ""},
-		{"told by the callback", callback(said("<@U1> hi", nil)), event.Self{}, ""},
+		{"a mention may be ours", alone(messageEvent("<@U1> hi", nil)), event.Self{}, "user"},
+		{"a reply may be to us", alone(messageEvent("hi", object{"thread_ts": "1.1", "parent_user_id": "U1"})), event.Self{}, "user"},
+		{"a bot may be us", alone(messageEvent("hi", object{"bot_id": "B1"})), event.Self{}, "user"},
+		{"a person's plain text needs nothing", alone(messageEvent("hi", nil)), event.Self{}, ""},
+		{"an app_mention mentions us by itself", alone(messageEvent("<@U1> hi", object{"type": "app_mention"})), event.Self{}, ""},
+		{"known from before", alone(messageEvent("<@U1> hi", nil)), us, ""},
+		{"named by the callback", eventCallback(messageEvent("<@U1> hi", nil)), event.Self{}, ""},
 		{"an edit may add a mention", object{"type": "message", "subtype": "message_changed", "channel": "C1",
-			"message": said("<@U1>", object{"edited": object{"ts": "1.2"}})}, event.Self{}, "user"},
+			"message": messageEvent("<@U1>", object{"edited": object{"ts": "1.2"}})}, event.Self{}, "user"},
 	} {
-		if got := keysOf(t, tt.body, people{self: tt.facts}); got.Needs != tt.want || got.Settled != nil {
+		if got := keysOf(t, tt.body, fakeDirectory{self: tt.facts}); got.Needs != tt.want || got.Settled != nil {
 			t.Errorf("%s: needs %q, want %q (settled %v)", tt.about, got.Needs, tt.want, got.Settled)
 		}
 	}
 }
 
 func TestChannelType(t *testing.T) {
-	remembered := people{self: us, types: map[string]event.ChannelType{"C1": event.ChannelGroup}}
-	for told, want := range map[string]event.ChannelType{
+	remembered := fakeDirectory{self: us, types: map[string]event.ChannelType{"C1": event.ChannelGroup}}
+	for named, want := range map[string]event.ChannelType{
 		"im": event.ChannelDirect, "app_home": event.ChannelDirect, "mpim": event.ChannelGroup,
 		"channel": event.ChannelRoom, "group": event.ChannelRoom, "": event.ChannelUnknown, "something new": event.ChannelUnknown,
 	} {
-		keys := keysOf(t, callback(said("hi", object{"channel_type": told})), remembered)
+		keys := keysOf(t, eventCallback(messageEvent("hi", object{"channel_type": named})), remembered)
 		if keys.Channel.Type != want {
-			t.Errorf("%q: told %q, want %q", told, keys.Channel.Type, want)
+			t.Errorf("%q: type %q, want %q", named, keys.Channel.Type, want)
 		}
 		inRoom := strings.HasSuffix(string(keys.Thread), ":1750000000.000100")
 		if inRoom != (want == event.ChannelRoom) {
-			t.Errorf("%q, and remembered as a group: thread %s", told, keys.Thread)
+			t.Errorf("%q, known as a group: thread %s", named, keys.Thread)
 		}
 	}
-	if keys := keysOf(t, callback(said("hi", object{"channel": "D1"})), people{self: us}); keys.Channel.Type != event.ChannelDirect {
-		t.Errorf("an id with D is told as %q", keys.Channel.Type)
+	if keys := keysOf(t, eventCallback(messageEvent("hi", object{"channel": "D1"})), fakeDirectory{self: us}); keys.Channel.Type != event.ChannelDirect {
+		t.Errorf("the id of a direct message has the type %q", keys.Channel.Type)
 	}
 }
 
@@ -169,18 +170,18 @@ func TestForeignEvents(t *testing.T) {
 		{"another team, our authorization", object{"team_id": "TTHIRD001"}, us, false},
 		{"another team, another's authorization", object{"team_id": "TTHIRD001", "authorizations": theirs}, us, true},
 		{"another team, and no authorization", object{"team_id": "TTHIRD001", "authorizations": nil}, us, true},
-		{"an organisation's installation, told by our user", object{"team_id": "TTHIRD001", "authorizations": []object{
+		{"an organisation's installation, known by our user", object{"team_id": "TTHIRD001", "authorizations": []object{
 			{"enterprise_id": "E1", "user_id": "UPARLEY01", "is_bot": true, "is_enterprise_install": true}}}, us, false},
-		{"an organisation's installation, told by its id", object{"team_id": "TTHIRD001", "authorizations": []object{
+		{"an organisation's installation, known by its id", object{"team_id": "TTHIRD001", "authorizations": []object{
 			{"enterprise_id": "E1", "is_enterprise_install": true}}}, event.Self{TeamID: "E1"}, false},
 		{"one team's installation in an organisation", object{"team_id": "TTHIRD001", "authorizations": []object{
 			{"enterprise_id": "E1", "team_id": "TTHIRD001", "is_enterprise_install": false}}}, event.Self{TeamID: "E1"}, true},
 		{"another app", object{"api_app_id": "AOTHER001"}, us, true},
 		{"our app is not known yet", object{"api_app_id": "AOTHER001"}, event.Self{TeamID: "TACME0001"}, false},
 		{"our team is not known yet", object{"team_id": "TTHIRD001", "authorizations": theirs}, event.Self{UserID: "U1"}, false},
-		{"nothing is said of a team", object{"team_id": nil, "authorizations": nil}, us, false},
+		{"no team is named", object{"team_id": nil, "authorizations": nil}, us, false},
 	} {
-		body := callback(said("hi", nil))
+		body := eventCallback(messageEvent("hi", nil))
 		for key, value := range tt.change {
 			body[key] = value
 		}
@@ -188,14 +189,14 @@ func TestForeignEvents(t *testing.T) {
 		if tt.foreign {
 			want = event.Ignore(event.ReasonOtherWorkspace)
 		}
-		if diff := cmp.Diff(want, keysOf(t, body, people{self: tt.self}).Settled); diff != "" {
+		if diff := cmp.Diff(want, keysOf(t, body, fakeDirectory{self: tt.self}).Settled); diff != "" {
 			t.Errorf("%s: %s", tt.about, diff)
 		}
 	}
 }
 
 func TestAnErrorNamesEveryField(t *testing.T) {
-	keys := keysOf(t, callback(object{"type": "message", "text": 7, "files": "x", "ts": "soon"}), people{self: us})
+	keys := keysOf(t, eventCallback(object{"type": "message", "text": 7, "files": "x", "ts": "soon"}), fakeDirectory{self: us})
 	want := &event.Fate{Disposition: event.Dead, Error: "event.files: must be an array, not string; event.text: must be a string, not number; " +
 		`event.channel: is missing; event.ts: is "soon", must be a timestamp such as 1700000000.000100; event.user: is missing`}
 	if diff := cmp.Diff(want, keys.Settled); diff != "" {
@@ -203,17 +204,17 @@ func TestAnErrorNamesEveryField(t *testing.T) {
 	}
 }
 
-func TestAKeyFitsEveryStore(t *testing.T) {
+func TestDedupeKeyLimits(t *testing.T) {
 	reaction := func(emoji string) string {
 		return keysOf(t, object{"type": "reaction_added", "user": "U1", "reaction": emoji, "event_ts": "1.2",
-			"item": object{"type": "message", "channel": "C1", "ts": "1.1"}}, people{self: us}).Dedupe
+			"item": object{"type": "message", "channel": "C1", "ts": "1.1"}}, fakeDirectory{self: us}).Dedupe
 	}
 	if key := reaction("a\x00b"); strings.ContainsRune(key, 0) {
 		t.Errorf("%q holds a NUL", key)
 	}
 	long := strings.Repeat("x", 5000)
 	if one, other := reaction(long+"1"), reaction(long+"2"); len(one) > 512 || one == other {
-		t.Errorf("%d bytes, told apart: %t", len(one), one != other)
+		t.Errorf("%d bytes, different: %t", len(one), one != other)
 	}
 }
 
@@ -223,12 +224,12 @@ func TestSelfOf(t *testing.T) {
 		body  any
 		want  event.Self
 	}{
-		{"a callback", callback(said("hi", nil)), event.Self{TeamID: "TACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}},
-		{"in a frame", object{"envelope_id": "1", "type": "events_api", "payload": callback(said("hi", nil))},
+		{"a callback", eventCallback(messageEvent("hi", nil)), event.Self{TeamID: "TACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}},
+		{"in a frame", object{"envelope_id": "1", "type": "events_api", "payload": eventCallback(messageEvent("hi", nil))},
 			event.Self{TeamID: "TACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}},
-		{"a person's authorization", object{"type": "event_callback", "api_app_id": "A1", "event": said("hi", nil),
+		{"a person's authorization", object{"type": "event_callback", "api_app_id": "A1", "event": messageEvent("hi", nil),
 			"authorizations": []object{{"team_id": "T1", "user_id": "UMARA0001", "is_bot": false}}}, event.Self{AppID: "A1"}},
-		{"an event alone", said("hi", nil), event.Self{}},
+		{"an event alone", messageEvent("hi", nil), event.Self{}},
 		{"no object", 7, event.Self{}},
 	} {
 		got, ok := slack.SelfOf(envelopeOf(t, tt.body))

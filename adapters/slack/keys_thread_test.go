@@ -17,13 +17,13 @@ func TestThreadKey(t *testing.T) {
 		want     event.ThreadKey
 	}{
 		{"a message in a channel is its own root", event.Channel{ID: "C1", Type: event.ChannelRoom}, "", "slack:acme:C1:" + ts},
-		{"so it is once it has replies", event.Channel{ID: "C1", Type: event.ChannelRoom}, ts, "slack:acme:C1:" + ts},
+		{"a root with replies is its own root", event.Channel{ID: "C1", Type: event.ChannelRoom}, ts, "slack:acme:C1:" + ts},
 		{"a reply belongs to its root", event.Channel{ID: "C1", Type: event.ChannelRoom}, root, "slack:acme:C1:" + root},
 		{"a direct message belongs to the conversation", event.Channel{ID: "D1", Type: event.ChannelDirect}, "", "slack:acme:D1"},
-		{"so it does once it has replies", event.Channel{ID: "D1", Type: event.ChannelDirect}, ts, "slack:acme:D1"},
-		{"a reply there does not", event.Channel{ID: "D1", Type: event.ChannelDirect}, root, "slack:acme:D1:" + root},
+		{"a direct message with replies belongs to the conversation", event.Channel{ID: "D1", Type: event.ChannelDirect}, ts, "slack:acme:D1"},
+		{"a direct reply belongs to its root", event.Channel{ID: "D1", Type: event.ChannelDirect}, root, "slack:acme:D1:" + root},
 		{"a group message belongs to the conversation", event.Channel{ID: "C1", Type: event.ChannelGroup}, "", "slack:acme:C1"},
-		{"a reply there does not either", event.Channel{ID: "C1", Type: event.ChannelGroup}, root, "slack:acme:C1:" + root},
+		{"a group reply belongs to its root", event.Channel{ID: "C1", Type: event.ChannelGroup}, root, "slack:acme:C1:" + root},
 		{"an unknown D is a direct message", event.Channel{ID: "D1"}, "", "slack:acme:D1"},
 		{"any other unknown is a room", event.Channel{ID: "G1"}, "", "slack:acme:G1:" + ts},
 	} {

@@ -15,7 +15,7 @@ import (
 	"parley/adapters/slack"
 )
 
-// readManifest decodes a manifest strictly: Slack refuses what it does not know.
+// readManifest decodes a manifest strictly, because Slack refuses unknown fields.
 func readManifest(t *testing.T, content []byte) slackgo.Manifest {
 	t.Helper()
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
@@ -27,8 +27,9 @@ func readManifest(t *testing.T, content []byte) slackgo.Manifest {
 	return manifest
 }
 
-// TestTheManifestAsksForWhatIsNeeded: every scope and event, and nothing else.
-func TestTheManifestAsksForWhatIsNeeded(t *testing.T) {
+// TestManifestHasTheNeededScopesAndEvents checks that the manifest has these and no
+// others.
+func TestManifestHasTheNeededScopesAndEvents(t *testing.T) {
 	content, err := os.ReadFile("manifest.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -56,9 +57,9 @@ func TestTheManifestAsksForWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// TestTheManifestForHTTP: with each # taken off, it has every address that Slack asks
-// for, and the prompts.
-func TestTheManifestForHTTP(t *testing.T) {
+// TestManifestForHTTP removes each # and checks the addresses that Slack needs, and the
+// prompts.
+func TestManifestForHTTP(t *testing.T) {
 	content, err := os.ReadFile("manifest.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -2,8 +2,8 @@ package slack
 
 import "strings"
 
-// mentions says whether the encoded text mentions the user: "<@U1>" or
-// "<@U1|name>". What only looks like a mention arrives escaped.
+// mentions reports whether the encoded text mentions the user, as "<@U1>" or
+// "<@U1|name>". Slack escapes typed text that only looks like a mention.
 func mentions(encoded, user string) bool {
 	if user == "" {
 		return false
@@ -20,8 +20,8 @@ func mentions(encoded, user string) bool {
 	}
 }
 
-// mentionsAnyone says whether the encoded text mentions some user.
+// mentionsAnyone reports whether the encoded text mentions any user.
 func mentionsAnyone(encoded string) bool { return strings.Contains(encoded, "<@") }
 
-// mentionToken is what an agent writes to mention the user.
+// mentionToken returns the token by which an agent mentions the user.
 func mentionToken(user string) string { return "<@" + user + ">" }

@@ -12,16 +12,17 @@ import (
 	"parley/ingest/event"
 )
 
-// Normalizer reads Slack's payloads for one workspace.
+// Normalizer decodes Slack's payloads for one workspace.
 type Normalizer struct {
-	// Workspace stands in thread keys; empty takes each envelope's.
+	// Workspace is the workspace's name in thread keys. If it is empty, each envelope's
+	// workspace is used.
 	Workspace string
 }
 
 var _ adapters.Normalizer = Normalizer{}
 
-// deliveryMetadata is the event_type of the metadata that our own posts carry;
-// their event_payload is {"key": <the delivery's idempotency key>}.
+// deliveryMetadata is the event_type of the metadata of our posts. Its event_payload is
+// {"key": <the delivery's idempotency key>}.
 const deliveryMetadata = "parley_delivery"
 
 func (n Normalizer) workspace(envelope event.Envelope) string {
@@ -31,30 +32,30 @@ func (n Normalizer) workspace(envelope event.Envelope) string {
 	return envelope.Workspace
 }
 
-// Normalize says what a body means. A name that the payload carries (a bot's, or
-// a person's from the other side of a shared channel) is taken as it is; others
-// are asked of the directory, and where that does not know one, the id stands
-// in. The run hints of the metadata are left unset: they are the policy's.
+// Normalize returns the event of a body. It uses the names in the payload: a bot's
+// name, or the name of a user of the other team in a shared channel. It looks up other
+// names in the directory, and uses the id if the directory does not know the name. It
+// leaves the run hints of the metadata unset, because the policy sets them.
 func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
 	p := payloadOf(envelope)
-	if fate := p.settled(directory.Self()); fate != nil {
-		if fate.Disposition == event.Dead {
-			return event.Event{}, errors.New(fate.Error)
+	if result := p.earlyResult(directory.Self()); result != nil {
+		if result.Disposition == event.Dead {
+			return event.Event{}, errors.New(result.Error)
 		}
-		return event.Event{Kind: p.kind, Ignored: fate.Reason}, nil
+		return event.Event{Kind: p.kind, Ignored: result.Reason}, nil
 	}
 	out := event.Event{Kind: p.kind, Viewing: p.viewing}
 	if p.viewing != nil {
 		return out, nil
 	}
 	if !p.kind.MakesMessage() {
-		out.Targets = []string{p.external()}
+		out.Targets = []string{p.messageID()}
 	}
 	if p.message != nil {
 		out.Message = n.message(ctx, envelope, p, directory)
 	}
-	if p.deed != nil {
-		out.Message = n.deed(ctx, envelope, p, directory)
+	if p.interaction != nil {
+		out.Message = n.interactionMessage(ctx, envelope, p, directory)
 	}
 	if p.reaction != nil {
 		out.Reaction = &event.Reaction{
@@ -64,18 +65,18 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 
 			MentionToken: mentionToken(event.Text(p.reaction.User)),
 		}
-		if same(p.reaction.User, p.self(directory).UserID) {
+		if sameID(p.reaction.User, p.self(directory).UserID) {
 			out.Ignored = event.ReasonOwnMessage
 		}
 	}
 	return out, nil
 }
 
-// message is what was said, or how it stands after an edit.
+// message returns the message, or its state after an edit.
 func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *payload, directory adapters.Directory) *event.Message {
-	m, channel, self := p.message, p.place(directory), p.self(directory)
+	m, channel, self := p.message, p.channelOf(directory), p.self(directory)
 	message := &event.Message{
-		ExternalID:  p.external(),
+		ExternalID:  p.messageID(),
 		Thread:      p.thread(n.workspace(envelope), directory),
 		Channel:     channel,
 		Content:     content(m),
@@ -89,8 +90,8 @@ func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *pay
 	}
 	message.Metadata.ChannelExternalID = channel.ID
 	if m.ThreadTS != "" && m.ThreadTS != p.ts {
-		message.ReplyTo = p.channel + "/" + m.ThreadTS
-		if channel.Type != event.ChannelRoom || same(m.ParentUserID, self.UserID) { // a command's answer has none of its own
+		message.ReplyTo = messageID(p.channel, m.ThreadTS)
+		if channel.Type != event.ChannelRoom || sameID(m.ParentUserID, self.UserID) { // the reply to a command is not a thread's root in a room
 			message.OpenedOn = message.ReplyTo
 		}
 	}
@@ -100,8 +101,8 @@ func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *pay
 	return message
 }
 
-// addressed says how the payload shows that the message turns to us. Whether it
-// answers us is seen where the thread's root is ours.
+// addressed returns how the message addresses the bot, as far as the payload shows it.
+// A reply to a message of ours is recognised only if the thread's root is ours.
 func (p *payload) addressed(channel event.Channel, facts adapters.Facts) event.Addressed {
 	us := p.self(facts).UserID
 	if us == "" && len(p.outer.AuthedUsers) > 0 {
@@ -112,22 +113,22 @@ func (p *payload) addressed(channel event.Channel, facts adapters.Facts) event.A
 		return event.AddressedMention
 	case channel.Type == event.ChannelDirect:
 		return event.AddressedDirect
-	case same(p.message.ParentUserID, us):
+	case sameID(p.message.ParentUserID, us):
 		return event.AddressedReply
 	default:
 		return event.AddressedNone
 	}
 }
 
-// sentAt is the time in a ts, whose fraction also counts messages.
+// sentAt returns the time of a ts. The fraction of a ts also makes it unique.
 func sentAt(ts string) time.Time {
 	whole, fraction, _ := strings.Cut(ts, ".")
-	seconds, _ := strconv.ParseInt(whole, 10, 64) // isTimestamp has seen to both
+	seconds, _ := strconv.ParseInt(whole, 10, 64) // isTimestamp has checked both parts
 	nanos, _ := strconv.ParseInt((fraction + "000000000")[:9], 10, 64)
 	return time.Unix(seconds, nanos).UTC()
 }
 
-// deliveryKey is the idempotency key in the metadata of a post of ours.
+// deliveryKey returns the idempotency key in the metadata of a post of ours.
 func deliveryKey(raw json.RawMessage) string {
 	var metadata struct {
 		EventType    string `json:"event_type"`

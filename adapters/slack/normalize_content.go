@@ -8,21 +8,22 @@ import (
 	"parley/ingest/event"
 )
 
-// content is what was said. A program may leave the text empty and put its words
-// into attachments or blocks; what hangs on a person's message was made by Slack.
+// content returns the text of a message. An app may leave the text empty and write into
+// attachments or blocks. The attachments of a user's message come from Slack, so
+// content does not read them.
 func content(m *wireMessage) string {
 	if m.Text != "" || !m.isBot() {
 		return decode(m.Text)
 	}
-	if words := attachmentWords(m.Attachments); words != "" {
+	if words := attachmentText(m.Attachments); words != "" {
 		return decode(words)
 	}
-	return decode(blockWords(m.Blocks))
+	return decode(blockText(m.Blocks))
 }
 
-// attachmentWords joins what a reader sees of a program's attachments, a line
-// for each part; the fallback stands for an attachment without any.
-func attachmentWords(raw json.RawMessage) string {
+// attachmentText joins the visible texts of an app's attachments, one line for each
+// text. An attachment without visible texts gives its fallback.
+func attachmentText(raw json.RawMessage) string {
 	var lines []string
 	for _, a := range attachments(raw) {
 		parts := slices.DeleteFunc([]string{a.Pretext, a.Title, a.Text}, func(s string) bool { return s == "" })
@@ -34,13 +35,13 @@ func attachmentWords(raw json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// blockWords joins the texts of a program's header, section and markdown blocks.
+// blockText joins the texts of an app's header, section and markdown blocks.
 // https://docs.slack.dev/reference/block-kit/blocks
-func blockWords(raw json.RawMessage) string {
+func blockText(raw json.RawMessage) string {
 	var blocks []struct {
 		Text json.RawMessage `json:"text"` // a text object, or a string in a markdown block
 	}
-	_ = json.Unmarshal(raw, &blocks) // a program's layout is no reason to refuse its message
+	_ = json.Unmarshal(raw, &blocks) // an app's odd blocks are no reason to refuse its message
 	var lines []string
 	for _, block := range blocks {
 		var object struct {
@@ -56,30 +57,31 @@ func blockWords(raw json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// forwarded are the messages that a person passed on inside the message: Slack
-// hangs them on it, beside the links that it unfurled.
+// forwarded returns the messages that a user forwarded in the message. Slack adds them
+// to the attachments, beside unfurled links.
 func forwarded(raw json.RawMessage, self event.Self) []event.Quote {
 	var quotes []event.Quote
 	for _, a := range attachments(raw) {
 		if !a.IsShare {
 			continue
 		}
-		quote := event.Quote{Name: event.Text(a.AuthorName), Content: decode(a.Text), Own: same(a.AuthorID, self.UserID)}
+		quote := event.Quote{Name: event.Text(a.AuthorName), Content: decode(a.Text), Own: sameID(a.AuthorID, self.UserID)}
 		if isID(a.AuthorID) {
 			quote.SenderID, quote.MentionToken = senderID(a.AuthorID), mentionToken(a.AuthorID)
 		}
 		if isID(a.ChannelID) && isTimestamp(a.TS) {
-			quote.ExternalID = a.ChannelID + "/" + a.TS
+			quote.ExternalID = messageID(a.ChannelID, a.TS)
 		}
 		var carried []json.RawMessage
-		_ = json.Unmarshal(a.Files, &carried) // only their number is of use
+		_ = json.Unmarshal(a.Files, &carried) // only the number of files is used
 		quote.Files = len(carried)
 		quotes = append(quotes, quote)
 	}
 	return quotes
 }
 
-// attachments reads what it can of them: apps put in them what they please.
+// attachments decodes attachments as far as possible, because apps may put anything
+// into them.
 func attachments(raw json.RawMessage) []wireAttachment {
 	if len(raw) == 0 {
 		return nil
@@ -89,8 +91,8 @@ func attachments(raw json.RawMessage) []wireAttachment {
 	return list
 }
 
-// files are the message's own. One that is deleted, hidden by the team's plan, or
-// not for us keeps its id and what else is known.
+// files returns the message's own files. A file that is deleted, hidden by the team's
+// plan, or not accessible to us keeps its id and its other known properties.
 // https://docs.slack.dev/reference/objects/file-object
 func files(wire []wireFile) []event.Attachment {
 	var out []event.Attachment
@@ -114,14 +116,14 @@ func (f *wireFile) attachment() event.Attachment {
 		a.Gone = true
 	}
 	if f.Subtype == "slack_audio" {
-		a.Name, a.MimeType = voice(a.Name, a.MimeType, event.Text(f.Filetype))
+		a.Name, a.MimeType = voiceClip(a.Name, a.MimeType, event.Text(f.Filetype))
 	}
 	return a
 }
 
-// voice names a voice clip. Slack calls the container of some a video's, and may
-// leave out the name of one that was just recorded.
-func voice(name, mimeType, filetype string) (string, string) {
+// voiceClip returns the name and type of a voice clip. Slack gives some clips a video
+// type, and may omit the name of a clip that was just recorded.
+func voiceClip(name, mimeType, filetype string) (string, string) {
 	if rest, ok := strings.CutPrefix(mimeType, "video/"); ok {
 		mimeType = "audio/" + rest
 	}

@@ -22,10 +22,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestRecordings reads every recording of testdata/slack and compares what each
-// envelope means with testdata/<name>.golden.
+// TestRecordings decodes every recording of testdata/slack and compares the result with
+// testdata/<name>.golden.
 func TestRecordings(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/slack/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -34,7 +34,7 @@ func TestRecordings(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
 		t.Run(name, func(t *testing.T) {
-			got := meanings(t, file)
+			got := describeRecording(t, file)
 			golden := filepath.Join("testdata", name+".golden")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -52,8 +52,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// meanings tells what each envelope of a recording is, a paragraph each.
-func meanings(t *testing.T, file string) string {
+// describeRecording describes each envelope of a recording in a paragraph.
+func describeRecording(t *testing.T, file string) string {
 	t.Helper()
 	envelopes, people := recording(t, file)
 	var out strings.Builder
@@ -62,53 +62,54 @@ func meanings(t *testing.T, file string) string {
 		if keys.Channel.Type != event.ChannelUnknown {
 			people.types[keys.Channel.ID] = keys.Channel.Type
 		}
-		said, err := slack.Normalizer{}.Normalize(t.Context(), envelope, people)
-		checkAgreement(t, i+1, keys, said, err)
+		got, err := slack.Normalizer{}.Normalize(t.Context(), envelope, people)
+		checkAgreement(t, i+1, keys, got, err)
 		fmt.Fprintf(&out, "%d: %s\n", i+1, keys.Kind)
-		tell(&out, "dedupe", keys.Dedupe, "twin", keys.Twin, "needs", keys.Needs)
-		if fate := keys.Settled; fate != nil {
-			tell(&out, string(fate.Disposition), fate.Reason+fate.Error)
+		writePairs(&out, "dedupe", keys.Dedupe, "alt key", keys.Twin, "needs", keys.Needs)
+		if result := keys.Settled; result != nil {
+			writePairs(&out, string(result.Disposition), result.Reason+result.Error)
 			continue
 		}
-		tell(&out, "thread", keys.Thread, "subject", keys.Subject, "channel", keys.Channel.ID, "told type", keys.Channel.Type)
-		tell(&out, "targets", strings.Join(said.Targets, " "), "ignored", said.Ignored)
-		if v := said.Viewing; v != nil {
-			tell(&out, "viewing", fmt.Sprintf("%s at %s, opened: %v, %s", v.SenderID, v.At.Format("15:04:05.000000"), v.Opened, v.Extra))
+		writePairs(&out, "thread", keys.Thread, "message id", keys.Subject, "channel", keys.Channel.ID, "stated type", keys.Channel.Type)
+		writePairs(&out, "targets", strings.Join(got.Targets, " "), "ignored", got.Ignored)
+		if v := got.Viewing; v != nil {
+			writePairs(&out, "viewing", fmt.Sprintf("%s at %s, opened: %v, %s", v.SenderID, v.At.Format("15:04:05.000000"), v.Opened, v.Extra))
 		}
-		if said.Reaction != nil {
-			tell(&out, "reaction", fmt.Sprintf("%+v", *said.Reaction))
+		if got.Reaction != nil {
+			writePairs(&out, "reaction", fmt.Sprintf("%+v", *got.Reaction))
 		}
-		if said.Message != nil {
-			tellMessage(&out, said.Message)
+		if got.Message != nil {
+			writeMessage(&out, got.Message)
 		}
 	}
 	return hash.ReplaceAllString(out.String(), "<hash>")
 }
 
-// hash is left out of the golden files: it says nothing to a reader.
+// hash matches the hashes, which the golden files leave out because they mean nothing
+// to a reader.
 var hash = regexp.MustCompile("[0-9a-f]{64}")
 
-func tellMessage(out io.Writer, m *event.Message) {
+func writeMessage(out io.Writer, m *event.Message) {
 	fmt.Fprintf(out, "   content: %q\n", m.Content)
-	tell(out, "metadata", string(m.Metadata.Bytes()), "message thread", m.Thread, "type", m.Channel.Type,
+	writePairs(out, "metadata", string(m.Metadata.Bytes()), "message thread", m.Thread, "type", m.Channel.Type,
 		"sent", m.SentAt.Format("15:04:05.000000"), "revision", m.Revision, "addressed", m.Addressed,
 		"reply to", m.ReplyTo, "opened on", m.OpenedOn, "own key", m.OwnKey)
 	if m.Own {
-		tell(out, "own", "true")
+		writePairs(out, "own", "true")
 	}
 	for _, a := range m.Attachments {
-		tell(out, "file", fmt.Sprintf("%+v", a))
+		writePairs(out, "file", fmt.Sprintf("%+v", a))
 	}
 	if m.Quoted != nil {
-		tell(out, "quoted", fmt.Sprintf("%+v", *m.Quoted))
+		writePairs(out, "quoted", fmt.Sprintf("%+v", *m.Quoted))
 	}
 	for _, q := range m.Forwarded {
-		tell(out, "forwarded", fmt.Sprintf("%+v", q))
+		writePairs(out, "forwarded", fmt.Sprintf("%+v", q))
 	}
 }
 
-// tell writes the pairs whose second is not empty.
-func tell(out io.Writer, pairs ...any) {
+// writePairs writes the pairs whose second element is not empty.
+func writePairs(out io.Writer, pairs ...any) {
 	for i := 0; i < len(pairs); i += 2 {
 		if value := fmt.Sprint(pairs[i+1]); value != "" {
 			fmt.Fprintf(out, "   %s: %s\n", pairs[i], value)
@@ -116,8 +117,8 @@ func tell(out io.Writer, pairs ...any) {
 	}
 }
 
-// checkAgreement holds what Keys and Normalize say of one envelope against each other.
-func checkAgreement(t testing.TB, n int, keys event.Keys, said event.Event, err error) {
+// checkAgreement compares the results of Keys and Normalize for one envelope.
+func checkAgreement(t testing.TB, n int, keys event.Keys, got event.Event, err error) {
 	t.Helper()
 	settled := event.Fate{}
 	if keys.Settled != nil {
@@ -128,42 +129,42 @@ func checkAgreement(t testing.TB, n int, keys event.Keys, said event.Event, err 
 		t.Errorf("%d: no dedupe key", n)
 	case settled.Disposition == event.Dead:
 		if err == nil || err.Error() != settled.Error {
-			t.Errorf("%d: keys say dead: %s; normalize says %v", n, settled.Error, err)
+			t.Errorf("%d: Keys returns the error %q, Normalize returns %v", n, settled.Error, err)
 		}
 	case err != nil:
-		t.Errorf("%d: normalize: %v", n, err)
-	case settled.Disposition == event.Ignored && said.Ignored != settled.Reason:
-		t.Errorf("%d: keys ignore for %q, normalize for %q", n, settled.Reason, said.Ignored)
-	case said.Kind != keys.Kind:
-		t.Errorf("%d: keys say %s, normalize says %s", n, keys.Kind, said.Kind)
-	case said.Message != nil && said.Message.ExternalID != keys.Subject:
-		t.Errorf("%d: keys say %s, normalize says %s", n, keys.Subject, said.Message.ExternalID)
+		t.Errorf("%d: Normalize: %v", n, err)
+	case settled.Disposition == event.Ignored && got.Ignored != settled.Reason:
+		t.Errorf("%d: Keys ignores for %q, Normalize for %q", n, settled.Reason, got.Ignored)
+	case got.Kind != keys.Kind:
+		t.Errorf("%d: Keys returns %s, Normalize returns %s", n, keys.Kind, got.Kind)
+	case got.Message != nil && got.Message.ExternalID != keys.Subject:
+		t.Errorf("%d: Keys returns %s, Normalize returns %s", n, keys.Subject, got.Message.ExternalID)
 	}
 }
 
-// people is a directory with a fixed answer for everything.
-type people struct {
+// fakeDirectory is a directory with fixed answers.
+type fakeDirectory struct {
 	self  event.Self
 	users map[string]adapters.User
 	types map[string]event.ChannelType
 }
 
-func (p people) Self() event.Self                             { return p.self }
-func (p people) ChannelType(channel string) event.ChannelType { return p.types[channel] }
-func (p people) User(_ context.Context, id string) (adapters.User, bool) {
+func (p fakeDirectory) Self() event.Self                             { return p.self }
+func (p fakeDirectory) ChannelType(channel string) event.ChannelType { return p.types[channel] }
+func (p fakeDirectory) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := p.users[id]
 	return user, ok
 }
 
-// recording reads a file's envelopes, and the names with which it begins. The
-// team and the app are ours: a recording does not name them.
-func recording(t testing.TB, file string) ([]event.Envelope, people) {
+// recording reads a file's envelopes and the directory at its beginning. A recording
+// does not name our team and app, so recording sets them.
+func recording(t testing.TB, file string) ([]event.Envelope, fakeDirectory) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := people{users: map[string]adapters.User{}, types: map[string]event.ChannelType{}}
+	known := fakeDirectory{users: map[string]adapters.User{}, types: map[string]event.ChannelType{}}
 	var envelopes []event.Envelope
 	lines := bufio.NewReader(bytes.NewReader(raw))
 	for {

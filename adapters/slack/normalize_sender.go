@@ -9,10 +9,10 @@ import (
 	"parley/ingest/event"
 )
 
-// metadata says who spoke.
+// metadata returns the metadata that describes the author.
 func (m *wireMessage) metadata(ctx context.Context, directory adapters.Directory) event.Metadata {
 	author := m.author()
-	name, bot := m.ownName(), m.isBot()
+	name, bot := m.payloadName(), m.isBot()
 	if name == "" {
 		user, known := directory.User(ctx, firstOf(m.User, author))
 		if known {
@@ -32,31 +32,32 @@ func (m *wireMessage) metadata(ctx context.Context, directory adapters.Directory
 	return metadata
 }
 
-// slackbotUser is Slack's own bot, which speaks as a user without a bot_id.
+// slackbotUser is Slack's own bot. Its messages have a user and no bot_id, and
+// users.info does not mark it as a bot.
 const slackbotUser = "USLACKBOT"
 
-// isBot says whether the payload shows a program's words.
+// isBot reports whether the payload shows that an app or bot wrote the message.
 func (m *wireMessage) isBot() bool {
 	return m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbotUser
 }
 
-// looksLikeID tells what can be the id of a user or a bot.
+// looksLikeID matches possible ids of a user or a bot.
 var looksLikeID = regexp.MustCompile(`^[UWB][0-9A-Z]+$`)
 
-// author is the speaker's id. Integrations of the oldest kind have none but the
-// name that they post under.
+// author returns the author's id. The oldest integrations have no id, so author returns
+// the name under which they post.
 func (m *wireMessage) author() string {
 	author := firstOf(m.BotID, m.User)
 	if author == "" && m.isBot() {
 		if author = firstOf(m.Username); looksLikeID.MatchString(author) {
-			author = "name:" + author // anybody may choose a name: it must not pass for an id
+			author = "name:" + author // anyone can choose a username, so it must not pass for an id
 		}
 	}
 	return author
 }
 
-// ownName is the speaker's name as the payload gives it; empty for none.
-func (m *wireMessage) ownName() string {
+// payloadName returns the author's name in the payload; empty if there is none.
+func (m *wireMessage) payloadName() string {
 	switch {
 	case m.isBot() && m.BotProfile != nil:
 		return firstOf(m.Username, m.BotProfile.Name)
@@ -69,7 +70,7 @@ func (m *wireMessage) ownName() string {
 	}
 }
 
-// firstOf is the first of its arguments that is not blank.
+// firstOf returns its first argument that is not blank.
 func firstOf(values ...string) string {
 	for _, value := range values {
 		if strings.TrimSpace(value) != "" {

@@ -2,9 +2,9 @@ package slack
 
 import "encoding/json"
 
-// wireOuter is what may stand around an event: a Socket Mode frame, or the
-// callback that it carries and that the Events API posts as it is. The two share
-// no field that is read but the type.
+// wireOuter is the object around an event. It is a Socket Mode frame, or the callback
+// that such a frame carries and that the Events API posts directly. Of the fields that
+// Parley reads, the two share only the type.
 // https://docs.slack.dev/apis/events-api/
 type wireOuter struct {
 	Type string `json:"type"`
@@ -13,14 +13,14 @@ type wireOuter struct {
 
 	TeamID         string              `json:"team_id"`
 	EnterpriseID   string              `json:"enterprise_id"`
-	ContextTeamID  string              `json:"context_team_id"` // through which we get the event
+	ContextTeamID  string              `json:"context_team_id"` // the team through which the app gets the event
 	APIAppID       string              `json:"api_app_id"`
 	EventID        string              `json:"event_id"`
 	AuthedUsers    []string            `json:"authed_users"`
 	Authorizations []wireAuthorization `json:"authorizations"`
 	Event          json.RawMessage     `json:"event"`
 
-	Command string `json:"command"` // a slash command's, which has no type
+	Command string `json:"command"` // of a slash command, which has no type
 }
 
 // wireAuthorization is one installation that may see the event.
@@ -32,15 +32,15 @@ type wireAuthorization struct {
 	IsEnterpriseInstall bool   `json:"is_enterprise_install"`
 }
 
-// wireHead is what tells one event from another.
+// wireHead has the fields that determine the kind of an event.
 type wireHead struct {
 	Type    string `json:"type"`
 	Subtype string `json:"subtype"`
 }
 
-// wireMessage is a message or app_mention event, and the message inside a
-// message_changed. What may hold anything, and matters to some messages only,
-// stays raw.
+// wireMessage is a message or app_mention event, or the message inside a
+// message_changed event. Fields that may have any form, and that matter only to some
+// messages, stay raw.
 // https://docs.slack.dev/reference/events/message
 type wireMessage struct {
 	Subtype      string           `json:"subtype"`
@@ -63,7 +63,7 @@ type wireMessage struct {
 	Metadata     json.RawMessage  `json:"metadata"`
 }
 
-// wireChange is a message event that is about another message.
+// wireChange is a message event that changes another message.
 type wireChange struct {
 	Channel         string          `json:"channel"`
 	ChannelType     string          `json:"channel_type"`
@@ -78,7 +78,7 @@ type wireBotProfile struct {
 	AppID string `json:"app_id"`
 }
 
-// wireUserProfile comes with the messages of a shared channel's other side.
+// wireUserProfile is part of messages by the other team of a shared channel.
 type wireUserProfile struct {
 	DisplayName string `json:"display_name"`
 	RealName    string `json:"real_name"`
@@ -94,18 +94,18 @@ type wireFile struct {
 	Title    string `json:"title"`
 	Mimetype string `json:"mimetype"`
 	Size     int64  `json:"size"`
-	// Mode is "tombstone" once the file is deleted, "hidden_by_limit" where the
-	// team's plan hides it; such a file has an id and little else.
+	// Mode is "tombstone" if the file is deleted, and "hidden_by_limit" if the team's plan
+	// hides it. Such a file has an id and few other fields.
 	Mode string `json:"mode"`
-	// FileAccess is "check_file_info" for a file of another team's in a shared
-	// channel, of which files.info tells more; others say why there is none.
+	// FileAccess is "check_file_info" for another team's file in a shared channel;
+	// files.info describes such a file. Other values give the reason why there is no file.
 	FileAccess string `json:"file_access"`
 	Filetype   string `json:"filetype"`
 	Subtype    string `json:"subtype"` // slack_audio for a voice clip
 }
 
-// wireAttachment is an unfurled link, a program's legacy attachment, or a
-// message passed on; files are not among these.
+// wireAttachment is an unfurled link, an app's legacy attachment, or a forwarded
+// message. It is never a file.
 type wireAttachment struct {
 	Pretext  string `json:"pretext"`
 	Title    string `json:"title"`
@@ -129,7 +129,7 @@ type wireReaction struct {
 	Item     wireItem `json:"item"`
 }
 
-// wireItem is what a reaction is put on: a message, or formerly a file.
+// wireItem is the item of a reaction: a message or, in older events, a file.
 type wireItem struct {
 	Type    string `json:"type"`
 	Channel string `json:"channel"`

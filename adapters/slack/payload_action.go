@@ -10,7 +10,7 @@ import (
 	"parley/ingest/event"
 )
 
-// wireAction is what somebody did with one element of a message's blocks.
+// wireAction is one action of a user on one element of a message's blocks.
 // https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
 type wireAction struct {
 	Type     string    `json:"type"`
@@ -43,44 +43,44 @@ type wireOption struct {
 	Text wireText `json:"text"`
 }
 
-// maxAction bounds what metadata holds of a payload's actions, in bytes. Slack's
-// own limits keep to a quarter of it, but for rich text.
+// maxAction bounds the metadata of a payload's actions, in bytes. Except for rich text,
+// Slack's own limits allow at most a quarter of it.
 // https://docs.slack.dev/reference/block-kit/block-elements
 const maxAction = 16 << 10
 
-// readActions reads what somebody did with the blocks of a message. It is one
-// message, its content what a reader would say was pressed, a line for each
-// action (Slack sends one at a time); the metadata key slack_action has the
-// action as Slack describes it, or a list of them where there are several. What
-// was done in a view, or in a post that one user alone can see, is about no
-// message.
+// readActions reads a user's actions on the blocks of a message, as one message. Its
+// content is the visible label of each action, one line each (Slack sends one action at
+// a time). The metadata key slack_action has the action in Slack's form, or a list if
+// there are several actions. readActions ignores an action in a view or in an ephemeral
+// post, because it belongs to no message.
 func (p *payload) readActions(i *wireInteraction, f *fields) *payload {
 	where := i.Container
-	isUnfurl := !isObject(i.Message) && where.MessageTS != "" // of somebody's link, which the app made
+	// An action without a message is on the app's unfurl of a user's link.
+	isUnfurl := !isObject(i.Message) && where.MessageTS != ""
 	if where.IsEphemeral || (!isObject(i.Message) && !isUnfurl) {
 		return p.ignore(event.ReasonInteraction)
 	}
 	p.kind = event.KindAction
 	channel := firstOf(i.Channel.ID, where.ChannelID)
-	p.deed = &deed{user: i.User.ID}
-	p.readEach(i, f)
-	p.at(channel, i.Channel.Name, deedID("action", firstOf(i.TriggerID, p.deed.at), p.raw))
+	p.interaction = &interaction{user: i.User.ID}
+	p.readActionList(i, f)
+	p.setLocation(channel, i.Channel.Name, interactionID("action", firstOf(i.TriggerID, p.interaction.ts), p.raw))
 	f.channel("channel.id", channel)
-	f.present("user.id", i.User.ID)
+	f.required("user.id", i.User.ID)
 	if isUnfurl {
-		p.deed.about = &wireMessage{TS: where.MessageTS, ThreadTS: where.ThreadTS}
+		p.interaction.target = &wireMessage{TS: where.MessageTS, ThreadTS: where.ThreadTS}
 		f.timestamp("container.message_ts", where.MessageTS)
 		if where.ThreadTS != "" {
 			f.timestamp("container.thread_ts", where.ThreadTS)
 		}
 	} else {
-		p.readAbout(i, f)
+		p.readTarget(i, f)
 	}
-	return p.settle(f)
+	return p.checkFields(f)
 }
 
-// readEach reads the actions of the payload.
-func (p *payload) readEach(i *wireInteraction, f *fields) {
+// readActionList reads the actions of the payload.
+func (p *payload) readActionList(i *wireInteraction, f *fields) {
 	var labels []string
 	for n, raw := range i.Actions {
 		var a wireAction
@@ -88,59 +88,60 @@ func (p *payload) readEach(i *wireInteraction, f *fields) {
 		if label := a.label(); label != "" {
 			labels = append(labels, label)
 		}
-		p.deed.at = firstOf(p.deed.at, a.ActionTS)
+		p.interaction.ts = firstOf(p.interaction.ts, a.ActionTS)
 	}
-	p.deed.typed = strings.Join(labels, "\n")
-	p.deed.extra = actionExtra(i.Actions)
+	p.interaction.text = strings.Join(labels, "\n")
+	p.interaction.extra = actionMetadata(i.Actions)
 }
 
-// label is what a reader would say was pressed, chosen or typed; empty where a
-// choice was taken back.
+// label returns the visible text of the pressed, selected or typed value. It is empty
+// if the user cleared a selection.
 func (a *wireAction) label() string {
 	var chosen []string
 	for _, option := range a.SelectedOptions {
-		chosen = append(chosen, option.Text.words())
+		chosen = append(chosen, option.Text.decoded())
 	}
 	if a.SelectedOption != nil {
-		chosen = append(chosen, a.SelectedOption.Text.words())
+		chosen = append(chosen, a.SelectedOption.Text.decoded())
 	}
 	for _, user := range append(a.SelectedUsers, a.SelectedUser) {
-		chosen = append(chosen, token("<@", user))
+		chosen = append(chosen, mentionOf("<@", user))
 	}
 	for _, channel := range append(append(a.SelectedChannels, a.SelectedChannel), append(a.SelectedConversations, a.SelectedConversation)...) {
-		chosen = append(chosen, token("<#", channel))
+		chosen = append(chosen, mentionOf("<#", channel))
 	}
 	chosen = append(chosen, event.Text(a.SelectedDate), event.Text(a.SelectedTime))
 	if a.SelectedInstant != 0 {
 		chosen = append(chosen, time.Unix(a.SelectedInstant, 0).UTC().Format(time.RFC3339))
 	}
-	if words := joined(chosen); words != "" {
+	if words := joinNonEmpty(chosen); words != "" {
 		return words
 	}
 	if a.Text != nil && a.Text.Text != "" {
-		return a.Text.words()
+		return a.Text.decoded()
 	}
 	return event.Text(a.Value)
 }
 
-// words are the text as it is shown: only mrkdwn is encoded.
-func (t wireText) words() string {
+// decoded returns the visible text. Only mrkdwn is encoded.
+func (t wireText) decoded() string {
 	if t.Type == "mrkdwn" {
 		return decode(t.Text)
 	}
 	return event.Text(t.Text)
 }
 
-// token is how Slack writes what an id names; empty for none.
-func token(open, id string) string {
+// mentionOf returns Slack's token for an id, with the given opening such as "<@". It is
+// empty if id is not a valid id.
+func mentionOf(open, id string) string {
 	if !isID(id) {
 		return ""
 	}
 	return open + id + ">"
 }
 
-// joined joins what is not empty.
-func joined(words []string) string {
+// joinNonEmpty joins the non-empty strings with commas.
+func joinNonEmpty(words []string) string {
 	var out []string
 	for _, word := range words {
 		if word != "" {
@@ -150,10 +151,10 @@ func joined(words []string) string {
 	return strings.Join(out, ", ")
 }
 
-// actionExtra is the metadata of the actions. Of what is too large it says what
-// it was: the envelope has the rest.
-func actionExtra(actions []json.RawMessage) []event.Extra {
-	value, _ := json.Marshal(actions) // they were read from JSON
+// actionMetadata returns the metadata of the actions. If they are too large, it only
+// identifies the first action; the envelope has the rest.
+func actionMetadata(actions []json.RawMessage) []event.Extra {
+	value, _ := json.Marshal(actions) // encoding never fails, because the values were decoded from JSON
 	if len(actions) == 1 {
 		value = actions[0]
 	}
@@ -164,7 +165,7 @@ func actionExtra(actions []json.RawMessage) []event.Extra {
 		var a wireAction
 		_ = json.Unmarshal(actions[0], &a)
 		value, _ = json.Marshal(map[string]any{
-			"type": a.Type, "action_id": clip(a.ActionID), "block_id": clip(a.BlockID), "actions": len(actions), "too_large": true,
+			"type": a.Type, "action_id": truncateID(a.ActionID), "block_id": truncateID(a.BlockID), "actions": len(actions), "too_large": true,
 		})
 	}
 	var compact bytes.Buffer
@@ -174,8 +175,8 @@ func actionExtra(actions []json.RawMessage) []event.Extra {
 	return []event.Extra{{Key: "slack_action", Value: json.RawMessage(event.Text(compact.String()))}}
 }
 
-// clip keeps an id within what Slack allows one: 255 characters.
-func clip(id string) string {
+// truncateID cuts an id to Slack's maximum of 255 characters.
+func truncateID(id string) string {
 	if len(id) > 255 {
 		id = id[:255]
 	}

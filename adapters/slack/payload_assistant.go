@@ -3,7 +3,8 @@ package slack
 import "parley/ingest/event"
 
 // wireAssistant is an assistant_thread_started or assistant_thread_context_changed
-// event: somebody has opened a thread with us beside a channel, or looks at another.
+// event. A user has opened a thread with the app beside a channel, or has switched to
+// another channel.
 // https://docs.slack.dev/reference/events/assistant_thread_context_changed
 type wireAssistant struct {
 	EventTS string `json:"event_ts"`
@@ -17,8 +18,8 @@ type wireAssistant struct {
 	} `json:"assistant_thread"`
 }
 
-// readAssistant reads where somebody's attention is. It goes with what they say
-// in that thread later, as the metadata key slack_context_channel_id.
+// readAssistant reads the channel that the user is viewing. The user's later messages
+// in the thread carry it as the metadata key slack_context_channel_id.
 func (p *payload) readAssistant(raw []byte, path string, opened bool) *payload {
 	a := new(wireAssistant)
 	f := fields{path: path, faults: unmarshal(raw, a, path)}
@@ -26,11 +27,11 @@ func (p *payload) readAssistant(raw []byte, path string, opened bool) *payload {
 	p.revision = a.EventTS
 	f.channel("assistant_thread.channel_id", p.channel)
 	f.timestamp("assistant_thread.thread_ts", p.ts)
-	f.present("assistant_thread.user_id", a.Thread.UserID)
+	f.required("assistant_thread.user_id", a.Thread.UserID)
 	f.timestamp("event_ts", a.EventTS)
 	p.viewing = &event.Viewing{SenderID: senderID(a.Thread.UserID), At: sentAt(a.EventTS), Opened: opened}
-	if looksAt := a.Thread.Context.ChannelID; isID(looksAt) {
-		p.viewing.Extra = extra("slack_context_channel_id", looksAt)
+	if viewed := a.Thread.Context.ChannelID; isID(viewed) {
+		p.viewing.Extra = extra("slack_context_channel_id", viewed)
 	}
-	return p.settle(&f)
+	return p.checkFields(&f)
 }

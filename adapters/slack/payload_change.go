@@ -7,8 +7,8 @@ import (
 	"parley/ingest/event"
 )
 
-// readEdit reads a message_changed. Slack sends it for much that nobody did: an
-// unfurled link, a reply counted, a broadcast reply's echo.
+// readEdit reads a message_changed. Slack also sends it without an edit by a user: for
+// an unfurled link, for a new reply count, and for the echo of a broadcast reply.
 func (p *payload) readEdit(raw []byte, path string) *payload {
 	p.kind = event.KindEdit
 	var change wireChange
@@ -19,11 +19,11 @@ func (p *payload) readEdit(raw []byte, path string) *payload {
 	f.faults = append(f.faults, unmarshal(change.Message, now, f.path)...)
 	p.message, p.channel, p.channelType, p.ts = now, change.Channel, change.ChannelType, now.TS
 	switch {
-	case now.Subtype == "tombstone": // a thread's root goes, its replies stay
+	case now.Subtype == "tombstone": // the root of a thread is deleted and its replies stay
 		p.kind, p.message = event.KindDelete, nil
 		f.timestamp("ts", now.TS)
-		return p.settle(&f)
-	case isObject(change.Message) && !isWords(now):
+		return p.checkFields(&f)
+	case isObject(change.Message) && !isUserMessage(now):
 		return p.ignore(event.ReasonSystemMessage)
 	}
 	f.message(now)
@@ -36,11 +36,12 @@ func (p *payload) readEdit(raw []byte, path string) *payload {
 		f.timestamp("ts", change.TS)
 		p.revision = change.TS
 	}
-	return p.settle(&f)
+	return p.checkFields(&f)
 }
 
-// before is what the message was, as far as that can be read: it only serves to
-// compare. Nil where the payload does not tell.
+// before returns the earlier state of the message, as far as it can be decoded; its
+// only use is a comparison. It returns nil if the payload does not contain the earlier
+// state.
 func (c *wireChange) before() *wireMessage {
 	if !isObject(c.PreviousMessage) {
 		return nil
@@ -50,8 +51,9 @@ func (c *wireChange) before() *wireMessage {
 	return before
 }
 
-// changed says whether the words or files of a message are others than before.
-// Where the payload does not say what was before, the time of the edit decides.
+// changed reports whether the text or the files of a message differ from before. If the
+// payload does not contain the earlier state, changed reports whether the message has
+// an edit time.
 func changed(before, now *wireMessage) bool {
 	if before == nil {
 		return now.editedAt() != ""
@@ -61,9 +63,9 @@ func changed(before, now *wireMessage) bool {
 	})
 }
 
-// revision is the time of the edit, which tells this state of a message from its
-// others. It is empty where nobody edited it: Slack changes a message without
-// that when a bot's words stream in, or a file is taken away.
+// revision returns the time of the edit, which distinguishes the states of a message.
+// It is empty if no user edited the message: Slack changes a message without an edit if
+// a bot streams text into it or if a file is removed.
 func revision(before, now *wireMessage) string {
 	if before != nil && before.editedAt() == now.editedAt() {
 		return ""
@@ -71,7 +73,7 @@ func revision(before, now *wireMessage) string {
 	return now.editedAt()
 }
 
-// editedAt is the time of the last edit; empty for none.
+// editedAt returns the time of the last edit; empty if there is none.
 func (m *wireMessage) editedAt() string {
 	if m.Edited == nil {
 		return ""
@@ -86,5 +88,5 @@ func (p *payload) readDelete(raw []byte, path string) *payload {
 	p.channel, p.channelType, p.ts = change.Channel, change.ChannelType, change.DeletedTS
 	f.channel("channel", p.channel)
 	f.timestamp("deleted_ts", p.ts)
-	return p.settle(&f)
+	return p.checkFields(&f)
 }

@@ -6,9 +6,9 @@ import (
 	"parley/ingest/event"
 )
 
-// An edit is known by the time at which somebody made it; what Slack changes by
-// itself is one only if words or files are others than before.
-func TestWhatIsAnEdit(t *testing.T) {
+// TestEditRevision checks which changes are edits, and the time that identifies each. A
+// change by Slack itself is an edit only if it changes the text or the files.
+func TestEditRevision(t *testing.T) {
 	const first, second, now = "1750000000.000200", "1750000000.000300", "1750000000.000900"
 	edited := func(ts string) object { return object{"edited": object{"user": "UMARA0001", "ts": ts}} }
 	file := func(mode string) object {
@@ -22,24 +22,24 @@ func TestWhatIsAnEdit(t *testing.T) {
 		before, after object
 		revision      string // empty: no change
 	}{
-		{"a first edit", said("a", nil), said("b", edited(first)), first},
-		{"a second edit", said("a", edited(first)), said("b", edited(second)), second},
-		{"nothing is told of before", nil, said("b", edited(first)), first},
-		{"nothing is told of before, nor of an edit", nil, said("b", nil), ""},
-		{"an unfurled link", said("a", nil), said("a", object{"attachments": []object{{"title": "x"}}}), ""},
-		{"an unfurled link in an edited message", said("a", edited(first)), said("a", edited(first)), ""},
-		{"an edit that changes nothing", said("a", edited(first)), said("a", edited(second)), ""},
-		{"a bot's words that stream in", said("a", nil), said("a b", nil), now},
-		{"and stream on after an edit", said("a", edited(first)), said("a b", edited(first)), now},
-		{"a bot's attachment", said("", build("running")), said("", build("passed")), now},
-		{"a file taken away", said("", file("hosted")), said("", file("tombstone")), now},
-		{"what was before can't be read", object{"text": 7}, said("b", edited(first)), first},
+		{"a first edit", messageEvent("a", nil), messageEvent("b", edited(first)), first},
+		{"a second edit", messageEvent("a", edited(first)), messageEvent("b", edited(second)), second},
+		{"no earlier state", nil, messageEvent("b", edited(first)), first},
+		{"no earlier state and no edit time", nil, messageEvent("b", nil), ""},
+		{"an unfurled link", messageEvent("a", nil), messageEvent("a", object{"attachments": []object{{"title": "x"}}}), ""},
+		{"an unfurled link in an edited message", messageEvent("a", edited(first)), messageEvent("a", edited(first)), ""},
+		{"an edit that changes nothing", messageEvent("a", edited(first)), messageEvent("a", edited(second)), ""},
+		{"a bot streams text", messageEvent("a", nil), messageEvent("a b", nil), now},
+		{"a bot streams text after an edit", messageEvent("a", edited(first)), messageEvent("a b", edited(first)), now},
+		{"a bot's attachment", messageEvent("", build("running")), messageEvent("", build("passed")), now},
+		{"a removed file", messageEvent("", file("hosted")), messageEvent("", file("tombstone")), now},
+		{"an unreadable earlier state", object{"text": 7}, messageEvent("b", edited(first)), first},
 	} {
 		change := object{"type": "message", "subtype": "message_changed", "channel": "C1", "ts": now, "message": tt.after}
 		if tt.before != nil {
 			change["previous_message"] = tt.before
 		}
-		keys := keysOf(t, callback(change), people{self: us})
+		keys := keysOf(t, eventCallback(change), fakeDirectory{self: us})
 		if tt.revision == "" {
 			if keys.Settled == nil || keys.Settled.Reason != event.ReasonNoChange {
 				t.Errorf("%s: settled %v, want no change", tt.about, keys.Settled)
@@ -50,15 +50,15 @@ func TestWhatIsAnEdit(t *testing.T) {
 			t.Errorf("%s: %s (settled %v), want %s", tt.about, keys.Dedupe, keys.Settled, want)
 			continue
 		}
-		if got := heard(t, callback(change), people{self: us}).Revision; got != tt.revision {
+		if got := messageOf(t, eventCallback(change), fakeDirectory{self: us}).Revision; got != tt.revision {
 			t.Errorf("%s: revision %s, want %s", tt.about, got, tt.revision)
 		}
 	}
 }
 
-func TestAnEditNamesNoThreadInItsKeys(t *testing.T) {
+func TestEditKeysHaveNoThread(t *testing.T) {
 	reply := object{"thread_ts": "1750000000.000050", "edited": object{"ts": "1750000000.000200"}}
-	keys := keysOf(t, callback(object{"type": "message", "subtype": "message_changed", "channel": "C1", "message": said("b", reply)}), people{self: us})
+	keys := keysOf(t, eventCallback(object{"type": "message", "subtype": "message_changed", "channel": "C1", "message": messageEvent("b", reply)}), fakeDirectory{self: us})
 	if keys.Thread != "" || keys.Subject != "C1/1750000000.000100" {
 		t.Errorf("thread %q, subject %q", keys.Thread, keys.Subject)
 	}

@@ -11,26 +11,26 @@ import (
 	"parley/ingest/event"
 )
 
-// unmarshal decodes a JSON object. It reads what it can, and returns a fault for
-// every member that it could not read; path stands before their names.
+// unmarshal decodes a JSON object as far as possible. It returns a fault for every
+// member that it can't decode. The members' names in the faults begin with path.
 func unmarshal[T any](raw []byte, into *T, path string) event.FieldErrors {
 	err := json.Unmarshal(raw, into)
 	if err == nil && isObject(raw) {
 		return nil
 	}
 	if len(raw) == 0 {
-		return event.FieldErrors{{Field: whole(path), Message: "is missing"}}
+		return event.FieldErrors{{Field: objectName(path), Message: "is missing"}}
 	}
 	members, unread := event.ReadObject(raw)
 	var faults event.FieldErrors
 	if unread != nil && !errors.As(unread, &faults) {
-		return event.FieldErrors{{Field: whole(path), Message: unread.Error()}}
+		return event.FieldErrors{{Field: objectName(path), Message: unread.Error()}}
 	}
 	for _, member := range members {
-		faults = append(faults, mistyped[T](member)...)
+		faults = append(faults, memberFaults[T](member)...)
 	}
 	if len(faults) == 0 {
-		return event.FieldErrors{{Field: whole(path), Message: err.Error()}}
+		return event.FieldErrors{{Field: objectName(path), Message: err.Error()}}
 	}
 	for i := range faults {
 		faults[i].Field = path + faults[i].Field
@@ -38,15 +38,15 @@ func unmarshal[T any](raw []byte, into *T, path string) event.FieldErrors {
 	return faults
 }
 
-// mistyped says what is wrong with one member of an object that is to become a T.
-func mistyped[T any](member event.Extra) event.FieldErrors {
-	key, _ := json.Marshal(member.Key) // a string always encodes
+// memberFaults returns the faults of one member of an object that is decoded into a T.
+func memberFaults[T any](member event.Extra) event.FieldErrors {
+	key, _ := json.Marshal(member.Key) // encoding a string never fails
 	alone := slices.Concat([]byte("{"), key, []byte(":"), member.Value, []byte("}"))
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(json.Unmarshal(alone, new(T)), &wrong) {
 		return nil
 	}
-	return event.FieldErrors{{Field: wrong.Field, Message: fmt.Sprintf("must be %s, not %s", wanted(wrong.Type), wrong.Value)}}
+	return event.FieldErrors{{Field: wrong.Field, Message: fmt.Sprintf("must be %s, not %s", jsonType(wrong.Type), wrong.Value)}}
 }
 
 func isObject(raw []byte) bool {
@@ -54,16 +54,16 @@ func isObject(raw []byte) bool {
 	return i >= 0 && raw[i] == '{'
 }
 
-// whole names the object whose members' names begin with path.
-func whole(path string) string {
+// objectName returns the name of the object whose members' names begin with path.
+func objectName(path string) string {
 	if path == "" {
 		return "body"
 	}
 	return path[:len(path)-1]
 }
 
-// wanted says in JSON's words what a field must be.
-func wanted(t reflect.Type) string {
+// jsonType returns the name of the JSON type that decodes into t.
+func jsonType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"
@@ -84,8 +84,8 @@ type fields struct {
 	faults event.FieldErrors
 }
 
-// require notes a field that is missing or has not the form it must have, if
-// nothing is noted yet of it or of what it stands in. A null is missing.
+// require adds a fault if a field is missing or has a wrong form, unless the field or
+// an object around it has a fault already. A null counts as missing.
 func (f *fields) require(name, value string, valid func(string) bool, form string) {
 	field := f.path + name
 	noted := func(e event.FieldError) bool { return e.Field == field || strings.HasPrefix(field, e.Field+".") }
@@ -106,6 +106,6 @@ func (f *fields) timestamp(name, value string) {
 	f.require(name, value, isTimestamp, "a timestamp such as 1700000000.000100")
 }
 
-func (f *fields) present(name, value string) {
+func (f *fields) required(name, value string) {
 	f.require(name, value, func(string) bool { return true }, "")
 }

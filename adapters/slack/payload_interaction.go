@@ -7,8 +7,8 @@ import (
 	"parley/ingest/event"
 )
 
-// wireCommand is a slash command. Slack posts it as a form, so that its fields
-// are strings, also where they say yes or no.
+// wireCommand is a slash command. Slack posts it as a form, so all fields are strings,
+// including is_enterprise_install.
 // https://docs.slack.dev/interactivity/implementing-slash-commands#app_command_handling
 type wireCommand struct {
 	TeamID              string `json:"team_id"`
@@ -24,9 +24,8 @@ type wireCommand struct {
 	SSLCheck            string `json:"ssl_check"`
 }
 
-// wireInteraction is a shortcut on a message, or what somebody did with the
-// blocks of one. An app that is installed for a whole organisation may get it
-// without a team.
+// wireInteraction is a shortcut on a message, or an action on a message's blocks. If
+// the app is installed for a whole organisation, the payload may have no team.
 // https://docs.slack.dev/reference/interaction-payloads
 type wireInteraction struct {
 	Type                string            `json:"type"`
@@ -58,7 +57,8 @@ type wireChannel struct {
 	Name string `json:"name"`
 }
 
-// wireContainer is what holds the blocks: a message, its attachment, or a view.
+// wireContainer identifies the container of the blocks: a message, its attachment, or a
+// view.
 type wireContainer struct {
 	MessageTS   string `json:"message_ts"`
 	ThreadTS    string `json:"thread_ts"`
@@ -66,19 +66,19 @@ type wireContainer struct {
 	IsEphemeral bool   `json:"is_ephemeral"`
 }
 
-// deed is what somebody did beside saying something.
-type deed struct {
-	user  string
-	typed string // what was typed, or the label of what was pressed
-	at    string // its ts; empty where Slack tells none
-	// about is the message that it was done to; nil for a command.
-	about *wireMessage
-	extra []event.Extra
+// interaction is a command, a shortcut or an action of a user.
+type interaction struct {
+	user string
+	text string // the typed text, or the label of the selected element
+	ts   string // time of the interaction, as a ts; empty if Slack gives none
+	// target is the message with which the user interacted; nil for a command.
+	target *wireMessage
+	extra  []event.Extra
 }
 
-// unframe takes an interaction out of its frame, Socket Mode's or that of the
-// hook, and returns it with what stands before its fields' names.
-func (p *payload) unframe() (raw []byte, path string) {
+// innerPayload removes the frame of Socket Mode or of the hook from an interaction. It
+// returns the interaction, and the path that precedes its fields' names.
+func (p *payload) innerPayload() (raw []byte, path string) {
 	if !isObject(p.outer.Payload) {
 		return p.raw, ""
 	}
@@ -86,30 +86,31 @@ func (p *payload) unframe() (raw []byte, path string) {
 	return p.raw, "payload."
 }
 
-// readCommand reads a slash command: a message that was typed as it is called.
+// readCommand reads a slash command. Its text is the command's name and the typed
+// arguments.
 func (p *payload) readCommand(raw []byte, path string) *payload {
 	p.kind = event.KindCommand
 	var c wireCommand
 	f := fields{path: path, faults: unmarshal(raw, &c, path)}
-	if c.SSLCheck != "" && c.Command == "" { // Slack looks whether the address answers
+	if c.SSLCheck != "" && c.Command == "" { // Slack is checking that the address answers
 		p.kind = event.KindOther
 		return p.ignore(event.ReasonNotAnEvent)
 	}
-	p.install(c.TeamID, c.EnterpriseID, c.APIAppID, c.IsEnterpriseInstall == "true")
-	p.at(c.ChannelID, c.ChannelName, deedID("command", c.TriggerID, p.raw))
-	f.present("command", c.Command)
+	p.setInstallation(c.TeamID, c.EnterpriseID, c.APIAppID, c.IsEnterpriseInstall == "true")
+	p.setLocation(c.ChannelID, c.ChannelName, interactionID("command", c.TriggerID, p.raw))
+	f.required("command", c.Command)
 	f.channel("channel_id", c.ChannelID)
-	f.present("user_id", c.UserID)
+	f.required("user_id", c.UserID)
 	typed := decode(c.Command)
 	if c.Text != "" {
 		typed += " " + decode(c.Text)
 	}
-	p.deed = &deed{user: c.UserID, typed: typed}
-	return p.settle(&f)
+	p.interaction = &interaction{user: c.UserID, text: typed}
+	return p.checkFields(&f)
 }
 
-// readInteraction reads a shortcut on a message, and what somebody does with the
-// blocks of one. Forms, and what happens outside of any message, are no events.
+// readInteraction reads a shortcut on a message or an action on a message's blocks.
+// Forms, and interactions outside messages, are not events.
 func (p *payload) readInteraction(raw []byte, path string) *payload {
 	var head wireHead
 	_ = unmarshal(raw, &head, path)
@@ -118,60 +119,60 @@ func (p *payload) readInteraction(raw []byte, path string) *payload {
 	}
 	var i wireInteraction
 	f := fields{path: path, faults: unmarshal(raw, &i, path)}
-	p.install(i.Team.ID, firstOf(i.Enterprise.ID, i.Team.EnterpriseID), i.APIAppID, i.IsEnterpriseInstall)
+	p.setInstallation(i.Team.ID, firstOf(i.Enterprise.ID, i.Team.EnterpriseID), i.APIAppID, i.IsEnterpriseInstall)
 	if head.Type == "message_action" {
 		return p.readShortcut(&i, &f)
 	}
 	return p.readActions(&i, &f)
 }
 
-// readShortcut reads a shortcut that somebody used on a message. Nobody typed
-// anything; which shortcut it was is metadata.
+// readShortcut reads a shortcut on a message. The user typed nothing, so the text is
+// empty; the metadata names the shortcut.
 func (p *payload) readShortcut(i *wireInteraction, f *fields) *payload {
 	p.kind = event.KindCommand
-	p.at(i.Channel.ID, i.Channel.Name, deedID("shortcut", firstOf(i.TriggerID, i.ActionTS), p.raw))
+	p.setLocation(i.Channel.ID, i.Channel.Name, interactionID("shortcut", firstOf(i.TriggerID, i.ActionTS), p.raw))
 	f.channel("channel.id", i.Channel.ID)
-	p.deed = &deed{user: i.User.ID, at: i.ActionTS, extra: extra("slack_callback_id", i.CallbackID)}
-	f.present("user.id", i.User.ID)
-	p.readAbout(i, f)
-	return p.settle(f)
+	p.interaction = &interaction{user: i.User.ID, ts: i.ActionTS, extra: extra("slack_callback_id", i.CallbackID)}
+	f.required("user.id", i.User.ID)
+	p.readTarget(i, f)
+	return p.checkFields(f)
 }
 
-// readAbout reads the message that something was done to. It may be anybody's,
-// of any kind: what has no author is nobody's words.
-func (p *payload) readAbout(i *wireInteraction, f *fields) {
+// readTarget reads the message with which the user interacted. It may be of any author
+// and kind. A message without an author is not quoted.
+func (p *payload) readTarget(i *wireInteraction, f *fields) {
 	path := f.path + "message."
-	p.deed.about = new(wireMessage)
-	f.faults = append(f.faults, unmarshal(i.Message, p.deed.about, path)...)
-	f.timestamp("message.ts", p.deed.about.TS)
-	if p.deed.about.ThreadTS = firstOf(p.deed.about.ThreadTS, i.Container.ThreadTS); p.deed.about.ThreadTS != "" {
-		f.timestamp("message.thread_ts", p.deed.about.ThreadTS)
+	p.interaction.target = new(wireMessage)
+	f.faults = append(f.faults, unmarshal(i.Message, p.interaction.target, path)...)
+	f.timestamp("message.ts", p.interaction.target.TS)
+	if p.interaction.target.ThreadTS = firstOf(p.interaction.target.ThreadTS, i.Container.ThreadTS); p.interaction.target.ThreadTS != "" {
+		f.timestamp("message.thread_ts", p.interaction.target.ThreadTS)
 	}
 }
 
-// install notes whose installation an interaction is for. One for a whole
-// organisation names the organisation, like an authorization.
-func (p *payload) install(team, enterprise, app string, whole bool) {
+// setInstallation sets the installation for which the interaction is. An installation
+// for a whole organisation names the organisation, like an authorization.
+func (p *payload) setInstallation(team, enterprise, app string, whole bool) {
 	p.outer = wireOuter{TeamID: team, EnterpriseID: enterprise, APIAppID: app}
 	if whole {
 		p.outer.Authorizations = []wireAuthorization{{TeamID: team, EnterpriseID: enterprise, IsEnterpriseInstall: true}}
 	}
 }
 
-// at notes where a deed was done, and the id by which it is known there. An
-// interaction does not name the channel's type. The names that direct messages
-// have are a hint, no more: a channel may be called like that, too.
-func (p *payload) at(channel, name, id string) {
+// setLocation sets the channel and the id of an interaction. An interaction does not
+// give the channel's type. The name of a group conversation is only a hint, because a
+// channel may have such a name too.
+func (p *payload) setLocation(channel, name, id string) {
 	p.channel, p.ts = channel, id
 	if strings.HasPrefix(name, "mpdm-") {
-		p.hint = event.ChannelGroup
+		p.typeHint = event.ChannelGroup
 	}
 }
 
-// deedID names what was done by the trigger that Slack gives it, in the place of
-// a message's ts: "command-13345224609-738474920-8088930838d88f008e0". What has
-// none, or an odd one, is known by a hash.
-func deedID(what, trigger string, raw []byte) string {
+// interactionID returns the id of an interaction, which takes the place of a message's
+// ts. It contains Slack's trigger: "command-13345224609-738474920-8088930838d88f008e0".
+// A missing or malformed trigger is replaced by a hash.
+func interactionID(kind, trigger string, raw []byte) string {
 	id := strings.ReplaceAll(trigger, ".", "-")
 	switch {
 	case id == "":
@@ -179,14 +180,15 @@ func deedID(what, trigger string, raw []byte) string {
 	case !isID(id):
 		id = bodyKey([]byte(trigger))[len("body:"):][:32]
 	}
-	return what + "-" + id
+	return kind + "-" + id
 }
 
-// extra is one key of metadata that the contract does not know; none without a value.
+// extra returns one metadata key that the contract does not define; none if the value
+// is empty.
 func extra(key, value string) []event.Extra {
 	if value == "" {
 		return nil
 	}
-	quoted, _ := json.Marshal(event.Text(value)) // a string always encodes
+	quoted, _ := json.Marshal(event.Text(value)) // encoding a string never fails
 	return []event.Extra{{Key: key, Value: quoted}}
 }

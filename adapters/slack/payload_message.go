@@ -8,47 +8,48 @@ func (p *payload) readMessage(raw []byte, path, subtype string) *payload {
 		return p.readEdit(raw, path)
 	case "message_deleted":
 		return p.readDelete(raw, path)
-	case "message_replied": // tells of a reply that comes as a message, too
+	case "message_replied": // reports a reply that also arrives as a message
 		return p.ignore(event.ReasonNotAnEvent)
 	case "channel_join", "channel_leave", "group_join", "group_leave":
 		p.kind = event.KindMember
 		return p.ignore(event.ReasonMember)
 	default:
-		return p.readWords(raw, path)
+		return p.readUserMessage(raw, path)
 	}
 }
 
-// readWords reads a message that somebody said.
-func (p *payload) readWords(raw []byte, path string) *payload {
+// readUserMessage reads a message that a user or an app wrote.
+func (p *payload) readUserMessage(raw []byte, path string) *payload {
 	p.kind = event.KindMessage
 	m := new(wireMessage)
 	f := fields{path: path, faults: unmarshal(raw, m, path)}
-	if !p.mention && !isWords(m) {
+	if !p.mention && !isUserMessage(m) {
 		return p.ignore(event.ReasonSystemMessage)
 	}
 	p.message, p.channel, p.channelType, p.ts = m, m.Channel, m.ChannelType, m.TS
 	f.channel("channel", m.Channel)
 	f.message(m)
-	return p.settle(&f)
+	return p.checkFields(&f)
 }
 
-// message asks for what every message has, wherever it stands.
+// message checks the fields that every message has, in a message event or inside a
+// message_changed.
 func (f *fields) message(m *wireMessage) {
 	f.timestamp("ts", m.TS)
 	if m.ThreadTS != "" {
 		f.timestamp("thread_ts", m.ThreadTS)
 	}
 	if m.author() == "" {
-		f.present("user", "")
+		f.required("user", "")
 	}
 }
 
-// isWords says whether a message carries somebody's words. Other subtypes are
-// sentences that Slack makes of what people do ("set the channel topic"), and
-// must not stand in their name. A client_msg_id tells what was typed in a
-// client, whatever subtype it has.
+// isUserMessage reports whether a user or an app wrote the message. For other subtypes
+// Slack writes a sentence about a user's action ("set the channel topic"), which must
+// not appear as that user's words. A client_msg_id marks a message typed in a client,
+// whatever its subtype.
 // https://docs.slack.dev/reference/events/message#subtypes
-func isWords(m *wireMessage) bool {
+func isUserMessage(m *wireMessage) bool {
 	switch m.Subtype {
 	case "", "bot_message", "file_share", "me_message", "thread_broadcast", "slackbot_response":
 		return true

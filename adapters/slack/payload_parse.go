@@ -7,42 +7,43 @@ import (
 	"parley/ingest/event"
 )
 
-// payload is what a raw body says, before anything is known of who we are or of
-// what was said before.
+// payload is the decoded form of a raw body. It depends on nothing but the body: not on
+// our identity, and not on earlier messages.
 type payload struct {
 	outer wireOuter
-	// raw is the payload without its Socket Mode frame, which is another one
-	// each time that Slack sends the payload again.
+	// raw is the payload without its Socket Mode frame, because each retry by Slack has
+	// another frame.
 	raw  []byte
 	kind event.Kind
-	// fate is the end of what is no event to keep; all below is then incomplete.
-	fate *event.Fate
+	// result is set if the payload needs no further processing. The fields below are then
+	// incomplete.
+	result *event.Fate
 
 	mention     bool   // the event is an app_mention
-	channel     string // of the message, or of the one that the event is about
-	channelType string // as Slack names it; often left out
-	// hint is the channel's type where nobody knows better.
-	hint event.ChannelType
-	ts   string // of the message, or of the one that the event is about; a deed's id
-	// message is what was said (kind message) or how it stands now (kind edit).
-	message  *wireMessage
-	revision string // of an edit; of a look at something else, its ts
-	reaction *wireReaction
-	removed  bool  // the reaction was taken back
-	deed     *deed // what was done (kinds command and action)
-	viewing  *event.Viewing
+	channel     string // of the message, or of the message to which the event refers
+	channelType string // Slack's channel type; often missing
+	// typeHint is the channel's type if no other source gives it.
+	typeHint event.ChannelType
+	ts       string // of the message, or of the message to which the event refers; or an interaction's id
+	// message is the message (kind message) or its current state (kind edit).
+	message     *wireMessage
+	revision    string // of an edit; for a view of an assistant thread, the event's ts
+	reaction    *wireReaction
+	removed     bool         // the user removed the reaction
+	interaction *interaction // for the kinds command and action
+	viewing     *event.Viewing
 }
 
-// interactions are the payloads of buttons, forms and shortcuts.
+// interactionTypes are the types of the payloads of buttons, forms and shortcuts.
 // https://docs.slack.dev/interactivity
-var interactions = []string{
+var interactionTypes = []string{
 	"interactive",
 	"block_actions", "block_suggestion", "message_action", "shortcut", "view_submission", "view_closed",
 	"interactive_message", "dialog_submission", "dialog_cancellation", "dialog_suggestion", "workflow_step_edit",
 }
 
-// payloadOf returns what an envelope's body says. It reads the body if that was not done
-// before.
+// payloadOf returns the decoded body of an envelope. It decodes the body only if that
+// has not been done before.
 func payloadOf(envelope event.Envelope) *payload {
 	if p, ok := envelope.Parsed.(*payload); ok {
 		return p
@@ -50,8 +51,8 @@ func payloadOf(envelope event.Envelope) *payload {
 	return parse(envelope.Body)
 }
 
-// parse reads a body: a Socket Mode frame, a callback, an interaction, or an
-// event alone.
+// parse decodes a body: a Socket Mode frame, a callback, an interaction, or a bare
+// event.
 func parse(body []byte) *payload {
 	p := &payload{kind: event.KindOther, raw: body}
 	faults := unmarshal(body, &p.outer, "")
@@ -70,9 +71,9 @@ func parse(body []byte) *payload {
 	}
 	switch {
 	case p.outer.Type == "slash_commands", p.outer.Type == "" && p.outer.Command != "":
-		return p.readCommand(p.unframe())
-	case slices.Contains(interactions, p.outer.Type):
-		return p.readInteraction(p.unframe())
+		return p.readCommand(p.innerPayload())
+	case slices.Contains(interactionTypes, p.outer.Type):
+		return p.readInteraction(p.innerPayload())
 	case p.outer.Type != "event_callback":
 		p.outer = wireOuter{}
 		return p.read(p.raw, path)
@@ -84,16 +85,16 @@ func parse(body []byte) *payload {
 }
 
 func (p *payload) ignore(reason string) *payload {
-	p.fate = event.Ignore(reason)
+	p.result = event.Ignore(reason)
 	return p
 }
 
 func (p *payload) refuse(faults event.FieldErrors) *payload {
-	p.fate = event.Refuse(faults)
+	p.result = event.Refuse(faults)
 	return p
 }
 
-// read reads the event itself; path stands before its fields' names.
+// read decodes the event itself; path precedes its fields' names in faults.
 func (p *payload) read(raw []byte, path string) *payload {
 	var head wireHead
 	if faults := unmarshal(raw, &head, path); !isObject(raw) {
@@ -104,7 +105,7 @@ func (p *payload) read(raw []byte, path string) *payload {
 		return p.readMessage(raw, path, head.Subtype)
 	case "app_mention":
 		p.mention = true
-		return p.readWords(raw, path)
+		return p.readUserMessage(raw, path)
 	case "reaction_added", "reaction_removed":
 		p.removed = head.Type == "reaction_removed"
 		return p.readReaction(raw, path)
@@ -126,21 +127,22 @@ func (p *payload) readReaction(raw []byte, path string) *payload {
 		return p.ignore(event.ReasonNotAnEvent)
 	}
 	p.reaction, p.channel, p.ts = r, r.Item.Channel, r.Item.TS
-	f.present("user", r.User)
-	f.present("reaction", r.Reaction)
+	f.required("user", r.User)
+	f.required("reaction", r.Reaction)
 	f.channel("item.channel", r.Item.Channel)
 	f.timestamp("item.ts", r.Item.TS)
-	return p.settle(&f)
+	return p.checkFields(&f)
 }
 
-// settle refuses the payload if a field is at fault.
-func (p *payload) settle(f *fields) *payload {
+// checkFields refuses the payload if a field has a fault.
+func (p *payload) checkFields(f *fields) *payload {
 	if len(f.faults) > 0 {
 		return p.refuse(f.faults)
 	}
 	return p
 }
 
-// external is the message's id in the workspace: a ts is unique in its channel
-// only. A deed's has the trigger's id in the place of the ts.
-func (p *payload) external() string { return p.channel + "/" + p.ts }
+// messageID returns the message's id in the workspace. It includes the channel, because
+// a ts is unique only in its channel. An interaction's id has the trigger's id instead
+// of the ts.
+func (p *payload) messageID() string { return messageID(p.channel, p.ts) }

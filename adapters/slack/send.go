@@ -10,16 +10,16 @@ import (
 	"parley/ingest/event"
 )
 
-// Address takes a reply to the thread's channel, and under its root in a channel.
+// Address returns the thread's channel and, for a thread under a message, its root.
 func (a *Adapter) Address(thread event.ThreadKey) (adapters.Address, error) {
 	channel, root, err := parseThreadKey(thread)
 	return adapters.Address{Channel: channel, Root: root}, err
 }
 
-// Send calls chat.postMessage, once where Slack takes markdown blocks. The post
-// carries its key as metadata, by which Find knows it again; links are not unfolded.
-// The id is the message's external id, "<channel>/<ts>". A post with a file is
-// uploaded.
+// Send calls chat.postMessage; it calls twice if the workspace refuses markdown blocks.
+// The post's metadata carries its key, by which Find recognises it. Slack does not
+// unfurl its links. The returned id is the message's external id, "<channel>/<ts>". A
+// post with a file is uploaded.
 func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) {
 	if post.File != nil {
 		return a.sendFile(ctx, post)
@@ -36,12 +36,12 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		options = append(options, slack.MsgOptionTS(post.To.Root))
 	}
 	channel, ts := "", ""
-	err := a.content(post.Text, func(content slack.MsgOption) (err error) {
+	err := a.sendText(post.Text, func(content slack.MsgOption) (err error) {
 		channel, ts, err = a.api.PostMessageContext(ctx, post.To.Channel, append(options, content)...)
 		return err
 	})
 	if err == nil && ts == "" {
-		err = errors.New("the answer names no message")
+		err = errors.New("the answer has no message id")
 	}
 	if err != nil {
 		return "", sendError("chat.postMessage", post.To.Channel, err)
@@ -49,5 +49,5 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	return messageID(firstOf(channel, post.To.Channel), ts), nil
 }
 
-// messageID is a message's external id.
+// messageID returns a message's external id.
 func messageID(channel, ts string) string { return channel + "/" + ts }

@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// maxAnswer bounds an answer of the Web API, in bytes. A page of history with
-	// 200 long messages is the longest that is asked for.
+	// maxAnswer bounds an answer of the Web API, in bytes. The longest answer is a page of
+	// history with 200 long messages.
 	maxAnswer = 32 << 20
-	// minRetry is waited where a 429 does not say how long, and maxRetry at most:
-	// Slack's windows are a minute, so a longer wait is a mistake on the way.
+	// minRetry is the wait after a 429 without a time. maxRetry bounds the wait: Slack's
+	// windows are a minute, so a longer wait is a mistake of a proxy.
 	minRetry = time.Second
 	maxRetry = 10 * time.Minute
 )
 
-// newTransport speaks HTTP/1 alone: there, what a connection tells of is exactly
-// one request, and "nothing was written" is certain.
+// newTransport returns a transport that uses only HTTP/1. With HTTP/1 a connection's
+// trace concerns exactly one request, so the caller knows for certain that nothing was
+// written.
 func newTransport() *http.Transport {
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -39,7 +40,8 @@ func newTransport() *http.Transport {
 	return transport
 }
 
-// newClient follows no redirect: the token travels in the body, and would go along.
+// newClient returns a client that follows no redirects, because a redirected request
+// would carry the token in its body to the new address.
 func newClient(transport *http.Transport) *http.Client {
 	return &http.Client{
 		Transport:     transport,
@@ -47,20 +49,20 @@ func newClient(transport *http.Transport) *http.Client {
 	}
 }
 
-// caller does the HTTP of every Web API call, slack-go's too. It writes no
-// request whose context has ended, tries nothing twice, and says of a failure
-// what it left behind: its errors are *adapters.SendError. An answer that it
-// returns has status 200 and was read to its end.
+// caller makes the HTTP requests of every Web API call, including slack-go's calls. It
+// writes no request whose context has ended, and it retries nothing. Its errors are
+// *adapters.SendError, which states the possible effect of the failed call. Every
+// answer that it returns has status 200 and was read completely.
 type caller struct{ client *http.Client }
 
-// Do satisfies what slack-go asks of an HTTP client.
+// Do implements slack-go's interface of an HTTP client.
 func (c caller) Do(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	var writing atomic.Bool
 	deadline, bounded := ctx.Deadline()
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		if ctx.Err() != nil || bounded && !time.Now().Before(deadline) {
-			_ = got.Conn.Close() // connecting took too long: nothing can be written now
+			_ = got.Conn.Close() // connecting took too long: nothing may be written now
 			return
 		}
 		writeBy(got.Conn, deadline)
@@ -75,7 +77,7 @@ func (c caller) Do(request *http.Request) (*http.Response, error) {
 		return nil, &adapters.SendError{Failure: failure, Err: err}
 	}
 	defer response.Body.Close()
-	// Read to its end even where it does not matter: the connection is then kept.
+	// Read every answer completely, so that the connection can be reused.
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case response.StatusCode != http.StatusOK:
@@ -89,8 +91,8 @@ func (c caller) Do(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// refusedStatus says what an answer other than 200 left behind. Slack itself
-// answers 200, 429 or 5xx; the rest comes from what stands between.
+// refusedStatus returns the error of an answer with a status other than 200. Slack
+// itself answers 200, 429 or 5xx. Other statuses come from a proxy or another server.
 func refusedStatus(response *http.Response) error {
 	failure := &adapters.SendError{Err: fmt.Errorf("slack answered %s", response.Status)}
 	switch code := response.StatusCode; {
@@ -100,13 +102,13 @@ func refusedStatus(response *http.Response) error {
 		failure.Failure = adapters.Unclear
 	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge:
 		failure.Failure = adapters.Permanent
-	default: // a wrong address, a proxy that asks for credentials: mended, it goes through
+	default: // a wrong address, or a proxy that asks for credentials: the call succeeds once that is fixed
 		failure.Failure = adapters.NotSent
 	}
 	return failure
 }
 
-// retryAfter reads the header's seconds.
+// retryAfter returns the wait in the Retry-After header, which is in seconds.
 // https://docs.slack.dev/apis/web-api/rate-limits
 func retryAfter(header http.Header) time.Duration {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))

@@ -12,58 +12,58 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// under is a root in the room, and a post that answers it.
-func under(server *slacktest.Server, text string) adapters.Post {
+// replyIn stores a root in the room and returns a post that replies to it.
+func replyIn(server *slacktest.Server, text string) adapters.Post {
 	root := server.Put(slacktest.Post{Channel: room, User: "U1", Text: "question"})
-	reply := post("k1")
+	reply := testPost("k1")
 	reply.To.Root, reply.Asker, reply.Text = root.TS, "U1", text
 	return reply
 }
 
-// shown is what a reader sees of a message; empty where there is none.
+// shown returns the visible text of a message; empty if there is no such message.
 func shown(server *slacktest.Server, id string) string {
 	channel, ts, _ := strings.Cut(id, "/")
 	message, _ := server.Message(channel, ts)
 	return message.Shown()
 }
 
-// stage is a Slack in which every call of ours would succeed.
-type stage struct {
+// fixture is a fake Slack in which each of our calls would succeed.
+type fixture struct {
 	server  *slacktest.Server
 	adapter *slack.Adapter
 	post    adapters.Post
-	message string // the id of one of ours
-	stream  string // of an open stream of ours
+	message string // id of a message of ours
+	stream  string // id of an open stream of ours
 	sign    adapters.Sign
 }
 
-// calls are all that write, each with the method that it is about.
+// calls are all calls that write, each with its method.
 var calls = map[string]struct {
 	method string
-	call   func(context.Context, stage) error
+	call   func(context.Context, fixture) error
 }{
-	"send": {"chat.postMessage", func(ctx context.Context, s stage) error {
+	"send": {"chat.postMessage", func(ctx context.Context, s fixture) error {
 		_, err := s.adapter.Send(ctx, s.post)
 		return err
 	}},
-	"edit":   {"chat.update", func(ctx context.Context, s stage) error { return s.adapter.Edit(ctx, s.message, s.post) }},
-	"remove": {"chat.delete", func(ctx context.Context, s stage) error { return s.adapter.Remove(ctx, s.message, s.post) }},
-	"begin": {"chat.startStream", func(ctx context.Context, s stage) error {
+	"edit":   {"chat.update", func(ctx context.Context, s fixture) error { return s.adapter.Edit(ctx, s.message, s.post) }},
+	"remove": {"chat.delete", func(ctx context.Context, s fixture) error { return s.adapter.Remove(ctx, s.message, s.post) }},
+	"begin": {"chat.startStream", func(ctx context.Context, s fixture) error {
 		_, err := s.adapter.Begin(ctx, s.post)
 		return err
 	}},
-	"append":   {"chat.appendStream", func(ctx context.Context, s stage) error { return s.adapter.Append(ctx, s.stream, s.post, "x") }},
-	"end":      {"chat.stopStream", func(ctx context.Context, s stage) error { return s.adapter.End(ctx, s.stream, s.post, "x") }},
-	"stop":     {"chat.stopStream", func(ctx context.Context, s stage) error { return s.adapter.Edit(ctx, s.message, s.post) }},
-	"tell":     {"chat.postEphemeral", func(ctx context.Context, s stage) error { return s.adapter.PostEphemeral(ctx, s.post) }},
-	"sign":     {"assistant.threads.setStatus", func(ctx context.Context, s stage) error { return s.adapter.ShowWorking(ctx, s.sign) }},
-	"unsign":   {"assistant.threads.setStatus", func(ctx context.Context, s stage) error { return s.adapter.ClearWorking(ctx, s.sign) }},
+	"append":   {"chat.appendStream", func(ctx context.Context, s fixture) error { return s.adapter.Append(ctx, s.stream, s.post, "x") }},
+	"end":      {"chat.stopStream", func(ctx context.Context, s fixture) error { return s.adapter.End(ctx, s.stream, s.post, "x") }},
+	"stop":     {"chat.stopStream", func(ctx context.Context, s fixture) error { return s.adapter.Edit(ctx, s.message, s.post) }},
+	"tell":     {"chat.postEphemeral", func(ctx context.Context, s fixture) error { return s.adapter.PostEphemeral(ctx, s.post) }},
+	"sign":     {"assistant.threads.setStatus", func(ctx context.Context, s fixture) error { return s.adapter.ShowWorking(ctx, s.sign) }},
+	"unsign":   {"assistant.threads.setStatus", func(ctx context.Context, s fixture) error { return s.adapter.ClearWorking(ctx, s.sign) }},
 	"share":    {"files.completeUploadExternal", sendsFile},
 	"announce": {"files.getUploadURLExternal", sendsFile},
 	"upload":   {"files.upload", sendsFile},
 }
 
-func sendsFile(ctx context.Context, s stage) error {
+func sendsFile(ctx context.Context, s fixture) error {
 	s.post.File = file("a.txt", "content")
 	_, err := s.adapter.Send(ctx, s.post)
 	return err
@@ -74,10 +74,10 @@ func file(name, content string) *adapters.File {
 		Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
 }
 
-func setStage(t *testing.T) stage {
+func newFixture(t *testing.T) fixture {
 	t.Helper()
-	server, adapter := connect(t, slacktest.Options{})
-	s := stage{server: server, adapter: adapter, post: under(server, "hello")}
+	server, adapter := startFake(t, slacktest.Options{})
+	s := fixture{server: server, adapter: adapter, post: replyIn(server, "hello")}
 	s.sign = adapters.Sign{To: s.post.To, Message: room + "/" + s.post.To.Root}
 	var err error
 	if s.message, err = adapter.Send(t.Context(), s.post); err != nil {
@@ -89,9 +89,10 @@ func setStage(t *testing.T) stage {
 	return s
 }
 
-// TestWhatEveryFailedCallLeavesBehind holds the kinds of failure; those of Send have a
-// table of their own. What nobody sees before another call is NotSent.
-func TestWhatEveryFailedCallLeavesBehind(t *testing.T) {
+// TestFailureKindOfEveryCall checks the kind of each failure; TestFailureKindOfSend has
+// the full table for Send. A call whose effect is invisible before a later call is
+// NotSent.
+func TestFailureKindOfEveryCall(t *testing.T) {
 	for name, c := range calls {
 		for fault, f := range map[string]struct {
 			fault slacktest.Fault
@@ -108,12 +109,12 @@ func TestWhatEveryFailedCallLeavesBehind(t *testing.T) {
 			"new_in_2031":       {slacktest.Fault{Error: "new_in_2031"}, adapters.Permanent, 0},
 		} {
 			if f.fault.Error != "" && (name == "upload" || name == "stop" && f.want == adapters.Permanent) {
-				continue // which has no codes; whose refusals are for the next call to tell
+				continue // an upload has no codes; the call after a stop reports its permanent refusals
 			}
 			if f.want == adapters.Unclear && (name == "announce" || name == "upload") {
 				f.want = adapters.NotSent
 			}
-			s := setStage(t)
+			s := newFixture(t)
 			s.server.Script(c.method, f.fault)
 			got := failure(t, c.call(t.Context(), s))
 			if got.Failure != f.want || got.RetryAfter != f.after || !strings.Contains(got.Error(), room) {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// timedConn looks at the clock directly before it writes. A process that stood still
-// may go on with a request whose context has ended, before any timer has told it so;
-// others have asked Slack by then, and sent again.
+// timedConn checks the clock directly before each write. After a pause of the process,
+// a request may continue although its context has ended, because no timer has fired
+// yet. By then another node may have asked Slack for the post and sent it again.
 type timedConn struct {
 	net.Conn
-	until atomic.Pointer[time.Time] // nil: for as long as it likes
+	until atomic.Pointer[time.Time] // nil means no limit
 }
 
-// dial connects as http.DefaultTransport does.
+// dial connects with the timeouts of http.DefaultTransport.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	c, err := dialer.DialContext(ctx, network, address)
@@ -27,7 +27,8 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return &timedConn{Conn: c}, nil
 }
 
-// writeBy bounds what is written to a connection from now on; zero is no bound.
+// writeBy sets the deadline of the following writes to a connection. A zero deadline
+// means none.
 func writeBy(c net.Conn, deadline time.Time) {
 	if wrapped, ok := c.(*tls.Conn); ok {
 		c = wrapped.NetConn()
@@ -41,9 +42,9 @@ func writeBy(c net.Conn, deadline time.Time) {
 	}
 }
 
-var errTooLate = errors.New("the call's time was over before it was written")
+var errTooLate = errors.New("the deadline passed before the request was written")
 
-// Write writes, unless it is too late.
+// Write writes unless the deadline has passed.
 func (c *timedConn) Write(p []byte) (int, error) {
 	if until := c.until.Load(); until != nil && !time.Now().Before(*until) {
 		return 0, errTooLate

@@ -13,17 +13,17 @@ import (
 	"parley/adapters"
 )
 
-// stood is the context of a process that has stood still: its time is over, and no
-// timer has said so yet.
-type stood struct {
+// stalledContext is the context of a process after a pause: its deadline has passed,
+// but no timer has fired yet.
+type stalledContext struct {
 	context.Context
 	deadline time.Time
 }
 
-func (s stood) Deadline() (time.Time, bool) { return s.deadline, true }
+func (s stalledContext) Deadline() (time.Time, bool) { return s.deadline, true }
 
-// TestNothingIsWrittenOnceTheTimeIsOver, whether or not a timer has run.
-func TestNothingIsWrittenOnceTheTimeIsOver(t *testing.T) {
+// TestNoWriteAfterTheDeadline checks that the result does not depend on a timer.
+func TestNoWriteAfterTheDeadline(t *testing.T) {
 	var calls atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
 	defer server.Close()
@@ -39,21 +39,21 @@ func TestNothingIsWrittenOnceTheTimeIsOver(t *testing.T) {
 		}
 		return err
 	}
-	if err := post(stood{t.Context(), time.Now().Add(time.Hour)}); err != nil {
+	if err := post(stalledContext{t.Context(), time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	var failure *adapters.SendError
-	if err := post(stood{t.Context(), time.Now().Add(-time.Second)}); !errors.As(err, &failure) || failure.Failure != adapters.NotSent {
-		t.Errorf("got %v, want that nothing was sent", err)
+	if err := post(stalledContext{t.Context(), time.Now().Add(-time.Second)}); !errors.As(err, &failure) || failure.Failure != adapters.NotSent {
+		t.Errorf("got %v, want NotSent", err)
 	}
 	if n := calls.Load(); n != 1 {
 		t.Errorf("%d requests arrived, want 1", n)
 	}
 }
 
-// TestAConnectionLooksAtTheClockBeforeItWrites, and is as good as ever for the next
-// request.
-func TestAConnectionLooksAtTheClockBeforeItWrites(t *testing.T) {
+// TestConnectionChecksTheClockBeforeWriting also checks that the connection works for
+// the next request.
+func TestConnectionChecksTheClockBeforeWriting(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	c, err := dial(t.Context(), "tcp", server.Listener.Addr().String())

@@ -11,27 +11,27 @@ import (
 	"parley/adapters"
 )
 
-// Edit makes a message of ours show a text, with chat.update. A stream can't be
-// edited while it is open, so where there may be one it is ended before.
+// Edit replaces the text of a message of ours with chat.update. An open stream can't be
+// edited, so Edit first stops the stream that the message may be.
 func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error {
 	channel, ts, ok := splitID(id)
 	if !ok {
-		return permanent(fmt.Sprintf("%q is no slack message", id))
+		return notAMessage(id)
 	}
 	return a.change(ctx, "chat.update", channel, ts, post, func() error {
-		return a.content(post.Text, func(content slack.MsgOption) error {
-			// The empty blocks take away what an earlier text had.
+		return a.sendText(post.Text, func(content slack.MsgOption) error {
+			// The empty blocks remove the blocks of an earlier text.
 			_, _, _, err := a.api.UpdateMessageContext(ctx, channel, ts, slack.MsgOptionBlocks(), content)
 			return err
 		})
 	})
 }
 
-// Remove takes a message of ours away, with chat.delete.
+// Remove deletes a message of ours with chat.delete. A deleted message is no error.
 func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) error {
 	channel, ts, ok := splitID(id)
 	if !ok {
-		return permanent(fmt.Sprintf("%q is no slack message", id))
+		return notAMessage(id)
 	}
 	return a.change(ctx, "chat.delete", channel, ts, post, func() error {
 		_, _, err := a.api.DeleteMessageContext(ctx, channel, ts)
@@ -42,11 +42,12 @@ func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) err
 	})
 }
 
-// change calls a method that changes a message, after it has ended the stream that
-// the message may be. Where that did not look like one and Slack refuses as it does
-// with a stream, it is tried once more as one.
+// change calls a method that changes a message. If the message may be a stream, change
+// stops the stream before the call. If the message did not look like a stream, but
+// Slack refuses the call as it refuses it for a stream, change stops the stream and
+// calls once more.
 func (a *Adapter) change(ctx context.Context, method, channel, ts string, post adapters.Post, call func() error) error {
-	stopped := a.ended.has(messageID(channel, ts))
+	stopped := a.closedStreams.has(messageID(channel, ts))
 	if !stopped && a.Streams(post) {
 		var err error
 		if stopped, err = a.stop(ctx, channel, ts); err != nil {
@@ -55,9 +56,9 @@ func (a *Adapter) change(ctx context.Context, method, channel, ts string, post a
 	}
 	err := call()
 	if !stopped && isRefused(err, isStreaming) {
-		var unstopped error
-		if stopped, unstopped = a.stop(ctx, channel, ts); unstopped != nil {
-			return sendError("chat.stopStream", channel, unstopped)
+		var stopErr error
+		if stopped, stopErr = a.stop(ctx, channel, ts); stopErr != nil {
+			return sendError("chat.stopStream", channel, stopErr)
 		}
 		if stopped {
 			err = call()
@@ -69,8 +70,8 @@ func (a *Adapter) change(ctx context.Context, method, channel, ts string, post a
 	return nil
 }
 
-// isStreaming tells the codes with which Slack refuses to change an open stream;
-// most of them mean other things too.
+// isStreaming reports whether the code may refuse the change of an open stream. Most of
+// these codes have other meanings too.
 func isStreaming(code string) bool {
 	switch code {
 	case "streaming_state_conflict", "cant_update_message", "cant_delete_message":
@@ -79,13 +80,13 @@ func isStreaming(code string) bool {
 	return false
 }
 
-// stop ends a stream as it stands. That there is none, or none that can be ended, is
-// no error: what follows will tell.
+// stop ends a stream without adding text. It is no error if there is no stream, or no
+// stream that can be ended: the following call reports that.
 func (a *Adapter) stop(ctx context.Context, channel, ts string) (stopped bool, err error) {
 	_, _, err = a.api.StopStreamContext(ctx, channel, ts)
 	code := refusedCode(err)
 	if err == nil || code == notStreaming {
-		a.ended.add(messageID(channel, ts))
+		a.closedStreams.add(messageID(channel, ts))
 	}
 	if code != "" && refusal("chat.stopStream", code) == adapters.Permanent {
 		return false, nil
@@ -93,37 +94,42 @@ func (a *Adapter) stop(ctx context.Context, channel, ts string) (stopped bool, e
 	return err == nil, err
 }
 
-// notStreaming is what Slack says of a message that is no open stream.
+// notStreaming is Slack's code for a message that is not an open stream.
 const notStreaming = "message_not_in_streaming_state"
 
-// maxEnded is how many messages are remembered that are no open streams: Slack ends
-// far fewer a minute than it edits.
+// maxClosedStreams bounds the remembered messages that are not open streams. Slack
+// allows far fewer stops than edits per minute.
 // https://docs.slack.dev/reference/methods/chat.stopStream
-const maxEnded = 4096
+const maxClosedStreams = 4096
 
-// ended are messages that are no open streams, and will never be again.
-type ended struct {
+// closedStreams are messages that are not open streams and never become one again.
+type closedStreams struct {
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
-func (e *ended) add(id string) {
+func (e *closedStreams) add(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ids == nil || len(e.ids) >= maxEnded {
+	if e.ids == nil || len(e.ids) >= maxClosedStreams {
 		e.ids = map[string]bool{}
 	}
 	e.ids[id] = true
 }
 
-func (e *ended) has(id string) bool {
+func (e *closedStreams) has(id string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.ids[id]
 }
 
-// splitID takes a message's external id apart.
+// splitID splits a message's external id into its channel and ts.
 func splitID(id string) (channel, ts string, ok bool) {
 	channel, ts, _ = strings.Cut(id, "/")
 	return channel, ts, isID(channel) && isTimestamp(ts)
+}
+
+// notAMessage returns the permanent failure for an id that splitID can't split.
+func notAMessage(id string) *adapters.SendError {
+	return permanent(fmt.Sprintf("%q is not a slack message", id))
 }

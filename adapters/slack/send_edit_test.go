@@ -12,7 +12,7 @@ import (
 )
 
 func TestEditShowsTheText(t *testing.T) {
-	s := setStage(t)
+	s := newFixture(t)
 	s.post.Text = "**other** words"
 	for _, id := range []string{s.message, s.stream} {
 		if err := s.adapter.Edit(t.Context(), id, s.post); err != nil || shown(s.server, id) != s.post.Text {
@@ -27,19 +27,19 @@ func TestEditShowsTheText(t *testing.T) {
 	}
 }
 
-// TestAStreamIsEndedOnce: Slack takes fewer such calls than edits.
-func TestAStreamIsEndedOnce(t *testing.T) {
+// TestEditStopsAStreamOnce: Slack allows fewer stops than edits.
+func TestEditStopsAStreamOnce(t *testing.T) {
 	stops := 0
-	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
 		if c.Method == "chat.stopStream" {
 			stops++
 		}
 	}})
-	reply := under(server, "hello")
+	reply := replyIn(server, "hello")
 	for name, begin := range map[string]func() (string, error){
 		"a stream":  func() (string, error) { return adapter.Begin(t.Context(), reply) },
 		"a message": func() (string, error) { return adapter.Send(t.Context(), reply) },
-		"one at end": func() (string, error) {
+		"an ended stream": func() (string, error) {
 			id, err := adapter.Begin(t.Context(), reply)
 			return id, errors.Join(err, adapter.End(t.Context(), id, reply, ""))
 		},
@@ -50,25 +50,25 @@ func TestAStreamIsEndedOnce(t *testing.T) {
 			err = errors.Join(err, adapter.Edit(t.Context(), id, reply))
 		}
 		if err = errors.Join(err, adapter.Remove(t.Context(), id, reply)); err != nil || stops != 1 {
-			t.Errorf("%s was ended %d times, %v", name, stops, err)
+			t.Errorf("%s was stopped %d times, %v", name, stops, err)
 		}
 	}
 }
 
-// TestAStreamThatDoesNotLookLikeOneIsEndedToo: after a change of configuration nobody
-// knows of it.
-func TestAStreamThatDoesNotLookLikeOneIsEndedToo(t *testing.T) {
+// TestEditStopsAnUnexpectedStream edits and removes a stream after a change of the
+// configuration.
+func TestEditStopsAnUnexpectedStream(t *testing.T) {
 	for name, change := range map[string]func(*slack.Adapter, string, adapters.Post) error{
 		"edit":   func(a *slack.Adapter, id string, p adapters.Post) error { return a.Edit(t.Context(), id, p) },
 		"remove": func(a *slack.Adapter, id string, p adapters.Post) error { return a.Remove(t.Context(), id, p) },
 	} {
-		s := setStage(t)
+		s := newFixture(t)
 		c := config(s.server.URL())
 		c.Preview = adapters.PreviewOff
 		s.post.Text = "final"
 		s.server.Script("chat.stopStream", slacktest.Fault{Status: http.StatusServiceUnavailable})
 		if got := failure(t, change(slack.New("acme", c), s.stream, s.post)); got.Failure != adapters.Unclear {
-			t.Errorf("%s of what could not be ended: failure %d: %v", name, got.Failure, got)
+			t.Errorf("%s of a stream that can't be stopped: failure %d: %v", name, got.Failure, got)
 		}
 		if err := change(slack.New("acme", c), s.stream, s.post); err != nil || len(s.server.OpenStreams()) != 0 {
 			t.Errorf("%s: %v", name, err)
@@ -79,8 +79,8 @@ func TestAStreamThatDoesNotLookLikeOneIsEndedToo(t *testing.T) {
 	}
 }
 
-func TestRemoveTakesItAway(t *testing.T) {
-	s := setStage(t)
+func TestRemoveDeletesTheMessage(t *testing.T) {
+	s := newFixture(t)
 	for _, id := range []string{s.message, s.stream, s.message, room + "/1600000000.000100"} {
 		if err := s.adapter.Remove(t.Context(), id, s.post); err != nil {
 			t.Errorf("%s: %v", id, err)
@@ -91,8 +91,8 @@ func TestRemoveTakesItAway(t *testing.T) {
 	}
 }
 
-func TestWhatCanNotBeEdited(t *testing.T) {
-	s := setStage(t)
+func TestEditRefusals(t *testing.T) {
+	s := newFixture(t)
 	theirs := s.server.Put(slacktest.Post{Channel: room, User: "U1", Text: "mine"})
 	for name, id := range map[string]string{
 		"gone": room + "/1600000000.000100", "another's": room + "/" + theirs.TS, "no message": "x", "nowhere": "",
@@ -115,9 +115,9 @@ func TestWhatCanNotBeEdited(t *testing.T) {
 	}
 }
 
-// TestAStreamThatSlackIsStillClosing is no refusal for good.
-func TestAStreamThatSlackIsStillClosing(t *testing.T) {
-	s := setStage(t)
+// TestEditOfAClosingStreamIsNotSent checks that the refusal is not permanent.
+func TestEditOfAClosingStreamIsNotSent(t *testing.T) {
+	s := newFixture(t)
 	s.server.Script("chat.update", slacktest.Fault{Error: "streaming_state_conflict"})
 	if got := failure(t, s.adapter.Edit(t.Context(), s.stream, s.post)); got.Failure != adapters.NotSent {
 		t.Errorf("failure %d: %v", got.Failure, got)
@@ -127,9 +127,9 @@ func TestAStreamThatSlackIsStillClosing(t *testing.T) {
 	}
 }
 
-// TestAnEditMayBeRepeatedAfterAnything makes the call again after each unclear end.
-func TestAnEditMayBeRepeatedAfterAnything(t *testing.T) {
-	s := setStage(t)
+// TestEditCanBeRepeatedAfterAnyFailure repeats the call after each unclear failure.
+func TestEditCanBeRepeatedAfterAnyFailure(t *testing.T) {
+	s := newFixture(t)
 	s.post.Text = "the whole answer"
 	for _, method := range []string{"chat.stopStream", "chat.update"} {
 		for _, fault := range []slacktest.Fault{{Cut: true, Effect: true}, {Cut: true}, {Status: 500, Effect: true}, slacktest.RateLimited(time.Second)} {

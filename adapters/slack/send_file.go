@@ -20,68 +20,69 @@ import (
 )
 
 const (
-	// maxUpload is how large a file Slack takes, in bytes.
+	// maxUpload bounds a file that Slack accepts, in bytes.
 	// https://slack.com/help/articles/201330736
 	maxUpload = 1 << 30
-	// maxFileName is how much of a file's name is kept, in bytes.
+	// maxFileName bounds the kept part of a file's name, in bytes.
 	maxFileName = 150
 )
 
-// sendFile uploads a file and posts it, with the text as its comment. Until the last
-// call nobody sees anything, so that any failure before it is one that may be
-// repeated. Such a post takes no metadata: the file's name carries its key.
+// sendFile uploads a file and posts it with the text as its comment. Nothing is visible
+// before the last call, so any earlier failure may be retried. Such a post takes no
+// metadata, so the file's name carries its key.
 // https://docs.slack.dev/messaging/working-with-files#uploading_files
 func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, error) {
 	file := post.File
 	if file.Size <= 0 || file.Size > maxUpload {
-		return "", permanent(fmt.Sprintf("slack takes no file of %d bytes", file.Size))
+		return "", permanent(fmt.Sprintf("slack accepts no file of %d bytes", file.Size))
 	}
 	target, err := a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
 		FileName: fileName(file.Name, post.Key), FileSize: int(file.Size),
 	})
 	if err != nil {
-		return "", unseen(sendError("files.getUploadURLExternal", post.To.Channel, err))
+		return "", withoutEffect(sendError("files.getUploadURLExternal", post.To.Channel, err))
 	}
 	if err := a.upload(ctx, target.UploadURL, file); err != nil {
-		return "", unseen(sendError("upload a file", post.To.Channel, err))
+		return "", withoutEffect(sendError("upload a file", post.To.Channel, err))
 	}
 	_, err = a.api.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
 		Files:           []slack.FileSummary{{ID: target.FileID, Title: file.Name}},
 		Channel:         post.To.Channel,
 		ThreadTimestamp: post.To.Root,
-		InitialComment:  strings.Join(markdown.Format(post.Text, markdown.Slack, textRoom), "\n"),
+		InitialComment:  strings.Join(markdown.Format(post.Text, markdown.Slack, textLimit), "\n"),
 	})
 	if err != nil {
 		return "", sendError("files.completeUploadExternal", post.To.Channel, err)
 	}
-	return a.sharedAs(ctx, target.FileID, post)
+	return a.sharedMessageID(ctx, target.FileID, post)
 }
 
-// unseen is a failure of a call that has no effect by itself.
-func unseen(failure *adapters.SendError) *adapters.SendError {
+// withoutEffect returns the failure of a call that has no visible effect by itself.
+func withoutEffect(failure *adapters.SendError) *adapters.SendError {
 	if failure.Failure == adapters.Unclear {
 		failure.Failure = adapters.NotSent
 	}
 	return failure
 }
 
-// upload sends a file's bytes where Slack has said. They need no token there.
+// upload sends a file's content to the address that Slack has given. The upload needs
+// no token.
 func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) error {
 	target, err := url.Parse(to)
-	slacks := err == nil && target.Scheme == "https" && (target.Host == "slack.com" || strings.HasSuffix(target.Host, ".slack.com"))
-	apis := err == nil && target.Scheme == a.base.Scheme && target.Host == a.base.Host
-	if !slacks && !apis {
-		return permanent("slack wants the file at an address that is not its own")
+	onSlack := err == nil && target.Scheme == "https" && (target.Host == "slack.com" || strings.HasSuffix(target.Host, ".slack.com"))
+	onAPIHost := err == nil && target.Scheme == a.base.Scheme && target.Host == a.base.Host
+	if !onSlack && !onAPIHost {
+		return permanent("slack's upload address is not an address of slack")
 	}
 	content, err := file.Open(ctx)
-	if errors.Is(err, fs.ErrNotExist) { // and will not come back
-		return permanent(fmt.Sprintf("%s is gone: %v", file.Name, err))
+	if errors.Is(err, fs.ErrNotExist) { // a deleted file does not come back
+		return permanent(fmt.Sprintf("%s no longer exists: %v", file.Name, err))
 	}
 	if err != nil {
 		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("open %s: %w", file.Name, err)}
 	}
 	defer content.Close()
-	body := &sized{from: bufio.NewReader(content), left: file.Size}
+	body := &exactReader{from: bufio.NewReader(content), left: file.Size}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, body)
 	if err != nil {
 		return permanent("slack's address for the file can't be read")
@@ -98,16 +99,17 @@ func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) er
 	return nil
 }
 
-var errSize = errors.New("the file is not as long as it should be")
+var errSize = errors.New("the file does not have the declared size")
 
-// sized reads exactly so many bytes; fewer and more are an error. That there are more
-// is known before the last bytes are handed on: behind them, Slack would have answered.
-type sized struct {
+// exactReader reads exactly the declared number of bytes; fewer or more bytes are an
+// error. It detects surplus bytes before it returns the last bytes, because Slack
+// answers once it has those.
+type exactReader struct {
 	from *bufio.Reader
 	left int64
 }
 
-func (s *sized) Read(p []byte) (int, error) {
+func (s *exactReader) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF
 	}
@@ -121,14 +123,15 @@ func (s *sized) Read(p []byte) (int, error) {
 		return 0, errSize
 	}
 	if err == io.EOF {
-		err = nil // the next call says so
+		err = nil // the next call returns io.EOF
 	}
 	return n, err
 }
 
-// sharedAs returns the id of the message that a file was shared in. Slack answers
-// before it is there, so that it may have to be looked for later.
-func (a *Adapter) sharedAs(ctx context.Context, id string, post adapters.Post) (string, error) {
+// sharedMessageID returns the id of the message that shares a file. Slack may answer
+// the upload before that message exists. Then the failure is Unclear, and the delivery
+// must search for the message later.
+func (a *Adapter) sharedMessageID(ctx context.Context, id string, post adapters.Post) (string, error) {
 	file, _, _, err := a.api.GetFileInfoContext(ctx, id, 1, 1)
 	if err == nil {
 		for _, shares := range []map[string][]slack.ShareFileInfo{file.Shares.Public, file.Shares.Private} {
@@ -141,7 +144,7 @@ func (a *Adapter) sharedAs(ctx context.Context, id string, post adapters.Post) (
 	return "", &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("files.info in slack channel %s: %w", post.To.Channel, err)}
 }
 
-// fileName is a file's name with the post's key in front of its extension.
+// fileName returns a file's name with the post's key before its extension.
 func fileName(name, key string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == '/' || r == '\\' || r == utf8.RuneError {
@@ -161,7 +164,7 @@ func fileName(name, key string) string {
 	return firstOf(base, "file") + "-" + key + extension
 }
 
-// fileKey is the key that a file's name carries; empty for none.
+// fileKey returns the key in a file's name; empty if there is none.
 func fileKey(name string) string {
 	base := strings.TrimSuffix(name, path.Ext(name))
 	key := base[strings.LastIndexByte(base, '-')+1:]

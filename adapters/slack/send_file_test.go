@@ -13,8 +13,8 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func TestAFileIsUploadedUnderItsPostsKey(t *testing.T) {
-	s := setStage(t)
+func TestSendUploadsAFileUnderItsKey(t *testing.T) {
+	s := newFixture(t)
 	s.post.Key, s.post.Text = "k7", "The **chart** <@U1>"
 	s.post.File = file("Q3 chart/final.v2.svg", "<svg/>")
 	id, err := s.adapter.Send(t.Context(), s.post)
@@ -40,10 +40,11 @@ func TestAFileIsUploadedUnderItsPostsKey(t *testing.T) {
 	}
 }
 
-// TestAFileWithNoClearEndIsFound: Slack has shared it, and nobody was told where.
-func TestAFileWithNoClearEndIsFound(t *testing.T) {
+// TestFindFindsAFileAfterAnUnclearUpload loses the answer, after Slack has shared the
+// file.
+func TestFindFindsAFileAfterAnUnclearUpload(t *testing.T) {
 	for _, method := range []string{"files.completeUploadExternal", "files.info"} {
-		s := setStage(t)
+		s := newFixture(t)
 		s.post.Key, s.post.File = "k7", file("a", "content")
 		s.server.Script(method, slacktest.Fault{Cut: true, Effect: true})
 		if _, err := s.adapter.Send(t.Context(), s.post); failure(t, err).Failure != adapters.Unclear {
@@ -55,14 +56,14 @@ func TestAFileWithNoClearEndIsFound(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNotWhatItSays(t *testing.T) {
-	s := setStage(t)
+func TestSendRefusesAFileOfTheWrongSize(t *testing.T) {
+	s := newFixture(t)
 	for name, c := range map[string]struct {
 		size    int64
 		content string
 		want    adapters.SendFailure
 	}{
-		"nothing": {0, "", adapters.Permanent}, "too much": {2 << 30, "", adapters.Permanent},
+		"empty": {0, "", adapters.Permanent}, "too large": {2 << 30, "", adapters.Permanent},
 		"shorter": {9, "content", adapters.Permanent}, "longer": {5, "content", adapters.Permanent},
 	} {
 		s.post.File = file("a", c.content)
@@ -72,22 +73,22 @@ func TestAFileThatIsNotWhatItSays(t *testing.T) {
 		}
 	}
 	s.post.File = file("a", "content")
-	s.post.File.Open = func(context.Context) (io.ReadCloser, error) { return nil, errors.New("the disk is away") }
+	s.post.File.Open = func(context.Context) (io.ReadCloser, error) { return nil, errors.New("the disk is offline") }
 	if _, err := s.adapter.Send(t.Context(), s.post); failure(t, err).Failure != adapters.NotSent || !strings.Contains(err.Error(), "disk") {
 		t.Errorf("%v", err)
 	}
 	s.post.File.Open = func(context.Context) (io.ReadCloser, error) { return nil, fmt.Errorf("open it: %w", fs.ErrNotExist) }
 	if _, err := s.adapter.Send(t.Context(), s.post); failure(t, err).Failure != adapters.Permanent {
-		t.Errorf("a file that is gone: %v", err)
+		t.Errorf("a deleted file: %v", err)
 	}
 	if got := s.server.Uploads(); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestAFileGoesToSlackAlone: an answer that names another address is not believed.
-func TestAFileGoesToSlackAlone(t *testing.T) {
-	s := setStage(t)
+// TestFileIsUploadedToSlackOnly answers with upload addresses that are not Slack's.
+func TestFileIsUploadedToSlackOnly(t *testing.T) {
+	s := newFixture(t)
 	for _, address := range []string{"http://127.0.0.1:1/x", "https://slack.com.evil.example/x", "https://evilslack.com/x", "http://files.slack.com/x", ":"} {
 		s.server.Script("files.getUploadURLExternal", slacktest.Fault{Body: `{"ok":true,"file_id":"F1","upload_url":"` + address + `"}`})
 		s.post.File = file("a", "content")

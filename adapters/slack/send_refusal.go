@@ -12,9 +12,10 @@ import (
 	"parley/adapters"
 )
 
-// sendError says what a failed call of the method left behind.
+// sendError returns the failure of a call of the method, with the call's possible
+// effect.
 func sendError(method, channel string, err error) *adapters.SendError {
-	failure := &adapters.SendError{Failure: adapters.Unclear} // an answer that can't be read
+	failure := &adapters.SendError{Failure: adapters.Unclear} // for an answer that can't be decoded
 	var done *adapters.SendError
 	var answer slack.SlackErrorResponse
 	switch {
@@ -30,9 +31,9 @@ func sendError(method, channel string, err error) *adapters.SendError {
 	return failure
 }
 
-// refusal says what an ok:false left behind. A code is a refusal for good, the ones
-// that are not known here too: the method looked at its arguments and did nothing,
-// and would do the same again.
+// refusal returns the kind of failure of an answer with ok:false. Every code without an
+// entry in refusalsOf, known or not, is Permanent: the method checked its arguments,
+// had no effect, and would answer the same again.
 func refusal(method, code string) adapters.SendFailure {
 	if failure, known := refusalsOf[method][code]; known {
 		return failure
@@ -43,26 +44,26 @@ func refusal(method, code string) adapters.SendFailure {
 	return adapters.Permanent
 }
 
-// refusalsOf are the codes that are no refusal for good: what Slack itself documents as
-// a passing state, or as one where "some aspect of the operation" may have
-// succeeded. Those of every method stand under "".
+// refusalsOf are the codes that are not permanent. Slack documents them as a passing
+// state, or as a state in which "some aspect of the operation" may have succeeded. The
+// codes of all methods are under "".
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors
 var refusalsOf = map[string]map[string]adapters.SendFailure{
 	"": {
 		"ratelimited": adapters.RateLimited, "rate_limited": adapters.RateLimited,
 		"fatal_error": adapters.Unclear, "internal_error": adapters.Unclear,
 		"service_unavailable": adapters.Unclear, "request_timeout": adapters.Unclear,
-		// while the workspace moves
+		// while the workspace moves to an organisation
 		"team_added_to_org": adapters.NotSent, "org_login_required": adapters.NotSent,
 	},
-	// A stream that was just ended may be streaming for a moment longer.
+	// A stream that was just stopped may count as open for a moment longer.
 	"chat.update": {"streaming_state_conflict": adapters.NotSent},
 	"chat.delete": {"streaming_state_conflict": adapters.NotSent},
-	// What was uploaded a moment ago may not have been taken in everywhere.
+	// A file that was just uploaded may not be known to all of Slack's servers yet.
 	"files.completeUploadExternal": {"file_not_found": adapters.NotSent},
 }
 
-// refusedCode is the code that Slack has answered; empty for none.
+// refusedCode returns the code of Slack's refusal; empty if err is not a refusal.
 func refusedCode(err error) string {
 	var answer slack.SlackErrorResponse
 	if errors.As(err, &answer) {
@@ -71,14 +72,14 @@ func refusedCode(err error) string {
 	return ""
 }
 
-// isRefused says whether Slack has answered with a code of the kind.
+// isRefused reports whether Slack refused a call with a code of the given kind.
 func isRefused(err error, kind func(code string) bool) bool {
 	code := refusedCode(err)
 	return code != "" && kind(code)
 }
 
-// isUnavailable tells the codes of a method that this app, or this workspace, does
-// not have at all.
+// isUnavailable reports whether the code means that the method is not available to this
+// app or workspace at all.
 // https://docs.slack.dev/apis/web-api#errors
 func isUnavailable(code string) bool {
 	switch code {
@@ -89,32 +90,33 @@ func isUnavailable(code string) bool {
 	return false
 }
 
-// permanent is a failure that no call was needed for.
-func permanent(words string) *adapters.SendError {
-	return &adapters.SendError{Failure: adapters.Permanent, Err: errors.New(words)}
+// permanent returns a permanent failure without a call.
+func permanent(message string) *adapters.SendError {
+	return &adapters.SendError{Failure: adapters.Permanent, Err: errors.New(message)}
 }
 
-// refusedFor is how long a refusal is remembered that holds for all of a workspace.
+// refusedFor is the time for which a refusal of a whole workspace is remembered.
 const refusedFor = time.Hour
 
-// refusals remembers what Slack does not take here, by our own names.
+// refusals remembers the features that Slack refuses in this workspace, by Parley's
+// names for them.
 type refusals struct {
 	mu    sync.Mutex
 	until map[string]time.Time
 }
 
-func (r *refusals) remember(what string, now time.Time) {
+func (r *refusals) remember(feature string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.until == nil {
 		r.until = map[string]time.Time{}
 	}
 	maps.DeleteFunc(r.until, func(_ string, until time.Time) bool { return now.After(until) })
-	r.until[what] = now.Add(refusedFor)
+	r.until[feature] = now.Add(refusedFor)
 }
 
-func (r *refusals) holds(what string, now time.Time) bool {
+func (r *refusals) has(feature string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return now.Before(r.until[what])
+	return now.Before(r.until[feature])
 }

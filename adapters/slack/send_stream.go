@@ -12,36 +12,38 @@ import (
 	"parley/adapters"
 )
 
-// streamAge is how old a stream may grow here. Slack documents no lifetime; people
-// have measured five minutes, whatever is appended meanwhile.
+// streamAge bounds the age of a stream. Slack documents no maximum; users have measured
+// five minutes, whether or not text is appended meanwhile.
 // https://github.com/slackapi/node-slack-sdk/issues/2702
 const streamAge = 4*time.Minute + 30*time.Second
 
-// streams is what the refusal of streams is remembered under, for one channel with
-// its id behind it.
-const streams = "streams"
+// streamFeature is the key under which a refusal of streams is remembered. For one
+// channel, the channel's id follows it.
+const streamFeature = "streams"
 
-// Streams says whether the post may be a stream, as far as we know: a reply, since
-// only those can be, and in a channel one to somebody.
+// Streams reports whether the post may be a stream, as far as the adapter knows. Only a
+// reply can be a stream. In a channel it also needs an asker.
 // https://docs.slack.dev/reference/methods/chat.startStream
 func (a *Adapter) Streams(post adapters.Post) bool {
 	return a.config.Preview == adapters.PreviewStream && post.To.Root != "" &&
 		(post.Asker != "" || isDirect(post.To.Channel)) &&
-		!a.refusals.holds(streams, a.now()) && !a.refusals.holds(streams+post.To.Channel, a.now())
+		!a.refusals.has(streamFeature, a.now()) && !a.refusals.has(streamFeature+post.To.Channel, a.now())
 }
 
+// isDirect reports whether a channel's id belongs to a direct message.
 func isDirect(channel string) bool { return strings.HasPrefix(channel, "D") }
 
-// isOtherKind tells the codes of a kind of channel that has no streams.
-func isOtherKind(code string) bool {
+// isUnsupportedChannel reports whether the code means that this kind of channel has no
+// streams.
+func isUnsupportedChannel(code string) bool {
 	return code == "method_not_supported_for_channel_type" || code == "channel_type_not_supported"
 }
 
-// Begin calls chat.startStream. Where this app, or a channel, has no streams, that is
-// remembered for a while.
+// Begin calls chat.startStream. If the app or the channel has no streams, Begin
+// remembers that for an hour.
 func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error) {
 	if !a.Streams(post) {
-		return "", permanent("slack has no streams here")
+		return "", permanent("slack does not support a stream for this post")
 	}
 	options := []slack.MsgOption{slack.MsgOptionTS(post.To.Root), slack.MsgOptionMarkdownText(post.Text)}
 	if post.Asker != "" {
@@ -53,13 +55,13 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 	}
 	channel, ts, err := a.api.StartStreamContext(ctx, post.To.Channel, options...)
 	if err == nil && ts == "" {
-		err = errors.New("the answer names no message")
+		err = errors.New("the answer has no message id")
 	}
 	switch {
 	case isRefused(err, isUnavailable):
-		a.refusals.remember(streams, a.now())
-	case isRefused(err, isOtherKind):
-		a.refusals.remember(streams+post.To.Channel, a.now())
+		a.refusals.remember(streamFeature, a.now())
+	case isRefused(err, isUnsupportedChannel):
+		a.refusals.remember(streamFeature+post.To.Channel, a.now())
 	}
 	if err != nil {
 		return "", sendError("chat.startStream", post.To.Channel, err)
@@ -67,13 +69,13 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 	return messageID(firstOf(channel, post.To.Channel), ts), nil
 }
 
-// Append calls chat.appendStream. That Slack has ended the stream, or its reader, is
-// Permanent: the message can be edited then.
+// Append calls chat.appendStream. If Slack or a reader has ended the stream, the
+// failure is Permanent, and the message can be edited.
 func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text string) error {
 	channel, ts, ok := splitID(id)
 	switch {
 	case !ok:
-		return permanent(fmt.Sprintf("%q is no slack message", id))
+		return notAMessage(id)
 	case text == "":
 		return nil
 	}
@@ -83,12 +85,12 @@ func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text s
 	return nil
 }
 
-// End calls chat.stopStream. That the stream has ended already is an error only where
-// something was to be added.
+// End calls chat.stopStream. A stream that has already ended is an error only if there
+// is text to add.
 func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text string) error {
 	channel, ts, ok := splitID(id)
 	if !ok {
-		return permanent(fmt.Sprintf("%q is no slack message", id))
+		return notAMessage(id)
 	}
 	var options []slack.MsgOption
 	if text != "" {
@@ -96,18 +98,19 @@ func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text stri
 	}
 	_, _, err := a.api.StopStreamContext(ctx, channel, ts, options...)
 	if err == nil || text == "" && refusedCode(err) == notStreaming {
-		a.ended.add(id)
+		a.closedStreams.add(id)
 		return nil
 	}
 	return sendError("chat.stopStream", channel, err)
 }
 
-// PostEphemeral calls chat.postEphemeral: one user alone sees it, until Slack is loaded anew.
+// PostEphemeral calls chat.postEphemeral. Only one user sees the post, until that user reloads
+// Slack.
 func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	if post.Asker == "" {
-		return permanent("nobody is known who could be told")
+		return permanent("the post has no asker who could see it")
 	}
-	err := a.content(post.Text, func(content slack.MsgOption) error {
+	err := a.sendText(post.Text, func(content slack.MsgOption) error {
 		options := []slack.MsgOption{content}
 		if post.To.Root != "" {
 			options = append(options, slack.MsgOptionTS(post.To.Root))

@@ -12,14 +12,14 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func TestAStreamGrows(t *testing.T) {
+func TestStream(t *testing.T) {
 	var began url.Values
-	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
 		if c.Method == "chat.startStream" {
 			began = c.Form
 		}
 	}})
-	reply := under(server, "One")
+	reply := replyIn(server, "One")
 	id, err := adapter.Begin(t.Context(), reply)
 	if err != nil {
 		t.Fatal(err)
@@ -41,13 +41,14 @@ func TestAStreamGrows(t *testing.T) {
 		t.Errorf("ended twice: %v", err)
 	}
 	if got := failure(t, adapter.End(t.Context(), id, reply, "more")); got.Failure != adapters.Permanent {
-		t.Errorf("text behind the end: %v", got)
+		t.Errorf("text after the end: %v", got)
 	}
 }
 
-// TestWhereThereAreNoStreams: a reply without a root or an asker, another
-// configuration, a kind of channel. Another one may have a stream.
-func TestWhereThereAreNoStreams(t *testing.T) {
+// TestBeginRefusals begins a stream without a root, without an asker, with another
+// configuration, and in a channel without streams. It also checks that only the
+// channel's refusal is remembered.
+func TestBeginRefusals(t *testing.T) {
 	for name, change := range map[string]func(*slack.Config, *adapters.Post, *slacktest.Server){
 		"no root":      func(_ *slack.Config, p *adapters.Post, _ *slacktest.Server) { p.To.Root = "" },
 		"no asker":     func(_ *slack.Config, p *adapters.Post, _ *slacktest.Server) { p.Asker = "" },
@@ -56,7 +57,7 @@ func TestWhereThereAreNoStreams(t *testing.T) {
 			s.Script("chat.startStream", slacktest.Fault{Error: "method_not_supported_for_channel_type"})
 		},
 	} {
-		s := setStage(t)
+		s := newFixture(t)
 		c, reply := config(s.server.URL()), s.post
 		change(&c, &reply, s.server)
 		adapter := slack.New("acme", c)
@@ -66,7 +67,7 @@ func TestWhereThereAreNoStreams(t *testing.T) {
 		other := s.post
 		if name == "this channel" {
 			if _, err := adapter.Begin(t.Context(), s.post); err == nil {
-				t.Error("the channel's kind is not remembered")
+				t.Error("the channel's refusal is not remembered")
 			}
 			other.To.Channel = "C0OTHER"
 		}
@@ -74,26 +75,27 @@ func TestWhereThereAreNoStreams(t *testing.T) {
 			t.Errorf("%s is remembered: %v", name, err)
 		}
 	}
-	server, adapter := connect(t, slacktest.Options{})
-	direct := post("k1")
+	server, adapter := startFake(t, slacktest.Options{})
+	direct := testPost("k1")
 	direct.To = adapters.Address{Channel: "D0IM", Root: server.Put(slacktest.Post{Channel: "D0IM", User: "U1", Text: "hi"}).TS}
 	if _, err := adapter.Begin(t.Context(), direct); err != nil {
-		t.Errorf("a direct message needs nobody named: %v", err)
+		t.Errorf("a direct message without an asker: %v", err)
 	}
 }
 
-// TestAWorkspaceWithoutStreamsIsAskedOnceAnHour.
-func TestAWorkspaceWithoutStreamsIsAskedOnceAnHour(t *testing.T) {
+// TestMissingStreamsAreRememberedForAnHour counts the calls of Begin and Edit in a
+// workspace without streams.
+func TestMissingStreamsAreRememberedForAnHour(t *testing.T) {
 	for _, code := range []string{"unknown_method", "missing_scope", "not_allowed_token_type"} {
 		asked := 0
-		server, adapter := connect(t, slacktest.Options{NoStreams: code, OnCall: func(c slacktest.Call) {
+		server, adapter := startFake(t, slacktest.Options{NoStreams: code, OnCall: func(c slacktest.Call) {
 			if c.Method == "chat.startStream" || c.Method == "chat.stopStream" {
 				asked++
 			}
 		}})
 		now := noon
 		adapter.SetClock(func() time.Time { return now })
-		reply := under(server, "x")
+		reply := replyIn(server, "x")
 		id, err := adapter.Send(t.Context(), reply)
 		if err != nil {
 			t.Fatal(err)
@@ -101,20 +103,21 @@ func TestAWorkspaceWithoutStreamsIsAskedOnceAnHour(t *testing.T) {
 		for _, step := range []struct{ minutes, asked int }{{0, 1}, {59, 1}, {61, 2}} {
 			now = noon.Add(time.Duration(step.minutes) * time.Minute)
 			if _, err := adapter.Begin(t.Context(), reply); failure(t, err).Failure != adapters.Permanent || asked != step.asked {
-				t.Errorf("%s, after %d minutes: asked %d times, %v", code, step.minutes, asked, err)
+				t.Errorf("%s, after %d minutes: %d calls, %v", code, step.minutes, asked, err)
 			}
 			if err := adapter.Edit(t.Context(), id, reply); err != nil || asked != step.asked {
-				t.Errorf("%s: an edit asks for a stream, %v", code, err)
+				t.Errorf("%s: an edit calls a method of streams, %v", code, err)
 			}
 		}
 	}
 }
 
-// TestAStreamThatSlackHasClosed can be edited, which is what Permanent says.
-func TestAStreamThatSlackHasClosed(t *testing.T) {
+// TestClosedStreamCanBeEdited checks that Append reports Permanent, and that Edit then
+// succeeds.
+func TestClosedStreamCanBeEdited(t *testing.T) {
 	now := noon
-	server, adapter := connect(t, slacktest.Options{Now: func() time.Time { return now }})
-	reply := under(server, "One")
+	server, adapter := startFake(t, slacktest.Options{Now: func() time.Time { return now }})
+	reply := replyIn(server, "One")
 	old, err := adapter.Begin(t.Context(), reply)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +127,7 @@ func TestAStreamThatSlackHasClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if age := adapter.Limits().StreamAge; age >= 5*time.Minute || age < 4*time.Minute {
-		t.Errorf("streams grow as old as %v", age)
+		t.Errorf("maximum age of a stream: %v", age)
 	}
 	server.PressStop(room, stopped[len(room)+1:])
 	if got := failure(t, adapter.Append(t.Context(), stopped, reply, "two")); got.Failure != adapters.Permanent {
@@ -142,9 +145,9 @@ func TestAStreamThatSlackHasClosed(t *testing.T) {
 	}
 }
 
-// TestFindStreamFindsWhatNoKeyTells cuts the answer to Begin.
-func TestFindStreamFindsWhatNoKeyTells(t *testing.T) {
-	s := setStage(t)
+// TestFindStreamReturnsMessagesWithoutAKey loses the answer of Begin.
+func TestFindStreamReturnsMessagesWithoutAKey(t *testing.T) {
+	s := newFixture(t)
 	withFile := s.post
 	withFile.Key, withFile.File = "k2", file("a.txt", "content")
 	if _, err := s.adapter.Send(t.Context(), withFile); err != nil {
@@ -163,15 +166,15 @@ func TestFindStreamFindsWhatNoKeyTells(t *testing.T) {
 	}
 	s.server.Script("conversations.replies", slacktest.Fault{Status: 500})
 	if ids, err := s.adapter.FindStream(t.Context(), s.post); err == nil {
-		t.Errorf("could not read, and found %v", ids)
+		t.Errorf("found %v after a failed read", ids)
 	}
 }
 
-// TestFindStreamLeavesTheRoot: it comes with every page, and is older.
-func TestFindStreamLeavesTheRoot(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{})
+// TestFindStreamSkipsTheRoot: every page contains the root, which is older.
+func TestFindStreamSkipsTheRoot(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
 	root := server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, BotID: slacktest.BotID, Text: "ours", TS: "1600000000.000100"})
-	reply := post("k1")
+	reply := testPost("k1")
 	reply.To.Root, reply.Asker = root.TS, "U1"
 	id, err := adapter.Begin(t.Context(), reply)
 	if err != nil {
@@ -182,8 +185,8 @@ func TestFindStreamLeavesTheRoot(t *testing.T) {
 	}
 }
 
-func TestTellIsForOneAlone(t *testing.T) {
-	s := setStage(t)
+func TestTellShowsOneUser(t *testing.T) {
+	s := newFixture(t)
 	s.post.Text = "**Sorry**"
 	if err := s.adapter.PostEphemeral(t.Context(), s.post); err != nil {
 		t.Error(err)

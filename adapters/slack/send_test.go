@@ -19,14 +19,14 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func post(key string) adapters.Post {
+func testPost(key string) adapters.Post {
 	return adapters.Post{Key: key, To: adapters.Address{Channel: room}, Text: "hello", NotBefore: noon}
 }
 
 func TestSendPostsOnce(t *testing.T) {
 	var form url.Values
-	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) { form = c.Form }})
-	reply := post("k1")
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) { form = c.Form }})
+	reply := testPost("k1")
 	reply.Text, reply.To.Root = "a <@U1> & **b**\n", "1699999999.000100"
 	id, err := adapter.Send(t.Context(), reply)
 	if err != nil || id != room+"/1700000000.000000" {
@@ -46,9 +46,9 @@ func TestSendPostsOnce(t *testing.T) {
 	}
 }
 
-// TestWhatAFailedSendLeavesBehind is the table that delivery stands on: what is
-// NotSent is sent again at once, so that none of it may have had an effect.
-func TestWhatAFailedSendLeavesBehind(t *testing.T) {
+// TestFailureKindOfSend checks the table on which delivery relies. Delivery repeats a
+// NotSent post at once, so such a call must have had no effect.
+func TestFailureKindOfSend(t *testing.T) {
 	limited := func(header string) slacktest.Fault { return slacktest.Fault{Status: 429, RetryAfter: header} }
 	for name, c := range map[string]struct {
 		fault slacktest.Fault
@@ -57,9 +57,9 @@ func TestWhatAFailedSendLeavesBehind(t *testing.T) {
 	}{
 		"429":                         {limited("7"), adapters.RateLimited, 7 * time.Second},
 		"429 without a time":          {limited(""), adapters.RateLimited, time.Second},
-		"429 with no time at all":     {limited("0"), adapters.RateLimited, time.Second},
+		"429 with a zero":             {limited("0"), adapters.RateLimited, time.Second},
 		"429 with a negative time":    {limited("-5"), adapters.RateLimited, time.Second},
-		"429 with garbage":            {limited("soon"), adapters.RateLimited, time.Second},
+		"429 with text":               {limited("soon"), adapters.RateLimited, time.Second},
 		"429 with a century":          {limited("3155760000"), adapters.RateLimited, 10 * time.Minute},
 		"ratelimited with status 200": {slacktest.Fault{Error: "ratelimited"}, adapters.RateLimited, time.Second},
 		"rate_limited":                {slacktest.Fault{Error: "rate_limited"}, adapters.RateLimited, time.Second},
@@ -78,7 +78,7 @@ func TestWhatAFailedSendLeavesBehind(t *testing.T) {
 
 		"404 of a wrong address": {slacktest.Fault{Status: 404}, adapters.NotSent, 0},
 		"407 of a proxy":         {slacktest.Fault{Status: 407}, adapters.NotSent, 0},
-		"a workspace that moves": {slacktest.Fault{Error: "team_added_to_org"}, adapters.NotSent, 0},
+		"a moving workspace":     {slacktest.Fault{Error: "team_added_to_org"}, adapters.NotSent, 0},
 		"413":                    {slacktest.Fault{Status: 413}, adapters.Permanent, 0},
 		"channel_not_found":      {slacktest.Fault{Error: "channel_not_found"}, adapters.Permanent, 0},
 		"not_in_channel":         {slacktest.Fault{Error: "not_in_channel"}, adapters.Permanent, 0},
@@ -87,12 +87,12 @@ func TestWhatAFailedSendLeavesBehind(t *testing.T) {
 		"no_text":                {slacktest.Fault{Error: "no_text"}, adapters.Permanent, 0},
 		"invalid_auth":           {slacktest.Fault{Error: "invalid_auth"}, adapters.Permanent, 0},
 		"restricted_action":      {slacktest.Fault{Error: "restricted_action"}, adapters.Permanent, 0},
-		"a refusal nobody knows": {slacktest.Fault{Error: "new_in_2031"}, adapters.Permanent, 0},
+		"an unknown refusal":     {slacktest.Fault{Error: "new_in_2031"}, adapters.Permanent, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, adapter := connect(t, slacktest.Options{})
+			server, adapter := startFake(t, slacktest.Options{})
 			server.Script("chat.postMessage", c.fault)
-			_, err := adapter.Send(t.Context(), post("k1"))
+			_, err := adapter.Send(t.Context(), testPost("k1"))
 			got := failure(t, err)
 			if got.Failure != c.want || got.RetryAfter != c.after {
 				t.Errorf("failure %d after %v, want %d after %v: %v", got.Failure, got.RetryAfter, c.want, c.after, err)
@@ -103,7 +103,7 @@ func TestWhatAFailedSendLeavesBehind(t *testing.T) {
 			if !strings.Contains(err.Error(), room) {
 				t.Errorf("the error does not name the channel: %v", err)
 			}
-			if _, err := adapter.Send(t.Context(), post("k2")); err != nil {
+			if _, err := adapter.Send(t.Context(), testPost("k2")); err != nil {
 				t.Errorf("the next post: %v", err)
 			}
 		})
@@ -114,82 +114,82 @@ func failure(t *testing.T, err error) *adapters.SendError {
 	t.Helper()
 	var failed *adapters.SendError
 	if !errors.As(err, &failed) {
-		t.Fatalf("%v is no SendError", err)
+		t.Fatalf("%v is not a SendError", err)
 	}
 	return failed
 }
 
-// ending is a context that has ended and of which nobody has been told yet: what
-// any context is for a moment.
-type ending struct {
+// lateContext is a context that has ended without closing its Done channel, as any
+// context is for a moment.
+type lateContext struct {
 	context.Context
 	ended atomic.Bool
 }
 
-func (e *ending) Done() <-chan struct{} { return nil }
+func (e *lateContext) Done() <-chan struct{} { return nil }
 
-func (e *ending) Err() error {
+func (e *lateContext) Err() error {
 	if e.ended.Load() {
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
-// TestALateConnectionIsNotUsed ends the context while the connection is being
-// made. Whoever asks Slack after the deadline relies on nothing's being written
-// then.
-func TestALateConnectionIsNotUsed(t *testing.T) {
-	server, adapter := connect(t, slacktest.Options{OnCall: func(slacktest.Call) { t.Error("the request was written") }})
-	ctx := &ending{Context: t.Context()}
+// TestSendUsesNoConnectionAfterTheDeadline ends the context during the connect. A node
+// that asks Slack after the deadline relies on the absence of later writes.
+func TestSendUsesNoConnectionAfterTheDeadline(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(slacktest.Call) { t.Error("the request was written") }})
+	ctx := &lateContext{Context: t.Context()}
 	adapter.SetDial(func(_ context.Context, network, address string) (net.Conn, error) {
 		connection, err := new(net.Dialer).DialContext(t.Context(), network, address)
 		ctx.ended.Store(true)
 		return connection, err
 	})
-	if _, err := adapter.Send(ctx, post("k")); failure(t, err).Failure != adapters.NotSent {
+	if _, err := adapter.Send(ctx, testPost("k")); failure(t, err).Failure != adapters.NotSent {
 		t.Errorf("%v", err)
 	}
 	_ = server.Close()
 }
 
-// TestATimeoutAfterTheRequestIsUnclear ends the context when Slack has read the
-// request; the message then appears late, and Find sees it.
-func TestATimeoutAfterTheRequestIsUnclear(t *testing.T) {
+// TestTimeoutAfterTheRequestIsUnclear ends the context when Slack has read the request.
+// The message then appears late, and Find finds it.
+func TestTimeoutAfterTheRequestIsUnclear(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	server, adapter := connect(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
 		if c.Method == "chat.postMessage" {
 			cancel()
 		}
 	}})
 	release := make(chan struct{})
 	server.Script("chat.postMessage", slacktest.Fault{Hold: release})
-	if _, err := adapter.Send(ctx, post("k1")); failure(t, err).Failure != adapters.Unclear {
+	if _, err := adapter.Send(ctx, testPost("k1")); failure(t, err).Failure != adapters.Unclear {
 		t.Fatalf("%v", err)
 	}
-	if _, found, err := adapter.Find(t.Context(), post("k1")); found || err != nil {
+	if _, found, err := adapter.Find(t.Context(), testPost("k1")); found || err != nil {
 		t.Fatalf("found before it took effect: %v, %v", found, err)
 	}
 	close(release)
 	if _, err := server.Await(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	id, found, err := adapter.Find(t.Context(), post("k1"))
+	id, found, err := adapter.Find(t.Context(), testPost("k1"))
 	if id != room+"/1700000000.000000" || !found || err != nil {
 		t.Errorf("id %q, found %v, %v", id, found, err)
 	}
 }
 
-// TestARedirectIsNotFollowed: the token is in the body, which a 307 repeats.
-func TestARedirectIsNotFollowed(t *testing.T) {
-	var thief atomic.Int64
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { thief.Add(1) }))
+// TestSendFollowsNoRedirect: a client that follows a 307 repeats the body, which
+// contains the token.
+func TestSendFollowsNoRedirect(t *testing.T) {
+	var requests atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer elsewhere.Close()
 	api := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer api.Close()
-	_, err := slack.New("acme", config(api.URL)).Send(t.Context(), post("k1"))
-	if failure(t, err).Failure != adapters.NotSent || thief.Load() != 0 {
-		t.Errorf("%v, %d requests elsewhere", err, thief.Load())
+	_, err := slack.New("acme", config(api.URL)).Send(t.Context(), testPost("k1"))
+	if failure(t, err).Failure != adapters.NotSent || requests.Load() != 0 {
+		t.Errorf("%v, %d requests elsewhere", err, requests.Load())
 	}
 }
 
@@ -208,7 +208,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-func TestFormatStaysWithinSlacksLimit(t *testing.T) {
+func TestFormatKeepsSlacksLimit(t *testing.T) {
 	adapter := slack.New("acme", config("http://127.0.0.1:1/"))
 	source := "**Hi** <@U1> <@U2> <!channel> " + strings.Repeat("& ", 15000)
 	parts := adapter.Format(source, []string{"<@U1>"})
@@ -232,7 +232,7 @@ func BenchmarkSend(b *testing.B) {
 	}
 	defer server.Close()
 	adapter := slack.New("acme", config(server.URL()))
-	message := post("k1")
+	message := testPost("k1")
 	b.ReportAllocs()
 	b.Run("send", func(b *testing.B) {
 		b.ReportAllocs()

@@ -9,14 +9,14 @@ import (
 	"parley/adapters"
 )
 
-// The signs of work that Config.Working chooses from.
+// The values of Config.Working, which select the working sign.
 const (
 	WorkingStatus   = "status"   // a line below the thread
-	WorkingReaction = "reaction" // an emoji at the message
+	WorkingReaction = "reaction" // an emoji reaction on the message
 	WorkingOff      = "off"
 )
 
-// ShowWorking shows that the agent is at work, as configured.
+// ShowWorking shows that the agent is working, as configured.
 func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	switch a.config.Working {
 	case WorkingStatus:
@@ -27,8 +27,8 @@ func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	return nil
 }
 
-// ClearWorking takes the sign away. Slack does that with a status when a message follows;
-// not every turn ends with one.
+// ClearWorking removes the working sign. Slack removes a status when a message follows, but
+// not every turn ends with a message.
 func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 	switch a.config.Working {
 	case WorkingStatus:
@@ -39,38 +39,39 @@ func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 	return nil
 }
 
-// status calls assistant.threads.setStatus; no text takes the status away.
+// status calls assistant.threads.setStatus. An empty text removes the status.
 // https://docs.slack.dev/reference/methods/assistant.threads.setStatus
 func (a *Adapter) status(ctx context.Context, sign adapters.Sign, text string) error {
 	thread := sign.To.Root
-	if thread == "" { // the message begins a thread that nobody has answered in
+	if thread == "" { // the message is the root of a thread without replies
 		_, thread, _ = splitID(sign.Message)
 	}
 	if thread == "" {
-		return permanent("no thread is known that could show a status")
+		return permanent("there is no thread that can show a status")
 	}
-	return a.quietly("assistant.threads.setStatus", sign, func() error {
+	return a.callOptional("assistant.threads.setStatus", sign, func() error {
 		return a.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{
 			ChannelID: sign.To.Channel, ThreadTS: thread, Status: text,
 		})
 	})
 }
 
-// react calls a method of reactions; what tells that there is nothing to do is no error.
+// react calls a method of reactions. A refusal with one of the done codes means that
+// there is nothing to do, and is no error.
 func (a *Adapter) react(ctx context.Context, method string, sign adapters.Sign, call func(context.Context, string, slack.ItemRef) error, done ...string) error {
 	channel, ts, ok := splitID(sign.Message)
 	if !ok {
-		return permanent(fmt.Sprintf("%q is no message to react to", sign.Message))
+		return permanent(fmt.Sprintf("%q is not a message that can have reactions", sign.Message))
 	}
-	return a.quietly(method, sign, func() error {
+	return a.callOptional(method, sign, func() error {
 		return call(ctx, a.config.WorkingEmoji, slack.NewRefToMessage(channel, ts))
 	}, done...)
 }
 
-// quietly makes a call whose refusal for all of the workspace is an error once, and
-// then not tried again for a while.
-func (a *Adapter) quietly(method string, sign adapters.Sign, call func() error, done ...string) error {
-	if a.refusals.holds(method, a.now()) {
+// callOptional makes a call that the whole workspace may refuse. Such a refusal is an
+// error once; after it, callOptional skips the method until the refusal expires.
+func (a *Adapter) callOptional(method string, sign adapters.Sign, call func() error, done ...string) error {
+	if a.refusals.has(method, a.now()) {
 		return nil
 	}
 	err := call()

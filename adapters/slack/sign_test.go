@@ -9,8 +9,8 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func TestTheSignIsAStatus(t *testing.T) {
-	s := setStage(t)
+func TestStatusSign(t *testing.T) {
+	s := newFixture(t)
 	if err := s.adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "is thinking…" {
 		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
 	}
@@ -19,7 +19,7 @@ func TestTheSignIsAStatus(t *testing.T) {
 			t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
 		}
 	}
-	s.sign.To.Root = "" // a conversation: the message can begin a thread
+	s.sign.To.Root = "" // in a conversation the message can become a root
 	if err := s.adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) == "" {
 		t.Error(err)
 	}
@@ -29,12 +29,12 @@ func TestTheSignIsAStatus(t *testing.T) {
 	}
 }
 
-func TestTheSignIsAReaction(t *testing.T) {
-	s := setStage(t)
+func TestReactionSign(t *testing.T) {
+	s := newFixture(t)
 	c := config(s.server.URL())
 	c.Working, c.WorkingEmoji = slack.WorkingReaction, "hourglass"
 	adapter := slack.New("acme", c)
-	for range 2 { // doing it twice is no error
+	for range 2 { // a second call is no error
 		if err := adapter.ShowWorking(t.Context(), s.sign); err != nil {
 			t.Error(err)
 		}
@@ -52,7 +52,7 @@ func TestTheSignIsAReaction(t *testing.T) {
 	}
 	s.sign.Message = room + "/1600000000.000100"
 	if err := adapter.ClearWorking(t.Context(), s.sign); err != nil {
-		t.Errorf("a message that is gone: %v", err)
+		t.Errorf("a deleted message: %v", err)
 	}
 	if got := failure(t, adapter.ShowWorking(t.Context(), s.sign)); got.Failure != adapters.Permanent {
 		t.Error(got)
@@ -63,8 +63,8 @@ func TestTheSignIsAReaction(t *testing.T) {
 	}
 }
 
-func TestNoSignAtAll(t *testing.T) {
-	s := setStage(t)
+func TestWorkingOff(t *testing.T) {
+	s := newFixture(t)
 	c := config(s.server.URL())
 	c.Working = slack.WorkingOff
 	adapter := slack.New("acme", c)
@@ -76,11 +76,12 @@ func TestNoSignAtAll(t *testing.T) {
 	}
 }
 
-// TestAMissingScopeIsToldOnce, and not asked for again for an hour.
-func TestAMissingScopeIsToldOnce(t *testing.T) {
+// TestMissingScopeOfASignIsReportedOnce checks that the adapter does not call again for
+// an hour.
+func TestMissingScopeOfASignIsReportedOnce(t *testing.T) {
 	for _, working := range []string{slack.WorkingStatus, slack.WorkingReaction} {
 		asked := 0
-		server, _ := connect(t, slacktest.Options{Scopes: []string{"users:read"}, OnCall: func(slacktest.Call) { asked++ }})
+		server, _ := startFake(t, slacktest.Options{Scopes: []string{"users:read"}, OnCall: func(slacktest.Call) { asked++ }})
 		c := config(server.URL())
 		c.Working = working
 		adapter := slack.New("acme", c)
@@ -92,11 +93,11 @@ func TestAMissingScopeIsToldOnce(t *testing.T) {
 		}
 		now = now.Add(59 * time.Minute)
 		if err := adapter.ShowWorking(t.Context(), sign); err != nil || asked != 1 {
-			t.Errorf("%s: asked %d times, %v", working, asked, err)
+			t.Errorf("%s: %d calls, %v", working, asked, err)
 		}
 		now = now.Add(2 * time.Minute)
 		if err := adapter.ShowWorking(t.Context(), sign); err == nil || asked != 2 {
-			t.Errorf("%s: asked %d times, %v", working, asked, err)
+			t.Errorf("%s: %d calls, %v", working, asked, err)
 		}
 	}
 }

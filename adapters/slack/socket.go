@@ -14,82 +14,83 @@ import (
 )
 
 const (
-	// maxSockets is how many one app may have open at a time, on all its machines.
+	// maxSockets bounds the open sockets of one app, on all its machines together.
 	// https://docs.slack.dev/apis/events-api/using-socket-mode#connections
 	maxSockets = 10
-	// maxUnderWay is how many frames may wait for custody at a time, in a workspace.
-	maxUnderWay = 64
-	// maxFrame bounds one frame, in bytes; Slack's are a few kilobytes.
+	// maxInFlight bounds the frames of a workspace that wait for their durable accept.
+	maxInFlight = 64
+	// maxFrame bounds one frame, in bytes. Slack's frames have a few kilobytes.
 	maxFrame = 1 << 20
-	// lastRetry is the repetition of an event after which Slack gives it up.
+	// lastRetry is the number of the retry after which Slack gives up an event.
 	// https://docs.slack.dev/apis/events-api/#retries
 	lastRetry = 3
-	// burst is how many sockets that end young are followed at once: to wait then may
-	// be to miss something, and not to wait may be hundreds of sockets a minute.
+	// burst is the number of short-lived sockets in a row that are replaced without a
+	// wait. A wait may miss events, but without any wait there may be hundreds of sockets
+	// a minute.
 	burst = 10
-	// warnEvery is how often the log hears of trouble.
+	// warnEvery is the minimum time between two warnings.
 	warnEvery = 10 * time.Second
 )
 
-// socketTimes say how long each thing may take.
+// socketTimes are the time limits of Socket Mode.
 type socketTimes struct {
-	open    time.Duration // the websocket's handshake
-	hello   time.Duration // Slack's first word
-	ping    time.Duration // between two pings of ours
-	silence time.Duration // after which a socket is dead: Slack pings it, and answers our pings
-	write   time.Duration // one frame of ours
-	slot    time.Duration // that a frame waits for one of maxUnderWay
-	lead    time.Duration // that a frame waits for the one before in its conversation
-	catchUp time.Duration // that a new socket waits for what is on its way over the old one
-	drain   time.Duration // from Slack's word that a socket shall go until we close it
-	goodbye time.Duration // that Slack has to answer our closing it
+	open      time.Duration // the websocket's handshake
+	hello     time.Duration // Slack's hello, after the handshake
+	ping      time.Duration // between two pings of ours
+	silence   time.Duration // without anything from Slack, after which a socket is dead; Slack sends pings and answers ours
+	write     time.Duration // one frame of ours
+	slotWait  time.Duration // maximum wait of a frame for one of maxInFlight slots
+	orderWait time.Duration // maximum wait of a frame for the earlier frame of its conversation
+	flush     time.Duration // maximum wait of a new socket for the frames on their way over the old one
+	drain     time.Duration // from Slack's disconnect request until we close the socket
+	closeWait time.Duration // maximum wait for Slack's answer to our close
 
-	young            time.Duration // how old a socket must be for another one to follow it at once, any number of times
-	pace             time.Duration // that another one waits at most, after burst young ones
-	backMin, backMax time.Duration // what is waited at most after the first failure, and after many
-	crowded          time.Duration // that is waited at least where there are too many sockets
-	patience         time.Duration // after which a workspace without a socket is down
+	young                  time.Duration // age from which a socket is replaced without a wait, however many were replaced before
+	youngWait              time.Duration // maximum wait before a replacement, after burst sockets that ended young
+	backoffMin, backoffMax time.Duration // maximum wait after the first failure, and after many
+	tooManyWait            time.Duration // minimum wait if the app has too many sockets
+	downAfter              time.Duration // time without a socket after which the workspace is down
 }
 
 func defaultSocketTimes() socketTimes {
 	return socketTimes{
 		open: 10 * time.Second, hello: 10 * time.Second, ping: 10 * time.Second, silence: 30 * time.Second,
-		write: 5 * time.Second, slot: 2 * time.Second, lead: time.Second, catchUp: time.Second, drain: 10 * time.Second, goodbye: time.Second,
-		young: time.Second, pace: 500 * time.Millisecond, backMin: time.Second, backMax: time.Minute,
-		crowded: 30 * time.Second, patience: 30 * time.Second,
+		write: 5 * time.Second, slotWait: 2 * time.Second, orderWait: time.Second, flush: time.Second, drain: 10 * time.Second, closeWait: time.Second,
+		young: time.Second, youngWait: 500 * time.Millisecond, backoffMin: time.Second, backoffMax: time.Minute,
+		tooManyWait: 30 * time.Second, downAfter: 30 * time.Second,
 	}
 }
 
-// sockets keeps the configured number of sockets open. Each has a keeper, which
-// opens the next one before it gives up the one before where Slack says in time
-// that it shall go.
+// sockets keeps the configured number of sockets open. Each has a keeper. If Slack
+// announces in time that a socket must be replaced, the keeper opens the next socket
+// before it closes the old one.
 type sockets struct {
-	adapter *Adapter
-	times   socketTimes
-	accept  func(event.Envelope) error // the inbox's; the order to stop does not end it
-	link    adapters.Link
-	places  chan struct{} // taken by each socket, until its connection is closed
-	slots   chan struct{} // taken by each frame under way
-	order   order
-	ending  sync.WaitGroup // the sockets that are being retired
+	adapter    *Adapter
+	times      socketTimes
+	accept     func(event.Envelope) error // calls the inbox; a stop does not cancel the call
+	link       adapters.Link
+	connSlots  chan struct{} // held by each socket until its connection is closed
+	frameSlots chan struct{} // held by each frame in flight
+	order      threadOrder
+	goroutines sync.WaitGroup // the readers and pingers of the sockets, and the sockets that are being retired
 
-	mu       sync.Mutex
-	changed  chan struct{}   // has room for one signal that something below has changed
-	open     int             // greeted and not ended
-	retiring []*socket       // those that still serve beside their successors, as they came
-	gaps     int             // times that events could arrive, after they could not
-	untold   []chan struct{} // of the gaps that nobody was told of; closed then
-	stopped  bool            // nobody is told of any more
-	lost     bool            // Slack has given up an event that we could not take
-	appID    string
-	cause    error     // of the last trouble
-	until    time.Time // nobody may ask for a socket before
-	warned   time.Time
-	silent   int // warnings since then
+	mu          sync.Mutex
+	changed     chan struct{}   // has room for one signal that a field below has changed
+	open        int             // sockets that are ready and have not ended
+	retiring    []*socket       // sockets that still serve beside their replacements, oldest first
+	gaps        int             // number of times that events could arrive again
+	pendingGaps []chan struct{} // for unreported gaps; closed when they are reported
+	stopped     bool            // gaps are not reported any more
+	eventLost   bool            // Slack has given up an event that the inbox did not accept
+	appID       string
+	cause       error     // of the last failure
+	dialAfter   time.Time // earliest time of the next request for a socket
+	warned      time.Time
+	suppressed  int // warnings that were logged at debug level since then
 }
 
-// runSockets keeps sockets open until ctx ends or Slack refuses us. Nothing that
-// was taken over is left unacknowledged when it returns.
+// runSockets keeps sockets open until ctx ends or Slack refuses the credentials. When
+// it returns, every durably accepted frame is acknowledged.
 func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self event.Self, link adapters.Link) error {
 	s := &sockets{
 		adapter: a, times: a.times, link: link,
@@ -97,38 +98,38 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 			_, err := inbox.Accept(context.WithoutCancel(ctx), e)
 			return err
 		},
-		places: make(chan struct{}, maxSockets), slots: make(chan struct{}, maxUnderWay), changed: make(chan struct{}, 1),
+		connSlots: make(chan struct{}, maxSockets), frameSlots: make(chan struct{}, maxInFlight), changed: make(chan struct{}, 1),
 	}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var keepers sync.WaitGroup
 	for range a.config.Sockets {
 		keepers.Go(func() {
-			if err := guarded(func() error { return s.keep(running) }); err != nil {
+			if err := catchPanic(func() error { return s.keep(running) }); err != nil {
 				stop(err)
 			}
 		})
 	}
 	s.watch(running, self)
 	keepers.Wait()
-	s.ending.Wait()
+	s.goroutines.Wait()
 	if ctx.Err() != nil {
 		return nil
 	}
 	return context.Cause(running)
 }
 
-// panicError is a panic that was caught.
+// panicError is a recovered panic.
 type panicError struct {
 	value any
 	stack []byte
 }
 
-// Error gives the panic's words, and where it was.
+// Error returns the panic's value and stack.
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
-// guarded makes a panic of f an error.
-func guarded(f func() error) (err error) {
+// catchPanic calls f and returns a panic of f as an error.
+func catchPanic(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &panicError{p, debug.Stack()}
@@ -137,58 +138,59 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// watch tells who runs us whether events can arrive, until ctx ends.
+// watch reports to the supervisor whether events can arrive, until ctx ends.
 func (s *sockets) watch(ctx context.Context, self event.Self) {
-	patience := time.NewTimer(s.times.patience)
-	defer patience.Stop()
-	defer s.deaf()
+	timer := time.NewTimer(s.times.downAfter)
+	defer timer.Stop()
+	defer s.stopReporting()
 	seen, waiting := 0, true
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.changed:
-		case <-patience.C:
-			s.link.Down(s.why())
+		case <-timer.C:
+			s.link.Down(s.downError())
 		}
 		s.mu.Lock()
-		open, gaps, untold := s.open, s.gaps, s.untold
-		s.untold = nil
+		open, gaps, pending := s.open, s.gaps, s.pendingGaps
+		s.pendingGaps = nil
 		self.AppID = s.appID
 		s.mu.Unlock()
 		if gaps != seen {
 			seen = gaps
-			s.link.Log.Info("slack's events arrive", "sockets", open, "app", self.AppID)
+			s.link.Log.Info("slack's events can arrive", "sockets", open, "app", self.AppID)
 			s.link.Up(self)
 		}
-		tell(untold)
+		closeAll(pending)
 		switch {
 		case open > 0:
-			patience.Stop()
+			timer.Stop()
 			waiting = false
 		case !waiting:
-			patience.Reset(s.times.patience)
+			timer.Reset(s.times.downAfter)
 			waiting = true
 		}
 	}
 }
 
-func tell(untold []chan struct{}) {
-	for _, told := range untold {
-		close(told)
+func closeAll(signals []chan struct{}) {
+	for _, signal := range signals {
+		close(signal)
 	}
 }
 
-// deaf says that nobody is told of gaps any more.
-func (s *sockets) deaf() {
+// stopReporting releases the sockets that wait for a gap report, and ends the reports.
+func (s *sockets) stopReporting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tell(s.untold)
-	s.untold, s.stopped = nil, true
+	closeAll(s.pendingGaps)
+	s.pendingGaps, s.stopped = nil, true
 }
 
-// why is the last trouble, for who asks why nothing is open.
-func (s *sockets) why() error {
+// downError returns the error for a workspace without an open socket; it wraps the last
+// failure.
+func (s *sockets) downError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cause == nil {
@@ -197,8 +199,8 @@ func (s *sockets) why() error {
 	return fmt.Errorf("no socket is open: %w", s.cause)
 }
 
-// change changes what watch looks at.
-func (s *sockets) change(f func()) {
+// update changes fields that watch reads, and signals watch.
+func (s *sockets) update(f func()) {
 	s.mu.Lock()
 	f()
 	s.mu.Unlock()
@@ -208,15 +210,16 @@ func (s *sockets) change(f func()) {
 	}
 }
 
-// toldWithin is how long an event waits until it is told that those before it may
-// have been missed.
-const toldWithin = time.Second
+// gapReportWait bounds the wait of a new socket's events for the report of the gap
+// before them.
+const gapReportWait = time.Second
 
-// greeted counts a socket that events can arrive over. It returns once it is told
-// that there was a gap, if there was one: what arrives then comes after the gap.
-func (s *sockets) greeted(appID string) {
-	var told chan struct{}
-	s.change(func() {
+// connected counts a socket over which events can arrive. If there was a gap, connected
+// waits, at most for gapReportWait, until watch has reported it, so that the events of
+// the socket come after the gap.
+func (s *sockets) connected(appID string) {
+	var reported chan struct{}
+	s.update(func() {
 		if appID != "" {
 			s.appID = appID
 		}
@@ -224,52 +227,52 @@ func (s *sockets) greeted(appID string) {
 			s.gaps++
 		}
 		if s.open == 0 && !s.stopped {
-			told = make(chan struct{})
-			s.untold = append(s.untold, told)
+			reported = make(chan struct{})
+			s.pendingGaps = append(s.pendingGaps, reported)
 		}
 		s.open++
 	})
-	if told == nil {
+	if reported == nil {
 		return
 	}
 	select {
-	case <-told:
-	case <-time.After(toldWithin):
+	case <-reported:
+	case <-time.After(gapReportWait):
 	}
 }
 
-func (s *sockets) ended() { s.change(func() { s.open-- }) }
+func (s *sockets) disconnected() { s.update(func() { s.open-- }) }
 
-// trouble keeps the error for who asks why nothing is open, and warns of it.
-func (s *sockets) trouble(what string, err error, args ...any) {
+// warnError stores the error for downError, and logs it as a warning.
+func (s *sockets) warnError(message string, err error, args ...any) {
 	s.mu.Lock()
 	s.cause = err
 	s.mu.Unlock()
-	s.warn(what, append(args, "err", err)...)
+	s.warn(message, append(args, "err", err)...)
 }
 
-// warn logs a warning, unless there was one a moment ago: then only who debugs
-// reads it.
-func (s *sockets) warn(what string, args ...any) {
+// warn logs a warning. If the last warning is more recent than warnEvery, it logs at
+// debug level instead.
+func (s *sockets) warn(message string, args ...any) {
 	now := time.Now()
 	s.mu.Lock()
 	quiet := now.Sub(s.warned) < warnEvery
 	if quiet {
-		s.silent++
+		s.suppressed++
 	}
-	silent := s.silent
+	suppressed := s.suppressed
 	if !quiet {
-		s.warned, s.silent = now, 0
+		s.warned, s.suppressed = now, 0
 	}
 	s.mu.Unlock()
 	if quiet {
-		s.link.Log.Debug(what, args...)
+		s.link.Log.Debug(message, args...)
 	} else {
-		s.link.Log.Warn(what, append(args, "others", silent)...)
+		s.link.Log.Warn(message, append(args, "suppressed", suppressed)...)
 	}
 }
 
-// pause waits, and returns early with false when ctx ends.
+// pause waits for d. It returns false, possibly early, if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -284,6 +287,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// upTo is a random duration, so that those who failed together do not come back
-// together.
-func upTo(most time.Duration) time.Duration { return rand.N(max(most, 1)) }
+// jitter returns a random duration below most, so that clients that failed together do
+// not retry together.
+func jitter(most time.Duration) time.Duration { return rand.N(max(most, 1)) }

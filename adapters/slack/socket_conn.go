@@ -12,69 +12,69 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// socket is one connection of Socket Mode. One goroutine reads it, one pings, and
-// each frame has its own until it is acknowledged.
+// socket is one connection of Socket Mode. One goroutine reads it and one pings. Each
+// frame has its own goroutine until it is acknowledged.
 type socket struct {
 	set   *sockets
 	conn  *websocket.Conn
 	begun time.Time
 
-	greeted chan struct{} // closed at Slack's hello
-	leaving chan struct{} // closed once Slack has asked us to go
-	ended   chan struct{} // closed once nothing is read any more, and the connection is closed
-	err     error         // why, once ended
-	hailed  bool          // the reader's: greeted is closed
-	before  *socket       // the one that this one replaces, if any
-	hurry   chan struct{} // closed once its place is wanted
-	caught  chan struct{} // closed at the answer to catchUp's ping
-	once    sync.Once     // of caught
-	asked   bool          // the reader's: leaving is closed
+	ready      chan struct{} // closed at Slack's hello
+	leaving    chan struct{} // closed when Slack asks for a replacement
+	ended      chan struct{} // closed after the last read, when the connection is closed
+	err        error         // the reason, valid after ended
+	gotHello   bool          // ready is closed; only the reader uses it
+	replaces   *socket       // the socket that this one replaces, if any
+	evict      chan struct{} // closed when another socket needs its connection slot
+	flushed    chan struct{} // closed at the answer to flush's ping
+	flushOnce  sync.Once     // guards the closing of flushed
+	leaveAsked bool          // leaving is closed; only the reader writes it
 
-	writing sync.Mutex // held by who writes a frame
+	writing sync.Mutex // held during the write of a frame
 
-	mu      sync.Mutex
-	closing bool          // what is read now is left to Slack to send again
-	under   int           // frames under way
-	idle    chan struct{} // closed once closing and nothing is under way
+	mu       sync.Mutex
+	closing  bool          // frames read from now on are left for Slack to send again
+	inFlight int           // frames that wait for their durable accept or acknowledgement
+	idle     chan struct{} // closed when closing is set and no frame is in flight
 }
 
-// newSocket reads the connection from now on, which replaces the one before. It holds one of the places until the
-// connection is closed.
+// newSocket starts to read and ping a connection, which replaces the socket before. The
+// socket holds one of the connection slots until the connection is closed.
 func (s *sockets) newSocket(conn *websocket.Conn, before *socket) *socket {
 	c := &socket{
-		set: s, conn: conn, begun: time.Now(), before: before, caught: make(chan struct{}), hurry: make(chan struct{}),
-		greeted: make(chan struct{}), leaving: make(chan struct{}), ended: make(chan struct{}), idle: make(chan struct{}),
+		set: s, conn: conn, begun: time.Now(), replaces: before, flushed: make(chan struct{}), evict: make(chan struct{}),
+		ready: make(chan struct{}), leaving: make(chan struct{}), ended: make(chan struct{}), idle: make(chan struct{}),
 	}
-	s.ending.Go(func() {
-		c.err = guarded(c.read)
+	s.goroutines.Go(func() {
+		c.err = catchPanic(c.read)
 		_ = conn.Close()
-		if c.hailed {
-			s.ended()
+		if c.gotHello {
+			s.disconnected()
 		}
-		<-s.places
+		<-s.connSlots
 		close(c.ended)
 	})
-	s.ending.Go(c.ping)
+	s.goroutines.Go(c.ping)
 	return c
 }
 
-// read handles what comes until the connection ends.
+// read handles frames until the connection ends.
 func (c *socket) read() error {
 	c.conn.SetReadLimit(maxFrame)
 	answer := c.conn.PingHandler()
 	c.conn.SetPingHandler(func(data string) error {
-		c.alive()
+		c.extendDeadline()
 		return answer(data)
 	})
 	c.conn.SetPongHandler(func(data string) error {
-		c.alive()
-		if data == catchUp {
-			c.once.Do(func() { close(c.caught) })
+		c.extendDeadline()
+		if data == flushPing {
+			c.flushOnce.Do(func() { close(c.flushed) })
 		}
 		return nil
 	})
 	for {
-		c.alive()
+		c.extendDeadline()
 		_, frame, err := c.conn.ReadMessage()
 		if err != nil {
 			return c.describe(err)
@@ -85,23 +85,24 @@ func (c *socket) read() error {
 	}
 }
 
-// alive notes that Slack was heard.
-func (c *socket) alive() { _ = c.conn.SetReadDeadline(time.Now().Add(c.set.times.silence)) }
+// extendDeadline restarts the silence limit. The reader calls it whenever Slack sends
+// something.
+func (c *socket) extendDeadline() { _ = c.conn.SetReadDeadline(time.Now().Add(c.set.times.silence)) }
 
-// describe says in the operator's words why a socket ended.
+// describe returns the reason why a socket ended, for the operator.
 func (c *socket) describe(err error) error {
 	var network net.Error
 	switch {
 	case errors.Is(err, websocket.ErrReadLimit):
 		return fmt.Errorf("a frame is larger than %d bytes", maxFrame)
 	case errors.As(err, &network) && network.Timeout():
-		return fmt.Errorf("nothing was heard of slack for %v", c.set.times.silence)
+		return fmt.Errorf("slack sent nothing for %v", c.set.times.silence)
 	}
 	return fmt.Errorf("read a socket: %w", err)
 }
 
-// ping asks for a sign of life, since a connection that is half open does not
-// look different from a quiet one.
+// ping sends pings and closes the connection if one can't be sent. A half-open
+// connection otherwise looks like a quiet one.
 func (c *socket) ping() {
 	ticker := time.NewTicker(c.set.times.ping)
 	defer ticker.Stop()
@@ -117,18 +118,18 @@ func (c *socket) ping() {
 	}
 }
 
-// catchUp is said in a ping whose answer tells that all is read which Slack has
-// sent before it.
-const catchUp = "catch up"
+// flushPing is the content of flush's ping. Slack's answer to it follows all frames
+// that Slack sent before.
+const flushPing = "flush"
 
-// catchUp waits, but not for long, until all is read that Slack has sent so far, so
-// that what comes over the next socket is not taken for earlier.
-func (c *socket) catchUp() {
-	timer := time.NewTimer(c.set.times.catchUp)
+// flush waits until every frame that Slack has sent so far is read, so that frames of
+// the next socket do not overtake frames of this one. The wait is bounded.
+func (c *socket) flush() {
+	timer := time.NewTimer(c.set.times.flush)
 	defer timer.Stop()
-	_ = c.conn.WriteControl(websocket.PingMessage, []byte(catchUp), time.Now().Add(c.set.times.catchUp))
+	_ = c.conn.WriteControl(websocket.PingMessage, []byte(flushPing), time.Now().Add(c.set.times.flush))
 	select {
-	case <-c.caught:
+	case <-c.flushed:
 	case <-c.ended:
 	case <-timer.C:
 	}
@@ -142,35 +143,36 @@ func (c *socket) write(frame []byte) error {
 	return c.conn.WriteMessage(websocket.TextMessage, frame)
 }
 
-// expected says whether an ended socket was to end.
+// expected reports whether the end of a socket was expected.
 func (c *socket) expected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.closing || c.asked
+	return c.closing || c.leaveAsked
 }
 
-// begin counts a frame; false means that it comes too late.
+// begin counts a frame. It returns false if the socket is closing.
 func (c *socket) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
 		return false
 	}
-	c.under++
+	c.inFlight++
 	return true
 }
 
-// finish is the end of what begin began.
+// finish ends the work on a frame that begin counted.
 func (c *socket) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.under--; c.under == 0 && c.closing {
+	if c.inFlight--; c.inFlight == 0 && c.closing {
 		close(c.idle)
 	}
 }
 
-// retire gives up a socket that Slack has asked to go: it serves what still comes
-// until Slack closes it, for a while, until its place is wanted, and until ctx ends.
+// retire closes a socket that Slack has asked us to replace. Until then the socket
+// serves further frames: until Slack closes it, the drain time is over, another socket
+// needs its slot, or ctx ends.
 func (c *socket) retire(ctx context.Context) {
 	c.set.mu.Lock()
 	c.set.retiring = append(c.set.retiring, c)
@@ -180,7 +182,7 @@ func (c *socket) retire(ctx context.Context) {
 	select {
 	case <-c.ended:
 	case <-timer.C:
-	case <-c.hurry:
+	case <-c.evict:
 	case <-ctx.Done():
 	}
 	c.set.mu.Lock()
@@ -189,27 +191,28 @@ func (c *socket) retire(ctx context.Context) {
 	c.close()
 }
 
-// close takes nothing new, sees what was taken into custody and acknowledged, and
-// ends the connection as the protocol says. It returns when the place is free.
+// close accepts no more frames, waits until every accepted frame is acknowledged, and
+// closes the connection by the websocket protocol. When it returns, the connection slot
+// is free.
 func (c *socket) close() {
 	c.mu.Lock()
 	if !c.closing {
 		c.closing = true
-		if c.under == 0 {
+		if c.inFlight == 0 {
 			close(c.idle)
 		}
 	}
 	c.mu.Unlock()
 	await(c.idle, c.set.times.drain)
 	goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-	if c.conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(c.set.times.goodbye)) == nil {
-		await(c.ended, c.set.times.goodbye) // what comes until then is read: else our last words might be lost
+	if c.conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(c.set.times.closeWait)) == nil {
+		await(c.ended, c.set.times.closeWait) // keep reading until then: otherwise our last acknowledgements might be lost
 	}
 	_ = c.conn.Close()
 	<-c.ended
 }
 
-// await waits for the signal; false means that it did not come in time.
+// await waits for the signal. It returns false if the signal does not come in time.
 func await(signal <-chan struct{}, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -221,8 +224,8 @@ func await(signal <-chan struct{}, most time.Duration) bool {
 	}
 }
 
-// claim takes one of the slots; false means that none was free in time.
-func claim(slots chan<- struct{}, most time.Duration) bool {
+// acquire takes a slot. It returns false if none becomes free in time.
+func acquire(slots chan<- struct{}, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {

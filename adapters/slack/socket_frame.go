@@ -12,7 +12,7 @@ import (
 	"parley/ingest/event"
 )
 
-// wireFrame is what a socket says, as far as the connection is concerned.
+// wireFrame has the fields of a frame that concern the connection.
 // https://docs.slack.dev/apis/events-api/using-socket-mode
 type wireFrame struct {
 	Type       string `json:"type"`
@@ -30,13 +30,14 @@ type wireConnection struct {
 	AppID string `json:"app_id"`
 }
 
-// envelopes are the types of frames that are to be acknowledged.
+// envelopes are the types of frames that need an acknowledgement.
 var envelopes = []string{"events_api", "slash_commands", "interactive"}
 
 // envelopeID finds the id in a frame that can't be decoded.
 var envelopeID = regexp.MustCompile(`"envelope_id"\s*:\s*"([0-9A-Za-z._-]{1,128})"`)
 
-// readFrame reads what it can; false means that the frame is no JSON object.
+// readFrame decodes a frame as far as possible. It returns false if the frame is not a
+// JSON object.
 func readFrame(raw []byte) (f wireFrame, readable bool) {
 	faults := unmarshal(raw, &f, "")
 	readable = faults == nil || isObject(raw) && json.Valid(raw)
@@ -48,7 +49,7 @@ func readFrame(raw []byte) (f wireFrame, readable bool) {
 	return f, readable
 }
 
-// handle does what a frame asks for; an error ends the socket.
+// handle handles one frame. An error ends the socket.
 func (c *socket) handle(raw []byte) error {
 	f, readable := readFrame(raw)
 	switch {
@@ -57,29 +58,29 @@ func (c *socket) handle(raw []byte) error {
 	case f.Type == "disconnect":
 		return c.disconnect(f.Reason)
 	case f.EnvelopeID != "", !readable, slices.Contains(envelopes, f.Type):
-		c.take(f, raw)
+		c.accept(f, raw)
 	default:
-		c.set.link.Log.Debug("a frame of slack that says nothing to us", "type", event.Text(f.Type))
+		c.set.link.Log.Debug("unknown frame type ignored", "type", event.Text(f.Type))
 	}
 	return nil
 }
 
-// hello is Slack's word that events arrive over this socket from now on.
+// hello handles Slack's hello: events arrive over this socket from now on.
 func (c *socket) hello(f wireFrame) {
-	if c.hailed {
+	if c.gotHello {
 		return
 	}
-	c.hailed = true
-	c.set.link.Log.Debug("a socket of slack is open", "connections", f.NumConnections)
-	c.set.greeted(f.ConnectionInfo.AppID)
-	close(c.greeted)
-	if c.before != nil {
-		c.before.catchUp()
-		c.before = nil // else there were a chain of all that ever were
+	c.gotHello = true
+	c.set.link.Log.Debug("slack socket opened", "connections", f.NumConnections)
+	c.set.connected(f.ConnectionInfo.AppID)
+	close(c.ready)
+	if c.replaces != nil {
+		c.replaces.flush()
+		c.replaces = nil // otherwise a chain would keep all earlier sockets alive
 	}
 }
 
-// disconnect is Slack's word that the socket shall go, or may not be.
+// disconnect handles Slack's request to replace the socket, or Slack's refusal of it.
 // https://docs.slack.dev/apis/events-api/using-socket-mode#disconnect
 func (c *socket) disconnect(reason string) error {
 	switch {
@@ -87,108 +88,112 @@ func (c *socket) disconnect(reason string) error {
 		return errLinkDisabled()
 	case reason == "too_many_websockets":
 		return errTooMany
-	case !c.hailed:
+	case !c.gotHello:
 		return fmt.Errorf("slack closed the socket before its hello: %q", event.Text(reason))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.asked {
-		c.asked = true
+	if !c.leaveAsked {
+		c.leaveAsked = true
 		close(c.leaving)
 	}
 	return nil
 }
 
-// take sees a frame into custody, and acknowledges it then. It returns before that,
-// and waits for room at most for a moment, in which no ping is answered. What finds
-// none is like what the store can't take: Slack sends it again.
-func (c *socket) take(f wireFrame, raw []byte) {
+// accept starts the durable accept of a frame, and the acknowledgement that follows it.
+// It returns before either ends. If all slots are taken, accept waits for one for
+// slotWait at most; during this wait the socket answers no ping. Without a slot it
+// drops the frame like one that the journal can't accept: Slack sends it again.
+func (c *socket) accept(f wireFrame, raw []byte) {
 	s, at := c.set, c.set.adapter.now()
-	if !claim(s.slots, s.times.slot) {
-		s.warn("a frame found no room and is left for slack to send again", "under_way", maxUnderWay)
-		s.untaken(f)
+	if !acquire(s.frameSlots, s.times.slotWait) {
+		s.warn("too many frames in flight; slack sends this frame again", "in_flight", maxInFlight)
+		s.noteRejected(f)
 		return
 	}
 	if !c.begin() {
-		<-s.slots
+		<-s.frameSlots
 		return
 	}
 	p := parse(raw)
-	before, after := s.order.enter(p.lane())
+	before, after := s.order.enter(p.orderKey())
 	go func() {
 		defer func() {
 			after()
-			<-s.slots
+			<-s.frameSlots
 			c.finish()
 		}()
 		if before != nil {
-			await(before, s.times.lead)
+			await(before, s.times.orderWait)
 		}
-		if s.custody(f, raw, p, at) && f.EnvelopeID != "" {
+		if s.acceptEnvelope(f, raw, p, at) && f.EnvelopeID != "" {
 			c.acknowledge(f.EnvelopeID)
 		}
 	}()
 }
 
-// custody says whether the frame is durable now. The inbox logs why it is not.
-func (s *sockets) custody(f wireFrame, raw []byte, p *payload, at time.Time) bool {
-	err := guarded(func() error {
+// acceptEnvelope passes a frame to the inbox and reports whether it is durable. The
+// inbox logs the reason if it is not.
+func (s *sockets) acceptEnvelope(f wireFrame, raw []byte, p *payload, receivedAt time.Time) bool {
+	err := catchPanic(func() error {
 		return s.accept(event.Envelope{
-			Workspace: s.adapter.Workspace, Platform: event.Slack, Transport: "socket", ReceivedAt: at, Body: raw,
+			Workspace: s.adapter.Workspace, Platform: event.Slack, Transport: "socket", ReceivedAt: receivedAt, Body: raw,
 			Retried: f.RetryAttempt > 0, Parsed: p,
 		})
 	})
 	if p := new(panicError); errors.As(err, &p) {
-		s.link.Log.Error("taking custody panicked", "panic", p.value, "stack", string(p.stack))
+		s.link.Log.Error("durable accept panicked", "panic", p.value, "stack", string(p.stack))
 	}
 	if err != nil {
-		s.untaken(f)
+		s.noteRejected(f)
 		return false
 	}
 	s.mu.Lock()
-	lost := s.lost
+	lost := s.eventLost
 	s.mu.Unlock()
 	if lost {
-		s.change(func() {
+		s.update(func() {
 			s.gaps++
-			s.lost = false
+			s.eventLost = false
 		})
 	}
 	return true
 }
 
-// untaken notes a frame that there is no custody for. If it was Slack's last
-// attempt, the event is missed, as if no socket had been open.
-func (s *sockets) untaken(f wireFrame) {
+// noteRejected notes a frame that was not accepted. If it was Slack's last retry, the
+// event is lost, and the next accepted frame reports a gap.
+func (s *sockets) noteRejected(f wireFrame) {
 	if f.RetryAttempt >= lastRetry {
 		s.mu.Lock()
-		s.lost = true
+		s.eventLost = true
 		s.mu.Unlock()
 	}
 }
 
-// acknowledge tells Slack that it need not send the envelope again. Where that
-// fails it will, and it is known then.
+// acknowledge tells Slack not to send the envelope again. If the acknowledgement can't
+// be written, Slack sends the envelope again, and the journal recognises it as a
+// duplicate.
 func (c *socket) acknowledge(id string) {
-	ack, _ := json.Marshal(map[string]string{"envelope_id": id}) // a text always encodes
+	ack, _ := json.Marshal(map[string]string{"envelope_id": id}) // encoding a string never fails
 	if err := c.write(ack); err != nil {
-		c.set.link.Log.Debug("an acknowledgement was not written", "err", err)
+		c.set.link.Log.Debug("acknowledgement not written", "err", err)
 		_ = c.conn.Close()
 	}
 }
 
-// order lets the frames of one conversation into custody as they came, whichever
-// sockets they came over: what is said first shall be read first, and the store
-// does not promise that of what it is given at the same time. A frame waits for the
-// one before, unless that takes long: where commits are slow they must be shared.
-type order struct {
+// threadOrder passes the frames of one conversation to the inbox in the order of their
+// arrival, whichever sockets carried them. The agent must read the earlier message
+// first, and the journal promises no order for concurrent accepts. A frame waits for
+// the earlier frame only for a limited time: if commits are slow, frames must share a
+// commit.
+type threadOrder struct {
 	mu   sync.Mutex
 	last map[event.ThreadKey]chan struct{}
 }
 
-// lane is the conversation that a frame is about, as far as it says so itself;
-// empty where it is about none.
-func (p *payload) lane() event.ThreadKey {
+// orderKey returns the conversation of a frame, as far as the frame names it; empty if
+// it names none.
+func (p *payload) orderKey() event.ThreadKey {
 	if p.channel == "" {
 		return ""
 	}
@@ -196,12 +201,13 @@ func (p *payload) lane() event.ThreadKey {
 	if p.message != nil {
 		root = p.message.ThreadTS
 	}
-	return ThreadKey("", p.told(), p.ts, root)
+	return ThreadKey("", p.namedChannel(), p.ts, root)
 }
 
-// enter returns what to wait for, and what to call after that.
-func (o *order) enter(lane event.ThreadKey) (before <-chan struct{}, after func()) {
-	if lane == "" {
+// enter returns the signal to wait for, and the function to call after the durable
+// accept.
+func (o *threadOrder) enter(key event.ThreadKey) (before <-chan struct{}, after func()) {
+	if key == "" {
 		return nil, func() {}
 	}
 	o.mu.Lock()
@@ -209,13 +215,13 @@ func (o *order) enter(lane event.ThreadKey) (before <-chan struct{}, after func(
 	if o.last == nil {
 		o.last = map[event.ThreadKey]chan struct{}{}
 	}
-	before, own := o.last[lane], make(chan struct{})
-	o.last[lane] = own
+	before, own := o.last[key], make(chan struct{})
+	o.last[key] = own
 	return before, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.last[lane] == own {
-			delete(o.last, lane)
+		if o.last[key] == own {
+			delete(o.last, key)
 		}
 		close(own)
 	}

@@ -9,15 +9,16 @@ import (
 	"parley/adapters"
 )
 
-// errTooMany is Slack's word that the app has all the sockets that it may have.
-var errTooMany = errors.New("too_many_websockets: the app has its ten sockets open, here or elsewhere")
+// errTooMany is Slack's refusal of a socket because the app has its maximum number of
+// sockets.
+var errTooMany = errors.New("too_many_websockets: the app already has ten open sockets, here or elsewhere")
 
-// keep keeps one socket open, until ctx ends or trying is of no use. Slack says
-// seconds before that a socket shall go: the next one is then open before the old
-// one is given up, unless all places are ours and taken.
+// keep keeps one socket open, until ctx ends or a retry is useless. Slack asks for a
+// replacement seconds before it closes a socket. Then keep opens the next socket before
+// it closes the old one, unless our own sockets use all of the app's ten connections.
 func (s *sockets) keep(ctx context.Context) error {
 	var current *socket
-	young := 0 // sockets in a row that ended so
+	young := 0 // sockets in a row that ended young
 	defer func() {
 		if current != nil {
 			current.retire(ctx)
@@ -29,34 +30,35 @@ func (s *sockets) keep(ctx context.Context) error {
 			return err
 		}
 		if old := current; old != nil {
-			s.ending.Go(func() { old.retire(ctx) })
+			s.goroutines.Go(func() { old.retire(ctx) })
 		}
 		current = next
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-current.leaving:
-			s.link.Log.Debug("slack asks for another socket")
+			s.link.Log.Debug("slack asks for a replacement socket")
 		case <-current.ended:
 		}
-		if len(s.places) == maxSockets && s.adapter.config.Sockets == maxSockets {
+		if len(s.connSlots) == maxSockets && s.adapter.config.Sockets == maxSockets {
 			current.close()
 		}
 		if young++; time.Since(current.begun) > s.times.young {
 			young = 0
 		}
-		if err := s.follow(ctx, current, young); err != nil {
+		if err := s.waitForNext(ctx, current, young); err != nil {
 			return err
 		}
 	}
 }
 
-// follow waits until another socket may follow the one that has ended or shall go.
-// There is no wait unless many in a row have ended young.
-func (s *sockets) follow(ctx context.Context, c *socket, young int) error {
+// waitForNext waits until another socket may replace one that has ended or must be
+// replaced. It waits only if many sockets in a row ended young, or if the app has too
+// many sockets.
+func (s *sockets) waitForNext(ctx context.Context, c *socket, young int) error {
 	var wait time.Duration
 	if young > burst {
-		wait = upTo(s.times.pace)
+		wait = jitter(s.times.youngWait)
 	}
 	select {
 	case <-c.ended:
@@ -65,10 +67,10 @@ func (s *sockets) follow(ctx context.Context, c *socket, young int) error {
 			return refused
 		}
 		if !c.expected() {
-			s.trouble("a socket of slack broke; another one is opened", c.err)
+			s.warnError("slack socket broke; opening another", c.err)
 		}
 		if errors.Is(c.err, errTooMany) {
-			wait = s.times.crowded + upTo(s.times.crowded)
+			wait = s.times.tooManyWait + jitter(s.times.tooManyWait)
 		}
 	default:
 	}
@@ -76,14 +78,14 @@ func (s *sockets) follow(ctx context.Context, c *socket, young int) error {
 	return nil
 }
 
-// dial opens a socket, and tries until it has one: nil without an error is the end
-// of ctx. An error is one that trying again does not mend. Where Slack says that
-// there are too many sockets, the one before makes room.
+// dial opens a socket and retries until it has one. It returns nil without an error if
+// ctx has ended. It returns an error if a retry can't help. If Slack reports too many
+// sockets, dial closes the socket before, to make room.
 func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
-	room := 0 // tries for which Slack may not have seen yet that there is room
+	room := 0 // tries during which Slack may not have noticed the closed socket yet
 	for failures := 0; ; failures++ {
 		s.mu.Lock()
-		until := s.until
+		until := s.dialAfter
 		s.mu.Unlock()
 		if !pause(ctx, time.Until(until)) {
 			return nil, nil
@@ -104,72 +106,74 @@ func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
 		wait := s.backoff(failures, err)
 		if errors.Is(err, errTooMany) {
 			if room--; room < 0 {
-				wait += s.times.crowded
+				wait += s.times.tooManyWait
 			}
 		}
-		s.trouble("no socket could be opened; it is tried again", err, "wait", wait)
+		s.warnError("opening a slack socket failed; retrying", err, "wait", wait)
 		if !pause(ctx, wait) {
 			return nil, nil
 		}
 	}
 }
 
-// backoff is how long to wait after so many failures and one more.
+// backoff returns the wait after the given number of earlier failures and one more.
+// After a rate limit, it also delays the requests of all keepers.
 func (s *sockets) backoff(failures int, err error) time.Duration {
-	wait := upTo(min(s.times.backMax, s.times.backMin<<min(failures, 20)))
+	wait := jitter(min(s.times.backoffMax, s.times.backoffMin<<min(failures, 20)))
 	var limited *adapters.SendError
 	if errors.As(err, &limited) && limited.Failure == adapters.RateLimited {
 		s.mu.Lock()
-		s.until = time.Now().Add(limited.RetryAfter)
+		s.dialAfter = time.Now().Add(limited.RetryAfter)
 		s.mu.Unlock()
 		wait += limited.RetryAfter
 	}
 	return wait
 }
 
-// place takes a place. If there is none, the socket that has been retiring longest
-// gives up its own.
-func (s *sockets) place(ctx context.Context) bool {
+// takeConnSlot takes a connection slot. If none is free, the socket that has been
+// retiring longest must close and free its slot. takeConnSlot returns false if ctx ends
+// first.
+func (s *sockets) takeConnSlot(ctx context.Context) bool {
 	select {
-	case s.places <- struct{}{}:
+	case s.connSlots <- struct{}{}:
 		return true
 	default:
 	}
 	s.mu.Lock()
 	if len(s.retiring) > 0 {
-		close(s.retiring[0].hurry)
+		close(s.retiring[0].evict)
 		s.retiring = s.retiring[1:]
 	}
 	s.mu.Unlock()
 	select {
-	case s.places <- struct{}{}:
+	case s.connSlots <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// dialOnce takes a place, which there are no more of than Slack allows, and opens a
-// socket in it.
+// dialOnce takes a connection slot and opens a socket. There is one slot for each
+// connection that Slack allows.
 func (s *sockets) dialOnce(ctx context.Context, before *socket) (*socket, error) {
-	if !s.place(ctx) {
+	if !s.takeConnSlot(ctx) {
 		return nil, ctx.Err()
 	}
 	conn, err := s.adapter.openSocket(ctx)
 	if err != nil {
-		<-s.places
+		<-s.connSlots
 		return nil, err
 	}
 	c := s.newSocket(conn, before)
 	timer := time.NewTimer(s.times.hello)
 	defer timer.Stop()
 	select {
-	case <-c.greeted:
+	case <-c.ready:
 		return c, nil
 	case <-c.ended:
 		return nil, c.err
 	case <-timer.C:
-		err = fmt.Errorf("slack said no hello within %v", s.times.hello)
+		err = fmt.Errorf("slack sent no hello within %v", s.times.hello)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

@@ -15,12 +15,12 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// TestTheNextSocketIsOpenBeforeTheOldOneGoes, while events come.
-func TestTheNextSocketIsOpenBeforeTheOldOneGoes(t *testing.T) {
-	for reason, grace := range map[string]time.Duration{"warning": 400 * time.Millisecond, "refresh_requested": 4 * time.Second} { // of which it has a tenth
-		var inbox custody
+// TestReplacementOpensBeforeTheOldSocketCloses sends events meanwhile.
+func TestReplacementOpensBeforeTheOldSocketCloses(t *testing.T) {
+	for reason, grace := range map[string]time.Duration{"warning": 400 * time.Millisecond, "refresh_requested": 4 * time.Second} {
+		var inbox memoryInbox
 		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: grace}}
-		p := plug(t, options, 1, swift, &inbox)
+		p := runAdapter(t, options, 1, fastTimes, &inbox)
 		p.up()
 		var deliveries []slacktest.Delivery
 		var want []string
@@ -30,35 +30,35 @@ func TestTheNextSocketIsOpenBeforeTheOldOneGoes(t *testing.T) {
 				want = append(want, text)
 				deliveries = append(deliveries, p.say(text))
 				if n == 10 && p.server.Disconnect(reason, slacktest.All) != 1 {
-					t.Error("there is not one socket to tell")
+					t.Error("want one open socket")
 				}
 			}
 			p.sockets(1, round+2)
 		}
 		for i, d := range deliveries {
-			if fate := p.fate(d); fate.State != slacktest.Acked {
-				t.Errorf("%s: %+v", want[i], fate)
+			if result := p.resultOf(d); result.State != slacktest.Acked {
+				t.Errorf("%s: %+v", want[i], result)
 			}
 		}
 		if diff := cmp.Diff(want, inbox.texts()); diff != "" {
 			t.Error(diff)
 		}
 		if _, most := p.server.Sockets(); most != 2 || p.server.Missed() != 0 || len(p.ups) != 0 {
-			t.Errorf("%s: %d sockets at most, %d events missed, %d gaps", reason, most, p.server.Missed(), len(p.ups))
+			t.Errorf("%s: at most %d sockets, %d events missed, %d gaps", reason, most, p.server.Missed(), len(p.ups))
 		}
 	}
 }
 
 func TestSeveralSockets(t *testing.T) {
-	var inbox custody
-	p := plug(t, slacktest.Options{}, 3, swift, &inbox)
+	var inbox memoryInbox
+	p := runAdapter(t, slacktest.Options{}, 3, fastTimes, &inbox)
 	p.sockets(3, 3)
 	p.up()
 	var want []string
 	for n := range 60 {
 		text := fmt.Sprint("word ", n)
 		want = append(want, text)
-		defer p.fate(p.say(text))
+		defer p.resultOf(p.say(text))
 	}
 	acks, err := p.server.AwaitAcks(p.ctx, 60)
 	if err != nil {
@@ -74,62 +74,60 @@ func TestSeveralSockets(t *testing.T) {
 	p.server.Cut(1)
 	p.sockets(3, 4)
 	if len(p.ups) != 0 {
-		t.Error("one of three was a gap")
+		t.Error("the loss of one socket of three is a gap")
 	}
 }
 
-func TestAHalfOpenSocketIsNoticed(t *testing.T) {
-	times := swift
+func TestHalfOpenSocketIsReplaced(t *testing.T) {
+	times := fastTimes
 	times.Ping, times.Silence = 20*time.Millisecond, 200*time.Millisecond
-	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: 100 * time.Millisecond, Repeat: []time.Duration{0, time.Second}}}, 1, times, &custody{})
+	p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: 100 * time.Millisecond, Repeat: []time.Duration{0, time.Second}}}, 1, times, &memoryInbox{})
 	p.up()
 	p.server.Mute(1)
 	d := p.say("into the void")
 	p.up()
-	if fate := p.fate(d); fate.State != slacktest.Acked {
-		t.Errorf("%+v", fate)
-	}
-	if !strings.Contains(p.log(), "nothing was heard of slack for 200ms") {
-		t.Error(p.log())
+	if result := p.resultOf(d); result.State != slacktest.Acked {
+		t.Errorf("%+v", result)
 	}
 	p.sockets(1, 2)
 }
 
-// TestAQuietSocketLives: one that Slack does not ping answers our pings.
-func TestAQuietSocketLives(t *testing.T) {
-	times := swift
+// TestQuietSocketStaysOpen uses a Slack that sends no pings and answers ours.
+func TestQuietSocketStaysOpen(t *testing.T) {
+	times := fastTimes
 	times.Ping, times.Silence = 10*time.Millisecond, 100*time.Millisecond
-	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{PingEvery: time.Hour}}, 1, times, &custody{})
+	p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{PingEvery: time.Hour}}, 1, times, &memoryInbox{})
 	p.up()
 	ctx, cancel := context.WithTimeout(p.ctx, 400*time.Millisecond)
 	defer cancel()
 	if err := p.server.AwaitSockets(ctx, 1, 2); err == nil {
-		t.Errorf("it was replaced\n%s", p.log())
+		t.Errorf("the socket was replaced\n%s", p.log())
 	}
 }
 
-// TestNeverMoreThanTen, whatever Slack asks for.
-func TestNeverMoreThanTen(t *testing.T) {
+// TestNoMoreThanTenSockets asks for the replacement of all sockets at once.
+func TestNoMoreThanTenSockets(t *testing.T) {
 	for _, n := range []int{7, 10} {
 		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: 100 * time.Millisecond}}
-		p := plug(t, options, n, swift, &custody{})
+		p := runAdapter(t, options, n, fastTimes, &memoryInbox{})
 		for round := range 3 {
 			p.sockets(n, n*(round+1))
 			p.server.Disconnect("warning", slacktest.All)
-			p.fate(p.say("hi"))
+			p.resultOf(p.say("hi"))
 		}
 		p.sockets(n, 4*n)
 		if _, most := p.server.Sockets(); most > 10 || n < 10 && most <= n || strings.Contains(p.log(), "too_many") {
-			t.Errorf("%d configured: %d at most\n%s", n, most, p.log())
+			t.Errorf("%d configured: at most %d open\n%s", n, most, p.log())
 		}
 	}
 }
 
-// TestOneOfTenGoesBeforeTheNext, without waiting for Slack to close it.
-func TestOneOfTenGoesBeforeTheNext(t *testing.T) {
-	times := swift
+// TestOneOfTenSocketsClosesBeforeItsReplacement uses a Slack that closes no socket
+// itself.
+func TestOneOfTenSocketsClosesBeforeItsReplacement(t *testing.T) {
+	times := fastTimes
 	times.Drain = time.Hour
-	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 10, times, &custody{})
+	p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 10, times, &memoryInbox{})
 	p.sockets(10, 10)
 	p.server.Disconnect("warning", 1)
 	p.sockets(10, 11)
@@ -138,22 +136,23 @@ func TestOneOfTenGoesBeforeTheNext(t *testing.T) {
 	}
 }
 
-// TestTheOldOneMakesRoom where others have the rest of the ten.
-func TestTheOldOneMakesRoom(t *testing.T) {
-	times := swift
-	times.Crowded = time.Hour
+// TestOldSocketClosesAtTooManyWebsockets opens the app's other nine connections
+// elsewhere.
+func TestOldSocketClosesAtTooManyWebsockets(t *testing.T) {
+	times := fastTimes
+	times.TooManyWait = time.Hour
 	options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}
-	p := plug(t, options, 1, times, &custody{})
+	p := runAdapter(t, options, 1, times, &memoryInbox{})
 	p.up()
-	plugInto(t, p.server, 9, times, &custody{}).sockets(10, 10)
+	runAdapterOn(t, p.server, 9, times, &memoryInbox{}).sockets(10, 10)
 	p.server.Disconnect("warning", 1)
-	p.up() // which is a gap, but the shorter one
+	p.up() // this is a gap, but a shorter one than a wait for another connection to close
 	p.sockets(10, 11)
 }
 
-func TestADeadWorkspaceIsNotUp(t *testing.T) {
-	times := swift
-	times.Patience = 50 * time.Millisecond
+func TestWorkspaceWithoutSocketsIsDown(t *testing.T) {
+	times := fastTimes
+	times.DownAfter = 50 * time.Millisecond
 	var gone sync.Mutex
 	down := false
 	options := slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
@@ -164,7 +163,7 @@ func TestADeadWorkspaceIsNotUp(t *testing.T) {
 		}
 		return slacktest.Fault{}
 	}}
-	p := plug(t, options, 2, times, &custody{})
+	p := runAdapter(t, options, 2, times, &memoryInbox{})
 	p.up()
 	p.sockets(2, 2)
 	set := func(to bool) {
@@ -189,27 +188,27 @@ func TestADeadWorkspaceIsNotUp(t *testing.T) {
 	}
 }
 
-// TestRetiringSocketsMakeRoom: those that Slack does not close give way.
-func TestRetiringSocketsMakeRoom(t *testing.T) {
-	times := swift
+// TestRetiringSocketsCloseForNewOnes uses a Slack that closes no socket itself.
+func TestRetiringSocketsCloseForNewOnes(t *testing.T) {
+	times := fastTimes
 	times.Drain = time.Hour
-	p := plug(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 1, times, &custody{})
+	p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 1, times, &memoryInbox{})
 	for range 15 {
 		if err := p.server.AwaitFresh(p.ctx, 1); err != nil {
 			t.Fatalf("%v\n%s", err, p.log())
 		}
 		p.server.Disconnect("warning", slacktest.All)
-		p.fate(p.say("hi"))
+		p.resultOf(p.say("hi"))
 	}
 	if _, most := p.server.Sockets(); most != 10 || strings.Contains(p.log(), "too_many") {
-		t.Errorf("%d at most\n%s", most, p.log())
+		t.Errorf("at most %d open\n%s", most, p.log())
 	}
 }
 
-// TestStoppingAcknowledgesWhatWasTaken, and leaves the rest to Slack.
-func TestStoppingAcknowledgesWhatWasTaken(t *testing.T) {
-	inbox := newGate()
-	p := plug(t, slacktest.Options{}, 1, swift, inbox)
+// TestStopAcknowledgesAcceptedFrames stops Run while a frame is in flight.
+func TestStopAcknowledgesAcceptedFrames(t *testing.T) {
+	inbox := newGatedInbox()
+	p := runAdapter(t, slacktest.Options{}, 1, fastTimes, inbox)
 	p.up()
 	d := p.say("hi")
 	<-inbox.entered
@@ -220,28 +219,28 @@ func TestStoppingAcknowledgesWhatWasTaken(t *testing.T) {
 	}()
 	select {
 	case <-stopped:
-		t.Error("Run ended with a frame under way")
+		t.Error("Run ended with a frame in flight")
 	case <-time.After(30 * time.Millisecond):
 	}
 	close(inbox.open)
 	<-stopped
-	if fate := p.fate(d); fate.State != slacktest.Acked || fate.Attempts != 1 {
-		t.Errorf("%+v", fate)
+	if result := p.resultOf(d); result.State != slacktest.Acked || result.Attempts != 1 {
+		t.Errorf("%+v", result)
 	}
 	p.sockets(0, 1)
 }
 
-func TestNothingIsLeftRunning(t *testing.T) {
+func TestRunLeavesNoGoroutines(t *testing.T) {
 	before := runtime.NumGoroutine()
-	p := plug(t, hasty(), 3, swift, &custody{})
+	p := runAdapter(t, fastRetries(), 3, fastTimes, &memoryInbox{})
 	p.sockets(3, 3)
 	p.server.Disconnect("warning", 1)
 	p.server.Mute(1)
-	p.fate(p.say("hi"))
+	p.resultOf(p.say("hi"))
 	p.stop()
 	_ = p.server.Close()
 	http.DefaultClient.CloseIdleConnections()
-	for end := time.Now().Add(patience); runtime.NumGoroutine() > before+2; { // an idle connection of the Web API has two
+	for end := time.Now().Add(waitLimit); runtime.NumGoroutine() > before+2; { // an idle connection of the Web API has two
 		if time.Now().After(end) {
 			buffer := make([]byte, 1<<16)
 			t.Fatalf("%d goroutines before, now %d\n%s", before, runtime.NumGoroutine(), buffer[:runtime.Stack(buffer, true)])

@@ -13,8 +13,8 @@ import (
 	"parley/adapters"
 )
 
-// openSocket asks for an address and connects to it. No error tells the address,
-// which holds a ticket.
+// openSocket requests an address and connects to it. No error contains the address,
+// because it contains a ticket.
 // https://docs.slack.dev/apis/events-api/using-socket-mode
 func (a *Adapter) openSocket(ctx context.Context) (*websocket.Conn, error) {
 	address, err := a.askAddress(ctx)
@@ -38,18 +38,18 @@ func (a *Adapter) askAddress(ctx context.Context) (string, error) {
 	defer cancel()
 	_, address, err := a.api.StartSocketModeContext(ctx)
 	if err != nil {
-		return "", refusedApp(fmt.Errorf("ask slack for a socket: %w", err))
+		return "", refusedAppToken(fmt.Errorf("ask slack for a socket: %w", err))
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || !(u.Scheme == "wss" || u.Scheme == "ws" && a.base.Scheme == "http") {
-		return "", errors.New("ask slack for a socket: the answer names no websocket's address")
+		return "", errors.New("ask slack for a socket: the answer has no websocket address")
 	}
 	return address, nil
 }
 
-// refusedApp marks what only the operator can mend of an app's token.
+// refusedAppToken marks an error of the app token that only the operator can fix.
 // https://docs.slack.dev/reference/methods/apps.connections.open#errors
-func refusedApp(err error) error {
+func refusedAppToken(err error) error {
 	var answer slack.SlackErrorResponse
 	if !errors.As(err, &answer) {
 		return err
@@ -61,7 +61,7 @@ func refusedApp(err error) error {
 	case "invalid_auth", "not_authed", "not_allowed_token_type":
 		hint = "check app_token: it is an App-Level Token, from the app's Basic Information, which begins with xapp-"
 	case "token_revoked", "token_expired", "account_inactive":
-		hint = "generate an App-Level Token with the scope connections:write in the app's Basic Information, and put it in place as app_token"
+		hint = "generate an App-Level Token with the scope connections:write in the app's Basic Information, and set app_token to it"
 	case "missing_scope":
 		hint = "app_token lacks the scope connections:write: generate an App-Level Token that has it, in the app's Basic Information"
 	default:
@@ -70,7 +70,7 @@ func refusedApp(err error) error {
 	return &adapters.RefusedError{Err: err, Hint: hint}
 }
 
-// errLinkDisabled is Slack's word that the app may have no sockets.
+// errLinkDisabled returns the error for an app that may have no sockets.
 func errLinkDisabled() error {
 	return &adapters.RefusedError{
 		Err:  errors.New("slack closed the socket: link_disabled"),

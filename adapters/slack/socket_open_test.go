@@ -11,7 +11,7 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func TestOpeningIsTriedAgain(t *testing.T) {
+func TestOpeningIsRetried(t *testing.T) {
 	const open = "apps.connections.open"
 	for name, script := range map[string]func(*slacktest.Server){
 		"a server error":    func(s *slacktest.Server) { s.Script(open, slacktest.Fault{Status: 502}, slacktest.Fault{Status: 500}) },
@@ -25,10 +25,10 @@ func TestOpeningIsTriedAgain(t *testing.T) {
 		"a cut handshake": func(s *slacktest.Server) { s.Script(slacktest.LinkStep, slacktest.Fault{Cut: true}) },
 		"a cut socket":    func(s *slacktest.Server) { s.Script(slacktest.HelloStep, slacktest.Fault{Cut: true}) },
 		"no hello":        func(s *slacktest.Server) { s.Script(slacktest.HelloStep, slacktest.Fault{Hold: make(chan struct{})}) },
-		"sent away": func(s *slacktest.Server) {
+		"a disconnect": func(s *slacktest.Server) {
 			s.Script(slacktest.HelloStep, slacktest.Fault{Body: `{"type":"disconnect","reason":"warning"}`})
 		},
-		"sent away, crowded": func(s *slacktest.Server) {
+		"a disconnect, too many": func(s *slacktest.Server) {
 			s.Script(slacktest.HelloStep, slacktest.Fault{Body: `{"type":"disconnect","reason":"too_many_websockets"}`})
 		},
 	} {
@@ -39,25 +39,25 @@ func TestOpeningIsTriedAgain(t *testing.T) {
 			}
 			defer server.Close()
 			script(server)
-			times := swift
+			times := fastTimes
 			times.Hello = 50 * time.Millisecond
-			p := plugInto(t, server, 1, times, &custody{})
+			p := runAdapterOn(t, server, 1, times, &memoryInbox{})
 			defer p.stop()
 			p.up()
-			p.fate(p.say("hi"))
+			p.resultOf(p.say("hi"))
 			for _, words := range []string{"ticket=", "xapp-"} {
 				if strings.Contains(p.log(), words) {
-					t.Errorf("the log says %s: %s", words, p.log())
+					t.Errorf("the log contains %s: %s", words, p.log())
 				}
 			}
 			if !strings.Contains(p.log(), "level=WARN") {
-				t.Errorf("nobody hears of it: %s", p.log())
+				t.Errorf("no warning: %s", p.log())
 			}
 		})
 	}
 }
 
-func TestA429IsHeeded(t *testing.T) {
+func TestOpeningWaitsAfterARateLimit(t *testing.T) {
 	var mu sync.Mutex
 	var asked []time.Time
 	options := slacktest.Options{OnCall: func(c slacktest.Call) {
@@ -73,15 +73,15 @@ func TestA429IsHeeded(t *testing.T) {
 	}
 	defer server.Close()
 	server.Script("apps.connections.open", slacktest.RateLimited(time.Second))
-	p := plugInto(t, server, 1, swift, &custody{})
+	p := runAdapterOn(t, server, 1, fastTimes, &memoryInbox{})
 	defer p.stop()
 	p.up()
 	if len(asked) != 2 || asked[1].Sub(asked[0]) < time.Second {
-		t.Errorf("asked at %v", asked)
+		t.Errorf("called at %v", asked)
 	}
 }
 
-func TestSocketModeIsRefused(t *testing.T) {
+func TestSocketModeReportsRefusedCredentials(t *testing.T) {
 	for code, hint := range map[string]string{
 		"invalid_auth": "app_token", "not_authed": "app_token", "not_allowed_token_type": "app_token", "token_revoked": "generate",
 		"account_inactive": "generate", "missing_scope": "connections:write",
@@ -91,24 +91,24 @@ func TestSocketModeIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.Script("apps.connections.open", slacktest.Fault{Error: code})
-		p := plugInto(t, server, 2, swift, &custody{})
+		p := runAdapterOn(t, server, 2, fastTimes, &memoryInbox{})
 		var refused *adapters.RefusedError
 		if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, hint) || !strings.Contains(err.Error(), code) {
 			t.Errorf("%s: %v", code, err)
 		}
-		p.sockets(0, 0) // of the keeper that was not refused, too
+		p.sockets(0, 0) // also of the keeper that was not refused
 		_ = server.Close()
 	}
 }
 
-func TestTheBotTokenIsAskedForFirst(t *testing.T) {
+func TestBotTokenIsCheckedFirst(t *testing.T) {
 	server, err := slacktest.Start(slacktest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
 	server.Script("auth.test", slacktest.Fault{Error: "invalid_auth"})
-	p := plugInto(t, server, 1, swift, &custody{})
+	p := runAdapterOn(t, server, 1, fastTimes, &memoryInbox{})
 	var refused *adapters.RefusedError
 	if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, "bot_token") {
 		t.Errorf("%v", err)
@@ -116,8 +116,8 @@ func TestTheBotTokenIsAskedForFirst(t *testing.T) {
 	p.sockets(0, 0)
 }
 
-func TestSocketModeMayBeSwitchedOff(t *testing.T) {
-	p := plug(t, slacktest.Options{}, 2, swift, &custody{})
+func TestLinkDisabledIsRefused(t *testing.T) {
+	p := runAdapter(t, slacktest.Options{}, 2, fastTimes, &memoryInbox{})
 	p.sockets(2, 2)
 	p.server.Disconnect("link_disabled", 1)
 	var refused *adapters.RefusedError

@@ -20,31 +20,31 @@ import (
 	"parley/ingest/event"
 )
 
-// patience bounds every wait of a test.
-const patience = 20 * time.Second
+// waitLimit bounds every wait of a test.
+const waitLimit = 20 * time.Second
 
-// teller hears what the adapter tells of its connection.
-type teller struct {
-	ups   chan event.Self
-	downs chan error
-	mu    sync.Mutex
-	words bytes.Buffer
+// linkRecorder records the adapter's reports of its connection, and its log.
+type linkRecorder struct {
+	ups    chan event.Self
+	downs  chan error
+	mu     sync.Mutex
+	buffer bytes.Buffer
 }
 
 // Write implements io.Writer, for the log.
-func (l *teller) Write(p []byte) (int, error) {
+func (l *linkRecorder) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.words.Write(p)
+	return l.buffer.Write(p)
 }
 
-func (l *teller) log() string {
+func (l *linkRecorder) log() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.words.String()
+	return l.buffer.String()
 }
 
-func (l *teller) link() adapters.Link {
+func (l *linkRecorder) link() adapters.Link {
 	return adapters.Link{
 		Up:   func(self event.Self) { l.ups <- self },
 		Down: func(err error) { l.downs <- err },
@@ -52,9 +52,9 @@ func (l *teller) link() adapters.Link {
 	}
 }
 
-// plugged is an adapter in Socket Mode that runs against a fake.
-type plugged struct {
-	*teller
+// runningAdapter is an adapter in Socket Mode that runs against a fake Slack.
+type runningAdapter struct {
+	*linkRecorder
 	t      *testing.T
 	ctx    context.Context // bounds every wait
 	server *slacktest.Server
@@ -62,30 +62,31 @@ type plugged struct {
 	ended  chan error // of Run
 }
 
-// swift makes trouble pass quickly.
-var swift = slack.SocketTimes{Pace: time.Millisecond, BackMin: time.Millisecond, BackMax: 4 * time.Millisecond, Crowded: time.Millisecond}
+// fastTimes make the waits after a failure short.
+var fastTimes = slack.SocketTimes{YoungWait: time.Millisecond, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond, TooManyWait: time.Millisecond}
 
-// plug runs an adapter until the test ends.
-func plug(t *testing.T, options slacktest.Options, sockets int, times slack.SocketTimes, inbox adapters.Inbox) *plugged {
+// runAdapter starts a fake Slack, and runs an adapter against it until the test ends.
+func runAdapter(t *testing.T, options slacktest.Options, sockets int, times slack.SocketTimes, inbox adapters.Inbox) *runningAdapter {
 	t.Helper()
 	server, err := slacktest.Start(options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	return plugInto(t, server, sockets, times, inbox)
+	return runAdapterOn(t, server, sockets, times, inbox)
 }
 
-func plugInto(t *testing.T, server *slacktest.Server, sockets int, times slack.SocketTimes, inbox adapters.Inbox) *plugged {
+// runAdapterOn runs an adapter against the server until the test ends.
+func runAdapterOn(t *testing.T, server *slacktest.Server, sockets int, times slack.SocketTimes, inbox adapters.Inbox) *runningAdapter {
 	t.Helper()
 	c := config(server.URL())
 	c.Mode, c.AppToken, c.Sockets = slack.ModeSocket, secret.New(slacktest.AppToken), sockets
 	adapter := slack.New("acme", c)
 	adapter.SetClock(func() time.Time { return noon })
 	adapter.SetSocketTimes(times)
-	p := &plugged{t: t, server: server, ended: make(chan error, 1), teller: &teller{ups: make(chan event.Self, 1000), downs: make(chan error, 1000)}}
+	p := &runningAdapter{t: t, server: server, ended: make(chan error, 1), linkRecorder: &linkRecorder{ups: make(chan event.Self, 1000), downs: make(chan error, 1000)}}
 	var cancel context.CancelFunc
-	p.ctx, cancel = context.WithTimeout(t.Context(), patience)
+	p.ctx, cancel = context.WithTimeout(t.Context(), waitLimit)
 	t.Cleanup(cancel)
 	running, stop := context.WithCancel(p.ctx)
 	finished := make(chan struct{})
@@ -101,8 +102,8 @@ func plugInto(t *testing.T, server *slacktest.Server, sockets int, times slack.S
 	return p
 }
 
-// up waits until the adapter says that events can arrive.
-func (p *plugged) up() event.Self {
+// up waits until the adapter reports that events can arrive.
+func (p *runningAdapter) up() event.Self {
 	p.t.Helper()
 	select {
 	case self := <-p.ups:
@@ -115,45 +116,46 @@ func (p *plugged) up() event.Self {
 	return event.Self{}
 }
 
-// end waits for the end of Run.
-func (p *plugged) end() error {
+// end waits until Run returns.
+func (p *runningAdapter) end() error {
 	p.t.Helper()
 	select {
 	case err := <-p.ended:
 		return err
 	case <-p.ctx.Done():
-		p.t.Fatalf("Run goes on\n%s", p.log())
+		p.t.Fatalf("Run does not return\n%s", p.log())
 	}
 	return nil
 }
 
-// sockets waits until exactly so many are open, and so many ever were.
-func (p *plugged) sockets(n, ever int) {
+// sockets waits until exactly n sockets are open, and until the fake has opened exactly
+// ever sockets in total.
+func (p *runningAdapter) sockets(n, ever int) {
 	p.t.Helper()
 	if err := p.server.AwaitSockets(p.ctx, n, ever); err != nil {
 		p.t.Fatalf("%v\n%s", err, p.log())
 	}
 }
 
-func (p *plugged) fate(d slacktest.Delivery) slacktest.Fate {
+func (p *runningAdapter) resultOf(d slacktest.Delivery) slacktest.Fate {
 	p.t.Helper()
-	fate, err := d.Wait(p.ctx)
+	result, err := d.Wait(p.ctx)
 	if err != nil {
 		p.t.Fatalf("%v\n%s", err, p.log())
 	}
-	return fate
+	return result
 }
 
-func (p *plugged) say(text string) slacktest.Delivery {
+func (p *runningAdapter) say(text string) slacktest.Delivery {
 	_, deliveries := p.server.Say(slacktest.Message{Channel: "D0OLIVIA", ChannelType: "im", User: "U1", Text: text})
 	return deliveries[0]
 }
 
-// texts are what the inbox has taken, in its order, each message once.
-func (c *custody) texts() (texts []string) {
+// texts returns the accepted messages in order, each once.
+func (c *memoryInbox) texts() (texts []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range c.taken {
+	for _, e := range c.accepted {
 		_, after, _ := strings.Cut(string(e.Body), `"text":"`)
 		text, _, _ := strings.Cut(after, `"`)
 		if !slices.Contains(texts, text) {
@@ -163,53 +165,55 @@ func (c *custody) texts() (texts []string) {
 	return texts
 }
 
-// gate is an inbox that waits before it answers.
-type gate struct {
-	custody
+// gatedInbox is an inbox that waits before it answers.
+type gatedInbox struct {
+	memoryInbox
 	entered chan struct{}
 	open    chan struct{}
 }
 
-func newGate() *gate { return &gate{entered: make(chan struct{}, 1000), open: make(chan struct{})} }
-
-func (g *gate) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
-	g.entered <- struct{}{}
-	<-g.open
-	return g.custody.Accept(ctx, envelope)
+func newGatedInbox() *gatedInbox {
+	return &gatedInbox{entered: make(chan struct{}, 1000), open: make(chan struct{})}
 }
 
-func TestAFrameIsAcknowledgedOnceItIsDurable(t *testing.T) {
-	inbox := newGate()
-	p := plug(t, slacktest.Options{}, 1, swift, inbox)
+func (g *gatedInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+	g.entered <- struct{}{}
+	<-g.open
+	return g.memoryInbox.Accept(ctx, envelope)
+}
+
+func TestFrameIsAcknowledgedAfterDurableAccept(t *testing.T) {
+	inbox := newGatedInbox()
+	p := runAdapter(t, slacktest.Options{}, 1, fastTimes, inbox)
 	p.up()
 	d := p.say("hi")
 	<-inbox.entered
 	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Millisecond)
 	defer cancel()
 	if acks, _ := p.server.AwaitAcks(ctx, 1); len(acks) != 0 {
-		t.Errorf("acknowledged before custody: %+v", acks)
+		t.Errorf("acknowledged before the durable accept: %+v", acks)
 	}
 	close(inbox.open)
-	if fate := p.fate(d); fate.State != slacktest.Acked || fate.Attempts != 1 {
-		t.Errorf("%+v", fate)
+	if result := p.resultOf(d); result.State != slacktest.Acked || result.Attempts != 1 {
+		t.Errorf("%+v", result)
 	}
-	e := inbox.taken[0]
+	e := inbox.accepted[0]
 	if e.Transport != "socket" || e.Workspace != "acme" || e.Platform != event.Slack || !e.ReceivedAt.Equal(noon) {
 		t.Errorf("%+v", e)
 	}
 	if body := string(e.Body); !strings.HasPrefix(body, `{"envelope_id":"`+d.EnvelopeID()) || !strings.HasSuffix(body, `"retry_reason":""}`) {
-		t.Errorf("the frame is not as it came: %s", body)
+		t.Errorf("the frame was changed: %s", body)
 	}
 }
 
-// busy is an inbox that can't take the first n envelopes.
-type busy struct {
-	custody
+// busyInbox is an inbox that refuses the first envelopes.
+type busyInbox struct {
+	memoryInbox
 	mu    sync.Mutex
 	first int
 }
 
-func (b *busy) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+func (b *busyInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
 	b.mu.Lock()
 	b.first--
 	refuse := b.first >= 0
@@ -217,47 +221,48 @@ func (b *busy) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 	if refuse {
 		return adapters.Receipt{}, fmt.Errorf("commit: %w", adapters.ErrBusy)
 	}
-	return b.custody.Accept(ctx, envelope)
+	return b.memoryInbox.Accept(ctx, envelope)
 }
 
-// hasty is a Slack that sends again soon.
-func hasty() slacktest.Options {
+// fastRetries are the options of a Slack that retries after a short time.
+func fastRetries() slacktest.Options {
 	return slacktest.Options{SocketOptions: slacktest.SocketOptions{
 		AckWithin: 150 * time.Millisecond, Repeat: []time.Duration{0, time.Millisecond, time.Millisecond}, Grace: 30 * time.Millisecond,
 	}}
 }
 
-// TestWhatSlackHasGivenUpIsAGap: the event is missed, as if nothing had been open.
-func TestWhatSlackHasGivenUpIsAGap(t *testing.T) {
-	p := plug(t, hasty(), 1, swift, &busy{first: 4})
+// TestEventAfterItsLastRetryIsAGap: the event is missing, as if no socket had been
+// open.
+func TestEventAfterItsLastRetryIsAGap(t *testing.T) {
+	p := runAdapter(t, fastRetries(), 1, fastTimes, &busyInbox{first: 4})
 	p.up()
-	if fate := p.fate(p.say("missed")); fate.State != slacktest.Unacked {
-		t.Errorf("%+v", fate)
+	if result := p.resultOf(p.say("missed")); result.State != slacktest.Unacked {
+		t.Errorf("%+v", result)
 	}
-	if fate := p.fate(p.say("taken")); fate.State != slacktest.Acked {
-		t.Errorf("%+v", fate)
+	if result := p.resultOf(p.say("taken")); result.State != slacktest.Acked {
+		t.Errorf("%+v", result)
 	}
 	p.up()
 }
 
-// TestWhatSlackSendsAgainSaysSo: other events may have been missed.
-func TestWhatSlackSendsAgainSaysSo(t *testing.T) {
-	inbox := &busy{first: 1}
-	p := plug(t, hasty(), 1, swift, inbox)
+// TestSocketMarksRetries: a retry may mean that other events are missing.
+func TestSocketMarksRetries(t *testing.T) {
+	inbox := &busyInbox{first: 1}
+	p := runAdapter(t, fastRetries(), 1, fastTimes, inbox)
 	p.up()
 	for _, text := range []string{"sent twice", "sent once"} {
-		if fate := p.fate(p.say(text)); fate.State != slacktest.Acked {
-			t.Errorf("%s: %+v", text, fate)
+		if result := p.resultOf(p.say(text)); result.State != slacktest.Acked {
+			t.Errorf("%s: %+v", text, result)
 		}
 	}
-	if len(inbox.taken) != 2 || !inbox.taken[0].Retried || inbox.taken[1].Retried {
-		t.Errorf("%+v", inbox.taken)
+	if len(inbox.accepted) != 2 || !inbox.accepted[0].Retried || inbox.accepted[1].Retried {
+		t.Errorf("%+v", inbox.accepted)
 	}
 }
 
-func TestAMalformedFrameIsKeptAndAcknowledged(t *testing.T) {
-	var inbox custody
-	p := plug(t, slacktest.Options{}, 1, swift, &inbox)
+func TestMalformedFrameIsAcceptedAndAcknowledged(t *testing.T) {
+	var inbox memoryInbox
+	p := runAdapter(t, slacktest.Options{}, 1, fastTimes, &inbox)
 	p.up()
 	frames := []string{
 		`{"envelope_id":"broken-1","type":"events_api","payload":{"event":`,                                                                         // no JSON
@@ -270,7 +275,7 @@ func TestAMalformedFrameIsKeptAndAcknowledged(t *testing.T) {
 	}
 	p.server.SendFrame([]byte(`{"type":"pleasantry"}`))
 	last := p.say("the last")
-	p.fate(last)
+	p.resultOf(last)
 	acks, err := p.server.AwaitAcks(p.ctx, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +290,7 @@ func TestAMalformedFrameIsKeptAndAcknowledged(t *testing.T) {
 	if diff := cmp.Diff(want, acked); diff != "" {
 		t.Error(diff)
 	}
-	for end := time.After(patience); len(inbox.bodies()) < 5; {
+	for end := time.After(waitLimit); len(inbox.bodies()) < 5; {
 		select {
 		case <-end:
 			t.Fatalf("%q", inbox.bodies())
@@ -294,60 +299,61 @@ func TestAMalformedFrameIsKeptAndAcknowledged(t *testing.T) {
 	}
 	for _, frame := range frames {
 		if !slices.Contains(inbox.bodies(), frame) {
-			t.Errorf("%s was not kept", frame)
+			t.Errorf("%s was not accepted", frame)
 		}
 	}
 }
 
-func (c *custody) bodies() (bodies []string) {
+func (c *memoryInbox) bodies() (bodies []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range c.taken {
+	for _, e := range c.accepted {
 		bodies = append(bodies, string(e.Body))
 	}
 	return bodies
 }
 
-func TestAFrameTooLargeEndsItsSocket(t *testing.T) {
-	var inbox custody
-	p := plug(t, slacktest.Options{}, 1, swift, &inbox)
+func TestTooLargeFrameEndsItsSocket(t *testing.T) {
+	var inbox memoryInbox
+	p := runAdapter(t, slacktest.Options{}, 1, fastTimes, &inbox)
 	p.up()
 	p.server.SendFrame([]byte(`{"type":"events_api","envelope_id":"` + strings.Repeat("x", 1<<20) + `"}`))
 	p.up()
-	if !strings.Contains(p.log(), "a frame is larger than 1048576 bytes") || len(inbox.bodies()) != 0 {
-		t.Errorf("%d taken\n%s", len(inbox.bodies()), p.log())
+	if len(inbox.bodies()) != 0 {
+		t.Errorf("%d accepted\n%s", len(inbox.bodies()), p.log())
 	}
 }
 
-// TestAPanicIsThatFramesFailure.
-func TestAPanicIsThatFramesFailure(t *testing.T) {
-	inbox := &frail{}
-	p := plug(t, hasty(), 1, swift, inbox)
+// TestPanicFailsOneFrame: Slack sends the frame again, and the adapter logs the panic.
+func TestPanicFailsOneFrame(t *testing.T) {
+	inbox := &panickingInbox{}
+	p := runAdapter(t, fastRetries(), 1, fastTimes, inbox)
 	p.up()
-	if fate := p.fate(p.say("hi")); fate.State != slacktest.Acked || fate.Attempts != 2 {
-		t.Errorf("%+v", fate)
+	if result := p.resultOf(p.say("hi")); result.State != slacktest.Acked || result.Attempts != 2 {
+		t.Errorf("%+v", result)
 	}
-	if !strings.Contains(p.log(), "panicked") {
+	if !strings.Contains(p.log(), "level=ERROR") {
 		t.Error(p.log())
 	}
 }
 
-type frail struct {
-	custody
+// panickingInbox is an inbox that panics at the first envelope.
+type panickingInbox struct {
+	memoryInbox
 	once sync.Once
 }
 
-func (f *frail) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+func (f *panickingInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
 	f.once.Do(func() { panic("a bug") })
-	return f.custody.Accept(ctx, envelope)
+	return f.memoryInbox.Accept(ctx, envelope)
 }
 
-// TestSlowCommitsAreShared: a frame does not wait long for the one before.
-func TestSlowCommitsAreShared(t *testing.T) {
-	inbox := newGate()
-	times := swift
-	times.Lead = time.Millisecond
-	p := plug(t, slacktest.Options{}, 1, times, inbox)
+// TestSlowAcceptsRunTogether: a frame waits only briefly for the earlier frame.
+func TestSlowAcceptsRunTogether(t *testing.T) {
+	inbox := newGatedInbox()
+	times := fastTimes
+	times.OrderWait = time.Millisecond
+	p := runAdapter(t, slacktest.Options{}, 1, times, inbox)
 	p.up()
 	var deliveries []slacktest.Delivery
 	for n := range 5 {
@@ -358,18 +364,18 @@ func TestSlowCommitsAreShared(t *testing.T) {
 	}
 	close(inbox.open)
 	for _, d := range deliveries {
-		p.fate(d)
+		p.resultOf(d)
 	}
 }
 
-// TestAStuckInboxDoesNotStopTheRest: what finds no room is left to Slack, and the
-// socket lives.
-func TestAStuckInboxDoesNotStopTheRest(t *testing.T) {
-	inbox := newGate()
-	times := swift
-	times.Slot, times.Silence, times.Ping = 5*time.Millisecond, 500*time.Millisecond, 50*time.Millisecond
+// TestBlockedInboxDoesNotBlockTheSocket: the adapter leaves a frame without a slot for
+// Slack to send again, and the socket stays open.
+func TestBlockedInboxDoesNotBlockTheSocket(t *testing.T) {
+	inbox := newGatedInbox()
+	times := fastTimes
+	times.SlotWait, times.Silence, times.Ping = 5*time.Millisecond, 500*time.Millisecond, 50*time.Millisecond
 	options := slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: 200 * time.Millisecond, Repeat: []time.Duration{0, time.Second, time.Second}}}
-	p := plug(t, options, 1, times, inbox)
+	p := runAdapter(t, options, 1, times, inbox)
 	p.up()
 	var deliveries []slacktest.Delivery
 	for n := range 80 {
@@ -379,14 +385,14 @@ func TestAStuckInboxDoesNotStopTheRest(t *testing.T) {
 	for range 64 {
 		<-inbox.entered
 	}
-	p.server.Disconnect("warning", slacktest.All) // it is heard behind what finds no room
+	p.server.Disconnect("warning", slacktest.All) // arrives after the frames without a slot
 	if err := p.server.AwaitFresh(p.ctx, 1); err != nil {
 		t.Fatalf("%v\n%s", err, p.log())
 	}
 	close(inbox.open)
 	for _, d := range deliveries {
-		if fate := p.fate(d); fate.State != slacktest.Acked {
-			t.Errorf("%+v", fate)
+		if result := p.resultOf(d); result.State != slacktest.Acked {
+			t.Errorf("%+v", result)
 		}
 	}
 	if len(inbox.texts()) != 80 || len(p.ups) != 0 {
@@ -394,28 +400,29 @@ func TestAStuckInboxDoesNotStopTheRest(t *testing.T) {
 	}
 }
 
-// TestAConversationsFramesAreTakenInOrder, and those of others meanwhile.
-func TestAConversationsFramesAreTakenInOrder(t *testing.T) {
-	inbox := newGate()
-	times := swift
-	times.Lead = time.Hour
-	p := plug(t, slacktest.Options{}, 2, times, inbox)
+// TestFramesOfAConversationAreAcceptedInOrder also checks that another conversation's
+// frame does not wait.
+func TestFramesOfAConversationAreAcceptedInOrder(t *testing.T) {
+	inbox := newGatedInbox()
+	times := fastTimes
+	times.OrderWait = time.Hour
+	p := runAdapter(t, slacktest.Options{}, 2, times, inbox)
 	p.sockets(2, 2)
 	var deliveries []slacktest.Delivery
 	for _, text := range []string{"one", "two", "three", "four"} {
 		deliveries = append(deliveries, p.say(text))
 		if text == "one" {
-			<-inbox.entered // the sockets have no order among them, but this one is under way
+			<-inbox.entered // the order across sockets is open, so wait until this frame is in flight
 		}
 	}
 	_, elsewhere := p.server.Say(slacktest.Message{Channel: room, User: "U1", Text: "elsewhere"})
 	<-inbox.entered
 	if len(inbox.entered) != 0 {
-		t.Error("more than one frame of a conversation is under way")
+		t.Error("more than one frame of a conversation is in flight")
 	}
 	close(inbox.open)
 	for _, d := range append(deliveries, elsewhere...) {
-		p.fate(d)
+		p.resultOf(d)
 	}
 	if texts := inbox.texts(); slices.Index(texts, "one") > slices.Index(texts, "two") || len(texts) != 5 {
 		t.Errorf("%q", texts)

@@ -6,14 +6,14 @@ import (
 	"parley/ingest/event"
 )
 
-// decode turns the text of a payload into what was typed. Slack escapes &, <
-// and > in what people type, so every "<…>" is its own: a link becomes what
-// stood there before Slack made it one, a date its fallback, and a mention, a
-// channel or a group stays the token that it is, since an agent must be able to
-// copy it. Nothing is trimmed.
+// decode converts the text of a payload to the text that its author typed. Slack
+// escapes &, < and > in typed text, so Slack itself wrote every "<…>". A link becomes
+// the text that the author typed for it, and a date becomes its fallback. A mention of
+// a user, channel or group stays a token, because an agent must be able to copy it.
+// decode trims nothing.
 //
-// It must run once over a text, and after its mentions have been found: a
-// person who types "<@U1>" mentions nobody, but decodes to the same words.
+// Decode a text only once, and look for mentions before decoding: a typed "<@U1>"
+// mentions nobody, but decodes to the same text as a mention.
 func decode(text string) string {
 	var out strings.Builder
 	out.Grow(len(text))
@@ -34,7 +34,7 @@ func decode(text string) string {
 	}
 }
 
-// decodeToken decodes what stands between < and >.
+// decodeToken decodes the text between < and >.
 func decodeToken(token string) string {
 	target, label, labelled := strings.Cut(token, "|")
 	switch {
@@ -55,9 +55,9 @@ func isLink(target string) bool {
 	return strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") || strings.HasPrefix(target, "tel:")
 }
 
-// isTyped says whether a link's label is the address that somebody typed, which
-// Slack completed with a scheme. A telephone number keeps its label, whose
-// punctuation Slack drops from the target.
+// isTyped reports whether a link's label is the address that the author typed, before
+// Slack added a scheme. A telephone number keeps its label, because Slack drops the
+// punctuation from the target.
 func isTyped(target, label string) bool {
 	return strings.HasPrefix(target, "tel:") || strings.EqualFold(bareAddress(target), bareAddress(label))
 }
@@ -72,7 +72,7 @@ func bareAddress(address string) string {
 	return strings.TrimSuffix(address, "/")
 }
 
-// unescape takes back the three escapes that Slack makes, and no other.
+// unescape decodes the three escapes that Slack makes, and no others.
 func unescape(s string) string { return escapes.Replace(s) }
 
 var escapes = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")

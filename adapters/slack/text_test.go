@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestDecodeGivesWhatWasTyped(t *testing.T) {
+func TestDecode(t *testing.T) {
 	for _, tt := range []struct{ encoded, want string }{
 		{"", ""},
 		{"  kept \n as typed\t ", "  kept \n as typed\t "},
@@ -45,18 +45,18 @@ func TestDecodeGivesWhatWasTyped(t *testing.T) {
 	}
 }
 
-// asSlackEncodes is what Slack makes of plain words.
-func asSlackEncodes(typed string) string {
+// encode encodes plain text as Slack does.
+func encode(typed string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(typed)
 }
 
-func TestEverythingTypedComesBack(t *testing.T) {
+func TestDecodeRestoresTypedText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typed := rapid.StringOf(rapid.OneOf(
 			rapid.SampledFrom([]rune("<>&;@#!|^ltgamp U1")),
 			rapid.Rune().Filter(func(r rune) bool { return r != 0 }),
 		)).Draw(t, "typed")
-		if got := decode(asSlackEncodes(typed)); got != typed {
+		if got := decode(encode(typed)); got != typed {
 			t.Errorf("got %q, want %q", got, typed)
 		}
 	})
@@ -88,11 +88,11 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-func TestNobodyIsMentionedByWhatOnlyLooksLikeIt(t *testing.T) {
+func TestTypedTextIsNoMention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typed := rapid.StringOf(rapid.SampledFrom([]rune("<@U1>|& "))).Draw(t, "typed")
-		if mentions(asSlackEncodes(typed), "U1") {
-			t.Errorf("typing %q mentions", typed)
+		if mentions(encode(typed), "U1") {
+			t.Errorf("the typed text %q mentions a user", typed)
 		}
 	})
 }

@@ -1,0 +1,52 @@
+package slack
+
+import (
+	"context"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// interactionMessage returns an interaction as a message of its user. If Slack gives no
+// time, for example for a command, the time is the arrival.
+func (n Normalizer) interactionMessage(ctx context.Context, envelope event.Envelope, p *payload, directory adapters.Directory) *event.Message {
+	d, channel, self := p.interaction, p.channelOf(directory), p.self(directory)
+	message := &event.Message{
+		ExternalID: p.messageID(),
+		Thread:     p.thread(n.workspace(envelope), directory),
+		Channel:    channel,
+		Content:    d.text,
+		Metadata:   (&wireMessage{User: d.user}).metadata(ctx, directory),
+		SentAt:     envelope.ReceivedAt,
+		Addressed:  event.AddressedCommand,
+		Own:        sameID(d.user, self.UserID),
+	}
+	if p.kind == event.KindAction {
+		message.Addressed = event.AddressedAction
+	}
+	if isTimestamp(d.ts) {
+		message.SentAt = sentAt(d.ts)
+	}
+	message.Metadata.ChannelExternalID, message.Metadata.Extra = channel.ID, d.extra
+	if d.target == nil {
+		return message
+	}
+	message.Quoted = quote(ctx, p.channel, d.target, self, directory)
+	if root := d.target.ThreadTS; root != "" && root != d.target.TS && channel.Type != event.ChannelRoom {
+		message.OpenedOn = messageID(p.channel, root)
+	}
+	return message
+}
+
+// quote returns the message with which the user interacted; nil if the payload does not
+// contain it.
+func quote(ctx context.Context, channel string, m *wireMessage, self event.Self, directory adapters.Directory) *event.Quote {
+	if m.author() == "" {
+		return nil
+	}
+	author := m.metadata(ctx, directory)
+	return &event.Quote{
+		ExternalID: messageID(channel, m.TS), Name: author.SenderDisplayName, MentionToken: author.MentionToken, SenderID: author.SenderID,
+		Content: content(m), Files: len(m.Files), Own: m.isOwn(self),
+	}
+}
