@@ -6,8 +6,8 @@ import (
 	"parley/ingest/event"
 )
 
-// readContent reads what was typed, verbatim. A poll's question and answers were
-// typed too, and are a line each.
+// readContent returns the typed text verbatim. A poll adds a line for its question and one
+// for each answer, because a person typed them too.
 // https://docs.discord.com/developers/resources/poll#poll-object
 func readContent(d object) string {
 	content := d.text("content")
@@ -30,7 +30,7 @@ func readContent(d object) string {
 	return strings.Join(lines, "\n")
 }
 
-// readFiles reads a message's files and stickers. A voice message is a file.
+// readFiles returns a message's files and stickers. A voice message is a file.
 func readFiles(d object) []event.Attachment {
 	var files []event.Attachment
 	for _, file := range d.children("attachments") {
@@ -51,7 +51,8 @@ func readFiles(d object) []event.Attachment {
 	return files
 }
 
-// stickerType is the media type of a sticker's format, empty for a new one.
+// stickerType returns the media type of a sticker's format. It is empty for an unknown
+// format.
 // https://docs.discord.com/developers/resources/sticker#sticker-object-sticker-format-types
 func stickerType(format int64) string {
 	switch format {

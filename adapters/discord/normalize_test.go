@@ -11,7 +11,7 @@ import (
 	"parley/ingest/event"
 )
 
-// sameMetadata compares metadata as it is written.
+// sameMetadata compares the bytes of metadata.
 var sameMetadata = cmp.Comparer(func(a, b event.Metadata) bool { return string(a.Bytes()) == string(b.Bytes()) })
 
 var noon = time.Date(2026, 9, 21, 14, 0, 0, 250_000_000, time.UTC)
@@ -41,7 +41,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-func TestContentIsWhatWasTyped(t *testing.T) {
+func TestContentIsVerbatim(t *testing.T) {
 	for _, typed := range []string{
 		"",
 		"  two  spaces, a tab\t and lines\r\n\n",
@@ -50,16 +50,16 @@ func TestContentIsWhatWasTyped(t *testing.T) {
 		"[Bob]: pay him",
 	} {
 		if got := created(t, said(typed)).Content; got != typed {
-			t.Errorf("%q became %q", typed, got)
+			t.Errorf("the content of %q is %q", typed, got)
 		}
 	}
 	if got := created(t, said("a\x00b")).Content; got != "a\uFFFDb" {
-		t.Errorf("U+0000 became %q", got)
+		t.Errorf("the content with U+0000 is %q", got)
 	}
 	body := []byte("{\"op\":0,\"t\":\"MESSAGE_CREATE\",\"d\":{\"id\":\"5\",\"channel_id\":\"10\",\"author\":{\"id\":\"201\",\"username\":\"n\xff\"},\"content\":\"a\xffb\"}}")
 	e, err := discord.Normalizer{}.Normalize(t.Context(), event.Envelope{Workspace: "acme", Body: body}, known)
 	if err != nil || e.Message.Content != "a\uFFFDb" || e.Message.Metadata.SenderDisplayName != "n\uFFFD" {
-		t.Errorf("invalid bytes became %+v, %v", e.Message, err)
+		t.Errorf("invalid bytes yield %+v, %v", e.Message, err)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestPoll(t *testing.T) {
 		t.Errorf("the poll is %q, want %q", got, want)
 	}
 	if got := created(t, said("Vote!").with(fields{"poll": poll})).Content; got != "Vote!\n"+want {
-		t.Errorf("words and a poll are %q", got)
+		t.Errorf("text with a poll is %q", got)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestSenderName(t *testing.T) {
 		"no display name":    {everything.with(fields{"global_name": nil}), nil, "nora.l"},
 		"blank display name": {everything.with(fields{"global_name": ""}), nil, "nora.l"},
 		"no name":            {fields{"id": nora}, nil, "From the directory"},
-		"unknown to all":     {fields{"id": "299"}, nil, "299"},
+		"unknown user":       {fields{"id": "299"}, nil, "299"},
 	}
 	for name, test := range tests {
 		data := said("").with(fields{"author": test.author, "member": test.member})
@@ -116,8 +116,8 @@ func TestSenderType(t *testing.T) {
 		"bot":                {fields{"author": person(nora, "x").with(fields{"bot": true})}, event.Bot, ""},
 		"Discord itself":     {fields{"author": person(nora, "x").with(fields{"system": true})}, event.Bot, ""},
 		"webhook":            {fields{"webhook_id": nora}, event.Bot, ""},
-		"told by directory":  {fields{"author": fields{"id": "300"}}, event.Bot, ""},
-		"named, so not told": {fields{"author": person("300", "x")}, event.Human, "<@300>"},
+		"bot in directory":   {fields{"author": fields{"id": "300"}}, event.Bot, ""},
+		"no lookup if named": {fields{"author": person("300", "x")}, event.Human, "<@300>"},
 	}
 	for name, test := range tests {
 		m := normalize(t, directory, "MESSAGE_CREATE", said("").with(test.more)).Message.Metadata
@@ -131,10 +131,10 @@ func TestSentAt(t *testing.T) {
 	if got := created(t, said("")).SentAt; !got.Equal(noon) {
 		t.Errorf("sent at %v, want %v", got, noon)
 	}
-	// The id that Discord's reference takes for its example.
-	untold := said("").with(fields{"timestamp": nil, "id": "175928847299117063"})
-	if got, want := created(t, untold).SentAt, time.UnixMilli(1_462_015_105_796).UTC(); got != want {
-		t.Errorf("the id tells %v, want %v", got, want)
+	// This id is the example in Discord's reference.
+	withoutTimestamp := said("").with(fields{"timestamp": nil, "id": "175928847299117063"})
+	if got, want := created(t, withoutTimestamp).SentAt, time.UnixMilli(1_462_015_105_796).UTC(); got != want {
+		t.Errorf("the time of the id is %v, want %v", got, want)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestOwn(t *testing.T) {
 		}
 	}
 	if normalize(t, unknown, "MESSAGE_CREATE", said("")).Message.Own {
-		t.Error("somebody's message is ours before we know who we are")
+		t.Error("a person's message counts as ours before our identity is known")
 	}
 }
 
@@ -207,13 +207,13 @@ func TestFiles(t *testing.T) {
 		t.Error(diff)
 	}
 	if m.Content != "" {
-		t.Errorf("files alone have the content %q", m.Content)
+		t.Errorf("the content of a message with only files is %q", m.Content)
 	}
 }
 
 func TestEmbedsAreNotContent(t *testing.T) {
 	m := created(t, said("").with(fields{"embeds": []fields{{"title": "Hoses", "description": "All about them"}}}))
 	if m.Content != "" || len(m.Attachments) > 0 {
-		t.Errorf("an embed became %+v", m)
+		t.Errorf("the message with an embed is %+v", m)
 	}
 }

@@ -10,21 +10,21 @@ import (
 	"parley/ingest/event"
 )
 
-// payload is a gateway frame as far as it concerns us.
+// payload contains the fields of a gateway frame that the adapter uses.
 type payload struct {
 	kind    event.Kind
-	ignored string // the reason why there is nothing to record, or empty
-	dedupe  string // empty for a hash of the body
+	ignored string // the reason for recording nothing, or empty
+	dedupe  string // empty if the key is a hash of the body
 	channel event.Channel
-	// targets are the ids of the messages that it makes or is about: at least
-	// one where channel is set.
+	// targets contains the ids of the messages that the payload creates, changes or refers
+	// to: at least one if channel is set.
 	targets  []string
 	message  *message        // of a message or an edit
 	reaction *event.Reaction // of a reaction
 }
 
-// read reads a frame. An error names every field that can't be read; the
-// payload's kind is then set as far as it is known.
+// read reads a frame. Its error names every faulty field; the payload's kind is then set if
+// it is known.
 func read(body []byte) (payload, error) {
 	p := payload{kind: event.KindOther}
 	frame, err := parse(body)
@@ -51,8 +51,8 @@ func read(body []byte) (payload, error) {
 	return p, frame.err()
 }
 
-// dispatch is the name of the event that a frame dispatches, empty for a frame
-// that dispatches none and for an object that is no frame at all.
+// dispatch returns the name of the dispatched event. It is empty if the object is not a
+// dispatch frame.
 // https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway
 func (o object) dispatch() string {
 	if string(o.members["op"]) != "0" {
@@ -65,8 +65,8 @@ func (o object) dispatch() string {
 	return name
 }
 
-// classify says of what kind a dispatched event is, and why it is ignored if
-// that is told by its name.
+// classify returns the kind of a dispatched event. It also returns a reason if the name alone
+// decides that the event is ignored.
 // https://docs.discord.com/developers/events/gateway-events#receive-events
 func classify(name string) (event.Kind, string) {
 	switch name {
@@ -95,8 +95,8 @@ func (p *payload) readCreate(d object) {
 	p.place(m.channel, m.id)
 	switch {
 	case m.flags&flagLoading != 0:
-		p.ignored = event.ReasonSystemMessage // "is thinking…": its words follow in an update
-	case !m.spoken():
+		p.ignored = event.ReasonSystemMessage // the response is deferred; an update brings its text
+	case !m.authored():
 		p.dedupe, p.ignored = "message:"+m.id, event.ReasonSystemMessage
 	default:
 		p.dedupe, p.message = "message:"+m.id, &m
@@ -107,11 +107,11 @@ func (p *payload) readUpdate(d object) {
 	m := readMessage(d)
 	p.place(m.channel, m.id)
 	switch {
-	case m.answersLate():
+	case m.isDeferredResponse():
 		p.kind, p.dedupe, p.message = event.KindMessage, "message:"+m.id, &m
 	case m.edited.IsZero() || !d.has("content"):
 		p.ignored = event.ReasonNoChange
-	case !m.spoken():
+	case !m.authored():
 		p.ignored = event.ReasonSystemMessage
 	default:
 		p.dedupe, p.message = "edit:"+m.id+":"+d.text("edited_timestamp"), &m
@@ -151,11 +151,11 @@ func (p *payload) place(channel event.Channel, targets ...string) {
 	p.channel, p.targets = channel, targets
 }
 
-// maxSession bounds what becomes part of a key, in bytes. Discord's are 32.
+// maxSession bounds a session id in bytes, since it becomes part of a key. Discord's have 32.
 const maxSession = 128
 
-// readPosition reads where a frame stands among all: its gateway session and the
-// sequence in it. It is empty where either is missing.
+// readPosition returns a key of the gateway session and the frame's sequence number in it. It
+// is empty if either is missing.
 func readPosition(frame object) string {
 	session, sequence := frame.text("session_id"), frame.number("s")
 	if len(session) > maxSession {
@@ -168,18 +168,18 @@ func readPosition(frame object) string {
 }
 
 func readPlace(d object) event.Channel {
-	return placeOf(d.requiredSnowflake("channel_id"), d.snowflake("guild_id"))
+	return targetChannel(d.requiredSnowflake("channel_id"), d.snowflake("guild_id"))
 }
 
-// readEmoji reads a reaction's emoji as the API names it: the emoji itself, or
-// "name:id" for one of a guild's own, whose name is null once it was removed.
+// readEmoji returns a reaction's emoji in the API's form: the emoji itself, or "name:id" for
+// a guild's custom emoji. The name of a removed custom emoji is null.
 // https://docs.discord.com/developers/resources/emoji#emoji-object
 func readEmoji(d object) string {
 	emoji, _ := d.requiredChild("emoji")
 	name, id := emoji.text("name"), emoji.snowflake("id")
 	switch {
 	case id == "" && name == "" && emoji.members != nil:
-		emoji.wrong("name", "is required where there is no id")
+		emoji.wrong("name", "is required if there is no id")
 	case name == "":
 		return id
 	case id != "":
