@@ -11,24 +11,24 @@ import (
 	"parley/ingest/event"
 )
 
-// message is the webhook's message, as far as it is used.
+// message contains the fields of the webhook's message that the adapter uses.
 type message struct {
 	tempGUID    string
 	text        string // without the placeholders of attachments
 	subject     string
 	fromMe      bool
-	failure     int64 // the "error" of sending; 0 for none
+	failure     int64 // the "error" of sending; 0 if there is none
 	created     time.Time
 	edited      time.Time
 	retracted   time.Time
-	parts       *int64 // nil where the payload tells no count
+	parts       *int64 // nil if the payload has no count
 	replyTo     string
 	handle      handle
 	chat        *chat // nil in updates, which name no chat
 	attachments []event.Attachment
 }
 
-// handle is who wrote a message, as far as the payload tells.
+// handle is the author of a message as the payload names him.
 type handle struct {
 	address     string
 	displayName string
@@ -75,13 +75,13 @@ func readChat(o object) *chat {
 	return &c
 }
 
-// placeholder stands in a text where an attachment is shown.
+// placeholder marks the position of an attachment in a text.
 const placeholder = "\uFFFC"
 
-// typed is a text as it was typed.
+// typed returns the typed text without placeholders.
 func typed(text string) string { return strings.ReplaceAll(text, placeholder, "") }
 
-// readAttachments reads the files that a person sees.
+// readAttachments returns the files that a person can see.
 func readAttachments(data object) []event.Attachment {
 	var attachments []event.Attachment
 	for _, o := range data.children("attachments") {
@@ -100,15 +100,15 @@ func readAttachments(data object) []event.Attachment {
 	return attachments
 }
 
-// hidden says whether an attachment is not a file that somebody sent but what
-// Messages keeps for itself, such as the data of a link's preview.
+// hidden reports whether an attachment is data of Messages itself, such as a link's preview,
+// and not a file that a person sent.
 func hidden(o object, name string) bool {
 	return o.flag("hideAttachment") ||
 		strings.HasPrefix(o.text("uti"), "com.apple.messages.") ||
 		strings.HasSuffix(name, ".pluginPayloadAttachment")
 }
 
-// content is what was typed: the subject line, where there is one, and the text.
+// content returns the typed text: the subject line, if there is one, and the text.
 func (m message) content() string {
 	switch {
 	case m.subject == "":
@@ -119,8 +119,8 @@ func (m message) content() string {
 	return m.subject + "\n" + m.text
 }
 
-// unsent says whether the author took the message back. A message that was
-// unsent part by part has an edit's date and nothing left.
+// unsent reports whether the author took the message back. If the author unsent it part by
+// part, it has an edit date and neither text nor attachments.
 func (m message) unsent() bool {
 	if !m.retracted.IsZero() {
 		return true
@@ -129,9 +129,8 @@ func (m message) unsent() bool {
 	return nothing && !m.edited.IsZero()
 }
 
-// revision tells one state of the message from another by everything that can
-// change in it. Receipts are no part of it: a message that was delivered or read
-// is the same message.
+// revision returns a hash of every field that can change. Receipts are not part of it: the
+// delivery or the reading of a message does not change it.
 func (m message) revision() string {
 	files := make([]string, len(m.attachments))
 	for i, a := range m.attachments {

@@ -2,9 +2,9 @@ package bluebubbles
 
 import "parley/ingest/event"
 
-// The types of webhooks that carry a message and are read here; every other
-// type is no event of ours.
-// See https://docs.bluebubbles.app/server/developer-guides/rest-api-and-webhooks.
+// The types of webhooks that contain a message and are read here. Every other type is
+// ignored.
+// https://docs.bluebubbles.app/server/developer-guides/rest-api-and-webhooks
 const (
 	newMessage         = "new-message"
 	updatedMessage     = "updated-message"
@@ -17,19 +17,19 @@ const (
 	groupIconRemoved   = "group-icon-removed"
 )
 
-// payload is a webhook's body, read: what it means, and the message it carries.
+// payload is a decoded webhook body.
 type payload struct {
 	kind event.Kind
-	// ignored is the reason why nothing is to be recorded; only guid is read
-	// then, and it is empty for what is no event at all.
+	// ignored is the reason for recording nothing. Only guid is set then; it is empty if the
+	// webhook is not an event.
 	ignored string
 	guid    string
 	message
-	tapback tapback // of kind reaction
+	tapback tapback // of a reaction
 }
 
-// read says what a body means. An error means that it can't be used, and names
-// every field at fault.
+// read decodes a body. Its error means that the body is unusable, and names every faulty
+// field.
 func read(body []byte) (payload, error) {
 	root, err := readObject(body)
 	if err != nil {
@@ -97,16 +97,17 @@ func readData(data object, webhook string) payload {
 	case webhook == newMessage && p.chat != nil:
 		p.kind = event.KindMessage
 	default:
-		// Without a chat a message can't be placed; if it is known, this is how
-		// it stands now.
+		// Without a chat, a message has no thread. If the message is known, this is its
+		// current state.
 		p.kind = event.KindEdit
 	}
 	return p
 }
 
-// groupItem says what an item that nobody typed tells, from Messages' own
-// numbers: 1 somebody was added or removed, 2 the name changed, 3 somebody left
-// (action 0) or the picture changed; others are notices such as a shared location.
+// groupItem returns the kind of an item without typed text, and the reason for ignoring it.
+// The numbers are Messages' own: item 1 adds or removes a person, item 2 changes the name,
+// item 3 is a departure (action 0) or a change of the picture. Others are notices such as a
+// shared location.
 func groupItem(item, action int64) (event.Kind, string) {
 	switch {
 	case item == 1, item == 3 && action == 0:
