@@ -9,38 +9,39 @@ import (
 	"parley/ingest/event"
 )
 
-// In whose name the holder of a token may speak.
+// The values of Token.Senders: the identities that a token's holder may use.
 const (
-	SendersOwn = "own" // in the token's name alone
-	SendersAny = "any" // an integration: in the name that its metadata gives
+	SendersOwn = "own" // only the token's own
+	SendersAny = "any" // any in the metadata; for an integration
 )
 
-// Config is a workspace on our own HTTP API. Start from DefaultConfig.
+// Config is the configuration of a workspace on Parley's own HTTP API. DefaultConfig returns
+// the defaults.
 type Config struct {
 	Tokens []Token `yaml:"tokens"`
 }
 
-// Token admits one caller. Start from DefaultToken.
+// Token admits one caller. DefaultToken returns the defaults.
 type Token struct {
-	// ID names the token; a person who speaks by it has the sender_id "web:<id>".
+	// ID identifies the token. With SendersOwn, its messages have the sender_id "web:<id>".
 	ID string `yaml:"id"`
-	// Token is what the caller sends after the word Bearer.
+	// Token is the secret that the caller sends as a bearer token.
 	Token secret.Value `yaml:"token"`
-	// Name is the display name of SendersOwn's messages.
+	// Name is the display name of the messages of SendersOwn.
 	Name string `yaml:"name"`
 	// Senders is SendersOwn or SendersAny.
 	Senders string `yaml:"senders"`
 }
 
-// DefaultConfig is what holds where the configuration says nothing: nobody is admitted.
+// DefaultConfig returns the defaults: no tokens, so every request is refused.
 func DefaultConfig() Config { return Config{} }
 
-// DefaultToken is what holds where a token's entry says nothing.
+// DefaultToken returns the defaults of a token.
 func DefaultToken() Token { return Token{Senders: SendersOwn} }
 
 var tokenID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-// Validate returns every fault, by key, without any value.
+// Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	if len(c.Tokens) == 0 {
@@ -55,7 +56,7 @@ func (c Config) Validate() event.FieldErrors {
 	return faults
 }
 
-// validate checks one token beside those that stand before it.
+// validate checks one token. before contains the tokens above it in the configuration.
 func (t Token) validate(before []Token) event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
