@@ -135,7 +135,7 @@ func (p *plugged) sockets(n, ever int) {
 	}
 }
 
-func (p *plugged) fate(d slacktest.Delivery) slacktest.Fate {
+func (p *plugged) fate(d slacktest.Delivery) slacktest.Result {
 	p.t.Helper()
 	fate, err := d.Wait(p.ctx)
 	if err != nil {
