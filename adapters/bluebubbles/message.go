@@ -36,41 +36,42 @@ type handle struct {
 	lastName    string
 }
 
-func readMessage(data object) message {
+func readMessage(data event.Fields) message {
 	m := message{
-		tempGUID:    data.id("tempGuid"),
-		text:        typed(data.text("text")),
-		subject:     typed(data.text("subject")),
-		fromMe:      data.flag("isFromMe"),
-		created:     data.date("dateCreated"),
-		edited:      data.date("dateEdited"),
-		retracted:   data.date("dateRetracted"),
-		replyTo:     data.id("threadOriginatorGuid"),
+		tempGUID:    id(data, "tempGuid"),
+		text:        typed(data.Text("text")),
+		subject:     typed(data.Text("subject")),
+		fromMe:      data.Flag("isFromMe"),
+		created:     date(data, "dateCreated"),
+		edited:      date(data, "dateEdited"),
+		retracted:   date(data, "dateRetracted"),
+		replyTo:     id(data, "threadOriginatorGuid"),
 		attachments: readAttachments(data),
 	}
-	m.failure, _ = data.number("error")
-	if parts, ok := data.number("partCount"); ok {
+	m.failure = data.Number("error")
+	if data.Has("partCount") {
+		parts := data.Number("partCount")
 		m.parts = &parts
 	}
-	if h, ok := data.child("handle"); ok {
+	if h, ok := data.Child("handle"); ok {
 		m.handle = handle{
-			address:     h.id("address"),
-			displayName: h.text("displayName"),
-			firstName:   h.text("firstName"),
-			lastName:    h.text("lastName"),
+			address:     id(h, "address"),
+			displayName: h.Text("displayName"),
+			firstName:   h.Text("firstName"),
+			lastName:    h.Text("lastName"),
 		}
 	}
-	if chats := data.children("chats"); len(chats) > 0 {
+	if chats := data.Children("chats"); len(chats) > 0 {
 		m.chat = readChat(chats[0])
 	}
 	return m
 }
 
-func readChat(o object) *chat {
-	c := chat{guid: o.requiredID("guid")}
-	c.style, _ = o.number("style")
+func readChat(o event.Fields) *chat {
+	c := chat{guid: requiredID(o, "guid")}
+	c.style = o.Number("style")
 	if c.guid != "" && chatName(c.guid) == "" {
-		o.fault("guid", "must name a chat after its last semicolon")
+		o.Fault("guid", "must name a chat after its last semicolon")
 	}
 	return &c
 }
@@ -82,18 +83,18 @@ const placeholder = "\uFFFC"
 func typed(text string) string { return strings.ReplaceAll(text, placeholder, "") }
 
 // readAttachments returns the files that a person can see.
-func readAttachments(data object) []event.Attachment {
+func readAttachments(data event.Fields) []event.Attachment {
 	var attachments []event.Attachment
-	for _, o := range data.children("attachments") {
-		name := o.text("transferName")
+	for _, o := range data.Children("attachments") {
+		name := o.Text("transferName")
 		if hidden(o, name) {
 			continue
 		}
-		size, _ := o.number("totalBytes")
+		size := o.Number("totalBytes")
 		attachments = append(attachments, event.Attachment{
-			ID:       o.requiredID("guid"),
+			ID:       requiredID(o, "guid"),
 			Name:     name,
-			MimeType: o.text("mimeType"),
+			MimeType: o.Text("mimeType"),
 			Size:     max(size, 0),
 		})
 	}
@@ -102,9 +103,9 @@ func readAttachments(data object) []event.Attachment {
 
 // hidden reports whether an attachment is data of Messages itself, such as a link's preview,
 // and not a file that a person sent.
-func hidden(o object, name string) bool {
-	return o.flag("hideAttachment") ||
-		strings.HasPrefix(o.text("uti"), "com.apple.messages.") ||
+func hidden(o event.Fields, name string) bool {
+	return o.Flag("hideAttachment") ||
+		strings.HasPrefix(o.Text("uti"), "com.apple.messages.") ||
 		strings.HasSuffix(name, ".pluginPayloadAttachment")
 }
 
@@ -141,4 +142,20 @@ func (m message) revision() string {
 		m.edited.UnixMilli(), m.retracted.UnixMilli(), files, m.failure)
 	sum := sha256.Sum256(state)
 	return hex.EncodeToString(sum[:16])
+}
+
+// endOfTime is the first millisecond that RFC 3339 cannot express: the year 10000.
+const endOfTime = 253_402_300_800_000
+
+// date reads a time in milliseconds since 1970. 0 and null are the zero time.
+func date(data event.Fields, key string) time.Time {
+	ms := data.Number(key)
+	if ms < 0 || ms >= endOfTime {
+		data.Fault(key, "must be milliseconds since 1970")
+		return time.Time{}
+	}
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
 }

@@ -31,22 +31,22 @@ type payload struct {
 // read decodes a body. Its error means that the body is unusable, and names every faulty
 // field.
 func read(body []byte) (payload, error) {
-	root, err := readObject(body)
+	root, err := event.ParseFields(body)
 	if err != nil {
 		return payload{}, err
 	}
-	webhook := root.text("type")
+	webhook := root.Text("type")
 	p, known := readWebhook(root, webhook)
 	if !known {
 		return payload{kind: event.KindOther, ignored: event.ReasonNotAnEvent}, nil
 	}
-	return p, root.err()
+	return p, root.Err()
 }
 
-func readWebhook(root object, webhook string) (p payload, known bool) {
+func readWebhook(root event.Fields, webhook string) (p payload, known bool) {
 	switch webhook {
 	case newMessage, updatedMessage, messageSendError:
-		if data, ok := requiredData(root); ok {
+		if data, ok := root.RequiredChild("data"); ok {
 			p = readData(data, webhook)
 		}
 	case participantAdded, participantRemoved, participantLeft:
@@ -59,27 +59,18 @@ func readWebhook(root object, webhook string) (p payload, known bool) {
 	return p, true
 }
 
-func requiredData(root object) (object, bool) {
-	before := len(*root.faults)
-	data, ok := root.child("data")
-	if !ok && len(*root.faults) == before {
-		root.fault("data", "is required and must be an object")
-	}
-	return data, ok
-}
-
-func readGroupEvent(root object, kind event.Kind, reason string) payload {
+func readGroupEvent(root event.Fields, kind event.Kind, reason string) payload {
 	p := payload{kind: kind, ignored: reason}
-	if data, ok := requiredData(root); ok {
-		p.guid = data.requiredID("guid")
+	if data, ok := root.RequiredChild("data"); ok {
+		p.guid = requiredID(data, "guid")
 	}
 	return p
 }
 
-func readData(data object, webhook string) payload {
-	p := payload{guid: data.requiredID("guid")}
-	item, _ := data.number("itemType")
-	action, _ := data.number("groupActionType")
+func readData(data event.Fields, webhook string) payload {
+	p := payload{guid: requiredID(data, "guid")}
+	item := data.Number("itemType")
+	action := data.Number("groupActionType")
 	if item != 0 {
 		p.kind, p.ignored = groupItem(item, action)
 		return p
@@ -116,4 +107,19 @@ func groupItem(item, action int64) (event.Kind, string) {
 		return event.KindOther, event.ReasonGroupEvent
 	}
 	return event.KindOther, event.ReasonSystemMessage
+}
+
+// maxID bounds an id in bytes, since it becomes part of a key of the store. BlueBubbles' own
+// have less than 100.
+const maxID = 512
+
+func id(o event.Fields, key string) string { return o.ShortText(key, maxID) }
+
+// requiredID is id for a member whose absence is a fault.
+func requiredID(o event.Fields, key string) string {
+	if !o.Has(key) || string(o.Raw(key)) == `""` {
+		o.Fault(key, "is required and must not be empty")
+		return ""
+	}
+	return id(o, key)
 }

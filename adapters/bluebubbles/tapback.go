@@ -1,10 +1,13 @@
 package bluebubbles
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"parley/ingest/event"
 
 	"github.com/rivo/uniseg"
 )
@@ -25,8 +28,8 @@ const emojiTapback = "emoji"
 var tapbackNames = [...]string{"love", "like", "dislike", "laugh", "emphasize", "question", emojiTapback, "sticker"}
 
 // readTapback reads a tapback, and returns false if the message is not a tapback.
-func readTapback(data object, text string) (tapback, bool) {
-	name, removed, ok := tapbackName(data.word("associatedMessageType"))
+func readTapback(data event.Fields, text string) (tapback, bool) {
+	name, removed, ok := tapbackName(word(data, "associatedMessageType"))
 	if !ok {
 		return tapback{}, false
 	}
@@ -34,16 +37,25 @@ func readTapback(data object, text string) (tapback, bool) {
 		name = emojiIn(text)
 	}
 	t := tapback{emoji: name, removed: removed}
-	reference := data.requiredID("associatedMessageGuid")
+	reference := requiredID(data, "associatedMessageGuid")
 	if reference == "" {
 		return t, true
 	}
 	target, part, ok := readTarget(reference)
 	if !ok {
-		data.fault("associatedMessageGuid", fmt.Sprintf("is %q, must be <guid>, p:<part>/<guid> or bp:<guid>", reference))
+		data.Fault("associatedMessageGuid", fmt.Sprintf("is %q, must be <guid>, p:<part>/<guid> or bp:<guid>", reference))
 	}
 	t.target, t.part = target, part
 	return t, true
+}
+
+// word reads an id that may also be a number.
+func word(data event.Fields, key string) string {
+	var number int64
+	if json.Unmarshal(data.Raw(key), &number) == nil {
+		return strconv.FormatInt(number, 10)
+	}
+	return id(data, key)
 }
 
 // tapbackName reads the type of an association: a name, "-" and a name, or a number that

@@ -54,15 +54,15 @@ func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys
 
 // SelfOf reads our identity from a READY frame. It returns false for every other body.
 func SelfOf(envelope event.Envelope) (event.Self, bool) {
-	frame, err := parse(envelope.Body)
-	if err != nil || frame.dispatch() != "READY" {
+	frame, err := event.ParseFields(envelope.Body)
+	if err != nil || dispatch(frame) != "READY" {
 		return event.Self{}, false
 	}
-	d, _ := frame.requiredChild("d")
-	user, _ := d.requiredChild("user")
-	application, _ := d.child("application")
-	self := event.Self{UserID: user.requiredSnowflake("id"), AppID: application.snowflake("id")}
-	return self, frame.err() == nil
+	d, _ := frame.RequiredChild("d")
+	user, _ := d.RequiredChild("user")
+	application, _ := d.Child("application")
+	self := event.Self{UserID: requiredSnowflake(user, "id"), AppID: snowflake(application, "id")}
+	return self, frame.Err() == nil
 }
 
 func bodyKey(body []byte) string { return "body:" + digest(body) }

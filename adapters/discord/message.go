@@ -52,13 +52,13 @@ type reference struct {
 }
 
 // readMessage reads the message of a gateway event.
-func readMessage(d object) message {
+func readMessage(d event.Fields) message {
 	m := readBody(d)
-	m.id = d.requiredSnowflake("id")
+	m.id = requiredSnowflake(d, "id")
 	m.author, m.hasAuthor = readAuthor(d)
 	m.author.nick = readNick(d)
 	m.readPlace(d)
-	for _, mention := range d.children("mentions") {
+	for _, mention := range d.Children("mentions") {
 		m.mentioned = append(m.mentioned, readUser(mention))
 	}
 	m.readReference(d)
@@ -68,9 +68,9 @@ func readMessage(d object) message {
 // readPlace reads the message's channel. Only messages of threads have a position. An update
 // without an author need not contain the guild.
 // https://docs.discord.com/developers/resources/message#message-object-message-structure
-func (m *message) readPlace(d object) {
-	id, guild, channelType := d.requiredSnowflake("channel_id"), d.snowflake("guild_id"), d.number("channel_type")
-	m.threaded = isThread(channelType) || d.has("position")
+func (m *message) readPlace(d event.Fields) {
+	id, guild, channelType := requiredSnowflake(d, "channel_id"), snowflake(d, "guild_id"), d.Number("channel_type")
+	m.threaded = isThread(channelType) || d.Has("position")
 	m.channel = targetChannel(id, guild)
 	if m.hasAuthor {
 		m.channel = messageChannel(id, guild, channelType)
@@ -78,36 +78,36 @@ func (m *message) readPlace(d object) {
 }
 
 // readBody reads the fields that a message has in common with quoted and forwarded ones.
-func readBody(d object) message {
+func readBody(d event.Fields) message {
 	return message{
-		kind:    d.number("type"),
-		flags:   d.number("flags"),
+		kind:    d.Number("type"),
+		flags:   d.Number("flags"),
 		content: readContent(d),
 		files:   readFiles(d),
-		sent:    d.time("timestamp"),
-		edited:  d.time("edited_timestamp"),
+		sent:    timestamp(d, "timestamp"),
+		edited:  timestamp(d, "edited_timestamp"),
 	}
 }
 
-func (m *message) readReference(d object) {
-	if r, ok := d.child("message_reference"); ok {
-		m.reference = reference{r.number("type"), r.snowflake("message_id")}
+func (m *message) readReference(d event.Fields) {
+	if r, ok := d.Child("message_reference"); ok {
+		m.reference = reference{r.Number("type"), snowflake(r, "message_id")}
 	}
-	for _, snapshot := range d.children("message_snapshots") {
-		if inner, ok := snapshot.child("message"); ok {
+	for _, snapshot := range d.Children("message_snapshots") {
+		if inner, ok := snapshot.Child("message"); ok {
 			m.forwarded = append(m.forwarded, readBody(inner))
 		}
 	}
-	if inner, ok := d.child("referenced_message"); ok && m.repliedTo() != "" {
+	if inner, ok := d.Child("referenced_message"); ok && m.repliedTo() != "" {
 		m.quoted = readQuoted(inner, m.mentioned)
 	}
 }
 
 // readQuoted reads the message that a reply refers to. Its author has no nickname of this
 // guild; the list of mentions may contain it.
-func readQuoted(d object, mentioned []user) *message {
+func readQuoted(d event.Fields, mentioned []user) *message {
 	m := readBody(d)
-	m.id = d.snowflake("id")
+	m.id = snowflake(d, "id")
 	m.author, m.hasAuthor = readAuthor(d)
 	for _, u := range mentioned {
 		if u.id == m.author.id {
@@ -160,4 +160,21 @@ func (m *message) revision() string {
 		return ""
 	}
 	return m.edited.Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// maxTime bounds a timestamp in bytes, since it becomes part of a key. Discord's have 32.
+const maxTime = 40
+
+// timestamp reads a time. It is the zero time if the member is missing or empty.
+func timestamp(d event.Fields, key string) time.Time {
+	s := d.Text(key)
+	if s == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || len(s) > maxTime {
+		d.Fault(key, "must be a time such as 2026-01-31T12:00:00.000000+00:00")
+		return time.Time{}
+	}
+	return t.UTC()
 }

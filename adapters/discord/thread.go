@@ -1,12 +1,6 @@
 package discord
 
-import (
-	"strconv"
-	"strings"
-	"time"
-
-	"parley/ingest/event"
-)
+import "parley/ingest/event"
 
 // ThreadKey returns the key of the conversation in a channel, "discord:<workspace>:<channel
 // id>". A Discord thread, a forum post and a direct message are channels too.
@@ -47,22 +41,4 @@ func targetChannel(id, guild string) event.Channel {
 // isThread reports whether a channel's type is that of a thread or a forum post.
 func isThread(channelType int64) bool {
 	return channelType >= channelAnnouncementThread && channelType <= channelPrivateThread
-}
-
-// isSnowflake reports whether s has the form of a Discord id: 64 bits in decimal.
-func isSnowflake(s string) bool {
-	return s != "" && len(s) <= 20 && strings.Trim(s, "0123456789") == ""
-}
-
-// epoch is the start of Discord's clock, in milliseconds since 1970.
-const epoch = 1_420_070_400_000
-
-// snowflakeTime returns the time in an id, or the zero time if id is not a number.
-// https://docs.discord.com/developers/reference#snowflakes
-func snowflakeTime(id string) time.Time {
-	n, err := strconv.ParseUint(id, 10, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(n>>22) + epoch).UTC()
 }

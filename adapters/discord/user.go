@@ -17,23 +17,23 @@ type user struct {
 	bot        bool
 }
 
-func readUser(d object) user {
+func readUser(d event.Fields) user {
 	u := user{
-		id:         d.requiredSnowflake("id"),
+		id:         requiredSnowflake(d, "id"),
 		nick:       readNick(d),
-		globalName: d.text("global_name"),
-		username:   d.text("username"),
+		globalName: d.Text("global_name"),
+		username:   d.Text("username"),
 	}
-	bot, system := d.flag("bot"), d.flag("system")
+	bot, system := d.Flag("bot"), d.Flag("system")
 	u.bot = bot || system
 	return u
 }
 
 // readAuthor reads a message's author, and returns false if there is none. A webhook writes
 // under its own id, with a name chosen for each message.
-func readAuthor(d object) (user, bool) {
-	webhook := d.snowflake("webhook_id")
-	author, ok := d.child("author")
+func readAuthor(d event.Fields) (user, bool) {
+	webhook := snowflake(d, "webhook_id")
+	author, ok := d.Child("author")
 	if !ok {
 		return user{}, false
 	}
@@ -43,9 +43,9 @@ func readAuthor(d object) (user, bool) {
 }
 
 // readNick reads the nickname from the member object beside a user.
-func readNick(d object) string {
-	member, _ := d.child("member")
-	return member.text("nick")
+func readNick(d event.Fields) string {
+	member, _ := d.Child("member")
+	return member.Text("nick")
 }
 
 // resolve looks up a user whom the payload does not name.

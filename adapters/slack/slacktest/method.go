@@ -6,7 +6,7 @@ import "net/url"
 type method struct {
 	run func(s *Server, form url.Values) []byte
 	// scope is the required scope of the token. Alternatives are separated by |. A * means
-	// for the kind of the requested channel.
+	// the kind of the requested channel.
 	scope string
 	// tier is the number of calls per minute that Slack guarantees; 0 if it names none.
 	// https://docs.slack.dev/apis/web-api/rate-limits
