@@ -51,7 +51,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(!c.Password.IsZero(), "password", "is required: the password of the BlueBubbles server")
 	check(!c.WebhookSecret.IsZero(), "webhook_secret", "is required: a long random word, the last part of the webhook's address")
 	check(c.WebhookSecret.Reveal() == url.PathEscape(c.WebhookSecret.Reveal()),
-		"webhook_secret", "must be of letters, digits, - and _ alone, since it is part of an address")
+		"webhook_secret", "must contain only letters, digits, - and _, because it is part of an address")
 	check(c.Method == MethodAppleScript || c.Method == MethodPrivateAPI, "method", "must be apple-script or private-api")
 	check(c.FromMe == FromMePassive || c.FromMe == FromMeRun, "from_me", "must be passive or run")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")

@@ -24,7 +24,7 @@ const (
 	oneself = "iMessage;-;" + owner
 )
 
-// fields holds the members of a webhook's message; nil stands for null.
+// fields holds the members of a webhook's message; nil becomes null.
 type fields map[string]any
 
 // with returns a copy of f with other values for some members.

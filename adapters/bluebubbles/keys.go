@@ -1,16 +1,16 @@
-// Package bluebubbles speaks with iMessage through a BlueBubbles server: it
-// reads the server's webhooks as events.
+// Package bluebubbles connects to iMessage through a BlueBubbles server: it converts the
+// server's webhooks to events.
 //
-// BlueBubbles sends what it finds in Messages' database, often more than once
-// and in no certain order. Three habits of it shape this package:
+// BlueBubbles reports the rows of Messages' database, often more than once and in no certain
+// order. Three properties of it shape this package:
 //
-//   - A message that changed comes as updated-message, or as new-message again
-//     once the server has forgotten it. Both carry it whole, so a hash of what
-//     can change, the revision, tells a change from a receipt or a repetition.
-//   - An update names no chat. It is then known by the guid of its message alone
-//     and waits in custody until that message is there.
-//   - A change of a group comes twice, under its own type and as new-message.
-//     The two share a dedupe key.
+//   - A changed message comes as updated-message, or as new-message if the server has
+//     forgotten the message. Both contain the complete message. A hash of the fields that can
+//     change, the revision, distinguishes a change from a receipt or a repetition.
+//   - An update names no chat. It carries only the guid of its message, and its envelope waits
+//     until that message is recorded.
+//   - A change of a group comes twice, under its own type and as new-message. Both have the
+//     same dedupe key.
 package bluebubbles
 
 import (
@@ -74,17 +74,3 @@ func bodyKey(body []byte) string {
 	sum := sha256.Sum256(body)
 	return "body:" + hex.EncodeToString(sum[:])
 }
-
-// Package bluebubbles connects to iMessage through a BlueBubbles server: it converts the
-// server's webhooks to events.
-//
-// BlueBubbles reports the rows of Messages' database, often more than once and in no certain
-// order. Three properties of it shape this package:
-//
-//   - A changed message comes as updated-message, or as new-message if the server has
-//     forgotten the message. Both contain the complete message. A hash of the fields that can
-//     change, the revision, distinguishes a change from a receipt or a repetition.
-//   - An update names no chat. It carries only the guid of its message, and its envelope waits
-//     until that message is recorded.
-//   - A change of a group comes twice, under its own type and as new-message. Both have the
-//     same dedupe key.

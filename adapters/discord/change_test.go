@@ -13,12 +13,12 @@ func TestEdit(t *testing.T) {
 	if diff := cmp.Diff([]string{sentID}, e.Targets); diff != "" || e.Kind != event.KindEdit {
 		t.Errorf("the event is a %s of %q", e.Kind, e.Targets)
 	}
-	want := created(t, said("better"))
+	want := created(t, posted("better"))
 	want.Revision = "2026-09-21T14:05:00.766Z"
 	if diff := cmp.Diff(want, e.Message, sameMetadata); diff != "" {
 		t.Errorf("the edit does not carry the complete edited message: %s", diff)
 	}
-	if got := created(t, said("never edited")).Revision; got != "" {
+	if got := created(t, posted("never edited")).Revision; got != "" {
 		t.Errorf("the revision of an unedited message is %q", got)
 	}
 }

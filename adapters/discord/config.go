@@ -29,7 +29,7 @@ func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
 	check(!c.Token.IsZero(), "token", "is required: the bot's token, from the developer portal")
-	check(!strings.HasPrefix(c.Token.Reveal(), "Bot "), "token", "must stand without the word Bot before it")
+	check(!strings.HasPrefix(c.Token.Reveal(), "Bot "), "token", "must not begin with the word Bot")
 	check(isAddress(c.APIURL), "api_url", "must be an http or https address without credentials")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	return faults

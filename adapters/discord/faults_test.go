@@ -35,18 +35,18 @@ func TestFaults(t *testing.T) {
 		"no data":          {fields{"op": 0, "t": "MESSAGE_CREATE"}, []string{"d"}},
 		"data is a list":   {frame("MESSAGE_DELETE", []string{}), []string{"d"}},
 		"nothing":          {frame("MESSAGE_CREATE", fields{}), []string{"d.id", "d.channel_id", "d.author"}},
-		"ids":              {frame("MESSAGE_CREATE", said("").with(fields{"id": 5, "channel_id": "x", "guild_id": "", "webhook_id": "-1"})), []string{"d.id", "d.channel_id", "d.guild_id", "d.webhook_id"}},
-		"text":             {frame("MESSAGE_CREATE", said("").with(fields{"content": 5, "timestamp": "noon", "edited_timestamp": true})), []string{"d.content", "d.timestamp", "d.edited_timestamp"}},
-		"numbers":          {frame("MESSAGE_CREATE", said("").with(fields{"type": "0", "flags": 1.5, "channel_type": false})), []string{"d.type", "d.flags", "d.channel_type"}},
-		"author":           {frame("MESSAGE_CREATE", said("").with(fields{"author": fields{"username": 5, "bot": 1, "global_name": []int{}}})), []string{"d.author.id", "d.author.username", "d.author.bot", "d.author.global_name"}},
-		"nickname":         {frame("MESSAGE_CREATE", said("").with(fields{"member": fields{"nick": 5}})), []string{"d.member.nick"}},
-		"mentions":         {frame("MESSAGE_CREATE", said("").with(fields{"mentions": []any{person(sam, "sam"), fields{"id": true}}})), []string{"d.mentions[1].id"}},
-		"files":            {frame("MESSAGE_CREATE", said("").with(fields{"attachments": []fields{{"filename": 1, "size": "1", "content_type": 1}}})), []string{"d.attachments[0].id", "d.attachments[0].filename", "d.attachments[0].size", "d.attachments[0].content_type"}},
-		"stickers":         {frame("MESSAGE_CREATE", said("").with(fields{"sticker_items": fields{}})), []string{"d.sticker_items"}},
-		"poll":             {frame("MESSAGE_CREATE", said("").with(fields{"poll": fields{"question": "why?", "answers": []fields{{"poll_media": fields{"text": 5}}}}})), []string{"d.poll.question", "d.poll.answers[0].poll_media.text"}},
-		"reference":        {frame("MESSAGE_CREATE", said("").with(fields{"message_reference": fields{"type": "0", "message_id": 5}})), []string{"d.message_reference.type", "d.message_reference.message_id"}},
-		"quoted message":   {frame("MESSAGE_CREATE", said("").with(replying("31", fields{"content": 5, "author": fields{"id": sam, "bot": "no"}}))), []string{"d.referenced_message.content", "d.referenced_message.author.bot"}},
-		"forwarded":        {frame("MESSAGE_CREATE", said("").with(fields{"message_snapshots": []fields{{"message": fields{"content": 5}}}})), []string{"d.message_snapshots[0].message.content"}},
+		"ids":              {frame("MESSAGE_CREATE", posted("").with(fields{"id": 5, "channel_id": "x", "guild_id": "", "webhook_id": "-1"})), []string{"d.id", "d.channel_id", "d.guild_id", "d.webhook_id"}},
+		"text":             {frame("MESSAGE_CREATE", posted("").with(fields{"content": 5, "timestamp": "noon", "edited_timestamp": true})), []string{"d.content", "d.timestamp", "d.edited_timestamp"}},
+		"numbers":          {frame("MESSAGE_CREATE", posted("").with(fields{"type": "0", "flags": 1.5, "channel_type": false})), []string{"d.type", "d.flags", "d.channel_type"}},
+		"author":           {frame("MESSAGE_CREATE", posted("").with(fields{"author": fields{"username": 5, "bot": 1, "global_name": []int{}}})), []string{"d.author.id", "d.author.username", "d.author.bot", "d.author.global_name"}},
+		"nickname":         {frame("MESSAGE_CREATE", posted("").with(fields{"member": fields{"nick": 5}})), []string{"d.member.nick"}},
+		"mentions":         {frame("MESSAGE_CREATE", posted("").with(fields{"mentions": []any{person(sam, "sam"), fields{"id": true}}})), []string{"d.mentions[1].id"}},
+		"files":            {frame("MESSAGE_CREATE", posted("").with(fields{"attachments": []fields{{"filename": 1, "size": "1", "content_type": 1}}})), []string{"d.attachments[0].id", "d.attachments[0].filename", "d.attachments[0].size", "d.attachments[0].content_type"}},
+		"stickers":         {frame("MESSAGE_CREATE", posted("").with(fields{"sticker_items": fields{}})), []string{"d.sticker_items"}},
+		"poll":             {frame("MESSAGE_CREATE", posted("").with(fields{"poll": fields{"question": "why?", "answers": []fields{{"poll_media": fields{"text": 5}}}}})), []string{"d.poll.question", "d.poll.answers[0].poll_media.text"}},
+		"reference":        {frame("MESSAGE_CREATE", posted("").with(fields{"message_reference": fields{"type": "0", "message_id": 5}})), []string{"d.message_reference.type", "d.message_reference.message_id"}},
+		"quoted message":   {frame("MESSAGE_CREATE", posted("").with(replying("31", fields{"content": 5, "author": fields{"id": sam, "bot": "no"}}))), []string{"d.referenced_message.content", "d.referenced_message.author.bot"}},
+		"forwarded":        {frame("MESSAGE_CREATE", posted("").with(fields{"message_snapshots": []fields{{"message": fields{"content": 5}}}})), []string{"d.message_snapshots[0].message.content"}},
 		"edit":             {frame("MESSAGE_UPDATE", fields{"content": "x", "edited_timestamp": "late"}), []string{"d.id", "d.channel_id", "d.edited_timestamp"}},
 		"endless fraction": {frame("MESSAGE_UPDATE", edited("x").with(fields{"edited_timestamp": "2026-09-21T14:05:00." + strings.Repeat("1", 50) + "Z"})), []string{"d.edited_timestamp"}},
 		"delete":           {frame("MESSAGE_DELETE", fields{"id": "x"}), []string{"d.id", "d.channel_id"}},
@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 // TestUnreadFields checks that a field that the adapter does not read may have any type, and
 // that null counts as missing.
 func TestUnreadFields(t *testing.T) {
-	data := said("hello").with(fields{
+	data := posted("hello").with(fields{
 		"embeds": "none", "components": 5, "nonce": []int{1}, "from_the_future": fields{"a": 1},
 		"reactions": true, "webhook_id": null, "poll": null, "member": null,
 	})

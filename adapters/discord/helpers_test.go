@@ -64,8 +64,8 @@ func person(id, username string) fields {
 	return fields{"id": id, "username": username, "global_name": nil}
 }
 
-// said returns a message that Nora posted in a guild's channel.
-func said(content string) fields {
+// posted returns a message that Nora posted in a guild's channel.
+func posted(content string) fields {
 	return fields{
 		"id": sentID, "channel_id": room, "guild_id": guild, "type": 0, "flags": 0,
 		"author": person(nora, "nora"), "content": content,
@@ -75,7 +75,7 @@ func said(content string) fields {
 }
 
 func edited(content string) fields {
-	return said(content).with(fields{"edited_timestamp": revised})
+	return posted(content).with(fields{"edited_timestamp": revised})
 }
 
 func replying(id string, quoted any) fields {

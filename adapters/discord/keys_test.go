@@ -19,7 +19,7 @@ func TestKeysOfMessage(t *testing.T) {
 		Channel: event.Channel{ID: room, Type: event.ChannelRoom},
 		Subject: sentID,
 	}
-	if diff := cmp.Diff(want, keys(t, known, "MESSAGE_CREATE", said("hello"))); diff != "" {
+	if diff := cmp.Diff(want, keys(t, known, "MESSAGE_CREATE", posted("hello"))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -29,12 +29,12 @@ func TestChannelTypes(t *testing.T) {
 		data fields
 		want event.ChannelType
 	}{
-		"guild":                   {said(""), event.ChannelRoom},
-		"direct":                  {said("").with(fields{"guild_id": nil}), event.ChannelDirect},
-		"direct, told":            {said("").with(fields{"guild_id": nil, "channel_type": 1}), event.ChannelDirect},
-		"group":                   {said("").with(fields{"guild_id": nil, "channel_type": 3}), event.ChannelGroup},
-		"thread":                  {said("").with(fields{"channel_type": 11}), event.ChannelRoom},
-		"thread, guild not told":  {said("").with(fields{"guild_id": nil, "channel_type": 12}), event.ChannelRoom},
+		"guild":                   {posted(""), event.ChannelRoom},
+		"direct":                  {posted("").with(fields{"guild_id": nil}), event.ChannelDirect},
+		"direct, by type":         {posted("").with(fields{"guild_id": nil, "channel_type": 1}), event.ChannelDirect},
+		"group":                   {posted("").with(fields{"guild_id": nil, "channel_type": 3}), event.ChannelGroup},
+		"thread":                  {posted("").with(fields{"channel_type": 11}), event.ChannelRoom},
+		"thread, no guild_id":     {posted("").with(fields{"guild_id": nil, "channel_type": 12}), event.ChannelRoom},
 		"update without a sender": {edited("x").with(fields{"guild_id": nil, "author": nil}), event.ChannelUnknown},
 	}
 	for name, test := range tests {
@@ -63,11 +63,11 @@ func TestKeysOfEdit(t *testing.T) {
 
 func TestUpdateThatIsNoEdit(t *testing.T) {
 	updates := map[string]fields{
-		"preview of the original": said("see https://example.org").with(fields{"embeds": []fields{{"type": "link"}}}),
+		"preview of the original": posted("see https://example.org").with(fields{"embeds": []fields{{"type": "link"}}}),
 		"preview alone":           {"id": sentID, "channel_id": room, "embeds": []fields{{"type": "link"}}},
-		"pin":                     said("x").with(fields{"pinned": true}),
+		"pin":                     posted("x").with(fields{"pinned": true}),
 		"flags of an edited one":  {"id": sentID, "channel_id": room, "flags": 4, "edited_timestamp": revised},
-		"thread opened on it":     said("x").with(fields{"flags": 32, "thread": fields{"id": sentID}}),
+		"thread opened on it":     posted("x").with(fields{"flags": 32, "thread": fields{"id": sentID}}),
 	}
 	dedupe := map[string]string{}
 	for name, data := range updates {
@@ -136,15 +136,15 @@ func TestIgnoredFrames(t *testing.T) {
 	ignored := func(kind event.Kind, reason string) event.Keys {
 		return event.Keys{Kind: kind, Settled: event.Ignore(reason)}
 	}
-	message := func(kind int) fields { return frame("MESSAGE_CREATE", said("").with(fields{"type": kind})) }
+	message := func(kind int) fields { return frame("MESSAGE_CREATE", posted("").with(fields{"type": kind})) }
 	tests := map[string]struct {
 		frame fields
 		want  event.Keys
 	}{
 		"hello":            {fields{"op": 10, "t": nil, "s": nil, "d": fields{}}, ignored(event.KindOther, event.ReasonNotAnEvent)},
-		"other opcode":     {frame("MESSAGE_CREATE", said("x")).with(fields{"op": 1}), ignored(event.KindOther, event.ReasonNotAnEvent)},
-		"no frame":         {said("a message of the REST API"), ignored(event.KindOther, event.ReasonNotAnEvent)},
-		"no name":          {fields{"op": 0, "d": said("x")}, ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"other opcode":     {frame("MESSAGE_CREATE", posted("x")).with(fields{"op": 1}), ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"no frame":         {posted("a message of the REST API"), ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"no name":          {fields{"op": 0, "d": posted("x")}, ignored(event.KindOther, event.ReasonNotAnEvent)},
 		"unknown":          {frame("TYPING_START", fields{"user_id": 5}), ignored(event.KindOther, event.ReasonNotAnEvent)},
 		"ready":            {frame("READY", fields{"user": person(bot, "parley")}), ignored(event.KindOther, event.ReasonNotAnEvent)},
 		"join":             {frame("GUILD_MEMBER_ADD", fields{}), ignored(event.KindMember, event.ReasonMember)},
@@ -183,7 +183,7 @@ func TestIgnoredFrames(t *testing.T) {
 // sends the message without text, and then an update with the text but without an
 // edited_timestamp.
 func TestDeferredResponse(t *testing.T) {
-	deferred := said("").with(fields{"type": 20, "flags": 128, "author": person("300", "deploys").with(fields{"bot": true})})
+	deferred := posted("").with(fields{"type": 20, "flags": 128, "author": person("300", "deploys").with(fields{"bot": true})})
 	response := deferred.with(fields{"flags": 0, "content": "build 513 is red"})
 
 	k := keys(t, known, "MESSAGE_CREATE", deferred)
@@ -212,14 +212,14 @@ func TestNeeds(t *testing.T) {
 		data fields
 		want string
 	}{
-		"message in a guild":     {said("hello"), ""},
-		"direct message":         {said("hello").with(direct), ""},
-		"a mention":              {said("<@900> hello"), discord.NeedsUser},
-		"a mention in private":   {said("<@900> hello").with(direct), discord.NeedsUser},
-		"a mention, listed":      {said("hello").with(fields{"mentions": []fields{person(sam, "sam")}}), discord.NeedsUser},
-		"a reply":                {said("yes").with(replying("31", nil)), discord.NeedsUser},
-		"a bot's message":        {said("hello").with(fields{"author": person("300", "x").with(fields{"bot": true})}), discord.NeedsUser},
-		"a system message":       {said("<@900>").with(fields{"type": 7}), ""},
+		"message in a guild":     {posted("hello"), ""},
+		"direct message":         {posted("hello").with(direct), ""},
+		"a mention":              {posted("<@900> hello"), discord.NeedsUser},
+		"direct, with mention":   {posted("<@900> hello").with(direct), discord.NeedsUser},
+		"a mention, listed":      {posted("hello").with(fields{"mentions": []fields{person(sam, "sam")}}), discord.NeedsUser},
+		"a reply":                {posted("yes").with(replying("31", nil)), discord.NeedsUser},
+		"a bot's message":        {posted("hello").with(fields{"author": person("300", "x").with(fields{"bot": true})}), discord.NeedsUser},
+		"a system message":       {posted("<@900>").with(fields{"type": 7}), ""},
 		"an edit with a mention": {edited("<@900> hello"), discord.NeedsUser},
 	}
 	for name, test := range tests {
@@ -262,12 +262,12 @@ func TestSelfOf(t *testing.T) {
 
 // TestIndentedFrame checks that white space between members changes nothing.
 func TestIndentedFrame(t *testing.T) {
-	body, err := json.MarshalIndent(frame("MESSAGE_CREATE", said("hello")), "\t", "    ")
+	body, err := json.MarshalIndent(frame("MESSAGE_CREATE", posted("hello")), "\t", "    ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := discord.Normalizer{}.Keys(event.Envelope{Workspace: "acme", Body: body}, known)
-	if diff := cmp.Diff(keys(t, known, "MESSAGE_CREATE", said("hello")), got); diff != "" {
+	if diff := cmp.Diff(keys(t, known, "MESSAGE_CREATE", posted("hello")), got); diff != "" {
 		t.Error(diff)
 	}
 }

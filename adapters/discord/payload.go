@@ -22,8 +22,8 @@ type payload struct {
 	reaction *event.Reaction // of a reaction
 }
 
-// read reads a frame. Its error names every faulty field; the payload's kind is then set if
-// it is known.
+// read reads a frame. Its error names every faulty field. With an error, the payload has a
+// kind if the frame names one.
 func read(body []byte) (payload, error) {
 	p := payload{kind: event.KindOther}
 	frame, err := event.ParseFields(body)

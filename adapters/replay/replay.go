@@ -1,6 +1,6 @@
-// Package replay is a platform that is a recording: it reads recorded envelopes
-// from files, answers names from the recording itself, and prints each
-// envelope's fate. It never calls a platform.
+// Package replay plays a recording as a platform: it reads recorded envelopes from files,
+// answers lookups from the recording itself, and prints each envelope's result. It never
+// calls a platform.
 package replay
 
 import (
@@ -147,7 +147,3 @@ func names() string {
 	}
 	return strings.Join(out, ", ")
 }
-
-// Package replay plays a recording as a platform: it reads recorded envelopes from files,
-// answers lookups from the recording itself, and prints each envelope's result. It never
-// calls a platform.

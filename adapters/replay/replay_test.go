@@ -66,7 +66,7 @@ func TestReadRawPayload(t *testing.T) {
 
 // TestLineFaults checks that a faulty line has an error and that the line below it is read.
 func TestLineFaults(t *testing.T) {
-	for text, words := range map[string]string{
+	for text, want := range map[string]string{
 		`nonsense`:                            "not a JSON object",
 		`[1]`:                                 "not a JSON object",
 		`{"platform":"slack"`:                 "not a recorded envelope",
@@ -77,7 +77,7 @@ func TestLineFaults(t *testing.T) {
 		`{"directory":{"users":"everybody"}}`: "not a recorded envelope",
 	} {
 		got := lines(t, file(t, "a.jsonl", text+"\n"+`{"platform":"web","body":{}}`), "")
-		if len(got) != 2 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), words) || got[1].Err != nil {
+		if len(got) != 2 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), want) || got[1].Err != nil {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}
@@ -87,13 +87,13 @@ func TestLineFaults(t *testing.T) {
 // and the line.
 func TestFileFaults(t *testing.T) {
 	long := file(t, "long.jsonl", "{}\n"+strings.Repeat(" ", 17<<20))
-	for path, words := range map[string]string{
+	for path, want := range map[string]string{
 		long:                                   "long.jsonl:2: the line is longer than 16 MiB",
 		filepath.Join(t.TempDir(), "no.jsonl"): "no such file",
 	} {
 		err := replay.Read(path, event.Slack, func(replay.Line) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("error %v, want %q", err, words)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }

@@ -43,8 +43,8 @@ func ReadBody(raw []byte) (Body, error) {
 	content := false
 	for _, m := range members {
 		content = content || m.Key == "content"
-		if words := b.set(m); words != "" {
-			faults = append(faults, event.FieldError{Field: m.Key, Message: words})
+		if fault := b.set(m); fault != "" {
+			faults = append(faults, event.FieldError{Field: m.Key, Message: fault})
 		}
 	}
 	if !content {
@@ -77,8 +77,8 @@ func (b *Body) set(m event.Extra) string {
 		if null {
 			return ""
 		}
-		if words := text(m.Value, &b.ThreadID); words != "" {
-			return words
+		if fault := text(m.Value, &b.ThreadID); fault != "" {
+			return fault
 		}
 		b.ThreadID = strings.ToLower(b.ThreadID)
 		if len(b.ThreadID) != 36 || uuid.Validate(b.ThreadID) != nil {
@@ -88,8 +88,8 @@ func (b *Body) set(m event.Extra) string {
 		if null {
 			return ""
 		}
-		if words := text(m.Value, &b.ClientMessageID); words != "" {
-			return words
+		if fault := text(m.Value, &b.ClientMessageID); fault != "" {
+			return fault
 		}
 		if b.ClientMessageID == "" || len(b.ClientMessageID) > maxClientID {
 			return fmt.Sprintf("must have 1 to %d bytes", maxClientID)
@@ -101,7 +101,7 @@ func (b *Body) set(m event.Extra) string {
 			return "must be true or false"
 		}
 	default:
-		return "is not a key of a message; known are content, metadata, thread_id, client_message_id and passive"
+		return "is not a key of a message; the known keys are content, metadata, thread_id, client_message_id and passive"
 	}
 	return ""
 }

@@ -45,7 +45,7 @@ var tokenID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	if len(c.Tokens) == 0 {
-		faults = append(faults, event.FieldError{Field: "tokens", Message: "must hold a token at least: without one nobody can call"})
+		faults = append(faults, event.FieldError{Field: "tokens", Message: "must contain at least one token: without a token every request is refused"})
 	}
 	for i, token := range c.Tokens {
 		for _, fault := range token.validate(c.Tokens[:i]) {
@@ -65,8 +65,8 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")
 	check(t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
 	for i, other := range before {
-		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is that of tokens[%d] too: each token needs an id of its own", i))
-		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is that of tokens[%d] too: nobody could tell who calls", i))
+		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is also the id of tokens[%d]: each token needs its own id", i))
+		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is also the token of tokens[%d]: the two callers could not be told apart", i))
 	}
 	return faults
 }

@@ -46,9 +46,9 @@ func (a *Agent) read(ctx context.Context, body io.Reader, parts chan<- part) err
 // interrupted returns the error of a stream whose reading failed.
 func (a *Agent) interrupted(err error) error {
 	if errors.Is(err, errFlood) || errors.Is(err, errLongLine) {
-		return &Error{words: "the stream contains " + err.Error(), cause: err}
+		return &Error{text: "the stream contains " + err.Error(), cause: err}
 	}
-	return &Error{words: a.clean("the stream was interrupted: " + err.Error()), cause: err, again: true}
+	return &Error{text: a.clean("the stream was interrupted: " + err.Error()), cause: err, again: true}
 }
 
 // decode reads one chat.completion.chunk. Of several choices it uses the first.
@@ -65,12 +65,12 @@ func (a *Agent) decode(data []byte) (part, error) {
 		}
 	}
 	if err := json.Unmarshal(data, &chunk); err != nil {
-		return part{}, &Error{words: a.clean("the stream contains an invalid chunk: " + err.Error()), cause: err}
+		return part{}, &Error{text: a.clean("the stream contains an invalid chunk: " + err.Error()), cause: err}
 	}
 	if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
 		text, status := errorText(data)
 		fatal := status >= 400 && permanent(status)
-		return part{}, &Error{Permanent: fatal, Status: status, words: a.clean("the stream reports: " + text), again: !fatal}
+		return part{}, &Error{Permanent: fatal, Status: status, text: a.clean("the stream reports: " + text), again: !fatal}
 	}
 	var p part
 	for _, choice := range chunk.Choices {

@@ -43,7 +43,7 @@ func DefaultConfig() Config {
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
-	check(isAddress(c.BaseURL), "base_url", "must be an http or https address as far as /v1, without credentials")
+	check(isAddress(c.BaseURL), "base_url", "must be an http or https address up to and including /v1, without credentials")
 	check(c.Model != "", "model", "is required: the model's name, as the server knows it")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	check(c.FirstByte > 0, "first_byte", "must be more than 0s")

@@ -133,17 +133,17 @@ func (s speaker) finish(reason string) speaker {
 func (s speaker) done() { s.raw("data: [DONE]\n\n") }
 
 // run runs the agent on hello and returns the emitted messages.
-func run(ctx context.Context, agent *openai.Agent) (said []stream.Message, err error) {
+func run(ctx context.Context, agent *openai.Agent) (emitted []stream.Message, err error) {
 	err = agent.Run(ctx, hello(), func(m stream.Message) error {
-		said = append(said, m)
+		emitted = append(emitted, m)
 		return nil
 	})
-	return said, err
+	return emitted, err
 }
 
 // of returns the messages of one type.
-func of(said []stream.Message, kind stream.Type) (found []stream.Message) {
-	for _, m := range said {
+func of(emitted []stream.Message, kind stream.Type) (found []stream.Message) {
+	for _, m := range emitted {
 		if m.Type == kind {
 			found = append(found, m)
 		}
@@ -151,8 +151,8 @@ func of(said []stream.Message, kind stream.Type) (found []stream.Message) {
 	return found
 }
 
-func texts(said []stream.Message) (all []string) {
-	for _, m := range said {
+func texts(emitted []stream.Message) (all []string) {
+	for _, m := range emitted {
 		all = append(all, m.Text)
 	}
 	return all

@@ -22,13 +22,13 @@ type Error struct {
 	Status     int           // of the HTTP response; 0 if the response was not the fault
 	RetryAfter time.Duration // the server's requested pause; 0 if it named none
 
-	words string
+	text  string
 	cause error
 	again bool // Run may repeat the request
 }
 
 // Error returns the text.
-func (e *Error) Error() string { return "ask the model: " + e.words }
+func (e *Error) Error() string { return "ask the model: " + e.text }
 
 // Unwrap returns the connection's error, if that was the fault.
 func (e *Error) Unwrap() error { return e.cause }
@@ -42,7 +42,7 @@ func (a *Agent) unreachable(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	return &Error{words: a.clean(err.Error()), cause: err, again: true}
+	return &Error{text: a.clean(err.Error()), cause: err, again: true}
 }
 
 // check returns an error if a response is not an event stream.
@@ -54,7 +54,7 @@ func (a *Agent) check(response *http.Response) error {
 	if base, _, _ := mime.ParseMediaType(kind); base == "text/event-stream" {
 		return nil
 	}
-	return &Error{Permanent: true, Status: response.StatusCode, words: a.clean(fmt.Sprintf(
+	return &Error{Permanent: true, Status: response.StatusCode, text: a.clean(fmt.Sprintf(
 		"the answer is %q, not an event stream (check that base_url ends with /v1): %s", kind, opening(response.Body)))}
 }
 
@@ -66,7 +66,7 @@ func (a *Agent) refused(response *http.Response) error {
 		Permanent:  permanent(status),
 		Status:     status,
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
-		words:      a.clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), hint(status), text)),
+		text:       a.clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), hint(status), text)),
 		again:      !permanent(status),
 	}
 }
@@ -100,7 +100,7 @@ func hint(status int) string {
 
 // errorText returns the message of an error, in any of the shapes that servers use, and the
 // status that some of them include. It returns a body of unknown shape unchanged.
-func errorText(body []byte) (words string, status int) {
+func errorText(body []byte) (message string, status int) {
 	var outer struct {
 		Error           json.RawMessage
 		Detail, Message string
@@ -139,9 +139,9 @@ func retryAfter(value string, now time.Time) time.Duration {
 
 // clean prepares a server's text for a log: one line of bounded length, without the key,
 // which some servers repeat.
-func (a *Agent) clean(words string) string {
+func (a *Agent) clean(text string) string {
 	if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
-		words = strings.ReplaceAll(words, key, "[secret]")
+		text = strings.ReplaceAll(text, key, "[secret]")
 	}
-	return plain(words, 400)
+	return plain(text, 400)
 }

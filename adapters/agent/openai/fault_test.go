@@ -19,7 +19,7 @@ func TestRefusedRequests(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		body   string
-		words  string
+		want   string
 	}{
 		{400, `{"error":{"message":"max_tokens is too large","type":"invalid_request_error"}}`, "400 Bad Request: max_tokens is too large"},
 		{401, `{"error":{"message":"Incorrect API key"}}`, "401 Unauthorized (check api_key): Incorrect API key"},
@@ -37,12 +37,12 @@ func TestRefusedRequests(t *testing.T) {
 			w.WriteHeader(c.status)
 			fmt.Fprint(w, c.body)
 		})
-		said, err := run(t.Context(), agent)
-		if f := fault(t, err); !f.Permanent || f.Status != c.status || !strings.Contains(err.Error(), c.words) {
+		emitted, err := run(t.Context(), agent)
+		if f := fault(t, err); !f.Permanent || f.Status != c.status || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d: permanent %v, status %d, %v", c.status, f.Permanent, f.Status, err)
 		}
-		if calls != 1 || len(said) != 0 {
-			t.Errorf("%d: %d requests, emitted %v", c.status, calls, said)
+		if calls != 1 || len(emitted) != 0 {
+			t.Errorf("%d: %d requests, emitted %v", c.status, calls, emitted)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func TestStreamsThatFail(t *testing.T) {
 		name      string
 		speak     func(speaker)
 		permanent bool
-		words     string
+		want      string
 	}{
 		{"cut off between events", func(s speaker) { s.delta("It was") }, false, "ended without finish_reason or [DONE]"},
 		{"no event at all", func(s speaker) { s.raw(": nothing\n\n") }, false, "ended without finish_reason or [DONE]"},
@@ -73,11 +73,11 @@ func TestStreamsThatFail(t *testing.T) {
 		{"the length limit before any text", func(s speaker) { s.finish("length").done() }, true, `finish_reason "length"`},
 	} {
 		agent := model(t, func(w http.ResponseWriter, _ *http.Request) { c.speak(speak(w)) })
-		said, err := run(t.Context(), agent)
-		if f := fault(t, err); f.Permanent != c.permanent || !strings.Contains(err.Error(), c.words) {
+		emitted, err := run(t.Context(), agent)
+		if f := fault(t, err); f.Permanent != c.permanent || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: permanent %v, %v", c.name, f.Permanent, err)
 		}
-		if answers := of(said, stream.Answer); len(answers) != 0 {
+		if answers := of(emitted, stream.Answer); len(answers) != 0 {
 			t.Errorf("%s: the run emitted the answer %q", c.name, answers[0].Text)
 		}
 	}
@@ -98,11 +98,11 @@ func TestFloodsEnd(t *testing.T) {
 		}))
 		settings := config(server.URL)
 		settings.MaxBytes = 16 << 10
-		said, err := run(t.Context(), openai.New(settings, nil, nil))
+		emitted, err := run(t.Context(), openai.New(settings, nil, nil))
 		if f := fault(t, err); f.Permanent || !strings.Contains(err.Error(), "max_bytes") {
 			t.Errorf("a flood %s: %v", name, err)
 		}
-		if got := len(strings.Join(texts(said), "")); got > 16<<10 || len(of(said, stream.Answer)) != 0 {
+		if got := len(strings.Join(texts(emitted), "")); got > 16<<10 || len(of(emitted, stream.Answer)) != 0 {
 			t.Errorf("a flood %s: the run emitted %d bytes", name, got)
 		}
 		server.Close()

@@ -1,10 +1,9 @@
-// Package openai is an agent that is a model behind an OpenAI-compatible chat
-// completions API, such as OpenAI's own, OpenRouter's, or a local server's.
+// Package openai is an agent that asks a model through an OpenAI-compatible chat completions
+// API, such as OpenAI's own, OpenRouter's, or a local server's.
 //
-// It streams: deltas leave as STREAMING_CHUNKs, paced, and one ANSWER with the
-// whole text replaces them. Every run is bounded by time and size. A request is
-// repeated only while nothing of its answer has been passed on, and always under
-// the run's id.
+// The agent streams: it emits deltas as paced STREAMING_CHUNKs, and then one ANSWER with the
+// whole text, which replaces them. Time and size bound every run. The agent repeats a request
+// only before it has emitted any part of the answer, and always under the run's id.
 package openai
 
 import (
@@ -158,7 +157,7 @@ func (a *Agent) post(ctx context.Context, body []byte, run string) (*http.Respon
 	address := strings.TrimRight(a.config.BaseURL, "/") + "/chat/completions"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{Permanent: true, words: "base_url is not a valid address"}
+		return nil, &Error{Permanent: true, text: "base_url is not a valid address"}
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "text/event-stream")
@@ -186,17 +185,10 @@ func (a *Agent) explain(ctx context.Context, err error) error {
 	case err == nil || ok && fault.Status != 0:
 		return err
 	case context.Cause(ctx) == errFirstByte:
-		return &Error{words: fmt.Sprintf("the answer did not begin within %v (first_byte)", a.config.FirstByte)}
+		return &Error{text: fmt.Sprintf("the answer did not begin within %v (first_byte)", a.config.FirstByte)}
 	case context.Cause(ctx) == errTimeout:
-		return &Error{words: fmt.Sprintf("the answer did not end within %v (timeout)", a.config.Timeout)}
+		return &Error{text: fmt.Sprintf("the answer did not end within %v (timeout)", a.config.Timeout)}
 	default:
 		return err
 	}
 }
-
-// Package openai is an agent that asks a model through an OpenAI-compatible chat completions
-// API, such as OpenAI's own, OpenRouter's, or a local server's.
-//
-// The agent streams: it emits deltas as paced STREAMING_CHUNKs, and then one ANSWER with the
-// whole text, which replaces them. Time and size bound every run. The agent repeats a request
-// only before it has emitted any part of the answer, and always under the run's id.

@@ -74,7 +74,7 @@ func (r *relay) take(p part) error {
 		return nil
 	}
 	if int64(r.text.Len()+len(p.text)) > r.limit {
-		return &Error{words: fmt.Sprintf("the answer is longer than %d bytes (max_bytes)", r.limit), cause: errFlood}
+		return &Error{text: fmt.Sprintf("the answer is longer than %d bytes (max_bytes)", r.limit), cause: errFlood}
 	}
 	r.text.WriteString(p.text)
 	r.chars += utf8.RuneCountInString(p.text)
@@ -104,7 +104,7 @@ func (r *relay) ended(broken error) error {
 	case broken != nil:
 		return broken
 	}
-	return &Error{words: "the stream ended without finish_reason or [DONE]: the answer is incomplete"}
+	return &Error{text: "the stream ended without finish_reason or [DONE]: the answer is incomplete"}
 }
 
 func (r *relay) complete() error {
@@ -112,7 +112,7 @@ func (r *relay) complete() error {
 	if strings.TrimSpace(text) == "" {
 		return &Error{
 			Permanent: early(r.finish) != "", // a repetition would end at the same point
-			words:     fmt.Sprintf("the model returned no text (finish_reason %q)", r.finish),
+			text:      fmt.Sprintf("the model returned no text (finish_reason %q)", r.finish),
 		}
 	}
 	if err := r.chunk(true); err != nil {

@@ -111,14 +111,14 @@ func (a *Agent) image(ctx context.Context, role assembly.Role, file assembly.Fil
 
 // describe names a file whose content the model does not get.
 func describe(file assembly.File) string {
-	words := []string{"file: " + cmp.Or(plain(file.Name, 120), "unnamed")}
+	parts := []string{"file: " + cmp.Or(plain(file.Name, 120), "unnamed")}
 	if kind := plain(file.MimeType, 120); kind != "" {
-		words = append(words, kind)
+		parts = append(parts, kind)
 	}
 	if file.Size > 0 {
-		words = append(words, size(file.Size))
+		parts = append(parts, size(file.Size))
 	}
-	return "(" + strings.Join(words, ", ") + ")"
+	return "(" + strings.Join(parts, ", ") + ")"
 }
 
 // size formats a number of bytes for a reader, in powers of a thousand.

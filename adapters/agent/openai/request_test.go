@@ -81,8 +81,8 @@ func text(role assembly.Role, texts ...string) assembly.Message {
 	return m
 }
 
-func withFile(role assembly.Role, words string, files ...assembly.File) assembly.Message {
-	m := text(role, words)
+func withFile(role assembly.Role, content string, files ...assembly.File) assembly.Message {
+	m := text(role, content)
 	for _, file := range files {
 		m.Parts = append(m.Parts, assembly.Part{File: &file})
 	}

@@ -45,9 +45,9 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			var ids []string
-			said, err := run(t.Context(), bubbled(t, nil, refusals(2, c.status, c.after, &ids)))
-			if err != nil || len(of(said, stream.Answer)) != 1 {
-				t.Fatalf("%s: %v, %v", c.name, said, err)
+			emitted, err := run(t.Context(), bubbled(t, nil, refusals(2, c.status, c.after, &ids)))
+			if err != nil || len(of(emitted, stream.Answer)) != 1 {
+				t.Fatalf("%s: %v, %v", c.name, emitted, err)
 			}
 			if took := time.Since(begin); took != c.want {
 				t.Errorf("%s: took %v, want %v", c.name, took, c.want)
@@ -113,14 +113,14 @@ func TestBrokenConnectionsAreRetriedBeforeAnswer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
-			said, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+			emitted, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 				if asked++; asked < 3 {
 					breaks(w)
 				}
 				speak(w).delta("hi").done()
 			}))
-			if err != nil || asked != 3 || len(of(said, stream.Answer)) != 1 {
-				t.Errorf("%s: %d requests, emitted %v, error %v", name, asked, said, err)
+			if err != nil || asked != 3 || len(of(emitted, stream.Answer)) != 1 {
+				t.Errorf("%s: %d requests, emitted %v, error %v", name, asked, emitted, err)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func TestBrokenConnectionsAreRetriedBeforeAnswer(t *testing.T) {
 func TestNoRetryAfterFirstDelta(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		said, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+		emitted, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 			asked++
 			speak(w).delta("It was")
 			panic(http.ErrAbortHandler)
@@ -137,7 +137,7 @@ func TestNoRetryAfterFirstDelta(t *testing.T) {
 		if f := fault(t, err); f.Permanent || asked != 1 {
 			t.Errorf("%d requests, error %v", asked, err)
 		}
-		if diff := cmp.Diff([]string{"It was"}, texts(said)); diff != "" {
+		if diff := cmp.Diff([]string{"It was"}, texts(emitted)); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -149,7 +149,7 @@ func TestHangsEnd(t *testing.T) {
 		name  string
 		begin func(http.ResponseWriter)
 		want  time.Duration
-		words string
+		text  string
 	}{
 		{"before the response", func(http.ResponseWriter) {}, time.Minute, "first_byte"},
 		{"after the headers", func(w http.ResponseWriter) { speak(w).raw("") }, time.Minute, "first_byte"},
@@ -159,15 +159,15 @@ func TestHangsEnd(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			said, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, r *http.Request) {
+			emitted, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, r *http.Request) {
 				c.begin(w)
 				<-r.Context().Done()
 			}))
-			if took := time.Since(begin); took != c.want || err == nil || !strings.Contains(err.Error(), c.words) {
+			if took := time.Since(begin); took != c.want || err == nil || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%s: after %v: %v", c.name, took, err)
 			}
-			if fault(t, err); len(of(said, stream.Answer)) != 0 {
-				t.Errorf("%s: the run emitted %v", c.name, said)
+			if fault(t, err); len(of(emitted, stream.Answer)) != 0 {
+				t.Errorf("%s: the run emitted %v", c.name, emitted)
 			}
 		})
 	}
@@ -178,12 +178,12 @@ func TestHangsEnd(t *testing.T) {
 func TestFinishReasonEndsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		said, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		emitted, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, r *http.Request) {
 			speak(w).delta("hi").finish("stop")
 			<-r.Context().Done()
 		}))
-		if took := time.Since(begin); err != nil || took > time.Second || len(of(said, stream.Answer)) != 1 {
-			t.Errorf("after %v: %v, %v", took, said, err)
+		if took := time.Since(begin); err != nil || took > time.Second || len(of(emitted, stream.Answer)) != 1 {
+			t.Errorf("after %v: %v, %v", took, emitted, err)
 		}
 	})
 }
