@@ -24,7 +24,7 @@ const (
 	quietTime = 30 * time.Millisecond
 )
 
-// fixture is the fixture of a test: a fake, its adapter, and an empty inbox.
+// fixture is the setup of one test: a fake, its adapter, and an empty inbox.
 type fixture struct {
 	Fake
 	t       *testing.T
@@ -106,10 +106,10 @@ func ability[Ability any](s *fixture) Ability {
 }
 
 // require skips the test if the platform lacks an ability.
-func (s *fixture) require(has bool, words string) {
+func (s *fixture) require(has bool, name string) {
 	s.t.Helper()
 	if !has {
-		s.t.Skipf("the platform has no %s", words)
+		s.t.Skipf("the platform has no %s", name)
 	}
 }
 
