@@ -1,6 +1,6 @@
-// Package adaptertest checks that an adapter keeps the contract: Run over recordings
-// what its normaliser owes custody and intake, Live against a fake of its platform all
-// that package adapters promises of it.
+// Package adaptertest checks that an adapter keeps the contract. Run checks its normaliser
+// with recordings, and Live checks the promises of package adapters with a fake of its
+// platform.
 package adaptertest
 
 import (
@@ -20,14 +20,14 @@ import (
 	"parley/ingest/event"
 )
 
-// Run holds a normaliser against the contract, over every payload of some
-// recordings (.jsonl files, as replay reads them) and over damaged copies of
-// them. Glob patterns are allowed; no recording at all is a failure.
+// Run checks a normaliser with every payload of some recordings (.jsonl files, as replay
+// reads them) and with damaged copies of the payloads. Glob patterns are allowed. Run fails
+// if there is no payload.
 func Run(t *testing.T, normalizer adapters.Normalizer, recordings ...string) {
 	t.Helper()
 	payloads := read(t, recordings)
 	if len(payloads) == 0 {
-		t.Fatalf("no payload in %q", recordings)
+		t.Fatalf("the recordings %q contain no payload", recordings)
 	}
 	c := checker{normalizer: normalizer}
 	byKey := map[string]payload{}
@@ -45,7 +45,7 @@ func Run(t *testing.T, normalizer adapters.Normalizer, recordings ...string) {
 
 type checker struct{ normalizer adapters.Normalizer }
 
-// payload checks one payload as it was recorded, and returns its keys.
+// payload checks one recorded payload and returns its keys.
 func (c checker) payload(t *testing.T, p payload) event.Keys {
 	t.Helper()
 	body := bytes.Clone(p.envelope.Body)
@@ -58,16 +58,16 @@ func (c checker) payload(t *testing.T, p payload) event.Keys {
 		again := c.normalizer.Keys(envelope, p.people)
 		again.Parsed = nil
 		if diff := cmp.Diff(keys, again); diff != "" {
-			t.Errorf("the keys of the same bytes differ:\n%s", diff)
+			t.Errorf("the same bytes have different keys:\n%s", diff)
 		}
 	}
 	if same, _ := c.normalizer.Normalize(t.Context(), parsed, p.people); err == nil {
 		if !reflect.DeepEqual(e, same) {
-			t.Errorf("the event is %+v, and %+v if the keys were read before", e, same)
+			t.Errorf("the event is %+v, and %+v after Keys", e, same)
 		}
 	}
 	if !bytes.Equal(body, p.envelope.Body) {
-		t.Error("the body was written to")
+		t.Error("the normaliser changed the body")
 	}
 	checkKeys(t, p, keys)
 	checkAgreement(t, keys, e, err)
@@ -77,8 +77,8 @@ func (c checker) payload(t *testing.T, p payload) event.Keys {
 	return keys
 }
 
-// distinct says that two payloads have the same key only where they are the same
-// bytes, or tell of the same change.
+// distinct checks that two payloads with the same key are the same bytes or report the same
+// change.
 func (c checker) distinct(t *testing.T, byKey map[string]payload, keys event.Keys, p payload) {
 	t.Helper()
 	first, known := byKey[keys.Dedupe]
@@ -89,11 +89,11 @@ func (c checker) distinct(t *testing.T, byKey map[string]payload, keys event.Key
 	a, errA := c.normalizer.Normalize(t.Context(), first.envelope, first.people)
 	b, errB := c.normalizer.Normalize(t.Context(), p.envelope, p.people)
 	if errA != nil || errB != nil || a.Kind != b.Kind || subject(a) != subject(b) {
-		t.Errorf("%s has the same dedupe key, %q, and is another event", first.name, keys.Dedupe)
+		t.Errorf("%s has the same dedupe key %q but is another event", first.name, keys.Dedupe)
 	}
 }
 
-// subject is the message that an event makes or is about.
+// subject returns the id of the message that an event creates, changes or refers to.
 func subject(e event.Event) string {
 	if e.Kind.MakesMessage() && e.Message != nil {
 		return e.Message.ExternalID + "|" + e.Message.ClientMessageID
@@ -104,39 +104,40 @@ func subject(e event.Event) string {
 func checkKeys(t *testing.T, p payload, keys event.Keys) {
 	t.Helper()
 	if keys.Kind == "" || keys.Dedupe == "" {
-		t.Errorf("kind %q, dedupe key %q: neither may be empty", keys.Kind, keys.Dedupe)
+		t.Errorf("kind %q or dedupe key %q is empty", keys.Kind, keys.Dedupe)
 	}
 	if len(keys.Dedupe) > 1024 || !clean(keys.Dedupe) || !clean(keys.Subject) || !clean(string(keys.Thread)) {
-		t.Errorf("keys that a store can't hold: %q, %q, %q", keys.Dedupe, keys.Subject, keys.Thread)
+		t.Errorf("a store cannot hold the keys %q, %q, %q", keys.Dedupe, keys.Subject, keys.Thread)
 	}
 	if keys.Twin == keys.Dedupe {
-		t.Error("the payload is its own twin")
+		t.Error("the payload's second dedupe key is its first")
 	}
 	prefix := string(p.envelope.Platform) + ":" + p.envelope.Workspace + ":"
 	if keys.Thread != "" && (!strings.HasPrefix(string(keys.Thread), prefix) || string(keys.Thread) == prefix) {
-		t.Errorf("thread %q must begin with %q and go on", keys.Thread, prefix)
+		t.Errorf("thread %q must be longer than its prefix %q", keys.Thread, prefix)
 	}
 	if keys.Holder != "" && keys.Thread == "" {
-		t.Error("the payload has a holder, and no thread where that is not known")
+		t.Error("the payload names the post of a button but no thread, which is needed if the post is unknown")
 	}
 	if keys.Settled == nil && keys.Thread == "" && keys.Subject == "" {
-		t.Error("nothing is settled, and neither a thread nor a subject says where the payload belongs")
+		t.Error("the keys have neither a result nor a thread nor a message id")
 	}
 }
 
-// checkAgreement: what custody settles as dead is exactly what can't be read.
+// checkAgreement checks that Keys refuses exactly the payloads that Normalize refuses, and
+// ignores them for the same reason.
 func checkAgreement(t *testing.T, keys event.Keys, e event.Event, err error) {
 	t.Helper()
 	dead := keys.Settled != nil && keys.Settled.Disposition == event.Dead
 	switch {
 	case dead != (err != nil):
-		t.Errorf("custody says %+v, reading it %v", keys.Settled, err)
+		t.Errorf("Keys returns the result %+v, Normalize the error %v", keys.Settled, err)
 	case dead && keys.Settled.Error == "":
-		t.Error("a dead letter without words")
+		t.Error("the dead letter has no error text")
 	case keys.Settled != nil && !dead && (keys.Settled.Disposition != event.Ignored || keys.Settled.Reason != e.Ignored || e.Ignored == ""):
-		t.Errorf("custody ignores it for %q, reading it for %q", keys.Settled.Reason, e.Ignored)
+		t.Errorf("Keys ignores it for %q, Normalize for %q", keys.Settled.Reason, e.Ignored)
 	case err == nil && keys.Kind != e.Kind:
-		t.Errorf("custody says %s, reading it %s", keys.Kind, e.Kind)
+		t.Errorf("Keys returns kind %s, Normalize kind %s", keys.Kind, e.Kind)
 	}
 }
 
@@ -145,26 +146,26 @@ func checkEvent(t *testing.T, p payload, keys event.Keys, e event.Event) {
 	switch e.Kind {
 	case event.KindMessage, event.KindCommand, event.KindAction:
 		if e.Message == nil {
-			t.Fatal("a message without its message")
+			t.Fatal("the event of a message has no message")
 		}
 		if keys.Thread != "" && e.Message.Thread != keys.Thread {
-			t.Errorf("thread %q in custody, %q when read", keys.Thread, e.Message.Thread)
+			t.Errorf("Keys returns thread %q, Normalize thread %q", keys.Thread, e.Message.Thread)
 		}
 		if e.Kind != event.KindMessage && keys.Subject != e.Message.ExternalID {
-			t.Errorf("a %s that custody knows as %q, and reading it as %q", e.Kind, keys.Subject, e.Message.ExternalID)
+			t.Errorf("Keys names the %s %q, Normalize %q", e.Kind, keys.Subject, e.Message.ExternalID)
 		}
 		if e.Message.ExternalID == "" && e.Message.ClientMessageID == "" {
-			t.Error("a message without an id")
+			t.Error("the message has no id")
 		}
 		if err := e.Message.Metadata.Validate(); err != nil {
 			t.Errorf("metadata: %v", err)
 		}
 	case event.KindEdit, event.KindDelete, event.KindReaction:
 		if len(e.Targets) == 0 || slices.Contains(e.Targets, "") {
-			t.Errorf("targets %q", e.Targets)
+			t.Errorf("the targets %q are empty or contain an empty id", e.Targets)
 		}
 		if (e.Reaction != nil) != (e.Kind == event.KindReaction) {
-			t.Errorf("a %s with the reaction %+v", e.Kind, e.Reaction)
+			t.Errorf("the event of kind %s has the reaction %+v", e.Kind, e.Reaction)
 		}
 	}
 	if e.Reaction != nil && !e.Reaction.All {
@@ -176,46 +177,45 @@ func checkEvent(t *testing.T, p payload, keys event.Keys, e event.Event) {
 	if e.Viewing != nil {
 		checkSender(t, p, e.Viewing.SenderID)
 		if e.Kind != event.KindOther || e.Viewing.At.IsZero() {
-			t.Errorf("a %s with the view %+v", e.Kind, e.Viewing)
+			t.Errorf("the event of kind %s has the view %+v", e.Kind, e.Viewing)
 		}
 	}
 }
 
-// checkMessage checks a message, or the new state of one, which may leave out
-// who wrote it.
+// checkMessage checks a message or its state after an edit, which may lack the author.
 func checkMessage(t *testing.T, p payload, m *event.Message) {
 	t.Helper()
 	metadata := m.Metadata
-	if p.envelope.Platform != event.Web { // whose metadata is its client's
+	if p.envelope.Platform != event.Web { // a client of the API chooses its own metadata
 		if metadata.Source != string(p.envelope.Platform) {
-			t.Errorf("source %q", metadata.Source)
+			t.Errorf("the source is %q", metadata.Source)
 		}
 		if metadata.SenderID != "" {
 			checkSender(t, p, metadata.SenderID)
 		}
 		if metadata.Passive != nil || metadata.TriggerRAG != nil || metadata.IncludeInMemory != nil || metadata.RecipientID != "" {
-			t.Errorf("the run hints are policy's: %s", metadata.Bytes())
+			t.Errorf("the metadata contains run hints, which belong to the policy: %s", metadata.Bytes())
 		}
 		if metadata.SenderType == event.Bot && metadata.MentionToken != "" {
-			t.Errorf("a bot with the mention token %q", metadata.MentionToken)
+			t.Errorf("a bot has the mention token %q", metadata.MentionToken)
 		}
 	}
 	for _, text := range append(quoted(m), m.Content, m.ExternalID, metadata.SenderDisplayName) {
 		if !clean(text) {
-			t.Errorf("%q is not text that can be kept", text)
+			t.Errorf("a store cannot hold the text %q", text)
 		}
 	}
 	for _, a := range m.Attachments {
 		if a.ID == "" || strings.Contains(a.ID+a.Name, "://") || a.Size < 0 || !clean(a.ID+a.Name+a.MimeType) {
-			t.Errorf("attachment %+v: needs an id, and may hold no URL", a)
+			t.Errorf("attachment %+v has no id, contains a URL, or is otherwise invalid", a)
 		}
 	}
 	if !m.SentAt.IsZero() && (m.SentAt.Year() < 2001 || m.SentAt.After(latest)) {
-		t.Errorf("sent at %v", m.SentAt)
+		t.Errorf("the send time %v is implausible", m.SentAt)
 	}
 }
 
-// latest is later than any message's own time.
+// latest is later than the time of any message.
 var latest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func quoted(m *event.Message) (texts []string) {
@@ -232,17 +232,17 @@ func quoted(m *event.Message) (texts []string) {
 func checkSender(t *testing.T, p payload, id string) {
 	t.Helper()
 	if prefix := p.envelope.Platform.Namespace() + ":"; !strings.HasPrefix(id, prefix) || id == prefix {
-		t.Errorf("sender %q must begin with %q and go on", id, prefix)
+		t.Errorf("sender %q must be longer than its prefix %q", id, prefix)
 	}
 }
 
 func clean(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-// copies is how many damaged copies of each payload are read.
+// copies is the number of damaged copies of each payload.
 const copies = 40
 
-// damaged reads copies of a payload with bytes changed, doubled or gone: none may
-// panic, and custody and intake must agree on each.
+// damaged checks copies of a payload with changed, repeated or missing bytes. None may cause
+// a panic, and Keys and Normalize must agree about each.
 func (c checker) damaged(t *testing.T, p payload) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(len(p.envelope.Body))))
@@ -252,7 +252,7 @@ func (c checker) damaged(t *testing.T, p payload) {
 		broken := p
 		broken.envelope = envelope
 		if !c.survives(t, broken) {
-			t.Errorf("of the body %q", envelope.Body)
+			t.Errorf("the damaged body is %q", envelope.Body)
 			return
 		}
 	}
@@ -270,13 +270,13 @@ func (c checker) survives(t *testing.T, p payload) (ok bool) {
 	e, err := c.normalizer.Normalize(context.WithoutCancel(t.Context()), p.envelope, p.people)
 	dead := keys.Settled != nil && keys.Settled.Disposition == event.Dead
 	if dead != (err != nil) || keys.Dedupe == "" || err == nil && keys.Kind != e.Kind {
-		t.Errorf("custody says %+v with the key %q, reading it %v", keys.Settled, keys.Dedupe, err)
+		t.Errorf("Keys returns the result %+v and the key %q, Normalize the error %v", keys.Settled, keys.Dedupe, err)
 		return false
 	}
 	return true
 }
 
-// damage changes a few bytes, doubles a stretch, or cuts one out.
+// damage changes a few bytes of a body, repeats a part of it, or removes a part.
 func damage(random *rand.Rand, body []byte) []byte {
 	body = bytes.Clone(body)
 	if len(body) == 0 {

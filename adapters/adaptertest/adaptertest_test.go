@@ -15,8 +15,8 @@ import (
 	"parley/ingest/event"
 )
 
-// TestEveryPlatformKeepsTheContract over its own recordings.
-func TestEveryPlatformKeepsTheContract(t *testing.T) {
+// TestPlatformsKeepContract checks every platform's normaliser with its own recordings.
+func TestPlatformsKeepContract(t *testing.T) {
 	for platform, normalizer := range map[string]adapters.Normalizer{
 		"slack":       slack.Normalizer{},
 		"discord":     discord.Normalizer{},
@@ -29,8 +29,8 @@ func TestEveryPlatformKeepsTheContract(t *testing.T) {
 	}
 }
 
-// stamped is the web's normaliser behind a handler that gives a body an id of
-// its own, always the same one.
+// stamped is the web's normaliser behind a handler that adds a message id to a body without
+// one. The same body always gets the same id.
 type stamped struct{ web.Normalizer }
 
 func (s stamped) stamp(envelope event.Envelope) event.Envelope {

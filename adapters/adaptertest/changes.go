@@ -2,88 +2,70 @@ package adaptertest
 
 import "parley/adapters"
 
-// ofChanges is what holds for an Editor.
-var ofChanges = []promise{
-	{"an edited post shows the text, however often it is edited", editShowsTheText},
-	{"an edited post keeps its key", editKeepsTheKey},
-	{"a removed post is gone, however often it is removed", removeIsFinal},
-	{"a post that is gone can't be edited", goneIsPermanent},
-	{"an edit or a removal may be repeated after any failure", changesMayBeRepeated},
+// editorPromises are the promises of an Editor.
+var editorPromises = []promise{
+	{"every edit shows the new text", editShowsText},
+	{"an edited post keeps its key", editKeepsKey},
+	{"a removal can be repeated, and the post stays removed", removeIsFinal},
+	{"an edit of a removed post fails permanently", editOfRemovedFails},
+	{"an edit or a removal can be repeated after any failure", changesCanBeRepeated},
 }
 
-func editShowsTheText(s *stage) {
-	editor := able[adapters.Editor](s)
-	s.play()
-	post := s.asks(s.Room.ID, "k1")
-	id := s.send(post)
+func editShowsText(s *fixture) {
+	editor := ability[adapters.Editor](s)
+	post, id := s.posted()
 	for _, text := range []string{"other words", "other words", "the last words"} {
 		post.Text = text
 		s.must(editor.Edit(s.ctx, id, post))
-		if shown := s.Shown(post.To); len(shown) != 1 || shown[0].ID != id || shown[0].Text != text {
-			s.t.Errorf("%+v, want %q as %s", shown, text, id)
-		}
+		s.showsOnly(post, id)
 	}
 }
 
-func editKeepsTheKey(s *stage) {
-	editor, finder := able[adapters.Editor](s), able[adapters.Finder](s)
-	s.play()
-	post := s.asks(s.Room.ID, "k1")
-	id := s.send(post)
+func editKeepsKey(s *fixture) {
+	editor, finder := ability[adapters.Editor](s), ability[adapters.Finder](s)
+	post, id := s.posted()
 	post.Text = "other words"
 	s.must(editor.Edit(s.ctx, id, post))
 	got, found, err := finder.Find(s.ctx, post)
 	if s.must(err); got != id || !found {
-		s.t.Errorf("found %q, want %q", got, id)
+		s.t.Errorf("Find returns %q, want %q", got, id)
 	}
 }
 
-func removeIsFinal(s *stage) {
-	editor := able[adapters.Editor](s)
-	s.play()
-	post := s.asks(s.Room.ID, "k1")
-	id := s.send(post)
+func removeIsFinal(s *fixture) {
+	editor := ability[adapters.Editor](s)
+	post, id := s.posted()
 	for range 2 {
 		s.must(editor.Remove(s.ctx, id, post))
-		if shown := s.Shown(post.To); len(shown) != 0 {
-			s.t.Errorf("%+v", shown)
-		}
+		s.showsNothing(post)
 	}
 }
 
-func goneIsPermanent(s *stage) {
-	editor := able[adapters.Editor](s)
-	s.play()
-	post := s.asks(s.Room.ID, "k1")
-	id := s.send(post)
+func editOfRemovedFails(s *fixture) {
+	editor := ability[adapters.Editor](s)
+	post, id := s.posted()
 	s.must(editor.Remove(s.ctx, id, post))
-	s.fails(editor.Edit(s.ctx, id, post), adapters.Permanent, "a post that is gone")
-	s.fails(editor.Edit(s.ctx, "no id", post), adapters.Permanent, "what is no id")
+	s.fails(editor.Edit(s.ctx, id, post), adapters.Permanent, "edit of a removed post")
+	s.fails(editor.Edit(s.ctx, "no id", post), adapters.Permanent, "edit of an invalid id")
 }
 
-func changesMayBeRepeated(s *stage) {
-	editor := able[adapters.Editor](s)
-	s.play()
-	s.needs(s.Fault != nil, "faults")
-	post := s.asks(s.Room.ID, "k1")
-	id := s.send(post)
+func changesCanBeRepeated(s *fixture) {
+	editor := ability[adapters.Editor](s)
+	post, id := s.posted()
+	s.require(s.Fault != nil, "faults")
 	post.Text = "other words"
-	for _, trouble := range []Trouble{Limited, Broken, BrokenLate, Lost, LostLate} {
-		if s.Fault(Edit, trouble) != nil && s.heard(editor.Edit(s.ctx, id, post)) == nil {
-			s.t.Errorf("an edit with %s succeeded", trouble)
+	for failure := range s.failures(Edit, Limited, Broken, BrokenLate, Lost, LostLate) {
+		if s.record(editor.Edit(s.ctx, id, post)) == nil {
+			s.t.Errorf("an edit with %s succeeded", failure)
 		}
 	}
 	s.must(editor.Edit(s.ctx, id, post))
-	if shown := s.Shown(post.To); len(shown) != 1 || shown[0].Text != post.Text {
-		s.t.Errorf("%+v", shown)
-	}
-	for _, trouble := range []Trouble{Limited, Broken, Lost, LostLate} {
-		if s.Fault(Remove, trouble) != nil && s.heard(editor.Remove(s.ctx, id, post)) == nil {
-			s.t.Errorf("a removal with %s succeeded", trouble)
+	s.showsOnly(post, id)
+	for failure := range s.failures(Remove, Limited, Broken, Lost, LostLate) {
+		if s.record(editor.Remove(s.ctx, id, post)) == nil {
+			s.t.Errorf("a removal with %s succeeded", failure)
 		}
 	}
 	s.must(editor.Remove(s.ctx, id, post))
-	if shown := s.Shown(post.To); len(shown) != 0 {
-		s.t.Errorf("%+v", shown)
-	}
+	s.showsNothing(post)
 }

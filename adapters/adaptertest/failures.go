@@ -10,54 +10,51 @@ import (
 	"parley/ingest/event"
 )
 
-// ofFailures is what holds for all calls that say something, when they fail.
-var ofFailures = []promise{
-	{"a failed call says what it has left behind", failuresAreTold},
-	{"a refused connection leaves nothing behind", nothingIsSentToNobody},
-	{"a call that was read and not answered is unclear", stuckIsUnclear},
-	{"nothing is written once the context has ended", nothingIsWrittenLate},
-	{"without the platform everything fails, and no error tells a secret", nothingTellsASecret},
+// failurePromises are the promises about failed calls that change something on the platform.
+var failurePromises = []promise{
+	{"a failed call reports its effect", failuresAreClassified},
+	{"a refused connection has no effect", refusedConnectionIsNotSent},
+	{"a call that the platform read but did not answer is unclear", stuckIsUnclear},
+	{"a call writes nothing after the end of its context", endedContextIsNotSent},
+	{"without the platform every call fails, and no error contains a secret", errorsHideSecrets},
 }
 
-// props are what the calls are about: each would succeed with them.
-type props struct {
+// arguments are the arguments of the operations. Each operation succeeds with them.
+type arguments struct {
 	post    adapters.Post
 	message string // a post of ours
-	stream  string // an open stream of ours; empty where there are none
+	stream  string // an open stream of ours; empty if the platform has none
 	sign    adapters.Sign
 }
 
-// acts is a call that says something.
-type act struct {
+// operation is a call that changes something on the platform.
+type operation struct {
 	call Call
-	do   func(ctx context.Context, p props) error
+	do   func(ctx context.Context, p arguments) error
 }
 
-// prepare makes new props.
-func (s *stage) prepare() props {
+// prepare creates new arguments.
+func (s *fixture) prepare() arguments {
 	s.t.Helper()
-	question := s.says(adapters.Address{Channel: s.Room.ID}, "a question")
-	to, err := able[adapters.Sender](s).Address(question.keys.Thread)
-	s.must(err)
-	p := props{
-		post: adapters.Post{Key: "k1", Thread: question.keys.Thread, To: to, Text: "hello", Asker: s.Asker.ID, NotBefore: s.begun},
+	question, to := s.thread(s.Room.ID, "a question")
+	p := arguments{
+		post: adapters.Post{Key: "k1", Thread: question.keys.Thread, To: to, Text: "hello", Asker: s.Asker.ID, NotBefore: s.started},
 		sign: adapters.Sign{Thread: question.keys.Thread, To: to, Message: question.event.Message.ExternalID},
 	}
 	p.message = s.send(p.post)
-	if streamer, ok := s.Adapter.(adapters.Streamer); ok {
-		p.stream, err = streamer.Begin(s.ctx, p.post)
-		s.must(err)
+	if _, ok := s.Adapter.(adapters.Streamer); ok {
+		p.stream = s.beginStream(p.post)
 	}
 	p.post.Key = "k2"
 	return p
 }
 
-// acts are all that the adapter can do.
-func (s *stage) acts() []act {
-	sender := able[adapters.Sender](s)
-	all := []act{
-		{Post, func(ctx context.Context, p props) error { _, err := sender.Send(ctx, p.post); return err }},
-		{Upload, func(ctx context.Context, p props) error {
+// operations returns all operations that the adapter supports.
+func (s *fixture) operations() []operation {
+	sender := ability[adapters.Sender](s)
+	all := []operation{
+		{Post, func(ctx context.Context, p arguments) error { _, err := sender.Send(ctx, p.post); return err }},
+		{Upload, func(ctx context.Context, p arguments) error {
 			p.post.File = fileOf([]byte("content"))
 			_, err := sender.Send(ctx, p.post)
 			return err
@@ -65,87 +62,87 @@ func (s *stage) acts() []act {
 	}
 	if a, ok := s.Adapter.(adapters.Editor); ok {
 		all = append(all,
-			act{Edit, func(ctx context.Context, p props) error { return a.Edit(ctx, p.message, p.post) }},
-			act{Remove, func(ctx context.Context, p props) error { return a.Remove(ctx, p.message, p.post) }})
+			operation{Edit, func(ctx context.Context, p arguments) error { return a.Edit(ctx, p.message, p.post) }},
+			operation{Remove, func(ctx context.Context, p arguments) error { return a.Remove(ctx, p.message, p.post) }})
 	}
 	if a, ok := s.Adapter.(adapters.Streamer); ok {
 		all = append(all,
-			act{Begin, func(ctx context.Context, p props) error { _, err := a.Begin(ctx, p.post); return err }},
-			act{Append, func(ctx context.Context, p props) error { return a.Append(ctx, p.stream, p.post, "more") }},
-			act{End, func(ctx context.Context, p props) error { return a.End(ctx, p.stream, p.post, "more") }})
+			operation{Begin, func(ctx context.Context, p arguments) error { _, err := a.Begin(ctx, p.post); return err }},
+			operation{Append, func(ctx context.Context, p arguments) error { return a.Append(ctx, p.stream, p.post, "more") }},
+			operation{End, func(ctx context.Context, p arguments) error { return a.End(ctx, p.stream, p.post, "more") }})
 	}
 	if a, ok := s.Adapter.(adapters.Ephemeral); ok {
-		all = append(all, act{Tell, func(ctx context.Context, p props) error { return a.PostEphemeral(ctx, p.post) }})
+		all = append(all, operation{PostEphemeral, func(ctx context.Context, p arguments) error { return a.PostEphemeral(ctx, p.post) }})
 	}
 	if a, ok := s.Adapter.(adapters.WorkingIndicator); ok {
 		all = append(all,
-			act{Sign, func(ctx context.Context, p props) error { return a.ShowWorking(ctx, p.sign) }},
-			act{Unsign, func(ctx context.Context, p props) error { return a.ClearWorking(ctx, p.sign) }})
+			operation{ShowWorking, func(ctx context.Context, p arguments) error { return a.ShowWorking(ctx, p.sign) }},
+			operation{ClearWorking, func(ctx context.Context, p arguments) error { return a.ClearWorking(ctx, p.sign) }})
 	}
 	return all
 }
 
-// fileOf is a file with the content.
+// fileOf returns a file with the content.
 func fileOf(content []byte) *adapters.File {
 	return &adapters.File{Name: "a.txt", MimeType: "text/plain", Size: int64(len(content)),
 		Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
 }
 
-func failuresAreTold(s *stage) {
-	s.play()
-	s.needs(s.Fault != nil, "faults")
-	for _, a := range s.acts() {
+func failuresAreClassified(s *fixture) {
+	s.start()
+	s.require(s.Fault != nil, "faults")
+	for _, a := range s.operations() {
 		s.must(a.do(s.ctx, s.prepare()))
-		for _, trouble := range []Trouble{Limited, Denied, Broken, BrokenLate, Lost, LostLate} {
+		for _, failure := range []Failure{Limited, Denied, Broken, BrokenLate, Lost, LostLate} {
 			p := s.prepare()
-			if s.Fault(a.call, trouble) != nil {
-				s.leaves(a, p, trouble)
+			if s.Fault(a.call, failure) != nil {
+				s.checkFailure(a, p, failure)
 			}
 		}
 	}
 }
 
-// leaves makes a call that fails, and looks at what is there then.
-func (s *stage) leaves(a act, p props, trouble Trouble) {
+// checkFailure runs an operation that fails, and checks its error and its effect.
+func (s *fixture) checkFailure(a operation, p arguments, failure Failure) {
 	s.t.Helper()
-	want := map[Trouble]adapters.SendFailure{Limited: adapters.RateLimited, Denied: adapters.Permanent}
-	failure, definite := want[trouble]
+	want := map[Failure]adapters.SendFailure{Limited: adapters.RateLimited, Denied: adapters.Permanent}
+	class, definite := want[failure]
 	if !definite {
-		failure = adapters.Unclear
+		class = adapters.Unclear
 	}
 	wait := time.Duration(0)
-	if trouble == Limited {
+	if failure == Limited {
 		wait = Wait
 	}
 	before := len(s.Shown(p.post.To))
-	failed := s.fails(a.do(s.ctx, p), failure, "%s, %s", a.call, trouble)
+	failed := s.fails(a.do(s.ctx, p), class, "%s, %s", a.call, failure)
 	if failed.RetryAfter != wait {
-		s.t.Errorf("%s, %s: again after %v, want %v", a.call, trouble, failed.RetryAfter, wait)
+		s.t.Errorf("%s, %s: RetryAfter is %v, want %v", a.call, failure, failed.RetryAfter, wait)
 	}
 	if now := len(s.Shown(p.post.To)); definite && now != before {
-		s.t.Errorf("%s, %s: %d posts more", a.call, trouble, now-before)
+		s.t.Errorf("%s, %s: %d new posts", a.call, failure, now-before)
 	}
 }
 
-func nothingIsSentToNobody(s *stage) {
-	s.needs(s.Close != nil, "way to be gone")
+func refusedConnectionIsNotSent(s *fixture) {
+	s.require(s.Close != nil, "way to close")
 	to := adapters.Address{Channel: s.Room.ID}
-	p := props{
-		post: adapters.Post{Key: "k1", To: to, Text: "hello", Asker: s.Asker.ID, NotBefore: s.begun},
+	p := arguments{
+		post: adapters.Post{Key: "k1", To: to, Text: "hello", Asker: s.Asker.ID, NotBefore: s.started},
 		sign: adapters.Sign{To: to, Message: "none"},
 	}
 	s.Close()
-	for _, a := range s.acts() {
-		if a.call == Post || a.call == Upload || a.call == Tell {
+	for _, a := range s.operations() {
+		if a.call == Post || a.call == Upload || a.call == PostEphemeral {
 			s.fails(a.do(s.ctx, p), adapters.NotSent, "%s", a.call)
 		}
 	}
 }
 
-func stuckIsUnclear(s *stage) {
-	s.play()
-	s.needs(s.Fault != nil, "faults")
-	for _, a := range s.acts() {
+func stuckIsUnclear(s *fixture) {
+	s.start()
+	s.require(s.Fault != nil, "faults")
+	for _, a := range s.operations() {
 		p := s.prepare()
 		ctx, cancel := context.WithCancel(s.ctx)
 		if met := s.Fault(a.call, Stuck); met != nil {
@@ -159,75 +156,75 @@ func stuckIsUnclear(s *stage) {
 	}
 }
 
-// over is a context that has ended and of which nobody has been told yet, as any
-// context is for a moment.
-type over struct{ context.Context }
+// expired is a context whose Err already reports an error while its Done channel is still open,
+// as for every context at the moment of its cancellation.
+type expired struct{ context.Context }
 
 // Done implements context.Context.
-func (over) Done() <-chan struct{} { return nil }
+func (expired) Done() <-chan struct{} { return nil }
 
 // Err implements context.Context.
-func (over) Err() error { return context.DeadlineExceeded }
+func (expired) Err() error { return context.DeadlineExceeded }
 
-func nothingIsWrittenLate(s *stage) {
-	s.play()
-	p, all := s.prepare(), s.acts()
-	s.needs(s.Calls != nil && s.Close != nil, "way to count its calls")
+func endedContextIsNotSent(s *fixture) {
+	s.start()
+	p, all := s.prepare(), s.operations()
+	s.require(s.Calls != nil && s.Close != nil, "count of calls")
 	before := s.Calls()
-	ended, cancel := context.WithCancel(s.ctx)
-	cancel()
+	ended := s.ended()
 	for _, a := range all {
 		s.fails(a.do(ended, p), adapters.NotSent, "%s", a.call)
-		s.fails(a.do(over{s.ctx}, p), adapters.NotSent, "%s, before anybody was told", a.call)
+		s.fails(a.do(expired{s.ctx}, p), adapters.NotSent, "%s, before Done", a.call)
 	}
 	s.Close()
 	if now := s.Calls(); now != before {
-		s.t.Errorf("%d calls were written", now-before)
+		s.t.Errorf("the adapter wrote %d calls", now-before)
 	}
 }
 
-// nothingTellsASecret makes all calls that read; set looks at the words.
-func nothingTellsASecret(s *stage) {
-	s.needs(s.Close != nil, "way to be gone")
+// errorsHideSecrets makes all calls that read. newFixture checks the recorded errors at the
+// end.
+func errorsHideSecrets(s *fixture) {
+	s.require(s.Close != nil, "way to close")
 	s.Close()
 	for name, err := range s.reads() {
-		if s.heard(err) == nil {
+		if s.record(err) == nil {
 			s.t.Errorf("%s succeeded", name)
 		}
 	}
 	if _, ok := s.Adapter.(adapters.Runner); !ok {
 		return
 	}
-	r := s.again()
+	r := s.run()
 	select {
 	case <-r.ended:
-	case <-time.After(moment): // it goes on trying
+	case <-time.After(quietTime): // Run is still trying
 	}
 	if len(r.ups) != 0 {
-		s.t.Error("up without a platform")
+		s.t.Error("the adapter called Up without a platform")
 	}
 }
 
-// reads is how the calls that read end.
-func (s *stage) reads() map[string]error {
-	post := adapters.Post{Key: "k1", To: adapters.Address{Channel: s.Room.ID}, NotBefore: s.begun}
-	ends := map[string]error{}
+// reads makes all calls that read, and returns their errors.
+func (s *fixture) reads() map[string]error {
+	post := adapters.Post{Key: "k1", To: adapters.Address{Channel: s.Room.ID}, NotBefore: s.started}
+	errs := map[string]error{}
 	if a, ok := s.Adapter.(adapters.Finder); ok {
-		_, _, ends["Find"] = a.Find(s.ctx, post)
+		_, _, errs["Find"] = a.Find(s.ctx, post)
 	}
 	if a, ok := s.Adapter.(adapters.StreamFinder); ok {
-		_, ends["FindStream"] = a.FindStream(s.ctx, post)
+		_, errs["FindStream"] = a.FindStream(s.ctx, post)
 	}
 	if a, ok := s.Adapter.(adapters.Fetcher); ok {
-		_, ends["Fetch"] = a.Fetch(s.ctx, event.Attachment{ID: "1"})
+		_, errs["Fetch"] = a.Fetch(s.ctx, event.Attachment{ID: "1"})
 	}
 	if a, ok := s.Adapter.(adapters.Namer); ok {
-		_, ends["LookupUser"] = a.LookupUser(s.ctx, s.Asker.ID)
+		_, errs["LookupUser"] = a.LookupUser(s.ctx, s.Asker.ID)
 	}
 	if a, ok := s.Adapter.(adapters.Backfiller); ok {
-		_, ends["Channels"] = a.Channels(s.ctx)
-		gap := event.Gap{Channel: s.Room.ID, From: s.begun, Until: s.begun.Add(time.Hour)}
-		_, ends["ReadChannel"] = a.ReadChannel(s.ctx, adapters.Reading{Gap: gap, Messages: 1})
+		_, errs["Channels"] = a.Channels(s.ctx)
+		gap := event.Gap{Channel: s.Room.ID, From: s.started, Until: s.started.Add(time.Hour)}
+		_, errs["ReadChannel"] = a.ReadChannel(s.ctx, adapters.Reading{Gap: gap, Messages: 1})
 	}
-	return ends
+	return errs
 }

@@ -13,32 +13,32 @@ import (
 	"parley/ingest/event"
 )
 
-// ofHistory are the promises of a Backfiller and a ContextReader.
-var ofHistory = []promise{
-	{"missed messages have the keys of their live events", missedHasItsKeys},
-	{"missed messages are handed over within the gap, each thread's from the oldest on", missedWithinBounds},
-	{"a thread is read on its own", missedOfThread},
-	{"a read ends if its messages can't be handed over", missedEnds},
-	{"a channel that can't be read is refused only if that will not pass", pastRefused},
-	{"a thread is read from its root and with its newest messages", threadIsRead},
+// backfillPromises are the promises of a Backfiller and a ContextReader.
+var backfillPromises = []promise{
+	{"missed messages have the keys of their live events", missedHaveLiveKeys},
+	{"a read hands over the messages within the gap, each thread's from the oldest to the newest", missedWithinBounds},
+	{"ReadThread reads only its thread", missedOfThread},
+	{"a read ends when Hand fails", handErrorEndsRead},
+	{"a read of a channel is refused only if the failure is permanent", refusalIsPermanent},
+	{"Before reads a thread's root and its newest messages", threadHistoryIsRead},
 }
 
-// urgent is the signal of a read that a turn waits for.
+// urgent is the closed signal of a read that a turn waits for.
 var urgent = func() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// reading returns a read of a gap that appends the events to a list. Like an inbox, it
-// knows some dedupe keys.
-func (s *stage) reading(gap event.Gap, messages int, known map[string]bool, read *[]arrival) adapters.Reading {
+// reading returns a read of a gap that appends the events to a list. known contains the
+// dedupe keys that the inbox already has.
+func (s *fixture) reading(gap event.Gap, messages int, known map[string]bool, read *[]arrival) adapters.Reading {
 	take := func(envelope *event.Envelope) bool {
 		if envelope == nil {
 			return true
 		}
 		if envelope.Transport != event.Backfilled || envelope.Workspace != s.Workspace {
-			s.t.Errorf("of %q over %q", envelope.Workspace, envelope.Transport)
+			s.t.Errorf("the missed envelope has workspace %q and transport %q", envelope.Workspace, envelope.Transport)
 		}
 		a := s.read(*envelope)
 		*read = append(*read, a)
@@ -54,15 +54,15 @@ func (s *stage) reading(gap event.Gap, messages int, known map[string]bool, read
 	}}
 }
 
-// missed reads a gap: the channel, and then the threads that it names.
-func (s *stage) missed(gap event.Gap, messages int, known map[string]bool) (read []arrival, cut bool) {
+// missed reads a gap: first the channel, and then the threads that it names.
+func (s *fixture) missed(gap event.Gap, messages int, known map[string]bool) (read []arrival, cut bool) {
 	s.t.Helper()
-	b := able[adapters.Backfiller](s)
+	b := ability[adapters.Backfiller](s)
 	found, err := b.ReadChannel(s.ctx, s.reading(gap, messages, known, &read))
 	s.must(err)
 	for _, thread := range found.Threads {
 		if channel, at, ok := b.Began(thread); !ok || channel != gap.Channel || at.IsZero() {
-			s.t.Errorf("%s began in %q at %v, %v", thread, channel, at, ok)
+			s.t.Errorf("Began returns %[2]q, %[3]v, %[4]v for %[1]s", thread, channel, at, ok)
 		}
 		s.must(b.ReadThread(s.ctx, thread, s.reading(gap, messages, known, &read)))
 	}
@@ -70,19 +70,17 @@ func (s *stage) missed(gap event.Gap, messages int, known map[string]bool) (read
 	return slices.CompactFunc(read, func(a, b arrival) bool { return a.keys.Dedupe == b.keys.Dedupe }), found.Cut
 }
 
-// around is a gap about what was said.
+// around returns the gap from one message to another.
 func around(channel string, first, last arrival) event.Gap {
 	return event.Gap{Channel: channel, From: first.event.Message.SentAt, Until: last.event.Message.SentAt}
 }
 
-func missedHasItsKeys(s *stage) {
-	b := able[adapters.Backfiller](s)
-	s.play()
-	for _, channel := range []string{s.Room.ID, s.Direct.ID} {
-		root := s.says(adapters.Address{Channel: channel}, "a root")
-		to, err := able[adapters.Sender](s).Address(root.keys.Thread)
-		s.must(err)
-		live := []arrival{root, s.says(to, "a reply"), s.says(adapters.Address{Channel: channel}, "another root")}
+func missedHaveLiveKeys(s *fixture) {
+	b := ability[adapters.Backfiller](s)
+	s.start()
+	for _, channel := range s.channels() {
+		root, to := s.thread(channel, "a root")
+		live := []arrival{root, s.say(to, "a reply"), s.say(adapters.Address{Channel: channel}, "another root")}
 		known := map[string]bool{}
 		for _, a := range live {
 			known[a.keys.Dedupe] = true
@@ -90,16 +88,16 @@ func missedHasItsKeys(s *stage) {
 		last := live[len(live)-1]
 		if s.Edit != nil {
 			s.Edit(root.keys.Subject, "a root, edited")
-			live = slices.Insert(live, 1, s.arrives(event.KindEdit, root.keys.Subject))
+			live = slices.Insert(live, 1, s.await(event.KindEdit, root.keys.Subject))
 		}
 		read, _ := s.missed(around(channel, root, last), 100, known)
 		if diff := gocmp.Diff(keysOf(live), keysOf(read)); diff != "" {
-			s.t.Errorf("of %s (-live +missed):\n%s", channel, diff)
+			s.t.Errorf("the keys in %s differ (-live +missed):\n%s", channel, diff)
 		}
 	}
 	channels, err := b.Channels(s.ctx)
 	if err != nil || !slices.Contains(channels, s.Room.ID) || !slices.Contains(channels, s.Direct.ID) {
-		s.t.Errorf("channels: %q, %v", channels, err)
+		s.t.Errorf("Channels returns %q, %v", channels, err)
 	}
 }
 
@@ -118,14 +116,14 @@ func textsOf(all []arrival) string {
 	return strings.Join(texts, ", ")
 }
 
-func missedWithinBounds(s *stage) {
-	able[adapters.Backfiller](s)
-	s.play()
+func missedWithinBounds(s *fixture) {
+	ability[adapters.Backfiller](s)
+	s.start()
 	var said []arrival
 	for n := range 8 {
-		said = append(said, s.says(adapters.Address{Channel: s.Room.ID}, fmt.Sprint("word ", n)))
+		said = append(said, s.say(adapters.Address{Channel: s.Room.ID}, fmt.Sprint("word ", n)))
 		if n == 4 {
-			s.arrives(event.KindMessage, s.send(adapters.Post{Key: "k1", To: adapters.Address{Channel: s.Room.ID}, Text: "ours", NotBefore: s.begun}))
+			s.await(event.KindMessage, s.send(adapters.Post{Key: "k1", To: adapters.Address{Channel: s.Room.ID}, Text: "ours", NotBefore: s.started}))
 		}
 	}
 	for _, c := range []struct {
@@ -135,114 +133,108 @@ func missedWithinBounds(s *stage) {
 	}{{100, "word 2, word 3, word 4, word 5, word 6", false}, {2, "word 5, word 6", true}} {
 		read, cut := s.missed(around(s.Room.ID, said[2], said[6]), c.messages, nil)
 		if got := textsOf(read); got != c.want || cut != c.cut {
-			s.t.Errorf("of %d at the most: %q, cut %v; want %q, %v", c.messages, got, cut, c.want, c.cut)
+			s.t.Errorf("with at most %d messages: %q, cut %v; want %q, %v", c.messages, got, cut, c.want, c.cut)
 		}
 	}
 }
 
-func missedOfThread(s *stage) {
-	b := able[adapters.Backfiller](s)
-	s.play()
-	for _, channel := range []string{s.Room.ID, s.Direct.ID} {
-		root := s.says(adapters.Address{Channel: channel}, "a root")
-		to, err := able[adapters.Sender](s).Address(root.keys.Thread)
-		s.must(err)
+func missedOfThread(s *fixture) {
+	b := ability[adapters.Backfiller](s)
+	s.start()
+	for _, channel := range s.channels() {
+		root, to := s.thread(channel, "a root")
 		if channel == s.Room.ID {
-			s.says(adapters.Address{Channel: channel}, "elsewhere")
+			s.say(adapters.Address{Channel: channel}, "elsewhere")
 		}
-		first := s.says(to, "one")
-		last := s.says(to, "two")
+		first := s.say(to, "one")
+		last := s.say(to, "two")
 		var read []arrival
 		s.must(b.ReadThread(s.ctx, first.keys.Thread, s.reading(around(channel, first, last), 100, nil, &read)))
 		if got := textsOf(read); got != "one, two" {
-			s.t.Errorf("of a thread in %s: %q", channel, got)
+			s.t.Errorf("the thread in %s contains %q", channel, got)
 		}
 		if in, at, ok := b.Began(root.keys.Thread); !ok || in != channel || at.After(root.event.Message.SentAt) {
-			s.t.Errorf("it began in %q at %v, %v", in, at, ok)
+			s.t.Errorf("Began returns %q, %v, %v", in, at, ok)
 		}
 	}
 }
 
-func missedEnds(s *stage) {
-	b := able[adapters.Backfiller](s)
-	s.play()
-	first := s.says(adapters.Address{Channel: s.Room.ID}, "first")
-	second := s.says(adapters.Address{Channel: s.Room.ID}, "second")
+func handErrorEndsRead(s *fixture) {
+	b := ability[adapters.Backfiller](s)
+	s.start()
+	first := s.say(adapters.Address{Channel: s.Room.ID}, "first")
+	second := s.say(adapters.Address{Channel: s.Room.ID}, "second")
 	handed, full := 0, errors.New("the disk is full")
 	read := adapters.Reading{Gap: around(s.Room.ID, first, second), Messages: 100, Hand: func(event.ThreadKey, []adapters.Missed) error {
 		handed++
 		return full
 	}}
 	_, err := b.ReadChannel(s.ctx, read)
-	if handed != 1 || !errors.Is(s.heard(err), full) {
-		s.t.Errorf("%d were handed over, %v", handed, err)
+	if handed != 1 || !errors.Is(s.record(err), full) {
+		s.t.Errorf("ReadChannel: Hand was called %d times, error %v", handed, err)
 	}
-	if err := b.ReadThread(s.ctx, first.keys.Thread, read); handed != 2 || !errors.Is(s.heard(err), full) {
-		s.t.Errorf("%d were handed over, %v", handed, err)
+	if err := b.ReadThread(s.ctx, first.keys.Thread, read); handed != 2 || !errors.Is(s.record(err), full) {
+		s.t.Errorf("ReadThread: Hand was called %d times in all, error %v", handed, err)
 	}
 }
 
-func pastRefused(s *stage) {
-	b := able[adapters.Backfiller](s)
-	s.play()
-	said := s.says(adapters.Address{Channel: s.Room.ID}, "hi")
+func refusalIsPermanent(s *fixture) {
+	b := ability[adapters.Backfiller](s)
+	s.start()
+	said := s.say(adapters.Address{Channel: s.Room.ID}, "hi")
 	read := func() error {
 		_, err := b.ReadChannel(s.ctx, s.reading(around(s.Room.ID, said, said), 100, nil, new([]arrival)))
-		return s.heard(err)
+		return s.record(err)
 	}
-	s.needs(s.Fault != nil, "faults")
-	passes := func(what string, err error) {
+	s.require(s.Fault != nil, "faults")
+	transient := func(name string, err error) {
 		var refused *adapters.RefusedError
 		if err == nil || errors.As(err, &refused) {
-			s.t.Errorf("%s: %v", what, err)
+			s.t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, trouble := range []Trouble{Broken, Lost} {
-		if s.Fault(Past, trouble) != nil {
-			passes(string(trouble), read())
-		}
+	for failure := range s.failures(Past, Broken, Lost) {
+		transient(string(failure), read())
 	}
-	if s.Fault(Past, Denied) != nil {
+	for range s.failures(Past, Denied) {
 		s.refused(read())
 	}
 	if s.Revoke != nil {
-		s.Revoke() // with other credentials, all of it can be read
+		s.Revoke() // other credentials can read every channel
 		_, err := b.Channels(s.ctx)
-		passes("refused credentials", s.heard(err))
-		passes("refused credentials", read())
+		transient("refused credentials", s.record(err))
+		transient("refused credentials", read())
 	}
 }
 
-func threadIsRead(s *stage) {
-	reader := able[adapters.ContextReader](s)
-	s.play()
-	root := s.says(adapters.Address{Channel: s.Room.ID}, "the root")
-	to, err := able[adapters.Sender](s).Address(root.keys.Thread)
-	s.must(err)
+func threadHistoryIsRead(s *fixture) {
+	reader := ability[adapters.ContextReader](s)
+	s.start()
+	root, to := s.thread(s.Room.ID, "the root")
 	last := arrival{}
 	for n := range 6 {
-		last = s.says(to, fmt.Sprint("reply ", n))
+		last = s.say(to, fmt.Sprint("reply ", n))
 	}
 	if id, ok := reader.Root(root.keys.Thread); !ok || id != root.event.Message.ExternalID {
-		s.t.Errorf("the root is %q, %v; want %q", id, ok, root.event.Message.ExternalID)
+		s.t.Errorf("Root returns %q, %v; want %q", id, ok, root.event.Message.ExternalID)
 	}
-	before, err := reader.Before(s.ctx, root.keys.Thread, last.event.Message.ExternalID, 3)
+	history, err := reader.Before(s.ctx, root.keys.Thread, last.event.Message.ExternalID, 3)
 	s.must(err)
 	var texts []string
-	for _, envelope := range before.Envelopes {
+	for _, envelope := range history.Envelopes {
 		a := s.read(envelope)
 		texts = append(texts, a.event.Message.Content)
 		if envelope.Transport != event.Reread || a.event.Message.Thread != root.keys.Thread {
-			s.t.Errorf("over %q, in %s", envelope.Transport, a.event.Message.Thread)
+			s.t.Errorf("the envelope has transport %q and thread %s", envelope.Transport, a.event.Message.Thread)
 		}
 	}
 	want := []string{"the root", "reply 2", "reply 3", "reply 4"}
-	if diff := gocmp.Diff(want, texts); diff != "" || before.Earlier != 2 || before.Gap {
-		s.t.Errorf("%d earlier, gap %v:\n%s", before.Earlier, before.Gap, diff)
+	if diff := gocmp.Diff(want, texts); diff != "" || history.Earlier != 2 || history.Gap {
+		s.t.Errorf("the history has %d earlier messages and gap %v:\n%s", history.Earlier, history.Gap, diff)
 	}
 	if s.Fault != nil && s.Fault(Read, Broken) != nil {
-		if before, err := reader.Before(s.ctx, root.keys.Thread, last.event.Message.ExternalID, 3); s.heard(err) == nil && !before.Gap {
-			s.t.Error("a thread that could not be read has no gap")
+		if history, err := reader.Before(s.ctx, root.keys.Thread, last.event.Message.ExternalID, 3); s.record(err) == nil && !history.Gap {
+			s.t.Error("Before reports neither an error nor a gap although the read failed")
 		}
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"parley/ingest/event"
 )
 
-// inbox keeps what it takes custody of.
+// inbox is an adapters.Inbox that stores envelopes in memory.
 type inbox struct {
 	mu      sync.Mutex
 	taken   []event.Envelope
 	changed chan struct{} // closed with the next envelope
-	// before, if set, runs before custody, which its error refuses.
+	// before, if set, runs before an envelope is stored. Its error refuses the envelope.
 	before func(ctx context.Context, envelope event.Envelope) error
 }
 
@@ -38,22 +38,21 @@ func (i *inbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.R
 	return adapters.Receipt{ID: int64(len(i.taken))}, nil
 }
 
-// first runs f before custody from now on.
+// first sets the function that runs before each later envelope is stored.
 func (i *inbox) first(f func(ctx context.Context, envelope event.Envelope) error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.before = f
 }
 
-// all is what was taken, in its order.
+// all returns the stored envelopes in the order of their arrival.
 func (i *inbox) all() []event.Envelope {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Clone(i.taken)
 }
 
-// await returns the first envelope of the kind that is looked for, as soon as it is
-// there; false when ctx ends.
+// await waits for the first envelope that matches. It returns false if ctx ends first.
 func (i *inbox) await(ctx context.Context, wanted func(event.Envelope) bool) (event.Envelope, bool) {
 	for {
 		i.mu.Lock()

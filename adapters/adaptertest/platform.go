@@ -9,72 +9,72 @@ import (
 	"parley/ingest/event"
 )
 
-// Platform starts a fake of a platform, and an adapter that is configured for it and
-// does not run yet. Both are new each time, and end with the test.
+// Platform starts a fake of a platform and an adapter that is configured for it. The adapter
+// does not run yet. Each call returns new ones, which end with the test.
 type Platform func(t *testing.T) Fake
 
-// Fake is a platform to play with. A function that is nil is something that the
-// platform does not have; the promises that need it are skipped.
+// Fake is a platform under the test's control. If the platform lacks an ability, its function
+// is nil, and the promises that need it are skipped.
 type Fake struct {
 	Adapter adapters.Adapter
-	// Workspace and Transport are what live envelopes carry, and Self is who we are.
+	// Workspace and Transport are those of live envelopes. Self is our own identity.
 	Workspace, Transport string
 	Self                 event.Self
-	// Secrets are what no error and no line of the log may hold.
+	// Secrets are the values that no error and no line of the log may contain.
 	Secrets []string
-	// Room is a channel of many, Direct one of the asker and us alone.
+	// Room is a channel with several members. Direct is the asker's direct messages with us.
 	Room, Direct Place
 	// Asker and Other are two people in the room.
 	Asker, Other Person
 
-	// Hook tells the platform where the adapter's handler stands; nil where what
-	// happens comes over a connection of Run's.
+	// Hook gives the platform the URL of the adapter's handler. It is nil if events arrive
+	// over a connection of Run's.
 	Hook func(url string)
 
-	// Say, Edit, Delete and React are what the asker does, and what the platform then
-	// tells us of, if it can. An address without a root is the channel itself.
+	// Say, Edit, Delete and React operation as the asker. The platform then sends an event, if it
+	// can. An address without a root is the channel itself.
 	Say    func(to adapters.Address, text string) Delivery
 	Edit   func(id, text string)
 	Delete func(id string)
 	React  func(id string)
-	// Raw tells us of a payload as it is.
+	// Raw sends a payload unchanged.
 	Raw func(payload []byte) Delivery
-	// Share puts a file where its attachment can be fetched; false where there is no
-	// such file here.
+	// Share shares a file and returns its attachment. It returns false if the platform has no
+	// such file.
 	Share func(file File) (event.Attachment, bool)
-	// Forge posts what the post would be, in another's name.
+	// Forge posts the same message in another user's name.
 	Forge func(post adapters.Post)
 
-	// Shown are our posts that stand there now, in their order.
+	// Shown returns our posts in their order, as they are shown now.
 	Shown func(to adapters.Address) []Shown
-	// Told is what this user alone has been shown.
-	Told func(user string) []string
-	// Signed says whether the sign of work is shown.
-	Signed func(sign adapters.Sign) bool
-	// Calls counts the requests that have come.
+	// Ephemerals returns the ephemeral messages that a user has seen.
+	Ephemerals func(user string) []string
+	// Working reports whether the sign of work is shown.
+	Working func(sign adapters.Sign) bool
+	// Calls returns the number of requests that have arrived.
 	Calls func() int
 
-	// Fault makes the next call of its kind fail, and returns what is closed once that
-	// call has come; nil where there is no such call, or it can't fail so.
-	Fault func(call Call, trouble Trouble) (met <-chan struct{})
-	// Cut cuts the connection, Revoke takes our credentials away, and Close ends the
-	// platform, so that connections to it are refused.
+	// Fault makes the next call of its kind fail, and returns a channel that is closed when
+	// that call has arrived. It returns nil if there is no such call or it cannot fail so.
+	Fault func(call Call, failure Failure) (met <-chan struct{})
+	// Cut cuts the connection. Revoke revokes our credentials. Close stops the platform, so
+	// that it refuses connections.
 	Cut, Revoke, Close func()
 }
 
-// Place is a channel, and how the platform calls it.
+// Place is a channel with its name on the platform.
 type Place struct{ ID, Name string }
 
-// Person is a user, the name that is shown, and the token that mentions them; it is
-// empty where there are none.
+// Person is a user with the displayed name and the token that mentions them. The token is
+// empty if the platform has none.
 type Person struct{ ID, Name, Mention string }
 
-// Delivery is what the platform tells us of.
+// Delivery is an event that the platform sends.
 type Delivery struct {
 	// ID is the external id of the message.
 	ID string
-	// Acknowledged waits for the end of the delivery, and says whether that is our
-	// acknowledgement; nil where the platform waits for none.
+	// Acknowledged waits for the end of the delivery, and reports whether we acknowledged it.
+	// It is nil if the platform does not wait for an acknowledgement.
 	Acknowledged func(ctx context.Context) (bool, error)
 }
 
@@ -84,7 +84,7 @@ type Shown struct {
 	Files    [][]byte
 }
 
-// File is one to be shared.
+// File is a file for Share.
 type File struct {
 	Content []byte
 	Where   Where
@@ -92,53 +92,53 @@ type File struct {
 	At string
 }
 
-// Where says what becomes of who downloads a file.
+// Where determines the result of a file's download.
 type Where string
 
-// The ways of a download.
+// The results of a download.
 const (
-	Here          Where = "here"           // it is served
-	SentOn        Where = "sent on"        // it is served at another host of the platform's, to who shows no token there
-	Unreadable    Where = "unreadable"     // we may not read it, and are sent to sign in
-	Elsewhere     Where = "elsewhere"      // the platform names somebody else's address
-	SentElsewhere Where = "sent elsewhere" // the platform's own address leads to somebody else's
+	Here          Where = "here"           // the platform serves the file
+	SentOn        Where = "sent on"        // another host of the platform serves it, but only without credentials
+	Unreadable    Where = "unreadable"     // we have no right to read it, and get a sign-in page
+	Elsewhere     Where = "elsewhere"      // the platform names a foreign address
+	SentElsewhere Where = "sent elsewhere" // the platform's own address redirects to a foreign one
 )
 
 // Call is a kind of call to the platform.
 type Call string
 
-// The kinds of calls, named after what they are for.
+// The kinds of calls, named after their purpose.
 const (
-	Who     Call = "who we are"
-	Connect Call = "connect"
-	Post    Call = "post"
-	Upload  Call = "upload" // the call that shows the file
-	Edit    Call = "edit"
-	Remove  Call = "remove"
-	Begin   Call = "begin"
-	Append  Call = "append"
-	End     Call = "end"
-	Tell    Call = "tell"
-	Sign    Call = "sign"
-	Unsign  Call = "unsign"
-	Read    Call = "read"      // a thread
-	Past    Call = "read past" // a channel
-	Name    Call = "name"      // a user's
+	Who           Call = "who we are"
+	Connect       Call = "connect"
+	Post          Call = "post"
+	Upload        Call = "upload" // the call that shows the file
+	Edit          Call = "edit"
+	Remove        Call = "remove"
+	Begin         Call = "begin"
+	Append        Call = "append"
+	End           Call = "end"
+	PostEphemeral Call = "post ephemeral"
+	ShowWorking   Call = "show working"
+	ClearWorking  Call = "clear working"
+	Read          Call = "read"      // a thread
+	Past          Call = "read past" // a channel
+	Name          Call = "name"      // of a user
 )
 
-// Trouble is how a call fails.
-type Trouble string
+// Failure is the way in which a call fails.
+type Failure string
 
-// The troubles.
+// The ways in which a call fails.
 const (
-	Limited    Trouble = "one too many"     // refused, with the time Wait
-	Denied     Trouble = "refused for good" // in the platform's own words
-	Broken     Trouble = "a server error"
-	BrokenLate Trouble = "a server error, after the effect"
-	Lost       Trouble = "cut off"
-	LostLate   Trouble = "cut off, after the effect"
-	Stuck      Trouble = "not answered" // until the test ends, and without effect
+	Limited    Failure = "rate limited"        // refused for the time Wait
+	Denied     Failure = "refused permanently" // with the platform's own error
+	Broken     Failure = "a server error"
+	BrokenLate Failure = "a server error, after the effect"
+	Lost       Failure = "connection cut"
+	LostLate   Failure = "connection cut, after the effect"
+	Stuck      Failure = "not answered" // until the test ends, and without effect
 )
 
-// Wait is what the platform says to wait where a call was Limited.
+// Wait is the pause that the platform requests if a call is Limited.
 const Wait = 7 * time.Second

@@ -14,14 +14,14 @@ import (
 	"parley/ingest/event"
 )
 
-// payload is one envelope of a recording, with what is known where it stands.
+// payload is one envelope of a recording with the directory that applies to it.
 type payload struct {
 	name     string
 	envelope event.Envelope
 	people   people
 }
 
-// line is one object of a recording, as the command's replay reads it.
+// line is one line of a recording, as replay reads it.
 type line struct {
 	Directory *struct {
 		Users []struct {
@@ -49,8 +49,8 @@ type line struct {
 	Body       json.RawMessage `json:"body"`
 }
 
-// people are the names and facts of one recording: of its directory lines, and
-// the types of the channels that its payloads have told.
+// people is the directory of one recording: the names and facts of its directory lines, and
+// the channel types in its payloads.
 type people struct {
 	self  *event.Self
 	users map[string]adapters.User
@@ -69,7 +69,7 @@ func (p people) User(_ context.Context, id string) (adapters.User, bool) {
 	return user, ok
 }
 
-// learn takes over what a directory line tells.
+// learn applies a directory line.
 func (p people) learn(l line) {
 	for _, u := range l.Directory.Users {
 		p.users[u.ID] = adapters.User{DisplayName: u.DisplayName, IsBot: u.IsBot}
@@ -82,8 +82,8 @@ func (p people) learn(l line) {
 	*p.self = event.Self(l.Directory.Self)
 }
 
-// read collects the payloads of the recordings. A line that holds no envelope is
-// replay's matter, and is passed over.
+// read returns the payloads of the recordings. It skips a line without an envelope, which
+// only concerns replay.
 func read(t *testing.T, recordings []string) (payloads []payload) {
 	t.Helper()
 	for _, pattern := range recordings {

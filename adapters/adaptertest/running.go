@@ -9,45 +9,45 @@ import (
 	"parley/adapters"
 )
 
-// ofRunning is what holds for a Runner.
-var ofRunning = []promise{
-	{"Up tells who we are, and again that events can arrive after each gap", upAfterEachGap},
-	{"Run returns within a second of its context's end, and takes nothing then", runEnds},
-	{"Run returns also while the platform does not answer", runEndsWhileStuck},
-	{"refused credentials are refused at the start", refusedAtTheStart},
-	{"refused credentials are refused later", refusedLater},
-	{"what passes by itself is no refusal", troublePasses},
+// runnerPromises are the promises of a Runner.
+var runnerPromises = []promise{
+	{"Up reports our identity, at the start and after each gap", upAfterEachGap},
+	{"Run returns within a second after the end of its context, and accepts nothing afterwards", runEnds},
+	{"Run returns although the platform does not answer", runEndsWhileStuck},
+	{"Run reports credentials that are refused at the start", refusedAtStart},
+	{"Run reports credentials that are refused later", refusedLater},
+	{"Run reports no refusal for a transient failure", transientIsNotRefused},
 }
 
-// soon is how long Run may go on when its context has ended.
-const soon = time.Second
+// stopWithin bounds the duration of Run after the end of its context.
+const stopWithin = time.Second
 
-func upAfterEachGap(s *stage) {
-	able[adapters.Runner](s)
-	r := s.begin()
+func upAfterEachGap(s *fixture) {
+	ability[adapters.Runner](s)
+	r := s.serve()
 	if diff := cmp.Diff(s.Self, r.up()); diff != "" {
 		s.t.Error(diff)
 	}
-	s.needs(s.Cut != nil, "connection to cut")
+	s.require(s.Cut != nil, "connection to cut")
 	for range 3 {
 		s.Cut()
 		if diff := cmp.Diff(s.Self, r.up()); diff != "" {
 			s.t.Error(diff)
 		}
-		s.says(adapters.Address{Channel: s.Room.ID}, "still here?")
+		s.say(adapters.Address{Channel: s.Room.ID}, "still here?")
 	}
 	if len(r.ups) != 0 {
-		s.t.Error("up without a gap")
+		s.t.Error("Up was called without a gap")
 	}
 }
 
-func runEnds(s *stage) {
-	able[adapters.Runner](s)
-	r := s.play()
-	s.says(adapters.Address{Channel: s.Room.ID}, "hi")
-	r.endsSoon()
+func runEnds(s *fixture) {
+	ability[adapters.Runner](s)
+	r := s.start()
+	s.say(adapters.Address{Channel: s.Room.ID}, "hi")
+	r.stopSoon()
 	if s.Hook != nil {
-		return // whose server the daemon ends
+		return // the daemon stops the hook's server
 	}
 	taken := len(s.inbox.all())
 	if late := s.Say(adapters.Address{Channel: s.Room.ID}, "too late"); late.Acknowledged != nil {
@@ -56,102 +56,102 @@ func runEnds(s *stage) {
 		}
 	}
 	if now := len(s.inbox.all()); now != taken {
-		s.t.Errorf("%d more envelopes were taken", now-taken)
+		s.t.Errorf("Accept stored %d more envelopes", now-taken)
 	}
 }
 
-// endsSoon ends the run's context.
-func (r *run) endsSoon() {
+// stopSoon ends the run's context, and checks that Run returns in time.
+func (r *run) stopSoon() {
 	r.s.t.Helper()
-	begun := time.Now()
+	started := time.Now()
 	r.stop()
-	if took := time.Since(begun); took > soon {
-		r.s.t.Errorf("Run went on for %v", took)
+	if took := time.Since(started); took > stopWithin {
+		r.s.t.Errorf("Run returned after %v", took)
 	}
 	if err := r.end(); err != nil {
-		r.s.t.Errorf("Run ended with %v", err)
+		r.s.t.Errorf("Run returned %v", err)
 	}
 }
 
-func runEndsWhileStuck(s *stage) {
-	able[adapters.Runner](s)
-	s.needs(s.Fault != nil, "faults")
+func runEndsWhileStuck(s *fixture) {
+	ability[adapters.Runner](s)
+	s.require(s.Fault != nil, "faults")
 	for _, call := range []Call{Who, Connect} {
 		met := s.Fault(call, Stuck)
 		if met == nil {
 			continue
 		}
-		r := s.again()
+		r := s.run()
 		select {
 		case <-met:
 		case <-s.ctx.Done():
-			s.t.Fatalf("%s was not called", call)
+			s.t.Fatalf("the adapter made no call of kind %q", call)
 		}
-		r.endsSoon()
+		r.stopSoon()
 	}
 }
 
-func refusedAtTheStart(s *stage) {
-	able[adapters.Runner](s)
-	s.needs(s.Revoke != nil, "credentials to take away")
+func refusedAtStart(s *fixture) {
+	ability[adapters.Runner](s)
+	s.require(s.Revoke != nil, "credentials to revoke")
 	s.Revoke()
-	r := s.begin()
+	r := s.serve()
 	s.refused(r.end())
 	if len(r.ups) != 0 {
-		s.t.Error("up, and refused")
+		s.t.Error("Up was called although the credentials were refused")
 	}
 }
 
-// refused checks an error that only the operator can mend.
-func (s *stage) refused(err error) {
+// refused checks that err is a RefusedError with a hint for the operator.
+func (s *fixture) refused(err error) {
 	s.t.Helper()
 	var refused *adapters.RefusedError
-	if !errors.As(s.heard(err), &refused) || refused.Hint == "" {
-		s.t.Errorf("%v is no refusal with a hint", err)
+	if !errors.As(s.record(err), &refused) || refused.Hint == "" {
+		s.t.Errorf("%v is not a RefusedError with a hint", err)
 	}
 }
 
-func refusedLater(s *stage) {
-	able[adapters.Runner](s)
-	s.needs(s.Revoke != nil && s.Cut != nil, "connection whose credentials can be taken away")
-	r := s.play()
+func refusedLater(s *fixture) {
+	ability[adapters.Runner](s)
+	s.require(s.Revoke != nil && s.Cut != nil, "connection with credentials to revoke")
+	r := s.start()
 	s.Revoke()
 	s.Cut()
 	s.refused(r.end())
 }
 
-func troublePasses(s *stage) {
-	able[adapters.Runner](s)
-	s.needs(s.Fault != nil, "faults")
+func transientIsNotRefused(s *fixture) {
+	ability[adapters.Runner](s)
+	s.require(s.Fault != nil, "faults")
 	for _, c := range []struct {
 		call    Call
-		trouble Trouble
+		failure Failure
 	}{{Who, Broken}, {Who, Lost}, {Who, Limited}, {Connect, Broken}, {Connect, Lost}} {
-		if s.Fault(c.call, c.trouble) == nil {
+		if s.Fault(c.call, c.failure) == nil {
 			continue
 		}
-		s.comesUp(c.call, c.trouble)
+		s.retryUntilUp(c.call, c.failure)
 	}
 }
 
-// comesUp runs the adapter, again after each error as the supervisor does, until it
-// is up.
-func (s *stage) comesUp(call Call, trouble Trouble) {
+// retryUntilUp runs the adapter, and again after each error as the supervisor does, until Up is
+// called.
+func (s *fixture) retryUntilUp(call Call, failure Failure) {
 	s.t.Helper()
 	for {
-		r := s.again()
+		r := s.run()
 		select {
 		case <-r.ups:
-			r.endsSoon()
+			r.stopSoon()
 			return
 		case err := <-r.ended:
 			var refused *adapters.RefusedError
 			if err == nil || errors.As(err, &refused) {
-				s.t.Errorf("%s, %s: %v", call, trouble, err)
+				s.t.Errorf("%s, %s: %v", call, failure, err)
 				return
 			}
 		case <-s.ctx.Done():
-			s.t.Fatalf("%s, %s: not up again\n%s", call, trouble, s.words)
+			s.t.Fatalf("%s, %s: Up was not called\n%s", call, failure, s.output)
 		}
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"parley/adapters"
 )
 
-// ofTexts is what holds for Format and FormatPartial.
-var ofTexts = []promise{
-	{"the pieces of a long text are taken by the platform, and hold all of its words", piecesHoldAll},
-	{"no one is mentioned but who may be", mentionsAreGiven},
-	{"what is shown of a growing text begins what is shown later", growthIsStable},
-	{"Grow shows what Format makes of the whole text", growthIsFormat},
+// formatPromises are the promises of Format and FormatPartial.
+var formatPromises = []promise{
+	{"the platform accepts the pieces of a long text, and they contain all of its words", piecesKeepWords},
+	{"a text mentions only the allowed users", onlyAllowedMentions},
+	{"the preview of a growing text is a prefix of every later preview", previewIsStable},
+	{"the preview of the whole text equals the result of Format", previewMatchesFormat},
 }
 
-// word is one that no conversion changes.
+// word matches the words of longText, which no conversion changes.
 var word = regexp.MustCompile(`w\d{4}`)
 
-// longText has words of every kind of block, and is longer than a post.
+// longText returns a text with words in every kind of block. It is longer than a post.
 func longText() string {
 	var b strings.Builder
 	n := 0
@@ -48,13 +48,13 @@ func longText() string {
 	return b.String()
 }
 
-func piecesHoldAll(s *stage) {
-	s.play()
+func piecesKeepWords(s *fixture) {
+	s.start()
 	text := longText()
-	post := s.asks(s.Room.ID, "")
-	pieces := able[adapters.Sender](s).Format(text, nil)
+	post := s.ask(s.Room.ID, "")
+	pieces := ability[adapters.Sender](s).Format(text, nil)
 	if len(pieces) < 2 {
-		s.t.Errorf("a text of %d bytes is %d pieces", len(text), len(pieces))
+		s.t.Errorf("Format splits %d bytes into %d pieces, want at least 2", len(text), len(pieces))
 	}
 	var shown strings.Builder
 	for n, piece := range pieces {
@@ -67,51 +67,51 @@ func piecesHoldAll(s *stage) {
 	}
 }
 
-func mentionsAreGiven(s *stage) {
-	sender := able[adapters.Sender](s)
-	s.needs(s.Asker.Mention != "", "mentions")
+func onlyAllowedMentions(s *fixture) {
+	sender := ability[adapters.Sender](s)
+	s.require(s.Asker.Mention != "", "mentions")
 	text := "Hi " + s.Asker.Mention + ", tell " + s.Other.Mention + " of it."
-	for mentions, of := range map[string][]string{"none": nil, "the asker": {s.Asker.Mention}} {
-		pieces := sender.Format(text, of)
+	for allowed, mentions := range map[string][]string{"none": nil, "the asker": {s.Asker.Mention}} {
+		pieces := sender.Format(text, mentions)
 		if grower, ok := s.Adapter.(adapters.PartialFormatter); ok {
-			shown, _, _ := grower.FormatPartial(text, of, adapters.Partial{})
+			shown, _, _ := grower.FormatPartial(text, mentions, adapters.Partial{})
 			pieces = append(pieces, shown)
 		}
 		for _, piece := range pieces {
-			if strings.Contains(piece, s.Other.Mention) || strings.Contains(piece, s.Asker.Mention) != (of != nil) {
-				s.t.Errorf("%s may be mentioned: %q", mentions, piece)
+			if strings.Contains(piece, s.Other.Mention) || strings.Contains(piece, s.Asker.Mention) != (mentions != nil) {
+				s.t.Errorf("with %s allowed, a piece is %q", allowed, piece)
 			}
 		}
 	}
 }
 
-// tricky has what may mean something else with more behind it.
-func (s *stage) tricky() string {
+// ambiguousText returns a text whose conversion can change when more text follows.
+func (s *fixture) ambiguousText() string {
 	return "# Head\n\nSee **bold _both_** and `code` of " + s.Asker.Mention + " & " + s.Other.Mention + ", <!channel> @everyone " +
 		"[a link](https://example.com/?a=b&c=d) ~~old~~\n\n1. one\n   * two\n\n```sh\nls -l | wc\n```\n\n| a | b |\n|---|---|\n| `x` | y |\n\n> quoted\n\nend é 👩‍👧.\n"
 }
 
-func growthIsStable(s *stage) {
-	grower := able[adapters.PartialFormatter](s)
-	text, mentions, last := s.tricky(), []string{s.Asker.Mention}, ""
+func previewIsStable(s *fixture) {
+	grower := ability[adapters.PartialFormatter](s)
+	text, mentions, last := s.ambiguousText(), []string{s.Asker.Mention}, ""
 	for cut := range text {
 		shown, rest, full := grower.FormatPartial(text[:cut], mentions, adapters.Partial{})
 		if full || rest != text[:cut] {
-			s.t.Fatalf("%q fills a post, with %q behind it", text[:cut], rest)
+			s.t.Fatalf("the preview of %q fills a post, and %q remains", text[:cut], rest)
 		}
 		if !strings.HasPrefix(shown, last) {
-			s.t.Fatalf("%q was shown, and then %q", last, shown)
+			s.t.Fatalf("the preview %q is followed by %q", last, shown)
 		}
 		last = shown
 	}
-	if whole := able[adapters.Sender](s).Format(text, mentions); len(whole) != 1 || !strings.HasPrefix(whole[0], last) {
-		s.t.Errorf("%q was shown, and is %q", last, whole)
+	if whole := ability[adapters.Sender](s).Format(text, mentions); len(whole) != 1 || !strings.HasPrefix(whole[0], last) {
+		s.t.Errorf("the last preview is %q, and the result of Format %q", last, whole)
 	}
 }
 
-func growthIsFormat(s *stage) {
-	grower := able[adapters.PartialFormatter](s)
-	for _, text := range []string{s.tricky(), longText(), "one", ""} {
+func previewMatchesFormat(s *fixture) {
+	grower := ability[adapters.PartialFormatter](s)
+	for _, text := range []string{s.ambiguousText(), longText(), "one", ""} {
 		var grown []string
 		for rest, full := text, true; full; {
 			var shown string
@@ -119,7 +119,7 @@ func growthIsFormat(s *stage) {
 				grown = append(grown, shown)
 			}
 		}
-		if diff := cmp.Diff(able[adapters.Sender](s).Format(text, nil), grown); diff != "" {
+		if diff := cmp.Diff(ability[adapters.Sender](s).Format(text, nil), grown); diff != "" {
 			s.t.Error(diff)
 		}
 	}

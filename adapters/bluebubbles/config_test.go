@@ -8,17 +8,17 @@ import (
 	"parley/config/secret"
 )
 
-// TestConfigFaults holds what a server needs; the words are held by package config.
+// TestConfigFaults checks the keys of the faults. Package config checks their texts.
 func TestConfigFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)
 		want   []string
 	}{
-		"the defaults with a server":              {func(c *Config) {}, nil},
-		"nothing":                                 {func(c *Config) { *c = Config{} }, []string{"url", "password", "webhook_secret", "method", "from_me", "timeout"}},
-		"the password in the address":             {func(c *Config) { c.URL = "http://mac.local:1234?password=p" }, []string{"url"}},
-		"a secret that is no part of an address":  {func(c *Config) { c.WebhookSecret = secret.New("a/b") }, []string{"webhook_secret"}},
-		"the other method, and the owner's words": {func(c *Config) { c.Method, c.FromMe = MethodPrivateAPI, FromMeRun }, nil},
+		"the defaults with a server":        {func(c *Config) {}, nil},
+		"nothing":                           {func(c *Config) { *c = Config{} }, []string{"url", "password", "webhook_secret", "method", "from_me", "timeout"}},
+		"the password in the address":       {func(c *Config) { c.URL = "http://mac.local:1234?password=p" }, []string{"url"}},
+		"a secret that a URL would escape":  {func(c *Config) { c.WebhookSecret = secret.New("a/b") }, []string{"webhook_secret"}},
+		"the other method and from_me: run": {func(c *Config) { c.Method, c.FromMe = MethodPrivateAPI, FromMeRun }, nil},
 	} {
 		settings := DefaultConfig()
 		settings.URL = "http://mac.local:1234"

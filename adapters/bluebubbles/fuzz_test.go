@@ -9,8 +9,8 @@ import (
 	"parley/ingest/event"
 )
 
-// FuzzRead: whatever the body, Keys and Normalize agree, the key fits the store,
-// and what is recorded keeps the contract.
+// FuzzRead checks for any body that Keys and Normalize agree, that the keys fit the store,
+// and that the event keeps the contract.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"messages", "attachments", "edits", "unsent", "tapbacks", "groups", "notices", "faulty"} {
 		envelopes, _ := recording(f, name)
@@ -24,14 +24,14 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		k := bluebubbles.Normalizer{}.Keys(envelope(body), contacts{})
 		if k.Dedupe == "" || len(k.Dedupe) > 2048 || len(k.Subject) > 2048 || !storable(k.Dedupe+k.Subject+string(k.Thread)) {
-			t.Fatalf("keys that the store can't hold: %+v", k)
+			t.Fatalf("the store cannot hold the keys: %+v", k)
 		}
 		if k.Settled == nil && k.Subject == "" {
-			t.Fatalf("neither settled nor about a message: %+v", k)
+			t.Fatalf("keys with neither a result nor a message id: %+v", k)
 		}
 		e, err := bluebubbles.Normalizer{}.Normalize(t.Context(), envelope(body), contacts{})
 		if dead := k.Settled != nil && k.Settled.Disposition == event.Dead; dead != (err != nil) {
-			t.Fatalf("Keys settle as %v, Normalize says %v", k.Settled, err)
+			t.Fatalf("Keys returns the result %v, Normalize the error %v", k.Settled, err)
 		}
 		if err != nil {
 			return

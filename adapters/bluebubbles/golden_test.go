@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "overwrite the golden files")
 
-// TestRecordings reads every recording of testdata/bluebubbles and compares what
-// each envelope means with testdata/<name>.golden.
+// TestRecordings compares the keys and events of every recording in testdata/bluebubbles with
+// testdata/<name>.golden.
 func TestRecordings(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/bluebubbles/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -27,7 +27,7 @@ func TestRecordings(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
 		t.Run(name, func(t *testing.T) {
-			got := meanings(t, name)
+			got := interpretations(t, name)
 			golden := filepath.Join("testdata", name+".golden")
 			if *update {
 				if err := os.WriteFile(golden, got, 0o644); err != nil {
@@ -45,8 +45,9 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// meanings writes keys and event of each envelope, without what is zero.
-func meanings(t *testing.T, name string) []byte {
+// interpretations returns the keys and the event of each envelope as JSON without zero
+// fields.
+func interpretations(t *testing.T, name string) []byte {
 	envelopes, known := recording(t, name)
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -54,39 +55,39 @@ func meanings(t *testing.T, name string) []byte {
 	encoder.SetIndent("", "  ")
 	for _, e := range envelopes {
 		k := bluebubbles.Normalizer{}.Keys(e, known)
-		meaning := map[string]any{"Keys": set(reflect.ValueOf(k))}
+		line := map[string]any{"Keys": withoutZeros(reflect.ValueOf(k))}
 		normalized, err := bluebubbles.Normalizer{}.Normalize(t.Context(), e, known)
 		if err == nil {
-			meaning["Event"] = set(reflect.ValueOf(normalized))
+			line["Event"] = withoutZeros(reflect.ValueOf(normalized))
 		}
-		if err := encoder.Encode(meaning); err != nil {
+		if err := encoder.Encode(line); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return out.Bytes()
 }
 
-// set is a value without the fields of its structs that are zero. What writes
-// itself as JSON stays as it is.
-func set(v reflect.Value) any {
+// withoutZeros returns a value without the zero fields of its structs. A json.Marshaler stays
+// as it is.
+func withoutZeros(v reflect.Value) any {
 	if _, ok := v.Interface().(json.Marshaler); ok {
 		return v.Interface()
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		return set(v.Elem())
+		return withoutZeros(v.Elem())
 	case reflect.Struct:
 		members := map[string]any{}
 		for i := range v.NumField() {
 			if !v.Field(i).IsZero() {
-				members[v.Type().Field(i).Name] = set(v.Field(i))
+				members[v.Type().Field(i).Name] = withoutZeros(v.Field(i))
 			}
 		}
 		return members
 	case reflect.Slice:
 		list := make([]any, v.Len())
 		for i := range list {
-			list[i] = set(v.Index(i))
+			list[i] = withoutZeros(v.Index(i))
 		}
 		return list
 	}

@@ -24,22 +24,22 @@ const (
 	oneself = "iMessage;-;" + owner
 )
 
-// fields are members of a webhook's message; nil stands for null.
+// fields holds the members of a webhook's message; nil becomes null.
 type fields map[string]any
 
-// with is f changed by more.
+// with returns a copy of f with other values for some members.
 func (f fields) with(more fields) fields {
 	all := maps.Clone(f)
 	maps.Copy(all, more)
 	return all
 }
 
-// in places the message in a chat.
+// in puts the message into a chat.
 func (f fields) in(chat string, style int) fields {
 	return f.with(fields{"chats": []any{fields{"guid": chat, "style": style}}})
 }
 
-// hello is Nora's message in the chat with her.
+// hello returns Nora's message in the direct chat with her.
 func hello() fields {
 	return fields{
 		"guid": guid, "text": "hello", "isFromMe": false, "dateCreated": 1790000000000,
@@ -47,10 +47,10 @@ func hello() fields {
 	}.in(direct, 45)
 }
 
-// mine is the same from the account's owner.
+// mine returns the same message from the account's owner.
 func mine() fields { return hello().with(fields{"isFromMe": true, "handle": nil}) }
 
-// update is f as an update carries it: without its chat.
+// update returns f without its chat, as in an updated-message.
 func (f fields) update() fields {
 	update := maps.Clone(f)
 	delete(update, "chats")
@@ -88,12 +88,12 @@ func message(t testing.TB, kind string, data fields, directory adapters.Director
 	t.Helper()
 	e := normalize(t, kind, data, directory)
 	if e.Message == nil {
-		t.Fatalf("a %s without a message", e.Kind)
+		t.Fatalf("the event %s has no message", e.Kind)
 	}
 	return e.Message
 }
 
-// contacts are the names a server knows, and who we are there.
+// contacts is an adapters.Directory: the names that a server knows, and our identity there.
 type contacts struct {
 	names map[string]string
 	self  event.Self
@@ -110,7 +110,7 @@ func (c contacts) User(_ context.Context, address string) (adapters.User, bool) 
 	return adapters.User{DisplayName: name}, ok
 }
 
-// recording reads a file of recorded envelopes and the names it begins with.
+// recording reads a file of recorded envelopes and the directory lines among them.
 func recording(t testing.TB, name string) ([]event.Envelope, contacts) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", "bluebubbles", name+".jsonl"))

@@ -1,16 +1,16 @@
-// Package bluebubbles speaks with iMessage through a BlueBubbles server: it
-// reads the server's webhooks as events.
+// Package bluebubbles connects to iMessage through a BlueBubbles server: it converts the
+// server's webhooks to events.
 //
-// BlueBubbles sends what it finds in Messages' database, often more than once
-// and in no certain order. Three habits of it shape this package:
+// BlueBubbles reports the rows of Messages' database, often more than once and in no certain
+// order. Three properties of it shape this package:
 //
-//   - A message that changed comes as updated-message, or as new-message again
-//     once the server has forgotten it. Both carry it whole, so a hash of what
-//     can change, the revision, tells a change from a receipt or a repetition.
-//   - An update names no chat. It is then known by the guid of its message alone
-//     and waits in custody until that message is there.
-//   - A change of a group comes twice, under its own type and as new-message.
-//     The two share a dedupe key.
+//   - A changed message comes as updated-message, or as new-message if the server has
+//     forgotten the message. Both contain the complete message. A hash of the fields that can
+//     change, the revision, distinguishes a change from a receipt or a repetition.
+//   - An update names no chat. It carries only the guid of its message, and its envelope waits
+//     until that message is recorded.
+//   - A change of a group comes twice, under its own type and as new-message. Both have the
+//     same dedupe key.
 package bluebubbles
 
 import (
@@ -21,14 +21,14 @@ import (
 	"parley/ingest/event"
 )
 
-// Normalizer reads webhook bodies, {"type","data"}, as the server posts them. It
-// has no state; an envelope's workspace is whose thread keys it makes.
+// Normalizer converts webhook bodies, {"type","data"}, as the server posts them. It has no
+// state; the envelope's workspace is part of the thread key.
 type Normalizer struct{}
 
 var _ adapters.Normalizer = Normalizer{}
 
-// Keys reads what custody needs to know. It asks nothing of facts: a webhook
-// tells by itself where it belongs, or what it is about.
+// Keys returns what the durable accept stores beside the body. It needs no facts, because a
+// webhook names its chat or the message that it refers to.
 func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	p, err := read(envelope.Body)
 	if err != nil {
@@ -39,7 +39,7 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 		keys.Settled = event.Ignore(p.ignored)
 		return keys
 	}
-	keys.Subject = p.subjectID()
+	keys.Subject = p.messageID()
 	if p.chat != nil {
 		keys.Thread = ThreadKey(envelope.Workspace, p.chat.guid)
 		keys.Channel = p.chat.channel()
@@ -47,9 +47,9 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	return keys
 }
 
-// dedupe is the payload's name among all of its workspace. A delete happens
-// once; a tapback and a change of a group keep their guid however often they
-// are told; a message and its edits are told apart by their revision.
+// dedupe returns the payload's key, which is unique in its workspace. A delete happens once.
+// A tapback and a change of a group keep their guid in every repetition. The revision
+// distinguishes a message and its edits.
 func (p payload) dedupe(body []byte) string {
 	switch {
 	case p.ignored != "" && p.guid == "":
@@ -62,8 +62,8 @@ func (p payload) dedupe(body []byte) string {
 	return string(p.kind) + ":" + p.guid + ":" + p.revision()
 }
 
-// subjectID is the guid of the message that the payload makes or is about.
-func (p payload) subjectID() string {
+// messageID returns the guid of the message that the payload creates, changes or refers to.
+func (p payload) messageID() string {
 	if p.kind == event.KindReaction {
 		return p.tapback.target
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestKeysOfAMessage(t *testing.T) {
+func TestKeysOfMessage(t *testing.T) {
 	got := keys(t, "new-message", hello())
 	if !strings.HasPrefix(got.Dedupe, "message:"+guid+":") {
 		t.Errorf("dedupe key %q", got.Dedupe)
@@ -27,9 +27,9 @@ func TestKeysOfAMessage(t *testing.T) {
 	}
 }
 
-// TestAnUpdateIsKnownByItsGuid: updates name no chat, so their thread is their
-// message's. The same holds for a message that comes without a chat.
-func TestAnUpdateIsKnownByItsGuid(t *testing.T) {
+// TestKeysWithoutChat checks that an update, which names no chat, has only its message's
+// guid. The same holds for a message without a chat.
+func TestKeysWithoutChat(t *testing.T) {
 	for _, kind := range []string{"updated-message", "message-send-error", "new-message"} {
 		got := keys(t, kind, hello().update())
 		if !strings.HasPrefix(got.Dedupe, "edit:"+guid+":") {
@@ -46,8 +46,8 @@ func TestAnUpdateIsKnownByItsGuid(t *testing.T) {
 	}
 }
 
-// TestRevision: what a person can see change makes a new revision, and so does
-// a failure of sending; a receipt, a placeholder or an order does not.
+// TestRevision checks that every change that a person can see makes a new revision, and so
+// does a send error. A receipt, a placeholder or another order does not.
 func TestRevision(t *testing.T) {
 	files := func(guids ...string) fields {
 		var list []any
@@ -64,7 +64,7 @@ func TestRevision(t *testing.T) {
 		"read":        {"dateRead": 1790000002000},
 		"placeholder": {"text": "\uFFFChello"},
 		"order":       files("at_2", "at_1"),
-		"chat gone":   {"chats": nil},
+		"no chat":     {"chats": nil},
 		"preview":     {"attachments": []any{fields{"guid": "at_1"}, fields{"guid": "at_2"}, fields{"guid": "at_3", "hideAttachment": true}}},
 	} {
 		if revision(base.with(change)) != revision(base) {
@@ -73,24 +73,24 @@ func TestRevision(t *testing.T) {
 	}
 	seen := map[string]string{revision(base): "the original"}
 	for name, change := range map[string]fields{
-		"text":        {"text": "hello!"},
-		"subject":     {"subject": "hello", "text": ""},
-		"edited":      {"dateEdited": 1790000003000},
-		"file gone":   files("at_1"),
-		"file more":   files("at_1", "at_2", "at_3"),
-		"send failed": {"error": 4},
+		"text":         {"text": "hello!"},
+		"subject":      {"subject": "hello", "text": ""},
+		"edited":       {"dateEdited": 1790000003000},
+		"file removed": files("at_1"),
+		"file added":   files("at_1", "at_2", "at_3"),
+		"send failed":  {"error": 4},
 	} {
 		r := revision(base.with(change))
 		if other, ok := seen[r]; ok {
-			t.Errorf("%s has the revision of %s", name, other)
+			t.Errorf("%s has the same revision as %s", name, other)
 		}
 		seen[r] = name
 	}
 }
 
-// TestTheSameStateIsADuplicate: a message that BlueBubbles tells of again has
-// the key it had, and another one once it has changed.
-func TestTheSameStateIsADuplicate(t *testing.T) {
+// TestRepeatedMessage checks that a repeated message has the same key, and another key after
+// it has changed.
+func TestRepeatedMessage(t *testing.T) {
 	first := keys(t, "new-message", mine().with(fields{"tempGuid": "k7q2m9"}))
 	again := keys(t, "new-message", mine().with(fields{"dateDelivered": 1790000001000}))
 	edited := keys(t, "new-message", mine().with(fields{"text": "hullo", "dateEdited": 1790000001000}))
@@ -98,10 +98,10 @@ func TestTheSameStateIsADuplicate(t *testing.T) {
 		t.Error("the same message has two keys")
 	}
 	if first.Dedupe == edited.Dedupe {
-		t.Error("an edited message can't be told from the original")
+		t.Error("an edited message has the same key as the original")
 	}
 	if edited.Kind != event.KindMessage || edited.Subject != guid {
-		t.Errorf("an edit that comes as a new message is a %s of %q", edited.Kind, edited.Subject)
+		t.Errorf("an edit sent as new-message has kind %s and message id %q", edited.Kind, edited.Subject)
 	}
 }
 
@@ -111,13 +111,13 @@ func TestUnsent(t *testing.T) {
 		change fields
 		want   event.Kind
 	}{
-		"retracted":          {fields{"dateRetracted": 1790000001000}, event.KindDelete},
-		"nothing left":       {nothing, event.KindDelete},
-		"parts not counted":  {nothing.with(fields{"partCount": nil}), event.KindEdit},
-		"a file left":        {nothing.with(fields{"attachments": []any{fields{"guid": "at_1"}}}), event.KindEdit},
-		"words left":         {nothing.with(fields{"text": "still"}), event.KindEdit},
-		"never edited":       {nothing.with(fields{"dateEdited": nil}), event.KindEdit},
-		"retracted at never": {fields{"dateRetracted": 0}, event.KindEdit},
+		"retracted":         {fields{"dateRetracted": 1790000001000}, event.KindDelete},
+		"nothing left":      {nothing, event.KindDelete},
+		"parts not counted": {nothing.with(fields{"partCount": nil}), event.KindEdit},
+		"a file left":       {nothing.with(fields{"attachments": []any{fields{"guid": "at_1"}}}), event.KindEdit},
+		"words left":        {nothing.with(fields{"text": "still"}), event.KindEdit},
+		"no edit date":      {nothing.with(fields{"dateEdited": nil}), event.KindEdit},
+		"no retract date":   {fields{"dateRetracted": 0}, event.KindEdit},
 	} {
 		got := keys(t, "updated-message", hello().update().with(test.change))
 		if got.Kind != test.want {
@@ -126,9 +126,9 @@ func TestUnsent(t *testing.T) {
 	}
 
 	update := keys(t, "updated-message", hello().update().with(nothing))
-	anew := keys(t, "new-message", hello().with(nothing))
-	if update.Dedupe != "delete:"+guid || anew.Dedupe != update.Dedupe {
-		t.Errorf("dedupe keys %q and %q", update.Dedupe, anew.Dedupe)
+	repeated := keys(t, "new-message", hello().with(nothing))
+	if update.Dedupe != "delete:"+guid || repeated.Dedupe != update.Dedupe {
+		t.Errorf("dedupe keys %q and %q", update.Dedupe, repeated.Dedupe)
 	}
 	want := event.Event{Kind: event.KindDelete, Targets: []string{guid}}
 	if diff := cmp.Diff(want, normalize(t, "new-message", hello().with(nothing), contacts{})); diff != "" {
@@ -139,8 +139,8 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
-// TestGroupChangesComeTwice: once under their own type, once as a new message.
-// Both have the same key and the same fate.
+// TestGroupChangesComeTwice checks a group change, which comes under its own type and as
+// new-message. Both have the same key and the same result.
 func TestGroupChangesComeTwice(t *testing.T) {
 	for _, test := range []struct {
 		kind         string
@@ -169,14 +169,14 @@ func TestGroupChangesComeTwice(t *testing.T) {
 	}
 	notice := keys(t, "new-message", hello().with(fields{"itemType": 4}))
 	if diff := cmp.Diff(event.Ignore("system-message"), notice.Settled); diff != "" {
-		t.Errorf("a notice that nobody typed: %s", diff)
+		t.Errorf("a notice of the platform: %s", diff)
 	}
 }
 
-func TestWhatIsNoEvent(t *testing.T) {
+func TestUnknownWebhooks(t *testing.T) {
 	envelopes, _ := recording(t, "notices")
 	if len(envelopes) == 0 {
-		t.Fatal("an empty recording")
+		t.Fatal("the recording is empty")
 	}
 	seen := map[string]bool{}
 	for _, e := range envelopes {
@@ -185,14 +185,14 @@ func TestWhatIsNoEvent(t *testing.T) {
 			t.Errorf("%s: kind %s, %s", e.Body, got.Kind, diff)
 		}
 		if seen[got.Dedupe] {
-			t.Errorf("%s: has the key of another body", e.Body)
+			t.Errorf("%s: another body has the same key", e.Body)
 		}
 		seen[got.Dedupe] = true
 	}
 }
 
-// TestWhatCantBeRead: the error names every field at fault.
-func TestWhatCantBeRead(t *testing.T) {
+// TestFaults checks that the error names every faulty field.
+func TestFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string
 		want []string
@@ -222,7 +222,7 @@ func TestWhatCantBeRead(t *testing.T) {
 	} {
 		got := bluebubbles.Normalizer{}.Keys(envelope([]byte(test.body)), contacts{})
 		if got.Settled == nil || got.Settled.Disposition != event.Dead {
-			t.Errorf("%s: settled as %v, want dead", name, got.Settled)
+			t.Errorf("%s: the result is %v, want a dead letter", name, got.Settled)
 			continue
 		}
 		for _, field := range test.want {
@@ -234,7 +234,7 @@ func TestWhatCantBeRead(t *testing.T) {
 			t.Errorf("%s: %d faults, want %d: %s", name, n, len(test.want), got.Settled.Error)
 		}
 		if _, err := (bluebubbles.Normalizer{}).Normalize(t.Context(), envelope([]byte(test.body)), contacts{}); err == nil {
-			t.Errorf("%s: Normalize reads what Keys can't", name)
+			t.Errorf("%s: Normalize accepts a body that Keys refuses", name)
 		}
 	}
 }

@@ -11,24 +11,24 @@ import (
 	"parley/ingest/event"
 )
 
-// message is the webhook's message, as far as it is used.
+// message contains the fields of the webhook's message that the adapter uses.
 type message struct {
 	tempGUID    string
 	text        string // without the placeholders of attachments
 	subject     string
 	fromMe      bool
-	failure     int64 // the "error" of sending; 0 for none
+	failure     int64 // the "error" of sending; 0 if there is none
 	created     time.Time
 	edited      time.Time
 	retracted   time.Time
-	parts       *int64 // nil where the payload tells no count
+	parts       *int64 // nil if the payload has no count
 	replyTo     string
 	handle      handle
 	chat        *chat // nil in updates, which name no chat
 	attachments []event.Attachment
 }
 
-// handle is who wrote a message, as far as the payload tells.
+// handle is the author of a message as the payload names him.
 type handle struct {
 	address     string
 	displayName string
@@ -36,79 +36,80 @@ type handle struct {
 	lastName    string
 }
 
-func readMessage(data object) message {
+func readMessage(data event.Fields) message {
 	m := message{
-		tempGUID:    data.id("tempGuid"),
-		text:        typed(data.text("text")),
-		subject:     typed(data.text("subject")),
-		fromMe:      data.flag("isFromMe"),
-		created:     data.date("dateCreated"),
-		edited:      data.date("dateEdited"),
-		retracted:   data.date("dateRetracted"),
-		replyTo:     data.id("threadOriginatorGuid"),
+		tempGUID:    id(data, "tempGuid"),
+		text:        typed(data.Text("text")),
+		subject:     typed(data.Text("subject")),
+		fromMe:      data.Flag("isFromMe"),
+		created:     date(data, "dateCreated"),
+		edited:      date(data, "dateEdited"),
+		retracted:   date(data, "dateRetracted"),
+		replyTo:     id(data, "threadOriginatorGuid"),
 		attachments: readAttachments(data),
 	}
-	m.failure, _ = data.number("error")
-	if parts, ok := data.number("partCount"); ok {
+	m.failure = data.Number("error")
+	if data.Has("partCount") {
+		parts := data.Number("partCount")
 		m.parts = &parts
 	}
-	if h, ok := data.child("handle"); ok {
+	if h, ok := data.Child("handle"); ok {
 		m.handle = handle{
-			address:     h.id("address"),
-			displayName: h.text("displayName"),
-			firstName:   h.text("firstName"),
-			lastName:    h.text("lastName"),
+			address:     id(h, "address"),
+			displayName: h.Text("displayName"),
+			firstName:   h.Text("firstName"),
+			lastName:    h.Text("lastName"),
 		}
 	}
-	if chats := data.children("chats"); len(chats) > 0 {
+	if chats := data.Children("chats"); len(chats) > 0 {
 		m.chat = readChat(chats[0])
 	}
 	return m
 }
 
-func readChat(o object) *chat {
-	c := chat{guid: o.requiredID("guid")}
-	c.style, _ = o.number("style")
+func readChat(o event.Fields) *chat {
+	c := chat{guid: requiredID(o, "guid")}
+	c.style = o.Number("style")
 	if c.guid != "" && chatName(c.guid) == "" {
-		o.fault("guid", "must name a chat after its last semicolon")
+		o.Fault("guid", "must name a chat after its last semicolon")
 	}
 	return &c
 }
 
-// placeholder stands in a text where an attachment is shown.
+// placeholder marks the position of an attachment in a text.
 const placeholder = "\uFFFC"
 
-// typed is a text as it was typed.
+// typed returns the typed text without placeholders.
 func typed(text string) string { return strings.ReplaceAll(text, placeholder, "") }
 
-// readAttachments reads the files that a person sees.
-func readAttachments(data object) []event.Attachment {
+// readAttachments returns the files that a person can see.
+func readAttachments(data event.Fields) []event.Attachment {
 	var attachments []event.Attachment
-	for _, o := range data.children("attachments") {
-		name := o.text("transferName")
+	for _, o := range data.Children("attachments") {
+		name := o.Text("transferName")
 		if hidden(o, name) {
 			continue
 		}
-		size, _ := o.number("totalBytes")
+		size := o.Number("totalBytes")
 		attachments = append(attachments, event.Attachment{
-			ID:       o.requiredID("guid"),
+			ID:       requiredID(o, "guid"),
 			Name:     name,
-			MimeType: o.text("mimeType"),
+			MimeType: o.Text("mimeType"),
 			Size:     max(size, 0),
 		})
 	}
 	return attachments
 }
 
-// hidden says whether an attachment is not a file that somebody sent but what
-// Messages keeps for itself, such as the data of a link's preview.
-func hidden(o object, name string) bool {
-	return o.flag("hideAttachment") ||
-		strings.HasPrefix(o.text("uti"), "com.apple.messages.") ||
+// hidden reports whether an attachment is data of Messages itself, such as a link's preview,
+// and not a file that a person sent.
+func hidden(o event.Fields, name string) bool {
+	return o.Flag("hideAttachment") ||
+		strings.HasPrefix(o.Text("uti"), "com.apple.messages.") ||
 		strings.HasSuffix(name, ".pluginPayloadAttachment")
 }
 
-// content is what was typed: the subject line, where there is one, and the text.
+// content returns the typed text: the subject line, if there is one, and the text.
 func (m message) content() string {
 	switch {
 	case m.subject == "":
@@ -119,8 +120,8 @@ func (m message) content() string {
 	return m.subject + "\n" + m.text
 }
 
-// unsent says whether the author took the message back. A message that was
-// unsent part by part has an edit's date and nothing left.
+// unsent reports whether the author took the message back. If the author unsent it part by
+// part, it has an edit date and neither text nor attachments.
 func (m message) unsent() bool {
 	if !m.retracted.IsZero() {
 		return true
@@ -129,9 +130,8 @@ func (m message) unsent() bool {
 	return nothing && !m.edited.IsZero()
 }
 
-// revision tells one state of the message from another by everything that can
-// change in it. Receipts are no part of it: a message that was delivered or read
-// is the same message.
+// revision returns a hash of every field that can change. Receipts are not part of it: the
+// delivery or the reading of a message does not change it.
 func (m message) revision() string {
 	files := make([]string, len(m.attachments))
 	for i, a := range m.attachments {
@@ -142,4 +142,20 @@ func (m message) revision() string {
 		m.edited.UnixMilli(), m.retracted.UnixMilli(), files, m.failure)
 	sum := sha256.Sum256(state)
 	return hex.EncodeToString(sum[:16])
+}
+
+// endOfTime is the first millisecond that RFC 3339 cannot express: the year 10000.
+const endOfTime = 253_402_300_800_000
+
+// date reads a time in milliseconds since 1970. 0 and null are the zero time.
+func date(data event.Fields, key string) time.Time {
+	ms := data.Number(key)
+	if ms < 0 || ms >= endOfTime {
+		data.Fault(key, "must be milliseconds since 1970")
+		return time.Time{}
+	}
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
 }

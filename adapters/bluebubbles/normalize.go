@@ -9,10 +9,10 @@ import (
 	"parley/ingest/event"
 )
 
-// Normalize says what a webhook means. An edit and a message carry the message
-// whole; a delete and a reaction name their target alone. Where the payload
-// names no chat, as in updates, the message's Thread, Channel and
-// channel_external_id are empty: the recorded message has them.
+// Normalize converts a webhook to an event. A message and an edit contain the complete
+// message; a delete and a reaction contain only their target. If the payload names no chat,
+// as in updates, the message's Thread, Channel and channel_external_id are empty, because the
+// recorded message has them.
 func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
 	p, err := read(envelope.Body)
 	if err != nil {
@@ -23,7 +23,7 @@ func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, direct
 		return e, nil
 	}
 	if p.kind != event.KindMessage {
-		e.Targets = []string{p.subjectID()}
+		e.Targets = []string{p.messageID()}
 	}
 	switch p.kind {
 	case event.KindReaction:
@@ -33,7 +33,7 @@ func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, direct
 			Part:     p.tapback.part,
 			Removed:  p.tapback.removed,
 
-			SenderType: event.Human, // there are no others
+			SenderType: event.Human, // iMessage has no bots
 		}
 	case event.KindMessage, event.KindEdit:
 		e.Message = p.event(ctx, envelope.Workspace, directory)
@@ -69,8 +69,8 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 	return m
 }
 
-// addressed says that a message in a one-to-one chat turns to us. The owner's
-// own words there turn to the other person, except in the chat with oneself.
+// addressed returns AddressedDirect for a message in a one-to-one chat. The owner's own
+// messages there address the other person, except in the chat with oneself.
 func (m message) addressed(self event.Self) event.Addressed {
 	if m.chat == nil || m.chat.channel().Type != event.ChannelDirect {
 		return event.AddressedNone
@@ -81,12 +81,12 @@ func (m message) addressed(self event.Self) event.Addressed {
 	return event.AddressedDirect
 }
 
-// maxKey is how long a delivery's idempotency key is at the most; see adapters.Post.
+// maxKey bounds the length of a delivery's idempotency key; see adapters.Post.
 const maxKey = 25
 
-// ownKey is the tempGuid under which a message of ours was sent, if it has the
-// form of a delivery's key. Whether it is one, the deliveries know: other
-// clients of the server choose tempGuids too.
+// ownKey returns the tempGuid of one of our messages if it has the form of a delivery's key.
+// Other clients of the server choose tempGuids too, so only the deliveries can tell whether
+// it is a key.
 func (m message) ownKey() string {
 	foreign := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 	if !m.fromMe || len(m.tempGUID) > maxKey || strings.ContainsFunc(m.tempGUID, foreign) {
@@ -95,7 +95,7 @@ func (m message) ownKey() string {
 	return m.tempGUID
 }
 
-// The stand-ins for a sender whom nothing names.
+// The substitutes for a sender without a name or an address.
 const (
 	meName      = "Me"
 	meAddress   = "me"
@@ -116,8 +116,8 @@ func (m message) senderID(self event.Self) string {
 	return namespace + unknownID
 }
 
-// address is where the other person writes from. A message without a handle in
-// a one-to-one chat can only be from the person whom the chat is with.
+// address returns the other person's address. In a one-to-one chat, a message without a
+// handle can only be from that person.
 func (m message) address() string {
 	if m.handle.address == "" && m.chat != nil && m.chat.channel().Type == event.ChannelDirect {
 		return chatName(m.chat.guid)
@@ -125,8 +125,8 @@ func (m message) address() string {
 	return m.handle.address
 }
 
-// senderName is how the sender is shown: as the payload names him, as the
-// server's contacts do, or by the address.
+// senderName returns the sender's displayed name: the payload's name, else the name in the
+// server's contacts, else the address.
 func (m message) senderName(ctx context.Context, directory adapters.Directory) string {
 	if m.fromMe {
 		return meName

@@ -16,7 +16,7 @@ func TestMessage(t *testing.T) {
 	known := contacts{names: map[string]string{nora: "Nora Lindqvist"}}
 	got := message(t, "new-message", hello().with(fields{"threadOriginatorGuid": target}), known)
 	if got.Revision == "" {
-		t.Error("no revision")
+		t.Error("the revision is empty")
 	}
 	want := &event.Message{
 		ExternalID: guid,
@@ -40,18 +40,19 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// TestAnUpdateIsWhole: it lacks only what the payload does not tell, the chat.
-func TestAnUpdateIsWhole(t *testing.T) {
-	whole := message(t, "new-message", hello(), contacts{})
+// TestUpdateIsComplete checks that an update lacks only the chat, which its payload does not
+// contain.
+func TestUpdateIsComplete(t *testing.T) {
+	created := message(t, "new-message", hello(), contacts{})
 	update := message(t, "updated-message", hello().update(), contacts{})
-	whole.Thread, whole.Channel, whole.Addressed = "", event.Channel{}, event.AddressedNone
-	whole.Metadata.ChannelExternalID = ""
-	if diff := cmp.Diff(whole, update, unexported); diff != "" {
+	created.Thread, created.Channel, created.Addressed = "", event.Channel{}, event.AddressedNone
+	created.Metadata.ChannelExternalID = ""
+	if diff := cmp.Diff(created, update, unexported); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestContentIsWhatWasTyped(t *testing.T) {
+func TestContentIsVerbatim(t *testing.T) {
 	for _, test := range []struct {
 		text, subject any
 		want          string
@@ -87,7 +88,7 @@ func TestAttachments(t *testing.T) {
 		t.Error(diff)
 	}
 	if got.Content != "" {
-		t.Errorf("files without words have the content %q", got.Content)
+		t.Errorf("the content of a message with only files is %q", got.Content)
 	}
 }
 
@@ -104,17 +105,17 @@ func TestSender(t *testing.T) {
 	}{
 		"display name":       {from(fields{"address": nora, "displayName": "N. L.", "firstName": "Nora"}), known, "bb:" + nora, "N. L."},
 		"first and last":     {from(fields{"address": nora, "firstName": "Nora", "lastName": "Lindqvist"}), known, "bb:" + nora, "Nora Lindqvist"},
-		"first alone":        {from(fields{"address": nora, "firstName": "Nora"}), known, "bb:" + nora, "Nora"},
-		"last alone":         {from(fields{"address": nora, "lastName": "Lindqvist"}), known, "bb:" + nora, "Lindqvist"},
+		"only first name":    {from(fields{"address": nora, "firstName": "Nora"}), known, "bb:" + nora, "Nora"},
+		"only last name":     {from(fields{"address": nora, "lastName": "Lindqvist"}), known, "bb:" + nora, "Lindqvist"},
 		"blank names":        {from(fields{"address": nora, "firstName": "  ", "lastName": ""}), known, "bb:" + nora, "Nora from contacts"},
 		"contacts":           {hello(), known, "bb:" + nora, "Nora from contacts"},
 		"blank contact":      {from(fields{"address": "blank@example.org"}), known, "bb:blank@example.org", "blank@example.org"},
-		"nobody knows":       {hello(), contacts{}, "bb:" + nora, nora},
+		"unknown to all":     {hello(), contacts{}, "bb:" + nora, nora},
 		"no handle, direct":  {from(nil), contacts{}, "bb:" + nora, nora},
 		"no handle, group":   {from(nil).in(group, 43), known, "bb:unknown", "Unknown"},
 		"no handle, no chat": {from(nil).update(), known, "bb:unknown", "Unknown"},
 		"from me":            {mine(), known, "bb:" + owner, "Me"},
-		"from me, who is me": {mine(), contacts{}, "bb:me", "Me"},
+		"from me, no self":   {mine(), contacts{}, "bb:me", "Me"},
 		"from me, a handle":  {hello().with(fields{"isFromMe": true}), known, "bb:" + owner, "Me"},
 	} {
 		kind := "new-message"
@@ -131,15 +132,16 @@ func TestSender(t *testing.T) {
 	}
 }
 
-// TestNamesThePayloadTellsAreNotAskedFor: nor is our own.
-func TestNamesThePayloadTellsAreNotAskedFor(t *testing.T) {
+// TestNamedSendersAreNotLookedUp checks that a lookup happens only for a sender without a
+// name in the payload, and never for the owner.
+func TestNamedSendersAreNotLookedUp(t *testing.T) {
 	var asked []string
 	known := contacts{asked: func(address string) { asked = append(asked, address) }}
 	message(t, "new-message", mine(), known)
 	message(t, "new-message", hello().with(fields{"handle": fields{"address": nora, "firstName": "Nora"}}), known)
 	normalize(t, "new-message", tapback("love", ""), known)
 	if asked != nil {
-		t.Errorf("asked for %q", asked)
+		t.Errorf("the directory was asked for %q", asked)
 	}
 	message(t, "new-message", hello(), known)
 	if diff := cmp.Diff([]string{nora}, asked); diff != "" {
@@ -168,13 +170,13 @@ func TestAddressed(t *testing.T) {
 			t.Errorf("%s: addressed %q, want %q", name, got.Addressed, test.want)
 		}
 		if got.Metadata.RecipientID != "" || got.Metadata.Passive != nil || got.Metadata.TriggerRAG != nil {
-			t.Errorf("%s: has hints of a run", name)
+			t.Errorf("%s: the metadata has run hints", name)
 		}
 	}
 }
 
-// TestOwnKey: a tempGuid may be a delivery's key; that it is one, only the
-// deliveries can tell.
+// TestOwnKey checks that a tempGuid with the form of a delivery's key becomes OwnKey but does
+// not set Own, because only the deliveries can tell whether it is a key.
 func TestOwnKey(t *testing.T) {
 	for _, test := range []struct {
 		data fields
@@ -195,7 +197,7 @@ func TestOwnKey(t *testing.T) {
 	}
 }
 
-func TestNoDateIsNoTime(t *testing.T) {
+func TestSentAtWithoutDate(t *testing.T) {
 	for _, date := range []any{nil, 0} {
 		if got := message(t, "new-message", hello().with(fields{"dateCreated": date}), contacts{}).SentAt; !got.IsZero() {
 			t.Errorf("dateCreated %v: sent at %v", date, got)

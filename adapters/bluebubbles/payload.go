@@ -2,9 +2,9 @@ package bluebubbles
 
 import "parley/ingest/event"
 
-// The types of webhooks that carry a message and are read here; every other
-// type is no event of ours.
-// See https://docs.bluebubbles.app/server/developer-guides/rest-api-and-webhooks.
+// The types of webhooks that contain a message and are read here. Every other type is
+// ignored.
+// https://docs.bluebubbles.app/server/developer-guides/rest-api-and-webhooks
 const (
 	newMessage         = "new-message"
 	updatedMessage     = "updated-message"
@@ -17,36 +17,36 @@ const (
 	groupIconRemoved   = "group-icon-removed"
 )
 
-// payload is a webhook's body, read: what it means, and the message it carries.
+// payload is a decoded webhook body.
 type payload struct {
 	kind event.Kind
-	// ignored is the reason why nothing is to be recorded; only guid is read
-	// then, and it is empty for what is no event at all.
+	// ignored is the reason for recording nothing. Only guid is set then; it is empty if the
+	// webhook is not an event.
 	ignored string
 	guid    string
 	message
-	tapback tapback // of kind reaction
+	tapback tapback // of a reaction
 }
 
-// read says what a body means. An error means that it can't be used, and names
-// every field at fault.
+// read decodes a body. Its error means that the body is unusable, and names every faulty
+// field.
 func read(body []byte) (payload, error) {
-	root, err := readObject(body)
+	root, err := event.ParseFields(body)
 	if err != nil {
 		return payload{}, err
 	}
-	webhook := root.text("type")
+	webhook := root.Text("type")
 	p, known := readWebhook(root, webhook)
 	if !known {
 		return payload{kind: event.KindOther, ignored: event.ReasonNotAnEvent}, nil
 	}
-	return p, root.err()
+	return p, root.Err()
 }
 
-func readWebhook(root object, webhook string) (p payload, known bool) {
+func readWebhook(root event.Fields, webhook string) (p payload, known bool) {
 	switch webhook {
 	case newMessage, updatedMessage, messageSendError:
-		if data, ok := requiredData(root); ok {
+		if data, ok := root.RequiredChild("data"); ok {
 			p = readData(data, webhook)
 		}
 	case participantAdded, participantRemoved, participantLeft:
@@ -59,27 +59,18 @@ func readWebhook(root object, webhook string) (p payload, known bool) {
 	return p, true
 }
 
-func requiredData(root object) (object, bool) {
-	before := len(*root.faults)
-	data, ok := root.child("data")
-	if !ok && len(*root.faults) == before {
-		root.fault("data", "is required and must be an object")
-	}
-	return data, ok
-}
-
-func readGroupEvent(root object, kind event.Kind, reason string) payload {
+func readGroupEvent(root event.Fields, kind event.Kind, reason string) payload {
 	p := payload{kind: kind, ignored: reason}
-	if data, ok := requiredData(root); ok {
-		p.guid = data.requiredID("guid")
+	if data, ok := root.RequiredChild("data"); ok {
+		p.guid = requiredID(data, "guid")
 	}
 	return p
 }
 
-func readData(data object, webhook string) payload {
-	p := payload{guid: data.requiredID("guid")}
-	item, _ := data.number("itemType")
-	action, _ := data.number("groupActionType")
+func readData(data event.Fields, webhook string) payload {
+	p := payload{guid: requiredID(data, "guid")}
+	item := data.Number("itemType")
+	action := data.Number("groupActionType")
 	if item != 0 {
 		p.kind, p.ignored = groupItem(item, action)
 		return p
@@ -97,16 +88,17 @@ func readData(data object, webhook string) payload {
 	case webhook == newMessage && p.chat != nil:
 		p.kind = event.KindMessage
 	default:
-		// Without a chat a message can't be placed; if it is known, this is how
-		// it stands now.
+		// Without a chat, a message has no thread. If the message is known, this is its
+		// current state.
 		p.kind = event.KindEdit
 	}
 	return p
 }
 
-// groupItem says what an item that nobody typed tells, from Messages' own
-// numbers: 1 somebody was added or removed, 2 the name changed, 3 somebody left
-// (action 0) or the picture changed; others are notices such as a shared location.
+// groupItem returns the kind of an item without typed text, and the reason for ignoring it.
+// The numbers are Messages' own: item 1 adds or removes a person, item 2 changes the name,
+// item 3 is a departure (action 0) or a change of the picture. Others are notices such as a
+// shared location.
 func groupItem(item, action int64) (event.Kind, string) {
 	switch {
 	case item == 1, item == 3 && action == 0:
@@ -115,4 +107,19 @@ func groupItem(item, action int64) (event.Kind, string) {
 		return event.KindOther, event.ReasonGroupEvent
 	}
 	return event.KindOther, event.ReasonSystemMessage
+}
+
+// maxID bounds an id in bytes, since it becomes part of a key of the store. BlueBubbles' own
+// have less than 100.
+const maxID = 512
+
+func id(o event.Fields, key string) string { return o.ShortText(key, maxID) }
+
+// requiredID is id for a member whose absence is a fault.
+func requiredID(o event.Fields, key string) string {
+	if !o.Has(key) || string(o.Raw(key)) == `""` {
+		o.Fault(key, "is required and must not be empty")
+		return ""
+	}
+	return id(o, key)
 }

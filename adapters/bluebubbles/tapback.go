@@ -1,16 +1,18 @@
 package bluebubbles
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"parley/ingest/event"
+
 	"github.com/rivo/uniseg"
 )
 
-// tapback is a reaction: an emoji that somebody puts on a part of a message, or
-// takes from it.
+// tapback is a reaction: a person adds an emoji to a part of a message, or removes it.
 type tapback struct {
 	target  string // the guid of the message
 	part    int
@@ -18,16 +20,16 @@ type tapback struct {
 	removed bool
 }
 
-// emojiTapback is the tapback whose emoji stands in the text alone.
+// emojiTapback is the name of the tapback whose emoji appears only in the text.
 const emojiTapback = "emoji"
 
-// tapbackNames are what BlueBubbles calls the tapbacks that Messages numbers
-// from 2000 (put) and 3000 (taken away).
+// tapbackNames are BlueBubbles' names of the tapbacks. Messages numbers them from 2000
+// (added) and from 3000 (removed).
 var tapbackNames = [...]string{"love", "like", "dislike", "laugh", "emphasize", "question", emojiTapback, "sticker"}
 
-// readTapback reads the tapback that a message is; false for one that is none.
-func readTapback(data object, text string) (tapback, bool) {
-	name, removed, ok := tapbackName(data.word("associatedMessageType"))
+// readTapback reads a tapback, and returns false if the message is not a tapback.
+func readTapback(data event.Fields, text string) (tapback, bool) {
+	name, removed, ok := tapbackName(word(data, "associatedMessageType"))
 	if !ok {
 		return tapback{}, false
 	}
@@ -35,21 +37,30 @@ func readTapback(data object, text string) (tapback, bool) {
 		name = emojiIn(text)
 	}
 	t := tapback{emoji: name, removed: removed}
-	reference := data.requiredID("associatedMessageGuid")
+	reference := requiredID(data, "associatedMessageGuid")
 	if reference == "" {
 		return t, true
 	}
 	target, part, ok := readTarget(reference)
 	if !ok {
-		data.fault("associatedMessageGuid", fmt.Sprintf("is %q, must be <guid>, p:<part>/<guid> or bp:<guid>", reference))
+		data.Fault("associatedMessageGuid", fmt.Sprintf("is %q, must be <guid>, p:<part>/<guid> or bp:<guid>", reference))
 	}
 	t.target, t.part = target, part
 	return t, true
 }
 
-// tapbackName reads an association's type: a name, "-" and a name, or a number
-// that BlueBubbles has no name for. Numbers outside the tapbacks' belong to
-// other associations, such as a move in a game, which are messages.
+// word reads an id that may also be a number.
+func word(data event.Fields, key string) string {
+	var number int64
+	if json.Unmarshal(data.Raw(key), &number) == nil {
+		return strconv.FormatInt(number, 10)
+	}
+	return id(data, key)
+}
+
+// tapbackName reads the type of an association: a name, "-" and a name, or a number that
+// BlueBubbles has no name for. Other numbers denote other associations, such as a move in a
+// game, which are messages.
 func tapbackName(word string) (name string, removed, ok bool) {
 	number, err := strconv.Atoi(word)
 	if err != nil {
@@ -69,8 +80,8 @@ func tapbackName(word string) (name string, removed, ok bool) {
 	return strconv.Itoa(2000 + number%1000), removed, true
 }
 
-// readTarget reads whom a tapback is for: "p:<part>/<guid>", "bp:<guid>" for a
-// message that is a balloon, or a bare guid.
+// readTarget reads a tapback's reference: "p:<part>/<guid>", "bp:<guid>" for a message that
+// is a balloon, or a bare guid.
 func readTarget(reference string) (guid string, part int, ok bool) {
 	if guid, ok := strings.CutPrefix(reference, "bp:"); ok {
 		return guid, 0, guid != ""
@@ -84,13 +95,12 @@ func readTarget(reference string) (guid string, part int, ok bool) {
 	return guid, int(n), err == nil && guid != ""
 }
 
-// maxEmoji bounds an emoji in bytes; a family with skin tones has 41.
+// maxEmoji bounds an emoji in bytes. A family with skin tones has 41.
 const maxEmoji = 64
 
-// emojiIn finds the emoji in the sentence that Messages writes for a tapback,
-// such as "Reacted 👍 to “see you”", in whatever language: it is the first emoji
-// before the quotation. Where there is none, or only an endless grapheme, the
-// tapback's name stands in.
+// emojiIn returns the emoji in the sentence that Messages writes for a tapback, such as
+// "Reacted 👍 to “see you”", in any language. It is the first emoji before the quotation. If
+// there is none, or only a grapheme over maxEmoji, the result is the tapback's name.
 func emojiIn(text string) string {
 	if quotation := strings.IndexAny(text, "“„«\""); quotation >= 0 {
 		text = text[:quotation]
@@ -106,9 +116,9 @@ func emojiIn(text string) string {
 	return emojiTapback
 }
 
-// isEmoji says whether a grapheme is shown as a picture: it has a variation
-// selector or a keycap that asks for one, or is a symbol. Emoji newer than the
-// tables of package unicode are known by their block.
+// isEmoji reports whether a grapheme is displayed as a picture: it contains an emoji
+// variation selector, a keycap or a symbol. Emoji newer than the tables of package unicode
+// are recognised by their block.
 func isEmoji(grapheme string) bool {
 	return strings.ContainsFunc(grapheme, func(r rune) bool {
 		switch {

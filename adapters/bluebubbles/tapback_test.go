@@ -12,7 +12,7 @@ import (
 
 const target = "5D1E0C2A-7B1F-4E55-9A60-000000000050"
 
-// tapback is a reaction of Nora's to target.
+// tapback returns a reaction of Nora's to target.
 func tapback(kind any, text string) fields {
 	return hello().with(fields{"text": text, "associatedMessageType": kind, "associatedMessageGuid": "p:0/" + target})
 }
@@ -89,7 +89,8 @@ func TestTapbackNames(t *testing.T) {
 	}
 }
 
-// TestOtherAssociations: a move in a game, or no association, is a message.
+// TestOtherAssociations checks that a move in a game and a message without an association are
+// messages.
 func TestOtherAssociations(t *testing.T) {
 	for _, kind := range []any{nil, "", 0, "0", 2, "3", 999, 1001, 4000} {
 		if got := keys(t, "new-message", tapback(kind, "your turn")); got.Kind != event.KindMessage {
@@ -97,7 +98,7 @@ func TestOtherAssociations(t *testing.T) {
 		}
 	}
 	if got := keys(t, "message-send-error", tapback("love", "")); got.Kind != event.KindEdit {
-		t.Errorf("a tapback that could not be sent is a %s", got.Kind)
+		t.Errorf("the kind of a tapback with a send error is %s", got.Kind)
 	}
 }
 
@@ -135,10 +136,10 @@ func TestTapbackTarget(t *testing.T) {
 	}
 }
 
-func TestWhoReacts(t *testing.T) {
+func TestReactionSender(t *testing.T) {
 	data := tapback("love", "").with(fields{"isFromMe": true, "handle": nil})
 	known := contacts{self: event.Self{Address: owner}}
 	if got := normalize(t, "new-message", data, known).Reaction.SenderID; got != "bb:"+owner {
-		t.Errorf("our own tapback is by %q", got)
+		t.Errorf("the sender of our own tapback is %q", got)
 	}
 }

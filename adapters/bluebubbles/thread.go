@@ -6,15 +6,15 @@ import (
 	"parley/ingest/event"
 )
 
-// ThreadKey names the conversation of a chat: "bluebubbles:<workspace>:<name>",
-// the name being what follows the last semicolon of the chat's guid, in lower
-// case where it is an e-mail address. So "iMessage;-;x", "any;-;x", "SMS;-;x"
-// and a bare "x" are one conversation, whatever service a message came by.
+// ThreadKey returns the key of a chat's conversation, "bluebubbles:<workspace>:<name>". The
+// name is the part of the chat's guid after the last semicolon, in lower case if it is an
+// e-mail address. So "iMessage;-;x", "any;-;x", "SMS;-;x" and a bare "x" are one
+// conversation, whichever service carried the message.
 func ThreadKey(workspace, chat string) event.ThreadKey {
 	return event.ThreadKey(string(event.BlueBubbles) + ":" + workspace + ":" + chatName(chat))
 }
 
-// chatName is what a chat is called without the service it goes by.
+// chatName returns the part of a chat's guid that does not depend on the service.
 func chatName(chat string) string {
 	name := chat[strings.LastIndexByte(chat, ';')+1:]
 	if strings.ContainsRune(name, '@') {
@@ -29,15 +29,15 @@ const (
 	styleDirect = 45
 )
 
-// chat is the conversation that a message says it belongs to.
+// chat is the chat that a payload names.
 type chat struct {
 	guid  string
-	style int64 // 0 where the payload tells none
+	style int64 // 0 if the payload has none
 }
 
-// channel is the chat as the platform knows it; its id is the guid as it came,
-// since that is what sending needs. The style decides what it is, then the
-// guid's separator: ";+;" stands in the guid of a group.
+// channel returns the chat as a channel. Its id is the original guid, because sending needs
+// it. The style decides the type; without a style, the guid's separator does: a group's guid
+// contains ";+;".
 func (c chat) channel() event.Channel {
 	group := strings.Contains(c.guid, ";+;")
 	switch c.style {
@@ -52,7 +52,7 @@ func (c chat) channel() event.Channel {
 	return event.Channel{ID: c.guid, Type: event.ChannelDirect}
 }
 
-// isWith says whether the chat is the one with address.
+// isWith reports whether the chat is the one-to-one chat with address.
 func (c chat) isWith(address string) bool {
 	return address != "" && chatName(c.guid) == chatName(address)
 }

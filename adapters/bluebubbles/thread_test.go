@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestOneChatOneThread: whatever service a chat goes by, and however an e-mail
-// address is written, it is one conversation.
+// TestOneChatOneThread checks that a chat is one conversation on every service, and in any
+// spelling of an e-mail address.
 func TestOneChatOneThread(t *testing.T) {
 	for _, test := range []struct{ chat, want string }{
 		{"iMessage;-;+15555550142", "bluebubbles:home:+15555550142"},
@@ -41,26 +41,26 @@ func TestThreadKeyIsCanonical(t *testing.T) {
 		one := bluebubbles.ThreadKey(workspace, service.Draw(t, "one")+name)
 		two := bluebubbles.ThreadKey(workspace, service.Draw(t, "two")+name)
 		if one != two {
-			t.Fatalf("one chat has the threads %q and %q", one, two)
+			t.Fatalf("the same chat has the threads %q and %q", one, two)
 		}
 		chat, ok := strings.CutPrefix(string(one), "bluebubbles:"+workspace+":")
 		if !ok || !strings.EqualFold(chat, name) {
-			t.Fatalf("thread %q does not name workspace and chat", one)
+			t.Fatalf("thread %q does not consist of workspace and chat", one)
 		}
 		if again := bluebubbles.ThreadKey(workspace, chat); again != one {
-			t.Fatalf("the key of the key's chat is %q, not %q", again, one)
+			t.Fatalf("the key of the chat in the key is %q, want %q", again, one)
 		}
 		if strings.Contains(name, "@") && bluebubbles.ThreadKey(workspace, strings.ToUpper(name)) != one {
-			t.Fatal("an e-mail address in capitals is another thread")
+			t.Fatal("an e-mail address in capitals has another thread")
 		}
 		other := bluebubbles.ThreadKey(workspace, name+"0")
 		if other == one {
-			t.Fatalf("two chats share the thread %q", one)
+			t.Fatalf("two chats have the same thread %q", one)
 		}
 	})
 }
 
-// TestChannelType: the style says what a chat is; without it, the guid does.
+// TestChannelType checks that the style decides the type, or the guid if there is no style.
 func TestChannelType(t *testing.T) {
 	for _, test := range []struct {
 		chat  string
@@ -78,10 +78,10 @@ func TestChannelType(t *testing.T) {
 		data := hello().in(test.chat, test.style)
 		want := event.Channel{ID: test.chat, Type: test.want}
 		if got := keys(t, "new-message", data).Channel; got != want {
-			t.Errorf("style %d: Keys say %v, want %v", test.style, got, want)
+			t.Errorf("style %d: Keys returns %v, want %v", test.style, got, want)
 		}
 		if got := message(t, "new-message", data, contacts{}).Channel; got != want {
-			t.Errorf("style %d: the message says %v, want %v", test.style, got, want)
+			t.Errorf("style %d: the message has %v, want %v", test.style, got, want)
 		}
 	}
 }

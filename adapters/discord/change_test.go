@@ -11,20 +11,20 @@ import (
 func TestEdit(t *testing.T) {
 	e := normalize(t, known, "MESSAGE_UPDATE", edited("better"))
 	if diff := cmp.Diff([]string{sentID}, e.Targets); diff != "" || e.Kind != event.KindEdit {
-		t.Errorf("a %s of %q", e.Kind, e.Targets)
+		t.Errorf("the event is a %s of %q", e.Kind, e.Targets)
 	}
-	want := created(t, said("better"))
+	want := created(t, posted("better"))
 	want.Revision = "2026-09-21T14:05:00.766Z"
 	if diff := cmp.Diff(want, e.Message, sameMetadata); diff != "" {
-		t.Errorf("an edit is not the message as it stands now: %s", diff)
+		t.Errorf("the edit does not carry the complete edited message: %s", diff)
 	}
-	if got := created(t, said("never edited")).Revision; got != "" {
+	if got := created(t, posted("never edited")).Revision; got != "" {
 		t.Errorf("the revision of an unedited message is %q", got)
 	}
 }
 
-// The update that brings an edited message its preview tells the edit's time
-// less exactly; the revision must not change by that.
+// TestRevisionIsInMilliseconds checks that an edit keeps its revision when Discord adds a
+// preview. The update with the preview gives edited_timestamp with less precision.
 func TestRevisionIsInMilliseconds(t *testing.T) {
 	revision := func(at string) string {
 		return normalize(t, known, "MESSAGE_UPDATE", edited("x").with(fields{"edited_timestamp": at})).Message.Revision
@@ -36,7 +36,7 @@ func TestRevisionIsInMilliseconds(t *testing.T) {
 		}
 	}
 	if revision("2026-09-21T14:05:00.767000+00:00") == first {
-		t.Error("two edits have one revision")
+		t.Error("two edits have the same revision")
 	}
 }
 
@@ -49,7 +49,7 @@ func TestEditWithoutAuthor(t *testing.T) {
 	}
 	want := event.Metadata{Source: "discord", ChannelExternalID: room}
 	if diff := cmp.Diff(want, m.Metadata, sameMetadata); diff != "" {
-		t.Errorf("a sender was invented: %s", diff)
+		t.Errorf("the sender is not empty: %s", diff)
 	}
 }
 
@@ -90,9 +90,9 @@ func TestReaction(t *testing.T) {
 func TestOwnReaction(t *testing.T) {
 	data := fields{"user_id": bot, "channel_id": room, "message_id": "31", "emoji": fields{"name": "⏳"}}
 	if got := normalize(t, known, "MESSAGE_REACTION_ADD", data).Ignored; got != event.ReasonOwnMessage {
-		t.Errorf("our own reaction is ignored as %q", got)
+		t.Errorf("the reason for our own reaction is %q", got)
 	}
 	if got := normalize(t, unknown, "MESSAGE_REACTION_ADD", data).Ignored; got != "" {
-		t.Errorf("a reaction is ignored as %q before we know who we are", got)
+		t.Errorf("the reaction is ignored as %q before our identity is known", got)
 	}
 }

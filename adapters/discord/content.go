@@ -6,12 +6,12 @@ import (
 	"parley/ingest/event"
 )
 
-// readContent reads what was typed, verbatim. A poll's question and answers were
-// typed too, and are a line each.
+// readContent returns the typed text verbatim. A poll adds a line for its question and one
+// for each answer, because a person typed them too.
 // https://docs.discord.com/developers/resources/poll#poll-object
-func readContent(d object) string {
-	content := d.text("content")
-	poll, ok := d.child("poll")
+func readContent(d event.Fields) string {
+	content := d.Text("content")
+	poll, ok := d.Child("poll")
 	if !ok {
 		return content
 	}
@@ -19,39 +19,40 @@ func readContent(d object) string {
 	if content != "" {
 		lines = append(lines, content)
 	}
-	if question, ok := poll.child("question"); ok {
-		lines = append(lines, question.text("text"))
+	if question, ok := poll.Child("question"); ok {
+		lines = append(lines, question.Text("text"))
 	}
-	for _, answer := range poll.children("answers") {
-		if media, ok := answer.child("poll_media"); ok {
-			lines = append(lines, "- "+media.text("text"))
+	for _, answer := range poll.Children("answers") {
+		if media, ok := answer.Child("poll_media"); ok {
+			lines = append(lines, "- "+media.Text("text"))
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// readFiles reads a message's files and stickers. A voice message is a file.
-func readFiles(d object) []event.Attachment {
+// readFiles returns a message's files and stickers. A voice message is a file.
+func readFiles(d event.Fields) []event.Attachment {
 	var files []event.Attachment
-	for _, file := range d.children("attachments") {
+	for _, file := range d.Children("attachments") {
 		files = append(files, event.Attachment{
-			ID:       file.requiredSnowflake("id"),
-			Name:     file.text("filename"),
-			MimeType: file.text("content_type"),
-			Size:     file.number("size"),
+			ID:       requiredSnowflake(file, "id"),
+			Name:     file.Text("filename"),
+			MimeType: file.Text("content_type"),
+			Size:     file.Number("size"),
 		})
 	}
-	for _, sticker := range d.children("sticker_items") {
+	for _, sticker := range d.Children("sticker_items") {
 		files = append(files, event.Attachment{
-			ID:       sticker.requiredSnowflake("id"),
-			Name:     sticker.text("name"),
-			MimeType: stickerType(sticker.number("format_type")),
+			ID:       requiredSnowflake(sticker, "id"),
+			Name:     sticker.Text("name"),
+			MimeType: stickerType(sticker.Number("format_type")),
 		})
 	}
 	return files
 }
 
-// stickerType is the media type of a sticker's format, empty for a new one.
+// stickerType returns the media type of a sticker's format. It is empty for an unknown
+// format.
 // https://docs.discord.com/developers/resources/sticker#sticker-object-sticker-format-types
 func stickerType(format int64) string {
 	switch format {

@@ -10,8 +10,8 @@ import (
 	"parley/ingest/event"
 )
 
-// FuzzFrame holds that no body breaks us, that keys are the same each time, and
-// that custody and normalisation agree on what can be read.
+// FuzzFrame checks for any body that Keys and Normalize do not panic, that Keys always
+// returns the same keys, and that Keys refuses exactly the bodies that Normalize refuses.
 func FuzzFrame(f *testing.F) {
 	for _, path := range recordings(f) {
 		for _, r := range readRecording(f, path) {
@@ -23,24 +23,24 @@ func FuzzFrame(f *testing.F) {
 		envelope := event.Envelope{Workspace: "acme", Platform: event.Discord, Body: body}
 		k := discord.Normalizer{}.Keys(envelope, known)
 		if diff := cmp.Diff(k, discord.Normalizer{}.Keys(envelope, known)); diff != "" {
-			t.Fatalf("the keys change: %s", diff)
+			t.Fatalf("a second call returns other keys: %s", diff)
 		}
 		if k.Dedupe == "" || len(k.Dedupe) > 256 || !utf8.ValidString(k.Dedupe) {
 			t.Fatalf("the key is %q", k.Dedupe)
 		}
 		if (k.Thread == "") != (k.Subject == "") || k.Settled == nil && k.Thread == "" {
-			t.Fatalf("the keys lack a place: %+v", k)
+			t.Fatalf("the keys lack a thread: %+v", k)
 		}
 		e, err := discord.Normalizer{}.Normalize(t.Context(), envelope, known)
 		dead := k.Settled != nil && k.Settled.Disposition == event.Dead
 		if dead != (err != nil) {
-			t.Fatalf("custody settles %+v, normalisation says %v", k.Settled, err)
+			t.Fatalf("Keys returns the result %+v, Normalize the error %v", k.Settled, err)
 		}
 		if err != nil {
 			return
 		}
 		if e.Kind != k.Kind {
-			t.Fatalf("a %s became a %s", k.Kind, e.Kind)
+			t.Fatalf("Keys returns kind %s, Normalize kind %s", k.Kind, e.Kind)
 		}
 		checkMessage(t, k, e)
 	})
@@ -52,7 +52,7 @@ func checkMessage(t *testing.T, k event.Keys, e event.Event) {
 		return
 	}
 	if m.Thread != k.Thread || m.ExternalID != k.Subject || m.Channel != k.Channel {
-		t.Fatalf("the message %+v is not that of %+v", m, k)
+		t.Fatalf("the message %+v does not match the keys %+v", m, k)
 	}
 	if !utf8.ValidString(m.Content) {
 		t.Fatalf("the content is %q", m.Content)

@@ -14,24 +14,25 @@ import (
 	"parley/adapters/discord"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "overwrite the golden files")
 
-// TestRecordings holds what every recorded frame is taken for.
+// TestRecordings compares the keys and the event of every recorded frame with golden files.
 func TestRecordings(t *testing.T) {
 	for _, path := range recordings(t) {
 		name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
 		t.Run(name, func(t *testing.T) {
 			var lines []any
 			for _, r := range readRecording(t, path) {
-				lines = append(lines, reading(t, r))
+				lines = append(lines, interpretation(t, r))
 			}
 			compareGolden(t, filepath.Join("testdata", name+".golden.json"), lines)
 		})
 	}
 }
 
-// reading is a frame's keys, and its event unless the keys settle it.
-func reading(t *testing.T, r recorded) any {
+// interpretation returns a frame's keys, and its event unless the keys already contain a
+// result.
+func interpretation(t *testing.T, r recorded) any {
 	t.Helper()
 	k := discord.Normalizer{}.Keys(r.envelope, r.directory)
 	line := map[string]any{"keys": k}
@@ -42,11 +43,11 @@ func reading(t *testing.T, r recorded) any {
 	case k.Settled == nil:
 		line["event"] = e
 	}
-	return brief(t, line)
+	return withoutZeros(t, line)
 }
 
-// brief is a value as JSON has it, without members that say nothing.
-func brief(t *testing.T, value any) any {
+// withoutZeros returns the value as decoded JSON without members that have a zero value.
+func withoutZeros(t *testing.T, value any) any {
 	t.Helper()
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"parley/ingest/event"
 )
 
-// The people and places of the tests.
+// The users, the channel and the message of the tests.
 const (
 	bot     = "900"
 	nora    = "201"
@@ -27,7 +27,7 @@ const (
 	revised = "2026-09-21T14:05:00.766195+00:00"
 )
 
-// directory knows who we are, and a few names.
+// directory is a fixed adapters.Directory.
 type directory struct {
 	self  event.Self
 	users map[string]adapters.User
@@ -45,10 +45,11 @@ var (
 	unknown directory
 )
 
-// fields is a JSON object under construction.
+// fields holds the members of a JSON object.
 type fields map[string]any
 
-// with is f with more members; nil leaves one out.
+// with returns a copy of f with other values for some members. It removes a member whose new
+// value is nil.
 func (f fields) with(more fields) fields {
 	out := maps.Clone(f)
 	for key, value := range more {
@@ -63,8 +64,8 @@ func person(id, username string) fields {
 	return fields{"id": id, "username": username, "global_name": nil}
 }
 
-// said is a message of Nora's in a room.
-func said(content string) fields {
+// posted returns a message that Nora posted in a guild's channel.
+func posted(content string) fields {
 	return fields{
 		"id": sentID, "channel_id": room, "guild_id": guild, "type": 0, "flags": 0,
 		"author": person(nora, "nora"), "content": content,
@@ -74,10 +75,10 @@ func said(content string) fields {
 }
 
 func edited(content string) fields {
-	return said(content).with(fields{"edited_timestamp": revised})
+	return posted(content).with(fields{"edited_timestamp": revised})
 }
 
-func answering(id string, quoted any) fields {
+func replying(id string, quoted any) fields {
 	return fields{
 		"type":               19,
 		"message_reference":  fields{"type": 0, "channel_id": room, "message_id": id},
@@ -110,17 +111,18 @@ func normalize(t testing.TB, d adapters.Directory, name string, data any) event.
 	return e
 }
 
-// created is the message that a MESSAGE_CREATE means, to somebody who knows us.
+// created returns the message that Normalize makes of a MESSAGE_CREATE if our identity is
+// known.
 func created(t testing.TB, data fields) *event.Message {
 	t.Helper()
 	e := normalize(t, known, "MESSAGE_CREATE", data)
 	if e.Message == nil {
-		t.Fatalf("there is no message in %+v", e)
+		t.Fatalf("the event %+v has no message", e)
 	}
 	return e.Message
 }
 
-// recorded is one envelope of a recording, and what its reader knew by then.
+// recorded is an envelope of a recording with the directory that applies to it.
 type recorded struct {
 	envelope  event.Envelope
 	directory directory
@@ -135,8 +137,8 @@ func recordings(t testing.TB) []string {
 	return paths
 }
 
-// readRecording reads a recording as replay does: directory lines and READY
-// tell who we are from there on.
+// readRecording reads a recording as replay does: a directory line or a READY frame sets our
+// identity for the lines below it.
 func readRecording(t testing.TB, path string) []recorded {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -168,5 +170,5 @@ func readRecording(t testing.TB, path string) []recorded {
 	return all
 }
 
-// null is a member that is there and null; with leaves a nil one out.
+// null sets a member to null; with would remove a nil member.
 var null = json.RawMessage("null")

@@ -1,13 +1,14 @@
-// Package discord speaks with Discord: it reads the gateway's frames as events.
+// Package discord converts the frames of Discord's gateway to events.
 //
-// Three habits of Discord shape it:
+// Three properties of Discord shape it:
 //
-//   - An update need not be an edit: it also tells of previews, pins and threads
-//     that were opened. Only a new edited_timestamp makes it one, to the
-//     millisecond, since the preview of an edited text tells it less exactly.
+//   - An update is not always an edit: Discord also sends updates for previews, pins and
+//     threads opened on a message. An update is an edit only if edited_timestamp is new. The
+//     package compares timestamps to the millisecond, because the update with the preview of
+//     an edited text gives fewer digits.
 //   - A thread opened on a message is a channel with that message's id.
-//   - A frame has no name of its own. Where the gateway's session is known, that
-//     and the sequence tell one reaction from its repetition.
+//   - A frame has no id. If the id of the gateway session is known, the session and the
+//     sequence number identify a repeated reaction.
 package discord
 
 import (
@@ -18,19 +19,17 @@ import (
 	"parley/ingest/event"
 )
 
-// Normalizer reads gateway frames, {"op","t","s","d"} and, where the receiver
-// has added it, "session_id". It has no state; an envelope's workspace is whose
-// thread keys it makes.
+// Normalizer converts gateway frames, {"op","t","s","d"}. The receiver may add "session_id".
+// A Normalizer has no state; the envelope's workspace is part of the thread key.
 type Normalizer struct{}
 
 var _ adapters.Normalizer = Normalizer{}
 
-// NeedsUser is what Keys.Needs says of a message that can't be judged before our
-// own user id is known.
+// NeedsUser is the value of Keys.Needs for a message whose processing needs our own user id.
 const NeedsUser = "user"
 
-// Keys reads what custody needs to know. A message that may be ours, mention us
-// or answer us needs to know who we are.
+// Keys returns what the durable accept stores beside the body. A message that may be ours,
+// mention us or reply to us needs our user id.
 func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
 	p, err := read(envelope.Body)
 	if err != nil {
@@ -47,23 +46,23 @@ func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys
 	}
 	if p.ignored != "" {
 		keys.Settled = event.Ignore(p.ignored)
-	} else if p.message != nil && p.message.concerns() && facts.Self().UserID == "" {
+	} else if p.message != nil && p.message.needsSelf() && facts.Self().UserID == "" {
 		keys.Needs = NeedsUser
 	}
 	return keys
 }
 
-// SelfOf reads who we are from a READY frame; false for every other body.
+// SelfOf reads our identity from a READY frame. It returns false for every other body.
 func SelfOf(envelope event.Envelope) (event.Self, bool) {
-	frame, err := parse(envelope.Body)
-	if err != nil || frame.dispatch() != "READY" {
+	frame, err := event.ParseFields(envelope.Body)
+	if err != nil || dispatch(frame) != "READY" {
 		return event.Self{}, false
 	}
-	d, _ := frame.requiredChild("d")
-	user, _ := d.requiredChild("user")
-	application, _ := d.child("application")
-	self := event.Self{UserID: user.requiredSnowflake("id"), AppID: application.snowflake("id")}
-	return self, frame.err() == nil
+	d, _ := frame.RequiredChild("d")
+	user, _ := d.RequiredChild("user")
+	application, _ := d.Child("application")
+	self := event.Self{UserID: requiredSnowflake(user, "id"), AppID: snowflake(application, "id")}
+	return self, frame.Err() == nil
 }
 
 func bodyKey(body []byte) string { return "body:" + digest(body) }

@@ -19,7 +19,7 @@ func TestKeysOfMessage(t *testing.T) {
 		Channel: event.Channel{ID: room, Type: event.ChannelRoom},
 		Subject: sentID,
 	}
-	if diff := cmp.Diff(want, keys(t, known, "MESSAGE_CREATE", said("hello"))); diff != "" {
+	if diff := cmp.Diff(want, keys(t, known, "MESSAGE_CREATE", posted("hello"))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -29,12 +29,12 @@ func TestChannelTypes(t *testing.T) {
 		data fields
 		want event.ChannelType
 	}{
-		"guild":                   {said(""), event.ChannelRoom},
-		"direct":                  {said("").with(fields{"guild_id": nil}), event.ChannelDirect},
-		"direct, told":            {said("").with(fields{"guild_id": nil, "channel_type": 1}), event.ChannelDirect},
-		"group":                   {said("").with(fields{"guild_id": nil, "channel_type": 3}), event.ChannelGroup},
-		"thread":                  {said("").with(fields{"channel_type": 11}), event.ChannelRoom},
-		"thread, guild not told":  {said("").with(fields{"guild_id": nil, "channel_type": 12}), event.ChannelRoom},
+		"guild":                   {posted(""), event.ChannelRoom},
+		"direct":                  {posted("").with(fields{"guild_id": nil}), event.ChannelDirect},
+		"direct, by type":         {posted("").with(fields{"guild_id": nil, "channel_type": 1}), event.ChannelDirect},
+		"group":                   {posted("").with(fields{"guild_id": nil, "channel_type": 3}), event.ChannelGroup},
+		"thread":                  {posted("").with(fields{"channel_type": 11}), event.ChannelRoom},
+		"thread, no guild_id":     {posted("").with(fields{"guild_id": nil, "channel_type": 12}), event.ChannelRoom},
 		"update without a sender": {edited("x").with(fields{"guild_id": nil, "author": nil}), event.ChannelUnknown},
 	}
 	for name, test := range tests {
@@ -63,11 +63,11 @@ func TestKeysOfEdit(t *testing.T) {
 
 func TestUpdateThatIsNoEdit(t *testing.T) {
 	updates := map[string]fields{
-		"preview of the original": said("see https://example.org").with(fields{"embeds": []fields{{"type": "link"}}}),
+		"preview of the original": posted("see https://example.org").with(fields{"embeds": []fields{{"type": "link"}}}),
 		"preview alone":           {"id": sentID, "channel_id": room, "embeds": []fields{{"type": "link"}}},
-		"pin":                     said("x").with(fields{"pinned": true}),
+		"pin":                     posted("x").with(fields{"pinned": true}),
 		"flags of an edited one":  {"id": sentID, "channel_id": room, "flags": 4, "edited_timestamp": revised},
-		"thread opened on it":     said("x").with(fields{"flags": 32, "thread": fields{"id": sentID}}),
+		"thread opened on it":     posted("x").with(fields{"flags": 32, "thread": fields{"id": sentID}}),
 	}
 	dedupe := map[string]string{}
 	for name, data := range updates {
@@ -76,7 +76,7 @@ func TestUpdateThatIsNoEdit(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if other, taken := dedupe[k.Dedupe]; taken || !strings.HasPrefix(k.Dedupe, "body:") {
-			t.Errorf("%s: the key %q is no key of its own (%s)", name, k.Dedupe, other)
+			t.Errorf("%s: the key %q is not a hash of the body, or belongs to %q too", name, k.Dedupe, other)
 		}
 		dedupe[k.Dedupe] = name
 	}
@@ -100,13 +100,13 @@ func TestKeysOfDelete(t *testing.T) {
 	}
 	several := bulk("31", "32", "33")
 	if several.Subject != "31" || several.Thread != want.Thread || several.Kind != event.KindDelete {
-		t.Errorf("a bulk delete has the keys %+v", several)
+		t.Errorf("the bulk delete has the keys %+v", several)
 	}
 	if again := bulk("33", "31", "32"); again.Dedupe != several.Dedupe {
-		t.Error("the order of a bulk delete's ids changes its key")
+		t.Error("the order of the ids changes the key of a bulk delete")
 	}
 	if other := bulk("31", "32"); other.Dedupe == several.Dedupe {
-		t.Error("two bulk deletes share a key")
+		t.Error("two different bulk deletes have the same key")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestKeysOfReaction(t *testing.T) {
 	dedupe := func(more fields) string {
 		k := discord.Normalizer{}.Keys(envelope(t, frame("MESSAGE_REACTION_ADD", reaction).with(more)), known)
 		if k.Kind != event.KindReaction || k.Subject != sentID || k.Thread != "discord:acme:10" || k.Settled != nil {
-			t.Errorf("a reaction has the keys %+v", k)
+			t.Errorf("the reaction has the keys %+v", k)
 		}
 		return k.Dedupe
 	}
@@ -124,27 +124,27 @@ func TestKeysOfReaction(t *testing.T) {
 	}
 	for name, more := range map[string]fields{"session": {}, "sequence": {"session_id": "abc", "s": nil}} {
 		if got := dedupe(more); !strings.HasPrefix(got, "body:") {
-			t.Errorf("without a %s the key is %q, want the body's", name, got)
+			t.Errorf("without a %s the key is %q, want a hash of the body", name, got)
 		}
 	}
 	if dedupe(fields{"s": 7}) == dedupe(fields{"s": 8}) {
-		t.Error("the same reaction, given twice, has one key")
+		t.Error("two reactions with the same fields have the same key")
 	}
 }
 
-func TestSettled(t *testing.T) {
+func TestIgnoredFrames(t *testing.T) {
 	ignored := func(kind event.Kind, reason string) event.Keys {
 		return event.Keys{Kind: kind, Settled: event.Ignore(reason)}
 	}
-	message := func(kind int) fields { return frame("MESSAGE_CREATE", said("").with(fields{"type": kind})) }
+	message := func(kind int) fields { return frame("MESSAGE_CREATE", posted("").with(fields{"type": kind})) }
 	tests := map[string]struct {
 		frame fields
 		want  event.Keys
 	}{
 		"hello":            {fields{"op": 10, "t": nil, "s": nil, "d": fields{}}, ignored(event.KindOther, event.ReasonNotAnEvent)},
-		"other opcode":     {frame("MESSAGE_CREATE", said("x")).with(fields{"op": 1}), ignored(event.KindOther, event.ReasonNotAnEvent)},
-		"no frame":         {said("a message of the REST API"), ignored(event.KindOther, event.ReasonNotAnEvent)},
-		"no name":          {fields{"op": 0, "d": said("x")}, ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"other opcode":     {frame("MESSAGE_CREATE", posted("x")).with(fields{"op": 1}), ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"no frame":         {posted("a message of the REST API"), ignored(event.KindOther, event.ReasonNotAnEvent)},
+		"no name":          {fields{"op": 0, "d": posted("x")}, ignored(event.KindOther, event.ReasonNotAnEvent)},
 		"unknown":          {frame("TYPING_START", fields{"user_id": 5}), ignored(event.KindOther, event.ReasonNotAnEvent)},
 		"ready":            {frame("READY", fields{"user": person(bot, "parley")}), ignored(event.KindOther, event.ReasonNotAnEvent)},
 		"join":             {frame("GUILD_MEMBER_ADD", fields{}), ignored(event.KindMember, event.ReasonMember)},
@@ -158,8 +158,8 @@ func TestSettled(t *testing.T) {
 		"thread's starter": {message(21), ignored(event.KindMessage, event.ReasonSystemMessage)},
 		"message":          {message(0), event.Keys{Kind: event.KindMessage}},
 		"reply":            {message(19), event.Keys{Kind: event.KindMessage}},
-		"command's answer": {message(20), event.Keys{Kind: event.KindMessage}},
-		"menu's answer":    {message(23), event.Keys{Kind: event.KindMessage}},
+		"command response": {message(20), event.Keys{Kind: event.KindMessage}},
+		"menu response":    {message(23), event.Keys{Kind: event.KindMessage}},
 	}
 	for name, test := range tests {
 		got := discord.Normalizer{}.Keys(envelope(t, test.frame), known)
@@ -167,7 +167,7 @@ func TestSettled(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if got.Dedupe == "" {
-			t.Errorf("%s: there is no key", name)
+			t.Errorf("%s: the dedupe key is empty", name)
 		}
 		if test.want.Settled == nil {
 			continue
@@ -179,29 +179,30 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A bot may answer a command later: its message comes empty, and then an update
-// brings the words without calling that an edit.
-func TestLateAnswer(t *testing.T) {
-	waiting := said("").with(fields{"type": 20, "flags": 128, "author": person("300", "deploys").with(fields{"bot": true})})
-	answer := waiting.with(fields{"flags": 0, "content": "build 513 is red"})
+// TestDeferredResponse checks a bot that defers its response to a command. Discord first
+// sends the message without text, and then an update with the text but without an
+// edited_timestamp.
+func TestDeferredResponse(t *testing.T) {
+	deferred := posted("").with(fields{"type": 20, "flags": 128, "author": person("300", "deploys").with(fields{"bot": true})})
+	response := deferred.with(fields{"flags": 0, "content": "build 513 is red"})
 
-	k := keys(t, known, "MESSAGE_CREATE", waiting)
+	k := keys(t, known, "MESSAGE_CREATE", deferred)
 	if diff := cmp.Diff(event.Ignore(event.ReasonSystemMessage), k.Settled); diff != "" || k.Dedupe == "message:"+sentID {
 		t.Errorf("the empty message has the keys %+v", k)
 	}
-	k = keys(t, known, "MESSAGE_UPDATE", answer)
+	k = keys(t, known, "MESSAGE_UPDATE", response)
 	if k.Kind != event.KindMessage || k.Settled != nil || k.Dedupe != "message:"+sentID {
-		t.Errorf("the answer has the keys %+v, want a message's", k)
+		t.Errorf("the response has the keys %+v, want those of a message", k)
 	}
-	e := normalize(t, known, "MESSAGE_UPDATE", answer)
+	e := normalize(t, known, "MESSAGE_UPDATE", response)
 	if e.Kind != event.KindMessage || len(e.Targets) > 0 || e.Message.Content != "build 513 is red" {
-		t.Errorf("the answer is %+v", e)
+		t.Errorf("the response is %+v", e)
 	}
-	if at := keys(t, known, "MESSAGE_CREATE", answer).Dedupe; at != k.Dedupe {
-		t.Errorf("an answer that was given at once has the key %q, its repetition %q", at, k.Dedupe)
+	if at := keys(t, known, "MESSAGE_CREATE", response).Dedupe; at != k.Dedupe {
+		t.Errorf("an immediate response has the key %q, a deferred one %q", at, k.Dedupe)
 	}
-	if k = keys(t, known, "MESSAGE_UPDATE", answer.with(fields{"edited_timestamp": revised})); k.Kind != event.KindEdit {
-		t.Errorf("a later edit of it has the keys %+v", k)
+	if k = keys(t, known, "MESSAGE_UPDATE", response.with(fields{"edited_timestamp": revised})); k.Kind != event.KindEdit {
+		t.Errorf("a later edit of the response has the keys %+v", k)
 	}
 }
 
@@ -211,14 +212,14 @@ func TestNeeds(t *testing.T) {
 		data fields
 		want string
 	}{
-		"words to nobody":        {said("hello"), ""},
-		"words in private":       {said("hello").with(direct), ""},
-		"a mention":              {said("<@900> hello"), discord.NeedsUser},
-		"a mention in private":   {said("<@900> hello").with(direct), discord.NeedsUser},
-		"a mention, listed":      {said("hello").with(fields{"mentions": []fields{person(sam, "sam")}}), discord.NeedsUser},
-		"a reply":                {said("yes").with(answering("31", nil)), discord.NeedsUser},
-		"a bot, perhaps us":      {said("hello").with(fields{"author": person("300", "x").with(fields{"bot": true})}), discord.NeedsUser},
-		"a system message":       {said("<@900>").with(fields{"type": 7}), ""},
+		"message in a guild":     {posted("hello"), ""},
+		"direct message":         {posted("hello").with(direct), ""},
+		"a mention":              {posted("<@900> hello"), discord.NeedsUser},
+		"direct, with mention":   {posted("<@900> hello").with(direct), discord.NeedsUser},
+		"a mention, listed":      {posted("hello").with(fields{"mentions": []fields{person(sam, "sam")}}), discord.NeedsUser},
+		"a reply":                {posted("yes").with(replying("31", nil)), discord.NeedsUser},
+		"a bot's message":        {posted("hello").with(fields{"author": person("300", "x").with(fields{"bot": true})}), discord.NeedsUser},
+		"a system message":       {posted("<@900>").with(fields{"type": 7}), ""},
 		"an edit with a mention": {edited("<@900> hello"), discord.NeedsUser},
 	}
 	for name, test := range tests {
@@ -230,7 +231,7 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("%s needs %q, want %q", name, got, test.want)
 		}
 		if got := keys(t, known, kind, test.data).Needs; got != "" {
-			t.Errorf("%s needs %q, though we are known", name, got)
+			t.Errorf("%s needs %q, although our identity is known", name, got)
 		}
 	}
 }
@@ -255,18 +256,18 @@ func TestSelfOf(t *testing.T) {
 		}
 	}
 	if _, ok := discord.SelfOf(event.Envelope{Body: []byte("READY")}); ok {
-		t.Error("text that is no JSON told who we are")
+		t.Error("SelfOf accepts a body that is not JSON")
 	}
 }
 
-// White space between a frame's members says nothing.
+// TestIndentedFrame checks that white space between members changes nothing.
 func TestIndentedFrame(t *testing.T) {
-	body, err := json.MarshalIndent(frame("MESSAGE_CREATE", said("hello")), "\t", "    ")
+	body, err := json.MarshalIndent(frame("MESSAGE_CREATE", posted("hello")), "\t", "    ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := discord.Normalizer{}.Keys(event.Envelope{Workspace: "acme", Body: body}, known)
-	if diff := cmp.Diff(keys(t, known, "MESSAGE_CREATE", said("hello")), got); diff != "" {
+	if diff := cmp.Diff(keys(t, known, "MESSAGE_CREATE", posted("hello")), got); diff != "" {
 		t.Error(diff)
 	}
 }

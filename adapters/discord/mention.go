@@ -7,8 +7,8 @@ import (
 	"parley/ingest/event"
 )
 
-// addressed says how the message turns to us. A reply that pings us is a
-// mention: Discord lists us among the mentioned.
+// addressed reports whether and how the message addresses us. A reply that pings us is a
+// mention, because Discord lists us among the mentioned users.
 func (m *message) addressed(self event.Self) event.Addressed {
 	switch {
 	case m.mentions(self.UserID):
@@ -21,8 +21,8 @@ func (m *message) addressed(self event.Self) event.Addressed {
 	return event.AddressedNone
 }
 
-// mentions says whether the message names a user, in either form of the token or
-// in Discord's list. Roles and @everyone name nobody.
+// mentions reports whether the message mentions a user, by either form of the token or in
+// Discord's list. A role and @everyone mention no user.
 // https://docs.discord.com/developers/reference#message-formatting
 func (m *message) mentions(userID string) bool {
 	if userID == "" {
@@ -32,8 +32,8 @@ func (m *message) mentions(userID string) bool {
 		strings.Contains(m.content, "<@"+userID+">") || strings.Contains(m.content, "<@!"+userID+">")
 }
 
-// concerns says that the message may be ours, name us or answer us, so that it
-// can't be judged before we know who we are.
-func (m *message) concerns() bool {
-	return m.author.bot || len(m.mentioned) > 0 || strings.Contains(m.content, "<@") || m.answers() != ""
+// needsSelf reports whether the message may be ours, mention us or reply to us. Policy cannot
+// judge such a message before our identity is known.
+func (m *message) needsSelf() bool {
+	return m.author.bot || len(m.mentioned) > 0 || strings.Contains(m.content, "<@") || m.repliedTo() != ""
 }

@@ -18,30 +18,30 @@ func TestAddressed(t *testing.T) {
 		data fields
 		want event.Addressed
 	}{
-		"nobody":                    {said("hello"), event.AddressedNone},
-		"token":                     {said("well, <@900>?"), event.AddressedMention},
-		"token with nickname":       {said("<@!900> well?"), event.AddressedMention},
-		"listed":                    {said("well?").with(listed), event.AddressedMention},
-		"somebody else":             {said("<@202> <@9001> <@90>"), event.AddressedNone},
-		"a role of our number":      {said("<@&900>").with(fields{"mention_roles": []string{bot}}), event.AddressedNone},
-		"everyone":                  {said("@everyone @here").with(fields{"mention_everyone": true}), event.AddressedNone},
-		"our name":                  {said("parley, are you there?"), event.AddressedNone},
-		"direct":                    {said("hello").with(direct), event.AddressedDirect},
-		"direct, with a mention":    {said("<@900> hello").with(direct), event.AddressedMention},
-		"group":                     {said("hello").with(direct).with(fields{"channel_type": 3}), event.AddressedNone},
-		"reply to us":               {said("sure?").with(answering("31", ours)), event.AddressedReply},
-		"reply to us, with a ping":  {said("sure?").with(answering("31", ours)).with(listed), event.AddressedMention},
-		"reply to somebody":         {said("sure?").with(answering("31", theirs)), event.AddressedNone},
-		"reply to what is not told": {said("sure?").with(answering("31", nil)), event.AddressedNone},
-		"our words forwarded":       {said("").with(fields{"message_reference": fields{"type": 1, "message_id": "31"}, "message_snapshots": []fields{{"message": ours}}}), event.AddressedNone},
+		"no mention":                {posted("hello"), event.AddressedNone},
+		"token":                     {posted("well, <@900>?"), event.AddressedMention},
+		"token with nickname":       {posted("<@!900> well?"), event.AddressedMention},
+		"listed":                    {posted("well?").with(listed), event.AddressedMention},
+		"other users":               {posted("<@202> <@9001> <@90>"), event.AddressedNone},
+		"a role with our id":        {posted("<@&900>").with(fields{"mention_roles": []string{bot}}), event.AddressedNone},
+		"everyone":                  {posted("@everyone @here").with(fields{"mention_everyone": true}), event.AddressedNone},
+		"our name":                  {posted("parley, are you there?"), event.AddressedNone},
+		"direct":                    {posted("hello").with(direct), event.AddressedDirect},
+		"direct, with a mention":    {posted("<@900> hello").with(direct), event.AddressedMention},
+		"group":                     {posted("hello").with(direct).with(fields{"channel_type": 3}), event.AddressedNone},
+		"reply to us":               {posted("sure?").with(replying("31", ours)), event.AddressedReply},
+		"reply to us, with a ping":  {posted("sure?").with(replying("31", ours)).with(listed), event.AddressedMention},
+		"reply to somebody":         {posted("sure?").with(replying("31", theirs)), event.AddressedNone},
+		"reply without its message": {posted("sure?").with(replying("31", nil)), event.AddressedNone},
+		"our message forwarded":     {posted("").with(fields{"message_reference": fields{"type": 1, "message_id": "31"}, "message_snapshots": []fields{{"message": ours}}}), event.AddressedNone},
 	}
 	for name, test := range tests {
 		if got := created(t, test.data).Addressed; got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
-	if got := normalize(t, unknown, "MESSAGE_CREATE", said("<@> <@!>")).Message.Addressed; got != event.AddressedNone {
-		t.Errorf("addressed by %q before we know who we are", got)
+	if got := normalize(t, unknown, "MESSAGE_CREATE", posted("<@> <@!>")).Message.Addressed; got != event.AddressedNone {
+		t.Errorf("addressed is %q before our identity is known", got)
 	}
 }
 
@@ -51,45 +51,46 @@ func TestReply(t *testing.T) {
 		"content": "<@900>  twelve ", "attachments": []fields{{"id": "41", "filename": "rows.jpg"}},
 		"sticker_items": []fields{{"id": "51", "name": "Wave", "format_type": 1}},
 	}
-	m := created(t, said("sure?").with(answering("31", quoted)))
+	m := created(t, posted("sure?").with(replying("31", quoted)))
 	want := &event.Quote{ExternalID: "31", Name: "Sam [x]\n", MentionToken: "<@202>", SenderID: "discord:202", Content: "<@900>  twelve ", Files: 2}
 	if diff := cmp.Diff(want, m.Quoted); diff != "" || m.ReplyTo != "31" {
 		t.Errorf("in reply to %q: %s", m.ReplyTo, diff)
 	}
 	if m.Content != "sure?" || len(m.Attachments) > 0 {
-		t.Errorf("what is quoted became content: %+v", m)
+		t.Errorf("the quoted text became content: %+v", m)
 	}
 }
 
 func TestReplyToUs(t *testing.T) {
 	ours := fields{"id": "31", "author": person(bot, "parley").with(fields{"bot": true}), "content": "Yes."}
 	want := &event.Quote{ExternalID: "31", Name: "parley", SenderID: "discord:900", Content: "Yes.", Own: true}
-	if diff := cmp.Diff(want, created(t, said("sure?").with(answering("31", ours))).Quoted); diff != "" {
+	if diff := cmp.Diff(want, created(t, posted("sure?").with(replying("31", ours))).Quoted); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A reply that pings tells the nickname of whom it answers.
+// TestQuotedNickname checks that a quoted author's nickname comes from the mentions. Discord
+// sends it only if the reply pings the author.
 func TestQuotedNickname(t *testing.T) {
 	quoted := fields{"id": "31", "author": person(sam, "sam"), "content": "twelve"}
 	pinged := person(sam, "sam").with(fields{"member": fields{"nick": "Sammy"}})
-	m := created(t, said("sure?").with(answering("31", quoted)).with(fields{"mentions": []fields{pinged}}))
+	m := created(t, posted("sure?").with(replying("31", quoted)).with(fields{"mentions": []fields{pinged}}))
 	if m.Quoted.Name != "Sammy" {
 		t.Errorf("quoted as %q", m.Quoted.Name)
 	}
 }
 
-func TestReplyToWhatIsGone(t *testing.T) {
-	for name, referenced := range map[string]any{"deleted": null, "not told": nil} {
-		m := created(t, said("sure?").with(answering("31", referenced)))
+func TestReplyWithoutQuotedMessage(t *testing.T) {
+	for name, referenced := range map[string]any{"deleted": null, "absent": nil} {
+		m := created(t, posted("sure?").with(replying("31", referenced)))
 		if m.Quoted != nil || m.ReplyTo != "31" {
-			t.Errorf("%s: in reply to %q, quoting %+v", name, m.ReplyTo, m.Quoted)
+			t.Errorf("%s: the reply is to %q and quotes %+v", name, m.ReplyTo, m.Quoted)
 		}
 	}
 }
 
 func TestForward(t *testing.T) {
-	m := created(t, said("").with(fields{
+	m := created(t, posted("").with(fields{
 		"flags":             16384,
 		"message_reference": fields{"type": 1, "channel_id": "30", "message_id": "31"},
 		"message_snapshots": []fields{{"message": fields{
@@ -101,20 +102,21 @@ func TestForward(t *testing.T) {
 		t.Error(diff)
 	}
 	if m.Content != "" || m.ReplyTo != "" || m.Quoted != nil || len(m.Attachments) > 0 {
-		t.Errorf("what is forwarded became part of %+v", m)
+		t.Errorf("the forwarded text became part of %+v", m)
 	}
 }
 
-// Messages point at others without replying to them.
-func TestReferencesThatAreNoReplies(t *testing.T) {
+// TestReferencesThatAreNotReplies checks messages that refer to another message without
+// replying to it.
+func TestReferencesThatAreNotReplies(t *testing.T) {
 	other := fields{"id": "31", "author": person(sam, "sam"), "content": "twelve"}
 	for name, more := range map[string]fields{
 		"copied from a followed channel": {"type": 0, "flags": 2, "webhook_id": "502"},
 		"a bot's answer to a command":    {"type": 23},
 	} {
-		m := created(t, said("news").with(answering("31", other)).with(more))
+		m := created(t, posted("news").with(replying("31", other)).with(more))
 		if m.ReplyTo != "" || m.Quoted != nil {
-			t.Errorf("%s: in reply to %q, quoting %+v", name, m.ReplyTo, m.Quoted)
+			t.Errorf("%s: the reply is to %q and quotes %+v", name, m.ReplyTo, m.Quoted)
 		}
 	}
 }

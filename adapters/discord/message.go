@@ -6,7 +6,7 @@ import (
 	"parley/ingest/event"
 )
 
-// Types of messages that are somebody's words; all others are the platform's.
+// The types of messages that a person or a bot wrote. Discord writes all others.
 // https://docs.discord.com/developers/resources/message#message-object-message-types
 const (
 	typeDefault            = 0
@@ -18,15 +18,15 @@ const (
 // Flags of a message.
 // https://docs.discord.com/developers/resources/message#message-object-message-flags
 const (
-	flagCrosspost = 1 << 1 // copied here from a channel that is followed
-	flagLoading   = 1 << 7 // a bot's answer that is still to come
+	flagCrosspost = 1 << 1 // copied from a channel that this one follows
+	flagLoading   = 1 << 7 // the bot deferred its response
 )
 
-// referenceDefault is the type of a reference that is not a forward's.
+// referenceDefault is the type of a reference other than a forward.
 // https://docs.discord.com/developers/resources/message#message-reference-types
 const referenceDefault = 0
 
-// message is Discord's message object, as far as we read it.
+// message contains the fields of Discord's message object that the adapter uses.
 type message struct {
 	id        string
 	channel   event.Channel
@@ -41,73 +41,73 @@ type message struct {
 	edited    time.Time
 	mentioned []user
 	reference reference
-	quoted    *message // what a reply answers, where the payload carries it
+	quoted    *message // the message that this one replies to, if the payload contains it
 	forwarded []message
 }
 
-// reference is how a message points at another.
+// reference is a message's reference to another message.
 type reference struct {
 	kind      int64
 	messageID string
 }
 
-// readMessage reads a message that the gateway tells of.
-func readMessage(d object) message {
-	m := readWords(d)
-	m.id = d.requiredSnowflake("id")
+// readMessage reads the message of a gateway event.
+func readMessage(d event.Fields) message {
+	m := readBody(d)
+	m.id = requiredSnowflake(d, "id")
 	m.author, m.hasAuthor = readAuthor(d)
 	m.author.nick = readNick(d)
 	m.readPlace(d)
-	for _, mention := range d.children("mentions") {
+	for _, mention := range d.Children("mentions") {
 		m.mentioned = append(m.mentioned, readUser(mention))
 	}
 	m.readReference(d)
 	return m
 }
 
-// readPlace reads where the message is. Only threads count positions, and an
-// update without an author need not tell its guild.
+// readPlace reads the message's channel. Only messages of threads have a position. An update
+// without an author need not contain the guild.
 // https://docs.discord.com/developers/resources/message#message-object-message-structure
-func (m *message) readPlace(d object) {
-	id, guild, channelType := d.requiredSnowflake("channel_id"), d.snowflake("guild_id"), d.number("channel_type")
-	m.threaded = isThread(channelType) || d.has("position")
-	m.channel = placeOf(id, guild)
+func (m *message) readPlace(d event.Fields) {
+	id, guild, channelType := requiredSnowflake(d, "channel_id"), snowflake(d, "guild_id"), d.Number("channel_type")
+	m.threaded = isThread(channelType) || d.Has("position")
+	m.channel = targetChannel(id, guild)
 	if m.hasAuthor {
-		m.channel = channelOf(id, guild, channelType)
+		m.channel = messageChannel(id, guild, channelType)
 	}
 }
 
-// readWords reads what a message, a quoted and a forwarded one have in common.
-func readWords(d object) message {
+// readBody reads the fields that a message has in common with quoted and forwarded ones.
+func readBody(d event.Fields) message {
 	return message{
-		kind:    d.number("type"),
-		flags:   d.number("flags"),
+		kind:    d.Number("type"),
+		flags:   d.Number("flags"),
 		content: readContent(d),
 		files:   readFiles(d),
-		sent:    d.time("timestamp"),
-		edited:  d.time("edited_timestamp"),
+		sent:    timestamp(d, "timestamp"),
+		edited:  timestamp(d, "edited_timestamp"),
 	}
 }
 
-func (m *message) readReference(d object) {
-	if r, ok := d.child("message_reference"); ok {
-		m.reference = reference{r.number("type"), r.snowflake("message_id")}
+func (m *message) readReference(d event.Fields) {
+	if r, ok := d.Child("message_reference"); ok {
+		m.reference = reference{r.Number("type"), snowflake(r, "message_id")}
 	}
-	for _, snapshot := range d.children("message_snapshots") {
-		if inner, ok := snapshot.child("message"); ok {
-			m.forwarded = append(m.forwarded, readWords(inner))
+	for _, snapshot := range d.Children("message_snapshots") {
+		if inner, ok := snapshot.Child("message"); ok {
+			m.forwarded = append(m.forwarded, readBody(inner))
 		}
 	}
-	if inner, ok := d.child("referenced_message"); ok && m.answers() != "" {
+	if inner, ok := d.Child("referenced_message"); ok && m.repliedTo() != "" {
 		m.quoted = readQuoted(inner, m.mentioned)
 	}
 }
 
-// readQuoted reads the message that a reply answers. Its author comes without
-// the name that this guild knows; the list of mentions may have it.
-func readQuoted(d object, mentioned []user) *message {
-	m := readWords(d)
-	m.id = d.snowflake("id")
+// readQuoted reads the message that a reply refers to. Its author has no nickname of this
+// guild; the list of mentions may contain it.
+func readQuoted(d event.Fields, mentioned []user) *message {
+	m := readBody(d)
+	m.id = snowflake(d, "id")
 	m.author, m.hasAuthor = readAuthor(d)
 	for _, u := range mentioned {
 		if u.id == m.author.id {
@@ -117,10 +117,10 @@ func readQuoted(d object, mentioned []user) *message {
 	return &m
 }
 
-// answers is the id of the message that this one replies to, empty for none. A
-// copy from a followed channel, a forward and a bot's answer to a command point
-// at messages too, but reply to none.
-func (m *message) answers() string {
+// repliedTo returns the id of the message that this one replies to, or an empty string. A
+// copy from a followed channel, a forward and a bot's response to a command refer to messages
+// too, but they are not replies.
+func (m *message) repliedTo() string {
 	forward := m.reference.kind != referenceDefault || len(m.forwarded) > 0
 	if forward || m.flags&flagCrosspost != 0 || m.kind != typeReply && m.kind != typeDefault {
 		return ""
@@ -128,8 +128,8 @@ func (m *message) answers() string {
 	return m.reference.messageID
 }
 
-// spoken says that the message is a person's or a bot's words.
-func (m *message) spoken() bool {
+// authored reports whether a person or a bot wrote the message.
+func (m *message) authored() bool {
 	switch m.kind {
 	case typeDefault, typeReply, typeChatInputCommand, typeContextMenuCommand:
 		return true
@@ -137,15 +137,15 @@ func (m *message) spoken() bool {
 	return false
 }
 
-// answersLate says that an update brings the words of a bot that had answered a
-// command with "is thinking…". Such an update is no edit to Discord, and looks
-// like the repetition of an answer that was given at once.
-func (m *message) answersLate() bool {
+// isDeferredResponse reports whether an update contains the text of a bot that had deferred
+// its response to a command ("is thinking…"). Discord does not mark such an update as an
+// edit. It looks like a repetition of an immediate response.
+func (m *message) isDeferredResponse() bool {
 	command := m.kind == typeChatInputCommand || m.kind == typeContextMenuCommand
 	return command && m.hasAuthor && m.edited.IsZero() && m.flags&flagLoading == 0
 }
 
-// sentAt is the message's timestamp, or when its id was made.
+// sentAt returns the message's timestamp, or the time in its id if it has none.
 func (m *message) sentAt() time.Time {
 	if m.sent.IsZero() {
 		return snowflakeTime(m.id)
@@ -153,11 +153,28 @@ func (m *message) sentAt() time.Time {
 	return m.sent
 }
 
-// revision is the time of the last edit in milliseconds, empty for none: the
-// update that brings an edited message its preview cuts the microseconds off.
+// revision returns the time of the last edit in milliseconds, or an empty string. The update
+// with the preview of an edited message omits the microseconds.
 func (m *message) revision() string {
 	if m.edited.IsZero() {
 		return ""
 	}
 	return m.edited.Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// maxTime bounds a timestamp in bytes, since it becomes part of a key. Discord's have 32.
+const maxTime = 40
+
+// timestamp reads a time. It is the zero time if the member is missing or empty.
+func timestamp(d event.Fields, key string) time.Time {
+	s := d.Text(key)
+	if s == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || len(s) > maxTime {
+		d.Fault(key, "must be a time such as 2026-01-31T12:00:00.000000+00:00")
+		return time.Time{}
+	}
+	return t.UTC()
 }

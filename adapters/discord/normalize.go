@@ -8,8 +8,8 @@ import (
 	"parley/ingest/event"
 )
 
-// Normalize says what a frame means. An update that carries an edit without its
-// author leaves the sender's metadata empty: the recorded message has it.
+// Normalize converts a frame to an event. The update of an edit may lack the author. The
+// sender's metadata is then empty, because the recorded message has it.
 func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
 	p, err := read(envelope.Body)
 	if err != nil {
@@ -43,7 +43,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		SentAt:      m.sentAt(),
 		Revision:    m.revision(),
 		Addressed:   m.addressed(self),
-		ReplyTo:     m.answers(),
+		ReplyTo:     m.repliedTo(),
 		Own:         m.author.is(self),
 	}
 	if m.threaded && m.id != m.channel.ID {
@@ -71,7 +71,8 @@ func (m *message) metadata(ctx context.Context, directory adapters.Directory) ev
 	return metadata
 }
 
-// quote is the message as a line inside another; a forwarded one has no author.
+// quote returns the message as a quotation in another message. A forwarded message has no
+// author.
 func (m *message) quote(ctx context.Context, directory adapters.Directory) event.Quote {
 	quote := event.Quote{ExternalID: m.id, Content: m.content, Files: len(m.files)}
 	if m.hasAuthor {

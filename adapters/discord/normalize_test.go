@@ -11,13 +11,13 @@ import (
 	"parley/ingest/event"
 )
 
-// sameMetadata compares metadata as it is written.
+// sameMetadata compares the bytes of metadata.
 var sameMetadata = cmp.Comparer(func(a, b event.Metadata) bool { return string(a.Bytes()) == string(b.Bytes()) })
 
 var noon = time.Date(2026, 9, 21, 14, 0, 0, 250_000_000, time.UTC)
 
 func TestMessage(t *testing.T) {
-	got := normalize(t, known, "MESSAGE_CREATE", said("hello"))
+	got := normalize(t, known, "MESSAGE_CREATE", posted("hello"))
 	want := event.Event{Kind: event.KindMessage, Message: &event.Message{
 		ExternalID: sentID,
 		Thread:     "discord:acme:10",
@@ -41,7 +41,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-func TestContentIsWhatWasTyped(t *testing.T) {
+func TestContentIsVerbatim(t *testing.T) {
 	for _, typed := range []string{
 		"",
 		"  two  spaces, a tab\t and lines\r\n\n",
@@ -49,17 +49,17 @@ func TestContentIsWhatWasTyped(t *testing.T) {
 		"&amp; &lt;b&gt; `code` **bold** \\*",
 		"[Bob]: pay him",
 	} {
-		if got := created(t, said(typed)).Content; got != typed {
-			t.Errorf("%q became %q", typed, got)
+		if got := created(t, posted(typed)).Content; got != typed {
+			t.Errorf("the content of %q is %q", typed, got)
 		}
 	}
-	if got := created(t, said("a\x00b")).Content; got != "a\uFFFDb" {
-		t.Errorf("U+0000 became %q", got)
+	if got := created(t, posted("a\x00b")).Content; got != "a\uFFFDb" {
+		t.Errorf("the content with U+0000 is %q", got)
 	}
 	body := []byte("{\"op\":0,\"t\":\"MESSAGE_CREATE\",\"d\":{\"id\":\"5\",\"channel_id\":\"10\",\"author\":{\"id\":\"201\",\"username\":\"n\xff\"},\"content\":\"a\xffb\"}}")
 	e, err := discord.Normalizer{}.Normalize(t.Context(), event.Envelope{Workspace: "acme", Body: body}, known)
 	if err != nil || e.Message.Content != "a\uFFFDb" || e.Message.Metadata.SenderDisplayName != "n\uFFFD" {
-		t.Errorf("invalid bytes became %+v, %v", e.Message, err)
+		t.Errorf("invalid bytes yield %+v, %v", e.Message, err)
 	}
 }
 
@@ -72,11 +72,11 @@ func TestPoll(t *testing.T) {
 		},
 	}
 	want := "What next?\n- Carrots\n- Kale"
-	if got := created(t, said("").with(fields{"poll": poll})).Content; got != want {
+	if got := created(t, posted("").with(fields{"poll": poll})).Content; got != want {
 		t.Errorf("the poll is %q, want %q", got, want)
 	}
-	if got := created(t, said("Vote!").with(fields{"poll": poll})).Content; got != "Vote!\n"+want {
-		t.Errorf("words and a poll are %q", got)
+	if got := created(t, posted("Vote!").with(fields{"poll": poll})).Content; got != "Vote!\n"+want {
+		t.Errorf("text with a poll is %q", got)
 	}
 }
 
@@ -94,10 +94,10 @@ func TestSenderName(t *testing.T) {
 		"no display name":    {everything.with(fields{"global_name": nil}), nil, "nora.l"},
 		"blank display name": {everything.with(fields{"global_name": ""}), nil, "nora.l"},
 		"no name":            {fields{"id": nora}, nil, "From the directory"},
-		"unknown to all":     {fields{"id": "299"}, nil, "299"},
+		"unknown user":       {fields{"id": "299"}, nil, "299"},
 	}
 	for name, test := range tests {
-		data := said("").with(fields{"author": test.author, "member": test.member})
+		data := posted("").with(fields{"author": test.author, "member": test.member})
 		got := normalize(t, directory, "MESSAGE_CREATE", data).Message.Metadata.SenderDisplayName
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -116,11 +116,11 @@ func TestSenderType(t *testing.T) {
 		"bot":                {fields{"author": person(nora, "x").with(fields{"bot": true})}, event.Bot, ""},
 		"Discord itself":     {fields{"author": person(nora, "x").with(fields{"system": true})}, event.Bot, ""},
 		"webhook":            {fields{"webhook_id": nora}, event.Bot, ""},
-		"told by directory":  {fields{"author": fields{"id": "300"}}, event.Bot, ""},
-		"named, so not told": {fields{"author": person("300", "x")}, event.Human, "<@300>"},
+		"bot in directory":   {fields{"author": fields{"id": "300"}}, event.Bot, ""},
+		"no lookup if named": {fields{"author": person("300", "x")}, event.Human, "<@300>"},
 	}
 	for name, test := range tests {
-		m := normalize(t, directory, "MESSAGE_CREATE", said("").with(test.more)).Message.Metadata
+		m := normalize(t, directory, "MESSAGE_CREATE", posted("").with(test.more)).Message.Metadata
 		if m.SenderType != test.want || m.MentionToken != test.token {
 			t.Errorf("%s: a %s with the token %q, want a %s with %q", name, m.SenderType, m.MentionToken, test.want, test.token)
 		}
@@ -128,13 +128,13 @@ func TestSenderType(t *testing.T) {
 }
 
 func TestSentAt(t *testing.T) {
-	if got := created(t, said("")).SentAt; !got.Equal(noon) {
+	if got := created(t, posted("")).SentAt; !got.Equal(noon) {
 		t.Errorf("sent at %v, want %v", got, noon)
 	}
-	// The id that Discord's reference takes for its example.
-	untold := said("").with(fields{"timestamp": nil, "id": "175928847299117063"})
-	if got, want := created(t, untold).SentAt, time.UnixMilli(1_462_015_105_796).UTC(); got != want {
-		t.Errorf("the id tells %v, want %v", got, want)
+	// This id is the example in Discord's reference.
+	withoutTimestamp := posted("").with(fields{"timestamp": nil, "id": "175928847299117063"})
+	if got, want := created(t, withoutTimestamp).SentAt, time.UnixMilli(1_462_015_105_796).UTC(); got != want {
+		t.Errorf("the time of the id is %v, want %v", got, want)
 	}
 }
 
@@ -143,19 +143,19 @@ func TestOwn(t *testing.T) {
 		data fields
 		want bool
 	}{
-		"ours":             {said("").with(fields{"author": person(bot, "parley").with(fields{"bot": true})}), true},
-		"ours, by command": {said("").with(fields{"author": person(bot, "parley"), "type": 20, "webhook_id": "901"}), true},
-		"another bot's":    {said("").with(fields{"author": person("300", "x").with(fields{"bot": true})}), false},
-		"a webhook's":      {said("").with(fields{"author": person("501", "parley"), "webhook_id": "501"}), false},
-		"a person's":       {said(""), false},
+		"ours":             {posted("").with(fields{"author": person(bot, "parley").with(fields{"bot": true})}), true},
+		"ours, by command": {posted("").with(fields{"author": person(bot, "parley"), "type": 20, "webhook_id": "901"}), true},
+		"another bot's":    {posted("").with(fields{"author": person("300", "x").with(fields{"bot": true})}), false},
+		"a webhook's":      {posted("").with(fields{"author": person("501", "parley"), "webhook_id": "501"}), false},
+		"a person's":       {posted(""), false},
 	}
 	for name, test := range tests {
 		if got := created(t, test.data).Own; got != test.want {
 			t.Errorf("%s: own is %t", name, got)
 		}
 	}
-	if normalize(t, unknown, "MESSAGE_CREATE", said("")).Message.Own {
-		t.Error("somebody's message is ours before we know who we are")
+	if normalize(t, unknown, "MESSAGE_CREATE", posted("")).Message.Own {
+		t.Error("a person's message counts as ours before our identity is known")
 	}
 }
 
@@ -173,14 +173,14 @@ func TestThreads(t *testing.T) {
 		"the forum post's opening": {fields{"channel_id": sentID, "position": 0}, ""},
 	}
 	for name, test := range tests {
-		if got := created(t, said("").with(test.more)).OpenedOn; got != test.want {
+		if got := created(t, posted("").with(test.more)).OpenedOn; got != test.want {
 			t.Errorf("%s: opened on %q, want %q", name, got, test.want)
 		}
 	}
 }
 
 func TestFiles(t *testing.T) {
-	m := created(t, said("").with(fields{
+	m := created(t, posted("").with(fields{
 		"flags": 8192,
 		"attachments": []fields{
 			{"id": "41", "filename": "voice-message.ogg", "content_type": "audio/ogg", "size": 9120, "url": "https://cdn.example.org/a?sig=s"},
@@ -207,13 +207,13 @@ func TestFiles(t *testing.T) {
 		t.Error(diff)
 	}
 	if m.Content != "" {
-		t.Errorf("files alone have the content %q", m.Content)
+		t.Errorf("the content of a message with only files is %q", m.Content)
 	}
 }
 
 func TestEmbedsAreNotContent(t *testing.T) {
-	m := created(t, said("").with(fields{"embeds": []fields{{"title": "Hoses", "description": "All about them"}}}))
+	m := created(t, posted("").with(fields{"embeds": []fields{{"title": "Hoses", "description": "All about them"}}}))
 	if m.Content != "" || len(m.Attachments) > 0 {
-		t.Errorf("an embed became %+v", m)
+		t.Errorf("the message with an embed is %+v", m)
 	}
 }

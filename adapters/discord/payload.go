@@ -2,7 +2,6 @@ package discord
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,32 +9,32 @@ import (
 	"parley/ingest/event"
 )
 
-// payload is a gateway frame as far as it concerns us.
+// payload contains the fields of a gateway frame that the adapter uses.
 type payload struct {
 	kind    event.Kind
-	ignored string // the reason why there is nothing to record, or empty
-	dedupe  string // empty for a hash of the body
+	ignored string // the reason for recording nothing, or empty
+	dedupe  string // empty if the key is a hash of the body
 	channel event.Channel
-	// targets are the ids of the messages that it makes or is about: at least
-	// one where channel is set.
+	// targets contains the ids of the messages that the payload creates, changes or refers
+	// to: at least one if channel is set.
 	targets  []string
 	message  *message        // of a message or an edit
 	reaction *event.Reaction // of a reaction
 }
 
-// read reads a frame. An error names every field that can't be read; the
-// payload's kind is then set as far as it is known.
+// read reads a frame. Its error names every faulty field. With an error, the payload has a
+// kind if the frame names one.
 func read(body []byte) (payload, error) {
 	p := payload{kind: event.KindOther}
-	frame, err := parse(body)
+	frame, err := event.ParseFields(body)
 	if err != nil {
 		return p, err
 	}
-	name := frame.dispatch()
+	name := dispatch(frame)
 	if p.kind, p.ignored = classify(name); p.ignored != "" {
 		return p, nil
 	}
-	d, ok := frame.requiredChild("d")
+	d, ok := frame.RequiredChild("d")
 	if ok {
 		switch p.kind {
 		case event.KindMessage:
@@ -48,25 +47,22 @@ func read(body []byte) (payload, error) {
 			p.readReaction(name, frame, d)
 		}
 	}
-	return p, frame.err()
+	return p, frame.Err()
 }
 
-// dispatch is the name of the event that a frame dispatches, empty for a frame
-// that dispatches none and for an object that is no frame at all.
+// dispatch returns the name of the dispatched event. It is empty if the object is not a
+// dispatch frame.
 // https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway
-func (o object) dispatch() string {
-	if string(o.members["op"]) != "0" {
-		return ""
-	}
+func dispatch(frame event.Fields) string {
 	var name string
-	if json.Unmarshal(o.members["t"], &name) != nil {
+	if string(frame.Raw("op")) != "0" || json.Unmarshal(frame.Raw("t"), &name) != nil {
 		return ""
 	}
 	return name
 }
 
-// classify says of what kind a dispatched event is, and why it is ignored if
-// that is told by its name.
+// classify returns the kind of a dispatched event. It also returns a reason if the name alone
+// decides that the event is ignored.
 // https://docs.discord.com/developers/events/gateway-events#receive-events
 func classify(name string) (event.Kind, string) {
 	switch name {
@@ -87,51 +83,51 @@ func classify(name string) (event.Kind, string) {
 	return event.KindOther, event.ReasonNotAnEvent
 }
 
-func (p *payload) readCreate(d object) {
+func (p *payload) readCreate(d event.Fields) {
 	m := readMessage(d)
 	if !m.hasAuthor {
-		d.wrong("author", "is required: an object")
+		d.Fault("author", "is required: an object")
 	}
 	p.place(m.channel, m.id)
 	switch {
 	case m.flags&flagLoading != 0:
-		p.ignored = event.ReasonSystemMessage // "is thinking…": its words follow in an update
-	case !m.spoken():
+		p.ignored = event.ReasonSystemMessage // the response is deferred; an update brings its text
+	case !m.authored():
 		p.dedupe, p.ignored = "message:"+m.id, event.ReasonSystemMessage
 	default:
 		p.dedupe, p.message = "message:"+m.id, &m
 	}
 }
 
-func (p *payload) readUpdate(d object) {
+func (p *payload) readUpdate(d event.Fields) {
 	m := readMessage(d)
 	p.place(m.channel, m.id)
 	switch {
-	case m.answersLate():
+	case m.isDeferredResponse():
 		p.kind, p.dedupe, p.message = event.KindMessage, "message:"+m.id, &m
-	case m.edited.IsZero() || !d.has("content"):
+	case m.edited.IsZero() || !d.Has("content"):
 		p.ignored = event.ReasonNoChange
-	case !m.spoken():
+	case !m.authored():
 		p.ignored = event.ReasonSystemMessage
 	default:
-		p.dedupe, p.message = "edit:"+m.id+":"+d.text("edited_timestamp"), &m
+		p.dedupe, p.message = "edit:"+m.id+":"+d.Text("edited_timestamp"), &m
 	}
 }
 
-func (p *payload) readDelete(name string, d object) {
+func (p *payload) readDelete(name string, d event.Fields) {
 	if name == "MESSAGE_DELETE" {
-		id := d.requiredSnowflake("id")
+		id := requiredSnowflake(d, "id")
 		p.place(readPlace(d), id)
 		p.dedupe = "delete:" + id
 		return
 	}
-	ids := d.snowflakes("ids")
+	ids := snowflakes(d, "ids")
 	p.place(readPlace(d), ids...)
 	p.dedupe = "delete:" + digest([]byte(strings.Join(slices.Sorted(slices.Values(ids)), ",")))
 }
 
-func (p *payload) readReaction(name string, frame, d object) {
-	p.place(readPlace(d), d.requiredSnowflake("message_id"))
+func (p *payload) readReaction(name string, frame, d event.Fields) {
+	p.place(readPlace(d), requiredSnowflake(d, "message_id"))
 	p.dedupe = readPosition(frame)
 	p.reaction = &event.Reaction{Removed: name != "MESSAGE_REACTION_ADD"}
 	switch name {
@@ -141,7 +137,7 @@ func (p *payload) readReaction(name string, frame, d object) {
 		p.reaction.All = true
 		p.reaction.Emoji = readEmoji(d)
 	default:
-		by := user{id: d.requiredSnowflake("user_id")}
+		by := user{id: requiredSnowflake(d, "user_id")}
 		p.reaction.SenderID, p.reaction.MentionToken = senderID(by.id), by.mentionToken()
 		p.reaction.Emoji = readEmoji(d)
 	}
@@ -151,35 +147,32 @@ func (p *payload) place(channel event.Channel, targets ...string) {
 	p.channel, p.targets = channel, targets
 }
 
-// maxSession bounds what becomes part of a key, in bytes. Discord's are 32.
+// maxSession bounds a session id in bytes, since it becomes part of a key. Discord's have 32.
 const maxSession = 128
 
-// readPosition reads where a frame stands among all: its gateway session and the
-// sequence in it. It is empty where either is missing.
-func readPosition(frame object) string {
-	session, sequence := frame.text("session_id"), frame.number("s")
-	if len(session) > maxSession {
-		frame.wrong("session_id", fmt.Sprintf("is %d bytes long, must be at most %d", len(session), maxSession))
-	}
-	if session == "" || !frame.has("s") {
+// readPosition returns a key of the gateway session and the frame's sequence number in it. It
+// is empty if either is missing.
+func readPosition(frame event.Fields) string {
+	session, sequence := frame.ShortText("session_id", maxSession), frame.Number("s")
+	if session == "" || !frame.Has("s") {
 		return ""
 	}
 	return "reaction:" + session + ":" + strconv.FormatInt(sequence, 10)
 }
 
-func readPlace(d object) event.Channel {
-	return placeOf(d.requiredSnowflake("channel_id"), d.snowflake("guild_id"))
+func readPlace(d event.Fields) event.Channel {
+	return targetChannel(requiredSnowflake(d, "channel_id"), snowflake(d, "guild_id"))
 }
 
-// readEmoji reads a reaction's emoji as the API names it: the emoji itself, or
-// "name:id" for one of a guild's own, whose name is null once it was removed.
+// readEmoji returns a reaction's emoji in the API's form: the emoji itself, or "name:id" for
+// a guild's custom emoji. The name of a removed custom emoji is null.
 // https://docs.discord.com/developers/resources/emoji#emoji-object
-func readEmoji(d object) string {
-	emoji, _ := d.requiredChild("emoji")
-	name, id := emoji.text("name"), emoji.snowflake("id")
+func readEmoji(d event.Fields) string {
+	emoji, ok := d.RequiredChild("emoji")
+	name, id := emoji.Text("name"), snowflake(emoji, "id")
 	switch {
-	case id == "" && name == "" && emoji.members != nil:
-		emoji.wrong("name", "is required where there is no id")
+	case id == "" && name == "" && ok:
+		emoji.Fault("name", "is required if there is no id")
 	case name == "":
 		return id
 	case id != "":

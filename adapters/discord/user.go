@@ -8,7 +8,7 @@ import (
 	"parley/ingest/event"
 )
 
-// user is who wrote a message or is mentioned in it.
+// user is the author of a message or a mentioned user.
 type user struct {
 	id         string
 	nick       string // in the guild
@@ -17,23 +17,23 @@ type user struct {
 	bot        bool
 }
 
-func readUser(d object) user {
+func readUser(d event.Fields) user {
 	u := user{
-		id:         d.requiredSnowflake("id"),
+		id:         requiredSnowflake(d, "id"),
 		nick:       readNick(d),
-		globalName: d.text("global_name"),
-		username:   d.text("username"),
+		globalName: d.Text("global_name"),
+		username:   d.Text("username"),
 	}
-	bot, system := d.flag("bot"), d.flag("system")
+	bot, system := d.Flag("bot"), d.Flag("system")
 	u.bot = bot || system
 	return u
 }
 
-// readAuthor reads a message's author; false where there is none. A webhook
-// writes under its own id, with the name that it was given for this message.
-func readAuthor(d object) (user, bool) {
-	webhook := d.snowflake("webhook_id")
-	author, ok := d.child("author")
+// readAuthor reads a message's author, and returns false if there is none. A webhook writes
+// under its own id, with a name chosen for each message.
+func readAuthor(d event.Fields) (user, bool) {
+	webhook := snowflake(d, "webhook_id")
+	author, ok := d.Child("author")
 	if !ok {
 		return user{}, false
 	}
@@ -42,13 +42,13 @@ func readAuthor(d object) (user, bool) {
 	return u, true
 }
 
-// readNick reads the name in the guild from the member beside a user.
-func readNick(d object) string {
-	member, _ := d.child("member")
-	return member.text("nick")
+// readNick reads the nickname from the member object beside a user.
+func readNick(d event.Fields) string {
+	member, _ := d.Child("member")
+	return member.Text("nick")
 }
 
-// resolve asks the directory for a user whom the payload does not name.
+// resolve looks up a user whom the payload does not name.
 func (u user) resolve(ctx context.Context, directory adapters.Directory) user {
 	if u.name() != u.id {
 		return u
@@ -60,8 +60,8 @@ func (u user) resolve(ctx context.Context, directory adapters.Directory) user {
 	return u
 }
 
-// name is how others see the user: the nearest name that is not blank, at last
-// the id.
+// name returns the displayed name: the first of nickname, display name and user name that is
+// not blank, or else the id.
 func (u user) name() string {
 	for _, name := range []string{u.nick, u.globalName, u.username} {
 		if strings.TrimSpace(name) != "" {
@@ -78,7 +78,7 @@ func (u user) senderType() event.SenderType {
 	return event.Human
 }
 
-// mentionToken is what an agent writes to mention the user; bots have none.
+// mentionToken returns the token that mentions the user. Bots have none.
 func (u user) mentionToken() string {
 	if u.bot {
 		return ""

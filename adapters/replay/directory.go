@@ -9,8 +9,8 @@ import (
 	"parley/ingest/event"
 )
 
-// Directory answers names from a recording's directory lines. What they do not
-// tell falls back to the id. It is safe for concurrent use.
+// Directory answers lookups from a recording's directory lines. It does not know a user whom
+// no line names; the caller then uses the id. It is safe for concurrent use.
 type Directory struct {
 	mu     sync.Mutex
 	users  map[string]adapters.User
@@ -19,13 +19,13 @@ type Directory struct {
 	learnt map[event.Platform]event.Self
 }
 
-// NewDirectory returns a directory that knows nobody.
+// NewDirectory returns an empty directory.
 func NewDirectory() *Directory {
 	return &Directory{users: map[string]adapters.User{}, direct: map[string]event.ChannelType{},
 		learnt: map[event.Platform]event.Self{}}
 }
 
-// Add makes a directory line hold from here on.
+// Add applies a directory line to all later lookups.
 func (d *Directory) Add(line *DirectoryLine) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -42,8 +42,9 @@ func (d *Directory) Add(line *DirectoryLine) {
 	}
 }
 
-// Learn remembers who a payload says that we are, for what the directory lines
-// leave open. It is never believed of a team or an app: then nothing is foreign.
+// Learn records our own user id from a payload, for a recording whose directory lines do not
+// give it. The first one counts. Learn ignores team and app: with them, replay would refuse
+// payloads of other teams and apps.
 func (d *Directory) Learn(platform event.Platform, self event.Self) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +53,7 @@ func (d *Directory) Learn(platform event.Platform, self event.Self) {
 	}
 }
 
-// Facts are what the recording tells of a platform.
+// Facts returns the facts that the recording contains about a platform.
 func (d *Directory) Facts(platform event.Platform) adapters.Facts { return facts{d, platform} }
 
 type facts struct {

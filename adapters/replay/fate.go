@@ -12,7 +12,7 @@ import (
 	"parley/ingest/journal"
 )
 
-// Fate is what became of one envelope, as it is printed.
+// Fate is the printed result of one envelope.
 type Fate struct {
 	N           int                `json:"n"`
 	Disposition event.Disposition  `json:"disposition"`
@@ -22,26 +22,26 @@ type Fate struct {
 	Error       string             `json:"error,omitempty"`
 	Thread      event.ThreadKey    `json:"thread,omitempty"`
 	Message     *journal.View      `json:"message,omitempty"`
-	Reaction    *event.Reaction    `json:"reaction,omitempty"` // of kind reaction, where it was applied
+	Reaction    *event.Reaction    `json:"reaction,omitempty"` // of kind reaction, if it was applied
 	Assembled   []assembly.Message `json:"assembled,omitempty"`
 	Replies     []Reply            `json:"replies,omitempty"`
 }
 
-// Reply is one thing that the agent would have put on the platform.
+// Reply is one post that the agent would have made on the platform.
 type Reply struct {
 	Op     string          `json:"op"` // post
 	Thread event.ThreadKey `json:"thread"`
-	Text   string          `json:"text"` // what the agent said, before conversion
+	Text   string          `json:"text"` // the agent's text before conversion
 }
 
-// WriteJSON prints the fate as one line.
+// WriteJSON writes the result as one line of JSON.
 func (f *Fate) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(f)
 }
 
-// WriteText prints the fate for people.
+// WriteText writes the result for people.
 func (f *Fate) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d  %s %s", f.N, f.Disposition, f.Kind)
@@ -71,7 +71,7 @@ func (f *Fate) WriteText(w io.Writer) error {
 	return err
 }
 
-// indent writes a titled text, its lines set in so that none looks like a fate.
+// indent writes a titled text. It indents the lines, so that none looks like a result.
 func indent(b *strings.Builder, title, text string) {
 	fmt.Fprintf(b, "     %s\n", visible(title))
 	for line := range strings.Lines(text) {
@@ -79,8 +79,8 @@ func indent(b *strings.Builder, title, text string) {
 	}
 }
 
-// visible writes what would move a terminal's cursor, or the order of its text,
-// as an escape: a recording's words must not be taken for ours.
+// visible escapes the characters that move a terminal's cursor or change the order of its
+// text, so that a recording's text cannot look like Parley's output.
 func visible(s string) string {
 	var b strings.Builder
 	for _, r := range s {

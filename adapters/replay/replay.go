@@ -1,6 +1,6 @@
-// Package replay is a platform that is a recording: it reads recorded envelopes
-// from files, answers names from the recording itself, and prints each
-// envelope's fate. It never calls a platform.
+// Package replay plays a recording as a platform: it reads recorded envelopes from files,
+// answers lookups from the recording itself, and prints each envelope's result. It never
+// calls a platform.
 package replay
 
 import (
@@ -23,16 +23,16 @@ const maxLine = 16 << 20
 
 // Line is one object of a recording.
 type Line struct {
-	// Directory is set for a line that tells names; the other fields are then empty.
+	// Directory is set for a directory line; the other fields are then empty.
 	Directory *DirectoryLine
-	// Err says why the line holds no envelope; it is a dead letter then.
+	// Err is the reason why the line contains no envelope. Such a line is a dead letter.
 	Err       error
 	Platform  event.Platform
-	Workspace string // empty: not named
+	Workspace string // empty if the line names none
 	Envelope  event.Envelope
 }
 
-// DirectoryLine answers what an adapter would ask its platform.
+// DirectoryLine contains the answers to an adapter's lookups on its platform.
 type DirectoryLine struct {
 	Users []struct {
 		ID          string `json:"id"`
@@ -54,16 +54,16 @@ type DirectoryLine struct {
 	} `json:"self"`
 }
 
-// Raw says that a file holds one raw payload, which does not tell its platform.
+// Raw reports whether a file contains one raw payload, which does not name its platform.
 func Raw(path string) bool { return !strings.HasSuffix(path, ".jsonl") }
 
-// Read calls each for every object of a file: a .jsonl file is a recording, any
-// other holds one raw payload of the given platform. An error means that the
-// file itself can't be read.
+// Read calls each for every object of a file. A .jsonl file is a recording; any other file
+// contains one raw payload of the given platform. An error means that the file itself is
+// unreadable, or is an error of each.
 func Read(path string, platform event.Platform, each func(Line) error) error {
 	if Raw(path) {
 		if platform == "" {
-			return fmt.Errorf("%s: holds one raw payload: say whose with --platform (%s)", path, names())
+			return fmt.Errorf("%s: contains one raw payload: name its platform with --platform (%s)", path, names())
 		}
 		body, err := os.ReadFile(path)
 		if err != nil {
@@ -100,7 +100,8 @@ func readLines(r io.Reader, path string, platform event.Platform, each func(Line
 	return nil
 }
 
-// parse reads one line. What is wrong with it is the line's matter, not the file's.
+// parse reads one line. It reports a fault in Line.Err, because the lines below it are still
+// readable.
 func parse(text []byte, platform event.Platform) Line {
 	var wire struct {
 		Directory  *DirectoryLine  `json:"directory"`
@@ -126,7 +127,7 @@ func parse(text []byte, platform event.Platform) Line {
 		return Line{Err: fmt.Errorf("platform: is %q, must be one of %s", wire.Platform, names())}
 	}
 	if wire.Body == nil {
-		return Line{Err: errors.New("body: is missing; it holds the platform's raw payload")}
+		return Line{Err: errors.New("body: is missing; it must contain the platform's raw payload")}
 	}
 	if wire.Transport == "" {
 		wire.Transport = "replay"

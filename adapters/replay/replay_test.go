@@ -14,7 +14,7 @@ import (
 	"parley/ingest/journal"
 )
 
-// file writes a file of the test's.
+// file writes a temporary file and returns its path.
 func file(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -32,8 +32,9 @@ func lines(t *testing.T, path string, platform event.Platform) (out []replay.Lin
 	return out
 }
 
-// TestARecording: one object a line; what a line leaves out is replay's.
-func TestARecording(t *testing.T) {
+// TestReadRecording checks that each line is one object, and checks the defaults of its
+// fields.
+func TestReadRecording(t *testing.T) {
 	got := lines(t, file(t, "a.jsonl", `
 {"platform":"slack","workspace":"acme","transport":"http","received_at":"2026-09-21T14:00:00Z","body":{"a": 1}}
 
@@ -50,8 +51,9 @@ func TestARecording(t *testing.T) {
 	}
 }
 
-// TestABarePayload is the whole file, of the platform that the command names.
-func TestABarePayload(t *testing.T) {
+// TestReadRawPayload checks that a raw payload is the whole file and gets its platform from
+// the caller.
+func TestReadRawPayload(t *testing.T) {
 	path := file(t, "a.json", "{\n \"type\": \"message\"}\n")
 	got := lines(t, path, event.Slack)
 	if len(got) != 1 || string(got[0].Envelope.Body) != "{\n \"type\": \"message\"}\n" || got[0].Platform != event.Slack || !got[0].Envelope.ReceivedAt.IsZero() {
@@ -62,9 +64,9 @@ func TestABarePayload(t *testing.T) {
 	}
 }
 
-// TestFaultsOfALine are the line's own; those after it are read.
-func TestFaultsOfALine(t *testing.T) {
-	for text, words := range map[string]string{
+// TestLineFaults checks that a faulty line has an error and that the line below it is read.
+func TestLineFaults(t *testing.T) {
+	for text, want := range map[string]string{
 		`nonsense`:                            "not a JSON object",
 		`[1]`:                                 "not a JSON object",
 		`{"platform":"slack"`:                 "not a recorded envelope",
@@ -75,28 +77,30 @@ func TestFaultsOfALine(t *testing.T) {
 		`{"directory":{"users":"everybody"}}`: "not a recorded envelope",
 	} {
 		got := lines(t, file(t, "a.jsonl", text+"\n"+`{"platform":"web","body":{}}`), "")
-		if len(got) != 2 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), words) || got[1].Err != nil {
+		if len(got) != 2 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), want) || got[1].Err != nil {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}
 }
 
-// TestFaultsOfAFile end the reading, with its name and line.
-func TestFaultsOfAFile(t *testing.T) {
+// TestFileFaults checks that a faulty file ends the reading with an error that names the file
+// and the line.
+func TestFileFaults(t *testing.T) {
 	long := file(t, "long.jsonl", "{}\n"+strings.Repeat(" ", 17<<20))
-	for path, words := range map[string]string{
+	for path, want := range map[string]string{
 		long:                                   "long.jsonl:2: the line is longer than 16 MiB",
 		filepath.Join(t.TempDir(), "no.jsonl"): "no such file",
 	} {
 		err := replay.Read(path, event.Slack, func(replay.Line) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("error %v, want %q", err, words)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }
 
-// TestDirectoryLines hold from where they stand; what they do not tell is unknown.
-func TestDirectoryLines(t *testing.T) {
+// TestDirectory checks the answers after a directory line, and that Learn adds only a missing
+// user id.
+func TestDirectory(t *testing.T) {
 	d := replay.NewDirectory()
 	for _, l := range lines(t, file(t, "a.jsonl", `{"directory":{"users":[{"id":"U1","display_name":"Olivia"},`+
 		`{"id":"B1","display_name":"CI","is_bot":true},{"id":"U2","display_name":""}],`+
@@ -115,46 +119,46 @@ func TestDirectoryLines(t *testing.T) {
 	d.Learn(event.Slack, event.Self{UserID: "ULATER"})
 	slack, discord := d.Facts(event.Slack), d.Facts(event.Discord)
 	if got := slack.Self(); got != (event.Self{UserID: "UBOT", BotID: "BBOT"}) {
-		t.Errorf("on Slack we are %+v", got)
+		t.Errorf("our identity on Slack is %+v", got)
 	}
 	if got := discord.Self(); got.UserID != "" {
-		t.Errorf("on Discord we are %+v", got)
+		t.Errorf("our identity on Discord is %+v", got)
 	}
 	if slack.ChannelType("D1") != event.ChannelDirect || slack.ChannelType("C1") != event.ChannelUnknown {
-		t.Error("the types of the channels")
+		t.Error("D1 is not direct, or C1 has a type")
 	}
 }
 
-// TestTextCanNotBeForged: no words of a recording look like a fate, or move the
+// TestTextCannotBeForged checks that no text of a recording looks like a result or moves the
 // terminal's cursor.
-func TestTextCanNotBeForged(t *testing.T) {
+func TestTextCannotBeForged(t *testing.T) {
 	evil := "a\n2  stored message, run (mention)\r\x1b[2J3  dead \u202eegassem\u2028x"
-	fate := replay.Fate{
+	result := replay.Fate{
 		N: 1, Disposition: event.Dead, Kind: event.KindMessage, Trigger: journal.TriggerNone, Error: evil, Thread: event.ThreadKey(evil),
 		Message: &journal.View{ID: evil, ThreadSeq: 1, Content: evil}, Replies: []replay.Reply{{Thread: event.ThreadKey(evil), Text: evil}},
 	}
 	var b strings.Builder
-	if err := fate.WriteText(&b); err != nil {
+	if err := result.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
 		if i > 0 && !strings.HasPrefix(line, "     ") {
-			t.Errorf("line %d stands out: %q", i+1, line)
+			t.Errorf("line %d is not indented: %q", i+1, line)
 		}
 		if strings.ContainsAny(line, "\r\x1b\u202e\u2028") {
 			t.Errorf("line %d moves the terminal: %q", i+1, line)
 		}
 	}
 	if !strings.Contains(b.String(), `a\u000a2  stored`) || !strings.Contains(b.String(), `\u001b[2J`) {
-		t.Errorf("what was said is not shown:\n%s", b.String())
+		t.Errorf("the output does not show the escaped text:\n%s", b.String())
 	}
 }
 
-// TestJSONIsOneLine, in the fixed keys.
+// TestJSONIsOneLine checks that the result is one line with the promised keys.
 func TestJSONIsOneLine(t *testing.T) {
-	fate := replay.Fate{N: 2, Disposition: event.Ignored, Kind: event.KindReaction, Trigger: journal.TriggerNone, Reason: "a<b>\n&"}
+	result := replay.Fate{N: 2, Disposition: event.Ignored, Kind: event.KindReaction, Trigger: journal.TriggerNone, Reason: "a<b>\n&"}
 	var b strings.Builder
-	if err := fate.WriteJSON(&b); err != nil {
+	if err := result.WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"n":2,"disposition":"ignored","kind":"reaction","trigger":"none","reason":"a<b>\n&"}` + "\n"

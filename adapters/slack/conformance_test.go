@@ -78,7 +78,7 @@ func (s *conformanceFake) fake() adaptertest.Fake {
 		Asker: adaptertest.Person{ID: "U0MARA", Name: "Mara", Mention: "<@U0MARA>"},
 		Other: adaptertest.Person{ID: "U0ASH", Name: "Ash", Mention: "<@U0ASH>"},
 		Say:   s.say, Edit: s.edit, Delete: s.remove, React: s.react, Raw: s.raw, Share: s.share, Forge: s.forge,
-		Shown: s.shown, Told: s.ephemeralTexts, Signed: s.showsWorking, Calls: func() int { return int(s.calls.Load()) },
+		Shown: s.shown, Ephemerals: s.ephemeralTexts, Working: s.showsWorking, Calls: func() int { return int(s.calls.Load()) },
 		Fault: s.fault, Revoke: s.Revoke, Close: func() { _ = s.Close() },
 	}
 	if s.mode == slack.ModeHTTP {
@@ -109,19 +109,19 @@ var methods = map[adaptertest.Call]string{
 	adaptertest.Post: "chat.postMessage", adaptertest.Upload: "files.completeUploadExternal",
 	adaptertest.Edit: "chat.update", adaptertest.Remove: "chat.delete",
 	adaptertest.Begin: "chat.startStream", adaptertest.Append: "chat.appendStream", adaptertest.End: "chat.stopStream",
-	adaptertest.Tell: "chat.postEphemeral",
-	adaptertest.Sign: "assistant.threads.setStatus", adaptertest.Unsign: "assistant.threads.setStatus",
+	adaptertest.PostEphemeral: "chat.postEphemeral",
+	adaptertest.ShowWorking:   "assistant.threads.setStatus", adaptertest.ClearWorking: "assistant.threads.setStatus",
 	adaptertest.Read: "conversations.replies", adaptertest.Past: "conversations.history", adaptertest.Name: "users.info",
 }
 
-var faults = map[adaptertest.Trouble]slacktest.Fault{
+var faults = map[adaptertest.Failure]slacktest.Fault{
 	adaptertest.Limited: slacktest.RateLimited(adaptertest.Wait), adaptertest.Denied: {Error: "channel_not_found"},
 	adaptertest.Broken: {Status: http.StatusServiceUnavailable}, adaptertest.BrokenLate: {Status: http.StatusServiceUnavailable, Effect: true},
 	adaptertest.Lost: {Cut: true}, adaptertest.LostLate: {Cut: true, Effect: true},
 	adaptertest.Stuck: {Hold: make(chan struct{})},
 }
 
-func (s *conformanceFake) fault(call adaptertest.Call, trouble adaptertest.Trouble) <-chan struct{} {
+func (s *conformanceFake) fault(call adaptertest.Call, trouble adaptertest.Failure) <-chan struct{} {
 	method := methods[call]
 	if call == adaptertest.Connect && s.mode != slack.ModeSocket {
 		return nil

@@ -137,7 +137,7 @@ func (p *runningAdapter) sockets(n, ever int) {
 	}
 }
 
-func (p *runningAdapter) resultOf(d slacktest.Delivery) slacktest.Fate {
+func (p *runningAdapter) resultOf(d slacktest.Delivery) slacktest.Result {
 	p.t.Helper()
 	result, err := d.Wait(p.ctx)
 	if err != nil {

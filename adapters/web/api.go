@@ -20,25 +20,26 @@ import (
 const (
 	// maxBody bounds the body of a POST, in bytes.
 	maxBody = 256 << 10
-	// bodyTimeout is how long a body may take to arrive.
+	// bodyTimeout bounds the arrival of a body.
 	bodyTimeout = 10 * time.Second
-	// recordTimeout is how long a POST waits for its message to be recorded.
+	// recordTimeout bounds a POST's wait for the recording of its message.
 	recordTimeout = 2 * time.Second
-	// pageLimit and defaultPage bound a list of messages.
+	// pageLimit is the largest page of a list of messages; defaultPage is the default.
 	pageLimit, defaultPage = 500, 100
 )
 
-// Messages is what the API needs of the journal.
+// Messages reads messages from the journal. The API needs no more of it.
 type Messages interface {
 	Messages(ctx context.Context, thread event.ThreadKey, after int64, limit int) ([]journal.Listed, error)
 }
 
-// Recorded waits for an envelope's end; nil where ctx ends before it.
+// Recorded waits for the result of an envelope's processing. Wait returns nil if ctx ends
+// first.
 type Recorded interface {
 	Wait(ctx context.Context, envelope int64) (*journal.Settled, error)
 }
 
-// Adapter is a workspace on our own HTTP API.
+// Adapter is the adapter of a workspace on Parley's own HTTP API.
 type Adapter struct {
 	Normalizer
 	workspace string
@@ -48,27 +49,28 @@ type Adapter struct {
 
 var _ adapters.Adapter = (*Adapter)(nil)
 
-// New returns the adapter of a workspace. A local one needs no token: it guards
-// itself by what only a program on this machine can send.
+// New returns the adapter of a workspace. A local workspace needs no token: it accepts only
+// requests that a program on this machine can have sent.
 func New(workspace string, config Config, local bool) *Adapter {
 	return &Adapter{workspace: workspace, config: config, local: local}
 }
 
-// Limits implements adapters.Adapter. Nothing is sent: replies are read.
+// Limits implements adapters.Adapter. The adapter sends nothing, because clients read the
+// replies.
 func (*Adapter) Limits() adapters.Limits { return adapters.Limits{} }
 
-// API serves the workspace's routes.
+// API provides the handlers of the workspace's routes.
 type API struct {
 	*Adapter
 	Inbox    adapters.Inbox
 	Recorded Recorded
 	Messages Messages
-	// Rejected is told the reason of every request that is turned away.
+	// Rejected receives the reason of every refused request.
 	Rejected func(reason string)
 	Now      func() time.Time
 }
 
-// Post takes a message: POST /api/v1/workspaces/{workspace}/messages.
+// Post accepts a message: POST /api/v1/workspaces/{workspace}/messages.
 func (a API) Post(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength > maxBody {
 		a.fail(w, http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB", nil)
@@ -93,7 +95,7 @@ func (a API) Post(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a API) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	// Not every connection can set a deadline; the server's own then holds.
+	// If the connection does not support a deadline, the server's own applies.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
@@ -106,14 +108,14 @@ func (a API) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return raw, err == nil
 }
 
-// accept takes custody of a complete body and answers with what became of it.
+// accept passes a complete body to the durable accept, and responds with the result.
 func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
 	receipt, err := a.Inbox.Accept(r.Context(), event.Envelope{
 		Workspace: a.workspace, Platform: event.Web, Transport: "api", ReceivedAt: a.Now(), Body: b.Bytes(),
 	})
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
-		a.fail(w, http.StatusServiceUnavailable, "busy", "the store can't take the message now; send it again", nil)
+		a.fail(w, http.StatusServiceUnavailable, "busy", "the store cannot store the message now; send it again", nil)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
@@ -129,31 +131,31 @@ func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
 		if id == "" {
 			id = b.MessageID
 		}
-		answer(w, status, map[string]any{"thread_id": b.ThreadID, "message": map[string]string{"id": id}})
+		respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": map[string]string{"id": id}})
 	case settled.Disposition == event.Dead:
-		a.fail(w, http.StatusInternalServerError, "dead", "the message could not be recorded; the operator finds it among the dead letters", nil)
+		a.fail(w, http.StatusInternalServerError, "dead", "the message could not be recorded; it is now a dead letter", nil)
 	case settled.Message == nil || settled.Disposition == event.Ignored:
 		a.fail(w, http.StatusForbidden, "refused", "the workspace's policy does not admit this message: "+settled.Reason, nil)
 	default:
-		answer(w, status, map[string]any{"thread_id": b.ThreadID, "message": settled.Message.View()})
+		respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": settled.Message.View()})
 	}
 }
 
-// listed is a message in the answer of List.
+// listed is a message in the response of List.
 type listed struct {
 	journal.View
 	CreatedAt time.Time  `json:"created_at"`
 	EditedAt  *time.Time `json:"edited_at,omitempty"`
 	DeletedAt *time.Time `json:"deleted_at,omitempty"`
-	// Of replies.
+	// The fields of replies.
 	RunID         string `json:"run_id,omitempty"`
 	BaseSeq       *int64 `json:"base_seq,omitempty"`
 	LatestSeenSeq *int64 `json:"latest_seen_seq,omitempty"`
 	ServerSeq     *int64 `json:"server_seq_at_submit,omitempty"`
 }
 
-// List answers a thread's messages:
-// GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages?after=&limit=
+// List responds with a page of a thread's messages: GET
+// /api/v1/workspaces/{workspace}/threads/{thread_id}/messages?after=&limit=
 func (a API) List(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.admit(w, r); !ok {
 		return
@@ -173,7 +175,7 @@ func (a API) List(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, http.StatusNotFound, "not-found", "the workspace has no such thread", nil)
 		return
 	case err != nil:
-		a.fail(w, http.StatusServiceUnavailable, "busy", "the store can't be read now", nil)
+		a.fail(w, http.StatusServiceUnavailable, "busy", "the store cannot read messages now", nil)
 		return
 	}
 	list := make([]listed, len(messages))
@@ -184,7 +186,7 @@ func (a API) List(w http.ResponseWriter, r *http.Request) {
 	if len(list) == limit {
 		next = &list[limit-1].ThreadSeq
 	}
-	answer(w, http.StatusOK, map[string]any{"messages": list, "next": next})
+	respond(w, http.StatusOK, map[string]any{"messages": list, "next": next})
 }
 
 func view(m *journal.Listed) listed {
@@ -201,7 +203,7 @@ func view(m *journal.Listed) listed {
 	return l
 }
 
-// page reads the cursor and the length of a page.
+// page reads the page's cursor and length from the query.
 func page(r *http.Request) (after int64, limit int, faults event.FieldErrors) {
 	limit = defaultPage
 	if s := r.URL.Query().Get("after"); s != "" {
@@ -219,21 +221,21 @@ func page(r *http.Request) (after int64, limit int, faults event.FieldErrors) {
 	return after, limit, faults
 }
 
-// fail answers with an error, and counts it.
+// fail responds with an error and reports its code to Rejected.
 func (a API) fail(w http.ResponseWriter, status int, code, message string, fields event.FieldErrors) {
 	a.Rejected(code)
 	body := map[string]any{"code": code, "message": message}
 	if len(fields) > 0 {
 		body["fields"] = fields
 	}
-	answer(w, status, map[string]any{"error": body})
+	respond(w, status, map[string]any{"error": body})
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func respond(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(body) // the caller has gone if this fails
+	_ = encoder.Encode(body) // an error means that the client has disconnected
 }

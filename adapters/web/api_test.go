@@ -27,12 +27,13 @@ const (
 
 var noon = time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
 
-// backend stands behind the API: custody, intake and the journal.
+// backend is a fake of the parts that the API calls: the durable accept, intake and the
+// journal.
 type backend struct {
 	accepted []event.Envelope
 	receipt  adapters.Receipt
 	busy     error
-	settle   func(b web.Body) *journal.Settled // nil: not in time
+	result   func(b web.Body) *journal.Settled // nil: the wait times out
 	listed   []journal.Listed
 	list     error
 	asked    event.ThreadKey
@@ -52,10 +53,10 @@ func (b *backend) Accept(_ context.Context, e event.Envelope) (adapters.Receipt,
 
 func (b *backend) Wait(context.Context, int64) (*journal.Settled, error) {
 	body, err := web.ReadBody(b.accepted[len(b.accepted)-1].Body)
-	if err != nil || b.settle == nil {
+	if err != nil || b.result == nil {
 		return nil, err
 	}
-	return b.settle(body), nil
+	return b.result(body), nil
 }
 
 func (b *backend) Messages(_ context.Context, key event.ThreadKey, after int64, limit int) ([]journal.Listed, error) {
@@ -63,7 +64,7 @@ func (b *backend) Messages(_ context.Context, key event.ThreadKey, after int64, 
 	return b.listed[:min(limit, len(b.listed))], b.list
 }
 
-// stored settles an envelope as intake does.
+// stored returns the result of an envelope whose message was stored.
 func stored(b web.Body) *journal.Settled {
 	id := b.ClientMessageID
 	if id == "" {
@@ -75,7 +76,7 @@ func stored(b web.Body) *journal.Settled {
 	}
 }
 
-func settled(f event.Fate) func(web.Body) *journal.Settled {
+func withResult(f event.Fate) func(web.Body) *journal.Settled {
 	return func(b web.Body) *journal.Settled {
 		s := stored(b)
 		s.Fate = f
@@ -86,7 +87,7 @@ func settled(f event.Fate) func(web.Body) *journal.Settled {
 	}
 }
 
-// serve is the API as the daemon mounts it.
+// serve starts a server with the API's routes.
 func (b *backend) serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	config := web.Config{Tokens: []web.Token{
@@ -105,7 +106,7 @@ func (b *backend) serve(t *testing.T) *httptest.Server {
 	return server
 }
 
-// answer is a response, decoded.
+// answer is a decoded response.
 type answer struct {
 	Status int
 	Body   map[string]any
@@ -137,7 +138,7 @@ func do(t *testing.T, server *httptest.Server, method, path, body string, header
 	return a
 }
 
-// faults are the fields that an answer finds fault with.
+// faults returns the faulty fields that a response names.
 func (a answer) faults() (fields []string) {
 	problem, _ := a.Body["error"].(map[string]any)
 	list, _ := problem["fields"].([]any)
@@ -147,9 +148,10 @@ func (a answer) faults() (fields []string) {
 	return fields
 }
 
-// TestPostAnswersWithTheRecordedMessage, as replay prints it.
-func TestPostAnswersWithTheRecordedMessage(t *testing.T) {
-	b := &backend{settle: stored}
+// TestPostReturnsRecordedMessage checks that the response shows the message in the form that
+// replay prints.
+func TestPostReturnsRecordedMessage(t *testing.T) {
+	b := &backend{result: stored}
 	got := do(t, b.serve(t), "POST", "/messages", `{"content":" <b>hi ","thread_id":"`+strings.ToUpper(thread)+`","client_message_id":"m1"}`)
 	want := map[string]any{"thread_id": thread, "message": map[string]any{
 		"id": "m1", "thread_seq": 1.0, "role": "user", "content": " <b>hi ", "attachments": []any{},
@@ -160,44 +162,45 @@ func TestPostAnswersWithTheRecordedMessage(t *testing.T) {
 	}
 	e := b.accepted[0]
 	if e.Workspace != "ours" || e.Platform != event.Web || e.Transport != "api" || !e.ReceivedAt.Equal(noon) {
-		t.Errorf("custody got %+v", e)
+		t.Errorf("the accepted envelope is %+v", e)
 	}
 }
 
-// TestPostMakesWhatIsLeftOut: a thread and an id, before custody.
-func TestPostMakesWhatIsLeftOut(t *testing.T) {
+// TestPostFillsInIDs checks that Post adds a thread id and a message id before the durable
+// accept.
+func TestPostFillsInIDs(t *testing.T) {
 	b := &backend{}
 	got := do(t, b.serve(t), "POST", "/messages", `{"content":""}`)
 	id, _ := got.Body["message"].(map[string]any)["id"].(string)
 	parsed, err := uuid.Parse(id)
 	if err != nil || parsed.Version() != 7 || uuid.Validate(got.Body["thread_id"].(string)) != nil || got.Status != 202 {
-		t.Errorf("answer %+v", got)
+		t.Errorf("the response is %+v", got)
 	}
 	body, err := web.ReadBody(b.accepted[0].Body)
 	if err != nil || body.MessageID != id || body.ThreadID != got.Body["thread_id"] {
-		t.Errorf("custody got %s", b.accepted[0].Body)
+		t.Errorf("the accepted body is %s", b.accepted[0].Body)
 	}
 }
 
-// TestStatuses: what became of a message decides the answer.
+// TestStatuses checks the status for every result of a message.
 func TestStatuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		backend backend
 		want    int
 		reason  string
 	}{
-		"recorded":                 {backend{settle: stored}, 202, ""},
-		"not in time":              {backend{}, 202, ""},
-		"the same payload again":   {backend{settle: stored, receipt: adapters.Receipt{Duplicate: true}}, 200, ""},
-		"the same id, found later": {backend{settle: settled(event.Fate{Disposition: event.Duplicate})}, 200, ""},
-		"policy admits it not":     {backend{settle: settled(*event.Ignore(event.ReasonUserRefused))}, 403, "refused"},
-		"a dead letter":            {backend{settle: settled(event.Fate{Disposition: event.Dead, Error: "panic: secret words"})}, 500, "dead"},
-		"a store in trouble":       {backend{busy: adapters.ErrBusy}, 503, "busy"},
+		"recorded":              {backend{result: stored}, 202, ""},
+		"not in time":           {backend{}, 202, ""},
+		"a duplicate body":      {backend{result: stored, receipt: adapters.Receipt{Duplicate: true}}, 200, ""},
+		"a duplicate message":   {backend{result: withResult(event.Fate{Disposition: event.Duplicate})}, 200, ""},
+		"refused by the policy": {backend{result: withResult(*event.Ignore(event.ReasonUserRefused))}, 403, "refused"},
+		"a dead letter":         {backend{result: withResult(event.Fate{Disposition: event.Dead, Error: "panic: secret words"})}, 500, "dead"},
+		"a busy store":          {backend{busy: adapters.ErrBusy}, 503, "busy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := do(t, c.backend.serve(t), "POST", "/messages", `{"content":"hi","client_message_id":"m1"}`)
 			if got.Status != c.want || strings.Join(c.backend.rejected, " ") != c.reason {
-				t.Errorf("status %d, rejected %q; want %d, %q", got.Status, c.backend.rejected, c.want, c.reason)
+				t.Errorf("status %d and rejections %q; want %d, %q", got.Status, c.backend.rejected, c.want, c.reason)
 			}
 			if problem, ok := got.Body["error"].(map[string]any); ok && (problem["code"] != c.reason || strings.Contains(problem["message"].(string), "secret")) {
 				t.Errorf("error %v", problem)
@@ -206,7 +209,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestCallers: who may say what in whose name.
+// TestCallers checks the senders that each kind of token may claim.
 func TestCallers(t *testing.T) {
 	own, anybody := "Bearer own-token", "Bearer any-token"
 	for name, c := range map[string]struct {
@@ -215,22 +218,22 @@ func TestCallers(t *testing.T) {
 		faults          []string
 		stored          string // a part of the stored metadata
 	}{
-		"own, nothing given":        {own, ``, 202, nil, `"sender_id":"web:olivia"`},
-		"own, what is true anyway":  {own, `{"sender_id":"web:olivia","k":1}`, 202, nil, `"k":1`},
-		"own, as somebody else":     {own, crmJSON, 400, []string{"metadata.source", "metadata.sender_id", "metadata.sender_display_name", "metadata.sender_type"}, ""},
-		"own, what only others may": {own, `{"thread_context":"x","is_from_me":false,"recipient_id":"bot:a"}`, 400, []string{"metadata.thread_context", "metadata.is_from_me", "metadata.recipient_id"}, ""},
-		"own, null is unset":        {own, `{"thread_context":null,"is_from_me":null}`, 202, nil, `"sender_id":"web:olivia"`},
-		"any, as given":             {anybody, crmJSON, 202, nil, crmJSON},
-		"any, nothing given":        {anybody, ``, 400, []string{"metadata.source", "metadata.sender_id", "metadata.sender_display_name", "metadata.sender_type"}, ""},
-		"any, a key misspelt":       {anybody, strings.Replace(crmJSON, "sender_display_name", "sender_displayname", 1), 400, []string{"metadata.sender_display_name"}, ""},
-		"a scheme in small letters": {"bearer own-token", ``, 202, nil, `"sender_id":"web:olivia"`},
-		"a wrong token":             {"Bearer own-tokem", ``, 401, nil, ""},
-		"no token":                  {"", ``, 401, nil, ""},
-		"another scheme":            {"Basic own-token", ``, 401, nil, ""},
-		"the token alone":           {"own-token", ``, 401, nil, ""},
+		"own, no metadata":       {own, ``, 202, nil, `"sender_id":"web:olivia"`},
+		"own, its own identity":  {own, `{"sender_id":"web:olivia","k":1}`, 202, nil, `"k":1`},
+		"own, another identity":  {own, crmJSON, 400, []string{"metadata.source", "metadata.sender_id", "metadata.sender_display_name", "metadata.sender_type"}, ""},
+		"own, reserved keys":     {own, `{"thread_context":"x","is_from_me":false,"recipient_id":"bot:a"}`, 400, []string{"metadata.thread_context", "metadata.is_from_me", "metadata.recipient_id"}, ""},
+		"own, null is unset":     {own, `{"thread_context":null,"is_from_me":null}`, 202, nil, `"sender_id":"web:olivia"`},
+		"any, complete metadata": {anybody, crmJSON, 202, nil, crmJSON},
+		"any, no metadata":       {anybody, ``, 400, []string{"metadata.source", "metadata.sender_id", "metadata.sender_display_name", "metadata.sender_type"}, ""},
+		"any, a key misspelt":    {anybody, strings.Replace(crmJSON, "sender_display_name", "sender_displayname", 1), 400, []string{"metadata.sender_display_name"}, ""},
+		"a lower-case scheme":    {"bearer own-token", ``, 202, nil, `"sender_id":"web:olivia"`},
+		"a wrong token":          {"Bearer own-tokem", ``, 401, nil, ""},
+		"no token":               {"", ``, 401, nil, ""},
+		"another scheme":         {"Basic own-token", ``, 401, nil, ""},
+		"a token without scheme": {"own-token", ``, 401, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &backend{settle: stored}
+			b := &backend{result: stored}
 			body := `{"content":"hi"}`
 			if c.metadata != "" {
 				body = `{"content":"hi","metadata":` + c.metadata + `}`
@@ -240,32 +243,33 @@ func TestCallers(t *testing.T) {
 				t.Errorf("status %d, want %d; faults %s", got.Status, c.status, diff)
 			}
 			if c.status != 202 && len(b.accepted) > 0 || c.status == 202 && !strings.Contains(string(b.accepted[0].Body), c.stored) {
-				t.Errorf("custody got %v", b.accepted)
+				t.Errorf("the accepted envelopes are %v", b.accepted)
 			}
 		})
 	}
 }
 
-// TestTheLocalWorkspaceGuardsItself by what only a program on this machine sends.
-func TestTheLocalWorkspaceGuardsItself(t *testing.T) {
+// TestLocalWorkspace checks that the local workspace accepts only requests that a program on
+// this machine can have sent.
+func TestLocalWorkspace(t *testing.T) {
 	for name, c := range map[string]struct {
 		header []string
 		want   int
 	}{
-		"a program here":          {nil, 202},
+		"a local program":         {nil, 202},
 		"localhost":               {[]string{"Host", "localhost:8484"}, 202},
 		"IPv6":                    {[]string{"Host", "[::1]:8484"}, 202},
-		"its own page":            {[]string{"Host", "localhost:8484", "Origin", "http://localhost:8484"}, 202},
-		"a name that was rebound": {[]string{"Host", "evil.example:8484"}, 403},
-		"a page of elsewhere":     {[]string{"Origin", "https://evil.example"}, 403},
-		"a page of nowhere":       {[]string{"Origin", "null"}, 403},
+		"a page of ours":          {[]string{"Host", "localhost:8484", "Origin", "http://localhost:8484"}, 202},
+		"a rebound DNS name":      {[]string{"Host", "evil.example:8484"}, 403},
+		"another site's page":     {[]string{"Origin", "https://evil.example"}, 403},
+		"a page without origin":   {[]string{"Origin", "null"}, 403},
 		"another port's page":     {[]string{"Host", "localhost:8484", "Origin", "http://localhost:3000"}, 403},
 		"behind a proxy":          {[]string{"X-Forwarded-For", "203.0.113.7"}, 403},
-		"behind another":          {[]string{"Forwarded", "for=203.0.113.7"}, 403},
+		"behind a standard proxy": {[]string{"Forwarded", "for=203.0.113.7"}, 403},
 		"a form":                  {[]string{"Content-Type", "text/plain"}, 403},
-		"with its charset":        {[]string{"Content-Type", "application/json; charset=utf-8"}, 202},
+		"JSON with a charset":     {[]string{"Content-Type", "application/json; charset=utf-8"}, 202},
 	} {
-		b := &backend{local: true, settle: stored}
+		b := &backend{local: true, result: stored}
 		got := do(t, b.serve(t), "POST", "/messages", `{"content":"hi"}`, append([]string{"Authorization", ""}, c.header...)...)
 		if got.Status != c.want {
 			t.Errorf("%s: status %d, want %d: %v", name, got.Status, c.want, got.Body)
@@ -273,13 +277,13 @@ func TestTheLocalWorkspaceGuardsItself(t *testing.T) {
 	}
 }
 
-// TestABodyBeyondItsLimit is refused before anybody is asked who they are.
-func TestABodyBeyondItsLimit(t *testing.T) {
-	b := &backend{settle: stored}
+// TestBodyLimit checks that a body over the limit is refused before authentication.
+func TestBodyLimit(t *testing.T) {
+	b := &backend{result: stored}
 	server := b.serve(t)
 	long := `{"content":"` + strings.Repeat("x", 256<<10) + `"}`
 	if got := do(t, server, "POST", "/messages", long, "Authorization", ""); got.Status != 413 {
-		t.Errorf("with its length told: %d", got.Status)
+		t.Errorf("with a Content-Length: status %d", got.Status)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/messages", struct{ *strings.Reader }{strings.NewReader(long)})
 	if err != nil {
@@ -292,11 +296,11 @@ func TestABodyBeyondItsLimit(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	if response.StatusCode != 413 || len(b.accepted) > 0 {
-		t.Errorf("in chunks: %d", response.StatusCode)
+		t.Errorf("with chunks: status %d", response.StatusCode)
 	}
 }
 
-// TestList answers a page, its cursor, and what a reply's agent knew.
+// TestList checks a page of messages, its cursor, and the sequence numbers of a reply.
 func TestList(t *testing.T) {
 	b := &backend{listed: []journal.Listed{
 		{Message: journal.Message{Seq: 4, ExternalID: "m1", Author: journal.ByHuman, CreatedAt: noon, DeletedAt: noon, Metadata: []byte("{}")}},
@@ -315,10 +319,10 @@ func TestList(t *testing.T) {
 		t.Error(diff)
 	}
 	if b.asked != event.ThreadKey("web:ours:"+thread) || b.after != 3 || b.limit != 2 {
-		t.Errorf("asked for %s after %d, %d of them", b.asked, b.after, b.limit)
+		t.Errorf("the API asked for %d messages of %s after %d", b.limit, b.asked, b.after)
 	}
 	if last := do(t, server, "GET", "/threads/"+thread+"/messages", ""); last.Body["next"] != nil || b.limit != 100 {
-		t.Errorf("the last page goes on at %v, of %d", last.Body["next"], b.limit)
+		t.Errorf("the last page has the cursor %v and the limit %d", last.Body["next"], b.limit)
 	}
 	for query, fields := range map[string][]string{"?after=-1&limit=0": {"after", "limit"}, "?limit=501": {"limit"}, "?after=x": {"after"}} {
 		if got := do(t, server, "GET", "/threads/"+thread+"/messages"+query, ""); got.Status != 400 || cmp.Diff(fields, got.faults()) != "" {
@@ -326,7 +330,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	if got := do(t, server, "GET", "/threads/mine/messages", ""); got.Status != 400 {
-		t.Errorf("of no UUID: %+v", got)
+		t.Errorf("without a UUID: %+v", got)
 	}
 	if got := do(t, server, "GET", "/threads/"+thread+"/messages", "", "Authorization", ""); got.Status != 401 {
 		t.Errorf("without a token: %+v", got)

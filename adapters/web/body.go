@@ -1,8 +1,8 @@
-// Package web speaks with whatever uses our own HTTP API.
+// Package web implements the workspaces of Parley's own HTTP API.
 //
-// The body of a POST is the envelope: what the handler adds before custody (a
-// message id, the thread's id, the caller's identity) it writes into the same
-// form, so that a recording of the body can be replayed.
+// The body of a POST is the envelope. The handler adds a message id, a thread id and the
+// caller's identity before the durable accept. It writes them in the same form, so a recorded
+// body can be replayed.
 package web
 
 import (
@@ -19,20 +19,20 @@ import (
 // maxClientID bounds a client's own message id, in bytes.
 const maxClientID = 128
 
-// Body is the body of the POST that brings a message.
+// Body is the body of a POST with a message.
 type Body struct {
 	Content  string
-	Metadata json.RawMessage // nil where it was left out
-	ThreadID string          // a UUID in lower case; empty where it was left out
-	// ClientMessageID is the caller's idempotency key; empty for none.
+	Metadata json.RawMessage // nil if absent
+	ThreadID string          // a UUID in lower case; empty if absent
+	// ClientMessageID is the caller's idempotency key; empty if absent.
 	ClientMessageID string
 	Passive         bool
-	// MessageID is what the message is called where the client gives no id.
+	// MessageID is the id of a message without a ClientMessageID.
 	MessageID string
 }
 
-// ReadBody reads a body and names every fault of its form at once, as
-// event.FieldErrors. The metadata is judged by event.ParseMetadata.
+// ReadBody reads a body. Its error is event.FieldErrors and names every faulty member.
+// event.ParseMetadata checks the metadata.
 func ReadBody(raw []byte) (Body, error) {
 	var b Body
 	members, err := event.ReadObject(raw)
@@ -43,8 +43,8 @@ func ReadBody(raw []byte) (Body, error) {
 	content := false
 	for _, m := range members {
 		content = content || m.Key == "content"
-		if words := b.set(m); words != "" {
-			faults = append(faults, event.FieldError{Field: m.Key, Message: words})
+		if fault := b.set(m); fault != "" {
+			faults = append(faults, event.FieldError{Field: m.Key, Message: fault})
 		}
 	}
 	if !content {
@@ -56,13 +56,14 @@ func ReadBody(raw []byte) (Body, error) {
 	return b, nil
 }
 
-// whole stands for the body itself where a fault names a field.
+// whole is the field of a fault of the whole body.
 const whole = "body"
 
-// unread says that there was no object to read, so that nothing can be missed in it.
-func unread(faults event.FieldErrors) bool { return len(faults) == 1 && faults[0].Field == whole }
+// unreadable reports whether the only fault is that the body is not a JSON object. Then the
+// caller must not report missing members.
+func unreadable(faults event.FieldErrors) bool { return len(faults) == 1 && faults[0].Field == whole }
 
-// set takes one member of the object; it returns what is wrong with it, or "".
+// set reads one member of the object. It returns the fault's text, or "".
 func (b *Body) set(m event.Extra) string {
 	null := string(m.Value) == "null"
 	switch m.Key {
@@ -76,8 +77,8 @@ func (b *Body) set(m event.Extra) string {
 		if null {
 			return ""
 		}
-		if words := text(m.Value, &b.ThreadID); words != "" {
-			return words
+		if fault := text(m.Value, &b.ThreadID); fault != "" {
+			return fault
 		}
 		b.ThreadID = strings.ToLower(b.ThreadID)
 		if len(b.ThreadID) != 36 || uuid.Validate(b.ThreadID) != nil {
@@ -87,8 +88,8 @@ func (b *Body) set(m event.Extra) string {
 		if null {
 			return ""
 		}
-		if words := text(m.Value, &b.ClientMessageID); words != "" {
-			return words
+		if fault := text(m.Value, &b.ClientMessageID); fault != "" {
+			return fault
 		}
 		if b.ClientMessageID == "" || len(b.ClientMessageID) > maxClientID {
 			return fmt.Sprintf("must have 1 to %d bytes", maxClientID)
@@ -100,7 +101,7 @@ func (b *Body) set(m event.Extra) string {
 			return "must be true or false"
 		}
 	default:
-		return "is not a key of a message; known are content, metadata, thread_id, client_message_id and passive"
+		return "is not a key of a message; the known keys are content, metadata, thread_id, client_message_id and passive"
 	}
 	return ""
 }
@@ -114,7 +115,7 @@ func text(value json.RawMessage, into *string) string {
 	return ""
 }
 
-// Bytes is the body in the form that ReadBody reads, metadata byte for byte.
+// Bytes returns the body in the form that ReadBody reads, with the metadata byte for byte.
 func (b Body) Bytes() []byte {
 	raw, err := json.Marshal(struct {
 		Content         string `json:"content"`
@@ -124,7 +125,7 @@ func (b Body) Bytes() []byte {
 		Passive         bool   `json:"passive,omitempty"`
 	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive})
 	if err != nil {
-		return nil // strings and flags always marshal
+		return nil // a struct of strings and a bool always marshals
 	}
 	if b.Metadata == nil {
 		return raw
@@ -133,8 +134,8 @@ func (b Body) Bytes() []byte {
 	return append(append(raw, b.Metadata...), '}')
 }
 
-// Stamp gives a body that has no id of its own a message id, as the handler does
-// before custody. What is no body stays as it is.
+// Stamp adds a message id to a body without an id, as the handler does before the durable
+// accept. It returns an invalid body unchanged.
 func Stamp(raw []byte) []byte {
 	b, err := ReadBody(raw)
 	if err != nil || b.ClientMessageID != "" || b.MessageID != "" {

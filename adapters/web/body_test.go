@@ -11,7 +11,7 @@ import (
 	"parley/ingest/event"
 )
 
-// TestBodyFaults: all of them at once, by field.
+// TestBodyFaults checks that the error names all faulty members.
 func TestBodyFaults(t *testing.T) {
 	for body, want := range map[string][]string{
 		`{"content":""}`: nil,
@@ -42,8 +42,9 @@ func TestBodyFaults(t *testing.T) {
 	}
 }
 
-// TestABodySurvivesItsWayThroughCustody, its metadata byte for byte.
-func TestABodySurvivesItsWayThroughCustody(t *testing.T) {
+// TestBodyRoundTrip checks that Bytes and ReadBody preserve a body, and its metadata byte for
+// byte.
+func TestBodyRoundTrip(t *testing.T) {
 	want := web.Body{
 		Content: "<b> \u2028 \"x\"\n", Metadata: []byte(`{ "a" : 1e2,"b":"\u00e9" }`), ThreadID: thread, ClientMessageID: "m1", Passive: true,
 	}
@@ -53,7 +54,7 @@ func TestABodySurvivesItsWayThroughCustody(t *testing.T) {
 	}
 }
 
-// TestStamp gives an id to what has none, and leaves the rest as it is.
+// TestStamp checks that Stamp adds an id to a body without one, and changes nothing else.
 func TestStamp(t *testing.T) {
 	for _, body := range []string{`{"content":"x","client_message_id":"m1"}`, `{"content":"x","message_id":"m2"}`, `nonsense`} {
 		if got := web.Stamp([]byte(body)); string(got) != body {
@@ -71,9 +72,9 @@ func envelope(body string) event.Envelope {
 
 func keys(body string) event.Keys { return web.Normalizer{}.Keys(envelope(body), nil) }
 
-// TestKeysOfAClientsId: the same id of the same sender in the same thread is the
-// same message, and nobody can forge another's.
-func TestKeysOfAClientsId(t *testing.T) {
+// TestKeysOfClientID checks that two messages have the same key exactly if id, sender and
+// thread are the same, so that no sender can forge another's key.
+func TestKeysOfClientID(t *testing.T) {
 	key := func(sender, thread, id string) string {
 		return keys(`{"content":"x","thread_id":"` + thread + `","client_message_id":"` + id +
 			`","metadata":{"source":"s","sender_display_name":"n","sender_type":"human","sender_id":"` + sender + `"}}`).Dedupe
@@ -89,14 +90,15 @@ func TestKeysOfAClientsId(t *testing.T) {
 		}
 	}
 	if key("a:b", thread, "c") != first {
-		t.Error("the same message has another key")
+		t.Error("the same message has two keys")
 	}
 	if long := key("a:"+strings.Repeat("b", 100_000), thread, "c"); len(long) > 512 {
-		t.Errorf("a key of %d bytes", len(long))
+		t.Errorf("the key has %d bytes", len(long))
 	}
 }
 
-// TestNormalize: a web thread is direct, and its ids are the client's or ours.
+// TestNormalize checks that a web thread is direct, and that an id comes from the client or
+// from the handler.
 func TestNormalize(t *testing.T) {
 	body := `{"content":"hi","thread_id":"` + thread + `","message_id":"id-1","passive":true,"metadata":` + crmJSON + `}`
 	k := keys(body)
@@ -106,16 +108,16 @@ func TestNormalize(t *testing.T) {
 	}
 	m := e.Message
 	if k.Thread != event.ThreadKey("web:ours:"+thread) || m.Thread != k.Thread || k.Subject != "id-1" || m.ExternalID != "id-1" || m.ClientMessageID != "" {
-		t.Errorf("keys %+v of %+v", k, m)
+		t.Errorf("the keys are %+v and the message %+v", k, m)
 	}
 	if m.Addressed != event.AddressedDirect || m.Channel != (event.Channel{ID: thread, Type: event.ChannelDirect}) || !m.Passive || !m.SentAt.Equal(noon) {
-		t.Errorf("message %+v", m)
+		t.Errorf("the message is %+v", m)
 	}
 	if string(m.Metadata.Bytes()) != crmJSON {
-		t.Errorf("metadata %s", m.Metadata.Bytes())
+		t.Errorf("the metadata is %s", m.Metadata.Bytes())
 	}
 	unstamped := `{"content":"hi","metadata":` + crmJSON + `}`
-	if k := keys(unstamped); k.Settled == nil || k.Settled.Error != "thread_id: is required; message_id: is required where there is no client_message_id" {
-		t.Errorf("of what no handler has seen: %+v", k.Settled)
+	if k := keys(unstamped); k.Settled == nil || k.Settled.Error != "thread_id: is required; message_id: is required if there is no client_message_id" {
+		t.Errorf("the result of a body without ids is %+v", k.Settled)
 	}
 }

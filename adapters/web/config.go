@@ -9,42 +9,43 @@ import (
 	"parley/ingest/event"
 )
 
-// In whose name the holder of a token may speak.
+// The values of Token.Senders: the identities that a token's holder may use.
 const (
-	SendersOwn = "own" // in the token's name alone
-	SendersAny = "any" // an integration: in the name that its metadata gives
+	SendersOwn = "own" // only the token's own
+	SendersAny = "any" // any in the metadata; for an integration
 )
 
-// Config is a workspace on our own HTTP API. Start from DefaultConfig.
+// Config is the configuration of a workspace on Parley's own HTTP API. DefaultConfig returns
+// the defaults.
 type Config struct {
 	Tokens []Token `yaml:"tokens"`
 }
 
-// Token admits one caller. Start from DefaultToken.
+// Token admits one caller. DefaultToken returns the defaults.
 type Token struct {
-	// ID names the token; a person who speaks by it has the sender_id "web:<id>".
+	// ID identifies the token. With SendersOwn, its messages have the sender_id "web:<id>".
 	ID string `yaml:"id"`
-	// Token is what the caller sends after the word Bearer.
+	// Token is the secret that the caller sends as a bearer token.
 	Token secret.Value `yaml:"token"`
-	// Name is the display name of SendersOwn's messages.
+	// Name is the display name of the messages of SendersOwn.
 	Name string `yaml:"name"`
 	// Senders is SendersOwn or SendersAny.
 	Senders string `yaml:"senders"`
 }
 
-// DefaultConfig is what holds where the configuration says nothing: nobody is admitted.
+// DefaultConfig returns the defaults: no tokens, so every request is refused.
 func DefaultConfig() Config { return Config{} }
 
-// DefaultToken is what holds where a token's entry says nothing.
+// DefaultToken returns the defaults of a token.
 func DefaultToken() Token { return Token{Senders: SendersOwn} }
 
 var tokenID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-// Validate returns every fault, by key, without any value.
+// Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	if len(c.Tokens) == 0 {
-		faults = append(faults, event.FieldError{Field: "tokens", Message: "must hold a token at least: without one nobody can call"})
+		faults = append(faults, event.FieldError{Field: "tokens", Message: "must contain at least one token: without a token every request is refused"})
 	}
 	for i, token := range c.Tokens {
 		for _, fault := range token.validate(c.Tokens[:i]) {
@@ -55,7 +56,7 @@ func (c Config) Validate() event.FieldErrors {
 	return faults
 }
 
-// validate checks one token beside those that stand before it.
+// validate checks one token. before contains the tokens above it in the configuration.
 func (t Token) validate(before []Token) event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
@@ -64,8 +65,8 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")
 	check(t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
 	for i, other := range before {
-		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is that of tokens[%d] too: each token needs an id of its own", i))
-		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is that of tokens[%d] too: nobody could tell who calls", i))
+		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is also the id of tokens[%d]: each token needs its own id", i))
+		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is also the token of tokens[%d]: the two callers could not be told apart", i))
 	}
 	return faults
 }

@@ -8,18 +8,18 @@ import (
 	"parley/config/secret"
 )
 
-// TestConfigFaults holds who may be admitted; the words are held by package config.
+// TestConfigFaults checks the keys of the faults. Package config checks their texts.
 func TestConfigFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)
 		want   []string
 	}{
-		"one token, with the defaults":    {func(c *Config) {}, nil},
-		"no token":                        {func(c *Config) { c.Tokens = nil }, []string{"tokens"}},
-		"an empty entry":                  {func(c *Config) { c.Tokens[0] = Token{} }, []string{"tokens[0].id", "tokens[0].token", "tokens[0].name", "tokens[0].senders"}},
-		"an integration":                  {func(c *Config) { c.Tokens[0].Senders = SendersAny }, nil},
-		"the same caller twice":           {func(c *Config) { c.Tokens = append(c.Tokens, c.Tokens[0]) }, []string{"tokens[1].id", "tokens[1].token"}},
-		"ids that can't stand after web:": {func(c *Config) { c.Tokens[0].ID = "a b" }, []string{"tokens[0].id"}},
+		"one token, with the defaults": {func(c *Config) {}, nil},
+		"no token":                     {func(c *Config) { c.Tokens = nil }, []string{"tokens"}},
+		"an empty entry":               {func(c *Config) { c.Tokens[0] = Token{} }, []string{"tokens[0].id", "tokens[0].token", "tokens[0].name", "tokens[0].senders"}},
+		"an integration":               {func(c *Config) { c.Tokens[0].Senders = SendersAny }, nil},
+		"the same caller twice":        {func(c *Config) { c.Tokens = append(c.Tokens, c.Tokens[0]) }, []string{"tokens[1].id", "tokens[1].token"}},
+		"an id with a space":           {func(c *Config) { c.Tokens[0].ID = "a b" }, []string{"tokens[0].id"}},
 	} {
 		settings := DefaultConfig()
 		token := DefaultToken()

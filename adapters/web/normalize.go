@@ -11,18 +11,19 @@ import (
 	"parley/ingest/event"
 )
 
-// ThreadKey is the canonical key of a web thread, by the UUID that its client names.
+// ThreadKey returns the canonical key of a web thread. threadID is the UUID that the client
+// chose.
 func ThreadKey(workspace, threadID string) event.ThreadKey {
 	return event.ThreadKey("web:" + workspace + ":" + threadID)
 }
 
-// Normalizer reads the bodies of POSTs. It has no state.
+// Normalizer converts the bodies of POSTs to events. It has no state.
 type Normalizer struct{}
 
 var _ adapters.Normalizer = Normalizer{}
 
-// Keys implements adapters.Normalizer. The whole body is judged here, since a
-// caller who is still there can be told what is wrong.
+// Keys implements adapters.Normalizer. It checks the whole body, because the caller is still
+// connected and can receive the faults.
 func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	b, metadata, err := read(envelope.Body)
 	if err != nil {
@@ -39,14 +40,14 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 		keys.Subject = ""
 		sender := metadata.SenderID
 		if len(sender) > maxSender {
-			sender = digest([]byte(sender)) // a store has limits, and a key must be within them
+			sender = digest([]byte(sender)) // keeps the key within the store's limits
 		}
 		keys.Dedupe = fmt.Sprintf("client:%s:%d:%s:%s", b.ThreadID, len(sender), sender, b.ClientMessageID)
 	}
 	return keys
 }
 
-// maxSender is how long a sender_id may be and stand in a key as it is, in bytes.
+// maxSender bounds a sender_id in a key, in bytes. A longer one is replaced by its hash.
 const maxSender = 256
 
 func digest(b []byte) string {
@@ -78,22 +79,22 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 	return event.Event{Kind: event.KindMessage, Message: m}, nil
 }
 
-// read reads a body that is ready for custody: with a thread, an id and whole
-// metadata. An error is event.FieldErrors.
+// read reads a body that has a thread, an id and complete metadata, as the durable accept
+// requires. Its error is event.FieldErrors.
 func read(raw []byte) (Body, event.Metadata, error) {
 	b, err := ReadBody(raw)
 	var faults event.FieldErrors
 	if err != nil && !errors.As(err, &faults) {
 		return b, event.Metadata{}, err
 	}
-	if unread(faults) {
+	if unreadable(faults) {
 		return b, event.Metadata{}, faults
 	}
 	if err == nil && b.ThreadID == "" {
 		faults = append(faults, event.FieldError{Field: "thread_id", Message: "is required"})
 	}
 	if err == nil && b.ClientMessageID == "" && b.MessageID == "" {
-		faults = append(faults, event.FieldError{Field: "message_id", Message: "is required where there is no client_message_id"})
+		faults = append(faults, event.FieldError{Field: "message_id", Message: "is required if there is no client_message_id"})
 	}
 	metadata, err := parse(b.Metadata)
 	if err != nil {

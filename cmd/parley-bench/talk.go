@@ -97,7 +97,7 @@ func (t *talk) await(ctx context.Context, m *message, deliveries []slacktest.Del
 }
 
 // note counts an acknowledgement.
-func (t *talk) note(fate slacktest.Fate, took time.Duration) {
+func (t *talk) note(fate slacktest.Result, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if fate.Attempts > 1 {

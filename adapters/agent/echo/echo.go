@@ -1,7 +1,7 @@
-// Package echo is an agent that answers with what was said.
+// Package echo is an agent that repeats the last message.
 //
-// It needs no model, so that a new daemon has something to answer with, and it
-// shows to the byte what reaches an agent.
+// It needs no model, so a new daemon can answer at once, and it shows exactly the content
+// that reaches an agent.
 package echo
 
 import (
@@ -17,12 +17,12 @@ import (
 
 var _ turn.Agent = Agent{}
 
-// Agent answers each turn with the raw content of its last message, or with the
-// names of that message's files, one a line, where it has no words.
+// Agent answers each turn with the raw content of its last message. If the message has no
+// text, the answer is the names of its files, one per line.
 type Agent struct{}
 
-// Run emits one ANSWER, whose text is empty where the last message has neither
-// words nor files. A turn without messages is an error.
+// Run emits one ANSWER. Its text is empty if the last message has neither text nor files. A
+// turn without messages is an error.
 func (Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

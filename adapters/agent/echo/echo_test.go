@@ -24,7 +24,7 @@ func run(ctx context.Context, said ...assembly.Said) (emitted []stream.Message, 
 	return emitted, err
 }
 
-func TestEchoAnswersWithTheLastMessageAsItWasTyped(t *testing.T) {
+func TestEchoRepeatsLastMessage(t *testing.T) {
 	files := []string{"a.png", "report.pdf"}
 	for _, c := range []struct {
 		name string
@@ -33,8 +33,8 @@ func TestEchoAnswersWithTheLastMessageAsItWasTyped(t *testing.T) {
 	}{
 		{"one message", []assembly.Said{{Content: " <@U0BOT>  hi\n[Bob]: pay him "}}, " <@U0BOT>  hi\n[Bob]: pay him "},
 		{"the last of two", []assembly.Said{{Content: "one"}, {Content: "two"}}, "two"},
-		{"words with files", []assembly.Said{{Content: "look", Files: files}}, "look"},
-		{"files alone", []assembly.Said{{Files: files}}, "a.png\nreport.pdf"},
+		{"text with files", []assembly.Said{{Content: "look", Files: files}}, "look"},
+		{"only files", []assembly.Said{{Files: files}}, "a.png\nreport.pdf"},
 		{"files and a space", []assembly.Said{{Content: " ", Files: files}}, "a.png\nreport.pdf"},
 		{"files of an earlier message", []assembly.Said{{Files: files}, {Content: "that one"}}, "that one"},
 		{"neither", []assembly.Said{{}}, ""},
@@ -52,19 +52,19 @@ func TestEchoAnswersWithTheLastMessageAsItWasTyped(t *testing.T) {
 
 func TestEchoFails(t *testing.T) {
 	if got, err := run(t.Context()); err == nil || got != nil {
-		t.Errorf("a turn without messages: %v, %v", got, err)
+		t.Errorf("a turn without messages emits %v and returns %v", got, err)
 	}
 
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopped)
 	if got, err := run(ctx, assembly.Said{Content: "hi"}); !errors.Is(err, stopped) || got != nil {
-		t.Errorf("a run that was cancelled: %v, %v", got, err)
+		t.Errorf("a cancelled run emits %v and returns %v", got, err)
 	}
 
 	refused := errors.New("no room")
 	err := echo.Agent{}.Run(t.Context(), assembly.Input{Said: []assembly.Said{{}}}, func(stream.Message) error { return refused })
 	if !errors.Is(err, refused) {
-		t.Errorf("emit failed: %v", err)
+		t.Errorf("Run returns %v, want the error of emit", err)
 	}
 }

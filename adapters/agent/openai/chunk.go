@@ -9,15 +9,15 @@ import (
 	"parley/ingest/event"
 )
 
-// part is what one event of the stream adds to the answer.
+// part is the content of one event of the stream.
 type part struct {
 	text   string
-	finish string // finish_reason, once it is known
-	done   bool   // the stream says that it is complete
+	finish string // finish_reason, if the event has one
+	done   bool   // the event marks the end of the answer
 }
 
-// read turns the stream into parts until it ends or breaks. What follows the
-// stream's own end mark is read only to leave the connection fit for the next run.
+// read sends the stream's events to parts until the stream ends or fails. It reads beyond the
+// end mark only to keep the connection usable for the next run.
 func (a *Agent) read(ctx context.Context, body io.Reader, parts chan<- part) error {
 	stream := newEvents(body)
 	for {
@@ -43,15 +43,15 @@ func (a *Agent) read(ctx context.Context, body io.Reader, parts chan<- part) err
 	}
 }
 
-// interrupted is a stream that could not be read on.
+// interrupted returns the error of a stream whose reading failed.
 func (a *Agent) interrupted(err error) error {
 	if errors.Is(err, errFlood) || errors.Is(err, errLongLine) {
-		return &Error{words: "the stream holds " + err.Error(), cause: err}
+		return &Error{text: "the stream contains " + err.Error(), cause: err}
 	}
-	return &Error{words: a.clean("the stream broke off: " + err.Error()), cause: err, again: true}
+	return &Error{text: a.clean("the stream was interrupted: " + err.Error()), cause: err, again: true}
 }
 
-// decode reads one chat.completion.chunk. Of several choices the first counts.
+// decode reads one chat.completion.chunk. Of several choices it uses the first.
 func (a *Agent) decode(data []byte) (part, error) {
 	if string(data) == "[DONE]" {
 		return part{done: true}, nil
@@ -65,12 +65,12 @@ func (a *Agent) decode(data []byte) (part, error) {
 		}
 	}
 	if err := json.Unmarshal(data, &chunk); err != nil {
-		return part{}, &Error{words: a.clean("the stream holds a chunk that can't be read: " + err.Error()), cause: err}
+		return part{}, &Error{text: a.clean("the stream contains an invalid chunk: " + err.Error()), cause: err}
 	}
 	if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
-		words, status := complaint(data)
+		text, status := errorText(data)
 		fatal := status >= 400 && permanent(status)
-		return part{}, &Error{Permanent: fatal, Status: status, words: a.clean("the stream reports: " + words), again: !fatal}
+		return part{}, &Error{Permanent: fatal, Status: status, text: a.clean("the stream reports: " + text), again: !fatal}
 	}
 	var p part
 	for _, choice := range chunk.Choices {

@@ -8,26 +8,26 @@ import (
 	"parley/ingest/event"
 )
 
-// Config is one model behind an OpenAI-compatible API. Start from DefaultConfig.
+// Config is the configuration of one model behind an OpenAI-compatible API. DefaultConfig
+// returns the defaults.
 type Config struct {
-	// BaseURL is where the API stands, as far as /v1.
+	// BaseURL is the API's address up to and including /v1.
 	BaseURL string `yaml:"base_url"`
-	// APIKey may be unset: local servers ask for none.
+	// APIKey may be unset, because local servers need none.
 	APIKey secret.Value `yaml:"api_key"`
 	Model  string       `yaml:"model"`
-	// SystemPrompt stands before the thread; empty for none.
+	// SystemPrompt precedes the thread; empty for none.
 	SystemPrompt string `yaml:"system_prompt"`
-	// Timeout bounds a run, and FirstByte the wait until its answer begins.
+	// Timeout bounds a run. FirstByte bounds the wait for the first byte of its answer.
 	Timeout   time.Duration `yaml:"timeout"`
 	FirstByte time.Duration `yaml:"first_byte"`
 	// MaxBytes bounds a run's answer, in bytes.
 	MaxBytes int64 `yaml:"max_bytes"`
-	// MaxConcurrent bounds the runs under way at one time.
+	// MaxConcurrent bounds the number of concurrent runs.
 	MaxConcurrent int `yaml:"max_concurrent"`
 }
 
-// DefaultConfig is what holds where the configuration says nothing: a model
-// server on this machine. Model has no default.
+// DefaultConfig returns the defaults: a model server on this machine. Model has none.
 func DefaultConfig() Config {
 	return Config{
 		BaseURL:       "http://127.0.0.1:11434/v1",
@@ -39,11 +39,11 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate returns every fault, by key, without any value.
+// Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
-	check(isAddress(c.BaseURL), "base_url", "must be an http or https address as far as /v1, without credentials")
+	check(isAddress(c.BaseURL), "base_url", "must be an http or https address up to and including /v1, without credentials")
 	check(c.Model != "", "model", "is required: the model's name, as the server knows it")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	check(c.FirstByte > 0, "first_byte", "must be more than 0s")
@@ -52,7 +52,7 @@ func (c Config) Validate() event.FieldErrors {
 	return faults
 }
 
-// isAddress tells an http or https address that holds no credentials.
+// isAddress reports whether s is an http or https address without credentials.
 func isAddress(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestConfigFaults holds what a model needs; the words are held by package config.
+// TestConfigFaults checks the keys of the faults. Package config checks their texts.
 func TestConfigFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)

@@ -28,27 +28,27 @@ func config(address string) openai.Config {
 	}
 }
 
-// hello is the input of a run that asks for little.
+// hello returns the input of a minimal run.
 func hello() assembly.Input {
 	return assembly.Input{RunID: "run-1", Messages: []assembly.Message{
 		{Role: assembly.RoleUser, Parts: []assembly.Part{{Text: "[Olivia]: hi"}}},
 	}}
 }
 
-// model is an agent whose server is the handler, on a loopback socket.
+// model returns an agent whose server runs the handler on a loopback socket.
 func model(t *testing.T, handler http.HandlerFunc) *openai.Agent {
 	t.Helper()
-	server := httptest.NewServer(whole(handler))
+	server := httptest.NewServer(readFirst(handler))
 	t.Cleanup(server.Close)
 	return openai.New(config(server.URL), nil, nil)
 }
 
-// bubbled is an agent whose server is the handler, on pipes, for tests in a
-// synctest bubble: there time passes only while everybody waits.
+// bubbled returns an agent whose server runs the handler on pipes. It is for tests in a
+// synctest bubble, where time passes only while every goroutine waits.
 func bubbled(t *testing.T, change func(*openai.Config), handler http.HandlerFunc) *openai.Agent {
 	t.Helper()
 	pipes := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-	server := &http.Server{Handler: whole(handler)}
+	server := &http.Server{Handler: readFirst(handler)}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(pipes) })
 	transport := &http.Transport{DialContext: pipes.dial}
@@ -64,9 +64,9 @@ func bubbled(t *testing.T, change func(*openai.Config), handler http.HandlerFunc
 	return openai.New(settings, nil, transport)
 }
 
-// whole reads the request before it is handled: only then does the server notice
-// that the agent has gone.
-func whole(handler http.HandlerFunc) http.HandlerFunc {
+// readFirst reads the request before it calls the handler. The server notices a disconnected
+// client only after that.
+func readFirst(handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -74,6 +74,7 @@ func whole(handler http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// pipes is a net.Listener of net.Pipe connections.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -106,7 +107,7 @@ func (p *pipes) Close() error {
 
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// speaker writes a stream, each piece on its way before the next.
+// speaker writes an event stream and flushes after each piece.
 type speaker struct{ http.ResponseWriter }
 
 func speak(w http.ResponseWriter) speaker {
@@ -131,18 +132,18 @@ func (s speaker) finish(reason string) speaker {
 
 func (s speaker) done() { s.raw("data: [DONE]\n\n") }
 
-// run asks the agent and returns what it emitted.
-func run(ctx context.Context, agent *openai.Agent) (said []stream.Message, err error) {
+// run runs the agent on hello and returns the emitted messages.
+func run(ctx context.Context, agent *openai.Agent) (emitted []stream.Message, err error) {
 	err = agent.Run(ctx, hello(), func(m stream.Message) error {
-		said = append(said, m)
+		emitted = append(emitted, m)
 		return nil
 	})
-	return said, err
+	return emitted, err
 }
 
 // of returns the messages of one type.
-func of(said []stream.Message, kind stream.Type) (found []stream.Message) {
-	for _, m := range said {
+func of(emitted []stream.Message, kind stream.Type) (found []stream.Message) {
+	for _, m := range emitted {
 		if m.Type == kind {
 			found = append(found, m)
 		}
@@ -150,8 +151,8 @@ func of(said []stream.Message, kind stream.Type) (found []stream.Message) {
 	return found
 }
 
-func texts(said []stream.Message) (all []string) {
-	for _, m := range said {
+func texts(emitted []stream.Message) (all []string) {
+	for _, m := range emitted {
 		all = append(all, m.Text)
 	}
 	return all

@@ -13,39 +13,39 @@ import (
 	"time"
 )
 
-// Error is how a run fails by the model or its server. Its words are for the
-// operator, and never hold the API key.
+// Error is a failure of the model or its server. Its text is for the operator and never
+// contains the API key.
 type Error struct {
-	// Permanent says that asking again is of no use without a change of the
-	// configuration or of what is asked.
+	// Permanent reports that a repetition cannot succeed without a change of the
+	// configuration or of the input.
 	Permanent  bool
-	Status     int           // of the HTTP response; 0 where it was not the fault
-	RetryAfter time.Duration // how long the server wants to be left alone; 0 where it said nothing
+	Status     int           // of the HTTP response; 0 if the response was not the fault
+	RetryAfter time.Duration // the server's requested pause; 0 if it named none
 
-	words string
+	text  string
 	cause error
-	again bool // worth repeating within the run
+	again bool // Run may repeat the request
 }
 
-// Error gives the words.
-func (e *Error) Error() string { return "ask the model: " + e.words }
+// Error returns the text.
+func (e *Error) Error() string { return "ask the model: " + e.text }
 
-// Unwrap gives the connection's error, where that was the fault.
+// Unwrap returns the connection's error, if that was the fault.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Temporary is the opposite of Permanent, for callers who don't know this package.
+// Temporary is the opposite of Permanent, for callers that do not know this package.
 func (e *Error) Temporary() bool { return !e.Permanent }
 
-// unreachable is a request that got no response. The URL is left out: a query
-// may hold a key.
+// unreachable returns the error of a request without a response. It omits the URL, because a
+// query may contain a key.
 func (a *Agent) unreachable(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	return &Error{words: a.clean(err.Error()), cause: err, again: true}
+	return &Error{text: a.clean(err.Error()), cause: err, again: true}
 }
 
-// check refuses a response that is no stream.
+// check returns an error if a response is not an event stream.
 func (a *Agent) check(response *http.Response) error {
 	if response.StatusCode != http.StatusOK {
 		return a.refused(response)
@@ -54,30 +54,30 @@ func (a *Agent) check(response *http.Response) error {
 	if base, _, _ := mime.ParseMediaType(kind); base == "text/event-stream" {
 		return nil
 	}
-	return &Error{Permanent: true, Status: response.StatusCode, words: a.clean(fmt.Sprintf(
-		"the answer is %q, not an event stream (check that base_url goes as far as /v1): %s", kind, opening(response.Body)))}
+	return &Error{Permanent: true, Status: response.StatusCode, text: a.clean(fmt.Sprintf(
+		"the answer is %q, not an event stream (check that base_url ends with /v1): %s", kind, opening(response.Body)))}
 }
 
-// refused is the error of a response with a status other than 200.
+// refused returns the error of a response with a status other than 200.
 func (a *Agent) refused(response *http.Response) error {
 	status := response.StatusCode
-	words, _ := complaint(opening(response.Body))
+	text, _ := errorText(opening(response.Body))
 	return &Error{
 		Permanent:  permanent(status),
 		Status:     status,
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
-		words:      a.clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), hint(status), words)),
+		text:       a.clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), hint(status), text)),
 		again:      !permanent(status),
 	}
 }
 
-// opening is as much of an error's body as is worth reading.
+// opening returns the first 8 KiB of an error's body.
 func opening(body io.Reader) []byte {
-	begin, _ := io.ReadAll(io.LimitReader(body, 8<<10)) // what came is shown, cut short or not
+	begin, _ := io.ReadAll(io.LimitReader(body, 8<<10)) // a partial body is still useful
 	return begin
 }
 
-// permanent says whether a status tells that the same request will never do.
+// permanent reports whether the same request can never succeed after this status.
 func permanent(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -98,9 +98,9 @@ func hint(status int) string {
 	return ""
 }
 
-// complaint reads the shapes in which servers word an error, and the status that
-// some of them put in it; a body in no known shape is shown as it is.
-func complaint(body []byte) (words string, status int) {
+// errorText returns the message of an error, in any of the shapes that servers use, and the
+// status that some of them include. It returns a body of unknown shape unchanged.
+func errorText(body []byte) (message string, status int) {
 	var outer struct {
 		Error           json.RawMessage
 		Detail, Message string
@@ -125,7 +125,7 @@ func complaint(body []byte) (words string, status int) {
 	return string(body), 0
 }
 
-// retryAfter reads seconds or a date (RFC 9110, 10.2.3); 0 is neither.
+// retryAfter parses seconds or a date (RFC 9110, 10.2.3). It returns 0 for any other value.
 func retryAfter(value string, now time.Time) time.Duration {
 	const year = 365 * 24 * 60 * 60
 	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
@@ -137,11 +137,11 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// clean makes a server's words fit for a log: one line, not long, and without
-// the key, which some servers repeat.
-func (a *Agent) clean(words string) string {
+// clean prepares a server's text for a log: one line of bounded length, without the key,
+// which some servers repeat.
+func (a *Agent) clean(text string) string {
 	if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
-		words = strings.ReplaceAll(words, key, "[secret]")
+		text = strings.ReplaceAll(text, key, "[secret]")
 	}
-	return plain(words, 400)
+	return plain(text, 400)
 }

@@ -19,7 +19,7 @@ func TestRefusedRequests(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		body   string
-		words  string
+		want   string
 	}{
 		{400, `{"error":{"message":"max_tokens is too large","type":"invalid_request_error"}}`, "400 Bad Request: max_tokens is too large"},
 		{401, `{"error":{"message":"Incorrect API key"}}`, "401 Unauthorized (check api_key): Incorrect API key"},
@@ -37,53 +37,53 @@ func TestRefusedRequests(t *testing.T) {
 			w.WriteHeader(c.status)
 			fmt.Fprint(w, c.body)
 		})
-		said, err := run(t.Context(), agent)
-		if f := fault(t, err); !f.Permanent || f.Status != c.status || !strings.Contains(err.Error(), c.words) {
+		emitted, err := run(t.Context(), agent)
+		if f := fault(t, err); !f.Permanent || f.Status != c.status || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d: permanent %v, status %d, %v", c.status, f.Permanent, f.Status, err)
 		}
-		if calls != 1 || len(said) != 0 {
-			t.Errorf("%d: asked %d times, said %v", c.status, calls, said)
+		if calls != 1 || len(emitted) != 0 {
+			t.Errorf("%d: %d requests, emitted %v", c.status, calls, emitted)
 		}
 	}
 }
 
-// TestStreamsThatFail holds what must never pass for an answer.
+// TestStreamsThatFail checks that a failed stream never yields an ANSWER.
 func TestStreamsThatFail(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		speak     func(speaker)
 		permanent bool
-		words     string
+		want      string
 	}{
 		{"cut off between events", func(s speaker) { s.delta("It was") }, false, "ended without finish_reason or [DONE]"},
 		{"no event at all", func(s speaker) { s.raw(": nothing\n\n") }, false, "ended without finish_reason or [DONE]"},
-		{"cut off in a chunk", func(s speaker) { s.delta("It").raw(`data: {"choices":[{"del`) }, false, "can't be read"},
-		{"no JSON", func(s speaker) { s.delta("It").raw("data: Internal Server Error\n\n") }, false, "can't be read"},
-		{"other JSON", func(s speaker) { s.delta("It").raw("data: [1]\n\n") }, false, "can't be read"},
-		{"connection lost", func(s speaker) { s.delta("It"); panic(http.ErrAbortHandler) }, false, "the stream broke off"},
+		{"cut off in a chunk", func(s speaker) { s.delta("It").raw(`data: {"choices":[{"del`) }, false, "invalid chunk"},
+		{"no JSON", func(s speaker) { s.delta("It").raw("data: Internal Server Error\n\n") }, false, "invalid chunk"},
+		{"other JSON", func(s speaker) { s.delta("It").raw("data: [1]\n\n") }, false, "invalid chunk"},
+		{"connection lost", func(s speaker) { s.delta("It"); panic(http.ErrAbortHandler) }, false, "the stream was interrupted"},
 		{"an error", func(s speaker) { s.delta("It").raw(`data: {"error":{"message":"overloaded"}}` + "\n\n").done() }, false, "the stream reports: overloaded"},
 		{"an error with a status", func(s speaker) { s.delta("It").raw(`data: {"error":{"code":502,"message":"gone"}}` + "\n\n").done() }, false, "gone"},
-		{"an error for good", func(s speaker) { s.raw(`data: {"error":{"code":400,"message":"no such model"}}` + "\n\n").done() }, true, "no such model"},
+		{"a permanent error", func(s speaker) { s.raw(`data: {"error":{"code":400,"message":"no such model"}}` + "\n\n").done() }, true, "no such model"},
 		{"an error's text", func(s speaker) { s.delta("It").raw(`data: {"error":"overloaded"}` + "\n\n").done() }, false, "overloaded"},
 		{"a long line", func(s speaker) { s.delta("It").raw("data: " + strings.Repeat("x", 2<<20)) }, false, "more than 1 MiB"},
 		{"many data lines", func(s speaker) { s.delta("It").raw(strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 1100)) }, false, "more than 1 MiB"},
-		{"no text", func(s speaker) { s.finish("stop").done() }, false, `without a text (finish_reason "stop")`},
-		{"white space", func(s speaker) { s.delta(" \n").finish("stop").done() }, false, "without a text"},
-		{"tools that we don't offer", func(s speaker) { s.finish("tool_calls").done() }, false, `finish_reason "tool_calls"`},
-		{"all length used before the text", func(s speaker) { s.finish("length").done() }, true, `finish_reason "length"`},
+		{"no text", func(s speaker) { s.finish("stop").done() }, false, `returned no text (finish_reason "stop")`},
+		{"white space", func(s speaker) { s.delta(" \n").finish("stop").done() }, false, "returned no text"},
+		{"a call of an unknown tool", func(s speaker) { s.finish("tool_calls").done() }, false, `finish_reason "tool_calls"`},
+		{"the length limit before any text", func(s speaker) { s.finish("length").done() }, true, `finish_reason "length"`},
 	} {
 		agent := model(t, func(w http.ResponseWriter, _ *http.Request) { c.speak(speak(w)) })
-		said, err := run(t.Context(), agent)
-		if f := fault(t, err); f.Permanent != c.permanent || !strings.Contains(err.Error(), c.words) {
+		emitted, err := run(t.Context(), agent)
+		if f := fault(t, err); f.Permanent != c.permanent || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: permanent %v, %v", c.name, f.Permanent, err)
 		}
-		if answers := of(said, stream.Answer); len(answers) != 0 {
-			t.Errorf("%s: passed for the answer %q", c.name, answers[0].Text)
+		if answers := of(emitted, stream.Answer); len(answers) != 0 {
+			t.Errorf("%s: the run emitted the answer %q", c.name, answers[0].Text)
 		}
 	}
 }
 
-// TestFloodsEnd lets the server write for as long as the agent reads.
+// TestFloodsEnd checks that a run ends although the server never stops writing.
 func TestFloodsEnd(t *testing.T) {
 	for name, piece := range map[string]func(speaker){
 		"of text":      func(s speaker) { s.delta(strings.Repeat("flood ", 100)) },
@@ -98,19 +98,19 @@ func TestFloodsEnd(t *testing.T) {
 		}))
 		settings := config(server.URL)
 		settings.MaxBytes = 16 << 10
-		said, err := run(t.Context(), openai.New(settings, nil, nil))
+		emitted, err := run(t.Context(), openai.New(settings, nil, nil))
 		if f := fault(t, err); f.Permanent || !strings.Contains(err.Error(), "max_bytes") {
 			t.Errorf("a flood %s: %v", name, err)
 		}
-		if got := len(strings.Join(texts(said), "")); got > 16<<10 || len(of(said, stream.Answer)) != 0 {
-			t.Errorf("a flood %s: %d bytes were passed on", name, got)
+		if got := len(strings.Join(texts(emitted), "")); got > 16<<10 || len(of(emitted, stream.Answer)) != 0 {
+			t.Errorf("a flood %s: the run emitted %d bytes", name, got)
 		}
 		server.Close()
 	}
 }
 
-// TestTheKeyIsInNoError has servers repeat the key wherever words of theirs are shown.
-func TestTheKeyIsInNoError(t *testing.T) {
+// TestErrorsHideKey checks servers that repeat the key in every text that an error quotes.
+func TestErrorsHideKey(t *testing.T) {
 	heard := ""
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"an error":        func(w http.ResponseWriter) { http.Error(w, "bad key "+canary, 401) },
@@ -121,7 +121,7 @@ func TestTheKeyIsInNoError(t *testing.T) {
 		"a header": func(w http.ResponseWriter) {
 			conn, out, _ := http.NewResponseController(w).Hijack()
 			defer conn.Close()
-			fmt.Fprintf(out, "%s is no HTTP\r\n\r\n", canary)
+			fmt.Fprintf(out, "%s is not HTTP\r\n\r\n", canary)
 			out.Flush()
 		},
 	} {
@@ -130,7 +130,7 @@ func TestTheKeyIsInNoError(t *testing.T) {
 			agent := bubbled(t, nil, func(w http.ResponseWriter, r *http.Request) {
 				heard = r.Header.Get("Authorization")
 				if asked++; asked > 1 {
-					http.Error(w, "once is enough", 400)
+					http.Error(w, "second request", 400)
 					return
 				}
 				answer(w)
@@ -141,23 +141,23 @@ func TestTheKeyIsInNoError(t *testing.T) {
 			}
 			for _, verb := range []string{"%v", "%+v", "%#v"} {
 				if text := fmt.Sprintf(verb, err); strings.Contains(text, canary) {
-					t.Errorf("%s: %s gives %s", name, verb, text)
+					t.Errorf("%s: %s prints %s", name, verb, text)
 				}
 			}
 			if heard != "Bearer "+canary {
-				t.Errorf("%s: the server heard %q", name, heard)
+				t.Errorf("%s: the server received the header %q", name, heard)
 			}
 		})
 	}
 }
 
-// TestTheAddressIsInNoError has an address with passwords in it and nobody there.
-func TestTheAddressIsInNoError(t *testing.T) {
+// TestErrorsHideAddress checks an unreachable address that contains secrets.
+func TestErrorsHideAddress(t *testing.T) {
 	down := errors.New("down")
 	settings := config("http://user:" + canary + "@127.0.0.1")
 	settings.BaseURL += "?key=" + canary
 	settings.APIKey = secret.Value{}
-	settings.Timeout = 300 * time.Millisecond // no time to try again
+	settings.Timeout = 300 * time.Millisecond // too short for a repetition
 	agent := openai.New(settings, nil, roundTripper(func(r *http.Request) (*http.Response, error) { return nil, down }))
 	_, err := run(t.Context(), agent)
 	if err == nil || strings.Contains(err.Error(), canary) {

@@ -1,10 +1,9 @@
-// Package openai is an agent that is a model behind an OpenAI-compatible chat
-// completions API, such as OpenAI's own, OpenRouter's, or a local server's.
+// Package openai is an agent that asks a model through an OpenAI-compatible chat completions
+// API, such as OpenAI's own, OpenRouter's, or a local server's.
 //
-// It streams: deltas leave as STREAMING_CHUNKs, paced, and one ANSWER with the
-// whole text replaces them. Every run is bounded by time and size. A request is
-// repeated only while nothing of its answer has been passed on, and always under
-// the run's id.
+// The agent streams: it emits deltas as paced STREAMING_CHUNKs, and then one ANSWER with the
+// whole text, which replaces them. Time and size bound every run. The agent repeats a request
+// only before it has emitted any part of the answer, and always under the run's id.
 package openai
 
 import (
@@ -26,17 +25,17 @@ import (
 )
 
 const (
-	// retries is how often a request is repeated within one run.
+	// retries bounds the repetitions of a request within one run.
 	retries = 3
-	// firstPause is waited before the first repetition where the server names no
-	// time; each further pause is twice as long.
+	// firstPause is the pause before the first repetition if the server names none. Each
+	// further pause is twice as long.
 	firstPause = 500 * time.Millisecond
-	// longestPause is the longest Retry-After that a run sits out; a longer one
-	// ends it, and the error tells.
+	// longestPause is the longest Retry-After that a run waits for. A longer one ends the
+	// run, and the error contains it.
 	longestPause = time.Minute
-	// overhead is how many bytes a stream may have for each byte of text that the
-	// run may have: every token comes in an object of some 250 bytes, and the
-	// reasoning before an answer is streamed too.
+	// overhead is the number of bytes that a stream may have for each byte of text that the
+	// run may have. Every token comes in an object of about 250 bytes, and the reasoning
+	// before an answer is streamed too.
 	overhead = 16
 )
 
@@ -47,23 +46,23 @@ var (
 
 var _ turn.Agent = (*Agent)(nil)
 
-// Files opens the copies of attachments by their File.Bucket and File.Path; ctx
-// bounds the reading too.
+// Files opens stored attachments by their File.Bucket and File.Path. ctx also bounds the
+// reading.
 type Files interface {
 	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
 }
 
-// Agent is one model. It does not bound how many runs are under way:
-// Config.MaxConcurrent is for its caller to keep.
+// Agent is one model. It does not bound the number of concurrent runs; its caller enforces
+// Config.MaxConcurrent.
 type Agent struct {
 	config Config
 	files  Files
 	client *http.Client
 }
 
-// New returns an agent that is the configured model. Images are read from files;
-// where that is nil, the model hears their names alone. The transport carries the
-// requests; nil stands for one of the agent's own, with the environment's proxy.
+// New returns an agent for the configured model. It reads images from files; if files is nil,
+// the model gets only their names. The transport carries the requests; nil selects a
+// transport of the agent's own that uses the environment's proxy.
 func New(config Config, files Files, transport http.RoundTripper) *Agent {
 	if transport == nil {
 		own := http.DefaultTransport.(*http.Transport).Clone()
@@ -72,15 +71,15 @@ func New(config Config, files Files, transport http.RoundTripper) *Agent {
 	}
 	return &Agent{config, files, &http.Client{
 		Transport: transport,
-		// A redirected POST would take key and thread to an address that nobody configured.
+		// A redirected POST would send the key and the thread to an address that is not
+		// configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Run asks the model. It emits STREAMING_CHUNKs, the last of them Final, then a
-// WARNING where the model had to stop early, then the ANSWER, all with one
-// ActivityID. It fails with *Error, with what emit returned, or, where ctx ended,
-// with its cause.
+// Run asks the model. It emits STREAMING_CHUNKs, the last of them Final, then a WARNING if
+// the model stopped early, then the ANSWER. All have one ActivityID. Run fails with an
+// *Error, with the error of emit, or, if ctx ended, with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	timed, cancel := context.WithTimeoutCause(ctx, a.config.Timeout, errTimeout)
 	defer cancel()
@@ -111,7 +110,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	}
 }
 
-// repeat says whether to ask again after err, and how long to wait before it.
+// repeat reports whether to repeat a request after err, and the pause before that.
 func repeat(ctx context.Context, err error, attempt int) (time.Duration, bool) {
 	fault, ok := errors.AsType[*Error](err)
 	if !ok || !fault.again || attempt == retries {
@@ -158,7 +157,7 @@ func (a *Agent) post(ctx context.Context, body []byte, run string) (*http.Respon
 	address := strings.TrimRight(a.config.BaseURL, "/") + "/chat/completions"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{Permanent: true, words: "base_url is no address"}
+		return nil, &Error{Permanent: true, text: "base_url is not a valid address"}
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "text/event-stream")
@@ -167,7 +166,7 @@ func (a *Agent) post(ctx context.Context, body []byte, run string) (*http.Respon
 		request.Header.Set("Authorization", "Bearer "+key)
 	}
 	if run != "" {
-		id := url.PathEscape(run) // a client may have named the run, and a header takes no line break
+		id := url.PathEscape(run) // a client may have chosen the id, and a header must not contain a line break
 		request.Header.Set("Idempotency-Key", id)
 		request.Header.Set("X-Request-Id", id)
 	}
@@ -178,17 +177,17 @@ func (a *Agent) post(ctx context.Context, body []byte, run string) (*http.Respon
 	return response, nil
 }
 
-// explain gives an error that came of a time limit its name. What the server said
-// by then tells more.
+// explain replaces an error that a time limit caused by one that names the limit. It keeps a
+// server's own error, which says more.
 func (a *Agent) explain(ctx context.Context, err error) error {
 	fault, ok := errors.AsType[*Error](err)
 	switch {
 	case err == nil || ok && fault.Status != 0:
 		return err
 	case context.Cause(ctx) == errFirstByte:
-		return &Error{words: fmt.Sprintf("no answer began within %v (first_byte)", a.config.FirstByte)}
+		return &Error{text: fmt.Sprintf("the answer did not begin within %v (first_byte)", a.config.FirstByte)}
 	case context.Cause(ctx) == errTimeout:
-		return &Error{words: fmt.Sprintf("no end of the answer within %v (timeout)", a.config.Timeout)}
+		return &Error{text: fmt.Sprintf("the answer did not end within %v (timeout)", a.config.Timeout)}
 	default:
 		return err
 	}

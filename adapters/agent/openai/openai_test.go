@@ -13,41 +13,41 @@ import (
 	"parley/assembly/stream"
 )
 
-func TestAnAnswerStreamsAndIsThenSaidWhole(t *testing.T) {
+func TestAnswerFollowsChunks(t *testing.T) {
 	agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
 		speak(w).raw(`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}` + "\n\n").
 			delta("Grüße, ").delta("Olivia").delta("! 🙂").finish("stop").
 			raw(`data: {"choices":[],"usage":{"total_tokens":12}}` + "\n\n").done()
 	})
-	said, err := run(t.Context(), agent)
+	emitted, err := run(t.Context(), agent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const whole = "Grüße, Olivia! 🙂"
-	chunks := of(said, stream.StreamingChunk)
+	chunks := of(emitted, stream.StreamingChunk)
 	if got := strings.Join(texts(chunks), ""); got != whole {
-		t.Errorf("the chunks say %q", got)
+		t.Errorf("the text of the chunks is %q", got)
 	}
 	if chunks[0].Text != "Grüße, " {
-		t.Errorf("the first delta did not leave at once: %q", texts(chunks))
+		t.Errorf("the first delta was not emitted at once: %q", texts(chunks))
 	}
-	for i, m := range said {
+	for i, m := range emitted {
 		if m.ActivityID != "run-1/answer" || m.Time.IsZero() {
 			t.Errorf("message %d has activity %q, time %v", i, m.ActivityID, m.Time)
 		}
 		if last := i == len(chunks)-1; m.Final != last {
-			t.Errorf("message %d of %d: Final is %v", i, len(said), m.Final)
+			t.Errorf("message %d of %d: Final is %v", i, len(emitted), m.Final)
 		}
 	}
 	want := []stream.Message{{Type: stream.Answer, Text: whole, ActivityID: "run-1/answer"}}
-	if diff := cmp.Diff(want, said[len(chunks):], cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
+	if diff := cmp.Diff(want, emitted[len(chunks):], cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestStreamsAsServersWriteThem holds the liberties that the event stream format
-// gives, and those that servers take.
-func TestStreamsAsServersWriteThem(t *testing.T) {
+// TestStreamFormats checks the variants that the event stream format allows, and the variants
+// that servers write.
+func TestStreamFormats(t *testing.T) {
 	const hi, stop = `{"choices":[{"delta":{"content":"hi"}}]}`, `{"choices":[{"delta":{},"finish_reason":"stop"}]}`
 	for name, body := range map[string]string{
 		"no space":           "data:" + hi + "\n\ndata:[DONE]\n\n",
@@ -67,45 +67,45 @@ func TestStreamsAsServersWriteThem(t *testing.T) {
 		"a refusal":          `data: {"choices":[{"delta":{"content":null,"refusal":"hi"}}]}` + "\n\ndata: [DONE]\n\n",
 	} {
 		agent := model(t, func(w http.ResponseWriter, _ *http.Request) { speak(w).raw(body) })
-		said, err := run(t.Context(), agent)
+		emitted, err := run(t.Context(), agent)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if diff := cmp.Diff([]string{"hi"}, texts(of(said, stream.Answer))); diff != "" {
+		if diff := cmp.Diff([]string{"hi"}, texts(of(emitted, stream.Answer))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }
 
-func TestTextIsMadeSafeToKeep(t *testing.T) {
+func TestTextIsSanitized(t *testing.T) {
 	agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
 		speak(w).raw("data: {\"choices\":[{\"delta\":{\"content\":\"a\\u0000b\xff\\ud83d\"}}]}\n\n").done()
 	})
-	said, err := run(t.Context(), agent)
+	emitted, err := run(t.Context(), agent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a\uFFFDb\uFFFD\uFFFD"}, texts(of(said, stream.Answer))); diff != "" {
+	if diff := cmp.Diff([]string{"a\uFFFDb\uFFFD\uFFFD"}, texts(of(emitted, stream.Answer))); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestAnAnswerThatIsNotWholeIsGivenWithAWarning(t *testing.T) {
+func TestIncompleteAnswerHasWarning(t *testing.T) {
 	for _, reason := range []string{"length", "content_filter"} {
 		agent := model(t, func(w http.ResponseWriter, _ *http.Request) { speak(w).delta("It was a").finish(reason).done() })
-		said, err := run(t.Context(), agent)
+		emitted, err := run(t.Context(), agent)
 		if err != nil {
 			t.Errorf("%s: %v", reason, err)
 			continue
 		}
-		if len(of(said, stream.Warning)) != 1 || said[len(said)-1].Type != stream.Answer || said[len(said)-1].Text != "It was a" {
-			t.Errorf("%s: %v", reason, said)
+		if len(of(emitted, stream.Warning)) != 1 || emitted[len(emitted)-1].Type != stream.Answer || emitted[len(emitted)-1].Text != "It was a" {
+			t.Errorf("%s: %v", reason, emitted)
 		}
 	}
 }
 
-func TestARunEndsWhenEmitFails(t *testing.T) {
+func TestRunEndsWhenEmitFails(t *testing.T) {
 	gone := make(chan struct{})
 	agent := model(t, func(w http.ResponseWriter, r *http.Request) {
 		speak(w).delta("one")
@@ -121,7 +121,7 @@ func TestARunEndsWhenEmitFails(t *testing.T) {
 	<-gone
 }
 
-func TestConnectionsAreKept(t *testing.T) {
+func TestConnectionsAreReused(t *testing.T) {
 	peers := map[string]bool{}
 	agent := model(t, func(w http.ResponseWriter, r *http.Request) {
 		peers[r.RemoteAddr] = true
@@ -133,7 +133,7 @@ func TestConnectionsAreKept(t *testing.T) {
 		}
 	}
 	if len(peers) != 1 {
-		t.Errorf("three runs took %d connections", len(peers))
+		t.Errorf("three runs used %d connections", len(peers))
 	}
 }
 
@@ -141,10 +141,10 @@ func fault(t *testing.T, err error) *openai.Error {
 	t.Helper()
 	found, ok := errors.AsType[*openai.Error](err)
 	if !ok {
-		t.Fatalf("no *openai.Error: %v", err)
+		t.Fatalf("the error is not an *openai.Error: %v", err)
 	}
 	if found.Temporary() == found.Permanent {
-		t.Errorf("both temporary and permanent: %v", err)
+		t.Errorf("Temporary and Permanent agree: %v", err)
 	}
 	return found
 }

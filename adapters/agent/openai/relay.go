@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// interval and batch pace the chunks: one leaves no sooner than interval after
-	// the last, unless it has grown to so many characters.
+	// interval and batch pace the chunks. The next chunk is emitted interval after the last
+	// one, or earlier if it has reached batch characters.
 	interval = 16 * time.Millisecond
 	batch    = 200
-	// grace is how long a server may keep the stream open after a finish_reason.
+	// grace bounds the time that a server may keep the stream open after a finish_reason.
 	grace = 250 * time.Millisecond
 )
 
-// relay passes one answer on: in chunks while it grows, then whole.
+// relay emits one answer: first in chunks, then as a whole.
 type relay struct {
 	activity string
 	limit    int64 // bytes of text
 	emit     func(stream.Message) error
-	refused  error // what emit failed with
+	refused  error // the error of emit
 
 	text   strings.Builder
-	sent   int // so much of text has left in chunks
-	chars  int // characters of text that have not
+	sent   int // bytes of text that chunks have emitted
+	chars  int // characters of text that no chunk has emitted
 	last   time.Time
-	due    <-chan time.Time // when the rest may leave; nil where there is none
-	end    <-chan time.Time // when the stream has been waited for long enough
+	due    <-chan time.Time // fires when the next chunk is due; nil if there is none
+	end    <-chan time.Time // fires when the wait for the stream's end is over
 	finish string
 }
 
@@ -38,11 +38,11 @@ func newRelay(run string, limit int64, emit func(stream.Message) error) *relay {
 	return &relay{activity: run + "/answer", limit: limit, emit: emit}
 }
 
-// begun says whether anything has been passed on.
+// begun reports whether a chunk was emitted.
 func (r *relay) begun() bool { return r.sent > 0 }
 
-// follow relays until parts is closed, which says that broken may be read, or
-// until the answer is complete.
+// follow relays parts until the answer is complete or parts is closed. broken may be read
+// only after parts was closed.
 func (r *relay) follow(parts <-chan part, broken *error) error {
 	for {
 		var err error
@@ -74,7 +74,7 @@ func (r *relay) take(p part) error {
 		return nil
 	}
 	if int64(r.text.Len()+len(p.text)) > r.limit {
-		return &Error{words: fmt.Sprintf("the answer is longer than %d bytes (max_bytes)", r.limit), cause: errFlood}
+		return &Error{text: fmt.Sprintf("the answer is longer than %d bytes (max_bytes)", r.limit), cause: errFlood}
 	}
 	r.text.WriteString(p.text)
 	r.chars += utf8.RuneCountInString(p.text)
@@ -88,15 +88,15 @@ func (r *relay) take(p part) error {
 	return nil
 }
 
-// chunk passes on what has gathered.
+// chunk emits the text that no chunk has emitted.
 func (r *relay) chunk(final bool) error {
 	text := r.text.String()[r.sent:]
 	r.sent, r.chars, r.due, r.last = r.text.Len(), 0, nil, time.Now()
 	return r.say(stream.Message{Type: stream.StreamingChunk, Text: text, Final: final})
 }
 
-// ended judges a stream that has no more: an answer that was complete before it
-// broke is an answer.
+// ended handles the end of the stream. If the answer was complete before the stream failed,
+// it counts.
 func (r *relay) ended(broken error) error {
 	switch {
 	case r.end != nil:
@@ -104,29 +104,29 @@ func (r *relay) ended(broken error) error {
 	case broken != nil:
 		return broken
 	}
-	return &Error{words: "the stream ended without finish_reason or [DONE]: the answer is cut off"}
+	return &Error{text: "the stream ended without finish_reason or [DONE]: the answer is incomplete"}
 }
 
 func (r *relay) complete() error {
 	text := r.text.String()
 	if strings.TrimSpace(text) == "" {
 		return &Error{
-			Permanent: early(r.finish) != "", // it would end there again
-			words:     fmt.Sprintf("the model ended without a text (finish_reason %q)", r.finish),
+			Permanent: early(r.finish) != "", // a repetition would end at the same point
+			text:      fmt.Sprintf("the model returned no text (finish_reason %q)", r.finish),
 		}
 	}
 	if err := r.chunk(true); err != nil {
 		return err
 	}
-	if words := early(r.finish); words != "" {
-		if err := r.say(stream.Message{Type: stream.Warning, Text: words}); err != nil {
+	if text := early(r.finish); text != "" {
+		if err := r.say(stream.Message{Type: stream.Warning, Text: text}); err != nil {
 			return err
 		}
 	}
 	return r.say(stream.Message{Type: stream.Answer, Text: text})
 }
 
-// early says why an answer that is there is not whole; empty where it is.
+// early returns the reason if an answer is incomplete, and an empty string otherwise.
 func early(finish string) string {
 	switch finish {
 	case "length":

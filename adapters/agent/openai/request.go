@@ -16,8 +16,8 @@ import (
 	"parley/assembly"
 )
 
-// imageBytes bounds the images of one request, before encoding. The newest come
-// first; those that find no room are named.
+// imageBytes bounds the images of one request, before encoding. The newest images have
+// priority; the others are only named.
 const imageBytes = 20 << 20
 
 // request is the body of a chat completion.
@@ -28,8 +28,8 @@ type request struct {
 	Messages []message `json:"messages"`
 }
 
-// message has a string as its content, or []content where there are images:
-// not every server takes the longer form.
+// message has a string as its content, or []content if it has images: not every server
+// accepts the longer form.
 type message struct {
 	Role    assembly.Role `json:"role"`
 	Content any           `json:"content"`
@@ -45,7 +45,7 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// encode writes the request of a run.
+// encode returns the request of a run.
 func (a *Agent) encode(ctx context.Context, input assembly.Input) ([]byte, error) {
 	messages := make([]message, 0, len(input.Messages)+1)
 	room := int64(imageBytes)
@@ -63,7 +63,7 @@ func (a *Agent) encode(ctx context.Context, input assembly.Input) ([]byte, error
 	return body, nil
 }
 
-// message encodes one message; its images take of the room.
+// message encodes one message. It subtracts the size of its images from room.
 func (a *Agent) message(ctx context.Context, m assembly.Message, room *int64) message {
 	var parts []content
 	var texts []string
@@ -84,15 +84,15 @@ func (a *Agent) message(ctx context.Context, m assembly.Message, room *int64) me
 	return message{m.Role, strings.Join(texts, "\n")}
 }
 
-// image is a file as a data URL, if it is an image that models take, judged by
-// its bytes, and if there is room for it. Only a user's message can hold images.
+// image returns a file as a data URL if its bytes are an image that models accept and room is
+// large enough. Only a user's message can contain images.
 func (a *Agent) image(ctx context.Context, role assembly.Role, file assembly.File, room *int64) (string, bool) {
 	if role != assembly.RoleUser || file.Path == "" || a.files == nil {
 		return "", false
 	}
 	opened, err := a.files.Open(ctx, file.Bucket, file.Path)
 	if err != nil {
-		return "", false // the copy is gone or out of reach: its name must do
+		return "", false // the copy is gone or unreachable, so the model gets its name
 	}
 	defer opened.Close()
 	copied := bufio.NewReader(opened)
@@ -109,19 +109,19 @@ func (a *Agent) image(ctx context.Context, role assembly.Role, file assembly.Fil
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(image), true
 }
 
-// describe names a file that the model does not see.
+// describe names a file whose content the model does not get.
 func describe(file assembly.File) string {
-	words := []string{"file: " + cmp.Or(plain(file.Name, 120), "unnamed")}
+	parts := []string{"file: " + cmp.Or(plain(file.Name, 120), "unnamed")}
 	if kind := plain(file.MimeType, 120); kind != "" {
-		words = append(words, kind)
+		parts = append(parts, kind)
 	}
 	if file.Size > 0 {
-		words = append(words, size(file.Size))
+		parts = append(parts, size(file.Size))
 	}
-	return "(" + strings.Join(words, ", ") + ")"
+	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// size is a number of bytes for a reader, in powers of a thousand.
+// size formats a number of bytes for a reader, in powers of a thousand.
 func size(bytes int64) string {
 	value := float64(bytes)
 	for _, unit := range []string{"B", "kB", "MB"} {
@@ -133,9 +133,9 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.0f GB", value)
 }
 
-// plain is somebody else's text as a piece of one line: white space is one space,
-// what can't be seen is gone, and the rest is cut at so many characters. A file's
-// name is chosen by whoever sends it, and must not look like another message.
+// plain makes a foreign text part of one line. It replaces white space by one space, removes
+// invisible characters, and cuts the text at limit characters. A sender chooses a file's
+// name, and the name must not look like another message.
 func plain(text string, limit int) string {
 	seen := strings.Map(func(r rune) rune {
 		switch {

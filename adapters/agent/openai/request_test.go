@@ -30,7 +30,7 @@ const (
 	jpeg = "\xff\xd8\xff\xe0\x00\x10JFIF"
 )
 
-// shelf holds files by their path.
+// shelf is a Files of contents by path.
 type shelf map[string]string
 
 func (s shelf) Open(_ context.Context, _, path string) (io.ReadCloser, error) {
@@ -44,7 +44,7 @@ func (s shelf) Open(_ context.Context, _, path string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(content)), nil
 }
 
-// asked is the request that a run makes.
+// asked returns the request that a run makes.
 func asked(t *testing.T, change func(*openai.Config), files openai.Files, input assembly.Input) (request *http.Request, messages []any) {
 	t.Helper()
 	var body []byte
@@ -68,7 +68,7 @@ func asked(t *testing.T, change func(*openai.Config), files openai.Files, input 
 	messages, _ = sent["messages"].([]any)
 	delete(sent, "messages")
 	if diff := cmp.Diff(map[string]any{"model": "llama3.2", "stream": true}, sent); diff != "" {
-		t.Errorf("the request beside its messages: %s", diff)
+		t.Errorf("the request's other fields: %s", diff)
 	}
 	return request, messages
 }
@@ -81,22 +81,22 @@ func text(role assembly.Role, texts ...string) assembly.Message {
 	return m
 }
 
-func withFile(role assembly.Role, words string, files ...assembly.File) assembly.Message {
-	m := text(role, words)
+func withFile(role assembly.Role, content string, files ...assembly.File) assembly.Message {
+	m := text(role, content)
 	for _, file := range files {
 		m.Parts = append(m.Parts, assembly.Part{File: &file})
 	}
 	return m
 }
 
-// object is a JSON object as it decodes.
+// object is a decoded JSON object.
 type object = map[string]any
 
 func image(kind, content string) object {
 	return object{"type": "image_url", "image_url": object{"url": "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))}}
 }
 
-func TestTheThreadFollowsTheSystemPrompt(t *testing.T) {
+func TestThreadFollowsSystemPrompt(t *testing.T) {
 	input := assembly.Input{RunID: "run-1", Messages: []assembly.Message{
 		text(assembly.RoleSystem, "[Thread context]\n- Ash: hm"),
 		text(assembly.RoleUser, "[Olivia (<@U06>)]: hi & bye"),
@@ -128,7 +128,7 @@ func TestTheThreadFollowsTheSystemPrompt(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnsetIsLeftOut(t *testing.T) {
+func TestUnsetFieldsAreAbsent(t *testing.T) {
 	input := hello()
 	input.RunID = ""
 	request, messages := asked(t, func(config *openai.Config) { config.APIKey, config.BaseURL = secret.Value{}, config.BaseURL+"/" }, nil, input)
@@ -142,7 +142,7 @@ func TestWhatIsUnsetIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestARunThatItsClientNamedOddly(t *testing.T) {
+func TestRunIDIsEscaped(t *testing.T) {
 	input := hello()
 	input.RunID = "run\r\nX-Admin: 1"
 	request, _ := asked(t, func(config *openai.Config) { config.APIKey = secret.New(canary + "\n") }, nil, input)
@@ -151,7 +151,7 @@ func TestARunThatItsClientNamedOddly(t *testing.T) {
 	}
 }
 
-func TestImagesAreShownAndOtherFilesNamed(t *testing.T) {
+func TestImagesAndFileNames(t *testing.T) {
 	files := shelf{"p": png, "j": jpeg, "html": "<html>", "pdf": "%PDF-1.7", "bmp": "BM123456", "broken": "broken"}
 	input := assembly.Input{Messages: []assembly.Message{
 		withFile(assembly.RoleAssistant, "Here.", assembly.File{Name: "mine.png", MimeType: "image/png", Path: "p"}),
@@ -191,8 +191,8 @@ func TestImagesAreShownAndOtherFilesNamed(t *testing.T) {
 	}
 }
 
-// TestTheNewestImagesFindRoom has an old image that would fit alone.
-func TestTheNewestImagesFindRoom(t *testing.T) {
+// TestNewestImagesHavePriority checks a request with an old image that would fit alone.
+func TestNewestImagesHavePriority(t *testing.T) {
 	files := shelf{"old": png + strings.Repeat("o", 20<<20-len(png)), "new": jpeg}
 	_, got := asked(t, nil, files, assembly.Input{Messages: []assembly.Message{
 		withFile(assembly.RoleUser, "[Ash]: old", assembly.File{Name: "old.png", Path: "old"}),
@@ -207,17 +207,17 @@ func TestTheNewestImagesFindRoom(t *testing.T) {
 	}
 }
 
-func TestImagesComeFromTheStoreOfAttachments(t *testing.T) {
+func TestImagesFromAttachmentStore(t *testing.T) {
 	store, err := attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 1 << 20}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := store.Put(t.Context(), bytes.NewReader([]byte(png)), event.Attachment{Name: "a.png"})
+	stored, err := store.Put(t.Context(), bytes.NewReader([]byte(png)), event.Attachment{Name: "a.png"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, got := asked(t, nil, store, assembly.Input{Messages: []assembly.Message{
-		withFile(assembly.RoleUser, "[Ash]:", assembly.File{Name: "a.png", MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}),
+		withFile(assembly.RoleUser, "[Ash]:", assembly.File{Name: "a.png", MimeType: stored.MimeType, Size: stored.Size, Bucket: stored.Bucket, Path: stored.Path}),
 	}})
 	want := []any{object{"role": "user", "content": []any{object{"type": "text", "text": "[Ash]:"}, image("image/png", png)}}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// longestLine is the longest line of a stream, and the longest event, in bytes.
+// longestLine bounds a line of a stream and an event, in bytes.
 const longestLine = 1 << 20
 
 var (
@@ -15,7 +15,7 @@ var (
 	errLongLine = errors.New("an event of more than 1 MiB")
 )
 
-// bounded is a body that may have so many bytes, and tells of its first one.
+// bounded is a body of bounded length that calls first after every read of data.
 type bounded struct {
 	io.ReadCloser
 	left  int64
@@ -34,7 +34,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// events reads server-sent events, and of them the data alone.
+// events reads server-sent events. It uses only their data.
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 type events struct {
 	lines *bufio.Scanner
@@ -47,8 +47,9 @@ func newEvents(body io.Reader) *events {
 	return &events{lines: lines}
 }
 
-// next returns the data of the next event, until the call after it. The stream's
-// end is io.EOF; data that no empty line has ended by then counts.
+// next returns the data of the next event. The data is valid until the next call. At the
+// stream's end, next returns io.EOF; data before the end counts even without an empty line
+// after it.
 func (e *events) next() ([]byte, error) {
 	e.data = e.data[:0]
 	for e.lines.Scan() {

@@ -15,8 +15,8 @@ import (
 	"parley/assembly/stream"
 )
 
-// refusals answers the first requests with a status and the header's time, then
-// with an answer, and counts the requests and their ids.
+// refusals returns a handler that refuses the first requests with a status and a Retry-After
+// header, and answers the later ones. It appends each request's id to ids.
 func refusals(times int, status int, after func() string, ids *[]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		*ids = append(*ids, r.Header.Get("Idempotency-Key"))
@@ -31,7 +31,7 @@ func refusals(times int, status int, after func() string, ids *[]string) http.Ha
 	}
 }
 
-func TestBusyServersAreAskedAgainWhenTheyWish(t *testing.T) {
+func TestRetryAfterIsObeyed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status int
@@ -45,9 +45,9 @@ func TestBusyServersAreAskedAgainWhenTheyWish(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			var ids []string
-			said, err := run(t.Context(), bubbled(t, nil, refusals(2, c.status, c.after, &ids)))
-			if err != nil || len(of(said, stream.Answer)) != 1 {
-				t.Fatalf("%s: %v, %v", c.name, said, err)
+			emitted, err := run(t.Context(), bubbled(t, nil, refusals(2, c.status, c.after, &ids)))
+			if err != nil || len(of(emitted, stream.Answer)) != 1 {
+				t.Fatalf("%s: %v, %v", c.name, emitted, err)
 			}
 			if took := time.Since(begin); took != c.want {
 				t.Errorf("%s: took %v, want %v", c.name, took, c.want)
@@ -59,7 +59,7 @@ func TestBusyServersAreAskedAgainWhenTheyWish(t *testing.T) {
 	}
 }
 
-func TestPausesGrowWhereTheServerNamesNone(t *testing.T) {
+func TestPausesGrowWithoutRetryAfter(t *testing.T) {
 	for _, after := range []func() string{nil, func() string { return "soon" }, func() string { return "-1" }, func() string { return "0" }} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
@@ -69,14 +69,15 @@ func TestPausesGrowWhereTheServerNamesNone(t *testing.T) {
 				t.Error(err)
 			}
 			if took := time.Since(begin); len(ids) != 4 || took < 3500*time.Millisecond || took > 5250*time.Millisecond {
-				t.Errorf("asked %d times in %v", len(ids), took)
+				t.Errorf("%d requests in %v", len(ids), took)
 			}
 		})
 	}
 }
 
-// TestALongRetryAfterIsForTheCaller: the run does not sit it out.
-func TestALongRetryAfterIsForTheCaller(t *testing.T) {
+// TestLongRetryAfterEndsRun checks that a run returns a long Retry-After instead of waiting
+// for it.
+func TestLongRetryAfterEndsRun(t *testing.T) {
 	for _, c := range []struct {
 		after   string
 		timeout time.Duration
@@ -96,13 +97,13 @@ func TestALongRetryAfterIsForTheCaller(t *testing.T) {
 				t.Errorf("%s: retry after %v, %v", c.after, f.RetryAfter, err)
 			}
 			if took := time.Since(begin); took != 0 || len(ids) != 1 {
-				t.Errorf("%s: asked %d times in %v", c.after, len(ids), took)
+				t.Errorf("%s: %d requests in %v", c.after, len(ids), took)
 			}
 		})
 	}
 }
 
-func TestConnectionsThatBreakBeforeTheAnswerAreMadeAgain(t *testing.T) {
+func TestBrokenConnectionsAreRetriedBeforeAnswer(t *testing.T) {
 	for name, breaks := range map[string]func(http.ResponseWriter){
 		"before the response": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
 		"before the first delta": func(w http.ResponseWriter) {
@@ -112,43 +113,43 @@ func TestConnectionsThatBreakBeforeTheAnswerAreMadeAgain(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
-			said, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+			emitted, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 				if asked++; asked < 3 {
 					breaks(w)
 				}
 				speak(w).delta("hi").done()
 			}))
-			if err != nil || asked != 3 || len(of(said, stream.Answer)) != 1 {
-				t.Errorf("%s: asked %d times, said %v, %v", name, asked, said, err)
+			if err != nil || asked != 3 || len(of(emitted, stream.Answer)) != 1 {
+				t.Errorf("%s: %d requests, emitted %v, error %v", name, asked, emitted, err)
 			}
 		})
 	}
 }
 
-func TestNothingIsAskedAgainAfterTheFirstDelta(t *testing.T) {
+func TestNoRetryAfterFirstDelta(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		said, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+		emitted, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 			asked++
 			speak(w).delta("It was")
 			panic(http.ErrAbortHandler)
 		}))
 		if f := fault(t, err); f.Permanent || asked != 1 {
-			t.Errorf("asked %d times, %v", asked, err)
+			t.Errorf("%d requests, error %v", asked, err)
 		}
-		if diff := cmp.Diff([]string{"It was"}, texts(said)); diff != "" {
+		if diff := cmp.Diff([]string{"It was"}, texts(emitted)); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
-// TestHangsEnd has servers that fall silent at every point of a run.
+// TestHangsEnd checks servers that stop writing at every point of a run.
 func TestHangsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		begin func(http.ResponseWriter)
 		want  time.Duration
-		words string
+		text  string
 	}{
 		{"before the response", func(http.ResponseWriter) {}, time.Minute, "first_byte"},
 		{"after the headers", func(w http.ResponseWriter) { speak(w).raw("") }, time.Minute, "first_byte"},
@@ -158,35 +159,36 @@ func TestHangsEnd(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			said, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, r *http.Request) {
+			emitted, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, r *http.Request) {
 				c.begin(w)
 				<-r.Context().Done()
 			}))
-			if took := time.Since(begin); took != c.want || err == nil || !strings.Contains(err.Error(), c.words) {
+			if took := time.Since(begin); took != c.want || err == nil || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%s: after %v: %v", c.name, took, err)
 			}
-			if fault(t, err); len(of(said, stream.Answer)) != 0 {
-				t.Errorf("%s: said %v", c.name, said)
+			if fault(t, err); len(of(emitted, stream.Answer)) != 0 {
+				t.Errorf("%s: the run emitted %v", c.name, emitted)
 			}
 		})
 	}
 }
 
-// TestAServerThatNeverClosesIsNotWaitedFor: finish_reason ends an answer.
-func TestAServerThatNeverClosesIsNotWaitedFor(t *testing.T) {
+// TestFinishReasonEndsAnswer checks that a run does not wait for a server that keeps the
+// stream open after finish_reason.
+func TestFinishReasonEndsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		said, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		emitted, err := run(t.Context(), bubbled(t, nil, func(w http.ResponseWriter, r *http.Request) {
 			speak(w).delta("hi").finish("stop")
 			<-r.Context().Done()
 		}))
-		if took := time.Since(begin); err != nil || took > time.Second || len(of(said, stream.Answer)) != 1 {
-			t.Errorf("after %v: %v, %v", took, said, err)
+		if took := time.Since(begin); err != nil || took > time.Second || len(of(emitted, stream.Answer)) != 1 {
+			t.Errorf("after %v: %v, %v", took, emitted, err)
 		}
 	})
 }
 
-func TestACancelledRunEndsWithItsCause(t *testing.T) {
+func TestCancelledRunReturnsCause(t *testing.T) {
 	stopped := errors.New("the message was deleted")
 	for name, handler := range map[string]http.HandlerFunc{
 		"while it streams": func(w http.ResponseWriter, r *http.Request) { speak(w).delta("hi"); <-r.Context().Done() },
@@ -205,8 +207,8 @@ func TestACancelledRunEndsWithItsCause(t *testing.T) {
 	}
 }
 
-// TestChunksArePaced: a chunk leaves 16 ms after the last or with 200
-// characters, and what has gathered leaves also while the model thinks.
+// TestChunksArePaced checks that a chunk is emitted 16 ms after the last one or with 200
+// characters, and that a pause of the model does not delay the rest.
 func TestChunksArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("ü", 199)

@@ -8,7 +8,7 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func TestArgumentsThatNobodySends(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	server, client := town(t, slacktest.Options{})
 	stream := begin(t, client).ts
 	hi := server.Put(slacktest.Post{Channel: "C1", User: "U1", Text: "hi"}).TS
@@ -60,8 +60,8 @@ func TestArgumentsThatNobodySends(t *testing.T) {
 		{"bots.info bot=B9", "bot_not_found"},
 		{"team.info team=T9", "team_not_found"},
 	} {
-		words := strings.Fields(c.call)
-		if got := refused(t, server, words[0], words[1:]...); got != c.code {
+		fields := strings.Fields(c.call)
+		if got := refused(t, server, fields[0], fields[1:]...); got != c.code {
 			t.Errorf("%.80s: %q, want %q", c.call, got, c.code)
 		}
 	}

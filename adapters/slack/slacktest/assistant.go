@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// statusAge is how long a status stays where no message follows it.
+// statusAge is the lifetime of a status without a later message.
 // https://docs.slack.dev/reference/methods/assistant.threads.setStatus
 const statusAge = 2 * time.Minute
 
-// maxPrompts is how many prompts an assistant thread offers.
+// maxPrompts bounds the prompts of an assistant thread.
 // https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
 const maxPrompts = 4
 
-// status is what an assistant says that it does.
+// status is the status text of an assistant thread and the time when it was set.
 type status struct {
 	text string
 	at   time.Time
 }
 
-// Prompt is what an assistant thread suggests.
+// Prompt is a suggested prompt of an assistant thread.
 type Prompt struct {
 	Title   string `json:"title"`
 	Message string `json:"message"`
 }
 
-// assistantThread is what was said of one, but for its status.
+// assistantThread contains the title and the prompts of an assistant thread.
 type assistantThread struct {
 	title   string
 	heading string // of the prompts
 	prompts []Prompt
 }
 
-// maxAssistantThreads is of how many threads title and prompts are kept.
+// maxAssistantThreads bounds the threads whose title and prompts the server stores.
 const maxAssistantThreads = 100_000
 
-// Status returns what stands below a thread; empty where nothing does, since none
-// was set, a message of ours came, or two minutes have passed.
+// Status returns the status that is shown below a thread. It is empty if none was set, a
+// message of ours followed, or two minutes have passed.
 func (s *Server) Status(channel, threadTS string) string {
 	c := s.channel(channel)
 	c.mu.Lock()
@@ -56,7 +56,7 @@ func (s *Server) Title(channel, threadTS string) string {
 	return s.assistants[channel+"/"+threadTS].title
 }
 
-// Prompts returns the heading and the prompts that an assistant thread offers.
+// Prompts returns an assistant thread's heading and prompts.
 func (s *Server) Prompts(channel, threadTS string) (heading string, prompts []Prompt) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -64,7 +64,7 @@ func (s *Server) Prompts(channel, threadTS string) (heading string, prompts []Pr
 	return thread.heading, thread.prompts
 }
 
-// setStatus is assistant.threads.setStatus; an empty status takes it away.
+// setStatus is assistant.threads.setStatus. An empty status clears the status.
 // https://docs.slack.dev/reference/methods/assistant.threads.setStatus
 func (s *Server) setStatus(form url.Values) []byte {
 	id, ts := form.Get("channel_id"), form.Get("thread_ts")
@@ -98,8 +98,8 @@ func (s *Server) setTitle(form url.Values) []byte {
 	return s.describeThread(form, func(thread *assistantThread) { thread.title = form.Get("title") })
 }
 
-// setPrompts is assistant.threads.setSuggestedPrompts; without a thread they
-// belong to the channel.
+// setPrompts is assistant.threads.setSuggestedPrompts. Without a thread, the prompts belong
+// to the channel.
 // https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
 func (s *Server) setPrompts(form url.Values) []byte {
 	var prompts []Prompt
@@ -114,8 +114,8 @@ func (s *Server) setPrompts(form url.Values) []byte {
 	return s.describeThread(form, func(thread *assistantThread) { thread.heading, thread.prompts = form.Get("title"), prompts })
 }
 
-// describeThread changes what is known of the assistant thread that the call names;
-// there are such threads in direct messages alone.
+// describeThread changes the assistant thread that the call names. Only direct messages have
+// such threads.
 func (s *Server) describeThread(form url.Values, do func(*assistantThread)) []byte {
 	id, ts := form.Get("channel_id"), form.Get("thread_ts")
 	switch {

@@ -18,12 +18,12 @@ func setStatus(t *testing.T, client *slack.Client, text string) {
 	}
 }
 
-func TestAStatusEnds(t *testing.T) {
+func TestStatusEnds(t *testing.T) {
 	for name, end := range map[string]func(*slack.Client, *clock){
-		"when it is taken away":      func(client *slack.Client, _ *clock) { setStatus(t, client, "") },
-		"with a message of ours":     func(client *slack.Client, _ *clock) { post(t, client, "done", under(root)) },
-		"with the start of a stream": func(client *slack.Client, _ *clock) { begin(t, client) },
-		"with its time":              func(_ *slack.Client, c *clock) { c.pass(1) },
+		"by a call with no text":   func(client *slack.Client, _ *clock) { setStatus(t, client, "") },
+		"by a message of ours":     func(client *slack.Client, _ *clock) { post(t, client, "done", under(root)) },
+		"by the start of a stream": func(client *slack.Client, _ *clock) { begin(t, client) },
+		"after its time":           func(_ *slack.Client, c *clock) { c.pass(1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			moving := &clock{}
@@ -32,17 +32,17 @@ func TestAStatusEnds(t *testing.T) {
 			post(t, client, "in another thread", under("1600000000.000002"))
 			moving.pass(2*time.Minute - 1)
 			if got := server.Status(channel, root); got != "is thinking…" {
-				t.Fatalf("status %q", got)
+				t.Fatalf("before the end the status is %q", got)
 			}
 			end(client, moving)
 			if got := server.Status(channel, root); got != "" {
-				t.Errorf("status %q", got)
+				t.Errorf("after the end the status is %q", got)
 			}
 		})
 	}
 }
 
-func TestAnAssistantThreadHasATitleAndPrompts(t *testing.T) {
+func TestTitleAndPrompts(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	title := func(channel string) error {
 		return client.SetAssistantThreadsTitleContext(t.Context(),
@@ -67,6 +67,6 @@ func TestAnAssistantThreadHasATitleAndPrompts(t *testing.T) {
 		t.Error(heading, got)
 	}
 	if got := server.Title("D0ASH", root); got != "Lunch" {
-		t.Errorf("title %q", got)
+		t.Errorf("the title is %q", got)
 	}
 }

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// channel holds its messages in the order of their ts.
+// channel contains the state of a conversation. Its messages are in the order of their ts.
 type channel struct {
 	id        string
 	mu        sync.Mutex
 	info      Channel
 	posts     []Post
 	last      int64                 // the newest ts, in microseconds
-	threads   map[string]*thread    // by their root
+	threads   map[string]*thread    // by the root's ts
 	streams   map[string]*stream    // the open ones, by ts
 	reactions map[string][]Reaction // by the message's ts
-	statuses  map[string]status     // by the thread
-	next      time.Time             // when the budget takes the next post
+	statuses  map[string]status     // by the thread's ts
+	next      time.Time             // the earliest time of the next post
 }
 
-// thread is what a root tells of its replies.
+// thread contains the data about its replies that a root shows.
 type thread struct {
 	count  int
 	latest string
 	users  []string
 }
 
-// channel returns the channel of that id; every id is one.
+// channel returns the channel with that id. It creates the channel if there is none.
 func (s *Server) channel(id string) *channel {
 	s.mu.RLock()
 	c := s.channels[id]
@@ -48,8 +48,8 @@ func (s *Server) channel(id string) *channel {
 	return s.channels[id]
 }
 
-// allChannels are the channels that there are now, by id. Who holds a channel's
-// lock may take the server's, so nobody does the reverse.
+// allChannels returns the present channels in the order of their ids. Code that holds a
+// channel's lock may take the server's lock, so no code does the reverse.
 func (s *Server) allChannels() []*channel {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -61,7 +61,7 @@ func (s *Server) allChannels() []*channel {
 	return all
 }
 
-// add keeps the post, with the channel's next ts where it has none of its own.
+// add stores the post. A post without a ts gets the channel's next one.
 func (c *channel) add(now time.Time, post Post) Post {
 	post.At = now
 	if post.TS == "" {
@@ -81,7 +81,7 @@ func (c *channel) add(now time.Time, post Post) Post {
 	return post
 }
 
-// answer counts a reply at its root.
+// answer adds a reply to its root's count.
 func (c *channel) answer(reply *Post) {
 	t := c.threads[reply.ThreadTS]
 	if t == nil {
@@ -97,11 +97,11 @@ func (c *channel) answer(reply *Post) {
 	}
 }
 
-// maxReplyUsers is how many users a root names that answered.
+// maxReplyUsers bounds the users that a root lists as authors of its replies.
 // https://docs.slack.dev/messaging/retrieving-messages#threading
 const maxReplyUsers = 5
 
-// unanswer takes a reply that was deleted off its root's count.
+// unanswer removes a deleted reply from its root's count.
 func (c *channel) unanswer(reply *Post) {
 	t := c.threads[reply.ThreadTS]
 	if t == nil {
@@ -119,13 +119,13 @@ func (c *channel) unanswer(reply *Post) {
 	}
 }
 
-// search tells where the ts stands or would stand.
+// search returns the index of the message at ts, or the index where it would be inserted.
 func (c *channel) search(ts string) (int, bool) {
 	return sort.Find(len(c.posts), func(i int) int { return compareTS(ts, c.posts[i].TS) })
 }
 
-// find returns the message at ts, for as long as the channel is locked; nil for
-// none, or for one that was deleted.
+// find returns the message at ts. The pointer is valid while the channel is locked. It is nil
+// if there is no message or it was deleted.
 func (c *channel) find(ts string) *Post {
 	at, found := c.search(ts)
 	if !found || c.posts[at].Deleted {
@@ -134,14 +134,14 @@ func (c *channel) find(ts string) *Post {
 	return &c.posts[at]
 }
 
-// Timestamp writes a time as Slack's ts: seconds and six digits.
+// Timestamp formats a time as Slack's ts: seconds and six digits.
 func Timestamp(t time.Time) string {
 	micro := t.UnixMicro()
 	return strconv.FormatInt(micro/1e6, 10) + fmt.Sprintf(".%06d", micro%1e6)
 }
 
-// microseconds reads a ts, whose fraction may have fewer than six digits; 0 for
-// what is none.
+// microseconds parses a ts, whose fraction may have fewer than six digits. It returns 0 for
+// an invalid one.
 func microseconds(ts string) int64 {
 	whole, fraction, _ := strings.Cut(ts, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
@@ -152,14 +152,13 @@ func microseconds(ts string) int64 {
 	return seconds*1e6 + micro
 }
 
-// isTimestamp says that it is the number that a ts is; without a fraction, too.
+// isTimestamp reports whether ts is a number, with or without a fraction.
 func isTimestamp(ts string) bool {
 	_, err := strconv.ParseFloat(ts, 64)
 	return err == nil
 }
 
-// compareTS orders timestamps as the numbers that they are. The empty text comes
-// first.
+// compareTS orders timestamps by their number. The empty string is the first.
 func compareTS(a, b string) int {
 	if isFull(a) && isFull(b) {
 		return strings.Compare(a, b)
@@ -174,6 +173,6 @@ func compareTS(a, b string) int {
 	return 0
 }
 
-// isFull says that the ts has ten digits before the point and six after, as all
-// do until the year 2286.
+// isFull reports whether the ts has ten digits before the point and six after it, as every ts
+// until the year 2286.
 func isFull(ts string) bool { return len(ts) == 17 && ts[10] == '.' }

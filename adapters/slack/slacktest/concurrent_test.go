@@ -11,8 +11,8 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// TestManyCallAtOnce is for the race detector, and for what must add up.
-func TestManyCallAtOnce(t *testing.T) {
+// TestConcurrentCalls checks the sums of concurrent calls. It is also for the race detector.
+func TestConcurrentCalls(t *testing.T) {
 	var posts, changes, events atomic.Int64
 	server, client := start(t, slacktest.Options{Echo: true, OnEvent: func([]byte) { events.Add(1) },
 		OnPost: func(slacktest.Post) { posts.Add(1) }, OnChange: func(slacktest.Post) { changes.Add(1) }})
@@ -43,7 +43,7 @@ func TestManyCallAtOnce(t *testing.T) {
 	all.Wait()
 	const each = callers * rounds
 	if posts.Load() != each || changes.Load() != each || events.Load() != 3*each {
-		t.Errorf("%d posts, %d changes, %d events", posts.Load(), changes.Load(), events.Load())
+		t.Errorf("the server reported %d posts, %d changes and %d events", posts.Load(), changes.Load(), events.Load())
 	}
 	for n, p := range server.Posts() {
 		if p.N != int64(n+1) || p.Shown() != "z" {

@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// What a message can hold, in characters.
+// The limits of a message, in characters.
 const (
-	// maxText is where Slack cuts a text off; the fake refuses it.
+	// maxText is the length at which Slack truncates a text; the fake refuses a longer one.
 	// https://docs.slack.dev/reference/methods/chat.postMessage#truncating
 	maxText = 40_000
-	// maxUpdate is what chat.update takes.
+	// maxUpdate bounds the text of chat.update.
 	// https://docs.slack.dev/reference/methods/chat.update#errors
 	maxUpdate = 4_000
-	// maxMarkdown bounds markdown_text, a stream, and a message's markdown blocks together.
+	// maxMarkdown bounds markdown_text, a stream, and all markdown blocks of a message
+	// together.
 	// https://docs.slack.dev/reference/block-kit/blocks/markdown-block
 	maxMarkdown = 12_000
 	// maxSection bounds the text of a section.
@@ -23,11 +24,11 @@ const (
 	maxSection = 3_000
 )
 
-// maxBlocks is how many blocks one message may have.
+// maxBlocks bounds the blocks of one message.
 // https://docs.slack.dev/reference/block-kit/blocks
 const maxBlocks = 50
 
-// blockTypes are the blocks that a message may show.
+// blockTypes are the types of blocks that a message may contain.
 // https://docs.slack.dev/reference/block-kit/blocks
 var blockTypes = map[string]bool{
 	"actions": true, "context": true, "context_actions": true, "divider": true, "file": true, "header": true,
@@ -35,21 +36,20 @@ var blockTypes = map[string]bool{
 	"task_card": true, "video": true,
 }
 
-// content is what a call says that a message is to show. Members that are nil
-// were not sent, or empty.
+// content is the content of a message in a call's arguments. A nil field was absent or empty.
 type content struct {
 	text, markdown   *string
 	blocks, metadata json.RawMessage
 	attachments      bool
 }
 
-// empty says that there is nothing to see.
+// empty reports whether the content shows nothing.
 func (c content) empty() bool {
 	return c.text == nil && c.markdown == nil && (c.blocks == nil || string(c.blocks) == "[]") && !c.attachments
 }
 
-// readContent reads and checks what is common to all methods that write a
-// message. The code is that of the refusal; empty for none.
+// readContent reads and checks the content arguments that all methods for messages have in
+// common. It returns the refusal's code, which is empty if the content is valid.
 func (s *Server) readContent(form url.Values, limit int) (c content, code string) {
 	c.text = optional(form, "text")
 	c.attachments = len(form.Get("attachments")) > len("[]")
@@ -82,7 +82,7 @@ func (s *Server) readContent(form url.Values, limit int) (c content, code string
 	return c, ""
 }
 
-// optional is an argument, or nil where it is empty.
+// optional returns an argument, or nil if it is empty.
 func optional(form url.Values, name string) *string {
 	if value := form.Get(name); value != "" {
 		return &value
@@ -90,7 +90,7 @@ func optional(form url.Values, name string) *string {
 	return nil
 }
 
-// write makes the post show the content, whatever it showed before.
+// write replaces the content of the post.
 func (c content) write(post *Post) {
 	post.Text, post.Markdown, post.Blocks = "", "", nil
 	if c.text != nil {
@@ -105,8 +105,8 @@ func (c content) write(post *Post) {
 	c.writeMetadata(post)
 }
 
-// writeMetadata leaves the post's metadata where none was sent, and takes it
-// away where it was sent empty.
+// writeMetadata replaces the post's metadata. It keeps the old metadata if none was sent, and
+// removes it if an empty object was sent.
 func (c content) writeMetadata(post *Post) {
 	switch string(c.metadata) {
 	case "":
@@ -117,7 +117,7 @@ func (c content) writeMetadata(post *Post) {
 	}
 }
 
-// readBlocks checks blocks and returns the text of those that are markdown.
+// readBlocks checks blocks and returns the text of the markdown blocks.
 func (s *Server) readBlocks(raw string) (markdown, code string) {
 	var blocks []struct {
 		Type string          `json:"type"`
@@ -155,7 +155,7 @@ func (s *Server) readBlocks(raw string) (markdown, code string) {
 	return strings.Join(texts, "\n\n"), ""
 }
 
-// validSection checks the text object of a section.
+// validSection reports whether the text object of a section is valid.
 func validSection(raw json.RawMessage) bool {
 	var text struct{ Type, Text string }
 	err := json.Unmarshal(raw, &text)
@@ -163,8 +163,8 @@ func validSection(raw json.RawMessage) bool {
 		text.Text != "" && utf8.RuneCountInString(text.Text) <= maxSection
 }
 
-// validMetadata checks the form that Slack asks for; an empty object takes a
-// message's metadata away.
+// validMetadata reports whether metadata has the form that Slack requires. An empty object
+// removes a message's metadata.
 // https://docs.slack.dev/messaging/message-metadata
 func validMetadata(raw string) bool {
 	var metadata struct {

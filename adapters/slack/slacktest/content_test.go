@@ -19,7 +19,7 @@ func section(text string) slack.MsgOption {
 	return slack.MsgOptionBlocks(slack.NewSectionBlock(slack.NewTextBlockObject("mrkdwn", text, false, false), nil, nil))
 }
 
-func TestWhatAReaderSees(t *testing.T) {
+func TestShownContent(t *testing.T) {
 	for name, c := range map[string]struct {
 		options []slack.MsgOption
 		shown   string
@@ -29,7 +29,7 @@ func TestWhatAReaderSees(t *testing.T) {
 		"markdown_text":     {[]slack.MsgOption{slack.MsgOptionMarkdownText("**bold**")}, "**bold**"},
 		"two blocks":        {[]slack.MsgOption{markdown("one"), markdown("two")}, "one\n\ntwo"},
 		"a long text":       {[]slack.MsgOption{slack.MsgOptionMarkdownText(strings.Repeat("é", 12_000))}, strings.Repeat("é", 12_000)},
-		"as much as it can": {[]slack.MsgOption{markdown(strings.Repeat("é", 12_000))}, strings.Repeat("é", 12_000)},
+		"the longest block": {[]slack.MsgOption{markdown(strings.Repeat("é", 12_000))}, strings.Repeat("é", 12_000)},
 		"a long section":    {[]slack.MsgOption{slack.MsgOptionText("x", false), section(strings.Repeat("é", 3_000))}, "x"},
 		"a bare section":    {[]slack.MsgOption{slack.MsgOptionText("x", false), slack.MsgOptionBlocks(slack.NewSectionBlock(nil, []*slack.TextBlockObject{slack.NewTextBlockObject("mrkdwn", "f", false, false)}, nil))}, "x"},
 		"many blocks":       {slices.Repeat([]slack.MsgOption{markdown("x")}, 50), strings.TrimSuffix(strings.Repeat("x\n\n", 50), "\n\n")},
@@ -48,7 +48,7 @@ func TestWhatAReaderSees(t *testing.T) {
 	}
 }
 
-func TestContentThatIsRefused(t *testing.T) {
+func TestRefusedContent(t *testing.T) {
 	long := strings.Repeat("é", 12_001)
 	server, client := start(t, slacktest.Options{})
 	_, old := start(t, slacktest.Options{NoMarkdownBlocks: true})
@@ -79,6 +79,6 @@ func TestContentThatIsRefused(t *testing.T) {
 		wantCode(t, name, err, c.code)
 	}
 	if posts := server.Posts(); len(posts) != 0 {
-		t.Errorf("took effect: %+v", posts)
+		t.Errorf("a refused call took effect: %+v", posts)
 	}
 }

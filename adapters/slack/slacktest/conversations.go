@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is what sort of conversation a channel is, as the argument types names it.
+// Kind is the type of a conversation, as in the argument types.
 type Kind string
 
 // The kinds of conversation.
@@ -18,7 +18,7 @@ const (
 	DirectMessage  Kind = "im"
 )
 
-// family is how the scopes name the kind.
+// family returns the kind's name in scopes.
 func (k Kind) family() string {
 	switch k {
 	case PrivateChannel:
@@ -33,16 +33,16 @@ func (k Kind) family() string {
 // Channel is a conversation.
 type Channel struct {
 	ID string
-	// Kind, where it is empty, follows from the id: D… is a direct message, G… a
-	// group message, everything else a public channel.
+	// Kind is optional. If it is empty, an id with D is a direct message, an id with G a
+	// group message, and any other id a public channel.
 	Kind        Kind
 	Name, Topic string
-	User        string   // the other one in a direct message
+	User        string   // the other user in a direct message
 	Members     []string // without the bot
 	Archived    bool
-	// NotMember says that the bot is not in it.
+	// NotMember means that the bot is not a member.
 	NotMember bool
-	// ExtShared says that it is shared with another organization.
+	// ExtShared means that another organization shares the channel.
 	ExtShared bool
 }
 
@@ -59,7 +59,7 @@ func (c Channel) kind() Kind {
 	}
 }
 
-// kindOf tells the kind of a channel, whether anybody knows it or not.
+// kindOf returns the kind of a channel, whether it exists or not.
 func (s *Server) kindOf(id string) Kind {
 	s.mu.RLock()
 	c := s.channels[id]
@@ -72,7 +72,7 @@ func (s *Server) kindOf(id string) Kind {
 	return c.info.kind()
 }
 
-// SetChannel says what a channel is like. What was posted there stays.
+// SetChannel sets a channel's properties. Its messages stay.
 func (s *Server) SetChannel(info Channel) {
 	c := s.channel(info.ID)
 	c.mu.Lock()
@@ -80,8 +80,7 @@ func (s *Server) SetChannel(info Channel) {
 	c.info = info
 }
 
-// AddChannel is SetChannel for a public channel, or for a direct message, which
-// has no name.
+// AddChannel sets a public channel, or a direct message if name is empty.
 func (s *Server) AddChannel(id, name string) {
 	info := Channel{ID: id, Name: name}
 	if name == "" {
@@ -90,7 +89,8 @@ func (s *Server) AddChannel(id, name string) {
 	s.SetChannel(info)
 }
 
-// refusesPosts returns the code by which the channel refuses a post of ours.
+// refusesPosts returns the code with which the channel refuses a post of ours, or an empty
+// string.
 func (c *channel) refusesPosts() string {
 	switch {
 	case c.info.Archived:
@@ -101,7 +101,7 @@ func (c *channel) refusesPosts() string {
 	return ""
 }
 
-// describe is the channel as Slack shows it.
+// describe returns the channel as a Slack object.
 // https://docs.slack.dev/reference/objects/conversation-object
 func (c *channel) describe() map[string]any {
 	kind := c.info.kind()
@@ -135,8 +135,8 @@ func (s *Server) channelInfo(form url.Values) []byte {
 	return encode(map[string]any{"ok": true, "channel": c.describe()})
 }
 
-// ourChannels is users.conversations: where the bot is, or another user and the
-// bot are.
+// ourChannels is users.conversations: the channels with the bot, or with the bot and another
+// user.
 // https://docs.slack.dev/reference/methods/users.conversations
 func (s *Server) ourChannels(form url.Values) []byte {
 	user := cmp.Or(form.Get("user"), s.options.BotUser)
@@ -145,8 +145,7 @@ func (s *Server) ourChannels(form url.Values) []byte {
 	})
 }
 
-// listChannels is conversations.list: the public channels, and those private
-// ones where the bot is.
+// listChannels is conversations.list: the public channels and the bot's private channels.
 // https://docs.slack.dev/reference/methods/conversations.list
 func (s *Server) listChannels(form url.Values) []byte {
 	return s.pageOfChannels(form, func(c Channel) bool { return !c.NotMember || c.kind() == PublicChannel })
@@ -182,7 +181,7 @@ func (s *Server) pageOfChannels(form url.Values, keep func(Channel) bool) []byte
 	return encode(map[string]any{"ok": true, "channels": found, "response_metadata": map[string]any{"next_cursor": next}})
 }
 
-// readTypes reads the kinds that a list is asked for; false where one is none.
+// readTypes parses the kinds in the argument types, and returns false if one is invalid.
 func readTypes(form url.Values) ([]Kind, bool) {
 	all := []Kind{PublicChannel, PrivateChannel, GroupMessage, DirectMessage}
 	var kinds []Kind

@@ -9,7 +9,7 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// town is a workspace with a channel of each kind.
+// town starts a workspace with a channel of each kind.
 func town(t *testing.T, options slacktest.Options) (*slacktest.Server, *slack.Client) {
 	server, client := start(t, options)
 	for _, c := range []slacktest.Channel{
@@ -29,17 +29,17 @@ func ids(channels []slack.Channel) (out []string) {
 	return out
 }
 
-func TestWhereWeAre(t *testing.T) {
+func TestConversationsOfBot(t *testing.T) {
 	_, client := town(t, slacktest.Options{})
 	for name, c := range map[string]struct {
 		query slack.GetConversationsForUserParameters
 		want  []string
 	}{
-		"public":       {slack.GetConversationsForUserParameters{}, []string{"C1", "C3", "C5"}},
-		"not archived": {slack.GetConversationsForUserParameters{ExcludeArchived: true}, []string{"C1", "C5"}},
-		"all the rest": {slack.GetConversationsForUserParameters{Types: []string{"private_channel", "mpim", "im"}}, []string{"C4", "D1", "G1"}},
-		"with another": {slack.GetConversationsForUserParameters{UserID: "U1", Types: []string{"public_channel", "mpim", "im"}}, []string{"C1", "D1", "G1"}},
-		"two at once":  {slack.GetConversationsForUserParameters{Limit: 2, Types: []string{"public_channel", "im"}}, []string{"C1", "C3", "C5", "D1"}},
+		"public":        {slack.GetConversationsForUserParameters{}, []string{"C1", "C3", "C5"}},
+		"not archived":  {slack.GetConversationsForUserParameters{ExcludeArchived: true}, []string{"C1", "C5"}},
+		"private kinds": {slack.GetConversationsForUserParameters{Types: []string{"private_channel", "mpim", "im"}}, []string{"C4", "D1", "G1"}},
+		"another user":  {slack.GetConversationsForUserParameters{UserID: "U1", Types: []string{"public_channel", "mpim", "im"}}, []string{"C1", "D1", "G1"}},
+		"pages of two":  {slack.GetConversationsForUserParameters{Limit: 2, Types: []string{"public_channel", "im"}}, []string{"C1", "C3", "C5", "D1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -52,7 +52,7 @@ func TestWhereWeAre(t *testing.T) {
 					break
 				}
 				if c.query.Cursor = next; len(page) != c.query.Limit || pages > len(c.want) {
-					t.Fatalf("page %d holds %v", pages, ids(page))
+					t.Fatalf("page %d contains %v", pages, ids(page))
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -65,12 +65,12 @@ func TestWhereWeAre(t *testing.T) {
 		t.Error(diff, err)
 	}
 	_, _, err = client.GetConversationsForUserContext(t.Context(), &slack.GetConversationsForUserParameters{Cursor: "x"})
-	wantCode(t, "a cursor of nobody's", err, "invalid_cursor")
+	wantCode(t, "an invalid cursor", err, "invalid_cursor")
 	_, _, err = client.GetConversationsForUserContext(t.Context(), &slack.GetConversationsForUserParameters{Types: []string{"dm"}})
-	wantCode(t, "a type of nobody's", err, "invalid_types")
+	wantCode(t, "an invalid type", err, "invalid_types")
 }
 
-func TestWhoIsThere(t *testing.T) {
+func TestMembers(t *testing.T) {
 	_, client := town(t, slacktest.Options{})
 	var got []string
 	query := slack.GetUsersInConversationParameters{ChannelID: "C1", Limit: 2}
@@ -90,7 +90,7 @@ func TestWhoIsThere(t *testing.T) {
 	}
 }
 
-func TestAChannelTellsItsKind(t *testing.T) {
+func TestChannelKinds(t *testing.T) {
 	_, client := town(t, slacktest.Options{})
 	for id, want := range map[string][4]bool{
 		"C1": {false, false, false, true}, "C4": {false, false, true, true}, "D1": {true, false, true, false}, "G1": {false, true, true, false},
@@ -102,7 +102,7 @@ func TestAChannelTellsItsKind(t *testing.T) {
 	}
 }
 
-func TestChannelsThatTakeNoPosts(t *testing.T) {
+func TestChannelsWithoutPosts(t *testing.T) {
 	_, client := town(t, slacktest.Options{})
 	say := func(channel string) error {
 		_, _, err := client.PostMessageContext(t.Context(), channel, slack.MsgOptionText("x", false))
@@ -111,12 +111,12 @@ func TestChannelsThatTakeNoPosts(t *testing.T) {
 	wantCode(t, "archived", say("C3"), "is_archived")
 	wantCode(t, "not a member", say("C2"), "not_in_channel")
 	_, err := client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: "C2"})
-	wantCode(t, "read as a stranger", err, "not_in_channel")
+	wantCode(t, "read without membership", err, "not_in_channel")
 	_, err = client.PostEphemeralContext(t.Context(), "C3", "U1", slack.MsgOptionText("x", false))
-	wantCode(t, "whisper", err, "is_archived")
+	wantCode(t, "ephemeral", err, "is_archived")
 }
 
-func TestAnEphemeralIsNoPost(t *testing.T) {
+func TestEphemeral(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	if _, err := client.PostEphemeralContext(t.Context(), channel, "U1", slack.MsgOptionText("psst", false), under(root)); err != nil {
 		t.Fatal(err)

@@ -5,21 +5,21 @@ import (
 	"net/url"
 )
 
-// User is one of the workspace's users, or a guest from another one.
+// User is a user of the workspace, or a guest from another one.
 type User struct {
 	ID, Name, RealName, DisplayName string
 	Team                            string // ours if empty
 	IsBot, Deleted                  bool
 }
 
-// AddUser makes users.info know the user.
+// AddUser adds a user for users.info.
 func (s *Server) AddUser(user User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users[user.ID] = user
 }
 
-// userInfo is users.info. The bot's own user is always there.
+// userInfo is users.info. It always knows the bot's own user.
 // https://docs.slack.dev/reference/methods/users.info
 func (s *Server) userInfo(form url.Values) []byte {
 	id := form.Get("user")
@@ -40,7 +40,7 @@ func (s *Server) userInfo(form url.Values) []byte {
 	}})
 }
 
-// botInfo is bots.info; the bot itself is the only one known.
+// botInfo is bots.info. It knows only the bot itself.
 // https://docs.slack.dev/reference/methods/bots.info
 func (s *Server) botInfo(form url.Values) []byte {
 	if form.Get("bot") != s.options.BotID {

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// echo holds the events that are still to be told, in order.
+// echo is the queue of events that OnEvent has not received yet.
 type echo struct {
 	mu      sync.Mutex
 	queue   [][]byte
-	telling bool
+	sending bool
 }
 
-// queueEvent puts an event behind those of its channel, whose lock is held.
+// queueEvent appends an event to the queue. The caller holds the lock of its channel.
 func (s *Server) queueEvent(event []byte) {
 	s.echo.mu.Lock()
 	defer s.echo.mu.Unlock()
 	s.echo.queue = append(s.echo.queue, event)
 }
 
-// tellEvents tells what is queued, unless somebody is at it already. No lock is
-// held meanwhile, so that whoever is told may call the server.
-func (s *Server) tellEvents() {
+// sendEvents passes the queued events to OnEvent, unless another goroutine does so already.
+// It holds no lock during the call, so OnEvent may call the server.
+func (s *Server) sendEvents() {
 	if !s.options.Echo {
 		return
 	}
 	e := &s.echo
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.telling {
+	if e.sending {
 		return
 	}
-	e.telling = true
+	e.sending = true
 	for len(e.queue) > 0 {
 		next := e.queue[0]
 		e.queue = e.queue[1:]
@@ -40,20 +40,20 @@ func (s *Server) tellEvents() {
 		s.options.OnEvent(next)
 		e.mu.Lock()
 	}
-	e.telling = false
+	e.sending = false
 }
 
-// channelTypes are the kinds of conversation as events name them.
+// channelTypes are the kinds' names in events.
 // https://docs.slack.dev/reference/events/message
 var channelTypes = map[Kind]string{PublicChannel: "channel", PrivateChannel: "group", GroupMessage: "mpim", DirectMessage: "im"}
 
-// messageEvent is the event of a new message. The channel is locked.
+// messageEvent returns the event of a new message. The channel is locked.
 func (c *channel) messageEvent(s *Server, p *Post) []byte {
-	told := *p
+	shown := *p
 	if len(p.Files) > 0 {
-		told.Subtype = "file_share"
+		shown.Subtype = "file_share"
 	}
-	b := told.appendJSON(nil, true)
+	b := shown.appendJSON(nil, true)
 	if len(p.Files) > 0 {
 		b = append(b, `,"files":`...)
 		b = append(b, encode(s.describeFiles(p.Files))...)
@@ -67,11 +67,11 @@ func (c *channel) messageEvent(s *Server, p *Post) []byte {
 	return append(b, '}')
 }
 
-// changeEvent is the event of an edited or deleted message. The channel is locked.
+// changeEvent returns the event of an edited or deleted message. The channel is locked.
 // https://docs.slack.dev/reference/events/message/message_changed
 // https://docs.slack.dev/reference/events/message/message_deleted
 func (c *channel) changeEvent(s *Server, before, after *Post) []byte {
-	c.last++ // an event has a ts of its own
+	c.last++ // the event has a ts of its own
 	ts := Timestamp(time.UnixMicro(c.last))
 	event := map[string]any{"type": "message", "hidden": true, "channel": c.id, "ts": ts, "event_ts": ts,
 		"channel_type":     channelTypes[c.info.kind()],

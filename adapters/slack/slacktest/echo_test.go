@@ -10,7 +10,7 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func TestTheAppIsToldOfItsOwnDoings(t *testing.T) {
+func TestEchoOfOwnChanges(t *testing.T) {
 	var events [][]byte
 	for _, echo := range []bool{false, true} {
 		events = nil
@@ -27,22 +27,22 @@ func TestTheAppIsToldOfItsOwnDoings(t *testing.T) {
 		_, _, err = client.DeleteMessageContext(t.Context(), channel, ts)
 		wantCode(t, "delete", err, "")
 		if !echo && len(events) > 0 {
-			t.Fatalf("told without being asked: %s", events[0])
+			t.Fatalf("OnEvent received an event without Echo: %s", events[0])
 		}
 	}
 	var got []string
 	for _, raw := range events {
 		e := readEvent(t, raw)
-		words := e.Type + " " + e.SubType
+		text := e.Type + " " + e.SubType
 		for _, m := range []*slack.Msg{e.Previous, e.Message} {
 			if m != nil {
-				words += " " + m.Text
+				text += " " + m.Text
 			}
 		}
 		if e.Type == "message" && e.SubType == "" {
-			words += e.Text + " in " + e.Channel + " of " + e.BotID
+			text += e.Text + " in " + e.Channel + " of " + e.BotID
 		}
-		got = append(got, words)
+		got = append(got, text)
 	}
 	want := []string{"message one in C0ROOM of B0BOT", "message message_changed one two", "reaction_added ", "reaction_removed ",
 		"message a in C0ROOM of B0BOT", "message message_changed ab ab", "message message_deleted two"}
@@ -51,26 +51,26 @@ func TestTheAppIsToldOfItsOwnDoings(t *testing.T) {
 	}
 }
 
-func TestWhoIsToldMayCallTheServer(t *testing.T) {
+func TestOnEventMayCallServer(t *testing.T) {
 	var server *slacktest.Server
 	var client *slack.Client
-	var told []string
+	var texts []string
 	server, client = start(t, slacktest.Options{Echo: true, OnEvent: func(e []byte) {
 		event := readEvent(t, e)
-		told = append(told, event.Text)
-		if len(told) < 3 {
+		texts = append(texts, event.Text)
+		if len(texts) < 3 {
 			server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "answer"})
 			post(t, client, event.Text+"!")
 		}
 	}})
 	post(t, client, "one")
-	if diff := cmp.Diff([]string{"one", "one!", "one!!"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"one", "one!", "one!!"}, texts); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestASharedFileIsToldWithItsMessage(t *testing.T) {
-	var events []told
+func TestEchoOfSharedFile(t *testing.T) {
+	var events []messageEvent
 	server, client := start(t, slacktest.Options{Echo: true, OnEvent: func(e []byte) { events = append(events, readEvent(t, e)) }})
 	root := server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "question"}).TS
 	_, err := client.UploadFileContext(t.Context(), slack.UploadFileParameters{Filename: "a.txt", FileSize: 1,

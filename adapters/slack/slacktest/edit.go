@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// update is chat.update. Blocks that are not sent stay only where no text is
-// sent either; metadata that is not sent stays.
+// update is chat.update. Absent blocks stay only if the text is absent too. Absent metadata
+// stays.
 // https://docs.slack.dev/reference/methods/chat.update
 func (s *Server) update(form url.Values) []byte {
 	what, code := s.readContent(form, maxUpdate)
@@ -25,14 +25,14 @@ func (s *Server) update(form url.Values) []byte {
 		}
 		what.write(p)
 		p.EditedTS = ""
-		if what.blocks == nil { // readers are not told of changed blocks
+		if what.blocks == nil { // Slack does not mark a message with changed blocks as edited
 			p.EditedTS = s.editedTS()
 		}
 	})
 	if code != "" {
 		return refusal(code)
 	}
-	return answerPost(post)
+	return postResponse(post)
 }
 
 // remove is chat.delete.
@@ -47,8 +47,8 @@ func (s *Server) remove(form url.Values) []byte {
 	return encode(map[string]any{"ok": true, "channel": id, "ts": ts})
 }
 
-// change applies do to a message of ours and tells who wants to know. It refuses
-// what is not there, what others wrote, and what is still streaming.
+// change applies do to a message of ours, and reports the change. It refuses a missing
+// message, a message of another author, and an open stream.
 func (s *Server) change(c *channel, ts, foreign, streaming string, do func(*Post)) (post Post, code string) {
 	c.mu.Lock()
 	s.closeStream(c, ts)
@@ -70,7 +70,7 @@ func (s *Server) change(c *channel, ts, foreign, streaming string, do func(*Post
 	post = *p
 	s.changed(c, &before, &post)
 	c.mu.Unlock()
-	s.tellChange(post)
+	s.reportChange(post)
 	return post, ""
 }
 
@@ -81,16 +81,16 @@ func (s *Server) changed(c *channel, before, after *Post) {
 	}
 }
 
-// tellChange tells of a change that has been made.
-func (s *Server) tellChange(post Post) {
-	s.tellEvents()
+// reportChange reports a completed change to OnEvent and OnChange.
+func (s *Server) reportChange(post Post) {
+	s.sendEvents()
 	if s.options.OnChange != nil {
 		s.options.OnChange(post)
 	}
 }
 
-// erase takes a message away. Its place is kept, since a root with replies
-// leaves a tombstone.
+// erase deletes a message. The post stays in the list, because a root with replies leaves a
+// tombstone.
 func (c *channel) erase(p *Post) {
 	p.Deleted = true
 	delete(c.reactions, p.TS)
@@ -100,23 +100,23 @@ func (c *channel) erase(p *Post) {
 	}
 }
 
-// Edit changes a message as its author does, and returns the event by which Slack
-// tells of it (the inner one's JSON); nil where there is no such message.
+// Edit changes a message as its author does. It returns the JSON of the inner event, or nil
+// if there is no such message.
 func (s *Server) Edit(id, ts, text string) (event []byte) {
-	return s.theirs(id, ts, func(_ *channel, p *Post) {
+	return s.changeAny(id, ts, func(_ *channel, p *Post) {
 		p.Text, p.Markdown, p.Blocks = text, "", nil
 		p.Edits++
 		p.EditedTS = s.editedTS()
 	})
 }
 
-// Delete takes a message away as its author or an administrator does, ours and
-// open streams too, and returns the event as Edit does.
+// Delete deletes a message as its author or an administrator does, even ours and an open
+// stream. It returns the event as Edit does.
 func (s *Server) Delete(id, ts string) (event []byte) {
-	return s.theirs(id, ts, (*channel).erase)
+	return s.changeAny(id, ts, (*channel).erase)
 }
 
-func (s *Server) theirs(id, ts string, do func(*channel, *Post)) []byte {
+func (s *Server) changeAny(id, ts string, do func(*channel, *Post)) []byte {
 	c := s.channel(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,6 +129,6 @@ func (s *Server) theirs(id, ts string, do func(*channel, *Post)) []byte {
 	return c.changeEvent(s, &before, p)
 }
 
-// editedTS is the time of an edit, which Slack gives in whole seconds.
+// editedTS returns the time of an edit, which Slack gives in whole seconds.
 // https://docs.slack.dev/reference/events/message/message_changed
 func (s *Server) editedTS() string { return Timestamp(s.options.Now().Truncate(time.Second)) }

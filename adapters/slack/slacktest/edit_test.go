@@ -13,7 +13,7 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func TestAnUpdateReplacesWhatIsShown(t *testing.T) {
+func TestUpdateReplacesContent(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	_, ts, err := client.PostMessageContext(t.Context(), channel, markdown("**one**"),
 		slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "t", EventPayload: map[string]any{"key": "k"}}))
@@ -40,7 +40,7 @@ func TestAnUpdateReplacesWhatIsShown(t *testing.T) {
 	}
 }
 
-func TestMetadataGoesWithAnEmptyObject(t *testing.T) {
+func TestEmptyObjectRemovesMetadata(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	ts := post(t, client, "text", slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "t", EventPayload: map[string]any{"key": "k"}}))
 	none := slack.UnsafeMsgOptionEndpoint(server.URL()+"chat.update", func(v url.Values) { v.Set("metadata", "{}") })
@@ -52,7 +52,7 @@ func TestMetadataGoesWithAnEmptyObject(t *testing.T) {
 	}
 }
 
-func TestUpdatesThatAreRefused(t *testing.T) {
+func TestRefusedUpdates(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	ours := post(t, client, "ours")
 	theirs := server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "theirs"}).TS
@@ -68,7 +68,7 @@ func TestUpdatesThatAreRefused(t *testing.T) {
 		_, _, err := client.DeleteMessageContext(t.Context(), channel, ts)
 		return err
 	}
-	wantCode(t, "as long as it may be", update(ours, strings.Repeat("é", 4_000)), "")
+	wantCode(t, "the longest text", update(ours, strings.Repeat("é", 4_000)), "")
 	wantCode(t, "too long", update(ours, strings.Repeat("é", 4_001)), "msg_too_long")
 	wantCode(t, "empty", update(ours, ""), "no_text")
 	wantCode(t, "another's", update(theirs, "x"), "cant_update_message")
@@ -77,11 +77,11 @@ func TestUpdatesThatAreRefused(t *testing.T) {
 	wantCode(t, "delete another's", remove(theirs), "cant_delete_message")
 	wantCode(t, "delete twice", remove(gone), "message_not_found")
 	if got := message(t, server, theirs).Text; got != "theirs" {
-		t.Errorf("another's message became %q", got)
+		t.Errorf("the other user's message is now %q", got)
 	}
 }
 
-func TestHistoryShowsThePresentState(t *testing.T) {
+func TestHistoryShowsCurrentState(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	put := func(text, root string) string {
 		return server.Put(slacktest.Post{Channel: channel, User: "U1", Text: text, ThreadTS: root}).TS
@@ -89,7 +89,7 @@ func TestHistoryShowsThePresentState(t *testing.T) {
 	root, typo, gone := put("root", ""), put("tpyo", ""), put("gone", "")
 	reply := put("reply", root)
 	if server.Edit(channel, typo, "typo") == nil || server.Delete(channel, gone) == nil || server.Edit(channel, "1.000001", "x") != nil {
-		t.Error("what is there can be changed, and nothing else")
+		t.Error("Edit or Delete failed for a message, or succeeded without one")
 	}
 	read := func() []slack.Message {
 		page, err := client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: channel})
@@ -107,22 +107,22 @@ func TestHistoryShowsThePresentState(t *testing.T) {
 	}
 	server.Delete(channel, root)
 	if got = read(); len(got) != 2 || got[1].SubType != "tombstone" || got[1].Text == "root" {
-		t.Errorf("the root left %+v", got[1])
+		t.Errorf("the deleted root is shown as %+v", got[1])
 	}
 	server.Delete(channel, reply)
 	if got = read(); len(got) != 1 {
-		t.Errorf("a root without replies left %+v", got)
+		t.Errorf("a deleted root without replies is shown as %+v", got)
 	}
 }
 
-// told is what an event about a message says.
-type told struct {
+// messageEvent is the event of a message.
+type messageEvent struct {
 	slack.Msg
 	Message  *slack.Msg `json:"message"`
 	Previous *slack.Msg `json:"previous_message"`
 }
 
-func readEvent(t *testing.T, raw []byte) (event told) {
+func readEvent(t *testing.T, raw []byte) (event messageEvent) {
 	t.Helper()
 	if err := json.Unmarshal(raw, &event); err != nil {
 		t.Fatalf("%v in %s", err, raw)
@@ -130,7 +130,7 @@ func readEvent(t *testing.T, raw []byte) (event told) {
 	return event
 }
 
-func TestAChangeOfAnothersIsTold(t *testing.T) {
+func TestEventOfOthersChange(t *testing.T) {
 	moving := &clock{}
 	server, _ := start(t, moving.options())
 	ts := server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "one"}).TS
@@ -140,16 +140,16 @@ func TestAChangeOfAnothersIsTold(t *testing.T) {
 	edit := readEvent(t, server.Edit(channel, ts, "two"))
 	if edit.SubType != "message_changed" || edit.Message.Text != "two" || edit.Message.Timestamp != ts ||
 		edit.Message.Edited.Timestamp != "1700000090.000000" || edit.Previous.Text != "one" || edit.Channel != channel {
-		t.Errorf("edit: %+v", edit)
+		t.Errorf("the edit is %+v", edit)
 	}
 	if got := message(t, server, ts); got.Edits != 1 {
-		t.Errorf("edited: %+v", got)
+		t.Errorf("the edited message is %+v", got)
 	}
 	deletion := readEvent(t, server.Delete(channel, ts))
 	if deletion.SubType != "message_deleted" || deletion.DeletedTimestamp != ts || deletion.Previous.Text != "two" {
-		t.Errorf("deletion: %+v", deletion)
+		t.Errorf("the deletion is %+v", deletion)
 	}
 	if left := server.Reactions(channel, ts); len(left) != 0 {
-		t.Errorf("reactions left: %+v", left)
+		t.Errorf("the deleted message has the reactions %+v", left)
 	}
 }

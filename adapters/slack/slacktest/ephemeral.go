@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// maxEphemerals is how many are kept; older ones are forgotten first.
+// maxEphemerals bounds the stored ephemeral messages. The oldest ones are dropped first.
 const maxEphemerals = 10_000
 
-// Ephemeral is a message that one user alone saw.
+// Ephemeral is a message that only one user saw.
 type Ephemeral struct {
 	Channel, ThreadTS, User string
 	Text                    string // as Post.Shown
 	At                      time.Time
 }
 
-// Ephemerals returns what users alone saw, in the order in which it came.
+// Ephemerals returns the ephemeral messages in the order of their arrival.
 func (s *Server) Ephemerals() []Ephemeral {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Sign returns the headers by which Slack vouches for a body: version v0, an
-// HMAC-SHA256 over timestamp and body.
+// Sign returns the headers with which Slack signs a body: version v0, an HMAC-SHA256 over
+// timestamp and body.
 // https://docs.slack.dev/authentication/verifying-requests-from-slack
 func Sign(secret string, timestamp time.Time, body []byte) http.Header {
 	seconds := strconv.FormatInt(timestamp.Unix(), 10)
@@ -26,20 +26,20 @@ func Sign(secret string, timestamp time.Time, body []byte) http.Header {
 	return header
 }
 
-// NewRequest makes the signed request with which Slack delivers a JSON body.
+// NewRequest returns the signed request with which Slack delivers a JSON body.
 func NewRequest(ctx context.Context, url, secret string, timestamp time.Time, body []byte) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("make the hook's request: %w", err)
+		return nil, fmt.Errorf("create the hook's request: %w", err)
 	}
 	request.Header = Sign(secret, timestamp, body)
 	request.Header.Set("Content-Type", "application/json")
 	return request, nil
 }
 
-// Message describes a message that the Events API tells of. Empty fields are
-// filled: Team and App from this package's constants, ChannelType "channel",
-// EventID from channel and ts.
+// Message describes a message for an event of the Events API. Empty fields get defaults: Team
+// and App the constants of this package, ChannelType "channel", and EventID a value from
+// channel and ts.
 type Message struct {
 	Team, App            string
 	Channel, ChannelType string
@@ -49,7 +49,7 @@ type Message struct {
 	EventID              string
 }
 
-// inner is the event itself; the order of its members is Slack's own.
+// inner is the inner event. Its members have Slack's order.
 type inner struct {
 	Type        string `json:"type"`
 	User        string `json:"user"`
@@ -62,14 +62,14 @@ type inner struct {
 	ChannelType string `json:"channel_type,omitempty"`
 }
 
-// Event is the event_callback of type message.
+// Event returns the event_callback of type message.
 func (m Message) Event() []byte {
 	m.fill("Ev")
 	return m.callback(inner{Type: "message", ChannelType: m.ChannelType})
 }
 
-// Mention is the event_callback of type app_mention, which has no channel type
-// and an event id of its own.
+// Mention returns the event_callback of type app_mention. It has no channel type and an event
+// id of its own.
 func (m Message) Mention() []byte {
 	m.fill("EvM")
 	return m.callback(inner{Type: "app_mention"})

@@ -8,8 +8,8 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// A fake stands in for slack.com wherever an address of the Web API can be set:
-// in Parley's configuration as slack.api_url.
+// A fake replaces slack.com wherever the address of the Web API can be set, such as
+// slack.api_url in Parley's configuration.
 func Example() {
 	server, err := slacktest.Start(slacktest.Options{})
 	if err != nil {

@@ -8,56 +8,55 @@ import (
 	"time"
 )
 
-// Fault is what goes wrong with one call. The zero value is a call that goes
-// well. A fault that answers something else than success keeps the call from
-// taking effect, unless Effect says otherwise.
+// Fault is a fault of one call. The zero value is none. A fault with a response other than
+// success prevents the call's effect, unless Effect is set.
 type Fault struct {
-	// Latency passes before anything else happens.
+	// Latency passes before everything else.
 	Latency time.Duration
-	// Late passes between the request's being read and its effect, which comes
-	// although the client may have gone. The answer waits for it, except where
-	// the fault has an answer of its own.
+	// Late passes between the reading of the request and its effect. The effect happens
+	// although the client may have disconnected. The response waits for it, unless the fault
+	// has a response of its own.
 	Late time.Duration
-	// Hold is Late with a signal instead of a time: the effect waits until the
-	// channel is closed.
+	// Hold delays the effect as Late does, until the channel is closed.
 	Hold <-chan struct{}
-	// Gone is closed if the client leaves while the effect waits; nil for nobody.
+	// Gone is closed if the client disconnects while the effect waits. It may be nil.
 	Gone chan<- struct{}
-	// Effect says that the call does what it should in spite of its answer.
+	// Effect means that the call takes effect in spite of its response.
 	Effect bool
-	// Status is answered instead of 200, with an HTML page as a gateway sends it;
-	// 429 with what Slack itself says.
+	// Status replaces the status 200. The body is an HTML page, as from a gateway, or Slack's
+	// own body for 429.
 	Status int
-	// RetryAfter is the header of that answer, whatever it says; none if empty.
+	// RetryAfter is the Retry-After header of that response; none if empty.
 	RetryAfter string
-	// Error is answered as {"ok":false,"error":…}.
+	// Error responds with {"ok":false,"error":…}.
 	Error string
-	// Body is answered with status 200.
+	// Body is a response with status 200.
 	Body string
-	// Cut ends the connection without an answer, or in the middle of Body.
+	// Cut ends the connection without a response, or in the middle of Body.
 	Cut bool
 }
 
-// RateLimited is Slack's 429. Slack sends whole seconds; less is sent as 0.
+// RateLimited returns Slack's 429. Slack sends whole seconds; a fraction of a second becomes
+// 0.
 func RateLimited(after time.Duration) Fault {
 	return Fault{Status: http.StatusTooManyRequests, RetryAfter: strconv.Itoa(int(after / time.Second))}
 }
 
-// answers says that the client hears something else than what the method says.
+// answers reports whether the fault has a response of its own.
 func (f Fault) answers() bool { return f.Status != 0 || f.Error != "" || f.Body != "" || f.Cut }
 
-// delayed says that the effect comes later than the request.
+// delayed reports whether the effect is delayed.
 func (f Fault) delayed() bool { return f.Late > 0 || f.Hold != nil }
 
 // Chance is a fault with its probability.
 type Chance struct {
 	Method string  // chat.postMessage if empty
-	P      float64 // of 1
+	P      float64 // from 0 to 1
 	Fault  Fault
 }
 
-// Mix makes a Plan of faults that happen by chance, the same ones in the same
-// order of calls for the same seed. At most one of them befalls a call.
+// Mix returns a Plan of random faults. The same seed gives the same faults in the same order
+// of calls. A call has at most one of them.
 func Mix(seed uint64, chances ...Chance) func(Call) Fault {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -78,14 +77,13 @@ func Mix(seed uint64, chances ...Chance) func(Call) Fault {
 	}
 }
 
-// script holds the faults of the next calls of each method.
+// script contains the faults of the next calls of each method.
 type script struct {
 	mu   sync.Mutex
 	next map[string][]Fault
 }
 
-// Script sets the faults of the method's next calls, after those that were set
-// before. Calls beyond them follow the Plan.
+// Script appends the faults of the method's next calls. Later calls follow the Plan.
 func (s *Server) Script(method string, faults ...Fault) {
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
@@ -109,7 +107,7 @@ func (s *Server) fault(call Call) Fault {
 	return s.options.Plan(call)
 }
 
-// answer lets a call take effect by run, or not, and writes what the client hears.
+// answer runs a call unless the fault prevents its effect, and writes the response.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, f Fault, run func() []byte) {
 	if f.Latency > 0 && !s.pass(time.After(f.Latency), nil) {
 		panic(http.ErrAbortHandler)
@@ -141,7 +139,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f Fault, run fun
 	f.write(w, body)
 }
 
-// after is time.After, and nil for no time at all.
+// after is time.After, but returns nil for a duration of zero.
 func after(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
@@ -149,8 +147,8 @@ func after(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-// pass waits for the timer and the signal, where there are any; false means
-// that the server stopped first.
+// pass waits for the timer and the signal; either may be nil. It returns false if the server
+// stopped first.
 func (s *Server) pass(timer <-chan time.Time, signal <-chan struct{}) bool {
 	if timer != nil {
 		select {
@@ -169,7 +167,7 @@ func (s *Server) pass(timer <-chan time.Time, signal <-chan struct{}) bool {
 	return true
 }
 
-// write sends the fault's own answer, or body where it has none.
+// write writes the fault's own response, or body if it has none.
 func (f Fault) write(w http.ResponseWriter, body []byte) {
 	header := w.Header()
 	switch {

@@ -10,9 +10,8 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// deeds are calls that leave something behind: what they do, and whether it is
-// there.
-var deeds = map[string]struct {
+// effects are calls that change something, each with a check of its effect.
+var effects = map[string]struct {
 	do   func(*testing.T, *slack.Client, string) error
 	done func(*slacktest.Server, string) bool
 }{
@@ -41,10 +40,10 @@ var deeds = map[string]struct {
 	}, func(s *slacktest.Server, ts string) bool { return s.Status(channel, ts) != "" }},
 }
 
-func TestFaultsBefallEveryMethod(t *testing.T) {
+func TestFaultsOfEveryMethod(t *testing.T) {
 	for name, c := range map[string]struct {
-		fault      slacktest.Fault
-		fails, did bool
+		fault         slacktest.Fault
+		fails, effect bool
 	}{
 		"429":              {slacktest.RateLimited(time.Second), true, false},
 		"500 and done":     {slacktest.Fault{Status: 500, Effect: true}, true, true},
@@ -54,29 +53,29 @@ func TestFaultsBefallEveryMethod(t *testing.T) {
 		"refused and done": {slacktest.Fault{Error: "fatal_error", Effect: true}, true, true},
 		"late":             {slacktest.Fault{Late: time.Nanosecond}, false, true},
 	} {
-		for method, deed := range deeds {
+		for method, call := range effects {
 			t.Run(name+" "+method, func(t *testing.T) {
 				server, client := start(t, slacktest.Options{})
 				ts := post(t, client, "old")
 				server.Script(method, c.fault)
-				if err := deed.do(t, client, ts); (err != nil) != c.fails {
-					t.Errorf("the call ended with %v", err)
+				if err := call.do(t, client, ts); (err != nil) != c.fails {
+					t.Errorf("the call returned %v", err)
 				}
-				if did := deed.done(server, ts); did != c.did {
-					t.Errorf("took effect: %v", did)
+				if effect := call.done(server, ts); effect != c.effect {
+					t.Errorf("the call took effect: %v", effect)
 				}
-				if c.did {
+				if c.effect {
 					return
 				}
-				if err := deed.do(t, client, ts); err != nil || !deed.done(server, ts) {
-					t.Errorf("the next call: %v", err)
+				if err := call.do(t, client, ts); err != nil || !call.done(server, ts) {
+					t.Errorf("the next call returned %v or had no effect", err)
 				}
 			})
 		}
 	}
 }
 
-func TestARateLimitIsTold(t *testing.T) {
+func TestRateLimitResponse(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	server.Script("chat.update", slacktest.RateLimited(3*time.Second))
 	_, _, _, err := client.UpdateMessageContext(t.Context(), channel, root, slack.MsgOptionText("x", false))

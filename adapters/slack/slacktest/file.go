@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// File is a file that was shared.
+// File is a shared file.
 type File struct {
 	ID, Name, Title, MimeType string
 	Content                   []byte
-	// Size is what the file says of itself; that of Content if 0.
+	// Size is the reported size; the length of Content if 0.
 	Size int
-	// Subtype is slack_audio for a voice clip, whose words are the Transcription.
+	// Subtype is slack_audio for a voice clip. Transcription is the clip's text.
 	Subtype, Transcription string
-	// Unreadable says that the token may not read it: the download leads to the
-	// sign-in page, as Slack's does.
+	// Unreadable means that the token may not read the file. The download then redirects to
+	// the sign-in page, as Slack's does.
 	Unreadable bool
-	// DownloadURL stands in url_private_download instead of the server's own.
+	// DownloadURL replaces the server's own url_private_download.
 	DownloadURL string
-	// Redirect is where the server's own address of the file leads, such as that
-	// of another host. See CDN.
+	// Redirect is the target of a redirect from the server's own address of the file, such as
+	// an address on another host. See CDN.
 	Redirect string
-	// User shared it, in the messages at Shares.
+	// User is the author of the messages at Shares.
 	User   string
 	Shares []Share
 }
 
-// Share is a message that carries a file.
+// Share is a message with a file.
 type Share struct{ Channel, TS string }
 
-// AddFile makes files.info know the file, and the server serve it.
+// AddFile adds a file for files.info and for downloads.
 func (s *Server) AddFile(file File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +49,7 @@ func (s *Server) fileInfo(form url.Values) []byte {
 	return encode(map[string]any{"ok": true, "file": all[0]})
 }
 
-// describeFiles are the files as Slack shows them, but for those that it does
-// not know.
+// describeFiles returns the files as Slack objects. It omits unknown files.
 // https://docs.slack.dev/reference/objects/file-object
 func (s *Server) describeFiles(ids []string) []map[string]any {
 	s.mu.RLock()
@@ -80,32 +79,32 @@ func (s *Server) describeFile(f File) map[string]any {
 	if len(f.Shares) > 0 {
 		public, private := map[string][]any{}, map[string][]any{}
 		for _, share := range f.Shares {
-			where := private
+			target := private
 			if (Channel{ID: share.Channel}).kind() == PublicChannel {
-				where = public
+				target = public
 			}
-			where[share.Channel] = append(where[share.Channel], map[string]any{"ts": share.TS})
+			target[share.Channel] = append(target[share.Channel], map[string]any{"ts": share.TS})
 		}
 		info["shares"] = map[string]any{"public": public, "private": private}
 	}
 	return info
 }
 
-// Where files are served: at Slack's own host, which wants the token; and at the
-// host behind it, which wants none.
+// The paths of files: on Slack's own host, which requires the token, and on the host behind
+// it, which requires none.
 const (
 	downloads = "/files-pri/"
 	cdn       = "/files-cdn/"
 )
 
-// CDN is an address of the file at another host, which serves it to everybody
-// but those who show it a token: for File.Redirect.
+// CDN returns an address of the file on another host, for File.Redirect. That host serves the
+// file without a token and refuses requests with one.
 func (s *Server) CDN(id string) string {
 	return strings.Replace(s.url, "127.0.0.1", "localhost", 1) + cdn + id
 }
 
-// download serves a file to who shows the token, and the sign-in page to all
-// others. Script and Plan know it as the method "files.download".
+// download serves a file to a request with the token, and redirects others to the sign-in
+// page. The name of the method for Script and Plan is "files.download".
 func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/signin" {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -136,7 +135,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve writes the file, with the fault that is due.
+// serve writes the file, or the fault of this download.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, file File) {
 	call := Call{Method: "files.download", Form: url.Values{"file": {file.ID}}}
 	f := s.fault(call)

@@ -24,7 +24,7 @@ func fetch(t *testing.T, address string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-func TestADownloadMayLeadToAnotherHost(t *testing.T) {
+func TestDownloadRedirects(t *testing.T) {
 	var tokens []string
 	server, client := start(t, slacktest.Options{OnDownload: func(r *http.Request) {
 		tokens = append(tokens, r.Header.Get("Authorization"))
@@ -41,11 +41,11 @@ func TestADownloadMayLeadToAnotherHost(t *testing.T) {
 		t.Error(diff)
 	}
 	if status, _ := fetch(t, server.CDN("F1")); status != http.StatusBadRequest {
-		t.Errorf("the other host took our token: %d", status)
+		t.Errorf("the other host accepts our token with status %d", status)
 	}
 }
 
-func TestAVoiceClipHasItsWords(t *testing.T) {
+func TestVoiceClipHasTranscription(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	server.AddFile(slacktest.File{ID: "F1", Name: "clip.m4a", MimeType: "audio/mp4", Size: 5 << 30, Subtype: "slack_audio", Transcription: "hello there"})
 	file, _, _, err := client.GetFileInfoContext(t.Context(), "F1", 1, 1)
@@ -55,7 +55,7 @@ func TestAVoiceClipHasItsWords(t *testing.T) {
 	}
 }
 
-func TestADownloadHasFaultsToo(t *testing.T) {
+func TestFaultsOfDownload(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
 	server.AddFile(slacktest.File{ID: "F1", Name: "a", MimeType: "text/plain", Content: []byte("content")})
 	server.Script("files.download", slacktest.RateLimited(0), slacktest.Fault{Status: 503})

@@ -14,14 +14,14 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// clock stands until it is moved on.
+// clock is a clock that moves only by pass.
 type clock struct{ since atomic.Int64 }
 
 func (c *clock) now() time.Time                 { return time.Unix(1700000000, c.since.Load()) }
 func (c *clock) pass(d time.Duration)           { c.since.Add(int64(d)) }
 func (c *clock) options() (o slacktest.Options) { o.Now = c.now; return o }
 
-// wantCode fails unless Slack refused with that code; "" is no error at all.
+// wantCode checks the code of Slack's refusal; "" means no error.
 func wantCode(t *testing.T, doing string, err error, want string) {
 	t.Helper()
 	got := ""
@@ -33,21 +33,21 @@ func wantCode(t *testing.T, doing string, err error, want string) {
 	}
 }
 
-// under is the option by which a post hangs under a root.
+// under returns the option for a reply to a root.
 func under(root string) slack.MsgOption { return slack.MsgOptionTS(root) }
 
-// message is what stands at ts now.
+// message returns the message at ts.
 func message(t *testing.T, server *slacktest.Server, ts string) slacktest.Post {
 	t.Helper()
 	got, found := server.Message(channel, ts)
 	if !found {
-		t.Fatalf("no message at %s", ts)
+		t.Fatalf("there is no message at %s", ts)
 	}
 	return got
 }
 
-// refused calls a method with what no client library would send, "a=b" each, and
-// returns the code of the refusal.
+// refused calls a method with arguments of the form "a=b" that no client library would send,
+// and returns the code of the refusal.
 func refused(t *testing.T, server *slacktest.Server, method string, arguments ...string) string {
 	t.Helper()
 	form := url.Values{"token": {slacktest.Token}}

@@ -2,26 +2,25 @@ package slacktest
 
 import "net/url"
 
-// method is one of the Web API's: what it does with its arguments, and what it
-// asks for.
+// method is a method of the Web API: its function and its requirements.
 type method struct {
 	run func(s *Server, form url.Values) []byte
-	// scope is what the token must have been granted; of several, parted by |, one
-	// will do. A * stands for the kind of the channel that is asked for.
+	// scope is the required scope of the token. Alternatives are separated by |. A * means
+	// the kind of the requested channel.
 	scope string
-	// tier is how many calls a minute Slack takes at least; 0 where it names none.
+	// tier is the number of calls per minute that Slack guarantees; 0 if it names none.
 	// https://docs.slack.dev/apis/web-api/rate-limits
 	tier int
-	// posts says that it counts against what one channel takes.
+	// posts means that a call counts against its channel's rate.
 	posts bool
-	// reads says that it reads messages, which not every app may do as it likes.
+	// reads means that it reads messages, which Slack limits for some apps.
 	reads bool
-	// app says that it takes the app's token and no other, and both that it takes
-	// either.
+	// app means that it accepts only the app's token. both means that it accepts either
+	// token.
 	app, both bool
 }
 
-// methods are all that the server knows.
+// methods are the methods that the server implements.
 // https://docs.slack.dev/reference/methods
 var methods = map[string]method{
 	"apps.connections.open":                 {run: (*Server).openConnection, app: true},
@@ -53,7 +52,7 @@ var methods = map[string]method{
 	"users.info":                            {run: (*Server).userInfo, scope: "users:read", tier: 100},
 }
 
-// respond runs the method and returns the answer's JSON.
+// respond runs the method and returns the response's JSON.
 func (s *Server) respond(call Call) []byte {
 	m, known := methods[call.Method]
 	if !known {
@@ -68,27 +67,26 @@ func (s *Server) respond(call Call) []byte {
 	return m.run(s, call.Form)
 }
 
-// refuseToken returns the code by which the method refuses the token; empty
-// where it takes it.
+// refuseToken returns the code with which the method refuses the token, or an empty string.
 func (s *Server) refuseToken(m method, token string) string {
-	isBots, isApps := token == s.options.Token, token == s.options.AppToken
+	isBot, isApp := token == s.options.Token, token == s.options.AppToken
 	switch {
 	case token == "":
 		return "not_authed"
-	case !isBots && !isApps:
+	case !isBot && !isApp:
 		return "invalid_auth"
 	case s.revoked.Load():
 		return "token_revoked"
-	case !m.both && isApps != m.app:
+	case !m.both && isApp != m.app:
 		return "not_allowed_token_type"
 	}
 	return ""
 }
 
-// Revoke takes both tokens away: every call is refused from now on.
+// Revoke revokes both tokens: the server refuses every later call.
 func (s *Server) Revoke() { s.revoked.Store(true) }
 
-// authTest is auth.test; for the app's token it tells the app alone.
+// authTest is auth.test. For the app's token it reports only the app.
 // https://docs.slack.dev/reference/methods/auth.test
 func (s *Server) authTest(form url.Values) []byte {
 	if form.Get("token") == s.options.AppToken {
@@ -102,9 +100,9 @@ func (s *Server) authTest(form url.Values) []byte {
 	return encode(answer)
 }
 
-// missing is what a method answers that lacks a required argument.
+// missing returns the response of a method that lacks a required argument.
 func missing(argument string) []byte {
-	words := "[ERROR] missing required field: " + argument
+	text := "[ERROR] missing required field: " + argument
 	return encode(map[string]any{"ok": false, "error": "invalid_arguments",
-		"response_metadata": map[string]any{"messages": []string{words}}})
+		"response_metadata": map[string]any{"messages": []string{text}}})
 }

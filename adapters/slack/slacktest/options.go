@@ -6,74 +6,74 @@ import (
 	"time"
 )
 
-// Who we are on a Server whose Options leave it open.
+// The identity of the bot and its app on a Server, unless Options change it.
 const (
 	Team    = "T0TEAM"
 	App     = "A0APP"
 	BotUser = "U0BOT"
 	BotID   = "B0BOT"
 	Token   = "xoxb-slacktest"
-	// AppToken is what opens sockets; no other method takes it.
+	// AppToken opens sockets. No other method accepts it.
 	AppToken = "xapp-slacktest"
 )
 
-// Options say what a Server is like. The zero value knows one bot, the
-// constants of this package, and has no faults.
+// Options configure a Server. The zero value has one bot, with the identity in the constants
+// of this package, and no faults.
 type Options struct {
-	// Address is where it listens; "127.0.0.1:0" if empty.
+	// Address is the address to listen on; "127.0.0.1:0" if empty.
 	Address string
-	// Token is the bot's, and AppToken the app's, which apps.connections.open asks
-	// for. No others are taken.
+	// Token is the bot's token. AppToken is the app's token, which apps.connections.open
+	// requires. The server accepts no others.
 	Token, AppToken string
-	// Team, BotUser and BotID are what auth.test tells, and whose every post is.
+	// Team, BotUser and BotID are the identity in auth.test and in the bot's posts.
 	Team, BotUser, BotID string
-	// Enterprise is the id of the organization that the workspace belongs to; none
-	// if empty.
+	// Enterprise is the id of the workspace's organization; none if empty.
 	Enterprise string
-	// Scopes are what the bot was granted; AllScopes if nil.
+	// Scopes are the bot's scopes; AllScopes if nil.
 	Scopes []string
-	// Now is the clock that timestamps come from; the system's if nil.
+	// Now is the clock of timestamps; the system's if nil.
 	Now func() time.Time
-	// Plan chooses the fault of a call that no Script provides for; none if nil.
-	// It is called concurrently. See Mix. What goes to an upload's address or comes
-	// from a download's has the methods "files.upload" and "files.download".
+	// Plan returns the fault of a call for which Script has none; no fault if nil. It is
+	// called concurrently. See Mix. The methods of an upload's and a download's HTTP requests
+	// are "files.upload" and "files.download".
 	Plan func(Call) Fault
-	// OnCall sees every call as soon as it was read, before its fault.
+	// OnCall receives every call as soon as it was read, before its fault.
 	OnCall func(Call)
-	// OnDownload sees every request for a file, before its answer.
+	// OnDownload receives every request for a file, before its response.
 	OnDownload func(*http.Request)
-	// OnPost sees every post of the API when it takes effect, and OnChange each of
-	// its changes: an update, what is appended to a stream, its end, a deletion.
+	// OnPost receives every post of the API when it takes effect. OnChange receives each of
+	// its changes: an update, an addition to a stream, the end of a stream, a deletion.
 	OnPost, OnChange func(Post)
 
-	// NoMarkdownBlocks makes a Slack that does not know them: invalid_blocks.
+	// NoMarkdownBlocks makes the server refuse markdown blocks with invalid_blocks.
 	NoMarkdownBlocks bool
-	// NoStreams is what chat.startStream and its like answer on a Slack that has no
-	// streams, such as unknown_method or method_not_supported_for_channel_type.
+	// NoStreams is the code with which a Slack without streams refuses chat.startStream and
+	// the other methods of streams, such as unknown_method or
+	// method_not_supported_for_channel_type.
 	NoStreams string
-	// StreamAge and StreamLimit are when a stream is closed: 5 minutes after its
-	// start, and before it has more than 12,000 characters, if 0.
+	// StreamAge and StreamLimit end a stream: it lives StreamAge after its start, and has at
+	// most StreamLimit characters. The defaults are 5 minutes and 12,000 characters.
 	StreamAge   time.Duration
 	StreamLimit int
 
-	// PostRate is how many posts, changes and pieces of streams a second one
-	// channel takes; more are answered with 429. As many as come if 0.
+	// PostRate is the number of posts, changes and additions to streams per second that one
+	// channel accepts. The server refuses more with 429. It is unlimited if 0.
 	PostRate float64
-	// Tiers holds each method to its tier's calls a minute, and Distributed reading
-	// of channels and threads to one call a minute with 15 messages: what Slack
-	// grants an app that is sold outside its marketplace.
+	// Tiers limits each method to the calls per minute of its tier. Distributed limits the
+	// reading of channels and threads to one call per minute with 15 messages, as Slack does
+	// for an app that is sold outside its marketplace.
 	// https://docs.slack.dev/apis/web-api/rate-limits
 	Tiers, Distributed bool
 
-	// Echo tells the app of its own doings too, as Slack does.
+	// Echo sends the app events about its own changes too, as Slack does.
 	Echo bool
-	// OnEvent takes the events of these, each the inner event's JSON, in the order in
-	// which they happened in their channel; if nil they are pushed to the app.
+	// OnEvent receives these events as JSON of the inner event, in each channel in their
+	// order. If it is nil, the server pushes them to the app.
 	OnEvent func(event []byte)
 	SocketOptions
 }
 
-// complete sets what was left open.
+// complete sets the defaults.
 func (o *Options) complete() {
 	setDefault(&o.Address, "127.0.0.1:0")
 	setDefault(&o.Token, Token)

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Post is one message in a channel, as it stands now.
+// Post is the current state of one message in a channel.
 type Post struct {
-	// N counts the posts of the API from 1, in the order in which they took
-	// effect; 0 for what Put placed.
+	// N numbers the posts of the API from 1, in the order in which they took effect. It is 0
+	// for a message of Put.
 	N        int64
 	Channel  string
 	TS       string
@@ -20,28 +20,28 @@ type Post struct {
 	User     string
 	BotID    string
 	Team     string // the author's; ours if empty
-	// Subtype is the message's, such as file_share; mostly empty.
+	// Subtype is the message's subtype, such as file_share; usually empty.
 	Subtype string
 	Text    string
-	// Markdown is what stands in its markdown blocks, one paragraph each, or was
-	// given as markdown_text; of a stream, all that was appended.
+	// Markdown is the text of the markdown blocks, one paragraph each, or the markdown_text.
+	// For a stream, it is all text so far.
 	Markdown string
-	// Blocks and Metadata are the JSON as it was sent; nil for none.
+	// Blocks and Metadata are the JSON of the call; nil if absent.
 	Blocks   json.RawMessage
 	Metadata json.RawMessage
 	Files    []string  // ids
 	At       time.Time // when it took effect
-	// Edits counts its changes, of which EditedTS is the last one that readers are
-	// told of; empty for none. What is appended to a stream is no change.
+	// Edits counts the changes. An addition to a stream is not a change. EditedTS is the time
+	// of the last change that readers can see; empty if there is none.
 	Edits    int
 	EditedTS string
-	// Stream says that it began as a stream, and which state that is in.
+	// Stream is the state of a message that began as a stream.
 	Stream  StreamState
 	Deleted bool
 }
 
-// Shown is what a reader sees: the markdown where there is some, else the text;
-// nothing of what was deleted.
+// Shown returns the text that a reader sees: the markdown if there is any, else the text. It
+// is empty for a deleted message.
 func (p Post) Shown() string {
 	if p.Deleted {
 		return ""
@@ -49,7 +49,7 @@ func (p Post) Shown() string {
 	return cmp.Or(p.Markdown, p.Text)
 }
 
-// Key is the text at event_payload.key in the post's metadata.
+// Key returns the text at event_payload.key in the post's metadata.
 func (p Post) Key() string {
 	var metadata struct {
 		Payload struct {
@@ -60,15 +60,15 @@ func (p Post) Key() string {
 	return metadata.Payload.Key
 }
 
-// isReply says that it hangs under another message.
+// isReply reports whether the post is a reply.
 func (p Post) isReply() bool { return p.ThreadTS != "" && p.ThreadTS != p.TS }
 
-// broadcast is the subtype of a reply that its channel shows too.
+// broadcast is the subtype of a reply that is also shown in its channel.
 const broadcast = "thread_broadcast"
 
-// Put places a message that did not come through the API, such as another
-// person's, at its TS or at the channel's next one, and returns it with that. What
-// was there before is replaced.
+// Put stores a message that did not come through the API, such as another person's. It uses
+// the post's TS, or else the channel's next one, and returns the message with it. It replaces
+// a message with the same TS.
 func (s *Server) Put(post Post) Post {
 	c := s.channel(post.Channel)
 	c.mu.Lock()
@@ -76,8 +76,8 @@ func (s *Server) Put(post Post) Post {
 	return c.add(s.options.Now(), post)
 }
 
-// Posts returns what came through the API, in the order in which it took effect;
-// what was deleted too.
+// Posts returns the messages from the API in the order in which they took effect, including
+// deleted ones.
 func (s *Server) Posts() []Post {
 	var all []Post
 	for _, c := range s.allChannels() {
@@ -93,7 +93,7 @@ func (s *Server) Posts() []Post {
 	return all
 }
 
-// Message returns what stands at that ts, whoever wrote it; false for nothing.
+// Message returns the message of any author at ts, or false if there is none.
 func (s *Server) Message(channel, ts string) (Post, bool) {
 	c := s.channel(channel)
 	c.mu.Lock()
@@ -104,7 +104,7 @@ func (s *Server) Message(channel, ts string) (Post, bool) {
 	return Post{}, false
 }
 
-// Thread returns the messages of a thread that readers see, the root first.
+// Thread returns the visible messages of a thread, the root first.
 func (s *Server) Thread(channel, root string) (thread []Post) {
 	c := s.channel(channel)
 	c.mu.Lock()
@@ -118,13 +118,13 @@ func (s *Server) Thread(channel, root string) (thread []Post) {
 	return thread
 }
 
-// ours is a post of the bot, with the place that the call names.
+// ours returns an empty post of the bot in the channel and thread of the call.
 func (s *Server) ours(form url.Values) Post {
 	return Post{Channel: form.Get("channel"), ThreadTS: form.Get("thread_ts"),
 		User: s.options.BotUser, BotID: s.options.BotID}
 }
 
-// isOurs says that the bot wrote it.
+// isOurs reports whether the bot wrote the message.
 func (s *Server) isOurs(p *Post) bool {
 	return p.User == s.options.BotUser || p.BotID == s.options.BotID
 }
@@ -149,12 +149,11 @@ func (s *Server) postMessage(form url.Values) []byte {
 	if code != "" {
 		return refusal(code)
 	}
-	return answerPost(post)
+	return postResponse(post)
 }
 
-// publish puts a post of ours into its channel, as an open stream where there is
-// one, and tells everybody who waits for a post. The code is that of a channel
-// which takes none.
+// publish adds a post of ours to its channel, as an open stream if open is not nil, and
+// reports it to all waiting callers. The code is the refusal of the channel, or empty.
 func (s *Server) publish(post Post, open *stream) (_ Post, code string) {
 	c := s.channel(post.Channel)
 	c.mu.Lock()
@@ -164,7 +163,7 @@ func (s *Server) publish(post Post, open *stream) (_ Post, code string) {
 	}
 	post.N = s.count.Add(1)
 	post = c.add(s.options.Now(), post)
-	delete(c.statuses, post.ThreadTS) // a message ends the status of its thread
+	delete(c.statuses, post.ThreadTS) // a message clears the status of its thread
 	if open != nil {
 		c.streams[post.TS] = open
 	}
@@ -172,7 +171,7 @@ func (s *Server) publish(post Post, open *stream) (_ Post, code string) {
 		s.queueEvent(c.messageEvent(s, &post))
 	}
 	c.mu.Unlock()
-	s.tellEvents()
+	s.sendEvents()
 	if s.options.OnPost != nil {
 		s.options.OnPost(post)
 	}
@@ -183,8 +182,8 @@ func (s *Server) publish(post Post, open *stream) (_ Post, code string) {
 	return post, ""
 }
 
-// answerPost is what the methods answer that make or change a message.
-func answerPost(post Post) []byte {
+// postResponse returns the response of the methods that create or change a message.
+func postResponse(post Post) []byte {
 	answer := make([]byte, 0, 256+len(post.Text)+2*len(post.Markdown))
 	answer = append(answer, `{"ok":true,"channel":`...)
 	answer = append(answer, encode(post.Channel)...)
@@ -193,8 +192,8 @@ func answerPost(post Post) []byte {
 	return append(answer, "}}"...)
 }
 
-// appendJSON writes the message as Slack does, but for the last brace; without
-// reflection, since the load tool makes thousands a second.
+// appendJSON appends the message as Slack writes it, without the last brace. It does not use
+// reflection, because the load tool needs thousands of messages per second.
 func (p *Post) appendJSON(b []byte, metadata bool) []byte {
 	b = append(b, `{"type":"message"`...)
 	b = appendMember(b, "subtype", p.Subtype)
@@ -225,7 +224,7 @@ func (p *Post) appendJSON(b []byte, metadata bool) []byte {
 	return b
 }
 
-// appendMember writes one more member, where it has a value.
+// appendMember appends one more member if it has a value.
 func appendMember(b []byte, name, value string) []byte {
 	if value == "" {
 		return b
@@ -234,7 +233,7 @@ func appendMember(b []byte, name, value string) []byte {
 	return append(b, encode(value)...)
 }
 
-// isTrue reads a flag, which comes as a word or a digit.
+// isTrue reads a flag, which is a word or a digit.
 func isTrue(form url.Values, name string) bool {
 	set, _ := strconv.ParseBool(form.Get(name))
 	return set

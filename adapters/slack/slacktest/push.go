@@ -12,32 +12,32 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxUnderWay bounds the envelopes that are on their way; one more is missed.
+// maxUnderWay bounds the envelopes under way. The server loses any further one.
 const maxUnderWay = 30_000
 
-// The kinds of envelope, as Socket Mode names them.
+// The kinds of envelopes in Socket Mode.
 const (
 	EventsAPI     = "events_api"
 	SlashCommands = "slash_commands"
 	Interactive   = "interactive"
 )
 
-// State is how far an envelope has come.
+// State is the result of an envelope's delivery.
 type State string
 
-// The ends of an envelope.
+// The results of an envelope's delivery.
 const (
 	Acked   State = "acked"
-	Unacked State = "unacked" // it was sent as often as Slack does, and nobody took it
-	Missed  State = "missed"  // there was nobody to send it to
+	Unacked State = "unacked" // sent as often as Slack does, without an acknowledgement
+	Missed  State = "missed"  // there was no socket to send it to
 )
 
-// Fate is how a delivery ended.
-type Fate struct {
+// Result is the end of a delivery.
+type Result struct {
 	State    State
-	Attempts int // times that it was sent
-	// Answer is what came with the acknowledgement: the payload of the socket's, or
-	// the body of the hook's.
+	Attempts int // how often it was sent
+	// Answer is the payload of the socket's acknowledgement, or the body of the hook's
+	// response.
 	Answer []byte
 }
 
@@ -47,35 +47,37 @@ type Delivery struct{ *delivery }
 type delivery struct {
 	id, kind string
 	payload  []byte
-	acked    chan Ack // the socket's acknowledgement; it has room for it
+	acked    chan Ack // receives the socket's acknowledgement; has room for it
 	done     chan struct{}
-	fate     Fate // once done
+	result   Result // valid after done is closed
 }
 
-// EnvelopeID is the envelope's id in Socket Mode.
+// EnvelopeID returns the envelope's id in Socket Mode.
 func (d Delivery) EnvelopeID() string { return d.id }
 
-// Done is closed once the delivery has ended; a server that closes leaves it open.
+// Done returns a channel that is closed at the end of the delivery. It stays open if the
+// server closes first.
 func (d Delivery) Done() <-chan struct{} { return d.done }
 
-// Wait returns how the delivery ended, or an error when ctx does.
-func (d Delivery) Wait(ctx context.Context) (Fate, error) {
+// Wait waits for the end of the delivery, and returns its result, or an error if ctx ends
+// first.
+func (d Delivery) Wait(ctx context.Context) (Result, error) {
 	select {
 	case <-d.done:
-		return d.fate, nil
+		return d.result, nil
 	case <-ctx.Done():
-		return Fate{}, context.Cause(ctx)
+		return Result{}, context.Cause(ctx)
 	}
 }
 
-// Push tells the app of an event: it is wrapped in an event_callback, and sent to
-// the hook if there is one, else over a socket. It returns as soon as it is on its
-// way; envelopes of one socket leave in the order in which they were pushed.
+// Push sends the app an event in an event_callback: to the hook if there is one, else over a
+// socket. It does not wait for the delivery. The envelopes of one socket leave in the order
+// of their Push.
 func (s *Server) Push(inner []byte) Delivery {
 	return s.PushRaw(EventsAPI, Callback(inner, "Ev"+strings.ToUpper(strings.ReplaceAll(uuid.NewString(), "-", ""))))
 }
 
-// Callback is the event_callback that carries an event.
+// Callback returns the event_callback of an event.
 // https://docs.slack.dev/apis/events-api/#callback-field
 func Callback(inner []byte, eventID string) []byte {
 	return wrap(json.RawMessage(inner), Team, App, eventID, time.Now().Unix())
@@ -85,7 +87,7 @@ func wrap(event any, team, app, eventID string, at int64) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(map[string]any{ // plain texts, numbers and JSON always encode
+	_ = encoder.Encode(map[string]any{ // strings, numbers and raw JSON always encode
 		"type": "event_callback", "team_id": team, "api_app_id": app, "event_id": eventID,
 		"event_time": at, "event": event,
 		"authorizations": []map[string]any{{"team_id": team, "user_id": BotUser, "is_bot": true}},
@@ -93,7 +95,7 @@ func wrap(event any, team, app, eventID string, at int64) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// PushRaw sends a payload of one of the kinds as it is.
+// PushRaw sends a payload of one of the kinds unchanged.
 func (s *Server) PushRaw(kind string, payload []byte) Delivery {
 	d := &delivery{id: uuid.NewString(), kind: kind, payload: slices.Clone(payload), acked: make(chan Ack, 1), done: make(chan struct{})}
 	if !s.enter() {
@@ -108,31 +110,31 @@ func (s *Server) PushRaw(kind string, payload []byte) Delivery {
 	hook := s.hook.Load()
 	switch {
 	case full:
-		s.end(d, Fate{State: Missed})
+		s.end(d, Result{State: Missed})
 		s.running.Done()
 	case hook != nil:
-		go s.deliver(d, func() Fate { return s.overHook(d, *hook) })
+		go s.deliver(d, func() Result { return s.overHook(d, *hook) })
 	default:
-		first := s.overSocket(d, 0, nil) // here, since order matters
-		go s.deliver(d, func() Fate { return s.followUp(d, first) })
+		first := s.overSocket(d, 0, nil) // synchronous, because order matters
+		go s.deliver(d, func() Result { return s.followUp(d, first) })
 	}
 	return Delivery{d}
 }
 
-// deliver sees a delivery to its end; a fate without a state is that of a server
-// that stopped.
-func (s *Server) deliver(d *delivery, send func() Fate) {
+// deliver runs a delivery. send returns a result without a state if the server
+// stopped.
+func (s *Server) deliver(d *delivery, send func() Result) {
 	defer s.running.Done()
-	fate := send()
+	result := send()
 	s.hub.change(func() { s.hub.underWay-- })
-	if fate.State != "" {
-		s.end(d, fate)
+	if result.State != "" {
+		s.end(d, result)
 	}
 }
 
-func (s *Server) end(d *delivery, fate Fate) {
+func (s *Server) end(d *delivery, result Result) {
 	s.hub.change(func() {
-		switch fate.State {
+		switch result.State {
 		case Unacked:
 			s.hub.unacked++
 		case Missed:
@@ -140,33 +142,34 @@ func (s *Server) end(d *delivery, fate Fate) {
 		}
 		delete(s.hub.expected, d.id)
 	})
-	d.fate = fate
+	d.result = result
 	close(d.done)
 }
 
-// Unacked counts the envelopes that were sent as often as Slack does, in vain.
+// Unacked returns the number of envelopes that were sent as often as Slack does without an
+// acknowledgement.
 func (s *Server) Unacked() int {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return s.hub.unacked
 }
 
-// Missed counts the envelopes that were lost because no socket was there.
+// Missed returns the number of envelopes that were lost for lack of a socket.
 func (s *Server) Missed() int {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return s.hub.missed
 }
 
-// UnderWay counts the envelopes whose end is not known yet.
+// UnderWay returns the number of envelopes whose delivery has not ended.
 func (s *Server) UnderWay() int {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return s.hub.underWay
 }
 
-// repetitions are the waits before an envelope is sent again. Slack repeats events
-// alone; who presses a button is told that it failed.
+// repetitions returns the pauses before an envelope is sent again. Slack repeats only events;
+// a user who presses a button sees an error instead.
 func (s *Server) repetitions(d *delivery) []time.Duration {
 	if d.kind != EventsAPI {
 		return nil
@@ -174,10 +177,9 @@ func (s *Server) repetitions(d *delivery) []time.Duration {
 	return s.options.Repeat
 }
 
-// Say places a person's message in its channel, with its TS or the channel's next
-// one, and tells the app of it: by a message event and, where the text mentions the
-// bot and the channel is no direct message, by an app_mention. It returns the
-// message with its TS.
+// Say stores a person's message in its channel, at its TS or the channel's next one. It sends
+// the app a message event and, if the text mentions the bot outside a direct message, an
+// app_mention. It returns the message with its TS.
 func (s *Server) Say(m Message) (Message, []Delivery) {
 	m.TS = s.Put(Post{Channel: m.Channel, TS: m.TS, ThreadTS: m.ThreadTS, User: m.User, Text: m.Text}).TS
 	deliveries := []Delivery{s.PushRaw(EventsAPI, m.Event())}
@@ -188,14 +190,14 @@ func (s *Server) Say(m Message) (Message, []Delivery) {
 	return m, deliveries
 }
 
-// form is how an envelope that is no event is posted.
+// form returns the form in which an envelope other than an event is posted.
 // https://docs.slack.dev/interactivity/implementing-slash-commands
 func form(d *delivery) url.Values {
 	if d.kind == Interactive {
 		return url.Values{"payload": {string(d.payload)}}
 	}
 	fields := map[string]json.RawMessage{}
-	_ = json.Unmarshal(d.payload, &fields) // what is no object has no fields
+	_ = json.Unmarshal(d.payload, &fields) // a payload that is not an object has no fields
 	values := url.Values{}
 	for name, raw := range fields {
 		values.Set(name, argument(raw))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Hook is where the Events API delivers.
+// Hook is the address to which the Events API delivers.
 type Hook struct {
 	URL    string
 	Secret string // the app's signing secret
@@ -20,8 +20,8 @@ type Hook struct {
 	Client *http.Client
 }
 
-// SetHook makes the server deliver to a hook from now on, as Slack does where
-// Socket Mode is off; a hook without URL ends that.
+// SetHook makes the server deliver to a hook from now on, as Slack does without Socket Mode.
+// A hook without a URL ends that.
 func (s *Server) SetHook(hook Hook) {
 	if hook.URL == "" {
 		s.hook.Store(nil)
@@ -33,8 +33,8 @@ func (s *Server) SetHook(hook Hook) {
 	s.hook.Store(&hook)
 }
 
-// overSocket sends the envelope over a socket, if possible another one than the
-// last; nil means that none took it.
+// overSocket sends the envelope over a socket, if possible another one than last. It returns
+// nil if no socket accepted it.
 func (s *Server) overSocket(d *delivery, attempt int, last *socket) *socket {
 	reason := ""
 	if attempt > 0 {
@@ -52,45 +52,45 @@ func (s *Server) overSocket(d *delivery, attempt int, last *socket) *socket {
 	return s.hub.offer(frame, last)
 }
 
-// expect has the acknowledgement of that envelope handed to its delivery.
+// expect registers a delivery for the acknowledgement of its envelope.
 func (h *hub) expect(d *delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.expected[d.id] = d
 }
 
-// followUp waits for the acknowledgement of an envelope that the socket took, if
-// any did, and sends it again.
-func (s *Server) followUp(d *delivery, took *socket) Fate {
-	fate := Fate{State: Unacked}
+// followUp waits for the acknowledgement of an envelope, and sends the envelope again if none
+// comes. took is the socket that accepted it, or nil.
+func (s *Server) followUp(d *delivery, took *socket) Result {
+	result := Result{State: Unacked}
 	if took == nil {
 		if took = s.queue(d); took == nil {
-			return Fate{State: Missed}
+			return Result{State: Missed}
 		}
 	}
 	repeat := s.repetitions(d)
 	for attempt := 0; ; attempt++ {
-		fate.Attempts++
+		result.Attempts++
 		wait := s.options.AckWithin
 		if attempt < len(repeat) {
 			wait += repeat[attempt]
 		}
 		select {
 		case ack := <-d.acked:
-			fate.State, fate.Answer = Acked, ack.Payload
-			return fate
+			result.State, result.Answer = Acked, ack.Payload
+			return result
 		case <-s.stopped:
-			return Fate{}
+			return Result{}
 		case <-time.After(wait):
 		}
 		if attempt >= len(repeat) {
-			return fate
+			return result
 		}
 		took = s.overSocket(d, attempt+1, took)
 	}
 }
 
-// queue waits for a socket as long as the options allow.
+// queue waits for a socket up to the options' limit.
 func (s *Server) queue(d *delivery) *socket {
 	if s.options.QueueFor <= 0 {
 		return nil
@@ -115,31 +115,31 @@ func (s *Server) queue(d *delivery) *socket {
 	}
 }
 
-// overHook posts the envelope until it is taken.
+// overHook posts the envelope until the app accepts it.
 // https://docs.slack.dev/apis/events-api/#retries
-func (s *Server) overHook(d *delivery, hook Hook) Fate {
-	fate := Fate{State: Unacked}
+func (s *Server) overHook(d *delivery, hook Hook) Result {
+	result := Result{State: Unacked}
 	repeat := s.repetitions(d)
 	reason := ""
 	for attempt := 0; ; attempt++ {
-		fate.Attempts++
+		result.Attempts++
 		var final bool
-		fate.Answer, reason, final = s.call(d, hook, attempt, reason)
+		result.Answer, reason, final = s.call(d, hook, attempt, reason)
 		if reason == "" {
-			fate.State = Acked
-			return fate
+			result.State = Acked
+			return result
 		}
 		if final || attempt >= len(repeat) {
-			return fate
+			return result
 		}
 		if !s.pass(after(repeat[attempt]), nil) {
-			return Fate{}
+			return Result{}
 		}
 	}
 }
 
-// call posts the envelope once. It returns the answer, or why it counts as not
-// delivered and whether the app wants no repetition.
+// call posts the envelope once. It returns the app's answer, or the reason why the delivery
+// failed and whether the app refuses repetitions.
 func (s *Server) call(d *delivery, hook Hook, attempt int, before string) (answer []byte, reason string, final bool) {
 	ctx, cancel := s.within(s.options.AckWithin)
 	defer cancel()
@@ -172,7 +172,7 @@ func (s *Server) call(d *delivery, hook Hook, attempt int, before string) (answe
 	return answer, "", false
 }
 
-// within is a context that ends after d, or when the server stops.
+// within returns a context that ends after d or when the server stops.
 func (s *Server) within(d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	s.running.Go(func() {
@@ -185,7 +185,7 @@ func (s *Server) within(d time.Duration) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// failure is Slack's word for a call that had no answer.
+// failure returns Slack's name for a call without a response.
 func failure(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return "http_timeout"

@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// maxReactions is how many different emoji one message takes.
+// maxReactions bounds the different emoji of one message.
 // https://docs.slack.dev/reference/methods/reactions.add#errors
 const maxReactions = 50
 
-// emojiName is what an emoji is called, without colons.
+// emojiName matches the name of an emoji, without colons.
 var emojiName = regexp.MustCompile(`^[\p{L}\p{N}_+'-]{1,100}(::skin-tone-[2-6])?$`)
 
-// Reaction is one emoji at a message, and who put it there.
+// Reaction is one emoji on a message, with the users who added it.
 type Reaction struct {
 	Name  string   `json:"name"`
 	Users []string `json:"users"`
 }
 
-// Reactions returns what stands at a message, in the order in which it came.
+// Reactions returns a message's reactions in the order of their arrival.
 func (s *Server) Reactions(channel, ts string) (all []Reaction) {
 	c := s.channel(channel)
 	c.mu.Lock()
@@ -31,13 +31,13 @@ func (s *Server) Reactions(channel, ts string) (all []Reaction) {
 	return all
 }
 
-// React lets another user react to a message, and returns the event by which
-// Slack tells of it (the inner one's JSON); nil where it refuses.
+// React adds another user's reaction to a message. It returns the JSON of the inner event, or
+// nil if Slack would refuse the reaction.
 func (s *Server) React(channel, ts, user, emoji string) (event []byte) {
 	return s.reactAs(channel, ts, user, emoji, "reaction_added")
 }
 
-// Unreact takes such a reaction back, and returns its event.
+// Unreact removes such a reaction, and returns its event.
 func (s *Server) Unreact(channel, ts, user, emoji string) (event []byte) {
 	return s.reactAs(channel, ts, user, emoji, "reaction_removed")
 }
@@ -78,15 +78,15 @@ func (s *Server) ourReaction(form url.Values, kind string) []byte {
 		s.queueEvent(encode(event))
 	}
 	c.mu.Unlock()
-	s.tellEvents()
+	s.sendEvents()
 	if code != "" {
 		return refusal(code)
 	}
 	return encode(map[string]any{"ok": true})
 }
 
-// react changes the reactions of the message at ts and returns the event of it.
-// The channel is locked.
+// react changes the reactions of the message at ts and returns the event. The channel is
+// locked.
 func (c *channel) react(s *Server, ts, user, name, kind string) (event any, code string) {
 	p := c.find(ts)
 	if p == nil {
@@ -131,7 +131,7 @@ func (s *Server) getReactions(form url.Values) []byte {
 		"message": json.RawMessage(c.appendMessage(nil, s, p, false))})
 }
 
-// appendReactions writes them as a member of their message.
+// appendReactions appends the reactions as a member of their message.
 func appendReactions(b []byte, all []Reaction) []byte {
 	if len(all) == 0 {
 		return b

@@ -19,11 +19,11 @@ func TestReactions(t *testing.T) {
 	wantCode(t, "add", add("eyes"), "")
 	wantCode(t, "add again", add("eyes"), "already_reacted")
 	wantCode(t, "add another", add("+1::skin-tone-2"), "")
-	wantCode(t, "remove what is not there", remove("wave"), "no_reaction")
+	wantCode(t, "remove an absent reaction", remove("wave"), "no_reaction")
 	wantCode(t, "no name", add(":eyes:"), "invalid_name")
 	wantCode(t, "no message", client.AddReactionContext(t.Context(), "eyes", slack.NewRefToMessage(channel, root)), "message_not_found")
 	if server.React(channel, ts, "U2", "eyes") == nil || server.React(channel, ts, "U2", "eyes") != nil {
-		t.Error("another one reacts once")
+		t.Error("the other user reacted twice, or not at all")
 	}
 	want := []slacktest.Reaction{{Name: "eyes", Users: []string{"U0BOT", "U2"}}, {Name: "+1::skin-tone-2", Users: []string{"U0BOT"}}}
 	if diff := cmp.Diff(want, server.Reactions(channel, ts)); diff != "" {
@@ -40,6 +40,6 @@ func TestReactions(t *testing.T) {
 		t.Error(diff)
 	}
 	if server.Unreact(channel, ts, "U2", "eyes") == nil || len(server.Reactions(channel, ts)) != 0 {
-		t.Errorf("left: %+v", server.Reactions(channel, ts))
+		t.Errorf("after the removal the message has %+v", server.Reactions(channel, ts))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Page sizes of the methods that page.
+// The page sizes of the methods with pages.
 // https://docs.slack.dev/apis/web-api/pagination
 const (
 	defaultPage = 100
@@ -16,7 +16,7 @@ const (
 	smallPage   = 15 // of a Distributed app
 )
 
-// history is the channel without its threads' replies, newest first.
+// history is the channel without the replies of its threads, newest first.
 // https://docs.slack.dev/reference/methods/conversations.history
 func (s *Server) history(form url.Values) []byte {
 	return s.read(form, func(c *channel, w window) ([]*Post, string) {
@@ -39,8 +39,8 @@ func (s *Server) history(form url.Values) []byte {
 	})
 }
 
-// replies is one thread, oldest first; its root stands first whatever oldest
-// says, on the first page.
+// replies is one thread, oldest first. The first page begins with the root, regardless of the
+// argument oldest.
 // https://docs.slack.dev/reference/methods/conversations.replies
 func (s *Server) replies(form url.Values) []byte {
 	root := form.Get("ts")
@@ -65,15 +65,15 @@ func (s *Server) replies(form url.Values) []byte {
 	})
 }
 
-// window is the part of a channel that is asked for.
+// window is the requested part of a channel.
 type window struct {
 	oldest, latest string
 	inclusive      bool
 	limit          int
-	cursor         string // the ts that it stands for
+	cursor         string // the ts in the cursor
 }
 
-// isPast says that everything from ts on down is too old.
+// isPast reports whether ts and everything before it are too old.
 func (w window) isPast(ts string) bool { return w.oldest != "" && compareTS(ts, w.oldest) < 0 }
 
 func (w window) holds(ts string) bool {
@@ -87,7 +87,7 @@ func (w window) holds(ts string) bool {
 	return old > 0 && late < 0
 }
 
-// read answers with what choose finds, which may be one more than the limit.
+// read responds with the messages of choose, which may be one more than the limit.
 func (s *Server) read(form url.Values, choose func(*channel, window) ([]*Post, string)) []byte {
 	limit, cursor, code := readPage(form)
 	if s.options.Distributed {
@@ -131,12 +131,12 @@ func (s *Server) read(form url.Values, choose func(*channel, window) ([]*Post, s
 	return append(answer, `,"response_metadata":{"next_cursor":"`+next+`"}}`...)
 }
 
-// isShown says that a reader finds the message; one that was deleted leaves a
-// tombstone where it has replies.
+// isShown reports whether readers see the message. A deleted message with replies is shown as
+// a tombstone.
 func (c *channel) isShown(p *Post) bool { return !p.Deleted || c.threads[p.TS] != nil }
 
-// appendMessage writes the message as the channel shows it: with what is known
-// of its thread, its reactions and its files.
+// appendMessage appends the message as the channel shows it: with the data of its thread, its
+// reactions and its files.
 func (c *channel) appendMessage(b []byte, s *Server, p *Post, metadata bool) []byte {
 	shown := *p
 	if p.Deleted {
@@ -165,7 +165,7 @@ func (c *channel) appendMessage(b []byte, s *Server, p *Post, metadata bool) []b
 	return append(b, '}')
 }
 
-// readPage reads limit and cursor.
+// readPage reads the limit and the cursor.
 func readPage(form url.Values) (limit int, from, code string) {
 	limit = defaultPage
 	if given, err := strconv.Atoi(form.Get("limit")); err == nil && given > 0 {
@@ -181,5 +181,5 @@ func readPage(form url.Values) (limit int, from, code string) {
 	return limit, from, ""
 }
 
-// cursorAt makes the cursor of the page that begins with the item of that id.
+// cursorAt returns the cursor of the page that begins with the item with that id.
 func cursorAt(id string) string { return base64.StdEncoding.EncodeToString([]byte("next:" + id)) }

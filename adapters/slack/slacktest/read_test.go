@@ -9,15 +9,15 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func TestARootTellsOfItsThread(t *testing.T) {
+func TestRootShowsThread(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	server.AddFile(slacktest.File{ID: "F1", Name: "a.txt"})
 	root := server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "root", Files: []string{"F1"}, Team: "T0ELSE"}).TS
 	server.Put(slacktest.Post{Channel: channel, User: "U2", Text: "one", ThreadTS: root})
 	last := post(t, client, "two", under(root))
-	shouted := post(t, client, "three", under(root), slack.MsgOptionBroadcast())
-	server.Delete(channel, shouted)
-	shouted = post(t, client, "four", under(root), slack.MsgOptionBroadcast())
+	broadcast := post(t, client, "three", under(root), slack.MsgOptionBroadcast())
+	server.Delete(channel, broadcast)
+	broadcast = post(t, client, "four", under(root), slack.MsgOptionBroadcast())
 
 	page, err := client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: channel})
 	if err != nil {
@@ -27,12 +27,12 @@ func TestARootTellsOfItsThread(t *testing.T) {
 		t.Fatal(diff)
 	}
 	if m := page.Messages[0]; m.SubType != "thread_broadcast" || m.ThreadTimestamp != root {
-		t.Errorf("the broadcast reply: %+v", m)
+		t.Errorf("the broadcast reply is %+v", m)
 	}
 	m := page.Messages[1]
-	if m.ReplyCount != 3 || m.LatestReply != shouted || m.ThreadTimestamp != root || m.Team != "T0ELSE" || len(m.Files) != 1 ||
+	if m.ReplyCount != 3 || m.LatestReply != broadcast || m.ThreadTimestamp != root || m.Team != "T0ELSE" || len(m.Files) != 1 ||
 		cmp.Diff([]string{"U2", "U0BOT"}, m.ReplyUsers) != "" {
-		t.Errorf("the root: %+v", m)
+		t.Errorf("the root is %+v", m)
 	}
 	replies, _, _, err := client.GetConversationRepliesContext(t.Context(), &slack.GetConversationRepliesParameters{ChannelID: channel, Timestamp: root})
 	if diff := cmp.Diff([]string{"root", "one", "two", "four"}, texts(replies)); diff != "" || err != nil {
@@ -40,20 +40,20 @@ func TestARootTellsOfItsThread(t *testing.T) {
 	}
 	for i, p := range server.Thread(channel, root) {
 		if p.Text != replies[i].Text {
-			t.Errorf("readers see %q, not %q", p.Text, replies[i].Text)
+			t.Errorf("Thread returns %q, the API %q", p.Text, replies[i].Text)
 		}
 	}
 	if n := len(server.Thread(channel, root)); n != len(replies) {
-		t.Errorf("readers see %d messages", n)
+		t.Errorf("Thread returns %d messages", n)
 	}
 	if m := replies[2]; m.Timestamp != last || m.ParentUserId != "U1" || m.BotID != slacktest.BotID {
-		t.Errorf("a reply: %+v", m)
+		t.Errorf("the reply is %+v", m)
 	}
 	post(t, client, "in another thread", under("1600000000.000001"))
-	server.Delete(channel, shouted)
+	server.Delete(channel, broadcast)
 	replies, _, _, err = client.GetConversationRepliesContext(t.Context(), &slack.GetConversationRepliesParameters{ChannelID: channel, Timestamp: root})
 	if err != nil || replies[0].ReplyCount != 2 || replies[0].LatestReply != last {
-		t.Errorf("without the newest reply: %+v, %v", replies[0], err)
+		t.Errorf("without the newest reply the root is %+v, %v", replies[0], err)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestRepliesArePaged(t *testing.T) {
 	}
 }
 
-func TestHistoryKeepsToItsWindow(t *testing.T) {
+func TestHistoryWindow(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	for _, ts := range []string{"1600000000.000300", "1600000000.000100", "1600000000.000200", "1600000000.000400"} {
 		server.Put(slacktest.Post{Channel: channel, User: "U1", Text: ts[14:], TS: ts})
@@ -114,10 +114,10 @@ func TestHistoryKeepsToItsWindow(t *testing.T) {
 		t.Error("a message without replies:", diff, err)
 	}
 	_, err = client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: channel, Oldest: "yesterday"})
-	wantCode(t, "a time that is none", err, "invalid_ts_oldest")
+	wantCode(t, "an invalid time", err, "invalid_ts_oldest")
 }
 
-func TestAMessageThatIsPutTwiceIsThereOnce(t *testing.T) {
+func TestPutReplacesSameTS(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	const ts = "1600000000.000100"
 	server.Put(slacktest.Post{Channel: channel, User: "U1", TS: ts, Text: "one"})

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// AllScopes are the bot's scopes that Parley wants, and those that a Server's
-// Options grant which name none.
+// AllScopes returns the bot's scopes that Parley needs. They are the default of
+// Options.Scopes.
 // https://docs.slack.dev/reference/scopes
 func AllScopes() []string {
 	return []string{"app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands",
@@ -15,10 +15,10 @@ func AllScopes() []string {
 		"mpim:read", "reactions:read", "reactions:write", "team:read", "users:read"}
 }
 
-// granted says that the bot has the scope.
+// granted reports whether the bot has the scope.
 func (s *Server) granted(scope string) bool { return slices.Contains(s.options.Scopes, scope) }
 
-// lacks returns the scope that the call needs and the bot has not; empty for none.
+// lacks returns a scope that the call needs and the bot lacks, or an empty string.
 func (s *Server) lacks(m method, form url.Values) string {
 	if rest, byKind := strings.CutPrefix(m.scope, "*"); byKind {
 		for _, kind := range s.kindsAskedFor(form) {
@@ -35,7 +35,7 @@ func (s *Server) lacks(m method, form url.Values) string {
 	return first
 }
 
-// kindsAskedFor are the channel's where the call names one, else those in types.
+// kindsAskedFor returns the kind of the channel in the call, or else the kinds in types.
 func (s *Server) kindsAskedFor(form url.Values) []Kind {
 	if id := form.Get("channel"); id != "" {
 		return []Kind{s.kindOf(id)}

@@ -10,7 +10,7 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// calls make one call each of what the bot may need.
+// calls contains one call for each scope.
 var calls = map[string]func(*testing.T, *slack.Client) error{
 	"chat:write": func(t *testing.T, c *slack.Client) error {
 		_, _, err := c.PostMessageContext(t.Context(), "C1", slack.MsgOptionText("x", false))
@@ -46,16 +46,16 @@ var calls = map[string]func(*testing.T, *slack.Client) error{
 	},
 }
 
-func TestACallNeedsItsScope(t *testing.T) {
-	_, whole := town(t, slacktest.Options{})
+func TestScopes(t *testing.T) {
+	_, full := town(t, slacktest.Options{})
 	for scope, call := range calls {
 		t.Run(scope, func(t *testing.T) {
-			wantCode(t, "with all scopes", call(t, whole), "")
+			wantCode(t, "with all scopes", call(t, full), "")
 			rest := slices.DeleteFunc(slacktest.AllScopes(), func(s string) bool { return s == scope })
 			_, client := town(t, slacktest.Options{Scopes: rest})
 			var refused slack.SlackErrorResponse
 			if err := call(t, client); !errors.As(err, &refused) || refused.Err != "missing_scope" || refused.Needed != scope {
-				t.Errorf("without it: %v, needed %q", err, refused.Needed)
+				t.Errorf("without the scope: %v, needed %q", err, refused.Needed)
 			}
 			for other, call := range calls {
 				if other != scope {
@@ -66,18 +66,18 @@ func TestACallNeedsItsScope(t *testing.T) {
 	}
 }
 
-func TestAStatusNeedsOneOfTwoScopes(t *testing.T) {
+func TestStatusNeedsOneOfTwoScopes(t *testing.T) {
 	for _, scope := range []string{"chat:write", "assistant:write"} {
 		_, client := start(t, slacktest.Options{Scopes: []string{scope}})
 		setStatus(t, client, "is thinking…")
 	}
 	server, _ := start(t, slacktest.Options{Scopes: []string{"im:write"}})
 	if code := refused(t, server, "assistant.threads.setStatus", "channel_id=C1", "thread_ts=1", "status=x"); code != "missing_scope" {
-		t.Errorf("without both: %q", code)
+		t.Errorf("without both scopes: %q", code)
 	}
 }
 
-func TestTheHeaderTellsTheScopes(t *testing.T) {
+func TestScopesHeader(t *testing.T) {
 	_, client := start(t, slacktest.Options{Scopes: []string{"chat:write", "im:read"}, Enterprise: "E1"})
 	answer, err := client.AuthTestContext(t.Context())
 	if err != nil || answer.Header.Get("X-OAuth-Scopes") != "chat:write,im:read" || answer.EnterpriseID != "E1" {
@@ -85,7 +85,7 @@ func TestTheHeaderTellsTheScopes(t *testing.T) {
 	}
 }
 
-func TestRevokedTokensAreRefusedEverywhere(t *testing.T) {
+func TestRevokedTokens(t *testing.T) {
 	server, client := town(t, slacktest.Options{})
 	server.Revoke()
 	for scope, call := range calls {
@@ -95,7 +95,7 @@ func TestRevokedTokensAreRefusedEverywhere(t *testing.T) {
 	wantCode(t, "auth.test", err, "token_revoked")
 }
 
-func TestEachMethodWantsItsOwnToken(t *testing.T) {
+func TestTokenTypes(t *testing.T) {
 	server, _ := town(t, slacktest.Options{})
 	client := slack.New(slacktest.AppToken, slack.OptionAPIURL(server.URL()))
 	wantCode(t, "post as the app", calls["chat:write"](t, client), "not_allowed_token_type")

@@ -1,13 +1,12 @@
-// Package slacktest is Slack as far as Parley meets it, on a loopback port and with
-// faults on demand: the Web API, Socket Mode, and the signed requests of the Events
-// API.
+// Package slacktest is a fake of Slack on a loopback port, with faults on demand. It
+// implements the parts that Parley uses: the Web API, Socket Mode, and the signed requests of
+// the Events API.
 //
-// It keeps every message, so that tests and the load tool can look at what
-// arrived and at what a reader sees now; and it refuses what Slack refuses, with
-// Slack's own codes: content that is too long, a stream that has ended, a scope
-// that was not granted, calls that come too fast. Options say what kind of Slack
-// it is, Script and Plan what goes wrong. It depends on no test framework, and
-// whoever can set the address of the Web API can try a set-up against it.
+// It stores every message, so that tests and the load tool can look at the calls that arrived
+// and at the messages that a reader sees now. It refuses the same calls as Slack with the
+// same codes: content that is too long, a stream that has ended, a missing scope, calls that
+// come too fast. Options configure it, and Script and Plan set its faults. It depends on no
+// test framework, so it can serve any program whose address of the Web API can be set.
 package slacktest
 
 import (
@@ -25,14 +24,14 @@ import (
 	"time"
 )
 
-// maxRequest bounds what one call may send, in bytes.
+// maxRequest bounds the body of one call, in bytes.
 const maxRequest = 1 << 20
 
 // Call is one request to the Web API.
 type Call struct {
 	Method string // such as chat.postMessage
 	Form   url.Values
-	// Client is who calls, where that is told by ClientURL; else empty.
+	// Client is the name in the ClientURL of the caller, or empty.
 	Client string
 }
 
@@ -42,11 +41,11 @@ type Server struct {
 	url     string
 	http    *http.Server
 	script  script
-	count   atomic.Int64 // posts of the API so far; each takes its number from it
+	count   atomic.Int64 // posts of the API so far; numbers them
 	revoked atomic.Bool
 	tiers   tiers
 	echo    echo
-	// provided is the scopes as the answers' header tells them.
+	// provided is the list of scopes in the response header.
 	provided string
 
 	mu          sync.RWMutex
@@ -54,20 +53,20 @@ type Server struct {
 	channels    map[string]*channel
 	users       map[string]User
 	files       map[string]File
-	uploads     map[string]*upload // until they are shared
+	uploads     map[string]*upload // not shared yet
 	uploadCount int
-	stored      int // bytes in uploads that were announced
+	stored      int // bytes of announced uploads
 	shared      []Upload
 	ephemerals  []Ephemeral
 	assistants  map[string]assistantThread // by channel and thread
 
-	arrived *sync.Cond // landed grew; its lock guards landed
+	arrived *sync.Cond // signals that landed grew; its lock guards landed
 	landed  int        // posts of the API that have taken effect
 	stopped chan struct{}
 	running sync.WaitGroup
 
 	hub  *hub
-	hook atomic.Pointer[Hook] // nil: events go over sockets
+	hook atomic.Pointer[Hook] // nil if events go over sockets
 }
 
 // Start listens and serves until Close.
@@ -98,15 +97,15 @@ func Start(options Options) (*Server, error) {
 	return s, nil
 }
 
-// URL is the base of the Web API, as slack.api_url takes it.
+// URL returns the base URL of the Web API for slack.api_url.
 func (s *Server) URL() string { return s.url + "/api/" }
 
-// ClientURL is URL for one of several clients: its calls carry its name, which
-// must do as a piece of a path.
+// ClientURL returns a URL for one of several clients. Its calls carry the client's name,
+// which must be a valid path segment.
 func (s *Server) ClientURL(name string) string { return s.url + "/" + name + "/api/" }
 
-// Close cuts every connection and returns once nothing of the server runs; what
-// was to take effect late no longer does.
+// Close cuts every connection, and waits until no goroutine of the server is left. Delayed
+// effects do not happen any more.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if !s.closed {
@@ -119,7 +118,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// enter counts a request that Close waits for; false means that it is too late.
+// enter registers a request that Close waits for. It returns false if the server is closed.
 func (s *Server) enter() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -129,9 +128,9 @@ func (s *Server) enter() bool {
 	return !s.closed
 }
 
-// ServeHTTP answers the Web API under /api/, and under /NAME/api/ to who is called
-// so; Socket Mode's sockets under /link/, uploads under /upload/v1/, and downloads
-// under /files-pri/.
+// ServeHTTP serves the Web API under /api/ and, for a named client, under /NAME/api/. It also
+// serves sockets of Socket Mode under /link/, uploads under /upload/v1/, and downloads under
+// /files-pri/.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		panic(http.ErrAbortHandler)
@@ -152,7 +151,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveCall answers one call of the Web API.
+// serveCall serves one call of the Web API.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, client, method string) {
 	form, err := readForm(r)
 	if err != nil {
@@ -175,8 +174,8 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, client, metho
 	s.answer(w, r, f, func() []byte { return s.respond(call) })
 }
 
-// readForm takes arguments the three ways that Slack does: form, JSON, query;
-// a token may come as an Authorization header.
+// readForm reads arguments in the three forms that Slack accepts: form, JSON, query. A token
+// may also be in the Authorization header.
 func readForm(r *http.Request) (url.Values, error) {
 	r.Body = http.MaxBytesReader(nil, r.Body, maxRequest)
 	form := url.Values{}
@@ -204,7 +203,7 @@ func readForm(r *http.Request) (url.Values, error) {
 	return form, nil
 }
 
-// argument is a JSON value as it would stand in a form.
+// argument returns a JSON value as a form would contain it.
 func argument(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -215,7 +214,7 @@ func argument(raw json.RawMessage) string {
 
 func refusal(code string) []byte { return encode(map[string]any{"ok": false, "error": code}) }
 
-// encode is for values of this package, which always encode.
+// encode encodes values of this package, which always succeeds.
 func encode(v any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -224,8 +223,8 @@ func encode(v any) []byte {
 	return raw
 }
 
-// Await returns the posts as soon as there are n of them, or those there are
-// with an error when ctx ends.
+// Await waits until there are n posts and returns them. If ctx ends first, it returns the
+// present posts and an error.
 func (s *Server) Await(ctx context.Context, n int) ([]Post, error) {
 	stop := context.AfterFunc(ctx, func() {
 		s.arrived.L.Lock()

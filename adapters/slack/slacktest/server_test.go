@@ -20,8 +20,8 @@ import (
 
 const channel = "C0ROOM"
 
-// start runs a fake whose clock stands, and a client library that knows Slack
-// and nothing of us.
+// start starts a fake with a stopped clock, and a client library that is independent of
+// Parley.
 func start(t *testing.T, options slacktest.Options) (*slacktest.Server, *slack.Client) {
 	t.Helper()
 	if options.Now == nil {
@@ -51,13 +51,13 @@ func texts(messages []slack.Message) (out []string) {
 	return out
 }
 
-func TestAPostGetsTheChannelsNextTimestamp(t *testing.T) {
+func TestPostGetsNextTimestamp(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	first := post(t, client, "one <&> \"two\"\n")
 	second := post(t, client, "reply", slack.MsgOptionTS(first))
 
 	if first != "1700000000.000000" || second != "1700000000.000001" {
-		t.Errorf("timestamps %s, %s", first, second)
+		t.Errorf("the timestamps are %s and %s", first, second)
 	}
 	want := []slacktest.Post{
 		{N: 1, Channel: channel, TS: first, User: "U0BOT", BotID: "B0BOT", Text: "one <&> \"two\"\n", At: time.Unix(1700000000, 0)},
@@ -68,7 +68,7 @@ func TestAPostGetsTheChannelsNextTimestamp(t *testing.T) {
 	}
 }
 
-func TestAPostMayComeAsJSON(t *testing.T) {
+func TestPostAsJSON(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
 	body := `{"channel":"C0ROOM","text":"hi","metadata":{"event_type":"x","event_payload":{"key":"k1"}}}`
 	request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL()+"chat.postMessage", strings.NewReader(body))
@@ -85,7 +85,7 @@ func TestAPostMayComeAsJSON(t *testing.T) {
 	}
 }
 
-func TestHistoryIsTheChannelWithoutReplies(t *testing.T) {
+func TestHistoryOmitsReplies(t *testing.T) {
 	_, client := start(t, slacktest.Options{})
 	root := post(t, client, "root")
 	post(t, client, "reply", slack.MsgOptionTS(root))
@@ -109,7 +109,7 @@ func TestHistoryIsTheChannelWithoutReplies(t *testing.T) {
 	}
 }
 
-func TestRepliesBeginWithTheRoot(t *testing.T) {
+func TestRepliesBeginWithRoot(t *testing.T) {
 	_, client := start(t, slacktest.Options{})
 	root := post(t, client, "root")
 	early := post(t, client, "early", slack.MsgOptionTS(root))
@@ -126,7 +126,7 @@ func TestRepliesBeginWithTheRoot(t *testing.T) {
 	}
 }
 
-func TestMetadataIsReadBackWhenAskedFor(t *testing.T) {
+func TestMetadataInHistory(t *testing.T) {
 	_, client := start(t, slacktest.Options{})
 	post(t, client, "text", slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "t", EventPayload: map[string]any{"key": "k"}}))
 	for _, all := range []bool{false, true} {
@@ -136,12 +136,12 @@ func TestMetadataIsReadBackWhenAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := page.Messages[0].Metadata.EventPayload["key"] == "k"; got != all {
-			t.Errorf("include_all_metadata %v: metadata there: %v", all, got)
+			t.Errorf("include_all_metadata is %v, and metadata is present: %v", all, got)
 		}
 	}
 }
 
-func TestAWrongTokenIsRefused(t *testing.T) {
+func TestWrongTokenIsRefused(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
 	for token, want := range map[string]string{"": "not_authed", "xoxb-other": "invalid_auth"} {
 		_, err := slack.New(token, slack.OptionAPIURL(server.URL())).AuthTestContext(t.Context())
@@ -175,9 +175,9 @@ func TestFaults(t *testing.T) {
 			server.Script("chat.postMessage", c.fault)
 			_, _, err := client.PostMessageContext(t.Context(), channel, slack.MsgOptionText("x", false))
 			if !c.want(err) || len(server.Posts()) != c.posts {
-				t.Errorf("error %v, %d posts", err, len(server.Posts()))
+				t.Errorf("the call returned %v, and there are %d posts", err, len(server.Posts()))
 			}
-			post(t, client, "the next call goes well")
+			post(t, client, "the next call succeeds")
 		})
 	}
 }
@@ -193,7 +193,7 @@ func isError(want error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, want) }
 }
 
-func TestAnEffectMayComeAfterTheClientHasGone(t *testing.T) {
+func TestEffectAfterClientDisconnects(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	server, client := start(t, slacktest.Options{OnCall: func(slacktest.Call) { cancel() }})
@@ -201,10 +201,10 @@ func TestAnEffectMayComeAfterTheClientHasGone(t *testing.T) {
 	server.Script("chat.postMessage", slacktest.Fault{Hold: release})
 
 	if _, _, err := client.PostMessageContext(ctx, channel, slack.MsgOptionText("late", false)); !errors.Is(err, context.Canceled) {
-		t.Fatalf("the call ended with %v", err)
+		t.Fatalf("the call returned %v", err)
 	}
 	if posts := server.Posts(); len(posts) != 0 {
-		t.Fatalf("took effect at once: %+v", posts)
+		t.Fatalf("the call took effect at once: %+v", posts)
 	}
 	close(release)
 	if posts, err := server.Await(t.Context(), 1); err != nil || posts[0].Text != "late" {
@@ -212,12 +212,12 @@ func TestAnEffectMayComeAfterTheClientHasGone(t *testing.T) {
 	}
 }
 
-func TestACallTellsItsClient(t *testing.T) {
+func TestClientURL(t *testing.T) {
 	var clients []string
-	server, client := start(t, slacktest.Options{OnCall: func(c slacktest.Call) { clients = append(clients, c.Method+" of "+c.Client) }})
-	post(t, client, "nobody in particular")
+	server, client := start(t, slacktest.Options{OnCall: func(c slacktest.Call) { clients = append(clients, c.Method+" by "+c.Client) }})
+	post(t, client, "no client name")
 	post(t, slack.New(slacktest.Token, slack.OptionAPIURL(server.ClientURL("node2"))), "the second")
-	if diff := cmp.Diff([]string{"chat.postMessage of ", "chat.postMessage of node2"}, clients); diff != "" {
+	if diff := cmp.Diff([]string{"chat.postMessage by ", "chat.postMessage by node2"}, clients); diff != "" {
 		t.Error(diff)
 	}
 	if posts := server.Posts(); len(posts) != 2 {
@@ -225,7 +225,7 @@ func TestACallTellsItsClient(t *testing.T) {
 	}
 }
 
-func TestAwaitTellsWhatIsMissing(t *testing.T) {
+func TestAwaitReturnsErrorOfContext(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	post(t, client, "only")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -235,7 +235,7 @@ func TestAwaitTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestMixIsTheSameForASeed(t *testing.T) {
+func TestMixFollowsSeed(t *testing.T) {
 	draw := func(seed uint64) (codes []int) {
 		plan := slacktest.Mix(seed, slacktest.Chance{P: 0.3, Fault: slacktest.Fault{Status: 500}},
 			slacktest.Chance{P: 0.3, Fault: slacktest.Fault{Status: 429}})
@@ -252,14 +252,14 @@ func TestMixIsTheSameForASeed(t *testing.T) {
 		counts[code]++
 	}
 	if len(counts) != 3 || counts[0] > 120 {
-		t.Errorf("200 calls at 0.3 and 0.3 had %v", counts)
+		t.Errorf("200 calls with probabilities 0.3 and 0.3 had %v", counts)
 	}
 	if plan := slacktest.Mix(1, slacktest.Chance{P: 1, Fault: slacktest.Fault{Status: 500}}); plan(slacktest.Call{Method: "auth.test"}).Status != 0 {
-		t.Error("a fault of chat.postMessage befell auth.test")
+		t.Error("auth.test has a fault of chat.postMessage")
 	}
 }
 
-func TestTheDirectoryAnswers(t *testing.T) {
+func TestDirectory(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	server.AddUser(slacktest.User{ID: "U1", Name: "ash", RealName: "Ash Ley", DisplayName: "Ash"})
 	server.AddChannel(channel, "general")
@@ -272,11 +272,11 @@ func TestTheDirectoryAnswers(t *testing.T) {
 		t.Errorf("%+v, %v", room, err)
 	}
 	if _, err := client.GetUserInfoContext(t.Context(), "U2"); err == nil || err.Error() != "user_not_found" {
-		t.Errorf("an unknown user: %v", err)
+		t.Errorf("an unknown user: error %v", err)
 	}
 }
 
-func TestAFileIsServedToItsToken(t *testing.T) {
+func TestDownloadNeedsToken(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	server.AddFile(slacktest.File{ID: "F1", Name: "a b.txt", MimeType: "text/plain", Content: []byte("content")})
 	server.AddFile(slacktest.File{ID: "F2", Name: "x.png", MimeType: "image/png", Unreadable: true})
@@ -291,12 +291,12 @@ func TestAFileIsServedToItsToken(t *testing.T) {
 		}
 	}
 	if content.String() != "content" {
-		t.Errorf("content %q", content.String())
+		t.Errorf("the content is %q", content.String())
 	}
 }
 
-// TestSignIsSlacks takes the example that Slack's documentation works out.
-func TestSignIsSlacks(t *testing.T) {
+// TestSign uses the example in Slack's documentation.
+func TestSign(t *testing.T) {
 	body := "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V" +
 		"&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=" +
 		"&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN" +
@@ -304,11 +304,11 @@ func TestSignIsSlacks(t *testing.T) {
 	header := slacktest.Sign("8f742231b10e8888abcd99yyyzzz85a5", time.Unix(1531420618, 0), []byte(body))
 	const want = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503"
 	if got := header.Get("X-Slack-Signature"); got != want {
-		t.Errorf("signature %s, want %s", got, want)
+		t.Errorf("the signature is %s, want %s", got, want)
 	}
 }
 
-func TestAMessageIsToldAsSlackDoes(t *testing.T) {
+func TestMessageEvent(t *testing.T) {
 	message := slacktest.Message{Channel: channel, User: "U1", Text: "<@U0BOT> hi & bye", TS: "1700000000.000100", ThreadTS: "1700000000.000001"}
 	got := map[string]any{}
 	if err := json.Unmarshal(message.Event(), &got); err != nil {
@@ -326,7 +326,7 @@ func TestAMessageIsToldAsSlackDoes(t *testing.T) {
 		t.Error(diff)
 	}
 	if bytes.Equal(message.Mention(), message.Event()) || !bytes.Contains(message.Mention(), []byte(`"app_mention"`)) {
-		t.Errorf("mention: %s", message.Mention())
+		t.Errorf("the mention is %s", message.Mention())
 	}
 }
 

@@ -17,38 +17,38 @@ import (
 )
 
 const (
-	// maxSockets is how many one app may have open at a time.
+	// maxSockets bounds the open sockets of one app.
 	// https://docs.slack.dev/apis/events-api/using-socket-mode#connections
 	maxSockets = 10
-	// maxTickets bounds the tickets that nobody has come with.
+	// maxTickets bounds the unused tickets.
 	maxTickets = 1000
-	// maxAcks bounds the acknowledgements that are kept.
+	// maxAcks bounds the stored acknowledgements.
 	maxAcks = 100_000
-	// linkPath is where sockets are opened.
+	// linkPath is the path for opening sockets.
 	linkPath = "/link/"
 )
 
-// The steps of opening a socket that a Script may provide for, like methods: the
-// websocket's own request, and the hello that begins it. What Body a hello's
-// fault has is sent in its place.
+// The steps of opening a socket. Script accepts them like methods: the websocket's own
+// request, and the hello frame that follows. If a fault of a hello has a Body, it replaces
+// the hello.
 const (
 	LinkStep  = "link"
 	HelloStep = "hello"
 )
 
-// SocketOptions say how the server delivers what happens.
+// SocketOptions configure the delivery of events.
 type SocketOptions struct {
-	// PingEvery is how often a socket is pinged; 5 s if zero.
+	// PingEvery is the interval of pings to a socket; 5 s if zero.
 	PingEvery time.Duration
-	// AckWithin is how long the app has to acknowledge an envelope; 3 s if zero.
+	// AckWithin bounds the wait for the acknowledgement of an envelope; 3 s if zero.
 	AckWithin time.Duration
-	// Repeat are the waits, after that, before an event is sent again; as Slack's,
-	// 0 s, 1 min and 5 min, if nil.
+	// Repeat contains the further waits before an event is sent again. If it is nil, they are
+	// Slack's: 0 s, 1 min and 5 min.
 	Repeat []time.Duration
-	// QueueFor is how long an envelope waits for a socket where there is none. It is
-	// lost then: at once, if zero.
+	// QueueFor bounds an envelope's wait for a socket if there is none. The envelope is then
+	// lost; at once if QueueFor is zero.
 	QueueFor time.Duration
-	// Grace is how long a socket that was warned stays open; 10 s if zero.
+	// Grace is the time that a socket stays open after a warning; 10 s if zero.
 	Grace time.Duration
 }
 
@@ -61,23 +61,23 @@ func (o *SocketOptions) complete() {
 	}
 }
 
-// Ack is one acknowledgement that came over a socket.
+// Ack is one acknowledgement from a socket.
 type Ack struct {
 	EnvelopeID string          `json:"envelope_id"`
 	Payload    json.RawMessage `json:"payload"`
-	Socket     int             `json:"-"` // which one, counted from 1 as they were opened
+	Socket     int             `json:"-"` // the number of the socket, from 1 in the order of opening
 }
 
-// hub keeps the sockets and what is on its way over them.
+// hub contains the sockets and the envelopes on their way.
 type hub struct {
 	mu      sync.Mutex
-	changed chan struct{} // closed, and made anew, whenever something below changes
+	changed chan struct{} // closed and replaced at every change of a field below
 
 	tickets  []string
-	sockets  []*socket // as they were opened
-	opened   int       // ever
+	sockets  []*socket // in the order of opening
+	opened   int       // the number of sockets ever opened
 	most     int
-	turn     int                  // whose turn it is to take an envelope
+	turn     int                  // selects the socket for the next envelope
 	expected map[string]*delivery // by envelope id
 	acks     []Ack
 	underWay int
@@ -87,7 +87,7 @@ type hub struct {
 
 func newHub() *hub { return &hub{changed: make(chan struct{}), expected: map[string]*delivery{}} }
 
-// change calls f, and tells those who wait.
+// change calls f and wakes the waiting goroutines.
 func (h *hub) change(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,7 +96,7 @@ func (h *hub) change(f func()) {
 	h.changed = make(chan struct{})
 }
 
-// await returns once ok holds, or with an error when ctx ends.
+// await waits until ok returns true, or returns an error if ctx ends first.
 func (h *hub) await(ctx context.Context, ok func() bool) error {
 	for {
 		h.mu.Lock()
@@ -113,8 +113,7 @@ func (h *hub) await(ctx context.Context, ok func() bool) error {
 	}
 }
 
-// openConnection answers apps.connections.open with an address that is good for
-// one socket.
+// openConnection responds to apps.connections.open with an address for one socket.
 // https://docs.slack.dev/reference/methods/apps.connections.open
 func (s *Server) openConnection(url.Values) []byte {
 	ticket := rand.Text()
@@ -128,7 +127,7 @@ func (s *Server) openConnection(url.Values) []byte {
 	return encode(map[string]any{"ok": true, "url": address})
 }
 
-// take uses a ticket up.
+// take uses a ticket up. It returns false if the ticket is not valid.
 func (h *hub) take(ticket string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +139,7 @@ func (h *hub) take(ticket string) bool {
 	return true
 }
 
-// enter counts the socket among the open ones, if there may be one more.
+// enter adds the socket to the open ones, or returns false if there are too many.
 func (h *hub) enter(c *socket) (entered bool) {
 	h.change(func() {
 		if entered = len(h.sockets) < maxSockets; !entered {
@@ -154,13 +153,13 @@ func (h *hub) enter(c *socket) (entered bool) {
 	return entered
 }
 
-// leave takes the socket out; no envelope goes to it any more.
+// leave removes the socket. It gets no more envelopes.
 func (h *hub) leave(c *socket) {
 	h.change(func() { h.sockets = slices.DeleteFunc(h.sockets, func(o *socket) bool { return o == c }) })
 }
 
-// link opens a socket and serves it to its end. One too many is told so in place
-// of the hello.
+// link opens a socket and serves it until it closes. If there are too many sockets, the
+// client gets a disconnect instead of a hello.
 func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	call := Call{Method: LinkStep, Form: r.URL.Query()}
 	if s.options.OnCall != nil {
@@ -181,7 +180,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		return // the client has had its answer
+		return // Upgrade has responded
 	}
 	c := newSocket(conn)
 	c.left = func() { s.hub.leave(c) }
@@ -196,7 +195,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	c.read(s.hub)
 }
 
-// greet says hello; after that the socket takes envelopes.
+// greet sends the hello. The socket accepts envelopes after that.
 func (s *Server) greet(c *socket) {
 	fault := s.fault(Call{Method: HelloStep})
 	if !s.pass(after(fault.Latency), fault.Hold) {
@@ -223,15 +222,16 @@ func disconnectFrame(reason string) []byte {
 	return encode(map[string]any{"type": "disconnect", "reason": reason, "debug_info": map[string]any{"host": "applink-slacktest"}})
 }
 
-// Sockets tells how many sockets are open, and how many ever were at a time.
+// Sockets returns the number of open sockets, and the largest number of sockets that were
+// open at a time.
 func (s *Server) Sockets() (open, most int) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return len(s.hub.sockets), s.hub.most
 }
 
-// AwaitSockets returns once exactly n sockets are open and have been greeted, and
-// so many at least have ever been opened, or with an error when ctx ends.
+// AwaitSockets waits until exactly n sockets are open and greeted, and at least ever sockets
+// have been opened. It returns an error if ctx ends first.
 func (s *Server) AwaitSockets(ctx context.Context, n, ever int) error {
 	var open, opened int
 	err := s.hub.await(ctx, func() bool {
@@ -249,8 +249,8 @@ func (s *Server) AwaitSockets(ctx context.Context, n, ever int) error {
 	return nil
 }
 
-// AwaitFresh returns once n sockets are open that have not been told to go, or with
-// an error when ctx ends.
+// AwaitFresh waits until n open sockets have not been asked to disconnect. It returns an
+// error if ctx ends first.
 func (s *Server) AwaitFresh(ctx context.Context, n int) error {
 	fresh := 0
 	err := s.hub.await(ctx, func() bool {
@@ -268,8 +268,8 @@ func (s *Server) AwaitFresh(ctx context.Context, n int) error {
 	return nil
 }
 
-// AwaitAcks returns all acknowledgements as soon as there are n of them, or those
-// there are with an error when ctx ends.
+// AwaitAcks waits until there are n acknowledgements and returns them all. If ctx ends first,
+// it returns the present ones and an error.
 func (s *Server) AwaitAcks(ctx context.Context, n int) ([]Ack, error) {
 	var acks []Ack
 	err := s.hub.await(ctx, func() bool {

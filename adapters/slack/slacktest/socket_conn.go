@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// maxUnsent is how many frames wait for one socket; what comes then is not sent.
+	// maxUnsent bounds the frames that wait for one socket. Further frames are not sent.
 	maxUnsent = 4096
-	// writeTimeout bounds what one frame may take to be written.
+	// writeTimeout bounds the writing of one frame.
 	writeTimeout = 5 * time.Second
 )
 
-// All of the sockets, for Disconnect, Cut and Mute.
+// All selects all sockets in Disconnect, Cut and Mute.
 const All = math.MaxInt
 
-// socket is the server's end of one connection. Its reader is the request's own
-// goroutine; another one writes.
+// socket is the server's side of one connection. The request's own goroutine reads, and
+// another one writes.
 type socket struct {
 	conn   *websocket.Conn
-	number int // from 1, as they were opened
+	number int // from 1, in the order of opening
 	out    chan message
 	muted  atomic.Bool
 	once   sync.Once
-	gone   chan struct{} // closed once it is to be closed
-	ended  chan struct{} // closed once nothing is read any more
-	left   func()        // takes it out of the hub; before the client sees the end, which may come back at once
+	gone   chan struct{} // closed when the socket is to be closed
+	ended  chan struct{} // closed when the reading has ended
+	left   func()        // removes it from the hub before the client can see the close, since the client may reconnect at once
 
-	greeted, leaving bool // the hub's lock guards them
+	greeted, leaving bool // guarded by the hub's lock
 }
 
 func newSocket(conn *websocket.Conn) *socket {
@@ -52,13 +52,13 @@ func newSocket(conn *websocket.Conn) *socket {
 	return c
 }
 
-// message is something to be written, of a websocket's kind.
+// message is a websocket message to be written.
 type message struct {
 	kind int
 	data []byte
 }
 
-// send has the frame written, in its order; false means that it won't be.
+// send queues the frame in its order. It returns false if the frame will not be written.
 func (c *socket) send(frame []byte) bool { return c.queue(message{websocket.TextMessage, frame}) }
 
 func (c *socket) queue(m message) bool {
@@ -75,10 +75,10 @@ func (c *socket) queue(m message) bool {
 	}
 }
 
-// close ends the connection as the protocol says, after what was sent.
+// close closes the connection as the protocol requires, after the queued frames.
 func (c *socket) close() { c.once.Do(func() { close(c.gone) }) }
 
-// cut ends it without a word.
+// cut resets the connection without a close frame.
 func (c *socket) cut() {
 	c.left()
 	if tcp, ok := c.conn.NetConn().(*net.TCPConn); ok {
@@ -88,7 +88,7 @@ func (c *socket) cut() {
 	c.close()
 }
 
-// write sends frames and pings until the socket is to be closed.
+// write writes frames and pings until the socket is to be closed.
 func (c *socket) write(every time.Duration, stopped <-chan struct{}) {
 	defer c.conn.Close()
 	ticker := time.NewTicker(every)
@@ -112,7 +112,7 @@ func (c *socket) write(every time.Duration, stopped <-chan struct{}) {
 	}
 }
 
-// put writes one message; a muted socket says nothing.
+// put writes one message. A muted socket drops it.
 func (c *socket) put(m message) bool {
 	if c.muted.Load() {
 		return true
@@ -121,7 +121,8 @@ func (c *socket) put(m message) bool {
 	return c.conn.WriteMessage(m.kind, m.data) == nil
 }
 
-// finish writes what is left, says goodbye, and gives the client a moment to do so.
+// finish writes the queued messages and a close frame, and waits up to a second for the
+// client's.
 func (c *socket) finish(stopped <-chan struct{}) {
 	for {
 		select {
@@ -146,7 +147,7 @@ func (c *socket) finish(stopped <-chan struct{}) {
 	}
 }
 
-// read takes acknowledgements until the connection ends.
+// read reads acknowledgements until the connection closes.
 func (c *socket) read(h *hub) {
 	defer close(c.ended)
 	defer c.close()
@@ -172,8 +173,8 @@ func (c *socket) read(h *hub) {
 	}
 }
 
-// oldest returns the n oldest sockets of those that choose takes; it is called
-// with the hub's lock held.
+// oldest returns the n oldest sockets for which choose returns true. It holds the hub's lock
+// during the call of choose.
 func (h *hub) oldest(n int, choose func(*socket) bool) (found []*socket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,17 +186,18 @@ func (h *hub) oldest(n int, choose func(*socket) bool) (found []*socket) {
 	return found
 }
 
-// isFresh says that the socket was greeted and has not been told to go; from now
-// on it has.
+// isFresh reports whether the socket was greeted and has not been asked to disconnect. It
+// marks the socket as asked.
 func isFresh(c *socket) bool {
 	fresh := c.greeted && !c.leaving && !c.muted.Load()
 	c.leaving = c.leaving || fresh
 	return fresh
 }
 
-// Disconnect tells the n oldest sockets that have not been told yet to go, and returns how many it told. One
-// that was told "warning" stays open for Options.Grace, and takes envelopes
-// meanwhile where no other socket does; any other is closed a tenth of that later.
+// Disconnect asks the n oldest sockets that have not been asked yet to disconnect, and
+// returns their number. A socket with the reason "warning" stays open for Options.Grace, and
+// meanwhile gets envelopes if no other socket does. With any other reason it closes after a
+// tenth of that time.
 // https://docs.slack.dev/apis/events-api/using-socket-mode#disconnect
 func (s *Server) Disconnect(reason string, n int) int {
 	if !s.enter() {
@@ -221,8 +223,8 @@ func (s *Server) Disconnect(reason string, n int) int {
 	return len(sockets)
 }
 
-// Cut resets the connections of the n oldest sockets without a word, and returns
-// how many there were.
+// Cut resets the connections of the n oldest sockets without a close frame, and returns their
+// number.
 func (s *Server) Cut(n int) int {
 	sockets := s.hub.oldest(n, func(*socket) bool { return true })
 	for _, c := range sockets {
@@ -231,9 +233,9 @@ func (s *Server) Cut(n int) int {
 	return len(sockets)
 }
 
-// Mute makes the n oldest sockets half-open: they stay in the server's list, get
-// envelopes that go nowhere, and neither say nor hear anything any more, until the
-// client closes them. It returns how many there were.
+// Mute makes the n oldest sockets half-open: they stay in the server's list and get envelopes
+// that go nowhere. They neither send nor receive anything until the client closes them. Mute
+// returns their number.
 func (s *Server) Mute(n int) int {
 	sockets := s.hub.oldest(n, func(c *socket) bool { return !c.muted.Load() })
 	for _, c := range sockets {
@@ -242,12 +244,13 @@ func (s *Server) Mute(n int) int {
 	return len(sockets)
 }
 
-// SendFrame sends any bytes over one of the sockets; false means that none took them.
+// SendFrame sends any bytes over one of the sockets. It returns false if no socket accepted
+// them.
 func (s *Server) SendFrame(frame []byte) bool { return s.hub.offer(slices.Clone(frame), nil) != nil }
 
-// offer gives the frame to the socket whose turn it is; where all have been told to
-// go, to the newest. The last one gets it only where there is no other. Nil means
-// that there was none to take it.
+// offer gives the frame to the next socket in turn. If all have been asked to disconnect, the
+// newest gets it; last gets it only if there is no other. offer returns nil if no socket
+// accepted the frame.
 func (h *hub) offer(frame []byte, last *socket) *socket {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,16 +17,16 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// patience bounds every wait of a test.
-const patience = 20 * time.Second
+// maxWait bounds every wait of a test.
+const maxWait = 20 * time.Second
 
 func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// frame is what a socket may say.
+// frame is a frame from a socket.
 type frame struct {
 	Type        string          `json:"type"`
 	Reason      string          `json:"reason"`
@@ -58,11 +58,11 @@ func plug(t *testing.T, server *slacktest.Server) *websocket.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_ = conn.SetReadDeadline(time.Now().Add(maxWait))
 	return conn
 }
 
-// greeted opens a socket that had its hello.
+// greeted opens a socket and reads its hello.
 func greeted(t *testing.T, server *slacktest.Server) *websocket.Conn {
 	t.Helper()
 	conn := plug(t, server)
@@ -88,7 +88,7 @@ func acknowledge(t *testing.T, conn *websocket.Conn, f frame, payload string) {
 	}
 }
 
-func fate(t *testing.T, d slacktest.Delivery) slacktest.Fate {
+func result(t *testing.T, d slacktest.Delivery) slacktest.Result {
 	t.Helper()
 	got, err := d.Wait(bounded(t))
 	if err != nil {
@@ -97,13 +97,13 @@ func fate(t *testing.T, d slacktest.Delivery) slacktest.Fate {
 	return got
 }
 
-func TestASocketIsGreetedAndItsTicketUsedUp(t *testing.T) {
+func TestTicketOpensOneSocket(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
 	ticket := address(t, server)
-	for _, welcome := range []bool{true, false} {
+	for _, valid := range []bool{true, false} {
 		conn, _, err := websocket.DefaultDialer.DialContext(t.Context(), ticket, nil)
-		if (err == nil) != welcome {
-			t.Errorf("welcome %v: %v", welcome, err)
+		if (err == nil) != valid {
+			t.Errorf("valid ticket %v: %v", valid, err)
 		}
 		if conn != nil {
 			defer conn.Close()
@@ -113,11 +113,11 @@ func TestASocketIsGreetedAndItsTicketUsedUp(t *testing.T) {
 		}
 	}
 	if hello := next(t, plug(t, server)); hello.Connections != 2 {
-		t.Errorf("the second: %+v", hello)
+		t.Errorf("the second hello is %+v", hello)
 	}
 }
 
-func TestOnlyTheAppTokenOpensSockets(t *testing.T) {
+func TestSocketsNeedAppToken(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
 	for token, code := range map[string]string{"xapp-wrong": "invalid_auth", "": "not_authed", slacktest.Token: "not_allowed_token_type"} {
 		client := slack.New("", slack.OptionAppLevelToken(token), slack.OptionAPIURL(server.URL()))
@@ -127,24 +127,24 @@ func TestOnlyTheAppTokenOpensSockets(t *testing.T) {
 	}
 }
 
-func TestTheEleventhSocketIsSentAway(t *testing.T) {
+func TestEleventhSocketIsRefused(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
 	for range 10 {
 		greeted(t, server)
 	}
 	eleventh := plug(t, server)
-	if told := next(t, eleventh); told.Type != "disconnect" || told.Reason != "too_many_websockets" {
-		t.Errorf("%+v", told)
+	if f := next(t, eleventh); f.Type != "disconnect" || f.Reason != "too_many_websockets" {
+		t.Errorf("%+v", f)
 	}
 	if _, _, err := eleventh.ReadMessage(); err == nil {
-		t.Error("it is open still")
+		t.Error("the eleventh socket is still open")
 	}
 	if open, most := server.Sockets(); open != 10 || most != 10 {
-		t.Errorf("%d open, %d at most", open, most)
+		t.Errorf("%d sockets are open, and at most %d were", open, most)
 	}
 }
 
-func TestAnEnvelopeIsAcknowledged(t *testing.T) {
+func TestAcknowledgements(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
 	conn := greeted(t, server)
 	event := server.Push([]byte(`{"type":"message"}`))
@@ -160,10 +160,10 @@ func TestAnEnvelopeIsAcknowledged(t *testing.T) {
 	}
 	acknowledge(t, conn, second, `,"payload":{"text":"done"}`)
 	acknowledge(t, conn, first, "")
-	if got := fate(t, command); got.State != slacktest.Acked || string(got.Answer) != `{"text":"done"}` {
+	if got := result(t, command); got.State != slacktest.Acked || string(got.Answer) != `{"text":"done"}` {
 		t.Errorf("%+v", got)
 	}
-	if got := fate(t, event); got.State != slacktest.Acked || got.Attempts != 1 {
+	if got := result(t, event); got.State != slacktest.Acked || got.Attempts != 1 {
 		t.Errorf("%+v", got)
 	}
 	if acks, err := server.AwaitAcks(bounded(t), 2); err != nil || acks[0].EnvelopeID != second.ID || acks[1].Socket != 1 {
@@ -171,22 +171,22 @@ func TestAnEnvelopeIsAcknowledged(t *testing.T) {
 	}
 }
 
-// quick makes the server's patience short.
+// quick returns options with short waits.
 func quick() slacktest.Options {
 	return slacktest.Options{SocketOptions: slacktest.SocketOptions{
 		AckWithin: 5 * time.Millisecond, Repeat: []time.Duration{0, time.Millisecond, time.Millisecond}, Grace: 20 * time.Millisecond,
 	}}
 }
 
-func TestWhatIsNotAcknowledgedIsSentAgain(t *testing.T) {
+func TestUnacknowledgedEventIsRepeated(t *testing.T) {
 	server, _ := start(t, quick())
 	a, b := greeted(t, server), greeted(t, server)
 	d := server.Push([]byte(`{"type":"message"}`))
-	if got := fate(t, d); got.State != slacktest.Unacked || got.Attempts != 4 || server.Unacked() != 1 || server.UnderWay() != 0 {
+	if got := result(t, d); got.State != slacktest.Unacked || got.Attempts != 4 || server.Unacked() != 1 || server.UnderWay() != 0 {
 		t.Errorf("%+v, %d unacknowledged, %d under way", got, server.Unacked(), server.UnderWay())
 	}
 	var retries []int
-	for _, conn := range []*websocket.Conn{a, b} { // turn about
+	for _, conn := range []*websocket.Conn{a, b} { // they take turns
 		for range 2 {
 			f := next(t, conn)
 			retries = append(retries, f.Retry)
@@ -196,36 +196,36 @@ func TestWhatIsNotAcknowledgedIsSentAgain(t *testing.T) {
 		}
 	}
 	if s, want := retries, [][]int{{0, 2, 1, 3}, {1, 3, 0, 2}}; !cmp.Equal(s, want[0]) && !cmp.Equal(s, want[1]) {
-		t.Errorf("the sockets had the attempts %v", s)
+		t.Errorf("the sockets received the attempts %v", s)
 	}
-	if command := fate(t, server.PushRaw(slacktest.SlashCommands, []byte(`{}`))); command.State != slacktest.Unacked || command.Attempts != 1 {
-		t.Errorf("a command: %+v", command)
+	if command := result(t, server.PushRaw(slacktest.SlashCommands, []byte(`{}`))); command.State != slacktest.Unacked || command.Attempts != 1 {
+		t.Errorf("the result of the command is %+v", command)
 	}
 }
 
-func TestWithoutASocketAnEnvelopeIsLost(t *testing.T) {
+func TestEnvelopeWithoutSocket(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
-	if got := fate(t, server.Push([]byte(`{}`))); got.State != slacktest.Missed || server.Missed() != 1 {
+	if got := result(t, server.Push([]byte(`{}`))); got.State != slacktest.Missed || server.Missed() != 1 {
 		t.Errorf("%+v, %d missed", got, server.Missed())
 	}
-	queue, _ := start(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{QueueFor: patience}})
+	queue, _ := start(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{QueueFor: maxWait}})
 	d := queue.Push([]byte(`{}`))
 	conn := greeted(t, queue)
 	acknowledge(t, conn, next(t, conn), "")
-	if got := fate(t, d); got.State != slacktest.Acked {
+	if got := result(t, d); got.State != slacktest.Acked {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestSocketsAreToldToGo(t *testing.T) {
+func TestDisconnect(t *testing.T) {
 	server, _ := start(t, quick())
 	a, b := greeted(t, server), greeted(t, server)
 	if n := server.Disconnect("warning", 1) + server.Disconnect("refresh_requested", slacktest.All); n != 2 {
-		t.Errorf("%d were told", n)
+		t.Errorf("%d sockets were asked to disconnect", n)
 	}
 	for conn, reason := range map[*websocket.Conn]string{a: "warning", b: "refresh_requested"} {
-		if told := next(t, conn); told.Type != "disconnect" || told.Reason != reason {
-			t.Errorf("%+v", told)
+		if f := next(t, conn); f.Type != "disconnect" || f.Reason != reason {
+			t.Errorf("%+v", f)
 		}
 		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
 			t.Errorf("%s: %v", reason, err)
@@ -236,14 +236,14 @@ func TestSocketsAreToldToGo(t *testing.T) {
 	}
 }
 
-func TestASocketIsCut(t *testing.T) {
+func TestCut(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
 	conn, other := greeted(t, server), greeted(t, server)
 	if n := server.Cut(1); n != 1 {
-		t.Errorf("%d were cut", n)
+		t.Errorf("%d sockets were cut", n)
 	}
 	if _, _, err := conn.ReadMessage(); err == nil || websocket.IsCloseError(err, websocket.CloseNormalClosure) {
-		t.Errorf("the one that was cut: %v", err)
+		t.Errorf("the cut socket returned %v", err)
 	}
 	if err := server.AwaitSockets(bounded(t), 1, 2); err != nil {
 		t.Error(err)
@@ -254,7 +254,7 @@ func TestASocketIsCut(t *testing.T) {
 	}
 }
 
-func TestAMutedSocketIsSilent(t *testing.T) {
+func TestMute(t *testing.T) {
 	server, _ := start(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{PingEvery: time.Millisecond}})
 	conn := greeted(t, server)
 	pinged := make(chan struct{}, 1)
@@ -265,7 +265,7 @@ func TestAMutedSocketIsSilent(t *testing.T) {
 		}
 		return nil
 	})
-	conn.SetPongHandler(func(string) error { return errors.New("it answered") })
+	conn.SetPongHandler(func(string) error { return errors.New("the muted socket sent a pong") })
 	ended := make(chan error, 1)
 	go func() {
 		_, _, err := conn.ReadMessage()
@@ -274,14 +274,14 @@ func TestAMutedSocketIsSilent(t *testing.T) {
 	<-pinged
 	server.Mute(1)
 	server.Push([]byte(`{}`))
-	_ = conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(patience))
+	_ = conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(maxWait))
 	select {
 	case err := <-ended:
-		t.Errorf("the muted socket said something: %v", err)
+		t.Errorf("the muted socket sent a frame or closed: %v", err)
 	case <-time.After(30 * time.Millisecond):
 	}
 	if open, _ := server.Sockets(); open != 1 {
-		t.Errorf("%d are open", open)
+		t.Errorf("%d sockets are open", open)
 	}
 	_ = conn.Close()
 	if err := server.AwaitSockets(bounded(t), 0, 1); err != nil {
@@ -289,7 +289,7 @@ func TestAMutedSocketIsSilent(t *testing.T) {
 	}
 }
 
-func TestTheStepsOfOpeningMayFail(t *testing.T) {
+func TestFaultsOfOpening(t *testing.T) {
 	server, _ := start(t, slacktest.Options{})
 	server.Script(slacktest.LinkStep, slacktest.Fault{Status: http.StatusBadGateway})
 	if _, response, err := websocket.DefaultDialer.DialContext(t.Context(), address(t, server), nil); err == nil || response.StatusCode != http.StatusBadGateway {
@@ -300,16 +300,16 @@ func TestTheStepsOfOpeningMayFail(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if _, _, err := plug(t, server).ReadMessage(); err == nil {
-		t.Error("greeted")
+		t.Error("the server sent a hello in spite of the cut")
 	}
 }
 
-// patient waits for an answer, but not between two calls.
+// patient returns options with a long wait for an answer and no pause before a repetition.
 func patient() slacktest.Options {
-	return slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: patience, Repeat: []time.Duration{0, 0, 0}}}
+	return slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: maxWait, Repeat: []time.Duration{0, 0, 0}}}
 }
 
-func TestAHookIsCalledUntilItTakesTheEvent(t *testing.T) {
+func TestHookRepetitions(t *testing.T) {
 	server, _ := start(t, patient())
 	var seen []string
 	answers := []int{500, 503, 200}
@@ -320,11 +320,11 @@ func TestAHookIsCalledUntilItTakesTheEvent(t *testing.T) {
 	}))
 	defer app.Close()
 	server.SetHook(slacktest.Hook{URL: app.URL, Secret: "s"})
-	if got := fate(t, server.Push([]byte(`{}`))); got.State != slacktest.Acked || got.Attempts != 3 {
+	if got := result(t, server.Push([]byte(`{}`))); got.State != slacktest.Acked || got.Attempts != 3 {
 		t.Errorf("%+v", got)
 	}
 	answers = []int{500}
-	if got := fate(t, server.PushRaw(slacktest.SlashCommands, []byte(`{"command":"/ask","text":"x"}`))); got.State != slacktest.Unacked || got.Attempts != 1 {
+	if got := result(t, server.PushRaw(slacktest.SlashCommands, []byte(`{"command":"/ask","text":"x"}`))); got.State != slacktest.Unacked || got.Attempts != 1 {
 		t.Errorf("%+v", got)
 	}
 	want := []string{"  application/json", "1 http_error application/json", "2 http_error application/json", "  application/x-www-form-urlencoded"}
@@ -333,7 +333,7 @@ func TestAHookIsCalledUntilItTakesTheEvent(t *testing.T) {
 	}
 }
 
-func TestAnAppMayWantNoRepetition(t *testing.T) {
+func TestHookRefusesRepetition(t *testing.T) {
 	server, _ := start(t, patient())
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Slack-No-Retry", "1")
@@ -341,25 +341,25 @@ func TestAnAppMayWantNoRepetition(t *testing.T) {
 	}))
 	defer app.Close()
 	server.SetHook(slacktest.Hook{URL: app.URL})
-	if got := fate(t, server.Push([]byte(`{}`))); got.State != slacktest.Unacked || got.Attempts != 1 {
+	if got := result(t, server.Push([]byte(`{}`))); got.State != slacktest.Unacked || got.Attempts != 1 {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestWhatIsSaidIsInTheHistoryAndTold(t *testing.T) {
+func TestSay(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	conn := greeted(t, server)
-	first, told := server.Say(slacktest.Message{Channel: channel, User: "U1", Text: "<@U0BOT> hi"})
-	if len(told) != 2 || first.TS != "1700000000.000000" {
-		t.Errorf("%+v, %d deliveries", first, len(told))
+	first, deliveries := server.Say(slacktest.Message{Channel: channel, User: "U1", Text: "<@U0BOT> hi"})
+	if len(deliveries) != 2 || first.TS != "1700000000.000000" {
+		t.Errorf("%+v, %d deliveries", first, len(deliveries))
 	}
 	for _, kind := range []string{`"type":"message"`, `"type":"app_mention"`} {
 		if f := next(t, conn); !strings.Contains(string(f.Payload), kind) || !strings.Contains(string(f.Payload), first.TS) {
 			t.Errorf("%s", f.Payload)
 		}
 	}
-	if _, told := server.Say(slacktest.Message{Channel: channel, User: "U1", Text: "earlier", TS: "1600000000.000100"}); len(told) != 1 {
-		t.Errorf("%d deliveries", len(told))
+	if _, deliveries := server.Say(slacktest.Message{Channel: channel, User: "U1", Text: "earlier", TS: "1600000000.000100"}); len(deliveries) != 1 {
+		t.Errorf("%d deliveries", len(deliveries))
 	}
 	page, err := client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: channel})
 	if err != nil {
@@ -370,11 +370,11 @@ func TestWhatIsSaidIsInTheHistoryAndTold(t *testing.T) {
 	}
 }
 
-func TestCloseLeavesNothingBehind(t *testing.T) {
+func TestCloseEndsEverything(t *testing.T) {
 	server, _ := start(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{QueueFor: time.Hour}})
 	waiting := server.Push([]byte(`{}`))
 	conn := greeted(t, server)
-	next(t, conn) // of which the acknowledgement is waited for
+	next(t, conn) // left without an acknowledgement
 	server.Script(slacktest.HelloStep, slacktest.Fault{Hold: make(chan struct{})})
 	plug(t, server)
 	server.Disconnect("warning", 1)
@@ -383,10 +383,10 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	}
 	select {
 	case <-waiting.Done():
-		t.Error("a delivery that was under way has ended")
+		t.Error("the close ended a delivery that was under way")
 	default:
 	}
 	if got := server.Push([]byte(`{}`)); got.EnvelopeID() == "" {
-		t.Error("no delivery")
+		t.Error("Push after Close returns no delivery")
 	}
 }

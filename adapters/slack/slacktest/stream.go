@@ -10,26 +10,26 @@ import (
 	"unicode/utf8"
 )
 
-// streamAge is when Slack ends a stream by itself. It documents no lifetime;
-// this is what people measured.
+// streamAge is the time after which Slack ends a stream by itself. Slack documents no
+// lifetime; users measured this one.
 // https://github.com/vercel/chat/issues/607
 const streamAge = 5 * time.Minute
 
-// StreamState is what Slack shows of a message that began as a stream.
+// StreamState is the streaming_state of a message that began as a stream.
 type StreamState string
 
-// The states of a stream; empty for a message that was none.
+// The states of a stream. The state of any other message is empty.
 const (
 	Streaming StreamState = "in_progress"
 	Streamed  StreamState = "completed"
 )
 
-// stream is one that is open.
+// stream is an open stream.
 type stream struct {
 	began   time.Time
 	length  int    // characters so far
-	mode    string // the argument that its text comes in; empty until there was some
-	stopped bool   // a reader pressed stop
+	mode    string // the argument of its text so far; empty without text
+	stopped bool   // a reader pressed the stop button
 }
 
 // OpenStreams returns the messages that are still streaming, by channel and ts.
@@ -45,12 +45,12 @@ func (s *Server) OpenStreams() (open []Post) {
 		c.mu.Unlock()
 		slices.SortFunc(open[first:], func(a, b Post) int { return compareTS(a.TS, b.TS) })
 	}
-	s.tellEvents()
+	s.sendEvents()
 	return open
 }
 
-// PressStop does what a reader's stop button does: nothing more can be appended,
-// but the stream wants to be stopped by who began it.
+// PressStop does the same as a reader's stop button: appends fail, and the app must still
+// stop the stream.
 func (s *Server) PressStop(channel, ts string) {
 	c := s.channel(channel)
 	c.mu.Lock()
@@ -65,7 +65,7 @@ func (s *Server) PressStop(channel, ts string) {
 func (s *Server) startStream(form url.Values) []byte {
 	post := s.ours(form)
 	kind := s.kindOf(post.Channel)
-	words, code := readWords(form)
+	added, code := readAddition(form)
 	switch {
 	case s.options.NoStreams != "":
 		code = s.options.NoStreams
@@ -81,8 +81,8 @@ func (s *Server) startStream(form url.Values) []byte {
 	if code != "" {
 		return refusal(code)
 	}
-	post.Stream, post.Markdown = Streaming, words.text
-	post, code = s.publish(post, &stream{began: s.options.Now(), length: utf8.RuneCountInString(words.text), mode: words.mode})
+	post.Stream, post.Markdown = Streaming, added.text
+	post, code = s.publish(post, &stream{began: s.options.Now(), length: utf8.RuneCountInString(added.text), mode: added.mode})
 	if code != "" {
 		return refusal(code)
 	}
@@ -92,15 +92,15 @@ func (s *Server) startStream(form url.Values) []byte {
 // appendStream is chat.appendStream.
 // https://docs.slack.dev/reference/methods/chat.appendStream
 func (s *Server) appendStream(form url.Values) []byte {
-	words, code := readWords(form)
-	if code == "" && words.mode == "" {
+	added, code := readAddition(form)
+	if code == "" && added.mode == "" {
 		code = "markdown_text_or_chunks_required"
 	}
-	post, code := s.grow(form, words, code, func(_ *channel, open *stream, p *Post) string {
+	post, code := s.grow(form, added, code, func(_ *channel, open *stream, p *Post) string {
 		if open.stopped {
 			return "stopped_by_user"
 		}
-		p.Markdown += words.text
+		p.Markdown += added.text
 		return ""
 	})
 	if code != "" {
@@ -109,20 +109,20 @@ func (s *Server) appendStream(form url.Values) []byte {
 	return encode(map[string]any{"ok": true, "channel": post.Channel, "ts": post.TS})
 }
 
-// stopStream is chat.stopStream. Its blocks stand below the stream's text.
+// stopStream is chat.stopStream. Its blocks are shown below the stream's text.
 // https://docs.slack.dev/reference/methods/chat.stopStream
 func (s *Server) stopStream(form url.Values) []byte {
-	words, code := readWords(form)
+	added, code := readAddition(form)
 	var what content
 	if code == "" {
 		what, code = s.readContent(url.Values{"blocks": form["blocks"], "metadata": form["metadata"]}, 0)
 	}
-	post, code := s.grow(form, words, code, func(c *channel, open *stream, p *Post) string {
-		if open.length == 0 && words.text == "" && what.empty() {
+	post, code := s.grow(form, added, code, func(c *channel, open *stream, p *Post) string {
+		if open.length == 0 && added.text == "" && what.empty() {
 			return "no_text"
 		}
 		before := *p
-		p.Markdown += words.text
+		p.Markdown += added.text
 		if what.markdown != nil {
 			p.Markdown = strings.TrimPrefix(p.Markdown+"\n\n"+*what.markdown, "\n\n")
 		}
@@ -135,13 +135,13 @@ func (s *Server) stopStream(form url.Values) []byte {
 	if code != "" {
 		return refusal(code)
 	}
-	return answerPost(post)
+	return postResponse(post)
 }
 
-// grow lets do write to the stream that the call names, unless there is a code
-// of refusal already or the stream gives one. A stream that the words would make
-// too long is closed without them.
-func (s *Server) grow(form url.Values, words words, code string, do func(*channel, *stream, *Post) string) (post Post, _ string) {
+// grow calls do to change the stream of the call, unless there is a code already or the
+// stream refuses the change. An addition that would make the stream too long closes the
+// stream and is dropped.
+func (s *Server) grow(form url.Values, added addition, code string, do func(*channel, *stream, *Post) string) (post Post, _ string) {
 	if code = cmp.Or(s.options.NoStreams, code); code != "" {
 		return post, code
 	}
@@ -150,26 +150,27 @@ func (s *Server) grow(form url.Values, words words, code string, do func(*channe
 	c.mu.Lock()
 	s.closeStream(c, ts)
 	p, open := c.find(ts), c.streams[ts]
-	if code = s.refuseGrowth(p, open, words.mode); code == "" {
-		length := utf8.RuneCountInString(words.text)
+	if code = s.refuseGrowth(p, open, added.mode); code == "" {
+		length := utf8.RuneCountInString(added.text)
 		if open.length+length > s.options.StreamLimit {
 			s.endStream(c, p)
 			code = "message_not_in_streaming_state"
 		} else if code = do(c, open, p); code == "" {
 			open.length += length
-			open.mode = cmp.Or(open.mode, words.mode)
+			open.mode = cmp.Or(open.mode, added.mode)
 			post = *p
 		}
 	}
 	c.mu.Unlock()
-	s.tellEvents()
+	s.sendEvents()
 	if code == "" {
-		s.tellChange(post)
+		s.reportChange(post)
 	}
 	return post, code
 }
 
-// refuseGrowth says why nothing can be appended; empty where it can.
+// refuseGrowth returns the code with which the stream refuses an addition, or an empty
+// string.
 func (s *Server) refuseGrowth(p *Post, open *stream, mode string) string {
 	switch {
 	case p == nil:
@@ -184,8 +185,7 @@ func (s *Server) refuseGrowth(p *Post, open *stream, mode string) string {
 	return ""
 }
 
-// closeStream ends the stream at ts, if there is one that has grown too old. The
-// channel is locked.
+// closeStream ends the stream at ts if it is too old. The channel is locked.
 func (s *Server) closeStream(c *channel, ts string) {
 	open := c.streams[ts]
 	if open != nil && s.options.Now().Sub(open.began) >= s.options.StreamAge {
@@ -200,39 +200,39 @@ func (s *Server) endStream(c *channel, p *Post) {
 	s.changed(c, &before, p)
 }
 
-// words are what a call appends.
-type words struct {
+// addition is the text that a call appends to a stream.
+type addition struct {
 	text string
-	mode string // the argument that they came in; empty for none
+	mode string // the argument of the text; empty without text
 }
 
-// readWords takes words from markdown_text or from chunks, whose other kinds
-// (tasks, plans, blocks) are taken and not kept.
-func readWords(form url.Values) (w words, code string) {
+// readAddition reads the text from markdown_text or from chunks. It accepts and ignores the
+// other kinds of chunks (tasks, plans, blocks).
+func readAddition(form url.Values) (a addition, code string) {
 	text, raw := form.Get("markdown_text"), form.Get("chunks")
 	switch {
 	case text != "" && raw != "":
-		return w, "cannot_provide_both_markdown_text_and_chunks"
+		return a, "cannot_provide_both_markdown_text_and_chunks"
 	case text != "":
-		w = words{text, "markdown_text"}
+		a = addition{text, "markdown_text"}
 	case raw != "":
-		w.mode = "chunks"
+		a.mode = "chunks"
 		var chunks []struct{ Type, Text string }
 		if json.Unmarshal([]byte(raw), &chunks) != nil {
-			return w, "invalid_chunks"
+			return a, "invalid_chunks"
 		}
 		for _, chunk := range chunks {
 			switch chunk.Type {
 			case "markdown_text":
-				w.text += chunk.Text
+				a.text += chunk.Text
 			case "task_update", "plan_update", "blocks":
 			default:
-				return w, "invalid_chunks"
+				return a, "invalid_chunks"
 			}
 		}
 	}
-	if utf8.RuneCountInString(w.text) > maxMarkdown {
-		return w, "msg_too_long"
+	if utf8.RuneCountInString(a.text) > maxMarkdown {
+		return a, "msg_too_long"
 	}
-	return w, ""
+	return a, ""
 }

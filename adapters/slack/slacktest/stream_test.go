@@ -13,7 +13,7 @@ import (
 
 const root = "1600000000.000001"
 
-// streaming is a stream that was begun.
+// streaming is a started stream.
 type streaming struct {
 	t      *testing.T
 	client *slack.Client
@@ -40,12 +40,12 @@ func (s streaming) stop(options ...slack.MsgOption) error {
 	return err
 }
 
-func TestAStreamShowsAllThatWasAppended(t *testing.T) {
+func TestStreamShowsAllText(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	stream := begin(t, client, slack.MsgOptionMarkdownText("one "))
 	wantCode(t, "append", stream.append("two "), "")
 	if open := server.OpenStreams(); len(open) != 1 || open[0].TS != stream.ts || open[0].Shown() != "one two " {
-		t.Errorf("open: %+v", open)
+		t.Errorf("the open streams are %+v", open)
 	}
 	err := stream.stop(slack.MsgOptionMarkdownText("three"), slack.MsgOptionMetadata(
 		slack.SlackMetadata{EventType: "t", EventPayload: map[string]any{"key": "k"}}))
@@ -55,23 +55,23 @@ func TestAStreamShowsAllThatWasAppended(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if open := server.OpenStreams(); len(open) != 0 {
-		t.Errorf("still open: %+v", open)
+		t.Errorf("the open streams after the stop are %+v", open)
 	}
-	wantCode(t, "append to what is stopped", stream.append("x"), "message_not_in_streaming_state")
-	wantCode(t, "stop it again", stream.stop(), "message_not_in_streaming_state")
+	wantCode(t, "append to a stopped stream", stream.append("x"), "message_not_in_streaming_state")
+	wantCode(t, "stop twice", stream.stop(), "message_not_in_streaming_state")
 }
 
-func TestAStreamTakesChunks(t *testing.T) {
+func TestStreamOfChunks(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	stream := begin(t, client, slack.MsgOptionChunks(slack.NewMarkdownTextChunk("one "), slack.NewTaskUpdateChunk("1", "look")))
-	wantCode(t, "the other argument", stream.append("x"), "streaming_mode_mismatch")
+	wantCode(t, "the argument markdown_text", stream.append("x"), "streaming_mode_mismatch")
 	wantCode(t, "stop", stream.stop(slack.MsgOptionChunks(slack.NewMarkdownTextChunk("two"))), "")
 	if got := message(t, server, stream.ts).Shown(); got != "one two" {
 		t.Errorf("shown %q", got)
 	}
 }
 
-func TestBlocksStandBelowAStreamsText(t *testing.T) {
+func TestBlocksFollowStreamText(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	stream := begin(t, client, slack.MsgOptionMarkdownText("above"))
 	wantCode(t, "stop", stream.stop(markdown("below")), "")
@@ -80,7 +80,7 @@ func TestBlocksStandBelowAStreamsText(t *testing.T) {
 	}
 }
 
-func TestAnOpenStreamCanBeNeitherEditedNorDeleted(t *testing.T) {
+func TestOpenStreamRefusesEditAndDelete(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	stream := begin(t, client, slack.MsgOptionMarkdownText("half"))
 	edit := func() error {
@@ -94,17 +94,17 @@ func TestAnOpenStreamCanBeNeitherEditedNorDeleted(t *testing.T) {
 	wantCode(t, "edit", edit(), "streaming_state_conflict")
 	wantCode(t, "delete", remove(), "cant_delete_message")
 	wantCode(t, "stop", stream.stop(), "")
-	wantCode(t, "edit what is stopped", edit(), "")
+	wantCode(t, "edit a stopped stream", edit(), "")
 	if got := message(t, server, stream.ts).Shown(); got != "whole" {
 		t.Errorf("shown %q", got)
 	}
-	wantCode(t, "delete what is stopped", remove(), "")
+	wantCode(t, "delete a stopped stream", remove(), "")
 }
 
-func TestAStreamEndsOfAge(t *testing.T) {
+func TestStreamEndsByAge(t *testing.T) {
 	moving := &clock{}
 	options := moving.options()
-	var events []told
+	var events []messageEvent
 	options.Echo, options.OnEvent = true, func(e []byte) { events = append(events, readEvent(t, e)) }
 	server, client := start(t, options)
 	stream := begin(t, client, slack.MsgOptionMarkdownText("one"))
@@ -113,7 +113,7 @@ func TestAStreamEndsOfAge(t *testing.T) {
 	moving.pass(1)
 	wantCode(t, "after five minutes", stream.append(" three"), "message_not_in_streaming_state")
 	if last := events[len(events)-1]; last.SubType != "message_changed" || last.Timestamp == "" {
-		t.Errorf("the app was told %+v", last)
+		t.Errorf("the last event is %+v", last)
 	}
 	wantCode(t, "stop", stream.stop(slack.MsgOptionMarkdownText(" four")), "message_not_in_streaming_state")
 	got := message(t, server, stream.ts)
@@ -124,26 +124,26 @@ func TestAStreamEndsOfAge(t *testing.T) {
 	moving.pass(5 * time.Minute)
 	events = nil
 	if open := server.OpenStreams(); len(open) != 0 {
-		t.Errorf("open: %+v", open)
+		t.Errorf("the open streams are %+v", open)
 	}
 	if len(events) != 1 || events[0].SubType != "message_changed" {
-		t.Errorf("the app was told %+v", events)
+		t.Errorf("the events are %+v", events)
 	}
 }
 
-func TestAStreamEndsOfItsLength(t *testing.T) {
+func TestStreamEndsByLength(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	stream := begin(t, client, slack.MsgOptionMarkdownText(strings.Repeat("é", 11_999)))
 	wantCode(t, "to the limit", stream.append("x"), "")
 	wantCode(t, "beyond", stream.append("y"), "message_not_in_streaming_state")
 	wantCode(t, "stop", stream.stop(), "message_not_in_streaming_state")
 	if got := message(t, server, stream.ts).Shown(); got != strings.Repeat("é", 11_999)+"x" {
-		t.Errorf("%d bytes", len(got))
+		t.Errorf("the stream shows %d bytes", len(got))
 	}
 	wantCode(t, "too much at once", begin(t, client).append(strings.Repeat("é", 12_001)), "msg_too_long")
 }
 
-func TestStreamsThatAreRefused(t *testing.T) {
+func TestRefusedStreams(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	nothing := begin(t, client)
 	begin := func(channel string, options ...slack.MsgOption) error {
@@ -164,7 +164,7 @@ func TestStreamsThatAreRefused(t *testing.T) {
 	wantCode(t, "append to a post", streaming{t, client, post(t, client, "post")}.append("x"), "message_not_in_streaming_state")
 }
 
-func TestASlackWithoutStreams(t *testing.T) {
+func TestNoStreams(t *testing.T) {
 	for _, code := range []string{"unknown_method", "method_not_supported_for_channel_type"} {
 		_, client := start(t, slacktest.Options{NoStreams: code})
 		_, _, err := client.StartStreamContext(t.Context(), channel, under(root))
@@ -174,7 +174,7 @@ func TestASlackWithoutStreams(t *testing.T) {
 	}
 }
 
-func TestAReaderStopsAStream(t *testing.T) {
+func TestPressStop(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	stream := begin(t, client, slack.MsgOptionMarkdownText("one"))
 	server.PressStop(channel, stream.ts)
@@ -182,7 +182,7 @@ func TestAReaderStopsAStream(t *testing.T) {
 	wantCode(t, "stop", stream.stop(), "")
 }
 
-func TestEveryStateOfAPostIsSeen(t *testing.T) {
+func TestOnPostAndOnChange(t *testing.T) {
 	var seen []string
 	see := func(p slacktest.Post) { seen = append(seen, p.Shown()) }
 	_, client := start(t, slacktest.Options{OnPost: see, OnChange: see})
@@ -198,14 +198,14 @@ func TestEveryStateOfAPostIsSeen(t *testing.T) {
 	}
 }
 
-func TestAnOpenStreamIsTakenAway(t *testing.T) {
+func TestDeleteOpenStream(t *testing.T) {
 	moving := &clock{}
 	server, client := start(t, moving.options())
 	stream := begin(t, client, slack.MsgOptionMarkdownText("one"))
 	server.Delete(channel, stream.ts)
 	moving.pass(5 * time.Minute)
 	if open := server.OpenStreams(); len(open) != 0 {
-		t.Errorf("open: %+v", open)
+		t.Errorf("the open streams are %+v", open)
 	}
 	wantCode(t, "append", stream.append("x"), "message_not_found")
 	wantCode(t, "stop", stream.stop(), "message_not_found")

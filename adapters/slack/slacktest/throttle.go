@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// throttle says how long a call that comes too early must wait; 0 where it may
-// go on. What may go on is counted.
+// throttle returns the time that a call must wait because it comes too early. It returns 0 if
+// the call may proceed, and counts the call.
 func (s *Server) throttle(call Call) time.Duration {
 	m := methods[call.Method]
 	now := s.options.Now()
@@ -28,11 +28,11 @@ func (s *Server) throttle(call Call) time.Duration {
 	return 0
 }
 
-// unevenness is the part of the time between two posts by which one may come
-// early, as the network makes it; over many posts the rate holds.
+// unevenness is the fraction of the time between two posts by which a post may come early,
+// because the network is uneven. Over many posts, the rate holds.
 const unevenness = 5
 
-// take counts a post against the channel's budget.
+// take counts a post against the channel's rate, or returns the time to wait.
 func (c *channel) take(now time.Time, every time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ type tiers struct {
 	calls map[string][]time.Time // by method, at most its tier
 }
 
-// take counts a call of the method, of which a minute takes n.
+// take counts a call of the method, which accepts n per minute, or returns the time to wait.
 func (t *tiers) take(name string, n int, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *tiers) take(name string, n int, now time.Time) time.Duration {
 	return time.Minute - now.Sub(recent[0])
 }
 
-// wholeSeconds rounds up, as Retry-After needs it.
+// wholeSeconds rounds up, as Retry-After requires.
 func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }

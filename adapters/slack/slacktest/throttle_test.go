@@ -10,7 +10,7 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// waits is how long the call was told to wait; 0 where it went well.
+// waits returns the wait that the server requested; 0 if the call succeeded.
 func waits(t *testing.T, err error) time.Duration {
 	t.Helper()
 	var limited *slack.RateLimitedError
@@ -23,7 +23,7 @@ func waits(t *testing.T, err error) time.Duration {
 	return limited.RetryAfter
 }
 
-func TestAChannelHasOneBudget(t *testing.T) {
+func TestPostRate(t *testing.T) {
 	moving := &clock{}
 	options := moving.options()
 	options.PostRate, options.Tiers = 0.5, true
@@ -36,7 +36,7 @@ func TestAChannelHasOneBudget(t *testing.T) {
 		_, _, _, err := client.UpdateMessageContext(t.Context(), channel, server.Posts()[0].TS, slack.MsgOptionText("y", false))
 		return err
 	}
-	whisper := func() error {
+	ephemeral := func() error {
 		_, err := client.PostEphemeralContext(t.Context(), channel, "U1", slack.MsgOptionText("x", false))
 		return err
 	}
@@ -45,39 +45,39 @@ func TestAChannelHasOneBudget(t *testing.T) {
 		return err
 	}
 	for name, call := range map[string]func() error{
-		"post": func() error { return say(channel) }, "edit": edit, "whisper": whisper, "stream": stream,
+		"post": func() error { return say(channel) }, "edit": edit, "ephemeral": ephemeral, "stream": stream,
 	} {
 		t.Run(name, func(t *testing.T) {
 			moving.pass(time.Minute)
 			if wait := waits(t, say(channel)); wait != 0 {
-				t.Fatalf("the first post waits %v", wait)
+				t.Fatalf("the first post must wait %v", wait)
 			}
 			if wait := waits(t, call()); wait != 2*time.Second {
-				t.Errorf("at once: wait %v", wait)
+				t.Errorf("at once: the wait is %v", wait)
 			}
 			if err := client.AddReactionContext(t.Context(), name, slack.NewRefToMessage(channel, server.Posts()[0].TS)); err != nil {
-				t.Errorf("a reaction: %v", err)
+				t.Errorf("the reaction: %v", err)
 			}
 			if wait := waits(t, say("C0OTHER"+name)); wait != 0 {
-				t.Errorf("another channel waits %v", wait)
+				t.Errorf("the post in another channel must wait %v", wait)
 			}
-			moving.pass(1900 * time.Millisecond) // a little early, as it happens on the way
+			moving.pass(1900 * time.Millisecond) // a little early, as the network can make it
 			if wait := waits(t, call()); wait != 0 {
-				t.Errorf("in time: wait %v", wait)
+				t.Errorf("in time: the wait is %v", wait)
 			}
 			moving.pass(1900 * time.Millisecond)
 			if wait := waits(t, call()); wait != 0 {
-				t.Errorf("early again: wait %v", wait)
+				t.Errorf("early again: the wait is %v", wait)
 			}
 			moving.pass(1500 * time.Millisecond)
 			if wait := waits(t, call()); wait != time.Second {
-				t.Errorf("too early for the rate: wait %v", wait)
+				t.Errorf("too early for the rate: the wait is %v", wait)
 			}
 		})
 	}
 }
 
-func TestAMethodHasItsTier(t *testing.T) {
+func TestTiers(t *testing.T) {
 	moving := &clock{}
 	options := moving.options()
 	options.Tiers = true
@@ -88,26 +88,26 @@ func TestAMethodHasItsTier(t *testing.T) {
 	}
 	for n := range 50 {
 		if wait := waits(t, read()); wait != 0 {
-			t.Fatalf("call %d waits %v", n+1, wait)
+			t.Fatalf("call %d must wait %v", n+1, wait)
 		}
 		moving.pass(time.Second)
 	}
 	if wait := waits(t, read()); wait != 10*time.Second {
-		t.Errorf("call 51 waits %v", wait)
+		t.Errorf("call 51 must wait %v, want 10s", wait)
 	}
 	if _, err := client.GetConversationInfoContext(t.Context(), &slack.GetConversationInfoInput{ChannelID: channel}); err != nil {
-		t.Errorf("another method: %v", err)
+		t.Errorf("the other method: %v", err)
 	}
 	moving.pass(10 * time.Second)
 	if wait := waits(t, read()); wait != 0 {
-		t.Errorf("after a minute: %v", wait)
+		t.Errorf("after a minute: the wait is %v", wait)
 	}
 	if wait := waits(t, read()); wait != time.Second {
-		t.Errorf("the next one waits %v", wait)
+		t.Errorf("the next call must wait %v, want 1s", wait)
 	}
 }
 
-func TestAScriptedFaultComesFirst(t *testing.T) {
+func TestScriptPrecedesRate(t *testing.T) {
 	moving := &clock{}
 	options := moving.options()
 	options.PostRate = 1
@@ -118,11 +118,11 @@ func TestAScriptedFaultComesFirst(t *testing.T) {
 	wantCode(t, "the fault", err, "is_archived")
 	_, _, err = client.PostMessageContext(t.Context(), channel, slack.MsgOptionText("two", false))
 	if wait := waits(t, err); wait != time.Second {
-		t.Errorf("wait %v", wait)
+		t.Errorf("the wait is %v, want 1s", wait)
 	}
 }
 
-func TestADistributedAppReadsSlowly(t *testing.T) {
+func TestDistributed(t *testing.T) {
 	moving := &clock{}
 	options := moving.options()
 	options.Distributed = true
@@ -138,10 +138,10 @@ func TestADistributedAppReadsSlowly(t *testing.T) {
 	query.Cursor = page.ResponseMetaData.NextCursor
 	moving.pass(59 * time.Second)
 	if _, err = client.GetConversationHistoryContext(t.Context(), &query); waits(t, err) != time.Second {
-		t.Errorf("the second page: %v", err)
+		t.Errorf("the second page within a minute: %v", err)
 	}
 	moving.pass(time.Second)
 	if page, err = client.GetConversationHistoryContext(t.Context(), &query); err != nil || len(page.Messages) != 5 {
-		t.Errorf("the second page: %v", err)
+		t.Errorf("the second page after a minute: %v", err)
 	}
 }

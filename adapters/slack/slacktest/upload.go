@@ -12,33 +12,33 @@ import (
 	"strings"
 )
 
-// What may be uploaded, and how much of it may wait to be shared.
+// The limits of uploads.
 const (
 	maxUpload       = 64 << 20 // bytes; Slack's own bound is 1 GB
-	maxStored       = 1 << 30  // bytes in all
+	maxStored       = 1 << 30  // bytes of all uploads that are not shared
 	maxOpenUploads  = 1_000
-	uploadOverhead  = 64 << 10 // what a multipart form adds at the most
+	uploadOverhead  = 64 << 10 // bound of the bytes that a multipart form adds
 	maxUploadShares = 100
 )
 
-// uploads is where files are sent to.
+// uploads is the path for sending files.
 const uploads = "/upload/v1/"
 
 // Upload is a file that the bot uploaded.
 type Upload struct {
 	File
-	// Channel and TS are the message that carries it.
+	// Channel and TS identify the message with the file.
 	Channel, TS string
 }
 
-// upload is one that has not been shared yet.
+// upload is an upload that has not been shared yet.
 type upload struct {
 	name    string
 	length  int
-	content []byte // nil until it came
+	content []byte // nil before its arrival
 }
 
-// Uploads returns what the bot uploaded and shared, in that order.
+// Uploads returns the files that the bot uploaded and shared, in the order of sharing.
 func (s *Server) Uploads() []Upload {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -69,8 +69,8 @@ func (s *Server) uploadURL(form url.Values) []byte {
 	return encode(map[string]any{"ok": true, "file_id": id, "upload_url": s.url + uploads + id})
 }
 
-// takeUpload takes a file's bytes, as they are or in a multipart form. Script and
-// Plan know it as the method "files.upload".
+// takeUpload reads a file's bytes, from the body or from a multipart form. The name of the
+// method for Script and Plan is "files.upload".
 func (s *Server) takeUpload(w http.ResponseWriter, r *http.Request) {
 	id := strings.TrimPrefix(r.URL.Path, uploads)
 	s.mu.RLock()
@@ -83,7 +83,7 @@ func (s *Server) takeUpload(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, int64(open.length)+uploadOverhead)
 	content, err := readUpload(r)
 	if err != nil || len(content) != open.length {
-		http.Error(w, "the file is not what was announced", http.StatusBadRequest)
+		http.Error(w, "the file does not have the announced length", http.StatusBadRequest)
 		return
 	}
 	call := Call{Method: "files.upload", Form: url.Values{"file": {id}}}
@@ -114,12 +114,12 @@ func readUpload(r *http.Request) ([]byte, error) {
 	return io.ReadAll(part)
 }
 
-// completeUpload is files.completeUploadExternal: it makes files of uploads and
-// shares them in one message of ours, or keeps them private.
+// completeUpload is files.completeUploadExternal. It turns uploads into files, and shares
+// them in one message of ours per channel or keeps them private.
 // https://docs.slack.dev/reference/methods/files.completeUploadExternal
 func (s *Server) completeUpload(form url.Values) []byte {
-	var asked []struct{ ID, Title string }
-	if json.Unmarshal([]byte(form.Get("files")), &asked) != nil || len(asked) == 0 || len(asked) > maxUploadShares {
+	var requested []struct{ ID, Title string }
+	if json.Unmarshal([]byte(form.Get("files")), &requested) != nil || len(requested) == 0 || len(requested) > maxUploadShares {
 		return missing("files")
 	}
 	channels := strings.FieldsFunc(form.Get("channels")+","+form.Get("channel_id"), func(r rune) bool { return r == ',' })
@@ -127,17 +127,17 @@ func (s *Server) completeUpload(form url.Values) []byte {
 		return refusal("channels_limit_exceeded")
 	}
 	var ids []string
-	for _, one := range asked {
+	for _, one := range requested {
 		ids = append(ids, one.ID)
 	}
 	s.mu.Lock()
-	for _, one := range asked {
+	for _, one := range requested {
 		if open := s.uploads[one.ID]; open == nil || open.content == nil {
 			s.mu.Unlock()
 			return refusal("file_not_found")
 		}
 	}
-	for _, one := range asked {
+	for _, one := range requested {
 		open := s.uploads[one.ID]
 		delete(s.uploads, one.ID)
 		s.files[one.ID] = File{ID: one.ID, Name: open.name, Title: one.Title, User: s.options.BotUser,
@@ -152,7 +152,7 @@ func (s *Server) completeUpload(form url.Values) []byte {
 	return encode(map[string]any{"ok": true, "files": s.describeFiles(ids)})
 }
 
-// share posts the files to a channel and notes where they stand.
+// share posts the files to a channel and records the message in the files.
 func (s *Server) share(id string, ids []string, form url.Values) (code string) {
 	post := s.ours(form)
 	post.Channel, post.Text, post.Files = id, form.Get("initial_comment"), ids

@@ -11,7 +11,7 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-func TestAnUploadIsSharedInAMessageOfOurs(t *testing.T) {
+func TestUpload(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	summary, err := client.UploadFileContext(t.Context(), slack.UploadFileParameters{Filename: "answer.txt", Title: "The answer",
 		FileSize: 2, Reader: strings.NewReader("42"), Channel: channel, ThreadTimestamp: root, InitialComment: "here"})
@@ -43,7 +43,7 @@ func TestAnUploadIsSharedInAMessageOfOurs(t *testing.T) {
 	}
 }
 
-func TestAnUploadMayComeAsItIs(t *testing.T) {
+func TestUploadWithoutForm(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	ticket, err := client.GetUploadURLExternalContext(t.Context(), slack.GetUploadURLExternalParameters{FileName: "x.bin", FileSize: 3})
 	if err != nil {
@@ -83,16 +83,16 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 	wantCode(t, "too large", announce(64<<20+1), "file_upload_size_restricted")
 	for range 16 {
-		wantCode(t, "as large as may be", announce(64<<20), "")
+		wantCode(t, "the largest size", announce(64<<20), "")
 	}
-	wantCode(t, "more than there is room", announce(1), "storage_limit_reached")
+	wantCode(t, "more than the server can store", announce(1), "storage_limit_reached")
 	code := refused(t, server, "files.completeUploadExternal", `files=[{"id":"F0UP000001"}]`, "channels="+strings.Repeat("C1,", 101))
 	if code != "channels_limit_exceeded" {
-		t.Errorf("shared everywhere: %q", code)
+		t.Errorf("too many channels: %q", code)
 	}
 	response, err := http.Get(strings.TrimSuffix(server.URL(), "api/") + "upload/v1/F0UP000001")
 	if err != nil || response.StatusCode != http.StatusNotFound {
-		t.Errorf("an upload can be read: %v", err)
+		t.Errorf("an upload is readable: %v", err)
 	}
 	_ = response.Body.Close()
 }
@@ -105,6 +105,6 @@ func TestManySmallUploadsAreBounded(t *testing.T) {
 		}
 	}
 	if code := refused(t, server, "files.getUploadURLExternal", "filename=x", "length=1"); code != "storage_limit_reached" {
-		t.Errorf("one more: %q", code)
+		t.Errorf("the upload over the limit: %q", code)
 	}
 }

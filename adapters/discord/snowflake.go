@@ -1,0 +1,63 @@
+package discord
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// snowflake reads one of Discord's ids. It is empty if the member is missing.
+func snowflake(d event.Fields, key string) string {
+	var id string
+	if d.Decode(key, "an id: a string of digits", &id) && !isSnowflake(id) {
+		d.Fault(key, "must be an id: a string of digits")
+		return ""
+	}
+	return id
+}
+
+// requiredSnowflake is snowflake for a member whose absence is a fault.
+func requiredSnowflake(d event.Fields, key string) string {
+	if !d.Has(key) {
+		d.Fault(key, "is required: an id, a string of digits")
+	}
+	return snowflake(d, key)
+}
+
+// snowflakes reads a list of ids, which must not be empty.
+func snowflakes(d event.Fields, key string) []string {
+	var ids []string
+	if !d.Decode(key, "a list of ids", &ids) && d.Has(key) {
+		return nil
+	}
+	if len(ids) == 0 {
+		d.Fault(key, "must name at least one id")
+	}
+	for i, id := range ids {
+		if !isSnowflake(id) {
+			d.Fault(fmt.Sprintf("%s[%d]", key, i), "must be an id: a string of digits")
+		}
+	}
+	return ids
+}
+
+// isSnowflake reports whether s has the form of a Discord id: 64 bits in decimal.
+func isSnowflake(s string) bool {
+	return s != "" && len(s) <= 20 && strings.Trim(s, "0123456789") == ""
+}
+
+// epoch is the start of Discord's clock, in milliseconds since 1970.
+const epoch = 1_420_070_400_000
+
+// snowflakeTime returns the time in an id, or the zero time if id is not a number.
+// https://docs.discord.com/developers/reference#snowflakes
+func snowflakeTime(id string) time.Time {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(n>>22) + epoch).UTC()
+}

@@ -1,0 +1,123 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Fields reads the members of one JSON object in a platform's payload. A method that reads an
+// invalid member records a fault and returns the zero value, so that one pass finds all faults
+// of the payload. Keys match exactly. A member that is null counts as missing.
+type Fields struct {
+	path    string // such as "data.chats[0]"; empty for the payload itself
+	members map[string]json.RawMessage
+	faults  *FieldErrors // of all objects of the payload
+}
+
+// ParseFields parses a payload. It returns an error if the payload is not one JSON object.
+func ParseFields(body []byte) (Fields, error) {
+	f := Fields{faults: new(FieldErrors)}
+	if !bytes.HasPrefix(trim(body), []byte("{")) {
+		return f, errors.New("body: must be a JSON object")
+	}
+	if err := json.Unmarshal(body, &f.members); err != nil {
+		return f, fmt.Errorf("body: must be a JSON object: %w", err)
+	}
+	return f, nil
+}
+
+// Err returns the recorded faults of all objects of the payload as FieldErrors, or nil.
+func (f Fields) Err() error { return f.faults.Err() }
+
+// Fault records a fault of the member key. The message completes a sentence that begins with
+// the member's path.
+func (f Fields) Fault(key, message string) { f.faults.Check(false, f.at(key), message) }
+
+func (f Fields) at(key string) string { return strings.TrimPrefix(f.path+"."+key, ".") }
+
+// Raw returns the JSON of the member key, or nil if it is missing or null.
+func (f Fields) Raw(key string) json.RawMessage {
+	if raw := f.members[key]; string(raw) != "null" {
+		return raw
+	}
+	return nil
+}
+
+// Has reports whether the member key is present.
+func (f Fields) Has(key string) bool { return f.Raw(key) != nil }
+
+// Decode decodes the member key into a pointer. It returns false if the member is missing, or if
+// it has another type; the fault is then "must be " and the wanted type.
+func (f Fields) Decode(key, want string, into any) bool {
+	raw := f.Raw(key)
+	if raw == nil {
+		return false
+	}
+	if json.Unmarshal(raw, into) != nil {
+		f.Fault(key, "must be "+want)
+		return false
+	}
+	return true
+}
+
+// Text returns a string, cleaned by the function Text.
+func (f Fields) Text(key string) string {
+	var s string
+	f.Decode(key, "a string", &s)
+	return Text(s)
+}
+
+// ShortText returns a Text of at most limit bytes, such as a part of a dedupe key.
+func (f Fields) ShortText(key string, limit int) string {
+	s := f.Text(key)
+	if len(s) > limit {
+		f.Fault(key, fmt.Sprintf("is %d bytes long, must be at most %d", len(s), limit))
+		return ""
+	}
+	return s
+}
+
+// Number returns an integer.
+func (f Fields) Number(key string) int64 {
+	var n int64
+	f.Decode(key, "a whole number", &n)
+	return n
+}
+
+// Flag returns a boolean.
+func (f Fields) Flag(key string) bool {
+	var b bool
+	f.Decode(key, "true or false", &b)
+	return b
+}
+
+// Child returns an object. It returns false if the member is missing or is not an object.
+func (f Fields) Child(key string) (Fields, bool) {
+	child := Fields{path: f.at(key), faults: f.faults}
+	ok := f.Decode(key, "an object", &child.members)
+	return child, ok
+}
+
+// RequiredChild is Child for a member whose absence is a fault.
+func (f Fields) RequiredChild(key string) (Fields, bool) {
+	if !f.Has(key) {
+		f.Fault(key, "is required: an object")
+	}
+	return f.Child(key)
+}
+
+// Children returns a list of objects.
+func (f Fields) Children(key string) []Fields {
+	var list []map[string]json.RawMessage
+	if !f.Decode(key, "a list of objects", &list) {
+		return nil
+	}
+	children := make([]Fields, len(list))
+	for i, members := range list {
+		children[i] = Fields{fmt.Sprintf("%s[%d]", f.at(key), i), members, f.faults}
+	}
+	return children
+}

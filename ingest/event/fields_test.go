@@ -1,0 +1,98 @@
+package event_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/event"
+)
+
+func parseFields(t *testing.T, body string) event.Fields {
+	t.Helper()
+	f, err := event.ParseFields([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestFields(t *testing.T) {
+	f := parseFields(t, ` {"text":"a\u0000b","n":-7,"yes":true,"none":null,"child":{"text":"c"},"list":[{"n":1},null,{"n":3}]}`)
+	if got := f.Text("text"); got != "a\uFFFDb" {
+		t.Errorf("the text is %q", got)
+	}
+	if got := f.ShortText("text", 5); got != "a\uFFFDb" {
+		t.Errorf("the short text is %q", got)
+	}
+	if f.Number("n") != -7 || !f.Flag("yes") || string(f.Raw("n")) != "-7" {
+		t.Errorf("the number is %d, the flag %t, the raw number %s", f.Number("n"), f.Flag("yes"), f.Raw("n"))
+	}
+	if child, ok := f.RequiredChild("child"); !ok || child.Text("text") != "c" {
+		t.Errorf("the child has the text %q, %t", child.Text("text"), ok)
+	}
+	var numbers []int64
+	for _, child := range f.Children("list") {
+		numbers = append(numbers, child.Number("n"))
+	}
+	if diff := cmp.Diff([]int64{1, 0, 3}, numbers); diff != "" {
+		t.Errorf("the numbers of the list: %s", diff)
+	}
+	if err := f.Err(); err != nil {
+		t.Errorf("faults of a valid payload: %v", err)
+	}
+}
+
+// TestMissingFields checks that an absent member, a member of another case and null are missing,
+// and have no fault.
+func TestMissingFields(t *testing.T) {
+	f := parseFields(t, `{"none":null,"KEY":1}`)
+	for _, key := range []string{"none", "key", "absent"} {
+		child, ok := f.Child(key)
+		if ok || child.Has("x") || f.Has(key) || f.Raw(key) != nil || f.Children(key) != nil {
+			t.Errorf("%s is present", key)
+		}
+		if f.Text(key) != "" || f.ShortText(key, 1) != "" || f.Number(key) != 0 || f.Flag(key) {
+			t.Errorf("%s has a value", key)
+		}
+	}
+	if err := f.Err(); err != nil {
+		t.Errorf("faults of missing members: %v", err)
+	}
+}
+
+// TestFieldFaults checks that all faults of a payload are recorded in order, by path, and that a
+// member with a fault has the zero value.
+func TestFieldFaults(t *testing.T) {
+	f := parseFields(t, `{"text":1,"n":1.5,"yes":"no","long":"é","child":[],"list":{},"deep":{"list":[{},{"text":[]}]}}`)
+	if f.Text("text") != "" || f.Number("n") != 0 || f.Flag("yes") || f.ShortText("long", 1) != "" {
+		t.Error("a member with a fault has a value")
+	}
+	if _, ok := f.Child("child"); ok || f.Children("list") != nil {
+		t.Error("a member with a fault has children")
+	}
+	f.RequiredChild("absent")
+	deep, _ := f.RequiredChild("deep")
+	deep.Children("list")[1].Text("text")
+	deep.Fault("id", "must be an id")
+	const want = "text: must be a string; n: must be a whole number; yes: must be true or false; " +
+		"long: is 2 bytes long, must be at most 1; child: must be an object; list: must be a list of objects; " +
+		"absent: is required: an object; deep.list[1].text: must be a string; deep.id: must be an id"
+	if err := f.Err(); err == nil || err.Error() != want {
+		t.Errorf("the faults are %v, want %s", err, want)
+	}
+}
+
+func TestParseFieldsRefuses(t *testing.T) {
+	for body, want := range map[string]string{
+		"":      "body: must be a JSON object",
+		" null": "body: must be a JSON object",
+		"[{}]":  "body: must be a JSON object",
+		"{":     "body: must be a JSON object: unexpected end of JSON input",
+		"{} {}": "body: must be a JSON object: invalid character '{' after top-level value",
+	} {
+		if _, err := event.ParseFields([]byte(body)); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", body, err, want)
+		}
+	}
+}
