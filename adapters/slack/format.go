@@ -1,8 +1,6 @@
 package slack
 
 import (
-	"slices"
-
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
@@ -44,10 +42,8 @@ func (a *Adapter) Format(text string, mentions []string) []string {
 
 // Grow formats the beginning of a text for one post, or one stream.
 func (a *Adapter) Grow(text string, mentions []string, growth adapters.Growth) (shown, rest string, full bool) {
-	return markdown.Grow(text, markdown.Growing{
-		Limit:   postRoom,
-		Mention: func(token string) bool { return slices.Contains(mentions, token) },
-		Done:    growth.Done, From: growth.From, Now: growth.Now,
+	return markdown.FormatPartial(text, markdown.PartialOptions{
+		Limit: postRoom, Mentions: mentions, Done: growth.Done, From: growth.From, Now: growth.Now,
 	})
 }
 
