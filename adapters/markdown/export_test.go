@@ -11,6 +11,6 @@ func PartialParts(text string, options PartialOptions) (body, closing, reopen st
 var (
 	// Clean is the first step of every formatter: it replaces bytes that no post shows.
 	Clean = clean
-	// Shown resolves character references and escapes.
-	Shown = shown
+	// Unescape resolves character references and backslash escapes.
+	Unescape = unescape
 )

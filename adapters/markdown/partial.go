@@ -96,7 +96,7 @@ func formatPartial(text string, options PartialOptions) *partial {
 	return p
 }
 
-// wholeText returns the length of s without an incomplete character at its end. A \r
+// wholeText returns the length of s without an incomplete character at the end. A \r
 // may become a \r\n.
 func wholeText(s string) int {
 	if strings.HasSuffix(s, "\r") {

@@ -35,7 +35,7 @@ var fenceLine = regexp.MustCompile("^((?:[ \t>]|[-+*][ \t]|[0-9]{1,9}[.)][ \t])*
 // listMarker matches the characters of a prefix that belong to its first line alone.
 var listMarker = regexp.MustCompile(`[^ \t>]`)
 
-// structural are the characters that can stand before a fence, and its signs.
+// structural are the characters that can precede a fence, and the characters of fences.
 const structural = " \t>`~-+*.)0123456789"
 
 // line returns the line that begins at p.at, up to lineHeld bytes. If the line may

@@ -39,7 +39,7 @@ const liveName = `!(?:channel|here|everyone|group|subteam|date)\b|[!@#][a-z0-9]+
 // checkTokensOff checks that no token of a post has an effect but the allowed ones.
 func checkTokensOff(t reporter, post string) {
 	t.Helper()
-	for text, live := range map[string]*regexp.Regexp{post: liveToken, " " + markdown.Shown(post): liveMention} {
+	for text, live := range map[string]*regexp.Regexp{post: liveToken, " " + markdown.Unescape(post): liveMention} {
 		for _, at := range live.FindAllStringIndex(text, -1) {
 			if !safeToken.MatchString(text[at[0]:]) && !safeToken.MatchString(text[at[0]:at[1]]) {
 				t.Errorf("%q has an effect in %q", text[at[0]:at[1]], post)
