@@ -83,6 +83,7 @@ const scheme = `[a-z](?:[a-z0-9+.-]|\\[+.-])*`
 var liveTarget = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 	`[\x01-\x20>\x7f]*<[\x01-\x20<>\x7f]*` + scheme + `(?:\\?:|[\x01-\x20\x7f])`,
 	`[\x01-\x20>\x7f]*` + scheme + `\\?:[^:\x01-\x20)]`,
+	`[\x01-\x20<>\x7f]*` + scheme + `[\x01-\x08\x0b-\x1f\x7f]`, // readers ignore control characters
 	`[\x01-\x20<>\x7f]*` + action,
 	`[\x01-\x20<>\x7f]*(?:` + scheme + `)?&(?:#|[a-z]+;)`,
 	`[\x01-\x20<>\x7fa-z0-9+.\\-]{100}`,
