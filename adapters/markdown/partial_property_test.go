@@ -158,7 +158,7 @@ func checkPosts(t reporter, source string, balanced bool) {
 }
 
 // longSpace matches white space that FormatPartial may drop.
-var longSpace = regexp.MustCompile(`[\s\p{Z}]{100,}`)
+var longSpace = regexp.MustCompile(`[\s\v\x{85}\p{Z}]{100,}`)
 
 // partialNasty are pieces of syntax, and partialLong are pieces that fill a post.
 var (

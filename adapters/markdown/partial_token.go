@@ -27,10 +27,10 @@ var liveToken = regexp.MustCompile(`(?i)^` + openSign + `(?:` + strings.Join([]s
 	`[!@#][a-z0-9]{64}`,
 	`!(?:channel|here|everyone|group|subteam|date)(?:[^a-z0-9]|$)`,
 	`[@#](?-i:[A-Z0-9]{2,})(?:[^a-z0-9]|$)`, // an id
-	`([a-z][a-z0-9+.-]*)://`,
+	`\\?([a-z][a-z0-9+.-]*)://`,
 	`[a-z][a-z0-9+.-]*(?:&#|&colon;|\\:)`,
 	`[a-z][a-z0-9+.-]{64}`,
-	action,
+	`\\?` + action,
 }, "|") + `)`)
 
 var (
@@ -72,7 +72,7 @@ func (p *partial) token(s string) (out string, n int) {
 }
 
 // safeTarget matches an address that a link may have.
-var safeTarget = regexp.MustCompile(`(?i)^[\x01-\x20<>\x7f]*(?:https?://|mailto:)`)
+var safeTarget = regexp.MustCompile(`(?i)^[ \t\n<>]*(?:https?://|mailto:)`)
 
 // scheme matches a scheme, or a part of one. Punctuation in it may be escaped.
 const scheme = `[a-z](?:[a-z0-9+.-]|\\[+.-])*`
@@ -82,7 +82,7 @@ const scheme = `[a-z](?:[a-z0-9+.-]|\\[+.-])*`
 // follow a ] in code.
 var liveTarget = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 	`[\x01-\x20>\x7f]*<[\x01-\x20<>\x7f]*` + scheme + `(?:\\?:|[\x01-\x20\x7f])`,
-	`[\x01-\x20>\x7f]*` + scheme + `\\?:[^:\x01-\x20)]`,
+	`[\x01-\x20>\x7f]*` + scheme + `\\?:[^:\t\n )]`,
 	`[\x01-\x20<>\x7f]*` + scheme + `[\x01-\x08\x0b-\x1f\x7f]`, // readers ignore control characters
 	`[\x01-\x20<>\x7f]*` + action,
 	`[\x01-\x20<>\x7f]*(?:` + scheme + `)?&(?:#|[a-z]+;)`,
