@@ -48,7 +48,8 @@ var partialRows = [][2]string{
 		"&lt;‸!channel&gt; &#60;‸!here> &#x3C;‸!here> &#X0003c;‸@U1> &LT;‸!here> &lt‸!here>"},
 	{"&lt;@U0BOT&gt; &lt;div&gt; &lt;!-- &#600;!x &ltr;!", "&lt;‸@U0BOT&gt; &lt;div&gt; &lt;!-- &#600;!x &ltr;!"},
 	{"<&#33;channel> <\\!channel> <&commat;U1> <!ch&#97;nnel> &lt;\\@U1>", "<‸&#33;channel> <‸\\!channel> <‸&commat;U1> <‸!ch&#97;nnel> &lt;‸\\@U1>"},
-	{"Vec<&str> <\\w+>", ""},
+	{"Vec<&str> <\\w+> (?<!\\.)x (?<!\\w)y", ""},
+	{"<!here\\|x> <!foo\\> <!foo&gt;", "<‸!here\\|x> <‸!foo\\> <‸!foo&gt;"},
 
 	{"<https://x.y> <HTTP://x.y|z> <mailto:a@b.c> <a@b.c>", ""},
 	{"<slack://open> <tel:1> <javascript:x|y> <std::string>", "<‸slack://open> <‸tel:1> <‸javascript:x|y> <std::string>"},

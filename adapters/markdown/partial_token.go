@@ -22,8 +22,8 @@ const action = `(?:javascript|vbscript|data|blob|file|tel|sms|facetime|slack|sky
 // https://docs.slack.dev/messaging/formatting-message-text#advanced
 var liveToken = regexp.MustCompile(`(?i)^` + openSign + `(?:` + strings.Join([]string{
 	`\\[!@#]|&(?:#|excl;|commat;|num;)`, // an escaped sign
-	`[!@#][a-z0-9]*[&\\]`,               // an escape in the name
-	`[!@#][a-z0-9]+[>|^]`,
+	`[!@#][a-z0-9]*&(?:#|[a-z]+;)`,      // a character reference in the name
+	`[!@#][a-z0-9]+\\?[>|^]`,
 	`[!@#][a-z0-9]{64}`,
 	`!(?:channel|here|everyone|group|subteam|date)(?:[^a-z0-9]|$)`,
 	`[@#](?-i:[A-Z0-9]{2,})(?:[^a-z0-9]|$)`, // an id
