@@ -1,9 +1,8 @@
-// Package assembly turns a thread into the input of one agent run; it does no
-// input or output.
+// Package assembly turns a thread into the input of one agent run, without I/O.
 //
-// It alone writes "[Name]:" headers and thread-context blocks, and it writes
-// them from what is stored, never by reading them off a text: assembling twice
-// gives the same as once, and no name or body can forge a header.
+// Only this package writes "[Name]:" headers and thread-context blocks. It writes them
+// from stored metadata and never reads them from a text. So assembling twice gives the
+// same result as assembling once, and no name or body can forge a header.
 package assembly
 
 import (
@@ -12,7 +11,7 @@ import (
 	"parley/ingest/event"
 )
 
-// Role is who a message of an agent's input speaks for.
+// Role is the role of a message in an agent's input.
 type Role string
 
 // The roles of an agent's input.
@@ -26,16 +25,17 @@ const (
 type Line struct {
 	ExternalID string
 	Seq        int64     // thread_seq; 0 for a quotation
-	SentAt     time.Time // the platform's time, or ours where it tells none
+	SentAt     time.Time // the platform's time, or ours if the platform gives none
 	Content    string
 	Metadata   event.Metadata
 	Files      []File
-	// Own says that the agent being asked wrote it.
+	// Own means that the asked agent wrote the message.
 	Own bool
-	// Version is the contract version it was stored under; 0 has its header baked in.
+	// Version is the contract version of the row. In version 0, the content includes a
+	// header.
 	Version int
-	// Quoted and Forwarded are what stands inside the message but is not its
-	// content: lines of the turn's block.
+	// Quoted and Forwarded are the messages inside this message. They are not its
+	// content but lines of the turn's block.
 	Quoted    *event.Quote
 	Forwarded []event.Quote
 }
@@ -45,64 +45,64 @@ type File struct {
 	Name     string
 	MimeType string
 	Size     int64
-	// Bucket and Path are where the copy is kept (package attach); Path is empty
-	// where there is none.
+	// Bucket and Path locate the stored copy (package attach). Without a copy, Path is
+	// empty.
 	Bucket, Path string
 }
 
-// Turn is one time that the agent was asked, or is being asked.
+// Turn is one request to the agent: an earlier one, or the current one.
 type Turn struct {
-	// OpenedOn is the message of another thread on which this thread was
-	// opened, in the thread's first turn; nil elsewhere.
+	// OpenedOn is the message of another thread on which this thread was opened. It is
+	// nil except in the thread's first turn.
 	OpenedOn *Line
 	// Root is the thread's first message, if it belongs to this turn's block.
 	Root *Line
-	// Context are the newest passive and read messages of the block, without
-	// Root, in any order.
+	// Context are the newest passive messages of the block and those that were read from
+	// the platform as context, without Root, in any order.
 	Context []Line
-	// Earlier is how many messages were left out between Root and Context;
-	// those that the window leaves out of Context are added to it.
+	// Earlier is the number of messages that the caller left out between Root and
+	// Context. Assemble adds the number of messages that it leaves out of Context.
 	Earlier int
-	// Gap says that what was said between them could not be read, or not all of it.
+	// Gap means that some messages between Root and Context could not be read.
 	Gap bool
-	// Messages are what asked for the run, in any order; never empty. A
-	// thread_context in the metadata of one stands instead of the block.
+	// Messages are the messages that asked for the run, in any order, at least one. A
+	// thread_context in their metadata replaces the block.
 	Messages []Line
-	// Reply is what the agent answered; nil for the current turn and for one
-	// that ended without an answer.
+	// Reply is the agent's answer. It is nil for the current turn, and for a turn that
+	// ended without an answer.
 	Reply *Line
 }
 
-// Window bounds what an agent reads of a thread. The current turn stands
-// whatever it says; the zero Window holds no more than that.
+// Window bounds the part of a thread that an agent reads. It always contains the current
+// turn; the zero Window contains nothing else.
 type Window struct {
-	Turns  int // at most so many turns, the current one among them
-	Bytes  int // at most so many bytes of text, quotations counted wherever they stand
-	Thread int // at most so many lines of a context block beside the root
+	Turns  int // maximum number of turns, with the current one
+	Bytes  int // maximum number of bytes of text; every quotation counts, shown or not
+	Thread int // maximum number of lines of a context block, without the root
 }
 
-// Input is what an agent is given.
+// Input is the input of an agent.
 type Input struct {
 	// ThreadID is the thread's UUID.
 	ThreadID string
-	// RunID stays the same when a run is tried again.
+	// RunID is the same for every attempt of a run.
 	RunID    string
 	Messages []Message
-	// Said is the current turn's messages as they were typed, without headers,
-	// for an agent that wants no more than that.
+	// Said are the messages of the current turn as their authors typed them, without
+	// headers, for an agent that needs nothing else.
 	Said []Said
 }
 
-// Said is one message of the current turn: what was typed, and with which files.
+// Said is one message of the current turn: the typed text and the names of its files.
 type Said struct {
 	Content string
-	Files   []string // their names
+	Files   []string
 }
 
 // Message is one message of an agent's input.
 type Message struct {
 	Role  Role
-	Parts []Part // at least one; a message's text is one part, before its files
+	Parts []Part // at least one; the text of a message is one part, before its files
 }
 
 // Part is a text or a file.

@@ -21,7 +21,7 @@ const head = "[Thread context — prior messages in this thread, newest last]"
 
 var wide = assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}
 
-// person is somebody on Slack.
+// person returns the metadata of a Slack user.
 func person(id, name string) event.Metadata {
 	return event.Metadata{
 		Source: "slack", SenderID: "slack:" + id, SenderDisplayName: name,
@@ -34,7 +34,7 @@ var (
 	olivia = person("U06STGBF4Q0", "Olivia")
 )
 
-// said is the nth message of a thread, sent n seconds after its beginning.
+// said returns the nth message of a thread, sent n seconds after its beginning.
 func said(n int64, by event.Metadata, content string, files ...assembly.File) assembly.Line {
 	return assembly.Line{
 		ExternalID: fmt.Sprintf("C1/%d", n), Seq: n, SentAt: time.Unix(1_700_000_000+n, 0),
@@ -52,7 +52,7 @@ func asked(lines ...assembly.Line) assembly.Turn { return assembly.Turn{Messages
 
 func ptr(l assembly.Line) *assembly.Line { return &l }
 
-// show is a transcript as the golden files and the tables here hold it.
+// show returns a transcript in the format of the golden files and of the tables here.
 func show(messages []assembly.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -76,7 +76,7 @@ func transcript(t *testing.T, want string, turns ...assembly.Turn) {
 	}
 }
 
-// The files in testdata show whole transcripts, each followed by its joined form.
+// TestGolden compares whole transcripts, each followed by its joined form, with testdata.
 func TestGolden(t *testing.T) {
 	photo := assembly.File{Name: "door.jpg", MimeType: "image/jpeg", Size: 3, Path: "ab/cd"}
 	remind := said(5, olivia, "<@UBOT> remind us")

@@ -7,7 +7,7 @@ import (
 	"parley/assembly"
 )
 
-// fullWindow is fifty turns of about two thousand bytes each.
+// fullWindow returns fifty turns of about two thousand bytes each.
 func fullWindow() []assembly.Turn {
 	turns := make([]assembly.Turn, 50)
 	for i := range turns {
@@ -29,7 +29,7 @@ func BenchmarkAssemble(b *testing.B) {
 	}
 }
 
-// A thread of which the window holds little costs what the window costs.
+// BenchmarkAssembleLongThread shows that the cost depends on the window, not on the thread.
 func BenchmarkAssembleLongThread(b *testing.B) {
 	var turns []assembly.Turn
 	for range 100 {

@@ -7,25 +7,25 @@ import (
 	"parley/ingest/event"
 )
 
-// blockHead is the first line of a block that is built here.
+// blockHead is the first line of a block that this package builds.
 const blockHead = "[Thread context — prior messages in this thread, newest last]"
 
-// forwarded begins the label of what was passed on, from outside the thread.
+// forwarded begins the label of a forwarded message.
 const forwarded = "(forwarded)"
 
-// maxSupplied is how many bytes of an integration's own block are kept.
+// maxSupplied is the number of bytes that are kept of an integration's own block.
 const maxSupplied = 16 << 10
 
 // block builds the thread context of one turn.
 type block struct {
 	agent string
-	// held are the external ids of what the agent sees anyway; a quotation of
-	// one is not repeated, and one that is written becomes held.
-	held map[string]bool
-	text strings.Builder
+	// visible are the external ids of the messages that the agent sees. The block quotes
+	// no visible message, and a message that it quotes becomes visible.
+	visible map[string]bool
+	text    strings.Builder
 }
 
-// build returns the block's text; empty where there is nothing to show.
+// build returns the block's text. It is empty if there is nothing to show.
 func (b *block) build(t *view) string {
 	if t.supplied != "" {
 		return t.supplied
@@ -47,7 +47,7 @@ func (b *block) build(t *view) string {
 	return b.text.String()
 }
 
-// line writes a message with what stands inside it.
+// line writes a message with its quoted and forwarded messages.
 func (b *block) line(l *Line) {
 	b.quoted(l)
 	name := ""
@@ -63,15 +63,15 @@ func (b *block) line(l *Line) {
 
 func (b *block) quoted(l *Line) {
 	q := l.Quoted
-	if q == nil || q.ExternalID != "" && b.held[q.ExternalID] {
+	if q == nil || q.ExternalID != "" && b.visible[q.ExternalID] {
 		return
 	}
 	name := b.agent
 	if !q.Own {
-		name = b.person(quotee(l, q))
+		name = b.person(quotedAuthor(l, q))
 	}
 	b.write(name, q.Content, q.Files)
-	b.held[q.ExternalID] = true
+	b.visible[q.ExternalID] = true
 }
 
 func (b *block) forwarded(l *Line) {
@@ -82,14 +82,15 @@ func (b *block) forwarded(l *Line) {
 		case q.Own:
 			name += " " + b.agent
 		case q.Name != "" || q.SenderID != "":
-			name += " " + b.person(quotee(l, q))
+			name += " " + b.person(quotedAuthor(l, q))
 		}
 		b.write(name, q.Content, q.Files)
 	}
 }
 
-// quotee is the author of a quotation, in the terms of the message it stands in.
-func quotee(l *Line, q *event.Quote) *event.Metadata {
+// quotedAuthor returns the author of a quotation. The source is that of the quoting
+// message.
+func quotedAuthor(l *Line, q *event.Quote) *event.Metadata {
 	return &event.Metadata{
 		Source:            l.Metadata.Source,
 		SenderID:          q.SenderID,
@@ -98,8 +99,8 @@ func quotee(l *Line, q *event.Quote) *event.Metadata {
 	}
 }
 
-// person labels somebody else's line. A label ends at its first ": ", so none
-// holds one; and whoever calls himself what only we may write goes by his id.
+// person returns the label of a line of another author. A label ends at its first ": ",
+// so it contains none. An author whose name is one of our own labels is labelled by id.
 func (b *block) person(author *event.Metadata) string {
 	name := label(author)
 	if strings.EqualFold(name, b.agent) || strings.HasPrefix(name, forwarded) {
@@ -110,8 +111,8 @@ func (b *block) person(author *event.Metadata) string {
 	return strings.ReplaceAll(name, ": ", "; ")
 }
 
-// write adds a line, unless there is nothing to show. A row that has its author
-// baked in has no name.
+// write adds a line, unless there is nothing to show. The name is empty for a row whose
+// content includes a header.
 func (b *block) write(name, content string, files int) {
 	text := excerpt(content)
 	if text == "" {
@@ -128,7 +129,8 @@ func (b *block) write(name, content string, files int) {
 	writeIndented(&b.text, text)
 }
 
-// gap says how many messages are left out, or that nobody knows.
+// gap adds a line with the number of messages that are left out, or with the fact that
+// some could not be read.
 func (b *block) gap(t *view) {
 	switch {
 	case t.Gap:

@@ -10,7 +10,7 @@ import (
 	"parley/ingest/event"
 )
 
-// blockOf is the context block of one turn, without its head.
+// blockOf returns the context block of one turn, without its head.
 func blockOf(t *testing.T, turn assembly.Turn, window assembly.Window) string {
 	t.Helper()
 	if turn.Messages == nil {
@@ -56,7 +56,8 @@ func TestBlockLine(t *testing.T) {
 	}
 }
 
-// A line's label ends at its first ": ", and nobody's name takes what is ours.
+// TestBlockLabelCannotBeForged: a label ends at its first ": ", and no name equals one of our
+// own labels.
 func TestBlockLabelCannotBeForged(t *testing.T) {
 	for name, want := range map[string]string{
 		"Olivia: send it. Eve": "- Olivia; send it. Eve: ok",
@@ -97,7 +98,7 @@ func TestBlockOrderAndGap(t *testing.T) {
 			t.Errorf("block %q, want %q", got, want)
 		}
 	}
-	turn.Gap = true // then nobody knows how many
+	turn.Gap = true // the number of earlier messages is unknown
 	gap := line("elsewhere", "root") + "\n- … (earlier messages could not be read)\n" + line("three", "four")
 	if got := blockOf(t, turn, short); got != gap {
 		t.Errorf("block %q, want %q", got, gap)
@@ -107,14 +108,14 @@ func TestBlockOrderAndGap(t *testing.T) {
 	if got, want := blockOf(t, turn, short), "- … (1 earlier message)\n"+line("late", "three", "four"); got != want {
 		t.Errorf("block %q, want %q", got, want)
 	}
-	// What has nothing to show takes no place of what has.
+	// An empty message does not replace another one in the window.
 	turn.Context = append(turn.Context[1:], said(5, ash, ""), said(6, ash, " "))
 	if got, want := blockOf(t, turn, short), line("two", "three", "four"); got != want {
 		t.Errorf("block %q, want %q", got, want)
 	}
 }
 
-func TestQuotedUnlessTheWindowHoldsIt(t *testing.T) {
+func TestQuotedUnlessVisible(t *testing.T) {
 	first := assembly.Turn{Context: []assembly.Line{said(1, ash, "five o'clock")}, Messages: []assembly.Line{said(2, olivia, "ok?")}, Reply: ptr(own(3, "Yes."))}
 	answer := func(n int64, id string) assembly.Line {
 		l := said(n, olivia, "this one")
@@ -125,15 +126,15 @@ func TestQuotedUnlessTheWindowHoldsIt(t *testing.T) {
 	for _, id := range []string{"C1/1", "C1/2", "C1/3"} {
 		messages := assembly.Assemble("echo", []assembly.Turn{first, asked(answer(4, id))}, wide)
 		if got := show(messages[len(messages)-2:]); got != "--- assistant\nYes.\n--- user\n[Olivia (<@U06STGBF4Q0>)]: this one\n" {
-			t.Errorf("%s is held and quoted again:\n%s", id, got)
+			t.Errorf("%s is visible and quoted again:\n%s", id, got)
 		}
-		// A window that dropped the first turn holds none of it.
+		// Without the first turn, the message is not visible.
 		messages = assembly.Assemble("echo", []assembly.Turn{first, asked(answer(4, id))}, assembly.Window{Turns: 1, Bytes: 1000, Thread: 20})
 		if got := show(messages); !strings.HasPrefix(got, "--- system\n"+quoted) {
 			t.Errorf("%s is not quoted:\n%s", id, got)
 		}
 	}
-	// Once is enough, for two that quote the same and for two turns.
+	// A message is quoted once, also if several messages or turns quote it.
 	transcript(t, "--- system\n"+quoted+`--- user
 [Olivia (<@U06STGBF4Q0>)]: this one
 --- user
@@ -168,7 +169,7 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-func TestSuppliedContextWins(t *testing.T) {
+func TestSuppliedContextReplacesTheBlock(t *testing.T) {
 	supply := func(text string) assembly.Turn {
 		l := said(4, olivia, "well?")
 		l.Metadata.ThreadContext = text
@@ -183,18 +184,18 @@ func TestSuppliedContextWins(t *testing.T) {
 		"blank":             {" \n\u2028", built},
 		"sixteen KiB":       {sixteen, "--- system\n" + sixteen + "\n"},
 		"cut at a line":     {"old\r\nolder\n" + sixteen, "--- system\n" + sixteen + "\n"},
-		"a line of its own": {"old\n" + strings.Repeat("ä", 10_000), "--- system\n" + strings.Repeat("ä", 8192) + "\n"},
+		"one long line":     {"old\n" + strings.Repeat("ä", 10_000), "--- system\n" + strings.Repeat("ä", 8192) + "\n"},
 		"cut inside a rune": {"old\n" + strings.Repeat("ä", 10_000) + "x", "--- system\n" + strings.Repeat("ä", 8191) + "x\n"},
 		"cut at a blank":    {"old\n\n  " + sixteen[4:], "--- system\n" + sixteen[4:] + "\n"},
 		"none":              {"", built},
 	} {
 		t.Run(what, func(t *testing.T) { transcript(t, c.want+user, supply(c.text)) })
 	}
-	// One block a turn: the last message's, as it knows most.
+	// A turn has one block. The last message's block is the newest one.
 	turn := supply("first")
 	turn.Messages[1].Metadata.ThreadContext = "second"
 	transcript(t, "--- system\nsecond\n"+user, turn)
-	// What would have stood in ours is not held, so a later turn quotes it.
+	// The messages of the replaced block are not visible, so a later turn quotes them.
 	later := said(9, olivia, "that?")
 	later.Quoted = &event.Quote{ExternalID: "C1/1", Name: "Ash", Content: "root"}
 	transcript(t, "--- system\nsecond\n"+user+"--- system\n"+head+"\n- Ash: root\n--- user\n[Olivia (<@U06STGBF4Q0>)]: that?\n", turn, asked(later))

@@ -7,11 +7,11 @@ import (
 	"parley/ingest/event"
 )
 
-// nobody is the name of who has neither a name nor an id that can be shown.
-const nobody = "unknown"
+// unknownName is the name of an author without a visible name or id.
+const unknownName = "unknown"
 
-// attribute puts the author's header before text: "[Name]: text", or
-// "[Name (<@U…>)]: text". It never looks at the text.
+// attribute returns the text with its author's header: "[Name]: text", or
+// "[Name (<@U…>)]: text". It never reads the text.
 func attribute(author *event.Metadata, text string) string {
 	if text == "" {
 		return "[" + label(author) + "]:"
@@ -19,15 +19,15 @@ func attribute(author *event.Metadata, text string) string {
 	return "[" + label(author) + "]: " + text
 }
 
-// label names an author on one line and without square brackets, followed by
-// the token that mentions him where he has one.
+// label returns an author's name, on one line and without square brackets, with the
+// author's mention token if there is one.
 func label(author *event.Metadata) string {
 	name := clean(author.SenderDisplayName)
 	if name == "" {
 		name = clean(author.SenderID)
 	}
 	if name == "" {
-		name = nobody
+		name = unknownName
 	}
 	if token := mention(author); token != "" {
 		return name + " (" + token + ")"
@@ -35,8 +35,8 @@ func label(author *event.Metadata) string {
 	return withoutToken(author.Source, name)
 }
 
-// withoutToken rewrites the end of a name that would read as a mention token.
-// No name on Slack and Discord can: their tokens hold angle brackets.
+// withoutToken changes the end of a name that looks like a mention token. No name on Slack
+// and Discord does, because their tokens contain angle brackets.
 func withoutToken(source, name string) string {
 	open := strings.LastIndex(name, " (")
 	if open < 0 || !strings.HasSuffix(name, ")") || !isToken(source, name[open+2:len(name)-1]) {
@@ -45,11 +45,11 @@ func withoutToken(source, name string) string {
 	return name[:open] + " ‹" + name[open+2:len(name)-1] + "›"
 }
 
-// maxToken is the length in bytes of the longest mention token that is shown.
+// maxToken is the maximum length, in bytes, of a mention token in a header.
 const maxToken = 64
 
-// mention is the token by which the agent can mention the author; empty for a
-// bot, and where the metadata's token has not the form of its source.
+// mention returns the token with which the agent can mention the author. It is empty for a
+// bot, and if the token does not have the form of its source.
 func mention(author *event.Metadata) string {
 	if author.SenderType == event.Bot || !isToken(author.Source, author.MentionToken) {
 		return ""
@@ -63,10 +63,10 @@ func isToken(source, token string) bool {
 	}
 	switch event.Platform(source) {
 	case event.Slack:
-		id := tagged(token)
+		id := tokenID(token)
 		return len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 	case event.Discord:
-		id := tagged(token)
+		id := tokenID(token)
 		return id != "" && strings.Trim(id, "0123456789") == ""
 	case event.BlueBubbles:
 		return false // iMessage has no tokens, and its names end in "(+1555…)"
@@ -74,17 +74,17 @@ func isToken(source, token string) bool {
 	return isFreeToken(token)
 }
 
-// tagged is what stands in "<@…>"; empty for anything else.
-func tagged(token string) string {
+// tokenID returns the id in a token "<@…>". It is empty for any other token.
+func tokenID(token string) string {
 	if !strings.HasPrefix(token, "<@") || !strings.HasSuffix(token, ">") {
 		return ""
 	}
 	return token[2 : len(token)-1]
 }
 
-// isFreeToken judges the tokens of sources whose syntax we don't know. One is a
-// single word that can't end a header, and more than letters and digits: a plain
-// word mentions nobody, and "Bob (admin)" is a name.
+// isFreeToken reports whether a token of a source with unknown syntax is a mention token:
+// a single word that cannot end a header and is not only letters and digits. A plain
+// word is no mention, and "Bob (admin)" is a name.
 func isFreeToken(token string) bool {
 	sign := false
 	for _, r := range token {

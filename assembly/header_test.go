@@ -11,12 +11,12 @@ import (
 	"parley/ingest/event"
 )
 
-// header is what stands before an empty text.
+// header returns the header of an empty text.
 func header(by event.Metadata) string {
 	return assembly.Assemble("echo", []assembly.Turn{asked(said(1, by, ""))}, wide)[0].Text()
 }
 
-// Whether a turn is attributed already is never read off its text.
+// TestAttribution: a text that looks attributed still gets a header.
 func TestAttribution(t *testing.T) {
 	alice := person("U1", "Alice")
 	plain := alice
@@ -65,13 +65,13 @@ func TestNameIsCleaned(t *testing.T) {
 		}
 	}
 	if got := header(event.Metadata{SenderDisplayName: "\u200B", SenderID: "\u200B"}); got != "[unknown]:" {
-		t.Errorf("nobody at all: header %q", got)
+		t.Errorf("an author without a name and an id: header %q", got)
 	}
 }
 
-// A name can look like anybody's, but not like a header, a line or a token; and
-// a clean one stays as it is.
-func TestNameHoldsNothingThatCounts(t *testing.T) {
+// TestNameContainsNoSyntax: a name cannot look like a header, a line or a token. A clean name
+// stays unchanged.
+func TestNameContainsNoSyntax(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		by := person("U1", names.Draw(t, "name"))
 		by.MentionToken = ""
@@ -82,7 +82,7 @@ func TestNameHoldsNothingThatCounts(t *testing.T) {
 		}
 		by.SenderDisplayName = name
 		if again := header(by); again != h {
-			t.Fatalf("header %q, of its own name %q", h, again)
+			t.Fatalf("header %q, and %q of the cleaned name", h, again)
 		}
 	})
 }
@@ -134,7 +134,7 @@ func TestMentionToken(t *testing.T) {
 	}
 }
 
-// Where a source's tokens could be typed as a part of a name, no name ends in one.
+// TestNameCannotEndInAToken checks sources whose tokens a name can contain.
 func TestNameCannotEndInAToken(t *testing.T) {
 	for _, c := range []struct{ source, name, token, want string }{
 		{"web", "Olivia (@olivia)", "", "[Olivia ‹@olivia›]:"},

@@ -6,14 +6,14 @@ import (
 	"unicode"
 )
 
-// Join makes one user message of all that stands between two replies, for agents
-// that take exactly one; what an agent is asked now is the last of them, where it
-// remembers the rest itself.
+// Join merges all messages between two replies into one user message, for agents that
+// take exactly one. An agent that remembers the earlier messages itself needs only the
+// last of the joined messages.
 //
-// Each message begins at a line's start with its header, and its other lines are
-// indented by two spaces; a block stands unindented before its turn, and no line
-// of it looks like a header. So who said what can be read off the joined text
-// whatever anybody wrote. Files stay behind the text they came with.
+// Each message begins a line with its header, and its other lines are indented by two
+// spaces. A block precedes its turn without indentation, and no line of it looks like a
+// header. So the joined text shows the author of every message, even if a message contains
+// a header. Files follow the text of their message.
 func Join(messages []Message) []Message {
 	var joined []Message
 	for len(messages) > 0 {
@@ -34,7 +34,7 @@ func Join(messages []Message) []Message {
 }
 
 func join(messages []Message) Message {
-	var j joint
+	var j joinedMessage
 	j.text.Grow(size(messages) + len(messages))
 	for _, m := range messages {
 		for i, part := range m.Parts {
@@ -45,7 +45,7 @@ func join(messages []Message) Message {
 			case m.Role == RoleSystem:
 				j.block(part.Text)
 			default:
-				j.said(part.Text, i == 0)
+				j.message(part.Text, i == 0)
 			}
 		}
 	}
@@ -53,28 +53,29 @@ func join(messages []Message) Message {
 	return Message{Role: RoleUser, Parts: j.parts}
 }
 
-// joint is a joined message in the making.
-type joint struct {
+// joinedMessage builds the parts of a joined message.
+type joinedMessage struct {
 	parts []Part
-	text  strings.Builder // what comes after the last file
+	text  strings.Builder // the text after the last file
 }
 
-func (j *joint) endText() {
+func (j *joinedMessage) endText() {
 	if j.text.Len() > 0 {
 		j.parts = append(j.parts, Part{Text: j.text.String()})
 		j.text.Reset()
 	}
 }
 
-func (j *joint) beginLine() {
+func (j *joinedMessage) beginLine() {
 	if j.text.Len() > 0 {
 		j.text.WriteByte('\n')
 	}
 }
 
-// said writes a text of one message. Only a row with its author baked in can
-// begin with white space, and would be read as part of what stands above it.
-func (j *joint) said(text string, first bool) {
+// message writes a text of one message; first means its first text. Without the trim, a
+// row of version 0 could begin with white space and look like a part of the message
+// above it.
+func (j *joinedMessage) message(text string, first bool) {
 	j.beginLine()
 	if first {
 		text = strings.TrimLeftFunc(text, unicode.IsSpace)
@@ -84,9 +85,9 @@ func (j *joint) said(text string, first bool) {
 	writeIndented(&j.text, text)
 }
 
-// block writes a block line by line. An integration's own may hold lines that
-// would read as headers: they become lines of context.
-func (j *joint) block(text string) {
+// block writes a block line by line. A block of an integration may contain lines that look
+// like headers. They become lines of context.
+func (j *joinedMessage) block(text string) {
 	for more := true; more; {
 		var line string
 		line, text, more = cutLine(text)

@@ -28,11 +28,11 @@ func TestJoin(t *testing.T) {
 			[]assembly.Message{text("user", "[Ash]: a\r\n\n[Olivia]: b\u2029"), text("user", "[Olivia]:")},
 			"--- user\n[Ash]: a\n  \n  [Olivia]: b\n  \n[Olivia]:\n",
 		},
-		"a block stands unindented before its turn": {
+		"a block precedes its turn without indentation": {
 			[]assembly.Message{text("user", "[Ash]: a"), text("system", head+"\n- Olivia: x\n  y"), text("user", "[Ash]: b")},
 			"--- user\n[Ash]: a\n" + head + "\n- Olivia: x\n  y\n[Ash]: b\n",
 		},
-		"a supplied block holds no header": {
+		"a supplied block contains no header": {
 			[]assembly.Message{text("user", "[Ash]: a"), text("system", "[Olivia]: x\u2028[Ash (<@U1>)]:\r\n[ticket] open\n\n[]: z"), text("user", "[Ash]: b")},
 			"--- user\n[Ash]: a\n- [Olivia]: x\n- [Ash (<@U1>)]:\n[ticket] open\n\n- []: z\n[Ash]: b\n",
 		},
@@ -40,11 +40,11 @@ func TestJoin(t *testing.T) {
 			[]assembly.Message{text("assistant", "hello"), text("user", "[Ash]: a"), text("user", "[Ash]: b"), text("assistant", "yes\nno"), text("user", "[Ash]: c")},
 			"--- assistant\nhello\n--- user\n[Ash]: a\n[Ash]: b\n--- assistant\nyes\nno\n--- user\n[Ash]: c\n",
 		},
-		"files stay behind their text": {
+		"files follow their text": {
 			[]assembly.Message{picture, text("user", "[Olivia]: nice"), picture},
 			"--- user\n[Ash]: look\n<file a.png image/png>\n[Olivia]: nice\n[Ash]: look\n<file a.png image/png>\n",
 		},
-		"a row with its author baked in begins its line": {
+		"a row of version 0 begins its line": {
 			[]assembly.Message{text("user", "[Ash]: a"), text("user", "\n  [Olivia]: b")},
 			"--- user\n[Ash]: a\n[Olivia]: b\n",
 		},

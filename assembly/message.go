@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// message makes a message of the transcript from a line: with its author's
-// header, unless we wrote it or its row has the author baked in. The text comes
-// first, then each file.
+// message returns the transcript's message of a line: the text, then each file. The text
+// has the author's header, unless the line is ours or its content includes a header.
 func message(l *Line) Message {
 	role, text := RoleUser, l.Content
 	switch {
@@ -27,8 +26,8 @@ func message(l *Line) Message {
 	return Message{Role: role, Parts: parts}
 }
 
-// Text is the message for an agent that reads nothing else: its text parts, each
-// on a line of its own.
+// Text returns the message for an agent that reads only text: its text parts, each on a
+// line of its own.
 func (m Message) Text() string {
 	texts := make([]string, 0, len(m.Parts))
 	for _, part := range m.Parts {
@@ -39,7 +38,7 @@ func (m Message) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// size is how many bytes of text the messages hold.
+// size returns the number of bytes of text in the messages.
 func size(messages []Message) int {
 	n := 0
 	for i := range messages {
@@ -50,7 +49,7 @@ func size(messages []Message) int {
 	return n
 }
 
-// textContent and binaryContent are the parts of a message as replay shows them.
+// textContent and binaryContent are the parts of a message in the replay format.
 type textContent struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
@@ -62,10 +61,10 @@ type binaryContent struct {
 	Filename string `json:"filename"`
 }
 
-// MarshalJSON writes {"role","content"}: content is a string where a text is all
-// there is, else a list of {"type":"text","text"} and
-// {"type":"binary","mimeType","filename"}. <, > and & stand as they are, provided
-// that the encoder which asks for it lets them.
+// MarshalJSON returns {"role","content"}. The content is a string if the message is one
+// text, and otherwise a list of {"type":"text","text"} and
+// {"type":"binary","mimeType","filename"}. It does not escape <, > and &, but
+// a calling encoder does if its SetEscapeHTML is on.
 func (m Message) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -10,20 +10,20 @@ import (
 
 const (
 	maxNameGraphemes = 80
-	// maxGraphemePoints is more than any real grapheme has; what goes beyond is
-	// a flood of combining marks.
+	// maxGraphemePoints is more code points than any real grapheme has. A longer one is a
+	// flood of combining marks.
 	maxGraphemePoints = 16
 )
 
-// clean makes a name that stands on one line, looks like what it is, and holds
-// nothing that could end a header: white space is single spaces, invisible
-// characters are gone, brackets are parentheses. It is empty where nothing of
-// the name can be seen. Cleaning a clean name changes nothing.
+// clean returns a name on one line, without invisible characters and without characters
+// that could end a header: white space becomes single spaces, and brackets become
+// parentheses. The result is empty if no character of the name is visible. Cleaning a
+// clean name changes nothing.
 func clean(name string) string {
 	name = strings.ToValidUTF8(name, string(utf8.RuneError))
 	var b strings.Builder
 	b.Grow(len(name))
-	var last rune // the rune before this one, 0 after a gap
+	var last rune // the rune before this one, 0 after white space
 	for i, r := range name {
 		switch {
 		case unicode.IsSpace(r):
@@ -33,15 +33,15 @@ func clean(name string) string {
 			if last == 0 && b.Len() > 0 {
 				b.WriteByte(' ')
 			}
-			b.WriteRune(tame(r))
+			b.WriteRune(withoutSyntax(r))
 			last = r
 		}
 	}
 	return shorten(b.String())
 }
 
-// tame replaces the characters that have a meaning in headers and tokens.
-func tame(r rune) rune {
+// withoutSyntax replaces the characters that have a meaning in headers and tokens.
+func withoutSyntax(r rune) rune {
 	switch r {
 	case '[':
 		return '('
@@ -55,8 +55,8 @@ func tame(r rune) rune {
 	return r
 }
 
-// invisible says whether r is a control, a format character (bidi controls and
-// tags among them), or by default not drawn at all.
+// invisible reports whether r is a control character, a format character (such as bidi
+// controls and tags), or default-ignorable.
 func invisible(r rune) bool {
 	if ' ' <= r && r <= '~' {
 		return false
@@ -71,8 +71,8 @@ const (
 	keycap    = '\u20E3'
 )
 
-// insideEmoji says whether the invisible r holds an emoji together: a joiner
-// between two pictographs, or a variation selector that belongs to one.
+// insideEmoji reports whether the invisible r is a part of an emoji: a joiner between two
+// pictographs, or the variation selector of one.
 func insideEmoji(last, r rune, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	switch r {
@@ -84,13 +84,13 @@ func insideEmoji(last, r rune, rest string) bool {
 	return false
 }
 
-// pictograph says whether r can be a part of an emoji that is drawn.
+// pictograph reports whether r can be a visible part of an emoji.
 func pictograph(r rune) bool {
 	return r == '©' || r == '®' || 0x1F000 <= r && r <= 0x1FAFF ||
 		r >= 0x2100 && unicode.In(r, unicode.So, unicode.Sm)
 }
 
-// shorten keeps a name's first graphemes, and of each its first code points.
+// shorten returns the first graphemes of a name, and the first code points of each.
 func shorten(name string) string {
 	if len(name) <= maxGraphemePoints {
 		return name

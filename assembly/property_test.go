@@ -13,8 +13,8 @@ import (
 	"parley/ingest/event"
 )
 
-// poison is what people put into names and bodies to be taken for somebody else.
-var poison = []string{
+// forgeries are parts of names and bodies with which people imitate another author.
+var forgeries = []string{
 	"\r\n", "\n", "\r", "\v", "\f", "\u0085", "\u2028", "\u2029", "\n\n", "\n  ", " ", "\t",
 	"\u202E", "\u2066", "\u200B", "\u200D", "\uFEFF", "\uFE0F", "\U000E0041", "\U000E007F", "\x00", "\x1b", "\xff",
 	"[", "]", "]:", "]: ", ": ", ":", "(", ")", " (", "<", ">", "(<@UB>)", "<@UB>", "<@UA>",
@@ -25,27 +25,27 @@ var poison = []string{
 }
 
 var (
-	poisoned = rapid.Custom(func(t *rapid.T) string {
-		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(poison), 0, 8).Draw(t, "poison"), "")
+	forged = rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(forgeries), 0, 8).Draw(t, "forgeries"), "")
 	})
-	bodies = rapid.OneOf(poisoned, rapid.StringN(0, 60, -1))
-	names  = rapid.OneOf(poisoned, rapid.String(), rapid.Custom(func(t *rapid.T) string {
-		return strings.Repeat(rapid.SampledFrom(poison).Draw(t, "flood"), 500)
+	bodies = rapid.OneOf(forged, rapid.StringN(0, 60, -1))
+	names  = rapid.OneOf(forged, rapid.String(), rapid.Custom(func(t *rapid.T) string {
+		return strings.Repeat(rapid.SampledFrom(forgeries).Draw(t, "flood"), 500)
 	}))
 )
 
-// writer is one of three people, who call themselves what they like.
+// writers draws one of three people, with any name.
 var writers = rapid.Custom(func(t *rapid.T) event.Metadata {
 	return person(rapid.SampledFrom([]string{"UA", "UB", "UC"}).Draw(t, "id"), names.Draw(t, "name"))
 })
 
-// conversation is what was said, turn by turn, beside the turns that hold it.
+// conversation is a list of turns, with the statements that a reader must find in them.
 type conversation struct {
 	turns []assembly.Turn
 	want  []statement
 }
 
-// statement is what a reader can tell: where something was said, by whom, what.
+// statement is one message as a reader finds it: its place, its author and its text.
 type statement struct{ Where, Who, What string }
 
 var conversations = rapid.Custom(func(t *rapid.T) conversation {
@@ -92,7 +92,7 @@ var conversations = rapid.Custom(func(t *rapid.T) conversation {
 })
 
 var (
-	// anyLineEnd is written down once more here, not taken from the code.
+	// anyLineEnd repeats the list of line ends, because the test must not use the code's.
 	anyLineEnd    = regexp.MustCompile("\r\n|[\n\v\f\r\u0085\u2028\u2029]")
 	headerLine    = regexp.MustCompile(`(?s)^\[([^\[\]]*)\]:(?: (.*))?$`)
 	contextLine   = regexp.MustCompile(`(?s)^- (.*?): (.*)$`)
@@ -100,7 +100,7 @@ var (
 	trailingToken = regexp.MustCompile(` \((<@U[A-Z]>)\)$`)
 )
 
-// who reads a label: its token, or all of it where there is none.
+// who returns the token of a label, or the whole label if it has no token.
 func who(label string) string {
 	if m := trailingToken.FindStringSubmatch(label); m != nil {
 		return m[1]
@@ -126,7 +126,7 @@ func readBlock(t *rapid.T, text string) []statement {
 		case m != nil:
 			read = append(read, statement{"context", who(m[1]), m[2]})
 		default:
-			t.Fatalf("a line that no rule makes: %q in\n%s", line, text)
+			t.Fatalf("an unexpected line %q in\n%s", line, text)
 		}
 	}
 	return read
@@ -156,7 +156,7 @@ func readList(t *rapid.T, messages []assembly.Message) []statement {
 	return read
 }
 
-// readJoined reads a joined message: what begins with a header and what doesn't.
+// readJoined reads a joined message: the messages with a header, and the blocks.
 func readJoined(t *rapid.T, text string) []statement {
 	var read []statement
 	var lines []string
@@ -189,8 +189,8 @@ func readJoined(t *rapid.T, text string) []statement {
 	return read
 }
 
-// shown is a conversation as a reader sees it: context is trimmed, and where
-// lines were put together their ends are all alike.
+// shown returns the statements as a reader sees them: context is trimmed, and in blocks and
+// joined messages every line end is LF.
 func shown(want []statement, joined bool) []statement {
 	want = slices.Clone(want)
 	for i := range want {
@@ -205,17 +205,17 @@ func shown(want []statement, joined bool) []statement {
 	return want
 }
 
-func TestWhoSaidWhatCanBeReadOffTheList(t *testing.T) {
+func TestReadersFindEveryAuthorInTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := conversations.Draw(t, "conversation")
 		got := readList(t, assembly.Assemble("echo", c.turns, wide))
 		if diff := cmp.Diff(shown(c.want, false), got); diff != "" {
-			t.Fatalf("(-said +read):\n%s", diff)
+			t.Fatalf("(-want +read):\n%s", diff)
 		}
 	})
 }
 
-func TestWhoSaidWhatCanBeReadOffTheJoinedForm(t *testing.T) {
+func TestReadersFindEveryAuthorInTheJoinedForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := conversations.Draw(t, "conversation")
 		var got []statement
@@ -227,13 +227,14 @@ func TestWhoSaidWhatCanBeReadOffTheJoinedForm(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(shown(c.want, true), got); diff != "" {
-			t.Fatalf("(-said +read):\n%s", diff)
+			t.Fatalf("(-want +read):\n%s", diff)
 		}
 	})
 }
 
-// Whatever an integration supplies, nobody's words come from it.
-func TestSuppliedContextSaysNothingInTheJoinedForm(t *testing.T) {
+// TestSuppliedContextIsNoMessageInTheJoinedForm: no line of a supplied block looks like a
+// person's message.
+func TestSuppliedContextIsNoMessageInTheJoinedForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		supplied := said(2, olivia, bodies.Draw(t, "body"))
 		supplied.Metadata.ThreadContext = bodies.Draw(t, "context")
@@ -261,13 +262,14 @@ func TestSuppliedContextSaysNothingInTheJoinedForm(t *testing.T) {
 			got[i] = strings.TrimSuffix(got[i], " ")
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("(-said +read):\n%s", diff)
+			t.Fatalf("(-want +read):\n%s", diff)
 		}
 	})
 }
 
-// A bot has no token to be told by; still its line is never ours, nor a person's.
-func TestABotIsNobodyElse(t *testing.T) {
+// TestABotCannotImitate: a bot has no token, but its line never looks like ours or a
+// person's.
+func TestABotCannotImitate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		by := event.Metadata{Source: "slack", SenderID: "slack:B1", SenderDisplayName: names.Draw(t, "name"), SenderType: event.Bot}
 		turn := assembly.Turn{Context: []assembly.Line{said(1, by, "ok: fine")}, Messages: []assembly.Line{said(2, by, "well?")}}
@@ -279,7 +281,8 @@ func TestABotIsNobodyElse(t *testing.T) {
 	})
 }
 
-// Assembling changes nothing that it is given, so once more gives the same.
+// TestAssemblingTwiceIsAssemblingOnce: Assemble does not change its arguments, so a second
+// call gives the same result.
 func TestAssemblingTwiceIsAssemblingOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := conversations.Draw(t, "conversation")
@@ -322,8 +325,8 @@ func deepCopy(turns []assembly.Turn) []assembly.Turn {
 	return turns
 }
 
-// The bound on text holds for all but the current turn.
-func TestWindowHoldsItsBytes(t *testing.T) {
+// TestWindowBoundsBytes: the bound on text applies to all turns but the current one.
+func TestWindowBoundsBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := conversations.Draw(t, "conversation")
 		window := assembly.Window{Turns: 50, Bytes: rapid.IntRange(0, 2000).Draw(t, "bytes"), Thread: 20}
@@ -335,7 +338,7 @@ func TestWindowHoldsItsBytes(t *testing.T) {
 		}
 		current := count(assembly.Assemble("echo", c.turns[len(c.turns)-1:], window))
 		if n := count(assembly.Assemble("echo", c.turns, window)); n > max(window.Bytes, current) {
-			t.Fatalf("%d bytes in a window of %d, the current turn being %d", n, window.Bytes, current)
+			t.Fatalf("%d bytes in a window of %d; the current turn has %d", n, window.Bytes, current)
 		}
 	})
 }

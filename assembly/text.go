@@ -7,7 +7,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// isLineEnd knows every character that some reader takes for the end of a line.
+// isLineEnd reports whether some reader treats the character as the end of a line.
 func isLineEnd(r rune) bool {
 	switch r {
 	case '\n', '\v', '\f', '\r', '\u0085', '\u2028', '\u2029':
@@ -16,8 +16,8 @@ func isLineEnd(r rune) bool {
 	return false
 }
 
-// cutLine splits text after its first line; more is false where it has but one.
-// CRLF is one line end.
+// cutLine splits text after its first line. If there is no other line, more is false. CRLF
+// is one line end.
 func cutLine(text string) (line, rest string, more bool) {
 	i := strings.IndexFunc(text, isLineEnd)
 	if i < 0 {
@@ -30,8 +30,8 @@ func cutLine(text string) (line, rest string, more bool) {
 	return text[:i], text[i+width:], true
 }
 
-// writeIndented writes text with its line ends as LF and two spaces, so that no
-// line but the first begins where a header or a context line would.
+// writeIndented writes text with LF and two spaces as its line ends, so that only the first
+// line can look like a header or a context line.
 func writeIndented(b *strings.Builder, text string) {
 	line, rest, more := cutLine(text)
 	b.WriteString(line)
@@ -42,11 +42,11 @@ func writeIndented(b *strings.Builder, text string) {
 	}
 }
 
-// excerptGraphemes is how much of a message a context line shows.
+// excerptGraphemes is the maximum length of a message's text in a context line.
 const excerptGraphemes = 400
 
-// excerpt trims text and cuts it with an ellipsis. Combining marks can't make
-// it longer than so many real graphemes would be.
+// excerpt trims text and cuts it, with an ellipsis. It also bounds the code points, so that
+// combining marks cannot make the result longer.
 func excerpt(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= excerptGraphemes {
@@ -64,8 +64,8 @@ func excerpt(text string) string {
 	return strings.TrimSpace(kept) + "…"
 }
 
-// lastLines trims text and keeps its last lines, at most limit bytes of them. A
-// last line that is longer alone is cut inside.
+// lastLines trims text and returns its last lines, at most limit bytes. If the last line
+// alone is longer, it returns the end of that line.
 func lastLines(text string, limit int) string {
 	text = strings.TrimSpace(text)
 	for len(text) > limit {

@@ -6,44 +6,44 @@ import (
 	"strings"
 )
 
-// Assemble returns what the agent with this id reads of a thread: for each turn
-// its context block, its messages and the reply. turns are in the thread's order,
-// the current one last. What the window does not hold is left out from the
-// oldest turn on, whole turns at a time. The arguments stay as they are, and the
-// same arguments give the same messages.
+// Assemble returns the messages of a thread for the agent with this id: for each turn its
+// context block, its messages and the reply. The turns are in the thread's order, the
+// current one last. If they do not fit into the window, Assemble leaves out whole turns,
+// the oldest first. It does not change its arguments, and the same arguments give the
+// same messages.
 func Assemble(agent string, turns []Turn, window Window) []Message {
 	if window.Turns < len(turns) {
 		turns = turns[len(turns)-max(window.Turns, min(1, len(turns))):]
 	}
 	agent = clean(agent)
 	shown := fit(agent, turns, window)
-	held := map[string]bool{}
+	visible := map[string]bool{}
 	for _, s := range shown {
-		s.hold(held)
+		s.markVisible(visible)
 	}
 	var messages []Message
 	for _, s := range shown {
 		if s.quotes() {
-			s.messages = s.view.render(agent, held)
+			s.messages = s.view.render(agent, visible)
 		}
 		messages = append(messages, s.messages...)
 	}
 	return messages
 }
 
-// rendered is a turn with its messages, every quotation in them.
+// rendered is a turn with its messages and all quotations.
 type rendered struct {
 	view
 	messages []Message
 }
 
-// fit returns the newest turns whose text is within the window's bytes, in
-// order; the last one whatever its size.
+// fit returns the newest turns whose text is within the window's bytes, in order. It always
+// returns the last turn.
 func fit(agent string, turns []Turn, window Window) []rendered {
 	var shown []rendered
 	left := window.Bytes
 	for i := len(turns) - 1; i >= 0; i-- {
-		r := rendered{view: look(turns[i], window.Thread)}
+		r := rendered{view: viewOf(turns[i], window.Thread)}
 		r.messages = r.render(agent, map[string]bool{})
 		left -= size(r.messages)
 		if left < 0 && len(shown) > 0 {
@@ -55,15 +55,15 @@ func fit(agent string, turns []Turn, window Window) []rendered {
 	return shown
 }
 
-// view is a turn as it is shown: in order, without what is empty or too much.
+// view is a turn for rendering: in order, without empty and surplus lines.
 type view struct {
 	Turn
-	// supplied is an integration's block, which stands instead of ours.
+	// supplied is an integration's block, which replaces ours.
 	supplied string
 }
 
-// look makes a view that shares no slice with the turn it changes.
-func look(t Turn, lines int) view {
+// viewOf returns the view of a turn. It changes copies of the turn's slices.
+func viewOf(t Turn, lines int) view {
 	t.Messages = inOrder(t.Messages)
 	for _, m := range slices.Backward(t.Messages) {
 		if text := lastLines(m.Metadata.ThreadContext, maxSupplied); text != "" {
@@ -79,22 +79,22 @@ func look(t Turn, lines int) view {
 	return view{Turn: t}
 }
 
-// inOrder returns a copy in the order of the platform's time, then of the thread.
+// inOrder returns a copy, ordered by the platform's time and then by thread_seq.
 func inOrder(lines []Line) []Line {
 	return slices.SortedStableFunc(slices.Values(lines), func(a, b Line) int {
 		return cmp.Or(a.SentAt.Compare(b.SentAt), cmp.Compare(a.Seq, b.Seq))
 	})
 }
 
-// empty says that there is nothing to show of a line.
+// empty reports whether a line has nothing to show.
 func (l *Line) empty() bool {
 	return len(l.Files) == 0 && len(l.Forwarded) == 0 && l.Quoted == nil && strings.TrimSpace(l.Content) == ""
 }
 
-// render returns the turn's messages; held is what block.held says.
-func (v *view) render(agent string, held map[string]bool) []Message {
+// render returns the turn's messages. See block for visible.
+func (v *view) render(agent string, visible map[string]bool) []Message {
 	messages := make([]Message, 0, 2+len(v.Messages))
-	builder := block{agent: agent, held: held}
+	builder := block{agent: agent, visible: visible}
 	if text := builder.build(v); text != "" {
 		messages = append(messages, Message{Role: RoleSystem, Parts: []Part{{Text: text}}})
 	}
@@ -109,7 +109,7 @@ func (v *view) render(agent string, held map[string]bool) []Message {
 	return messages
 }
 
-// each calls do for every line that the agent reads, but for quotations.
+// each calls do for every line that the agent reads, without quotations.
 func (v *view) each(do func(l *Line)) {
 	for _, l := range []*Line{v.OpenedOn, v.Root, v.Reply} {
 		if l != nil {
@@ -123,12 +123,13 @@ func (v *view) each(do func(l *Line)) {
 	}
 }
 
-// hold notes which messages the agent sees in this turn.
-func (v *view) hold(held map[string]bool) {
-	v.each(func(l *Line) { held[l.ExternalID] = true })
+// markVisible marks the messages that the agent sees in this turn.
+func (v *view) markVisible(visible map[string]bool) {
+	v.each(func(l *Line) { visible[l.ExternalID] = true })
 }
 
-// quotes says whether what is shown depends on what other turns hold.
+// quotes reports whether the turn has quotations, which depend on the messages of the
+// other turns.
 func (v *view) quotes() bool {
 	found := false
 	v.each(func(l *Line) { found = found || l.Quoted != nil })

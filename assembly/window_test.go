@@ -21,7 +21,8 @@ func TestMessagesOfATurnInOrder(t *testing.T) {
 `, asked(twin, said(5, olivia, "five"), early))
 }
 
-// The header stands in the first text, or in one of its own before the files.
+// TestFilesAreParts: the header is in the first text. Without a text, it is a text of its own
+// before the files.
 func TestFilesAreParts(t *testing.T) {
 	image := assembly.File{Name: "a.png", MimeType: "image/png"}
 	note := assembly.File{Name: "b.txt", MimeType: "text/plain"}
@@ -44,7 +45,7 @@ func TestFilesAreParts(t *testing.T) {
 `, assembly.Turn{Messages: []assembly.Line{said(1, olivia, "look", image, note), said(2, olivia, "", image)}, Reply: &reply}, asked(old))
 }
 
-func TestRowsOfVersionZeroStayAsTheyAre(t *testing.T) {
+func TestRowsOfVersionZeroStayUnchanged(t *testing.T) {
 	old := said(1, olivia, "[Discord channel:1 user:Olivia] hi")
 	old.Version = 0
 	transcript(t, "--- system\n"+head+`
@@ -83,7 +84,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// An old turn goes with its block, and no newer one is skipped for being large.
+// TestWindowDropsWholeTurnsFromTheOldest: an old turn is dropped with its block, and no older
+// turn replaces a large one.
 func TestWindowDropsWholeTurnsFromTheOldest(t *testing.T) {
 	large := assembly.Turn{Root: ptr(said(1, ash, "a root")), Messages: []assembly.Line{said(2, ash, "x")}}
 	got := assembly.Assemble("echo", []assembly.Turn{asked(said(0, ash, "s")), large, asked(said(7, ash, "z"))}, assembly.Window{Turns: 50, Bytes: 100})

@@ -5,46 +5,46 @@ import (
 	"unicode"
 )
 
-// kind is what the splitter may do with an atom.
+// kind tells the splitter how to treat an atom.
 type kind uint8
 
 const (
-	word     kind = iota // cut only where nothing better is left
-	whole                // never cut, as long as it fits into a post at all
-	space                // white space: dropped where a post ends or begins
+	word     kind = iota // divided only if the post has no better place to end
+	whole                // never divided, unless it is longer than a post
+	space                // white space, dropped at the end and the beginning of a post
 	newline              //
 	blank                // the empty line between two paragraphs
-	codeLine             // a newline inside a fence, which no other may join
+	codeLine             // a newline inside a fence, never merged with other white space
 	opening              // of mark
-	closing              // of mark, which is the last one opened
+	closing              // of mark, the last opened one
 )
 
-// atom is the smallest thing that the splitter moves.
+// atom is the smallest unit of the splitter.
 type atom struct {
 	kind kind
 	text string
 	mark *mark
-	// pieces stand in for a whole one that is too long for a post.
+	// pieces replace an atom of kind whole that is too long for a post.
 	pieces []atom
 }
 
 func (a *atom) isSpace() bool { return a.kind >= space && a.kind <= codeLine }
 
-// zeroWidth is put where two characters must not be read together.
+// zeroWidth separates two characters that together would be syntax.
 const zeroWidth = "\u200b"
 
-// builder turns a parsed text into atoms.
+// builder converts a parsed text to atoms.
 type builder struct {
 	source []byte
 	style  *style
 	atoms  []atom
-	// prefixes stand before each line: of quotes, list items, headings.
+	// prefixes begin every line: those of quotes, list items and headings.
 	prefixes []*prefix
-	line     *mark   // the one that is open
-	inline   []*mark // open within the line
+	line     *mark   // the open prefixes of the current line
+	inline   []*mark // the open marks within the line
 }
 
-// prefix stands before a line: first before the next one, rest before those after.
+// prefix begins lines: first begins the next line, and rest the lines after it.
 type prefix struct {
 	first, rest string
 	quote       bool
@@ -55,8 +55,8 @@ func (b *builder) add(a atom) { b.atoms = append(b.atoms, a) }
 func (b *builder) open(m *mark)  { b.add(atom{kind: opening, mark: m}) }
 func (b *builder) close(m *mark) { b.add(atom{kind: closing, mark: m}) }
 
-// beginLine opens the prefixes of a line as one mark, so that a post that begins
-// inside the line begins with them.
+// beginLine opens the prefixes of a line as one mark, so that a post that begins within
+// the line begins with them too.
 func (b *builder) beginLine() {
 	var first, again strings.Builder
 	for _, p := range b.prefixes {
@@ -77,8 +77,8 @@ func (b *builder) endLine() {
 	}
 }
 
-// breakLine ends a line inside a paragraph. Emphasis is closed and opened again,
-// since platforms read it line by line.
+// breakLine ends a line inside a paragraph. It closes emphasis and opens it again,
+// because platforms read emphasis line by line.
 func (b *builder) breakLine() {
 	for i := len(b.inline) - 1; i >= 0; i-- {
 		b.close(b.inline[i])
@@ -91,8 +91,8 @@ func (b *builder) breakLine() {
 	}
 }
 
-// within writes what content adds inside a mark; nil is no mark, and one that is
-// open already is not opened twice.
+// within puts the atoms that content adds inside a mark. It adds no mark if m is nil or
+// already open.
 func (b *builder) within(m *mark, content func()) {
 	for _, open := range b.inline {
 		if open == m {
@@ -110,7 +110,7 @@ func (b *builder) within(m *mark, content func()) {
 	b.inline = b.inline[:len(b.inline)-1]
 }
 
-// lines writes text that is to be shown as it stands.
+// lines adds a text that readers must see unchanged.
 func (b *builder) lines(shown string) {
 	for i, line := range strings.Split(shown, "\n") {
 		if i > 0 {
@@ -120,19 +120,19 @@ func (b *builder) lines(shown string) {
 	}
 }
 
-// words cuts a text into words, white space and what must stay whole.
+// words adds a text as words, white space and indivisible escapes.
 func (b *builder) words(s string) {
 	b.atoms = append(b.atoms, b.cut(s)...)
 }
 
 func (b *builder) cut(s string) []atom {
 	if b.style.fence != "" {
-		s = apart(s, 2)
+		s = splitBackticks(s, 2)
 	}
 	return b.scan(s, true)
 }
 
-// scan makes atoms of a text; without spaces, all but escapes are words.
+// scan converts a text to atoms. If spaces is false, everything but escapes is a word.
 func (b *builder) scan(s string, spaces bool) (atoms []atom) {
 	from, in := 0, word
 	flush := func(to int) {
@@ -159,9 +159,9 @@ func (b *builder) scan(s string, spaces bool) (atoms []atom) {
 	return atoms
 }
 
-// apart puts a zero-width space between backticks where so many or more stand
-// together, so that they neither open nor close a fence.
-func apart(s string, atLeast int) string {
+// splitBackticks puts zero-width spaces into runs of atLeast backticks or more, so that
+// they neither open nor close a fence.
+func splitBackticks(s string, atLeast int) string {
 	if !strings.Contains(s, strings.Repeat("`", atLeast)) {
 		return s
 	}

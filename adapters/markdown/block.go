@@ -10,16 +10,16 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// rule stands for a thematic break.
+// rule is the text of a thematic break.
 const rule = "———"
 
-// blocks writes a container's blocks with empty lines between them.
+// blocks adds the blocks of a container with empty lines between them.
 func (b *builder) blocks(parent node) {
 	b.children(parent, func(node) kind { return blank }, b.block)
 }
 
-// children writes each child of parent, all but the first after the separator
-// that between chooses for it.
+// children calls write for each child of parent. Before each child but the first, it adds
+// the separator that between returns.
 func (b *builder) children(parent node, between func(node) kind, write func(node)) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if n.PreviousSibling() != nil {
@@ -29,8 +29,8 @@ func (b *builder) children(parent node, between func(node) kind, write func(node
 	}
 }
 
-// separate ends a block. In a quote lines follow one another, since an empty one
-// would end it.
+// separate ends a block. A quote contains no empty lines, because an empty line would end
+// the quote.
 func (b *builder) separate(k kind) {
 	for _, p := range b.prefixes {
 		if p.quote {
@@ -55,7 +55,7 @@ func (b *builder) block(n node) {
 	case *ast.FencedCodeBlock:
 		info := ""
 		if n.Info != nil {
-			info = shown(string(n.Info.Segment.Value(b.source)))
+			info = unescape(string(n.Info.Segment.Value(b.source)))
 		}
 		b.code(b.raw(n.Lines()), strings.TrimSpace(info))
 	case *ast.Blockquote:
@@ -75,22 +75,22 @@ func (b *builder) block(n node) {
 	}
 }
 
-// oneLine writes content that begins a line and may break it.
+// oneLine adds content that begins a line. The content may contain line breaks.
 func (b *builder) oneLine(content func()) {
 	b.beginLine()
 	content()
 	b.endLine()
 }
 
-// indented writes content with a prefix before its lines.
+// indented adds content whose lines begin with a prefix.
 func (b *builder) indented(p *prefix, content func()) {
 	b.prefixes = append(b.prefixes, p)
 	content()
 	b.prefixes = b.prefixes[:len(b.prefixes)-1]
 }
 
-// heading writes a heading of its own where the dialect has one, and bold text
-// elsewhere.
+// heading adds a heading if the dialect has headings of this level, and bold text
+// otherwise.
 func (b *builder) heading(n *ast.Heading) {
 	if n.Level <= b.style.headings {
 		hashes := strings.Repeat("#", n.Level) + " "
@@ -112,7 +112,7 @@ func (b *builder) list(n *ast.List) {
 	})
 }
 
-// gap is what stands between the parts of a list.
+// gap returns the separator between the parts of a list.
 func gap(n *ast.List) kind {
 	if n.IsTight {
 		return newline
@@ -120,7 +120,7 @@ func gap(n *ast.List) kind {
 	return blank
 }
 
-// item writes an item's blocks; a list inside it follows its text directly.
+// item adds the blocks of a list item. A nested list follows without an empty line.
 func (b *builder) item(list *ast.List, item node) {
 	b.children(item, func(n node) kind {
 		if _, nested := n.(*ast.List); nested {
@@ -130,9 +130,9 @@ func (b *builder) item(list *ast.List, item node) {
 	}, b.block)
 }
 
-// code writes a code block between fences. Those stand without the prefixes of
-// quotes and lists: no platform reads them together. An info string that can't
-// be a language is text that somebody put there.
+// code adds a code block between fences. The fences have no prefixes of quotes and lists,
+// because no platform reads both together. An info string that cannot be a language is
+// text, so it becomes the first line of the code.
 func (b *builder) code(code, info string) {
 	code = strings.TrimRight(code, "\n")
 	s := b.style
@@ -150,11 +150,11 @@ func (b *builder) code(code, info string) {
 	}
 	fence := &mark{open: s.fence + head, again: s.fence + head, close: "\n" + s.fence}
 	b.open(fence)
-	b.codeLines(apart(code, 3))
+	b.codeLines(splitBackticks(code, 3))
 	b.close(fence)
 }
 
-// codeLines writes code as it stands, but for white space at a line's end.
+// codeLines adds code unchanged, without the white space at the ends of lines.
 func (b *builder) codeLines(code string) {
 	for i, line := range strings.Split(code, "\n") {
 		if i > 0 {

@@ -1,8 +1,16 @@
 package markdown
 
-// GrowParts is Grow with its result taken apart: what stands for the first used
-// bytes of the text, and the fence lines that were added.
-func GrowParts(text string, how Growing) (body, closing, reopen string, used int, full bool) {
-	g := grow(text, how)
-	return string(g.out), g.close, g.reopen, g.at, g.full
+// PartialParts calls FormatPartial and returns the parts of the result: the post
+// without the line that closes a fence, that line, the text that opens the fence again,
+// the number of used bytes of the cleaned text, and whether the post is full.
+func PartialParts(text string, options PartialOptions) (body, closing, reopen string, used int, full bool) {
+	p := formatPartial(text, options)
+	return string(p.out), p.close, p.reopen, p.at, p.full
 }
+
+var (
+	// Clean is the first step of every formatter: it replaces bytes that no post shows.
+	Clean = clean
+	// Unescape resolves character references and backslash escapes.
+	Unescape = unescape
+)

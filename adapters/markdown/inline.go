@@ -8,9 +8,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// inlines writes a block's or a span's content. Neighbouring texts are put
-// together first, since the parser ends one at every sign that might have begun
-// something.
+// inlines adds the content of a block or a span. It joins neighbouring text nodes first,
+// because the parser ends one at every character that might begin a span.
 func (b *builder) inlines(parent node) {
 	var raw []byte
 	flush := func() {
@@ -60,8 +59,8 @@ func (b *builder) span(n node) {
 	}
 }
 
-// text writes what stands in the source as text. A mention whose bracket is
-// escaped, or is an entity, is none.
+// text adds a text of the source. A token whose bracket is escaped, or is a character
+// reference, is not a mention.
 func (b *builder) text(raw string) {
 	if b.style.mention == nil {
 		b.words(b.style.text(raw))
@@ -80,8 +79,8 @@ func (b *builder) text(raw string) {
 	b.words(b.style.text(raw[from:]))
 }
 
-// codeSpan writes code inside a line. A backtick can't stand inside one on
-// every platform; such code stands as text.
+// codeSpan adds a code span. Not every platform allows a backtick inside one, so code with
+// a backtick becomes text.
 func (b *builder) codeSpan(code string) {
 	tick := b.style.code
 	if tick == "" || strings.Contains(code, "`") || strings.TrimSpace(code) == "" {
@@ -98,11 +97,10 @@ func (b *builder) codeSpan(code string) {
 	b.add(atom{kind: whole, text: tick + content.String() + tick, pieces: append(pieces, atom{kind: closing, mark: m})})
 }
 
-// link writes a link, or what is left of one that must not be one: its label and
-// its address, as text.
+// link adds a link. If its scheme is not allowed, the label and the address become text.
 func (b *builder) link(label string, destination []byte) {
 	label = strings.Join(strings.Fields(label), " ")
-	if raw := shown(string(destination)); !isLink(raw) {
+	if raw := unescape(string(destination)); !isLink(raw) {
 		b.words(b.style.literal(plainLink(label, raw)))
 		return
 	}
@@ -111,9 +109,10 @@ func (b *builder) link(label string, destination []byte) {
 	b.add(atom{kind: whole, text: b.style.link(label, address), pieces: pieces})
 }
 
-// autoLink writes an address as it was typed: every platform finds it by itself,
-// unless what follows would be taken for its end. In brackets CommonMark takes
-// almost anything for an address; what is none is text, brackets and all.
+// autoLink adds an address as the author typed it, because every platform recognises an
+// address. Only an address directly before other text becomes a link with an explicit
+// end. CommonMark accepts almost any text in brackets as an address; if the text is no
+// address, it stays a text with its brackets.
 func (b *builder) autoLink(n *ast.AutoLink) {
 	label := string(n.Label(b.source))
 	address := string(n.URL(b.source))
@@ -129,7 +128,7 @@ func (b *builder) autoLink(n *ast.AutoLink) {
 	}
 }
 
-// whole writes a text that is not to be cut.
+// whole adds a text that must not be divided.
 func (b *builder) whole(s string) {
 	pieces := b.cut(s)
 	var text strings.Builder
@@ -139,7 +138,7 @@ func (b *builder) whole(s string) {
 	b.add(atom{kind: whole, text: text.String(), pieces: pieces})
 }
 
-// runsOn says whether text follows the node without white space.
+// runsOn reports whether text follows the node without white space.
 func (b *builder) runsOn(n node) bool {
 	if t, ok := n.NextSibling().(*ast.Text); ok {
 		next := t.Segment.Value(b.source)
@@ -148,7 +147,7 @@ func (b *builder) runsOn(n node) bool {
 	return n.NextSibling() != nil
 }
 
-// plain is the content of a node without any mark, on one line.
+// plain returns the content of a node without marks, on one line.
 func (b *builder) plain(parent node) string {
 	var out strings.Builder
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
@@ -159,7 +158,7 @@ func (b *builder) plain(parent node) string {
 				out.WriteString(strings.ReplaceAll(value, "\n", " "))
 				continue
 			}
-			out.WriteString(shown(value))
+			out.WriteString(unescape(value))
 			if n.SoftLineBreak() || n.HardLineBreak() {
 				out.WriteByte(' ')
 			}

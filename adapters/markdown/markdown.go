@@ -1,10 +1,13 @@
-// Package markdown rewrites CommonMark in the dialects that chat platforms read,
-// and splits it without breaking it.
+// Package markdown converts CommonMark to the dialects of chat platforms, and splits it
+// without breaking it.
 //
-// A text is parsed once and becomes a flat row of atoms: words, white space,
-// things that must stay whole, and marks that open and close. The splitter fills
-// posts with them; where it cuts, it closes the marks that are open, code fences
-// and line prefixes among them, and opens them again in the next post.
+// Format parses a text once and converts it to a flat list of atoms: words, white space,
+// indivisible text, and opening and closing marks. The splitter fills posts with atoms.
+// At the end of a post, it closes every open mark, and it opens the mark again in the
+// next post. Code fences and line prefixes are marks, too.
+//
+// FormatPartial formats the beginning of a text that may still grow. It does not parse
+// the text.
 package markdown
 
 import (
@@ -17,32 +20,32 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Dialect is what a platform makes of a text.
+// Dialect is the markup that a platform reads.
 type Dialect int
 
 const (
-	// Slack is mrkdwn. Everything that Slack would read as a token is escaped,
-	// but for a user's mention.
+	// Slack is mrkdwn. A user's mention stays a token; every other token of Slack is
+	// escaped.
 	// https://docs.slack.dev/messaging/formatting-message-text
 	Slack Dialect = iota
-	// Discord reads most of CommonMark itself.
+	// Discord is most of CommonMark.
 	// https://support.discord.com/hc/en-us/articles/210298617
 	Discord
-	// Plain has no marks at all, and reads well without.
+	// Plain is readable text without any marks.
 	Plain
 )
 
-// minLimit keeps a limit larger than any mark and its content's first letter.
+// minLimit is the smallest limit of Format: a mark and one letter fit into it.
 const minLimit = 64
 
-// Format rewrites a text in the dialect and splits it into posts of at most
-// limit UTF-16 units, which is never less than what a platform that counts
-// characters counts. A limit below 64 is taken as 64. No post is empty; a text
-// of white space makes none.
+// Format converts a text to the dialect and splits it into posts of at most limit UTF-16
+// units. A text never has more characters than UTF-16 units, so the limit also holds on
+// a platform that counts characters. A limit below 64 counts as 64. No post is empty; a
+// text of white space gives no posts.
 //
-// Nothing is lost that CommonMark shows, which leaves a link's title, a fence's
-// language and a table's surplus cells; where all of a text would be syntax
-// ("#"), it stands as it was written.
+// Format keeps all text that CommonMark shows. It may drop the title of a link, the
+// language of a fence, and surplus cells of a table. If a text consists of syntax alone
+// ("#"), it stays unchanged.
 func Format(source string, dialect Dialect, limit int) []string {
 	limit = max(limit, minLimit)
 	source = clean(source)
@@ -57,9 +60,9 @@ func Format(source string, dialect Dialect, limit int) []string {
 	return posts
 }
 
-// commonMark reads CommonMark with tables, strikethrough and bare links, and
-// without link reference definitions: those vanish from the text, and in a chat
-// "[Bob]: hello" is something that was said. It is safe for concurrent use.
+// commonMark parses CommonMark with tables, strikethrough and bare links. It does not
+// parse link reference definitions: CommonMark does not show them, and in a chat
+// "[Bob]: hello" is ordinary text. It is safe for concurrent use.
 var commonMark = sync.OnceValue(func() parser.Parser {
 	p := parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
@@ -70,7 +73,9 @@ var commonMark = sync.OnceValue(func() parser.Parser {
 	return p
 })
 
-// lineEnds makes lines end in \n alone; U+0000 is taken by no platform.
+// lineEnds replaces every line end with \n. It also replaces U+0000, because no platform
+// accepts it.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\uFFFD")
 
+// clean returns valid text whose lines end with \n.
 func clean(s string) string { return lineEnds.Replace(strings.ToValidUTF8(s, "\uFFFD")) }

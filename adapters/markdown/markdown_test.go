@@ -9,7 +9,7 @@ import (
 	"parley/adapters/markdown"
 )
 
-// row is one text and what each dialect makes of it.
+// row is a text and its post in each dialect.
 type row struct{ name, source, slack, discord, plain string }
 
 var rows = []row{
@@ -26,7 +26,7 @@ var rows = []row{
 	{"code span with a backtick", "``a`b``", "a`b", "a\\`b", "a`b"},
 	{"fence", "```go\nif a < b {\n\n\tx()\n}\n```", "```\nif a &lt; b {\n\n\tx()\n}\n```",
 		"```go\nif a < b {\n\n\tx()\n}\n```", "if a < b {\n\n\tx()\n}"},
-	{"fence with words behind it", "```see this\nx\n```", "```\nsee this\nx\n```", "```\nsee this\nx\n```", "see this\nx"},
+	{"fence with words after it", "```see this\nx\n```", "```\nsee this\nx\n```", "```\nsee this\nx\n```", "see this\nx"},
 	{"fence inside a fence", "~~~\n```\nx\n```\n~~~", "```\n`\u200b`\u200b`\nx\n`\u200b`\u200b`\n```",
 		"```\n`\u200b`\u200b`\nx\n`\u200b`\u200b`\n```", "```\nx\n```"},
 	{"literal fence", "\\`\\`\\` x", "`\u200b`\u200b` x", "\\`\\`\\` x", "``` x"},
@@ -53,10 +53,10 @@ var rows = []row{
 	{"table", "| a | wide b |\n|--:|---|\n| long *c* | d |", "```\n     a | wide b\n-------+-------\nlong c | d\n```",
 		"```\n     a | wide b\n-------+-------\nlong c | d\n```", "     a | wide b\n-------+-------\nlong c | d"},
 	{"rule", "a\n\n---\n\nb", "a\n\n———\n\nb", "a\n\n———\n\nb", "a\n\n———\n\nb"},
-	{"what looks like a definition", "[Bob]: hello", "[Bob]: hello", "[Bob]: hello", "[Bob]: hello"},
+	{"text like a definition", "[Bob]: hello", "[Bob]: hello", "[Bob]: hello", "[Bob]: hello"},
 	{"syntax alone", "#", "#", "#", "#"},
 	{"line ends", "a\r\nb\rc", "a\nb\nc", "a\nb\nc", "a\nb\nc"},
-	{"bytes that are no text", "a\x00\xffb", "a\uFFFD\uFFFDb", "a\uFFFD\uFFFDb", "a\uFFFD\uFFFDb"},
+	{"invalid bytes", "a\x00\xffb", "a\uFFFD\uFFFDb", "a\uFFFD\uFFFDb", "a\uFFFD\uFFFDb"},
 }
 
 func TestDialects(t *testing.T) {
@@ -71,7 +71,7 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// TestTokensOfSlack holds what an agent can make Slack do: name a user, nothing else.
+// TestTokensOfSlack checks that an agent can mention a user and use no other token.
 func TestTokensOfSlack(t *testing.T) {
 	for source, want := range map[string]string{
 		"<@U0BOT> hello":                 "<@U0BOT> hello",
@@ -97,7 +97,7 @@ func TestTokensOfSlack(t *testing.T) {
 	}
 }
 
-func TestNothingMakesNoPost(t *testing.T) {
+func TestEmptyTextHasNoPosts(t *testing.T) {
 	for _, source := range []string{"", " \n\t\r\n ", "\u00a0\u2028"} {
 		for _, dialect := range []markdown.Dialect{markdown.Slack, markdown.Discord, markdown.Plain} {
 			if posts := markdown.Format(source, dialect, 4000); len(posts) != 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// split fills posts of at most limit UTF-16 units with atoms. It cuts at the
-// strongest white space in a post's second half (an empty line, a newline, a
-// space), else at the last there is, else inside a word.
+// split fills posts of at most limit UTF-16 units with atoms. A post ends at the strongest
+// white space in its second half: an empty line, a newline, a space. Without one, it
+// ends at its last white space. Without any, it ends inside a word.
 func split(atoms []atom, limit int) []string {
 	w := &splitter{limit: limit, atoms: atoms}
 	for w.next < len(w.atoms) {
@@ -20,35 +20,35 @@ func split(atoms []atom, limit int) []string {
 	return w.posts
 }
 
-// opened is a mark that the text is inside of. It is written when something
-// visible follows, so that nothing empty is ever marked.
-type opened struct {
+// openMark is a mark around the next atoms. The splitter writes it before visible text,
+// so that no mark is empty.
+type openMark struct {
 	mark    *mark
 	written bool // in this post
-	before  bool // in an earlier one
+	before  bool // in an earlier post
 }
 
-// text is what opens the mark here.
-func (o opened) text() string {
+// text returns the text that opens the mark.
+func (o openMark) text() string {
 	if o.before {
 		return o.mark.again
 	}
 	return o.mark.open
 }
 
-// waiting is white space that is written when something visible follows.
-type waiting struct {
+// pendingSpace is white space that the splitter writes before visible text.
+type pendingSpace struct {
 	atom  atom
-	depth int // so many marks were open
+	depth int // the number of open marks
 }
 
-// place is where a post may end: before the white space at next-1.
+// place is a place at which a post may end: before the white space at next-1.
 type place struct {
 	kind kind
-	next int // the atom that the next post begins with
-	size int // of the post up to here
-	end  int // bytes of the post up to here
-	open []opened
+	next int // the first atom of the next post
+	size int // of the post, if it ends here
+	end  int // the number of bytes of the post, if it ends here
+	open []openMark
 }
 
 type splitter struct {
@@ -59,17 +59,17 @@ type splitter struct {
 
 	post    []byte
 	size    int // of post, in UTF-16 units
-	open    []opened
-	pending []waiting
-	places  []place // where this post may end, in order
-	edge    bool    // the last thing written is a tight mark's end
+	open    []openMark
+	pending []pendingSpace
+	places  []place // in order
+	edge    bool    // the post ends with the closing of a tight mark
 }
 
 func (w *splitter) step() {
 	a := &w.atoms[w.next]
 	switch {
 	case a.kind == opening:
-		w.open = append(w.open, opened{mark: a.mark})
+		w.open = append(w.open, openMark{mark: a.mark})
 	case a.kind == closing:
 		w.closeMark()
 	case a.isSpace():
@@ -93,8 +93,8 @@ func (w *splitter) closeMark() {
 	}
 }
 
-// addSpace remembers white space, and the place. Outside of code the stronger of
-// two neighbours stands for both.
+// addSpace adds white space to the pending white space, and its place to the places.
+// Outside of code, the stronger one of two neighbours replaces both.
 func (w *splitter) addSpace(a atom) {
 	if len(w.post) > 0 {
 		w.places = append(w.places, place{a.kind, w.next + 1, w.size, len(w.post), slices.Clone(w.open)})
@@ -105,11 +105,12 @@ func (w *splitter) addSpace(a atom) {
 		}
 		return
 	}
-	w.pending = append(w.pending, waiting{a, len(w.open)})
+	w.pending = append(w.pending, pendingSpace{a, len(w.open)})
 }
 
-// write adds visible text with what waits before it, if all of it and the marks
-// that are then to be closed find room.
+// write adds pending white space, unwritten marks and visible text to the post. It
+// returns false and adds nothing if the post has no room for them and for the ends of
+// the open marks.
 func (w *splitter) write(text string) bool {
 	before := w.lead(text)
 	size := w.size + units(before) + units(text)
@@ -128,11 +129,11 @@ func (w *splitter) write(text string) bool {
 	return true
 }
 
-// lead is what must stand before the visible text: white space, marks, and what
-// keeps them apart.
+// lead returns the text to write before visible text: white space, marks, and zero-width
+// spaces between characters that together would be syntax.
 func (w *splitter) lead(text string) string {
 	var b strings.Builder
-	last := func() rune { // the one before what comes next
+	last := func() rune { // the last character so far
 		r, _ := utf8.DecodeLastRuneInString(b.String())
 		if b.Len() == 0 {
 			r, _ = utf8.DecodeLastRune(w.post)
@@ -169,7 +170,7 @@ func (w *splitter) append(s string) {
 	w.size += units(s)
 }
 
-// overflow makes room for an atom that did not fit.
+// overflow makes room for an atom that does not fit.
 func (w *splitter) overflow(a *atom) {
 	switch p := w.best(); {
 	case p != nil:
@@ -179,15 +180,15 @@ func (w *splitter) overflow(a *atom) {
 		w.finish()
 	case len(a.pieces) > 0:
 		w.atoms = append(w.atoms[:w.next:w.next], append(a.pieces, w.atoms[w.next+1:]...)...)
-	default: // the marks alone fill a post, so many are they: do without
+	default: // the marks alone fill a post, so the text goes on without them
 		for i := range w.open {
 			w.open[i].mark = &mark{}
 		}
 	}
 }
 
-// writeStart writes as much of a word as there is room for, and leaves the rest.
-// Code may begin with more white space than a post can hold; that is dropped.
+// writeStart writes the part of a word that fits, and leaves the rest. It drops white
+// space at the beginning of code that is longer than a post.
 func (w *splitter) writeStart(a *atom) bool {
 	n := w.fit(a.text)
 	start := a.text[:n]
@@ -198,7 +199,7 @@ func (w *splitter) writeStart(a *atom) bool {
 	return true
 }
 
-// best is the place to end the post at.
+// best returns the best place to end the post, or nil.
 func (w *splitter) best() *place {
 	var best *place
 	for i := range w.places {
@@ -211,7 +212,7 @@ func (w *splitter) best() *place {
 	return best
 }
 
-// rank orders white space by how well a post ends there.
+// rank orders the kinds of white space; a post ends best at the highest rank.
 func rank(k kind) int {
 	switch k {
 	case blank:
@@ -223,8 +224,8 @@ func rank(k kind) int {
 	}
 }
 
-// fit is how many bytes of the text there is room for: whole graphemes, or, if
-// not even one finds room in an empty post, whole characters.
+// fit returns the number of bytes of the text that fit into the post, in whole graphemes.
+// If an empty post has no room for the first grapheme, it counts whole characters.
 func (w *splitter) fit(text string) int {
 	room := w.limit - w.size - units(w.lead(text))
 	for _, o := range w.open {
@@ -245,6 +246,8 @@ func (w *splitter) fit(text string) int {
 	return n
 }
 
+// fitRunes returns the number of bytes of s that fit into room, in whole characters, at
+// least one.
 func fitRunes(s string, room int) int {
 	n := 0
 	for _, r := range s {
@@ -256,7 +259,7 @@ func fitRunes(s string, room int) int {
 	return n
 }
 
-// finish ends the post: its marks are closed, and open again in the next.
+// finish ends the post. It closes the marks, which the next post opens again.
 func (w *splitter) finish() {
 	for i := len(w.open) - 1; i >= 0; i-- {
 		o := &w.open[i]
@@ -271,7 +274,7 @@ func (w *splitter) finish() {
 	w.post, w.size, w.pending, w.places, w.edge = w.post[:0], 0, w.pending[:0], w.places[:0], false
 }
 
-// units is the length in UTF-16 units.
+// units returns the length in UTF-16 units.
 func units(s string) int {
 	n := 0
 	for _, r := range s {

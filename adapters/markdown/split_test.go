@@ -18,7 +18,7 @@ const limit = 64
 
 func fill(word string, n int) string { return strings.TrimSpace(strings.Repeat(word+" ", n)) }
 
-func TestSplitsWhereItHurtsLeast(t *testing.T) {
+func TestPlacesWherePostsEnd(t *testing.T) {
 	a40, b40 := strings.Repeat("a", 40), strings.Repeat("b", 40)
 	for name, c := range map[string]struct {
 		source string
@@ -28,14 +28,14 @@ func TestSplitsWhereItHurtsLeast(t *testing.T) {
 		"a newline before a space":                {a40 + "\nshort line " + b40, []string{a40, "short line " + b40}},
 		"a space":                                 {fill("abcdefg", 9), []string{fill("abcdefg", 8), "abcdefg"}},
 		"a late space before an early empty line": {"x\n\n" + a40 + " " + b40, []string{"x\n\n" + a40, b40}},
-		"a long word, anywhere":                   {strings.Repeat("x", 70), []string{strings.Repeat("x", 64), strings.Repeat("x", 6)}},
+		"inside a long word":                      {strings.Repeat("x", 70), []string{strings.Repeat("x", 64), strings.Repeat("x", 6)}},
 		"a long word, between graphemes":          {strings.Repeat("x", 60) + strings.Repeat("👩‍👩‍👧", 2), []string{strings.Repeat("x", 60), strings.Repeat("👩‍👩‍👧", 2)}},
-		"not an entity":                           {strings.Repeat("x", 62) + "&y", []string{strings.Repeat("x", 62), "&amp;y"}},
-		"not a code span":                         {a40 + " `" + fill("code", 7) + "`", []string{a40, "`" + fill("code", 7) + "`"}},
-		"not a link":                              {a40 + " [some label](https://x.y/abcdefghijk)", []string{a40, "<https://x.y/abcdefghijk|some label>"}},
-		"a code span that fits nowhere": {"`" + fill("abcdefg", 10) + "`",
+		"not inside an entity":                    {strings.Repeat("x", 62) + "&y", []string{strings.Repeat("x", 62), "&amp;y"}},
+		"not inside a code span":                  {a40 + " `" + fill("code", 7) + "`", []string{a40, "`" + fill("code", 7) + "`"}},
+		"not inside a link":                       {a40 + " [some label](https://x.y/abcdefghijk)", []string{a40, "<https://x.y/abcdefghijk|some label>"}},
+		"a code span longer than a post": {"`" + fill("abcdefg", 10) + "`",
 			[]string{"`" + fill("abcdefg", 7) + "`", "`" + fill("abcdefg", 3) + "`"}},
-		"a link that fits nowhere": {"[l](https://x.y/" + strings.Repeat("z", 80) + ")",
+		"a link longer than a post": {"[l](https://x.y/" + strings.Repeat("z", 80) + ")",
 			[]string{"l", "(https://x.y/" + strings.Repeat("z", 51), strings.Repeat("z", 29) + ")"}},
 		"emphasis, closed and opened again": {"**" + fill("abcdefg", 10) + "**",
 			[]string{"*" + fill("abcdefg", 7) + "*", "*" + fill("abcdefg", 3) + "*"}},
@@ -52,14 +52,15 @@ func TestSplitsWhereItHurtsLeast(t *testing.T) {
 	}
 }
 
-func TestALimitIsCountedInUTF16(t *testing.T) {
+func TestTheLimitCountsUTF16(t *testing.T) {
 	got := markdown.Format(strings.Repeat("😀", 40), markdown.Discord, limit)
 	if diff := cmp.Diff([]string{strings.Repeat("😀", 32), strings.Repeat("😀", 8)}, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestMarksThatFillAPost comes to an end although no letter fits between them.
+// TestMarksThatFillAPost checks that Format ends and keeps the text although no letter fits
+// between the marks.
 func TestMarksThatFillAPost(t *testing.T) {
 	for _, source := range []string{
 		strings.Repeat("> ", 90) + "deep",
@@ -75,7 +76,7 @@ func TestMarksThatFillAPost(t *testing.T) {
 	}
 }
 
-// slackToken is all that may stand behind a < that Slack reads.
+// slackToken matches the only tokens that a post may contain.
 var slackToken = regexp.MustCompile(`^<(@[UW][A-Z0-9]{1,40}|(?i:https?://|mailto:)[^<>|\s]+(\|[^<>\n]+)?)>`)
 
 var quoteMark = regexp.MustCompile(`(?m)^(> )+`)
@@ -85,7 +86,7 @@ type reporter interface {
 	Errorf(format string, args ...any)
 }
 
-// checkParts holds what is true of every post.
+// checkParts checks the limit, the fences and the tokens of posts.
 func checkParts(t reporter, dialect markdown.Dialect, limit int, parts []string) {
 	t.Helper()
 	for _, part := range parts {
@@ -104,7 +105,7 @@ func checkParts(t reporter, dialect markdown.Dialect, limit int, parts []string)
 	}
 }
 
-// checkTokens reads a post as Slack does.
+// checkTokens checks that Slack finds only allowed tokens in a post.
 func checkTokens(t reporter, part string) {
 	t.Helper()
 	for rest := quoteMark.ReplaceAllString(part, ""); ; {
@@ -127,7 +128,7 @@ func checkTokens(t reporter, part string) {
 	}
 }
 
-// nasty are pieces that, put together at random, come near to everything.
+// nasty are pieces of text and syntax that make almost any construct when joined.
 var nasty = []string{
 	"a", "bc", "Z", "9", " ", "  ", "\n", "\n\n", "\t", "*", "**", "_", "~~", "`", "``", "```", "```\n", "~~~\n", "#", "# ", "> ", "- ", "1. ",
 	"[", "](", "](https://x.y/", ")", "![", "<", ">", "<!channel>", "<@U1", "<@U0BOT>", "<#C1|x>", "<!subteam^S1>", "<https://x.y|", "<b>", "<!--", "-->", "&", "&amp;", "&lt;", "&#60;",
@@ -136,7 +137,7 @@ var nasty = []string{
 
 var dialects = rapid.SampledFrom([]markdown.Dialect{markdown.Slack, markdown.Discord, markdown.Plain})
 
-func TestAnyTextIsSplitSoundly(t *testing.T) {
+func TestAnyTextIsSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := strings.Join(rapid.SliceOfN(rapid.SampledFrom(nasty), 0, 60).Draw(t, "source"), "")
 		dialect := dialects.Draw(t, "dialect")
@@ -145,7 +146,7 @@ func TestAnyTextIsSplitSoundly(t *testing.T) {
 	})
 }
 
-// letters are what the words of a text are made of; no mark has any.
+// letters returns the letters of a text. Marks contain no letters.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) {
@@ -161,7 +162,7 @@ func TestNoLetterIsLostOrMoved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 80).Draw(t, "source"), "")
 		if strings.Contains(source, "```") || strings.Contains(source, "~~~") {
-			t.Skip("a fence's language is not shown")
+			t.Skip("posts do not show the language of a fence")
 		}
 		dialect := dialects.Draw(t, "dialect")
 		limit := rapid.IntRange(64, 120).Draw(t, "limit")
@@ -176,8 +177,8 @@ func TestNoLetterIsLostOrMoved(t *testing.T) {
 	})
 }
 
-// TestCodeIsKeptLineByLine splits fences, and puts them together again.
-func TestCodeIsKeptLineByLine(t *testing.T) {
+// TestCodeIsKept splits fences and joins the parts again.
+func TestCodeIsKept(t *testing.T) {
 	line := rapid.StringMatching(`[ ]{0,4}[a-z(){}"]{1,50}`)
 	rapid.Check(t, func(t *rapid.T) {
 		code := strings.Join(rapid.SliceOfN(line, 1, 12).Draw(t, "code"), "\n")

@@ -10,31 +10,31 @@ import (
 
 type node = ast.Node
 
-// mark is something that opens and closes around atoms. After a cut it is opened
-// again with again.
+// mark opens before atoms and closes after them. In a later post, again opens it again.
 type mark struct {
 	open, again, close string
-	// tight marks work only at a word's edge; inside a word they are set apart
-	// by a zero-width space.
+	// tight means that the mark works only at the edge of a word. Inside a word, a
+	// zero-width space separates it.
 	tight bool
 }
 
 func around(s string, tight bool) *mark { return &mark{s, s, s, tight} }
 
-// style is how a dialect writes what the parser finds. A nil mark writes nothing.
+// style is the syntax of a dialect. A nil mark adds nothing.
 type style struct {
 	bold, italic, strike *mark
-	code, fence          string // empty: code stands as text
-	language             bool   // a fence names its language
-	headings             int    // how many levels have a mark of their own
+	code, fence          string // empty: code is text
+	language             bool   // a fence has a language
+	headings             int    // the number of levels that have a mark
 	bullet, indent       string
-	// text turns a source's text with its escapes into what is shown.
+	// text resolves the escapes of a text of the source that the platform does not
+	// resolve.
 	text func(raw string) string
-	// literal protects what is shown from being read as syntax.
+	// literal escapes a text, so that the platform does not read it as syntax.
 	literal func(shown string) string
-	// escapes are the characters that are written as something else, as a whole.
+	// escapes are the indivisible replacements of characters.
 	escapes map[rune]string
-	// mention finds the tokens that keep their meaning; nil for none.
+	// mention matches the tokens that keep their effect; nil for none.
 	mention *regexp.Regexp
 	link    func(label, address string) string
 }
@@ -45,7 +45,7 @@ func (d Dialect) style() *style {
 		return &style{
 			bold: around("*", true), italic: around("_", true), strike: around("~", true),
 			code: "`", fence: "```", bullet: "• ", indent: "    ",
-			text: shown, literal: asIs, link: slackLink,
+			text: unescape, literal: asIs, link: slackLink,
 			escapes: map[rune]string{'&': "&amp;", '<': "&lt;", '>': "&gt;"},
 			mention: userMention,
 		}
@@ -56,16 +56,16 @@ func (d Dialect) style() *style {
 			text: unescapeEntities, literal: discordSyntax.Replace, link: discordLink,
 		}
 	default:
-		return &style{bullet: "• ", indent: "    ", text: shown, literal: asIs, link: plainLink}
+		return &style{bullet: "• ", indent: "    ", text: unescape, literal: asIs, link: plainLink}
 	}
 }
 
-// entity is a character reference; CommonMark knows none without its semicolon.
+// entity matches a character reference. CommonMark requires its semicolon.
 // https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
 var entity = regexp.MustCompile(`&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});`)
 
-// userMention is how Slack names a user in a text.
-// Its ids are about ten characters long.
+// userMention matches the mention of a user in Slack. Ids of users have about ten
+// characters.
 // https://docs.slack.dev/messaging/formatting-message-text#mentioning-users
 var userMention = regexp.MustCompile(`<@[UW][A-Z0-9]{1,40}>`)
 
@@ -78,8 +78,9 @@ func unescapeEntities(s string) string {
 	})
 }
 
-// shown resolves entities and backslash escapes; an escaped & begins no entity.
-func shown(raw string) string {
+// unescape resolves character references and backslash escapes. An escaped & begins no
+// reference.
+func unescape(raw string) string {
 	if !strings.ContainsAny(raw, "\\&") {
 		return raw
 	}
@@ -102,8 +103,8 @@ func shown(raw string) string {
 
 func asIs(s string) string { return s }
 
-// What is written in place of characters that would be read as syntax. A
-// replacer is immutable.
+// The replacers escape characters that a platform would read as syntax. A replacer is
+// immutable.
 var (
 	discordSyntax = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~", `\~`, "`", "\\`", "|", `\|`, "<", `\<`)
 	discordLabel  = strings.NewReplacer("[", `\[`, "]", `\]`)
@@ -117,7 +118,7 @@ func slackLink(label, address string) string {
 	if label == "" || label == address {
 		return "<" + target + ">"
 	}
-	return "<" + target + "|" + slackLabel.Replace(apart(label, 2)) + ">"
+	return "<" + target + "|" + slackLabel.Replace(splitBackticks(label, 2)) + ">"
 }
 
 func discordLink(label, address string) string {
@@ -141,8 +142,8 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// isLink says whether an address may be a link: other schemes can do more than
-// open a page.
+// isLink reports whether an address may be a link. Other schemes can do more than open a
+// page.
 func isLink(address string) bool {
 	address = strings.ToLower(address)
 	for _, scheme := range []string{"http://", "https://", "mailto:"} {

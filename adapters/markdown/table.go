@@ -7,7 +7,7 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 )
 
-// table writes a table as aligned text in a fence: no chat has tables.
+// table adds a table as aligned text in a fence, because no chat dialect has tables.
 func (b *builder) table(n *extast.Table) {
 	var rows [][]string
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {

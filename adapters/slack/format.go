@@ -1,8 +1,6 @@
 package slack
 
 import (
-	"slices"
-
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
@@ -45,10 +43,8 @@ func (a *Adapter) Format(text string, mentions []string) []string {
 
 // FormatPartial formats the beginning of a text for one post or one stream.
 func (a *Adapter) FormatPartial(text string, mentions []string, growth adapters.Partial) (shown, rest string, full bool) {
-	return markdown.Grow(text, markdown.Growing{
-		Limit:   postLimit,
-		Mention: func(token string) bool { return slices.Contains(mentions, token) },
-		Done:    growth.Done, From: growth.From, Now: growth.Now,
+	return markdown.FormatPartial(text, markdown.PartialOptions{
+		Limit: postLimit, Mentions: mentions, Done: growth.Done, From: growth.From, Now: growth.Now,
 	})
 }
 

@@ -1,5 +1,5 @@
-// Package legacy strips what older integrations baked into a message's content,
-// for display.
+// Package legacy removes the prefixes that older integrations put into the content of
+// messages, for display.
 package legacy
 
 import (
@@ -9,15 +9,15 @@ import (
 	"parley/ingest/event"
 )
 
-// Strip returns what was typed, without the prefix that source's integration put
-// before it until contract version 1:
+// Strip returns the typed text, without the prefix that the source's integration added
+// before contract version 1:
 //
 //	slack        [Slack channel:C06RY3YBSLE user:Olivia (<@U06STGBF4Q0>)] text
 //	discord      [Discord channel:123456 user:Olivia] text
 //	bluebubbles  [Olivia]: text
 //
-// It strips one prefix, and only from a row of version 0: in a later one a text
-// of that shape is what somebody typed.
+// It removes one prefix, and only from a row of version 0. In later versions, the author
+// typed such a prefix.
 func Strip(content, source string, version int) string {
 	if version != 0 {
 		return content
@@ -38,7 +38,7 @@ func Strip(content, source string, version int) string {
 	return strings.TrimLeftFunc(text, unicode.IsSpace)
 }
 
-// routed returns what follows "<opening><channel> user:<name>]".
+// routed returns the text after "<opening><channel> user:<name>]".
 func routed(content, opening string) (text string, found bool) {
 	rest, opened := strings.CutPrefix(content, opening)
 	channel, rest, divided := strings.Cut(rest, " user:")
@@ -47,7 +47,7 @@ func routed(content, opening string) (text string, found bool) {
 	return text, opened && divided && closed && channel != "" && !blank && name != ""
 }
 
-// named returns what follows "[<name>]:".
+// named returns the text after "[<name>]:".
 func named(content string) (text string, found bool) {
 	rest, opened := strings.CutPrefix(content, "[")
 	name, rest, closed := strings.Cut(rest, "]")

@@ -5,15 +5,16 @@ import (
 	"fmt"
 )
 
-// File is a file that an agent has made.
+// File is a file that an agent made.
 type File struct {
 	Name     string `json:"name"`
 	MimeType string `json:"mime_type"`
 	Data     []byte `json:"data"` // base64 on the wire
 }
 
-// Files are the files that come with an ANSWER or a COMPLETE: its details hold them
-// as {"files":[{"name":…,"mime_type":…,"data":…}]}. Details of another shape hold none.
+// Files returns the files of an ANSWER or a COMPLETE. Its details contain them as
+// {"files":[{"name":…,"mime_type":…,"data":…}]}. Details of another shape contain no
+// files.
 func (m Message) Files() ([]File, error) {
 	if len(m.Details) == 0 || m.Type != Answer && m.Type != Complete {
 		return nil, nil

@@ -1,8 +1,8 @@
-// Package stream defines what an agent says while it works: typed messages of
-// the agent message system.
+// Package stream defines the typed messages of the agent message system that an agent
+// emits during a run.
 //
-// An agent emits messages in order. Tokens are STREAMING_CHUNKs; the ANSWER that
-// ends them carries the whole text and replaces them.
+// An agent emits messages in order. It emits tokens as STREAMING_CHUNKs; the ANSWER after
+// them contains the whole text and replaces them.
 package stream
 
 import (
@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Type is the kind of a message. Numbers outside the list are kept as they are.
+// Type is the type of a message. Unknown numbers stay unchanged.
 type Type int
 
-// The types, with the numbers that stand on the wire.
+// The types, with their numbers on the wire.
 const (
 	System         Type = 0
 	Thought        Type = 1
@@ -37,7 +37,7 @@ var names = [...]string{
 	"QUESTION", "REQUEST_INPUT", "IDLE", "TERMINATED", "STREAMING_CHUNK", "BATCH_PROGRESS",
 }
 
-// String is the type's name, or its number where it has none.
+// String returns the type's name, or the number of an unknown type.
 func (t Type) String() string {
 	if t >= 0 && int(t) < len(names) {
 		return names[t]
@@ -45,17 +45,17 @@ func (t Type) String() string {
 	return strconv.Itoa(int(t))
 }
 
-// Main is the workstream of a run that has no other.
+// Main is the default workstream of a run.
 const Main = "main"
 
-// Message is one thing that an agent says.
+// Message is one message of an agent.
 type Message struct {
 	Type       Type            `json:"t"`
 	Text       string          `json:"m,omitempty"`
-	Workstream string          `json:"w,omitempty"` // empty is Main
+	Workstream string          `json:"w,omitempty"` // empty for Main
 	Details    json.RawMessage `json:"d,omitempty"`
 	Final      bool            `json:"f,omitempty"` // the last chunk of a streamed text
 	Time       time.Time       `json:"-"`
-	// ActivityID joins the chunks of a text and the message that replaces them.
+	// ActivityID is common to the chunks of a text and the message that replaces them.
 	ActivityID string `json:"i,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 	"parley/ingest/event"
 )
 
-// maxEvents bounds the messages that are stored of one run beside its answer.
+// maxEvents is the maximum number of messages of a run that are stored beside its answer.
 const maxEvents = 1000
 
 // collector gathers an agent's messages, within bounds.
@@ -17,16 +17,16 @@ type collector struct {
 	now   func() time.Time
 
 	grow  func(text string) // gets the tokens of the answer; nil for none
-	files []stream.File     // that came with the answer
+	files []stream.File     // of the answer
 
 	text     string // the answer
 	answered bool
-	first    time.Time // when the first token came
+	first    time.Time // the time of the first message
 	events   []stream.Message
 	refused  error // a message was too long or malformed
 
-	streamed         []byte
-	chunked, spelled int64 // bytes of tokens, and of whole messages
+	streamed                 []byte
+	chunkBytes, messageBytes int64 // of tokens, and of whole messages
 }
 
 // emit takes one message. An answer replaces the chunks before it.
@@ -43,15 +43,15 @@ func (c *collector) emit(m stream.Message) error {
 		if main {
 			c.streamed = append(c.streamed, m.Text...)
 		}
-		c.chunked += size
-		if err := c.bound(c.chunked); err != nil || !main || c.grow == nil {
+		c.chunkBytes += size
+		if err := c.bound(c.chunkBytes); err != nil || !main || c.grow == nil {
 			return err
 		}
 		c.grow(m.Text)
 		return nil
 	}
-	c.spelled += size
-	if err := c.bound(c.spelled); err != nil {
+	c.messageBytes += size
+	if err := c.bound(c.messageBytes); err != nil {
 		return err
 	}
 	if main {
@@ -86,6 +86,7 @@ func (c *collector) answer(m stream.Message) error {
 	return nil
 }
 
+// bound refuses further messages if the agent has sent too many bytes.
 func (c *collector) bound(bytes int64) error {
 	if bytes > c.limit {
 		c.refused = permanent{fmt.Errorf("the agent said more than %d bytes", c.limit)}

@@ -28,19 +28,19 @@ const (
 	UnknownHold   = "hold"   // it is not sent; the operator decides
 )
 
-// Config says how messages become turns. Start from DefaultConfig.
+// Config controls how messages become turns. Start from DefaultConfig.
 type Config struct {
 	// Mode is ModeQueue, ModeInterrupt or ModeSteer.
 	Mode string `yaml:"mode"`
-	// Coalesce is how long a turn waits for a further message after the last one,
-	// CoalesceMax after the first one. If Coalesce is 0 each message is a turn.
+	// Coalesce is the time that a turn waits for a further message after its last one,
+	// and CoalesceMax after its first one. If Coalesce is 0, each message is a turn.
 	Coalesce    time.Duration `yaml:"coalesce"`
 	CoalesceMax time.Duration `yaml:"coalesce_max"`
 	// Stale is StaleSend, StaleRerun or StaleDrop.
 	Stale string `yaml:"stale"`
 	// Unknown is UnknownResend, UnknownMarked or UnknownHold.
 	Unknown string `yaml:"unknown"`
-	// MaxAttempts is how many attempts of a run may fail before the thread is told.
+	// MaxAttempts is the number of failed attempts after which the thread is told.
 	MaxAttempts int `yaml:"max_attempts"`
 }
 

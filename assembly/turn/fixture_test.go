@@ -50,7 +50,7 @@ func answers(text string) script {
 	}
 }
 
-// thinks answers after a while, unless its context ends before.
+// thinks answers after d, unless its context ends before.
 func thinks(d time.Duration, text string) script {
 	return func(ctx context.Context, emit func(stream.Message) error) error {
 		select {
@@ -94,15 +94,15 @@ func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn fun
 	return e.Engine.Write(ctx, options, fn)
 }
 
-// desk is a Runner with its store, scheduler, intake and agent, in a bubble. It is also
+// fixture is a Runner with its store, scheduler, intake and agent, in a bubble. It is also
 // the Runner's outbox, files and observer.
-type desk struct {
+type fixture struct {
 	// recorded is called after each commit of the intake, before the runner is told; nil
 	// for none.
 	recorded func()
 	// ended is called at the end of a run, before its worker has left it; nil for none.
 	ended   func()
-	history turn.History // nil in the usual case
+	history turn.History // usually nil
 
 	*testing.T
 	*turn.Runner
@@ -120,22 +120,22 @@ type desk struct {
 	serial  int
 	nodes   int
 	thread  int64
-	entries map[int64][]journal.Entry // that wait for the intake, by thread
+	entries map[int64][]journal.Entry // the entries before the intake, by thread
 	runs    []*journal.Run
 	reports []turn.Report
-	kept    []string // the files that were to be copied
+	kept    []string // the files to copy
 	format  func(text string) ([]journal.Post, error)
 
 	shown    [][]string // the parts of the growing answers, one list for each showing
 	mentions [][]string
-	serials  []bool // of the claims with which runs were shown
+	serials  []bool // whether the claims of the shown runs were serial
 }
 
 // inBubble runs a test with a Runner that works. Coalesce is 0 unless set changes it.
-func inBubble(t *testing.T, set func(d *desk), test func(d *desk)) {
+func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}}
+		d := &fixture{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}}
 		store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func inBubble(t *testing.T, set func(d *desk), test func(d *desk)) {
 }
 
 // work starts a process.
-func (d *desk) work() {
+func (d *fixture) work() {
 	log := slog.New(slog.DiscardHandler)
 	d.nodes++
 	node := fmt.Sprint("node", d.nodes)
@@ -189,7 +189,7 @@ func (d *desk) work() {
 }
 
 // intake records the thread's entries.
-func (d *desk) intake(ctx context.Context, c *work.Claim) error {
+func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 	for {
 		d.mu.Lock()
 		entries := d.entries[c.Thread]
@@ -212,7 +212,7 @@ func (d *desk) intake(ctx context.Context, c *work.Claim) error {
 }
 
 // Show, Notice and Posted implement turn.Outbox.
-func (d *desk) Show(_ context.Context, c *work.Claim, _ *journal.Run, mentions []string, _ func(func())) (turn.Showing, error) {
+func (d *fixture) Show(_ context.Context, c *work.Claim, _ *journal.Run, mentions []string, _ func(func())) (turn.Showing, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.serials = append(d.serials, c.Serial())
@@ -220,12 +220,12 @@ func (d *desk) Show(_ context.Context, c *work.Claim, _ *journal.Run, mentions [
 	d.shown = append(d.shown, nil)
 	return &showing{d: d, run: len(d.shown) - 1}, nil
 }
-func (d *desk) Notice(_ *journal.Run, text string) ([]journal.Post, error) { return d.format(text) }
-func (d *desk) Posted(*work.Claim, *journal.Delivery)                      {}
+func (d *fixture) Notice(_ *journal.Run, text string) ([]journal.Post, error) { return d.format(text) }
+func (d *fixture) Posted(*work.Claim, *journal.Delivery)                      {}
 
-// showing is a run that a desk shows.
+// showing is a run that a fixture shows.
 type showing struct {
-	d       *desk
+	d       *fixture
 	run     int
 	stopped bool
 }
@@ -252,7 +252,7 @@ func (s *showing) Format(text string, files []journal.File) ([]journal.Post, *jo
 }
 
 // Put implements turn.Files.
-func (d *desk) Put(_ context.Context, file stream.File) (journal.File, error) {
+func (d *fixture) Put(_ context.Context, file stream.File) (journal.File, error) {
 	if file.Name == "too large" {
 		return journal.File{}, errors.New("too large")
 	}
@@ -260,7 +260,7 @@ func (d *desk) Put(_ context.Context, file stream.File) (journal.File, error) {
 }
 
 // Keep implements turn.Files.
-func (d *desk) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment {
+func (d *fixture) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.kept = append(d.kept, a.Name)
@@ -268,7 +268,7 @@ func (d *desk) Keep(_ context.Context, _ string, a journal.Attachment) journal.A
 }
 
 // RunEnded implements turn.Observer.
-func (d *desk) RunEnded(run *journal.Run, r turn.Report) {
+func (d *fixture) RunEnded(run *journal.Run, r turn.Report) {
 	d.mu.Lock()
 	d.runs, d.reports = append(d.runs, run), append(d.reports, r)
 	d.mu.Unlock()
@@ -277,7 +277,7 @@ func (d *desk) RunEnded(run *journal.Run, r turn.Report) {
 	}
 }
 
-func (d *desk) outcomes() []turn.Outcome {
+func (d *fixture) outcomes() []turn.Outcome {
 	synctest.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -288,7 +288,7 @@ func (d *desk) outcomes() []turn.Outcome {
 	return out
 }
 
-func (d *desk) must(err error) {
+func (d *fixture) must(err error) {
 	d.Helper()
 	if err != nil {
 		d.Fatal(err)
@@ -305,26 +305,26 @@ func human(id, text string) *event.Message {
 }
 
 // asks records a message that asks for a run.
-func (d *desk) asks(id, text string) { d.Helper(); d.record(journal.TriggerRun, human(id, text)) }
+func (d *fixture) asks(id, text string) { d.Helper(); d.record(journal.TriggerRun, human(id, text)) }
 
 // record records a message.
-func (d *desk) record(trigger journal.Trigger, m *event.Message) {
+func (d *fixture) record(trigger journal.Trigger, m *event.Message) {
 	d.Helper()
 	d.apply(trigger, event.Event{Kind: event.KindMessage, Message: m})
 }
 
-func (d *desk) deletes(ids ...string) {
+func (d *fixture) deletes(ids ...string) {
 	d.Helper()
 	d.apply(journal.TriggerNone, event.Event{Kind: event.KindDelete, Targets: ids})
 }
 
-// edits gives a message that asks for a run another text.
-func (d *desk) edits(id, text string) {
+// edits changes the text of a message that asks for a run.
+func (d *fixture) edits(id, text string) {
 	d.Helper()
 	d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Targets: []string{id}, Message: revised(id, text)})
 }
 
-// revised is a message whose revision is its text.
+// revised returns a message whose revision is its text.
 func revised(id, text string) *event.Message {
 	m := human(id, text)
 	m.Revision = text
@@ -332,13 +332,13 @@ func revised(id, text string) *event.Message {
 }
 
 // apply accepts an event and lets the intake record it.
-func (d *desk) apply(trigger journal.Trigger, e event.Event) {
+func (d *fixture) apply(trigger journal.Trigger, e event.Event) {
 	d.Helper()
 	d.accept(trigger, e)
 	synctest.Wait()
 }
 
-func (d *desk) accept(trigger journal.Trigger, e event.Event) {
+func (d *fixture) accept(trigger journal.Trigger, e event.Event) {
 	d.Helper()
 	d.serial++
 	accepted, err := d.journal.Accept(d.Context(), journal.AcceptRequest{
@@ -359,8 +359,8 @@ func (d *desk) accept(trigger journal.Trigger, e event.Event) {
 	d.scheduler.Wake(work.Intake, "", accepted.Thread)
 }
 
-// deliveries are the texts of the outbox, in order.
-func (d *desk) deliveries() (texts []string) {
+// deliveries returns the texts of the outbox, in order.
+func (d *fixture) deliveries() (texts []string) {
 	d.Helper()
 	for _, post := range d.posts() {
 		texts = append(texts, post.Text)
@@ -368,8 +368,8 @@ func (d *desk) deliveries() (texts []string) {
 	return texts
 }
 
-// files are the names of the files in the outbox, in order.
-func (d *desk) files() (names []string) {
+// files returns the names of the files in the outbox, in order.
+func (d *fixture) files() (names []string) {
 	d.Helper()
 	for _, post := range d.posts() {
 		if post.File != nil {
@@ -380,7 +380,7 @@ func (d *desk) files() (names []string) {
 }
 
 // posts empties the outbox.
-func (d *desk) posts() (posts []journal.Post) {
+func (d *fixture) posts() (posts []journal.Post) {
 	d.Helper()
 	for {
 		next, err := d.journal.NextDelivery(d.Context(), d.thread)
@@ -394,7 +394,7 @@ func (d *desk) posts() (posts []journal.Post) {
 	}
 }
 
-func (d *desk) replies() []journal.Listed {
+func (d *fixture) replies() []journal.Listed {
 	d.Helper()
 	all, err := d.journal.Messages(d.Context(), key, 0, 100)
 	d.must(err)
@@ -402,7 +402,7 @@ func (d *desk) replies() []journal.Listed {
 }
 
 // assembled returns the agent's input of a run, one line for each message.
-func (d *desk) assembled(run int) string {
+func (d *fixture) assembled(run int) string {
 	d.Helper()
 	var b strings.Builder
 	for _, m := range d.agent.inputs[run].Messages {

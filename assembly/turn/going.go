@@ -24,8 +24,8 @@ type (
 	begunKey  struct{} // string: the id of the run that a worker last began or resumed from the store
 )
 
-// going is a run and what intake has recorded in its thread since. It is entered
-// before the run begins, so that it hears of everything that is recorded meanwhile.
+// going is a run, and the changes that intake has recorded in its thread since. It is
+// registered before the run begins, so that it misses no change.
 type going struct {
 	run *journal.Run // nil until the run begins
 
@@ -46,24 +46,25 @@ func enter(c *work.Claim) *going {
 	if !handed || g.run.ID == c.Get(begunKey{}) {
 		g = new(going)
 	}
-	c.Put(goingKey{}, g) // before the run leaves handedKey: tell finds it under one of them
+	c.Put(goingKey{}, g) // before the run leaves handedKey, so that report finds it under one key
 	if handed {
 		c.Take(handedKey{})
 	}
 	return g
 }
 
-// tell tells the runs of a thread what was recorded. It looks for the handed run
-// first, because enter moves that from handedKey to goingKey.
-func tell(c *work.Claim, outcome journal.Outcome) {
+// report passes a recorded change to the runs of a thread. It looks for the handed run
+// first, because enter moves that run from handedKey to goingKey.
+func report(c *work.Claim, outcome journal.Outcome) {
 	for _, key := range []any{handedKey{}, goingKey{}} {
 		if g, ok := c.Get(key).(*going); ok {
-			g.hear(outcome)
+			g.record(outcome)
 		}
 	}
 }
 
-func (g *going) hear(outcome journal.Outcome) {
+// record notes a change of the thread, which may cancel the run.
+func (g *going) record(outcome journal.Outcome) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.changed = g.changed || outcome.Disposition == event.Updated
@@ -75,7 +76,7 @@ func (g *going) hear(outcome journal.Outcome) {
 	g.judge()
 }
 
-// begun reports that the run has begun. It counts everything that was recorded meanwhile.
+// begun notes that the run has begun. It also applies the changes that were recorded before.
 func (g *going) begun(interruptible bool, cancel context.CancelCauseFunc) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"parley/ingest/journal"
 )
 
-// reading is a History whose threads are read for a while.
+// reading is a History that reads missed messages for the time lasts.
 type reading struct {
 	lasts time.Duration
 	gap   bool
@@ -40,7 +40,7 @@ func TestATurnWaitsForItsMissedMessages(t *testing.T) {
 	for name, gap := range map[string]bool{"read": false, "not read": true} {
 		t.Run(name, func(t *testing.T) {
 			history := &reading{lasts: 5*time.Second + 300*time.Millisecond, gap: gap}
-			inBubble(t, func(d *desk) { d.history = history }, func(d *desk) {
+			inBubble(t, func(d *fixture) { d.history = history }, func(d *fixture) {
 				begun := time.Now()
 				d.asks("1", "one")
 				pass(10 * time.Second)

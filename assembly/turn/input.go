@@ -25,7 +25,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	}
 	current := &turns[len(turns)-1]
 	if len(current.Messages) == 0 {
-		return input, errWithdrawn // since the run began
+		return input, errWithdrawn // after the run began
 	}
 	a.keepFiles(ctx, current)
 	l := lines{agent: a.run.Agent}
@@ -44,7 +44,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	return input, nil
 }
 
-// said is the turn as it was typed. Messages are ordered by time, then by thread_seq.
+// said returns the messages of a turn as their authors typed them, in the same order.
 func said(messages []journal.Message) []assembly.Said {
 	out := make([]assembly.Said, len(messages))
 	for i, m := range messages {
@@ -56,8 +56,8 @@ func said(messages []journal.Message) []assembly.Said {
 	return out
 }
 
-// maxFiles is how many files of one message are copied: people can attach no more on
-// Slack and Discord. The agent sees only the names of further files.
+// maxFiles is the number of files of one message that are copied. Slack and Discord allow no
+// more. The agent sees only the names of further files.
 const maxFiles = 10
 
 // keepFiles copies the files of the turn's own messages for the agent.

@@ -13,10 +13,10 @@ import (
 
 // lines converts the journal's messages for assembly.
 type lines struct {
-	agent  string          // whose run it is
-	last   *event.Metadata // that was read
+	agent  string          // the agent of the run
+	last   *event.Metadata // the metadata that was read last
 	quotes []*event.Quote  // of our own posts
-	err    error           // of the first message that cannot be read
+	err    error           // the error of the first unreadable message
 }
 
 func (l *lines) turn(t *journal.Turn) assembly.Turn {

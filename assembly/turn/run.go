@@ -13,8 +13,8 @@ import (
 	"parley/ingest/work"
 )
 
-// commitTime bounds how long an answer waits for a store in trouble: it exists only in
-// memory. After it the agent is asked again.
+// commitTime bounds the time for which an answer, which exists only in memory, waits for a
+// failing store. After that time, the agent is asked again.
 const commitTime = 10 * time.Minute
 
 // attempt is one request to the agent.
@@ -139,7 +139,8 @@ func (a *attempt) commit(ctx context.Context) error {
 	return nil
 }
 
-// posts are the answer's, with the agent's files, and the bounds of the first one.
+// posts returns the posts of the answer and of the agent's files, and the bounds of the
+// first post.
 func (a *attempt) posts(ctx context.Context) (posts []journal.Post, send *journal.Send, err error) {
 	var files []journal.File
 	for _, file := range a.said.files {
@@ -168,7 +169,7 @@ var outcomes = map[journal.ReplyOutcome]Outcome{
 	journal.Interrupted: Interrupted,
 }
 
-// metadata is the reply's metadata in the contract's terms, with the run's figures.
+// metadata returns the reply's metadata in the contract's terms, with the run's figures.
 func (a *attempt) metadata(messageID string, latency time.Duration) ([]byte, error) {
 	m := event.Metadata{
 		Source: string(a.run.Platform), SenderID: "agent:" + a.run.Agent, SenderDisplayName: a.run.Agent, SenderType: event.Bot,
@@ -204,7 +205,7 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	}
 }
 
-// failed counts a failed attempt: another one follows, or the thread is told.
+// failed counts a failed attempt. It schedules another attempt, or fails the run.
 func (a *attempt) failed(ctx context.Context, cause error) error {
 	a.report.Err = cause
 	a.Log.Warn("a run failed", "agent", a.profile.ID, "workspace", a.run.Workspace, "run", a.run.ID, "attempt", a.run.Attempts+1, "err", cause)
@@ -218,12 +219,13 @@ func (a *attempt) failed(ctx context.Context, cause error) error {
 	return err
 }
 
-// backoff is the wait after so many failures and one more: 1 s, 4 s, 16 s, a minute.
+// backoff returns the wait before the next attempt, for the number of earlier failures: 1 s,
+// 4 s, 16 s, then a minute.
 func backoff(failures int64) time.Duration {
 	return min(time.Second<<(2*min(failures, 3)), time.Minute)
 }
 
-// fail ends the run for good, with one sentence to the thread.
+// fail ends the run for good and posts one sentence to the thread.
 func (a *attempt) fail(ctx context.Context, cause error) error {
 	var notice []journal.Post
 	err := a.guard("formatting", func() (err error) {
@@ -246,7 +248,7 @@ func (a *attempt) clears(posts bool) {
 	}
 }
 
-// apology is the sentence for the people in the thread. The operator gets the cause.
+// apology returns the sentence for the people in the thread. The operator gets the cause.
 func apology(cause error) string {
 	if errors.Is(cause, errTimeout) {
 		return "Sorry, I couldn't answer this in time. Please ask again later."
@@ -254,7 +256,7 @@ func apology(cause error) string {
 	return "Sorry, something went wrong while I was answering this. Please ask again later."
 }
 
-// permanent marks a failure that another attempt cannot mend.
+// permanent marks a failure that another attempt would repeat.
 type permanent struct{ error }
 
 // Temporary returns false.

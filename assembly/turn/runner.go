@@ -133,8 +133,8 @@ type Runner struct{ Parts }
 func New(p Parts) *Runner { return &Runner{p} }
 
 // Serve runs the turns of one agent, as many concurrently as there are slots. It
-// takes new turns until ctx ends, and then waits for the runs that go on. Those end
-// with running.
+// takes new turns until ctx ends, and then waits for the active runs, which end with
+// running.
 func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) error {
 	var showings sync.WaitGroup
 	defer showings.Wait()
@@ -149,10 +149,10 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 }
 
 const (
-	// suspectClaims is how many claims may have ended with their process during a
-	// run until the run is a suspect.
+	// suspectClaims is the number of claims that end with their process during a run
+	// and make the run a suspect.
 	suspectClaims = 3
-	// deadClaims is how many such claims end the run for good.
+	// deadClaims is the number of such claims that end the run for good.
 	deadClaims = 5
 )
 
@@ -213,10 +213,10 @@ func (r *Runner) each(workspace, channel string) bool {
 	return settings.Coalesce == 0 && settings.Mode != ModeInterrupt
 }
 
-// Recorded implements ingest.Turns: the thread's intake, whose claim is c, reports
-// what it has recorded. It never waits.
+// Recorded implements ingest.Turns: the thread's intake, whose claim is c, reports a recorded
+// event. It never waits.
 func (r *Runner) Recorded(c *work.Claim, agent string, outcome journal.Outcome) {
-	tell(c, outcome)
+	report(c, outcome)
 	if outcome.Begun != nil {
 		c.Put(handedKey{}, &going{run: outcome.Begun})
 	}

@@ -13,7 +13,7 @@ import (
 	"parley/assembly/turn"
 )
 
-// streams emits tokens of the answer, and then what comes.
+// streams emits messages in order.
 func streams(messages ...stream.Message) script {
 	return func(_ context.Context, emit func(stream.Message) error) error {
 		for _, m := range messages {
@@ -29,9 +29,9 @@ func token(text string) stream.Message {
 	return stream.Message{Type: stream.StreamingChunk, Text: text}
 }
 
-// TestTheAnswersTokensAreShown, and nothing else that the agent says.
+// TestTheAnswersTokensAreShown, and no other messages of the agent.
 func TestTheAnswersTokensAreShown(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{streams(
 			stream.Message{Type: stream.Thought, Text: "let me see"},
 			token("It "), stream.Message{Type: stream.StreamingChunk, Workstream: "other", Text: "aside"}, token("rains."),
@@ -48,9 +48,9 @@ func TestTheAnswersTokensAreShown(t *testing.T) {
 	})
 }
 
-// TestEachAttemptIsShownAnew checks an attempt after a failed one.
-func TestEachAttemptIsShownAnew(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+// TestEachAttemptHasItsOwnShowing checks an attempt after a failed one.
+func TestEachAttemptHasItsOwnShowing(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
 		broken := func(ctx context.Context, emit func(stream.Message) error) error {
 			_ = emit(token("half of "))
 			return errors.New("cut off")
@@ -79,7 +79,7 @@ func TestAnAgentsFilesArePosted(t *testing.T) {
 		"nameless":  {`{"files":[{"data":"aGk="}]}`, turn.Failed, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(d *desk) {
+			inBubble(t, nil, func(d *fixture) {
 				d.agent.does = []script{streams(stream.Message{Type: stream.Answer, Text: "here", Details: []byte(step.details)})}
 				d.asks("C1/1", "plot it")
 				if got := d.outcomes(); got[0] != step.want {

@@ -24,15 +24,15 @@ func same[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-func coalescing(d *desk) {
+func coalescing(d *fixture) {
 	d.settings.Coalesce, d.settings.CoalesceMax = 500*time.Millisecond, 2500*time.Millisecond
 }
 
-func interrupting(d *desk) { d.settings.Mode = turn.ModeInterrupt }
+func interrupting(d *fixture) { d.settings.Mode = turn.ModeInterrupt }
 
 // TestMessagesJoinATurn that follow one another within the window.
 func TestMessagesJoinATurn(t *testing.T) {
-	inBubble(t, coalescing, func(d *desk) {
+	inBubble(t, coalescing, func(d *fixture) {
 		begun := time.Now()
 		d.asks("1", "one")
 		pass(400 * time.Millisecond)
@@ -47,9 +47,9 @@ func TestMessagesJoinATurn(t *testing.T) {
 	})
 }
 
-// TestATurnWaitsNoLongerThanItsMost, however fast messages follow.
-func TestATurnWaitsNoLongerThanItsMost(t *testing.T) {
-	inBubble(t, coalescing, func(d *desk) {
+// TestATurnWaitsNoLongerThanCoalesceMax, even if more messages arrive.
+func TestATurnWaitsNoLongerThanCoalesceMax(t *testing.T) {
+	inBubble(t, coalescing, func(d *fixture) {
 		begun := time.Now()
 		for i := range 12 {
 			d.asks(fmt.Sprint(i), "more")
@@ -63,7 +63,7 @@ func TestATurnWaitsNoLongerThanItsMost(t *testing.T) {
 
 // TestQueue checks that each message is a turn, one at a time, in order.
 func TestQueue(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{thinks(10*time.Second, "first")}
 		d.asks("1", "one")
 		d.asks("2", "two")
@@ -76,7 +76,7 @@ func TestQueue(t *testing.T) {
 
 // TestInterrupt: a newer message begins the turn again, with both.
 func TestInterrupt(t *testing.T) {
-	inBubble(t, interrupting, func(d *desk) {
+	inBubble(t, interrupting, func(d *fixture) {
 		d.agent.does = []script{thinks(time.Minute, "never")}
 		d.asks("1", "one")
 		pass(time.Second)
@@ -87,27 +87,27 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-// TestAnEditOfWhatIsBeingAnswered: with ModeInterrupt the turn begins again with the new
+// TestAnEditDuringTheRun: with ModeInterrupt the turn begins again with the new
 // text. Otherwise the edit can only make the reply stale.
-func TestAnEditOfWhatIsBeingAnswered(t *testing.T) {
+func TestAnEditDuringTheRun(t *testing.T) {
 	for name, c := range map[string]struct {
-		set      func(d *desk)
+		set      func(d *fixture)
 		outcomes []turn.Outcome
 		asked    [][]string
 	}{
 		"queue":     {nil, []turn.Outcome{turn.Answered}, [][]string{{"tea"}}},
 		"interrupt": {interrupting, []turn.Outcome{turn.Interrupted, turn.Answered}, [][]string{{"tea"}, {"coffee"}}},
-		"rerun":     {func(d *desk) { d.settings.Stale = turn.StaleRerun }, []turn.Outcome{turn.Rerun, turn.Answered}, [][]string{{"tea"}, {"coffee"}}},
-		"drop":      {func(d *desk) { d.settings.Stale = turn.StaleDrop }, []turn.Outcome{turn.Dropped}, [][]string{{"tea"}}},
+		"rerun":     {func(d *fixture) { d.settings.Stale = turn.StaleRerun }, []turn.Outcome{turn.Rerun, turn.Answered}, [][]string{{"tea"}, {"coffee"}}},
+		"drop":      {func(d *fixture) { d.settings.Stale = turn.StaleDrop }, []turn.Outcome{turn.Dropped}, [][]string{{"tea"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, c.set, func(d *desk) {
+			inBubble(t, c.set, func(d *fixture) {
 				d.agent.does = []script{thinks(20*time.Second, "tea it is")}
 				d.asks("1", "tea")
 				pass(time.Second)
 				begun := time.Now()
 				d.edits("1", "coffee")
-				d.edits("1", "coffee") // sent again: nothing is newer
+				d.edits("1", "coffee") // a repeated edit changes nothing
 				pass(50 * time.Second)
 				same(t, "outcomes", d.outcomes(), c.outcomes)
 				same(t, "asked", d.agent.said(), c.asked)
@@ -119,9 +119,9 @@ func TestAnEditOfWhatIsBeingAnswered(t *testing.T) {
 	}
 }
 
-// TestAnEditOfAnotherMessageInterruptsNobody checks a passive message and an answered one.
-func TestAnEditOfAnotherMessageInterruptsNobody(t *testing.T) {
-	inBubble(t, interrupting, func(d *desk) {
+// TestAnEditOfAnotherMessageInterruptsNoRun checks a passive message and an answered one.
+func TestAnEditOfAnotherMessageInterruptsNoRun(t *testing.T) {
+	inBubble(t, interrupting, func(d *fixture) {
 		d.asks("1", "one")
 		pass(time.Second)
 		d.record(journal.TriggerPassive, human("2", "two"))
@@ -135,9 +135,9 @@ func TestAnEditOfAnotherMessageInterruptsNobody(t *testing.T) {
 	})
 }
 
-// TestAPassiveMessageInterruptsNobody checks ModeInterrupt.
-func TestAPassiveMessageInterruptsNobody(t *testing.T) {
-	inBubble(t, interrupting, func(d *desk) {
+// TestAPassiveMessageInterruptsNoRun checks ModeInterrupt.
+func TestAPassiveMessageInterruptsNoRun(t *testing.T) {
+	inBubble(t, interrupting, func(d *fixture) {
 		d.agent.does = []script{thinks(10*time.Second, "done")}
 		d.asks("1", "one")
 		d.record(journal.TriggerPassive, human("2", "aside"))
@@ -146,7 +146,8 @@ func TestAPassiveMessageInterruptsNobody(t *testing.T) {
 	})
 }
 
-// TestDeletingEveryMessageCancels, one by one or at once; one of two does not.
+// TestDeletingEveryMessageCancels, one by one or at once. Deleting one of two messages does
+// not.
 func TestDeletingEveryMessageCancels(t *testing.T) {
 	for name, c := range map[string]struct {
 		deletes [][]string
@@ -158,7 +159,7 @@ func TestDeletingEveryMessageCancels(t *testing.T) {
 		"in two goes": {[][]string{{"2"}, {"1", "2"}}, turn.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, coalescing, func(d *desk) {
+			inBubble(t, coalescing, func(d *fixture) {
 				d.agent.does = []script{thinks(10*time.Second, "done")}
 				d.asks("1", "one")
 				d.asks("2", "two")
@@ -179,9 +180,9 @@ func TestDeletingEveryMessageCancels(t *testing.T) {
 	}
 }
 
-// TestADeleteBeforeTheRun leaves nothing to ask.
+// TestADeleteBeforeTheRun: the agent is not asked.
 func TestADeleteBeforeTheRun(t *testing.T) {
-	inBubble(t, coalescing, func(d *desk) {
+	inBubble(t, coalescing, func(d *fixture) {
 		d.asks("1", "one")
 		d.deletes("1")
 		pass(2 * time.Second)
@@ -189,9 +190,9 @@ func TestADeleteBeforeTheRun(t *testing.T) {
 	})
 }
 
-// TestAnEditBeforeTheRunIsWhatTheAgentSees checks an edit during the coalescing window.
-func TestAnEditBeforeTheRunIsWhatTheAgentSees(t *testing.T) {
-	inBubble(t, coalescing, func(d *desk) {
+// TestTheAgentSeesAnEditBeforeTheRun checks an edit during the coalescing window.
+func TestTheAgentSeesAnEditBeforeTheRun(t *testing.T) {
+	inBubble(t, coalescing, func(d *fixture) {
 		d.asks("1", "befor")
 		m := human("1", "before")
 		m.Revision = "r1"
@@ -201,10 +202,10 @@ func TestAnEditBeforeTheRunIsWhatTheAgentSees(t *testing.T) {
 	})
 }
 
-// TestAnEditBesideTheEndOfARunIsWhatTheNextOneSees: the next run begins with its message
+// TestTheNextRunSeesAnEditAtTheEndOfARun: the next run begins with its message
 // before the worker has left the earlier run.
-func TestAnEditBesideTheEndOfARunIsWhatTheNextOneSees(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+func TestTheNextRunSeesAnEditAtTheEndOfARun(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
 		d.ended = func() {
 			d.ended = nil
 			d.asks("2", "befor")
@@ -218,7 +219,7 @@ func TestAnEditBesideTheEndOfARunIsWhatTheNextOneSees(t *testing.T) {
 	})
 }
 
-// temporary is an agent's error that says whether to try again.
+// temporary is an agent's error. Its value tells whether another attempt is useful.
 type temporary bool
 
 func (temporary) Error() string     { return "the agent's words" }
@@ -231,16 +232,16 @@ func TestFailures(t *testing.T) {
 		for emit(stream.Message{Type: stream.StreamingChunk, Text: strings.Repeat("x", 100)}) == nil {
 			continue
 		}
-		return nil // it does not care
+		return nil // it ignores the refusal
 	}
 	for name, c := range map[string]struct {
 		does script
 		want []turn.Outcome
 		post string
 	}{
-		"a failure that may pass":        {fails(temporary(true)), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
-		"a failure that says nothing":    {fails(errors.New("oops")), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
-		"a failure that stays":           {fails(temporary(false)), []turn.Outcome{turn.Failed}, sorry},
+		"a temporary failure":            {fails(temporary(true)), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"a failure without a kind":       {fails(errors.New("oops")), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"a permanent failure":            {fails(temporary(false)), []turn.Outcome{turn.Failed}, sorry},
 		"no answer":                      {fails(nil), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
 		"a panic":                        {func(context.Context, func(stream.Message) error) error { panic("a bug") }, []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
 		"a flood":                        {flood, []turn.Outcome{turn.Failed}, sorry},
@@ -251,7 +252,7 @@ func TestFailures(t *testing.T) {
 		"an answer as long as it may be": {answers(strings.Repeat("x", 1000)), []turn.Outcome{turn.Answered}, strings.Repeat("x", 1000)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(d *desk) {
+			inBubble(t, nil, func(d *fixture) {
 				d.agent.does = []script{c.does, c.does, c.does}
 				d.asks("1", "one")
 				for range 200 { // seconds: three timeouts of a minute, and the waits between them
@@ -275,9 +276,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestAMessageDoesNotShortenABackoff, and is not lost by it.
+// TestAMessageDoesNotShortenABackoff: the message waits and is not lost.
 func TestAMessageDoesNotShortenABackoff(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{fails(errors.New("one")), fails(errors.New("two"))}
 		d.asks("1", "one")
 		pass(1500 * time.Millisecond) // the second attempt has failed; the third is 4 s after it
@@ -301,7 +302,7 @@ func TestStale(t *testing.T) {
 		turn.StaleDrop:  {[]turn.Outcome{turn.Dropped}, nil},
 	} {
 		t.Run(policy, func(t *testing.T) {
-			inBubble(t, func(d *desk) { d.settings.Stale = policy }, func(d *desk) {
+			inBubble(t, func(d *fixture) { d.settings.Stale = policy }, func(d *fixture) {
 				d.agent.does = []script{thinks(5*time.Second, "first")}
 				d.asks("1", "one")
 				pass(time.Second) // the agent has been asked
@@ -314,9 +315,9 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestAReplyTellsOfItsRun checks its metadata and its freshness.
-func TestAReplyTellsOfItsRun(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+// TestAReplyDescribesItsRun checks its metadata and its freshness.
+func TestAReplyDescribesItsRun(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{thinks(1500*time.Millisecond, "done")}
 		d.asks("1", "one")
 		pass(2 * time.Second)
@@ -346,7 +347,7 @@ func TestStreams(t *testing.T) {
 		"bytes that are no text":  {[]stream.Message{{Type: stream.Answer, Text: "a\xffb\x00"}}, "a\uFFFDb\uFFFD"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(d *desk) {
+			inBubble(t, nil, func(d *fixture) {
 				d.agent.does = []script{func(_ context.Context, emit func(stream.Message) error) error {
 					for _, m := range c.says {
 						if err := emit(m); err != nil {
@@ -363,9 +364,9 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestSaidStandsInThePlatformsOrder, like the assembled messages.
-func TestSaidStandsInThePlatformsOrder(t *testing.T) {
-	inBubble(t, coalescing, func(d *desk) {
+// TestSaidIsInThePlatformsOrder, like the assembled messages.
+func TestSaidIsInThePlatformsOrder(t *testing.T) {
+	inBubble(t, coalescing, func(d *fixture) {
 		later, earlier := human("2", "second"), human("1", "first")
 		later.SentAt, earlier.SentAt = time.Now(), time.Now().Add(-time.Second)
 		d.record(journal.TriggerRun, later)
@@ -377,9 +378,9 @@ func TestSaidStandsInThePlatformsOrder(t *testing.T) {
 }
 
 // TestAQuotedReplyOfOursIsNotShownTwice: the platform quotes our post by its own
-// id, and the window holds the reply that it carries.
+// id, and the window contains the reply of that post.
 func TestAQuotedReplyOfOursIsNotShownTwice(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{answers("Yes.")}
 		d.asks("1", "tomorrow?")
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
@@ -394,10 +395,10 @@ func TestAQuotedReplyOfOursIsNotShownTwice(t *testing.T) {
 
 // TestAFormatterThatFailsIsTheRunsFailure, not the process's.
 func TestAFormatterThatFailsIsTheRunsFailure(t *testing.T) {
-	inBubble(t, func(d *desk) {
+	inBubble(t, func(d *fixture) {
 		d.settings.MaxAttempts = 1
 		d.format = func(string) ([]journal.Post, error) { panic("a bug in the converter") }
-	}, func(d *desk) {
+	}, func(d *fixture) {
 		d.asks("1", "one")
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Failed})
 	})
@@ -408,7 +409,7 @@ func TestAFormatterThatFailsIsTheRunsFailure(t *testing.T) {
 func TestARunIsAskedOnce(t *testing.T) {
 	for name, slow := range map[string]time.Duration{"fast": 0, "slow": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(d *desk) {
+			inBubble(t, nil, func(d *fixture) {
 				d.recorded = func() { pass(slow) }
 				d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
 				pass(10 * time.Second)
@@ -426,7 +427,7 @@ func TestAnAnswerWaitsForTheStore(t *testing.T) {
 		asked int
 	}{"a minute": {time.Minute, 1}, "an hour": {time.Hour, 2}} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(d *desk) {
+			inBubble(t, nil, func(d *fixture) {
 				d.agent.does = []script{func(ctx context.Context, emit func(stream.Message) error) error {
 					d.engine.down.Store(true)
 					time.AfterFunc(c.down, func() { d.engine.down.Store(false) })
@@ -444,7 +445,7 @@ func TestAnAnswerWaitsForTheStore(t *testing.T) {
 // TestARunThatEndsItsProcess becomes a suspect, which runs in the serial queue, and then
 // fails for good.
 func TestARunThatEndsItsProcess(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+	inBubble(t, nil, func(d *fixture) {
 		for range 6 {
 			d.agent.does = append(d.agent.does, thinks(time.Hour, "never"))
 		}
@@ -466,7 +467,7 @@ func TestARunThatEndsItsProcess(t *testing.T) {
 // prove nothing about the run.
 func TestATurnThatWaitsIsNoSuspect(t *testing.T) {
 	history := &reading{}
-	inBubble(t, func(d *desk) { d.history = history }, func(d *desk) {
+	inBubble(t, func(d *fixture) { d.history = history }, func(d *fixture) {
 		d.agent.does = []script{thinks(time.Hour, "never")}
 		d.asks("1", "one")
 		pass(time.Second) // the run has begun
@@ -486,9 +487,9 @@ func TestATurnThatWaitsIsNoSuspect(t *testing.T) {
 	})
 }
 
-// TestAnAgentThatIsGone keeps its turns until it is back.
-func TestAnAgentThatIsGone(t *testing.T) {
-	inBubble(t, func(d *desk) { d.gone = true }, func(d *desk) {
+// TestARemovedAgent: its turns wait until it is configured again.
+func TestARemovedAgent(t *testing.T) {
+	inBubble(t, func(d *fixture) { d.gone = true }, func(d *fixture) {
 		d.asks("1", "one")
 		pass(10 * time.Second)
 		same(t, "runs while it is gone", len(d.agent.said()), 0)
@@ -502,7 +503,7 @@ func TestAnAgentThatIsGone(t *testing.T) {
 
 // TestAStopLeavesTheRun: the next start resumes the run under the same id.
 func TestAStopLeavesTheRun(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{thinks(30*time.Second, "never")}
 		d.asks("1", "one")
 		pass(time.Second)
@@ -514,9 +515,9 @@ func TestAStopLeavesTheRun(t *testing.T) {
 	})
 }
 
-// TestSoManyFilesOfAMessageAreCopied; the others are named.
-func TestSoManyFilesOfAMessageAreCopied(t *testing.T) {
-	inBubble(t, nil, func(d *desk) {
+// TestTheFirstFilesOfAMessageAreCopied. Of the others, the agent sees the names.
+func TestTheFirstFilesOfAMessageAreCopied(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
 		m := human("1", "look")
 		for i := range 12 {
 			m.Attachments = append(m.Attachments, event.Attachment{ID: fmt.Sprint(i), Name: fmt.Sprint("file", i)})

@@ -58,14 +58,14 @@ func long(b *testing.B, engine journal.Engine, stored int) {
 			if (stored-seq)%2 == 1 {
 				author, sender, run = "agent", "agent:echo", seq-1
 			}
-			var after, base any // of the first message of a turn
+			var after, base any // set for the first message of a turn
 			if author == "human" {
 				after, base = int64(seq-1), int64(seq)
 			}
 			if _, err := tx.Exec(`INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin,
 					sent_at, created_at, run, context_after, base_seq)
 				VALUES ($1, 1, $2, 'w', $1, $3, $4, 'run', $5, $6, 1, 'live', $7, $7, $8, $9, $10)`,
-				fmt.Sprint("message-", seq), int64(seq), sender, author, fmt.Sprintf("what was said as number %d, in a sentence of ordinary length, no more", seq),
+				fmt.Sprint("message-", seq), int64(seq), sender, author, fmt.Sprintf("this is message number %d, in one sentence of an ordinary length or so", seq),
 				[]byte(`{"source":"slack","sender_id":"slack:U1","sender_display_name":"Olivia","sender_type":"human","channel_external_id":"C1","mention_token":"<@U1>","passive":false,"include_in_memory":true,"trigger_rag":true}`),
 				now+int64(seq), fmt.Sprint("run-", run), after, base); err != nil {
 				return err

@@ -1,0 +1,258 @@
+package markdown
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// minPartial is the smallest limit of FormatPartial. The lines that divide a code
+// fence always fit into it.
+const minPartial = 1024
+
+// PartialOptions configures FormatPartial.
+type PartialOptions struct {
+	// Limit is the maximum length of a post, in UTF-16 units. A limit below 1024
+	// counts as 1024.
+	Limit int
+	// Mentions are the tokens that keep their effect, such as "<@U06STGBF4Q0>".
+	Mentions []string
+	// Done means that no more text follows.
+	Done bool
+	// From is the number of bytes of the post that readers see already, if the post
+	// must end soon: at the first line end from there. Zero sets no such end.
+	From int
+	// Now ends the post at the first word end from From, at most 64 UTF-16 units
+	// behind it.
+	Now bool
+}
+
+// FormatPartial formats the first post of a text that may still grow. It is for a
+// platform that renders markdown itself and reads tokens in it as Slack does:
+// https://docs.slack.dev/reference/block-kit/blocks/markdown-block.
+// If the post is full, rest is the text of the following posts. Otherwise, rest is
+// the text.
+//
+// The text stays as it is, with these exceptions. A zero-width space disables each
+// token that is not one of the mentions, and each link or image whose scheme is not
+// http, https or mailto. It does so in code too, because Slack does not document where
+// it reads tokens. A link definition that would hide text is disabled the same way.
+// Invalid UTF-8 and U+0000 become U+FFFD, and every line ends with \n. If a post ends
+// inside a code fence, the post closes the fence, and rest opens it again. White space
+// is dropped if a post would contain nothing else.
+//
+// The shown text of a longer text begins with the shown text of a shorter one. The
+// end of a post depends on the text alone: after three quarters of the limit at the end
+// of a paragraph, later at the end of a line, then of a word. A suffix whose meaning
+// depends on further text is held back: a possible token, a line that may be a code
+// fence, an incomplete character.
+func FormatPartial(text string, options PartialOptions) (shown, rest string, full bool) {
+	p := formatPartial(text, options)
+	if !p.full {
+		return p.shown(), text, false
+	}
+	return p.shown(), p.reopen + p.text[p.at:] + p.held, true
+}
+
+// partial writes one post.
+type partial struct {
+	PartialOptions
+	text string // clean
+	held string // the end of the text, if that is not a whole character
+	at   int    // the number of bytes of text that are written
+	out  []byte
+	size int // of out, in UTF-16 units
+	// early is the size when out reached From, or -1.
+	early int
+
+	newLine   bool // a line begins at at
+	lineStart int  // where the current line begins
+	parted    bool // the line before ended a paragraph or a fence
+	spaced    bool // the last character is white space within a line
+	solid     int  // the post cannot end before this byte of text
+	opened    int  // where the first line of the last fence ends
+	fence     *fence
+
+	full          bool
+	close, reopen string // the lines that divide a fence at the post's end
+}
+
+func formatPartial(text string, options PartialOptions) *partial {
+	options.Limit = max(options.Limit, minPartial)
+	whole := len(text)
+	if !options.Done {
+		whole = wholeText(text)
+	}
+	p := &partial{PartialOptions: options, text: clean(text[:whole]), held: text[whole:], early: -1, newLine: true}
+	visible := strings.TrimLeftFunc(p.text, unicode.IsSpace)
+	if visible == "" {
+		return p
+	}
+	if before := len(p.text) - len(visible); units(p.text[:before]) > p.Limit/4 {
+		p.at = before
+	}
+	p.out = make([]byte, 0, min(len(visible), p.Limit)+fenceRoom)
+	p.run()
+	return p
+}
+
+// wholeText returns the length of s without an incomplete character at the end. A \r
+// may become a \r\n.
+func wholeText(s string) int {
+	if strings.HasSuffix(s, "\r") {
+		return len(s) - 1
+	}
+	for i := len(s) - 1; i >= max(0, len(s)-utf8.UTFMax+1); i-- {
+		if utf8.RuneStart(s[i]) {
+			if !utf8.FullRuneInString(s[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(s)
+}
+
+// shown returns the post. A post of white space alone is empty.
+func (p *partial) shown() string {
+	if strings.TrimSpace(string(p.out)) == "" {
+		return ""
+	}
+	return string(p.out) + p.close
+}
+
+// run writes until the text or the post ends, or until it needs more text.
+func (p *partial) run() {
+	for p.at < len(p.text) && (!p.newLine || p.beginLine()) {
+		out, n := p.next()
+		if n == 0 {
+			break
+		}
+		if p.endsBefore(out) {
+			if strings.TrimSpace(p.text[p.at:]) != "" { // white space begins no post
+				p.end()
+			}
+			break
+		}
+		p.newLine, p.spaced = out == "\n", out == " " || out == "\t"
+		p.write(out)
+		p.at += n
+	}
+	switch {
+	case p.full:
+	case p.Done:
+		p.close, _ = p.fence.divide(p.inLine())
+	case p.Now && p.early >= 0:
+		p.end()
+	}
+}
+
+// next returns the output for the next n bytes of the text. If it depends on text that
+// is still missing, n is 0.
+func (p *partial) next() (out string, n int) {
+	s := p.text[p.at:]
+	switch s[0] {
+	case '<', '&':
+		return p.token(s)
+	case ']':
+		return p.target(s)
+	}
+	_, n = utf8.DecodeRuneInString(s)
+	return s[:n], n
+}
+
+func (p *partial) write(s string) {
+	p.out = append(p.out, s...)
+	p.size += units(s)
+	if p.early < 0 && p.From > 0 && len(p.out) >= p.From {
+		p.early = p.size
+	}
+}
+
+// beginLine reads the beginning of a line. It returns false if the post ends before the
+// line, or if the kind of the line is still unknown.
+func (p *partial) beginLine() bool {
+	line, known := p.line()
+	if !known {
+		return false
+	}
+	if p.fence.leftBy(line) {
+		p.fence, p.parted = nil, true
+	}
+	var opens *fence
+	if p.fence == nil {
+		opens = openFence(line)
+	}
+	closes, blank := p.fence.closedBy(line), strings.Trim(line, " \t\n") == ""
+	if !blank && !closes && p.endsBeforeLine(opens != nil) {
+		p.end()
+		return false
+	}
+	p.newLine, p.lineStart = false, p.at
+	p.parted = closes || blank && p.fence == nil
+	if opens != nil || closes {
+		p.fence, p.solid = opens, p.at+len(line)
+		p.opened = p.solid
+	}
+	return true
+}
+
+// endsBeforeLine reports whether the post ends before a line with text.
+func (p *partial) endsBeforeLine(opens bool) bool {
+	switch {
+	case len(p.out) == 0 || p.isNew():
+		return false
+	case opens && p.size+openRoom > p.Limit:
+		return true
+	case p.fence == nil && (p.parted || opens):
+		return p.mayEnd(4)
+	}
+	return p.mayEnd(2)
+}
+
+// mayEnd reports whether the post may end at the end of a paragraph or a line: if at
+// most so many sixteenths of its limit are left, or if it must end soon.
+func (p *partial) mayEnd(sixteenths int) bool {
+	return p.early >= 0 || p.size >= p.limit()*(16-sixteenths)/16
+}
+
+// nowRoom is the distance from From, in UTF-16 units, at which a post that must end now
+// ends within a word.
+const nowRoom = 64
+
+// endsBefore reports whether the post ends before a character or a token within a line.
+func (p *partial) endsBefore(out string) bool {
+	now := p.Now && p.early >= 0
+	switch {
+	case p.at < p.solid || len(p.out) == 0 || p.isNew():
+		return false
+	case out == "\n" && p.fence != nil && p.inLine():
+		return false // fenceRoom has room for it, and the next line may close the fence
+	case p.size+units(out) > p.limit():
+		return true
+	case out == "\n" || out == " " || out == "\t":
+		return false
+	case p.spaced && (now || p.size >= p.limit()*15/16):
+		return true
+	}
+	return now && p.size-p.early >= nowRoom
+}
+
+// limit is the maximum size of the post without the end of a fence.
+func (p *partial) limit() int {
+	if p.fence != nil {
+		return p.Limit - fenceRoom
+	}
+	return p.Limit
+}
+
+// isNew reports whether the post has no line of the open fence yet but the first.
+func (p *partial) isNew() bool { return p.fence != nil && p.at <= p.opened }
+
+func (p *partial) end() {
+	p.full = true
+	p.close, p.reopen = p.fence.divide(p.inLine())
+}
+
+// inLine reports whether the last line of the post has no line end.
+func (p *partial) inLine() bool { return len(p.out) > 0 && p.out[len(p.out)-1] != '\n' }

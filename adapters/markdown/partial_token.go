@@ -1,0 +1,116 @@
+package markdown
+
+import (
+	"regexp"
+	"strings"
+)
+
+// tokenHeld is the number of bytes that tell whether a character begins a token.
+const tokenHeld = 128
+
+// openSign matches a < and the character references to it, with a semicolon or not.
+// https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
+const openSign = `(<|&(?:lt|#0*60|#x0*3c);?)`
+
+// action matches the schemes that have an effect without // behind them.
+const action = `(?:javascript|vbscript|data|blob|file|tel|sms|facetime|slack|skype|intent|view-source|ms-[a-z0-9+.-]*):`
+
+// liveToken matches a token that Slack may read, up to the end of its first word:
+// mentions, commands such as <!here>, and links. Its groups are the openSign and the
+// scheme of a link. The name of similar text ends differently: <!DOCTYPE html>,
+// <@NonNull String>.
+// https://docs.slack.dev/messaging/formatting-message-text#advanced
+var liveToken = regexp.MustCompile(`(?i)^` + openSign + `(?:` + strings.Join([]string{
+	`\\[!@#]|&(?:#|excl;|commat;|num;)`, // an escaped sign
+	`[!@#][a-z0-9]*&(?:#|[a-z]+;)`,      // a character reference in the name
+	`[!@#][a-z0-9]+\\?[>|^]`,
+	`[!@#][a-z0-9]{64}`,
+	`!(?:channel|here|everyone|group|subteam|date)(?:[^a-z0-9]|$)`,
+	`[@#](?-i:[A-Z0-9]{2,})(?:[^a-z0-9]|$)`, // an id
+	`\\?([a-z][a-z0-9+.-]*)://`,
+	`[a-z][a-z0-9+.-]*(?:&#|&colon;|\\:)`,
+	`[a-z][a-z0-9+.-]{64}`,
+	`\\?` + action,
+}, "|") + `)`)
+
+var (
+	// tokenWord matches the first word of a token, with the character that ends it.
+	tokenWord = regexp.MustCompile(`^[<&][^ \t\n<>|]*[ \t\n<>|]`)
+	// targetWord matches the first word of an address, with the character that ends it.
+	targetWord = regexp.MustCompile(`^[\x01-\x20<>\x7f]*[^\x01-\x20<>()"\x7f]+[\x01-\x20<>()"\x7f]`)
+)
+
+// ahead returns the beginning of s that word matches. If more text can change it, known
+// is false. It reads at most tokenHeld bytes.
+func ahead(s string, word *regexp.Regexp) (first string, known bool) {
+	s = s[:min(len(s), tokenHeld)]
+	if first = word.FindString(s); first != "" {
+		return first, true
+	}
+	return s, len(s) == tokenHeld
+}
+
+// token writes a < or a &. It disables a token that is not one of the mentions.
+func (p *partial) token(s string) (out string, n int) {
+	for _, mention := range p.Mentions {
+		switch {
+		case mention != "" && strings.HasPrefix(s, mention):
+			return mention, len(mention)
+		case !p.Done && strings.HasPrefix(mention, s):
+			return "", 0
+		}
+	}
+	word, known := ahead(s, tokenWord)
+	if !known && !p.Done {
+		return "", 0
+	}
+	m := liveToken.FindStringSubmatch(word)
+	if m == nil || strings.EqualFold(m[2], "http") || strings.EqualFold(m[2], "https") {
+		return s[:1], 1
+	}
+	return m[1] + zeroWidth, len(m[1])
+}
+
+// safeTarget matches an address that a link may have.
+var safeTarget = regexp.MustCompile(`(?i)^[ \t\n<>]*(?:https?://|mailto:)`)
+
+// scheme matches a scheme, or a part of one. Punctuation in it may be escaped.
+const scheme = `[a-z](?:[a-z0-9+.-]|\\[+.-])*`
+
+// liveTarget matches an address with another scheme, or with one that it hides. A name
+// of C++ (std::move) and a label of an argument (name: value) have no scheme; they
+// follow a ] in code.
+var liveTarget = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
+	`[\x01-\x20>\x7f]*<[\x01-\x20<>\x7f]*` + scheme + `(?:\\?:|[\x01-\x20\x7f])`,
+	`[\x01-\x20>\x7f]*` + scheme + `\\?:[^:\t\n )]`,
+	`[\x01-\x20<>\x7f]*` + scheme + `[\x01-\x08\x0b-\x1f\x7f]`, // readers ignore control characters
+	`[\x01-\x20<>\x7f]*` + action,
+	`[\x01-\x20<>\x7f]*(?:` + scheme + `)?&(?:#|[a-z]+;)`,
+	`[\x01-\x20<>\x7fa-z0-9+.\\-]{100}`,
+}, "|") + `)`)
+
+// target writes a ]. The address of a link, an image or a definition may follow it.
+func (p *partial) target(s string) (out string, n int) {
+	switch {
+	case len(s) == 1 && !p.Done:
+		return "", 0
+	case len(s) == 1 || s[1] != '(' && s[1] != ':':
+		return "]", 1
+	}
+	address, known := ahead(s[2:], targetWord)
+	switch {
+	case safeTarget.MatchString(address):
+	case !known && !p.Done:
+		return "", 0
+	case liveTarget.MatchString(address), s[1] == ':' && p.hides(address):
+		return "]" + zeroWidth, 1
+	}
+	return "]", 1
+}
+
+// hides reports whether Slack would read the line as the definition of a link and not
+// show it, as "[Bob]: hello".
+func (p *partial) hides(address string) bool {
+	label := strings.TrimLeft(p.text[p.lineStart:p.at], structural)
+	return p.fence == nil && strings.HasPrefix(label, "[") && strings.TrimSpace(address) != ""
+}
