@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"fmt"
+	"iter"
 	"reflect"
 	"regexp"
 	"strings"
@@ -129,34 +130,46 @@ func isScalar(t reflect.Type) bool {
 }
 
 // field returns the type of the setting that has the key in a struct.
-func field(t reflect.Type, key string) (setting reflect.Type, ok bool) {
-	each(t, func(name string, field reflect.Type) {
+func field(t reflect.Type, key string) (reflect.Type, bool) {
+	for name, setting := range settings(reflect.Zero(t)) {
 		if name == key {
-			setting, ok = field, true
+			return setting.Type(), true
 		}
-	})
-	return setting, ok
+	}
+	return nil, false
 }
 
 // keys returns a struct's keys in the order of its fields.
 func keys(t reflect.Type) []string {
 	var names []string
-	each(t, func(name string, _ reflect.Type) { names = append(names, name) })
+	for name := range settings(reflect.Zero(t)) {
+		names = append(names, name)
+	}
 	return names
 }
 
-// each calls yield for every setting of a struct, with its key.
-func each(t reflect.Type, yield func(key string, field reflect.Type)) {
-	for i := range t.NumField() {
-		field := t.Field(i)
-		key, option, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		switch {
-		case option == "inline":
-			each(field.Type, yield)
-		case key == "":
-			yield(strings.ToLower(field.Name), field.Type)
-		case key != "-":
-			yield(key, field.Type)
+// settings yields every setting of a struct by its key.
+func settings(v reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			key, option, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+			switch {
+			case option == "inline":
+				for key, setting := range settings(v.Field(i)) {
+					if !yield(key, setting) {
+						return
+					}
+				}
+				continue
+			case key == "-":
+				continue
+			case key == "":
+				key = strings.ToLower(field.Name)
+			}
+			if !yield(key, v.Field(i)) {
+				return
+			}
 		}
 	}
 }
