@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/lmittmann/tint"
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"parley/adapters/replay"
@@ -41,7 +42,7 @@ func runCommand() *cobra.Command {
 	return c
 }
 
-// run starts the daemon and waits for its end.
+// run starts the daemon and returns when it has stopped.
 func run(c *cobra.Command, path string) error {
 	collectLess()
 	conf, err := config.Load(path)
@@ -52,7 +53,8 @@ func run(c *cobra.Command, path string) error {
 	level.Set(conf.Log.Severity())
 	d, err := daemon.New(c.Context(), daemon.Options{
 		Config: conf, Log: newLogger(conf.Log.Format, os.Stderr, level), Level: level,
-		Load: func() (*config.Config, error) { return config.Load(path) },
+		Load:  func() (*config.Config, error) { return config.Load(path) },
+		Hello: helloOn(os.Stdout),
 	})
 	if err != nil {
 		return err
@@ -70,6 +72,15 @@ func run(c *cobra.Command, path string) error {
 	close(hangup)
 	listening.Wait()
 	return err
+}
+
+// helloOn returns a function that prints lines for the operator to w; nil unless w is a
+// terminal.
+func helloOn(w *os.File) func(text string) {
+	if !isatty.IsTerminal(w.Fd()) {
+		return nil
+	}
+	return func(text string) { fmt.Fprintln(w, text) }
 }
 
 // The daemon's live heap is a few MiB, so the default of GOGC collects tens of times a second
@@ -103,7 +114,7 @@ func faults(err error) error {
 // newLogger logs text for people if the format is auto and w is a terminal, and JSON for
 // programs otherwise.
 func newLogger(format string, w *os.File, level slog.Leveler) *slog.Logger {
-	if info, err := w.Stat(); format == "auto" && err == nil && info.Mode()&os.ModeCharDevice != 0 {
+	if format == "auto" && isatty.IsTerminal(w.Fd()) {
 		format = "text"
 	}
 	if format == "text" {

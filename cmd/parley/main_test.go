@@ -163,6 +163,8 @@ func TestSignals(t *testing.T) {
 	defer cancel()
 	command := exec.CommandContext(ctx, os.Args[0], "run")
 	command.Dir, command.Env = dir, append(os.Environ(), "PARLEY_COMMAND=1")
+	var stdout strings.Builder
+	command.Stdout = &stdout
 	stderr, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -194,5 +196,23 @@ func TestSignals(t *testing.T) {
 	}
 	if err := command.Wait(); err != nil {
 		t.Errorf("the daemon ended with %v", err)
+	}
+	if stdout.Len() != 0 {
+		t.Errorf("printed without a terminal: %s", &stdout)
+	}
+}
+
+// TestHelloNeedsTerminal opens files that are a terminal, and files that are none.
+func TestHelloNeedsTerminal(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"/dev/ptmx": true, os.DevNull: false, filepath.Join(t.TempDir(), "out"): false} {
+		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Skip(err)
+		}
+		if got := helloOn(file) != nil; got != want {
+			t.Errorf("%s: hello is printed: %v", name, got)
+		}
+		_ = file.Close()
 	}
 }

@@ -47,6 +47,7 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 		if !ok {
 			a.stop = func() {}
 			d.report(a, adapters.Status{State: adapters.Up, Since: d.now().UTC()})
+			d.sayHello(ctx, a, event.Self{})
 			continue
 		}
 		var own context.Context
@@ -76,6 +77,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runn
 		Lease:  adapters.ExclusiveLease{Store: d.journal, Name: "workspace/" + a.ID},
 		Up: func(self event.Self) {
 			d.introduce(ctx, a, self)
+			d.sayHello(ctx, a, self)
 			if a.backfill != nil {
 				a.backfill.Up(ctx)
 			}

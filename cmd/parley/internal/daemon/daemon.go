@@ -33,6 +33,7 @@ type Daemon struct {
 	log     *slog.Logger
 	level   *slog.LevelVar
 	load    func() (*config.Config, error)
+	hello   func(text string)
 	now     func() time.Time
 	lease   time.Duration
 	metrics *metrics
@@ -63,6 +64,9 @@ type Options struct {
 	Load  func() (*config.Config, error)
 	Log   *slog.Logger
 	Level *slog.LevelVar // of Log
+	// Hello gets a text for each workspace that is up: the way to talk to the agent there.
+	// It may be called concurrently. nil stands for no such texts.
+	Hello func(text string)
 	// Now is the clock of all waits and stored times. nil is the store's clock if several
 	// nodes share the store, and time.Now otherwise.
 	Now func() time.Time
@@ -77,7 +81,7 @@ type Options struct {
 
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
-	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease), metrics: newMetrics(), platforms: o.Platforms,
+	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, hello: o.Hello, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease), metrics: newMetrics(), platforms: o.Platforms,
 		running: map[string]chan struct{}{}, queues: map[string]bool{}, reloading: make(chan chan struct{}, 1), opened: make(chan greeting, maxGreetings)}
 	if d.platforms == nil {
 		d.platforms = Platforms()

@@ -137,6 +137,7 @@ type harness struct {
 	engine journal.Engine // the store that the test has opened, or nil
 	daemon *daemon.Daemon
 	client *http.Client
+	hello  chan string // texts for the operator
 	url    string
 	stop   func() error
 	places *strings.Replacer // replaces AGENT and SLACK in a file
@@ -156,7 +157,7 @@ func open(t *testing.T, p plan) *harness {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fake.Close() })
-	h := &harness{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine,
+	h := &harness{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine, hello: make(chan string, 64),
 		client: &http.Client{Transport: new(http.Transport)}, last: time.Now()}
 	if h.clock == nil {
 		h.clock = new(clock)
@@ -201,6 +202,9 @@ func (h *harness) run(o daemon.Options) (err error) {
 	level := new(slog.LevelVar)
 	level.Set(slog.LevelDebug)
 	o.Log = slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: level}))
+	if h.hello != nil {
+		o.Hello = func(text string) { h.hello <- text }
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.ctx))
 	if h.daemon, err = daemon.New(ctx, o); err != nil {
 		cancel()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"parley/adapters"
@@ -39,6 +40,7 @@ type account struct {
 	// backfill reads missed messages; nil if the adapter cannot read any.
 	backfill *backfill.Workspace
 	status   atomic.Pointer[adapters.Status]
+	hello    sync.Once          // sayHello
 	stop     context.CancelFunc // nil before the adapter is started
 }
 
