@@ -1,4 +1,3 @@
-// Package daemon wires the parts into one process and owns their lifetime.
 package daemon
 
 import (
