@@ -161,7 +161,7 @@ func TestOnlyThreadBehindWaits(t *testing.T) {
 	h.posts(1)
 	h.whileStopped(func() {
 		h.putMessage("a frost is coming", inThreadOf(old.TS))
-		h.putMessage("<@U0BOT> nobody tells of this")
+		h.putMessage("<@U0BOT> this one has no event")
 	})
 	h.awaitUp()
 	h.last = time.Now()
@@ -177,7 +177,7 @@ func TestOnlyThreadBehindWaits(t *testing.T) {
 	h.posts(3)
 	t.Logf("answered both after %v", time.Since(begun))
 	close(release)
-	same(t, h.answerNext(replyWith("I do.")).messages, []chatMessage{{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> nobody tells of this"}})
+	same(t, h.answerNext(replyWith("I do.")).messages, []chatMessage{{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> this one has no event"}})
 	if posts := h.posts(4); len(posts) != 4 {
 		t.Errorf("%d posts", len(posts))
 	}
@@ -311,7 +311,7 @@ func TestFailedBackfillDelaysNothing(t *testing.T) {
 	h.mention("hello")
 	h.answerNext(replyWith("Hello."))
 	h.posts(1)
-	h.whileStopped(func() { h.putMessage("<@U0BOT> nobody hears this") })
+	h.whileStopped(func() { h.putMessage("<@U0BOT> this one is missed") })
 	h.mention("and again")
 	h.answerNext(replyWith("Again."))
 	h.posts(2)

@@ -64,7 +64,7 @@ type Options struct {
 	Log   *slog.Logger
 	Level *slog.LevelVar // of Log
 	// Hello gets a text for each workspace that is up: the way to talk to the agent there.
-	// It may be called concurrently. nil stands for no such texts.
+	// It may be called concurrently. If it is nil, there are no such texts.
 	Hello func(text string)
 	// Now is the clock of all waits and stored times. nil is the store's clock if several
 	// nodes share the store, and time.Now otherwise.

@@ -107,7 +107,7 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 		err = errors.New("the store refused an envelope a moment ago")
 	}
 	if err != nil {
-		body.Ready, body.Store, status = false, "takes no messages now", http.StatusServiceUnavailable
+		body.Ready, body.Store, status = false, "can't take messages now", http.StatusServiceUnavailable
 		d.log.Warn("store takes no messages", "err", err)
 	}
 	for id, a := range d.current.Load().accounts {

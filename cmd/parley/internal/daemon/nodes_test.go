@@ -155,8 +155,8 @@ func (c *cluster) checkOnce(sessions ...string) {
 	}
 }
 
-// holder waits for the nth session, and returns its node.
-func (c *cluster) holder(n int, nodes ...*node) *node {
+// sessionOwner waits for the nth session, and returns its node.
+func (c *cluster) sessionOwner(n int, nodes ...*node) *node {
 	c.t.Helper()
 	g := c.gateway
 	if !g.await(c.ctx, func() bool { return len(g.sessions) >= n }) {
@@ -180,7 +180,7 @@ func TestStoppedNodeHandsOverConnection(t *testing.T) {
 		t.Errorf("%v\n%s", err, first.log)
 	}
 	c.say(20)
-	heir := c.holder(2, second, third)
+	heir := c.sessionOwner(2, second, third)
 	heir.awaitState("up")
 
 	changed := gatewayWorkspace()
@@ -188,7 +188,7 @@ func TestStoppedNodeHandsOverConnection(t *testing.T) {
 	heir.configure(changed)
 	heir.reload()
 	c.say(20)
-	last := c.holder(3, second, third)
+	last := c.sessionOwner(3, second, third)
 	last.awaitState("up")
 	c.awaitAnswers(second, third)
 

@@ -112,18 +112,18 @@ func TestRepeatOfWaitingLine(t *testing.T) {
 	remove := bare(`{"type":"message","subtype":"message_deleted","channel":"C1","ts":"1750000000.000009","deleted_ts":"1750000000.000007"}`)
 	path := filepath.Join(t.TempDir(), "waiting.jsonl")
 	write(t, path, edit+edit+bare(`{"type":"message","channel":"C1","user":"U1","text":"a","ts":"1750000000.000001"}`)+remove+remove)
-	type fate struct {
+	type result struct {
 		N                                          int
 		Disposition, Kind, Trigger, Reason, Thread string
 		Message                                    *struct{ Content string }
 	}
-	var got []fate
+	var got []result
 	for line := range strings.Lines(replay(t, daemon.Recording{Files: []string{path}, JSON: true})) {
-		got = append(got, decode[fate](t, line))
+		got = append(got, decode[result](t, line))
 	}
 	message := func(content string) *struct{ Content string } { return &struct{ Content string }{content} }
 	const place = "slack:replay:C1:1750000000.000001"
-	same(t, got, []fate{
+	same(t, got, []result{
 		{1, "updated", "edit", "passive", "no-mention", place, message("b")},
 		{2, "duplicate", "edit", "none", "", place, message("b")},
 		{3, "stored", "message", "passive", "no-mention", place, message("a")},

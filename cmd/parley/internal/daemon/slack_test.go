@@ -69,14 +69,14 @@ func TestReplyWithoutMentionIsPassive(t *testing.T) {
 
 func TestMessageAndMentionEventAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	for name, twins := range map[string]func(slacktest.Message) [2][]byte{
+	for name, events := range map[string]func(slacktest.Message) [2][]byte{
 		"message first": func(m slacktest.Message) [2][]byte { return [2][]byte{m.Event(), m.Mention()} },
 		"mention first": func(m slacktest.Message) [2][]byte { return [2][]byte{m.Mention(), m.Event()} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, plan{})
-			for _, body := range twins(h.newMessage("<@U0BOT> once, please")) {
+			for _, body := range events(h.newMessage("<@U0BOT> once, please")) {
 				h.accept(body)
 			}
 			h.awaitMetric(envelopesMetric("message", "duplicate", ""), 1)
