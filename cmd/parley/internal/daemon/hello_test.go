@@ -27,7 +27,7 @@ func (h *harness) awaitHello(workspace string) string {
 
 func TestHelloNamesBot(t *testing.T) {
 	t.Parallel()
-	h := open(t, plan{})
+	h := open(t, plan{hello: true})
 	h.slack.AddUser(slacktest.User{ID: slacktest.BotUser, DisplayName: "Parley"})
 	h.restart()
 	for {
@@ -39,7 +39,7 @@ func TestHelloNamesBot(t *testing.T) {
 
 func TestHelloNamesAPI(t *testing.T) {
 	t.Parallel()
-	h := open(t, plan{})
+	h := open(t, plan{hello: true})
 	text := h.awaitHello("ours")
 	if !strings.Contains(text, h.url+"/api/v1/workspaces/ours/messages") || strings.Contains(text, ownToken) {
 		t.Error(text)
@@ -49,7 +49,7 @@ func TestHelloNamesAPI(t *testing.T) {
 // TestHelloCommands makes the requests of the commands for the local workspace.
 func TestHelloCommands(t *testing.T) {
 	t.Parallel()
-	h := open(t, plan{without: true})
+	h := open(t, plan{without: true, hello: true})
 	text := h.awaitHello(config.Default().Workspaces[0].ID)
 	urls := regexp.MustCompile(`http://\S+`).FindAllString(text, -1)
 	body := regexp.MustCompile(`-d '(.*)'`).FindStringSubmatch(text)
@@ -71,7 +71,7 @@ func TestHelloCommands(t *testing.T) {
 // TestHelloIsOnce for a workspace, also after a reload.
 func TestHelloIsOnce(t *testing.T) {
 	t.Parallel()
-	h := open(t, plan{})
+	h := open(t, plan{hello: true})
 	h.awaitHello("ours")
 	h.reload()
 	h.change("workspaces/more.yaml", "id: more\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: canary-more-5c1f07, name: A}]}\n")

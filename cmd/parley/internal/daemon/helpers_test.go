@@ -56,6 +56,7 @@ type plan struct {
 	clock   *clock            // the daemon's; a new one if nil
 	store   string            // the URL of a PostgreSQL store; an embedded store if empty
 	engine  journal.Engine    // the store that the test has opened; nil for the configured one
+	hello   bool              // collect the texts for the operator
 }
 
 func (p plan) write(t *testing.T, replace *strings.Replacer) {
@@ -157,10 +158,13 @@ func open(t *testing.T, p plan) *harness {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fake.Close() })
-	h := &harness{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine, hello: make(chan string, 64),
+	h := &harness{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine,
 		client: &http.Client{Transport: new(http.Transport)}, last: time.Now()}
 	if h.clock == nil {
 		h.clock = new(clock)
+	}
+	if p.hello {
+		h.hello = make(chan string, 64)
 	}
 	h.places = strings.NewReplacer("AGENT", h.model.URL, "SLACK", fake.URL())
 	path := ""
