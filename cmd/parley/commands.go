@@ -111,8 +111,8 @@ func faults(err error) error {
 	return err
 }
 
-// newLogger logs text for people if the format is auto and w is a terminal, and JSON for
-// programs otherwise.
+// newLogger logs text for people if the format is text, or if it is auto and w is a terminal.
+// Otherwise it logs JSON for programs.
 func newLogger(format string, w *os.File, level slog.Leveler) *slog.Logger {
 	if format == "auto" && isatty.IsTerminal(w.Fd()) {
 		format = "text"

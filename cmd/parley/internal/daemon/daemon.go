@@ -66,22 +66,26 @@ type Options struct {
 	// Hello gets a text for each workspace that is up: the way to talk to the agent there.
 	// It may be called concurrently. If it is nil, there are no such texts.
 	Hello func(text string)
-	// Now is the clock of all waits and stored times. nil is the store's clock if several
-	// nodes share the store, and time.Now otherwise.
+	// Now is the clock of all waits and stored times. If it is nil, the clock is the store's
+	// if several nodes share the store, and time.Now otherwise.
 	Now func() time.Time
 	// Lease is the time after which other nodes take over the threads of a dead node; 0
 	// is DefaultLease.
 	Lease time.Duration
-	// Engine is the store, which the daemon closes. nil opens the configured store.
+	// Engine is the store, which the daemon closes. If it is nil, New opens the configured
+	// store.
 	Engine journal.Engine
-	// Platforms makes each platform's adapter. nil is the function Platforms.
+	// Platforms makes each platform's adapter. If it is nil, New uses the function Platforms.
 	Platforms map[event.Platform]func(config.Workspace) adapters.Adapter
 }
 
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
-	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, hello: o.Hello, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease), metrics: newMetrics(), platforms: o.Platforms,
-		running: map[string]chan struct{}{}, queues: map[string]bool{}, reloading: make(chan chan struct{}, 1), opened: make(chan greeting, maxGreetings)}
+	d := &Daemon{
+		log: o.Log, level: o.Level, load: o.Load, hello: o.Hello, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease),
+		metrics: newMetrics(), platforms: o.Platforms, running: map[string]chan struct{}{}, queues: map[string]bool{},
+		reloading: make(chan chan struct{}, 1), opened: make(chan greeting, maxGreetings),
+	}
 	if d.platforms == nil {
 		d.platforms = Platforms()
 	}
@@ -245,7 +249,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	})
 }
 
-// phase runs one step of stopping and waits for it, at most for the time within.
+// phase runs one step of stopping, and waits for it no longer than within.
 func (d *Daemon) phase(ctx context.Context, name string, within time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, max(within, 10*time.Millisecond))
 	defer cancel()

@@ -155,8 +155,8 @@ func (e *watchedEngine) ReadOne(ctx context.Context, fn func(journal.Tx) error) 
 	return e.Engine.ReadOne(ctx, func(tx journal.Tx) error { return e.queries.observe(tx, fn) })
 }
 
-// TestFollowUpRunsOnOneNode of two: the node that answered in the thread works on the follow-
-// up, although its lease of the thread has ended.
+// TestFollowUpRunsOnOneNode of two: the node that answered in the thread works on the
+// follow-up, although its lease of the thread has ended.
 func TestFollowUpRunsOnOneNode(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
