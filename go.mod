@@ -9,6 +9,7 @@ require (
 	github.com/gorilla/websocket v1.5.3 // Slack's Socket Mode
 	github.com/jackc/pgx/v5 v5.12.0 // the store that several daemons share
 	github.com/lmittmann/tint v1.2.1 // logs on a terminal
+	github.com/mattn/go-isatty v0.0.24 // whether people read the output
 	github.com/minio/minio-go/v7 v7.4.1 // attachments in an S3-compatible bucket
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/rivo/uniseg v0.4.7 // graphemes, for cutting text
@@ -34,7 +35,6 @@ require (
 	github.com/klauspost/compress v1.20.1 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/klauspost/crc32 v1.3.0 // indirect
-	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/minio/crc64nvme v1.1.1 // indirect
 	github.com/minio/md5-simd v1.1.2 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect

@@ -11,7 +11,8 @@ import (
 	"parley/ingest/attach"
 )
 
-func TestABucketForAttachments(t *testing.T) {
+// TestAttachments loads attachments with and without a bucket.
+func TestAttachments(t *testing.T) {
 	t.Setenv("SECRET", "s3cret")
 	c := load(t, `
 attachments:

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"fmt"
+	"iter"
 	"reflect"
 	"regexp"
 	"strings"
@@ -10,17 +11,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const noAlias = "has a value that begins with & or *, which YAML reads as a reference: put it in quotes"
+const noAlias = "has a value that begins with & or *, which YAML reads as a reference: put the value in quotes"
 
-// mapping checks a mapping against a struct and returns its values by key, each
-// in the type of its setting. What has a fault is left out.
+// mapping checks a mapping against a struct and returns its values by key, each in the
+// type of its setting. It leaves out values with a fault.
 func (f *file) mapping(node *yaml.Node, path string, t reflect.Type) map[string]any {
 	values := map[string]any{}
 	if isNull(node) {
 		return values
 	}
 	if node.Kind != yaml.MappingNode {
-		f.fault(node.Line, path, "must be keys with their values: "+strings.Join(keys(t), ", "))
+		f.fault(node.Line, path, "must be a mapping with the keys "+strings.Join(keys(t), ", "))
 		return values
 	}
 	first := map[string]int{}
@@ -29,14 +30,15 @@ func (f *file) mapping(node *yaml.Node, path string, t reflect.Type) map[string]
 		setting, known := field(t, key.Value)
 		at := join(path, key.Value)
 		if !known {
-			at = join(path, shown(key))
+			at = join(path, printable(key))
 		}
 		if key.Kind != yaml.ScalarNode || !known {
 			f.fault(key.Line, at, "is not a key here; the keys are "+strings.Join(keys(t), ", "))
 			continue
 		}
 		if line, doubled := first[key.Value]; doubled {
-			f.fault(key.Line, at, fmt.Sprintf("is given twice, first in line %d: keep one of them", line))
+			// The check of the first value goes on, so at does not become a faulty key.
+			f.faults = append(f.faults, Fault{f.name, key.Line, at, fmt.Sprintf("is given twice, first in line %d: keep one of them", line)})
 			continue
 		}
 		first[key.Value], f.lines[at] = key.Line, key.Line
@@ -56,27 +58,27 @@ func (f *file) value(node *yaml.Node, path string, t reflect.Type) (any, bool) {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		f.fault(node.Line, path, noAlias)
 	case node.Style&yaml.TaggedStyle != 0:
-		f.fault(node.Line, path, "has a value that begins with !, which YAML reads as a tag: put it in quotes")
+		f.fault(node.Line, path, "has a value that begins with !, which YAML reads as a tag: put the value in quotes")
 	case t == reflect.TypeFor[Store]() && node.Kind == yaml.MappingNode:
 		return f.store(node, path)
 	case t.Kind() == reflect.Struct && !isScalar(t):
 		return f.mapping(node, path, t), true
 	case isNull(node):
-		f.fault(f.line(path), path, "has no value: write one, or leave the key out")
+		f.fault(f.line(path), path, "has no value: write one or remove the key")
 	case t.Kind() == reflect.Slice && node.Kind == yaml.SequenceNode:
 		return f.sequence(node, path, t), true
 	case t.Kind() == reflect.Slice:
 		f.fault(node.Line, path, "must be a list")
 	case node.Kind != yaml.ScalarNode:
-		f.fault(node.Line, path, "must be one value, not a list or a mapping")
+		f.fault(node.Line, path, "must be a single value, not a list or a mapping")
 	default:
 		return f.scalar(node, path, t)
 	}
 	return nil, false
 }
 
-// sequence checks a list: a []string, or an []any of mappings. An item with a
-// fault keeps its place, so that the others keep their numbers.
+// sequence checks a list and returns a []string, or a []any of mappings. An item with a
+// fault stays in the list, empty, so that the other items keep their numbers.
 func (f *file) sequence(node *yaml.Node, path string, t reflect.Type) any {
 	if t.Elem().Kind() == reflect.String {
 		texts := make([]string, len(node.Content))
@@ -102,6 +104,7 @@ func (f *file) sequence(node *yaml.Node, path string, t reflect.Type) any {
 	return items
 }
 
+// scalar checks a single value and returns it in the type of its setting.
 func (f *file) scalar(node *yaml.Node, path string, t reflect.Type) (any, bool) {
 	text, replaced, err := f.substitute(node.Value)
 	if err != nil {
@@ -120,56 +123,69 @@ func isNull(node *yaml.Node) bool {
 	return node == nil || node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
 }
 
-// isScalar says that a setting of this type is written as one value.
+// isScalar reports whether a file gives a setting of this type as a single value.
 func isScalar(t reflect.Type) bool {
 	_, ok := reflect.New(t).Interface().(encoding.TextUnmarshaler)
 	return ok || t.Kind() != reflect.Struct && t.Kind() != reflect.Slice
 }
 
-// field returns the type of a struct's setting by its key.
-func field(t reflect.Type, key string) (setting reflect.Type, ok bool) {
-	each(t, func(name string, field reflect.Type) {
+// field returns the type of the setting that has the key in a struct.
+func field(t reflect.Type, key string) (reflect.Type, bool) {
+	for name, setting := range settings(reflect.Zero(t)) {
 		if name == key {
-			setting, ok = field, true
+			return setting.Type(), true
 		}
-	})
-	return setting, ok
+	}
+	return nil, false
 }
 
-// keys lists a struct's keys in their order.
+// keys returns a struct's keys in the order of its fields.
 func keys(t reflect.Type) []string {
 	var names []string
-	each(t, func(name string, _ reflect.Type) { names = append(names, name) })
+	for name := range settings(reflect.Zero(t)) {
+		names = append(names, name)
+	}
 	return names
 }
 
-// each calls yield for every setting of a struct, with its key.
-func each(t reflect.Type, yield func(key string, field reflect.Type)) {
-	for i := range t.NumField() {
-		field := t.Field(i)
-		key, option, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		switch {
-		case option == "inline":
-			each(field.Type, yield)
-		case key == "":
-			yield(strings.ToLower(field.Name), field.Type)
-		case key != "-":
-			yield(key, field.Type)
+// settings yields every setting of a struct by its key.
+func settings(v reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			key, option, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+			switch {
+			case option == "inline":
+				for key, setting := range settings(v.Field(i)) {
+					if !yield(key, setting) {
+						return
+					}
+				}
+				continue
+			case key == "-":
+				continue
+			case key == "":
+				key = strings.ToLower(field.Name)
+			}
+			if !yield(key, v.Field(i)) {
+				return
+			}
 		}
 	}
 }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,31}$`)
 
-// shown is an unknown key as a fault may print it: with a comma or colon in the wrong
-// place a secret can become a key.
-func shown(key *yaml.Node) string {
+// printable returns an unknown key as a fault may print it: "?" unless it looks like a
+// key. With a comma or colon in the wrong place, a secret can become a key.
+func printable(key *yaml.Node) string {
 	if key.Kind == yaml.ScalarNode && plainKey.MatchString(key.Value) {
 		return key.Value
 	}
 	return "?"
 }
 
+// join returns the path of a key in the mapping at path.
 func join(path, key string) string {
 	if path == "" {
 		return key

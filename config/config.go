@@ -1,17 +1,18 @@
 // Package config loads the daemon's configuration: defaults, files, environment.
 //
-// Every component states its own settings, their defaults and their faults;
-// this package composes them. A file passes through four stages, so that a
-// fault can name its line and nothing is guessed:
+// Every component has its own settings, defaults and checks, and this package composes
+// them. A file passes through four stages, so that each fault names its line and nothing
+// is guessed:
 //
-//   - the YAML is parsed into nodes, which know their lines;
-//   - ${NAME} and ${file:path} are replaced in scalar values;
-//   - each value is checked against the type of its setting, strictly: no
-//     number passes for a text, no unknown or doubled key passes at all;
-//   - viper lays the values over the defaults, and the components' Validate
-//     judges the result.
+//   - the YAML parser makes nodes, which know their lines;
+//   - the values of ${NAME} and ${file:path} replace these references in scalar values;
+//   - each value is checked against the type of its setting. The check is strict: a number
+//     is no text, and an unknown or duplicate key is a fault;
+//   - viper lays the values over the defaults, and the components' Validate methods check
+//     the result.
 //
-// All faults of all files are reported at once, and none prints a value.
+// All faults of all files are reported at once. No fault prints a value other than an id.
+// README.md in this folder lists every key with its default.
 package config
 
 import (
@@ -32,18 +33,19 @@ import (
 	"parley/ingest/journal"
 )
 
-// Config is the whole configuration, checked and with its paths resolved. It
-// may be printed: secrets show as a mask.
+// Config is the whole configuration, checked and with its paths resolved. Printing it
+// shows a mask for each secret.
 type Config struct {
 	// Listen is host:port of the HTTP server.
 	Listen string `yaml:"listen"`
 	Store  Store  `yaml:"store"`
-	// PublicURL is how platforms and agents reach us; empty where Listen says it.
+	// PublicURL is our address for platforms and agents. It is empty if Listen is that
+	// address.
 	PublicURL string `yaml:"public_url"`
 	Log       Log    `yaml:"log"`
 	// Glob is the pattern of the workspaces' files.
 	Glob string `yaml:"workspaces"`
-	// Shutdown bounds how long the daemon takes to stop.
+	// Shutdown bounds the time that the daemon takes to stop.
 	Shutdown    time.Duration     `yaml:"shutdown"`
 	Retention   journal.Retention `yaml:"retention"`
 	Attachments attach.Config     `yaml:"attachments"`
@@ -52,16 +54,16 @@ type Config struct {
 	Workspaces []Workspace `yaml:"-"`
 }
 
-// Log says what is logged, and how.
+// Log is the level and the format of the log.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
 	Format string `yaml:"format"` // auto, text or json
 }
 
-// Severity is Level as slog knows it.
+// Severity returns Level as a level of slog.
 func (l Log) Severity() slog.Level {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(l.Level)) // validated; what it can't read is info
+	_ = level.UnmarshalText([]byte(l.Level)) // Level is validated; any other text leaves the zero value, info
 	return level
 }
 
@@ -75,12 +77,12 @@ const (
 type Agent struct {
 	ID   string `yaml:"id"`
 	Kind string `yaml:"kind"` // KindEcho or KindOpenAI
-	// OpenAI is set for KindOpenAI; its keys stand beside id and kind.
+	// OpenAI is set for KindOpenAI. In a file its keys are siblings of id and kind.
 	OpenAI openai.Config `yaml:",inline"`
 }
 
-// Workspace is one account on one platform. The pointer of its platform is set,
-// the others are nil.
+// Workspace is one account on one platform. The settings of its platform are set, and
+// those of the other platforms are nil.
 type Workspace struct {
 	ID          string              `yaml:"id"`
 	Platform    event.Platform      `yaml:"platform"`
@@ -88,26 +90,26 @@ type Workspace struct {
 	Discord     *discord.Config     `yaml:"discord"`
 	BlueBubbles *bluebubbles.Config `yaml:"bluebubbles"`
 	Web         *web.Config         `yaml:"web"`
-	// Settings hold in every channel that Channels does not name.
+	// Settings apply to every channel that Channels does not name.
 	Settings `yaml:",inline"`
 	Context  assembly.Window `yaml:"context"`
 	// Backfill bounds the reading of missed messages.
 	Backfill backfill.Config `yaml:"catch_up"`
-	// Channels are the settings of channels that have their own, by id, each
-	// complete: what a channel does not say is the workspace's.
+	// Channels are the settings of the channels that have their own, by channel id. Each
+	// is complete: a key that the channel's entry lacks has the workspace's value.
 	Channels map[string]Settings `yaml:"-"`
 	// Local marks the built-in workspace, whose callers need no token.
 	Local bool `yaml:"-"`
 }
 
-// Settings are what a channel can have of its own.
+// Settings are the settings that a channel can override.
 type Settings struct {
 	Agent  string        `yaml:"agent"`
 	Policy ingest.Policy `yaml:"policy"`
 	Turns  turn.Config   `yaml:"turns"`
 }
 
-// Channel returns the settings that hold in a channel.
+// Channel returns the settings of a channel.
 func (w *Workspace) Channel(id string) Settings {
 	if settings, ok := w.Channels[id]; ok {
 		return settings
@@ -115,8 +117,8 @@ func (w *Workspace) Channel(id string) Settings {
 	return w.Settings
 }
 
-// Default is the configuration without any file: one web workspace named local
-// with the echo agent, on this machine alone, its data in ./data.
+// Default returns the configuration that applies without any file: one web workspace named
+// local with the echo agent, which only this machine can reach, and data in ./data.
 func Default() *Config {
 	c := defaults()
 	local := NewWorkspace("local", event.Web, KindEcho)
@@ -125,7 +127,7 @@ func Default() *Config {
 	return c
 }
 
-// NewWorkspace is a workspace with the default settings and no account.
+// NewWorkspace returns a workspace with the default settings and no account.
 func NewWorkspace(id string, platform event.Platform, agent string) Workspace {
 	return Workspace{
 		ID:       id,
@@ -136,7 +138,7 @@ func NewWorkspace(id string, platform event.Platform, agent string) Workspace {
 	}
 }
 
-// defaults is what holds where parley.yaml says nothing.
+// defaults returns the configuration that parley.yaml changes.
 func defaults() *Config {
 	return &Config{
 		Listen:      "127.0.0.1:8484",

@@ -1,7 +1,9 @@
 package config_test
 
 import (
+	"bytes"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,10 +20,12 @@ import (
 	"parley/ingest/event"
 )
 
-// equalSecrets lets cmp look into secrets.
+var update = flag.Bool("update", false, "write the golden files")
+
+// equalSecrets lets cmp compare the texts of secrets.
 var equalSecrets = cmp.Comparer(func(a, b secret.Value) bool { return a.Reveal() == b.Reveal() })
 
-// write lays out a folder of files and makes it the working directory.
+// write makes a folder of files and changes to it.
 func write(t *testing.T, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +41,7 @@ func write(t *testing.T, files map[string]string) {
 	t.Chdir(dir)
 }
 
-// archive reads a folder of files from one text: "-- name --" begins a file.
+// archive reads a folder of files from one text, in which "-- name --" begins a file.
 func archive(t *testing.T, path string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -52,7 +56,7 @@ func archive(t *testing.T, path string) map[string]string {
 	return files
 }
 
-// webWorkspace is a sound workspace's file, to which lines can be added.
+// webWorkspace is the file of a workspace without faults. A test can append lines.
 const webWorkspace = `
 id: w
 platform: web
@@ -60,7 +64,7 @@ agent: echo
 web: {tokens: [{id: ci, token: t1, name: CI}]}
 `
 
-// load reads a parley.yaml and one sound workspace with the given lines added.
+// load reads a parley.yaml and the file webWorkspace with the given lines appended.
 func load(t *testing.T, main, workspace string) *config.Config {
 	t.Helper()
 	write(t, map[string]string{"parley.yaml": main, "workspaces/w.yaml": webWorkspace + workspace})
@@ -71,8 +75,8 @@ func load(t *testing.T, main, workspace string) *config.Config {
 	return c
 }
 
-// TestFaults holds the exact words of every fault: each file in testdata is a
-// configuration and what is reported of it.
+// TestFaults compares the exact text of every fault. Each file in testdata contains a
+// configuration and its faults.
 func TestFaults(t *testing.T) {
 	paths, err := filepath.Glob("testdata/faults/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -83,6 +87,10 @@ func TestFaults(t *testing.T) {
 			files := archive(t, path)
 			want := files["faults"]
 			delete(files, "faults")
+			golden, err := filepath.Abs(path)
+			if err != nil {
+				t.Fatal(err)
+			}
 			write(t, files)
 			t.Setenv("BOT", "xoxb-1")
 			t.Setenv("EMPTY", "")
@@ -90,11 +98,15 @@ func TestFaults(t *testing.T) {
 
 			c, err := config.Load("parley.yaml")
 			if c != nil {
-				t.Error("a configuration with faults was handed out")
+				t.Error("Load returned a configuration that has faults")
 			}
 			var faults config.Faults
 			if !errors.As(err, &faults) {
 				t.Fatalf("Load: %v, want Faults", err)
+			}
+			if *update {
+				writeFaults(t, golden, faults.Error())
+				return
 			}
 			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(faults.Error()+"\n", "\n")); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
@@ -103,8 +115,22 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestDocumentedExample loads the example that the documentation shows, and
-// holds that what it shows as a default is one.
+// writeFaults replaces the faults at the end of a golden file.
+func writeFaults(t *testing.T, path, faults string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configuration, _, _ := bytes.Cut(content, []byte("-- faults --\n"))
+	content = append(configuration, "-- faults --\n"+faults+"\n"...)
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDocumentedExample loads the documented example. Every default that the example
+// shows must be the default of the code.
 func TestDocumentedExample(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-1")
 	t.Setenv("SLACK_APP_TOKEN", "xapp-1")
@@ -135,7 +161,7 @@ func TestDocumentedExample(t *testing.T) {
 	}
 }
 
-// TestWithoutFiles holds what runs where nobody has configured anything.
+// TestWithoutFiles checks the configuration that applies without any file.
 func TestWithoutFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c, err := config.Load("")
@@ -147,17 +173,17 @@ func TestWithoutFiles(t *testing.T) {
 	}
 	w := c.Workspaces[0]
 	if w.ID != "local" || !w.Local || w.Platform != event.Web || w.Web == nil || w.Agent != "echo" {
-		t.Errorf("workspace %+v, want the local one, of the web, with echo", w)
+		t.Errorf("workspace %+v, want the web workspace local with the echo agent", w)
 	}
 	if c.Listen != "127.0.0.1:8484" || c.Store.Path != "data/parley.db" || c.Attachments.Dir != "data/attachments" {
 		t.Errorf("listen %q, store %q, attachments %q", c.Listen, c.Store.Path, c.Attachments.Dir)
 	}
 }
 
-func TestFileOfTheWorkingDirectory(t *testing.T) {
+func TestFileInWorkingDirectory(t *testing.T) {
 	c := load(t, "listen: 127.0.0.1:9\n", "")
 	if c.Listen != "127.0.0.1:9" || c.Workspaces[0].ID != "w" || c.Workspaces[0].Local {
-		t.Errorf("Load(\"\") gave %+v, want what parley.yaml says", c)
+		t.Errorf("Load(\"\") = %+v, want the values of parley.yaml", c)
 	}
 }
 
@@ -169,8 +195,9 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// TestPathsCountFromTheirFile loads from another folder than the files'.
-func TestPathsCountFromTheirFile(t *testing.T) {
+// TestRelativePaths loads files of another folder than the working directory: their
+// relative paths start at their own folder.
+func TestRelativePaths(t *testing.T) {
 	write(t, map[string]string{
 		"etc/[x]/parley.yaml":     "store: sqlite:../parley.db\nattachments: {dir: /var/files}\nworkspaces: teams/*.yaml\n",
 		"etc/[x]/teams/w.yaml":    "id: w\nplatform: web\nagent: echo\nweb: {tokens: [{id: ci, name: CI, token: '${file:token.txt}'}]}\n",
@@ -184,12 +211,11 @@ func TestPathsCountFromTheirFile(t *testing.T) {
 		t.Errorf("store %q, attachments %q", c.Store.Path, c.Attachments.Dir)
 	}
 	if got := c.Workspaces[0].Web.Tokens[0].Token.Reveal(); got != "s3cret" {
-		t.Errorf("token %q, want the file's text without its line end", got)
+		t.Errorf("token %q, want the text of the file without its line end", got)
 	}
 }
 
-// TestReferences puts values of the environment and of files into settings of
-// every type.
+// TestReferences refers to environment variables in settings of every type.
 func TestReferences(t *testing.T) {
 	t.Setenv("HOST", "127.0.0.1")
 	t.Setenv("PORT", "9000")
@@ -214,8 +240,8 @@ agents:
 	}
 }
 
-// TestIncludedFileLosesOneLineEnd holds that the rest of a file stays.
-func TestIncludedFileLosesOneLineEnd(t *testing.T) {
+// TestReferenceToFile refers to a file: its text loses its last line end and nothing else.
+func TestReferenceToFile(t *testing.T) {
 	write(t, map[string]string{
 		"parley.yaml":       "agents:\n  - {id: echo, kind: echo}\n  - {id: m, kind: openai, model: m, system_prompt: '${file:prompt.md}'}\n",
 		"prompt.md":         "  Be brief.\n\nBe ${KIND}.\n\n",
@@ -230,11 +256,11 @@ func TestIncludedFileLosesOneLineEnd(t *testing.T) {
 	}
 }
 
-// TestAllowLists tells a list that is absent from one that is empty.
+// TestAllowLists distinguishes a missing list from an empty one.
 func TestAllowLists(t *testing.T) {
 	policy := load(t, "", "policy: {allow_channels: [], reactions: true}\n").Workspaces[0].Policy
 	if !policy.Reactions || ingest.DefaultPolicy().Reactions {
-		t.Errorf("reactions %v, by default %v; want true where it says so alone", policy.Reactions, ingest.DefaultPolicy().Reactions)
+		t.Errorf("reactions %v, by default %v; want true only if the file sets it", policy.Reactions, ingest.DefaultPolicy().Reactions)
 	}
 	if policy.AllowUsers != nil {
 		t.Errorf("allow_users %#v, want nil: everybody", policy.AllowUsers)
@@ -244,8 +270,8 @@ func TestAllowLists(t *testing.T) {
 	}
 }
 
-// TestChannelOverrides holds that a channel changes what it says and nothing
-// else, neither in the workspace nor in its neighbours.
+// TestChannelOverrides checks that a channel's entry changes only its own keys, and
+// neither the workspace nor another channel.
 func TestChannelOverrides(t *testing.T) {
 	w := load(t, "agents: [{id: echo, kind: echo}, {id: other, kind: echo}]\n", `
 policy: {allow_users: [U1, U2], loop_guard: {runs: 7, per: 1m}}
@@ -272,9 +298,9 @@ channels:
 	}
 }
 
-// TestOwnersWords holds that what BlueBubbles says of the owner's messages
-// reaches the policy of every channel.
-func TestOwnersWords(t *testing.T) {
+// TestFromMeReachesPolicy checks that BlueBubbles' from_me reaches the policy of every
+// channel.
+func TestFromMeReachesPolicy(t *testing.T) {
 	write(t, map[string]string{"parley.yaml": "", "workspaces/w.yaml": `
 id: w
 platform: bluebubbles
@@ -292,8 +318,8 @@ channels: [{id: "iMessage;-;x", turns: {mode: steer}}]
 	}
 }
 
-// TestAddressesEndInASlash holds that a method's name can follow the address.
-func TestAddressesEndInASlash(t *testing.T) {
+// TestAPIURLEndsInSlash checks that a method's name can follow an api_url directly.
+func TestAPIURLEndsInSlash(t *testing.T) {
 	write(t, map[string]string{
 		"parley.yaml":       "",
 		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: echo\ndiscord: {token: t, api_url: 'http://127.0.0.1:1/api/v9/'}\n",

@@ -10,12 +10,12 @@ type Fault struct {
 	File string
 	Line int
 	Key  string // such as "slack.mode" or "channels[0].id"; empty for the whole file
-	// Words say what is wrong and what to do. They hold no configured value
-	// other than ids.
+	// Words tell the fault and the remedy. They contain no configured value other than
+	// ids.
 	Words string
 }
 
-// String gives file:line: key: words.
+// String returns file:line: key: words.
 func (f Fault) String() string {
 	if f.Key == "" {
 		return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Words)
@@ -26,7 +26,7 @@ func (f Fault) String() string {
 // Faults are all the faults of a configuration, in the order of files and lines.
 type Faults []Fault
 
-// Error gives one fault a line.
+// Error returns one line for each fault.
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {

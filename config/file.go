@@ -20,14 +20,17 @@ import (
 type file struct {
 	name   string
 	lookup func(name string) (value string, ok bool) // the environment
-	// lines tells where each key stands, by its path, such as "channels[0].id".
+	// lines are the lines of the keys, by their paths, such as "channels[0].id".
 	lines  map[string]int
 	faults Faults
+	// faulty holds the keys with a fault. A check of such a key would judge a default
+	// instead of the value in the file.
+	faulty map[string]bool
 }
 
-// open reads a file as far as its nodes. A nil node is a file without content;
-// false means that a fault leaves nothing to look at.
-func (f *file) open() (*yaml.Node, bool) {
+// parse reads a file into nodes. The node is nil if the file has no content. It returns
+// false after a fault that leaves nothing to check.
+func (f *file) parse() (*yaml.Node, bool) {
 	content, err := os.ReadFile(f.name)
 	if err != nil {
 		f.fault(1, "", "can't be read: "+cause(err).Error())
@@ -44,7 +47,7 @@ func (f *file) open() (*yaml.Node, bool) {
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		f.fault(second.Line, "", "begins a second document: one file holds one, so take out the ---")
+		f.fault(second.Line, "", "begins a second YAML document: remove the line ---, since a file has only one document")
 	case !errors.Is(err, io.EOF):
 		f.syntax(content, err)
 	}
@@ -54,13 +57,13 @@ func (f *file) open() (*yaml.Node, bool) {
 var (
 	syntaxLine    = regexp.MustCompile(`^yaml: line ([0-9]+): (.*)$`)
 	unknownAnchor = regexp.MustCompile(`(?s)unknown anchor '(.*)' referenced`)
-	// grammar are the faults of whose place the parser gives the line before,
-	// and mostly that of the list or mapping around it.
+	// grammar matches the faults for which the parser gives the line before the place,
+	// and mostly the line of the list or mapping around it.
 	grammar = regexp.MustCompile(`^did not find expected (key|node content|<|'-' indicator|',' or )`)
 )
 
-// syntax reports what the YAML parser can't read. An unquoted value that begins
-// with * is named by its line alone, since it may be a password.
+// syntax reports a syntax error of the YAML parser. An unquoted value that begins with *
+// may be a password, so the report names only its line.
 func (f *file) syntax(content []byte, err error) {
 	if m := unknownAnchor.FindStringSubmatch(err.Error()); m != nil {
 		line := 1
@@ -76,58 +79,64 @@ func (f *file) syntax(content []byte, err error) {
 		words = "is not YAML: " + m[2]
 		if grammar.MatchString(m[2]) {
 			line++
-			words = "is not YAML, here or in what begins here: " + m[2]
+			words = "is not YAML, in this line or in the block that begins here: " + m[2]
 		}
 	}
 	lines := bytes.Split(bytes.TrimRight(content, "\n"), []byte{'\n'})
-	line = min(line, len(lines)) // the end of a file counts as a line of its own
+	line = min(line, len(lines)) // the parser counts the end of a file as a line
 	if bytes.Contains(lines[line-1], []byte("${")) {
-		words += "; between { } and [ ] a ${NAME} must stand in quotes"
+		words += "; put a ${NAME} between { } or [ ] in quotes"
 	}
 	f.fault(line, "", words)
 }
 
+// fault adds a fault of a key. The key is empty for a fault of the whole file.
 func (f *file) fault(line int, key, words string) {
 	f.faults = append(f.faults, Fault{File: f.name, Line: line, Key: key, Words: words})
+	f.faulty[key] = true
 }
 
-// judge adds what validation found, except for keys that have a fault already.
-func (f *file) judge(faults event.FieldErrors) {
+// report adds the faults of checks, except for keys that have a fault already.
+func (f *file) report(faults event.FieldErrors) {
 	for _, fault := range faults {
-		if !f.faulty(fault.Field) {
+		if !f.hasFault(fault.Field) {
 			f.fault(f.line(fault.Field), fault.Field, fault.Message)
 		}
 	}
 }
 
-// faulty says that the key, or what it stands in, has a fault already: what is
-// judged then is a default, not what was written.
-func (f *file) faulty(key string) bool {
-	return slices.ContainsFunc(f.faults, func(fault Fault) bool {
-		rest, inside := strings.CutPrefix(key, fault.Key)
-		return fault.Key != "" && inside && (rest == "" || rest[0] == '.' || rest[0] == '[')
-	})
+// hasFault reports whether the key, or a key that contains it, has a fault.
+func (f *file) hasFault(key string) bool {
+	for ; key != ""; key = parent(key) {
+		if f.faulty[key] {
+			return true
+		}
+	}
+	return false
 }
 
-// line is where the key stands, or else what it would stand in.
+// line returns the line of the key. For a key that the file lacks, it returns the line of
+// the key that would contain it, or else 1.
 func (f *file) line(key string) int {
-	for key != "" {
+	for ; key != ""; key = parent(key) {
 		if line, ok := f.lines[key]; ok {
 			return line
 		}
-		key = key[:max(strings.LastIndexAny(key, ".["), 0)]
 	}
 	return 1
 }
 
-// has says whether the file holds the key.
+// parent returns the path of the mapping or list that contains a key; "" for the whole file.
+func parent(key string) string { return key[:max(strings.LastIndexAny(key, ".["), 0)] }
+
+// has reports whether the file has the key.
 func (f *file) has(key string) bool {
 	_, ok := f.lines[key]
 	return ok
 }
 
-// where names the key's place for a fault in another place.
-func (f *file) where(key string) string { return fmt.Sprintf("%s:%d", f.name, f.line(key)) }
+// location returns file:line of the key, for a fault at another place.
+func (f *file) location(key string) string { return fmt.Sprintf("%s:%d", f.name, f.line(key)) }
 
 // sorted returns the faults in the order of their lines.
 func (f *file) sorted() Faults {

@@ -11,12 +11,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// lineBreak is what YAML ends a line at.
+// lineBreak matches the characters that end a line in YAML.
 var lineBreak = regexp.MustCompile("[\n\r\u0085\u2028\u2029]")
 
-// TestAnyFileIsAnswered feeds pieces of YAML in any order: whatever stands in a
-// file, it is read or gets faults that name lines of it.
-func TestAnyFileIsAnswered(t *testing.T) {
+// TestAnyFile loads pieces of YAML in random order: Load must return a configuration, or
+// faults that name existing lines of the files.
+func TestAnyFile(t *testing.T) {
 	dir := t.TempDir()
 	main, workspace := filepath.Join(dir, File), filepath.Join(dir, "w.yaml")
 	piece := rapid.OneOf(

@@ -12,21 +12,20 @@ import (
 
 	"parley/adapters/agent/openai"
 	"parley/ingest/attach"
-	"parley/ingest/event"
 )
 
-// File is the configuration's name where none is given.
+// File is the default name of the configuration.
 const File = "parley.yaml"
 
-// Load reads a configuration and the workspaces' files it names. An empty path
-// means File in the working directory, or, where there is none, Default. An
-// error is Faults, with every fault of every file.
+// Load reads a configuration and the files of its workspaces. If the path is empty, it
+// reads File in the working directory, or returns Default if there is no such file. Every
+// error is a Faults, with all faults of all files.
 func Load(path string) (*Config, error) {
 	c, _, err := LoadPlaces(path)
 	return c, err
 }
 
-// LoadPlaces is Load for who has more to say about what stands in the files.
+// LoadPlaces is Load for a caller that has further faults to report in the files.
 func LoadPlaces(path string) (*Config, Places, error) { return load(path, os.LookupEnv) }
 
 func load(path string, lookup func(string) (string, bool)) (*Config, Places, error) {
@@ -36,7 +35,7 @@ func load(path string, lookup func(string) (string, bool)) (*Config, Places, err
 		}
 		path = File
 	}
-	l := loader{lookup: lookup, taken: map[string]string{}, places: map[string]*file{}}
+	l := loader{lookup: lookup, unique: unique{}, places: map[string]*file{}}
 	c := l.config(path)
 	if len(l.faults) > 0 {
 		return nil, Places{}, l.faults
@@ -48,34 +47,33 @@ func load(path string, lookup func(string) (string, bool)) (*Config, Places, err
 type loader struct {
 	lookup func(string) (string, bool)
 	faults Faults
-	// taken tells where what only one workspace can have was first seen: its id,
-	// its account.
-	taken map[string]string
+	// unique holds the ids and accounts of the workspaces read so far.
+	unique unique
 	// places are the workspaces' files, by id.
 	places map[string]*file
 }
 
 func (l *loader) file(name string) *file {
-	return &file{name: name, lookup: l.lookup, lines: map[string]int{}}
+	return &file{name: name, lookup: l.lookup, lines: map[string]int{}, faulty: map[string]bool{}}
 }
 
 // config reads parley.yaml, then the workspaces.
 func (l *loader) config(name string) *Config {
 	f, c := l.file(name), defaults()
-	node, ok := f.open()
+	node, ok := f.parse()
 	if !ok {
 		l.faults = f.faults
 		return nil
 	}
 	values := f.mapping(node, "", reflect.TypeFor[Config]())
 	if f.has("agents") {
-		c.Agents = f.agents(take(values, "agents"))
+		c.Agents = f.agents(takeList(values, "agents"))
 	}
-	if f.has("attachments.s3") { // though nothing may be said of it
+	if f.has("attachments.s3") { // even if it has no value
 		c.Attachments.S3 = new(attach.S3)
 	}
 	f.decode("", c, values)
-	f.judge(c.faults())
+	f.report(c.faults())
 	if c.Store.Engine == SQLite {
 		c.Store.Path = f.resolve(c.Store.Path)
 	}
@@ -102,52 +100,50 @@ func (f *file) agents(items []map[string]any) []Agent {
 		if agents[i].Kind != KindEcho {
 			continue
 		}
-		for key := range item {
-			if key != "id" && key != "kind" {
-				f.fault(f.line(at+"."+key), at+"."+key, "is not a key of an echo agent, which has id and kind alone")
-			}
+		var check checks
+		for _, key := range keys(reflect.TypeFor[Agent]()) {
+			_, given := item[key]
+			check.require(!given || key == "id" || key == "kind", join(at, key), "is not a key of an echo agent, which has only id and kind: remove it")
 		}
+		f.report(check.faults)
 	}
 	return agents
 }
 
 // decode lays checked values over the defaults in into.
 func (f *file) decode(path string, into any, layers ...map[string]any) {
-	if decode(into, layers...) != nil { // its words would print values
-		f.fault(f.line(path), path, "passed the check of its types, but does not fit them: please report this")
+	if decode(into, layers...) != nil { // the error's text would print values
+		f.fault(f.line(path), path, "could not be read although the type of each value is right: please report this")
 	}
 }
 
-// workspaces lists the files that the pattern names, in order.
+// workspaces returns the names of the files that match the pattern, in order.
 func (f *file) workspaces(pattern string) []string {
-	if f.faulty("workspaces") {
+	if f.hasFault("workspaces") {
 		return nil
 	}
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(quoteGlob(filepath.Dir(f.name)), pattern)
 	}
+	var check checks
 	names, err := filepath.Glob(pattern)
-	if err != nil {
-		f.fault(f.line("workspaces"), "workspaces", "is not a pattern of file names such as workspaces/*.yaml")
-		return nil
-	}
+	check.require(err == nil, "workspaces", "must be a pattern of file names, such as workspaces/*.yaml")
 	names = slices.DeleteFunc(names, func(name string) bool { return name == filepath.Clean(f.name) })
-	if len(names) == 0 {
-		f.fault(f.line("workspaces"), "workspaces",
-			fmt.Sprintf("no file matches %s: write one for each workspace, or remove %s to run with the built-in one", pattern, f.name))
-	}
+	check.require(len(names) > 0, "workspaces",
+		fmt.Sprintf("no file matches %s: write one for each workspace, or remove %s to run the built-in workspace", pattern, f.name))
+	f.report(check.faults)
 	return names
 }
 
 var globSigns = regexp.MustCompile(`[*?\[\\]`)
 
-// quoteGlob makes a folder's name match itself alone.
+// quoteGlob returns a pattern that matches only the folder dir.
 func quoteGlob(dir string) string {
 	return globSigns.ReplaceAllString(dir, `\$0`)
 }
 
-// take removes a list of mappings from values and returns it.
-func take(values map[string]any, key string) []map[string]any {
+// takeList removes a list of mappings from values and returns it.
+func takeList(values map[string]any, key string) []map[string]any {
 	items, _ := values[key].([]any)
 	delete(values, key)
 	list := make([]map[string]any, len(items))
@@ -155,12 +151,4 @@ func take(values map[string]any, key string) []map[string]any {
 		list[i], _ = item.(map[string]any)
 	}
 	return list
-}
-
-// prefixed puts a component's faults under its key.
-func prefixed(prefix string, faults event.FieldErrors) event.FieldErrors {
-	for i := range faults {
-		faults[i].Field = prefix + "." + faults[i].Field
-	}
-	return faults
 }

@@ -1,13 +1,12 @@
 package config
 
-// Places tells where the keys of workspaces stand in their files. The zero value
-// knows none.
+// Places locates the keys of workspaces in their files. The zero value locates none.
 type Places struct {
 	files map[string]*file // by workspace id
 }
 
-// Fault is one about a workspace's key, such as "slack.bot_token": at its line, or
-// at that of what it would stand in.
+// Fault returns a fault of a workspace's key, such as "slack.bot_token". Its line is that
+// of the key, or of the key that would contain it.
 func (p Places) Fault(workspace, key, words string) Fault {
 	f := p.files[workspace]
 	if f == nil {

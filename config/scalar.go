@@ -6,27 +6,28 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// scalar is one value of a file, with everything put in that it refers to.
+// scalar is a single value of a file, after the replacement of its references.
 type scalar struct {
 	text string
-	// tag is YAML's reading of the value, such as "!!str" or "!!int".
+	// tag is the type that YAML gives the value, such as "!!str" or "!!int".
 	tag string
-	// replaced says that part of the value came from outside the file. YAML then
-	// has not seen it, and the setting's type alone decides how it is read.
+	// replaced says that part of the value came from outside the file. YAML has not
+	// seen that part, so only the setting's type decides how the value is read.
 	replaced bool
 }
 
 var errNotText = errors.New("must be a text: put the value in quotes")
 
-// read returns the value in the setting's own type. Its error is the fault's words.
+// read returns the value in the setting's own type. An error has the words of a fault.
 func (s scalar) read(t reflect.Type) (any, error) {
 	if text, ok := reflect.New(t).Interface().(encoding.TextUnmarshaler); ok {
-		if !s.isText() {
+		if !s.is("!!str") {
 			return nil, errNotText
 		}
 		err := text.UnmarshalText([]byte(s.text))
@@ -37,7 +38,7 @@ func (s scalar) read(t reflect.Type) (any, error) {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		if !s.isText() {
+		if !s.is("!!str") {
 			return nil, errNotText
 		}
 		return s.text, nil
@@ -53,23 +54,19 @@ func (s scalar) read(t reflect.Type) (any, error) {
 	return nil, errors.New("can't be set in a file")
 }
 
-func (s scalar) isText() bool { return s.replaced || s.tag == "!!str" }
+// is reports whether the value may have one of the YAML types.
+func (s scalar) is(tags ...string) bool { return s.replaced || slices.Contains(tags, s.tag) }
 
 func (s scalar) flag() (bool, error) {
-	if s.replaced || s.tag == "!!bool" {
-		switch s.text {
-		case "true":
-			return true, nil
-		case "false":
-			return false, nil
-		}
+	if !s.is("!!bool") || s.text != "true" && s.text != "false" {
+		return false, errors.New("must be true or false")
 	}
-	return false, errors.New("must be true or false")
+	return s.text == "true", nil
 }
 
 func (s scalar) whole() (int, error) {
 	n, err := strconv.Atoi(s.text)
-	if err != nil || !s.replaced && s.tag != "!!int" {
+	if err != nil || !s.is("!!int") {
 		return 0, errors.New("must be a whole number")
 	}
 	return n, nil
@@ -77,7 +74,7 @@ func (s scalar) whole() (int, error) {
 
 func (s scalar) number() (float64, error) {
 	x, err := strconv.ParseFloat(s.text, 64)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || !s.replaced && s.tag != "!!int" && s.tag != "!!float" {
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || !s.is("!!int", "!!float") {
 		return 0, errors.New("must be a number")
 	}
 	return x, nil
@@ -98,7 +95,7 @@ func duration(text string) (time.Duration, error) {
 	}
 	part, err := time.ParseDuration(rest)
 	if err != nil || strings.ContainsAny(rest[:1], "+-") || whole+part < 0 {
-		return 0, errors.New("must be a duration such as 500ms, 10s, 5m or 8d")
+		return 0, errors.New("must be a duration, such as 500ms, 10s, 5m or 8d")
 	}
 	return whole + part, nil
 }
@@ -107,7 +104,7 @@ var sizes = regexp.MustCompile(`^([0-9]+) ?(|B|kB|MB|GB|KiB|MiB|GiB)$`)
 
 // size reads a number of bytes such as 4194304 or 4MiB.
 func size(text string) (int64, error) {
-	fault := errors.New("must be a number of bytes such as 4194304, 512KiB or 20MiB")
+	fault := errors.New("must be a number of bytes, such as 4194304, 512KiB or 20MiB")
 	m := sizes.FindStringSubmatch(text)
 	if m == nil {
 		return 0, fault

@@ -50,7 +50,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestDurationsPrintedByGoAreRead holds for every duration that is not negative.
+// TestDurationsPrintedByGoAreRead draws any duration that is not negative.
 func TestDurationsPrintedByGoAreRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := time.Duration(rapid.Int64Min(0).Draw(t, "d"))

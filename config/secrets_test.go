@@ -11,8 +11,8 @@ import (
 
 const canary = "xoxb-canary-7f3a"
 
-// TestFaultsHoldNoValue puts a secret wherever a slip of the hand can put one.
-func TestFaultsHoldNoValue(t *testing.T) {
+// TestFaultsPrintNoValue puts a secret at every place where a mistake can put one.
+func TestFaultsPrintNoValue(t *testing.T) {
 	t.Setenv("CANARY", canary)
 	for _, line := range []string{
 		"id: %s/", "platform: %s", "agent: %s",
@@ -33,7 +33,7 @@ func TestFaultsHoldNoValue(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s: no fault", text)
 			} else if strings.Contains(err.Error(), "canary") {
-				t.Errorf("%s: the secret was printed: %v", text, err)
+				t.Errorf("%s: a fault contains the secret: %v", text, err)
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func TestFaultsHoldNoValue(t *testing.T) {
 	}
 }
 
-// TestConfigPrintsNoSecret prints a configuration that has every secret there is.
+// TestConfigPrintsNoSecret prints a configuration in which every secret is set.
 func TestConfigPrintsNoSecret(t *testing.T) {
 	t.Setenv("CANARY", canary)
 	write(t, map[string]string{
@@ -73,9 +73,9 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 		out += fmt.Sprintf("%+v %#v %+v %#v %+v %#v %+v %#v", w.BlueBubbles, w.BlueBubbles, w.Discord, w.Discord, w.Slack, w.Slack, w.Web, w.Web)
 	}
 	if strings.Contains(out, "canary") {
-		t.Errorf("a secret was printed:\n%s", out)
+		t.Errorf("the output contains a secret:\n%s", out)
 	}
 	if got := c.Workspaces[2].Slack.BotToken.Reveal(); got != canary {
-		t.Errorf("the bot's token is %q, want the canary: this test prints nothing otherwise", got)
+		t.Errorf("the bot's token is %q, want the canary: otherwise this test proves nothing", got)
 	}
 }

@@ -11,27 +11,27 @@ import (
 	"parley/config/secret"
 )
 
-// The store's engines.
+// The engines of a store.
 const (
 	SQLite   = "sqlite"
 	Postgres = "postgres"
 )
 
-// defaultConnections is how many connections a node has where nothing says it.
+// defaultConnections is the default of Store.Connections for PostgreSQL.
 const defaultConnections = 12
 
-// Store says where the journal is kept. It may be printed.
+// Store is the place of the journal. Printing a Store shows no secret.
 type Store struct {
 	Engine string // SQLite or Postgres
-	// Path is SQLite's file.
+	// Path is the file of an SQLite database.
 	Path string
-	// URL is the address of a PostgreSQL database; it may hold a password.
+	// URL is the address of a PostgreSQL database. It may contain a password.
 	URL secret.Value
-	// ListenURL is a direct address of the same database, for LISTEN, which a
-	// transaction pooler in front of URL does not pass on. Unset: URL is direct.
+	// ListenURL is a direct address of the same database for LISTEN, which a
+	// transaction pooler at URL does not pass on. If it is unset, URL is direct.
 	ListenURL secret.Value
-	// Connections is how many connections to PostgreSQL a node opens at the
-	// most, beside the one that listens; 0 for SQLite.
+	// Connections is the maximum number of connections of a node to PostgreSQL, besides
+	// the one that listens. It is 0 for SQLite.
 	Connections int
 }
 
@@ -57,54 +57,48 @@ func isPostgres(address string) bool {
 	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql")
 }
 
-// Equal says whether both are the same setting.
-func (s Store) Equal(other Store) bool { return s.plain() == other.plain() }
+// Equal reports whether both are the same setting.
+func (s Store) Equal(other Store) bool { return s.comparable() == other.comparable() }
 
-// plain is the store with its secrets in a form that == compares.
-func (s Store) plain() [5]any {
+// comparable returns all settings of the store in a form that == compares.
+func (s Store) comparable() [5]any {
 	return [5]any{s.Engine, s.Path, s.URL.Reveal(), s.ListenURL.Reveal(), s.Connections}
 }
 
-// storeKeys is the store's longer form.
+// storeKeys are the keys of a store's long form.
 type storeKeys struct {
 	URL         string `yaml:"url"`
 	ListenURL   string `yaml:"listen_url"`
 	Connections int    `yaml:"connections"`
 }
 
-// store reads the longer form of a store.
+// store reads the long form of a store. It returns false if the url has a fault.
 func (f *file) store(node *yaml.Node, path string) (any, bool) {
 	values := f.mapping(node, path, reflect.TypeFor[storeKeys]())
+	var check checks
+	defer func() { f.report(check.faults) }()
 	at := func(key string) string { return join(path, key) }
-	fault := func(key, words string) { f.fault(f.line(at(key)), at(key), words) }
+
+	var s Store
 	address, given := values["url"].(string)
+	check.require(given, at("url"), "is required: sqlite:<file> or postgres://user@host/database")
 	if !given {
-		if !f.faulty(at("url")) {
-			fault("url", "is required: sqlite:<file> or postgres://user@host/database")
-		}
 		return nil, false
 	}
-	var s Store
 	if err := s.UnmarshalText([]byte(address)); err != nil {
-		fault("url", err.Error())
+		check.require(false, at("url"), err.Error())
 		return nil, false
 	}
 	for _, key := range []string{"listen_url", "connections"} {
-		if s.Engine == SQLite && f.has(at(key)) && !f.faulty(at(key)) {
-			fault(key, "is for PostgreSQL alone: SQLite has nothing to connect to")
-		}
+		check.require(s.Engine == Postgres || !f.has(at(key)), at(key), "has an effect only with PostgreSQL: remove it")
 	}
 	if direct, given := values["listen_url"].(string); given {
 		s.ListenURL = secret.New(direct)
-		if s.Engine == Postgres && !isPostgres(direct) {
-			fault("listen_url", "must be postgres://user@host/database")
-		}
+		check.require(isPostgres(direct), at("listen_url"), "must be postgres://user@host/database")
 	}
 	if n, given := values["connections"].(int); given {
 		s.Connections = n
-		if s.Engine == Postgres && n < 2 {
-			fault("connections", "must be at least 2")
-		}
+		check.require(n >= 2, at("connections"), "must be at least 2")
 	}
 	return s, true
 }

@@ -14,7 +14,7 @@ const (
 	direct = "postgres://me:pw@db/parley"
 )
 
-// TestStore reads every form that says where the journal is kept.
+// TestStore reads every form of the key store.
 func TestStore(t *testing.T) {
 	t.Setenv("POOLED", pooled)
 	t.Setenv("PASSWORD", "pw")
@@ -36,15 +36,14 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestStoresAreEqualByAllTheySay holds that each setting counts, and that what
-// was read twice is equal.
-func TestStoresAreEqualByAllTheySay(t *testing.T) {
+// TestStoreEqual compares a store with a copy, and with copies that differ in one setting.
+func TestStoreEqual(t *testing.T) {
 	t.Parallel()
 	whole := func() config.Store {
 		return config.Store{Engine: config.Postgres, Path: "p", URL: secret.New(pooled), ListenURL: secret.New(direct), Connections: 12}
 	}
 	if !whole().Equal(whole()) {
-		t.Error("the same setting read twice is not equal")
+		t.Error("a store does not equal its copy")
 	}
 	for name, change := range map[string]func(*config.Store){
 		"engine":      func(s *config.Store) { s.Engine = config.SQLite },
@@ -55,7 +54,7 @@ func TestStoresAreEqualByAllTheySay(t *testing.T) {
 	} {
 		other := whole()
 		if change(&other); other.Equal(whole()) {
-			t.Errorf("another %s is not seen", name)
+			t.Errorf("stores with a different %s are equal", name)
 		}
 	}
 }

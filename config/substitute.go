@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// maxIncluded is the size in bytes of the largest file that ${file:…} takes in.
+// maxIncluded is the maximum size in bytes of a file that ${file:…} names.
 const maxIncluded = 1 << 20
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// substitute replaces ${NAME} by the environment's value and ${file:path} by
-// the file's content without its last line end; $${ stands for a plain ${.
-// What is put in is not looked at again. It says whether anything was replaced.
+// substitute replaces ${NAME} with the value of the environment variable, and ${file:path}
+// with the file's content without its last line end. It replaces $${ with a plain ${, and
+// nothing within replaced text. It returns whether it replaced a reference.
 func (f *file) substitute(text string) (out string, replaced bool, err error) {
 	var b strings.Builder
 	for {
@@ -34,7 +34,7 @@ func (f *file) substitute(text string) (out string, replaced bool, err error) {
 		}
 		name, rest, closed := strings.Cut(after, "}")
 		if !closed {
-			return "", false, errors.New("has a ${ without its }; write $${ for a plain ${")
+			return "", false, errors.New("has a ${ without a }; write $${ for a plain ${")
 		}
 		value, err := f.reference(name)
 		if err != nil {
@@ -45,7 +45,7 @@ func (f *file) substitute(text string) (out string, replaced bool, err error) {
 	}
 }
 
-// reference resolves what stands between ${ and }.
+// reference returns the value of a reference: the name is the text between ${ and }.
 func (f *file) reference(name string) (string, error) {
 	if path, ok := strings.CutPrefix(name, "file:"); ok {
 		return include(f.resolve(path))
@@ -60,7 +60,7 @@ func (f *file) reference(name string) (string, error) {
 	return value, nil
 }
 
-// resolve makes a path count from the file it stands in.
+// resolve makes a relative path start at the folder of the configuration file.
 func (f *file) resolve(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -68,7 +68,7 @@ func (f *file) resolve(path string) string {
 	return filepath.Join(filepath.Dir(f.name), path)
 }
 
-// include reads a file that a value is taken from.
+// include reads a file that a value refers to.
 func include(path string) (string, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func include(path string) (string, error) {
 	return strings.TrimSuffix(text, "\r"), nil
 }
 
-// cause is what the operating system says, without the path.
+// cause returns the operating system's error without the path.
 func cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -5,67 +5,90 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"parley/ingest/event"
 )
 
-// idForm is what workspaces and agents are called: it stands in addresses, keys and
-// labels.
+// idForm is the form of the ids of workspaces and agents, which are parts of URLs,
+// thread keys and metric labels.
 var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-const idWords = "must be 1 to 32 of a-z, 0-9 and -, and not begin with -"
+const idWords = "must be 1 to 32 characters of a-z, 0-9 and -, and must not begin with -"
 
-// faults judges what parley.yaml says.
+// checks collects the faults of settings, each under its key. Words follow the key in a
+// report: they tell what is wrong and what to do, and contain no configured value other
+// than ids.
+type checks struct{ faults event.FieldErrors }
+
+// require adds a fault of the key unless ok.
+func (c *checks) require(ok bool, key, words string) { c.faults.Check(ok, key, words) }
+
+// oneOf adds a fault of the key unless the value is one of two or more allowed ones.
+func (c *checks) oneOf(key, value string, allowed ...string) {
+	last := len(allowed) - 1
+	c.require(slices.Contains(allowed, value), key, "must be "+strings.Join(allowed[:last], ", ")+" or "+allowed[last])
+}
+
+// under adds the faults of a component whose settings are under the key.
+func (c *checks) under(key string, faults event.FieldErrors) {
+	for _, fault := range faults {
+		c.faults.Check(false, join(key, fault.Field), fault.Message)
+	}
+}
+
+// unique maps each value that may be given only once to its first place.
+type unique map[string]string
+
+// add records the place of a value. If the value has a place already, add returns that
+// place. Otherwise it returns "". An empty value is never recorded.
+func (u unique) add(value, place string) (before string) {
+	if value == "" {
+		return ""
+	}
+	if before, ok := u[value]; ok {
+		return before
+	}
+	u[value] = place
+	return ""
+}
+
+// faults returns the faults of parley.yaml's values.
 func (c *Config) faults() event.FieldErrors {
-	var faults event.FieldErrors
-	check := faults.Check
-	check(isListen(c.Listen), "listen", "must be host:port, such as 127.0.0.1:8484")
-	check(c.PublicURL == "" || isAddress(c.PublicURL), "public_url", "must be an http or https address without credentials, or empty")
-	check(strings.Contains(" debug info warn error ", " "+c.Log.Level+" "), "log.level", "must be debug, info, warn or error")
-	check(strings.Contains(" auto text json ", " "+c.Log.Format+" "), "log.format", "must be auto, text or json")
-	check(c.Glob != "", "workspaces", "must be a pattern of file names such as workspaces/*.yaml")
-	check(c.Shutdown > 0, "shutdown", "must be more than 0s")
-	faults = append(faults, prefixed("retention", c.Retention.Validate())...)
-	faults = append(faults, prefixed("attachments", c.Attachments.Validate())...)
-	check(len(c.Agents) > 0, "agents", "must hold an agent at least, such as {id: echo, kind: echo}")
+	var check checks
+	check.require(isListen(c.Listen), "listen", "must be host:port, such as 127.0.0.1:8484")
+	check.require(c.PublicURL == "" || isAddress(c.PublicURL), "public_url", "must be an http or https address without credentials, or empty")
+	check.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	check.oneOf("log.format", c.Log.Format, "auto", "text", "json")
+	check.require(c.Glob != "", "workspaces", "must be a pattern of file names, such as workspaces/*.yaml")
+	check.require(c.Shutdown > 0, "shutdown", "must be more than 0s")
+	check.under("retention", c.Retention.Validate())
+	check.under("attachments", c.Attachments.Validate())
+	check.require(len(c.Agents) > 0, "agents", "must list at least one agent, such as {id: echo, kind: echo}")
+	ids := unique{}
 	for i, agent := range c.Agents {
-		faults = append(faults, prefixed(fmt.Sprintf("agents[%d]", i), agent.faults(c.Agents[:i]))...)
+		at := fmt.Sprintf("agents[%d]", i)
+		check.under(at, agent.faults())
+		before := ids.add(agent.ID, at)
+		check.require(before == "", at+".id", "is also the id of "+before+": give each agent its own id")
 	}
-	return faults
+	return check.faults
 }
 
-// faults judges an agent beside those that stand before it.
-func (a Agent) faults(before []Agent) event.FieldErrors {
-	var faults event.FieldErrors
-	switch {
-	case !idForm.MatchString(a.ID):
-		faults = append(faults, event.FieldError{Field: "id", Message: idWords})
-	case find(before, a.ID) >= 0:
-		words := fmt.Sprintf("is that of agents[%d] too: each agent needs an id of its own", find(before, a.ID))
-		faults = append(faults, event.FieldError{Field: "id", Message: words})
+// faults returns the faults of one agent, except for an id that another agent has.
+func (a Agent) faults() event.FieldErrors {
+	var check checks
+	check.require(idForm.MatchString(a.ID), "id", idWords)
+	check.oneOf("kind", a.Kind, KindEcho, KindOpenAI)
+	if a.Kind == KindOpenAI {
+		check.under("", a.OpenAI.Validate())
 	}
-	switch a.Kind {
-	case KindEcho:
-	case KindOpenAI:
-		faults = append(faults, a.OpenAI.Validate()...)
-	default:
-		faults = append(faults, event.FieldError{Field: "kind", Message: "must be echo or openai"})
-	}
-	return faults
+	return check.faults
 }
 
-// find returns the place of the agent with this id, or -1.
-func find(agents []Agent, id string) int {
-	for i, agent := range agents {
-		if agent.ID == id {
-			return i
-		}
-	}
-	return -1
-}
-
+// isListen reports whether an address is host:port with a numeric port.
 func isListen(address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -75,7 +98,7 @@ func isListen(address string) bool {
 	return err == nil
 }
 
-// isAddress tells an http or https address that holds no credentials.
+// isAddress reports whether s is an http or https URL without credentials and query.
 func isAddress(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""

@@ -5,11 +5,11 @@ import (
 	"github.com/spf13/viper"
 )
 
-// decode lays the layers over what into holds already, the last one uppermost.
-// A layer that lacks a key leaves what is below; a list replaces a list.
+// decode lays the layers over the values in into, each over the layers before it. A layer
+// without a key leaves that key's value unchanged. A list replaces a list.
 //
-// Each call has a viper of its own. The values have their settings' types
-// already (see file.value), so nothing is converted on the way.
+// Each call has its own viper. The values have their settings' types already (see
+// file.value), so decode converts nothing.
 func decode(into any, layers ...map[string]any) error {
 	v := viper.NewWithOptions(viper.KeyDelimiter("::"))
 	for _, layer := range layers {
@@ -25,8 +25,8 @@ func decode(into any, layers ...map[string]any) error {
 	})
 }
 
-// clone copies a layer as deep as its mappings go: viper merges the layers
-// above into the mappings of the lowest one.
+// clone copies a layer with all its mappings, because viper merges the later layers into
+// the mappings of the first one.
 func clone(layer map[string]any) map[string]any {
 	copied := make(map[string]any, len(layer))
 	for key, value := range layer {

@@ -13,7 +13,7 @@ import (
 	"parley/ingest/event"
 )
 
-// workspaceFile is what a workspace's file may hold.
+// workspaceFile is the content of a workspace's file.
 type workspaceFile struct {
 	Workspace `yaml:",inline"`
 	Entries   []channel `yaml:"channels"`
@@ -28,27 +28,27 @@ type channel struct {
 // workspace reads one workspace's file.
 func (l *loader) workspace(name string, agents []Agent) Workspace {
 	f, w := l.file(name), NewWorkspace("", "", "")
-	node, ok := f.open()
+	node, ok := f.parse()
 	if !ok {
 		l.faults = append(l.faults, f.faults...)
 		return w
 	}
 	values := f.mapping(node, "", reflect.TypeFor[workspaceFile]())
-	entries := take(values, "channels")
-	f.account(&w, values)
+	entries := takeList(values, "channels")
+	f.platformDefaults(&w, values)
 	f.decode("", &w, values)
-	w.settle()
-	f.judgeWorkspace(&w, agents)
+	w.derive()
+	f.report(w.faults(f.has, agents))
 	f.channels(&w, entries, pick(values, "agent", "policy", "turns"), agents)
-	l.once(f, &w)
+	l.checkUnique(f, &w)
 	l.places[w.ID] = f
 	l.faults = append(l.faults, f.sorted()...)
 	return w
 }
 
-// account gives the workspace the defaults of the platforms that it has a block
-// of, and takes the web's tokens out of values, each over its own defaults.
-func (f *file) account(w *Workspace, values map[string]any) {
+// platformDefaults gives the workspace the defaults of each platform whose block the file
+// has. It moves the web tokens from values to the workspace, each over its own defaults.
+func (f *file) platformDefaults(w *Workspace, values map[string]any) {
 	if f.has("slack") {
 		w.Slack = new(slack.DefaultConfig())
 	}
@@ -63,15 +63,15 @@ func (f *file) account(w *Workspace, values map[string]any) {
 	}
 	w.Web = new(web.DefaultConfig())
 	block, _ := values["web"].(map[string]any)
-	for i, item := range take(block, "tokens") {
+	for i, item := range takeList(block, "tokens") {
 		token := web.DefaultToken()
 		f.decode(fmt.Sprintf("web.tokens[%d]", i), &token, item)
 		w.Web.Tokens = append(w.Web.Tokens, token)
 	}
 }
 
-// settle derives what one part of a workspace tells another.
-func (w *Workspace) settle() {
+// derive sets the values that depend on other settings.
+func (w *Workspace) derive() {
 	if w.Slack != nil {
 		w.Slack.APIURL = strings.TrimSuffix(w.Slack.APIURL, "/") + "/"
 	}
@@ -81,110 +81,119 @@ func (w *Workspace) settle() {
 	w.Policy.FromMe = w.BlueBubbles != nil && w.BlueBubbles.FromMe == bluebubbles.FromMeRun
 }
 
-// judgeWorkspace reports the faults of all but the channels.
-func (f *file) judgeWorkspace(w *Workspace, agents []Agent) {
-	var faults event.FieldErrors
-	check := faults.Check
-	check(idForm.MatchString(w.ID), "id", idWords)
-	known := slices.Contains(event.Platforms, w.Platform)
-	check(known, "platform", "must be slack, discord, bluebubbles or web")
-	check(!known || f.has(string(w.Platform)), "platform", fmt.Sprintf("needs its settings under %s:", w.Platform))
-	for _, other := range event.Platforms {
-		check(!known || other == w.Platform || !f.has(string(other)), string(other),
-			fmt.Sprintf("has no effect, since the platform is %s: take it out", w.Platform))
-	}
-	check(w.Context.Turns > 0, "context.turns", "must be at least 1")
-	check(w.Context.Bytes > 0, "context.bytes", "must be at least 1")
-	check(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
-	f.judge(faults)
-	f.judge(prefixed("catch_up", w.Backfill.Validate()))
-	f.judge(w.Settings.faults(agents))
+// validator is a component's settings.
+type validator interface{ Validate() event.FieldErrors }
+
+// blocks returns the platforms' settings that the workspace has.
+func (w *Workspace) blocks() map[event.Platform]validator {
+	blocks := map[event.Platform]validator{}
 	if w.Slack != nil {
-		f.judge(prefixed("slack", w.Slack.Validate()))
+		blocks[event.Slack] = w.Slack
 	}
 	if w.Discord != nil {
-		f.judge(prefixed("discord", w.Discord.Validate()))
+		blocks[event.Discord] = w.Discord
 	}
 	if w.BlueBubbles != nil {
-		f.judge(prefixed("bluebubbles", w.BlueBubbles.Validate()))
+		blocks[event.BlueBubbles] = w.BlueBubbles
 	}
 	if w.Web != nil {
-		f.judge(prefixed("web", w.Web.Validate()))
+		blocks[event.Web] = w.Web
 	}
+	return blocks
 }
 
-// faults judges the settings that a channel may have of its own.
-func (s Settings) faults(agents []Agent) event.FieldErrors {
-	var faults event.FieldErrors
-	if len(agents) > 0 && find(agents, s.Agent) < 0 { // without agents, parley.yaml has a fault
-		names := make([]string, len(agents))
-		for i, agent := range agents {
-			names[i] = agent.ID
+// faults returns the faults of a workspace's values, except for those of its channels.
+// The function has reports whether the file has a key.
+func (w *Workspace) faults(has func(key string) bool, agents []Agent) event.FieldErrors {
+	var check checks
+	check.require(idForm.MatchString(w.ID), "id", idWords)
+	known := slices.Contains(event.Platforms, w.Platform)
+	check.require(known, "platform", "must be slack, discord, bluebubbles or web")
+	check.require(!known || has(string(w.Platform)), "platform", fmt.Sprintf("needs the platform's settings under %s:", w.Platform))
+	blocks := w.blocks()
+	for _, platform := range event.Platforms {
+		key := string(platform)
+		check.require(!known || platform == w.Platform || !has(key), key,
+			fmt.Sprintf("has no effect because the platform is %s: remove it", w.Platform))
+		if block := blocks[platform]; block != nil {
+			check.under(key, block.Validate())
 		}
-		faults = append(faults, event.FieldError{Field: "agent", Message: "must be one of the agents: " + strings.Join(names, ", ")})
 	}
-	faults = append(faults, prefixed("policy", s.Policy.Validate())...)
-	return append(faults, prefixed("turns", s.Turns.Validate())...)
+	check.require(w.Context.Turns > 0, "context.turns", "must be at least 1")
+	check.require(w.Context.Bytes > 0, "context.bytes", "must be at least 1")
+	check.require(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
+	check.under("catch_up", w.Backfill.Validate())
+	check.under("", w.Settings.faults(agents))
+	return check.faults
 }
 
-// channels lays each entry's settings over the workspace's.
+// faults returns the faults of the settings that a channel can have of its own. It does
+// not check the agent if there are no agents: parley.yaml has a fault then.
+func (s Settings) faults(agents []Agent) event.FieldErrors {
+	var check checks
+	ids := make([]string, len(agents))
+	for i, agent := range agents {
+		ids[i] = agent.ID
+	}
+	check.require(len(ids) == 0 || slices.Contains(ids, s.Agent), "agent", "must be one of the agents: "+strings.Join(ids, ", "))
+	check.under("policy", s.Policy.Validate())
+	check.under("turns", s.Turns.Validate())
+	return check.faults
+}
+
+// channels lays each entry's settings over the workspace's. It does not repeat the
+// workspace's faults for a channel that inherits them.
 func (f *file) channels(w *Workspace, entries []map[string]any, base map[string]any, agents []Agent) {
 	inherited := w.Settings.faults(agents)
-	first := map[string]int{}
+	ids := unique{}
 	w.Channels = make(map[string]Settings, len(entries))
 	for i, entry := range entries {
 		at := fmt.Sprintf("channels[%d]", i)
-		name, _ := entry["id"].(string)
+		id, _ := entry["id"].(string)
 		delete(entry, "id")
 		settings := NewWorkspace("", "", "").Settings
 		f.decode(at, &settings, base, entry)
 		settings.Policy.FromMe = w.Policy.FromMe
-		w.Channels[name] = settings
+		w.Channels[id] = settings
 
-		faults := slices.DeleteFunc(settings.faults(agents), func(fault event.FieldError) bool {
+		var check checks
+		check.under(at, slices.DeleteFunc(settings.faults(agents), func(fault event.FieldError) bool {
 			return slices.Contains(inherited, fault)
-		})
-		if place, doubled := first[name]; name == "" {
-			faults = append(faults, event.FieldError{Field: "id", Message: "is required: the channel's id, as the platform writes it"})
-		} else if doubled {
-			words := fmt.Sprintf("is that of channels[%d] too: put a channel's settings into one entry", place)
-			faults = append(faults, event.FieldError{Field: "id", Message: words})
-		} else {
-			first[name] = i
-		}
-		f.judge(prefixed(at, faults))
+		}))
+		before := ids.add(id, at)
+		check.require(id != "", at+".id", "is required: the channel's id, as the platform writes it")
+		check.require(before == "", at+".id", "is also the id of "+before+": put the channel's settings into one entry")
+		f.report(check.faults)
 	}
 }
 
-// once reports what another workspace has already: two workspaces on one
-// account would answer everything twice, or each miss what the other gets.
-func (l *loader) once(f *file, w *Workspace) {
-	claim := func(key, value, words string) {
+// checkUnique reports an id or an account that an earlier workspace has. Two workspaces
+// on one account would answer each message twice, or share the events between them.
+func (l *loader) checkUnique(f *file, w *Workspace) {
+	check := func(key, value, words string) {
 		if value == "" {
 			return
 		}
-		if where, ok := l.taken[key+"="+value]; ok {
-			f.fault(f.line(key), key, fmt.Sprintf(words, where))
-			return
+		if before := l.unique.add(key+"="+value, f.location(key)); before != "" {
+			f.fault(f.line(key), key, fmt.Sprintf(words, before))
 		}
-		l.taken[key+"="+value] = f.where(key)
 	}
-	const twice = "is in %s too: one account can't be two workspaces"
-	claim("id", w.ID, "is that of the workspace in %s too: each workspace needs an id of its own")
+	const account = "is also in %s: use an account in one workspace only"
+	check("id", w.ID, "is also the id of the workspace in %s: give each workspace its own id")
 	if w.Slack != nil {
-		claim("slack.bot_token", w.Slack.BotToken.Reveal(), twice)
-		claim("slack.app_token", w.Slack.AppToken.Reveal(),
-			"is in %s too: Slack would send each event to one of the two, whichever team it is of; use mode http for an app in several teams")
+		check("slack.bot_token", w.Slack.BotToken.Reveal(), account)
+		check("slack.app_token", w.Slack.AppToken.Reveal(),
+			"is also in %s: Slack would send each event to only one of the two workspaces; use mode http for an app in several teams")
 	}
 	if w.Discord != nil {
-		claim("discord.token", w.Discord.Token.Reveal(), twice)
+		check("discord.token", w.Discord.Token.Reveal(), account)
 	}
 	if w.BlueBubbles != nil {
-		claim("bluebubbles.url", w.BlueBubbles.URL, twice)
+		check("bluebubbles.url", w.BlueBubbles.URL, account)
 	}
 }
 
-// pick returns the named keys of values, those that are there.
+// pick returns the named keys of values, as far as they are set.
 func pick(values map[string]any, names ...string) map[string]any {
 	picked := map[string]any{}
 	for _, name := range names {

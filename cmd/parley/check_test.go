@@ -9,13 +9,13 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// sound is what check says of a configuration with these many Slack workspaces.
+// sound is the output of check for a configuration without faults.
 func sound(workspaces int) string {
 	return fmt.Sprintf("the configuration is sound: %d workspaces, 1 agents\n", workspaces)
 }
 
-// playSlack starts a Slack, and writes a workspace of it into dir.
-func playSlack(t *testing.T, dir, id string, options slacktest.Options) *slacktest.Server {
+// startSlack starts a fake Slack, and writes the file of its workspace into dir.
+func startSlack(t *testing.T, dir, id string, options slacktest.Options) *slacktest.Server {
 	t.Helper()
 	server, err := slacktest.Start(options)
 	if err != nil {
@@ -34,8 +34,9 @@ slack:
 	return server
 }
 
-// lacking is a Slack whose app has no such scope, with the tokens of a workspace.
-func lacking(id, scope string) slacktest.Options {
+// without returns the options of a fake Slack with the tokens of a workspace, whose app
+// lacks a scope.
+func without(id, scope string) slacktest.Options {
 	options := slacktest.Options{Token: slacktest.Token + "-" + id, AppToken: slacktest.AppToken + "-" + id, Scopes: []string{}}
 	for _, s := range slacktest.AllScopes() {
 		if s != scope {
@@ -48,27 +49,27 @@ func lacking(id, scope string) slacktest.Options {
 func TestCheckAsksSlack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		scope          string // which the app lacks
+		scope          string // the scope that the app lacks
 		do             func(*slacktest.Server)
 		args           []string
 		status         int
-		stdout, stderr string // patterns of all of it
+		stdout, stderr string // patterns
 	}{
-		"sound": {stdout: "^" + sound(1) + "$", stderr: "^$"},
-		"a feature lacks": {scope: "channels:history", stdout: "^" + sound(1) + "$",
+		"no fault": {stdout: "^" + sound(1) + "$", stderr: "^$"},
+		"optional scope missing": {scope: "channels:history", stdout: "^" + sound(1) + "$",
 			stderr: `^workspaces/acme\.yaml:6: slack\.bot_token: warning: .*channels:history.*message\.channels.*\n$`},
-		"what is required lacks": {scope: "chat:write", status: 1, stdout: `^workspaces/acme\.yaml:6: slack\.bot_token: .*chat:write.*\n$`,
+		"required scope missing": {scope: "chat:write", status: 1, stdout: `^workspaces/acme\.yaml:6: slack\.bot_token: .*chat:write.*\n$`,
 			stderr: "^parley: the configuration has 1 faults\n$"},
-		"not where nobody asks": {scope: "chat:write", args: []string{"--offline"}, stdout: "^" + sound(1) + "$", stderr: "^$"},
+		"offline": {scope: "chat:write", args: []string{"--offline"}, stdout: "^" + sound(1) + "$", stderr: "^$"},
 		"refused": {do: (*slacktest.Server).Revoke, status: 1, stderr: "^parley: the configuration has 2 faults\n$",
 			stdout: `^workspaces/acme\.yaml:5: slack\.app_token: .*token_revoked.*\nworkspaces/acme\.yaml:6: slack\.bot_token: .*token_revoked.*\n$`},
-		"out of reach": {do: func(s *slacktest.Server) { _ = s.Close() }, stdout: "^" + sound(1) + "$",
-			stderr: `^workspaces/acme\.yaml:4: slack: note: can't be asked: .*auth\.test.*\n$`},
+		"unreachable": {do: func(s *slacktest.Server) { _ = s.Close() }, stdout: "^" + sound(1) + "$",
+			stderr: `^workspaces/acme\.yaml:4: slack: note: no answer from the platform: .*auth\.test.*\n$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			server := playSlack(t, dir, "acme", lacking("acme", c.scope))
+			server := startSlack(t, dir, "acme", without("acme", c.scope))
 			if c.do != nil {
 				c.do(server)
 			}
@@ -77,38 +78,38 @@ func TestCheckAsksSlack(t *testing.T) {
 				t.Errorf("%d\n%s\n%s", got.status, got.stdout, got.stderr)
 			}
 			if strings.Contains(got.stdout+got.stderr, "slacktest") {
-				t.Errorf("a token is in\n%s%s", got.stdout, got.stderr)
+				t.Errorf("the output contains a token:\n%s%s", got.stdout, got.stderr)
 			}
 		})
 	}
 }
 
-// TestCheckAsksOnlyWhatIsSound: a fault of the files is told as ever.
-func TestCheckAsksOnlyWhatIsSound(t *testing.T) {
+// TestCheckOfFaultyFilesIsOffline: a fault of the files is printed, and Slack is not asked.
+func TestCheckOfFaultyFilesIsOffline(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	options := lacking("acme", "chat:write")
+	options := without("acme", "chat:write")
 	options.OnCall = func(call slacktest.Call) { t.Errorf("%s was called", call.Method) }
-	playSlack(t, dir, "acme", options)
+	startSlack(t, dir, "acme", options)
 	write(t, dir, "parley.yaml", "log: {level: loud}\n")
 	if got := parley(t, dir, "check"); got.status != 1 || strings.Count(got.stdout, "\n") != 1 || !strings.HasPrefix(got.stdout, "parley.yaml:1: log.level:") {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestCheckAsksAllAtOnce: neither Slack answers before both have been asked.
-func TestCheckAsksAllAtOnce(t *testing.T) {
+// TestCheckIsConcurrent: no Slack answers before both have been asked.
+func TestCheckIsConcurrent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	asked, all := make(chan string, 10), make(chan struct{})
 	for _, id := range []string{"acme", "other"} {
-		options := lacking(id, "users:read")
+		options := without(id, "users:read")
 		options.OnCall = func(call slacktest.Call) {
 			if call.Method == "auth.test" {
 				asked <- id
 			}
 		}
-		playSlack(t, dir, id, options).Script("auth.test", slacktest.Fault{Hold: all})
+		startSlack(t, dir, id, options).Script("auth.test", slacktest.Fault{Hold: all})
 	}
 	go func() {
 		defer close(all)
@@ -124,6 +125,6 @@ func TestCheckAsksAllAtOnce(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if acme, other := strings.Index(got.stderr, "acme.yaml:6:"), strings.Index(got.stderr, "other.yaml:6:"); acme < 0 || other < acme {
-		t.Errorf("not in order:\n%s", got.stderr)
+		t.Errorf("wrong order:\n%s", got.stderr)
 	}
 }

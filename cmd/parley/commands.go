@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/lmittmann/tint"
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"parley/adapters/replay"
@@ -22,11 +23,11 @@ import (
 	"parley/ingest/event"
 )
 
-// version is the release that this source makes.
+// version is the release of this source.
 const version = "0.1.0"
 
 func configFlag(c *cobra.Command, path *string) {
-	c.Flags().StringVar(path, "config", "", "the configuration (default parley.yaml, where there is one)")
+	c.Flags().StringVar(path, "config", "", "the configuration file (default parley.yaml, if it exists)")
 }
 
 func runCommand() *cobra.Command {
@@ -41,6 +42,7 @@ func runCommand() *cobra.Command {
 	return c
 }
 
+// run starts the daemon and returns when it has stopped.
 func run(c *cobra.Command, path string) error {
 	collectLess()
 	conf, err := config.Load(path)
@@ -51,7 +53,8 @@ func run(c *cobra.Command, path string) error {
 	level.Set(conf.Log.Severity())
 	d, err := daemon.New(c.Context(), daemon.Options{
 		Config: conf, Log: newLogger(conf.Log.Format, os.Stderr, level), Level: level,
-		Load: func() (*config.Config, error) { return config.Load(path) },
+		Load:  func() (*config.Config, error) { return config.Load(path) },
+		Hello: helloOn(os.Stdout),
 	})
 	if err != nil {
 		return err
@@ -71,15 +74,25 @@ func run(c *cobra.Command, path string) error {
 	return err
 }
 
-// The daemon's live heap is a few MiB, so the default of GOGC collects tens of times a second under
-// load. It may grow to five times that before the next collection, but softMemory bounds the whole.
+// helloOn returns a function that prints lines for the operator to w; nil unless w is a
+// terminal.
+func helloOn(w *os.File) func(text string) {
+	if !isatty.IsTerminal(w.Fd()) {
+		return nil
+	}
+	return func(text string) { fmt.Fprintln(w, text) }
+}
+
+// The daemon's live heap is a few MiB, so the default of GOGC collects tens of times a second
+// under load. The heap may grow to five times its live size before the next collection, but
+// softMemory bounds the whole.
 const (
 	heapGrowth = 400
 	softMemory = 96 << 20
 )
 
-// collectLess sets the garbage collector for a small heap and a high rate of allocation. GOGC and
-// GOMEMLIMIT override it, each its own part.
+// collectLess sets the garbage collector for a small heap and a high rate of allocation. The
+// environment variable GOGC overrides the growth, and GOMEMLIMIT the bound.
 func collectLess() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(heapGrowth)
@@ -89,7 +102,7 @@ func collectLess() {
 	}
 }
 
-// faults gives each fault of a configuration a line of its own.
+// faults puts each fault of a configuration on its own line.
 func faults(err error) error {
 	var list config.Faults
 	if errors.As(err, &list) {
@@ -98,9 +111,10 @@ func faults(err error) error {
 	return err
 }
 
-// newLogger logs for people on a terminal, and for programs elsewhere.
+// newLogger logs text for people if the format is text, or if it is auto and w is a terminal.
+// Otherwise it logs JSON for programs.
 func newLogger(format string, w *os.File, level slog.Leveler) *slog.Logger {
-	if info, err := w.Stat(); format == "auto" && err == nil && info.Mode()&os.ModeCharDevice != 0 {
+	if format == "auto" && isatty.IsTerminal(w.Fd()) {
 		format = "text"
 	}
 	if format == "text" {
@@ -113,7 +127,7 @@ func replayCommand() *cobra.Command {
 	var path, platform, format string
 	c := &cobra.Command{
 		Use:   "replay FILE…",
-		Short: "Feeds recorded envelopes through the real pipeline on a scratch store, and shows each one's fate",
+		Short: "Feeds recorded envelopes through the real pipeline on a scratch store, and prints the result of each",
 		Args:  wrong(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, files []string) error {
 			if !slices.Contains([]string{"text", "json"}, format) {
@@ -123,19 +137,20 @@ func replayCommand() *cobra.Command {
 				return usageError{fmt.Errorf("--platform is %q, must be one of %v", platform, event.Platforms)}
 			}
 			if i := slices.IndexFunc(files, replay.Raw); i >= 0 && platform == "" {
-				return usageError{fmt.Errorf("%s holds one raw payload: say whose with --platform, one of %v", files[i], event.Platforms)}
+				return usageError{fmt.Errorf("%s contains one raw payload: name its platform with --platform, one of %v", files[i], event.Platforms)}
 			}
 			return play(c, path, event.Platform(platform), format, files)
 		},
 	}
 	configFlag(c, &path)
-	c.Flags().StringVar(&platform, "platform", "", "whose payload a file that is no .jsonl recording holds: slack, discord, bluebubbles or web")
+	c.Flags().StringVar(&platform, "platform", "", "the platform of a file with one raw payload: slack, discord, bluebubbles or web")
 	c.Flags().StringVar(&format, "format", "text", "text or json")
 	return c
 }
 
+// play replays files.
 func play(c *cobra.Command, path string, platform event.Platform, format string, files []string) error {
-	var conf *config.Config // nil: the defaults of a recording
+	var conf *config.Config // nil for the defaults of a replay
 	if path != "" {
 		var err error
 		if conf, err = config.Load(path); err != nil {
@@ -153,7 +168,7 @@ func checkCommand() *cobra.Command {
 	var offline bool
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Says whether the configuration is sound, and what the platforms say to it",
+		Short: "Reports the faults of the configuration, and asks the platforms for further faults",
 		Args:  wrong(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return check(c, path, offline) },
 	}
@@ -162,6 +177,8 @@ func checkCommand() *cobra.Command {
 	return c
 }
 
+// check prints every fault of the configuration. It asks the platforms only if the files
+// have no fault.
 func check(c *cobra.Command, path string, offline bool) error {
 	conf, places, err := config.LoadPlaces(path)
 	var list config.Faults
@@ -179,8 +196,8 @@ func check(c *cobra.Command, path string, offline bool) error {
 	return nil
 }
 
-// askPlatforms returns the faults of a configuration that platforms alone know
-// of. What is no fault it says on stderr: nothing there keeps parley from running.
+// askPlatforms returns the faults of a configuration that only the platforms know. It prints
+// warnings and notes, which do not prevent a run, to stderr.
 func askPlatforms(c *cobra.Command, conf *config.Config, places config.Places) (list config.Faults) {
 	for _, found := range daemon.Check(c.Context(), conf) {
 		fault := places.Fault(found.Workspace, found.Key, found.Words)
@@ -211,7 +228,7 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// commit is the revision that the binary was built from, as far as it is known.
+// commit returns the revision from which the binary was built, or "unknown".
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

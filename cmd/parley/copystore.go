@@ -20,7 +20,7 @@ func copyStoreCommand() *cobra.Command {
 		Use:   "copy-store FROM TO",
 		Short: "Copies a journal into an empty store, from SQLite to PostgreSQL or back",
 		Long: `Copies the journal in FROM into TO, an empty store. Each is sqlite:<file> or
-postgres://user@host/database. No daemon may work on either.
+postgres://user@host/database. No daemon may use either.
 
 It ends by comparing the row count and a checksum of every table; until then no daemon
 starts on TO. After an interruption, start again with an empty TO. FROM is not changed.
@@ -79,9 +79,9 @@ func openStore(ctx context.Context, store config.Store) (transfer.Store, error) 
 // lineEvery is the number of rows in one table after which a line is printed.
 const lineEvery = 20_000
 
-// printer prints a line for each table, and more for a large one.
+// printer prints a line for each table, and further lines during a large table.
 func printer(to io.Writer) func(transfer.Progress) {
-	printed := int64(0) // rows of the table in its last line
+	printed := int64(0) // rows of the table in the last printed line
 	return func(p transfer.Progress) {
 		if !p.Done && p.Rows-printed < lineEvery {
 			return

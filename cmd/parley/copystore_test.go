@@ -17,7 +17,7 @@ import (
 // open opens an embedded store.
 func open(t *testing.T, path string) *sqlite.Engine {
 	t.Helper()
-	// A program that another test starts holds our locks until it runs.
+	// A process that another test starts shares our locks until it executes its program.
 	engine, err := sqlite.Open(t.Context(), path)
 	for range 500 {
 		if !errors.Is(err, journal.ErrLocked) {
@@ -39,7 +39,7 @@ func done(t *testing.T, engine journal.Engine) {
 	}
 }
 
-// note writes a row that any store may have.
+// note writes a row of a table that every store has.
 func note(t *testing.T, path string, position int64) {
 	t.Helper()
 	engine := open(t, path)
@@ -54,8 +54,8 @@ func note(t *testing.T, path string, position int64) {
 	}
 }
 
-// expect holds what a command did.
-func expect(t *testing.T, got outcome, status int, stdout, stderr string) {
+// expect compares the end of a command.
+func expect(t *testing.T, got output, status int, stdout, stderr string) {
 	t.Helper()
 	if got.status != status || !strings.Contains(got.stdout, stdout) || !strings.Contains(got.stderr, stderr) {
 		t.Errorf("status %d, want %d, with %q and %q\n%s%s", got.status, status, stdout, stderr, got.stdout, got.stderr)
@@ -102,8 +102,8 @@ func TestCopyStoreRefuses(t *testing.T) {
 	expect(t, parley(t, dir, "copy-store", "sqlite:a.db", "sqlite:b.db"), 1, "", "FROM: open journal: the journal is in use")
 }
 
-// TestNoDaemonStartsOnAnUnfinishedCopy and no second copy-store either.
-func TestNoDaemonStartsOnAnUnfinishedCopy(t *testing.T) {
+// TestUnfinishedCopyIsRefused by run and by copy-store.
+func TestUnfinishedCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: b, name: c}]}\n")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// layers is the order of the packages: an import points to a lower rank. A name
-// that ends in /... stands for what lies below it too.
+// layers is the order of the packages: an import points to a lower rank. A name that ends
+// in /... includes the packages below it.
 var layers = [][]string{
 	0: {"ingest/event", "assembly/stream", "config/secret"},
 	1: {"adapters", "adapters/markdown", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy"},
@@ -23,7 +23,7 @@ var layers = [][]string{
 	7: {"cmd/parley", "cmd/parley-bench/...", "cmd/parley-fake"},
 }
 
-// goPackage is what go list tells of one package.
+// goPackage is the output of go list for one package.
 type goPackage struct {
 	ImportPath string
 	Doc        string
@@ -50,7 +50,7 @@ func packages(t *testing.T) []goPackage {
 	}
 }
 
-// rank is a package's place in layers; -1 for none.
+// rank returns a package's index in layers; -1 if it is not listed.
 func rank(path string) int {
 	return slices.IndexFunc(layers, func(layer []string) bool {
 		return slices.ContainsFunc(layer, func(name string) bool {
@@ -60,14 +60,14 @@ func rank(path string) int {
 	})
 }
 
-// related says whether one of two packages lies below the other, or the second is
-// internal to a folder that both lie below.
+// related reports whether one of two packages is below the other, or the second is internal
+// to a folder that contains both.
 func related(a, b string) bool {
 	shared, _, internal := strings.Cut(b, "/internal/")
 	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/") || internal && strings.HasPrefix(a, shared+"/")
 }
 
-// TestImportsPointDown holds every import between our packages against layers.
+// TestImportsPointDown compares every import between our packages with layers.
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range packages(t) {
 		from := strings.TrimPrefix(p.ImportPath, "parley/")
@@ -92,14 +92,14 @@ func onlyStandard(t *testing.T, from string, imports []string) {
 	t.Helper()
 	for _, path := range imports {
 		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
-			t.Errorf("%s imports %s: the lowest rank needs the standard library alone", from, path)
+			t.Errorf("%s imports %s: the lowest rank may import only the standard library", from, path)
 		}
 	}
 }
 
-// TestEveryPackageSaysWhatItIs asks for a package comment whose first sentence
-// begins as Go's documentation expects.
-func TestEveryPackageSaysWhatItIs(t *testing.T) {
+// TestPackageComments checks that each package has a comment that begins with its name, as
+// Go's documentation expects.
+func TestPackageComments(t *testing.T) {
 	for _, p := range packages(t) {
 		name := p.ImportPath[strings.LastIndex(p.ImportPath, "/")+1:]
 		first, rest, _ := strings.Cut(p.Doc, " ")

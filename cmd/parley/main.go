@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit statuses: 0, 1 for a failure, 2 for wrong use.
+// The exit statuses besides 0.
 const (
 	exitFailure = 1
 	exitUsage   = 2
 )
 
-// usageError is a command line that makes no sense.
+// usageError is a wrong command line.
 type usageError struct{ error }
 
 func main() {
@@ -56,7 +56,7 @@ func execute(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
-// wrong makes a refusal of arguments a wrong use.
+// wrong turns an error of a check of arguments into a usageError.
 func wrong(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {

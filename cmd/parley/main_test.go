@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test's own binary be the command.
+// TestMain runs the command instead of the tests if PARLEY_COMMAND is set.
 func TestMain(m *testing.M) {
 	if os.Getenv("PARLEY_COMMAND") != "" {
 		main()
@@ -21,14 +21,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// outcome is how a command ended.
-type outcome struct {
+// output is the exit status and the output of a command.
+type output struct {
 	status         int
 	stdout, stderr string
 }
 
-// parley runs the command in a folder of its own, or in dir.
-func parley(t *testing.T, dir string, args ...string) outcome {
+// parley runs the command in dir.
+func parley(t *testing.T, dir string, args ...string) output {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -39,7 +39,7 @@ func parley(t *testing.T, dir string, args ...string) outcome {
 	if err := command.Run(); err != nil && command.ProcessState == nil {
 		t.Fatal(err)
 	}
-	return outcome{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return output{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
 func write(t *testing.T, dir, name, content string) {
@@ -55,7 +55,8 @@ func write(t *testing.T, dir, name, content string) {
 
 const hello = `{"type":"message","channel":"D1","user":"U1","text":"hello","ts":"1750000000.000001"}`
 
-// TestExitStatus holds 0, 1 for a failure and 2 for wrong use, and what is said.
+// TestExitStatus checks the exit status, 0, 1 for a failure and 2 for wrong use, and the
+// standard error.
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -64,13 +65,13 @@ func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		line   string
 		status int
-		stderr string // a part of it; empty for nothing
+		stderr string // a part of the standard error; "" if that is empty
 	}{
 		{"version", 0, ""},
 		{"--help", 0, ""},
 		{"run --help", 0, ""},
 		{"check", 0, ""},
-		{"replay lines.jsonl", 0, ""}, // what can't be used is told of, and no failure
+		{"replay lines.jsonl", 0, ""}, // an unusable line is no failure
 		{"replay --format json lines.jsonl", 0, ""},
 		{"replay --platform slack hello.json lines.jsonl", 0, ""},
 		{"", 2, "a command is needed"},
@@ -102,7 +103,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestCheckTellsEveryFault(t *testing.T) {
+func TestCheckPrintsEveryFault(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nlog: {level: loud}\nlisten: :1\n")
@@ -118,7 +119,7 @@ func TestCheckTellsEveryFault(t *testing.T) {
 		`(?m)^workspaces/acme\.yaml:4: slack\.bot_token: .*NO_SUCH_TOKEN.*$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(got.stdout) {
-			t.Errorf("%s is not in\n%s", want, got.stdout)
+			t.Errorf("%s does not match\n%s", want, got.stdout)
 		}
 	}
 	if lines := strings.Count(got.stdout, "\n"); lines != 4 {
@@ -129,30 +130,30 @@ func TestCheckTellsEveryFault(t *testing.T) {
 	}
 }
 
-func TestCheckOfWhatIsSound(t *testing.T) {
+func TestCheckWithoutFaults(t *testing.T) {
 	t.Parallel()
 	if got := parley(t, t.TempDir(), "check"); got.status != 0 || got.stdout != "the configuration is sound: 1 workspaces, 1 agents\n" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestReplayPrintsTheFormatAsked for the same line.
-func TestReplayPrintsTheFormatAsked(t *testing.T) {
+// TestReplayFormats replays the same line in both formats.
+func TestReplayFormats(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "hello.json", hello)
-	people := parley(t, dir, "replay", "--platform", "slack", "hello.json").stdout
-	programs := parley(t, dir, "replay", "--platform", "slack", "--format", "json", "hello.json").stdout
-	if !strings.HasPrefix(people, "1  stored message, run (direct)") || !strings.HasPrefix(programs, `{"n":1,"disposition":"stored",`) {
-		t.Errorf("%s%s", people, programs)
+	text := parley(t, dir, "replay", "--platform", "slack", "hello.json").stdout
+	json := parley(t, dir, "replay", "--platform", "slack", "--format", "json", "hello.json").stdout
+	if !strings.HasPrefix(text, "1  stored message, run (direct)") || !strings.HasPrefix(json, `{"n":1,"disposition":"stored",`) {
+		t.Errorf("%s%s", text, json)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("replay left something behind: %v %v", entries, err)
+		t.Errorf("replay left files: %v %v", entries, err)
 	}
 }
 
-// TestSignals runs the daemon as a process: SIGHUP has its files read again,
-// SIGTERM ends it with the status 0.
+// TestSignals runs the daemon as a process. SIGHUP reloads its files, and SIGTERM ends it
+// with the status 0.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -162,6 +163,8 @@ func TestSignals(t *testing.T) {
 	defer cancel()
 	command := exec.CommandContext(ctx, os.Args[0], "run")
 	command.Dir, command.Env = dir, append(os.Environ(), "PARLEY_COMMAND=1")
+	var stdout strings.Builder
+	command.Stdout = &stdout
 	stderr, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -188,10 +191,28 @@ func TestSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	await("parley stops")
-	for lines.Scan() { // to its end
+	for lines.Scan() { // to the end of the output
 		continue
 	}
 	if err := command.Wait(); err != nil {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the daemon ended with %v", err)
+	}
+	if stdout.Len() != 0 {
+		t.Errorf("printed without a terminal: %s", &stdout)
+	}
+}
+
+// TestHelloNeedsTerminal opens files that are a terminal, and files that are none.
+func TestHelloNeedsTerminal(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"/dev/ptmx": true, os.DevNull: false, filepath.Join(t.TempDir(), "out"): false} {
+		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Skip(err)
+		}
+		if got := helloOn(file) != nil; got != want {
+			t.Errorf("%s: hello is printed: %v", name, got)
+		}
+		_ = file.Close()
 	}
 }

@@ -11,11 +11,11 @@ import (
 
 const mask = "[secret]"
 
-// Value is a token, key or password. Every way of printing or marshalling it
-// gives a mask; only Reveal gives the text. The zero value is an unset secret.
+// Value is a token, key or password. Every way of printing or marshalling it gives a
+// mask. Only Reveal returns the text. The zero value is an unset secret.
 //
-// The text stands behind a pointer, so that even fmt, which can't call the
-// methods of a value in an unexported field, has only an address to print.
+// The text is behind a pointer. fmt can't call the methods of a value in an unexported
+// field, and a pointer leaves it only an address to print.
 type Value struct{ text *string }
 
 // New makes a secret of a configured text.
@@ -29,7 +29,7 @@ func (v Value) Reveal() string {
 	return *v.text
 }
 
-// IsZero says whether the secret is unset.
+// IsZero reports whether the secret is unset.
 func (v Value) IsZero() bool { return v.Reveal() == "" }
 
 // Equal compares in time that does not depend on either text or its length. An

@@ -18,25 +18,26 @@ import (
 	"parley/ingest/work"
 )
 
-// recorded is a platform that this version reads from recordings alone.
+// recorded is the adapter of a platform whose recordings this version can replay, but to
+// which it cannot connect.
 type recorded struct {
 	adapters.Normalizer
 	platform event.Platform
 }
 
-// Limits implements adapters.Adapter: nothing is sent.
+// Limits implements adapters.Adapter. The adapter sends nothing.
 func (recorded) Limits() adapters.Limits { return adapters.Limits{} }
 
 // Run implements adapters.Runner.
 func (r recorded) Run(context.Context, adapters.Inbox, adapters.Link) error {
 	return &adapters.RefusedError{
 		Err:  fmt.Errorf("a live connection to %s is not supported by this version", r.platform),
-		Hint: "recordings of it can be replayed; remove the workspace's file to be rid of this message",
+		Hint: "remove the workspace's file to avoid this message; parley replay reads recordings of this platform",
 	}
 }
 
-// startAccounts starts the adapters that are not running yet. One that takes a
-// workspace over begins when the one before it has ended.
+// startAccounts starts the adapters that are not running yet. A workspace's new adapter
+// starts when its previous one has ended.
 func (d *Daemon) startAccounts(ctx context.Context) {
 	for _, a := range d.current.Load().accounts {
 		if a.stop != nil {
@@ -46,16 +47,17 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 		if !ok {
 			a.stop = func() {}
 			d.report(a, adapters.Status{State: adapters.Up, Since: d.now().UTC()})
+			d.sayHello(ctx, a, event.Self{})
 			continue
 		}
 		var own context.Context
 		own, a.stop = context.WithCancel(ctx)
-		before, ended := d.running[a.ID], make(chan struct{})
+		previous, ended := d.running[a.ID], make(chan struct{})
 		d.running[a.ID] = ended
 		d.accounts.Go(func() {
 			defer close(ended)
-			if before != nil {
-				<-before
+			if previous != nil {
+				<-previous
 			}
 			var reading sync.WaitGroup
 			defer reading.Wait()
@@ -67,6 +69,7 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 	}
 }
 
+// supervise runs an account's adapter until ctx ends, and passes its state on.
 func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runner) {
 	adapters.Supervise(ctx, adapters.Supervised{
 		Runner: runner,
@@ -74,6 +77,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runn
 		Lease:  adapters.ExclusiveLease{Store: d.journal, Name: "workspace/" + a.ID},
 		Up: func(self event.Self) {
 			d.introduce(ctx, a, self)
+			d.sayHello(ctx, a, self)
 			if a.backfill != nil {
 				a.backfill.Up(ctx)
 			}
@@ -109,7 +113,8 @@ func (d *Daemon) newBackfill(ctx context.Context, a *account) (*backfill.Workspa
 	return b, nil
 }
 
-// successor is the account that has taken a's adapter over at a reload.
+// successor returns the account that has a's adapter since the last reload; a itself if
+// there is none.
 func (d *Daemon) successor(a *account) *account {
 	if current := d.current.Load(); current != nil {
 		if now := current.accounts[a.ID]; now != nil && now.adapter == a.adapter {
@@ -119,39 +124,39 @@ func (d *Daemon) successor(a *account) *account {
 	return a
 }
 
-// report keeps an adapter's state. A workspace is up on the node that serves it:
-// where another one has its connection it stands by here.
+// report stores an adapter's state. A workspace is up only on the node that has its
+// connection, and on standby on the other nodes.
 func (d *Daemon) report(a *account, s adapters.Status) {
 	a.status.Store(&s)
 	d.metrics.up(a.ID, s.State == adapters.Up)
 }
 
-// introduce remembers who the platform says we are.
+// introduce stores our own identity on the platform.
 func (d *Daemon) introduce(ctx context.Context, a *account, self event.Self) {
 	known, err := d.journal.Self(ctx, a.ID)
 	if err == nil {
 		if known.TeamID == self.TeamID && self.AppID == "" {
-			self.AppID = known.AppID // which the platform does not always tell
+			self.AppID = known.AppID // the platform does not always report it
 		}
 		err = d.ingest.SetSelf(ctx, a.Platform, a.ID, self)
 	}
 	if err != nil && ctx.Err() == nil {
-		d.log.Error("remember who we are", "workspace", a.ID, "err", err)
+		d.log.Error("own identity not stored", "workspace", a.ID, "err", err)
 	}
 }
 
-// startLanes serves the turns of the agents that are not served yet. A lane
-// stays until the daemon stops: an agent that is gone has no turns.
-func (d *Daemon) startLanes(claim, running context.Context, workers *sync.WaitGroup) {
+// serveAgents starts a work queue for the turns of each new agent. A work queue stays until
+// the daemon stops. A removed agent has no turns, so its work queue is idle.
+func (d *Daemon) serveAgents(claim, running context.Context, workers *sync.WaitGroup) {
 	for id, a := range d.current.Load().agents {
-		if d.lanes[id] {
+		if d.queues[id] {
 			d.work.Resize(work.Turns, id, a.slots())
 			continue
 		}
-		d.lanes[id] = true
+		d.queues[id] = true
 		workers.Go(func() {
 			if err := d.turns.Serve(claim, running, id, a.slots()); err != nil {
-				d.log.Error("a part ended", "part", "turns of "+id, "err", err)
+				d.log.Error("component ended", "component", "turns of "+id, "err", err)
 			}
 		})
 	}
@@ -166,7 +171,7 @@ func (d *Daemon) Ready(lease *journal.Claim, wake func()) (ready, gap bool) {
 	return a.backfill.Ready(lease.Key, wake)
 }
 
-// workspaceOf returns the workspace that stands in a thread's key.
+// workspaceOf returns the workspace in a thread's key.
 func workspaceOf(key event.ThreadKey) string {
 	_, rest, _ := strings.Cut(string(key), ":")
 	workspace, _, _ := strings.Cut(rest, ":")
@@ -178,8 +183,8 @@ func (d *Daemon) Preface(ctx context.Context, lease *journal.Claim, run *journal
 	return d.ingest.Preface(ctx, lease, run, newest)
 }
 
-// Keep implements turn.Files: a copy of the attachment, by the platform's own
-// way to it.
+// Keep implements turn.Files: it stores a copy of the attachment, which it fetches with
+// the platform's adapter.
 func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachment) journal.Attachment {
 	if a.State != journal.AttachmentPending {
 		return a
@@ -194,7 +199,7 @@ func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachmen
 	}
 	kept, err := d.fetch(ctx, fetcher, a)
 	if err != nil && ctx.Err() == nil {
-		d.log.Warn("an attachment can't be had", "workspace", workspace, "attachment", a.ID, "err", err)
+		d.log.Warn("attachment not copied", "workspace", workspace, "attachment", a.ID, "err", err)
 	}
 	return kept
 }
@@ -202,12 +207,13 @@ func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachmen
 // Put implements turn.Files.
 func (d *Daemon) Put(ctx context.Context, file stream.File) (journal.File, error) {
 	kept, err := d.files.Put(ctx, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
-	if err == nil { // a day is longer than any run, which must store the delivery first
+	if err == nil { // a run stores its delivery, which refers to the copy, in less than a day
 		err = d.journal.CheckCopy(ctx, kept.Bucket, kept.Path, 24*time.Hour)
 	}
 	return journal.File{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}, err
 }
 
+// fetch copies an attachment and records the copy, or the attachment's absence.
 func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.Attachment) (journal.Attachment, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -219,8 +225,8 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.
 		return d.unavailable(ctx, a, err)
 	}
 	defer source.Close()
-	if told, ok := source.(adapters.Described); ok {
-		a.Attachment = completed(a.Attachment, told.Describe())
+	if described, ok := source.(adapters.Described); ok {
+		a.Attachment = completed(a.Attachment, described.Describe())
 	}
 	kept, err := d.files.Put(ctx, source, a.Attachment)
 	if err != nil {
@@ -230,14 +236,14 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.
 	return a, d.journal.SetAttachment(ctx, a, kept.SHA256)
 }
 
-// completed fills in what a message has left out of its file. The size is the
-// platform's: what it has now is what is copied.
-func completed(a, told event.Attachment) event.Attachment {
-	a.Name, a.MimeType, a.Size = cmp.Or(a.Name, told.Name), cmp.Or(a.MimeType, told.MimeType), cmp.Or(told.Size, a.Size)
+// completed adds the platform's description of a file to the message's own. The size is
+// the platform's, because the platform sends the present content of the file.
+func completed(a, described event.Attachment) event.Attachment {
+	a.Name, a.MimeType, a.Size = cmp.Or(a.Name, described.Name), cmp.Or(a.MimeType, described.MimeType), cmp.Or(described.Size, a.Size)
 	return a
 }
 
-// unavailable records that a file can't be had, unless it was only cut short.
+// unavailable records that a file is unavailable, unless the daemon cancelled the fetch.
 func (d *Daemon) unavailable(ctx context.Context, a journal.Attachment, cause error) (journal.Attachment, error) {
 	if errors.Is(cause, context.Canceled) {
 		return a, cause

@@ -14,10 +14,10 @@ import (
 	"parley/ingest/journal/sqlite"
 )
 
-// say puts a message of mara's on Slack, of which nobody is told.
-func (h *house) say(text string, more ...func(*slacktest.Post)) slacktest.Post {
+// putMessage puts a message of mara's on Slack without an event to the daemon.
+func (h *harness) putMessage(text string, more ...func(*slacktest.Post)) slacktest.Post {
 	h.t.Helper()
-	h.last = h.last.Add(time.Millisecond) // the precision of the order
+	h.last = h.last.Add(time.Millisecond) // so that each message has its own ts
 	post := slacktest.Post{Channel: room, User: mara, Text: text, TS: slacktest.Timestamp(h.last)}
 	for _, set := range more {
 		set(&post)
@@ -25,25 +25,25 @@ func (h *house) say(text string, more ...func(*slacktest.Post)) slacktest.Post {
 	return h.slack.Put(post)
 }
 
-func under(root string) func(*slacktest.Post) {
+func inThreadOf(root string) func(*slacktest.Post) {
 	return func(p *slacktest.Post) { p.ThreadTS = root }
 }
 
-// told is the message of a post, as an event tells of it.
-func told(p slacktest.Post) slacktest.Message {
+// messageOf returns the message of a post, as an event contains it.
+func messageOf(p slacktest.Post) slacktest.Message {
 	return slacktest.Message{Channel: p.Channel, User: p.User, Text: p.Text, TS: p.TS, ThreadTS: p.ThreadTS}
 }
 
-// listens waits until events can arrive, and the watermark says so.
-func (h *house) listens() {
+// awaitUp waits until the workspace is up, which is also when its watermark begins.
+func (h *harness) awaitUp() {
 	h.t.Helper()
 	h.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1)
 }
 
-// away stops the daemon, lets something happen, and starts it again.
-func (h *house) away(meanwhile func()) {
+// whileStopped stops the daemon, calls meanwhile, and starts the daemon again.
+func (h *harness) whileStopped(meanwhile func()) {
 	h.t.Helper()
-	h.listens()
+	h.awaitUp()
 	if err := h.stop(); err != nil {
 		h.t.Fatalf("stop: %v\n%s", err, h.log)
 	}
@@ -54,9 +54,9 @@ func (h *house) away(meanwhile func()) {
 	}
 }
 
-// origins are the origins of what is stored of a thread, by content. The daemon is
-// stopped for that.
-func (h *house) origins(root slacktest.Post) map[string]journal.Origin {
+// origins stops the daemon and returns the origins of the stored messages of a thread, by
+// content.
+func (h *harness) origins(root slacktest.Post) map[string]journal.Origin {
 	h.t.Helper()
 	if err := h.stop(); err != nil {
 		h.t.Fatal(err)
@@ -78,7 +78,7 @@ func (h *house) origins(root slacktest.Post) map[string]journal.Origin {
 	return origins
 }
 
-// tally counts what is asked of Slack, by method.
+// tally counts the calls of Slack, by method.
 type tally struct {
 	mu    sync.Mutex
 	count map[string]int
@@ -99,36 +99,36 @@ func (c *tally) of(method string) int {
 	return c.count[method]
 }
 
-// TestWhatWasMissedIsAnsweredOnce, in the order in which it was said. It stops the daemon
-// three times, says something meanwhile, in the channel and in a thread, and tells of
-// part of it when the daemon is back.
-func TestWhatWasMissedIsAnsweredOnce(t *testing.T) {
+// TestMissedMessagesAreAnsweredOnce, in their order. The test stops the daemon three times,
+// and puts messages into the channel and into a thread meanwhile. Afterwards Slack sends the
+// event of one of them again.
+func TestMissedMessagesAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
 	h.slack.AddChannel(room, "garden")
-	root := h.say("<@U0BOT> are you there?")
-	h.accept(told(root).Mention())
-	h.asks(says("Yes."))
+	root := h.putMessage("<@U0BOT> are you there?")
+	h.accept(messageOf(root).Mention())
+	h.answerNext(replyWith("Yes."))
 	h.posts(1)
 	for round := range 3 {
 		var missed []slacktest.Post
-		h.away(func() {
-			h.clock.advance(time.Second) // no message comes from the future
+		h.whileStopped(func() {
+			h.clock.advance(time.Second) // so that no message is in the future
 			for i := range 4 {
-				missed = append(missed, h.say(fmt.Sprintf("<@U0BOT> question %d.%d", round, i), under(root.TS)))
+				missed = append(missed, h.putMessage(fmt.Sprintf("<@U0BOT> question %d.%d", round, i), inThreadOf(root.TS)))
 			}
-			h.say("nothing for you")
+			h.putMessage("nothing for you")
 		})
-		h.accept(told(missed[2]).Event()) // Slack tries again what came to nobody
-		last := h.said(fmt.Sprintf("<@U0BOT> question %d.4", round))
+		h.accept(messageOf(missed[2]).Event()) // Slack sends a missed event again
+		last := h.newMessage(fmt.Sprintf("<@U0BOT> question %d.4", round))
 		last.ThreadTS = root.TS
 		h.accept(last.Mention())
-		var asked, want []spoken
+		var asked, want []chatMessage
 		for i := range 5 {
-			messages := h.asks(says("So it is.")).messages
+			messages := h.answerNext(replyWith("So it is.")).messages
 			asked = append(asked, messages[len(messages)-1])
-			want = append(want, spoken{"user", fmt.Sprintf("[Mara (<@U0MARA>)]: <@U0BOT> question %d.%d", round, i)})
+			want = append(want, chatMessage{"user", fmt.Sprintf("[Mara (<@U0MARA>)]: <@U0BOT> question %d.%d", round, i)})
 		}
 		same(t, asked, want)
 		h.posts(1 + 5*(round+1))
@@ -142,10 +142,10 @@ func TestWhatWasMissedIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// TestOnlyAThreadThatIsBehindWaits after a restart, while Slack tells nothing of whole
-// channels: a new thread for nothing, and an old one for its own missed messages. Then
-// the rest is answered, once.
-func TestOnlyAThreadThatIsBehindWaits(t *testing.T) {
+// TestOnlyThreadBehindWaits after a restart, while Slack does not answer reads of whole
+// channels: a new thread waits for nothing, and an old one for its own missed messages. Then
+// the other missed message is answered, once.
+func TestOnlyThreadBehindWaits(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	h := open(t, plan{fake: slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
@@ -155,36 +155,36 @@ func TestOnlyAThreadThatIsBehindWaits(t *testing.T) {
 		return slacktest.Fault{}
 	}}})
 	h.slack.AddChannel(room, "garden")
-	old := h.say("<@U0BOT> are you there?")
-	h.accept(told(old).Mention())
-	h.asks(says("Yes."))
+	old := h.putMessage("<@U0BOT> are you there?")
+	h.accept(messageOf(old).Mention())
+	h.answerNext(replyWith("Yes."))
 	h.posts(1)
-	h.away(func() {
-		h.say("a frost is coming", under(old.TS))
-		h.say("<@U0BOT> nobody tells of this")
+	h.whileStopped(func() {
+		h.putMessage("a frost is coming", inThreadOf(old.TS))
+		h.putMessage("<@U0BOT> this one has no event")
 	})
-	h.listens()
+	h.awaitUp()
 	h.last = time.Now()
 	begun := time.Now()
-	fresh := h.say("<@U0BOT> what is new?")
-	h.accept(told(fresh).Mention())
-	same(t, h.asks(says("This.")).messages, []spoken{{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> what is new?"}})
-	h.accept(told(h.say("<@U0BOT> what about the roses?", under(old.TS))).Mention())
-	messages := h.asks(says("Cover them.")).messages
-	same(t, messages[len(messages)-2:], []spoken{
+	fresh := h.putMessage("<@U0BOT> what is new?")
+	h.accept(messageOf(fresh).Mention())
+	same(t, h.answerNext(replyWith("This.")).messages, []chatMessage{{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> what is new?"}})
+	h.accept(messageOf(h.putMessage("<@U0BOT> what about the roses?", inThreadOf(old.TS))).Mention())
+	messages := h.answerNext(replyWith("Cover them.")).messages
+	same(t, messages[len(messages)-2:], []chatMessage{
 		block("U0MARA (<@U0MARA>): a frost is coming"), {"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> what about the roses?"},
 	})
 	h.posts(3)
 	t.Logf("answered both after %v", time.Since(begun))
 	close(release)
-	same(t, h.asks(says("I do.")).messages, []spoken{{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> nobody tells of this"}})
+	same(t, h.answerNext(replyWith("I do.")).messages, []chatMessage{{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> this one has no event"}})
 	if posts := h.posts(4); len(posts) != 4 {
 		t.Errorf("%d posts", len(posts))
 	}
 }
 
-// TestATurnGoesOnWithoutItsMissedMessages if Slack does not tell them, and says so.
-func TestATurnGoesOnWithoutItsMissedMessages(t *testing.T) {
+// TestTurnGoesOnWithoutMissedMessages if Slack does not list them, and the agent is told.
+func TestTurnGoesOnWithoutMissedMessages(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{fake: slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
 		if c.Method == "conversations.history" || c.Method == "conversations.replies" {
@@ -193,28 +193,29 @@ func TestATurnGoesOnWithoutItsMissedMessages(t *testing.T) {
 		return slacktest.Fault{}
 	}}})
 	h.slack.AddChannel(room, "garden")
-	old := h.say("<@U0BOT> are you there?")
-	h.accept(told(old).Mention())
-	h.asks(says("Yes."))
+	old := h.putMessage("<@U0BOT> are you there?")
+	h.accept(messageOf(old).Mention())
+	h.answerNext(replyWith("Yes."))
 	h.posts(1)
-	h.away(func() { h.say("a frost is coming", under(old.TS)) })
-	h.accept(told(h.say("<@U0BOT> what about the roses?", under(old.TS))).Mention())
-	messages := h.asks(says("I don't know.")).messages
-	same(t, messages[len(messages)-2:], []spoken{
+	h.whileStopped(func() { h.putMessage("a frost is coming", inThreadOf(old.TS)) })
+	h.accept(messageOf(h.putMessage("<@U0BOT> what about the roses?", inThreadOf(old.TS))).Mention())
+	messages := h.answerNext(replyWith("I don't know.")).messages
+	same(t, messages[len(messages)-2:], []chatMessage{
 		block("… (earlier messages could not be read)"), {"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> what about the roses?"},
 	})
 	h.posts(2)
 }
 
-// TestARetryTellsOfWhatSlackGaveUp while the daemon ran, but could not be reached.
-func TestARetryTellsOfWhatSlackGaveUp(t *testing.T) {
+// TestRetriedHookStartsBackfill of the messages that Slack sent while it could not reach the
+// running daemon, and does not send again.
+func TestRetriedHookStartsBackfill(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.slack.AddChannel(room, "garden")
-	h.listens()
+	h.awaitUp()
 	h.last = time.Now()
-	h.say("<@U0BOT> one that Slack gives up")
-	retried := told(h.say("<@U0BOT> one that Slack tries again"))
+	h.putMessage("<@U0BOT> one that Slack gives up")
+	retried := messageOf(h.putMessage("<@U0BOT> one that Slack tries again"))
 	request, err := slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", signingSecret, time.Now(), retried.Mention())
 	if err != nil {
 		t.Fatal(err)
@@ -223,45 +224,46 @@ func TestARetryTellsOfWhatSlackGaveUp(t *testing.T) {
 	h.send(request, nil)
 	var asked []string
 	for range 2 {
-		asked = append(asked, h.asks(says("Yes.")).messages[0].Content)
+		asked = append(asked, h.answerNext(replyWith("Yes.")).messages[0].Content)
 	}
 	slices.Sort(asked)
 	same(t, asked, []string{"[U0MARA (<@U0MARA>)]: <@U0BOT> one that Slack gives up", "[U0MARA (<@U0MARA>)]: <@U0BOT> one that Slack tries again"})
 	h.posts(2)
 }
 
-func TestAFirstStartReplaysNothing(t *testing.T) {
+func TestFirstStartReadsNothing(t *testing.T) {
 	t.Parallel()
 	calls := new(tally)
 	h := open(t, plan{fake: slacktest.Options{OnCall: calls.add}})
 	h.slack.AddChannel(room, "garden")
-	h.say("<@U0BOT> long ago")
+	h.putMessage("<@U0BOT> long ago")
 	h.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1)
 	h.mention("now")
-	h.asks(says("Now."))
+	h.answerNext(replyWith("Now."))
 	if posts := h.posts(1); len(posts) != 1 || calls.of("conversations.history") != 0 {
 		t.Errorf("%+v", posts)
 	}
 }
 
-// TestAMissedEditIsApplied to a message that the agent was asked before.
-func TestAMissedEditIsApplied(t *testing.T) {
+// TestMissedEditIsApplied to a message that an earlier turn contained.
+func TestMissedEditIsApplied(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.slack.AddChannel(room, "garden")
-	root := h.say("<@U0BOT> buy one rake")
-	h.accept(told(root).Mention())
-	h.asks(says("One."))
+	root := h.putMessage("<@U0BOT> buy one rake")
+	h.accept(messageOf(root).Mention())
+	h.answerNext(replyWith("One."))
 	h.posts(1)
-	h.away(func() { h.slack.Edit(room, root.TS, "<@U0BOT> buy two rakes") })
-	h.awaitMetric(settled("edit", "updated", ""), 1)
-	next := h.said("<@U0BOT> how many?")
+	h.whileStopped(func() { h.slack.Edit(room, root.TS, "<@U0BOT> buy two rakes") })
+	h.awaitMetric(envelopesMetric("edit", "updated", ""), 1)
+	next := h.newMessage("<@U0BOT> how many?")
 	next.ThreadTS = root.TS
 	h.accept(next.Mention())
-	same(t, h.asks(says("Two.")).messages[0], spoken{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> buy two rakes"})
+	same(t, h.answerNext(replyWith("Two.")).messages[0], chatMessage{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> buy two rakes"})
 }
 
-// TestBackfillIsBounded by age, which is its own and not the policy's, and by number.
+// TestBackfillIsBounded by its own age limit, not by the policy's, and by its number of
+// messages.
 func TestBackfillIsBounded(t *testing.T) {
 	t.Parallel()
 	past := make(chan struct{})
@@ -273,30 +275,31 @@ func TestBackfillIsBounded(t *testing.T) {
 			return slacktest.Fault{}
 		}}})
 	h.slack.AddChannel(room, "garden")
-	h.clock.advance(-3 * time.Hour) // when it was up for the last time
+	h.clock.advance(-3 * time.Hour) // the time at which the workspace was up last
 	close(past)
-	h.listens()
+	h.awaitUp()
 	h.clock.advance(3 * time.Hour)
-	h.away(func() {
+	h.whileStopped(func() {
 		h.last = time.Now().Add(-150 * time.Minute)
-		h.say("<@U0BOT> too old")
+		h.putMessage("<@U0BOT> too old")
 		h.last = time.Now().Add(-time.Hour)
 		for _, text := range []string{"<@U0BOT> one too many", "<@U0BOT> old", "<@U0BOT> and newer"} {
-			h.say(text)
+			h.putMessage(text)
 		}
 	})
 	var asked []string
 	for range 2 {
-		asked = append(asked, h.asks(says("Yes.")).messages[0].Content)
+		asked = append(asked, h.answerNext(replyWith("Yes.")).messages[0].Content)
 	}
-	slices.Sort(asked) // they are threads of their own
+	slices.Sort(asked) // each is its own thread, and threads have no common order
 	same(t, asked, []string{"[U0MARA (<@U0MARA>)]: <@U0BOT> and newer", "[U0MARA (<@U0MARA>)]: <@U0BOT> old"})
 	h.posts(2)
-	h.awaitMetric(settled("message", "stored", "mention"), 2)
+	h.awaitMetric(envelopesMetric("message", "stored", "mention"), 2)
 }
 
-// TestSlackThatCantBeReadHoldsUpNobody: history fails for good, and what comes in is answered.
-func TestSlackThatCantBeReadHoldsUpNobody(t *testing.T) {
+// TestFailedBackfillDelaysNothing: every read of the history fails, and a new message is
+// answered.
+func TestFailedBackfillDelaysNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{fake: slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
 		if c.Method == "conversations.history" {
@@ -306,22 +309,21 @@ func TestSlackThatCantBeReadHoldsUpNobody(t *testing.T) {
 	}}})
 	h.slack.AddChannel(room, "garden")
 	h.mention("hello")
-	h.asks(says("Hello."))
+	h.answerNext(replyWith("Hello."))
 	h.posts(1)
-	h.away(func() { h.say("<@U0BOT> nobody hears this") })
+	h.whileStopped(func() { h.putMessage("<@U0BOT> this one is missed") })
 	h.mention("and again")
-	h.asks(says("Again."))
+	h.answerNext(replyWith("Again."))
 	h.posts(2)
 }
 
-// TestWhatCutSocketsMissedIsAnsweredOnce, in the order in which it was said. It cuts every
-// connection and says something at once, again and again: part of it reaches nobody, part
-// the next socket.
-func TestWhatCutSocketsMissedIsAnsweredOnce(t *testing.T) {
+// TestMessagesMissedBySocketsAreAnsweredOnce, in their order. The test cuts every connection
+// several times and sends messages at once: some reach no socket, and some the next socket.
+func TestMessagesMissedBySocketsAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	h := plugIn(t, 1, slacktest.SocketOptions{})
-	h.listens()
-	h.clock.advance(time.Second) // no message comes from the future
+	h := openWithSockets(t, 1, slacktest.SocketOptions{})
+	h.awaitUp()
+	h.clock.advance(time.Second) // so that no message is in the future
 	h.last = time.Now()
 	said := map[string][]string{}
 	say := func(round int, words string) {

@@ -11,21 +11,21 @@ import (
 	"parley/config"
 )
 
-// checkTime is how long platforms have to answer a check, all together.
+// checkTime bounds the wait for the answers of all platforms to a check.
 const checkTime = 3 * time.Second
 
-// Found is what a platform says about a workspace.
+// Found is a finding of a platform about a workspace.
 type Found struct {
 	Workspace string
 	// Key of the workspace's file, such as "slack.bot_token".
 	adapters.Finding
-	// Unasked says that the platform could not be asked, and Words why.
+	// Unasked says that the platform gave no answer. Words are the reason then.
 	Unasked bool
 }
 
-// Check asks the platforms of a configuration whether they let its workspaces do
-// their work, all at once and within three seconds. What it returns is in the
-// workspaces' order.
+// Check asks the platforms of a configuration whether its workspaces have the access that
+// they need. It asks all platforms at once, within three seconds. The findings are in the
+// order of the workspaces.
 func Check(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -49,12 +49,13 @@ func checkOne(ctx context.Context, w config.Workspace, checker adapters.Checker)
 		all[i] = Found{Workspace: w.ID, Finding: f}
 	}
 	if err != nil {
-		all = append(all, Found{Workspace: w.ID, Finding: adapters.Finding{Key: string(w.Platform), Words: "can't be asked: " + err.Error()}, Unasked: true})
+		all = append(all, Found{Workspace: w.ID, Finding: adapters.Finding{Key: string(w.Platform), Words: "no answer from the platform: " + err.Error()}, Unasked: true})
 	}
 	return all
 }
 
-// wants are what the settings of a workspace, or of a channel in it, ask for.
+// wants returns the optional features that the settings of a workspace, or of one of its
+// channels, use.
 func wants(w config.Workspace) adapters.Wants {
 	everywhere := append(slices.Collect(maps.Values(w.Channels)), w.Settings)
 	return adapters.Wants{

@@ -15,25 +15,25 @@ import (
 	"parley/ingest/event"
 )
 
-// lame are the scopes of an app that is told of no reactions.
-func lame() []string {
+// scopesWithoutReactions returns the scopes of an app that gets no reactions.
+func scopesWithoutReactions() []string {
 	return slices.DeleteFunc(slacktest.AllScopes(), func(s string) bool { return s == "reactions:read" })
 }
 
-// TestTheLogTellsWhatTheAppLacks for what the workspace is configured to do.
-func TestTheLogTellsWhatTheAppLacks(t *testing.T) {
+// TestMissingScopeIsLogged if the configuration of the workspace or of a channel needs it.
+func TestMissingScopeIsLogged(t *testing.T) {
 	t.Parallel()
 	for policy, want := range map[string]int{"": 0, "policy: {reactions: true}": 1, "channels: [{id: C0GARDEN, policy: {reactions: true}}]": 1} {
-		h := open(t, plan{fake: slacktest.Options{Scopes: lame()}, acme: policy})
+		h := open(t, plan{fake: slacktest.Options{Scopes: scopesWithoutReactions()}, acme: policy})
 		h.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1)
-		if log := h.log.String(); strings.Count(log, "reactions:read") != want || strings.Count(log, "lacks scopes") != want {
+		if log := h.log.String(); strings.Count(log, "reactions:read") != want {
 			t.Errorf("%s:\n%s", policy, log)
 		}
 	}
 }
 
-// TestACheckEndsWithoutAnAnswer: what was not heard of in time is no fault.
-func TestACheckEndsWithoutAnAnswer(t *testing.T) {
+// TestCheckWithoutAnswer: a missing answer is not a fault.
+func TestCheckWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	late := errors.New("late")

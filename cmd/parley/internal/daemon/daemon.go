@@ -1,4 +1,3 @@
-// Package daemon wires the parts into one process and owns their lifetime.
 package daemon
 
 import (
@@ -33,6 +32,7 @@ type Daemon struct {
 	log     *slog.Logger
 	level   *slog.LevelVar
 	load    func() (*config.Config, error)
+	hello   func(text string)
 	now     func() time.Time
 	lease   time.Duration
 	metrics *metrics
@@ -51,34 +51,41 @@ type Daemon struct {
 	platforms map[event.Platform]func(config.Workspace) adapters.Adapter
 	accounts  sync.WaitGroup           // the adapters that are running
 	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
-	lanes     map[string]bool
-	reloading chan struct{}
+	queues    map[string]bool          // the agents whose turns have a work queue
+	reloading chan chan struct{}
 	opened    chan greeting
 }
 
-// Options are what a Daemon is made of.
+// Options configure a Daemon.
 type Options struct {
 	Config *config.Config
 	// Load reads the configuration again, for Reload.
 	Load  func() (*config.Config, error)
 	Log   *slog.Logger
 	Level *slog.LevelVar // of Log
-	// Now is the clock of everything that waits for a time or is stored with
-	// one; nil is time.Now.
+	// Hello gets a text for each workspace that is up: the way to talk to the agent there.
+	// It may be called concurrently. If it is nil, there are no such texts.
+	Hello func(text string)
+	// Now is the clock of all waits and stored times. If it is nil, the clock is the store's
+	// if several nodes share the store, and time.Now otherwise.
 	Now func() time.Time
-	// Lease is how long a node that has died keeps its threads from the others; 0 is
-	// DefaultLease.
+	// Lease is the time after which other nodes take over the threads of a dead node; 0
+	// is DefaultLease.
 	Lease time.Duration
-	// Engine is the store, which the daemon closes; nil opens the configured one.
+	// Engine is the store, which the daemon closes. If it is nil, New opens the configured
+	// store.
 	Engine journal.Engine
-	// Platforms makes each platform's adapter; nil is Platforms.
+	// Platforms makes each platform's adapter. If it is nil, New uses the function Platforms.
 	Platforms map[event.Platform]func(config.Workspace) adapters.Adapter
 }
 
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
-	d := &Daemon{log: o.Log, level: o.Level, load: o.Load, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease), metrics: newMetrics(), platforms: o.Platforms,
-		running: map[string]chan struct{}{}, lanes: map[string]bool{}, reloading: make(chan struct{}, 1), opened: make(chan greeting, maxGreetings)}
+	d := &Daemon{
+		log: o.Log, level: o.Level, load: o.Load, hello: o.Hello, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease),
+		metrics: newMetrics(), platforms: o.Platforms, running: map[string]chan struct{}{}, queues: map[string]bool{},
+		reloading: make(chan chan struct{}, 1), opened: make(chan greeting, maxGreetings),
+	}
 	if d.platforms == nil {
 		d.platforms = Platforms()
 	}
@@ -122,11 +129,11 @@ func openStore(ctx context.Context, store config.Store, log *slog.Logger, m *met
 	return sqlite.Open(ctx, store.Path, sqlite.WithLogger(log), sqlite.WithRecorder(m))
 }
 
-// DefaultLease is how long a node that has died keeps its threads from the others.
+// DefaultLease is the time after which other nodes take over the threads of a dead node.
 const DefaultLease = 8 * time.Second
 
-// share says how this process shares the journal with others: on a store for
-// several nodes it goes by the store's time, unless it was given a clock.
+// share returns this node's options for the journal. On a store that several nodes share,
+// the node has a lease, and uses the store's clock unless Options.Now is set.
 func (d *Daemon) share(engine journal.Engine) journal.Options {
 	o := journal.Options{Node: uuid.NewString()}
 	if clock, shared := engine.(journal.Clock); shared {
@@ -142,19 +149,19 @@ func (d *Daemon) share(engine journal.Engine) journal.Options {
 	return o
 }
 
-// checkListen refuses to offer the local workspace, which asks for no token, to
-// other machines.
+// checkListen returns an error if other machines could reach the local workspace, which
+// needs no token.
 func checkListen(c *config.Config) error {
 	for _, w := range c.Workspaces {
 		host, _, err := net.SplitHostPort(c.Listen)
 		if ip := net.ParseIP(host); w.Local && (err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback())) {
-			return fmt.Errorf("listen: %s is not a loopback address, as the local workspace needs: it asks for no token", c.Listen)
+			return fmt.Errorf("listen: %s is not a loopback address; the local workspace needs one because it has no token", c.Listen)
 		}
 	}
 	return nil
 }
 
-// assemble makes the parts that a message passes through.
+// assemble makes the components that a message passes through.
 func (d *Daemon) assemble() {
 	d.outbox = deliver.New(deliver.Parts{
 		Journal: d.journal, Work: d.work, Platform: d.platform, Files: d.files, Observer: d.metrics, Log: d.log, Now: d.now,
@@ -164,19 +171,19 @@ func (d *Daemon) assemble() {
 		Settings: d.turnSettings, Profile: d.profile,
 	})
 	d.ingest = ingest.New(ingest.Parts{
-		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: doorman{d.metrics, d.opened}, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: intakeObserver{d.metrics, d.opened}, Log: d.log, Now: d.now,
 	})
 }
 
-// Addr is the address that the daemon listens on.
+// Addr returns the address that the daemon listens on.
 func (d *Daemon) Addr() net.Addr { return d.listener.Addr() }
 
-// storeTime is how much of the time for stopping is kept for each of the last phases;
-// less where there is little. What the phases before have left is theirs too.
+// storeTime is the part of the shutdown time that is reserved for each of the last phases.
+// They have less if the shutdown time is short, and more if earlier phases leave time.
 const storeTime = time.Second
 
-// Run serves until ctx ends or the server fails; then it stops in named phases,
-// each bounded, so that the whole takes no longer than the configured shutdown.
+// Run serves until ctx ends or the HTTP server fails. Then it stops in named phases. Each
+// phase is bounded, so that all together take no longer than the configured shutdown.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.log.Info("parley is ready", "listen", d.Addr().String(), "workspaces", len(d.current.Load().config.Workspaces))
 	base := context.WithoutCancel(ctx)
@@ -201,28 +208,28 @@ func (d *Daemon) Run(ctx context.Context) error {
 	end, last := time.Now().Add(budget), min(storeTime, budget/6)
 	d.log.Info("parley stops", "within", budget.String())
 	if d.phase(base, "requests", budget/4, func(ctx context.Context) error { return d.server.Shutdown(ctx) }) != nil {
-		err = errors.Join(err, d.server.Close()) // who is still connected is slow, or idle
+		err = errors.Join(err, d.server.Close()) // the remaining connections are slow or idle
 	}
 	err = errors.Join(err, d.phase(base, "platforms", budget/4, func(ctx context.Context) error {
 		stopServing()
 		return await(ctx, &d.accounts)
 	}))
 	stopClaiming()
-	finish := func(ctx context.Context) error { // the replies of the last runs are sent too
+	finish := func(ctx context.Context) error { // the last runs' replies are sent before the outbox stops
 		err := await(ctx, &workers)
 		stopSending()
 		return errors.Join(err, await(ctx, &senders))
 	}
-	if d.phase(base, "runs and posts under way", time.Until(end.Add(-3*last)), finish) != nil {
-		d.log.Info("runs that are still going on are asked again at the next start")
+	if d.phase(base, "active runs and deliveries", time.Until(end.Add(-3*last)), finish) != nil {
+		d.log.Info("active runs are cancelled; the next start repeats them")
 		stopWork(context.Canceled)
-		err = errors.Join(err, d.phase(base, "what was cut short", last, finish))
+		err = errors.Join(err, d.phase(base, "cancelled runs", last, finish))
 	}
 	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.work.Close))
 	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.journal.Close() }))
 }
 
-// start begins everything that works on its own.
+// start starts every goroutine of the daemon.
 func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGroup, failed chan<- error) {
 	d.run(workers, "intake", func() error { return d.ingest.Run(claim) })
 	d.run(workers, "review", func() error { return d.ingest.Review(claim) })
@@ -232,7 +239,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 		d.run(workers, "greetings", func() error { return d.greet(serve) })
 	}
 	d.startAccounts(serve)
-	d.startLanes(claim, work, workers)
+	d.serveAgents(claim, work, workers)
 	d.run(workers, "reload", func() error { return d.reloads(serve, claim, work, workers) })
 	workers.Go(func() {
 		if err := d.server.Serve(d.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -241,16 +248,16 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	})
 }
 
-// run starts a part of the daemon in a group.
+// run starts a component of the daemon in a group.
 func (d *Daemon) run(group *sync.WaitGroup, name string, f func() error) {
 	group.Go(func() {
 		if err := f(); err != nil {
-			d.log.Error("a part ended", "part", name, "err", err)
+			d.log.Error("component ended", "component", name, "err", err)
 		}
 	})
 }
 
-// phase is one step of stopping, within its time.
+// phase runs one step of stopping, and waits for it no longer than within.
 func (d *Daemon) phase(ctx context.Context, name string, within time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, max(within, 10*time.Millisecond))
 	defer cancel()
@@ -270,7 +277,7 @@ func (d *Daemon) phase(ctx context.Context, name string, within time.Duration, f
 	return nil
 }
 
-// await waits for a group, as long as ctx allows.
+// await waits for a group until ctx ends.
 func await(ctx context.Context, group *sync.WaitGroup) error {
 	done := make(chan struct{})
 	go func() {

@@ -14,7 +14,7 @@ const (
 	failed = `parley_deliveries_total{state="failed",workspace="acme"}`
 )
 
-// calls lets a test see the calls of one method.
+// calls returns the options of a fake Slack that passes on the calls of one method.
 func calls(method string) (fake slacktest.Options, made <-chan slacktest.Call) {
 	seen := make(chan slacktest.Call, 64)
 	return slacktest.Options{OnCall: func(c slacktest.Call) {
@@ -24,8 +24,8 @@ func calls(method string) (fake slacktest.Options, made <-chan slacktest.Call) {
 	}}, seen
 }
 
-// call waits for the next one.
-func (h *house) call(made <-chan slacktest.Call) slacktest.Call {
+// call waits for the next call.
+func (h *harness) call(made <-chan slacktest.Call) slacktest.Call {
 	h.t.Helper()
 	select {
 	case c := <-made:
@@ -36,21 +36,21 @@ func (h *house) call(made <-chan slacktest.Call) slacktest.Call {
 	}
 }
 
-// TestAPostIsThereOnce lets the first call of a post go wrong in every way, and
-// then enough time pass for what has to be done about it.
-func TestAPostIsThereOnce(t *testing.T) {
+// TestPostIsSentOnce, however the first call of a post fails. The clock then passes the time
+// after which the daemon looks for the post.
+func TestPostIsSentOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]slacktest.Fault{
-		"429":                          slacktest.RateLimited(time.Second),
-		"429 without a time":           {Status: http.StatusTooManyRequests},
-		"500 before it took effect":    {Status: http.StatusInternalServerError},
-		"503 after it took effect":     {Status: http.StatusServiceUnavailable, Effect: true},
-		"cut off before":               {Cut: true},
-		"cut off after":                {Cut: true, Effect: true},
-		"cut off in the answer":        {Cut: true, Effect: true, Body: `{"ok":true,`},
-		"an answer that is none":       {Effect: true, Body: `<html>`},
-		"internal_error, in spite":     {Effect: true, Error: "internal_error"},
-		"a proxy that asks for a name": {Status: http.StatusProxyAuthRequired},
+		"429":                           slacktest.RateLimited(time.Second),
+		"429 without Retry-After":       {Status: http.StatusTooManyRequests},
+		"500 without effect":            {Status: http.StatusInternalServerError},
+		"503 with effect":               {Status: http.StatusServiceUnavailable, Effect: true},
+		"connection cut without effect": {Cut: true},
+		"connection cut with effect":    {Cut: true, Effect: true},
+		"answer cut":                    {Cut: true, Effect: true, Body: `{"ok":true,`},
+		"answer is not JSON":            {Effect: true, Body: `<html>`},
+		"internal_error with effect":    {Effect: true, Error: "internal_error"},
+		"proxy authentication":          {Status: http.StatusProxyAuthRequired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +58,7 @@ func TestAPostIsThereOnce(t *testing.T) {
 			h := open(t, plan{fake: fake})
 			h.slack.Script("chat.postMessage", fault)
 			h.mention("are you there?")
-			h.asks(says("Yes."))
+			h.answerNext(replyWith("Yes."))
 			first := h.call(made)
 			h.clock.advance(time.Minute)
 			h.awaitMetric(sent, 1)
@@ -73,17 +73,17 @@ func TestAPostIsThereOnce(t *testing.T) {
 	}
 }
 
-// TestAPostThatTakesEffectLateIsFound holds the effect back until the caller has
-// given up: only after the wait for that is the platform asked.
-func TestAPostThatTakesEffectLateIsFound(t *testing.T) {
+// TestLatePostIsFound: a post takes effect after the daemon has given up the call. The daemon
+// asks the platform only after the wait for such an effect.
+func TestLatePostIsFound(t *testing.T) {
 	t.Parallel()
 	late, gone := make(chan struct{}), make(chan struct{})
 	fake, asked := calls("conversations.replies")
 	h := open(t, plan{fake: fake, slack: "timeout: 500ms"})
 	h.slack.Script("chat.postMessage", slacktest.Fault{Hold: late, Gone: gone})
 	h.mention("are you there?")
-	h.asks(says("Yes."))
-	h.slack.Script("conversations.replies", slacktest.Fault{Status: http.StatusBadGateway}) // it can't tell yet
+	h.answerNext(replyWith("Yes."))
+	h.slack.Script("conversations.replies", slacktest.Fault{Status: http.StatusBadGateway}) // the first read-back fails
 	select {
 	case <-gone:
 	case <-h.ctx.Done():
@@ -103,25 +103,25 @@ func TestAPostThatTakesEffectLateIsFound(t *testing.T) {
 	}
 }
 
-func TestARefusedPostEndsItsReply(t *testing.T) {
+func TestRefusedPostEndsReply(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.slack.Script("chat.postMessage", slacktest.Fault{Error: "is_archived"})
 	h.mention("tell me everything")
-	h.asks(says(strings.Repeat("Many words. ", 1700))) // more than one post holds
+	h.answerNext(replyWith(strings.Repeat("Many words. ", 1700))) // more than one post
 	h.awaitMetric(failed, 1)
 	h.mention("then less")
-	h.asks(says("Gladly."))
+	h.answerNext(replyWith("Gladly."))
 	if posts := h.posts(1); len(posts) != 1 || posts[0].Text != "Gladly." {
 		t.Errorf("%+v", posts)
 	}
 }
 
-func TestALongReplyComesInOrder(t *testing.T) {
+func TestLongReplyIsInOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	m := h.mention("count")
-	h.asks(says(strings.Repeat("one two three\n\n", 1700)))
+	h.answerNext(replyWith(strings.Repeat("one two three\n\n", 1700)))
 	h.awaitMetric(sent, 3)
 	keys := map[string]bool{}
 	posts := h.posts(3)
@@ -136,19 +136,19 @@ func TestALongReplyComesInOrder(t *testing.T) {
 	}
 }
 
-// TestARateLimitHoldsUpItsChannelAlone: another channel's reply passes by.
-func TestARateLimitHoldsUpItsChannelAlone(t *testing.T) {
+// TestRateLimitDelaysOneChannel: a reply in another channel does not wait.
+func TestRateLimitDelaysOneChannel(t *testing.T) {
 	t.Parallel()
 	fake, made := calls("chat.postMessage")
 	h := open(t, plan{fake: fake})
 	h.slack.Script("chat.postMessage", slacktest.RateLimited(10*time.Minute))
 	h.mention("here")
-	h.asks(says("Late."))
+	h.answerNext(replyWith("Late."))
 	h.call(made)
-	m := h.said("hello")
+	m := h.newMessage("hello")
 	m.Channel, m.ChannelType = direct, "im"
 	h.accept(m.Event())
-	h.asks(says("At once."))
+	h.answerNext(replyWith("At once."))
 	if posts := h.posts(1); posts[0].Text != "At once." {
 		t.Errorf("%+v", posts)
 	}
@@ -158,12 +158,13 @@ func TestARateLimitHoldsUpItsChannelAlone(t *testing.T) {
 	}
 }
 
-// TestAgentsWordsHaveNoEffectOfTheirOwn: nobody is called by what a model says.
-func TestAgentsWordsHaveNoEffectOfTheirOwn(t *testing.T) {
+// TestReplyTokensArePlainText: a model's text notifies nobody, unless the agent saw the token
+// in its input.
+func TestReplyTokensArePlainText(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.mention("hello")
-	h.asks(says("<!channel> & <!subteam^S1> [click](javascript:alert) <@U0MARA> **done**"))
+	h.answerNext(replyWith("<!channel> & <!subteam^S1> [click](javascript:alert) <@U0MARA> **done**"))
 	got := h.posts(1)[0].Markdown
 	if strings.Contains(got, "<!") || strings.Contains(got, "<javascript") || !strings.Contains(got, "*done*") || !strings.Contains(got, "<@U0MARA>") {
 		t.Errorf("%s", got)

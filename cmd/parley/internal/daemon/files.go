@@ -13,9 +13,9 @@ import (
 	"parley/ingest/journal"
 )
 
-// newFiles returns the store of attachments' copies. Where the journal is one
-// that other daemons share, they must find the copies too: it keeps them, unless
-// a bucket is configured.
+// newFiles returns the store of copies of attachments. If several daemons can share the
+// journal, each must find the copies of the others, so they are in the journal unless a
+// bucket is configured.
 func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
 	if c.Store.Engine == config.SQLite {
 		return attach.New(c.Attachments, nil)
@@ -23,19 +23,19 @@ func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
 	return attach.New(c.Attachments, j)
 }
 
-var _ openai.Files = shelf{}
+var _ openai.Files = agentFiles{}
 
-// shelf is where agents read copies. They go on without one that can't be had,
-// so it is here that the operator hears of it.
-type shelf struct {
+// agentFiles opens copies for agents. An agent goes on without a copy that can't be read,
+// so agentFiles logs that for the operator.
+type agentFiles struct {
 	files   *attach.Store
 	journal *journal.Journal
 	log     *slog.Logger
 }
 
-// Open implements openai.Files. It ends a read that takes too long, and the run goes on.
-// If the copy is missing, a later turn copies the file again.
-func (s shelf) Open(ctx context.Context, bucket, path string) (io.ReadCloser, error) {
+// Open implements openai.Files. It ends a read that takes longer than fetchTimeout, and
+// the run goes on. If the copy is missing, a later turn copies the file again.
+func (s agentFiles) Open(ctx context.Context, bucket, path string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	content, err := s.files.Open(ctx, bucket, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,24 +46,25 @@ func (s shelf) Open(ctx context.Context, bucket, path string) (io.ReadCloser, er
 		s.unread(path, err)
 		return nil, err
 	}
-	return &taken{content, cancel, func(err error) { s.unread(path, err) }}, nil
+	return &openCopy{content, cancel, func(err error) { s.unread(path, err) }}, nil
 }
 
-func (s shelf) unread(path string, err error) {
+// unread logs that a copy can't be read.
+func (s agentFiles) unread(path string, err error) {
 	if !errors.Is(err, context.Canceled) {
-		s.log.Warn("a copy can't be read; the agent goes on without it", "copy", path, "err", err)
+		s.log.Warn("attachment copy not readable; the agent goes on without it", "copy", path, "err", err)
 	}
 }
 
-// taken is a copy that is being read.
-type taken struct {
+// openCopy is a copy while an agent reads it.
+type openCopy struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 	failed func(error)
 }
 
 // Read implements io.Reader.
-func (t *taken) Read(p []byte) (int, error) {
+func (t *openCopy) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
 		t.failed(err)
@@ -72,7 +73,7 @@ func (t *taken) Read(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (t *taken) Close() error {
+func (t *openCopy) Close() error {
 	defer t.cancel()
 	return t.ReadCloser.Close()
 }

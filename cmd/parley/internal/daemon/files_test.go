@@ -16,12 +16,12 @@ import (
 
 const catPNG = "\x89PNG\r\n\x1a\n a cat"
 
-// s3Secret opens the bucket of a test, and nobody may see it.
+// s3Secret is the secret key of a test's bucket. It must not appear anywhere.
 const s3Secret = "canary-s3-3f9ad0"
 
-// UnmarshalJSON reads a message whose content is a text or a list of parts; an
-// image is its address.
-func (s *spoken) UnmarshalJSON(raw []byte) error {
+// UnmarshalJSON reads a message whose content is a text or a list of parts. The text of an
+// image is its URL.
+func (s *chatMessage) UnmarshalJSON(raw []byte) error {
 	var message struct {
 		Role    string
 		Content json.RawMessage
@@ -44,8 +44,8 @@ func (s *spoken) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// album is the configuration of a node with a disk of its own.
-func album(store, disk, s3 string) string {
+// attachmentsConfig returns the configuration of a node that has its own disk.
+func attachmentsConfig(store, disk, s3 string) string {
 	return `
 listen: 127.0.0.1:0
 shutdown: 3s
@@ -56,25 +56,25 @@ agents:
 `
 }
 
-// picture is a message to the bot with a picture of a cat.
-func (h *house) picture(text string) (m slacktest.Message, body []byte) {
+// imageMessage returns a message to the bot with an image of a cat.
+func (h *harness) imageMessage(text string) (m slacktest.Message, body []byte) {
 	h.slack.AddFile(slacktest.File{ID: "F0CAT", Name: "cat.png", MimeType: "image/png", Content: []byte(catPNG)})
-	m = h.said("<@" + slacktest.BotUser + "> " + text)
+	m = h.newMessage("<@" + slacktest.BotUser + "> " + text)
 	return m, inner(fmt.Sprintf(`{"type":"message","subtype":"file_share","channel_type":"channel","channel":%q,"user":%q,"text":%q,"ts":%q,"event_ts":%q,
 		"files":[{"id":"F0CAT","name":"cat.png","mimetype":"image/png","size":%d}]}`, m.Channel, m.User, m.Text, m.TS, m.TS, len(catPNG)))
 }
 
-// shows says how many of the messages that the agent is asked with show the cat.
-func (a *ask) shows() (cats int) {
+// images returns the number of images of the cat in the agent's input.
+func (a *modelRequest) images() (cats int) {
 	for _, m := range a.messages {
 		cats += strings.Count(m.Content, "data:image/png;base64,"+base64.StdEncoding.EncodeToString([]byte(catPNG)))
 	}
 	return cats
 }
 
-// TestAnotherNodeReadsACopy lets one node keep a picture, and another one, which
-// has a disk of its own, answer what is asked of it later.
-func TestAnotherNodeReadsACopy(t *testing.T) {
+// TestCopyIsReadByAnotherNode: one node stores an image, and a node with another disk answers
+// a later question about it.
+func TestCopyIsReadByAnotherNode(t *testing.T) {
 	t.Parallel()
 	bucket := s3test.Start()
 	t.Cleanup(bucket.Close)
@@ -90,24 +90,24 @@ func TestAnotherNodeReadsACopy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := place.store(t)
-			h := open(t, plan{files: map[string]string{"parley.yaml": album(store, "data/first", place.s3)}})
-			m, body := h.picture("who is this?")
+			h := open(t, plan{files: map[string]string{"parley.yaml": attachmentsConfig(store, "data/first", place.s3)}})
+			m, body := h.imageMessage("who is this?")
 			h.accept(body)
-			if asked := h.asks(says("A cat.")); asked.shows() != 1 {
+			if asked := h.answerNext(replyWith("A cat.")); asked.images() != 1 {
 				t.Fatalf("the agent was asked %q\n%s", asked.messages, h.log)
 			}
 			h.posts(1)
 			if err := h.stop(); err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(h.dir, "parley.yaml"), h.places.Replace(album(store, "data/second", place.s3)))
+			write(t, filepath.Join(h.dir, "parley.yaml"), h.places.Replace(attachmentsConfig(store, "data/second", place.s3)))
 			if err := h.start(filepath.Join(h.dir, "parley.yaml")); err != nil {
 				t.Fatal(err)
 			}
-			again := h.said("<@" + slacktest.BotUser + "> and its colour?")
+			again := h.newMessage("<@" + slacktest.BotUser + "> and its colour?")
 			again.ThreadTS = m.TS
 			h.accept(again.Event())
-			if asked := h.asks(says("Black.")); asked.shows() != 1 || len(asked.messages) < 3 {
+			if asked := h.answerNext(replyWith("Black.")); asked.images() != 1 || len(asked.messages) < 3 {
 				t.Errorf("the agent was asked %q\n%s", asked.messages, h.log)
 			}
 			h.posts(2)
@@ -120,21 +120,22 @@ func TestAnotherNodeReadsACopy(t *testing.T) {
 				t.Errorf("in the bucket: %q", bucket.Keys())
 			}
 			if strings.Contains(h.log.String(), s3Secret) {
-				t.Errorf("the log has the bucket's secret:\n%s", h.log)
+				t.Errorf("the log contains the bucket's secret:\n%s", h.log)
 			}
 		})
 	}
 }
 
-// TestACopyThatIsGone has the agent answer without it, and the operator told.
-func TestACopyThatIsGone(t *testing.T) {
+// TestMissingCopy: the agent answers without the copy, and the log has a warning for the
+// operator.
+func TestMissingCopy(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(h *house){
-		"elsewhere": func(h *house) {
-			write(h.t, filepath.Join(h.dir, "parley.yaml"), h.places.Replace(album("sqlite:data/parley.db", "data/files",
+	for name, lose := range map[string]func(h *harness){
+		"elsewhere": func(h *harness) {
+			write(h.t, filepath.Join(h.dir, "parley.yaml"), h.places.Replace(attachmentsConfig("sqlite:data/parley.db", "data/files",
 				`, s3: {endpoint: "http://127.0.0.1:1", bucket: another, region: x, access_key: a, secret_key: `+s3Secret+`}`)))
 		},
-		"damaged": func(h *house) {
+		"damaged": func(h *harness) {
 			found, err := filepath.Glob(filepath.Join(h.dir, "data/files/*/*"))
 			if err != nil || len(found) != 1 {
 				h.t.Fatalf("%q, %v", found, err)
@@ -146,22 +147,22 @@ func TestACopyThatIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := open(t, plan{files: map[string]string{"parley.yaml": album("sqlite:data/parley.db", "data/files", "")}})
-			m, body := h.picture("who is this?")
+			h := open(t, plan{files: map[string]string{"parley.yaml": attachmentsConfig("sqlite:data/parley.db", "data/files", "")}})
+			m, body := h.imageMessage("who is this?")
 			h.accept(body)
-			h.asks(says("A cat."))
+			h.answerNext(replyWith("A cat."))
 			h.posts(1)
 			lose(h)
 			h.restart()
-			again := h.said("<@" + slacktest.BotUser + "> and its colour?")
+			again := h.newMessage("<@" + slacktest.BotUser + "> and its colour?")
 			again.ThreadTS = m.TS
 			h.accept(again.Event())
-			if asked := h.asks(says("I can't see it.")); asked.shows() != 0 || !strings.Contains(asked.messages[0].Content, "cat.png") {
+			if asked := h.answerNext(replyWith("I can't see it.")); asked.images() != 0 || !strings.Contains(asked.messages[0].Content, "cat.png") {
 				t.Errorf("the agent was asked %q", asked.messages)
 			}
 			h.posts(2)
-			if log := h.log.String(); !strings.Contains(log, "a copy can't be read") || !strings.Contains(log, name) {
-				t.Errorf("the log has no word of it:\n%s", log)
+			if log := h.log.String(); h.warnings("copy") == 0 || !strings.Contains(log, name) {
+				t.Errorf("the log has no warning about the copy:\n%s", log)
 			}
 		})
 	}

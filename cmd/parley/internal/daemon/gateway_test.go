@@ -22,26 +22,26 @@ import (
 	"parley/ingest/event"
 )
 
-// gateway is a platform with one session a workspace: a second one is turned
-// away. It sends its frames over the session, as Discord's gateway words them,
-// and again to the next session, until they are acknowledged.
+// gateway is a platform that allows one session per workspace and refuses a second one. It
+// sends its frames, in the form of Discord's gateway, over the session. The next session gets
+// the frames that are not acknowledged.
 type gateway struct {
 	*httptest.Server
 
 	mu         sync.Mutex
 	frames     [][]byte // by sequence, from 1
 	acked      int
-	session    int // that is open now; 0: none
+	session    int // the open session; 0 for none
 	sessions   []string
 	violations []string
 	posts      []gatewayPost
 	changed    chan struct{} // closed at the next change
 }
 
-// gatewayPost is what a node has put on the platform.
+// gatewayPost is a post of a node on the platform.
 type gatewayPost struct{ Node, Key, Channel, Text string }
 
-// frame is a message as the session carries it.
+// frame is a message on a session.
 type frame struct {
 	Seq  int             `json:"seq"`
 	Body json.RawMessage `json:"body"`
@@ -65,7 +65,7 @@ func newGateway(t *testing.T) *gateway {
 	return g
 }
 
-// change does something to the gateway, and wakes who waits for that.
+// change changes the gateway and wakes the waiting goroutines.
 func (g *gateway) change(do func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +74,7 @@ func (g *gateway) change(do func()) {
 	g.changed = make(chan struct{})
 }
 
-// say puts a message to the bot in one of a few channels.
+// say sends a message to the bot in one of a few channels.
 func (g *gateway) say(text string) {
 	g.change(func() {
 		id := 1127004411850000000 + len(g.frames)
@@ -91,14 +91,14 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request) {
 	opened := 0
 	g.change(func() {
 		if g.session != 0 {
-			g.violations = append(g.violations, node+" beside "+g.sessions[len(g.sessions)-1])
+			g.violations = append(g.violations, node+" during "+g.sessions[len(g.sessions)-1])
 			return
 		}
 		g.sessions = append(g.sessions, node)
 		g.session, opened = len(g.sessions), len(g.sessions)
 	})
 	if opened == 0 {
-		http.Error(w, "there is a session", http.StatusConflict)
+		http.Error(w, "another session is open", http.StatusConflict)
 		return
 	}
 	defer g.close(opened)
@@ -166,7 +166,7 @@ func (g *gateway) find(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// await waits until something holds of the gateway; false where ctx ends first.
+// await waits until a condition holds. It returns false if ctx ends first.
 func (g *gateway) await(ctx context.Context, holds func() bool) bool {
 	for {
 		g.mu.Lock()
@@ -183,34 +183,34 @@ func (g *gateway) await(ctx context.Context, holds func() bool) bool {
 	}
 }
 
-// guest is an adapter of the gateway.
-type guest struct {
+// gatewayAdapter is the adapter of the gateway.
+type gatewayAdapter struct {
 	discord.Normalizer
 	url, workspace, node string
 }
 
 var (
-	_ adapters.Runner    = (*guest)(nil)
-	_ adapters.Exclusive = (*guest)(nil)
-	_ adapters.Sender    = (*guest)(nil)
-	_ adapters.Finder    = (*guest)(nil)
+	_ adapters.Runner    = (*gatewayAdapter)(nil)
+	_ adapters.Exclusive = (*gatewayAdapter)(nil)
+	_ adapters.Sender    = (*gatewayAdapter)(nil)
+	_ adapters.Finder    = (*gatewayAdapter)(nil)
 )
 
-// platforms are those of a node, with the gateway in Discord's place.
+// platforms returns a node's platforms, with the gateway instead of Discord.
 func (g *gateway) platforms(node string) map[event.Platform]func(config.Workspace) adapters.Adapter {
 	platforms := daemon.Platforms()
 	platforms[event.Discord] = func(w config.Workspace) adapters.Adapter {
-		return &guest{url: g.URL, workspace: w.ID, node: node}
+		return &gatewayAdapter{url: g.URL, workspace: w.ID, node: node}
 	}
 	return platforms
 }
 
-func (*guest) Limits() adapters.Limits { return adapters.Limits{Timeout: time.Second} }
+func (*gatewayAdapter) Limits() adapters.Limits { return adapters.Limits{Timeout: time.Second} }
 
-func (*guest) Exclusive() bool { return true }
+func (*gatewayAdapter) Exclusive() bool { return true }
 
-// Run has a session until ctx ends, and ends it in order.
-func (g *guest) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Link) (err error) {
+// Run opens a session. When ctx ends, it ends the session properly.
+func (g *gatewayAdapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Link) (err error) {
 	response, err := g.call(ctx, http.MethodGet, "/session?node="+g.node, nil)
 	if err != nil {
 		return err
@@ -242,8 +242,8 @@ func (g *guest) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Lin
 	return lines.Err()
 }
 
-// take hands a frame over, and tries again while there is no custody.
-func (g *guest) take(ctx context.Context, inbox adapters.Inbox, body []byte) error {
+// take accepts a frame, and tries again while the store is busy.
+func (g *gatewayAdapter) take(ctx context.Context, inbox adapters.Inbox, body []byte) error {
 	for {
 		_, err := inbox.Accept(ctx, event.Envelope{
 			Workspace: g.workspace, Platform: event.Discord, Transport: "gateway", ReceivedAt: time.Now(), Body: body,
@@ -259,8 +259,8 @@ func (g *guest) take(ctx context.Context, inbox adapters.Inbox, body []byte) err
 	}
 }
 
-// call makes a call that must succeed.
-func (g *guest) call(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+// call makes a request that must succeed.
+func (g *gatewayAdapter) call(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, g.url+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -273,13 +273,13 @@ func (g *guest) call(ctx context.Context, method, path string, body []byte) (*ht
 	return response, err
 }
 
-func (*guest) Format(text string, _ []string) []string { return []string{text} }
+func (*gatewayAdapter) Format(text string, _ []string) []string { return []string{text} }
 
-func (*guest) Address(thread event.ThreadKey) (adapters.Address, error) {
+func (*gatewayAdapter) Address(thread event.ThreadKey) (adapters.Address, error) {
 	return adapters.Address{Channel: string(thread)}, nil
 }
 
-func (g *guest) Send(ctx context.Context, p adapters.Post) (string, error) {
+func (g *gatewayAdapter) Send(ctx context.Context, p adapters.Post) (string, error) {
 	body, err := json.Marshal(gatewayPost{g.node, p.Key, p.To.Channel, p.Text})
 	if err != nil {
 		return "", &adapters.SendError{Failure: adapters.Permanent, Err: err}
@@ -291,7 +291,7 @@ func (g *guest) Send(ctx context.Context, p adapters.Post) (string, error) {
 	return "post-" + p.Key, response.Body.Close()
 }
 
-func (g *guest) Find(ctx context.Context, p adapters.Post) (string, bool, error) {
+func (g *gatewayAdapter) Find(ctx context.Context, p adapters.Post) (string, bool, error) {
 	response, err := g.call(ctx, http.MethodGet, "/posts/"+p.Key, nil)
 	if response != nil && response.StatusCode == http.StatusNotFound {
 		return "", false, nil

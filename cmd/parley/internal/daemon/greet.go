@@ -9,27 +9,28 @@ import (
 )
 
 const (
-	// greeters is how many people are greeted at once.
+	// greeters is the number of threads that are greeted at the same time.
 	greeters = 4
-	// maxGreetings bounds those who wait for it. It is a courtesy: who comes when so
-	// many do finds a thread that says nothing.
+	// maxGreetings bounds the waiting greetings. A greeting is a courtesy, so further
+	// threads get none.
 	maxGreetings = 256
 )
 
-// greeting is a thread that somebody has opened.
+// greeting is a thread that a person has opened.
 type greeting struct {
 	workspace string
 	thread    event.ThreadKey
 }
 
-// doorman is intake's observer: it counts, and sees who has opened a thread.
-type doorman struct {
+// intakeObserver observes the results of intake: it counts them, and asks for a greeting of
+// each opened thread.
+type intakeObserver struct {
 	*metrics
 	opened chan<- greeting
 }
 
 // Settled implements ingest.Observer.
-func (d doorman) Settled(workspace string, envelope int64, o journal.Outcome) {
+func (d intakeObserver) Settled(workspace string, envelope int64, o journal.Outcome) {
 	d.metrics.Settled(workspace, envelope, o)
 	if o.Opened {
 		select {
@@ -39,7 +40,7 @@ func (d doorman) Settled(workspace string, envelope int64, o journal.Outcome) {
 	}
 }
 
-// greet greets one after the other, until ctx ends.
+// greet greets opened threads one by one, until ctx ends.
 func (d *Daemon) greet(ctx context.Context) error {
 	for {
 		select {
@@ -55,7 +56,7 @@ func (d *Daemon) greet(ctx context.Context) error {
 				continue
 			}
 			if err := greeter.Greet(ctx, g.thread); err != nil && ctx.Err() == nil {
-				d.log.Warn("greet who opened a thread", "workspace", g.workspace, "err", err)
+				d.log.Warn("opened thread not greeted", "workspace", g.workspace, "err", err)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func TestOneRefusedWorkspaceDoesNotStopTheOthers(t *testing.T) {
 			}
 			break
 		}
-		if !h.again() {
+		if !h.poll() {
 			t.Fatalf("%s\n%s", got.body, h.log)
 		}
 	}
@@ -38,22 +38,21 @@ func TestOneRefusedWorkspaceDoesNotStopTheOthers(t *testing.T) {
 	if h.metric(`parley_workspace_up{workspace="acme"}`) != 0 || h.metric(`parley_workspace_up{workspace="ours"}`) != 1 {
 		t.Error(h.get("/metrics").body)
 	}
-	h.typed("hello")
+	h.postWeb("hello")
 	h.awaitReply("Noted.")
 	if got := h.get("/healthz"); got.status != http.StatusOK {
 		t.Errorf("%d", got.status)
 	}
 }
 
-// TestEveryFigureIsThere lets something of every kind happen, and holds the names
-// and labels of what is counted.
-func TestEveryFigureIsThere(t *testing.T) {
+// TestMetrics makes every figure change, and checks the names and labels.
+func TestMetrics(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	h.mention("a word that nobody must find")
-	h.asks(says("an answer that nobody must find"))
+	h.mention("private words of a person")
+	h.answerNext(replyWith("private words of the agent"))
 	h.awaitMetric(sent, 1)
-	h.get("/hooks/slack/nobody")
+	h.get("/hooks/slack/unknown")
 	h.hook([]byte("no JSON"))
 	h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", "wrong", h.last, []byte(`{}`)))
 	figures := h.get("/metrics").body
@@ -72,7 +71,7 @@ func TestEveryFigureIsThere(t *testing.T) {
 	} {
 		line := regexp.MustCompile(`(?m)^` + name + `(?:\{(.*)\})? `).FindStringSubmatch(figures)
 		if line == nil {
-			t.Errorf("%s is not there", name)
+			t.Errorf("%s is missing", name)
 			continue
 		}
 		var found []string
@@ -83,12 +82,12 @@ func TestEveryFigureIsThere(t *testing.T) {
 			t.Errorf("%s has the labels %s, want %s", name, got, labels)
 		}
 	}
-	for _, private := range []string{room, mara, "nobody must find", h.last.Format("15:04"), slacktest.BotUser, slacktest.Team} {
+	for _, private := range []string{room, mara, "private words", h.last.Format("15:04"), slacktest.BotUser, slacktest.Team} {
 		if strings.Contains(figures, private) {
-			t.Errorf("%q is in the figures", private)
+			t.Errorf("the figures contain %q", private)
 		}
 	}
 	if h.metric("parley_dead_letters") != 1 {
-		t.Error("the dead letter is not counted")
+		t.Error("parley_dead_letters is not 1")
 	}
 }

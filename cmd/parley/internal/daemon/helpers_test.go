@@ -24,10 +24,10 @@ import (
 	"parley/ingest/journal"
 )
 
-// patience bounds every wait of a test.
-const patience = 30 * time.Second
+// testTimeout bounds every wait of a test.
+const testTimeout = 30 * time.Second
 
-// What the daemon of a test is configured with, and nobody may see.
+// The secrets in the configuration of a test. They must not appear anywhere.
 const (
 	signingSecret = "canary-signing-5f0d1c"
 	apiKey        = "canary-key-91be27"
@@ -42,20 +42,21 @@ const (
 	thread = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 )
 
-// plan is what a test asks of its daemon. The zero plan has a Slack workspace
-// acme and a web workspace ours, both of the agent helper, each message a turn.
+// plan configures the daemon of a test. The zero plan has a Slack workspace acme and a web
+// workspace ours. Both have the agent helper, and each message is a turn.
 type plan struct {
-	dir     string // of an earlier daemon; a new one if empty
-	helper  string // of the agent helper, beside its address
-	slack   string // of acme's slack block, beside its account; "timeout: 5s" if empty
+	dir     string // the folder of an earlier daemon; a new folder if empty
+	helper  string // further lines of the agent helper
+	slack   string // further keys of acme's slack block; "timeout: 5s" if empty
 	acme    string // further lines of acme's file, such as "policy: {…}"
-	turns   string // of both workspaces; "coalesce: 0s" if empty
+	turns   string // the turns of both workspaces; "coalesce: 0s" if empty
 	fake    slacktest.Options
 	files   map[string]string // further files, by name
-	without bool              // without any file: the built-in workspace
-	clock   *clock            // of the daemon; one of its own if nil
-	store   string            // the URL of a PostgreSQL; a file of its own if empty
-	engine  journal.Engine    // the store, opened by the test; nil for the configured one
+	without bool              // no files: the built-in workspace
+	clock   *clock            // the daemon's; a new one if nil
+	store   string            // the URL of a PostgreSQL store; an embedded store if empty
+	engine  journal.Engine    // the store that the test has opened; nil for the configured one
+	hello   bool              // collect the texts for the operator
 }
 
 func (p plan) write(t *testing.T, replace *strings.Replacer) {
@@ -125,41 +126,45 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// house is a running daemon with its Slack, its agent, its clock and its log.
-type house struct {
+// harness is a running daemon with its fake Slack, its agent, its clock and its log.
+type harness struct {
 	t      *testing.T
-	ctx    context.Context // the test's, bounded
+	ctx    context.Context // the test's, with a time limit
 	dir    string
 	slack  *slacktest.Server
 	model  *model
 	clock  *clock
 	log    *log
-	engine journal.Engine // the store, if the test has opened it
+	engine journal.Engine // the store that the test has opened, or nil
 	daemon *daemon.Daemon
 	client *http.Client
+	hello  chan string // texts for the operator
 	url    string
 	stop   func() error
-	places *strings.Replacer // AGENT and SLACK in a file's text
+	places *strings.Replacer // replaces AGENT and SLACK in a file
 	last   time.Time         // of the newest Slack message
 }
 
-// open starts a daemon, which stops with the test.
-func open(t *testing.T, p plan) *house {
+// open starts a daemon and stops it at the end of the test.
+func open(t *testing.T, p plan) *harness {
 	t.Helper()
 	if p.dir == "" {
 		p.dir = t.TempDir()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
 	fake, err := slacktest.Start(p.fake)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fake.Close() })
-	h := &house{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine,
+	h := &harness{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine,
 		client: &http.Client{Transport: new(http.Transport)}, last: time.Now()}
 	if h.clock == nil {
 		h.clock = new(clock)
+	}
+	if p.hello {
+		h.hello = make(chan string, 64)
 	}
 	h.places = strings.NewReplacer("AGENT", h.model.URL, "SLACK", fake.URL())
 	path := ""
@@ -178,8 +183,8 @@ func open(t *testing.T, p plan) *house {
 	return h
 }
 
-// start runs a daemon in the house's folder; again, after stop.
-func (h *house) start(path string) error {
+// start starts a daemon in the harness's folder, also after stop.
+func (h *harness) start(path string) error {
 	load := func() (*config.Config, error) { return config.Load(path) }
 	if path == "" {
 		load = func() (*config.Config, error) {
@@ -196,11 +201,14 @@ func (h *house) start(path string) error {
 	return h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now, Engine: h.engine})
 }
 
-// run runs a daemon that logs to the house.
-func (h *house) run(o daemon.Options) (err error) {
+// run starts a daemon that logs to the harness.
+func (h *harness) run(o daemon.Options) (err error) {
 	level := new(slog.LevelVar)
 	level.Set(slog.LevelDebug)
 	o.Log = slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: level}))
+	if h.hello != nil {
+		o.Hello = func(text string) { h.hello <- text }
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.ctx))
 	if h.daemon, err = daemon.New(ctx, o); err != nil {
 		cancel()
@@ -218,7 +226,7 @@ func (h *house) run(o daemon.Options) (err error) {
 }
 
 // restart stops the daemon and starts it again on the same store.
-func (h *house) restart() {
+func (h *harness) restart() {
 	h.t.Helper()
 	if err := h.stop(); err != nil {
 		h.t.Fatalf("stop: %v\n%s", err, h.log)
@@ -228,15 +236,15 @@ func (h *house) restart() {
 	}
 }
 
-// answer is what the daemon said to a request.
+// answer is the daemon's response to a request.
 type answer struct {
 	status int
 	body   string
 	header http.Header
 }
 
-// send makes a request of the daemon.
-func (h *house) send(request *http.Request, err error) answer {
+// send sends a request to the daemon.
+func (h *harness) send(request *http.Request, err error) answer {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
@@ -253,13 +261,13 @@ func (h *house) send(request *http.Request, err error) answer {
 	return answer{response.StatusCode, string(body), response.Header}
 }
 
-func (h *house) get(path string) answer {
+func (h *harness) get(path string) answer {
 	h.t.Helper()
 	return h.send(http.NewRequestWithContext(h.ctx, http.MethodGet, h.url+path, nil))
 }
 
-// metric is a figure of /metrics, as it is written there; 0 where it is not.
-func (h *house) metric(name string) float64 {
+// metric returns a figure of /metrics; 0 if it is missing.
+func (h *harness) metric(name string) float64 {
 	h.t.Helper()
 	for line := range strings.Lines(h.get("/metrics").body) {
 		if rest, ok := strings.CutPrefix(line, name+" "); ok {
@@ -273,9 +281,9 @@ func (h *house) metric(name string) float64 {
 	return 0
 }
 
-// again waits a moment between two questions of the same; false where the test's
-// time is over.
-func (h *house) again() bool {
+// poll waits a moment before the next check of a condition. It returns false after the end of
+// the test's time.
+func (h *harness) poll() bool {
 	select {
 	case <-time.After(5 * time.Millisecond):
 		return true
@@ -284,9 +292,9 @@ func (h *house) again() bool {
 	}
 }
 
-// state is what has been counted, for a test that fails.
-func (h *house) state() string {
-	response, err := http.Get(h.url + "/metrics") // the test's time is over
+// state returns Parley's figures for the message of a failed test.
+func (h *harness) state() string {
+	response, err := http.Get(h.url + "/metrics") // h.ctx has ended
 	if err != nil {
 		return err.Error() + "\n"
 	}
@@ -295,18 +303,18 @@ func (h *house) state() string {
 	return regexp.MustCompile("(?m)^(#|go_|process_).*\n").ReplaceAllString(string(body), "")
 }
 
-// awaitMetric asks for a figure until it has the value.
-func (h *house) awaitMetric(name string, want float64) {
+// awaitMetric reads a figure until it has the value.
+func (h *harness) awaitMetric(name string, want float64) {
 	h.t.Helper()
-	for end := time.Now().Add(patience / 2); h.metric(name) != want; {
-		if time.Now().After(end) || !h.again() {
-			h.t.Fatalf("%s is not %v but\n%s%s", name, want, h.state(), h.log)
+	for end := time.Now().Add(testTimeout / 2); h.metric(name) != want; {
+		if time.Now().After(end) || !h.poll() {
+			h.t.Fatalf("%s is not %v:\n%s%s", name, want, h.state(), h.log)
 		}
 	}
 }
 
-// posts waits for so many posts, and returns all there are.
-func (h *house) posts(n int) []slacktest.Post {
+// posts waits for a number of posts, and returns all posts.
+func (h *harness) posts(n int) []slacktest.Post {
 	h.t.Helper()
 	posts, err := h.slack.Await(h.ctx, n)
 	if err != nil {
@@ -315,35 +323,35 @@ func (h *house) posts(n int) []slacktest.Post {
 	return posts
 }
 
-// said is a message of mara's in the garden that nobody has seen before.
-func (h *house) said(text string) slacktest.Message {
+// newMessage returns a new message of mara's in the garden.
+func (h *harness) newMessage(text string) slacktest.Message {
 	h.last = h.last.Add(time.Millisecond)
 	return slacktest.Message{Channel: room, User: mara, Text: text, TS: slacktest.Timestamp(h.last)}
 }
 
-// hook delivers a body as Slack does, and returns the answer.
-func (h *house) hook(body []byte) answer {
+// hook delivers a body as Slack does.
+func (h *harness) hook(body []byte) answer {
 	h.t.Helper()
 	return h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", signingSecret, time.Now(), body))
 }
 
-// accept delivers a body that must be acknowledged.
-func (h *house) accept(body []byte) {
+// accept delivers a body that the daemon must acknowledge.
+func (h *harness) accept(body []byte) {
 	h.t.Helper()
 	if got := h.hook(body); got.status != http.StatusOK {
 		h.t.Fatalf("the hook answered %d %s\n%s", got.status, got.body, h.log)
 	}
 }
 
-// mention says something to the bot in the garden; it returns the message.
-func (h *house) mention(text string) slacktest.Message {
+// mention sends a mention of the bot in the garden.
+func (h *harness) mention(text string) slacktest.Message {
 	h.t.Helper()
-	m := h.said("<@" + slacktest.BotUser + "> " + text)
+	m := h.newMessage("<@" + slacktest.BotUser + "> " + text)
 	h.accept(m.Mention())
 	return m
 }
 
-// inner is the event_callback of an event that slacktest has no words for.
+// inner returns the event_callback of an event that slacktest has no function for.
 func inner(event string) []byte {
 	return []byte(`{"type":"event_callback","team_id":"` + slacktest.Team + `","api_app_id":"` + slacktest.App + `","event":` + event +
 		`,"authorizations":[{"team_id":"` + slacktest.Team + `","user_id":"` + slacktest.BotUser + `","is_bot":true}]}`)
@@ -364,8 +372,8 @@ func quoted(s string) string {
 	return string(raw)
 }
 
-// web makes a call of the API with a token.
-func (h *house) web(method, path, token, body string) answer {
+// web calls the API with a token.
+func (h *harness) web(method, path, token, body string) answer {
 	h.t.Helper()
 	request, err := http.NewRequestWithContext(h.ctx, method, h.url+"/api/v1/workspaces/"+path, strings.NewReader(body))
 	if err == nil {
@@ -377,8 +385,8 @@ func (h *house) web(method, path, token, body string) answer {
 	return h.send(request, err)
 }
 
-// typed says something as Olivia in the web thread.
-func (h *house) typed(content string, more ...string) answer {
+// postWeb posts a message of Olivia's to the web thread.
+func (h *harness) postWeb(content string, more ...string) answer {
 	h.t.Helper()
 	body := `{"thread_id":"` + thread + `","content":` + quoted(content) + strings.Join(append([]string{""}, more...), ",") + `}`
 	got := h.web(http.MethodPost, "ours/messages", ownToken, body)
@@ -398,7 +406,7 @@ func decode[T any](t *testing.T, raw string) T {
 	return v
 }
 
-// clock is the system's, set forward at will. It stands still if at is set.
+// clock is the system's clock plus an offset. It stands still if at is set.
 type clock struct {
 	at    time.Time
 	mu    sync.Mutex
@@ -421,7 +429,7 @@ func (c *clock) advance(d time.Duration) {
 	c.ahead += d
 }
 
-// log keeps what was logged.
+// log collects the daemon's log.
 type log struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -434,13 +442,26 @@ func (l *log) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// String is all that was logged.
+// String returns the whole log.
 func (l *log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
+// warnings returns the number of logged warnings that have an attribute.
+func (h *harness) warnings(attribute string) (n int) {
+	h.t.Helper()
+	for line := range strings.Lines(h.log.String()) {
+		record := decode[map[string]any](h.t, line)
+		if _, ok := record[attribute]; ok && record["level"] == "WARN" {
+			n++
+		}
+	}
+	return n
+}
+
+// same fails the test if the values differ.
 func same[T any](t *testing.T, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {

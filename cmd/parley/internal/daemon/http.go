@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// headerTimeout and headerBytes bound what a caller may send before it is
-	// known who it is.
+	// headerTimeout and headerBytes bound the headers of a caller that is not
+	// authenticated yet.
 	headerTimeout = 5 * time.Second
 	headerBytes   = 32 << 10
-	// requestTimeout bounds the whole of a request, its body included.
+	// requestTimeout bounds a whole request with its body.
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
-	// probeTimeout is how long readiness waits for the store.
+	// probeTimeout bounds the wait of a readiness check for the store.
 	probeTimeout = time.Second
 )
 
+// newServer returns the HTTP server with all its routes.
 func (d *Daemon) newServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hooks/{platform}/{workspace}", d.hook)
@@ -44,7 +45,7 @@ func (d *Daemon) newServer() *http.Server {
 	}
 }
 
-// hook hands a request to its workspace's adapter.
+// hook passes a request to its workspace's adapter.
 func (d *Daemon) hook(w http.ResponseWriter, r *http.Request) {
 	a := d.current.Load().accounts[r.PathValue("workspace")]
 	if a != nil && string(a.Platform) == r.PathValue("platform") {
@@ -57,7 +58,7 @@ func (d *Daemon) hook(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// timed measures how long custody takes.
+// timed measures the time of each durable accept.
 type timed struct {
 	adapters.Inbox
 	metrics *metrics
@@ -73,7 +74,7 @@ func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 	return receipt, err
 }
 
-// api hands a request to its web workspace.
+// api passes a request to its web workspace.
 func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a := d.current.Load().accounts[r.PathValue("workspace")]
@@ -91,7 +92,7 @@ func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) ht
 	}
 }
 
-// ready answers whether the store admits, and how each workspace is doing.
+// ready answers whether the store takes messages, and the state of each workspace.
 func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 	body := struct {
 		Ready      bool                       `json:"ready"`
@@ -103,11 +104,11 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	err := d.journal.Probe(ctx)
 	if err == nil && d.ingest.Refusing() {
-		err = errors.New("custody was refused a moment ago")
+		err = errors.New("the store refused an envelope a moment ago")
 	}
 	if err != nil {
 		body.Ready, body.Store, status = false, "can't take messages now", http.StatusServiceUnavailable
-		d.log.Warn("the store does not admit", "err", err)
+		d.log.Warn("store takes no messages", "err", err)
 	}
 	for id, a := range d.current.Load().accounts {
 		if s := a.status.Load(); s != nil {
@@ -116,5 +117,5 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the caller has gone if this fails
+	_ = json.NewEncoder(w).Encode(body) // an error means that the caller has hung up
 }

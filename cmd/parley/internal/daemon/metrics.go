@@ -11,8 +11,7 @@ import (
 	"parley/ingest/journal"
 )
 
-// metrics is the one place where figures are counted. No label holds a thread, a
-// user or a text.
+// metrics holds all figures of the daemon. No label contains a thread, a user or a text.
 type metrics struct {
 	registry   *prometheus.Registry
 	envelopes  *prometheus.CounterVec
@@ -32,6 +31,7 @@ var (
 	slow = []float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 
+// newMetrics registers every figure except for those of backlog.
 func newMetrics() *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -44,25 +44,25 @@ func newMetrics() *metrics {
 	}
 	m := &metrics{
 		registry:   prometheus.NewRegistry(),
-		envelopes:  counter("parley_envelopes_total", "Envelopes by their end.", "workspace", "kind", "disposition", "reason"),
-		ack:        histogram("parley_ack_seconds", "Time from an envelope's arrival until it was durable.", fast),
-		commit:     histogram("parley_commit_seconds", "Time of one commit of the store.", fast),
-		runs:       counter("parley_runs_total", "Attempts of runs by their outcome.", "agent", "outcome"),
+		envelopes:  counter("parley_envelopes_total", "Processed envelopes by result.", "workspace", "kind", "disposition", "reason"),
+		ack:        histogram("parley_ack_seconds", "Time of the durable accept of an envelope.", fast),
+		commit:     histogram("parley_commit_seconds", "Time of one commit in the store.", fast),
+		runs:       counter("parley_runs_total", "Attempts of runs by outcome.", "agent", "outcome"),
 		runSeconds: histogram("parley_run_seconds", "Time of one attempt of a run.", slow),
-		deliveries: counter("parley_deliveries_total", "Deliveries by the state they came to.", "workspace", "state"),
-		rejected:   counter("parley_rejected_requests_total", "Requests that were turned away.", "reason"),
-		inbound:    gauge("parley_last_inbound_timestamp_seconds", "When an envelope last came in.", "workspace"),
-		workspaces: gauge("parley_workspace_up", "Whether this node serves the workspace: its adapter is up, and not on standby.", "workspace"),
+		deliveries: counter("parley_deliveries_total", "Deliveries by the state that they reached.", "workspace", "state"),
+		rejected:   counter("parley_rejected_requests_total", "Rejected requests.", "reason"),
+		inbound:    gauge("parley_last_inbound_timestamp_seconds", "Time of the last accepted envelope.", "workspace"),
+		workspaces: gauge("parley_workspace_up", "1 if this node serves the workspace, 0 if the adapter is down or on standby.", "workspace"),
 	}
 	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// backlogTimeout bounds how long a scrape waits for the store.
+// backlogTimeout bounds the wait of a scrape for the store.
 const backlogTimeout = 2 * time.Second
 
-// backlog adds the figures that are counted in the store when they are asked for.
+// backlog adds the figures that each scrape counts in the store.
 func (m *metrics) backlog(ctx context.Context, j *journal.Journal) {
 	count := func(pick func(journal.Backlog) int64) func() float64 {
 		return func() float64 {
@@ -76,9 +76,9 @@ func (m *metrics) backlog(ctx context.Context, j *journal.Journal) {
 		}
 	}
 	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_pending_envelopes", Help: "Envelopes that are not settled; -1 where the store can't tell."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_pending_envelopes", Help: "Envelopes without a result yet; -1 if the store does not answer."},
 			count(func(b journal.Backlog) int64 { return b.Pending })),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_dead_letters", Help: "Envelopes that could not be used; -1 where the store can't tell."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_dead_letters", Help: "Envelopes whose processing failed for good; -1 if the store does not answer."},
 			count(func(b journal.Backlog) int64 { return b.DeadLetters })))
 }
 
@@ -116,7 +116,7 @@ func (m *metrics) up(workspace string, up bool) {
 	m.workspaces.WithLabelValues(workspace).Set(value)
 }
 
-// forget drops the state of workspaces that are gone.
+// forget removes the figures of workspaces that a reload has removed.
 func (m *metrics) forget(before, after *setup) {
 	for id := range before.accounts {
 		if after.accounts[id] == nil {

@@ -10,40 +10,39 @@ import (
 	"testing"
 )
 
-// model is an agent that speaks OpenAI's chat completions and answers when its
-// test says so.
+// model is an agent with OpenAI's API for chat completions. Each answer comes from the test.
 type model struct {
 	*httptest.Server
-	asked chan *ask
+	asked chan *modelRequest
 }
 
-// ask is one request to the model.
-type ask struct {
+// modelRequest is one request to the model.
+type modelRequest struct {
 	run      string // the Idempotency-Key
-	messages []spoken
-	gone     <-chan struct{} // closed when the daemon has hung up
+	messages []chatMessage
+	gone     <-chan struct{} // closed when the daemon hangs up
 	reply    chan func(http.ResponseWriter)
 }
 
-// spoken is one message of a request.
-type spoken struct{ Role, Content string }
+// chatMessage is one message of a request.
+type chatMessage struct{ Role, Content string }
 
 func newModel(t *testing.T) *model {
-	m := &model{asked: make(chan *ask, 16)}
+	m := &model{asked: make(chan *modelRequest, 16)}
 	m.Server = httptest.NewServer(m)
 	t.Cleanup(m.Close)
 	return m
 }
 
-// ServeHTTP hands the request to the test and answers as it says.
+// ServeHTTP passes the request to the test and sends the test's answer.
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // only then the server notices that the daemon hangs up
-	var request struct{ Messages []spoken }
+	body, _ := io.ReadAll(r.Body) // the server notices a hang-up only after this
+	var request struct{ Messages []chatMessage }
 	if err := json.Unmarshal(body, &request); err != nil || r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer "+apiKey {
 		http.Error(w, "not a chat completion", http.StatusBadRequest)
 		return
 	}
-	a := &ask{run: r.Header.Get("Idempotency-Key"), messages: request.Messages, gone: r.Context().Done(), reply: make(chan func(http.ResponseWriter))}
+	a := &modelRequest{run: r.Header.Get("Idempotency-Key"), messages: request.Messages, gone: r.Context().Done(), reply: make(chan func(http.ResponseWriter))}
 	select {
 	case m.asked <- a:
 	case <-a.gone:
@@ -56,8 +55,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ask waits for the next request.
-func (h *house) ask() *ask {
+// nextRequest waits for the next request to the model.
+func (h *harness) nextRequest() *modelRequest {
 	h.t.Helper()
 	select {
 	case a := <-h.model.asked:
@@ -68,27 +67,28 @@ func (h *house) ask() *ask {
 	}
 }
 
-// asks lets the model answer the next request.
-func (h *house) asks(reply func(http.ResponseWriter)) *ask {
+// answerNext answers the next request to the model.
+func (h *harness) answerNext(reply func(http.ResponseWriter)) *modelRequest {
 	h.t.Helper()
-	a := h.ask()
+	a := h.nextRequest()
 	h.answer(a, reply)
 	return a
 }
 
-func (h *house) answer(a *ask, reply func(http.ResponseWriter)) {
+// answer answers a request to the model.
+func (h *harness) answer(a *modelRequest, reply func(http.ResponseWriter)) {
 	h.t.Helper()
 	select {
 	case a.reply <- reply:
 	case <-a.gone:
 		h.t.Fatalf("the daemon hung up on the agent\n%s", h.log)
 	case <-h.ctx.Done():
-		h.t.Fatal("the agent's answer was not taken")
+		h.t.Fatal("the model did not send its answer in time")
 	}
 }
 
-// hangsUp waits until the daemon has given up a request.
-func (h *house) hangsUp(a *ask) {
+// awaitHangup waits until the daemon has closed a request.
+func (h *harness) awaitHangup(a *modelRequest) {
 	h.t.Helper()
 	select {
 	case <-a.gone:
@@ -97,8 +97,8 @@ func (h *house) hangsUp(a *ask) {
 	}
 }
 
-// says streams a text to its end.
-func says(text string) func(http.ResponseWriter) {
+// replyWith streams a complete text.
+func replyWith(text string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for word := range strings.SplitAfterSeq(text, " ") {
@@ -108,16 +108,16 @@ func says(text string) func(http.ResponseWriter) {
 	}
 }
 
-// fails answers with a status, and tells not to ask again soon.
-func fails(status int) func(http.ResponseWriter) {
+// failWith answers with a status and a long Retry-After.
+func failWith(status int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Retry-After", "3600")
 		http.Error(w, `{"error":{"message":"no"}}`, status)
 	}
 }
 
-// breaks begins a stream that is none.
-func breaks(w http.ResponseWriter) {
+// breakStream starts a stream and ends it within an event.
+func breakStream(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"half of\"}}]}\n\ndata: {\"choices\":\n\n")
 }

@@ -19,27 +19,27 @@ import (
 	"parley/ingest/journal/postgres/postgrestest"
 )
 
-// guild is a workspace of the gateway, which answers every message to the bot
-// with the message.
-func guild() config.Workspace {
+// gatewayWorkspace is a workspace of the gateway, which echoes every message to the bot.
+func gatewayWorkspace() config.Workspace {
 	w := config.NewWorkspace("guild", event.Discord, config.KindEcho)
 	w.Discord, w.Turns.Coalesce = new(discord.DefaultConfig()), 0
 	return w
 }
 
-// clusterLease is shorter than usual, so that a node which is cut off is soon followed.
+// clusterLease is shorter than the default, so that another node soon takes over from a node
+// without the store.
 const clusterLease = 3 * time.Second
 
 // node is one of several daemons on a store.
 type node struct {
-	*house
+	*harness
 	name string
 
 	mu     sync.Mutex
 	config *config.Config
 }
 
-// cluster is a store for several nodes, with the gateway that they serve.
+// cluster is a store for several nodes, with their gateway.
 type cluster struct {
 	t       *testing.T
 	ctx     context.Context
@@ -51,16 +51,16 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	store := postgrestest.URL(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*testTimeout)
 	t.Cleanup(cancel)
 	return &cluster{t: t, ctx: ctx, store: store, gateway: newGateway(t)}
 }
 
-// start starts a node that reaches the store by a URL.
+// start starts a node that uses the store at a URL.
 func (c *cluster) start(name, store string) *node {
 	c.t.Helper()
-	n := &node{name: name, house: &house{t: c.t, ctx: c.ctx, log: new(log), client: &http.Client{Transport: new(http.Transport)}}}
-	n.configure(guild())
+	n := &node{name: name, harness: &harness{t: c.t, ctx: c.ctx, log: new(log), client: &http.Client{Transport: new(http.Transport)}}}
+	n.configure(gatewayWorkspace())
 	if err := n.config.Store.UnmarshalText([]byte(store)); err != nil {
 		c.t.Fatal(err)
 	}
@@ -73,11 +73,11 @@ func (c *cluster) start(name, store string) *node {
 	if err := n.run(daemon.Options{Config: n.config, Load: load, Lease: clusterLease, Platforms: c.gateway.platforms(name)}); err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(func() { _ = n.stop() }) // what is wrong with it the tests see
+	c.t.Cleanup(func() { _ = n.stop() }) // the test checks the nodes themselves
 	return n
 }
 
-// configure gives the node some workspaces, from the next reload on.
+// configure sets the node's workspaces for its next reload.
 func (n *node) configure(list ...config.Workspace) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,8 +89,8 @@ func (n *node) configure(list ...config.Workspace) {
 	n.config = c
 }
 
-// is waits until the node says of its workspace that it is in a state.
-func (n *node) is(state string) {
+// awaitState waits until the node reports a state of its workspace.
+func (n *node) awaitState(state string) {
 	n.t.Helper()
 	for {
 		ready := n.get("/readyz").body
@@ -99,17 +99,17 @@ func (n *node) is(state string) {
 		}](n.t, ready).Workspaces["guild"].State == state {
 			break
 		}
-		if !n.again() {
-			n.t.Fatalf("%s is not %s but %s\n%s", n.name, state, ready, n.log)
+		if !n.poll() {
+			n.t.Fatalf("%s is not %s: %s\n%s", n.name, state, ready, n.log)
 		}
 	}
 	up := map[bool]float64{true: 1}[state == "up"]
 	if got := n.metric(`parley_workspace_up{workspace="guild"}`); got != up {
-		n.t.Errorf("%s is %s, and up is %v", n.name, state, got)
+		n.t.Errorf("%s is %s, and the metric is %v", n.name, state, got)
 	}
 }
 
-// say says so many things to the bot.
+// say sends a number of messages to the bot.
 func (c *cluster) say(n int) {
 	for range n {
 		c.said++
@@ -117,8 +117,8 @@ func (c *cluster) say(n int) {
 	}
 }
 
-// answered waits until there are as many answers as were messages said.
-func (c *cluster) answered(log ...*node) {
+// awaitAnswers waits until there are as many answers as messages.
+func (c *cluster) awaitAnswers(log ...*node) {
 	c.t.Helper()
 	if !c.gateway.await(c.ctx, func() bool { return len(c.gateway.posts) >= c.said }) {
 		for _, n := range log {
@@ -128,9 +128,9 @@ func (c *cluster) answered(log ...*node) {
 	}
 }
 
-// once fails the test where a message was not answered once, or the nodes had
-// other sessions than these, in their order and never two at a time.
-func (c *cluster) once(sessions ...string) {
+// checkOnce fails the test unless each message has one answer, and the nodes had exactly
+// these sessions, in this order and never two at the same time.
+func (c *cluster) checkOnce(sessions ...string) {
 	c.t.Helper()
 	g := c.gateway
 	g.mu.Lock()
@@ -145,87 +145,87 @@ func (c *cluster) once(sessions ...string) {
 		}
 	}
 	if len(texts) != c.said {
-		c.t.Errorf("%d messages, and answers to %d", c.said, len(texts))
+		c.t.Errorf("%d messages, and answers to %d of them", c.said, len(texts))
 	}
 	if len(g.violations) != 0 {
-		c.t.Errorf("sessions side by side: %v", g.violations)
+		c.t.Errorf("sessions at the same time: %v", g.violations)
 	}
 	if !slices.Equal(g.sessions, sessions) {
-		c.t.Errorf("the sessions were of %v, want %v", g.sessions, sessions)
+		c.t.Errorf("the sessions of the nodes are %v, want %v", g.sessions, sessions)
 	}
 }
 
-// holder waits for the nth session, and returns whose it is.
-func (c *cluster) holder(n int, nodes ...*node) *node {
+// sessionOwner waits for the nth session, and returns its node.
+func (c *cluster) sessionOwner(n int, nodes ...*node) *node {
 	c.t.Helper()
 	g := c.gateway
 	if !g.await(c.ctx, func() bool { return len(g.sessions) >= n }) {
-		c.t.Fatalf("there were %v, and no session %d\n%s", g.sessions, n, nodes[0].log)
+		c.t.Fatalf("the sessions are %v, and there is no session %d\n%s", g.sessions, n, nodes[0].log)
 	}
 	return nodes[slices.IndexFunc(nodes, func(n2 *node) bool { return n2.name == g.sessions[n-1] })]
 }
 
-// TestANodeThatStopsHandsItsConnectionOver, and so does one whose account there
-// is changed or taken away: all that is said meanwhile is answered once.
-func TestANodeThatStopsHandsItsConnectionOver(t *testing.T) {
+// TestStoppedNodeHandsOverConnection, and so does a node whose workspace is changed or
+// removed. Every message meanwhile is answered once.
+func TestStoppedNodeHandsOverConnection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	first := c.start("first", c.store)
-	first.is("up")
+	first.awaitState("up")
 	second, third := c.start("second", c.store), c.start("third", c.store)
-	second.is("standby")
-	third.is("standby")
+	second.awaitState("standby")
+	third.awaitState("standby")
 	c.say(20)
 	if err := first.stop(); err != nil {
 		t.Errorf("%v\n%s", err, first.log)
 	}
 	c.say(20)
-	heir := c.holder(2, second, third)
-	heir.is("up")
+	heir := c.sessionOwner(2, second, third)
+	heir.awaitState("up")
 
-	changed := guild()
+	changed := gatewayWorkspace()
 	changed.Discord.Timeout++
 	heir.configure(changed)
 	heir.reload()
 	c.say(20)
-	last := c.holder(3, second, third)
-	last.is("up")
-	c.answered(second, third)
+	last := c.sessionOwner(3, second, third)
+	last.awaitState("up")
+	c.awaitAnswers(second, third)
 
 	other := map[*node]*node{second: third, third: second}[last]
-	other.is("standby")
+	other.awaitState("standby")
 	last.configure()
 	last.reload()
-	other.is("up")
-	c.once("first", heir.name, last.name, other.name)
+	other.awaitState("up")
+	c.checkOnce("first", heir.name, last.name, other.name)
 }
 
-// TestANodeWithoutTheStoreLetsItsConnectionGo before another takes it, and does
-// not come back to it. What it could not take custody of the other is sent, and
-// what it could not finish the other does.
-func TestANodeWithoutTheStoreLetsItsConnectionGo(t *testing.T) {
+// TestNodeWithoutStoreReleasesConnection before another node opens one, and does not open it
+// again. The other node gets the messages that the first one could not accept, and completes
+// its unfinished work.
+func TestNodeWithoutStoreReleasesConnection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	wire, store := newWire(t, c.store)
+	proxy, store := newProxy(t, c.store)
 	first := c.start("first", store)
-	first.is("up")
+	first.awaitState("up")
 	second := c.start("second", c.store)
-	second.is("standby")
+	second.awaitState("standby")
 	c.say(40)
 	c.gateway.await(c.ctx, func() bool { return len(c.gateway.posts) > 5 })
-	wire.cut()
+	proxy.cut()
 	c.say(20)
-	second.is("up")
-	first.is("standby")
-	wire.mend()
+	second.awaitState("up")
+	first.awaitState("standby")
+	proxy.mend()
 	c.say(20)
-	c.answered(first, second)
-	first.is("standby")
-	c.once("first", "second")
+	c.awaitAnswers(first, second)
+	first.awaitState("standby")
+	c.checkOnce("first", "second")
 }
 
-// wire leads to a store, until it is cut.
-type wire struct {
+// proxy forwards connections to a store, until it is cut.
+type proxy struct {
 	net.Listener
 	to     string
 	mu     sync.Mutex
@@ -234,14 +234,14 @@ type wire struct {
 	pumps  sync.WaitGroup
 }
 
-// newWire returns a wire to the store of a URL, and the URL of its other end.
-func newWire(t *testing.T, store string) (*wire, string) {
+// newProxy returns a proxy to the store at a URL, and the URL of the proxy.
+func newProxy(t *testing.T, store string) (*proxy, string) {
 	t.Helper()
 	u, err := url.Parse(store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{to: u.Host}
+	w := &proxy{to: u.Host}
 	if w.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func newWire(t *testing.T, store string) (*wire, string) {
 	return w, u.String()
 }
 
-func (w *wire) serve() {
+func (w *proxy) serve() {
 	for {
 		near, err := w.Accept()
 		if err != nil {
@@ -280,23 +280,23 @@ func (w *wire) serve() {
 	}
 }
 
-func (w *wire) hangUp() {
+func (w *proxy) hangUp() {
 	for _, end := range w.ends {
 		_ = end.Close()
 	}
 	w.ends = nil
 }
 
-// cut ends every connection, and those to come.
-func (w *wire) cut() {
+// cut closes every connection, and every new one.
+func (w *proxy) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken = true
 	w.hangUp()
 }
 
-// mend lets new connections through.
-func (w *wire) mend() {
+// mend forwards new connections again.
+func (w *proxy) mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken = false

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// orphansEvery is how often turns are looked for whose agent is gone.
+	// orphansEvery is the interval between two searches for turns of removed agents.
 	orphansEvery = time.Minute
-	// orphanAge is how long a turn waits for an agent that this node does not know,
-	// while others may have another configuration.
+	// orphanAge is the time that a turn waits for an agent that this node does not have,
+	// because another node may have another configuration.
 	orphanAge = 2 * time.Minute
 )
 
 // retain removes rows that are older than the configured retention, and gives the turns
-// of removed agents to another agent, until ctx ends. One node does it for all.
+// of removed agents to another agent, until ctx ends. One node does this for all nodes.
 func (d *Daemon) retain(ctx context.Context) error {
 	lease := adapters.ExclusiveLease{Store: d.journal, Name: "retention", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
@@ -29,7 +29,7 @@ func (d *Daemon) retain(ctx context.Context) error {
 		orphans.Go(func() {
 			_ = every(ctx, orphansEvery, func(ctx context.Context) {
 				if err := d.assignOrphans(ctx, d.current.Load()); err != nil && ctx.Err() == nil {
-					d.log.Warn("look for turns whose agent is gone", "err", err)
+					d.log.Warn("turns of removed agents not reassigned", "err", err)
 				}
 			})
 		})
@@ -37,15 +37,16 @@ func (d *Daemon) retain(ctx context.Context) error {
 	})
 }
 
-// assignOrphans gives the turns of agents that a setup does not have to its first one.
+// assignOrphans gives the turns of agents that a setup lacks to the first agent of the setup.
 func (d *Daemon) assignOrphans(ctx context.Context, s *setup) error {
 	return d.journal.AssignOrphans(ctx, slices.Collect(maps.Keys(s.agents)), s.config.Agents[0].ID, orphanAge)
 }
 
+// prune removes rows that are older than the configured retention.
 func (d *Daemon) prune(ctx context.Context) {
 	c := d.current.Load().config
 	retention := c.Retention
-	for _, w := range c.Workspaces { // backfill must recognise the messages that it reads again
+	for _, w := range c.Workspaces { // backfill must recognise messages that it reads a second time
 		retention.Keys = max(retention.Keys, w.Backfill.MaxAge+pruneEvery)
 	}
 	pruned, err := d.journal.Prune(ctx, retention)
@@ -64,7 +65,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 			d.journal.RemoveCopies(ctx, d.files.Remove),
 			d.files.Sweep(time.Now().Add(-draftAge)),
 		); err != nil && ctx.Err() == nil {
-			d.log.Warn("remove unused files", "err", err)
+			d.log.Warn("unused files not removed", "err", err)
 		}
 	})
 }
@@ -74,7 +75,7 @@ func every(ctx context.Context, pause time.Duration, do func(context.Context)) e
 	return everyOr(ctx, pause, nil, do)
 }
 
-// everyOr calls do also for each signal of wake.
+// everyOr is every, and calls do for each signal of wake too.
 func everyOr(ctx context.Context, pause time.Duration, wake <-chan struct{}, do func(context.Context)) error {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()

@@ -10,34 +10,40 @@ import (
 const (
 	// fetchTimeout bounds the copying of one attachment.
 	fetchTimeout = 30 * time.Second
-	// pruneEvery is how often what is too old is looked for.
+	// pruneEvery is the interval between two removals of old rows and files.
 	pruneEvery = 10 * time.Minute
-	// draftAge is how old a half-written file is before nobody can be writing it.
+	// draftAge is the age after which an unfinished file cannot have a writer any more.
 	draftAge = 24 * time.Hour
 )
 
-// reloads reads the configuration again each time that Reload was called.
+// reloads reads the configuration again for each call of Reload, until claim ends.
 func (d *Daemon) reloads(serve, claim, work context.Context, workers *sync.WaitGroup) error {
 	for {
 		select {
 		case <-claim.Done():
 			return nil
-		case <-d.reloading:
+		case done := <-d.reloading:
 			d.reload(serve, claim, work, workers)
+			close(done)
 		}
 	}
 }
 
-// Reload asks the daemon to read its configuration again. It returns at once.
-func (d *Daemon) Reload() {
+// Reload asks the daemon to read its configuration again, and returns at once. The channel is
+// closed when the daemon has applied or refused the configuration. It is nil if an earlier
+// call is still pending: that reload reads the same files.
+func (d *Daemon) Reload() <-chan struct{} {
+	done := make(chan struct{})
 	select {
-	case d.reloading <- struct{}{}:
-	default: // one is to come already
+	case d.reloading <- done:
+		return done
+	default:
+		return nil
 	}
 }
 
-// reload makes the files' present content current; where it is faulty, the last
-// good one stays.
+// reload applies the present content of the files. If the content has a fault, the last
+// good configuration stays.
 func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGroup) {
 	next, err := d.load()
 	if err != nil {
@@ -46,7 +52,7 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	}
 	before := d.current.Load()
 	if next.Listen != before.config.Listen || !next.Store.Equal(before.config.Store) || !reflect.DeepEqual(next.Attachments, before.config.Attachments) {
-		d.log.Warn("listen, store and attachments take effect at the next start")
+		d.log.Warn("listen, store and attachments take effect at the next start", "restart", true)
 	}
 	if err := checkListen(next); err != nil {
 		d.log.Error("the configuration has faults; the last good one stays", "err", err)
@@ -63,6 +69,6 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 		}
 	}
 	d.startAccounts(serve)
-	d.startLanes(claim, work, workers)
+	d.serveAgents(claim, work, workers)
 	d.log.Info("the configuration was reloaded", "workspaces", len(next.Workspaces), "agents", len(next.Agents))
 }

@@ -11,23 +11,20 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// change writes a file of the configuration and has it read.
-func (h *house) change(name, content string) {
+// change writes a file of the configuration and reloads.
+func (h *harness) change(name, content string) {
 	h.t.Helper()
 	write(h.t, filepath.Join(h.dir, name), h.places.Replace(content))
 	h.reload()
 }
 
-// reload has the configuration read again, and waits for what is logged of it.
-func (h *house) reload() {
+// reload reloads the configuration, and waits until the daemon has applied or refused it.
+func (h *harness) reload() {
 	h.t.Helper()
-	told := func() int { return strings.Count(h.log.String(), `"msg":"the configuration `) }
-	before := told()
-	h.daemon.Reload()
-	for told() == before {
-		if !h.again() {
-			h.t.Fatalf("nothing was reloaded\n%s", h.log)
-		}
+	select {
+	case <-h.daemon.Reload():
+	case <-h.ctx.Done():
+		h.t.Fatalf("the reload did not end\n%s", h.log)
 	}
 }
 
@@ -39,21 +36,21 @@ slack: {mode: http, bot_token: xoxb-branch, signing_secret: branch-secret, api_u
 `
 
 // toBranch delivers a body to the workspace branch.
-func (h *house) toBranch(body []byte) int {
+func (h *harness) toBranch(body []byte) int {
 	h.t.Helper()
 	return h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/branch", "branch-secret", time.Now(), body)).status
 }
 
-func TestWorkspacesComeAndGo(t *testing.T) {
+func TestReloadAddsAndRemovesWorkspace(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	body := h.said("<@U0BOT> hello").Mention()
+	body := h.newMessage("<@U0BOT> hello").Mention()
 	if got := h.toBranch(body); got != http.StatusNotFound {
-		t.Errorf("before: %d", got)
+		t.Errorf("before the workspace exists: %d", got)
 	}
 	h.change("workspaces/branch.yaml", branch)
 	if got := h.toBranch(body); got != http.StatusOK {
-		t.Errorf("with it: %d\n%s", got, h.log)
+		t.Errorf("with the workspace: %d\n%s", got, h.log)
 	}
 	h.awaitMetric(`parley_runs_total{agent="echo",outcome="answered"}`, 1)
 	if err := os.Remove(filepath.Join(h.dir, "workspaces/branch.yaml")); err != nil {
@@ -61,14 +58,14 @@ func TestWorkspacesComeAndGo(t *testing.T) {
 	}
 	h.reload()
 	if got := h.toBranch(body); got != http.StatusNotFound {
-		t.Errorf("after: %d", got)
+		t.Errorf("after its removal: %d", got)
 	}
-	h.mention("are you still there?") // the other one has not noticed
-	h.asks(says("Yes."))
+	h.mention("are you still there?") // the other workspace goes on
+	h.answerNext(replyWith("Yes."))
 	h.posts(1)
 }
 
-func TestAFaultyFileKeepsTheLastGoodOne(t *testing.T) {
+func TestReloadOfFaultyFile(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.change("workspaces/acme.yaml", "id: acme\nplatform: slack\nagent: nobody\n")
@@ -76,30 +73,30 @@ func TestAFaultyFileKeepsTheLastGoodOne(t *testing.T) {
 		t.Errorf("%s", log)
 	}
 	h.mention("are you still there?")
-	h.asks(says("Yes."))
+	h.answerNext(replyWith("Yes."))
 	h.posts(1)
 }
 
-func TestAPolicyTakesEffect(t *testing.T) {
+func TestReloadOfPolicy(t *testing.T) {
 	t.Parallel()
 	p := plan{}
 	h := open(t, p)
-	h.accept(h.said("to whom it may concern").Event())
-	h.awaitMetric(settled("message", "stored", "no-mention"), 1)
+	h.accept(h.newMessage("to whom it may concern").Event())
+	h.awaitMetric(envelopesMetric("message", "stored", "no-mention"), 1)
 	p.dir, p.acme = h.dir, "policy: {require_mention: false}"
 	p.write(t, h.places)
 	h.reload()
-	h.accept(h.said("to whom it may concern").Event())
-	h.asks(says("Me."))
+	h.accept(h.newMessage("to whom it may concern").Event())
+	h.answerNext(replyWith("Me."))
 	h.posts(1)
 	p.acme = "policy: {allow_users: []}"
 	p.write(t, h.places)
 	h.reload()
 	h.mention("hello")
-	h.awaitMetric(settled("message", "ignored", "user-refused"), 1)
+	h.awaitMetric(envelopesMetric("message", "ignored", "user-refused"), 1)
 }
 
-func TestWhatNeedsARestartSaysSo(t *testing.T) {
+func TestReloadOfRestartSettings(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	raw, err := os.ReadFile(filepath.Join(h.dir, "parley.yaml"))
@@ -110,11 +107,11 @@ func TestWhatNeedsARestartSaysSo(t *testing.T) {
 	for i, line := range []string{"store: sqlite:data/another.db\n", "attachments: {max_bytes: 1MiB}\n"} {
 		added += line
 		h.change("parley.yaml", string(raw)+added)
-		if strings.Count(h.log.String(), "listen, store and attachments take effect at the next start") != i+1 {
+		if h.warnings("restart") != i+1 {
 			t.Errorf("%s: %s", line, h.log)
 		}
 	}
 	h.mention("are you still there?")
-	h.asks(says("Yes."))
+	h.answerNext(replyWith("Yes."))
 	h.posts(1)
 }

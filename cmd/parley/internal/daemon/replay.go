@@ -27,11 +27,11 @@ import (
 	"parley/ingest/work"
 )
 
-// Recording is a call of replay.
+// Recording configures a replay.
 type Recording struct {
 	Config   *config.Config // nil: echo agent, default policy, each message a turn
 	Files    []string
-	Platform event.Platform // of files that hold one raw payload
+	Platform event.Platform // of files that contain one raw payload
 	JSON     bool
 	Out      io.Writer
 	Log      *slog.Logger
@@ -45,17 +45,17 @@ var normalizers = map[event.Platform]adapters.Normalizer{
 	event.Web:         web.Normalizer{},
 }
 
-// introductions are the payloads that tell who we are.
+// introductions return our own identity from a payload that contains it.
 var introductions = map[event.Platform]func(event.Envelope) (event.Self, bool){
 	event.Slack:   slack.SelfOf,
 	event.Discord: discord.SelfOf,
 }
 
-// defaultWorkspace is where a recording without a workspace belongs.
+// defaultWorkspace is the workspace of a line that names none.
 const defaultWorkspace = "replay"
 
-// Replay feeds recordings through the pipeline on a scratch store and prints
-// each envelope's fate, in the order of the input.
+// Replay feeds recordings through the pipeline on a scratch store and prints the result of
+// each envelope, in the order of the input.
 func Replay(ctx context.Context, r Recording) error {
 	scratch, err := os.MkdirTemp("", "parley-replay-")
 	if err != nil {
@@ -78,27 +78,29 @@ type player struct {
 	workspaces map[scope]*config.Workspace
 
 	mu        sync.Mutex
-	fates     []*replay.Fate           // in the order of input
-	envelopes map[int64]*replay.Fate   // by id
+	results   []*replay.Fate           // in the order of the input
+	envelopes map[int64]*replay.Fate   // by envelope id
 	repeats   map[int64][]*replay.Fate // of lines that repeat a waiting envelope, by its id
 	asked     map[int64]*replay.Fate   // of messages that wait for their run, by row
-	printed   int
-	changed   chan struct{}
+	printed   int                      // the number of printed results
+	changed   chan struct{}            // gets a value after a change of a result
 }
 
-// scope tells workspaces apart: two platforms may share an id in a recording.
+// scope identifies a workspace. Workspaces of two platforms may have the same id in a
+// recording.
 type scope struct {
 	platform event.Platform
 	id       string
 }
 
+// newPlayer opens the scratch store in a folder and wires the pipeline.
 func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error) {
 	c := r.Config
 	if c == nil {
 		c = config.Default()
 		c.Workspaces = nil
 	}
-	d := &Daemon{log: r.Log, metrics: newMetrics(), lanes: map[string]bool{}}
+	d := &Daemon{log: r.Log, metrics: newMetrics(), queues: map[string]bool{}}
 	engine, err := openStore(ctx, config.Store{Engine: config.SQLite, Path: filepath.Join(scratch, "replay.db")}, r.Log, d.metrics)
 	if err != nil {
 		return nil, err
@@ -114,60 +116,61 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	}
 	d.current.Store(next)
 	p.turns = turn.New(turn.Parts{
-		Journal: d.journal, Work: d.work, Outbox: shown{}, Files: shown{}, Observer: p, Log: r.Log, Now: time.Now,
+		Journal: d.journal, Work: d.work, Outbox: discard{}, Files: discard{}, Observer: p, Log: r.Log, Now: time.Now,
 		Settings: p.turnSettings, Profile: d.profile,
 	})
 	p.ingest = ingest.New(ingest.Parts{Journal: d.journal, Work: d.work, Turns: p.turns, Observer: p, Log: r.Log, Now: time.Now})
 	return p, nil
 }
 
-// shown is an outbox and a file store that touch nothing.
-type shown struct{}
+// discard is an outbox and a file store that send and store nothing.
+type discard struct{}
 
 // Show implements turn.Outbox.
-func (s shown) Show(context.Context, *work.Claim, *journal.Run, []string, func(func())) (turn.Showing, error) {
+func (s discard) Show(context.Context, *work.Claim, *journal.Run, []string, func(func())) (turn.Showing, error) {
 	return s, nil
 }
 
-// Put implements turn.Files: nobody will be given the file.
-func (shown) Put(_ context.Context, file stream.File) (journal.File, error) {
+// Put implements turn.Files. It drops the file, because no delivery sends it.
+func (discard) Put(_ context.Context, file stream.File) (journal.File, error) {
 	return journal.File{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))}, nil
 }
 
 // Grow implements turn.Showing.
-func (shown) Grow(string) {}
+func (discard) Grow(string) {}
 
 // Stop implements turn.Showing.
-func (shown) Stop() {}
+func (discard) Stop() {}
 
 // Format implements turn.Showing.
-func (shown) Format(string, []journal.File) ([]journal.Post, *journal.Send) { return nil, nil }
+func (discard) Format(string, []journal.File) ([]journal.Post, *journal.Send) { return nil, nil }
 
 // Notice implements turn.Outbox.
-func (shown) Notice(*journal.Run, string) ([]journal.Post, error) { return nil, nil }
+func (discard) Notice(*journal.Run, string) ([]journal.Post, error) { return nil, nil }
 
 // Posted implements turn.Outbox.
-func (shown) Posted(*work.Claim, *journal.Delivery) {}
+func (discard) Posted(*work.Claim, *journal.Delivery) {}
 
 // Keep implements turn.Files.
-func (shown) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment { return a }
+func (discard) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment { return a }
 
-// play feeds every line, and prints what has been settled on the way.
+// play feeds every line, and prints each result once it is final.
 func (p *player) play(ctx context.Context) error {
 	work, stop := context.WithCancel(ctx)
 	var workers sync.WaitGroup
 	workers.Go(func() { _ = p.ingest.Run(work) })
-	p.startLanes(work, work, &workers)
+	p.serveAgents(work, work, &workers)
 	err := p.feedFiles(ctx)
 	stop()
-	workers.Wait() // every outcome has been told by now
+	workers.Wait() // the observers have seen every result then
 	return errors.Join(err, p.print(true))
 }
 
-// farFuture is later than anything that a replay waits for.
+// farFuture is later than every time for which a replay waits.
 var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// feedFiles feeds the lines of every file, and settles what waits at the end.
+// feedFiles feeds the lines of every file. At the end of the input it processes the turns
+// and the envelopes that still wait.
 func (p *player) feedFiles(ctx context.Context) error {
 	for _, path := range p.Files {
 		if err := replay.Read(path, p.Platform, func(l replay.Line) error { return p.line(ctx, l) }); err != nil {
@@ -183,15 +186,15 @@ func (p *player) feedFiles(ctx context.Context) error {
 	return p.quiet(ctx, farFuture)
 }
 
-// line feeds one line and sees it through, with the turn that is due at once.
+// line feeds one line, and waits for its result and for the turn that it makes due at once.
 func (p *player) line(ctx context.Context, l replay.Line) error {
 	if l.Directory != nil {
 		p.directory.Add(l.Directory)
 		return nil
 	}
 	p.mu.Lock()
-	p.fates = append(p.fates, nil)
-	n := len(p.fates)
+	p.results = append(p.results, nil)
+	n := len(p.results)
 	p.mu.Unlock()
 	var w *config.Workspace
 	if l.Err == nil {
@@ -210,7 +213,7 @@ func (p *player) line(ctx context.Context, l replay.Line) error {
 	if err := p.feed(ctx, n, l.Envelope); err != nil {
 		return err
 	}
-	if err := p.quiet(ctx, time.Time{}); err != nil { // then it is known which turns are due
+	if err := p.quiet(ctx, time.Time{}); err != nil { // the due turns are known after this
 		return err
 	}
 	if err := p.quiet(ctx, time.Now()); err != nil {
@@ -219,24 +222,24 @@ func (p *player) line(ctx context.Context, l replay.Line) error {
 	return p.print(false)
 }
 
-// feed gives one envelope to custody, and its fate the line's place.
+// feed accepts the envelope of line n, and puts its result at the line's place.
 func (p *player) feed(ctx context.Context, n int, envelope event.Envelope) error {
 	receipt, err := p.ingest.Accept(ctx, envelope)
 	if err != nil {
 		return err
 	}
 	if !receipt.Duplicate {
-		p.place(n, p.fate(receipt.ID))
+		p.place(n, p.result(receipt.ID))
 		return nil
 	}
 	return p.repeat(ctx, n, receipt.ID)
 }
 
-// repeat gives a line that was in custody already the thread and the message of
-// the first one. Where that waits for its message, both are known later.
+// repeat gives line n, a duplicate, the thread and the message of the first envelope. If
+// that envelope still waits for its target, Settled completes the result.
 func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
-	fate := &replay.Fate{}
-	p.place(n, fate)
+	result := &replay.Fate{}
+	p.place(n, result)
 	first, err := p.journal.Envelope(ctx, envelope)
 	if err != nil {
 		return err
@@ -244,37 +247,37 @@ func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if first == nil {
-		p.repeats[envelope] = append(p.repeats[envelope], fate)
+		p.repeats[envelope] = append(p.repeats[envelope], result)
 		return nil
 	}
-	repeats(fate, first.Kind, first.Thread, first.Message)
+	setDuplicate(result, first.Kind, first.Thread, first.Message)
 	return nil
 }
 
-// repeats settles the fate of a line that tells what an earlier one told.
-func repeats(fate *replay.Fate, kind event.Kind, thread event.ThreadKey, message *journal.Message) {
-	fate.Disposition, fate.Trigger = event.Duplicate, journal.TriggerNone
-	fate.Kind, fate.Thread, fate.Message = kind, thread, viewOf(message)
+// setDuplicate sets the result of a line whose payload an earlier line had.
+func setDuplicate(result *replay.Fate, kind event.Kind, thread event.ThreadKey, message *journal.Message) {
+	result.Disposition, result.Trigger = event.Duplicate, journal.TriggerNone
+	result.Kind, result.Thread, result.Message = kind, thread, viewOf(message)
 }
 
-// place puts a fate where its line stands.
-func (p *player) place(n int, fate *replay.Fate) {
+// place makes a result that of line n.
+func (p *player) place(n int, result *replay.Fate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fate.N = n
-	p.fates[n-1] = fate
+	result.N = n
+	p.results[n-1] = result
 }
 
-// fate is an envelope's, known yet or not.
-func (p *player) fate(envelope int64) *replay.Fate {
+// result returns the result of an envelope, which is empty until Settled fills it.
+func (p *player) result(envelope int64) *replay.Fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fate := p.envelopes[envelope]
-	if fate == nil {
-		fate = &replay.Fate{}
-		p.envelopes[envelope] = fate
+	result := p.envelopes[envelope]
+	if result == nil {
+		result = &replay.Fate{}
+		p.envelopes[envelope] = result
 	}
-	return fate
+	return result
 }
 
 func viewOf(m *journal.Message) *journal.View {
@@ -290,37 +293,37 @@ func (p *player) Settled(_ string, envelope int64, o journal.Outcome) {
 	if envelope == 0 {
 		return
 	}
-	fate := p.fate(envelope)
+	result := p.result(envelope)
 	p.mu.Lock()
-	fate.Disposition, fate.Reason, fate.Error = o.Disposition, o.Reason, o.Error
-	fate.Kind, fate.Trigger, fate.Thread, fate.Message, fate.Reaction = o.Kind, o.Trigger, o.Thread, viewOf(o.Message), o.Reaction
+	result.Disposition, result.Reason, result.Error = o.Disposition, o.Reason, o.Error
+	result.Kind, result.Trigger, result.Thread, result.Message, result.Reaction = o.Kind, o.Trigger, o.Thread, viewOf(o.Message), o.Reaction
 	if !o.TurnAt.IsZero() && o.Message != nil {
-		p.asked[o.Message.Row] = fate
+		p.asked[o.Message.Row] = result
 	}
 	for _, repeat := range p.repeats[envelope] {
-		repeats(repeat, o.Kind, o.Thread, o.Message)
+		setDuplicate(repeat, o.Kind, o.Thread, o.Message)
 	}
 	delete(p.repeats, envelope)
 	p.mu.Unlock()
 	p.signal()
 }
 
-// RunEnded implements turn.Observer: what the agent was given and said stands at
-// the last message of its turn.
+// RunEnded implements turn.Observer. It adds the agent's input and reply to the result of
+// the last message of the turn.
 func (p *player) RunEnded(run *journal.Run, r turn.Report) {
 	if r.Outcome == turn.Retried || r.Outcome == turn.LeftOff {
 		return
 	}
 	p.mu.Lock()
 	for i, m := range run.Messages {
-		fate := p.asked[m.Row]
-		if fate != nil && i == len(run.Messages)-1 {
-			fate.Assembled = r.Input.Messages
+		result := p.asked[m.Row]
+		if result != nil && i == len(run.Messages)-1 {
+			result.Assembled = r.Input.Messages
 			if r.Reply != nil {
-				fate.Replies = append(fate.Replies, replay.Reply{Op: "post", Thread: run.ThreadKey, Text: r.Reply.Content})
+				result.Replies = append(result.Replies, replay.Reply{Op: "post", Thread: run.ThreadKey, Text: r.Reply.Content})
 			}
 			if r.Outcome == turn.Failed {
-				fate.Error = "the agent failed: " + r.Err.Error()
+				result.Error = "the agent failed: " + r.Err.Error()
 			}
 		}
 		if r.Outcome != turn.Rerun && r.Outcome != turn.Interrupted {
@@ -338,12 +341,12 @@ func (p *player) signal() {
 	}
 }
 
-// lookAgain is how long quiet waits for an outcome before it looks itself: what
-// is put aside until its message comes has none.
-const lookAgain = 5 * time.Millisecond
+// pollInterval is the time after which quiet asks the journal again. An envelope that
+// starts to wait for its target has no result yet, so no observer reports it.
+const pollInterval = 5 * time.Millisecond
 
-// quiet waits until nothing is pending and no turn is due by a time; the zero
-// time leaves turns alone.
+// quiet waits until no envelope is pending and no turn is due at a time. With the zero time
+// it does not wait for turns.
 func (p *player) quiet(ctx context.Context, turnsBy time.Time) error {
 	for {
 		quiet, err := p.journal.Quiet(ctx, turnsBy)
@@ -354,33 +357,33 @@ func (p *player) quiet(ctx context.Context, turnsBy time.Time) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-p.changed:
-		case <-time.After(lookAgain):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// print prints the fates that are known, up to the first that is not; at the
-// end of the input all of them.
+// print prints the final results up to the first one that is not final; at the end of the
+// input it prints all of them.
 func (p *player) print(end bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	waiting := map[*replay.Fate]bool{}
-	for _, fate := range p.asked {
-		waiting[fate] = true
+	for _, result := range p.asked {
+		waiting[result] = true
 	}
-	for ; p.printed < len(p.fates); p.printed++ {
-		fate := p.fates[p.printed]
-		if fate == nil || !end && (fate.Disposition == "" || waiting[fate]) {
+	for ; p.printed < len(p.results); p.printed++ {
+		result := p.results[p.printed]
+		if result == nil || !end && (result.Disposition == "" || waiting[result]) {
 			return nil
 		}
-		write := fate.WriteText
+		write := result.WriteText
 		if p.JSON {
-			write = fate.WriteJSON
+			write = result.WriteJSON
 		}
 		if err := write(p.Out); err != nil {
 			return err
 		}
-		p.fates[p.printed] = nil
+		p.results[p.printed] = nil
 	}
 	return nil
 }

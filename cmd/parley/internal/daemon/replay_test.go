@@ -20,10 +20,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// replay plays recordings and returns what it printed.
+// replay plays recordings and returns the output.
 func replay(t *testing.T, r daemon.Recording) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	var out bytes.Buffer
 	r.Out, r.Log = &out, slog.New(slog.NewJSONHandler(io.Discard, nil))
@@ -33,10 +33,10 @@ func replay(t *testing.T, r daemon.Recording) string {
 	return out.String()
 }
 
-// timeMade is an id that is made anew in each replay.
-var timeMade = regexp.MustCompile(`"id":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"`)
+// generatedID matches an id that each replay generates.
+var generatedID = regexp.MustCompile(`"id":"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"`)
 
-// TestRecordings holds what becomes of every recorded payload.
+// TestRecordings compares the result of every recorded payload with its golden file.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	recordings, err := filepath.Glob("../../../../testdata/*/*.jsonl")
@@ -47,7 +47,7 @@ func TestRecordings(t *testing.T) {
 		name := filepath.Join(filepath.Base(filepath.Dir(path)), strings.TrimSuffix(filepath.Base(path), ".jsonl"))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := timeMade.ReplaceAllString(replay(t, daemon.Recording{Files: []string{path}, JSON: true}), `"id":"made-anew"`)
+			got := generatedID.ReplaceAllString(replay(t, daemon.Recording{Files: []string{path}, JSON: true}), `"id":"made-anew"`)
 			golden := strings.TrimSuffix(path, ".jsonl") + ".golden"
 			if *update {
 				write(t, golden, got)
@@ -61,14 +61,14 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// example is the recording of the manual: Ash says something, Olivia asks.
+// example is the documented recording: Ash writes a message, and Olivia mentions the bot.
 const example = `
 {"directory":{"users":[{"id":"U06STGBF4Q0","display_name":"Olivia"},{"id":"U03AAAAAAAA","display_name":"Ash"}],"self":{"user_id":"U0BOT"}}}
 {"platform":"slack","workspace":"acme","transport":"http","received_at":"2023-11-14T22:13:25Z","body":{"type":"event_callback","team_id":"T1","event_id":"Ev1","event":{"type":"message","channel":"C06RY3YBSLE","channel_type":"channel","user":"U03AAAAAAAA","text":"are we still on for tomorrow?","ts":"1700000000.000100"}}}
 {"platform":"slack","workspace":"acme","transport":"http","received_at":"2023-11-14T22:13:25Z","body":{"type":"event_callback","team_id":"T1","event_id":"Ev2","event":{"type":"app_mention","channel":"C06RY3YBSLE","user":"U06STGBF4Q0","text":"<@U0BOT> testing from slack","ts":"1700000000.000200","thread_ts":"1700000000.000100"}}}
 `
 
-// documented is what the manual says of its second line.
+// documented is the documented result of the second line.
 const documented = `{"n":2,"disposition":"stored","kind":"message","trigger":"run","reason":"mention",
  "thread":"slack:acme:C06RY3YBSLE:1700000000.000100",
  "message":{"id":"C06RY3YBSLE/1700000000.000200","thread_seq":2,"role":"user","content":"<@U0BOT> testing from slack",
@@ -79,7 +79,7 @@ const documented = `{"n":2,"disposition":"stored","kind":"message","trigger":"ru
               {"role":"user","content":"[Olivia (<@U06STGBF4Q0>)]: <@U0BOT> testing from slack"}],
  "replies":[{"op":"post","thread":"slack:acme:C06RY3YBSLE:1700000000.000100","text":"<@U0BOT> testing from slack"}]}`
 
-func TestTheManualsExample(t *testing.T) {
+func TestDocumentedReplay(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "example.jsonl")
 	write(t, path, strings.TrimPrefix(example, "\n"))
@@ -101,29 +101,29 @@ func TestTheManualsExample(t *testing.T) {
 	}
 }
 
-// bare is a Slack event alone, as a line of a recording.
+// bare returns a line of a recording with a bare Slack event.
 func bare(event string) string { return `{"platform":"slack","body":` + event + "}\n" }
 
-// TestWhatRepeatsAWaitingLineHasItsFate: an edit that comes before its message,
-// twice, and a delete whose message never comes, twice.
-func TestWhatRepeatsAWaitingLineHasItsFate(t *testing.T) {
+// TestRepeatOfWaitingLine replays an edit before its message, twice, and a delete whose
+// message never comes, twice.
+func TestRepeatOfWaitingLine(t *testing.T) {
 	t.Parallel()
 	edit := bare(`{"type":"message","subtype":"message_changed","channel":"C1","ts":"1750000000.000002","message":{"type":"message","user":"U1","text":"b","ts":"1750000000.000001","edited":{"user":"U1","ts":"1750000000.000002"}}}`)
 	remove := bare(`{"type":"message","subtype":"message_deleted","channel":"C1","ts":"1750000000.000009","deleted_ts":"1750000000.000007"}`)
 	path := filepath.Join(t.TempDir(), "waiting.jsonl")
 	write(t, path, edit+edit+bare(`{"type":"message","channel":"C1","user":"U1","text":"a","ts":"1750000000.000001"}`)+remove+remove)
-	type fate struct {
+	type result struct {
 		N                                          int
 		Disposition, Kind, Trigger, Reason, Thread string
 		Message                                    *struct{ Content string }
 	}
-	var got []fate
+	var got []result
 	for line := range strings.Lines(replay(t, daemon.Recording{Files: []string{path}, JSON: true})) {
-		got = append(got, decode[fate](t, line))
+		got = append(got, decode[result](t, line))
 	}
 	message := func(content string) *struct{ Content string } { return &struct{ Content string }{content} }
 	const place = "slack:replay:C1:1750000000.000001"
-	same(t, got, []fate{
+	same(t, got, []result{
 		{1, "updated", "edit", "passive", "no-mention", place, message("b")},
 		{2, "duplicate", "edit", "none", "", place, message("b")},
 		{3, "stored", "message", "passive", "no-mention", place, message("a")},
@@ -132,9 +132,9 @@ func TestWhatRepeatsAWaitingLineHasItsFate(t *testing.T) {
 	})
 }
 
-// TestFilesShareAStore plays a raw payload and then a recording, which go on
-// counting.
-func TestFilesShareAStore(t *testing.T) {
+// TestReplayedFilesShareStore plays a raw payload and then a recording. The count goes on in
+// the second file.
+func TestReplayedFilesShareStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	raw, recording := filepath.Join(dir, "raw.json"), filepath.Join(dir, "more.jsonl")
@@ -151,9 +151,9 @@ func TestFilesShareAStore(t *testing.T) {
 	}
 }
 
-// TestReplayWithAConfiguration asks the configured agent, obeys the policy, and
-// calls no platform: Slack's address answers to nobody.
-func TestReplayWithAConfiguration(t *testing.T) {
+// TestReplayWithConfiguration asks the configured agent, obeys the policy, and calls no
+// platform: no server has Slack's address.
+func TestReplayWithConfiguration(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
 	p := plan{dir: t.TempDir(), acme: "policy: {allow_users: [U06STGBF4Q0]}"}
@@ -164,20 +164,20 @@ func TestReplayWithAConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answered := make(chan *ask, 1)
+	answered := make(chan *modelRequest, 1)
 	go func() {
 		a := <-m.asked
-		a.reply <- says("It works.")
+		a.reply <- replyWith("It works.")
 		answered <- a
 	}()
 	lines := strings.Split(replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true}), "\n")
-	same(t, (<-answered).messages, []spoken{{"user", "[Olivia (<@U06STGBF4Q0>)]: <@U0BOT> testing from slack"}})
+	same(t, (<-answered).messages, []chatMessage{{"user", "[Olivia (<@U06STGBF4Q0>)]: <@U0BOT> testing from slack"}})
 	if !strings.Contains(lines[0], `"reason":"user-refused"`) || !strings.Contains(lines[1], `"text":"It works."`) || !strings.Contains(lines[1], `"recipient_id":"bot:helper"`) {
 		t.Errorf("%s\n%s", lines[0], lines[1])
 	}
 }
 
-func TestReplayForPeople(t *testing.T) {
+func TestReplayAsText(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "example.jsonl")
 	write(t, path, strings.TrimPrefix(example, "\n")+"no JSON\n")

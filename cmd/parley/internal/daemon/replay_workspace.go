@@ -10,11 +10,11 @@ import (
 	"parley/ingest/event"
 )
 
-// workspace finds the workspace that a line belongs to. Without a configuration
-// it is made as it is met.
+// workspace returns the workspace of a line. Without a configuration it makes the workspace
+// when the first line names it.
 func (p *player) workspace(ctx context.Context, platform event.Platform, id string) (*config.Workspace, error) {
 	if id == "" {
-		id = p.usual(platform)
+		id = p.defaultFor(platform)
 	}
 	if w := p.workspaces[scope{platform, id}]; w != nil {
 		return w, nil
@@ -31,9 +31,9 @@ func (p *player) workspace(ctx context.Context, platform event.Platform, id stri
 	return w, p.ingest.Configure(ctx, list)
 }
 
-// usual is where a line that names no workspace belongs: the configuration's
-// first one of its platform.
-func (p *player) usual(platform event.Platform) string {
+// defaultFor returns the id of the workspace of a line that names none: the first configured
+// workspace of the platform.
+func (p *player) defaultFor(platform event.Platform) string {
 	for _, w := range p.current.Load().config.Workspaces {
 		if w.Platform == platform {
 			return w.ID
@@ -42,6 +42,8 @@ func (p *player) usual(platform event.Platform) string {
 	return defaultWorkspace
 }
 
+// configured returns the configured workspace, or a new one without a configuration and for
+// defaultWorkspace.
 func (p *player) configured(platform event.Platform, id string) (*config.Workspace, error) {
 	c := p.current.Load().config
 	for i := range c.Workspaces {
@@ -57,13 +59,15 @@ func (p *player) configured(platform event.Platform, id string) (*config.Workspa
 	return &w, nil
 }
 
+// ingestWorkspace returns a workspace in the form that ingest needs: names come from the
+// recording's directory.
 func (p *player) ingestWorkspace(platform event.Platform, w *config.Workspace) ingest.Workspace {
 	return ingest.Workspace{
 		ID: w.ID, Platform: platform, Normalizer: normalizers[platform], Names: p.directory, Facts: p.directory.Facts(platform),
 		Settings: func(channel string) ingest.Settings { return ingestSettings(w, channel) },
 		Introduce: func(envelope event.Envelope, known event.Self) event.Self {
-			if tells := introductions[platform]; tells != nil && known.UserID == "" {
-				if self, ok := tells(envelope); ok {
+			if selfOf := introductions[platform]; selfOf != nil && known.UserID == "" {
+				if self, ok := selfOf(envelope); ok {
 					p.directory.Learn(platform, self)
 				}
 			}
@@ -72,8 +76,8 @@ func (p *player) ingestWorkspace(platform event.Platform, w *config.Workspace) i
 	}
 }
 
-// turnSettings resolves what holds in a channel. Workspaces of two platforms
-// that share an id have the same settings.
+// turnSettings returns the settings of a channel's turns. Workspaces of two platforms that
+// have the same id have the same settings.
 func (p *player) turnSettings(workspace, channel string) turn.Settings {
 	for _, platform := range event.Platforms {
 		if w, err := p.configured(platform, workspace); err == nil {

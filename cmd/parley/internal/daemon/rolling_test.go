@@ -17,7 +17,7 @@ import (
 	"parley/ingest/journal/postgres/postgrestest"
 )
 
-// pair is two nodes on one store, and the people who talk to whichever is up.
+// pair is two nodes on one store, and the clients that write to the node that is up.
 type pair struct {
 	t      *testing.T
 	ctx    context.Context
@@ -25,15 +25,15 @@ type pair struct {
 	client *http.Client
 
 	mu      sync.Mutex
-	nodes   [2]*house
-	taken   [2]int        // messages, by the node that stands there now
-	changed chan struct{} // closed when a message is taken
+	nodes   [2]*harness
+	taken   [2]int        // accepted messages of the present node at each place
+	changed chan struct{} // closed when a message is accepted
 }
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	store := postgrestest.URL(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*testTimeout)
 	t.Cleanup(cancel)
 	p := &pair{t: t, ctx: ctx, store: store, client: &http.Client{Transport: new(http.Transport)}, changed: make(chan struct{})}
 	t.Cleanup(p.client.CloseIdleConnections)
@@ -42,8 +42,8 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// start puts a new node in a place. It has the built-in workspace, where each
-// message is a turn that echoes it.
+// start starts a new node at a place. It has the built-in workspace, and each message is a
+// turn, which the echo agent answers.
 func (p *pair) start(place int) {
 	p.t.Helper()
 	c := config.Default()
@@ -51,17 +51,17 @@ func (p *pair) start(place int) {
 	if err := c.Store.UnmarshalText([]byte(p.store)); err != nil {
 		p.t.Fatal(err)
 	}
-	h := &house{t: p.t, ctx: p.ctx, log: new(log), client: p.client}
+	h := &harness{t: p.t, ctx: p.ctx, log: new(log), client: p.client}
 	if err := h.run(daemon.Options{Config: c, Load: func() (*config.Config, error) { return c, nil }}); err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { _ = h.stop() }) // what is wrong with it the test sees
+	p.t.Cleanup(func() { _ = h.stop() }) // the test checks the node itself
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.nodes[place], p.taken[place] = h, 0
 }
 
-// stop stops the node in a place, which its callers have to find out.
+// stop stops the node at a place. The clients are not told.
 func (p *pair) stop(place int) {
 	p.t.Helper()
 	if err := p.nodes[place].stop(); err != nil {
@@ -69,8 +69,8 @@ func (p *pair) stop(place int) {
 	}
 }
 
-// takes waits until the node in a place has taken so many messages more.
-func (p *pair) takes(place, more int) {
+// awaitTaken waits until the node at a place has accepted a number of further messages.
+func (p *pair) awaitTaken(place, more int) {
 	p.t.Helper()
 	for count := p.takenBy(place) + more; ; {
 		p.mu.Lock()
@@ -82,20 +82,20 @@ func (p *pair) takes(place, more int) {
 		select {
 		case <-changed:
 		case <-p.ctx.Done():
-			p.t.Fatalf("node %d took %d messages\n%s", place, got, p.nodes[place].log)
+			p.t.Fatalf("node %d accepted %d messages\n%s", place, got, p.nodes[place].log)
 		}
 	}
 }
 
-// takenBy is how many it has taken.
+// takenBy returns the number of messages that the node at a place has accepted.
 func (p *pair) takenBy(place int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.taken[place]
 }
 
-// talk says one thing after the other in a thread, each until a node has taken it,
-// and returns how many there were.
+// talk writes messages to a thread, each until a node has accepted it, and returns their
+// number. It ends when quiet is closed.
 func (p *pair) talk(thread string, quiet <-chan struct{}) (said int) {
 	for place := 0; ; place = 1 - place {
 		select {
@@ -111,7 +111,8 @@ func (p *pair) talk(thread string, quiet <-chan struct{}) (said int) {
 	}
 }
 
-// say is one try to have a message taken by the node in a place.
+// say posts a message to the node at a place, once. It reports whether the node has accepted
+// it.
 func (p *pair) say(place int, body string) bool {
 	p.mu.Lock()
 	url := p.nodes[place].url
@@ -123,7 +124,7 @@ func (p *pair) say(place int, body string) bool {
 	request.Header.Set("Content-Type", "application/json")
 	response, err := p.client.Do(request)
 	if err != nil {
-		return false // it is down, or has just gone
+		return false // the node is down
 	}
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusAccepted && response.StatusCode != http.StatusOK {
@@ -137,8 +138,8 @@ func (p *pair) say(place int, body string) bool {
 	return true
 }
 
-// answers waits until a thread has so many, and returns what was said in it, by
-// whom.
+// answers waits until a thread has a number of answers, and returns the contents of its
+// messages by role.
 func (p *pair) answers(thread string, count int) map[string][]string {
 	p.t.Helper()
 	h, said := p.nodes[0], map[string][]string{}
@@ -148,16 +149,16 @@ func (p *pair) answers(thread string, count int) map[string][]string {
 		for _, m := range page {
 			said[m.Role], after = append(said[m.Role], m.Content), m.ThreadSeq
 		}
-		if len(page) == 0 && !h.again() {
+		if len(page) == 0 && !h.poll() {
 			p.t.Fatalf("%d of %d answers\n%s", len(said["assistant"]), count, h.log)
 		}
 	}
 	return said
 }
 
-// TestNobodyNoticesARollingRestart: while one node after the other is stopped and
-// started, whatever either takes is answered once, and in order within its thread.
-func TestNobodyNoticesARollingRestart(t *testing.T) {
+// TestRollingRestart stops and starts one node after the other. Every accepted message must
+// be answered once, and in order within its thread.
+func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	const some = 12
@@ -170,11 +171,11 @@ func TestNobodyNoticesARollingRestart(t *testing.T) {
 		talking.Go(func() { said[i] = p.talk(threads[i], quiet) })
 	}
 	for place := range 2 {
-		p.takes(place, some)
+		p.awaitTaken(place, some)
 		p.stop(place)
-		p.takes(1-place, some)
+		p.awaitTaken(1-place, some)
 		p.start(place)
-		p.takes(place, some)
+		p.awaitTaken(place, some)
 	}
 	close(quiet)
 	talking.Wait()

@@ -13,17 +13,16 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// TestNoSecretLeaves runs traffic that goes well and traffic that fails in every
-// way, and looks for what the configuration holds in all that the daemon wrote,
-// answered and said.
-func TestNoSecretLeaves(t *testing.T) {
+// TestNoSecretLeaks runs traffic that succeeds and traffic that fails in every way. It looks
+// for the configuration's secrets in all that the daemon logged, stored, answered and posted.
+func TestNoSecretLeaks(t *testing.T) {
 	t.Parallel()
 	const botToken, guestToken = "xoxb-canary-bot-7d21e9", "xoxb-canary-guest-08fa44"
 	const plugToken, appToken = "xoxb-canary-plug-c3a517", "xapp-canary-app-5e0b93"
 	secrets := []string{botToken, guestToken, plugToken, appToken, signingSecret, apiKey, ownToken, anyToken}
-	told := new(log) // everything that anybody outside could read
+	leaks := new(log) // everything that somebody outside can read
 	p := plan{fake: slacktest.Options{Token: botToken, OnPost: func(post slacktest.Post) {
-		fmt.Fprintln(told, post.Text, string(post.Metadata))
+		fmt.Fprintln(leaks, post.Text, string(post.Metadata))
 	}}}
 	p.files = map[string]string{
 		"workspaces/acme.yaml": `
@@ -52,7 +51,7 @@ agent: echo
 slack: {mode: socket, bot_token: ` + plugToken + `, app_token: ` + appToken + `, api_url: "` + plugged.URL() + `"}
 `
 	h := open(t, p)
-	hear := func(a answer) { fmt.Fprintln(told, a.body) }
+	collect := func(a answer) { fmt.Fprintln(leaks, a.body) }
 
 	if err := plugged.AwaitSockets(h.ctx, 1, 1); err != nil {
 		t.Fatal(err)
@@ -62,39 +61,39 @@ slack: {mode: socket, bot_token: ` + plugToken + `, app_token: ` + appToken + `,
 	plugged.Cut(slacktest.All)
 	h.slack.Script("chat.postMessage", slacktest.Fault{Status: http.StatusBadGateway}, slacktest.Fault{Cut: true}, slacktest.Fault{Error: "not_in_channel"})
 	h.mention("tell me your key")
-	h.asks(says("It is a secret."))
+	h.answerNext(replyWith("It is a secret."))
 	h.clock.advance(time.Minute)
 	h.mention("fail")
-	h.asks(func(w http.ResponseWriter) { // a server that repeats what it was sent
+	h.answerNext(func(w http.ResponseWriter) { // a server that repeats the key
 		http.Error(w, `{"error":{"message":"Incorrect API key provided: `+apiKey+`"}}`, http.StatusUnauthorized)
 	})
 	h.mention("break")
-	h.asks(breaks)
+	h.answerNext(breakStream)
 	h.awaitMetric(`parley_runs_total{agent="helper",outcome="failed"}`, 2)
 	h.clock.advance(time.Minute)
 	for !strings.Contains(h.get("/readyz").body, `"plug":{"state":"refused"`) {
-		if !h.again() {
-			t.Fatalf("the socket's workspace goes on\n%s", h.log)
+		if !h.poll() {
+			t.Fatalf("the workspace with a socket is not refused\n%s", h.log)
 		}
 	}
-	hear(h.hook([]byte("no JSON")))
-	hear(h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", ownToken, time.Now(), []byte(`{}`))))
-	hear(h.post("wrong", `{}`))
-	hear(h.post(ownToken, `{"metadata":7}`))
-	hear(h.post(anyToken, `{"content":"hello","metadata":{"source":"x"}}`))
-	hear(h.post(ownToken, `{"content":"hello","passive":true,"thread_id":"`+thread+`"}`))
-	hear(h.web(http.MethodGet, "ours/threads/"+thread+"/messages", ownToken, ""))
+	collect(h.hook([]byte("no JSON")))
+	collect(h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", ownToken, time.Now(), []byte(`{}`))))
+	collect(h.post("wrong", `{}`))
+	collect(h.post(ownToken, `{"metadata":7}`))
+	collect(h.post(anyToken, `{"content":"hello","metadata":{"source":"x"}}`))
+	collect(h.post(ownToken, `{"content":"hello","passive":true,"thread_id":"`+thread+`"}`))
+	collect(h.web(http.MethodGet, "ours/threads/"+thread+"/messages", ownToken, ""))
 	for _, path := range []string{"/metrics", "/readyz", "/healthz", "/"} {
-		hear(h.get(path))
+		collect(h.get(path))
 	}
 	h.change("workspaces/guest.yaml", "id: guest\nplatform: slack\nagent: helper\nslack: {bot_token: ["+guestToken+"], mode: "+guestToken+"}\n")
 	if err := h.stop(); err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range secrets {
-		text := told.String() + h.log.String()
+		text := leaks.String() + h.log.String()
 		if at := strings.Index(text, secret); at >= 0 {
-			t.Errorf("%s was told: …%s", secret, text[max(0, at-200):at])
+			t.Errorf("%s leaked: …%s", secret, text[max(0, at-200):at])
 		}
 		for _, file := range stored(t, h.dir) {
 			if raw, err := os.ReadFile(file); err != nil || strings.Contains(string(raw), secret) {
@@ -104,7 +103,7 @@ slack: {mode: socket, bot_token: ` + plugToken + `, app_token: ` + appToken + `,
 	}
 }
 
-// stored are the files that the daemon wrote.
+// stored returns the files that the daemon wrote.
 func stored(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(dir, "data"), func(path string, entry fs.DirEntry, err error) error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"parley/adapters"
@@ -23,15 +24,15 @@ import (
 	"parley/ingest/event"
 )
 
-// setup is one generation of the configuration, with what was made of it. It is
-// not changed once it is current.
+// setup is one loaded configuration with its accounts and agents. It does not change after
+// it became current.
 type setup struct {
 	config   *config.Config
 	accounts map[string]*account // by workspace id
 	agents   map[string]agent
 }
 
-// account is a workspace with its adapter.
+// account is a configured workspace with its adapter.
 type account struct {
 	config.Workspace
 	adapter adapters.Adapter
@@ -39,7 +40,8 @@ type account struct {
 	// backfill reads missed messages; nil if the adapter cannot read any.
 	backfill *backfill.Workspace
 	status   atomic.Pointer[adapters.Status]
-	stop     context.CancelFunc // nil until it is started
+	hello    sync.Once          // sayHello
+	stop     context.CancelFunc // nil before the adapter is started
 }
 
 // agent is a configured agent, ready to be asked.
@@ -48,7 +50,8 @@ type agent struct {
 	turn.Profile
 }
 
-// Platforms makes each platform's adapter. Adding a platform is a line here.
+// Platforms returns the constructor of each platform's adapter. A new platform is a line
+// here.
 func Platforms() map[event.Platform]func(config.Workspace) adapters.Adapter {
 	return map[event.Platform]func(config.Workspace) adapters.Adapter{
 		event.Slack:       func(w config.Workspace) adapters.Adapter { return slack.New(w.ID, *w.Slack) },
@@ -58,8 +61,8 @@ func Platforms() map[event.Platform]func(config.Workspace) adapters.Adapter {
 	}
 }
 
-// configure makes a setup of a configuration and makes it current. What a
-// workspace or an agent has not changed is taken over.
+// configure makes a setup from a configuration and makes it current. Workspaces and agents
+// without changes keep their adapters and clients.
 func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	before := d.current.Load()
 	if before == nil {
@@ -106,22 +109,24 @@ func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace)
 	return a, err
 }
 
+// sameAccount reports whether two configurations of a workspace can share an adapter.
 func sameAccount(a, b config.Workspace) bool {
 	return a.Platform == b.Platform && a.Local == b.Local && reflect.DeepEqual(
 		[]any{a.Slack, a.Discord, a.BlueBubbles, a.Web}, []any{b.Slack, b.Discord, b.BlueBubbles, b.Web})
 }
 
-// echoConcurrent is how many turns the echo agent answers at once. They wait
-// for commits alone.
+// echoConcurrent is the number of runs of the echo agent at the same time. They wait only
+// for commits.
 const echoConcurrent = 256
 
+// agent returns the client of a configured agent: the old one if its settings are the same.
 func (d *Daemon) agent(old agent, c config.Agent) agent {
 	if old.Profile.Agent != nil && reflect.DeepEqual(old.Agent, c) {
 		return old
 	}
 	a := agent{Agent: c, Profile: turn.Profile{ID: c.ID, Timeout: c.OpenAI.Timeout, MaxBytes: c.OpenAI.MaxBytes}}
 	if c.Kind == config.KindOpenAI {
-		a.Profile.Agent = openai.New(c.OpenAI, shelf{d.files, d.journal, d.log}, http.DefaultTransport)
+		a.Profile.Agent = openai.New(c.OpenAI, agentFiles{d.files, d.journal, d.log}, http.DefaultTransport)
 		return a
 	}
 	bounds := openai.DefaultConfig()
@@ -129,7 +134,7 @@ func (d *Daemon) agent(old agent, c config.Agent) agent {
 	return a
 }
 
-// slots is how many runs of the agent go on at once.
+// slots returns the maximum number of runs of the agent at the same time.
 func (a agent) slots() int {
 	if a.Kind == config.KindOpenAI {
 		return a.OpenAI.MaxConcurrent
@@ -137,6 +142,7 @@ func (a agent) slots() int {
 	return echoConcurrent
 }
 
+// ingestWorkspaces returns the workspaces of a setup in the form that ingest needs.
 func ingestWorkspaces(s *setup) []ingest.Workspace {
 	var list []ingest.Workspace
 	for _, a := range s.accounts {
@@ -156,29 +162,32 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 	return list
 }
 
-// learnApp takes a Slack app's id from an event that was verified and is of our
-// own team: auth.test does not tell it.
+// learnApp takes a Slack app's id from a verified event of our own team, because auth.test
+// does not return it.
 func learnApp(envelope event.Envelope, known event.Self) event.Self {
 	if known.AppID != "" || known.TeamID == "" {
 		return known
 	}
-	if told, ok := slack.SelfOf(envelope); ok && told.TeamID == known.TeamID {
-		known.AppID = told.AppID
+	if self, ok := slack.SelfOf(envelope); ok && self.TeamID == known.TeamID {
+		known.AppID = self.AppID
 	}
 	return known
 }
 
+// ingestSettings returns the settings of a channel in the form that ingest needs.
 func ingestSettings(w *config.Workspace, channel string) ingest.Settings {
 	s := w.Channel(channel)
 	settings := ingest.Settings{
 		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.Backfill.MaxAge,
 	}
-	if w.Platform == event.Web { // who holds a token was admitted by it
+	if w.Platform == event.Web { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true
 	}
 	return settings
 }
 
+// turnSettings returns the settings of a channel's turns; the defaults for a workspace that
+// is not configured any more.
 func (d *Daemon) turnSettings(workspace, channel string) turn.Settings {
 	a := d.current.Load().accounts[workspace]
 	if a == nil {
@@ -193,7 +202,7 @@ func (d *Daemon) profile(id string) (turn.Profile, bool) {
 	return a.Profile, ok
 }
 
-// platform is a workspace's way out.
+// platform returns the platform to which a workspace's deliveries go.
 func (d *Daemon) platform(workspace string) (deliver.Platform, bool) {
 	a := d.current.Load().accounts[workspace]
 	if a == nil {

@@ -10,18 +10,18 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// settled is the figure of an envelope's end.
-func settled(kind, disposition, reason string) string {
+// envelopesMetric returns the name of the figure of envelopes with a result.
+func envelopesMetric(kind, disposition, reason string) string {
 	return `parley_envelopes_total{disposition="` + disposition + `",kind="` + kind + `",reason="` + reason + `",workspace="acme"}`
 }
 
-func TestAMentionIsAnsweredInItsThread(t *testing.T) {
+func TestMentionIsAnsweredInThread(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
 	m := h.mention("when do we water?")
-	asked := h.asks(says("At six."))
-	if len(asked.messages) != 1 || asked.messages[0] != (spoken{"user", "[Mara (<@U0MARA>)]: <@U0BOT> when do we water?"}) {
+	asked := h.answerNext(replyWith("At six."))
+	if len(asked.messages) != 1 || asked.messages[0] != (chatMessage{"user", "[Mara (<@U0MARA>)]: <@U0BOT> when do we water?"}) {
 		t.Errorf("the agent was asked %q", asked.messages)
 	}
 	post := h.posts(1)[0]
@@ -33,56 +33,56 @@ func TestAMentionIsAnsweredInItsThread(t *testing.T) {
 	}
 }
 
-func TestADirectMessageIsAnsweredInTheConversation(t *testing.T) {
+func TestDirectMessageIsAnswered(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	m := h.said("hello")
+	m := h.newMessage("hello")
 	m.Channel, m.ChannelType = direct, "im"
 	h.accept(m.Event())
-	h.asks(says("Hi."))
+	h.answerNext(replyWith("Hi."))
 	if post := h.posts(1)[0]; post.Channel != direct || post.ThreadTS != "" || post.Text != "Hi." {
 		t.Errorf("%+v", post)
 	}
 }
 
-func TestAReplyInOurThreadIsForUs(t *testing.T) {
+func TestReplyWithoutMentionIsPassive(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	m := h.mention("are you there?")
-	h.asks(says("Yes."))
+	h.answerNext(replyWith("Yes."))
 	h.posts(1)
-	follow := h.said("good")
+	follow := h.newMessage("good")
 	follow.ThreadTS = m.TS
 	h.accept(follow.Event())
-	h.awaitMetric(settled("message", "stored", "no-mention"), 1) // the root is not ours
-	again := h.said("<@U0BOT> and now?")
+	h.awaitMetric(envelopesMetric("message", "stored", "no-mention"), 1) // the thread's root is not ours
+	again := h.newMessage("<@U0BOT> and now?")
 	again.ThreadTS = m.TS
 	h.accept(again.Event())
-	want := []spoken{
+	want := []chatMessage{
 		{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> are you there?"},
 		{"assistant", "Yes."},
 		{"system", "[Thread context — prior messages in this thread, newest last]\n- U0MARA (<@U0MARA>): good"},
 		{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> and now?"},
 	}
-	same(t, h.asks(says("Still.")).messages, want)
+	same(t, h.answerNext(replyWith("Still.")).messages, want)
 }
 
-func TestTwinsAreAnsweredOnce(t *testing.T) {
+func TestMessageAndMentionEventAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	for name, twins := range map[string]func(slacktest.Message) [2][]byte{
+	for name, events := range map[string]func(slacktest.Message) [2][]byte{
 		"message first": func(m slacktest.Message) [2][]byte { return [2][]byte{m.Event(), m.Mention()} },
 		"mention first": func(m slacktest.Message) [2][]byte { return [2][]byte{m.Mention(), m.Event()} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, plan{})
-			for _, body := range twins(h.said("<@U0BOT> once, please")) {
+			for _, body := range events(h.newMessage("<@U0BOT> once, please")) {
 				h.accept(body)
 			}
-			h.awaitMetric(settled("message", "duplicate", ""), 1)
-			h.asks(says("Once."))
+			h.awaitMetric(envelopesMetric("message", "duplicate", ""), 1)
+			h.answerNext(replyWith("Once."))
 			h.mention("and the next")
-			h.asks(says("Twice."))
+			h.answerNext(replyWith("Twice."))
 			if posts := h.posts(2); len(posts) != 2 || posts[0].Text != "Once." || posts[1].Text != "Twice." {
 				t.Errorf("%+v", posts)
 			}
@@ -90,10 +90,10 @@ func TestTwinsAreAnsweredOnce(t *testing.T) {
 	}
 }
 
-func TestOnlySlackIsBelieved(t *testing.T) {
+func TestHookSignature(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	body := h.said("<@U0BOT> hello").Mention()
+	body := h.newMessage("<@U0BOT> hello").Mention()
 	for name, c := range map[string]struct {
 		secret string
 		at     time.Duration
@@ -109,19 +109,19 @@ func TestOnlySlackIsBelieved(t *testing.T) {
 		}
 	}
 	if metrics := h.get("/metrics").body; strings.Contains(metrics, "parley_envelopes_total{") {
-		t.Errorf("something was stored:\n%s", metrics)
+		t.Errorf("an envelope was stored:\n%s", metrics)
 	}
-	// Slack sends again what was not acknowledged, and that is the first then.
+	// Slack sends an event again that was not acknowledged. It is no duplicate.
 	h.accept(body)
-	h.asks(says("Hello."))
+	h.answerNext(replyWith("Hello."))
 	h.posts(1)
 }
 
-func TestARetryIsKnownAgain(t *testing.T) {
+func TestRetriedHookIsDuplicate(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	body := h.said("<@U0BOT> hello").Mention()
-	for _, number := range []string{"1", "2"} { // the first try never came through
+	body := h.newMessage("<@U0BOT> hello").Mention()
+	for _, number := range []string{"1", "2"} { // the daemon did not get the first try
 		request, err := slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", signingSecret, time.Now(), body)
 		if err == nil {
 			request.Header.Set("X-Slack-Retry-Num", number)
@@ -131,14 +131,14 @@ func TestARetryIsKnownAgain(t *testing.T) {
 			t.Errorf("retry %s: %d %s", number, got.status, got.body)
 		}
 	}
-	h.awaitMetric(settled("message", "duplicate", ""), 1)
-	h.asks(says("Hello."))
+	h.awaitMetric(envelopesMetric("message", "duplicate", ""), 1)
+	h.answerNext(replyWith("Hello."))
 	if posts := h.posts(1); len(posts) != 1 {
 		t.Errorf("%+v", posts)
 	}
 }
 
-func TestSlackAsksWhetherTheAddressIsOurs(t *testing.T) {
+func TestURLVerification(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	if got := h.hook([]byte(`{"type":"url_verification","challenge":"3eZbrw1a"}`)); got.status != http.StatusOK || got.body != "3eZbrw1a" {
@@ -146,7 +146,7 @@ func TestSlackAsksWhetherTheAddressIsOurs(t *testing.T) {
 	}
 }
 
-func TestNoSuchHook(t *testing.T) {
+func TestUnknownHook(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	for _, path := range []string{"/hooks/slack/nobody", "/hooks/slack/ours", "/hooks/web/ours", "/hooks/bluebubbles/acme"} {
@@ -157,22 +157,22 @@ func TestNoSuchHook(t *testing.T) {
 	}
 }
 
-func TestAnotherTeamsEventsAreNotOurs(t *testing.T) {
+func TestEventsOfAnotherTeamAreIgnored(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	h.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1) // before, nobody knows which team is ours
-	foreign := string(h.said("<@U0GUEST> hello").Mention())
+	h.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1) // our team is known from here on
+	foreign := string(h.newMessage("<@U0GUEST> hello").Mention())
 	h.accept([]byte(strings.NewReplacer(slacktest.Team, "T0OTHER", slacktest.BotUser, "U0GUEST").Replace(foreign)))
-	h.awaitMetric(settled("message", "ignored", "other-workspace"), 1)
-	h.mention("hello") // by which the app's id is learnt
-	h.asks(says("Hello."))
-	h.accept([]byte(strings.ReplaceAll(string(h.said("<@U0BOT> hello").Mention()), slacktest.App, "A0OTHER")))
-	h.awaitMetric(settled("message", "ignored", "other-workspace"), 2)
+	h.awaitMetric(envelopesMetric("message", "ignored", "other-workspace"), 1)
+	h.mention("hello") // the daemon learns the app's id from this event
+	h.answerNext(replyWith("Hello."))
+	h.accept([]byte(strings.ReplaceAll(string(h.newMessage("<@U0BOT> hello").Mention()), slacktest.App, "A0OTHER")))
+	h.awaitMetric(envelopesMetric("message", "ignored", "other-workspace"), 2)
 }
 
-// TestWhatComesBeforeWeKnowOurselvesWaits sends a mention, and an edit that adds
-// one, without the list that tells which bot they are for.
-func TestWhatComesBeforeWeKnowOurselvesWaits(t *testing.T) {
+// TestEventsWaitForOwnIdentity sends a mention, and an edit that adds a mention, without the
+// authorizations that name our bot.
+func TestEventsWaitForOwnIdentity(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	h := open(t, plan{fake: slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
@@ -184,16 +184,16 @@ func TestWhatComesBeforeWeKnowOurselvesWaits(t *testing.T) {
 	bare := func(body []byte) []byte {
 		return regexp.MustCompile(`,?"authorizations":\[[^]]*\]`).ReplaceAll(body, nil)
 	}
-	before := h.said("hello")
+	before := h.newMessage("hello")
 	h.accept(bare(before.Event()))
 	h.accept(bare(edited(before, "<@U0BOT> hello")))
-	h.accept(bare(h.said("<@U0BOT> and hello").Event()))
+	h.accept(bare(h.newMessage("<@U0BOT> and hello").Event()))
 	h.mention("this one says itself that it is for us")
-	h.asks(says("So it is."))
+	h.answerNext(replyWith("So it is."))
 	h.posts(1)
 	h.awaitMetric("parley_pending_envelopes", 2)
 	close(release)
-	h.asks(says("Hello."))
-	h.asks(says("Hello again."))
+	h.answerNext(replyWith("Hello."))
+	h.answerNext(replyWith("Hello again."))
 	h.posts(3)
 }

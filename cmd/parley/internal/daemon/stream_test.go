@@ -10,8 +10,8 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// grows streams pieces, and does something between each two of them.
-func grows(pieces []string, between func(i int)) func(http.ResponseWriter) {
+// streamPieces streams pieces, and calls between after each of them.
+func streamPieces(pieces []string, between func(i int)) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i, piece := range pieces {
@@ -23,9 +23,9 @@ func grows(pieces []string, between func(i int)) func(http.ResponseWriter) {
 	}
 }
 
-// prose is a text of so many pieces of so many characters, some of them with what
-// Slack must not take for its own.
-func prose(pieces, each int) (list []string) {
+// textPieces returns a number of pieces of text with a number of characters each. Some
+// contain tokens that Slack must show as plain text.
+func textPieces(pieces, each int) (list []string) {
 	for i := range pieces {
 		line := fmt.Sprintf("%d: <!chan", i) + "nel> is only text, `a < b` too.\n"
 		if i%4 == 3 {
@@ -36,8 +36,8 @@ func prose(pieces, each int) (list []string) {
 	return list
 }
 
-// shown is what a reader sees of the bot in a thread, post by post.
-func (h *house) shown(m slacktest.Message) (texts []string) {
+// visible returns the bot's posts in a thread, as a reader sees them.
+func (h *harness) visible(m slacktest.Message) (texts []string) {
 	for _, post := range h.slack.Thread(m.Channel, m.TS) {
 		if post.BotID != "" && !post.Deleted {
 			texts = append(texts, post.Shown())
@@ -46,23 +46,23 @@ func (h *house) shown(m slacktest.Message) (texts []string) {
 	return texts
 }
 
-// awaitShown waits until what a reader sees is as it should be.
-func (h *house) awaitShown(m slacktest.Message, what string, good func(texts []string) bool) {
+// awaitVisible waits until the visible posts are good.
+func (h *harness) awaitVisible(m slacktest.Message, what string, good func(texts []string) bool) {
 	h.t.Helper()
-	for !good(h.shown(m)) {
-		if !h.again() {
-			h.t.Fatalf("%s: a reader sees %q\n%s%s", what, h.shown(m), h.state(), h.log)
+	for !good(h.visible(m)) {
+		if !h.poll() {
+			h.t.Fatalf("%s: a reader sees %q\n%s%s", what, h.visible(m), h.state(), h.log)
 		}
 	}
 }
 
-// plain takes the zero-width marks out that make tokens plain text.
-func plain(s string) string { return strings.ReplaceAll(s, "\u200b", "") }
+// withoutZeroWidth removes the zero-width characters that make tokens plain text.
+func withoutZeroWidth(s string) string { return strings.ReplaceAll(s, "\u200b", "") }
 
-// TestALongAnswerGrowsOverManyStreams: Slack closes a stream after five minutes and
-// before it has more than 12,000 characters, and may refuse edits. What stands there
-// in the end is the answer, and every token in it is plain text.
-func TestALongAnswerGrowsOverManyStreams(t *testing.T) {
+// TestLongAnswerUsesManyStreams: Slack ends a stream after five minutes, takes at most 12,000
+// characters in it, and may refuse edits. The posts together must be the answer, with every
+// token as plain text.
+func TestLongAnswerUsesManyStreams(t *testing.T) {
 	t.Parallel()
 	refused := func(call slacktest.Call) slacktest.Fault {
 		if call.Method == "chat.update" {
@@ -75,30 +75,30 @@ func TestALongAnswerGrowsOverManyStreams(t *testing.T) {
 			t.Parallel()
 			clock := new(clock)
 			h := open(t, planOf(slacktest.Options{Now: clock.now, Plan: plan}, clock))
-			pieces := prose(40, 1000)
+			pieces := textPieces(40, 1000)
 			m := h.mention("tell me everything")
-			h.asks(grows(pieces, func(i int) {
+			h.answerNext(streamPieces(pieces, func(i int) {
 				sofar := len(strings.Join(pieces[:i], ""))
-				h.awaitShown(m, "while it grows", func(texts []string) bool {
-					return len(plain(strings.Join(texts, ""))) >= sofar-200 && sofar > 0 || i == 0
+				h.awaitVisible(m, "while it grows", func(texts []string) bool {
+					return len(withoutZeroWidth(strings.Join(texts, ""))) >= sofar-200 && sofar > 0 || i == 0
 				})
-				clock.advance(30 * time.Second) // twenty minutes in all
+				clock.advance(30 * time.Second) // twenty minutes together
 			}))
 			h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
 			whole := strings.Join(pieces, "")
-			h.awaitShown(m, "in the end", func(texts []string) bool { return plain(strings.Join(texts, "")) == whole })
+			h.awaitVisible(m, "in the end", func(texts []string) bool { return withoutZeroWidth(strings.Join(texts, "")) == whole })
 			for len(h.slack.OpenStreams()) > 0 {
-				if !h.again() {
+				if !h.poll() {
 					t.Fatal("a stream is still open")
 				}
 			}
-			texts := h.shown(m)
+			texts := h.visible(m)
 			if joined := strings.Join(texts, ""); strings.Contains(joined, "<!channel>") || len(texts) < 5 {
 				t.Errorf("%d posts, with a live token: %v", len(texts), strings.Contains(joined, "<!channel>"))
 			}
 			for _, text := range texts {
 				if n := len([]rune(text)); n > 12_000 {
-					t.Errorf("a post of %d characters", n)
+					t.Errorf("a post has %d characters", n)
 				}
 			}
 			if name == "" {
@@ -113,7 +113,7 @@ func TestALongAnswerGrowsOverManyStreams(t *testing.T) {
 	}
 }
 
-// planOf has previews as often as a test likes, and a clock that its Slack has too.
+// planOf returns a plan with frequent previews, whose daemon and Slack share a clock.
 func planOf(fake slacktest.Options, c *clock) plan {
 	return plan{fake: fake, clock: c, slack: "timeout: 5s, preview_every: 10ms", turns: "coalesce: 0s, max_attempts: 2"}
 }

@@ -9,7 +9,7 @@ import (
 
 const contextHead = "[Thread context — prior messages in this thread, newest last]\n"
 
-// listed is a message in the answer of the list of a thread's messages.
+// listed is a message in the list of a thread's messages.
 type listed struct {
 	ID        string
 	ThreadSeq int64 `json:"thread_seq"`
@@ -21,7 +21,7 @@ type listed struct {
 }
 
 // thread reads the web thread.
-func (h *house) thread() []listed {
+func (h *harness) thread() []listed {
 	h.t.Helper()
 	got := h.web(http.MethodGet, "ours/threads/"+thread+"/messages", ownToken, "")
 	if got.status != http.StatusOK {
@@ -31,41 +31,41 @@ func (h *house) thread() []listed {
 }
 
 // awaitReply reads the web thread until it ends with the reply.
-func (h *house) awaitReply(text string) []listed {
+func (h *harness) awaitReply(text string) []listed {
 	h.t.Helper()
 	for {
 		messages := h.thread()
 		if last := messages[len(messages)-1]; last.Role == "assistant" && last.Content == text {
 			return messages
 		}
-		if !h.again() {
+		if !h.poll() {
 			h.t.Fatalf("%+v\n%s", messages, h.log)
 		}
 	}
 }
 
-func TestADeleteEndsTheRun(t *testing.T) {
+func TestDeleteCancelsRun(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	m := h.mention("what is Tom's salary?")
-	asked := h.ask()
+	asked := h.nextRequest()
 	h.accept(deleted(m))
-	h.hangsUp(asked)
+	h.awaitHangup(asked)
 	h.awaitMetric(`parley_runs_total{agent="helper",outcome="canceled"}`, 1)
 	h.mention("and the weather?")
-	h.asks(says("Fine."))
+	h.answerNext(replyWith("Fine."))
 	if posts := h.posts(1); len(posts) != 1 || posts[0].Text != "Fine." {
 		t.Errorf("%+v", posts)
 	}
 }
 
-// TestAReplyOfTheLastRunIsSent: a run ends while the daemon stops. The daemon sends its
+// TestReplyOfTheLastRunIsSent: a run ends while the daemon stops. The daemon sends its
 // reply before it has stopped.
-func TestAReplyOfTheLastRunIsSent(t *testing.T) {
+func TestReplyOfTheLastRunIsSent(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.mention("are you there?")
-	asked := h.ask()
+	asked := h.nextRequest()
 	stopped := make(chan error, 1)
 	go func() { stopped <- h.stop() }()
 	for { // the server is the first part that stops
@@ -79,7 +79,7 @@ func TestAReplyOfTheLastRunIsSent(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 	}
-	h.answer(asked, says("Yes."))
+	h.answer(asked, replyWith("Yes."))
 	if err := <-stopped; err != nil {
 		t.Errorf("stop: %v\n%s", err, h.log)
 	}
@@ -88,36 +88,35 @@ func TestAReplyOfTheLastRunIsSent(t *testing.T) {
 	}
 }
 
-// TestADeleteOfSomeOfATurnDoesNotEndIt leaves the message that is still there to
-// be answered.
-func TestADeleteOfSomeOfATurnDoesNotEndIt(t *testing.T) {
+// TestDeleteOfOneOfTwoMessages of a turn leaves the other one to be answered.
+func TestDeleteOfOneOfTwoMessages(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{turns: "coalesce: 1h, coalesce_max: 2h"})
 	first := h.mention("one")
-	second := h.said("<@U0BOT> two")
+	second := h.newMessage("<@U0BOT> two")
 	second.ThreadTS = first.TS
 	h.accept(second.Mention())
-	h.awaitMetric(settled("message", "stored", "mention"), 2)
+	h.awaitMetric(envelopesMetric("message", "stored", "mention"), 2)
 	h.clock.advance(2 * time.Hour)
-	asked := h.ask()
+	asked := h.nextRequest()
 	h.accept(deleted(first))
-	h.awaitMetric(settled("delete", "updated", ""), 1)
-	h.answer(asked, says("Two."))
+	h.awaitMetric(envelopesMetric("delete", "updated", ""), 1)
+	h.answer(asked, replyWith("Two."))
 	if posts := h.posts(1); posts[0].Text != "Two." {
 		t.Errorf("%+v", posts)
 	}
 }
 
-func TestANewerMessageInterrupts(t *testing.T) {
+func TestNewerMessageInterruptsRun(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{turns: "coalesce: 0s, mode: interrupt"})
 	first := h.mention("book a table for two")
-	asked := h.ask()
-	second := h.said("<@U0BOT> no, for three")
+	asked := h.nextRequest()
+	second := h.newMessage("<@U0BOT> no, for three")
 	second.ThreadTS = first.TS
 	h.accept(second.Mention())
-	h.hangsUp(asked)
-	same(t, h.asks(says("For three.")).messages, []spoken{
+	h.awaitHangup(asked)
+	same(t, h.answerNext(replyWith("For three.")).messages, []chatMessage{
 		{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> book a table for two"},
 		{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> no, for three"},
 	})
@@ -126,37 +125,37 @@ func TestANewerMessageInterrupts(t *testing.T) {
 	}
 }
 
-func TestANewerMessageWaitsItsTurn(t *testing.T) {
+func TestNewerMessageIsQueued(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	h.typed("one")
-	first := h.ask()
-	h.typed("two")
-	h.typed("three")
-	h.answer(first, says("First."))
-	same(t, h.asks(says("Second.")).messages, []spoken{
+	h.postWeb("one")
+	first := h.nextRequest()
+	h.postWeb("two")
+	h.postWeb("three")
+	h.answer(first, replyWith("First."))
+	same(t, h.answerNext(replyWith("Second.")).messages, []chatMessage{
 		{"user", "[Olivia]: one"}, {"assistant", "First."}, {"user", "[Olivia]: two"},
 	})
-	h.asks(says("Third."))
+	h.answerNext(replyWith("Third."))
 	h.awaitReply("Third.")
 }
 
-// TestAPassiveMessageIsThereAtOnce: it is read while a run is going, and is
-// context of the turn after it.
-func TestAPassiveMessageIsThereAtOnce(t *testing.T) {
+// TestPassiveMessageDuringRun: the message is listed during the run, and is in the context of
+// the next turn.
+func TestPassiveMessageDuringRun(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	h.typed("are we still on?")
-	first := h.ask()
-	h.typed("it rains, by the way", `"passive":true`)
+	h.postWeb("are we still on?")
+	first := h.nextRequest()
+	h.postWeb("it rains, by the way", `"passive":true`)
 	if messages := h.thread(); len(messages) != 2 || messages[1].Content != "it rains, by the way" {
 		t.Errorf("%+v", messages)
 	}
-	same(t, first.messages, []spoken{{"user", "[Olivia]: are we still on?"}})
-	h.answer(first, says("Yes."))
+	same(t, first.messages, []chatMessage{{"user", "[Olivia]: are we still on?"}})
+	h.answer(first, replyWith("Yes."))
 	h.awaitReply("Yes.")
-	h.typed("and tomorrow?")
-	same(t, h.asks(says("Yes, too.")).messages, []spoken{
+	h.postWeb("and tomorrow?")
+	same(t, h.answerNext(replyWith("Yes, too.")).messages, []chatMessage{
 		{"user", "[Olivia]: are we still on?"},
 		{"assistant", "Yes."},
 		{"system", contextHead + "- Olivia: it rains, by the way"},
@@ -170,67 +169,67 @@ func TestAPassiveMessageIsThereAtOnce(t *testing.T) {
 	}
 }
 
-func TestMessagesThatFollowQuicklyAreOneTurn(t *testing.T) {
+func TestMessagesCoalesce(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{turns: "coalesce: 1h, coalesce_max: 2h"})
-	h.typed("one")
-	h.typed("two")
+	h.postWeb("one")
+	h.postWeb("two")
 	h.clock.advance(time.Hour)
-	same(t, h.asks(says("Both.")).messages, []spoken{{"user", "[Olivia]: one"}, {"user", "[Olivia]: two"}})
+	same(t, h.answerNext(replyWith("Both.")).messages, []chatMessage{{"user", "[Olivia]: one"}, {"user", "[Olivia]: two"}})
 	h.awaitReply("Both.")
 }
 
-func TestAnEditBeforeTheRunIsWhatTheAgentSees(t *testing.T) {
+func TestEditBeforeRun(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{turns: "coalesce: 1h, coalesce_max: 2h"})
 	m := h.mention("call me at eigth")
 	h.accept(edited(m, "<@U0BOT> call me at eight"))
-	h.awaitMetric(settled("edit", "updated", "mention"), 1)
+	h.awaitMetric(envelopesMetric("edit", "updated", "mention"), 1)
 	h.clock.advance(time.Hour)
-	same(t, h.asks(says("I will.")).messages, []spoken{{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> call me at eight"}})
+	same(t, h.answerNext(replyWith("I will.")).messages, []chatMessage{{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> call me at eight"}})
 	h.posts(1)
 }
 
-func TestAnEditThatAddsAMentionIsAnsweredOnce(t *testing.T) {
+func TestEditThatAddsMention(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	m := h.said("what do we sow?")
+	m := h.newMessage("what do we sow?")
 	h.accept(m.Event())
 	h.accept(edited(m, "<@U0BOT> what do we sow?"))
-	h.asks(says("Beans."))
+	h.answerNext(replyWith("Beans."))
 	again := m
 	again.TS += "1"
 	h.accept([]byte(strings.Replace(string(edited(m, "<@U0BOT> what do we sow, and when?")), `"edited":{"user":"U0MARA","ts":"`+m.TS, `"edited":{"user":"U0MARA","ts":"`+again.TS, 1)))
-	h.awaitMetric(settled("edit", "updated", ""), 1)
+	h.awaitMetric(envelopesMetric("edit", "updated", ""), 1)
 	if posts := h.posts(1); len(posts) != 1 || posts[0].ThreadTS != m.TS {
 		t.Errorf("%+v", posts)
 	}
 }
 
-// TestOneHonestSentence lets the agent fail in every way, as often as it may, and
-// then answer the next turn.
-func TestOneHonestSentence(t *testing.T) {
+// TestFailureNotice lets every attempt of a run fail in the same way, and then answers the
+// next turn.
+func TestFailureNotice(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		helper string
-		reply  func(http.ResponseWriter) // nil: none
+		reply  func(http.ResponseWriter) // nil for no answer
 		want   string
 	}{
-		"refuses": {"", fails(http.StatusUnauthorized), "something went wrong"},
-		"fails":   {"", fails(http.StatusServiceUnavailable), "something went wrong"},
-		"breaks":  {"", breaks, "something went wrong"},
+		"refuses": {"", failWith(http.StatusUnauthorized), "something went wrong"},
+		"fails":   {"", failWith(http.StatusServiceUnavailable), "something went wrong"},
+		"breaks":  {"", breakStream, "something went wrong"},
 		"hangs":   {"timeout: 300ms", nil, "in time"},
-		"floods":  {"max_bytes: 1KiB", says(strings.Repeat("flood", 500)), "something went wrong"},
+		"floods":  {"max_bytes: 1KiB", replyWith(strings.Repeat("flood", 500)), "something went wrong"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, plan{helper: c.helper, turns: "coalesce: 0s, max_attempts: 2"})
 			m := h.mention("are you well?")
-			first := h.ask()
+			first := h.nextRequest()
 			h.fail(first, c.reply)
 			h.clock.advance(time.Minute)
-			if name != "refuses" { // which no second attempt can mend
-				second := h.ask()
+			if name != "refuses" { // has no second attempt
+				second := h.nextRequest()
 				if second.run != first.run || first.run == "" {
 					t.Errorf("asked as run %q, then %q", first.run, second.run)
 				}
@@ -240,11 +239,11 @@ func TestOneHonestSentence(t *testing.T) {
 			if told := h.slack.Ephemerals(); len(told) != 1 || !strings.Contains(told[0].Text, c.want) || told[0].ThreadTS != m.TS || told[0].User != m.User {
 				t.Errorf("%+v", told)
 			}
-			next := h.said("<@U0BOT> better now?")
+			next := h.newMessage("<@U0BOT> better now?")
 			next.ThreadTS = m.TS
 			h.accept(next.Mention())
-			asked := h.asks(says("Much."))
-			same(t, asked.messages, []spoken{ // the sentence is no part of the transcript
+			asked := h.answerNext(replyWith("Much."))
+			same(t, asked.messages, []chatMessage{ // the notice is no part of the transcript
 				{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> are you well?"},
 				{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> better now?"},
 			})
@@ -255,26 +254,26 @@ func TestOneHonestSentence(t *testing.T) {
 	}
 }
 
-// fail answers with a failure, or lets the agent hang until it is given up.
-func (h *house) fail(a *ask, reply func(http.ResponseWriter)) {
+// fail sends a failure, or waits until the daemon gives up the request.
+func (h *harness) fail(a *modelRequest, reply func(http.ResponseWriter)) {
 	h.t.Helper()
 	if reply == nil {
-		h.hangsUp(a)
+		h.awaitHangup(a)
 		return
 	}
 	h.answer(a, reply)
 }
 
-func TestAStaleReply(t *testing.T) {
+func TestStaleReply(t *testing.T) {
 	t.Parallel()
 	const outcomes = `parley_runs_total{agent="helper",outcome=`
 	t.Run("is sent", func(t *testing.T) {
 		t.Parallel()
 		h := open(t, plan{})
-		h.typed("how many?")
-		asked := h.ask()
-		h.typed("of the red ones", `"passive":true`)
-		h.answer(asked, says("Ten."))
+		h.postWeb("how many?")
+		asked := h.nextRequest()
+		h.postWeb("of the red ones", `"passive":true`)
+		h.answer(asked, replyWith("Ten."))
 		messages := h.awaitReply("Ten.")
 		if base := messages[2].BaseSeq; base == nil || *base != 1 || messages[2].RunID != asked.run {
 			t.Errorf("%+v", messages[2])
@@ -283,16 +282,16 @@ func TestAStaleReply(t *testing.T) {
 	t.Run("is asked for again", func(t *testing.T) {
 		t.Parallel()
 		h := open(t, plan{turns: "coalesce: 0s, stale: rerun"})
-		h.typed("how many?")
-		asked := h.ask()
-		h.typed("of the red ones", `"passive":true`)
-		h.answer(asked, says("Ten."))
-		again := h.ask()
-		same(t, again.messages, []spoken{{"system", contextHead + "- Olivia: of the red ones"}, {"user", "[Olivia]: how many?"}})
+		h.postWeb("how many?")
+		asked := h.nextRequest()
+		h.postWeb("of the red ones", `"passive":true`)
+		h.answer(asked, replyWith("Ten."))
+		again := h.nextRequest()
+		same(t, again.messages, []chatMessage{{"system", contextHead + "- Olivia: of the red ones"}, {"user", "[Olivia]: how many?"}})
 		if again.run != asked.run {
 			t.Errorf("asked as run %q, then %q", asked.run, again.run)
 		}
-		h.answer(again, says("Four."))
+		h.answer(again, replyWith("Four."))
 		if messages := h.awaitReply("Four."); len(messages) != 3 {
 			t.Errorf("%+v", messages)
 		}
@@ -300,13 +299,13 @@ func TestAStaleReply(t *testing.T) {
 	t.Run("is dropped", func(t *testing.T) {
 		t.Parallel()
 		h := open(t, plan{turns: "coalesce: 0s, stale: drop"})
-		h.typed("how many?")
-		asked := h.ask()
-		h.typed("never mind, I have counted", `"passive":true`)
-		h.answer(asked, says("Ten."))
+		h.postWeb("how many?")
+		asked := h.nextRequest()
+		h.postWeb("never mind, I have counted", `"passive":true`)
+		h.answer(asked, replyWith("Ten."))
 		h.awaitMetric(outcomes+`"dropped"}`, 1)
-		h.typed("and the beans?")
-		h.asks(says("Twelve."))
+		h.postWeb("and the beans?")
+		h.answerNext(replyWith("Twelve."))
 		if messages := h.awaitReply("Twelve."); len(messages) != 4 {
 			t.Errorf("%+v", messages)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// message is a message in an answer of the API.
+// message is a message in a response of the API.
 type message struct {
 	ID        string
 	ThreadSeq int64 `json:"thread_seq"`
@@ -19,33 +19,33 @@ type message struct {
 	Metadata  map[string]any
 }
 
-// taken is the answer to a message that was taken.
-type taken struct {
+// accepted is the response to an accepted message.
+type accepted struct {
 	ThreadID string `json:"thread_id"`
 	Message  message
 }
 
-// refused is the answer to one that was not.
-type refused struct {
+// rejected is the response to a rejected message.
+type rejected struct {
 	Error struct {
 		Code, Message string
 		Fields        []struct{ Field, Message string }
 	}
 }
 
-func (h *house) post(token, body string) answer {
+func (h *harness) post(token, body string) answer {
 	h.t.Helper()
 	return h.web(http.MethodPost, "ours/messages", token, body)
 }
 
-// echoes lets the agent answer by itself until the test ends.
-func (h *house) echoes() *house {
+// echoes answers every request to the model until the test ends.
+func (h *harness) echoes() *harness {
 	go func() {
 		for {
 			select {
 			case a := <-h.model.asked:
 				select {
-				case a.reply <- says("Noted."):
+				case a.reply <- replyWith("Noted."):
 				case <-a.gone:
 				case <-h.ctx.Done():
 				}
@@ -57,14 +57,14 @@ func (h *house) echoes() *house {
 	return h
 }
 
-func TestAMessageOverHTTP(t *testing.T) {
+func TestPostMessage(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{}).echoes()
 	got := h.post(ownToken, `{"content":"  hello  "}`)
 	if got.status != http.StatusAccepted {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	made := decode[taken](t, got.body)
+	made := decode[accepted](t, got.body)
 	for name, id := range map[string]string{"thread": made.ThreadID, "message": made.Message.ID} {
 		if parsed, err := uuid.Parse(id); err != nil || parsed.Version() != 7 {
 			t.Errorf("the %s's id is %q", name, id)
@@ -75,7 +75,7 @@ func TestAMessageOverHTTP(t *testing.T) {
 	same(t, made.Message, want)
 }
 
-func TestAnIntegrationSpeaksForOthers(t *testing.T) {
+func TestIntegrationSetsSender(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	const metadata = `{"sender_type":"bot", "n": 1.50, "source":"irc","sender_id":"irc:al","sender_display_name":"Al","thread_context":"said before"}`
@@ -83,14 +83,14 @@ func TestAnIntegrationSpeaksForOthers(t *testing.T) {
 	if got.status != http.StatusAccepted || !strings.Contains(got.body, `"n":1.50`) {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	if made := decode[taken](t, got.body); made.ThreadID != thread || len(made.Message.Metadata) != 6 {
-		t.Errorf("a hint was added, or a key lost: %s", got.body)
+	if made := decode[accepted](t, got.body); made.ThreadID != thread || len(made.Message.Metadata) != 6 {
+		t.Errorf("a key was added or lost: %s", got.body)
 	}
-	same(t, h.asks(says("Hi.")).messages, []spoken{{"system", "said before"}, {"user", "[Al]: hi"}})
+	same(t, h.answerNext(replyWith("Hi.")).messages, []chatMessage{{"system", "said before"}, {"user", "[Al]: hi"}})
 	h.awaitReply("Hi.")
 }
 
-func TestTheSameClientMessageIsTheFirst(t *testing.T) {
+func TestSameClientMessageID(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{}).echoes()
 	body := func(content string) string {
@@ -100,13 +100,13 @@ func TestTheSameClientMessageIsTheFirst(t *testing.T) {
 	if first.status != http.StatusAccepted || second.status != http.StatusOK {
 		t.Errorf("%d, then %d", first.status, second.status)
 	}
-	same(t, decode[taken](t, second.body), decode[taken](t, first.body))
-	if id := decode[taken](t, first.body).Message.ID; id != "c-1" {
+	same(t, decode[accepted](t, second.body), decode[accepted](t, first.body))
+	if id := decode[accepted](t, first.body).Message.ID; id != "c-1" {
 		t.Errorf("its id is %q", id)
 	}
 	const other = `{"source":"web","sender_id":"web:bob","sender_display_name":"Bob","sender_type":"human"}`
 	third := h.post(anyToken, `{"thread_id":"`+thread+`","client_message_id":"c-1","content":"mine","metadata":`+other+`}`)
-	if third.status != http.StatusAccepted || decode[taken](t, third.body).Message.Content != "mine" {
+	if third.status != http.StatusAccepted || decode[accepted](t, third.body).Message.Content != "mine" {
 		t.Errorf("another sender's: %d %s", third.status, third.body)
 	}
 }
@@ -114,38 +114,38 @@ func TestTheSameClientMessageIsTheFirst(t *testing.T) {
 func TestPassiveOverHTTP(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	h.typed("beside", `"passive":true`)
-	h.typed("inside", `"metadata":{"passive":true}`)
-	h.typed("now", `"passive":false`)
-	same(t, h.ask().messages, []spoken{{"system", contextHead + "- Olivia: beside\n- Olivia: inside"}, {"user", "[Olivia]: now"}})
+	h.postWeb("beside", `"passive":true`)
+	h.postWeb("inside", `"metadata":{"passive":true}`)
+	h.postWeb("now", `"passive":false`)
+	same(t, h.nextRequest().messages, []chatMessage{{"system", contextHead + "- Olivia: beside\n- Olivia: inside"}, {"user", "[Olivia]: now"}})
 }
 
-// TestFaultsAreNamedAtOnce holds the fields that an answer names, for each body.
-func TestFaultsAreNamedAtOnce(t *testing.T) {
+// TestFaultyBody compares the fields that a response names, for each body.
+func TestFaultyBody(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	for name, c := range map[string]struct{ token, body, fields string }{
-		"no object":           {ownToken, `[]`, "body"},
+		"not an object":       {ownToken, `[]`, "body"},
 		"no JSON":             {ownToken, `{"content"`, "body"},
 		"two objects":         {ownToken, `{"content":"x"}{}`, "body"},
 		"no content":          {ownToken, `{}`, "content"},
 		"no UUID":             {ownToken, `{"content":"x","thread_id":"7"}`, "thread_id"},
-		"everything":          {anyToken, `{"contents":"x","thread_id":7,"passive":"yes","metadata":{"source":"irc"}}`, "contents thread_id passive content metadata.sender_id metadata.sender_display_name metadata.sender_type"},
+		"many faults":         {anyToken, `{"contents":"x","thread_id":7,"passive":"yes","metadata":{"source":"irc"}}`, "contents thread_id passive content metadata.sender_id metadata.sender_display_name metadata.sender_type"},
 		"a key twice":         {ownToken, `{"content":"x","content":"y"}`, "content"},
 		"metadata, a key":     {anyToken, `{"content":"x","metadata":{"source":"a","source":"b","sender_id":"a:b","sender_display_name":"c","sender_type":"bot"}}`, "metadata.source"},
 		"metadata is missing": {anyToken, `{"content":"x"}`, "metadata.source metadata.sender_id metadata.sender_display_name metadata.sender_type"},
-		"another's name": {ownToken, `{"content":"x","metadata":{"source":"slack","sender_id":"slack:U1","sender_display_name":"Ash","sender_type":"bot"}}`,
+		"another sender": {ownToken, `{"content":"x","metadata":{"source":"slack","sender_id":"slack:U1","sender_display_name":"Ash","sender_type":"bot"}}`,
 			"metadata.source metadata.sender_id metadata.sender_display_name metadata.sender_type"},
-		"claims": {ownToken, `{"content":"x","metadata":{"thread_context":"x","is_from_me":false,"recipient_id":"bot:x"}}`,
+		"reserved keys": {ownToken, `{"content":"x","metadata":{"thread_context":"x","is_from_me":false,"recipient_id":"bot:x"}}`,
 			"metadata.thread_context metadata.is_from_me metadata.recipient_id"},
 	} {
 		got := h.post(c.token, c.body)
-		fault := decode[refused](t, got.body).Error
+		fault := decode[rejected](t, got.body).Error
 		var fields []string
 		for _, f := range fault.Fields {
 			fields = append(fields, f.Field)
 			if f.Message == "" {
-				t.Errorf("%s: %s has no words", name, f.Field)
+				t.Errorf("%s: %s has no message", name, f.Field)
 			}
 		}
 		if got.status != http.StatusBadRequest || fault.Code == "" || fault.Message == "" || strings.Join(fields, " ") != c.fields {
@@ -153,11 +153,11 @@ func TestFaultsAreNamedAtOnce(t *testing.T) {
 		}
 	}
 	if metrics := h.get("/metrics").body; strings.Contains(metrics, "parley_envelopes_total{") {
-		t.Errorf("something was stored:\n%s", metrics)
+		t.Errorf("an envelope was stored:\n%s", metrics)
 	}
 }
 
-func TestWhoMayCall(t *testing.T) {
+func TestCallErrors(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	const list = "/threads/" + thread + "/messages"
@@ -183,9 +183,9 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
-// TestABodyHasALimit sends too much with and without saying so before, as
-// somebody who may call and as nobody.
-func TestABodyHasALimit(t *testing.T) {
+// TestBodyLimit sends too large a body, with and without a declared length, and with and
+// without a token.
+func TestBodyLimit(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	long := []byte(`{"content":"` + strings.Repeat("x", 256<<10) + `"}`)
@@ -199,15 +199,15 @@ func TestABodyHasALimit(t *testing.T) {
 		}
 	}
 	if got := h.post("", string(long)); got.status != http.StatusRequestEntityTooLarge {
-		t.Errorf("from nobody: %d", got.status)
+		t.Errorf("without a token: %d", got.status)
 	}
 }
 
-func TestAThreadIsReadInPages(t *testing.T) {
+func TestThreadPages(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	for _, content := range []string{"1", "2", "3", "4", "5"} {
-		h.typed(content, `"passive":true`)
+		h.postWeb(content, `"passive":true`)
 	}
 	var read []string
 	path := "ours/threads/" + thread + "/messages?limit=2"
@@ -228,30 +228,30 @@ func TestAThreadIsReadInPages(t *testing.T) {
 	same(t, read, []string{"1", "2", "3", "4", "5"})
 }
 
-// TestTheLocalWorkspaceTrustsThisMachineAlone: it asks for no token, and so for
-// everything by which a page of elsewhere or a proxy shows.
-func TestTheLocalWorkspaceTrustsThisMachineAlone(t *testing.T) {
+// TestLocalWorkspaceTrustsOnlyThisMachine: the local workspace has no token, so it refuses
+// requests with a sign of a foreign page or of a proxy.
+func TestLocalWorkspaceTrustsOnlyThisMachine(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{without: true})
 	for name, c := range map[string]struct {
 		change func(*http.Request)
 		want   int
 	}{
-		"as it should be":    {func(*http.Request) {}, http.StatusAccepted},
-		"by name":            {func(r *http.Request) { r.Host = "localhost:8484" }, http.StatusAccepted},
-		"by the other name":  {func(r *http.Request) { r.Host = "[::1]:8484" }, http.StatusAccepted},
-		"its own page":       {func(r *http.Request) { r.Header.Set("Origin", "http://"+r.Host) }, http.StatusAccepted},
-		"with a charset":     {func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, http.StatusAccepted},
-		"another host":       {func(r *http.Request) { r.Host = "rebound.example" }, http.StatusForbidden},
-		"another address":    {func(r *http.Request) { r.Host = "127.0.0.1.example:8484" }, http.StatusForbidden},
-		"another page":       {func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, http.StatusForbidden},
-		"a page of nowhere":  {func(r *http.Request) { r.Header.Set("Origin", "null") }, http.StatusForbidden},
-		"a form":             {func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, http.StatusForbidden},
-		"no type":            {func(r *http.Request) { r.Header.Del("Content-Type") }, http.StatusForbidden},
-		"forwarded for":      {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "10.0.0.1") }, http.StatusForbidden},
-		"forwarded host":     {func(r *http.Request) { r.Header.Set("X-Forwarded-Host", "x") }, http.StatusForbidden},
-		"forwarded properly": {func(r *http.Request) { r.Header.Set("Forwarded", "for=10.0.0.1") }, http.StatusForbidden},
-		"by way of":          {func(r *http.Request) { r.Header.Set("Via", "1.1 proxy") }, http.StatusForbidden},
+		"valid":           {func(*http.Request) {}, http.StatusAccepted},
+		"host localhost":  {func(r *http.Request) { r.Host = "localhost:8484" }, http.StatusAccepted},
+		"host ::1":        {func(r *http.Request) { r.Host = "[::1]:8484" }, http.StatusAccepted},
+		"its own page":    {func(r *http.Request) { r.Header.Set("Origin", "http://"+r.Host) }, http.StatusAccepted},
+		"with a charset":  {func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, http.StatusAccepted},
+		"another host":    {func(r *http.Request) { r.Host = "rebound.example" }, http.StatusForbidden},
+		"another address": {func(r *http.Request) { r.Host = "127.0.0.1.example:8484" }, http.StatusForbidden},
+		"another page":    {func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, http.StatusForbidden},
+		"origin null":     {func(r *http.Request) { r.Header.Set("Origin", "null") }, http.StatusForbidden},
+		"a form":          {func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, http.StatusForbidden},
+		"no type":         {func(r *http.Request) { r.Header.Del("Content-Type") }, http.StatusForbidden},
+		"forwarded for":   {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "10.0.0.1") }, http.StatusForbidden},
+		"forwarded host":  {func(r *http.Request) { r.Header.Set("X-Forwarded-Host", "x") }, http.StatusForbidden},
+		"forwarded":       {func(r *http.Request) { r.Header.Set("Forwarded", "for=10.0.0.1") }, http.StatusForbidden},
+		"via a proxy":     {func(r *http.Request) { r.Header.Set("Via", "1.1 proxy") }, http.StatusForbidden},
 	} {
 		request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.url+"/api/v1/workspaces/local/messages",
 			strings.NewReader(`{"content":"hello","passive":true}`))
@@ -266,14 +266,14 @@ func TestTheLocalWorkspaceTrustsThisMachineAlone(t *testing.T) {
 	}
 }
 
-func TestTheLocalWorkspaceEchoes(t *testing.T) {
+func TestLocalWorkspaceEchoes(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{without: true})
 	got := h.web(http.MethodPost, "local/messages", "", `{"thread_id":"`+thread+`","content":"hello"}`)
-	if made := decode[taken](t, got.body); got.status != http.StatusAccepted || made.Message.Metadata["source"] != "web" {
+	if made := decode[accepted](t, got.body); got.status != http.StatusAccepted || made.Message.Metadata["source"] != "web" {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	for h.again() {
+	for h.poll() {
 		got := h.web(http.MethodGet, "local/threads/"+thread+"/messages", "", "")
 		if list := decode[struct{ Messages []listed }](t, got.body).Messages; len(list) == 2 {
 			if list[1].Role != "assistant" || list[1].Content != "hello" {
@@ -282,5 +282,5 @@ func TestTheLocalWorkspaceEchoes(t *testing.T) {
 			return
 		}
 	}
-	t.Fatalf("no reply came\n%s", h.log)
+	t.Fatalf("there is no reply\n%s", h.log)
 }

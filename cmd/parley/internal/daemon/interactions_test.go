@@ -10,9 +10,9 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// TestACommandIsAnsweredInTheChannel, acknowledged with nothing, and shares no
-// transcript with another one.
-func TestACommandIsAnsweredInTheChannel(t *testing.T) {
+// TestCommandIsAnsweredInChannel. The acknowledgement of a command is empty, and two commands
+// share no transcript.
+func TestCommandIsAnsweredInChannel(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
@@ -24,8 +24,8 @@ func TestACommandIsAnsweredInTheChannel(t *testing.T) {
 		if err != nil || fate.State != slacktest.Acked || len(fate.Answer) != 0 {
 			t.Fatalf("%+v, %v\n%s", fate, err, h.log)
 		}
-		asked := h.asks(says("Much."))
-		if len(asked.messages) != 1 || asked.messages[0] != (spoken{"user", "[Mara (<@U0MARA>)]: /ask " + text}) {
+		asked := h.answerNext(replyWith("Much."))
+		if len(asked.messages) != 1 || asked.messages[0] != (chatMessage{"user", "[Mara (<@U0MARA>)]: /ask " + text}) {
 			t.Errorf("the agent was asked %q", asked.messages)
 		}
 		if post := h.posts(n + 1)[n]; post.Channel != room || post.ThreadTS != "" || post.Text != "Much." {
@@ -34,38 +34,38 @@ func TestACommandIsAnsweredInTheChannel(t *testing.T) {
 	}
 }
 
-// TestWhoOpensAThreadIsGreeted with the prompts of the configuration.
-func TestWhoOpensAThreadIsGreeted(t *testing.T) {
+// TestOpenedThreadIsGreeted with the configured prompts.
+func TestOpenedThreadIsGreeted(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{slack: "timeout: 5s, suggested_prompts: [{title: Water, message: \"When do we water?\"}]"})
 	h.accept(inner(fmt.Sprintf(`{"type":"assistant_thread_started","event_ts":"1750000000.000002",
 		"assistant_thread":{"user_id":%q,"channel_id":%q,"thread_ts":"1750000000.000001","context":{"channel_id":%q}}}`, mara, direct, room)))
 	for len(promptsOf(h)) == 0 {
-		if !h.again() {
-			t.Fatalf("nothing is suggested\n%s", h.log)
+		if !h.poll() {
+			t.Fatalf("no prompt is shown\n%s", h.log)
 		}
 	}
 	if got := promptsOf(h); len(got) != 1 || got[0] != (slacktest.Prompt{Title: "Water", Message: "When do we water?"}) {
 		t.Errorf("%+v", got)
 	}
-	h.awaitMetric(settled("other", "updated", ""), 1)
+	h.awaitMetric(envelopesMetric("other", "updated", ""), 1)
 }
 
-func promptsOf(h *house) []slacktest.Prompt {
+func promptsOf(h *harness) []slacktest.Prompt {
 	_, prompts := h.slack.Prompts(direct, "1750000000.000001")
 	return prompts
 }
 
-// TestFilesReachTheAgent: an image as a part, the rest by name, and what can't be
-// had or is too large is not asked for twice, or at all.
-func TestFilesReachTheAgent(t *testing.T) {
+// TestFilesReachAgent: an image is a part of the input, and other files are names. The daemon
+// asks once for an unavailable file, and never for one that is too large.
+func TestFilesReachAgent(t *testing.T) {
 	t.Parallel()
 	const cloud = "\x1aE\xdf\xa3 a voice"
 	page := strings.Repeat("x", 3000)
 	asked := make(chan string, 100)
 	h := open(t, plan{
 		fake:  slacktest.Options{OnDownload: func(r *http.Request) { asked <- r.URL.Path }},
-		files: map[string]string{"parley.yaml": strings.Replace(album("sqlite:data/parley.db", "data/files", ""), "attachments: {", "attachments: {max_bytes: 2KiB, ", 1)},
+		files: map[string]string{"parley.yaml": strings.Replace(attachmentsConfig("sqlite:data/parley.db", "data/files", ""), "attachments: {", "attachments: {max_bytes: 2KiB, ", 1)},
 	})
 	for _, f := range []slacktest.File{
 		{ID: "F0CAT", Name: "cat.png", MimeType: "image/png", Content: []byte(catPNG)},
@@ -79,7 +79,7 @@ func TestFilesReachTheAgent(t *testing.T) {
 	} {
 		h.slack.AddFile(f)
 	}
-	m := h.said("<@" + slacktest.BotUser + "> look")
+	m := h.newMessage("<@" + slacktest.BotUser + "> look")
 	h.accept(inner(fmt.Sprintf(`{"type":"message","subtype":"file_share","channel_type":"channel","channel":%q,"user":%q,"text":%q,"ts":%q,"files":[
 		{"id":"F0CAT","name":"cat.png","mimetype":"image/png","size":15},
 		{"id":"F0TEXT","name":"notes.txt","mimetype":"text/plain","size":10},
@@ -89,14 +89,14 @@ func TestFilesReachTheAgent(t *testing.T) {
 		{"id":"F0FAR","file_access":"check_file_info"},
 		{"id":"F0GROWN","name":"grown.txt","mimetype":"text/plain","size":0},
 		{"id":"F0TOMB","mode":"tombstone"}]}`, m.Channel, m.User, m.Text, m.TS)))
-	said := h.asks(says("Nice.")).messages[0].Content
+	said := h.answerNext(replyWith("Nice.")).messages[0].Content
 	for _, want := range []string{
 		"data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(catPNG)),
 		"(file: notes.txt, text/plain, 10 B)", "(file: audio_message.webm, audio/webm, ", "(file: secret.png", "(file: large.txt, text/plain, 3 kB)",
 		"(file: far.txt, text/plain, 9 B)", "(file: grown.txt, text/plain, 3 kB)", "(file: unnamed",
 	} {
 		if !strings.Contains(said, want) {
-			t.Errorf("the agent does not see %s in\n%s", want, said)
+			t.Errorf("the input lacks %s:\n%s", want, said)
 		}
 	}
 	h.posts(1)
@@ -113,10 +113,10 @@ func TestFilesReachTheAgent(t *testing.T) {
 			}
 		}
 		if n > 0 != want {
-			t.Errorf("%s was asked for %d times: %v", id, n, paths)
+			t.Errorf("%s was downloaded %d times: %v", id, n, paths)
 		}
 	}
-	if log := h.log.String(); strings.Count(log, "an attachment can't be had") != 3 || !strings.Contains(log, "sign-in page") || !strings.Contains(log, "max_bytes") {
+	if log := h.log.String(); h.warnings("attachment") != 3 || !strings.Contains(log, "sign-in page") || !strings.Contains(log, "max_bytes") {
 		t.Errorf("the log:\n%s", log)
 	}
 }

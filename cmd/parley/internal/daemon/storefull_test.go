@@ -7,15 +7,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// full makes a store refuse envelopes as PostgreSQL does on a full disk, and all
-// that is smaller not, until the returned function is called.
-func (p *pair) full() (free func()) {
+// fillDisk makes a store refuse envelopes, but not smaller rows, as PostgreSQL does on a full
+// disk. The returned function ends that.
+func (p *pair) fillDisk() (free func()) {
 	p.t.Helper()
 	db, err := pgx.Connect(p.ctx, p.store)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { _ = db.Close(p.ctx) }) // the store goes with the test
+	p.t.Cleanup(func() { _ = db.Close(p.ctx) }) // the test drops its database
 	do := func(statements string) {
 		p.t.Helper()
 		if _, err := db.Exec(p.ctx, statements); err != nil {
@@ -31,17 +31,17 @@ func (p *pair) full() (free func()) {
 	}
 }
 
-// TestANodeWhoseStoreIsFullIsNotReady, refuses custody, and goes on by itself when
-// there is room again.
-func TestANodeWhoseStoreIsFullIsNotReady(t *testing.T) {
+// TestNodeWithFullStoreIsNotReady, refuses messages, and goes on without a restart when the
+// store has room again.
+func TestNodeWithFullStoreIsNotReady(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	h := p.nodes[0]
-	tell := func(want int) {
+	post := func(want int) {
 		t.Helper()
 		got := h.web(http.MethodPost, "local/messages", "", `{"thread_id":"`+thread+`","client_message_id":"1","content":"hello"}`)
 		if got.status != want {
-			t.Errorf("the store is asked: %d %s, want %d", got.status, got.body, want)
+			t.Errorf("post: %d %s, want %d", got.status, got.body, want)
 		}
 	}
 	ready := func(want int) {
@@ -51,11 +51,11 @@ func TestANodeWhoseStoreIsFullIsNotReady(t *testing.T) {
 		}
 	}
 	ready(http.StatusOK)
-	free := p.full()
-	tell(http.StatusServiceUnavailable)
+	free := p.fillDisk()
+	post(http.StatusServiceUnavailable)
 	ready(http.StatusServiceUnavailable)
 	free()
-	tell(http.StatusAccepted)
+	post(http.StatusAccepted)
 	ready(http.StatusOK)
 	p.answers(thread, 1)
 }

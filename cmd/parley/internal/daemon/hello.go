@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/event"
+)
+
+// sayHello tells the operator how to reach a workspace that is up, once for each adapter. It
+// waits up to a second for the platform's name of our account.
+func (d *Daemon) sayHello(ctx context.Context, a *account, self event.Self) {
+	if d.hello == nil {
+		return
+	}
+	a.hello.Do(func() {
+		switch {
+		case a.Local:
+			d.hello(localHello(d.baseURL(), a.ID))
+		case a.Platform == event.Web:
+			d.hello(fmt.Sprintf("Say hello in workspace %s: POST to %s/api/v1/workspaces/%s/messages with one of its tokens", a.ID, d.baseURL(), a.ID))
+		default:
+			d.accounts.Go(func() { d.hello(chatHello(a, d.botName(ctx, a, self))) })
+		}
+	})
+}
+
+// baseURL returns the address of the HTTP server for a client on this machine.
+func (d *Daemon) baseURL() string {
+	host, port, _ := net.SplitHostPort(d.Addr().String()) // a listener's address has both
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// localHello returns the commands that post to a new thread and read it.
+func localHello(base, workspace string) string {
+	thread := uuid.NewString()
+	return fmt.Sprintf(`Say hello in workspace %s:
+  curl -sS %s/api/v1/workspaces/%[1]s/messages -H 'Content-Type: application/json' -d '{"thread_id":"%[3]s","content":"hello"}'
+Read the answer:
+  curl -sS %[2]s/api/v1/workspaces/%[1]s/threads/%[3]s/messages`, workspace, base, thread)
+}
+
+// platformNames are the names of the chat platforms for people.
+var platformNames = map[event.Platform]string{event.Slack: "Slack", event.Discord: "Discord", event.BlueBubbles: "iMessage"}
+
+// botName returns the name of our account with a leading @, or "" if it is unknown.
+func (d *Daemon) botName(ctx context.Context, a *account, self event.Self) string {
+	if self.UserID == "" {
+		return ""
+	}
+	user, ok := a.names.User(ctx, self.UserID)
+	if !ok || user.DisplayName == "" {
+		return ""
+	}
+	return "@" + user.DisplayName
+}
+
+// chatHello returns the sentence for a chat platform.
+func chatHello(a *account, name string) string {
+	platform := platformNames[a.Platform]
+	if name == "" {
+		return fmt.Sprintf("Say hello in workspace %s: mention the bot in %s, or write to it directly", a.ID, platform)
+	}
+	return fmt.Sprintf("Say hello in workspace %s: write %q in %s, in a channel with the bot or directly to it", a.ID, name+" hello", platform)
+}

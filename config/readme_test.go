@@ -1,0 +1,157 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/adapters/agent/openai"
+	"parley/adapters/bluebubbles"
+	"parley/adapters/discord"
+	"parley/adapters/slack"
+	"parley/adapters/web"
+	"parley/config/secret"
+	"parley/ingest/attach"
+)
+
+// inherited is the documented default of a channel's settings.
+const inherited = "the workspace's"
+
+// defaultSettings returns every key of a configuration with its default. A list of
+// mappings has the keys of one entry, such as "agents[].id".
+func defaultSettings() map[string]reflect.Value {
+	all := map[string]reflect.Value{}
+	main := defaults()
+	main.Attachments.S3 = new(attach.S3)
+	collect(all, "", reflect.ValueOf(*main))
+	collect(all, "store", reflect.ValueOf(storeKeys{Connections: defaultConnections}))
+	w := NewWorkspace("", "", "")
+	w.Slack, w.Web = new(slack.DefaultConfig()), new(web.DefaultConfig())
+	w.Discord, w.BlueBubbles = new(discord.DefaultConfig()), new(bluebubbles.DefaultConfig())
+	collect(all, "", reflect.ValueOf(workspaceFile{Workspace: w}))
+	return all
+}
+
+// entry returns the default of an entry of a list.
+func entry(t reflect.Type) reflect.Value {
+	switch t {
+	case reflect.TypeFor[Agent]():
+		return reflect.ValueOf(Agent{OpenAI: openai.DefaultConfig()})
+	case reflect.TypeFor[web.Token]():
+		return reflect.ValueOf(web.DefaultToken())
+	}
+	return reflect.Zero(t)
+}
+
+// collect adds the settings of the struct v, whose keys are below path.
+func collect(all map[string]reflect.Value, path string, v reflect.Value) {
+	for key, setting := range settings(v) {
+		at := join(path, key)
+		if setting.Kind() == reflect.Pointer {
+			setting = setting.Elem()
+		}
+		isList := setting.Kind() == reflect.Slice && setting.Type().Elem().Kind() == reflect.Struct
+		switch {
+		case isList:
+			collect(all, at+"[]", entry(setting.Type().Elem()))
+		case path == "channels[]" || isScalar(setting.Type()) || setting.Kind() == reflect.Slice:
+			all[at] = setting
+		default:
+			collect(all, at, setting)
+		}
+	}
+}
+
+// differences compares the tables of a reference with the code. It returns a line for each
+// key that only one of them has, and for each other default.
+func differences(reference string) []string {
+	var found []string
+	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	documented := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\|.*\\|.*\\|$").FindAllStringSubmatch(reference, -1) {
+		if _, ok := documented[row[1]]; ok {
+			add("%s is documented twice", row[1])
+		}
+		documented[row[1]] = row[2]
+	}
+	known := defaultSettings()
+	for _, key := range slices.Sorted(maps.Keys(documented)) {
+		if _, ok := known[key]; !ok {
+			add("%s is documented, but is no key", key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(known)) {
+		text, ok := documented[key]
+		if !ok {
+			add("%s is not documented", key)
+		} else if !isDefault(key, text, known[key]) {
+			add("%s: the documented default %s is wrong", key, text)
+		}
+	}
+	return found
+}
+
+// isDefault reports whether a cell of a table is the default of a setting. It reads the
+// cell as the configuration would.
+func isDefault(key, cell string, want reflect.Value) bool {
+	if strings.HasPrefix(key, "channels[].") && key != "channels[].id" {
+		return cell == inherited
+	}
+	if cell == "none" {
+		unset, isSecret := want.Interface().(secret.Value)
+		return isSecret && unset.IsZero() || want.IsZero() && (want.Kind() == reflect.String || want.Kind() == reflect.Slice)
+	}
+	text, ok := strings.CutPrefix(cell, "`")
+	text, closed := strings.CutSuffix(text, "`")
+	if !ok || !closed || text == "" {
+		return false
+	}
+	got, err := scalar{text: text, replaced: true}.read(want.Type())
+	return err == nil && reflect.DeepEqual(reflect.ValueOf(got).Convert(want.Type()).Interface(), want.Interface())
+}
+
+func readReference(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestReference compares README.md with the code.
+func TestReference(t *testing.T) {
+	for _, difference := range differences(readReference(t)) {
+		t.Error(difference)
+	}
+}
+
+// TestReferenceComparison changes README.md in every way that TestReference must notice.
+func TestReferenceComparison(t *testing.T) {
+	reference := readReference(t)
+	var rows []string
+	for _, key := range slices.Sorted(maps.Keys(defaultSettings())) {
+		at := strings.Index(reference, "| `"+key+"` |")
+		if at < 0 {
+			t.Fatalf("%s is not documented", key)
+		}
+		row, _, _ := strings.Cut(reference[at:], "\n")
+		rows = append(rows, row)
+		cells := strings.Split(row, " | ")
+		cells[1] = cmp.Or(map[string]string{"`true`": "`false`", "`false`": "`true`"}[cells[1]], "`7d`")
+		for change, changed := range map[string]string{"removed": "", "doubled": row + "\n" + row, "other default": strings.Join(cells, " | ")} {
+			if len(differences(strings.Replace(reference, row, changed, 1))) != 1 {
+				t.Errorf("%s: %s is not noticed", row, change)
+			}
+		}
+	}
+	if extra := strings.Replace(reference, rows[0], rows[0]+"\n| `log.colour` | `7d` | text | extra |", 1); len(differences(extra)) != 1 {
+		t.Error("a row without a key is not noticed")
+	}
+}
