@@ -3,8 +3,8 @@
 //
 //	go run ./cmd/parley-fake slack
 //
-// It prints the workspace file for a daemon, shows every action of the bot, and sends
-// what is typed to the daemon as a person's messages.
+// It prints the workspace file for a daemon and shows every action of the bot. It sends
+// each typed line to the daemon as a message of a person.
 package main
 
 import (
