@@ -94,7 +94,7 @@ func TestScenariosWithOneDaemon(t *testing.T) {
 		"restarts": {[]string{"restarts", "-restarts=2", "-messages=12", "-threads=8", "-channels=2", "-seed=1"},
 			`(?s)restart 1, SIGTERM: 12 messages .*restart 2, kill -9: .*` + cleanVerdict},
 		"restarts mentions": {[]string{"restarts", "-restarts=1", "-messages=12", "-threads=8", "-channels=2", "-mentions=2", "-tiers", "-new-within=1m", "-old-within=1m", "-seed=1"},
-			`(?s)answered in 2 new threads: .*answered in 2 old threads: .* ([1-9]\d*) of the [1-9].*` + cleanVerdict},
+			`(?s)answered in 2 new threads: .*answered in 2 old threads: .* ([1-9]\d*) of their [1-9].*` + cleanVerdict},
 		"tenants": {[]string{"tenants", "-rate=20", "-beside=10", "-lasts=1s", "-threads=16"},
 			`(?s)beside two failing ones +acknowledged .*[1-9]\d* times 429.*` + cleanVerdict},
 		"freeze": {[]string{"freeze", "-connections=8", "-rate=50", "-hold=3s"}, `(?s)by status: map\[503:.*` + cleanVerdict},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,35 +21,32 @@ type process struct {
 	cpu   time.Duration // in user and kernel mode, including its children that have ended
 }
 
-func readProcess(pid int) (process, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return process{}, fmt.Errorf("read a process's state: %w", err)
-	}
-	return parseProcess(text)
+// readProcess returns the zero process if the process has ended or the system has no
+// /proc.
+func readProcess(pid int) process {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // no text means no process
+	return parseProcess(string(text))
 }
 
 // parseProcess reads the fields that proc(5) counts from 1. The second field, a name in
-// parentheses, may contain spaces and parentheses itself.
-func parseProcess(stat []byte) (process, error) {
-	opened, closed := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+// parentheses, may contain spaces and parentheses itself. An incomplete text is the zero
+// process.
+func parseProcess(stat string) process {
+	opened, closed := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if opened < 0 || closed < opened {
-		return process{}, fmt.Errorf("read a process's state: no name in %q", stat)
+		return process{}
 	}
-	fields := strings.Fields(string(stat[closed+1:]))
+	fields := strings.Fields(stat[closed+1:])
 	const state, user, last = 3 - 3, 14 - 3, 17 - 3 // utime, stime, cutime, cstime
 	if len(fields) <= last {
-		return process{}, fmt.Errorf("read a process's state: %d fields after the name", len(fields))
+		return process{}
 	}
 	var ticks int64
 	for _, field := range fields[user : last+1] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return process{}, fmt.Errorf("read a process's state: %w", err)
-		}
+		n, _ := strconv.ParseInt(field, 10, 64) // the kernel writes only digits
 		ticks += n
 	}
-	return process{string(stat[opened+1 : closed]), fields[state], time.Duration(ticks) * clockTick}, nil
+	return process{stat[opened+1 : closed], fields[state], time.Duration(ticks) * clockTick}
 }
 
 // postgresCPU returns the CPU time of all PostgreSQL processes on this machine since
@@ -58,11 +54,8 @@ func parseProcess(stat []byte) (process, error) {
 func postgresCPU() (sum time.Duration) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well-formed
 	for _, path := range stats {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has just ended
-		}
-		if p, err := parseProcess(text); err == nil && p.name == "postgres" {
+		text, _ := os.ReadFile(path) // a process that has just ended has no text
+		if p := parseProcess(string(text)); p.name == "postgres" {
 			sum += p.cpu
 		}
 	}

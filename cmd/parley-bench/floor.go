@@ -64,10 +64,11 @@ func runFloor(ctx context.Context, args []string) error {
 	if err := parseFlags("floor", args, flags.define); err != nil {
 		return err
 	}
-	store, err := openFloorStore(ctx, flags)
+	store, closeStore, err := openFloorStore(ctx, flags)
 	if err != nil {
 		return err
 	}
+	defer closeStore()
 	f := &floor{store: store, api: flags.api, slots: make(chan struct{}, floorWorkers), client: &http.Client{
 		Timeout: floorTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: floorWorkers},
 	}}
@@ -82,11 +83,11 @@ func runFloor(ctx context.Context, args []string) error {
 		down <- server.Shutdown(ctx)
 	})
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the floor: %w", errors.Join(err, store.close()))
+		return fmt.Errorf("serve the floor: %w", err)
 	}
 	err = <-down
 	f.posts.Wait()
-	return errors.Join(err, store.close())
+	return err
 }
 
 // floorEvent is the part of an event that the floor reads.
@@ -182,16 +183,10 @@ func (t *trial) newFloor(name string, d *database) (*child, error) {
 
 // floorStore makes the commits of a message. Each commit is durable when its call returns.
 type floorStore interface {
-	floorSender
 	// accept stores an envelope once. isNew is false if the envelope was stored before.
 	accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error)
 	// record stores an envelope's message, and marks the envelope as done.
 	record(ctx context.Context, id int64, channel, root, text string) error
-	close() error
-}
-
-// floorSender makes the commits around a post.
-type floorSender interface {
 	// sending stores that a reply is about to be posted, and the deadline of that.
 	sending(ctx context.Context, id int64, by time.Time) error
 	// sent stores the platform's id of the reply.
@@ -206,25 +201,24 @@ var floorMigrations embed.FS
 //go:embed floor/postgres/tables.sql
 var floorTables string
 
-func openFloorStore(ctx context.Context, f floorFlags) (floorStore, error) {
+// openFloorStore also returns the function that closes the store.
+func openFloorStore(ctx context.Context, f floorFlags) (floorStore, func(), error) {
 	if f.postgres == "" {
 		engine, err := sqlite.Open(ctx, f.store, sqlite.WithMigrations(floorMigrations, "floor/sqlite/*.sql"))
-		return floorSQLite{engine}, err
+		return floorSQLite{engine}, func() { _ = engine.Close() }, err // all commits are durable before
 	}
 	config, err := pgxpool.ParseConfig(f.postgres)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config.MaxConns = int32(f.connections)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
-	return floorPostgres{pool}, err
+	return floorPostgres{pool}, pool.Close, err
 }
 
 // floorSQLite is the journal's engine with a schema of its own. A committer that was
 // written only for the floor was no faster.
 type floorSQLite struct{ *sqlite.Engine }
-
-func (s floorSQLite) close() error { return s.Close() }
 
 func (s floorSQLite) accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error) {
 	err = s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
@@ -258,11 +252,6 @@ func (s floorSQLite) sent(ctx context.Context, id int64, ts string) error {
 // floorPostgres is a plain program's use of PostgreSQL: a pool, prepared statements
 // (pgx prepares them by itself), and one round trip for each transaction.
 type floorPostgres struct{ *pgxpool.Pool }
-
-func (s floorPostgres) close() error {
-	s.Close()
-	return nil
-}
 
 func (s floorPostgres) accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error) {
 	err = s.QueryRow(ctx, `INSERT INTO envelopes (key, body) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id`, key, body).Scan(&id)

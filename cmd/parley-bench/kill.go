@@ -110,7 +110,7 @@ func (k *kill) run(ctx context.Context, b *bench) (err error) {
 	k.seed = cmp.Or(k.seed, rand.Uint64())
 	k.rate, k.after = cmp.Or(k.rate, k.load.rate), cmp.Or(k.after, k.load.after)
 	k.random = rand.New(rand.NewPCG(k.seed, 0))
-	b.printf("profile %s, %s, %d kills, %v messages/s, margin %v, seed %d\n", k.profile, b.store(), k.kills, k.rate, k.margin, k.seed)
+	b.printf("kill: profile %s, %s, %d kills, %v messages/s, margin %v, seed %d\n", k.profile, b.store(), k.kills, k.rate, k.margin, k.seed)
 	plan := slacktest.Mix(k.seed, k.load.faults...)
 	if k.cluster != nil {
 		plan = k.cluster.ambush.plan(plan)

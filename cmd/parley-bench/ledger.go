@@ -119,12 +119,7 @@ type conversation struct {
 
 // newConversation returns the n-th conversation of a run. Every fourth conversation is a
 // direct message; the others are threads of fifty channels.
-func newConversation(n int) *conversation {
-	if n%4 == 3 {
-		return &conversation{place: place{channel: fmt.Sprintf("D0DIRECT%d", n)}}
-	}
-	return newThread(n % 50)
-}
+func newConversation(n int) *conversation { return newRoom(n, 50) }
 
 func newConversations(n int) []*conversation {
 	all := make([]*conversation, n)
@@ -143,7 +138,7 @@ func newThread(n int) *conversation {
 // conversation is a direct message, the others are threads.
 func newRoom(n, channels int) *conversation {
 	if n%4 == 3 {
-		return newConversation(n)
+		return &conversation{place: place{channel: fmt.Sprintf("D0DIRECT%d", n)}}
 	}
 	return newThread((n - n/4) % channels)
 }

@@ -129,8 +129,7 @@ type cpuTimes struct {
 }
 
 func (n *nodes) cpuTimes() cpuTimes {
-	tool, _ := readProcess(os.Getpid()) // 0 if the system has no /proc
-	c := cpuTimes{programs: n.cpu(), tool: tool.cpu}
+	c := cpuTimes{programs: n.cpu(), tool: readProcess(os.Getpid()).cpu}
 	if n.database != nil {
 		c.server = postgresCPU()
 	}

@@ -154,7 +154,7 @@ func (f *flagSet) choice(target *string, name, value string, choices []string, u
 	*target = value
 }
 
-// seed declares the flag -seed. Its default, 0, stands for a new random seed.
+// seed declares the flag -seed. Its default, 0, means a new random seed.
 func (f *flagSet) seed(target *uint64) {
 	f.Uint64Var(target, "seed", 0, "seed of all random choices; 0 for a new one, which the tool prints")
 }

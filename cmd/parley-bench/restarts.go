@@ -156,13 +156,13 @@ func (r *restarts) restart(ctx context.Context, n int) error {
 		return err
 	}
 	begun := time.Now()
-	var asked mentions
+	var fresh, old []mention
 	var group sync.WaitGroup
 	if r.mentions > 0 {
 		if err := r.awaitSocket(ctx); err != nil {
 			return err
 		}
-		asked = r.mention(ctx, first)
+		fresh, old = r.mentionAll(ctx, first)
 	} else {
 		group.Go(func() { r.load(ctx, r.messages/2, nil) })
 	}
@@ -171,7 +171,8 @@ func (r *restarts) restart(ctx context.Context, n int) error {
 	group.Wait()
 	r.printf("restart %d, %s: %s; ready in %v, caught up %v later\n", n+1, signal, missed, ready.Round(time.Millisecond), took)
 	if r.mentions > 0 {
-		r.report(asked)
+		r.report("new", fresh)
+		r.report("old", old)
 	}
 	r.faults = append(r.faults, left)
 	return nil
@@ -213,49 +214,56 @@ func (r *restarts) choose() *conversation {
 	return c
 }
 
-// mentions are the messages to the daemon directly after a start.
-type mentions struct {
-	fresh []*message         // each opens a thread
-	old   []*message         // each continues a thread with missed messages
-	wants map[*message][]int // the missed messages of an old thread
+// mention is a message to the daemon directly after a start.
+type mention struct {
+	*message
+	missed []int // the missed messages of its thread
+	within time.Duration
 }
 
-// mention mentions the bot in new threads and in old ones, in turn. The missed messages
-// are those from the index first on. It returns when Slack has finished all events.
-func (r *restarts) mention(ctx context.Context, first int) mentions {
-	asked, missed := mentions{wants: map[*message][]int{}}, map[place][]int{}
+// mentionAll mentions the bot in new threads and in old ones with missed messages, in
+// turn. The missed messages are those from the index first on. It returns when Slack has
+// finished all events.
+func (r *restarts) mentionAll(ctx context.Context, first int) (fresh, old []mention) {
+	missed := map[place][]int{}
 	for _, m := range r.ledger.since(first) {
 		missed[m.place] = append(missed[m.place], m.id)
 	}
 	behind := slices.DeleteFunc(slices.Clone(r.known), func(c *conversation) bool { return len(missed[c.place]) == 0 })
 	r.random.Shuffle(len(behind), func(i, j int) { behind[i], behind[j] = behind[j], behind[i] })
+	ask := func(c *conversation, within time.Duration) mention {
+		m, deliveries := r.say(c, false)
+		r.await(ctx, m, time.Time{}, deliveries...)
+		return mention{m, missed[m.place], within}
+	}
 	for n := range r.mentions {
 		c := newThread(n % r.channels)
-		m, deliveries := r.say(c, false)
-		asked.fresh = append(asked.fresh, m)
 		r.known = append(r.known, c)
-		r.await(ctx, m, time.Time{}, deliveries...)
+		fresh = append(fresh, ask(c, r.newWithin))
 		if n < len(behind) {
-			m, deliveries := r.say(behind[n], false)
-			asked.old = append(asked.old, m)
-			asked.wants[m] = missed[m.place]
-			r.await(ctx, m, time.Time{}, deliveries...)
+			old = append(old, ask(behind[n], r.oldWithin))
 		}
 	}
-	return asked
+	return fresh, old
 }
 
-// report prints the waiting times, and compares the model's input in the old threads with
-// the missed messages. Late replies and missing messages are faults.
-func (r *restarts) report(asked mentions) {
+// report prints the waiting times of some mentions, and the number of their threads'
+// missed messages in the model's input. Late replies and missing messages are faults.
+func (r *restarts) report(kind string, mentions []mention) {
 	inputs := map[int][]int{} // of the last request
 	for _, request := range r.ledger.requestsSoFar() {
 		inputs[request.id] = request.input
 	}
-	wanted, given := 0, 0
-	for m, missed := range asked.wants {
-		wanted += len(missed)
-		for _, id := range missed {
+	waits, wanted, given := r.ledger.waits(r.api.Posts()), 0, 0
+	var all []time.Duration
+	for _, m := range mentions {
+		took, answered := waits[m.id]
+		all = append(all, took)
+		if !answered || took > m.within {
+			r.faults = append(r.faults, fmt.Sprintf("m%d was not answered within %v", m.id, m.within))
+		}
+		wanted += len(m.missed)
+		for _, id := range m.missed {
 			if slices.Contains(inputs[m.id], id) {
 				given++
 			}
@@ -264,19 +272,6 @@ func (r *restarts) report(asked mentions) {
 	if given < wanted {
 		r.faults = append(r.faults, "the model's input lacks missed messages")
 	}
-	waits := r.ledger.waits(r.api.Posts())
-	report := func(kind string, messages []*message, within time.Duration) {
-		var all []time.Duration
-		for _, m := range messages {
-			took, answered := waits[m.id]
-			all = append(all, took)
-			if !answered || took > within {
-				r.faults = append(r.faults, fmt.Sprintf("m%d was not answered within %v", m.id, within))
-			}
-		}
-		r.printf("    answered in %d %s threads: %v\n", len(messages), kind, summarize(all))
-	}
-	report("new", asked.fresh, r.newWithin)
-	report("old", asked.old, r.oldWithin)
-	r.printf("    %d of the %d missed messages of the old threads were in the model's input\n", given, wanted)
+	r.printf("    answered in %d %s threads: %v; %d of their %d missed messages were in the model's input\n",
+		len(mentions), kind, summarize(all), given, wanted)
 }
