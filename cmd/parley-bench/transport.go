@@ -9,9 +9,7 @@ import (
 	"time"
 )
 
-// transport carries Slack's requests to the daemons in turn, like a load balancer. It
-// does not use http.Transport, which needs almost as much CPU as the daemon: the tool
-// would measure itself.
+// transport carries Slack's requests to the daemons in turn, like a load balancer.
 type transport struct {
 	nodes []*target
 	base  http.Transport
@@ -56,7 +54,8 @@ func newTransport(addresses []string) *transport {
 // other error Slack itself must send the event again.
 func (t *transport) RoundTrip(request *http.Request) (response *http.Response, err error) {
 	try := attempt{sent: time.Now()}
-	for range t.nodes {
+	request = request.Clone(request.Context())
+	for rest := len(t.nodes) - 1; rest >= 0; rest-- {
 		n := t.pick(try.sent)
 		if request.Body, err = request.GetBody(); err != nil {
 			return nil, err
@@ -66,9 +65,12 @@ func (t *transport) RoundTrip(request *http.Request) (response *http.Response, e
 		if isTimeout(err) {
 			n.retryAt.Store(time.Now().Add(hangPenalty).UnixNano())
 		}
-		refused := errors.Is(err, syscall.ECONNREFUSED)
-		if !refused && (err != nil || response.StatusCode != http.StatusServiceUnavailable) {
+		unavailable := err == nil && response.StatusCode == http.StatusServiceUnavailable
+		if rest == 0 || !unavailable && !errors.Is(err, syscall.ECONNREFUSED) {
 			break
+		}
+		if unavailable {
+			_ = response.Body.Close() // the next daemon's answer replaces it
 		}
 	}
 	if err == nil {
