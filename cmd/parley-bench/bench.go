@@ -3,104 +3,117 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
-
-	"parley/adapters/slack/slacktest"
 )
 
-// common are the flags of every subcommand that starts a daemon.
-type common struct {
-	parley string
-	dir    string
-	keep   bool
-}
-
-func (c *common) define(flags *flag.FlagSet) {
-	flags.StringVar(&c.parley, "parley", "", "the daemon's binary; it is built where this is empty")
-	flags.StringVar(&c.dir, "dir", "", "where the run's directory is made; the system's place for temporary files where this is empty")
-	flags.BoolVar(&c.keep, "keep", false, "keep the run's directory")
-}
-
-// bench is one run of a subcommand: a directory, and the binary under test.
+// bench is one run of a subcommand: its common flags, its directory and the binary
+// under test.
 type bench struct {
-	common
-	work      string // the directory of this run
-	out       io.Writer
-	databases []*database // of this run, on PostgreSQL
+	parley, dir string
+	keep        bool
+	postgres    string // URL of the server; empty for SQLite
+	daemons     int    // 1 or more
+
+	work    string // the directory of this run
+	out     io.Writer
+	closers []func() error
 }
 
-// open makes the run's directory and builds what was not given.
-func (c common) open(ctx context.Context, out io.Writer) (*bench, error) {
-	work, err := os.MkdirTemp(c.dir, "parley-bench-")
+func (b *bench) define(f *flagSet, daemons int) {
+	f.StringVar(&b.parley, "parley", "", "the daemon's binary; if empty, the tool builds it")
+	f.StringVar(&b.dir, "dir", "", "the parent of the run's directory; if empty, the system's directory for temporary files")
+	f.BoolVar(&b.keep, "keep", false, "keep the run's directory and databases")
+	b.daemons = 1
+	if daemons > 0 {
+		f.StringVar(&b.postgres, "postgres", "", "URL of a PostgreSQL server; the store is a new database on it. If empty, the store is SQLite")
+		f.number(&b.daemons, "daemons", daemons, 1, "number of daemons that share the store; several need -postgres")
+	}
+}
+
+// run parses the flags, prepares the run's directory and runs the scenario. It removes
+// the directory and ends all daemons, even if ctx has ended.
+func (c command) run(ctx context.Context, args []string, out io.Writer) (err error) {
+	b := &bench{out: out}
+	err = parseFlags(c.name, args, func(f *flagSet) {
+		b.define(f, c.daemons)
+		c.scenario.define(f)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("make the run's directory: %w", err)
+		return err
 	}
-	b := &bench{common: c, work: work, out: out}
-	if b.parley, err = binary(ctx, c.parley, filepath.Join(work, "parley")); err != nil {
-		return nil, errors.Join(err, b.close(ctx))
+	if b.daemons > 1 && b.postgres == "" {
+		return usageError{errors.New("several daemons need -postgres: SQLite belongs to one process")}
 	}
-	return b, nil
+	if s, ok := c.scenario.(interface{ check(*bench) error }); ok {
+		if err := s.check(b); err != nil {
+			return usageError{err}
+		}
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	return c.scenario.run(ctx, b)
 }
 
-// binary is the absolute path of the daemon's program, which is built to target
-// where none is given.
+// open makes the run's directory and builds the daemon if no binary was given.
+func (b *bench) open(ctx context.Context) (err error) {
+	if b.work, err = os.MkdirTemp(b.dir, "parley-bench-"); err != nil {
+		return fmt.Errorf("make the run's directory: %w", err)
+	}
+	b.onClose(func() error {
+		if b.keep {
+			b.printf("kept: %s\n", b.work)
+			return nil
+		}
+		return os.RemoveAll(b.work)
+	})
+	b.parley, err = binary(ctx, b.parley, filepath.Join(b.work, "parley"))
+	return err
+}
+
+// binary returns the absolute path of the daemon's program. It builds the program to
+// target if none is given.
 func binary(ctx context.Context, given, target string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", target, "parley/cmd/parley")
-	if words, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the daemon (or name one with -parley): %w\n%s", err, words)
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the daemon (or name a binary with -parley): %w\n%s", err, output)
 	}
 	return target, nil
 }
 
-// close removes what the run has made, also where ctx has ended.
-func (b *bench) close(ctx context.Context) error {
-	if b.keep {
-		b.printf("kept: %s\n", b.work)
-	}
+// onClose registers a function for close, which calls the functions in reverse order.
+func (b *bench) onClose(do func() error) { b.closers = append(b.closers, do) }
+
+func (b *bench) close() error {
 	var errs []error
-	for _, d := range b.databases {
-		if b.keep {
-			b.printf("kept: database %s\n", d.name)
-			errs = append(errs, d.admin.Close())
-			continue
-		}
-		errs = append(errs, d.drop(ctx))
-	}
-	if !b.keep {
-		errs = append(errs, os.RemoveAll(b.work))
+	for _, do := range slices.Backward(b.closers) {
+		errs = append(errs, do())
 	}
 	return errors.Join(errs...)
 }
 
 func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 
-// speakers are the people who write the messages.
-const speakers = 20
-
-func speaker(n int) string { return fmt.Sprintf("U0HUMAN%02d", n%speakers) }
-
-// startAPI starts the fake of Slack's API with everybody in its directory.
-func startAPI(options slacktest.Options) (*slacktest.Server, error) {
-	api, err := slacktest.Start(options)
-	if err != nil {
-		return nil, err
+// store names the number of daemons and the engine of their store.
+func (b *bench) store() string {
+	engine := "SQLite"
+	if b.postgres != "" {
+		engine = "PostgreSQL"
 	}
-	for n := range speakers {
-		api.AddUser(slacktest.User{ID: speaker(n), Name: fmt.Sprintf("human%d", n), DisplayName: fmt.Sprintf("Human %d", n)})
-	}
-	return api, nil
+	return fmt.Sprintf("%d x %s", b.daemons, engine)
 }
 
-// pause waits, or returns early with false when ctx ends.
+// pause waits for d. It returns early with false when ctx ends.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

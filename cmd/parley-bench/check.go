@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"parley/adapters/slack/slacktest"
 )
@@ -13,24 +12,22 @@ type violation string
 
 // The kinds of violation.
 const (
-	lost       violation = "lost"         // acknowledged, and not answered whole
+	lost       violation = "lost"         // acknowledged or readable, and without a complete reply
 	doubled    violation = "doubled"      // the same part of a reply twice
-	disordered violation = "out of order" // a reply before that to an earlier message of its thread
+	disordered violation = "out of order" // a reply before the reply to an earlier message of its thread
 	misrouted  violation = "misrouted"    // a reply in another place than its message
-	wrong      violation = "wrong"        // another text than the agent's, of an outdated revision, or to a deleted message
+	wrong      violation = "wrong"        // a text that the agent never gave, an outdated revision, or a reply to a deleted message
 )
 
-func violations() []violation { return []violation{lost, doubled, disordered, misrouted, wrong} }
-
-// verdict is what a check has found.
+// verdict is the result of a check.
 type verdict struct {
 	messages, deleted       int
-	replies, revised, posts int // revised: replies to an edited message, as edited
+	replies, revised, posts int // revised counts the replies to an edited revision
 	counts                  map[violation]int
-	details                 []string // of the first few
+	details                 []string // of the first maxDetails violations
 }
 
-// maxDetails bounds the violations that are described.
+// maxDetails bounds the violations that a verdict describes.
 const maxDetails = 10
 
 func (v *verdict) add(kind violation, format string, args ...any) {
@@ -47,67 +44,54 @@ func (v *verdict) total() (n int) {
 	return n
 }
 
-// String is one line of counts, and a line for each violation described.
+// String returns one line of counts, and one line for each described violation.
 func (v *verdict) String() string {
-	words := []string{fmt.Sprintf("%d acknowledged (%d deleted later)", v.messages, v.deleted),
+	counts := []string{fmt.Sprintf("%d messages (%d deleted later)", v.messages, v.deleted),
 		fmt.Sprintf("%d replies (%d to an edit) in %d posts", v.replies, v.revised, v.posts)}
-	for _, kind := range violations() {
-		words = append(words, fmt.Sprintf("%d %s", v.counts[kind], kind))
+	for _, kind := range []violation{lost, doubled, disordered, misrouted, wrong} {
+		counts = append(counts, fmt.Sprintf("%d %s", v.counts[kind], kind))
 	}
-	return strings.Join(append([]string{strings.Join(words, ", ")}, v.details...), "\n    ") + "\n"
+	return strings.Join(append([]string{strings.Join(counts, ", ")}, v.details...), "\n    ") + "\n"
 }
 
-// reply is what was posted in answer to one message, by part.
-type reply struct {
-	parts map[int]slacktest.Post
-	first time.Time // when its first post took effect
-}
-
-// audit is one check.
+// audit is the state of one check.
 type audit struct {
 	*ledger
 	*verdict
-	replies map[int]*reply
-	asks    map[int][]ask
-	joined  map[int]bool // messages that the reply to another one answers, too
+	replies  map[int]map[int]slacktest.Post // the posts of each message's reply, by part
+	requests map[int][]request
+	joined   map[int]bool // messages that the reply to another message answers too
 }
 
-// check holds the posts, in the order in which they took effect, against what
-// was acknowledged. Nothing may be written to the ledger any more.
+// check compares the posts, in the order in which they took effect, with the ledger. No
+// goroutine may write to the ledger any more.
 func (l *ledger) check(posts []slacktest.Post) *verdict {
 	a := audit{ledger: l, verdict: &verdict{counts: map[violation]int{}, posts: len(posts)},
-		replies: map[int]*reply{}, asks: map[int][]ask{}, joined: map[int]bool{}}
+		replies: map[int]map[int]slacktest.Post{}, requests: map[int][]request{}, joined: map[int]bool{}}
 	a.readPosts(posts)
-	for _, ask := range l.asks {
-		a.asks[ask.id] = append(a.asks[ask.id], ask)
-		for _, id := range ask.with {
-			a.joined[id] = a.joined[id] || a.replies[ask.id] != nil
+	for _, r := range l.requests {
+		a.requests[r.id] = append(a.requests[r.id], r)
+		for _, id := range r.with {
+			a.joined[id] = a.joined[id] || a.replies[r.id] != nil
 		}
 	}
 	for _, m := range l.messages {
-		if !m.revisions[0].acked.IsZero() && !m.silent() {
+		if m.needsReply() {
 			a.verdict.messages++
 		}
 		if m.deleted != nil {
 			a.deleted++
 		}
-		a.judgeAsks(m)
-		a.judgeReply(m, a.replies[m.id])
+		a.checkRequests(m)
+		a.checkReply(m, a.replies[m.id])
 	}
 	a.verdict.replies = len(a.replies)
 	return a.verdict
 }
 
-// position is where a post stands in its conversation.
-type position struct{ turn, part int }
-
-func (p position) before(q position) bool {
-	return p.turn < q.turn || p.turn == q.turn && p.part < q.part
-}
-
-// readPosts judges each post by itself and by those before it.
+// readPosts checks each post by itself and against the posts before it.
 func (a *audit) readPosts(posts []slacktest.Post) {
-	newest := map[place]position{}
+	newest := map[place][2]int{} // the newest turn and its newest part
 	for _, post := range posts {
 		text := post.Shown()
 		if post.Deleted {
@@ -115,120 +99,107 @@ func (a *audit) readPosts(posts []slacktest.Post) {
 		}
 		id, revision, part, ok := readMark(text)
 		if !ok || id >= len(a.ledger.messages) {
-			a.add(wrong, "post %s answers nothing that was said: %.120q", post.TS, text)
+			a.verdict.add(wrong, "post %s answers no message: %.120q", post.TS, text)
 			continue
 		}
 		m := a.ledger.messages[id]
-		if got := (place{post.Channel, post.ThreadTS}); got != m.place {
-			a.add(misrouted, "%s went to %v, asked in %v", mark(id, revision, part), got, m.place)
-		}
-		if !a.expected(m, revision, part, text) {
-			a.add(wrong, "%s reads %.120q", mark(id, revision, part), text)
-		}
-		r := a.replies[id]
-		if r == nil {
-			r = &reply{parts: map[int]slacktest.Post{}, first: post.At}
-			a.replies[id] = r
+		a.checkPost(m, revision, part, post)
+		if a.replies[id] == nil {
+			a.replies[id] = map[int]slacktest.Post{}
 			a.revised += min(revision, 1)
 		}
-		if earlier, twice := r.parts[part]; twice {
-			a.add(doubled, "%s at %s and %s, keys %q and %q", mark(id, revision, part), earlier.TS, post.TS, earlier.Key(), post.Key())
+		if earlier, twice := a.replies[id][part]; twice {
+			a.verdict.add(doubled, "%s at %s and %s, keys %q and %q", mark(id, revision, part), earlier.TS, post.TS, earlier.Key(), post.Key())
 			continue
 		}
-		r.parts[part] = post
-		here := position{m.turn, part}
-		if before, any := newest[m.place]; any && here.before(before) {
-			a.add(disordered, "%s, message %d of %v, came after message %d", mark(id, revision, part), m.turn, m.place, before.turn)
+		a.replies[id][part] = post
+		if before, any := newest[m.place]; any && (m.turn < before[0] || m.turn == before[0] && part < before[1]) {
+			a.verdict.add(disordered, "%s, message %d of %v, came after message %d", mark(id, revision, part), m.turn, m.place, before[0])
 			continue
 		}
-		newest[m.place] = here
+		newest[m.place] = [2]int{m.turn, part}
 	}
 }
 
-func (a *audit) expected(m *message, revision, part int, text string) bool {
-	if revision >= len(m.revisions) {
-		return false
+// checkPost compares a post's place and text with the expected ones.
+func (a *audit) checkPost(m *message, revision, part int, post slacktest.Post) {
+	if got := (place{post.Channel, post.ThreadTS}); got != m.place {
+		a.verdict.add(misrouted, "%s went to %v, asked in %v", mark(m.id, revision, part), got, m.place)
 	}
-	texts := a.expect(m, revision)
-	return part >= 1 && part <= len(texts) && texts[part-1] == text
+	var texts []string
+	if revision < len(m.revisions) {
+		texts = a.expect(m, revision)
+	}
+	if part < 1 || part > len(texts) || texts[part-1] != post.Shown() {
+		a.verdict.add(wrong, "%s reads %.120q", mark(m.id, revision, part), post.Shown())
+	}
 }
 
-// judgeAsks holds what the agent was asked against what had been acknowledged
-// by then.
-func (a *audit) judgeAsks(m *message) {
-	for _, ask := range a.asks[m.id] {
-		settled := ask.arrived.Add(-a.margin)
-		if want := m.revisionAt(settled); ask.revision < want {
-			acked := m.revisions[want].acked
-			a.add(wrong, "the agent was asked for m%d in revision %d, %v %s after revision %d was acknowledged",
-				m.id, ask.revision, ask.arrived.Sub(acked), a.restarted(acked, ask.arrived), want)
+// checkRequests compares the requests to the model with the changes that had been
+// acknowledged by then.
+func (a *audit) checkRequests(m *message) {
+	for _, r := range a.requests[m.id] {
+		visible := r.arrived.Add(-a.margin)
+		newest := 0
+		for i := range m.revisions {
+			if m.revisions[i].ackedBefore(visible) {
+				newest = i
+			}
 		}
-		if m.deleted.ackedBefore(settled) {
-			acked := m.deleted.acked
-			a.add(wrong, "the agent was asked for m%d, %v %s after its delete was acknowledged",
-				m.id, ask.arrived.Sub(acked), a.restarted(acked, ask.arrived))
+		if r.revision < newest {
+			acked := m.revisions[newest].acked
+			a.verdict.add(wrong, "the model got m%d in revision %d, %v after the acknowledgement of revision %d", m.id, r.revision, r.arrived.Sub(acked), newest)
+		}
+		if m.deleted.ackedBefore(visible) {
+			a.verdict.add(wrong, "the model got m%d, %v after the acknowledgement of its delete", m.id, r.arrived.Sub(m.deleted.acked))
 		}
 	}
 }
 
-// revisionAt is the newest revision that had been acknowledged.
-func (m *message) revisionAt(t time.Time) (newest int) {
-	for i := range m.revisions {
-		if m.revisions[i].ackedBefore(t) {
-			newest = i
-		}
-	}
-	return newest
-}
-
-func (s *span) ackedBefore(t time.Time) bool {
-	return s != nil && !s.acked.IsZero() && s.acked.Before(t)
-}
-
-// judgeReply holds a message's reply, nil for none, against what it is owed.
-func (a *audit) judgeReply(m *message, r *reply) {
-	if m.silent() {
-		if r != nil {
-			a.add(wrong, "m%d, message %d of %v, asked for nothing and was answered", m.id, m.turn, m.place)
+// checkReply compares the posts of a message's reply, by part, with the expected reply.
+func (a *audit) checkReply(m *message, parts map[int]slacktest.Post) {
+	if m.silent {
+		if parts != nil {
+			a.verdict.add(wrong, "m%d, message %d of %v, asked for no reply and got one", m.id, m.turn, m.place)
 		}
 		return
 	}
-	if r == nil {
-		// A delete excuses the silence: the reply would have come before it, or not at all.
-		if m.deleted == nil && !m.revisions[0].acked.IsZero() && !a.joined[m.id] {
-			a.add(lost, "m%d, message %d of %v, was never answered", m.id, m.turn, m.place)
+	if parts == nil {
+		// A deleted message needs no reply: the delete may have been recorded before the run.
+		if m.deleted == nil && m.needsReply() && !a.joined[m.id] {
+			a.verdict.add(lost, "m%d, message %d of %v, was never answered", m.id, m.turn, m.place)
 		}
 		return
 	}
-	want := len(a.expect(m, 0))
-	if len(r.parts) != want {
-		a.add(lost, "m%d, message %d of %v: %d of %d posts of its reply came", m.id, m.turn, m.place, len(r.parts), want)
+	if want := len(a.expect(m, 0)); len(parts) != want {
+		a.verdict.add(lost, "m%d, message %d of %v: only %d of %d posts of its reply came", m.id, m.turn, m.place, len(parts), want)
 	}
-	if a.agent {
-		a.judgeSource(m, r)
+	if a.model {
+		a.checkSource(m, parts)
 	}
 }
 
-// judgeSource checks that a reply is the agent's last answer, since after a reply
-// is committed its agent is not asked again, and that no delete stood before it.
-func (a *audit) judgeSource(m *message, r *reply) {
-	var last ask
-	for _, ask := range a.asks[m.id] {
-		if ask.ended.After(last.ended) {
-			last = ask
+// checkSource checks that a reply is the model's last answer, since the daemon must not
+// call the model again after it has committed a reply. It also checks that no delete had
+// been acknowledged before that answer.
+func (a *audit) checkSource(m *message, parts map[int]slacktest.Post) {
+	var last request
+	for _, r := range a.requests[m.id] {
+		if r.ended.After(last.ended) {
+			last = r
 		}
 	}
 	if last.ended.IsZero() {
-		a.add(wrong, "m%d was answered, and the agent never did", m.id)
+		a.verdict.add(wrong, "m%d has a reply without an answer of the model", m.id)
 		return
 	}
-	for part, post := range r.parts {
+	for part, post := range parts {
 		if _, revision, _, _ := readMark(post.Shown()); revision != last.revision {
-			a.add(wrong, "%s, and the agent's last answer was to revision %d", mark(m.id, revision, part), last.revision)
+			a.verdict.add(wrong, "%s, but the model's last answer was to revision %d", mark(m.id, revision, part), last.revision)
 		}
 	}
 	if m.deleted.ackedBefore(last.ended.Add(-a.margin)) {
-		a.add(wrong, "m%d was answered, although its delete was acknowledged %v before the agent had answered",
+		a.verdict.add(wrong, "m%d has a reply, although its delete was acknowledged %v before the model's answer",
 			m.id, last.ended.Sub(m.deleted.acked))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// story is a made-up history; its clock counts seconds.
+// story is a made-up ledger with posts. Its clock counts seconds.
 type story struct {
 	*ledger
 	posts []slacktest.Post
@@ -21,10 +21,11 @@ func at(seconds float64) time.Time {
 	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// newStory has a thread in a channel and a direct message, three messages in
-// each, which were acknowledged in the first second.
+// newStory returns a story with a thread in a channel and a direct message. Each has
+// three messages, which were acknowledged after one second.
 func newStory(expect func(*message, int) []string) *story {
-	s := &story{ledger: newLedger(expect)}
+	s := &story{ledger: newLedger()}
+	s.expect = expect
 	room, direct := newConversation(0), newConversation(3)
 	for range 3 {
 		for _, c := range []*conversation{room, direct} {
@@ -34,7 +35,7 @@ func newStory(expect func(*message, int) []string) *story {
 	return s
 }
 
-// reply posts the reply to a message's revision.
+// reply adds the posts of the reply to a message's revision.
 func (s *story) reply(id, revision int, when time.Time) {
 	m := s.messages[id]
 	for _, text := range s.expect(m, revision) {
@@ -49,8 +50,8 @@ func (s *story) edit(id int, acked time.Time) {
 
 func (s *story) delete(id int, acked time.Time) { s.messages[id].deleted = &span{acked, acked} }
 
-// holds checks that exactly these violations are found.
-func (s *story) holds(t *testing.T, want map[violation]int) {
+// wantViolations checks that the verdict has exactly these violations.
+func (s *story) wantViolations(t *testing.T, want map[violation]int) {
 	t.Helper()
 	verdict := s.check(s.posts)
 	if diff := cmp.Diff(want, verdict.counts); diff != "" {
@@ -59,23 +60,23 @@ func (s *story) holds(t *testing.T, want map[violation]int) {
 }
 
 func echoStory() *story {
-	s := newStory(echoed)
+	s := newStory(echo)
 	for id := range s.messages {
 		s.reply(id, 0, at(2))
 	}
 	return s
 }
 
-func TestAHistoryIsClean(t *testing.T) {
+func TestVerdictOfACleanStory(t *testing.T) {
 	s := echoStory()
-	s.holds(t, map[violation]int{})
+	s.wantViolations(t, map[violation]int{})
 	if got, want := s.check(s.posts).String(),
-		"6 acknowledged (0 deleted later), 6 replies (0 to an edit) in 6 posts, 0 lost, 0 doubled, 0 out of order, 0 misrouted, 0 wrong\n"; got != want {
-		t.Errorf("it says %q", got)
+		"6 messages (0 deleted later), 6 replies (0 to an edit) in 6 posts, 0 lost, 0 doubled, 0 out of order, 0 misrouted, 0 wrong\n"; got != want {
+		t.Errorf("verdict %q, want %q", got, want)
 	}
 }
 
-func TestViolationsAreFound(t *testing.T) {
+func TestViolations(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm func(s *story)
 		want map[violation]int
@@ -91,106 +92,107 @@ func TestViolationsAreFound(t *testing.T) {
 		"a revision never written": {func(s *story) { s.posts[1].Text = mark(1, 1, 1) }, map[violation]int{wrong: 1}},
 		"an apology": {func(s *story) { s.posts[1].Text = "Sorry, something went wrong." },
 			map[violation]int{wrong: 1, lost: 1}},
-		"an answer to nobody": {func(s *story) { s.posts = append(s.posts, slacktest.Post{Text: mark(99, 0, 1)}) },
+		"a reply to no message": {func(s *story) { s.posts = append(s.posts, slacktest.Post{Text: mark(99, 0, 1)}) },
 			map[violation]int{wrong: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := echoStory()
 			c.harm(s)
-			s.holds(t, c.want)
+			s.wantViolations(t, c.want)
 		})
 	}
 }
 
-func TestRepliesOfDifferentThreadsMayCross(t *testing.T) {
+func TestOrderCountsOnlyWithinAThread(t *testing.T) {
 	s := echoStory()
 	s.posts[2], s.posts[3] = s.posts[3], s.posts[2]
-	s.holds(t, map[violation]int{})
+	s.wantViolations(t, map[violation]int{})
 }
 
-func TestWhatWasNeverAcknowledgedMayGoUnanswered(t *testing.T) {
+func TestUnacknowledgedMessageNeedsNoReply(t *testing.T) {
 	s := echoStory()
 	s.messages[5].revisions[0].acked = time.Time{}
-	s.holds(t, map[violation]int{})
+	s.wantViolations(t, map[violation]int{})
 	s.posts = s.posts[:5]
-	s.holds(t, map[violation]int{})
+	s.wantViolations(t, map[violation]int{})
 }
 
-// answered is the reply of a model that answers at length.
-func answered(m *message, revision int) []string { return answerOf(m.id, revision) }
+// modelReply returns the reply of a model with long answers.
+func modelReply(m *message, revision int) []string { return longAnswer(m.id, revision) }
 
-// modelStory has each message asked at 10 s and answered at 11, and posted at 12.
+// modelStory returns a story in which each message reaches the model at 10 s. The model
+// answers at 11 s, and the reply is posted at 12 s.
 func modelStory(prepare func(s *story)) *story {
-	s := newStory(answered)
-	s.agent = true
+	s := newStory(modelReply)
+	s.model = true
 	prepare(s)
 	for id := range s.messages {
-		s.asked(ask{id: id, revision: 0, arrived: at(10), ended: at(11)})
+		s.addRequest(request{id: id, revision: 0, arrived: at(10), ended: at(11)})
 		s.reply(id, 0, at(12))
 	}
 	return s
 }
 
-func TestAPartOfAReplyIsNoReply(t *testing.T) {
+func TestIncompleteReplyIsLost(t *testing.T) {
 	s := modelStory(func(*story) {})
-	s.holds(t, map[violation]int{})
+	s.wantViolations(t, map[violation]int{})
 	s.posts = s.posts[:len(s.posts)-1]
-	s.holds(t, map[violation]int{lost: 1})
+	s.wantViolations(t, map[violation]int{lost: 1})
 }
 
-func TestPartsComeInOrder(t *testing.T) {
+func TestPartsOutOfOrder(t *testing.T) {
 	s := modelStory(func(*story) {})
 	s.posts[0], s.posts[1] = s.posts[1], s.posts[0]
-	s.holds(t, map[violation]int{disordered: 1})
+	s.wantViolations(t, map[violation]int{disordered: 1})
 }
 
-func TestAnEditBeforeTheRunIsInIt(t *testing.T) {
+func TestModelGetsAcknowledgedEdits(t *testing.T) {
 	for acked, want := range map[float64]map[violation]int{
 		9:    {wrong: 1},
-		9.9:  {}, // in custody, and perhaps not recorded
+		9.9:  {}, // durable, but perhaps not recorded yet
 		10.5: {},
 		20:   {},
 	} {
 		s := modelStory(func(s *story) { s.edit(4, at(acked)) })
-		s.holds(t, want)
+		s.wantViolations(t, want)
 	}
 }
 
-func TestAReplyIsTheAgentsLastAnswer(t *testing.T) {
+func TestReplyMustBeTheModelsLastAnswer(t *testing.T) {
 	s := modelStory(func(s *story) { s.edit(4, at(10.5)) })
-	s.asked(ask{id: 4, revision: 1, arrived: at(11.2)}) // broken off by a kill
-	s.holds(t, map[violation]int{})
-	s.asked(ask{id: 4, revision: 1, arrived: at(11.5), ended: at(11.9)})
-	s.holds(t, map[violation]int{wrong: 3}) // each of its posts is of revision 0
+	s.addRequest(request{id: 4, revision: 1, arrived: at(11.2)}) // a kill interrupted this answer
+	s.wantViolations(t, map[violation]int{})
+	s.addRequest(request{id: 4, revision: 1, arrived: at(11.5), ended: at(11.9)})
+	s.wantViolations(t, map[violation]int{wrong: 3}) // each of its posts is of revision 0
 }
 
-func TestAReplyHasASource(t *testing.T) {
+func TestReplyNeedsAnAnswerOfTheModel(t *testing.T) {
 	s := modelStory(func(*story) {})
-	s.ledger.asks = s.ledger.asks[1:]
-	s.holds(t, map[violation]int{wrong: 1})
+	s.ledger.requests = s.ledger.requests[1:]
+	s.wantViolations(t, map[violation]int{wrong: 1})
 }
 
-func TestADeletedMessageIsNotAnswered(t *testing.T) {
+func TestDeletedMessageMustGetNoReply(t *testing.T) {
 	for acked, want := range map[float64]map[violation]int{
-		9:    {wrong: 2}, // asked and answered
-		10.5: {wrong: 1}, // answered
-		10.9: {},         // perhaps committed already
+		9:    {wrong: 2}, // the request and the reply
+		10.5: {wrong: 1}, // the reply
+		10.9: {},         // the reply was perhaps committed before
 		20:   {},
 	} {
 		s := modelStory(func(s *story) { s.delete(4, at(acked)) })
-		s.holds(t, want)
+		s.wantViolations(t, want)
 	}
 }
 
-func TestADeleteExcusesSilenceAndNothingLess(t *testing.T) {
+func TestDeletedMessageNeedsNoReplyButNoPartOfOne(t *testing.T) {
 	s := modelStory(func(s *story) { s.delete(5, at(20)) })
 	s.posts = s.posts[:len(s.posts)-1]
-	s.holds(t, map[violation]int{lost: 1})
+	s.wantViolations(t, map[violation]int{lost: 1})
 	s.posts = s.posts[:len(s.posts)-2]
-	s.holds(t, map[violation]int{})
+	s.wantViolations(t, map[violation]int{})
 }
 
-func TestFewViolationsAreDescribed(t *testing.T) {
+func TestVerdictDescribesAFewViolations(t *testing.T) {
 	s := echoStory()
 	for range 2 * maxDetails {
 		s.reply(0, 0, at(3))
@@ -201,18 +203,46 @@ func TestFewViolationsAreDescribed(t *testing.T) {
 	}
 }
 
-func TestWhatAsksForNothingIsNotAnswered(t *testing.T) {
-	for _, ask := range []func(*message){func(m *message) { m.unaddressed = true }, func(m *message) { m.early = true }} {
-		s := newStory(echoed)
-		ask(s.messages[0])
-		for id := 1; id < 6; id++ {
-			s.reply(id, 0, at(2))
+func TestSilentMessageMustGetNoReply(t *testing.T) {
+	s := newStory(echo)
+	s.messages[0].silent = true
+	for id := 1; id < 6; id++ {
+		s.reply(id, 0, at(2))
+	}
+	s.wantViolations(t, map[violation]int{})
+	if got := s.due(); got != 5 {
+		t.Errorf("%d messages need a reply, want 5", got)
+	}
+	s.reply(0, 0, at(3))
+	s.wantViolations(t, map[violation]int{wrong: 1, disordered: 1})
+}
+
+func TestReadableMessageNeedsAReply(t *testing.T) {
+	s := echoStory()
+	s.messages[5].revisions[0].acked, s.messages[5].onSlack = time.Time{}, true
+	s.posts = s.posts[:5]
+	s.wantViolations(t, map[violation]int{lost: 1})
+}
+
+func TestWaitsEndWithTheFirstPost(t *testing.T) {
+	s := newStory(echo)
+	s.reply(1, 0, at(2))
+	s.reply(2, 0, at(3))
+	s.reply(2, 0, at(5))
+	want := map[int]time.Duration{1: 2 * time.Second, 2: 3 * time.Second}
+	if diff := cmp.Diff(want, s.waits(s.posts)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadMark(t *testing.T) {
+	id, revision, part, ok := readMark("[Human 1 (<@U1>)]: <@U0BOT> " + mark(17, 2, 3) + " words m1 r1 p1")
+	if id != 17 || revision != 2 || part != 3 || !ok {
+		t.Error(id, revision, part, ok)
+	}
+	for _, text := range []string{"", "m1 r2", "Sorry, something went wrong.", "am1 r2 p3", mark(1, 2, 3) + "4x"} {
+		if _, _, _, ok := readMark(text); ok {
+			t.Errorf("a mark in %q", text)
 		}
-		s.holds(t, map[violation]int{})
-		if got := s.owed(); got != 5 {
-			t.Errorf("%d answers are owed", got)
-		}
-		s.reply(0, 0, at(3))
-		s.holds(t, map[violation]int{wrong: 1, disordered: 1})
 	}
 }

@@ -1,158 +1,119 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"parley/adapters/slack/slacktest"
 )
 
-// clusterFlags are cluster's own.
-type clusterFlags struct {
-	killFlags
-	cuts  time.Duration
-	stops int
-	stop  time.Duration
-	away  string
+// cluster is kill with several daemons and further faults.
+type cluster struct {
+	kill
+	cuts, suspension time.Duration
+	suspensions      int
+	outage           string
+
+	ambush         ambush
+	cut, suspended int // connections and daemons so far
+
+	mu           sync.Mutex
+	begun, ended time.Time // of the outage; zero if it has not
 }
 
-func (f *clusterFlags) define(flags *flag.FlagSet) {
-	f.killFlags.define(flags)
-	flags.DurationVar(&f.cuts, "cuts", 500*time.Millisecond, "the mean time between two connections of the daemons to PostgreSQL that are terminated; 0 for none")
-	flags.IntVar(&f.stops, "stops", 2, "how often a daemon is stopped (SIGSTOP) in the middle of a post")
-	flags.DurationVar(&f.stop, "stop", 20*time.Second, "how long it stays stopped: twice as long as a lease")
-	flags.StringVar(&f.away, "outage", "", "a shell command that takes PostgreSQL away and brings it back, run once in the middle of the load; empty for none")
-}
-
-// validate checks what is cluster's alone.
-func (f *clusterFlags) validate() error {
-	if f.cuts < 0 || f.stops < 0 || f.stop < 0 {
-		return usageError{errors.New("cuts, stops and stop must not be below 0")}
-	}
-	if f.away != "" && f.postgres == "" {
-		return usageError{errors.New("an outage is one of -postgres")}
-	}
-	return nil
-}
-
-// clusterMargin is a ledger's where the node that has a thread hears from another
-// what was accepted for it, also when its connection for that was just terminated.
+// clusterMargin is enough for a node that learns of another node's durable accept
+// although its connection for that was just terminated.
 const clusterMargin = 2 * time.Second
 
-// runCluster harms several daemons on one store, and keeps the ledger.
-func runCluster(ctx context.Context, args []string, out io.Writer) (err error) {
-	f := clusterFlags{killFlags: killFlags{nodesFlags: nodesFlags{daemons: 4}, kills: 60, gentle: 0.25, after: 2 * time.Second, margin: clusterMargin}}
-	if err := parseFlags("cluster", args, f.define); err != nil {
-		return err
+func (c *cluster) define(f *flagSet) {
+	c.defineWith(f, 60, 0.25, 2*time.Second, clusterMargin)
+	f.duration(&c.cuts, "cuts", 500*time.Millisecond, 0, "mean time between two terminated connections from a daemon to PostgreSQL; 0 for none")
+	f.number(&c.suspensions, "stops", 2, 0, "number of times that a daemon is suspended (SIGSTOP) in the middle of a post")
+	f.duration(&c.suspension, "stop", 20*time.Second, 0, "duration of a suspension; the default is two leases")
+	f.StringVar(&c.outage, "outage", "", "a shell command that stops PostgreSQL and starts it again; it runs once in the middle of the load")
+}
+
+func (c *cluster) check(b *bench) error {
+	if c.outage != "" && b.postgres == "" {
+		return errors.New("an outage needs -postgres")
 	}
-	p, err := f.prepare()
-	if err != nil {
-		return err
+	return c.kill.check(b)
+}
+
+func (c *cluster) run(ctx context.Context, b *bench) error {
+	b.printf("cluster: %d suspensions of %v, a connection terminated every %v\n", c.suspensions, c.suspension, c.cuts)
+	c.kill.cluster = c
+	err := c.kill.run(ctx, b)
+	b.printf("%d connections terminated; %d times a daemon was suspended in the middle of a post\n", c.cut, c.suspended)
+	if c.outage != "" {
+		b.printf("PostgreSQL was away for %v\n", c.ended.Sub(c.begun).Round(time.Millisecond))
 	}
-	if err := f.validate(); err != nil {
-		return err
-	}
-	b, err := f.open(ctx, out)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.close(ctx)) }()
-	b.printf("cluster: profile %s, %s, %d kills, %d stops of %v, a connection terminated every %v, %v messages/s, margin %v, seed %d\n",
-		f.profile, f.words(), f.kills, f.stops, f.stop, f.cuts, p.rate, f.margin, f.seed)
-	k := newKilling(b, f.killFlags, p)
-	c := &clustering{killing: k, clusterFlags: f, ambush: &ambush{faults: k.plan},
-		moments: rand.New(rand.NewPCG(f.seed, 1)), intervals: rand.New(rand.NewPCG(f.seed, 2))}
-	k.plan, k.harm, k.outage = c.ambush.plan, c.harm, &outage{command: f.away}
-	err = k.run(ctx)
-	b.printf("%v", k.outage)
-	b.printf("%d connections terminated; %d times a daemon was stopped in the middle of a post\n", c.cut, c.stopped)
 	return err
 }
 
-// clustering is one run of cluster.
-type clustering struct {
-	*killing
-	clusterFlags
-	ambush    *ambush
-	moments   *rand.Rand // of the stops
-	intervals *rand.Rand // between the cuts
-	cut       int        // connections so far
-	stopped   int        // daemons so far
-}
-
-// harm kills and stops daemons until a phase's share of both is done, and
-// terminates connections meanwhile.
-func (c *clustering) harm(ctx context.Context, phase int) error {
+// harm applies a phase's share of all faults concurrently. It terminates connections
+// until the others have ended.
+func (c *cluster) harm(ctx context.Context, phase int, kills func(context.Context) error) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	during, over := context.WithCancel(ctx)
-	defer over()
-	var cutting, others sync.WaitGroup
-	try := func(do func() error) func() {
-		return func() {
+	cutting, over := context.WithCancel(ctx)
+	var cuts, others sync.WaitGroup
+	start := func(group *sync.WaitGroup, do func() error) {
+		group.Go(func() {
 			if err := do(); err != nil {
 				fail(err)
 			}
-		}
+		})
 	}
-	cutting.Go(try(func() error { return c.cutAll(during) }))
-	others.Go(try(func() error { return c.stopAll(ctx, (c.stops+phase)/len(crowds())) }))
-	others.Go(try(func() error { return c.killings(ctx, phase) }))
-	others.Go(try(func() error { return c.strike(ctx, phase) }))
+	random := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(c.seed, stream+10*uint64(phase))) }
+	start(&cuts, func() error { return c.cutAll(cutting, random(2)) })
+	start(&others, func() error { return kills(ctx) })
+	start(&others, func() error {
+		random := random(1)
+		return repeat(ctx, random, (c.suspensions+phase)/len(phases()), c.after, func() error { return c.suspendOne(ctx, c.nodes.lockOne(random)) })
+	})
+	if c.outage != "" && phase == len(phases())/2 {
+		half := time.Duration(c.kills/len(phases())/2) * c.after / 2 // about half of the phase's kills
+		start(&others, func() error { return c.interrupt(ctx, half) })
+	}
 	others.Wait()
 	over()
-	cutting.Wait()
+	cuts.Wait()
 	return context.Cause(ctx)
 }
 
 // cutAll terminates random connections of the daemons until ctx ends.
-func (c *clustering) cutAll(ctx context.Context) error {
+func (c *cluster) cutAll(ctx context.Context, random *rand.Rand) error {
 	if c.cuts == 0 || c.nodes.database == nil {
 		return nil
 	}
-	for pause(ctx, time.Duration(c.intervals.Int64N(2*int64(c.cuts)))) {
+	for pause(ctx, time.Duration(random.Int64N(2*int64(c.cuts)))) {
 		begun := time.Now()
 		found, err := c.nodes.database.cut(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil && !c.outage.during(begun) {
-			return err
-		}
 		if found {
 			c.cut++
 		}
-	}
-	return nil
-}
-
-// stopAll stops a random daemon n times, one after the other.
-func (c *clustering) stopAll(ctx context.Context, n int) error {
-	for range n {
-		if !pause(ctx, time.Duration(c.moments.Int64N(int64(c.profile.after)))) {
-			return ctx.Err()
-		}
-		if err := c.stopOne(ctx, c.nodes.seize(c.moments)); err != nil {
+		if err != nil && ctx.Err() == nil && !c.outageSince(begun) {
 			return err
 		}
-		c.stopped++
 	}
 	return nil
 }
 
-// postsWithin is how soon a daemon that is waited for must post something.
-const postsWithin = time.Minute
+// postWithin bounds the wait for a daemon's next post.
+const postWithin = time.Minute
 
-// stopOne stops a daemon that is held, when it posts next, and lets it go on.
-func (c *clustering) stopOne(ctx context.Context, daemon *child) error {
-	defer daemon.held.Unlock()
-	waiting, cancel := context.WithTimeout(ctx, postsWithin)
+// suspendOne suspends a locked daemon at its next post, and resumes and unlocks it later.
+func (c *cluster) suspendOne(ctx context.Context, daemon *child) error {
+	defer daemon.Unlock()
+	waiting, cancel := context.WithTimeout(ctx, postWithin)
 	defer cancel()
 	select {
 	case err := <-c.ambush.await(daemon):
@@ -161,44 +122,90 @@ func (c *clustering) stopOne(ctx context.Context, daemon *child) error {
 		}
 	case <-waiting.Done():
 		c.ambush.await(nil)
-		return fmt.Errorf("%s was to be stopped in a post, and made none: %w", daemon.name(), waiting.Err())
+		return fmt.Errorf("%s made no post in which to suspend it: %w", daemon.name(), waiting.Err())
 	}
-	pause(ctx, c.stop)
-	return daemon.thaw()
+	c.suspended++
+	pause(ctx, c.suspension)
+	return daemon.signal(syscall.SIGCONT)
 }
 
-// ambush stops a daemon when one of its posts has arrived at the API and was not
-// answered yet. What the API does with that post, it does while the daemon stands.
+// ambush suspends a daemon when one of its posts has reached the API and has no answer
+// yet. The API handles the post while the daemon is suspended.
 type ambush struct {
-	faults func(slacktest.Call) slacktest.Fault
-
-	mu     sync.Mutex
-	target *child // nil for nobody
-	sprung chan error
+	mu        sync.Mutex
+	target    *child // nil for none
+	suspended chan error
 }
 
-// await stops the daemon at its next post; the channel says when it stands. The
-// one that was awaited before is left alone.
+// await replaces the target. The channel gets the result when the target is suspended.
 func (a *ambush) await(daemon *child) <-chan error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.target, a.sprung = daemon, make(chan error, 1)
-	return a.sprung
+	a.target, a.suspended = daemon, make(chan error, 1)
+	return a.suspended
 }
 
-func (a *ambush) plan(call slacktest.Call) slacktest.Fault {
-	if call.Method == "chat.postMessage" {
-		a.spring(call.Client)
+// plan returns a plan that springs the ambush before it chooses a fault from faults.
+func (a *ambush) plan(faults func(slacktest.Call) slacktest.Fault) func(slacktest.Call) slacktest.Fault {
+	return func(call slacktest.Call) slacktest.Fault {
+		if call.Method == "chat.postMessage" {
+			a.spring(call.Client)
+		}
+		return faults(call)
 	}
-	return a.faults(call)
 }
 
 func (a *ambush) spring(client string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.target == nil || a.target.name() != client {
-		return
+	if a.target != nil && a.target.name() == client {
+		a.suspended <- a.target.suspend()
+		a.target = nil
 	}
-	a.sprung <- a.target.freeze()
-	a.target = nil
+}
+
+// outageWithin bounds the outage's command, and the server's return after it.
+const outageWithin = 2 * time.Minute
+
+// interrupt runs the outage's command after a delay, and returns when the server answers
+// again. The command is never interrupted, since half of it would leave no server.
+func (c *cluster) interrupt(ctx context.Context, after time.Duration) error {
+	if !pause(ctx, after) {
+		return ctx.Err()
+	}
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), outageWithin)
+	defer cancel()
+	admin := c.nodes.database.admin
+	admin.SetMaxIdleConns(-1) // no connection may be left over from before
+	c.mark(&c.begun)
+	var output bytes.Buffer
+	command := exec.CommandContext(within, "sh", "-c", c.outage)
+	command.Stdout, command.Stderr = &output, &output
+	command.WaitDelay = time.Second // a server that the command started keeps the pipe open
+	if err := command.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return fmt.Errorf("%s: %w\n%s", c.outage, err, &output)
+	}
+	for err := admin.PingContext(within); err != nil; err = admin.PingContext(within) {
+		if !pause(within, 20*time.Millisecond) {
+			return fmt.Errorf("PostgreSQL is not back after %v: %w", outageWithin, err)
+		}
+	}
+	c.mark(&c.ended)
+	return nil
+}
+
+func (c *cluster) mark(at *time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*at = time.Now()
+}
+
+// outageSince reports whether the server was away at some time since begun.
+func (c *cluster) outageSince(begun time.Time) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.begun.IsZero() && (c.ended.IsZero() || c.ended.After(begun))
 }

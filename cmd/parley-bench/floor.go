@@ -2,36 +2,40 @@ package main
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/slack-go/slack"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/sqlite"
 )
 
-// floorWorkers is how many posts are under way at once, as many as the daemon's.
-const floorWorkers = 128
+const (
+	// floorWorkers is the number of concurrent posts, the same as the daemon's.
+	floorWorkers = 128
+	// floorTimeout bounds a post, like the daemon's timeout.
+	floorTimeout = 10 * time.Second
+)
 
-// floorTimeout bounds a post, as the daemon's does.
-const floorTimeout = 10 * time.Second
-
-// floor does the least that the daemon's promise allows: it verifies a signature,
-// commits the envelope before it acknowledges, commits the message, posts the
-// reply, and commits that it was sent; on PostgreSQL also, before the post, that
-// it is being sent. It keeps no order, knows no policy, asks no agent, and
-// recovers nothing after a crash.
+// floor does the least work that the daemon's promise allows. It verifies the signature,
+// commits the envelope before it acknowledges, commits the message, posts the reply, and
+// commits that the reply was sent. On PostgreSQL it also commits, before the post, that
+// the reply is being sent. It keeps no order, has no policy and no agent, and recovers
+// nothing after a crash.
 type floor struct {
 	store  floorStore
 	api    string
@@ -40,41 +44,31 @@ type floor struct {
 	posts  sync.WaitGroup
 }
 
-// floorFlags are floor's own.
+// floorFlags are the flags of the subcommand floor.
 type floorFlags struct {
 	listen, api, store, postgres string
 	connections                  int
 }
 
-func (f *floorFlags) define(flags *flag.FlagSet) {
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8585", "where its hook listens")
-	flags.StringVar(&f.api, "api", "", "the address of the Web API")
-	flags.StringVar(&f.store, "store", "floor.db", "its SQLite file")
+func (f *floorFlags) define(flags *flagSet) {
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8585", "address of the hook")
+	flags.StringVar(&f.api, "api", "", "base URL of the Web API")
+	flags.StringVar(&f.store, "store", "floor.db", "the SQLite file")
 	flags.StringVar(&f.postgres, "postgres", "", "URL of a PostgreSQL database with the floor's tables, instead of the file")
-	flags.IntVar(&f.connections, "connections", postgres.DefaultConnections, "to PostgreSQL, as many as one daemon has")
+	flags.number(&f.connections, "connections", postgres.DefaultConnections, 1, "connections to PostgreSQL, the same number as a daemon's")
 }
 
-// open opens the store; close it when nothing uses it any more.
-func (f *floorFlags) open(ctx context.Context) (store floorStore, close func() error, err error) {
-	if f.postgres != "" {
-		s, err := openFloorPostgres(ctx, f.postgres, f.connections)
-		return s, func() error { s.Close(); return nil }, err
-	}
-	s, err := openFloorSQLite(ctx, f.store)
-	return s, s.Close, err
-}
-
-// runFloor serves until ctx ends.
-func runFloor(ctx context.Context, args []string, _ io.Writer) (err error) {
+// runFloor serves until ctx ends. Then it finishes the replies that it has begun.
+func runFloor(ctx context.Context, args []string) error {
 	var flags floorFlags
 	if err := parseFlags("floor", args, flags.define); err != nil {
 		return err
 	}
-	store, closeStore, err := flags.open(ctx)
+	store, closeStore, err := openFloorStore(ctx, flags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore()) }()
+	defer closeStore()
 	f := &floor{store: store, api: flags.api, slots: make(chan struct{}, floorWorkers), client: &http.Client{
 		Timeout: floorTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: floorWorkers},
 	}}
@@ -96,7 +90,7 @@ func runFloor(ctx context.Context, args []string, _ io.Writer) (err error) {
 	return err
 }
 
-// floorEvent is what the floor reads of an event.
+// floorEvent is the part of an event that the floor reads.
 type floorEvent struct {
 	EventID string `json:"event_id"`
 	Event   struct {
@@ -115,7 +109,7 @@ func (f *floor) hook(w http.ResponseWriter, r *http.Request) {
 	}
 	verifier, err := slack.NewSecretsVerifier(r.Header, signingSecret)
 	if err == nil {
-		_, _ = verifier.Write(body) // a hash takes everything
+		_, _ = verifier.Write(body) // a write to a hash cannot fail
 		err = verifier.Ensure()
 	}
 	if err != nil {
@@ -135,77 +129,152 @@ func (f *floor) hook(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	if isNew {
 		ctx := context.WithoutCancel(r.Context())
-		f.posts.Go(func() { f.answer(ctx, id, event) })
+		f.posts.Go(func() { _ = f.answer(ctx, id, event) }) // the ledger finds a missing reply
 	}
 }
 
-// answer makes the message durable, posts the reply, and makes that durable. What
-// fails is never answered, which the measurement then finds.
-func (f *floor) answer(ctx context.Context, id int64, event floorEvent) {
+// answer commits the message, posts the reply, and commits that. It gives up at the
+// first error.
+func (f *floor) answer(ctx context.Context, id int64, event floorEvent) error {
 	f.slots <- struct{}{}
 	defer func() { <-f.slots }()
 	e := event.Event
-	root := e.ThreadTS
-	if root == "" && !strings.HasPrefix(e.Channel, "D") {
-		root = e.TS
+	if e.ThreadTS == "" && !strings.HasPrefix(e.Channel, "D") {
+		e.ThreadTS = e.TS
 	}
-	if f.store.record(ctx, id, e.Channel, root, e.Text) != nil {
-		return
+	if err := f.store.record(ctx, id, e.Channel, e.ThreadTS, e.Text); err != nil {
+		return err
 	}
-	if f.store.sending(ctx, id, time.Now().Add(floorTimeout)) != nil {
-		return
+	if err := f.store.sending(ctx, id, time.Now().Add(floorTimeout)); err != nil {
+		return err
 	}
-	ts, err := f.post(ctx, e.Channel, root, e.Text)
+	form := url.Values{"token": {slacktest.Token}, "channel": {e.Channel}, "text": {e.Text}}
+	if e.ThreadTS != "" {
+		form.Set("thread_ts", e.ThreadTS)
+	}
+	response, err := f.client.PostForm(f.api+"chat.postMessage", form)
 	if err != nil {
-		return
-	}
-	_ = f.store.sent(ctx, id, ts)
-}
-
-// post calls chat.postMessage once.
-func (f *floor) post(ctx context.Context, channel, root, text string) (ts string, err error) {
-	form := url.Values{"token": {slacktest.Token}, "channel": {channel}, "text": {text}}
-	if root != "" {
-		form.Set("thread_ts", root)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.api+"chat.postMessage", strings.NewReader(form.Encode()))
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := f.client.Do(request)
-	if err != nil {
-		return "", err
+		return err
 	}
 	defer response.Body.Close()
 	var answer struct{ TS string }
-	err = json.NewDecoder(response.Body).Decode(&answer)
-	return answer.TS, err
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return err
+	}
+	return f.store.sent(ctx, id, answer.TS)
 }
 
-// newFloors are processes of the floor.
-func (b *bench) newFloors(ctx context.Context, name string, f nodesFlags, s settings) (*nodes, error) {
+// newFloor prepares a floor, which runs in this tool's own binary.
+func (t *trial) newFloor(name string, d *database) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the floor: %w", err)
 	}
-	n, err := b.newNodes(ctx, name, f, func(name string, d *database) (*child, error) {
-		dir := filepath.Join(b.work, name)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the floor's directory: %w", err)
-		}
-		c, err := newChild(self, dir)
-		if err != nil {
-			return nil, err
-		}
-		c.args = []string{"floor", "-listen", c.address, "-api", s.api.ClientURL(name), "-store", c.storePath()}
-		if d != nil {
-			c.args = append(c.args, "-postgres", d.url)
-		}
-		return c, nil
-	})
-	if err != nil || n.database == nil {
-		return n, err
+	c, err := t.newChild(self, name)
+	if err != nil {
+		return nil, err
 	}
-	return n, n.database.apply(ctx, floorTables)
+	c.args = []string{"floor", "-listen", c.address, "-api", t.api.ClientURL(name), "-store", c.storePath()}
+	if d != nil {
+		c.args = append(c.args, "-postgres", d.url)
+	}
+	return c, nil
+}
+
+// floorStore makes the commits of a message. Each commit is durable when its call returns.
+type floorStore interface {
+	// accept stores an envelope once. isNew is false if the envelope was stored before.
+	accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error)
+	// record stores an envelope's message, and marks the envelope as done.
+	record(ctx context.Context, id int64, channel, root, text string) error
+	// sending stores that a reply is about to be posted, and the deadline of that.
+	sending(ctx context.Context, id int64, by time.Time) error
+	// sent stores the platform's id of the reply.
+	sent(ctx context.Context, id int64, ts string) error
+}
+
+//go:embed floor/sqlite/*.sql
+var floorMigrations embed.FS
+
+// floorTables makes the tables of a floorPostgres.
+//
+//go:embed floor/postgres/tables.sql
+var floorTables string
+
+// openFloorStore also returns the function that closes the store.
+func openFloorStore(ctx context.Context, f floorFlags) (floorStore, func(), error) {
+	if f.postgres == "" {
+		engine, err := sqlite.Open(ctx, f.store, sqlite.WithMigrations(floorMigrations, "floor/sqlite/*.sql"))
+		return floorSQLite{engine}, func() { _ = engine.Close() }, err // all commits are durable before
+	}
+	config, err := pgxpool.ParseConfig(f.postgres)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.MaxConns = int32(f.connections)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	return floorPostgres{pool}, pool.Close, err
+}
+
+// floorSQLite is the journal's engine with a schema of its own. A committer that was
+// written only for the floor was no faster.
+type floorSQLite struct{ *sqlite.Engine }
+
+func (s floorSQLite) accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error) {
+	err = s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		isNew, err = tx.Row([]any{&id}, `INSERT INTO envelopes (key, body) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id`, key, body)
+		return err
+	})
+	return id, isNew, err
+}
+
+func (s floorSQLite) record(ctx context.Context, id int64, channel, root, text string) error {
+	return s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		if _, err := tx.Exec(`INSERT INTO messages (id, channel, thread, content) VALUES ($1, $2, $3, $4)`, id, channel, root, text); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`UPDATE envelopes SET done = 1 WHERE id = $1`, id)
+		return err
+	})
+}
+
+// sending stores nothing: on SQLite the floor makes three commits, since the daemon marks
+// a reply there in the commit that stores it.
+func (s floorSQLite) sending(context.Context, int64, time.Time) error { return nil }
+
+func (s floorSQLite) sent(ctx context.Context, id int64, ts string) error {
+	return s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE messages SET sent = $1 WHERE id = $2`, ts, id)
+		return err
+	})
+}
+
+// floorPostgres is a plain program's use of PostgreSQL: a pool, prepared statements
+// (pgx prepares them by itself), and one round trip for each transaction.
+type floorPostgres struct{ *pgxpool.Pool }
+
+func (s floorPostgres) accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error) {
+	err = s.QueryRow(ctx, `INSERT INTO envelopes (key, body) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id`, key, body).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	return id, err == nil, err
+}
+
+// record sends both statements in one round trip, which makes them one transaction.
+func (s floorPostgres) record(ctx context.Context, id int64, channel, root, text string) error {
+	batch := &pgx.Batch{}
+	batch.Queue(`INSERT INTO messages (id, channel, thread, content) VALUES ($1, $2, $3, $4)`, id, channel, root, text)
+	batch.Queue(`UPDATE envelopes SET done = true WHERE id = $1`, id)
+	return s.SendBatch(ctx, batch).Close()
+}
+
+func (s floorPostgres) sending(ctx context.Context, id int64, by time.Time) error {
+	_, err := s.Exec(ctx, `INSERT INTO deliveries (message, state, send_by) VALUES ($1, 'sending', $2)`, id, by)
+	return err
+}
+
+func (s floorPostgres) sent(ctx context.Context, id int64, ts string) error {
+	_, err := s.Exec(ctx, `UPDATE deliveries SET state = 'sent', sent = $2 WHERE message = $1`, id, ts)
+	return err
 }

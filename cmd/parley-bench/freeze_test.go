@@ -1,49 +1,48 @@
 package main
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// A store that is frozen from 10 s to 20 s: what is sent before, during and after.
-func frozenStory(more ...attempt) answers {
-	attempts := []attempt{
+// lockAnswers returns the attempts around a lock from 10 s to 20 s: before it, during it
+// and after it.
+func lockAnswers(more ...attempt) []attempt {
+	return append([]attempt{
 		{at(5), at(5.1), 200},
-		{at(9.9), at(11.9), 503}, // came before the lock
+		{at(9.9), at(11.9), 503}, // sent before the lock
 		{at(11), at(13), 503},
-		{at(19), at(20.5), 200}, // was waiting when the lock went
+		{at(19), at(20.5), 200}, // waited until the lock ended
 		{at(21), at(21.1), 200},
-	}
-	return sift(append(attempts, more...), at(10), at(20))
+	}, more...)
 }
 
-func TestAFreezeThatIsBorneWell(t *testing.T) {
-	a := frozenStory()
-	if diff := cmp.Diff(map[int]int{503: 1}, a.statuses); diff != "" {
+func TestLockWithoutFaults(t *testing.T) {
+	statuses, during, recovery, faults := checkAnswers(lockAnswers(), at(10), at(20))
+	if diff := cmp.Diff(map[int]int{http.StatusServiceUnavailable: 1}, statuses); diff != "" {
 		t.Error(diff)
 	}
-	if a.thaw != 500*time.Millisecond || a.longest != 2*time.Second || len(a.faults()) != 0 {
-		t.Errorf("%+v, faults %v", a, a.faults())
+	if recovery != 500*time.Millisecond || during.max != 2*time.Second || len(faults) != 0 {
+		t.Errorf("recovery %v, answers %v, faults %q", recovery, during, faults)
 	}
 }
 
-func TestAFreezeThatIsBorneBadly(t *testing.T) {
-	for name, try := range map[string]attempt{
-		"custody without a commit": {at(12), at(12.1), 200},
-		"a cut connection":         {at(12), at(12.1), 0},
-		"an answer too late":       {at(12), at(15), 503},
+func TestLockWithFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		attempts []attempt
+		faults   int
+	}{
+		"an acknowledgement without a commit": {lockAnswers(attempt{at(12), at(12.1), 200}), 1},
+		"a broken connection":                 {lockAnswers(attempt{at(12), at(12.1), 0}), 1},
+		"an answer too late":                  {lockAnswers(attempt{at(12), at(15), 503}), 1},
+		"no recovery":                         {[]attempt{{at(11), at(13), 503}, {at(24), at(24.1), 200}}, 1},
+		"no load":                             {nil, 2},
 	} {
-		if faults := frozenStory(try).faults(); len(faults) != 1 {
-			t.Errorf("%s: faults %q", name, faults)
+		if _, _, _, faults := checkAnswers(c.attempts, at(10), at(20)); len(faults) != c.faults {
+			t.Errorf("%s: faults %q, want %d", name, faults, c.faults)
 		}
-	}
-	stuck := sift([]attempt{{at(11), at(13), 503}, {at(24), at(24.1), 200}}, at(10), at(20))
-	if len(stuck.faults()) != 1 {
-		t.Errorf("no recovery: faults %q", stuck.faults())
-	}
-	if idle := sift(nil, at(10), at(20)); len(idle.faults()) != 2 {
-		t.Errorf("no load: faults %q", idle.faults())
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,18 +13,23 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
-// place is a conversation as the platform knows it.
+// place is the address of a conversation on the platform.
 type place struct {
 	channel string
 	root    string // ts of the thread's first message; empty in a direct message
 }
 
-// span is an event's way into the daemon. A zero acked means that nobody ever
-// said 200 to it.
+// span is the time between the sending of an event and its acknowledgement. acked is
+// zero if the event was never acknowledged.
 type span struct{ sent, acked time.Time }
 
-// message is one message that was put to the daemon. The goroutine that sends it
-// alone writes it, until the ledger is checked.
+// ackedBefore returns false for a nil span.
+func (s *span) ackedBefore(t time.Time) bool {
+	return s != nil && !s.acked.IsZero() && s.acked.Before(t)
+}
+
+// message is one message to the daemon. Only the goroutine that sends it writes to it
+// until the ledger is checked.
 type message struct {
 	id     int // its index in the ledger
 	place  place
@@ -32,166 +38,235 @@ type message struct {
 	ts     string
 	// revisions are the message itself and its edits, in order.
 	revisions []span
-	deleted   *span
-	// unaddressed says that it stands in a channel and mentions nobody; early, that it
-	// was said before the daemon's first start. Neither is answered.
-	unaddressed, early bool
+	deleted   *span // nil if the message was not deleted
+	// attempts is the number of attempts until Slack had the first acknowledgement of one
+	// of the message's events; 0 for none.
+	attempts int
+	// onSlack says that the daemon can read the message on Slack.
+	onSlack bool
+	// silent says that the message must get no reply: it is a channel message without a
+	// mention, or it is older than the daemon's first start.
+	silent bool
+	// unaddressed says that the text mentions nobody.
+	unaddressed bool
 }
-
-func (m *message) silent() bool { return m.unaddressed || m.early }
 
 func (m *message) direct() bool { return strings.HasPrefix(m.place.channel, "D") }
 
-// ask is one request that reached the agent.
-type ask struct {
+// needsReply reports whether the message must get a reply: the daemon acknowledged it or
+// can read it on Slack.
+func (m *message) needsReply() bool {
+	return !m.silent && (m.onSlack || !m.revisions[0].acked.IsZero())
+}
+
+// slack returns the message as the fake of Slack takes it.
+func (m *message) slack() slacktest.Message {
+	said := slacktest.Message{Channel: m.place.channel, User: m.sender, Text: m.text(0), TS: m.ts}
+	if m.direct() {
+		said.ChannelType = "im"
+	}
+	if m.place.root != m.ts {
+		said.ThreadTS = m.place.root
+	}
+	return said
+}
+
+// request is one request that reached the model.
+type request struct {
 	run          string
 	id, revision int
-	with         []int // the other messages of its turn, and older ones without an answer
-	input        []int // all messages that the agent was given, if the model keeps them
+	with         []int // the other messages of the turn, and older messages without an answer
+	input        []int // all messages of the model's input, if the model records them
 	arrived      time.Time
-	// ended is just before the last byte of the answer was written; zero where
-	// the connection broke before.
+	// ended is just before the last byte of the answer was written. It is zero if the
+	// connection broke earlier.
 	ended time.Time
 }
 
-// ledger is what happened, as this side of the daemon saw it.
+// ledger records all messages and all requests to the model.
 type ledger struct {
-	// expect returns the texts of the reply to a message, a post each.
+	// expect returns the texts of the reply to a message, one for each post.
 	expect func(m *message, revision int) []string
-	// places puts a message on the platform before its event leaves; nil where nobody
-	// looks for it there.
-	places func(m *message)
-	// agent says that every ask is on record.
-	agent bool
-	// margin is how long an edit or a delete may have been acknowledged without
-	// having an effect yet: it is in custody then, and not recorded. What was
-	// acknowledged earlier than that must have been seen; what was acknowledged
-	// later may have been.
+	// model says that a model answers and that every request to it is recorded.
+	model bool
+	// margin is the time that the daemon has to apply an edit or a delete after the
+	// acknowledgement: the event is durable then, but not yet recorded. A request to the
+	// model must see every change that was acknowledged earlier than that; it may see
+	// later ones.
 	margin time.Duration
 
 	mu       sync.Mutex
 	messages []*message
-	asks     []ask
-	starts   []time.Time  // when the daemon was started again
-	clock    atomic.Int64 // the newest ts, in microseconds
+	requests []request
+	clock    atomic.Int64 // the newest ts of say, in microseconds
 }
 
-// margin is a ledger's where one daemon has the store to itself.
-const margin = 300 * time.Millisecond
+// defaultMargin is enough for one daemon that has the store to itself.
+const defaultMargin = 300 * time.Millisecond
 
-func newLedger(expect func(*message, int) []string) *ledger {
-	l := &ledger{expect: expect, margin: margin}
+// newLedger expects the replies of the echo agent.
+func newLedger() *ledger {
+	l := &ledger{expect: echo, margin: defaultMargin}
 	l.clock.Store(time.Now().UnixMicro())
 	return l
 }
 
-// nextTS is a ts that no other event has.
-func (l *ledger) nextTS() string { return slacktest.Timestamp(time.UnixMicro(l.clock.Add(1))) }
-
-// conversation is a place while it is being filled.
+// conversation is a place and the number of messages in it.
 type conversation struct {
 	place place
 	turns int
 }
 
-// newConversation is the n-th of a run. Every fourth is a direct message; the
-// others are threads of fifty channels.
-func newConversation(n int) *conversation {
+// newConversation returns the n-th conversation of a run. Every fourth conversation is a
+// direct message; the others are threads of fifty channels.
+func newConversation(n int) *conversation { return newRoom(n, 50) }
+
+func newConversations(n int) []*conversation {
+	all := make([]*conversation, n)
+	for i := range all {
+		all[i] = newConversation(i)
+	}
+	return all
+}
+
+// newThread returns a new thread of the n-th channel.
+func newThread(n int) *conversation {
+	return &conversation{place: place{channel: fmt.Sprintf("C0ROOM%02d", n)}}
+}
+
+// newRoom returns the n-th conversation of a run with so many channels. Every fourth
+// conversation is a direct message, the others are threads.
+func newRoom(n, channels int) *conversation {
 	if n%4 == 3 {
 		return &conversation{place: place{channel: fmt.Sprintf("D0DIRECT%d", n)}}
 	}
-	return &conversation{place: place{channel: fmt.Sprintf("C0ROOM%02d", n%50)}}
+	return newThread((n - n/4) % channels)
 }
 
-// say adds the conversation's next message to the ledger. The first one in a
-// channel opens its thread.
+// say adds a conversation's next message, which is not on Slack, with a ts of its own.
 func (l *ledger) say(c *conversation) *message {
-	m := l.enter(c)
-	c.stands(m, l.nextTS())
-	if l.places != nil {
-		l.places(m)
-	}
+	m := l.add(c, message{})
+	c.setTS(m, slacktest.Timestamp(time.UnixMicro(l.clock.Add(1))))
 	return m
 }
 
-// enter gives the conversation's next message its number, before it stands anywhere.
-func (l *ledger) enter(c *conversation) *message {
-	m := &message{turn: c.turns, place: c.place, revisions: make([]span, 1)}
+// add gives the conversation's next message its number. The message has no ts yet.
+func (l *ledger) add(c *conversation, m message) *message {
+	m.turn, m.place, m.revisions = c.turns, c.place, []span{{sent: time.Now()}}
 	c.turns++
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m.id = len(l.messages)
-	m.sender = speaker(m.id)
-	l.messages = append(l.messages, m)
-	return m
+	m.sender = user(m.id)
+	l.messages = append(l.messages, &m)
+	return &m
 }
 
-// stands is where a message has its place, which it opens if it is a channel's thread
-// without a root.
-func (c *conversation) stands(m *message, ts string) {
+// setTS sets the message's ts. If the conversation is a thread without a root, the
+// message becomes its root.
+func (c *conversation) setTS(m *message, ts string) {
 	if c.place.root == "" && !m.direct() {
 		c.place.root = ts
 	}
 	m.ts, m.place = ts, c.place
 }
 
-func (l *ledger) asked(a ask) {
+func (l *ledger) addRequest(r request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asks = append(l.asks, a)
+	l.requests = append(l.requests, r)
 }
 
-// restarted says in words whether the daemon was started again in a span.
-func (l *ledger) restarted(from, to time.Time) string {
-	for _, start := range l.starts {
-		if start.After(from) && start.Before(to) {
-			return "and a restart"
+// requestsSoFar returns a copy of the requests.
+func (l *ledger) requestsSoFar() []request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.requests)
+}
+
+// since returns the messages from an index on.
+func (l *ledger) since(first int) []*message {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.messages[first:len(l.messages):len(l.messages)]
+}
+
+// due counts the messages that must get a reply.
+func (l *ledger) due() (n int) {
+	for _, m := range l.since(0) {
+		if m.needsReply() {
+			n++
 		}
 	}
-	return "without a restart"
+	return n
 }
 
-// text is what the sender types: the mark of the message's only part, behind a
-// mention where one is needed.
-func (m *message) text(revision int) string {
-	words := mark(m.id, revision, 1) + " are we still on for tomorrow, or should I tell the others that it is off?"
-	if m.direct() || m.unaddressed {
-		return words
+// acks returns the acknowledgement times of the messages from an index on: of those
+// whose first event Slack sent once and of those that Slack sent again. It also counts the
+// messages without an acknowledged event.
+func (l *ledger) acks(first int) (once, again []time.Duration, none int) {
+	for _, m := range l.since(first) {
+		took := m.revisions[0].acked.Sub(m.revisions[0].sent)
+		switch {
+		case m.attempts == 1:
+			once = append(once, took)
+		case m.attempts > 1:
+			again = append(again, took)
+		default:
+			none++
+		}
 	}
-	return "<@" + slacktest.BotUser + "> " + words
+	return once, again, none
 }
 
-// echoed is the reply of the echo agent.
-func echoed(m *message, revision int) []string { return []string{m.text(revision)} }
+// waits returns the times from each message to the first post of its reply.
+func (l *ledger) waits(posts []slacktest.Post) map[int]time.Duration {
+	waits, messages := map[int]time.Duration{}, l.since(0)
+	for _, post := range slices.Backward(posts) {
+		if id, _, _, ok := readMark(post.Shown()); ok && id < len(messages) {
+			waits[id] = post.At.Sub(messages[id].revisions[0].sent)
+		}
+	}
+	return waits
+}
 
-// mark names a message's revision, and a part of the reply to it, in a text.
+// text is the sender's text: the mark of the message's only part, after a mention of
+// the bot if the message needs one.
+func (m *message) text(revision int) string {
+	text := mark(m.id, revision, 1) + " are we still on for tomorrow, or should I tell the others that it is off?"
+	if m.direct() || m.unaddressed {
+		return text
+	}
+	return "<@" + slacktest.BotUser + "> " + text
+}
+
+// echo returns the reply of the echo agent.
+func echo(m *message, revision int) []string { return []string{m.text(revision)} }
+
+// mark identifies a message's revision, and a part of the reply to it, in a text.
 func mark(id, revision, part int) string { return fmt.Sprintf("m%d r%d p%d", id, revision, part) }
 
-var marked = regexp.MustCompile(`\bm(\d+) r(\d+) p(\d+)\b`)
+var markPattern = regexp.MustCompile(`\bm(\d{1,9}) r(\d{1,9}) p(\d{1,9})\b`)
+
+// readMark finds the first mark in a text.
+func readMark(text string) (id, revision, part int, ok bool) {
+	found := markPattern.FindStringSubmatch(text)
+	if found == nil {
+		return 0, 0, 0, false
+	}
+	return toInt(found[1]), toInt(found[2]), toInt(found[3]), true
+}
 
 // readMarks returns the messages of all marks in a text.
 func readMarks(text string) (ids []int) {
-	for _, found := range marked.FindAllStringSubmatch(text, -1) {
-		if id, err := strconv.Atoi(found[1]); err == nil {
-			ids = append(ids, id)
-		}
+	for _, found := range markPattern.FindAllStringSubmatch(text, -1) {
+		ids = append(ids, toInt(found[1]))
 	}
 	return ids
 }
 
-// readMark finds the first mark in a text.
-func readMark(text string) (id, revision, part int, ok bool) {
-	found := marked.FindStringSubmatch(text)
-	if found == nil {
-		return 0, 0, 0, false
-	}
-	var numbers [3]int
-	for i, digits := range found[1:] {
-		n, err := strconv.Atoi(digits)
-		if err != nil {
-			return 0, 0, 0, false
-		}
-		numbers[i] = n
-	}
-	return numbers[0], numbers[1], numbers[2], true
+// toInt converts the digits of a mark, which are few enough for an int.
+func toInt(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
 }

@@ -3,95 +3,48 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
+	"os"
 	"runtime"
-	"slices"
 	"time"
-
-	"parley/adapters/slack/slacktest"
 )
 
-// loadFlags are load's own.
-type loadFlags struct {
-	common
-	nodesFlags
-	connections, events, threads, rounds, warmUp int
-	rate                                         float64
-	only                                         string
-	wait, calm                                   time.Duration
+// load measures the daemon beside the floor.
+type load struct {
+	loading
+	rounds int
+	only   string
 }
 
-func (f *loadFlags) define(flags *flag.FlagSet) {
-	f.common.define(flags)
-	f.nodesFlags.define(flags)
-	flags.IntVar(&f.connections, "connections", 16, "how many connections Slack has to the hook; each sends its next event when the last was answered")
-	flags.IntVar(&f.events, "events", 20_000, "how many messages are measured")
-	flags.IntVar(&f.threads, "threads", 1000, "in how many threads they stand")
-	flags.IntVar(&f.warmUp, "warmup", warmUp, "how many messages go before the measured ones")
-	flags.IntVar(&f.rounds, "rounds", 1, "how often floor and daemon are measured, in turns; the medians are compared")
-	flags.Float64Var(&f.rate, "rate", 0, "messages a second, whether or not the last was answered; 0 for as many as the connections carry")
-	flags.StringVar(&f.only, "only", "", "measure only this one: floor or parley")
-	flags.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait for the last reply of a measurement")
-	flags.DurationVar(&f.calm, "calm", time.Second, "how long a program is left alone before its memory counts as idle")
+// loading is the load of one measurement.
+type loading struct {
+	connections, events, threads, warmUp int
+	rate                                 float64
+	wait, calm                           time.Duration
 }
 
-func (f *loadFlags) validate() error {
-	if f.connections < 1 || f.events < 1 || f.rounds < 1 || f.warmUp < 1 || f.rate < 0 {
-		return usageError{errors.New("connections, events, warmup and rounds must be at least 1, rate not below 0")}
-	}
-	if f.only != "" && !slices.Contains(targets(), f.only) {
-		return usageError{fmt.Errorf("only must be one of %v", targets())}
-	}
-	if f.threads < f.connections {
-		return usageError{errors.New("threads must not be fewer than connections: a thread's messages come over one connection, in order")}
-	}
-	return f.nodesFlags.validate()
+func (l *load) define(f *flagSet) {
+	f.number(&l.connections, "connections", 16, 1, "Slack's connections to the hook; each sends its next event when the last was acknowledged")
+	f.number(&l.events, "events", 20_000, 1, "number of measured messages")
+	f.number(&l.threads, "threads", 1000, 1, "number of threads with these messages")
+	f.number(&l.warmUp, "warmup", defaultWarmUp, 1, "number of messages before the measured ones")
+	f.number(&l.rounds, "rounds", 1, 1, "number of measurements of floor and daemon, in turn; the medians are compared")
+	f.float(&l.rate, "rate", 0, 0, "messages per second, independent of the acknowledgements; 0 for no limit")
+	f.choice(&l.only, "only", "", []string{theFloor, theDaemon}, "measure only this program")
+	f.duration(&l.wait, "wait", 5*time.Minute, 0, "time limit for all replies of a measurement")
+	f.duration(&l.calm, "calm", time.Second, 0, "time without load before the measurement of idle memory")
 }
 
-// warmUp messages open files and connections, and resolve the speakers' names,
-// before anything is measured.
-const warmUp = 500
-
-// runLoad measures the daemon beside the floor.
-func runLoad(ctx context.Context, args []string, out io.Writer) (err error) {
-	var f loadFlags
-	if err := parseFlags("load", args, f.define); err != nil {
-		return err
-	}
-	if err := f.validate(); err != nil {
-		return err
-	}
-	b, err := f.open(ctx, out)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.close(ctx)) }()
-	b.printf("load: %d connections, %d messages in %d threads, rate %v, %s, %d cores for all\n",
-		f.connections, f.events, f.threads, f.rate, f.words(), runtime.NumCPU())
-	if f.postgres != "" {
-		b.printf("postgres is the whole server's CPU, whoever uses it; the tool is Slack; each floor has as many connections as a daemon\n")
-	}
-	rates := map[string][]float64{}
-	for round := range f.rounds {
-		for _, target := range targets() {
-			if f.only != "" && f.only != target {
-				continue
-			}
-			figures, err := b.measure(ctx, target, round, f)
-			if err != nil {
-				return fmt.Errorf("measure %s: %w", target, err)
-			}
-			b.printf("%-7s %v\n", target, figures)
-			rates[target] = append(rates[target], figures.rate)
-		}
-	}
-	if f.only == "" && f.rate == 0 {
-		b.printf("ratio   %.2f of the floor's messages/s\n", median(rates[theDaemon])/median(rates[theFloor]))
+func (l *load) check(*bench) error {
+	if l.threads < l.connections {
+		return errors.New("threads must not be fewer than connections: a thread's messages take one connection, in order")
 	}
 	return nil
 }
+
+// defaultWarmUp messages open files and connections, and resolve the users' names, before
+// the measurement.
+const defaultWarmUp = 500
 
 // The programs under test.
 const (
@@ -99,43 +52,148 @@ const (
 	theDaemon = "parley"
 )
 
-// targets are the programs under test, in the order of a round.
-func targets() []string { return []string{theFloor, theDaemon} }
+func (l *load) run(ctx context.Context, b *bench) error {
+	b.printf("load: %d connections, %d messages in %d threads, rate %v, %s, %d cores for all\n",
+		l.connections, l.events, l.threads, l.rate, b.store(), runtime.NumCPU())
+	if b.postgres != "" {
+		b.printf("postgres is the CPU of all PostgreSQL processes on this machine; the tool is Slack; each floor has as many connections as a daemon\n")
+	}
+	rates := map[string][]float64{}
+	for round := range l.rounds {
+		for _, program := range []string{theFloor, theDaemon} {
+			if l.only != "" && l.only != program {
+				continue
+			}
+			figures, err := l.measure(ctx, b, program, round)
+			if err != nil {
+				return fmt.Errorf("measure %s: %w", program, err)
+			}
+			b.printf("%-7s %v\n", program, figures)
+			rates[program] = append(rates[program], figures.rate)
+		}
+	}
+	if l.only == "" && l.rate == 0 {
+		b.printf("ratio   %.2f of the floor's messages/s\n", median(rates[theDaemon])/median(rates[theFloor]))
+	}
+	return nil
+}
 
-// measure starts a program for this and loads it.
-func (b *bench) measure(ctx context.Context, target string, round int, f loadFlags) (figures, error) {
-	api, err := startAPI(slacktest.Options{})
+// measure starts a program, loads it, and checks its replies.
+func (l *load) measure(ctx context.Context, b *bench, program string, round int) (figures, error) {
+	t, err := b.newTrial(ctx, fmt.Sprintf("%s%d", program, round), setup{floor: program == theFloor})
 	if err != nil {
 		return figures{}, err
 	}
-	defer api.Close()
-	start := b.newDaemons
-	if target == theFloor {
-		start = b.newFloors
+	begun := time.Now()
+	if err := t.nodes.start(ctx); err != nil {
+		return figures{}, err
 	}
-	n, err := start(ctx, fmt.Sprintf("%s%d", target, round), f.nodesFlags, settings{api: api})
+	ready := time.Since(begun)
+	measured, err := newLoader(t, l.loading).measure(ctx)
 	if err != nil {
 		return figures{}, err
 	}
-	defer n.end()
-	if err := n.start(ctx); err != nil {
+	measured.ready = ready
+	if err := t.nodes.stop(); err != nil {
 		return figures{}, err
 	}
-	l := &load{loadFlags: f, api: api, nodes: n, ledger: newLedger(echoed)}
-	measured, err := l.run(ctx)
-	if err != nil {
-		return figures{}, fmt.Errorf("%w\n%s", err, n.logTail())
-	}
-	if err := n.stop(); err != nil {
-		return figures{}, err
-	}
-	verdict := l.ledger.check(api.Posts())
-	if target == theFloor {
-		delete(verdict.counts, disordered) // it promises no order
+	verdict := t.ledger.check(t.api.Posts())
+	if program == theFloor {
+		delete(verdict.counts, disordered) // the floor promises no order
 	}
 	if verdict.total() > 0 {
 		b.printf("%v", verdict)
 		return figures{}, errViolated
 	}
 	return measured, nil
+}
+
+// figures are the results of one measurement.
+type figures struct {
+	ready      time.Duration // from the start of the slowest program to its readiness
+	rate       float64       // durable messages per second: acknowledged and answered
+	ack        times
+	cpu        string // for each message
+	idle, busy memory
+}
+
+func (f figures) String() string {
+	return fmt.Sprintf("%7.0f messages/s   ack %v   CPU %s   ready in %s, idle %s   loaded %v", f.rate, f.ack, f.cpu, millis(f.ready), megabytes(f.idle.now), f.busy)
+}
+
+// cpuTimes are the CPU times of all programs that share the machine.
+type cpuTimes struct {
+	programs time.Duration // the programs under test, together
+	server   time.Duration // PostgreSQL; 0 if it is not in use or not on this machine
+	tool     time.Duration // this process, which is Slack
+}
+
+func (n *nodes) cpuTimes() cpuTimes {
+	c := cpuTimes{programs: n.cpu(), tool: readProcess(os.Getpid()).cpu}
+	if n.database != nil {
+		c.server = postgresCPU()
+	}
+	return c
+}
+
+// perMessage returns the CPU time that each of n messages took since an earlier moment.
+func (c cpuTimes) perMessage(earlier cpuTimes, n int) string {
+	each := func(now, then time.Duration) string { return millis((now - then) / time.Duration(n)) }
+	server := ""
+	if c.server > 0 {
+		server = ", postgres " + each(c.server, earlier.server)
+	}
+	return each(c.programs, earlier.programs) + "/message" + server + ", tool " + each(c.tool, earlier.tool)
+}
+
+// loader sends batches of messages and waits for their replies.
+type loader struct {
+	*trial
+	loading
+	conversations []*conversation
+}
+
+func newLoader(t *trial, l loading) *loader {
+	return &loader{t, l, newConversations(l.threads)}
+}
+
+func (l *loader) measure(ctx context.Context) (f figures, err error) {
+	if !pause(ctx, l.calm) {
+		return f, ctx.Err()
+	}
+	f.idle = l.nodes.memory()
+	if _, err := l.batch(ctx, l.warmUp, 0); err != nil {
+		return f, err
+	}
+	before, first, begun := l.nodes.cpuTimes(), len(l.ledger.messages), time.Now()
+	last, err := l.batch(ctx, l.events, l.rate)
+	if err != nil {
+		return f, err
+	}
+	f.rate = float64(l.events) / last.Sub(begun).Seconds()
+	f.cpu = l.nodes.cpuTimes().perMessage(before, l.events)
+	f.ack = l.ackTimes(first)
+	f.busy = l.nodes.memory()
+	return f, nil
+}
+
+// batch sends n messages and waits until each has its reply. It returns the time of the
+// last post.
+func (l *loader) batch(ctx context.Context, n int, rate float64) (last time.Time, err error) {
+	first := len(l.ledger.messages)
+	traffic{trial: l.trial, conversations: l.conversations, workers: l.connections, messages: n, rate: rate, bare: true}.run(ctx, nil)
+	if _, _, none := l.ledger.acks(first); none > 0 {
+		return last, fmt.Errorf("%d messages were not acknowledged\n%s", none, l.nodes.logTail())
+	}
+	if err := l.awaitPosts(ctx, len(l.ledger.messages), l.wait); err != nil {
+		return last, err
+	}
+	posts := l.api.Posts()
+	return posts[len(posts)-1].At, nil
+}
+
+// ackTimes summarizes the acknowledgement times of the messages from an index on.
+func (l *loader) ackTimes(first int) times {
+	once, again, _ := l.ledger.acks(first)
+	return summarize(append(once, again...))
 }

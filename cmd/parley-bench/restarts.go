@@ -1,294 +1,277 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley/adapters/slack/slacktest"
 )
 
-// restartsFlags are restarts' own.
-type restartsFlags struct {
-	common
-	nodesFlags
+// restarts stops the daemon, sends messages during its downtime, and checks the ledger.
+type restarts struct {
+	mode                                            string
 	restarts, messages, threads, channels, mentions int
+	tiers                                           bool
+	rate                                            float64
+	drain, newWithin, oldWithin                     time.Duration
+	seed                                            uint64
 
-	mode  string
-	tiers bool
-	rate  float64
-	drain time.Duration
-	seed  uint64
-
-	newWithin, oldWithin time.Duration
+	*trial
+	random *rand.Rand
+	known  []*conversation // in which the daemon takes part
+	unseen []*conversation // whose first message is older than the daemon's first start
+	faults []string
 }
 
-func (f *restartsFlags) define(flags *flag.FlagSet) {
-	f.common.define(flags)
-	flags.StringVar(&f.mode, "mode", "socket", "how the daemon hears of events: socket or http")
-	flags.IntVar(&f.restarts, "restarts", 3, "how often the daemon is stopped: by a SIGTERM, then by kill -9, in turns")
-	flags.IntVar(&f.messages, "messages", 200, "how many messages are said each time while it is down")
-	flags.IntVar(&f.threads, "threads", 40, "in how many conversations it takes part before that, every fourth a direct message")
-	flags.IntVar(&f.channels, "channels", 8, "in how many channels the others stand")
-	flags.IntVar(&f.mentions, "mentions", 0, "how many threads begin as soon as it is up again, and in how many old ones somebody asks it then, instead of the messages at that rate; a model answers, and what it is given is checked")
-	flags.DurationVar(&f.newWithin, "new-within", time.Second, "how long the answer in such a new thread may take")
-	flags.DurationVar(&f.oldWithin, "old-within", 12*time.Second, "how long the answer in such an old thread may take")
-	flags.BoolVar(&f.tiers, "tiers", false, "hold each method to its calls a minute, such as 50 for reading channels")
-	flags.Float64Var(&f.rate, "rate", 20, "messages a second while it is up, from the moment when it is ready")
-	flags.DurationVar(&f.drain, "drain", 5*time.Minute, "how long it may take until it has caught up")
-	flags.Uint64Var(&f.seed, "seed", 0, "of everything that is random; 0 for a new one, which is printed")
+func (r *restarts) define(f *flagSet) {
+	f.choice(&r.mode, "mode", "socket", []string{"socket", "http"}, "the transport of events")
+	f.number(&r.restarts, "restarts", 3, 0, "number of restarts; the daemon is stopped by SIGTERM and by kill -9 in turn")
+	f.number(&r.messages, "messages", 200, 1, "number of messages during each downtime")
+	f.number(&r.threads, "threads", 40, 4, "number of conversations before that; every fourth is a direct message")
+	f.number(&r.channels, "channels", 8, 1, "number of channels for the other conversations")
+	f.number(&r.mentions, "mentions", 0, 0, "number of new threads, and of mentions in old threads, directly after each start, instead of the messages at that rate; a model answers, and the tool checks its input")
+	f.duration(&r.newWithin, "new-within", time.Second, 0, "time limit for the reply in such a new thread")
+	f.duration(&r.oldWithin, "old-within", 12*time.Second, 0, "time limit for the reply in such an old thread")
+	f.BoolVar(&r.tiers, "tiers", false, "Slack enforces its limits per minute, such as 50 reads of channels")
+	f.float(&r.rate, "rate", 20, 0.001, "messages per second while the daemon runs")
+	f.duration(&r.drain, "drain", 5*time.Minute, 0, "time limit until all missed messages have their replies")
+	f.seed(&r.seed)
 }
 
-func (f *restartsFlags) validate() error {
-	if f.restarts < 0 || f.messages < 1 || f.threads < 4 || f.channels < 1 || f.rate <= 0 || f.mentions < 0 {
-		return usageError{errors.New("messages, channels and rate must be more than 0, threads at least 4, restarts and mentions not below 0")}
-	}
-	if f.mode != "socket" && f.mode != "http" {
-		return usageError{fmt.Errorf("mode %q: must be socket or http", f.mode)}
-	}
-	if f.seed == 0 {
-		f.seed = rand.Uint64()
-	}
-	return nil
-}
-
-// runRestarts stops the daemon, says things meanwhile, and keeps the ledger.
-func runRestarts(ctx context.Context, args []string, out io.Writer) (err error) {
-	var f restartsFlags
-	if err := parseFlags("restarts", args, f.define); err != nil {
-		return err
-	}
-	if err := f.validate(); err != nil {
-		return err
-	}
-	b, err := f.open(ctx, out)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.close(ctx)) }()
+func (r *restarts) run(ctx context.Context, b *bench) (err error) {
+	r.seed = cmp.Or(r.seed, rand.Uint64())
 	limits := ""
-	if f.tiers {
+	if r.tiers {
 		limits = ", Slack's limits a minute"
 	}
-	b.printf("restarts: mode %s%s, %d restarts with %d messages each, seed %d\n", f.mode, limits, f.restarts, f.messages, f.seed)
-	calls := new(tally)
-	api, err := startAPI(slacktest.Options{Tiers: f.tiers, OnCall: calls.add})
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	s, l := settings{api: api}, newLedger(echoed)
-	if f.mode == "socket" {
+	b.printf("restarts: mode %s%s, %d restarts with %d messages each, seed %d\n", r.mode, limits, r.restarts, r.messages, r.seed)
+	r.random = rand.New(rand.NewPCG(r.seed, 0))
+	s := setup{slack: slacktest.Options{Tiers: r.tiers}, wholeThread: true, slackRetries: true}
+	if r.mode == "socket" {
 		s.sockets = 1
 	}
-	if f.mentions > 0 {
-		m, err := startModel(l, briefly(thinking))
-		if err != nil {
-			return err
-		}
-		defer m.close()
-		m.alone = true
-		s.modelURL, s.whole = m.url, true
+	if r.mentions > 0 {
+		model := shortAnswers(50 * time.Millisecond)
+		model.recordInput = true
+		s.model = &model
 	}
-	c, err := b.newDaemon("parley", s)
-	if err != nil {
+	if r.trial, err = b.newTrial(ctx, "parley", s); err != nil {
 		return err
 	}
-	defer c.end()
-	if f.mode == "http" {
-		api.SetHook(slacktest.Hook{URL: "http://" + c.address + hookPath, Secret: signingSecret})
+	if err := r.all(ctx); err != nil {
+		return fmt.Errorf("%w\n%s", err, r.nodes.logTail())
 	}
-	run := &absences{bench: b, restartsFlags: f, api: api, daemon: c, calls: calls,
-		random: rand.New(rand.NewPCG(f.seed, 0)), talk: &talk{api: api, ledger: l}}
-	if err := run.run(ctx); err != nil {
-		return fmt.Errorf("%w\n%s", err, c.logTail())
+	return r.finishLate(ctx, r.faults...)
+}
+
+// all makes all restarts and waits for the remaining work, Slack's events included.
+func (r *restarts) all(ctx context.Context) error {
+	r.begin()
+	if err := r.nodes.start(ctx); err != nil {
+		return err
 	}
+	if err := r.awaitSocket(ctx); err != nil {
+		return err
+	}
+	r.load(ctx, len(r.known)+r.messages/4, nil)
+	for n := range r.restarts {
+		if err := r.restart(ctx, n); err != nil {
+			return err
+		}
+	}
+	r.faults = append(r.faults, r.settle(ctx, r.ledger.due(), true, r.drain))
+	for begun := time.Now(); r.api.UnderWay() > 0 && time.Since(begun) < r.drain; {
+		if !pause(ctx, 50*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	r.printf("%d events had no acknowledgement after Slack's last attempt, %d found no socket, %d are under way\n", r.api.Unacked(), r.api.Missed(), r.api.UnderWay())
 	return nil
 }
 
-// thinking is how long the model's answers take.
-const thinking = 50 * time.Millisecond
-
-// absences is one run of restarts.
-type absences struct {
-	*bench
-	restartsFlags
-	api    *slacktest.Server
-	daemon *child
-	calls  *tally
-	random *rand.Rand
-	talk   *talk
-
-	known   []*conversation // that the daemon takes part in
-	unheard []*conversation // whose first message it was not there for
-	late    int             // mentions that were not answered as they shall be
-}
-
-func (a *absences) run(ctx context.Context) error {
-	a.before()
-	if _, err := a.daemon.start(ctx); err != nil {
-		return err
-	}
-	if err := a.awaitUp(ctx); err != nil {
-		return err
-	}
-	a.talkOn(ctx, len(a.known)+a.messages/4)
-	for n := range a.restarts {
-		if err := a.absence(ctx, n); err != nil {
-			return err
-		}
-	}
-	left, err := a.settle(ctx)
-	if err != nil {
-		return err
-	}
-	if a.late > 0 {
-		err = errViolated
-	}
-	return errors.Join(err, a.judge(a.talk.ledger, a.api, left))
-}
-
-// before says things before the daemon's first start, which nobody shall answer: in
-// conversations that go on later, in some whose root is long ago, and in some that it
-// will first hear of by a reply while it is down.
-func (a *absences) before() {
-	for n := range a.threads {
-		c := room(n, a.channels)
-		switch n % 8 {
-		case 0:
-			a.talk.put(c, slacktest.Timestamp(time.Now().Add(-longAgo-time.Duration(n)*time.Second)))
-		case 1, 3:
-			a.talk.put(c, "")
-		}
-		a.known = append(a.known, c)
-	}
-	for n := range a.restarts * a.threads / 4 {
-		c := newThread(n % a.channels)
-		a.talk.put(c, "")
-		a.unheard = append(a.unheard, c)
-	}
-}
-
-// longAgo is when a thread began that is found by nothing but what is known of it.
+// longAgo is the age of a thread that the daemon can find only in its own store.
 const longAgo = 3 * time.Hour
 
-// awaitUp waits until events reach the daemon.
-func (a *absences) awaitUp(ctx context.Context) error {
-	if a.mode == "socket" {
-		return a.api.AwaitFresh(ctx, 1)
+// begin puts messages on Slack before the daemon's first start. They must get no reply.
+// Some are in conversations that go on later, some of these have an old root, and some
+// are in threads that the daemon first hears of during its downtime.
+func (r *restarts) begin() {
+	for n := range r.threads {
+		c := newRoom(n, r.channels)
+		switch n % 8 {
+		case 0:
+			r.put(c, slacktest.Timestamp(time.Now().Add(-longAgo-time.Duration(n)*time.Second)))
+		case 1, 3:
+			r.put(c, "")
+		}
+		r.known = append(r.known, c)
+	}
+	for n := range r.restarts * r.threads / 4 {
+		c := newThread(n % r.channels)
+		r.put(c, "")
+		r.unseen = append(r.unseen, c)
+	}
+}
+
+// awaitSocket waits until events can reach the daemon.
+func (r *restarts) awaitSocket(ctx context.Context) error {
+	if r.mode == "socket" {
+		return r.api.AwaitFresh(ctx, 1)
 	}
 	return nil
 }
 
-// talkOn has so many messages said in the known conversations, and returns once Slack
-// is done with them.
-func (a *absences) talkOn(ctx context.Context, messages int) {
-	var said atomic.Int64
-	a.talk.goOn(ctx, a.known, newPacer(a.rate), nil, func() bool { return said.Add(1) <= int64(messages) })
+// load sends messages in the known conversations until Slack has finished all of them or
+// stop is closed.
+func (r *restarts) load(ctx context.Context, messages int, stop <-chan struct{}) {
+	traffic{trial: r.trial, conversations: r.known, rate: r.rate, messages: messages, seed: r.random.Uint64()}.run(ctx, stop)
 }
 
-// absence stops the daemon, says things while it is down, and starts it again.
-func (a *absences) absence(ctx context.Context, n int) error {
-	var group sync.WaitGroup
-	stopped := "SIGTERM"
-	end := a.daemon.stop
+// restart stops the daemon in the middle of a load, sends messages during the downtime,
+// starts the daemon, and waits until all messages have their replies.
+func (r *restarts) restart(ctx context.Context, n int) error {
+	daemon := r.nodes.all[0]
+	signal, end := "SIGTERM", daemon.stop
 	if n%2 == 1 {
-		stopped, end = "kill -9", a.daemon.kill
+		signal, end = "kill -9", daemon.kill
 	}
-	leaving, left := context.WithCancel(ctx)
-	group.Go(func() { a.talkOn(leaving, a.messages/20) }) // what is under way when it stops
-	err := errors.Join(a.daemon.alive(), end())
-	left()
-	group.Wait()
+	loading, cancel := context.WithCancel(ctx)
+	err := during(func(stop <-chan struct{}) { r.load(loading, r.messages/20, stop) }, func() error {
+		defer cancel() // Slack may try to deliver the last events for minutes
+		return errors.Join(daemon.alive(), end())
+	})
 	if err != nil {
 		return err
 	}
-	first := a.talk.ledger.count()
-	missed := a.meanwhile(ctx)
-	a.calls.take()
-	ready, err := a.daemon.start(ctx)
+	first := len(r.ledger.messages)
+	missed := r.downtime(ctx)
+	ready, err := daemon.start(ctx)
 	if err != nil {
 		return err
 	}
 	begun := time.Now()
-	var asked mentions
-	if a.mentions > 0 {
-		if err := a.awaitUp(ctx); err != nil {
+	var fresh, old []mention
+	var group sync.WaitGroup
+	if r.mentions > 0 {
+		if err := r.awaitSocket(ctx); err != nil {
 			return err
 		}
-		asked = a.mention(ctx, first)
+		fresh, old = r.mentionAll(ctx, first)
 	} else {
-		group.Go(func() { a.talkOn(ctx, a.messages/2) })
+		group.Go(func() { r.load(ctx, r.messages/2, nil) })
 	}
-	undone, err := a.talk.caughtUp(ctx, alone(a.daemon), a.drain)
-	took := time.Since(begun)
+	left := r.settle(ctx, r.ledger.due(), true, r.drain)
+	took := round(begun)
 	group.Wait()
-	if err != nil {
-		return err
+	r.printf("restart %d, %s: %s; ready in %v, caught up %v later\n", n+1, signal, missed, ready.Round(time.Millisecond), took)
+	if r.mentions > 0 {
+		r.report("new", fresh)
+		r.report("old", old)
 	}
-	a.printf("restart %d, %s: %v; ready in %v, caught up %v later; calls: %s\n", n+1, stopped, missed, ready.Round(time.Millisecond),
-		took.Round(time.Millisecond), a.calls.take())
-	if a.mentions > 0 {
-		a.report(asked)
-	}
-	if undone != "" {
-		a.printf("left undone: %s\n", undone)
-	}
+	r.faults = append(r.faults, left)
 	return nil
 }
 
-// settle waits until nothing is left, nothing of Slack's either, and stops the daemon.
-func (a *absences) settle(ctx context.Context) (left string, err error) {
-	left, err = a.talk.caughtUp(ctx, alone(a.daemon), a.drain)
-	if err != nil {
-		return "", err
-	}
-	for begun := time.Now(); a.api.UnderWay() > 0 && time.Since(begun) < a.drain; {
-		if !pause(ctx, 50*time.Millisecond) {
-			return "", ctx.Err()
+// downtime sends messages and edits while the daemon is down, and describes them.
+func (r *restarts) downtime(ctx context.Context) string {
+	gone, cancel := context.WithCancel(ctx)
+	cancel() // no event can be delivered now, so edit waits for none
+	var said []*message
+	edits, unaddressed := 0, 0
+	for len(said) < r.messages && pause(ctx, 5*time.Millisecond) {
+		if len(said) > 0 && r.random.Float64() < 0.1 {
+			r.edit(gone, said[r.random.IntN(len(said))])
+			edits++
+			continue
+		}
+		m, _ := r.say(r.choose(), r.random.Float64() < 0.25)
+		said = append(said, m)
+		if m.unaddressed {
+			unaddressed++
 		}
 	}
-	if !pause(ctx, lateDouble) {
-		return "", ctx.Err()
+	return fmt.Sprintf("%d messages during the downtime (%d unaddressed) and %d edits", len(said), unaddressed, edits)
+}
+
+// choose returns the conversation of the next message: a new thread, a thread that the
+// daemon never saw, or a known conversation.
+func (r *restarts) choose() *conversation {
+	c := r.known[r.random.IntN(len(r.known))]
+	switch draw := r.random.Float64(); {
+	case draw < 0.2:
+		c = newThread(r.random.IntN(r.channels))
+		r.known = append(r.known, c)
+	case draw < 0.3 && len(r.unseen) > 0:
+		c, r.unseen = r.unseen[0], r.unseen[1:]
+		r.known = append(r.known, c)
 	}
-	a.printf("%d events were sent in vain as often as Slack does, %d found no socket, %d are under way\n", a.api.Unacked(), a.api.Missed(), a.api.UnderWay())
-	return left, a.daemon.stop()
+	return c
 }
 
-// tally counts calls by method.
-type tally struct {
-	mu    sync.Mutex
-	count map[string]int
+// mention is a message to the daemon directly after a start.
+type mention struct {
+	*message
+	missed []int // the missed messages of its thread
+	within time.Duration
 }
 
-func (t *tally) add(call slacktest.Call) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.count == nil {
-		t.count = map[string]int{}
+// mentionAll mentions the bot in new threads and in old ones with missed messages, in
+// turn. The missed messages are those from the index first on. It returns when Slack has
+// finished all events.
+func (r *restarts) mentionAll(ctx context.Context, first int) (fresh, old []mention) {
+	missed := map[place][]int{}
+	for _, m := range r.ledger.since(first) {
+		missed[m.place] = append(missed[m.place], m.id)
 	}
-	t.count[call.Method]++
-}
-
-// take returns the counts of reading in words, and begins anew.
-func (t *tally) take() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var words []string
-	for method, n := range t.count {
-		if strings.Contains(method, "conversations") {
-			words = append(words, fmt.Sprintf("%d %s", n, method))
+	behind := slices.DeleteFunc(slices.Clone(r.known), func(c *conversation) bool { return len(missed[c.place]) == 0 })
+	r.random.Shuffle(len(behind), func(i, j int) { behind[i], behind[j] = behind[j], behind[i] })
+	ask := func(c *conversation, within time.Duration) mention {
+		m, deliveries := r.say(c, false)
+		r.await(ctx, m, time.Time{}, deliveries...)
+		return mention{m, missed[m.place], within}
+	}
+	for n := range r.mentions {
+		c := newThread(n % r.channels)
+		r.known = append(r.known, c)
+		fresh = append(fresh, ask(c, r.newWithin))
+		if n < len(behind) {
+			old = append(old, ask(behind[n], r.oldWithin))
 		}
 	}
-	t.count = nil
-	slices.Sort(words)
-	return strings.Join(words, ", ")
+	return fresh, old
+}
+
+// report prints the waiting times of some mentions, and the number of their threads'
+// missed messages in the model's input. Late replies and missing messages are faults.
+func (r *restarts) report(kind string, mentions []mention) {
+	inputs := map[int][]int{} // of the last request
+	for _, request := range r.ledger.requestsSoFar() {
+		inputs[request.id] = request.input
+	}
+	waits, wanted, given := r.ledger.waits(r.api.Posts()), 0, 0
+	var all []time.Duration
+	for _, m := range mentions {
+		took, answered := waits[m.id]
+		all = append(all, took)
+		if !answered || took > m.within {
+			r.faults = append(r.faults, fmt.Sprintf("m%d was not answered within %v", m.id, m.within))
+		}
+		wanted += len(m.missed)
+		for _, id := range m.missed {
+			if slices.Contains(inputs[m.id], id) {
+				given++
+			}
+		}
+	}
+	if given < wanted {
+		r.faults = append(r.faults, "the model's input lacks missed messages")
+	}
+	r.printf("    answered in %d %s threads: %v; %d of their %d missed messages were in the model's input\n",
+		len(mentions), kind, summarize(all), given, wanted)
 }

@@ -3,186 +3,168 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
+	"sync"
 	"time"
 
+	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
 )
 
-// scaleFlags are scale's own.
-type scaleFlags struct {
-	common
+// scale measures start-up time and memory.
+type scale struct {
 	threads, stored, pending int
 	wait                     time.Duration
 }
 
-func (f *scaleFlags) define(flags *flag.FlagSet) {
-	f.common.define(flags)
-	flags.IntVar(&f.threads, "threads", 100_000, "how many threads say one message each; 0 leaves that out")
-	flags.IntVar(&f.stored, "stored", 1_000_000, "how many messages are in the large store; 0 leaves that out")
-	flags.IntVar(&f.pending, "pending", 100_000, "how many envelopes wait in the large store")
-	flags.DurationVar(&f.wait, "wait", 10*time.Minute, "how long to wait for the answers to what was waiting")
+func (s *scale) define(f *flagSet) {
+	f.number(&s.threads, "threads", 100_000, 0, "number of threads with one message each; 0 for none")
+	f.number(&s.stored, "stored", 1_000_000, 0, "number of messages in the large store; 0 for no large store")
+	f.number(&s.pending, "pending", 100_000, 0, "number of pending envelopes in the large store")
+	f.duration(&s.wait, "wait", 10*time.Minute, 0, "time limit for the replies")
 }
 
-// calm is how long a process is left alone before its memory counts as idle.
-const calm = 3 * time.Second
+// idleAfter is the time without load before the measurement of idle memory.
+const idleAfter = 3 * time.Second
 
-// runScale measures start-up and memory.
-func runScale(ctx context.Context, args []string, out io.Writer) (err error) {
-	var f scaleFlags
-	if err := parseFlags("scale", args, f.define); err != nil {
-		return err
-	}
-	if f.threads < 0 || f.stored < 0 || f.pending < 0 {
-		return usageError{errors.New("threads, stored and pending must not be below 0")}
-	}
-	b, err := f.open(ctx, out)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.close(ctx)) }()
-	s := &scaling{bench: b, scaleFlags: f}
-	parts := []func(context.Context) error{s.empty}
-	if f.threads > 0 {
-		parts = append(parts, s.manyThreads)
-	}
-	if f.stored > 0 {
-		parts = append(parts, s.largeStore)
-	}
-	for _, part := range parts {
-		if err := part(ctx); err != nil {
+func (s *scale) run(ctx context.Context, b *bench) error {
+	if s.threads > 0 {
+		many := &load{only: theDaemon, rounds: 1, loading: loading{
+			connections: 16, events: s.threads, threads: max(16, s.threads), warmUp: defaultWarmUp, wait: s.wait, calm: idleAfter,
+		}}
+		if err := many.run(ctx, b); err != nil {
 			return err
 		}
+	}
+	if s.stored > 0 {
+		return s.largeStore(ctx, b)
 	}
 	return nil
 }
 
-// scaling is one run of scale.
-type scaling struct {
-	*bench
-	scaleFlags
-}
-
-// empty starts the daemon on an empty store some times.
-func (s *scaling) empty(ctx context.Context) error {
-	return s.with("empty", func(api *slacktest.Server, daemon *child) error {
-		var starts []time.Duration
-		for range 5 {
-			took, idle, err := s.startIdle(ctx, daemon)
-			if err != nil {
-				return err
-			}
-			starts = append(starts, took)
-			s.printf("empty store:     ready in %s, idle %v\n", millis(took), idle)
-			if err := daemon.stop(); err != nil {
-				return err
-			}
-		}
-		s.printf("empty store:     ready %v\n", summarize(starts))
-		return nil
-	})
-}
-
-// startIdle starts the daemon and leaves it alone.
-func (s *scaling) startIdle(ctx context.Context, daemon *child) (took time.Duration, idle memory, err error) {
-	if took, err = daemon.start(ctx); err != nil {
-		return took, idle, err
-	}
-	if !pause(ctx, calm) {
-		return took, idle, ctx.Err()
-	}
-	idle, err = resident(daemon.pid())
-	return took, idle, err
-}
-
-// manyThreads has one message answered in each of many threads.
-func (s *scaling) manyThreads(ctx context.Context) error {
-	return s.with("threads", func(api *slacktest.Server, daemon *child) error {
-		if _, err := daemon.start(ctx); err != nil {
-			return err
-		}
-		flags := loadFlags{connections: 16, events: s.threads, threads: max(16, s.threads), warmUp: warmUp, wait: s.wait, calm: calm}
-		l := &load{loadFlags: flags, api: api, nodes: alone(daemon), ledger: newLedger(echoed)}
-		measured, err := l.run(ctx)
-		if err != nil {
-			return err
-		}
-		s.printf("%d threads: %v\n", s.threads, measured)
-		if !pause(ctx, 10*calm) {
-			return ctx.Err()
-		}
-		idle, err := resident(daemon.pid())
-		if err != nil {
-			return err
-		}
-		s.printf("%d threads: %v later %v\n", s.threads, 10*calm, idle)
-		return s.verdict(l.ledger, api, daemon)
-	})
-}
-
-// largeStore starts the daemon on a store that holds much, and where much waits.
-func (s *scaling) largeStore(ctx context.Context) error {
-	return s.with("large", func(api *slacktest.Server, daemon *child) error {
-		l := newLedger(echoed)
-		begun := time.Now()
-		if err := fill(ctx, daemon.storePath(), s.stored, s.pending, l); err != nil {
-			return err
-		}
-		s.printf("large store:     filled in %v\n", time.Since(begun).Round(time.Millisecond))
-		took, err := daemon.start(ctx)
-		if err != nil {
-			return err
-		}
-		ready, begun := took, time.Now()
-		waiting, cancel := context.WithTimeout(ctx, s.wait)
-		defer cancel()
-		if _, err := api.Await(waiting, s.pending); err != nil {
-			return fmt.Errorf("%w\n%s", err, daemon.logTail())
-		}
-		worked := time.Since(begun)
-		loaded, err := resident(daemon.pid())
-		if err != nil {
-			return err
-		}
-		s.printf("%d stored, %d pending: ready in %s; all answered %v after that, %v\n",
-			s.stored, s.pending, millis(ready), worked.Round(time.Millisecond), loaded)
-		if err := s.verdict(l, api, daemon); err != nil {
-			return err
-		}
-		took, idle, err := s.startIdle(ctx, daemon)
-		if err != nil {
-			return err
-		}
-		s.printf("%d stored, none pending: ready in %s, idle %v\n", s.stored+2*s.pending, millis(took), idle)
-		return daemon.stop()
-	})
-}
-
-// with gives a part an API and a daemon of its own.
-func (s *scaling) with(name string, part func(*slacktest.Server, *child) error) error {
-	api, err := startAPI(slacktest.Options{})
+// largeStore starts the daemon on a store with many messages and pending envelopes.
+func (s *scale) largeStore(ctx context.Context, b *bench) error {
+	t, err := b.newTrial(ctx, "large", setup{})
 	if err != nil {
 		return err
 	}
-	defer api.Close()
-	daemon, err := s.newDaemon(name, settings{api: api})
+	daemon, begun := t.nodes.all[0], time.Now()
+	if err := fill(ctx, daemon.storePath(), s.stored, s.pending, t.ledger); err != nil {
+		return err
+	}
+	b.printf("large store: filled in %v\n", round(begun))
+	ready, err := daemon.start(ctx)
 	if err != nil {
 		return err
 	}
-	defer daemon.end()
-	return part(api, daemon)
-}
-
-// verdict stops the daemon and checks the ledger.
-func (s *scaling) verdict(l *ledger, api *slacktest.Server, daemon *child) error {
-	if err := daemon.stop(); err != nil {
+	begun = time.Now()
+	if err := t.awaitPosts(ctx, s.pending, s.wait); err != nil {
 		return err
 	}
-	if verdict := l.check(api.Posts()); verdict.total() > 0 {
-		s.printf("%v", verdict)
-		return errViolated
+	b.printf("%d stored, %d pending: ready in %s; all answered %v after that, %v\n", s.stored, s.pending, millis(ready), round(begun), t.nodes.memory())
+	if err := t.finish(); err != nil {
+		return err
 	}
+	if ready, err = daemon.start(ctx); err != nil {
+		return err
+	}
+	pause(ctx, idleAfter)
+	b.printf("%d stored, none pending: ready in %s, idle %v\n", s.stored+2*s.pending, millis(ready), t.nodes.memory())
+	return t.nodes.stop()
+}
+
+// fillThreads is the number of threads with the stored messages. The pending envelopes
+// are in as many other threads.
+const fillThreads = 10_000
+
+// fill makes a store like that of a daemon after long use. SQL statements store the
+// messages that were answered long ago. The journal accepts the pending envelopes, whose
+// messages are in the ledger.
+func fill(ctx context.Context, path string, stored, pending int, l *ledger) (err error) {
+	engine, err := sqlite.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	for _, statement := range pastRows() {
+		err := engine.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+			_, err := tx.Exec(numbers+statement, int64(stored), int64(fillThreads), time.Now().Add(-240*time.Hour).UnixMilli())
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("fill the store: %w", err)
+		}
+	}
+	return acceptAll(ctx, journal.New(engine, journal.Options{}), pending, l)
+}
+
+// numbers is a table with the numbers 1 to $1.
+const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) `
+
+// pastRows returns statements that store questions (odd numbers) and answers (even
+// numbers) in $2 threads. The first is as old as $3, in Unix milliseconds.
+func pastRows() []string {
+	return []string{
+		`INSERT INTO threads (id, key, uuid, workspace, platform, channel, agent, next_seq, begun_seq)
+			SELECT i, 'slack:bench:C0PAST:' || i || '.000000', 'past-' || i, 'bench', 'slack', 'C0PAST', 'echo', $1 / $2 + 2, $1 / $2
+			FROM n WHERE i <= $2 AND $3 = $3`,
+		`INSERT INTO messages (row, id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin, sent_at, created_at, run, context_after, base_seq)
+			SELECT i, 'past-' || i, 1 + (i - 1) / 2 % $2, 1 + (i - 1) / 2 / $2 * 2 + (i - 1) % 2, 'bench', 'C0PAST/' || i || '.000001',
+				iif(i % 2, 'slack:U0HUMAN01', 'agent:echo'), iif(i % 2, 'human', 'agent'), iif(i % 2, 'run', 'none'),
+				'<@U0BOT> what has been said long ago is number ' || i || ', and somebody may want to read it again',
+				CAST('{"source":"slack","sender_id":"slack:U0HUMAN01","sender_display_name":"Human 1","sender_type":"human","channel_external_id":"C0PAST","mention_token":"<@U0HUMAN01>","passive":false,"include_in_memory":true,"trigger_rag":true,"recipient_id":"bot:echo"}' AS BLOB),
+				1, 'live', $3 + i, $3 + i, 'past-' || ((i + 1) / 2), iif(i % 2, (i - 1) / 2 / $2 * 2, NULL), 1 + (i - 1) / 2 / $2 * 2
+			FROM n`,
+		`INSERT INTO envelopes (id, workspace, platform, transport, dedupe_key, kind, thread, subject, received_at, accepted_at, state, claims, disposition, message, message_id, body)
+			SELECT i, 'bench', 'slack', 'http', 'message:C0PAST/' || i || '.000001', 'message', 1 + (i - 1) / 2 % $2, 'C0PAST/' || i || '.000001',
+				$3 + i, $3 + i, 'done', 0, 'stored', i, 'past-' || i, x''
+			FROM n WHERE i % 2`,
+		`INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, error)
+			SELECT 'past-' || ((i + 1) / 2), 1 + (i - 1) / 2 % $2, 'echo', 'slack:U0HUMAN01', 'done', 0, $3 + i, $3 + i, $3 + i, ''
+			FROM n WHERE i % 2`,
+		`INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, attempts, created_at, platform_id, due_at, kind)
+			SELECT 1 + (i - 1) / 2 % $2, 'past-' || ((i + 1) / 2), 0, 'past-' || i, 'bench', 'C0PAST', i || '.000000', 'an answer', 'sent', 1, $3 + i, 'C0PAST/' || i || '.000002', $3 + i, 'post'
+			FROM n WHERE i % 2`,
+	}
+}
+
+// facts are the facts about the workspace that the daemon knows before the first payload.
+type facts struct{}
+
+func (facts) Self() event.Self {
+	return event.Self{TeamID: slacktest.Team, UserID: slacktest.BotUser, BotID: slacktest.BotID}
+}
+
+func (facts) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
+
+// acceptAll accepts n new messages, as the hook does. It does so concurrently, so the
+// journal can group its commits.
+func acceptAll(ctx context.Context, j *journal.Journal, n int, l *ledger) error {
+	conversations := newConversations(fillThreads)
+	const workers = 64
+	errs := make([]error, workers)
+	var group sync.WaitGroup
+	for worker := range workers {
+		group.Go(func() {
+			for i := worker; i < n && errs[worker] == nil; i += workers {
+				errs[worker] = accept(ctx, j, l.say(conversations[(i/workers%(fillThreads/workers))*workers+worker]))
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+func accept(ctx context.Context, j *journal.Journal, m *message) error {
+	m.revisions[0].sent = time.Now()
+	envelope := event.Envelope{Workspace: workspace, Platform: event.Slack, Transport: "http", ReceivedAt: time.Now(), Body: m.slack().Event()}
+	keys := slack.Normalizer{Workspace: workspace}.Keys(envelope, facts{})
+	if _, err := j.Accept(ctx, journal.AcceptRequest{Envelope: envelope, Keys: keys, LearnChannel: true}); err != nil {
+		return fmt.Errorf("fill the store: %w", err)
+	}
+	m.revisions[0].acked = time.Now()
 	return nil
 }

@@ -1,269 +1,139 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"parley/adapters/slack/slacktest"
 )
 
-// socketsFlags are sockets' own.
-type socketsFlags struct {
-	common
-	nodesFlags
+// sockets disconnects Socket Mode connections under load and checks the ledger.
+type sockets struct {
 	disconnects, sockets, threads, channels int
 	rate                                    float64
 	every, drain                            time.Duration
 	seed                                    uint64
 }
 
-func (f *socketsFlags) define(flags *flag.FlagSet) {
-	f.common.define(flags)
-	f.nodesFlags.define(flags)
-	flags.IntVar(&f.disconnects, "disconnects", 100, "how often sockets are taken away, in a random order of all the ways")
-	flags.IntVar(&f.sockets, "sockets", 2, "how many the daemon keeps open")
-	flags.IntVar(&f.threads, "threads", 32, "how many conversations go on, every fourth a direct message")
-	flags.IntVar(&f.channels, "channels", 6, "in how many channels the others stand")
-	flags.Float64Var(&f.rate, "rate", 20, "messages a second, of all conversations together")
-	flags.DurationVar(&f.every, "every", 2*time.Second, "the mean time between two disconnects")
-	flags.DurationVar(&f.drain, "drain", 10*time.Minute, "how long to wait for what is left: Slack's last repetition comes after six minutes")
-	flags.Uint64Var(&f.seed, "seed", 0, "of everything that is random; 0 for a new one, which is printed")
+func (s *sockets) define(f *flagSet) {
+	f.number(&s.disconnects, "disconnects", 100, 0, "number of disconnects, in a random order of all kinds")
+	f.number(&s.sockets, "sockets", 2, 1, "number of connections that each daemon keeps open")
+	f.number(&s.threads, "threads", 32, 1, "number of conversations; every fourth is a direct message")
+	f.number(&s.channels, "channels", 6, 1, "number of channels for the other conversations")
+	f.float(&s.rate, "rate", 20, 0.001, "messages per second of all conversations together")
+	f.duration(&s.every, "every", 2*time.Second, time.Millisecond, "mean time between two disconnects")
+	f.duration(&s.drain, "drain", 10*time.Minute, 0, "time limit for the remaining work; Slack sends an event for the last time after six minutes")
+	f.seed(&s.seed)
 }
 
-func (f *socketsFlags) validate() error {
-	if f.disconnects < 0 || f.sockets < 1 || f.threads < 1 || f.channels < 1 || f.rate <= 0 || f.every <= 0 {
-		return usageError{errors.New("sockets, threads, channels, rate and every must be more than 0, disconnects not below it")}
-	}
-	if f.seed == 0 {
-		f.seed = rand.Uint64()
-	}
-	return f.nodesFlags.validate()
-}
-
-// disconnect is a way in which sockets go. It returns how many it took.
+// disconnect is one kind of disconnect. It returns the number of sockets that it hit.
 type disconnect struct {
 	name string
 	do   func(*slacktest.Server) int
 }
 
-// opening is the method by which a socket begins.
-const opening = "apps.connections.open"
+// openMethod is the method that opens a socket.
+const openMethod = "apps.connections.open"
 
-// disconnects are all the ways, in the shares in which they come. A half-open socket
-// stands last, since it takes the daemon half a minute to notice.
-func disconnects() []disconnect {
-	warned := disconnect{"warning", func(s *slacktest.Server) int { return s.Disconnect("warning", 1) }}
-	refreshed := disconnect{"refresh_requested", func(s *slacktest.Server) int { return s.Disconnect("refresh_requested", 1) }}
-	cut := disconnect{"cut", func(s *slacktest.Server) int { return s.Cut(1) }}
-	refused := disconnect{"cut, and 503 for the next", func(s *slacktest.Server) int {
-		return scripted(s, 1, slacktest.Fault{Status: http.StatusServiceUnavailable})
-	}}
-	limited := disconnect{"cut, and 429 for the next", func(s *slacktest.Server) int {
-		return scripted(s, 1, slacktest.RateLimited(time.Second))
-	}}
-	allRefreshed := disconnect{"all refreshed", func(s *slacktest.Server) int { return s.Disconnect("refresh_requested", slacktest.All) }}
-	allCut := disconnect{"all cut, and 503 for as many", func(s *slacktest.Server) int {
-		return scripted(s, slacktest.All, slacktest.Fault{Status: http.StatusServiceUnavailable})
-	}}
-	muted := disconnect{"half-open", func(s *slacktest.Server) int { return s.Mute(1) }}
-	return []disconnect{warned, cut, refreshed, allCut, limited, allRefreshed, refused, warned, refreshed, cut,
-		warned, refreshed, cut, warned, refreshed, refused, warned, refreshed, muted, muted}
+// disconnects returns all kinds in the shares in which they come. Half-open sockets are
+// last, since the daemon needs half a minute to notice one.
+func disconnects() (all []disconnect) {
+	unavailable := slacktest.Fault{Status: http.StatusServiceUnavailable}
+	for _, kind := range []struct {
+		share int
+		disconnect
+	}{
+		{5, disconnect{"warning", func(s *slacktest.Server) int { return s.Disconnect("warning", 1) }}},
+		{5, disconnect{"refresh_requested", func(s *slacktest.Server) int { return s.Disconnect("refresh_requested", 1) }}},
+		{3, disconnect{"cut", func(s *slacktest.Server) int { return s.Cut(1) }}},
+		{2, disconnect{"cut, and 503 for the next", func(s *slacktest.Server) int { return cutAndRefuse(s, 1, unavailable) }}},
+		{1, disconnect{"cut, and 429 for the next", func(s *slacktest.Server) int { return cutAndRefuse(s, 1, slacktest.RateLimited(time.Second)) }}},
+		{1, disconnect{"all refreshed", func(s *slacktest.Server) int { return s.Disconnect("refresh_requested", slacktest.All) }}},
+		{1, disconnect{"all cut, and 503 for as many", func(s *slacktest.Server) int { return cutAndRefuse(s, slacktest.All, unavailable) }}},
+		{2, disconnect{"half-open", func(s *slacktest.Server) int { return s.Mute(1) }}},
+	} {
+		all = append(all, slices.Repeat([]disconnect{kind.disconnect}, kind.share)...)
+	}
+	return all
 }
 
-// scripted cuts so many sockets, and lets as many that follow fail. Where there is
-// none to cut nothing more shall fail, or the daemon might never have one again.
-func scripted(s *slacktest.Server, n int, fault slacktest.Fault) int {
+// cutAndRefuse cuts at most n sockets and refuses the same number of new ones. If no
+// socket is open, it refuses none; otherwise the daemon might never open one again.
+func cutAndRefuse(s *slacktest.Server, n int, fault slacktest.Fault) int {
 	open, _ := s.Sockets()
 	for range min(n, open) {
-		s.Script(opening, fault)
+		s.Script(openMethod, fault)
 	}
 	return s.Cut(min(n, open))
 }
 
-// runSockets takes the daemon's sockets away under load, and keeps the ledger.
-func runSockets(ctx context.Context, args []string, out io.Writer) (err error) {
-	var f socketsFlags
-	if err := parseFlags("sockets", args, f.define); err != nil {
-		return err
-	}
-	if err := f.validate(); err != nil {
-		return err
-	}
-	b, err := f.open(ctx, out)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.close(ctx)) }()
+func (s *sockets) run(ctx context.Context, b *bench) error {
+	s.seed = cmp.Or(s.seed, rand.Uint64())
 	b.printf("sockets: %d of them, %s, %d disconnects, %v messages/s in %d conversations, seed %d\n",
-		f.sockets, f.words(), f.disconnects, f.rate, f.threads, f.seed)
-	api, err := startAPI(slacktest.Options{})
+		s.sockets, b.store(), s.disconnects, s.rate, s.threads, s.seed)
+	t, err := b.startTrial(ctx, "parley", setup{sockets: s.sockets, slackRetries: true})
 	if err != nil {
 		return err
 	}
-	defer api.Close()
-	n, err := b.newDaemons(ctx, "parley", f.nodesFlags, settings{api: api, sockets: f.sockets})
-	if err != nil {
-		return err
+	if err := t.api.AwaitFresh(ctx, s.sockets); err != nil {
+		return fmt.Errorf("%w\n%s", err, t.nodes.logTail())
 	}
-	defer n.end()
-	run := &severing{bench: b, socketsFlags: f, api: api, nodes: n,
-		random: rand.New(rand.NewPCG(f.seed, 0)), counts: map[string]int{},
-		talk: &talk{api: api, ledger: newLedger(echoed)}}
-	if err := run.run(ctx); err != nil {
-		return fmt.Errorf("%w\n%s", err, n.logTail())
-	}
-	return nil
-}
-
-// severing is one run of sockets.
-type severing struct {
-	*bench
-	socketsFlags
-	api    *slacktest.Server
-	nodes  *nodes
-	random *rand.Rand
-	talk   *talk
-	counts map[string]int // disconnects, by way
-}
-
-func (s *severing) run(ctx context.Context) error {
-	if err := s.nodes.start(ctx); err != nil {
-		return err
-	}
-	if err := s.api.AwaitFresh(ctx, s.sockets); err != nil {
-		return err
-	}
-	var conversations []*conversation
+	load := traffic{trial: t, rate: s.rate, seed: s.seed, stream: 1}
 	for n := range s.threads {
-		conversations = append(conversations, room(n, s.channels))
+		load.conversations = append(load.conversations, newRoom(n, s.channels))
 	}
-	stop, begun := make(chan struct{}), time.Now()
-	var group sync.WaitGroup
-	group.Go(func() {
-		s.talk.goOn(ctx, conversations, newPacer(s.rate), stop, func() bool { return true })
+	begun, counts := time.Now(), map[string]int{}
+	err = during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error {
+		return s.disconnectAll(ctx, t, counts)
 	})
-	var dark darkness
-	group.Go(func() { dark = watchSockets(s.api, stop) })
-	err := s.sever(ctx)
-	close(stop)
-	loaded := time.Since(begun)
-	group.Wait()
-	if err := errors.Join(err, ctx.Err()); err != nil {
+	if err != nil {
 		return err
 	}
-	return s.settle(ctx, begun, loaded, dark)
+	loaded := round(begun)
+	left := t.settle(ctx, t.ledger.due(), true, s.drain)
+	var kinds []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", counts[name], name))
+	}
+	_, most := t.api.Sockets()
+	t.printf("disconnects: %s; most sockets at once %d\n", strings.Join(kinds, ", "), most)
+	t.printf("loaded for %v, settled %v later; %d events had no acknowledgement after Slack's last attempt, %d found no socket\n",
+		loaded, round(begun)-loaded, t.api.Unacked(), t.api.Missed())
+	first, later, none := t.ledger.acks(0)
+	t.printf("%d messages acknowledged at the first attempt, %v; %d at a later one, %v; %d came by no event\n",
+		len(first), summarize(first), len(later), summarize(later), none)
+	return t.finishLate(ctx, left)
 }
 
-// sever takes sockets away, in a random order of all the ways.
-func (s *severing) sever(ctx context.Context) error {
-	ways := disconnects()
-	var plan []disconnect
-	for n := range s.disconnects {
-		plan = append(plan, ways[n%len(ways)])
-	}
-	s.random.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
-	for _, way := range plan {
-		if !pause(ctx, time.Duration(s.random.Int64N(int64(2*s.every)))) {
-			return ctx.Err()
-		}
-		for way.do(s.api) == 0 { // there is none at the moment
-			if err := s.nodes.alive(); err != nil {
+// disconnectAll makes all disconnects in random order, and counts them by name. If no
+// socket is open, it waits for one. It returns when a socket is open again.
+func (s *sockets) disconnectAll(ctx context.Context, t *trial, counts map[string]int) error {
+	random, kinds := rand.New(rand.NewPCG(s.seed, 0)), disconnects()
+	plan := slices.Repeat(kinds, (s.disconnects+len(kinds)-1)/len(kinds))
+	random.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
+	err := repeat(ctx, random, s.disconnects, 2*s.every, func() error {
+		kind := plan[0]
+		plan = plan[1:]
+		counts[kind.name]++
+		for kind.do(t.api) == 0 {
+			if err := t.nodes.alive(); err != nil {
 				return err
 			}
 			if !pause(ctx, 100*time.Millisecond) {
 				return ctx.Err()
 			}
 		}
-		s.counts[way.name]++
-	}
-	return s.api.AwaitFresh(ctx, 1)
-}
-
-// settle waits for what is left, and checks the ledger.
-func (s *severing) settle(ctx context.Context, begun time.Time, loaded time.Duration, dark darkness) error {
-	left, err := s.talk.caughtUp(ctx, s.nodes, s.drain)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	settled := time.Since(begun)
-	if !pause(ctx, lateDouble) {
-		return ctx.Err()
-	}
-	if err := s.nodes.stop(); err != nil {
-		return err
-	}
-	var ways []string
-	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
-		ways = append(ways, fmt.Sprintf("%d %s", s.counts[name], name))
-	}
-	_, most := s.api.Sockets()
-	t := s.talk
-	s.printf("disconnects: %s; most sockets at once %d; %v\n", strings.Join(ways, ", "), most, dark)
-	s.printf("loaded for %v, settled %v later; %d events came at the first attempt, %d at a later one, %d at none, %d found no socket; %d messages came by no event\n",
-		loaded.Round(time.Millisecond), (settled - loaded).Round(time.Millisecond), len(t.heard), len(t.late), s.api.Unacked(), s.api.Missed(), t.unread)
-	s.printf("acknowledged at the first attempt %v; with those that Slack sent again %v\n", summarize(t.heard), summarize(append(t.late, t.heard...)))
-	return s.judge(t.ledger, s.api, left)
-}
-
-// lateDouble is how long a second answer might be in coming, once all is settled.
-const lateDouble = 3 * time.Second
-
-// judge prints the ledger's verdict, and what was left undone.
-func (b *bench) judge(l *ledger, api *slacktest.Server, left string) error {
-	verdict := l.check(api.Posts())
-	b.printf("%v", verdict)
-	if left != "" {
-		b.printf("left undone: %s\n", left)
-	}
-	if verdict.total() > 0 || left != "" {
-		return errViolated
-	}
-	return nil
-}
-
-// darkness is the time in which no socket was open at all.
-type darkness struct {
-	times        int
-	sum, longest time.Duration
-}
-
-func (d darkness) String() string {
-	return fmt.Sprintf("none open %d times, for %v, at the longest %v", d.times, d.sum.Round(time.Millisecond), d.longest.Round(time.Millisecond))
-}
-
-// watchSockets looks every few milliseconds, until stop is closed.
-func watchSockets(api *slacktest.Server, stop <-chan struct{}) (d darkness) {
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	var since time.Time
-	for over := false; ; {
-		open, _ := api.Sockets()
-		switch now := time.Now(); {
-		case open == 0 && since.IsZero():
-			since = now
-			d.times++
-		case !since.IsZero() && (open > 0 || over):
-			d.sum += now.Sub(since)
-			d.longest = max(d.longest, now.Sub(since))
-			since = time.Time{}
-		}
-		if over {
-			return d
-		}
-		select {
-		case <-stop:
-			over = true
-		case <-ticker.C:
-		}
-	}
+	return t.api.AwaitFresh(ctx, 1)
 }

@@ -1,4 +1,4 @@
--- The least in which a message's four commits can be found again.
+-- The smallest tables for the four commits of a message.
 
 CREATE TABLE envelopes (
 	id   BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -8,7 +8,7 @@ CREATE TABLE envelopes (
 );
 
 CREATE TABLE messages (
-	id      BIGINT PRIMARY KEY,  -- its envelope's
+	id      BIGINT PRIMARY KEY,  -- that of its envelope
 	channel TEXT NOT NULL,
 	thread  TEXT NOT NULL,
 	content TEXT NOT NULL

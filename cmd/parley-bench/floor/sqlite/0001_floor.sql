@@ -1,4 +1,4 @@
--- The least in which a message's three commits can be found again.
+-- The smallest tables for the three commits of a message.
 
 CREATE TABLE envelopes (
 	id   INTEGER PRIMARY KEY,

@@ -3,12 +3,16 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,21 +20,21 @@ import (
 	"parley/config"
 )
 
-// player is somebody at the console.
-type player struct {
+// person is the person at the terminal.
+type person struct {
 	t     *testing.T
 	in    *io.PipeWriter
 	lines chan string
-	file  string // the workspace's, as it was printed
+	file  string // the printed workspace file
 	ended chan error
 }
 
-// sitDown starts the console and reads what it says first.
-func sitDown(t *testing.T, args ...string) *player {
+// startSlack plays Slack and reads the workspace file and the help.
+func startSlack(t *testing.T, args ...string) *person {
 	t.Helper()
 	input, in := io.Pipe()
 	out, output := io.Pipe()
-	p := &player{t: t, in: in, lines: make(chan string, 1000), ended: make(chan error, 1)}
+	p := &person{t: t, in: in, lines: make(chan string, 1000), ended: make(chan error, 1)}
 	go func() {
 		p.ended <- playSlack(t.Context(), append([]string{"-listen", "127.0.0.1:0"}, args...), input, output)
 		_ = output.Close()
@@ -46,26 +50,26 @@ func sitDown(t *testing.T, args ...string) *player {
 		file = append(file, p.next())
 	}
 	p.file = strings.Join(file, "\n") + "\n"
-	p.hears("  quit")
+	p.wait("  quit")
 	return p
 }
 
-func (p *player) next() string {
+func (p *person) next() string {
 	p.t.Helper()
 	select {
 	case line, more := <-p.lines:
 		if more {
 			return line
 		}
-		p.t.Fatal("the console has ended")
+		p.t.Fatal("the fake has ended")
 	case <-time.After(time.Minute):
-		p.t.Fatal("the console says nothing")
+		p.t.Fatal("the fake prints nothing")
 	}
 	return ""
 }
 
-// hears reads until one of the lines is said, and returns those before it.
-func (p *player) hears(line string) (before []string) {
+// wait reads lines until one is equal to line, and returns the lines before it.
+func (p *person) wait(line string) (before []string) {
 	p.t.Helper()
 	for {
 		next := p.next()
@@ -79,24 +83,24 @@ func (p *player) hears(line string) (before []string) {
 	}
 }
 
-func (p *player) types(line string) {
+func (p *person) typeLine(line string) {
 	p.t.Helper()
 	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// leaves ends the console.
-func (p *player) leaves() {
+// quit types quit and waits for the end.
+func (p *person) quit() {
 	p.t.Helper()
-	p.types("quit")
+	p.typeLine("quit")
 	if err := <-p.ended; err != nil {
 		p.t.Error(err)
 	}
 }
 
-// settings lays out a folder with the workspace that was printed.
-func (p *player) settings(parley string) (dir string, w config.Workspace) {
+// writeConfig writes a directory with the printed workspace file, and loads it.
+func (p *person) writeConfig(parley string) (dir string, w config.Workspace) {
 	p.t.Helper()
 	dir = p.t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "workspaces"), 0o700); err != nil {
@@ -114,38 +118,36 @@ func (p *player) settings(parley string) (dir string, w config.Workspace) {
 	return dir, conf.Workspaces[0]
 }
 
-func TestTheConsolesWorkspaceIsSound(t *testing.T) {
+func TestPrintedWorkspaceLoads(t *testing.T) {
 	for mode, args := range map[string][]string{"socket": nil, "http": {"-hook", "http://127.0.0.1:1/hooks/slack/fake"}} {
-		p := sitDown(t, args...)
-		_, w := p.settings("")
+		p := startSlack(t, args...)
+		_, w := p.writeConfig("")
 		if w.Slack.Mode != mode || w.Slack.BotToken.Reveal() != slacktest.Token || w.Slack.AppToken.Reveal() != slacktest.AppToken || w.ID != "fake" {
 			t.Errorf("%s: %+v", mode, w.Slack)
 		}
-		p.leaves()
+		p.quit()
 	}
 }
 
-// TestTheConsoleSaysThatNobodyListens, and what can be said.
-func TestTheConsoleSaysThatNobodyListens(t *testing.T) {
-	p := sitDown(t)
-	p.types("> hello")
-	p.hears("nobody took that: it was missed")
+func TestHelpAndUndeliveredMessages(t *testing.T) {
+	p := startSlack(t)
+	p.typeLine("> hello")
+	p.wait("the daemon did not get that: missed")
 	for _, line := range []string{"hello", "# : x", "/", "^"} {
-		p.types("help")
-		p.hears("  quit")
-		if line != "^" { // which is in a thread now
-			p.types(line)
-			p.hears("  quit")
+		p.typeLine("help")
+		p.wait("  quit")
+		if line != "^" { // a reply to the first message
+			p.typeLine(line)
+			p.wait("  quit")
 		}
 	}
-	p.types("disconnect")
-	p.hears("0 sockets are to be replaced")
-	p.leaves()
+	p.typeLine("disconnect")
+	p.wait("asked the daemon to replace 0 sockets")
+	p.quit()
 }
 
-// TestTheConsoleEndsWithItsInput and with its context.
-func TestTheConsoleEndsWithItsInput(t *testing.T) {
-	p := sitDown(t)
+func TestEndOfInputAndOfContext(t *testing.T) {
+	p := startSlack(t)
 	_ = p.in.Close()
 	if err := <-p.ended; err != nil {
 		t.Error(err)
@@ -159,52 +161,90 @@ func TestTheConsoleEndsWithItsInput(t *testing.T) {
 	}
 }
 
-// TestParleyAtTheConsole plays with the real binary over Socket Mode.
-func TestParleyAtTheConsole(t *testing.T) {
-	parley := buildDaemon(t)
-	p := sitDown(t)
-	c, err := newChild(parley, t.TempDir())
+// daemon is the real binary with the printed workspace file.
+type daemon struct {
+	t        *testing.T
+	binary   string
+	dir      string
+	cmd      *exec.Cmd
+	finished chan error
+}
+
+func newDaemon(t *testing.T, p *person) *daemon {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and starts the daemon")
+	}
+	binary := filepath.Join(t.TempDir(), "parley")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "parley/cmd/parley").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.dir, _ = p.settings("listen: " + c.address + "\n")
-	c.args = []string{"run"}
-	t.Cleanup(c.end)
-	if _, err := c.start(t.Context()); err != nil {
-		t.Fatal(err)
+	defer listener.Close()
+	dir, _ := p.writeConfig("listen: " + listener.Addr().String() + "\n")
+	return &daemon{t: t, binary: binary, dir: dir}
+}
+
+// start returns when the process runs. The fake shows when the daemon has connected.
+func (d *daemon) start() {
+	d.t.Helper()
+	cmd := exec.Command(d.binary, "run")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = d.dir, d.t.Output(), d.t.Output()
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
 	}
-	p.hears("parley opens a socket")
+	d.cmd, d.finished = cmd, make(chan error, 1)
+	finished := d.finished
+	go func() { finished <- cmd.Wait() }()
+	d.t.Cleanup(func() { _ = cmd.Process.Kill() }) // an error means that the process has ended
+}
+
+func (d *daemon) stop() {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := <-d.finished; err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestParleyWithTheFake uses the real binary over Socket Mode.
+func TestParleyWithTheFake(t *testing.T) {
+	p := startSlack(t)
+	d := newDaemon(t, p)
+	d.start()
+	p.wait("the daemon opens a socket")
 	for _, turn := range []struct{ typed, shown string }{
 		{"> hello", "direct: the bot posts [1]: hello"},
 		{"#general: <@U0BOT> hi", "#general, in a thread: the bot posts [2]: <@U0BOT> hi"},
 		{"#general: the beginning", ""},
 		{"^ <@U0BOT> and here?", "#general, in a thread: the bot posts [3]: <@U0BOT> and here?"},
 		{"/ask what is up", "#general: the bot posts [4]: /ask what is up"},
-		{"disconnect", "parley opens a socket"},
+		{"disconnect", "the daemon opens a socket"},
 		{"> still there?", "direct: the bot posts [5]: still there?"},
-		{"cut", "parley opens a socket"},
+		{"cut", "the daemon opens a socket"},
 	} {
-		p.types(turn.typed)
+		p.typeLine(turn.typed)
 		if turn.shown != "" {
-			p.hears(turn.shown)
+			p.wait(turn.shown)
 		}
 	}
-	if err := c.stop(); err != nil {
-		t.Fatal(err)
-	}
-	p.types("> are you down?")
-	p.hears("nobody took that: it was missed")
-	if _, err := c.start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p.hears("direct: the bot posts [6]: are you down?")
-	p.leaves()
+	d.stop()
+	p.typeLine("> are you down?")
+	p.wait("the daemon did not get that: missed")
+	d.start()
+	p.wait("direct: the bot posts [6]: are you down?")
+	d.stop()
+	p.quit()
 }
 
-// TestTheConsoleShowsWhatTheBotDoes beside its posts.
-func TestTheConsoleShowsWhatTheBotDoes(t *testing.T) {
+func TestActionsOfTheBotAreShown(t *testing.T) {
 	var out strings.Builder
-	c, err := newConsole("127.0.0.1:0", &out)
+	c, err := newFakeSlack("127.0.0.1:0", &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,29 +252,29 @@ func TestTheConsoleShowsWhatTheBotDoes(t *testing.T) {
 	c.do(t.Context(), "#general: hi")
 	act(t, c, "reactions.add", "name", "eyes", "timestamp", c.last.TS)
 	act(t, c, "reactions.remove", "name", "eyes", "timestamp", c.last.TS)
-	act(t, c, "chat.postEphemeral", "user", consoleUser, "text", "psst")
+	act(t, c, "chat.postEphemeral", "user", slackUser, "text", "psst")
 	act(t, c, "chat.postMessage", "text", "one\ntwo")
 	own := c.server.Posts()[0].TS
 	act(t, c, "chat.update", "ts", own, "text", "three")
 	act(t, c, "chat.delete", "ts", own)
-	act(t, c, "chat.startStream", "thread_ts", c.last.TS, "markdown_text", "a", "recipient_user_id", consoleUser, "recipient_team_id", slacktest.Team)
+	act(t, c, "chat.startStream", "thread_ts", c.last.TS, "markdown_text", "a", "recipient_user_id", slackUser, "recipient_team_id", slacktest.Team)
 	open := c.server.Posts()[1].TS
 	act(t, c, "chat.appendStream", "ts", open, "markdown_text", "b")
 	act(t, c, "chat.stopStream", "ts", open, "markdown_text", "c")
-	c.told.Wait()
+	c.sent.Wait()
 	want := []string{
-		"#general: the bot reacts with :eyes:", "#general: the bot takes :eyes: back", "#general: the bot shows you alone: psst",
+		"#general: the bot reacts with :eyes:", "#general: the bot removes :eyes:", "#general: the bot tells you alone: psst",
 		"#general: the bot posts [1]: one ⏎ two", "#general: the bot edits [1]: three", "#general: the bot deletes [1]",
 		"#general, in a thread: the bot posts [2]: a", "#general, in a thread: the bot streams [2]: ab", "#general, in a thread: the bot ends [2]: abc",
 	}
-	got := strings.ReplaceAll(out.String(), "nobody took that: it was missed\n", "")
+	got := strings.ReplaceAll(out.String(), "the daemon did not get that: missed\n", "")
 	if got != strings.Join(want, "\n")+"\n" {
 		t.Errorf("%s", got)
 	}
 }
 
-// act makes a call as the bot, in the channel where something was said last.
-func act(t *testing.T, c *console, method string, pairs ...string) {
+// act makes a call as the bot, in the channel of the last message.
+func act(t *testing.T, c *fakeSlack, method string, pairs ...string) {
 	t.Helper()
 	form := url.Values{"token": {slacktest.Token}, "channel": {c.last.Channel}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -247,5 +287,14 @@ func act(t *testing.T, c *console, method string, pairs ...string) {
 	defer response.Body.Close()
 	if body, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(body), `"ok":true`) {
 		t.Fatalf("%s: %s, %v", method, body, err)
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	for _, args := range [][]string{nil, {"nonsense"}, {"slack", "-nonsense"}, {"slack", "extra"}} {
+		var wrong usageError
+		if err := dispatch(t.Context(), args, strings.NewReader(""), io.Discard); !errors.As(err, &wrong) {
+			t.Errorf("%q: %v, want a usageError", args, err)
+		}
 	}
 }

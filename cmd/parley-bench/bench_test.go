@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley/adapters/slack/slacktest"
+	"parley/ingest/journal/postgres/postgrestest"
+)
+
+// TestMain lets the test binary run as the floor, like the tool's own binary.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "floor" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// buildDaemon builds the real binary. It skips the test in short mode.
+func buildDaemon(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and starts the daemon")
+	}
+	parley, err := binary(t.Context(), "", filepath.Join(t.TempDir(), "parley"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parley
+}
+
+// newTestBench returns a bench without a daemon's binary.
+func newTestBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{daemons: 1, work: t.TempDir(), out: t.Output()}
+	t.Cleanup(func() {
+		if err := b.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// startFloor starts a trial of the floor.
+func startFloor(t *testing.T, options slacktest.Options) *trial {
+	t.Helper()
+	trial, err := newTestBench(t).startTrial(t.Context(), theFloor, setup{floor: true, slack: options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trial
+}
+
+// example is one small run and a pattern of its output.
+type example struct {
+	args   []string
+	output string
+}
+
+func (e example) run(t *testing.T, parley string, more ...string) {
+	t.Helper()
+	var out strings.Builder
+	args := append(append(e.args, "-parley="+parley, "-dir="+t.TempDir()), more...)
+	if err := dispatch(t.Context(), args, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	if !regexp.MustCompile(e.output).MatchString(out.String()) {
+		t.Errorf("the output does not match %s:\n%s", e.output, &out)
+	}
+}
+
+const (
+	cleanVerdict = `[1-9]\d* messages .*0 lost, 0 doubled`
+	loadFigures  = `parley +\d+ messages/s`
+)
+
+// TestScenariosWithOneDaemon runs the scenarios with the real binary for a short time.
+func TestScenariosWithOneDaemon(t *testing.T) {
+	parley := buildDaemon(t)
+	for name, example := range map[string]example{
+		"load":      {[]string{"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"}, loadFigures},
+		"load rate": {[]string{"load", "-events=30", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20", "-rate=150", "-only=parley"}, loadFigures},
+		"kill":      {[]string{"kill", "-profile=model", "-kills=2", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms", "-seed=1"}, cleanVerdict},
+		"kill stream": {[]string{"kill", "-profile=stream", "-kills=2", "-events=20", "-after=500ms", "-timeout=500ms", "-seed=1"},
+			`(?s)0 streams left open, 0 working reactions left.*` + cleanVerdict},
+		"slow": {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
+		"sockets": {[]string{"sockets", "-disconnects=4", "-threads=8", "-channels=2", "-every=200ms", "-seed=1"},
+			`(?s)disconnects: [1-9].*` + cleanVerdict},
+		"restarts": {[]string{"restarts", "-restarts=2", "-messages=12", "-threads=8", "-channels=2", "-seed=1"},
+			`(?s)restart 1, SIGTERM: 12 messages .*restart 2, kill -9: .*` + cleanVerdict},
+		"restarts mentions": {[]string{"restarts", "-restarts=1", "-messages=12", "-threads=8", "-channels=2", "-mentions=2", "-tiers", "-new-within=1m", "-old-within=1m", "-seed=1"},
+			`(?s)answered in 2 new threads: .*answered in 2 old threads: .* ([1-9]\d*) of their [1-9].*` + cleanVerdict},
+		"tenants": {[]string{"tenants", "-rate=20", "-beside=10", "-lasts=1s", "-threads=16"},
+			`(?s)beside two failing ones +acknowledged .*[1-9]\d* times 429.*` + cleanVerdict},
+		"freeze": {[]string{"freeze", "-connections=8", "-rate=50", "-hold=3s"}, `(?s)by status: map\[503:.*` + cleanVerdict},
+		"scale":  {[]string{"scale", "-threads=0", "-stored=200", "-pending=50"}, `(?s)200 stored, 50 pending: ready in .*` + cleanVerdict},
+	} {
+		t.Run(name, func(t *testing.T) { example.run(t, parley) })
+	}
+}
+
+func TestScenariosWithSeveralDaemons(t *testing.T) {
+	parley, server := buildDaemon(t), postgrestest.URL(t)
+	for name, example := range map[string]example{
+		"load": {[]string{"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"}, `(?s)` + loadFigures + `.*ratio`},
+		"cluster": {[]string{"cluster", "-profile=model", "-kills=3", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms",
+			"-stops=1", "-stop=500ms", "-cuts=200ms", "-seed=1", "-gentle=0.5", "-outage=true"},
+			`(?s)3 kills; .* of the kills were a SIGTERM, .*` + cleanVerdict + `.*connections terminated; 1 times .*PostgreSQL was away for`},
+		"pace": {[]string{"pace", "-threads=2", "-messages=2", "-gap=500ms"}, `(?s)4 posts in .* 0 times 429.*` + cleanVerdict},
+		"slow": {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
+	} {
+		t.Run(name, func(t *testing.T) { example.run(t, parley, "-postgres="+server, "-daemons=2") })
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	for _, args := range [][]string{nil, {"nonsense"}, {"load", "-nonsense"}, {"load", "extra"}, {"load", "-threads=1"},
+		{"load", "-only=nobody"}, {"kill", "-profile=nobody"}, {"kill", "-threads=1"}, {"freeze", "-rate=0"}, {"scale", "-threads=-1"},
+		{"load", "-daemons=2"}, {"kill", "-daemons=0"}, {"cluster"}, {"cluster", "-daemons=1", "-stops=-1"},
+		{"cluster", "-daemons=1", "-gentle=1.1"}, {"cluster", "-daemons=1", "-outage=true"}, {"pace"}, {"pace", "-daemons=1", "-threads=0"},
+		{"slow", "-daemons=2"}, {"slow", "-threads=0"}, {"sockets", "-sockets=0"}, {"sockets", "-daemons=2"}, {"restarts", "-mode=nobody"},
+		{"restarts", "-messages=0"}, {"tenants", "-rate=0"}, {"kill", "-after=x"}} {
+		var wrong usageError
+		if err := dispatch(t.Context(), args, &strings.Builder{}); !errors.As(err, &wrong) {
+			t.Errorf("%q: %v, want a usageError", args, err)
+		}
+	}
+}
+
+func TestLostMessageIsAViolation(t *testing.T) {
+	trial := startFloor(t, slacktest.Options{})
+	trial.ledger.say(newConversation(0)).revisions[0].acked = at(1)
+	if err := trial.finish(""); !errors.Is(err, errViolated) {
+		t.Errorf("error %v, want errViolated", err)
+	}
+}
+
+func TestFaultsOfAScenarioAreViolations(t *testing.T) {
+	if err := violations([]string{"", ""}); err != nil {
+		t.Errorf("without a fault: %v", err)
+	}
+	if err := violations([]string{"", "too slow"}); !errors.Is(err, errViolated) || !strings.Contains(err.Error(), "too slow") {
+		t.Errorf("with a fault: %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/slack"
+	"parley/config/secret"
+)
+
+// Slack's posts of a long answer are its paragraphs.
+func TestLongAnswerIsThreePosts(t *testing.T) {
+	adapter := slack.New(workspace, slack.Config{APIURL: "http://127.0.0.1/", BotToken: secret.New("x")})
+	texts := longAnswer(123456, 3)
+	if diff := cmp.Diff(texts, adapter.Format(strings.Join(texts, ""), nil)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestModelRepeatsTheLastMark(t *testing.T) {
+	l := newLedger()
+	m, err := startModel(l, behaviour{duration: func(int) time.Duration { return 0 }, answer: longAnswer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"messages":[{"role":"user","content":"` + mark(1, 0, 1) + `"},{"role":"user","content":"` + mark(2, 5, 1) + `"}]}`
+	response, err := http.Post(m.url+"/chat/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := readStream(t, response)
+	if err := m.close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Join(longAnswer(2, 5), ""); answer != want {
+		t.Errorf("an answer of %d bytes: %.100q", len(answer), answer)
+	}
+	if len(l.requests) != 1 || l.requests[0].id != 2 || l.requests[0].revision != 5 || !l.requests[0].ended.After(l.requests[0].arrived) {
+		t.Errorf("requests %+v", l.requests)
+	}
+	if diff := cmp.Diff([]int{1}, l.requests[0].with); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// readStream joins the deltas of a chat completion.
+func readStream(t *testing.T, response *http.Response) string {
+	t.Helper()
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for data := range strings.SplitSeq(string(body), "\n\n") {
+		var chunk struct {
+			Choices []struct{ Delta struct{ Content string } }
+		}
+		data = strings.TrimPrefix(data, "data: ")
+		if data == "" || data == "[DONE]" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString(chunk.Choices[0].Delta.Content)
+	}
+	return text.String()
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// traffic is a load of messages and of further events about them. The fake of Slack
+// delivers the events by its own rules: to the hook or over sockets, and again after a
+// failure.
+type traffic struct {
+	*trial
+	conversations []*conversation
+	// workers is the number of concurrent senders, which share the conversations. Each
+	// sends its next message when Slack has finished the events of the last one. 0 means
+	// one for each conversation.
+	workers int
+	// rate is the number of messages per second of all workers; 0 for no limit. With a
+	// rate, the time of a message is its planned time, so a worker's delay counts.
+	rate           float64
+	messages, each int // the largest number of all workers and of each worker; 0 for no limit
+	// bare sends one event for each message and keeps the message away from Slack's API.
+	// Each worker goes around its conversations.
+	bare         bool
+	mix          mix
+	seed, stream uint64 // of the random choices
+}
+
+// mix is the probability of each further event for a message.
+type mix struct {
+	twice   float64 // the message event is delivered twice at the same moment
+	again   float64 // the event of an older message is delivered once more
+	edits   float64
+	deletes float64
+	reacts  float64
+}
+
+// run sends until stop is closed or all messages are sent, and then the follow-up events
+// of the last messages. It returns early when ctx ends.
+func (t traffic) run(ctx context.Context, stop <-chan struct{}) {
+	if t.workers == 0 {
+		t.workers = len(t.conversations)
+	}
+	var sent atomic.Int64
+	pacer := newPacer(t.rate)
+	var group sync.WaitGroup
+	for n := range t.workers {
+		w := &worker{traffic: t, random: rand.New(rand.NewPCG(t.seed, t.stream+uint64(n)))}
+		w.conversations = nil
+		for i := n; i < len(t.conversations); i += t.workers {
+			w.conversations = append(w.conversations, t.conversations[i])
+		}
+		group.Go(func() { w.run(ctx, stop, pacer, &sent) })
+	}
+	group.Wait()
+}
+
+// during runs a load while action runs. Then it closes the load's channel and waits for
+// the load.
+func during(load func(stop <-chan struct{}), action func() error) error {
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() { load(stop) })
+	err := action()
+	close(stop)
+	group.Wait()
+	return err
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// worker is one sender of a traffic with its own conversations.
+type worker struct {
+	traffic
+	random *rand.Rand
+	said   []*message // acknowledged messages
+	due    []followUp // events about earlier messages
+}
+
+// followUp is an event about an earlier message. It is sent after some more messages.
+type followUp struct {
+	after int
+	send  func()
+}
+
+func (w *worker) run(ctx context.Context, stop <-chan struct{}, pacer *pacer, sent *atomic.Int64) {
+	for n := 0; ctx.Err() == nil && !closed(stop) && (w.each == 0 || n < w.each); n++ {
+		if w.messages > 0 && sent.Add(1) > int64(w.messages) {
+			break
+		}
+		if at, ok := pacer.wait(ctx); ok {
+			w.message(ctx, n, at)
+			w.followUps()
+		}
+	}
+	for ctx.Err() == nil && len(w.due) > 0 {
+		w.followUps()
+	}
+}
+
+func (w *worker) followUps() {
+	due := w.due
+	w.due = nil
+	for _, f := range due {
+		if f.after--; f.after < 0 {
+			f.send()
+		} else {
+			w.due = append(w.due, f)
+		}
+	}
+}
+
+// later sends an event with probability p, after 0 to 3 more messages.
+func (w *worker) later(p float64, send func()) {
+	if w.chance(p) {
+		w.due = append(w.due, followUp{w.random.IntN(4), send})
+	}
+}
+
+// chance returns true with probability p.
+func (w *worker) chance(p float64) bool { return w.random.Float64() < p }
+
+// message sends the worker's n-th message, and sends or plans the further events about it.
+func (w *worker) message(ctx context.Context, n int, at time.Time) {
+	if w.bare {
+		m := w.ledger.say(w.conversations[n%len(w.conversations)])
+		w.await(ctx, m, at, w.push(m))
+		return
+	}
+	m, deliveries := w.say(w.conversations[w.random.IntN(len(w.conversations))], false)
+	if w.chance(w.mix.twice) {
+		deliveries = append(deliveries, w.push(m))
+	}
+	w.await(ctx, m, at, deliveries...)
+	if m.attempts == 0 {
+		return
+	}
+	w.said = append(w.said, m)
+	w.later(w.mix.edits, func() { w.edit(ctx, m) })
+	w.later(w.mix.deletes, func() {
+		m.deleted = &span{sent: time.Now()}
+		m.deleted.acked, _ = deliver(ctx, w.api.Push(w.api.Delete(m.place.channel, m.ts)))
+	})
+	w.later(w.mix.reacts, func() {
+		if event := w.api.React(m.place.channel, m.ts, user(m.id+1), "eyes"); event != nil { // nil if the message was deleted
+			_, _ = deliver(ctx, w.api.Push(event)) // a reaction changes no reply
+		}
+	})
+	if w.chance(w.mix.again) {
+		_, _ = deliver(ctx, w.push(w.said[w.random.IntN(len(w.said))])) // Slack sends it until it is acknowledged
+	}
+}
+
+// say puts a conversation's next message on Slack, which sends its events: a message
+// event, and in a channel an app_mention. From now on the message must get a reply,
+// since the daemon can read it, unless it is in a channel and unaddressed.
+func (t *trial) say(c *conversation, unaddressed bool) (*message, []slacktest.Delivery) {
+	unaddressed = unaddressed && c.place.channel[0] != 'D'
+	m := t.ledger.add(c, message{unaddressed: unaddressed, silent: unaddressed, onSlack: true})
+	said, deliveries := t.api.Say(m.slack())
+	c.setTS(m, said.TS)
+	return m, deliveries
+}
+
+// put puts a message on Slack without an event. It must get no reply.
+func (t *trial) put(c *conversation, ts string) {
+	m := t.ledger.add(c, message{silent: true})
+	said := m.slack()
+	c.setTS(m, t.api.Put(slacktest.Post{Channel: said.Channel, User: said.User, Text: said.Text, TS: ts, ThreadTS: said.ThreadTS}).TS)
+}
+
+// push sends a message's event once more.
+func (t *trial) push(m *message) slacktest.Delivery {
+	return t.api.PushRaw(slacktest.EventsAPI, m.slack().Event())
+}
+
+// edit changes the message on Slack, sends the event, and waits until Slack has finished
+// it. It does nothing to a deleted message.
+func (t *trial) edit(ctx context.Context, m *message) {
+	if m.deleted == nil {
+		m.revisions = append(m.revisions, span{sent: time.Now()})
+		newest := len(m.revisions) - 1
+		m.revisions[newest].acked, _ = deliver(ctx, t.api.Push(t.api.Edit(m.place.channel, m.ts, m.text(newest))))
+	}
+}
+
+// await waits until Slack has finished a message's events. A time of the message that is
+// not zero replaces the time of its sending.
+func (t *trial) await(ctx context.Context, m *message, at time.Time, deliveries ...slacktest.Delivery) {
+	if !at.IsZero() {
+		m.revisions[0].sent = at
+	}
+	m.revisions[0].acked, m.attempts = deliver(ctx, deliveries...)
+}
+
+// deliver waits until Slack has finished some events. It returns the time of the first
+// acknowledgement and the number of that event's attempts; 0 if no event was
+// acknowledged.
+func deliver(ctx context.Context, deliveries ...slacktest.Delivery) (acked time.Time, attempts int) {
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for _, d := range deliveries {
+		group.Go(func() {
+			end, err := d.Wait(ctx)
+			now := time.Now()
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && end.State == slacktest.Acked && attempts == 0 {
+				acked, attempts = now, end.Attempts
+			}
+		})
+	}
+	group.Wait()
+	return acked, attempts
+}
+
+// pacer spreads the calls of all its users evenly over time.
+type pacer struct {
+	every time.Duration // 0 for no limit
+	mu    sync.Mutex
+	next  time.Time
+}
+
+func newPacer(rate float64) *pacer {
+	p := &pacer{next: time.Now()}
+	if rate > 0 {
+		p.every = time.Duration(float64(time.Second) / rate)
+	}
+	return p
+}
+
+// wait returns when the caller may go on, with the planned time of that; zero without a
+// limit. It returns false if ctx ends first. A delay of more than a second is not made up
+// for.
+func (p *pacer) wait(ctx context.Context) (at time.Time, ok bool) {
+	if p.every == 0 {
+		return at, ctx.Err() == nil
+	}
+	p.mu.Lock()
+	if now := time.Now(); p.next.Before(now.Add(-time.Second)) {
+		p.next = now
+	}
+	at = p.next
+	p.next = p.next.Add(p.every)
+	p.mu.Unlock()
+	return at, pause(ctx, time.Until(at))
+}

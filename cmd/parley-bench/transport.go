@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// transport carries Slack's requests to the daemons in turn, like a load balancer.
+type transport struct {
+	nodes []*target
+	base  http.Transport
+	next  atomic.Int64
+	// observe gets every attempt of Slack's; may be nil.
+	observe func(attempt)
+}
+
+// attempt is one attempt to deliver an event.
+type attempt struct {
+	sent, ended time.Time
+	status      int // 0 for no answer
+}
+
+// target is one daemon as the transport sees it.
+type target struct {
+	address string
+	retryAt atomic.Int64 // Unix time in nanoseconds, until which the daemon gets no requests
+}
+
+const (
+	// maxIdle is the number of connections to a daemon that stay open.
+	maxIdle = 1000
+	// slackTimeout is the time that Slack waits for an answer.
+	// https://docs.slack.dev/apis/events-api/#responding
+	slackTimeout = 3 * time.Second
+	// hangPenalty is the time for which a daemon gets no requests after it accepted a
+	// connection and then did not answer.
+	hangPenalty = 10 * time.Second
+)
+
+func newTransport(addresses []string) *transport {
+	t := &transport{base: http.Transport{MaxIdleConnsPerHost: maxIdle}}
+	for _, address := range addresses {
+		t.nodes = append(t.nodes, &target{address: address})
+	}
+	return t
+}
+
+// RoundTrip sends a request to the next daemon. If the daemon refuses the connection or
+// answers 503, it has not accepted the event, so RoundTrip tries the next one. After any
+// other error Slack itself must send the event again.
+func (t *transport) RoundTrip(request *http.Request) (response *http.Response, err error) {
+	try := attempt{sent: time.Now()}
+	request = request.Clone(request.Context())
+	for rest := len(t.nodes) - 1; rest >= 0; rest-- {
+		n := t.pick(try.sent)
+		if request.Body, err = request.GetBody(); err != nil {
+			return nil, err
+		}
+		request.URL.Host = n.address
+		response, err = t.base.RoundTrip(request)
+		if isTimeout(err) {
+			n.retryAt.Store(time.Now().Add(hangPenalty).UnixNano())
+		}
+		unavailable := err == nil && response.StatusCode == http.StatusServiceUnavailable
+		if rest == 0 || !unavailable && !errors.Is(err, syscall.ECONNREFUSED) {
+			break
+		}
+		if unavailable {
+			_ = response.Body.Close() // the next daemon's answer replaces it
+		}
+	}
+	if err == nil {
+		try.status = response.StatusCode
+	}
+	if try.ended = time.Now(); t.observe != nil {
+		t.observe(try)
+	}
+	return response, err
+}
+
+// pick returns the next daemon that does not hang. If all daemons hang, it returns the
+// next one.
+func (t *transport) pick(now time.Time) (n *target) {
+	for range len(t.nodes) + 1 {
+		n = t.nodes[t.next.Add(1)%int64(len(t.nodes))]
+		if n.retryAt.Load() <= now.UnixNano() {
+			break
+		}
+	}
+	return n
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

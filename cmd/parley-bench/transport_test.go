@@ -1,0 +1,134 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// visits are the daemons that got a request, in order.
+type visits struct {
+	mu    sync.Mutex
+	nodes []int
+}
+
+func (v *visits) add(node int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.nodes = append(v.nodes, node)
+}
+
+// newTestTransport returns a transport to servers that answer with these statuses. The
+// status 0 is a daemon that refuses connections. The first request goes to the first
+// server.
+func newTestTransport(t *testing.T, visits *visits, statuses ...int) *transport {
+	t.Helper()
+	var addresses []string
+	for n, status := range statuses {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			visits.add(n)
+			w.WriteHeader(status)
+		}))
+		if status == 0 {
+			server.Close()
+		} else {
+			t.Cleanup(server.Close)
+		}
+		addresses = append(addresses, strings.TrimPrefix(server.URL, "http://"))
+	}
+	transport := newTransport(addresses)
+	transport.next.Store(-1)
+	t.Cleanup(transport.base.CloseIdleConnections)
+	return transport
+}
+
+// post sends a request, and returns the status, or 0 for an error.
+func post(t *testing.T, transport *transport) int {
+	t.Helper()
+	response, err := (&http.Client{Transport: transport}).Post("http://daemon/", "application/json", strings.NewReader(`{}`))
+	if err != nil {
+		return 0
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	return response.StatusCode
+}
+
+func TestTransportGoesAroundTheDaemons(t *testing.T) {
+	for name, c := range map[string]struct {
+		statuses []int // of the daemons
+		want     []int // of the requests
+		visits   []int
+	}{
+		"all answer 200":               {[]int{200, 200, 200}, []int{200, 200, 200, 200}, []int{0, 1, 2, 0}},
+		"one refuses connections":      {[]int{200, 0, 200}, []int{200, 200, 200}, []int{0, 2, 0}},
+		"one answers 503":              {[]int{503, 200}, []int{200, 200}, []int{0, 1, 0, 1}},
+		"all answer 503":               {[]int{503, 503}, []int{503}, []int{0, 1}},
+		"a 500 is no 503":              {[]int{500, 200}, []int{500, 200}, []int{0, 1}},
+		"a single daemon":              {[]int{200}, []int{200, 200}, []int{0, 0}},
+		"all refuse connections":       {[]int{0, 0}, []int{0}, nil},
+		"one refuses, one answers 503": {[]int{0, 503}, []int{503}, []int{1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var visits visits
+			var got []int
+			transport := newTestTransport(t, &visits, c.statuses...)
+			for range c.want {
+				got = append(got, post(t, transport))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("statuses: %s", diff)
+			}
+			if diff := cmp.Diff(c.visits, visits.nodes); diff != "" {
+				t.Errorf("visits: %s", diff)
+			}
+		})
+	}
+}
+
+func TestTransportSkipsADaemonThatHangs(t *testing.T) {
+	var visits visits
+	transport := newTestTransport(t, &visits, 200, 200)
+	now := time.Now()
+	transport.nodes[0].retryAt.Store(now.Add(hangPenalty).UnixNano())
+	for range 3 {
+		post(t, transport)
+	}
+	if diff := cmp.Diff([]int{1, 1, 1}, visits.nodes); diff != "" {
+		t.Error(diff)
+	}
+	if n := transport.pick(now.Add(hangPenalty)); n != transport.nodes[0] {
+		t.Error("the daemon gets no requests after its penalty")
+	}
+}
+
+func TestTransportObservesAttempts(t *testing.T) {
+	var visits visits
+	transport := newTestTransport(t, &visits, 503)
+	var got []attempt
+	transport.observe = func(a attempt) { got = append(got, a) }
+	post(t, transport)
+	if len(got) != 1 || got[0].status != http.StatusServiceUnavailable || got[0].ended.Before(got[0].sent) {
+		t.Errorf("attempts %+v", got)
+	}
+}
+
+func TestIsTimeout(t *testing.T) {
+	if !isTimeout(&net.OpError{Op: "read", Err: timeout{}}) || isTimeout(net.ErrClosed) || isTimeout(nil) {
+		t.Error("isTimeout must tell an exceeded deadline from other errors")
+	}
+}
+
+// timeout is the error of an exceeded deadline.
+type timeout struct{}
+
+func (timeout) Error() string   { return "i/o timeout" }
+func (timeout) Timeout() bool   { return true }
+func (timeout) Temporary() bool { return true }

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// trial is one set-up under test: the fakes of Slack and of the model, the programs, and
+// the ledger that compares the replies with the messages.
+type trial struct {
+	*bench
+	setup  setup
+	api    *slacktest.Server
+	model  *model // nil if the echo agent answers
+	ledger *ledger
+	nodes  *nodes
+	// transport carries Slack's events to the hook; nil for Socket Mode.
+	transport *transport
+}
+
+// fastRetries are waits between Slack's attempts that are shorter than Slack's own.
+// They go on for a minute.
+func fastRetries() []time.Duration {
+	return slices.Repeat([]time.Duration{20 * time.Millisecond}, 3000)
+}
+
+// newTrial starts the fakes and prepares the programs, but does not start them. The
+// bench's close ends everything. name is the prefix of the programs' directories.
+func (b *bench) newTrial(ctx context.Context, name string, s setup) (t *trial, err error) {
+	t = &trial{bench: b, setup: s, ledger: newLedger()}
+	if !s.slackRetries {
+		s.slack.Repeat = fastRetries()
+	}
+	if t.api, err = b.startSlack(s.slack); err != nil {
+		return nil, err
+	}
+	if s.model != nil {
+		if t.model, err = startModel(t.ledger, *s.model); err != nil {
+			return nil, err
+		}
+		b.onClose(t.model.close)
+	}
+	newChild := t.newDaemon
+	if s.floor {
+		newChild = t.newFloor
+	}
+	if t.nodes, err = b.newNodes(ctx, name, newChild); err != nil {
+		return nil, err
+	}
+	if s.sockets == 0 {
+		t.transport = newTransport(t.nodes.addresses())
+		t.api.SetHook(slacktest.Hook{URL: "http://daemon" + hookPath, Secret: signingSecret, Client: &http.Client{Transport: t.transport}})
+	}
+	if s.floor && t.nodes.database != nil {
+		err = t.nodes.database.apply(ctx, floorTables)
+	}
+	return t, err
+}
+
+// startSlack starts the fake of Slack's API with all users in its directory.
+func (b *bench) startSlack(options slacktest.Options) (*slacktest.Server, error) {
+	api, err := slacktest.Start(options)
+	if err != nil {
+		return nil, err
+	}
+	b.onClose(api.Close)
+	for n := range users {
+		api.AddUser(slacktest.User{ID: user(n), Name: fmt.Sprintf("human%d", n), DisplayName: fmt.Sprintf("Human %d", n)})
+	}
+	return api, nil
+}
+
+// startTrial prepares a trial and starts its programs. It returns when they are ready.
+func (b *bench) startTrial(ctx context.Context, name string, s setup) (*trial, error) {
+	t, err := b.newTrial(ctx, name, s)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.nodes.start(ctx)
+}
+
+// awaitPosts waits until Slack has n posts. Its error contains the programs' logs.
+func (t *trial) awaitPosts(ctx context.Context, n int, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if _, err := t.api.Await(ctx, n); err != nil {
+		return fmt.Errorf("%w\n%s", err, t.nodes.logTail())
+	}
+	return nil
+}
+
+// settle waits until the daemons have no unfinished work and Slack has n posts. It
+// returns a description of the missing work when the time limit has passed; empty for
+// none. gaps says whether gaps count as unfinished work.
+func (t *trial) settle(ctx context.Context, n int, gaps bool, within time.Duration) (left string) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	left = "the store could not be read"
+	for {
+		work, err := t.nodes.backlog(ctx)
+		if !gaps {
+			work.gaps = 0
+		}
+		posts := len(t.api.Posts())
+		if err == nil && work == (backlog{}) && posts >= n {
+			return ""
+		}
+		if err == nil {
+			left = fmt.Sprintf("%v, %d posts missing", work, max(0, n-posts))
+		}
+		if t.nodes.alive() != nil || !pause(ctx, 50*time.Millisecond) {
+			return left
+		}
+	}
+}
+
+// finish stops the programs, prints the ledger's verdict, and returns errViolated if
+// the verdict has a violation or the scenario found faults of its own. Empty faults do
+// not count.
+func (t *trial) finish(faults ...string) error {
+	if err := t.nodes.stop(); err != nil {
+		return err
+	}
+	verdict := t.ledger.check(t.api.Posts())
+	t.printf("%v", verdict)
+	if verdict.total() > 0 {
+		faults = append(faults, "the ledger has violations")
+	}
+	return violations(faults)
+}
+
+// secondReplyWait is the time in which a second reply would come after all work is done.
+const secondReplyWait = 3 * time.Second
+
+// finishLate is finish after a wait for second replies.
+func (t *trial) finishLate(ctx context.Context, faults ...string) error {
+	if !pause(ctx, secondReplyWait) {
+		return ctx.Err()
+	}
+	return t.finish(faults...)
+}
+
+// violations returns errViolated with the faults that are not empty; nil if there is none.
+func violations(faults []string) error {
+	var found []string
+	for _, fault := range faults {
+		if fault != "" {
+			found = append(found, fault)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", errViolated, strings.Join(found, "; "))
+}
+
+// users is the number of people who write messages.
+const users = 20
+
+func user(n int) string { return fmt.Sprintf("U0HUMAN%02d", n%users) }
+
+// The workspace under test. The floor has the same hook and secret.
+const (
+	workspace     = "bench"
+	hookPath      = "/hooks/slack/" + workspace
+	signingSecret = "bench-signing-secret"
+)
+
+// setup is the part of a trial that differs between scenarios.
+type setup struct {
+	slack slacktest.Options
+	model *behaviour // nil for the echo agent
+	floor bool       // the floor runs instead of the daemon
+	// slackRetries says that Slack sends an event again after its own waits: at once, after
+	// one minute and after five minutes.
+	slackRetries bool
+	// timeout is slack.timeout in the configuration; empty for the daemon's default.
+	timeout  string
+	postRate int // posts per second and channel; 0 for no limit
+	// streams says that Slack shows the model's answers while they grow, that a reaction
+	// shows the run, and that a newer message interrupts the run.
+	streams bool
+	// wholeThread gives the model the default window of a thread, not a short one.
+	wholeThread bool
+	// sockets is the daemon's number of Socket Mode connections; 0 for the hook.
+	sockets int
+}
+
+// newDaemon prepares a daemon with its configuration. Each message is a turn of its own
+// (coalesce: 0s), since the ledger compares each reply with one message.
+func (t *trial) newDaemon(name string, d *database) (*child, error) {
+	c, err := t.newChild(t.parley, name)
+	if err != nil {
+		return nil, err
+	}
+	c.args = []string{"run", "--config", "parley.yaml"}
+	store, agents := "sqlite:data/parley.db", "  - {id: echo, kind: echo}\n"
+	if d != nil {
+		store = d.url
+	}
+	if t.model != nil {
+		agents += fmt.Sprintf("  - {id: model, kind: openai, base_url: %q, model: fake, max_concurrent: 128}\n", t.model.url)
+	}
+	daemon := fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n%s", c.address, store, agents)
+	if err := c.write("parley.yaml", daemon); err != nil {
+		return nil, err
+	}
+	return c, c.write("workspaces/bench.yaml", t.setup.workspace(t.api.ClientURL(name)))
+}
+
+func (s setup) workspace(apiURL string) string {
+	agent, window, mode := "echo", "", "queue"
+	slack := []string{"bot_token: " + slacktest.Token, fmt.Sprintf("api_url: %q, post_rate: %d", apiURL, s.postRate)}
+	if s.sockets > 0 {
+		slack = append(slack, fmt.Sprintf("mode: socket, app_token: %s, sockets: %d", slacktest.AppToken, s.sockets))
+	} else {
+		slack = append(slack, "mode: http, signing_secret: "+signingSecret)
+	}
+	if s.model != nil {
+		agent = "model"
+	}
+	if s.model != nil && !s.wholeThread {
+		window = "context: {turns: 3, bytes: 20000, thread: 5}\n" // the answers are long, and only the last message counts
+	}
+	if s.streams {
+		slack, mode = append(slack, "preview: stream, preview_every: 50ms, working: reaction"), "interrupt"
+	} else if s.model != nil {
+		slack = append(slack, "preview: off, working: off")
+	}
+	if s.timeout != "" {
+		slack = append(slack, "timeout: "+s.timeout)
+	}
+	return fmt.Sprintf(`id: %s
+platform: slack
+agent: %s
+slack: {%s}
+turns: {mode: %s, coalesce: 0s, coalesce_max: 0s}
+%s`, workspace, agent, strings.Join(slack, ", "), mode, window)
+}
+
+// write writes a file in the child's directory.
+func (c *child) write(name, text string) error {
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return nil
+}
