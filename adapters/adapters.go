@@ -111,16 +111,32 @@ const (
 	PreviewStream Preview = "stream" // a stream if the platform has streams, else an edited post
 )
 
-// Runner is an adapter with a task of its own, such as a connection or the lookup of our
-// identity. The supervisor calls Run. After an error that is not a *RefusedError, it
-// calls Run again, with backoff. Run returns when ctx ends.
-type Runner interface {
-	// Run hands the envelopes of a connection to inbox, and reports the connection's
-	// state through link. It may repair a broken connection without returning.
-	Run(ctx context.Context, inbox Inbox, link Link) error
+// Connector is an adapter with connections, or with another task that runs all the time.
+type Connector interface {
+	// Connections returns the adapter's connections. It is called once. The supervisor
+	// runs each of them on its own.
+	Connections() []Connection
 }
 
-// Link is how a Runner reports its state. One goroutine at a time calls Up and Down, and
+// Connection is one connection of an adapter to its platform: a gateway session, a set of
+// sockets, or a poller.
+type Connection struct {
+	// Name distinguishes the connection from the adapter's others; the only one needs none.
+	Name string
+	// Exclusive says that only one node at a time may run the connection, however many
+	// nodes share the store. Then Run must close it before it returns, and must return
+	// within a second after its ctx ends, because another node may connect soon after
+	// that. If Run returns for another reason, another node may run next. So Run should
+	// handle a platform's everyday events by itself, such as a request to reconnect.
+	Exclusive bool
+	// Run hands the envelopes of the connection to inbox, and reports its state through
+	// link. It may repair a broken connection without returning. It returns when ctx
+	// ends. After an error that is not a *RefusedError, the supervisor calls Run again,
+	// with backoff.
+	Run func(ctx context.Context, inbox Inbox, link Link) error
+}
+
+// Link is how a connection reports its state. One goroutine at a time calls Up and Down, and
 // none calls them after Run has returned.
 type Link struct {
 	// Up reports that our identity is known and that events can arrive. Run calls it

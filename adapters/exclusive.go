@@ -8,18 +8,6 @@ import (
 	"time"
 )
 
-// Exclusive is a Runner whose connection a workspace should have only once, however
-// many nodes share the store: a gateway session, or a polling cursor. One node
-// runs it and the others stand by. A Runner without this interface runs on every node.
-type Exclusive interface {
-	// Exclusive reports whether the adapter, as it is configured, may run on one node
-	// only. If so, Run must close its connection before it returns, and must return
-	// within a second after its ctx ends, because another node may connect soon after
-	// that. If Run returns for another reason, another node may run next. So Run should
-	// handle a platform's everyday events by itself, such as a request to reconnect.
-	Exclusive() bool
-}
-
 // LeaseStore stores exclusive leases for all nodes that share it. The journal implements
 // it.
 type LeaseStore interface {

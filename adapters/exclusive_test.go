@@ -415,14 +415,6 @@ func happens(ctx context.Context, plan []step) (most, left int) {
 	return s.most, left
 }
 
-// exclusiveRunner is a Runner that may be exclusive.
-type exclusiveRunner struct {
-	*runner
-	exclusive bool
-}
-
-func (a exclusiveRunner) Exclusive() bool { return a.exclusive }
-
 // TestAnExclusiveAdapterStandsBy proves that an exclusive adapter waits while another
 // node has the lease. An adapter whose configuration makes it not exclusive runs at once.
 func TestAnExclusiveAdapterStandsBy(t *testing.T) {
@@ -441,7 +433,7 @@ func TestAnExclusiveAdapterStandsBy(t *testing.T) {
 				s := &store{owner: "another", until: time.Now().Add(5 * time.Second)}
 				r := &runner{start: time.Now()}
 				adapters.Supervise(ctx, adapters.Supervised{
-					Runner: exclusiveRunner{r, c.exclusive}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
+					Connection: adapters.Connection{Exclusive: c.exclusive, Run: r.Run}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
 					Up: func(event.Self) {}, Report: func(s adapters.Status) { states = append(states, s.State) },
 				})
 				if diff := cmp.Diff(c.states, states); diff != "" {
@@ -477,7 +469,7 @@ func TestAFailedAdapterReleasesItsLease(t *testing.T) {
 				var running sync.WaitGroup
 				running.Go(func() {
 					adapters.Supervise(ctx, adapters.Supervised{
-						Runner: exclusiveRunner{r, true}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
+						Connection: adapters.Connection{Exclusive: true, Run: r.Run}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
 						Up: func(event.Self) {}, Report: func(adapters.Status) {},
 					})
 				})

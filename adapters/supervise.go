@@ -36,12 +36,11 @@ const (
 	restartMin, restartMax = time.Second, time.Minute
 )
 
-// Supervised is an adapter under supervision.
+// Supervised is a connection under supervision.
 type Supervised struct {
-	Runner Runner
-	Inbox  Inbox
-	// Lease is acquired while an Exclusive adapter runs. Supervise sets its Waiting and
-	// Log.
+	Connection
+	Inbox Inbox
+	// Lease is held while an exclusive connection runs. Supervise sets its Waiting and Log.
 	Lease  ExclusiveLease
 	Up     func(event.Self) // called with our identity, each time that events can arrive (again)
 	Report func(Status)     // called at every change of state
@@ -49,10 +48,10 @@ type Supervised struct {
 	Wants  Wants
 }
 
-// Supervise runs one adapter until ctx ends. It runs a failed adapter again, with
-// backoff, and leaves it stopped if the platform refuses it. Other adapters are not
-// affected. An Exclusive adapter waits for its exclusive lease. Supervise releases the
-// lease after each run.
+// Supervise runs one connection until ctx ends. It runs a failed connection again, with
+// backoff, and leaves it stopped if the platform refuses it. Other connections are not
+// affected. An exclusive connection waits for its lease. Supervise releases the lease
+// after each run.
 //
 // A panic in the adapter is a failure too.
 func Supervise(ctx context.Context, s Supervised) {
@@ -109,8 +108,8 @@ func (s *Supervised) guarded(ctx context.Context, link Link) (err error) {
 			err = fmt.Errorf("the adapter panicked: %v", p)
 		}
 	}()
-	run := func(ctx context.Context) error { return s.Runner.Run(ctx, s.Inbox, link) }
-	if e, ok := s.Runner.(Exclusive); !ok || !e.Exclusive() {
+	run := func(ctx context.Context) error { return s.Run(ctx, s.Inbox, link) }
+	if !s.Exclusive {
 		return run(ctx)
 	}
 	lease := s.Lease

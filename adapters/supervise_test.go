@@ -46,7 +46,7 @@ func supervised(r *runner, d time.Duration) (states []adapters.State, last adapt
 	defer cancel()
 	r.start = time.Now()
 	adapters.Supervise(ctx, adapters.Supervised{
-		Runner: r, Log: slog.New(slog.DiscardHandler),
+		Connection: adapters.Connection{Run: r.Run}, Log: slog.New(slog.DiscardHandler),
 		Up:     func(self event.Self) { selves = append(selves, self.UserID) },
 		Report: func(s adapters.Status) { states, last = append(states, s.State), s },
 	})

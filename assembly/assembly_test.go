@@ -12,12 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/assembly"
+	"parley/config"
 	"parley/ingest/event"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 const head = "[Thread context — prior messages in this thread, newest last]"
+
+// mentions are the forms of the configured platforms.
+var mentions = config.Mentions
 
 var wide = assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}
 
@@ -70,7 +74,7 @@ func show(messages []assembly.Message) string {
 
 func transcript(t *testing.T, want string, turns ...assembly.Turn) {
 	t.Helper()
-	got := show(assembly.Assemble("echo", turns, wide))
+	got := show(assembly.Assemble("echo", turns, wide, mentions))
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), got); diff != "" {
 		t.Errorf("transcript (-want +got):\n%s", diff)
 	}
@@ -105,7 +109,7 @@ func TestGolden(t *testing.T) {
 	}
 	for name, turns := range cases {
 		t.Run(name, func(t *testing.T) {
-			messages := assembly.Assemble("echo", turns, wide)
+			messages := assembly.Assemble("echo", turns, wide, mentions)
 			got := show(messages) + "\n=== joined\n" + show(assembly.Join(messages))
 			path := filepath.Join("testdata", name+".golden")
 			if *update {

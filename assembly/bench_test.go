@@ -25,7 +25,7 @@ func BenchmarkAssemble(b *testing.B) {
 	turns := fullWindow()
 	b.ReportAllocs()
 	for b.Loop() {
-		assembly.Assemble("echo", turns, wide)
+		assembly.Assemble("echo", turns, wide, mentions)
 	}
 }
 
@@ -37,12 +37,12 @@ func BenchmarkAssembleLongThread(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		assembly.Assemble("echo", turns, wide)
+		assembly.Assemble("echo", turns, wide, mentions)
 	}
 }
 
 func BenchmarkJoin(b *testing.B) {
-	messages := assembly.Assemble("echo", fullWindow(), wide)
+	messages := assembly.Assemble("echo", fullWindow(), wide, mentions)
 	b.ReportAllocs()
 	for b.Loop() {
 		assembly.Join(messages)

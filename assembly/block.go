@@ -18,7 +18,7 @@ const maxSupplied = 16 << 10
 
 // block builds the thread context of one turn.
 type block struct {
-	agent string
+	naming
 	// visible are the external ids of the messages that the agent sees. The block quotes
 	// no visible message, and a message that it quotes becomes visible.
 	visible map[string]bool
@@ -102,11 +102,11 @@ func quotedAuthor(l *Line, q *event.Quote) *event.Metadata {
 // person returns the label of a line of another author. A label ends at its first ": ",
 // so it contains none. An author whose name is one of our own labels is labelled by id.
 func (b *block) person(author *event.Metadata) string {
-	name := label(author)
+	name := b.label(author)
 	if strings.EqualFold(name, b.agent) || strings.HasPrefix(name, forwarded) {
 		nameless := *author
 		nameless.SenderDisplayName = ""
-		name = label(&nameless)
+		name = b.label(&nameless)
 	}
 	return strings.ReplaceAll(name, ": ", "; ")
 }

@@ -16,7 +16,7 @@ func blockOf(t *testing.T, turn assembly.Turn, window assembly.Window) string {
 	if turn.Messages == nil {
 		turn.Messages = []assembly.Line{said(1000, olivia, "well?")}
 	}
-	messages := assembly.Assemble("echo", []assembly.Turn{turn}, window)
+	messages := assembly.Assemble("echo", []assembly.Turn{turn}, window, mentions)
 	if messages[0].Role != assembly.RoleSystem {
 		return ""
 	}
@@ -124,12 +124,12 @@ func TestQuotedUnlessVisible(t *testing.T) {
 	}
 	quoted := head + "\n- Ash (<@U03AAAAAAAA>): five o'clock\n"
 	for _, id := range []string{"C1/1", "C1/2", "C1/3"} {
-		messages := assembly.Assemble("echo", []assembly.Turn{first, asked(answer(4, id))}, wide)
+		messages := assembly.Assemble("echo", []assembly.Turn{first, asked(answer(4, id))}, wide, mentions)
 		if got := show(messages[len(messages)-2:]); got != "--- assistant\nYes.\n--- user\n[Olivia (<@U06STGBF4Q0>)]: this one\n" {
 			t.Errorf("%s is visible and quoted again:\n%s", id, got)
 		}
 		// Without the first turn, the message is not visible.
-		messages = assembly.Assemble("echo", []assembly.Turn{first, asked(answer(4, id))}, assembly.Window{Turns: 1, Bytes: 1000, Thread: 20})
+		messages = assembly.Assemble("echo", []assembly.Turn{first, asked(answer(4, id))}, assembly.Window{Turns: 1, Bytes: 1000, Thread: 20}, mentions)
 		if got := show(messages); !strings.HasPrefix(got, "--- system\n"+quoted) {
 			t.Errorf("%s is not quoted:\n%s", id, got)
 		}

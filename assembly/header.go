@@ -7,21 +7,31 @@ import (
 	"parley/ingest/event"
 )
 
+// Mentions returns the form of a source's mention tokens, and whether the source is a known
+// platform. The form is nil for a platform without mentions.
+type Mentions func(source string) (isMention func(token string) bool, known bool)
+
+// naming writes the names of authors.
+type naming struct {
+	agent    string // the name of our own messages
+	mentions Mentions
+}
+
 // unknownName is the name of an author without a visible name or id.
 const unknownName = "unknown"
 
 // attribute returns the text with its author's header: "[Name]: text", or
 // "[Name (<@U…>)]: text". It never reads the text.
-func attribute(author *event.Metadata, text string) string {
+func (n naming) attribute(author *event.Metadata, text string) string {
 	if text == "" {
-		return "[" + label(author) + "]:"
+		return "[" + n.label(author) + "]:"
 	}
-	return "[" + label(author) + "]: " + text
+	return "[" + n.label(author) + "]: " + text
 }
 
 // label returns an author's name, on one line and without square brackets, with the
 // author's mention token if there is one.
-func label(author *event.Metadata) string {
+func (n naming) label(author *event.Metadata) string {
 	name := clean(author.SenderDisplayName)
 	if name == "" {
 		name = clean(author.SenderID)
@@ -29,17 +39,17 @@ func label(author *event.Metadata) string {
 	if name == "" {
 		name = unknownName
 	}
-	if token := mention(author); token != "" {
+	if token := n.mention(author); token != "" {
 		return name + " (" + token + ")"
 	}
-	return withoutToken(author.Source, name)
+	return n.withoutToken(author.Source, name)
 }
 
 // withoutToken changes the end of a name that looks like a mention token. No name on Slack
 // and Discord does, because their tokens contain angle brackets.
-func withoutToken(source, name string) string {
+func (n naming) withoutToken(source, name string) string {
 	open := strings.LastIndex(name, " (")
-	if open < 0 || !strings.HasSuffix(name, ")") || !isToken(source, name[open+2:len(name)-1]) {
+	if open < 0 || !strings.HasSuffix(name, ")") || !n.isToken(source, name[open+2:len(name)-1]) {
 		return name
 	}
 	return name[:open] + " ‹" + name[open+2:len(name)-1] + "›"
@@ -50,36 +60,24 @@ const maxToken = 64
 
 // mention returns the token with which the agent can mention the author. It is empty for a
 // bot, and if the token does not have the form of its source.
-func mention(author *event.Metadata) string {
-	if author.SenderType == event.Bot || !isToken(author.Source, author.MentionToken) {
+func (n naming) mention(author *event.Metadata) string {
+	if author.SenderType == event.Bot || !n.isToken(author.Source, author.MentionToken) {
 		return ""
 	}
 	return author.MentionToken
 }
 
-func isToken(source, token string) bool {
+// isToken reports whether a token is a mention token of a source.
+func (n naming) isToken(source, token string) bool {
 	if len(token) > maxToken {
 		return false
 	}
-	switch event.Platform(source) {
-	case event.Slack:
-		id := tokenID(token)
-		return len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
-	case event.Discord:
-		id := tokenID(token)
-		return id != "" && strings.Trim(id, "0123456789") == ""
-	case event.BlueBubbles:
-		return false // iMessage has no tokens, and its names end in "(+1555…)"
+	if n.mentions != nil {
+		if isMention, known := n.mentions(source); known {
+			return isMention != nil && isMention(token)
+		}
 	}
 	return isFreeToken(token)
-}
-
-// tokenID returns the id in a token "<@…>". It is empty for any other token.
-func tokenID(token string) string {
-	if !strings.HasPrefix(token, "<@") || !strings.HasSuffix(token, ">") {
-		return ""
-	}
-	return token[2 : len(token)-1]
 }
 
 // isFreeToken reports whether a token of a source with unknown syntax is a mention token:

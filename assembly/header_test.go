@@ -13,7 +13,7 @@ import (
 
 // header returns the header of an empty text.
 func header(by event.Metadata) string {
-	return assembly.Assemble("echo", []assembly.Turn{asked(said(1, by, ""))}, wide)[0].Text()
+	return assembly.Assemble("echo", []assembly.Turn{asked(said(1, by, ""))}, wide, mentions)[0].Text()
 }
 
 // TestAttribution: a text that looks attributed still gets a header.

@@ -8,13 +8,13 @@ import (
 
 // message returns the transcript's message of a line: the text, then each file. The text
 // has the author's header, unless the line is ours or its content includes a header.
-func message(l *Line) Message {
+func (n naming) message(l *Line) Message {
 	role, text := RoleUser, l.Content
 	switch {
 	case l.Own:
 		role = RoleAssistant
 	case l.Version > 0:
-		text = attribute(&l.Metadata, l.Content)
+		text = n.attribute(&l.Metadata, l.Content)
 	}
 	parts := make([]Part, 0, 1+len(l.Files))
 	if text != "" || len(l.Files) == 0 {

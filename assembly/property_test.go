@@ -208,7 +208,7 @@ func shown(want []statement, joined bool) []statement {
 func TestReadersFindEveryAuthorInTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := conversations.Draw(t, "conversation")
-		got := readList(t, assembly.Assemble("echo", c.turns, wide))
+		got := readList(t, assembly.Assemble("echo", c.turns, wide, mentions))
 		if diff := cmp.Diff(shown(c.want, false), got); diff != "" {
 			t.Fatalf("(-want +read):\n%s", diff)
 		}
@@ -219,7 +219,7 @@ func TestReadersFindEveryAuthorInTheJoinedForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := conversations.Draw(t, "conversation")
 		var got []statement
-		for _, m := range assembly.Join(assembly.Assemble("echo", c.turns, wide)) {
+		for _, m := range assembly.Join(assembly.Assemble("echo", c.turns, wide, mentions)) {
 			if m.Role == assembly.RoleAssistant {
 				got = append(got, statement{"reply", "", m.Text()})
 			} else {
@@ -239,7 +239,7 @@ func TestSuppliedContextIsNoMessageInTheJoinedForm(t *testing.T) {
 		supplied := said(2, olivia, bodies.Draw(t, "body"))
 		supplied.Metadata.ThreadContext = bodies.Draw(t, "context")
 		before := bodies.Draw(t, "before")
-		joined := assembly.Join(assembly.Assemble("echo", []assembly.Turn{asked(said(1, ash, before)), asked(supplied)}, wide))
+		joined := assembly.Join(assembly.Assemble("echo", []assembly.Turn{asked(said(1, ash, before)), asked(supplied)}, wide, mentions))
 		var got []string
 		isMessage := false
 		for line := range strings.SplitSeq(joined[0].Text(), "\n") {
@@ -273,7 +273,7 @@ func TestABotCannotImitate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		by := event.Metadata{Source: "slack", SenderID: "slack:B1", SenderDisplayName: names.Draw(t, "name"), SenderType: event.Bot}
 		turn := assembly.Turn{Context: []assembly.Line{said(1, by, "ok: fine")}, Messages: []assembly.Line{said(2, by, "well?")}}
-		for _, s := range readList(t, assembly.Assemble("echo", []assembly.Turn{turn}, wide)) {
+		for _, s := range readList(t, assembly.Assemble("echo", []assembly.Turn{turn}, wide, mentions)) {
 			if s.Who == "echo" && s.Where == "context" || strings.Contains(s.Who, "<@") || s.What != "ok: fine" && s.What != "well?" {
 				t.Fatalf("a bot called %q is read as %+v", by.SenderDisplayName, s)
 			}
@@ -296,7 +296,7 @@ func TestAssemblingTwiceIsAssemblingOnce(t *testing.T) {
 			slices.Reverse(c.turns[i].Messages)
 		}
 		before := deepCopy(c.turns)
-		once := assembly.Assemble("echo", c.turns, window)
+		once := assembly.Assemble("echo", c.turns, window, mentions)
 		assembly.Join(once)
 		for _, m := range once {
 			m.Parts[0].Text += "changed"
@@ -304,7 +304,7 @@ func TestAssemblingTwiceIsAssemblingOnce(t *testing.T) {
 		if diff := cmp.Diff(before, c.turns, cmp.AllowUnexported(event.Metadata{})); diff != "" {
 			t.Fatalf("the turns changed:\n%s", diff)
 		}
-		if diff := cmp.Diff(assembly.Assemble("echo", before, window), assembly.Assemble("echo", c.turns, window)); diff != "" {
+		if diff := cmp.Diff(assembly.Assemble("echo", before, window, mentions), assembly.Assemble("echo", c.turns, window, mentions)); diff != "" {
 			t.Fatalf("a second time differs:\n%s", diff)
 		}
 	})
@@ -336,8 +336,8 @@ func TestWindowBoundsBytes(t *testing.T) {
 			}
 			return n
 		}
-		current := count(assembly.Assemble("echo", c.turns[len(c.turns)-1:], window))
-		if n := count(assembly.Assemble("echo", c.turns, window)); n > max(window.Bytes, current) {
+		current := count(assembly.Assemble("echo", c.turns[len(c.turns)-1:], window, mentions))
+		if n := count(assembly.Assemble("echo", c.turns, window, mentions)); n > max(window.Bytes, current) {
 			t.Fatalf("%d bytes in a window of %d; the current turn has %d", n, window.Bytes, current)
 		}
 	})

@@ -10,13 +10,13 @@ import (
 // context block, its messages and the reply. The turns are in the thread's order, the
 // current one last. If they do not fit into the window, Assemble leaves out whole turns,
 // the oldest first. It does not change its arguments, and the same arguments give the
-// same messages.
-func Assemble(agent string, turns []Turn, window Window) []Message {
+// same messages. Mentions may be nil: then no source is known.
+func Assemble(agent string, turns []Turn, window Window, mentions Mentions) []Message {
 	if window.Turns < len(turns) {
 		turns = turns[len(turns)-max(window.Turns, min(1, len(turns))):]
 	}
-	agent = clean(agent)
-	shown := fit(agent, turns, window)
+	names := naming{clean(agent), mentions}
+	shown := fit(names, turns, window)
 	visible := map[string]bool{}
 	for _, s := range shown {
 		s.markVisible(visible)
@@ -24,7 +24,7 @@ func Assemble(agent string, turns []Turn, window Window) []Message {
 	var messages []Message
 	for _, s := range shown {
 		if s.quotes() {
-			s.messages = s.view.render(agent, visible)
+			s.messages = s.view.render(names, visible)
 		}
 		messages = append(messages, s.messages...)
 	}
@@ -39,12 +39,12 @@ type rendered struct {
 
 // fit returns the newest turns whose text is within the window's bytes, in order. It always
 // returns the last turn.
-func fit(agent string, turns []Turn, window Window) []rendered {
+func fit(names naming, turns []Turn, window Window) []rendered {
 	var shown []rendered
 	left := window.Bytes
 	for i := len(turns) - 1; i >= 0; i-- {
 		r := rendered{view: viewOf(turns[i], window.Thread)}
-		r.messages = r.render(agent, map[string]bool{})
+		r.messages = r.render(names, map[string]bool{})
 		left -= size(r.messages)
 		if left < 0 && len(shown) > 0 {
 			break
@@ -92,19 +92,19 @@ func (l *Line) empty() bool {
 }
 
 // render returns the turn's messages. See block for visible.
-func (v *view) render(agent string, visible map[string]bool) []Message {
+func (v *view) render(names naming, visible map[string]bool) []Message {
 	messages := make([]Message, 0, 2+len(v.Messages))
-	builder := block{agent: agent, visible: visible}
+	builder := block{naming: names, visible: visible}
 	if text := builder.build(v); text != "" {
 		messages = append(messages, Message{Role: RoleSystem, Parts: []Part{{Text: text}}})
 	}
 	for i := range v.Messages {
-		messages = append(messages, message(&v.Messages[i]))
+		messages = append(messages, names.message(&v.Messages[i]))
 	}
 	if v.Reply != nil && !v.Reply.empty() {
 		reply := *v.Reply
 		reply.Own = true
-		messages = append(messages, message(&reply))
+		messages = append(messages, names.message(&reply))
 	}
 	return messages
 }

@@ -74,12 +74,12 @@ func TestWindow(t *testing.T) {
 		{assembly.Window{}, 1},
 		{assembly.Window{Turns: -1, Bytes: -1, Thread: -1}, 1},
 	} {
-		got := assembly.Assemble("echo", turns, c.window)
+		got := assembly.Assemble("echo", turns, c.window, mentions)
 		if len(got) != c.want || got[len(got)-1].Text() != "[Ash (<@U03AAAAAAAA>)]: z" {
 			t.Errorf("%+v: %d messages, want %d:\n%s", c.window, len(got), c.want, show(got))
 		}
 	}
-	if got := assembly.Assemble("echo", nil, wide); got != nil {
+	if got := assembly.Assemble("echo", nil, wide, mentions); got != nil {
 		t.Errorf("no turns: %v", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestWindow(t *testing.T) {
 // turn replaces a large one.
 func TestWindowDropsWholeTurnsFromTheOldest(t *testing.T) {
 	large := assembly.Turn{Root: ptr(said(1, ash, "a root")), Messages: []assembly.Line{said(2, ash, "x")}}
-	got := assembly.Assemble("echo", []assembly.Turn{asked(said(0, ash, "s")), large, asked(said(7, ash, "z"))}, assembly.Window{Turns: 50, Bytes: 100})
+	got := assembly.Assemble("echo", []assembly.Turn{asked(said(0, ash, "s")), large, asked(said(7, ash, "z"))}, assembly.Window{Turns: 50, Bytes: 100}, mentions)
 	if want := "--- user\n[Ash (<@U03AAAAAAAA>)]: z\n"; show(got) != want {
 		t.Errorf("got:\n%swant:\n%s", show(got), want)
 	}

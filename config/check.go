@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"parley/adapters"
+	"parley/adapters/agent"
 )
 
 const noAlias = "has a value that begins with & or *, which YAML reads as a reference: put the value in quotes"
@@ -148,13 +151,30 @@ func keys(t reflect.Type) []string {
 	return names
 }
 
-// settings yields every setting of a struct by its key.
+// settings yields every setting of a struct by its key, also the settings of each platform
+// and of each kind of agent.
 func settings(v reflect.Value) iter.Seq2[string, reflect.Value] {
 	return func(yield func(string, reflect.Value) bool) {
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
 			key, option, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 			switch {
+			case field.Type == reflect.TypeFor[adapters.Config]():
+				for _, p := range platforms {
+					if !yield(string(p.Name), reflect.ValueOf(p.Config())) {
+						return
+					}
+				}
+				continue
+			case field.Type == reflect.TypeFor[agent.Config]():
+				for _, k := range kinds {
+					for key, setting := range settings(reflect.ValueOf(k.Config()).Elem()) {
+						if !yield(key, setting) {
+							return
+						}
+					}
+				}
+				continue
 			case option == "inline":
 				for key, setting := range settings(v.Field(i)) {
 					if !yield(key, setting) {

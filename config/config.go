@@ -19,11 +19,10 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/adapters/agent/openai"
+	"parley/adapters"
+	"parley/adapters/agent"
+	"parley/adapters/agent/echo"
 	"parley/adapters/backfill"
-	"parley/adapters/bluebubbles"
-	"parley/adapters/discord"
-	"parley/adapters/slack"
 	"parley/adapters/web"
 	"parley/assembly"
 	"parley/assembly/turn"
@@ -67,29 +66,20 @@ func (l Log) Severity() slog.Level {
 	return level
 }
 
-// The kinds of agent.
-const (
-	KindEcho   = "echo"
-	KindOpenAI = "openai"
-)
-
 // Agent is one configured agent.
 type Agent struct {
 	ID   string `yaml:"id"`
-	Kind string `yaml:"kind"` // KindEcho or KindOpenAI
-	// OpenAI is set for KindOpenAI. In a file its keys are siblings of id and kind.
-	OpenAI openai.Config `yaml:",inline"`
+	Kind string `yaml:"kind"` // the name of a kind
+	// Config is the settings of its kind. In a file its keys are siblings of id and kind.
+	Config agent.Config `yaml:"-"`
 }
 
-// Workspace is one account on one platform. The settings of its platform are set, and
-// those of the other platforms are nil.
+// Workspace is one account on one platform.
 type Workspace struct {
-	ID          string              `yaml:"id"`
-	Platform    event.Platform      `yaml:"platform"`
-	Slack       *slack.Config       `yaml:"slack"`
-	Discord     *discord.Config     `yaml:"discord"`
-	BlueBubbles *bluebubbles.Config `yaml:"bluebubbles"`
-	Web         *web.Config         `yaml:"web"`
+	ID       string         `yaml:"id"`
+	Platform event.Platform `yaml:"platform"` // the name of a platform
+	// Config is the settings of its platform. In a file the platform's name is their key.
+	Config adapters.Config `yaml:"-"`
 	// Settings apply to every channel that Channels does not name.
 	Settings `yaml:",inline"`
 	Context  assembly.Window `yaml:"context"`
@@ -98,8 +88,6 @@ type Workspace struct {
 	// Channels are the settings of the channels that have their own, by channel id. Each
 	// is complete: a key that the channel's entry lacks has the workspace's value.
 	Channels map[string]Settings `yaml:"-"`
-	// Local marks the built-in workspace, whose callers need no token.
-	Local bool `yaml:"-"`
 }
 
 // Settings are the settings that a channel can override.
@@ -121,8 +109,8 @@ func (w *Workspace) Channel(id string) Settings {
 // local with the echo agent, which only this machine can reach, and data in ./data.
 func Default() *Config {
 	c := defaults()
-	local := NewWorkspace("local", event.Web, KindEcho)
-	local.Web, local.Local = new(web.DefaultConfig()), true
+	local := NewWorkspace("local", event.Web, c.Agents[0].ID)
+	local.Config = &web.Config{Local: true}
 	c.Workspaces = []Workspace{local}
 	return c
 }
@@ -148,6 +136,6 @@ func defaults() *Config {
 		Shutdown:    10 * time.Second,
 		Retention:   journal.DefaultRetention(),
 		Attachments: attach.DefaultConfig(),
-		Agents:      []Agent{{ID: KindEcho, Kind: KindEcho}},
+		Agents:      []Agent{{ID: "echo", Kind: "echo", Config: new(echo.Config)}},
 	}
 }

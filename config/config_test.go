@@ -13,6 +13,7 @@ import (
 
 	"parley/adapters/agent/openai"
 	"parley/adapters/slack"
+	"parley/adapters/web"
 	"parley/assembly"
 	"parley/config"
 	"parley/config/secret"
@@ -145,12 +146,12 @@ func TestDocumentedExample(t *testing.T) {
 	want := config.Default()
 	model := openai.DefaultConfig()
 	model.APIKey, model.Model = secret.New("sk-1"), "llama3.2"
-	want.Agents = append(want.Agents, config.Agent{ID: "assistant", Kind: config.KindOpenAI, OpenAI: model})
+	want.Agents = append(want.Agents, config.Agent{ID: "assistant", Kind: "openai", Config: &model})
 
 	acme := config.NewWorkspace("acme", event.Slack, "assistant")
 	account := slack.DefaultConfig()
 	account.AppToken, account.BotToken, account.SigningSecret = secret.New("xapp-1"), secret.New("xoxb-1"), secret.New("sign-1")
-	acme.Slack = &account
+	acme.Config = &account
 	quiet := acme.Settings
 	quiet.Agent, quiet.Policy.RequireMention, quiet.Turns.Mode = "echo", false, "interrupt"
 	acme.Channels = map[string]config.Settings{"C06RY3YBSLE": quiet}
@@ -172,7 +173,7 @@ func TestWithoutFiles(t *testing.T) {
 		t.Fatalf("%d workspaces, want the local one", len(c.Workspaces))
 	}
 	w := c.Workspaces[0]
-	if w.ID != "local" || !w.Local || w.Platform != event.Web || w.Web == nil || w.Agent != "echo" {
+	if w.ID != "local" || !w.Config.(*web.Config).Local || w.Platform != event.Web || w.Agent != "echo" {
 		t.Errorf("workspace %+v, want the web workspace local with the echo agent", w)
 	}
 	if c.Listen != "127.0.0.1:8484" || c.Store.Path != "data/parley.db" || c.Attachments.Dir != "data/attachments" {
@@ -182,7 +183,7 @@ func TestWithoutFiles(t *testing.T) {
 
 func TestFileInWorkingDirectory(t *testing.T) {
 	c := load(t, "listen: 127.0.0.1:9\n", "")
-	if c.Listen != "127.0.0.1:9" || c.Workspaces[0].ID != "w" || c.Workspaces[0].Local {
+	if c.Listen != "127.0.0.1:9" || c.Workspaces[0].ID != "w" || c.Workspaces[0].Config.(*web.Config).Local {
 		t.Errorf("Load(\"\") = %+v, want the values of parley.yaml", c)
 	}
 }
@@ -210,7 +211,7 @@ func TestRelativePaths(t *testing.T) {
 	if c.Store.Path != "etc/parley.db" || c.Attachments.Dir != "/var/files" {
 		t.Errorf("store %q, attachments %q", c.Store.Path, c.Attachments.Dir)
 	}
-	if got := c.Workspaces[0].Web.Tokens[0].Token.Reveal(); got != "s3cret" {
+	if got := c.Workspaces[0].Config.(*web.Config).Tokens[0].Token.Reveal(); got != "s3cret" {
 		t.Errorf("token %q, want the text of the file without its line end", got)
 	}
 }
@@ -232,7 +233,7 @@ agents:
     max_concurrent: ${PORT}
     timeout: ${PORT}ms
 `, "policy:\n  require_mention: ${FLAG}\n")
-	model := c.Agents[1].OpenAI
+	model := c.Agents[1].Config.(*openai.Config)
 	got := []any{c.Listen, model.APIKey.Reveal(), model.Model, model.MaxConcurrent, model.Timeout.String(), c.Workspaces[0].Policy.RequireMention}
 	want := []any{"127.0.0.1:9000", "9000", "a ${b} $5 ${PORT}: *x # y", 9000, "9s", false}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -251,7 +252,7 @@ func TestReferenceToFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.Agents[1].OpenAI.SystemPrompt, "  Be brief.\n\nBe ${KIND}.\n"; got != want {
+	if got, want := c.Agents[1].Config.(*openai.Config).SystemPrompt, "  Be brief.\n\nBe ${KIND}.\n"; got != want {
 		t.Errorf("system prompt %q, want %q", got, want)
 	}
 }
@@ -315,25 +316,6 @@ channels: [{id: "iMessage;-;x", turns: {mode: steer}}]
 	w := c.Workspaces[0]
 	if !w.Policy.FromMe || !w.Channel("iMessage;-;x").Policy.FromMe {
 		t.Errorf("from_me: run did not reach the policy: %+v", w)
-	}
-}
-
-// TestAPIURLEndsInSlash checks that a method's name can follow an api_url directly.
-func TestAPIURLEndsInSlash(t *testing.T) {
-	write(t, map[string]string{
-		"parley.yaml":       "",
-		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: echo\ndiscord: {token: t, api_url: 'http://127.0.0.1:1/api/v9/'}\n",
-		"workspaces/s.yaml": "id: s\nplatform: slack\nagent: echo\nslack: {bot_token: b, app_token: a, api_url: 'http://127.0.0.1:1/api'}\n",
-	})
-	c, err := config.Load("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := c.Workspaces[0].Discord.APIURL; got != "http://127.0.0.1:1/api/v9/" {
-		t.Errorf("discord.api_url %q", got)
-	}
-	if got := c.Workspaces[1].Slack.APIURL; got != "http://127.0.0.1:1/api/" {
-		t.Errorf("slack.api_url %q", got)
 	}
 }
 

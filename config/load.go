@@ -9,8 +9,8 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
-	"parley/adapters/agent/openai"
 	"parley/ingest/attach"
 )
 
@@ -88,24 +88,26 @@ func (l *loader) config(name string) *Config {
 	return c
 }
 
-// agents reads the list of agents.
+// agents reads the list of agents. A key of another kind of agent is a fault.
 func (f *file) agents(items []map[string]any) []Agent {
 	agents := make([]Agent, len(items))
 	for i, item := range items {
 		at := fmt.Sprintf("agents[%d]", i)
-		if item["kind"] == KindOpenAI {
-			agents[i].OpenAI = openai.DefaultConfig()
-		}
-		f.decode(at, &agents[i], item)
-		if agents[i].Kind != KindEcho {
+		f.decode(at, &agents[i], pick(item, "id", "kind"))
+		kind, ok := Kind(agents[i].Kind)
+		if !ok {
 			continue
 		}
+		agents[i].Config = kind.Config()
+		own := keys(reflect.TypeOf(agents[i].Config).Elem())
 		var check checks
 		for _, key := range keys(reflect.TypeFor[Agent]()) {
 			_, given := item[key]
-			check.require(!given || key == "id" || key == "kind", join(at, key), "is not a key of an echo agent, which has only id and kind: remove it")
+			check.require(!given || key == "id" || key == "kind" || slices.Contains(own, key), join(at, key),
+				fmt.Sprintf("is not a key of an agent of kind %s, whose keys are %s: remove it", kind.Name, strings.Join(append([]string{"id", "kind"}, own...), ", ")))
 		}
 		f.report(check.faults)
+		f.decode(at, agents[i].Config, pick(item, own...))
 	}
 	return agents
 }

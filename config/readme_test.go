@@ -11,10 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"parley/adapters/agent/openai"
-	"parley/adapters/bluebubbles"
-	"parley/adapters/discord"
-	"parley/adapters/slack"
 	"parley/adapters/web"
 	"parley/config/secret"
 	"parley/ingest/attach"
@@ -31,20 +27,15 @@ func defaultSettings() map[string]reflect.Value {
 	main.Attachments.S3 = new(attach.S3)
 	collect(all, "", reflect.ValueOf(*main))
 	collect(all, "store", reflect.ValueOf(storeKeys{Connections: defaultConnections}))
-	w := NewWorkspace("", "", "")
-	w.Slack, w.Web = new(slack.DefaultConfig()), new(web.DefaultConfig())
-	w.Discord, w.BlueBubbles = new(discord.DefaultConfig()), new(bluebubbles.DefaultConfig())
-	collect(all, "", reflect.ValueOf(workspaceFile{Workspace: w}))
+	collect(all, "", reflect.ValueOf(workspaceFile{Workspace: NewWorkspace("", "", "")}))
 	return all
 }
 
 // entry returns the default of an entry of a list.
 func entry(t reflect.Type) reflect.Value {
 	switch t {
-	case reflect.TypeFor[Agent]():
-		return reflect.ValueOf(Agent{OpenAI: openai.DefaultConfig()})
 	case reflect.TypeFor[web.Token]():
-		return reflect.ValueOf(web.DefaultToken())
+		return reflect.ValueOf(web.Token{Senders: web.SendersOwn})
 	}
 	return reflect.Zero(t)
 }

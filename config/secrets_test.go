@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/adapters/slack"
 	"parley/config"
 )
 
@@ -70,12 +71,12 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 	out := string(marshalled) + fmt.Sprintf("%v %+v %#v", c, c, c)
 	out += fmt.Sprintf("%+v %#v", c.Attachments.S3, c.Attachments.S3)
 	for _, w := range c.Workspaces {
-		out += fmt.Sprintf("%+v %#v %+v %#v %+v %#v %+v %#v", w.BlueBubbles, w.BlueBubbles, w.Discord, w.Discord, w.Slack, w.Slack, w.Web, w.Web)
+		out += fmt.Sprintf("%+v %#v", w.Config, w.Config)
 	}
 	if strings.Contains(out, "canary") {
 		t.Errorf("the output contains a secret:\n%s", out)
 	}
-	if got := c.Workspaces[2].Slack.BotToken.Reveal(); got != canary {
+	if got := c.Workspaces[2].Config.(*slack.Config).BotToken.Reveal(); got != canary {
 		t.Errorf("the bot's token is %q, want the canary: otherwise this test proves nothing", got)
 	}
 }

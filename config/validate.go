@@ -81,9 +81,9 @@ func (c *Config) faults() event.FieldErrors {
 func (a Agent) faults() event.FieldErrors {
 	var check checks
 	check.require(idForm.MatchString(a.ID), "id", idWords)
-	check.oneOf("kind", a.Kind, KindEcho, KindOpenAI)
-	if a.Kind == KindOpenAI {
-		check.under("", a.OpenAI.Validate())
+	check.oneOf("kind", a.Kind, kindNames()...)
+	if a.Config != nil {
+		check.under("", a.Config.Validate())
 	}
 	return check.faults
 }

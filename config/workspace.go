@@ -1,15 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
-	"parley/adapters/bluebubbles"
-	"parley/adapters/discord"
-	"parley/adapters/slack"
-	"parley/adapters/web"
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -35,10 +33,13 @@ func (l *loader) workspace(name string, agents []Agent) Workspace {
 	}
 	values := f.mapping(node, "", reflect.TypeFor[workspaceFile]())
 	entries := takeList(values, "channels")
-	f.platformDefaults(&w, values)
+	blocks := f.platforms(values)
 	f.decode("", &w, values)
-	w.derive()
-	f.report(w.faults(f.has, agents))
+	w.Config = blocks[w.Platform]
+	if owner, ok := w.Config.(interface{ RunsFromMe() bool }); ok {
+		w.Policy.FromMe = owner.RunsFromMe()
+	}
+	f.report(w.faults(blocks, agents))
 	f.channels(&w, entries, pick(values, "agent", "policy", "turns"), agents)
 	l.checkUnique(f, &w)
 	l.places[w.ID] = f
@@ -46,76 +47,36 @@ func (l *loader) workspace(name string, agents []Agent) Workspace {
 	return w
 }
 
-// platformDefaults gives the workspace the defaults of each platform whose block the file
-// has. It moves the web tokens from values to the workspace, each over its own defaults.
-func (f *file) platformDefaults(w *Workspace, values map[string]any) {
-	if f.has("slack") {
-		w.Slack = new(slack.DefaultConfig())
-	}
-	if f.has("discord") {
-		w.Discord = new(discord.DefaultConfig())
-	}
-	if f.has("bluebubbles") {
-		w.BlueBubbles = new(bluebubbles.DefaultConfig())
-	}
-	if !f.has("web") {
-		return
-	}
-	w.Web = new(web.DefaultConfig())
-	block, _ := values["web"].(map[string]any)
-	for i, item := range takeList(block, "tokens") {
-		token := web.DefaultToken()
-		f.decode(fmt.Sprintf("web.tokens[%d]", i), &token, item)
-		w.Web.Tokens = append(w.Web.Tokens, token)
-	}
-}
-
-// derive sets the values that depend on other settings.
-func (w *Workspace) derive() {
-	if w.Slack != nil {
-		w.Slack.APIURL = strings.TrimSuffix(w.Slack.APIURL, "/") + "/"
-	}
-	if w.Discord != nil {
-		w.Discord.APIURL = strings.TrimSuffix(w.Discord.APIURL, "/") + "/"
-	}
-	w.Policy.FromMe = w.BlueBubbles != nil && w.BlueBubbles.FromMe == bluebubbles.FromMeRun
-}
-
-// validator is a component's settings.
-type validator interface{ Validate() event.FieldErrors }
-
-// blocks returns the platforms' settings that the workspace has.
-func (w *Workspace) blocks() map[event.Platform]validator {
-	blocks := map[event.Platform]validator{}
-	if w.Slack != nil {
-		blocks[event.Slack] = w.Slack
-	}
-	if w.Discord != nil {
-		blocks[event.Discord] = w.Discord
-	}
-	if w.BlueBubbles != nil {
-		blocks[event.BlueBubbles] = w.BlueBubbles
-	}
-	if w.Web != nil {
-		blocks[event.Web] = w.Web
+// platforms reads the settings of each platform that the file has, and removes them from
+// values.
+func (f *file) platforms(values map[string]any) map[event.Platform]adapters.Config {
+	blocks := map[event.Platform]adapters.Config{}
+	for _, p := range platforms {
+		key := string(p.Name)
+		if !f.has(key) {
+			continue
+		}
+		blocks[p.Name] = p.Config()
+		block, _ := values[key].(map[string]any)
+		f.decode(key, blocks[p.Name], block)
+		delete(values, key)
 	}
 	return blocks
 }
 
 // faults returns the faults of a workspace's values, except for those of its channels.
-// The function has reports whether the file has a key.
-func (w *Workspace) faults(has func(key string) bool, agents []Agent) event.FieldErrors {
+// blocks are the settings of platforms that its file has.
+func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []Agent) event.FieldErrors {
 	var check checks
 	check.require(idForm.MatchString(w.ID), "id", idWords)
-	known := slices.Contains(event.Platforms, w.Platform)
-	check.require(known, "platform", "must be slack, discord, bluebubbles or web")
-	check.require(!known || has(string(w.Platform)), "platform", fmt.Sprintf("needs the platform's settings under %s:", w.Platform))
-	blocks := w.blocks()
-	for _, platform := range event.Platforms {
-		key := string(platform)
-		check.require(!known || platform == w.Platform || !has(key), key,
+	_, known := Platform(w.Platform)
+	check.oneOf("platform", string(w.Platform), PlatformNames()...)
+	check.require(!known || w.Config != nil, "platform", fmt.Sprintf("needs the platform's settings under %s:", w.Platform))
+	for _, p := range platforms {
+		key, block := string(p.Name), blocks[p.Name]
+		check.require(!known || block == nil || p.Name == w.Platform, key,
 			fmt.Sprintf("has no effect because the platform is %s: remove it", w.Platform))
-		if block := blocks[platform]; block != nil {
+		if block != nil {
 			check.under(key, block.Validate())
 		}
 	}
@@ -167,29 +128,22 @@ func (f *file) channels(w *Workspace, entries []map[string]any, base map[string]
 	}
 }
 
-// checkUnique reports an id or an account that an earlier workspace has. Two workspaces
-// on one account would answer each message twice, or share the events between them.
+// checkUnique reports an id or an account that an earlier workspace has.
 func (l *loader) checkUnique(f *file, w *Workspace) {
-	check := func(key, value, words string) {
+	check := func(key, value, before, remedy string) {
 		if value == "" {
 			return
 		}
-		if before := l.unique.add(key+"="+value, f.location(key)); before != "" {
-			f.fault(f.line(key), key, fmt.Sprintf(words, before))
+		if place := l.unique.add(key+"="+value, f.location(key)); place != "" {
+			f.fault(f.line(key), key, before+place+": "+remedy)
 		}
 	}
-	const account = "is also in %s: use an account in one workspace only"
-	check("id", w.ID, "is also the id of the workspace in %s: give each workspace its own id")
-	if w.Slack != nil {
-		check("slack.bot_token", w.Slack.BotToken.Reveal(), account)
-		check("slack.app_token", w.Slack.AppToken.Reveal(),
-			"is also in %s: Slack would send each event to only one of the two workspaces; use mode http for an app in several teams")
+	check("id", w.ID, "is also the id of the workspace in ", "give each workspace its own id")
+	if w.Config == nil {
+		return
 	}
-	if w.Discord != nil {
-		check("discord.token", w.Discord.Token.Reveal(), account)
-	}
-	if w.BlueBubbles != nil {
-		check("bluebubbles.url", w.BlueBubbles.URL, account)
+	for _, account := range w.Config.Accounts() {
+		check(join(string(w.Platform), account.Key), account.Value, "is also in ", cmp.Or(account.Words, "use an account in one workspace only"))
 	}
 }
 

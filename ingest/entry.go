@@ -79,7 +79,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 		}
 	}
 	return journal.Entry{
-		Envelope: t.ID, MessageID: t.MessageID, Workspace: w.config.ID, Event: e, Origin: origin(t.Envelope), Agent: settings.Agent,
+		Envelope: t.ID, MessageID: t.MessageID, Workspace: w.config.ID, Event: e, Origin: origin(t.Envelope, settings.KeepMetadata), Agent: settings.Agent,
 		Coalesce: settings.Coalesce, CoalesceMax: settings.CoalesceMax, Decide: g.decide,
 		Begin: settings.Coalesce == 0 && in.Work.Room(work.Turns, settings.Agent) && !w.behind(c.Key),
 	}, nil
@@ -147,9 +147,9 @@ func (in *Ingest) channel(ctx context.Context, c *work.Claim, e *event.Event) (s
 	return channel, err
 }
 
-func origin(envelope event.Envelope) journal.Origin {
+func origin(envelope event.Envelope, keepMetadata bool) journal.Origin {
 	switch {
-	case envelope.Platform == event.Web:
+	case keepMetadata: // from a caller of our own API
 		return journal.API
 	case envelope.Transport == event.Backfilled:
 		return journal.Late

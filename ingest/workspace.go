@@ -29,6 +29,7 @@ type Settings struct {
 type Workspace struct {
 	ID         string
 	Platform   event.Platform
+	Senders    string // the namespace of sender ids
 	Normalizer adapters.Normalizer
 	// Names resolves the names that payloads leave out.
 	Names Names
@@ -74,7 +75,7 @@ func (w *workspace) Self() event.Self {
 // ownID is our own sender_id in the workspace. It is empty until our identity is known.
 func (w *workspace) ownID() string {
 	if id := w.Self().UserID; id != "" {
-		return w.config.Platform.Namespace() + ":" + id
+		return w.config.Senders + ":" + id
 	}
 	return ""
 }

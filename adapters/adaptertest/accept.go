@@ -50,13 +50,13 @@ func (s *fixture) sayAndCheck(to adapters.Address, text string) arrival {
 	if m == nil {
 		s.t.Fatalf("the envelope %s has no message", a.envelope.Body)
 	}
-	if sender := a.envelope.Platform.Namespace() + ":" + s.Asker.ID; m.Content != text || m.Metadata.SenderID != sender || m.Own {
+	if sender := s.Platform.Namespace() + ":" + s.Asker.ID; m.Content != text || m.Metadata.SenderID != sender || m.Own {
 		s.t.Errorf("%q from %q, want %q from %q", m.Content, m.Metadata.SenderID, text, sender)
 	}
 	if m.Channel.ID != to.Channel || m.Thread != a.keys.Thread || m.SentAt.Before(s.started.Add(-time.Minute)) {
 		s.t.Errorf("the message has channel %+v, thread %s and time %v", m.Channel, m.Thread, m.SentAt)
 	}
-	checkKeys(s.t, payload{envelope: a.envelope}, a.keys)
+	checkKeys(s.t, payload{envelope: a.envelope, platform: s.Platform}, a.keys)
 	return a
 }
 

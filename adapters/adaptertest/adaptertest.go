@@ -23,15 +23,16 @@ import (
 // Run checks a normaliser with every payload of some recordings (.jsonl files, as replay
 // reads them) and with damaged copies of the payloads. Glob patterns are allowed. Run fails
 // if there is no payload.
-func Run(t *testing.T, normalizer adapters.Normalizer, recordings ...string) {
+func Run(t *testing.T, platform adapters.Platform, recordings ...string) {
 	t.Helper()
 	payloads := read(t, recordings)
 	if len(payloads) == 0 {
 		t.Fatalf("the recordings %q contain no payload", recordings)
 	}
-	c := checker{normalizer: normalizer}
+	c := checker{normalizer: platform.Normalizer}
 	byKey := map[string]payload{}
 	for _, p := range payloads {
+		p.platform = platform
 		t.Run(p.name, func(t *testing.T) {
 			keys := c.payload(t, p)
 			if keys.Channel.Type != event.ChannelUnknown {
@@ -186,7 +187,7 @@ func checkEvent(t *testing.T, p payload, keys event.Keys, e event.Event) {
 func checkMessage(t *testing.T, p payload, m *event.Message) {
 	t.Helper()
 	metadata := m.Metadata
-	if p.envelope.Platform != event.Web { // a client of the API chooses its own metadata
+	if !p.platform.API { // a client of the API chooses its own metadata
 		if metadata.Source != string(p.envelope.Platform) {
 			t.Errorf("the source is %q", metadata.Source)
 		}
@@ -231,7 +232,7 @@ func quoted(m *event.Message) (texts []string) {
 
 func checkSender(t *testing.T, p payload, id string) {
 	t.Helper()
-	if prefix := p.envelope.Platform.Namespace() + ":"; !strings.HasPrefix(id, prefix) || id == prefix {
+	if prefix := p.platform.Namespace() + ":"; !strings.HasPrefix(id, prefix) || id == prefix {
 		t.Errorf("sender %q must be longer than its prefix %q", id, prefix)
 	}
 }

@@ -8,23 +8,19 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/adaptertest"
-	"parley/adapters/bluebubbles"
-	"parley/adapters/discord"
-	"parley/adapters/slack"
 	"parley/adapters/web"
+	"parley/config"
 	"parley/ingest/event"
 )
 
 // TestPlatformsKeepContract checks every platform's normaliser with its own recordings.
 func TestPlatformsKeepContract(t *testing.T) {
-	for platform, normalizer := range map[string]adapters.Normalizer{
-		"slack":       slack.Normalizer{},
-		"discord":     discord.Normalizer{},
-		"bluebubbles": bluebubbles.Normalizer{},
-		"web":         stamped{},
-	} {
-		t.Run(platform, func(t *testing.T) {
-			adaptertest.Run(t, normalizer, "../../testdata/"+platform+"/*.jsonl")
+	for _, platform := range config.Platforms() {
+		if platform.Name == event.Web {
+			platform.Normalizer = stamped{}
+		}
+		t.Run(string(platform.Name), func(t *testing.T) {
+			adaptertest.Run(t, platform, "../../testdata/"+string(platform.Name)+"/*.jsonl")
 		})
 	}
 }

@@ -192,7 +192,7 @@ func errorsHideSecrets(s *fixture) {
 			s.t.Errorf("%s succeeded", name)
 		}
 	}
-	if _, ok := s.Adapter.(adapters.Runner); !ok {
+	if _, ok := s.Adapter.(adapters.Connector); !ok {
 		return
 	}
 	r := s.run()

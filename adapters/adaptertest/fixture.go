@@ -136,7 +136,7 @@ func (s *fixture) serve() *run {
 func (s *fixture) run() *run {
 	s.t.Helper()
 	r := &run{s: s, ups: make(chan event.Self, 100), ended: make(chan error, 1), stop: func() {}}
-	runner, ok := s.Adapter.(adapters.Runner)
+	connector, ok := s.Adapter.(adapters.Connector)
 	if !ok {
 		r.ups <- s.Self
 		return r
@@ -150,7 +150,7 @@ func (s *fixture) run() *run {
 	}
 	go func() {
 		defer close(finished)
-		r.ended <- s.record(runner.Run(running, s.inbox, link))
+		r.ended <- s.record(runAll(running, connector.Connections(), s.inbox, link))
 	}()
 	r.stop = func() {
 		cancel()
@@ -158,6 +158,23 @@ func (s *fixture) run() *run {
 	}
 	s.t.Cleanup(r.stop)
 	return r
+}
+
+// runAll runs connections until the first one ends, and returns its error.
+func runAll(ctx context.Context, connections []adapters.Connection, inbox adapters.Inbox, link adapters.Link) (first error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var once sync.Once
+	var running sync.WaitGroup
+	for _, c := range connections {
+		running.Go(func() {
+			err := c.Run(ctx, inbox, link)
+			once.Do(func() { first = err })
+			cancel()
+		})
+	}
+	running.Wait()
+	return first
 }
 
 // start runs the adapter, and waits until events can arrive.

@@ -16,7 +16,8 @@ type Platform func(t *testing.T) Fake
 // Fake is a platform under the test's control. If the platform lacks an ability, its function
 // is nil, and the promises that need it are skipped.
 type Fake struct {
-	Adapter adapters.Adapter
+	Adapter  adapters.Adapter
+	Platform adapters.Platform
 	// Workspace and Transport are those of live envelopes. Self is our own identity.
 	Workspace, Transport string
 	Self                 event.Self

@@ -19,6 +19,7 @@ type payload struct {
 	name     string
 	envelope event.Envelope
 	people   people
+	platform adapters.Platform
 }
 
 // line is one line of a recording, as replay reads it.
@@ -111,9 +112,9 @@ func readLines(file string, content []byte) (payloads []payload) {
 		case l.Directory != nil:
 			known.learn(l)
 		case l.Body != nil:
-			payloads = append(payloads, payload{fmt.Sprintf("%s:%d", file, n+1), event.Envelope{
+			payloads = append(payloads, payload{name: fmt.Sprintf("%s:%d", file, n+1), people: known, envelope: event.Envelope{
 				Workspace: "acme", Platform: l.Platform, Transport: l.Transport, ReceivedAt: l.ReceivedAt, Body: l.Body,
-			}, known})
+			}})
 		}
 	}
 	return payloads

@@ -23,7 +23,7 @@ var runnerPromises = []promise{
 const stopWithin = time.Second
 
 func upAfterEachGap(s *fixture) {
-	ability[adapters.Runner](s)
+	ability[adapters.Connector](s)
 	r := s.serve()
 	if diff := cmp.Diff(s.Self, r.up()); diff != "" {
 		s.t.Error(diff)
@@ -42,7 +42,7 @@ func upAfterEachGap(s *fixture) {
 }
 
 func runEnds(s *fixture) {
-	ability[adapters.Runner](s)
+	ability[adapters.Connector](s)
 	r := s.start()
 	s.say(adapters.Address{Channel: s.Room.ID}, "hi")
 	r.stopSoon()
@@ -74,7 +74,7 @@ func (r *run) stopSoon() {
 }
 
 func runEndsWhileStuck(s *fixture) {
-	ability[adapters.Runner](s)
+	ability[adapters.Connector](s)
 	s.require(s.Fault != nil, "faults")
 	for _, call := range []Call{Who, Connect} {
 		met := s.Fault(call, Stuck)
@@ -92,7 +92,7 @@ func runEndsWhileStuck(s *fixture) {
 }
 
 func refusedAtStart(s *fixture) {
-	ability[adapters.Runner](s)
+	ability[adapters.Connector](s)
 	s.require(s.Revoke != nil, "credentials to revoke")
 	s.Revoke()
 	r := s.serve()
@@ -112,7 +112,7 @@ func (s *fixture) refused(err error) {
 }
 
 func refusedLater(s *fixture) {
-	ability[adapters.Runner](s)
+	ability[adapters.Connector](s)
 	s.require(s.Revoke != nil && s.Cut != nil, "connection with credentials to revoke")
 	r := s.start()
 	s.Revoke()
@@ -121,7 +121,7 @@ func refusedLater(s *fixture) {
 }
 
 func transientIsNotRefused(s *fixture) {
-	ability[adapters.Runner](s)
+	ability[adapters.Connector](s)
 	s.require(s.Fault != nil, "faults")
 	for _, c := range []struct {
 		call    Call

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"parley/adapters"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -42,6 +43,13 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{Method: MethodAppleScript, FromMe: FromMePassive, Timeout: 150 * time.Second}
 }
+
+// RunsFromMe reports whether the policy judges the account owner's own messages like other
+// people's.
+func (c Config) RunsFromMe() bool { return c.FromMe == FromMeRun }
+
+// Accounts implements adapters.Config.
+func (c Config) Accounts() []adapters.Account { return []adapters.Account{{Key: "url", Value: c.URL}} }
 
 // Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {

@@ -104,7 +104,7 @@ const (
 )
 
 func (m message) senderID(self event.Self) string {
-	namespace := event.BlueBubbles.Namespace() + ":"
+	namespace := senders + ":"
 	switch address := m.address(); {
 	case m.fromMe && self.Address != "":
 		return namespace + self.Address

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -22,6 +23,11 @@ type Config struct {
 // DefaultConfig returns the defaults. Token has none.
 func DefaultConfig() Config {
 	return Config{APIURL: "https://discord.com/api/v9/", Timeout: 10 * time.Second}
+}
+
+// Accounts implements adapters.Config.
+func (c Config) Accounts() []adapters.Account {
+	return []adapters.Account{{Key: "token", Value: c.Token.Reveal()}}
 }
 
 // Validate returns every fault by key. The faults contain no configured value.

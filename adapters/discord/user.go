@@ -88,4 +88,4 @@ func (u user) mentionToken() string {
 
 func (u user) is(self event.Self) bool { return u.id != "" && u.id == self.UserID }
 
-func senderID(userID string) string { return event.Discord.Namespace() + ":" + userID }
+func senderID(userID string) string { return "discord:" + userID }

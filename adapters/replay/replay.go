@@ -58,12 +58,12 @@ type DirectoryLine struct {
 func Raw(path string) bool { return !strings.HasSuffix(path, ".jsonl") }
 
 // Read calls each for every object of a file. A .jsonl file is a recording; any other file
-// contains one raw payload of the given platform. An error means that the file itself is
-// unreadable, or is an error of each.
-func Read(path string, platform event.Platform, each func(Line) error) error {
+// contains one raw payload of the given platform. The platform of each line must be one of
+// known. An error means that the file itself is unreadable, or is an error of each.
+func Read(path string, platform event.Platform, known []string, each func(Line) error) error {
 	if Raw(path) {
 		if platform == "" {
-			return fmt.Errorf("%s: contains one raw payload: name its platform with --platform (%s)", path, names())
+			return fmt.Errorf("%s: contains one raw payload: name its platform with --platform (%s)", path, strings.Join(known, ", "))
 		}
 		body, err := os.ReadFile(path)
 		if err != nil {
@@ -76,10 +76,10 @@ func Read(path string, platform event.Platform, each func(Line) error) error {
 		return err
 	}
 	defer file.Close()
-	return readLines(file, path, platform, each)
+	return readLines(file, path, platform, known, each)
 }
 
-func readLines(r io.Reader, path string, platform event.Platform, each func(Line) error) error {
+func readLines(r io.Reader, path string, platform event.Platform, known []string, each func(Line) error) error {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 64<<10), maxLine)
 	n := 1
@@ -88,7 +88,7 @@ func readLines(r io.Reader, path string, platform event.Platform, each func(Line
 		if len(text) == 0 {
 			continue
 		}
-		if err := each(parse(bytes.Clone(text), platform)); err != nil {
+		if err := each(parse(bytes.Clone(text), platform, known)); err != nil {
 			return fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 	}
@@ -102,7 +102,7 @@ func readLines(r io.Reader, path string, platform event.Platform, each func(Line
 
 // parse reads one line. It reports a fault in Line.Err, because the lines below it are still
 // readable.
-func parse(text []byte, platform event.Platform) Line {
+func parse(text []byte, platform event.Platform, known []string) Line {
 	var wire struct {
 		Directory  *DirectoryLine  `json:"directory"`
 		Platform   event.Platform  `json:"platform"`
@@ -123,8 +123,8 @@ func parse(text []byte, platform event.Platform) Line {
 	if wire.Platform == "" {
 		wire.Platform = platform
 	}
-	if !slices.Contains(event.Platforms, wire.Platform) {
-		return Line{Err: fmt.Errorf("platform: is %q, must be one of %s", wire.Platform, names())}
+	if !slices.Contains(known, string(wire.Platform)) {
+		return Line{Err: fmt.Errorf("platform: is %q, must be one of %s", wire.Platform, strings.Join(known, ", "))}
 	}
 	if wire.Body == nil {
 		return Line{Err: errors.New("body: is missing; it must contain the platform's raw payload")}
@@ -138,12 +138,4 @@ func parse(text []byte, platform event.Platform) Line {
 		line.Envelope.ReceivedAt = *wire.ReceivedAt
 	}
 	return line
-}
-
-func names() string {
-	out := make([]string, len(event.Platforms))
-	for i, p := range event.Platforms {
-		out[i] = string(p)
-	}
-	return strings.Join(out, ", ")
 }

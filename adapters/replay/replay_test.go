@@ -15,6 +15,8 @@ import (
 )
 
 // file writes a temporary file and returns its path.
+var known = []string{"slack", "discord", "bluebubbles", "web"}
+
 func file(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -26,7 +28,7 @@ func file(t *testing.T, name, content string) string {
 
 func lines(t *testing.T, path string, platform event.Platform) (out []replay.Line) {
 	t.Helper()
-	if err := replay.Read(path, platform, func(l replay.Line) error { out = append(out, l); return nil }); err != nil {
+	if err := replay.Read(path, platform, known, func(l replay.Line) error { out = append(out, l); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -59,7 +61,7 @@ func TestReadRawPayload(t *testing.T) {
 	if len(got) != 1 || string(got[0].Envelope.Body) != "{\n \"type\": \"message\"}\n" || got[0].Platform != event.Slack || !got[0].Envelope.ReceivedAt.IsZero() {
 		t.Errorf("lines %+v", got)
 	}
-	if err := replay.Read(path, "", nil); err == nil || !strings.Contains(err.Error(), "--platform") {
+	if err := replay.Read(path, "", known, nil); err == nil || !strings.Contains(err.Error(), "--platform") {
 		t.Errorf("without a platform: %v", err)
 	}
 }
@@ -91,7 +93,7 @@ func TestFileFaults(t *testing.T) {
 		long:                                   "long.jsonl:2: the line is longer than 16 MiB",
 		filepath.Join(t.TempDir(), "no.jsonl"): "no such file",
 	} {
-		err := replay.Read(path, event.Slack, func(replay.Line) error { return nil })
+		err := replay.Read(path, event.Slack, known, func(replay.Line) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}

@@ -43,7 +43,7 @@ type Adapter struct {
 
 var (
 	_ adapters.Adapter          = (*Adapter)(nil)
-	_ adapters.Runner           = (*Adapter)(nil)
+	_ adapters.Connector        = (*Adapter)(nil)
 	_ adapters.Hook             = (*Adapter)(nil)
 	_ adapters.Sender           = (*Adapter)(nil)
 	_ adapters.Editor           = (*Adapter)(nil)
@@ -56,6 +56,15 @@ var (
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
 )
+
+// Platform describes Slack.
+func Platform() adapters.Platform {
+	return adapters.Platform{
+		Name: event.Slack, Title: "Slack", Config: func() adapters.Config { return new(DefaultConfig()) },
+		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
+		Normalizer: Normalizer{}, Self: SelfOf, IsMention: isUserMention,
+	}
+}
 
 // New returns the adapter of a workspace. The Config must have passed Validate. New
 // opens no connection.
@@ -87,6 +96,9 @@ func (a *Adapter) Limits() adapters.Limits {
 		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, StreamAge: streamAge, Sign: a.config.Working != WorkingOff,
 	}
 }
+
+// Connections implements adapters.Connector. Each node has sockets of its own.
+func (a *Adapter) Connections() []adapters.Connection { return []adapters.Connection{{Run: a.Run}} }
 
 // Run asks Slack for our identity, reports it, and blocks until ctx ends. Meanwhile
 // payloads arrive over the sockets that Run keeps open, or at the hook. If Slack

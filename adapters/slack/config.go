@@ -83,6 +83,14 @@ func isEmoji(name string) bool {
 	}) < 0
 }
 
+// Accounts implements adapters.Config.
+func (c Config) Accounts() []adapters.Account {
+	return []adapters.Account{{Key: "bot_token", Value: c.BotToken.Reveal()}, {
+		Key: "app_token", Value: c.AppToken.Reveal(),
+		Words: "Slack would send each event to only one of the two workspaces; use mode http for an app in several teams",
+	}}
+}
+
 // Validate returns every fault, by key. No fault contains a configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors

@@ -75,9 +75,10 @@ func (s *conformanceFake) fake() adaptertest.Fake {
 		Self:    event.Self{TeamID: slacktest.Team, UserID: slacktest.BotUser, BotID: slacktest.BotID},
 		Secrets: []string{canaryBot, canaryApp, canarySigning, ticket},
 		Room:    adaptertest.Place{ID: room, Name: "general"}, Direct: adaptertest.Place{ID: "D0DIRECT"},
-		Asker: adaptertest.Person{ID: "U0MARA", Name: "Mara", Mention: "<@U0MARA>"},
-		Other: adaptertest.Person{ID: "U0ASH", Name: "Ash", Mention: "<@U0ASH>"},
-		Say:   s.say, Edit: s.edit, Delete: s.remove, React: s.react, Raw: s.raw, Share: s.share, Forge: s.forge,
+		Platform: slack.Platform(),
+		Asker:    adaptertest.Person{ID: "U0MARA", Name: "Mara", Mention: "<@U0MARA>"},
+		Other:    adaptertest.Person{ID: "U0ASH", Name: "Ash", Mention: "<@U0ASH>"},
+		Say:      s.say, Edit: s.edit, Delete: s.remove, React: s.react, Raw: s.raw, Share: s.share, Forge: s.forge,
 		Shown: s.shown, Ephemerals: s.ephemeralTexts, Working: s.showsWorking, Calls: func() int { return int(s.calls.Load()) },
 		Fault: s.fault, Revoke: s.Revoke, Close: func() { _ = s.Close() },
 	}

@@ -25,3 +25,10 @@ func mentionsAnyone(encoded string) bool { return strings.Contains(encoded, "<@"
 
 // mentionToken returns the token by which an agent mentions the user.
 func mentionToken(user string) string { return "<@" + user + ">" }
+
+// isUserMention reports whether a token mentions a user, such as "<@U06STGBF4Q0>".
+func isUserMention(token string) bool {
+	id, opened := strings.CutPrefix(token, "<@")
+	id, closed := strings.CutSuffix(id, ">")
+	return opened && closed && len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
+}

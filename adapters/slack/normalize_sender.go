@@ -80,4 +80,4 @@ func firstOf(values ...string) string {
 	return ""
 }
 
-func senderID(user string) string { return event.Slack.Namespace() + ":" + event.Text(user) }
+func senderID(user string) string { return "slack:" + event.Text(user) }

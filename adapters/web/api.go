@@ -44,15 +44,22 @@ type Adapter struct {
 	Normalizer
 	workspace string
 	config    Config
-	local     bool
 }
 
 var _ adapters.Adapter = (*Adapter)(nil)
 
-// New returns the adapter of a workspace. A local workspace needs no token: it accepts only
-// requests that a program on this machine can have sent.
-func New(workspace string, config Config, local bool) *Adapter {
-	return &Adapter{workspace: workspace, config: config, local: local}
+// Platform describes Parley's own HTTP API.
+func Platform() adapters.Platform {
+	return adapters.Platform{
+		Name: event.Web, Title: "the HTTP API", Config: func() adapters.Config { return new(DefaultConfig()) },
+		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
+		Normalizer: Normalizer{}, Recorded: Stamp, API: true,
+	}
+}
+
+// New returns the adapter of a workspace.
+func New(workspace string, config Config) *Adapter {
+	return &Adapter{workspace: workspace, config: config}
 }
 
 // Limits implements adapters.Adapter. The adapter sends nothing, because clients read the

@@ -90,12 +90,12 @@ func withResult(f event.Fate) func(web.Body) *journal.Settled {
 // serve starts a server with the API's routes.
 func (b *backend) serve(t *testing.T) *httptest.Server {
 	t.Helper()
-	config := web.Config{Tokens: []web.Token{
+	config := web.Config{Local: b.local, Tokens: []web.Token{
 		{ID: "olivia", Name: "Olivia", Token: secret.New("own-token"), Senders: web.SendersOwn},
 		{ID: "crm", Name: "CRM", Token: secret.New("any-token"), Senders: web.SendersAny},
 	}}
 	api := web.API{
-		Adapter: web.New("ours", config, b.local), Inbox: b, Recorded: b, Messages: b,
+		Adapter: web.New("ours", config), Inbox: b, Recorded: b, Messages: b,
 		Rejected: func(reason string) { b.rejected = append(b.rejected, reason) }, Now: func() time.Time { return noon },
 	}
 	mux := http.NewServeMux()

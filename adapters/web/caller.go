@@ -25,7 +25,7 @@ var localToken = Token{ID: "local", Name: "You"}
 
 // admit authenticates a request, or responds with an error.
 func (a API) admit(w http.ResponseWriter, r *http.Request) (caller, bool) {
-	if a.local {
+	if a.config.Local {
 		if reason := foreign(r); reason != "" {
 			a.fail(w, http.StatusForbidden, "not-local", reason, nil)
 			return caller{}, false

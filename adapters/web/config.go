@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"parley/adapters"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -19,9 +20,12 @@ const (
 // the defaults.
 type Config struct {
 	Tokens []Token `yaml:"tokens"`
+	// Local marks the built-in workspace, which needs no token: it accepts only requests
+	// that a program on this machine can have sent.
+	Local bool `yaml:"-"`
 }
 
-// Token admits one caller. DefaultToken returns the defaults.
+// Token admits one caller.
 type Token struct {
 	// ID identifies the token. With SendersOwn, its messages have the sender_id "web:<id>".
 	ID string `yaml:"id"`
@@ -29,17 +33,17 @@ type Token struct {
 	Token secret.Value `yaml:"token"`
 	// Name is the display name of the messages of SendersOwn.
 	Name string `yaml:"name"`
-	// Senders is SendersOwn or SendersAny.
+	// Senders is SendersOwn, which is the default, or SendersAny.
 	Senders string `yaml:"senders"`
 }
 
 // DefaultConfig returns the defaults: no tokens, so every request is refused.
 func DefaultConfig() Config { return Config{} }
 
-// DefaultToken returns the defaults of a token.
-func DefaultToken() Token { return Token{Senders: SendersOwn} }
-
 var tokenID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+
+// Accounts implements adapters.Config. Workspaces may share a caller.
+func (Config) Accounts() []adapters.Account { return nil }
 
 // Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
@@ -63,7 +67,7 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	check(tokenID.MatchString(t.ID), "id", "must be 1 to 64 letters, digits or . _ @ - and begin with a letter or digit")
 	check(!t.Token.IsZero(), "token", "is required: a long random word that the caller sends as its bearer token")
 	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")
-	check(t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
+	check(t.Senders == "" || t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
 	for i, other := range before {
 		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is also the id of tokens[%d]: each token needs its own id", i))
 		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is also the token of tokens[%d]: the two callers could not be told apart", i))

@@ -16,15 +16,13 @@ func TestConfigFaults(t *testing.T) {
 	}{
 		"one token, with the defaults": {func(c *Config) {}, nil},
 		"no token":                     {func(c *Config) { c.Tokens = nil }, []string{"tokens"}},
-		"an empty entry":               {func(c *Config) { c.Tokens[0] = Token{} }, []string{"tokens[0].id", "tokens[0].token", "tokens[0].name", "tokens[0].senders"}},
+		"an empty entry":               {func(c *Config) { c.Tokens[0] = Token{} }, []string{"tokens[0].id", "tokens[0].token", "tokens[0].name"}},
 		"an integration":               {func(c *Config) { c.Tokens[0].Senders = SendersAny }, nil},
 		"the same caller twice":        {func(c *Config) { c.Tokens = append(c.Tokens, c.Tokens[0]) }, []string{"tokens[1].id", "tokens[1].token"}},
 		"an id with a space":           {func(c *Config) { c.Tokens[0].ID = "a b" }, []string{"tokens[0].id"}},
 	} {
 		settings := DefaultConfig()
-		token := DefaultToken()
-		token.ID, token.Name, token.Token = "ci", "CI", secret.New("t1")
-		settings.Tokens = []Token{token}
+		settings.Tokens = []Token{{ID: "ci", Name: "CI", Token: secret.New("t1")}}
 		c.change(&settings)
 		var got []string
 		for _, fault := range settings.Validate() {

@@ -122,6 +122,8 @@ type Parts struct {
 	Now      func() time.Time
 	// Settings returns the settings of a workspace's channel.
 	Settings func(workspace, channel string) Settings
+	// Mentions knows the platforms' mention tokens.
+	Mentions assembly.Mentions
 	// Profile finds an agent. It returns false if the agent is not configured.
 	Profile func(agent string) (Profile, bool)
 }

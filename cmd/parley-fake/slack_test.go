@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
 	"parley/config"
 )
@@ -122,8 +123,9 @@ func TestPrintedWorkspaceLoads(t *testing.T) {
 	for mode, args := range map[string][]string{"socket": nil, "http": {"-hook", "http://127.0.0.1:1/hooks/slack/fake"}} {
 		p := startSlack(t, args...)
 		_, w := p.writeConfig("")
-		if w.Slack.Mode != mode || w.Slack.BotToken.Reveal() != slacktest.Token || w.Slack.AppToken.Reveal() != slacktest.AppToken || w.ID != "fake" {
-			t.Errorf("%s: %+v", mode, w.Slack)
+		account := w.Config.(*slack.Config)
+		if account.Mode != mode || account.BotToken.Reveal() != slacktest.Token || account.AppToken.Reveal() != slacktest.AppToken || w.ID != "fake" {
+			t.Errorf("%s: %+v", mode, account)
 		}
 		p.quit()
 	}

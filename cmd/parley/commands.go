@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -133,17 +134,17 @@ func replayCommand() *cobra.Command {
 			if !slices.Contains([]string{"text", "json"}, format) {
 				return usageError{fmt.Errorf("--format is %q, must be text or json", format)}
 			}
-			if platform != "" && !slices.Contains(event.Platforms, event.Platform(platform)) {
-				return usageError{fmt.Errorf("--platform is %q, must be one of %v", platform, event.Platforms)}
+			if platform != "" && !slices.Contains(config.PlatformNames(), platform) {
+				return usageError{fmt.Errorf("--platform is %q, must be one of %v", platform, config.PlatformNames())}
 			}
 			if i := slices.IndexFunc(files, replay.Raw); i >= 0 && platform == "" {
-				return usageError{fmt.Errorf("%s contains one raw payload: name its platform with --platform, one of %v", files[i], event.Platforms)}
+				return usageError{fmt.Errorf("%s contains one raw payload: name its platform with --platform, one of %v", files[i], config.PlatformNames())}
 			}
 			return play(c, path, event.Platform(platform), format, files)
 		},
 	}
 	configFlag(c, &path)
-	c.Flags().StringVar(&platform, "platform", "", "the platform of a file with one raw payload: slack, discord, bluebubbles or web")
+	c.Flags().StringVar(&platform, "platform", "", "the platform of a file with one raw payload: "+strings.Join(config.PlatformNames(), ", "))
 	c.Flags().StringVar(&format, "format", "text", "text or json")
 	return c
 }

@@ -23,18 +23,6 @@ const (
 	Web         Platform = "web"
 )
 
-// Platforms lists every platform, in the order of the documentation.
-var Platforms = []Platform{Slack, Discord, BlueBubbles, Web}
-
-// Namespace returns the namespace of this platform's sender ids: the platform's own
-// name, except for BlueBubbles, whose ids begin with "bb:".
-func (p Platform) Namespace() string {
-	if p == BlueBubbles {
-		return "bb"
-	}
-	return string(p)
-}
-
 // ThreadKey is the canonical name of one conversation, such as
 // "slack:acme:C06RY3YBSLE:1700000000.000100". One function per platform makes
 // it; to all other code it is opaque.

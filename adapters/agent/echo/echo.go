@@ -10,12 +10,34 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters/agent"
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/event"
 )
 
 var _ turn.Agent = Agent{}
+
+// Kind describes the echo agent.
+func Kind() agent.Kind {
+	return agent.Kind{
+		Name: "echo", Config: func() agent.Config { return new(Config) },
+		New: func(agent.Config, agent.Files) turn.Agent { return Agent{} },
+	}
+}
+
+// Config is the configuration of an echo agent. It has no settings.
+type Config struct{}
+
+// Validate returns no fault.
+func (Config) Validate() event.FieldErrors { return nil }
+
+// Bounds returns the bounds. Many runs may be concurrent, because they wait only for
+// commits.
+func (Config) Bounds() agent.Bounds {
+	return agent.Bounds{Timeout: 5 * time.Minute, MaxBytes: 4 << 20, MaxConcurrent: 256}
+}
 
 // Agent answers each turn with the raw content of its last message. If the message has no
 // text, the answer is the names of its files, one per line.

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"parley/adapters/agent"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -37,6 +38,11 @@ func DefaultConfig() Config {
 		MaxBytes:      4 << 20,
 		MaxConcurrent: 128,
 	}
+}
+
+// Bounds returns the bounds of the agent's runs.
+func (c Config) Bounds() agent.Bounds {
+	return agent.Bounds{Timeout: c.Timeout, MaxBytes: c.MaxBytes, MaxConcurrent: c.MaxConcurrent}
 }
 
 // Validate returns every fault by key. The faults contain no configured value.

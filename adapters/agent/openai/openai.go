@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -19,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/adapters/agent"
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
@@ -46,24 +46,28 @@ var (
 
 var _ turn.Agent = (*Agent)(nil)
 
-// Files opens stored attachments by their File.Bucket and File.Path. ctx also bounds the
-// reading.
-type Files interface {
-	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
+// Kind describes agents behind an OpenAI-compatible API.
+func Kind() agent.Kind {
+	return agent.Kind{
+		Name: "openai", Config: func() agent.Config { return new(DefaultConfig()) },
+		New: func(c agent.Config, files agent.Files) turn.Agent {
+			return New(*c.(*Config), files, http.DefaultTransport)
+		},
+	}
 }
 
 // Agent is one model. It does not bound the number of concurrent runs; its caller enforces
 // Config.MaxConcurrent.
 type Agent struct {
 	config Config
-	files  Files
+	files  agent.Files
 	client *http.Client
 }
 
 // New returns an agent for the configured model. It reads images from files; if files is nil,
 // the model gets only their names. The transport carries the requests; nil selects a
 // transport of the agent's own that uses the environment's proxy.
-func New(config Config, files Files, transport http.RoundTripper) *Agent {
+func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 	if transport == nil {
 		own := http.DefaultTransport.(*http.Transport).Clone()
 		own.MaxIdleConnsPerHost = 16

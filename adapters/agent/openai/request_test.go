@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/agent"
 	"parley/adapters/agent/openai"
 	"parley/assembly"
 	"parley/assembly/stream"
@@ -23,7 +24,7 @@ import (
 	"parley/ingest/event"
 )
 
-var _ openai.Files = (*attach.Store)(nil)
+var _ agent.Files = (*attach.Store)(nil)
 
 const (
 	png  = "\x89PNG\r\n\x1a\npixels"
@@ -45,7 +46,7 @@ func (s shelf) Open(_ context.Context, _, path string) (io.ReadCloser, error) {
 }
 
 // asked returns the request that a run makes.
-func asked(t *testing.T, change func(*openai.Config), files openai.Files, input assembly.Input) (request *http.Request, messages []any) {
+func asked(t *testing.T, change func(*openai.Config), files agent.Files, input assembly.Input) (request *http.Request, messages []any) {
 	t.Helper()
 	var body []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -18,24 +19,6 @@ import (
 	"parley/ingest/work"
 )
 
-// recorded is the adapter of a platform whose recordings this version can replay, but to
-// which it cannot connect.
-type recorded struct {
-	adapters.Normalizer
-	platform event.Platform
-}
-
-// Limits implements adapters.Adapter. The adapter sends nothing.
-func (recorded) Limits() adapters.Limits { return adapters.Limits{} }
-
-// Run implements adapters.Runner.
-func (r recorded) Run(context.Context, adapters.Inbox, adapters.Link) error {
-	return &adapters.RefusedError{
-		Err:  fmt.Errorf("a live connection to %s is not supported by this version", r.platform),
-		Hint: "remove the workspace's file to avoid this message; parley replay reads recordings of this platform",
-	}
-}
-
 // startAccounts starts the adapters that are not running yet. A workspace's new adapter
 // starts when its previous one has ended.
 func (d *Daemon) startAccounts(ctx context.Context) {
@@ -43,10 +26,13 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 		if a.stop != nil {
 			continue
 		}
-		runner, ok := a.adapter.(adapters.Runner)
-		if !ok {
+		var connections []adapters.Connection
+		if connector, ok := a.adapter.(adapters.Connector); ok {
+			connections = connector.Connections()
+		}
+		if len(connections) == 0 {
 			a.stop = func() {}
-			d.report(a, adapters.Status{State: adapters.Up, Since: d.now().UTC()})
+			d.report(a, "", adapters.Status{State: adapters.Up, Since: d.now().UTC()})
 			d.sayHello(ctx, a, event.Self{})
 			continue
 		}
@@ -59,40 +45,33 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 			if previous != nil {
 				<-previous
 			}
-			var reading sync.WaitGroup
-			defer reading.Wait()
+			var running sync.WaitGroup
 			if a.backfill != nil {
-				reading.Go(func() { a.backfill.Run(own) })
+				running.Go(func() { a.backfill.Run(own) })
 			}
-			d.supervise(own, a, runner)
+			for _, c := range connections {
+				running.Go(func() { d.supervise(own, a, c) })
+			}
+			running.Wait()
 		})
 	}
 }
 
-// supervise runs an account's adapter until ctx ends, and passes its state on.
-func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runner) {
+// supervise runs one of an account's connections until ctx ends, and passes its state on.
+func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connection) {
 	adapters.Supervise(ctx, adapters.Supervised{
-		Runner: runner,
-		Inbox:  timed{d.ingest, d.metrics},
-		Lease:  adapters.ExclusiveLease{Store: d.journal, Name: "workspace/" + a.ID},
+		Connection: c,
+		Inbox:      timed{d.ingest, d.metrics},
+		Lease:      adapters.ExclusiveLease{Store: d.journal, Name: path.Join("workspace", a.ID, c.Name)},
 		Up: func(self event.Self) {
 			d.introduce(ctx, a, self)
 			d.sayHello(ctx, a, self)
-			if a.backfill != nil {
+			if a.backfill != nil && a.links.complete(c.Name) {
 				a.backfill.Up(ctx)
 			}
 		},
-		Report: func(s adapters.Status) {
-			switch {
-			case a.backfill == nil || s.State == adapters.Up:
-			case s.State == adapters.Standby:
-				a.backfill.Standby()
-			default:
-				a.backfill.Down()
-			}
-			d.report(d.successor(a), s)
-		},
-		Log: d.log.With("workspace", a.ID), Wants: wants(a.Workspace),
+		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
+		Log:    d.log.With("workspace", a.ID), Wants: wants(a.Workspace),
 	})
 }
 
@@ -124,11 +103,18 @@ func (d *Daemon) successor(a *account) *account {
 	return a
 }
 
-// report stores an adapter's state. A workspace is up only on the node that has its
-// connection, and on standby on the other nodes.
-func (d *Daemon) report(a *account, s adapters.Status) {
-	a.status.Store(&s)
+// report stores the state of an account's connection. A workspace is up only on the nodes
+// that have its connections, and on standby on the other nodes.
+func (d *Daemon) report(a *account, connection string, s adapters.Status) {
+	s = a.links.report(connection, s)
 	d.metrics.up(a.ID, s.State == adapters.Up)
+	switch {
+	case a.backfill == nil || s.State == adapters.Up:
+	case s.State == adapters.Standby:
+		a.backfill.Standby()
+	default:
+		a.backfill.Down()
+	}
 }
 
 // introduce stores our own identity on the platform.

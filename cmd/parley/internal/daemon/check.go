@@ -29,11 +29,11 @@ type Found struct {
 func Check(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	platforms := Platforms()
 	found := make([][]Found, len(c.Workspaces))
 	var asking sync.WaitGroup
 	for i, w := range c.Workspaces {
-		if checker, ok := platforms[w.Platform](w).(adapters.Checker); ok {
+		platform, _ := config.Platform(w.Platform) // the configuration is checked
+		if checker, ok := platform.New(w.ID, w.Config).(adapters.Checker); ok {
 			asking.Go(func() { found[i] = checkOne(ctx, w, checker) })
 		}
 	}

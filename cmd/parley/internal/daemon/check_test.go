@@ -46,7 +46,7 @@ func TestCheckWithoutAnswer(t *testing.T) {
 	account := slack.DefaultConfig()
 	account.BotToken, account.AppToken, account.APIURL = secret.New(slacktest.Token), secret.New(slacktest.AppToken), server.URL()
 	w := config.NewWorkspace("acme", event.Slack, "echo")
-	w.Slack = &account
+	w.Config = &account
 	found := daemon.Check(ctx, &config.Config{Workspaces: []config.Workspace{w}})
 	if len(found) != 1 || !found[0].Unasked || found[0].Fault || found[0].Workspace != "acme" || found[0].Key != "slack" {
 		t.Errorf("%+v", found)

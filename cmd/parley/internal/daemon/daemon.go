@@ -48,7 +48,7 @@ type Daemon struct {
 	listener net.Listener
 	server   *http.Server
 
-	platforms map[event.Platform]func(config.Workspace) adapters.Adapter
+	platforms map[event.Platform]adapters.Platform
 	accounts  sync.WaitGroup           // the adapters that are running
 	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
 	queues    map[string]bool          // the agents whose turns have a work queue
@@ -75,19 +75,22 @@ type Options struct {
 	// Engine is the store, which the daemon closes. If it is nil, New opens the configured
 	// store.
 	Engine journal.Engine
-	// Platforms makes each platform's adapter. If it is nil, New uses the function Platforms.
-	Platforms map[event.Platform]func(config.Workspace) adapters.Adapter
+	// Platforms are the chat platforms; nil for config.Platforms.
+	Platforms []adapters.Platform
 }
 
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
 		log: o.Log, level: o.Level, load: o.Load, hello: o.Hello, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease),
-		metrics: newMetrics(), platforms: o.Platforms, running: map[string]chan struct{}{}, queues: map[string]bool{},
+		metrics: newMetrics(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
 		reloading: make(chan chan struct{}, 1), opened: make(chan greeting, maxGreetings),
 	}
-	if d.platforms == nil {
-		d.platforms = Platforms()
+	if o.Platforms == nil {
+		o.Platforms = config.Platforms()
+	}
+	for _, p := range o.Platforms {
+		d.platforms[p.Name] = p
 	}
 	if err := checkListen(o.Config); err != nil {
 		return nil, err
@@ -154,7 +157,7 @@ func (d *Daemon) share(engine journal.Engine) journal.Options {
 func checkListen(c *config.Config) error {
 	for _, w := range c.Workspaces {
 		host, _, err := net.SplitHostPort(c.Listen)
-		if ip := net.ParseIP(host); w.Local && (err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback())) {
+		if ip := net.ParseIP(host); isLocal(w.Config) && (err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback())) {
 			return fmt.Errorf("listen: %s is not a loopback address; the local workspace needs one because it has no token", c.Listen)
 		}
 	}
@@ -168,7 +171,7 @@ func (d *Daemon) assemble() {
 	})
 	d.turns = turn.New(turn.Parts{
 		Journal: d.journal, Work: d.work, Outbox: d.outbox, Files: d, History: d, Observer: d.metrics, Log: d.log, Now: d.now,
-		Settings: d.turnSettings, Profile: d.profile,
+		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile,
 	})
 	d.ingest = ingest.New(ingest.Parts{
 		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: intakeObserver{d.metrics, d.opened}, Log: d.log, Now: d.now,

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 
-	"parley/adapters/agent/openai"
+	kinds "parley/adapters/agent"
 	"parley/config"
 	"parley/ingest/attach"
 	"parley/ingest/journal"
@@ -23,7 +23,7 @@ func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
 	return attach.New(c.Attachments, j)
 }
 
-var _ openai.Files = agentFiles{}
+var _ kinds.Files = agentFiles{}
 
 // agentFiles opens copies for agents. An agent goes on without a copy that can't be read,
 // so agentFiles logs that for the operator.
@@ -33,7 +33,7 @@ type agentFiles struct {
 	log     *slog.Logger
 }
 
-// Open implements openai.Files. It ends a read that takes longer than fetchTimeout, and
+// Open implements agent.Files. It ends a read that takes longer than fetchTimeout, and
 // the run goes on. If the copy is missing, a later turn copies the file again.
 func (s agentFiles) Open(ctx context.Context, bucket, path string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)

@@ -17,8 +17,6 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/discord"
-	"parley/cmd/parley/internal/daemon"
-	"parley/config"
 	"parley/ingest/event"
 )
 
@@ -190,24 +188,25 @@ type gatewayAdapter struct {
 }
 
 var (
-	_ adapters.Runner    = (*gatewayAdapter)(nil)
-	_ adapters.Exclusive = (*gatewayAdapter)(nil)
+	_ adapters.Connector = (*gatewayAdapter)(nil)
 	_ adapters.Sender    = (*gatewayAdapter)(nil)
 	_ adapters.Finder    = (*gatewayAdapter)(nil)
 )
 
 // platforms returns a node's platforms, with the gateway instead of Discord.
-func (g *gateway) platforms(node string) map[event.Platform]func(config.Workspace) adapters.Adapter {
-	platforms := daemon.Platforms()
-	platforms[event.Discord] = func(w config.Workspace) adapters.Adapter {
-		return &gatewayAdapter{url: g.URL, workspace: w.ID, node: node}
+func (g *gateway) platforms(node string) []adapters.Platform {
+	platform := discord.Platform()
+	platform.New = func(workspace string, _ adapters.Config) adapters.Adapter {
+		return &gatewayAdapter{url: g.URL, workspace: workspace, node: node}
 	}
-	return platforms
+	return []adapters.Platform{platform}
 }
 
 func (*gatewayAdapter) Limits() adapters.Limits { return adapters.Limits{Timeout: time.Second} }
 
-func (*gatewayAdapter) Exclusive() bool { return true }
+func (g *gatewayAdapter) Connections() []adapters.Connection {
+	return []adapters.Connection{{Exclusive: true, Run: g.Run}}
+}
 
 // Run opens a session. When ctx ends, it ends the session properly.
 func (g *gatewayAdapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Link) (err error) {

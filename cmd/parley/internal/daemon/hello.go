@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/adapters"
+	"parley/adapters/web"
 	"parley/ingest/event"
 )
 
@@ -18,9 +20,9 @@ func (d *Daemon) sayHello(ctx context.Context, a *account, self event.Self) {
 	}
 	a.hello.Do(func() {
 		switch {
-		case a.Local:
+		case isLocal(a.Config):
 			d.hello(localHello(d.baseURL(), a.ID))
-		case a.Platform == event.Web:
+		case a.platform.API:
 			d.hello(fmt.Sprintf("Say hello in workspace %s: POST to %s/api/v1/workspaces/%s/messages with one of its tokens", a.ID, d.baseURL(), a.ID))
 		default:
 			d.accounts.Go(func() { d.hello(chatHello(a, d.botName(ctx, a, self))) })
@@ -46,8 +48,11 @@ Read the answer:
   curl -sS %[2]s/api/v1/workspaces/%[1]s/threads/%[3]s/messages`, workspace, base, thread)
 }
 
-// platformNames are the names of the chat platforms for people.
-var platformNames = map[event.Platform]string{event.Slack: "Slack", event.Discord: "Discord", event.BlueBubbles: "iMessage"}
+// isLocal reports whether a workspace is the built-in one, whose callers need no token.
+func isLocal(c adapters.Config) bool {
+	web, ok := c.(*web.Config)
+	return ok && web.Local
+}
 
 // botName returns the name of our account with a leading @, or "" if it is unknown.
 func (d *Daemon) botName(ctx context.Context, a *account, self event.Self) string {
@@ -63,7 +68,7 @@ func (d *Daemon) botName(ctx context.Context, a *account, self event.Self) strin
 
 // chatHello returns the sentence for a chat platform.
 func chatHello(a *account, name string) string {
-	platform := platformNames[a.Platform]
+	platform := a.platform.Title
 	if name == "" {
 		return fmt.Sprintf("Say hello in workspace %s: mention the bot in %s, or write to it directly", a.ID, platform)
 	}

@@ -78,7 +78,11 @@ func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a := d.current.Load().accounts[r.PathValue("workspace")]
-		if a == nil || a.Web == nil {
+		var adapter *web.Adapter
+		if a != nil {
+			adapter, _ = a.adapter.(*web.Adapter)
+		}
+		if adapter == nil {
 			d.metrics.reject("no-such-workspace")
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			w.WriteHeader(http.StatusNotFound)
@@ -86,7 +90,7 @@ func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) ht
 			return
 		}
 		serve(web.API{
-			Adapter: a.adapter.(*web.Adapter), Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Messages: d.journal,
+			Adapter: adapter, Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Messages: d.journal,
 			Rejected: d.metrics.reject, Now: d.now,
 		}, w, r)
 	}
@@ -111,8 +115,8 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 		d.log.Warn("store takes no messages", "err", err)
 	}
 	for id, a := range d.current.Load().accounts {
-		if s := a.status.Load(); s != nil {
-			body.Workspaces[id] = *s
+		if s, ok := a.links.status(); ok {
+			body.Workspaces[id] = s
 		}
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")

@@ -21,8 +21,8 @@ import (
 
 // gatewayWorkspace is a workspace of the gateway, which echoes every message to the bot.
 func gatewayWorkspace() config.Workspace {
-	w := config.NewWorkspace("guild", event.Discord, config.KindEcho)
-	w.Discord, w.Turns.Coalesce = new(discord.DefaultConfig()), 0
+	w := config.NewWorkspace("guild", event.Discord, "echo")
+	w.Config, w.Turns.Coalesce = new(discord.DefaultConfig()), 0
 	return w
 }
 
@@ -184,7 +184,7 @@ func TestStoppedNodeHandsOverConnection(t *testing.T) {
 	heir.awaitState("up")
 
 	changed := gatewayWorkspace()
-	changed.Discord.Timeout++
+	changed.Config.(*discord.Config).Timeout++
 	heir.configure(changed)
 	heir.reload()
 	c.say(20)

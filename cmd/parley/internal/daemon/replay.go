@@ -12,12 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/adapters"
-	"parley/adapters/bluebubbles"
-	"parley/adapters/discord"
 	"parley/adapters/replay"
-	"parley/adapters/slack"
-	"parley/adapters/web"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config"
@@ -35,20 +30,6 @@ type Recording struct {
 	JSON     bool
 	Out      io.Writer
 	Log      *slog.Logger
-}
-
-// normalizers read each platform's recordings.
-var normalizers = map[event.Platform]adapters.Normalizer{
-	event.Slack:       slack.Normalizer{},
-	event.Discord:     discord.Normalizer{},
-	event.BlueBubbles: bluebubbles.Normalizer{},
-	event.Web:         web.Normalizer{},
-}
-
-// introductions return our own identity from a payload that contains it.
-var introductions = map[event.Platform]func(event.Envelope) (event.Self, bool){
-	event.Slack:   slack.SelfOf,
-	event.Discord: discord.SelfOf,
 }
 
 // defaultWorkspace is the workspace of a line that names none.
@@ -117,7 +98,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	d.current.Store(next)
 	p.turns = turn.New(turn.Parts{
 		Journal: d.journal, Work: d.work, Outbox: discard{}, Files: discard{}, Observer: p, Log: r.Log, Now: time.Now,
-		Settings: p.turnSettings, Profile: d.profile,
+		Settings: p.turnSettings, Profile: d.profile, Mentions: config.Mentions,
 	})
 	p.ingest = ingest.New(ingest.Parts{Journal: d.journal, Work: d.work, Turns: p.turns, Observer: p, Log: r.Log, Now: time.Now})
 	return p, nil
@@ -173,7 +154,7 @@ var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // and the envelopes that still wait.
 func (p *player) feedFiles(ctx context.Context) error {
 	for _, path := range p.Files {
-		if err := replay.Read(path, p.Platform, func(l replay.Line) error { return p.line(ctx, l) }); err != nil {
+		if err := replay.Read(path, p.Platform, config.PlatformNames(), func(l replay.Line) error { return p.line(ctx, l) }); err != nil {
 			return err
 		}
 	}
@@ -207,8 +188,8 @@ func (p *player) line(ctx context.Context, l replay.Line) error {
 		return p.print(false)
 	}
 	l.Envelope.Workspace = w.ID
-	if l.Platform == event.Web {
-		l.Envelope.Body = web.Stamp(l.Envelope.Body)
+	if platform, _ := config.Platform(l.Platform); platform.Recorded != nil {
+		l.Envelope.Body = platform.Recorded(l.Envelope.Body)
 	}
 	if err := p.feed(ctx, n, l.Envelope); err != nil {
 		return err

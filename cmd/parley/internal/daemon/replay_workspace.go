@@ -61,14 +61,15 @@ func (p *player) configured(platform event.Platform, id string) (*config.Workspa
 
 // ingestWorkspace returns a workspace in the form that ingest needs: names come from the
 // recording's directory.
-func (p *player) ingestWorkspace(platform event.Platform, w *config.Workspace) ingest.Workspace {
+func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) ingest.Workspace {
+	platform, _ := config.Platform(name)
 	return ingest.Workspace{
-		ID: w.ID, Platform: platform, Normalizer: normalizers[platform], Names: p.directory, Facts: p.directory.Facts(platform),
-		Settings: func(channel string) ingest.Settings { return ingestSettings(w, channel) },
+		ID: w.ID, Platform: name, Senders: platform.Namespace(), Normalizer: platform.Normalizer, Names: p.directory, Facts: p.directory.Facts(name),
+		Settings: func(channel string) ingest.Settings { return ingestSettings(w, platform.API, channel) },
 		Introduce: func(envelope event.Envelope, known event.Self) event.Self {
-			if selfOf := introductions[platform]; selfOf != nil && known.UserID == "" {
-				if self, ok := selfOf(envelope); ok {
-					p.directory.Learn(platform, self)
+			if platform.Self != nil && known.UserID == "" {
+				if self, ok := platform.Self(envelope); ok {
+					p.directory.Learn(name, self)
 				}
 			}
 			return known
@@ -79,8 +80,8 @@ func (p *player) ingestWorkspace(platform event.Platform, w *config.Workspace) i
 // turnSettings returns the settings of a channel's turns. Workspaces of two platforms that
 // have the same id have the same settings.
 func (p *player) turnSettings(workspace, channel string) turn.Settings {
-	for _, platform := range event.Platforms {
-		if w, err := p.configured(platform, workspace); err == nil {
+	for _, platform := range config.Platforms() {
+		if w, err := p.configured(platform.Name, workspace); err == nil {
 			return turn.Settings{Config: w.Channel(channel).Turns, Window: w.Context}
 		}
 	}

@@ -3,21 +3,13 @@ package daemon
 import (
 	"context"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"parley/adapters"
-	"parley/adapters/agent/echo"
-	"parley/adapters/agent/openai"
 	"parley/adapters/backfill"
-	"parley/adapters/bluebubbles"
 	"parley/adapters/deliver"
-	"parley/adapters/discord"
-	"parley/adapters/slack"
-	"parley/adapters/web"
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
@@ -35,11 +27,12 @@ type setup struct {
 // account is a configured workspace with its adapter.
 type account struct {
 	config.Workspace
-	adapter adapters.Adapter
-	names   *adapters.Names
+	platform adapters.Platform
+	adapter  adapters.Adapter
+	names    *adapters.Names
 	// backfill reads missed messages; nil if the adapter cannot read any.
 	backfill *backfill.Workspace
-	status   atomic.Pointer[adapters.Status]
+	links    *links
 	hello    sync.Once          // sayHello
 	stop     context.CancelFunc // nil before the adapter is started
 }
@@ -48,17 +41,6 @@ type account struct {
 type agent struct {
 	config.Agent
 	turn.Profile
-}
-
-// Platforms returns the constructor of each platform's adapter. A new platform is a line
-// here.
-func Platforms() map[event.Platform]func(config.Workspace) adapters.Adapter {
-	return map[event.Platform]func(config.Workspace) adapters.Adapter{
-		event.Slack:       func(w config.Workspace) adapters.Adapter { return slack.New(w.ID, *w.Slack) },
-		event.Discord:     func(w config.Workspace) adapters.Adapter { return recorded{discord.Normalizer{}, w.Platform} },
-		event.BlueBubbles: func(w config.Workspace) adapters.Adapter { return recorded{bluebubbles.Normalizer{}, w.Platform} },
-		event.Web:         func(w config.Workspace) adapters.Adapter { return web.New(w.ID, *w.Web, w.Local) },
-	}
 }
 
 // configure makes a setup from a configuration and makes it current. Workspaces and agents
@@ -95,13 +77,12 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 
 // takeOver keeps the adapter of a workspace whose account has not changed.
 func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace) (*account, error) {
-	a := &account{Workspace: w}
-	if old != nil && sameAccount(old.Workspace, w) {
-		a.adapter, a.names, a.backfill, a.stop = old.adapter, old.names, old.backfill, old.stop
-		a.status.Store(old.status.Load())
+	a := &account{Workspace: w, platform: d.platforms[w.Platform], links: &links{states: map[string]adapters.Status{}}}
+	if old != nil && old.Platform == w.Platform && reflect.DeepEqual(old.Config, w.Config) {
+		a.adapter, a.names, a.backfill, a.stop, a.links = old.adapter, old.names, old.backfill, old.stop, old.links
 		return a, nil
 	}
-	a.adapter = d.platforms[w.Platform](w)
+	a.adapter = a.platform.New(w.ID, w.Config)
 	namer, _ := a.adapter.(adapters.Namer)
 	a.names = adapters.NewNames(namer)
 	var err error
@@ -109,49 +90,31 @@ func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace)
 	return a, err
 }
 
-// sameAccount reports whether two configurations of a workspace can share an adapter.
-func sameAccount(a, b config.Workspace) bool {
-	return a.Platform == b.Platform && a.Local == b.Local && reflect.DeepEqual(
-		[]any{a.Slack, a.Discord, a.BlueBubbles, a.Web}, []any{b.Slack, b.Discord, b.BlueBubbles, b.Web})
-}
-
-// echoConcurrent is the number of runs of the echo agent at the same time. They wait only
-// for commits.
-const echoConcurrent = 256
-
 // agent returns the client of a configured agent: the old one if its settings are the same.
 func (d *Daemon) agent(old agent, c config.Agent) agent {
 	if old.Profile.Agent != nil && reflect.DeepEqual(old.Agent, c) {
 		return old
 	}
-	a := agent{Agent: c, Profile: turn.Profile{ID: c.ID, Timeout: c.OpenAI.Timeout, MaxBytes: c.OpenAI.MaxBytes}}
-	if c.Kind == config.KindOpenAI {
-		a.Profile.Agent = openai.New(c.OpenAI, agentFiles{d.files, d.journal, d.log}, http.DefaultTransport)
-		return a
-	}
-	bounds := openai.DefaultConfig()
-	a.Profile.Agent, a.Profile.Timeout, a.Profile.MaxBytes = echo.Agent{}, bounds.Timeout, bounds.MaxBytes
-	return a
+	kind, _ := config.Kind(c.Kind) // the configuration is checked
+	bounds := c.Config.Bounds()
+	return agent{Agent: c, Profile: turn.Profile{
+		ID: c.ID, Timeout: bounds.Timeout, MaxBytes: bounds.MaxBytes, Agent: kind.New(c.Config, agentFiles{d.files, d.journal, d.log}),
+	}}
 }
 
-// slots returns the maximum number of runs of the agent at the same time.
-func (a agent) slots() int {
-	if a.Kind == config.KindOpenAI {
-		return a.OpenAI.MaxConcurrent
-	}
-	return echoConcurrent
-}
+// slots returns the maximum number of concurrent runs of the agent.
+func (a agent) slots() int { return a.Config.Bounds().MaxConcurrent }
 
 // ingestWorkspaces returns the workspaces of a setup in the form that ingest needs.
 func ingestWorkspaces(s *setup) []ingest.Workspace {
 	var list []ingest.Workspace
 	for _, a := range s.accounts {
 		w := ingest.Workspace{
-			ID: a.ID, Platform: a.Platform, Normalizer: a.adapter, Names: a.names,
-			Settings: func(channel string) ingest.Settings { return ingestSettings(&a.Workspace, channel) },
+			ID: a.ID, Platform: a.Platform, Senders: a.platform.Namespace(), Normalizer: a.adapter, Names: a.names,
+			Settings: func(channel string) ingest.Settings { return ingestSettings(&a.Workspace, a.platform.API, channel) },
 		}
-		if a.Platform == event.Slack {
-			w.Introduce = learnApp
+		if a.platform.Self != nil {
+			w.Introduce = a.learnApp
 		}
 		if a.backfill != nil {
 			w.Backfill = a.backfill
@@ -162,25 +125,25 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 	return list
 }
 
-// learnApp takes a Slack app's id from a verified event of our own team, because auth.test
-// does not return it.
-func learnApp(envelope event.Envelope, known event.Self) event.Self {
+// learnApp takes our app's id from a verified payload of our own team, if the platform did
+// not report it.
+func (a *account) learnApp(envelope event.Envelope, known event.Self) event.Self {
 	if known.AppID != "" || known.TeamID == "" {
 		return known
 	}
-	if self, ok := slack.SelfOf(envelope); ok && self.TeamID == known.TeamID {
+	if self, ok := a.platform.Self(envelope); ok && self.TeamID == known.TeamID {
 		known.AppID = self.AppID
 	}
 	return known
 }
 
 // ingestSettings returns the settings of a channel in the form that ingest needs.
-func ingestSettings(w *config.Workspace, channel string) ingest.Settings {
+func ingestSettings(w *config.Workspace, api bool, channel string) ingest.Settings {
 	s := w.Channel(channel)
 	settings := ingest.Settings{
 		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.Backfill.MaxAge,
 	}
-	if w.Platform == event.Web { // a token admits its holder, also a bot
+	if api { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true
 	}
 	return settings

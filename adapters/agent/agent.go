@@ -1,0 +1,43 @@
+// Package agent describes the kinds of agents; each kind is a package below it.
+package agent
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"parley/assembly/turn"
+	"parley/ingest/event"
+)
+
+// Kind describes a kind of agent. A new kind is a package with a function that returns its
+// description, and a line in config.Kinds.
+type Kind struct {
+	Name string
+	// Config returns a pointer to the kind's settings, with their defaults.
+	Config func() Config
+	// New returns an agent. The config passed Validate. The agent reads stored attachments
+	// from files.
+	New func(config Config, files Files) turn.Agent
+}
+
+// Config is the settings of an agent: a pointer to a struct with yaml tags. In a file, its
+// keys are siblings of id and kind.
+type Config interface {
+	// Validate returns every fault by key. The faults contain no configured value.
+	Validate() event.FieldErrors
+	Bounds() Bounds
+}
+
+// Bounds are the bounds of an agent's runs.
+type Bounds struct {
+	Timeout       time.Duration // of one run
+	MaxBytes      int64         // of a run's answer
+	MaxConcurrent int           // number of concurrent runs
+}
+
+// Files opens stored attachments by their File.Bucket and File.Path. ctx also bounds the
+// reading.
+type Files interface {
+	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
+}

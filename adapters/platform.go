@@ -1,0 +1,52 @@
+package adapters
+
+import (
+	"cmp"
+
+	"parley/ingest/event"
+)
+
+// Platform describes a chat platform. A new platform is a package with a function that
+// returns its description, and a line in config.Platforms.
+type Platform struct {
+	Name event.Platform
+	// Senders is the namespace of sender ids, before their colon; empty for Name.
+	Senders string
+	// Title is the name for people, such as "Slack".
+	Title string
+	// Config returns a pointer to the platform's settings, with their defaults.
+	Config func() Config
+	// New returns the adapter of a workspace. The config passed Validate.
+	New func(workspace string, config Config) Adapter
+	// Normalizer reads recordings. Recorded completes a recorded body, and Self finds our
+	// own identity in a payload; each may be nil.
+	Normalizer Normalizer
+	Recorded   func(body []byte) []byte
+	Self       func(event.Envelope) (event.Self, bool)
+	// IsMention reports whether a token has the form of the platform's mentions. It is nil
+	// for a platform without mentions.
+	IsMention func(token string) bool
+	// API says that the messages come from callers of our own API: a token admits its
+	// holder, also a bot, and the metadata is stored as the holder gave it.
+	API bool
+}
+
+// Namespace returns the namespace of sender ids.
+func (p Platform) Namespace() string { return cmp.Or(p.Senders, string(p.Name)) }
+
+// Config is the settings of a platform: a pointer to a struct with yaml tags.
+type Config interface {
+	// Validate returns every fault by key. The faults contain no configured value.
+	Validate() event.FieldErrors
+	// Accounts returns the values that only one workspace may have. Two workspaces on one
+	// account would answer each message twice, or share the events between them.
+	Accounts() []Account
+}
+
+// Account is a setting that identifies an account on the platform.
+type Account struct {
+	Key   string
+	Value string // empty: not set
+	// Words follow "is also in FILE: "; empty for "use an account in one workspace only".
+	Words string
+}

@@ -1,0 +1,56 @@
+package daemon
+
+import (
+	"slices"
+	"sync"
+
+	"parley/adapters"
+)
+
+// links are the states of an account's connections on this node.
+type links struct {
+	mu     sync.Mutex
+	states map[string]adapters.Status // by the connection's name
+}
+
+// worst orders the states. A workspace has the first state that one of its connections has.
+var worst = []adapters.State{adapters.Refused, adapters.Down, adapters.Starting, adapters.Up, adapters.Standby}
+
+// report stores a connection's state and returns the workspace's.
+func (l *links) report(connection string, s adapters.Status) adapters.Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.states[connection] = s
+	return l.workspace()
+}
+
+// status returns the workspace's state, and false before the first report.
+func (l *links) status() (adapters.Status, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.workspace(), len(l.states) > 0
+}
+
+// workspace returns the workspace's state. The caller holds the lock.
+func (l *links) workspace() (state adapters.Status) {
+	first := len(worst)
+	for _, s := range l.states {
+		if at := slices.Index(worst, s.State); at < first {
+			first, state = at, s
+		}
+	}
+	return state
+}
+
+// complete reports whether the other connections are up, refused, or on another node: then
+// all events that can arrive do so once this connection is up.
+func (l *links) complete(connection string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, s := range l.states {
+		if name != connection && (s.State == adapters.Starting || s.State == adapters.Down) {
+			return false
+		}
+	}
+	return true
+}
