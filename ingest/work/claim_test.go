@@ -78,7 +78,7 @@ func TestPostponedWorkHasNoOwner(t *testing.T) {
 			return work.ErrWaits
 		})
 		n.accept(1)
-		time.Sleep(2 * time.Second)
+		advance(2 * time.Second)
 		if owned := n.number(`SELECT count(*) FROM threads WHERE owner <> ''`); owned != 0 {
 			t.Error("a thread with postponed work has an owner")
 		}
@@ -91,7 +91,7 @@ func TestWorkBeginsWithAFreshLease(t *testing.T) {
 		n := newNode(t, s, "one", lease)
 		r := n.accepts(1, true)
 		n.Accepted(r, "payload")
-		time.Sleep(lease - time.Second)
+		advance(lease - time.Second)
 		left := make(chan time.Duration, 1)
 		n.serves(intake, func(_ context.Context, c *work.Claim) error {
 			if c.Fence != r.Fence || c.Get(work.Intake) != "payload" {
@@ -144,7 +144,7 @@ func TestWorkThatWaitsKeepsAUsedClaim(t *testing.T) {
 		if told != 4 { // the suspect's envelope twice
 			t.Errorf("the intake saw the run %d times", told)
 		}
-		time.Sleep(2 * lease)
+		advance(2 * lease)
 		if fence, _ := two.claimNow(r.Thread); fence != 0 {
 			t.Error("another node has claimed the thread of a run that goes on")
 		}
@@ -305,9 +305,9 @@ func TestAPayloadEndsWithItsClaim(t *testing.T) {
 			t.Errorf("payload %v", got)
 		}
 		stop()
-		time.Sleep(lease)
+		advance(lease)
 		two.claimNow(r.Thread)
-		time.Sleep(lease)
+		advance(lease)
 		one.serves(intake, func(_ context.Context, c *work.Claim) error {
 			payloads <- c.Get(work.Intake)
 			return one.settle(c)
@@ -331,7 +331,7 @@ func TestALostClaimIsDropped(t *testing.T) {
 			}
 			return n.settle(c)
 		})
-		time.Sleep(2 * time.Second)
+		advance(2 * time.Second)
 		if before, after := <-fences, <-fences; after != before+2 {
 			t.Errorf("fence %d, then %d", before, after)
 		}
@@ -350,7 +350,7 @@ func TestUnusedClaimsAreForgotten(t *testing.T) {
 		if got := n.Claims(); got != 10 {
 			t.Errorf("%d claims", got)
 		}
-		time.Sleep(4 * time.Second)
+		advance(4 * time.Second)
 		if got := n.Claims(); got != 0 {
 			t.Errorf("%d claims are kept", got)
 		}
@@ -365,7 +365,7 @@ func TestAQueuedThreadKeepsItsPayload(t *testing.T) {
 		payloads := make(chan any, 2)
 		n.serves(work.Queue{Kind: work.Intake, Slots: 1}, func(_ context.Context, c *work.Claim) error {
 			payloads <- c.Get(work.Intake)
-			time.Sleep(5 * time.Second)
+			advance(5 * time.Second)
 			return n.settle(c)
 		})
 		synctest.Wait()

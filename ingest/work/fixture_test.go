@@ -271,3 +271,6 @@ func (n *node) exec(query string, args ...any) {
 		return err
 	}))
 }
+
+// advance lets the time of a bubble pass.
+func advance(d time.Duration) { <-time.After(d) }

@@ -221,7 +221,7 @@ func TestATurnWaitsForItsIntakeWithoutTransactions(t *testing.T) {
 		s.writes.Store(0)
 		s.reads.Store(0)
 		n.serves(turns, func(context.Context, *work.Claim) error { t.Error("the turn began"); return nil })
-		time.Sleep(10 * time.Second)
+		advance(10 * time.Second)
 		if writes, reads := s.writes.Load(), s.reads.Load(); writes > 0 || reads > 11 {
 			t.Errorf("%d writes and %d reads in ten seconds", writes, reads)
 		}
@@ -241,7 +241,7 @@ func TestKnownWorkTriggersNoLook(t *testing.T) {
 		s.writes.Store(0)
 		var calls atomic.Int64
 		n.serves(intake, func(context.Context, *work.Claim) error { calls.Add(1); return errors.New("a fault") })
-		time.Sleep(seconds*time.Second - time.Millisecond)
+		advance(seconds*time.Second - time.Millisecond)
 		if reads := s.reads.Load(); reads > seconds*(threads+1) {
 			t.Errorf("%d reads", reads)
 		}
@@ -268,7 +268,7 @@ func TestAnUnavailableStoreIsLeftAlone(t *testing.T) {
 			return n.settle(c)
 		})
 		n.serves(turns, func(context.Context, *work.Claim) error { return nil })
-		time.Sleep(10 * time.Second)
+		advance(10 * time.Second)
 		if writes, lines := s.writes.Load(), n.lines.Load(); writes > 10 || lines > 10 || lines == 0 {
 			t.Errorf("%d writes and %d log lines in ten seconds", writes, lines)
 		}
@@ -306,7 +306,7 @@ func TestAFailureOfOneThreadDelaysOnlyIt(t *testing.T) {
 		if took := time.Since(begun); took > 0 {
 			t.Errorf("other threads waited %v", took)
 		}
-		time.Sleep(10 * time.Second)
+		advance(10 * time.Second)
 		if got := tries.Load(); got < 3 || got > 40 {
 			t.Errorf("%d attempts in ten seconds", got)
 		}
@@ -324,7 +324,7 @@ func TestAPanicIsAnErrorOfItsThread(t *testing.T) {
 			}
 			return n.settle(c)
 		})
-		time.Sleep(3 * time.Second)
+		advance(3 * time.Second)
 		if calls.Load() != 2 || n.lines.Load() != 1 {
 			t.Errorf("%d calls, %d log lines", calls.Load(), n.lines.Load())
 		}
@@ -352,7 +352,7 @@ func TestSuspectsRunOneAtATimeBesideTheOthers(t *testing.T) {
 			return n.settle(c)
 		})
 		for i := range 2 {
-			time.Sleep(time.Second)
+			advance(time.Second)
 			if len(entered) != 1 {
 				t.Fatalf("%d suspects run", len(entered))
 			}
@@ -388,7 +388,7 @@ func TestWakeAtIsInTime(t *testing.T) {
 			at := time.Now().Add(wait)
 			n.exec(`UPDATE threads SET agent = 'helper', turn_at = $1, pending = 0, intake_at = NULL`, at.UnixMilli())
 			n.WakeAt(work.Turns, "helper", at)
-			time.Sleep(wait + time.Millisecond)
+			advance(wait + time.Millisecond)
 			synctest.Wait()
 			if n.number(`SELECT count(*) FROM threads WHERE turn_at IS NOT NULL`) != 0 {
 				t.Errorf("a turn that was due after %v has not begun", wait)

@@ -62,7 +62,7 @@ func (e *Engine) sendNotices(ctx context.Context) {
 		case <-e.quit:
 			return
 		case first := <-e.notices:
-			time.Sleep(gather)
+			<-time.After(gather)
 			sending, cancel := context.WithTimeout(ctx, maxRelisten)
 			if err := e.pool.SendBatch(sending, e.pack(first)).Close(); err != nil {
 				e.log.Debug("notification of other nodes fails; they poll", "err", err)
