@@ -2,6 +2,8 @@ module parley
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
 	github.com/google/go-cmp v0.7.0 // tests: differences

@@ -56,7 +56,7 @@ type Config struct {
 // Log is the level and the format of the log.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
-	Format string `yaml:"format"` // auto, text or json
+	Format string `yaml:"format"` // auto, text, tint or json
 }
 
 // Severity returns Level as a level of slog.

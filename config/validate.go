@@ -61,7 +61,7 @@ func (c *Config) faults() event.FieldErrors {
 	check.require(isListen(c.Listen), "listen", "must be host:port, such as 127.0.0.1:8484")
 	check.require(c.PublicURL == "" || isAddress(c.PublicURL), "public_url", "must be an http or https address without credentials, or empty")
 	check.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
-	check.oneOf("log.format", c.Log.Format, "auto", "text", "json")
+	check.oneOf("log.format", c.Log.Format, "auto", "text", "tint", "json")
 	check.require(c.Glob != "", "workspaces", "must be a pattern of file names, such as workspaces/*.yaml")
 	check.require(c.Shutdown > 0, "shutdown", "must be more than 0s")
 	check.under("retention", c.Retention.Validate())

@@ -37,7 +37,7 @@ func parseProcess(stat string) process {
 		return process{}
 	}
 	fields := strings.Fields(stat[closed+1:])
-	const state, user, last = 3 - 3, 14 - 3, 17 - 3 // utime, stime, cutime, cstime
+	const state, user, last = 0, 11, 14 // fields 3, and 14 to 17: utime, stime, cutime, cstime
 	if len(fields) <= last {
 		return process{}
 	}

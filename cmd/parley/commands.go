@@ -112,14 +112,14 @@ func faults(err error) error {
 	return err
 }
 
-// newLogger logs text for people if the format is text, or if it is auto and w is a terminal.
-// Otherwise it logs JSON for programs.
+// newLogger logs in one of the formats text, tint and json. With the format auto it logs
+// tint, which has colours for people, if w is a terminal, and otherwise JSON for programs.
 func newLogger(format string, w *os.File, level slog.Leveler) *slog.Logger {
-	if format == "auto" && isatty.IsTerminal(w.Fd()) {
-		format = "text"
-	}
-	if format == "text" {
-		return slog.New(tint.NewHandler(w, &tint.Options{Level: level}))
+	switch {
+	case format == "text":
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	case format == "tint", format == "auto" && isatty.IsTerminal(w.Fd()):
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }

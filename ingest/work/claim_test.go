@@ -97,7 +97,7 @@ func TestWorkBeginsWithAFreshLease(t *testing.T) {
 			if c.Fence != r.Fence || c.Get(work.Intake) != "payload" {
 				t.Error("the claim is not the one of the accept")
 			}
-			left <- time.UnixMilli(n.number(`SELECT lease_until FROM threads`)).Sub(time.Now())
+			left <- time.Until(time.UnixMilli(n.number(`SELECT lease_until FROM threads`)))
 			return n.settle(c)
 		})
 		n.Wake(work.Intake, "", r.Thread)
