@@ -105,9 +105,9 @@ func TestQuietSocketStaysOpen(t *testing.T) {
 	}
 }
 
-// TestNoMoreThanTenSockets asks for the replacement of all sockets at once.
-func TestNoMoreThanTenSockets(t *testing.T) {
-	for _, n := range []int{7, 10} {
+// TestNoMoreThanTenConnections asks for the replacement of all sockets at once.
+func TestNoMoreThanTenConnections(t *testing.T) {
+	for _, n := range []int{7, 8} {
 		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: 100 * time.Millisecond}}
 		p := runAdapter(t, options, n, fastTimes, &memoryInbox{})
 		for round := range 3 {
@@ -116,38 +116,45 @@ func TestNoMoreThanTenSockets(t *testing.T) {
 			p.resultOf(p.say("hi"))
 		}
 		p.sockets(n, 4*n)
-		if _, most := p.server.Sockets(); most > 10 || n < 10 && most <= n || strings.Contains(p.log(), "too_many") {
-			t.Errorf("%d configured: at most %d open\n%s", n, most, p.log())
+		if _, most := p.server.Sockets(); most > 10 || most <= n || len(p.ups) != 1 || strings.Contains(p.log(), "too_many") {
+			t.Errorf("%d configured: at most %d open, %d times up\n%s", n, most, len(p.ups), p.log())
 		}
 	}
 }
 
-// TestOneOfTenSocketsClosesBeforeItsReplacement uses a Slack that closes no socket
-// itself.
-func TestOneOfTenSocketsClosesBeforeItsReplacement(t *testing.T) {
+// TestReplacementWaitsForASpareConnection uses a Slack that closes no socket itself.
+func TestReplacementWaitsForASpareConnection(t *testing.T) {
 	times := fastTimes
 	times.Drain = time.Hour
-	p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 10, times, &memoryInbox{})
+	p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 8, times, &memoryInbox{})
+	p.sockets(8, 8)
+	p.server.Disconnect("warning", 3)
 	p.sockets(10, 10)
-	p.server.Disconnect("warning", 1)
+	p.server.Cut(1)
 	p.sockets(10, 11)
-	if strings.Contains(p.log(), "level=WARN") || len(p.ups) != 1 {
-		t.Errorf("%d times up\n%s", len(p.ups), p.log())
+	if err := p.server.AwaitFresh(p.ctx, 8); err != nil {
+		t.Errorf("%v\n%s", err, p.log())
+	}
+	if strings.Contains(p.log(), "too_many") {
+		t.Error(p.log())
 	}
 }
 
-// TestOldSocketClosesAtTooManyWebsockets opens the app's other nine connections
-// elsewhere.
-func TestOldSocketClosesAtTooManyWebsockets(t *testing.T) {
-	times := fastTimes
-	times.TooManyWait = time.Hour
-	options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}
-	p := runAdapter(t, options, 1, times, &memoryInbox{})
+// TestReplacementAtTheLimitOpensWhenSlackClosesTheOldSocket opens the app's other nine
+// connections elsewhere.
+func TestReplacementAtTheLimitOpensWhenSlackClosesTheOldSocket(t *testing.T) {
+	options := slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: 50 * time.Millisecond}}
+	p := runAdapter(t, options, 1, fastTimes, &memoryInbox{})
 	p.up()
-	runAdapterOn(t, p.server, 9, times, &memoryInbox{}).sockets(10, 10)
+	runAdapterOn(t, p.server, 8, fastTimes, &memoryInbox{})
+	runAdapterOn(t, p.server, 1, fastTimes, &memoryInbox{})
+	p.sockets(10, 10)
 	p.server.Disconnect("warning", 1)
-	p.up() // this is a gap, but a shorter one than a wait for another connection to close
+	p.up()
 	p.sockets(10, 11)
+	if !strings.Contains(p.log(), "too_many") {
+		t.Error(p.log())
+	}
 }
 
 func TestWorkspaceWithoutSocketsIsDown(t *testing.T) {
@@ -185,23 +192,6 @@ func TestWorkspaceWithoutSocketsIsDown(t *testing.T) {
 	p.up()
 	if warnings := strings.Count(p.log(), "level=WARN"); warnings > 3 {
 		t.Errorf("%d warnings:\n%s", warnings, p.log())
-	}
-}
-
-// TestRetiringSocketsCloseForNewOnes uses a Slack that closes no socket itself.
-func TestRetiringSocketsCloseForNewOnes(t *testing.T) {
-	times := fastTimes
-	times.Drain = time.Hour
-	p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 1, times, &memoryInbox{})
-	for range 15 {
-		if err := p.server.AwaitFresh(p.ctx, 1); err != nil {
-			t.Fatalf("%v\n%s", err, p.log())
-		}
-		p.server.Disconnect("warning", slacktest.All)
-		p.resultOf(p.say("hi"))
-	}
-	if _, most := p.server.Sockets(); most != 10 || strings.Contains(p.log(), "too_many") {
-		t.Errorf("at most %d open\n%s", most, p.log())
 	}
 }
 

@@ -63,7 +63,7 @@ type runningAdapter struct {
 }
 
 // fastTimes make the waits after a failure short.
-var fastTimes = slack.SocketTimes{YoungWait: time.Millisecond, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond, TooManyWait: time.Millisecond}
+var fastTimes = slack.SocketTimes{MinAge: time.Millisecond, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond}
 
 // runAdapter starts a fake Slack, and runs an adapter against it until the test ends.
 func runAdapter(t *testing.T, options slacktest.Options, sockets int, times slack.SocketTimes, inbox adapters.Inbox) *runningAdapter {
