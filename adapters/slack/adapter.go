@@ -24,11 +24,12 @@ const idlePerHost = 128
 // Adapter is one Slack app in one team. It is safe for concurrent use.
 type Adapter struct {
 	Normalizer
-	config Config
-	base   *url.URL // address of the Web API; its path ends in a slash
-	api    *slack.Client
-	web    caller
-	files  *http.Client
+	config    Config
+	base      *url.URL // address of the Web API; its path ends in a slash
+	transport *http.Transport
+	api       *slack.Client
+	web       caller
+	files     *http.Client
 
 	history history
 
@@ -70,6 +71,7 @@ func New(workspace string, config Config) *Adapter {
 		Normalizer: Normalizer{Workspace: workspace},
 		config:     config,
 		base:       base,
+		transport:  transport,
 		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
 		web:         web,

@@ -54,7 +54,7 @@ func (a *Adapter) FollowRedirects(chain ...string) (token bool, err error) {
 
 // SetDial sets the function that connects to Slack.
 func (a *Adapter) SetDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
-	a.web.client.Transport.(*http.Transport).DialContext = dial
+	a.transport.DialContext = dial
 }
 
 // Pace is the pace of one method.

@@ -242,7 +242,8 @@ func TestBackfilledMessageHasTheKeysOfItsEvent(t *testing.T) {
 // TestBackfillReportsEdits edits messages from before the gap and from inside it.
 func TestBackfillReportsEdits(t *testing.T) {
 	server, adapter := startFake(t, slacktest.Options{})
-	before, untouched := put(server, -10*time.Minute, "before", ""), put(server, -9*time.Minute, "untouched", "")
+	before := put(server, -10*time.Minute, "before", "")
+	put(server, -9*time.Minute, "untouched", "")
 	root := put(server, -8*time.Minute, "a root", "")
 	put(server, -7*time.Minute, "its reply", root.TS)
 	known, other := put(server, time.Second, "known", ""), put(server, 2*time.Second, "unknown", "")
@@ -255,7 +256,6 @@ func TestBackfillReportsEdits(t *testing.T) {
 	checkEqual(t, "handed over", h.lines, []string{
 		"edit before, edited", "delete", "message known, edited", "edit known, edited", "message unknown, edited",
 	})
-	_ = untouched
 }
 
 func TestReadChannelKeepsTheNewestMessages(t *testing.T) {

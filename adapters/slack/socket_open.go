@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"github.com/gorilla/websocket"
@@ -20,7 +19,7 @@ func (a *Adapter) openSocket(ctx context.Context) (*websocket.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, NetDialContext: dial, HandshakeTimeout: a.times.open}
+	dialer := websocket.Dialer{Proxy: a.transport.Proxy, NetDialContext: a.transport.DialContext, HandshakeTimeout: a.times.open}
 	conn, response, err := dialer.DialContext(ctx, address, nil)
 	if err != nil {
 		if response != nil {
