@@ -19,7 +19,7 @@ type memoryFake struct {
 // startMemoryFake starts a fake Slack that serves until the test ends.
 func startMemoryFake(t *testing.T, options slacktest.Options) *memoryFake {
 	t.Helper()
-	listener := &memoryListener{accepted: make(chan net.Conn), closed: make(chan struct{})}
+	listener := newMemoryListener()
 	options.Listener = listener
 	server, err := slacktest.Start(options)
 	if err != nil {
@@ -34,6 +34,10 @@ type memoryListener struct {
 	accepted chan net.Conn
 	once     sync.Once
 	closed   chan struct{}
+}
+
+func newMemoryListener() *memoryListener {
+	return &memoryListener{accepted: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 func (l *memoryListener) Accept() (net.Conn, error) {

@@ -127,22 +127,47 @@ func TestNoMoreThanTenConnections(t *testing.T) {
 	})
 }
 
-// TestReplacementWaitsForASpareConnection uses a Slack that closes no socket itself.
+// TestReplacementWaitsForASpareConnection uses a Slack that closes no socket with the
+// reason "warning".
 func TestReplacementWaitsForASpareConnection(t *testing.T) {
+	for name, free := range map[string]func(*memoryFake){
+		"a spare connection closes":   func(s *memoryFake) { s.Cut(1) },
+		"slack closes the old socket": func(*memoryFake) {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			times := fastTimes
+			times.Drain = time.Hour
+			p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 8, times, &memoryInbox{})
+			p.sockets(8, 8)
+			p.server.Disconnect("warning", 2)
+			p.sockets(10, 10)
+			p.server.Disconnect("refresh_requested", 1) // Slack closes it after six minutes
+			synctest.Wait()
+			free(p.server)
+			p.sockets(10, 11)
+			if err := p.server.AwaitFresh(p.ctx, 8); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, p.log())
+			}
+			if len(p.ups) != 1 || strings.Contains(p.log(), "too_many") {
+				t.Errorf("%s: %d times up\n%s", name, len(p.ups), p.log())
+			}
+		})
+	}
+}
+
+// TestReplacedSocketIsClosedAfterTheDrain uses a Slack that closes no socket itself.
+func TestReplacedSocketIsClosedAfterTheDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		times := fastTimes
-		times.Drain = time.Hour
-		p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 8, times, &memoryInbox{})
-		p.sockets(8, 8)
-		p.server.Disconnect("warning", 3)
-		p.sockets(10, 10)
-		p.server.Cut(1)
-		p.sockets(10, 11)
-		if err := p.server.AwaitFresh(p.ctx, 8); err != nil {
-			t.Errorf("%v\n%s", err, p.log())
-		}
-		if strings.Contains(p.log(), "too_many") {
-			t.Error(p.log())
+		times.Drain = 10 * time.Second
+		p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{Grace: time.Hour}}, 1, times, &memoryInbox{})
+		p.up()
+		p.server.Disconnect("warning", 1)
+		p.sockets(2, 2)
+		replaced := time.Now()
+		p.sockets(1, 2)
+		if took := time.Since(replaced).Round(time.Second); took != times.Drain {
+			t.Errorf("closed after %v, want %v", took, times.Drain)
 		}
 	})
 }
@@ -234,14 +259,22 @@ func TestStopAcknowledgesAcceptedFrames(t *testing.T) {
 	})
 }
 
-// TestRunLeavesNoGoroutines: the bubble fails if a goroutine is left.
-func TestRunLeavesNoGoroutines(t *testing.T) {
+// TestStopClosesEverySocketSoon also stops a socket that is being replaced, and a
+// half-open one. The bubble fails if a goroutine is left.
+func TestStopClosesEverySocketSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := runAdapter(t, fastRetries(), 3, fastTimes, &memoryInbox{})
+		options := fastRetries()
+		options.Grace = time.Hour
+		p := runAdapter(t, options, 3, fastTimes, &memoryInbox{})
 		p.sockets(3, 3)
 		p.server.Disconnect("warning", 1)
-		p.server.Mute(1)
+		p.sockets(4, 4)
+		p.server.Mute(2)
 		p.resultOf(p.say("hi"))
+		begun := time.Now()
 		p.stop()
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("the stop took %v", took)
+		}
 	})
 }
