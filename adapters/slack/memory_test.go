@@ -4,7 +4,9 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"parley/adapters/slack/slacktest"
 )
@@ -31,9 +33,21 @@ func startMemoryFake(t *testing.T, options slacktest.Options) *memoryFake {
 
 // memoryListener is a listener for connections in memory.
 type memoryListener struct {
-	accepted chan net.Conn
-	once     sync.Once
-	closed   chan struct{}
+	accepted  chan net.Conn
+	once      sync.Once
+	closed    chan struct{}
+	readDelay atomic.Int64 // in nanoseconds; for every connection that is dialed from now on
+}
+
+// slowConn is a connection whose reads are delayed.
+type slowConn struct {
+	net.Conn
+	delay time.Duration
+}
+
+func (c slowConn) Read(p []byte) (int, error) {
+	time.Sleep(c.delay) // on the clock of the bubble
+	return c.Conn.Read(p)
 }
 
 func newMemoryListener() *memoryListener {
@@ -62,7 +76,7 @@ func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error
 	here, there := net.Pipe()
 	select {
 	case l.accepted <- there:
-		return here, nil
+		return slowConn{here, time.Duration(l.readDelay.Load())}, nil
 	case <-l.closed:
 		return nil, net.ErrClosed
 	case <-ctx.Done():

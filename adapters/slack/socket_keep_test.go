@@ -155,6 +155,28 @@ func TestReplacementWaitsForASpareConnection(t *testing.T) {
 	}
 }
 
+// TestFramesOfTheOldSocketComeFirst delays the frames of the old socket.
+func TestFramesOfTheOldSocketComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var inbox memoryInbox
+		server := startMemoryFake(t, slacktest.Options{})
+		server.listener.readDelay.Store(int64(300 * time.Millisecond))
+		p := runAdapterOn(t, server, 1, fastTimes, &inbox)
+		p.up()
+		server.listener.readDelay.Store(0)
+		server.Disconnect("warning", 1)
+		one := p.say("one")
+		if err := server.AwaitFresh(p.ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		p.resultOf(p.say("two"))
+		p.resultOf(one)
+		if diff := cmp.Diff([]string{"one", "two"}, inbox.texts()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // TestReplacedSocketIsClosedAfterTheDrain uses a Slack that closes no socket itself.
 func TestReplacedSocketIsClosedAfterTheDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
