@@ -71,7 +71,7 @@ func (l *memoryListener) Close() error {
 // Addr returns a loopback address, for which no proxy is used.
 func (l *memoryListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// dial connects to the listener, whatever the address.
+// dial connects to the listener and ignores the address.
 func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {

@@ -282,7 +282,7 @@ func TestStopAcknowledgesAcceptedFrames(t *testing.T) {
 }
 
 // TestStopClosesEverySocketSoon also stops a socket that is being replaced, and a
-// half-open one. The bubble fails if a goroutine is left.
+// half-open one. The bubble fails if the test leaves a goroutine.
 func TestStopClosesEverySocketSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := fastRetries()

@@ -53,8 +53,9 @@ func (l *linkRecorder) link() adapters.Link {
 	}
 }
 
-// runningAdapter is an adapter in Socket Mode that runs against a fake Slack. The test
-// runs in a bubble of testing/synctest, which fails if a goroutine is left at its end.
+// runningAdapter is an adapter in Socket Mode that runs against a fake Slack. Each
+// test runs in a bubble of testing/synctest. The bubble fails if the test leaves a
+// goroutine.
 type runningAdapter struct {
 	*linkRecorder
 	t      *testing.T
