@@ -24,11 +24,12 @@ const idlePerHost = 128
 // Adapter is one Slack app in one team. It is safe for concurrent use.
 type Adapter struct {
 	Normalizer
-	config Config
-	base   *url.URL // address of the Web API; its path ends in a slash
-	api    *slack.Client
-	web    caller
-	files  *http.Client
+	config    Config
+	base      *url.URL // address of the Web API; its path ends in a slash
+	transport *http.Transport
+	api       *slack.Client
+	web       caller
+	files     *http.Client
 
 	history history
 
@@ -79,6 +80,7 @@ func New(workspace string, config Config) *Adapter {
 		Normalizer: Normalizer{Workspace: workspace},
 		config:     config,
 		base:       base,
+		transport:  transport,
 		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
 		web:         web,
@@ -132,7 +134,7 @@ func (a *Adapter) authTest(ctx context.Context) (event.Self, http.Header, error)
 	defer cancel()
 	answer, err := a.api.AuthTestContext(ctx)
 	if err != nil {
-		return event.Self{}, nil, refusedCredentials(fmt.Errorf("ask slack who we are: %w", err))
+		return event.Self{}, nil, markRefused("bot_token", fmt.Errorf("ask slack who we are: %w", err))
 	}
 	self := event.Self{TeamID: answer.TeamID, EnterpriseID: answer.EnterpriseID, UserID: answer.UserID, BotID: answer.BotID}
 	if self.UserID == "" {
@@ -140,25 +142,4 @@ func (a *Adapter) authTest(ctx context.Context) (event.Self, http.Header, error)
 	}
 	a.self.Store(&self)
 	return self, answer.Header, nil
-}
-
-// refusedCredentials marks an error that only the operator can fix.
-// https://docs.slack.dev/reference/methods/auth.test#errors
-func refusedCredentials(err error) error {
-	var answer slack.SlackErrorResponse
-	if !errors.As(err, &answer) {
-		return err
-	}
-	hint := ""
-	switch answer.Err {
-	case "invalid_auth", "not_authed", "token_expired":
-		hint = "check bot_token: it is the Bot User OAuth Token, which begins with xoxb-"
-	case "not_allowed_token_type":
-		hint = "bot_token is a token of another kind: it is the Bot User OAuth Token, which begins with xoxb-"
-	case "token_revoked", "account_inactive":
-		hint = "install the app in the workspace again, and set bot_token to its new token"
-	default:
-		return err
-	}
-	return &adapters.RefusedError{Err: err, Hint: hint}
 }

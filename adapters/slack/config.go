@@ -25,9 +25,10 @@ type Config struct {
 	// AppToken (xapp-…) opens Socket Mode. BotToken (xoxb-…) authorizes the bot's calls.
 	AppToken secret.Value `yaml:"app_token"`
 	BotToken secret.Value `yaml:"bot_token"`
-	// Sockets is the number of Socket Mode connections that are kept open. Slack allows an
-	// app ten connections, on all its machines together. While a socket is being replaced,
-	// one more connection is open for a moment.
+	// Sockets is the number of Socket Mode connections that each node keeps open, from 1
+	// to 8. While a socket is being replaced, one more connection is open for some
+	// seconds. Slack allows an app ten connections, on all its nodes together; the
+	// operator keeps the sum of several nodes below that limit.
 	Sockets int `yaml:"sockets"`
 	// SigningSecret verifies that a call of the hook came from Slack.
 	SigningSecret secret.Value `yaml:"signing_secret"`
@@ -96,7 +97,7 @@ func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
 	check(c.Mode == ModeSocket || c.Mode == ModeHTTP, "mode", "must be socket or http")
-	check(c.Sockets >= 1 && c.Sockets <= maxSockets, "sockets", "must be from 1 to 10, which is as many as Slack allows an app")
+	check(c.Sockets >= 1 && c.Sockets <= maxSockets, "sockets", "must be from 1 to 8: Slack allows an app ten connections, and two are left for replacements")
 	check(!c.BotToken.IsZero(), "bot_token", "is required: the bot's token, which begins with xoxb-")
 	check(!strings.HasPrefix(c.BotToken.Reveal(), "xapp-"), "bot_token", "holds an app token: this is the place of the one that begins with xoxb-")
 	check(c.Mode != ModeSocket || !c.AppToken.IsZero(), "app_token", "is required with mode socket: the app-level token, which begins with xapp-")

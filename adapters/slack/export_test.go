@@ -15,15 +15,15 @@ func (a *Adapter) SetBodyTimeout(d time.Duration) { a.bodyTimeout = d }
 
 // SocketTimes are the time limits of Socket Mode. A zero keeps the default.
 type SocketTimes struct {
-	Hello, Ping, Silence, SlotWait, OrderWait, Drain, Young, YoungWait, BackoffMin, BackoffMax, TooManyWait, DownAfter time.Duration
+	Hello, Ping, Silence, SlotWait, OrderWait, Drain, MinAge, BackoffMin, BackoffMax, DownAfter time.Duration
 }
 
 // SetSocketTimes sets time limits of Socket Mode.
 func (a *Adapter) SetSocketTimes(t SocketTimes) {
 	of := &a.times
 	for to, d := range map[*time.Duration]time.Duration{
-		&of.hello: t.Hello, &of.ping: t.Ping, &of.silence: t.Silence, &of.slotWait: t.SlotWait, &of.orderWait: t.OrderWait, &of.drain: t.Drain, &of.young: t.Young,
-		&of.youngWait: t.YoungWait, &of.backoffMin: t.BackoffMin, &of.backoffMax: t.BackoffMax, &of.tooManyWait: t.TooManyWait, &of.downAfter: t.DownAfter,
+		&of.hello: t.Hello, &of.ping: t.Ping, &of.silence: t.Silence, &of.slotWait: t.SlotWait, &of.orderWait: t.OrderWait, &of.drain: t.Drain,
+		&of.minAge: t.MinAge, &of.backoffMin: t.BackoffMin, &of.backoffMax: t.BackoffMax, &of.downAfter: t.DownAfter,
 	} {
 		if d != 0 {
 			*to = d
@@ -54,7 +54,7 @@ func (a *Adapter) FollowRedirects(chain ...string) (token bool, err error) {
 
 // SetDial sets the function that connects to Slack.
 func (a *Adapter) SetDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
-	a.web.client.Transport.(*http.Transport).DialContext = dial
+	a.transport.DialContext = dial
 }
 
 // Pace is the pace of one method.

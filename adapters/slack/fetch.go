@@ -6,24 +6,14 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/slack-go/slack"
 
 	"parley/ingest/event"
 )
-
-// filesHost serves the files that are shared in Slack.
-// https://docs.slack.dev/reference/objects/file-object
-const filesHost = "files.slack.com"
-
-// slackDomains are the domains of Slack to which files.slack.com may redirect a
-// download.
-var slackDomains = []string{".slack.com", ".slack-edge.com", ".slack-files.com"}
 
 // maxRedirects bounds the redirects of one download.
 const maxRedirects = 3
@@ -35,7 +25,7 @@ func newFileClient(transport *http.Transport, base *url.URL) *http.Client {
 	return &http.Client{
 		Transport: transport,
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
-			if !isSlackURL(next.URL, base) {
+			if !isSlackURL(next.URL, base, redirectDomains...) {
 				return fmt.Errorf("redirected to %s: the bot may not read the file, or lacks the scope files:read", next.URL.Host)
 			}
 			if len(via) > maxRedirects {
@@ -49,27 +39,6 @@ func newFileClient(transport *http.Transport, base *url.URL) *http.Client {
 			return nil
 		},
 	}
-}
-
-// isSlackURL reports whether an address belongs to Slack or to the host of the
-// configured API address.
-func isSlackURL(address, base *url.URL) bool {
-	if address.User != nil {
-		return false
-	}
-	if address.Scheme == base.Scheme && (address.Host == base.Host || isSameMachine(address, base)) {
-		return true
-	}
-	return address.Scheme == "https" && address.Port() == "" && slices.ContainsFunc(slackDomains, func(domain string) bool {
-		return strings.HasSuffix("."+strings.ToLower(address.Hostname()), domain)
-	})
-}
-
-// isSameMachine reports whether two addresses name the same port of this machine. A
-// fake Slack on this machine can have several host names.
-func isSameMachine(a, b *url.URL) bool {
-	isLocal := func(u *url.URL) bool { return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback() }
-	return isLocal(a) && isLocal(b) && a.Port() == b.Port()
 }
 
 // Fetch opens a file by its id. It asks files.info for the address, and reads only from
@@ -131,9 +100,7 @@ func (a *Adapter) fileURL(file *slack.File) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("slack's address of the file can't be read")
 	}
-	onSlack := location.Scheme == "https" && location.Host == filesHost
-	onAPIHost := location.Scheme == a.base.Scheme && location.Host == a.base.Host
-	if location.User != nil || (!onSlack && !onAPIHost) {
+	if !isSlackURL(location, a.base, filesHost) {
 		return nil, fmt.Errorf("the file is at %q, which is not slack's", location.Host)
 	}
 	return location, nil
@@ -149,7 +116,7 @@ func checkDownload(response *http.Response, asked *url.URL, mimeType string) err
 	}
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	from := response.Request.URL
-	moved := from.Path != asked.Path && (from.Host == asked.Host || strings.HasSuffix("."+from.Hostname(), ".slack.com"))
+	moved := from.Path != asked.Path && (from.Host == asked.Host || isIn(from, slackDomain))
 	isPage := kind == "text/html" && (!strings.HasPrefix(mimeType, "text/html") || moved)
 	if isPage {
 		return errors.New("slack sent its sign-in page: the bot may not read the file, or lacks the scope files:read")

@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/slack-go/slack"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -119,20 +115,12 @@ func (m ownMessage) key() string {
 	return key
 }
 
-// messagePage is one answer of conversations.history or conversations.replies.
-type messagePage struct {
-	wireAnswer
-	Messages []json.RawMessage `json:"messages"`
-	HasMore  bool              `json:"has_more"`
-}
-
 // scan reads page by page and calls visit for our messages, until visit returns false.
 func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(ownMessage) bool) error {
-	query.Del("cursor")
-	for {
-		page, err := a.page(ctx, method, query)
-		if err != nil {
-			return err
+	return eachPage(query, func() (next string, err error) {
+		var page messagePage
+		if err := a.call(ctx, method, query, &page); err != nil {
+			return "", err
 		}
 		for _, raw := range page.Messages {
 			var m ownMessage
@@ -141,58 +129,13 @@ func (a *Adapter) scan(ctx context.Context, method string, query url.Values, sel
 			}
 			own := sameID(m.User, self.UserID) || sameID(m.BotID, self.BotID)
 			if own && !visit(m) {
-				return nil
+				return "", nil
 			}
 		}
-		next := page.ResponseMetadata.Cursor
-		switch {
-		case next == "" && !page.HasMore:
-			return nil
-		case next == "" || next == query.Get("cursor"):
-			return errors.New("slack reports further messages without a cursor to read them")
+		next = page.next(query)
+		if next == "" && (page.HasMore || page.ResponseMetadata.Cursor != "") {
+			return "", errors.New("slack reports further messages without a cursor to read them")
 		}
-		query.Set("cursor", next)
-	}
-}
-
-// page reads one page.
-func (a *Adapter) page(ctx context.Context, method string, query url.Values) (*messagePage, error) {
-	page := new(messagePage)
-	return page, a.call(ctx, method, query, page)
-}
-
-// call makes one call and decodes the answer. It does not use slack-go, which decodes
-// whole messages: if one message has a block that slack-go can't decode, the other
-// messages would be lost.
-func (a *Adapter) call(ctx context.Context, method string, query url.Values, answer answer) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base.JoinPath(method).String(), strings.NewReader(query.Encode()))
-	if err != nil {
-		return fmt.Errorf("%s: %w", method, err)
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("Authorization", "Bearer "+a.config.BotToken.Reveal())
-	response, err := a.web.Do(request)
-	if err != nil {
-		return fmt.Errorf("%s: %w", method, err)
-	}
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
-		return fmt.Errorf("%s: decode the answer: %w", method, err)
-	}
-	if err := answer.refused(); err != nil {
-		return fmt.Errorf("%s: %w", method, err)
-	}
-	return nil
-}
-
-// answer is the decoded answer of a method. Implementations embed wireAnswer.
-type answer interface{ refused() error }
-
-// wireAnswer has the fields that every answer has.
-type wireAnswer struct{ slack.SlackResponse }
-
-func (w *wireAnswer) refused() error {
-	if w.Ok {
-		return nil
-	}
-	return slack.SlackErrorResponse{Err: firstOf(w.Error, "no reason given")}
+		return next, nil
+	})
 }

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slack-go/slack"
-
 	"parley/adapters"
 	"parley/ingest/event"
 )
@@ -89,13 +87,13 @@ func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 
 func (a *Adapter) members(ctx context.Context, kinds string) (channels []string, err error) {
 	query := url.Values{"types": {kinds}, "exclude_archived": {"true"}, "limit": {historyPage}}
-	for {
+	err = eachPage(query, func() (next string, err error) {
 		var page struct {
 			wireAnswer
 			Channels []wireConversation `json:"channels"`
 		}
 		if err := a.paced(ctx, nil, "users.conversations", query, &page); err != nil {
-			return nil, err
+			return "", err
 		}
 		for _, c := range page.Channels {
 			if isID(c.ID) {
@@ -103,12 +101,9 @@ func (a *Adapter) members(ctx context.Context, kinds string) (channels []string,
 				channels = append(channels, c.ID)
 			}
 		}
-		next := page.ResponseMetadata.Cursor
-		if next == "" || next == query.Get("cursor") {
-			return channels, nil
-		}
-		query.Set("cursor", next)
-	}
+		return page.next(query), nil
+	})
+	return channels, err
 }
 
 // kind returns a channel's type in Slack's terms. A backfilled payload must carry it,
@@ -140,7 +135,7 @@ func (a *Adapter) paced(ctx context.Context, urgent <-chan struct{}, method stri
 		err := a.ask(ctx, method, query, answer)
 		after, limited := rateLimited(method, err)
 		if !limited {
-			return markRefusal(method, err)
+			return markRefusedHistory(method, err)
 		}
 		p.pauseFor(after)
 	}
@@ -159,29 +154,8 @@ func rateLimited(method string, err error) (after time.Duration, limited bool) {
 	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
 		return max(failure.RetryAfter, minRetry), true
 	}
-	var answer slack.SlackErrorResponse
-	limited = errors.As(err, &answer) && refusal(method, answer.Err) == adapters.RateLimited
-	return minRetry, limited
-}
-
-// markRefusal marks a refusal that only the operator can fix. It does not mark a
-// refusal of our credentials, because the messages can be read again with new
-// credentials.
-// https://docs.slack.dev/reference/methods/conversations.history#errors
-func markRefusal(method string, err error) error {
-	var answer slack.SlackErrorResponse
-	var credentials *adapters.RefusedError
-	if !errors.As(err, &answer) || refusal(method, answer.Err) != adapters.Permanent || errors.As(refusedCredentials(err), &credentials) {
-		return err
-	}
-	hint := "see https://docs.slack.dev/reference/methods/" + method + "#errors"
-	switch answer.Err {
-	case "missing_scope":
-		hint = "give the app the scopes channels, groups, im and mpim, each with :read and :history, and install it again"
-	case "not_in_channel", "channel_not_found":
-		hint = "invite the bot to the channel, if it should take part there"
-	}
-	return &adapters.RefusedError{Err: err, Hint: hint}
+	code := refusedCode(err)
+	return minRetry, code != "" && refusal(method, code) == adapters.RateLimited
 }
 
 // pace bounds the calls of one method. The zero value has counted no call.

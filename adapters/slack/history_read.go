@@ -164,10 +164,10 @@ func (r *gapReader) pages(ctx context.Context, method, root string, take func(li
 	if root != "" {
 		query.Set("ts", root)
 	}
-	for {
+	return eachPage(query, func() (next string, err error) {
 		var page messagePage
 		if err := r.adapter.paced(ctx, r.Urgent, method, query, &page); err != nil {
-			return err
+			return "", err
 		}
 		var list []historyMessage
 		for _, raw := range page.Messages {
@@ -175,13 +175,12 @@ func (r *gapReader) pages(ctx context.Context, method, root string, take func(li
 				list = append(list, m)
 			}
 		}
-		next := page.ResponseMetadata.Cursor
-		last := next == "" || next == query.Get("cursor")
-		if more, err := take(list, last); err != nil || !more || last {
-			return err
+		next = page.next(query)
+		if more, err := take(list, next == ""); err != nil || !more {
+			return "", err
 		}
-		query.Set("cursor", next)
-	}
+		return next, nil
+	})
 }
 
 // channel reads the messages outside threads, newest first. It stops at the beginning

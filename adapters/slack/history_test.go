@@ -242,7 +242,8 @@ func TestBackfilledMessageHasTheKeysOfItsEvent(t *testing.T) {
 // TestBackfillReportsEdits edits messages from before the gap and from inside it.
 func TestBackfillReportsEdits(t *testing.T) {
 	server, adapter := startFake(t, slacktest.Options{})
-	before, untouched := put(server, -10*time.Minute, "before", ""), put(server, -9*time.Minute, "untouched", "")
+	before := put(server, -10*time.Minute, "before", "")
+	put(server, -9*time.Minute, "untouched", "")
 	root := put(server, -8*time.Minute, "a root", "")
 	put(server, -7*time.Minute, "its reply", root.TS)
 	known, other := put(server, time.Second, "known", ""), put(server, 2*time.Second, "unknown", "")
@@ -255,7 +256,6 @@ func TestBackfillReportsEdits(t *testing.T) {
 	checkEqual(t, "handed over", h.lines, []string{
 		"edit before, edited", "delete", "message known, edited", "edit known, edited", "message unknown, edited",
 	})
-	_ = untouched
 }
 
 func TestReadChannelKeepsTheNewestMessages(t *testing.T) {
@@ -274,22 +274,29 @@ func TestReadChannelKeepsTheNewestMessages(t *testing.T) {
 
 // TestBackfillWaitsAfterARateLimit makes Slack refuse two calls.
 func TestBackfillWaitsAfterARateLimit(t *testing.T) {
-	var mu sync.Mutex
-	var times []time.Time
-	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
-		if c.Method == "conversations.history" {
-			mu.Lock()
-			defer mu.Unlock()
-			times = append(times, time.Now())
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var times []time.Time
+		server := startMemoryFake(t, slacktest.Options{
+			Now: func() time.Time { return noon },
+			OnCall: func(c slacktest.Call) {
+				if c.Method == "conversations.history" {
+					mu.Lock()
+					defer mu.Unlock()
+					times = append(times, time.Now())
+				}
+			},
+		})
+		adapter := newAdapter(server.URL())
+		adapter.SetDial(server.listener.dial)
+		put(server.Server, 0, "one", "")
+		server.Script("conversations.history", slacktest.RateLimited(time.Second), slacktest.Fault{Error: "ratelimited"})
+		h, _ := readGap(t, adapter, testGap, 10)
+		checkEqual(t, "handed over", h.lines, []string{"message one"})
+		if len(times) != 3 || times[1].Sub(times[0]) < time.Second || times[2].Sub(times[1]) < time.Second {
+			t.Errorf("called at %v", times)
 		}
-	}})
-	put(server, 0, "one", "")
-	server.Script("conversations.history", slacktest.RateLimited(time.Second), slacktest.Fault{Error: "ratelimited"})
-	h, _ := readGap(t, adapter, testGap, 10)
-	checkEqual(t, "handed over", h.lines, []string{"message one"})
-	if len(times) != 3 || times[1].Sub(times[0]) < time.Second || times[2].Sub(times[1]) < time.Second {
-		t.Errorf("called at %v", times)
-	}
+	})
 }
 
 func TestBackfillRefusalsNeedTheOperator(t *testing.T) {

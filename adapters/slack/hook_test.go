@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -338,14 +339,12 @@ func TestHookTimesOutASlowBody(t *testing.T) {
 	}
 }
 
-// slowInbox takes longer than the time limit of a body.
+// slowInbox takes a minute, which is longer than the time limit of a body.
 type slowInbox struct{ memoryInbox }
 
 func (c *slowInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
-	timer := time.NewTimer(150 * time.Millisecond)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Minute):
 		return c.memoryInbox.Accept(ctx, envelope)
 	case <-ctx.Done():
 		return adapters.Receipt{}, context.Cause(ctx)
@@ -353,11 +352,24 @@ func (c *slowInbox) Accept(ctx context.Context, envelope event.Envelope) (adapte
 }
 
 func TestBodyTimeoutDoesNotEndTheCommit(t *testing.T) {
-	var inbox slowInbox
-	address, rejected := serve(t, &inbox, 100*time.Millisecond)
-	if response, _ := deliver(t, signedRequest(t, address, helloEvent)); response.StatusCode != http.StatusOK {
-		t.Errorf("%s: %v", response.Status, rejected.reasons)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var rejected rejections
+		adapter := newAdapter("http://127.0.0.1:1/")
+		adapter.SetClock(func() time.Time { return noon })
+		listener := newMemoryListener()
+		server := &http.Server{Handler: adapter.Handler(new(slowInbox), rejected.add)}
+		go func() { _ = server.Serve(listener) }()
+		defer server.Close()
+		client := &http.Client{Transport: &http.Transport{DialContext: listener.dial}}
+		response, err := client.Do(signedRequest(t, "http://"+listener.Addr().String(), helloEvent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("%s: %v", response.Status, rejected.reasons)
+		}
+	})
 }
 
 func BenchmarkHook(b *testing.B) {

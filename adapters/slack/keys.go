@@ -233,6 +233,9 @@ func withDefaultType(channel event.Channel) event.Channel {
 	return channel
 }
 
+// isDirect reports whether a channel's id belongs to a direct message.
+func isDirect(channel string) bool { return strings.HasPrefix(channel, "D") }
+
 // isID reports whether s can be a Slack id. It allows more than Slack's ids, but no
 // character that separates the parts of a key.
 func isID(s string) bool {

@@ -3,6 +3,8 @@ package slack
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/slack-go/slack"
 
@@ -49,5 +51,35 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	return messageID(firstOf(channel, post.To.Channel), ts), nil
 }
 
+// PostEphemeral calls chat.postEphemeral. Only one user sees the post, until that user reloads
+// Slack.
+func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
+	if post.Asker == "" {
+		return permanent("the post has no asker who could see it")
+	}
+	err := a.sendText(post.Text, func(content slack.MsgOption) error {
+		options := []slack.MsgOption{content}
+		if post.To.Root != "" {
+			options = append(options, slack.MsgOptionTS(post.To.Root))
+		}
+		_, err := a.api.PostEphemeralContext(ctx, post.To.Channel, post.Asker, options...)
+		return err
+	})
+	if err != nil {
+		return sendError("chat.postEphemeral", post.To.Channel, err)
+	}
+	return nil
+}
+
 // messageID returns a message's external id.
 func messageID(channel, ts string) string { return channel + "/" + ts }
+
+// splitID splits a message's external id into its channel and ts. An id in another form
+// is a permanent failure.
+func splitID(id string) (channel, ts string, err error) {
+	channel, ts, _ = strings.Cut(id, "/")
+	if !isID(channel) || !isTimestamp(ts) {
+		return "", "", permanent(fmt.Sprintf("%q is not a slack message", id))
+	}
+	return channel, ts, nil
+}

@@ -69,9 +69,7 @@ func withoutEffect(failure *adapters.SendError) *adapters.SendError {
 // no token.
 func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) error {
 	target, err := url.Parse(to)
-	onSlack := err == nil && target.Scheme == "https" && (target.Host == "slack.com" || strings.HasSuffix(target.Host, ".slack.com"))
-	onAPIHost := err == nil && target.Scheme == a.base.Scheme && target.Host == a.base.Host
-	if !onSlack && !onAPIHost {
+	if err != nil || !isSlackURL(target, a.base, slackDomain) {
 		return permanent("slack's upload address is not an address of slack")
 	}
 	content, err := file.Open(ctx)

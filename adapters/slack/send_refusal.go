@@ -63,21 +63,6 @@ var refusalsOf = map[string]map[string]adapters.SendFailure{
 	"files.completeUploadExternal": {"file_not_found": adapters.NotSent},
 }
 
-// refusedCode returns the code of Slack's refusal; empty if err is not a refusal.
-func refusedCode(err error) string {
-	var answer slack.SlackErrorResponse
-	if errors.As(err, &answer) {
-		return answer.Err
-	}
-	return ""
-}
-
-// isRefused reports whether Slack refused a call with a code of the given kind.
-func isRefused(err error, kind func(code string) bool) bool {
-	code := refusedCode(err)
-	return code != "" && kind(code)
-}
-
 // isUnavailable reports whether the code means that the method is not available to this
 // app or workspace at all.
 // https://docs.slack.dev/apis/web-api#errors

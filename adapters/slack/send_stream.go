@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -29,9 +29,6 @@ func (a *Adapter) Streams(post adapters.Post) bool {
 		(post.Asker != "" || isDirect(post.To.Channel)) &&
 		!a.refusals.has(streamFeature, a.now()) && !a.refusals.has(streamFeature+post.To.Channel, a.now())
 }
-
-// isDirect reports whether a channel's id belongs to a direct message.
-func isDirect(channel string) bool { return strings.HasPrefix(channel, "D") }
 
 // isUnsupportedChannel reports whether the code means that this kind of channel has no
 // streams.
@@ -72,12 +69,9 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 // Append calls chat.appendStream. If Slack or a reader has ended the stream, the
 // failure is Permanent, and the message can be edited.
 func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text string) error {
-	channel, ts, ok := splitID(id)
-	switch {
-	case !ok:
-		return notAMessage(id)
-	case text == "":
-		return nil
+	channel, ts, err := splitID(id)
+	if err != nil || text == "" {
+		return err
 	}
 	if _, _, err := a.api.AppendStreamContext(ctx, channel, ts, slack.MsgOptionMarkdownText(text)); err != nil {
 		return sendError("chat.appendStream", channel, err)
@@ -88,15 +82,15 @@ func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text s
 // End calls chat.stopStream. A stream that has already ended is an error only if there
 // is text to add.
 func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text string) error {
-	channel, ts, ok := splitID(id)
-	if !ok {
-		return notAMessage(id)
+	channel, ts, err := splitID(id)
+	if err != nil {
+		return err
 	}
 	var options []slack.MsgOption
 	if text != "" {
 		options = append(options, slack.MsgOptionMarkdownText(text))
 	}
-	_, _, err := a.api.StopStreamContext(ctx, channel, ts, options...)
+	_, _, err = a.api.StopStreamContext(ctx, channel, ts, options...)
 	if err == nil || text == "" && refusedCode(err) == notStreaming {
 		a.closedStreams.add(id)
 		return nil
@@ -104,22 +98,55 @@ func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text stri
 	return sendError("chat.stopStream", channel, err)
 }
 
-// PostEphemeral calls chat.postEphemeral. Only one user sees the post, until that user reloads
-// Slack.
-func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
-	if post.Asker == "" {
-		return permanent("the post has no asker who could see it")
+// isStreaming reports whether the code may refuse the change of an open stream. Most of
+// these codes have other meanings too.
+func isStreaming(code string) bool {
+	switch code {
+	case "streaming_state_conflict", "cant_update_message", "cant_delete_message":
+		return true
 	}
-	err := a.sendText(post.Text, func(content slack.MsgOption) error {
-		options := []slack.MsgOption{content}
-		if post.To.Root != "" {
-			options = append(options, slack.MsgOptionTS(post.To.Root))
-		}
-		_, err := a.api.PostEphemeralContext(ctx, post.To.Channel, post.Asker, options...)
-		return err
-	})
-	if err != nil {
-		return sendError("chat.postEphemeral", post.To.Channel, err)
+	return false
+}
+
+// stop ends a stream without adding text. It is no error if there is no stream, or no
+// stream that can be ended: the following call reports that.
+func (a *Adapter) stop(ctx context.Context, channel, ts string) (stopped bool, err error) {
+	_, _, err = a.api.StopStreamContext(ctx, channel, ts)
+	code := refusedCode(err)
+	if err == nil || code == notStreaming {
+		a.closedStreams.add(messageID(channel, ts))
 	}
-	return nil
+	if code != "" && refusal("chat.stopStream", code) == adapters.Permanent {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// notStreaming is Slack's code for a message that is not an open stream.
+const notStreaming = "message_not_in_streaming_state"
+
+// maxClosedStreams bounds the remembered messages that are not open streams. Slack
+// allows far fewer stops than edits per minute.
+// https://docs.slack.dev/reference/methods/chat.stopStream
+const maxClosedStreams = 4096
+
+// closedStreams are messages that are not open streams and never become one again.
+type closedStreams struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+func (e *closedStreams) add(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ids == nil || len(e.ids) >= maxClosedStreams {
+		e.ids = map[string]bool{}
+	}
+	e.ids[id] = true
+}
+
+func (e *closedStreams) has(id string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ids[id]
 }

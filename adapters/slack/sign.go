@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/slack-go/slack"
 
@@ -59,9 +58,9 @@ func (a *Adapter) status(ctx context.Context, sign adapters.Sign, text string) e
 // react calls a method of reactions. A refusal with one of the done codes means that
 // there is nothing to do, and is no error.
 func (a *Adapter) react(ctx context.Context, method string, sign adapters.Sign, call func(context.Context, string, slack.ItemRef) error, done ...string) error {
-	channel, ts, ok := splitID(sign.Message)
-	if !ok {
-		return permanent(fmt.Sprintf("%q is not a message that can have reactions", sign.Message))
+	channel, ts, err := splitID(sign.Message)
+	if err != nil {
+		return err
 	}
 	return a.callOptional(method, sign, func() error {
 		return call(ctx, a.config.WorkingEmoji, slack.NewRefToMessage(channel, ts))

@@ -14,9 +14,13 @@ import (
 )
 
 const (
-	// maxSockets bounds the open sockets of one app, on all its machines together.
+	// maxConnections is Slack's limit for the open connections of one app, on all its
+	// nodes together.
 	// https://docs.slack.dev/apis/events-api/using-socket-mode#connections
-	maxSockets = 10
+	maxConnections = 10
+	// maxSockets bounds Config.Sockets. It leaves two connections for sockets that Slack
+	// has asked us to replace.
+	maxSockets = maxConnections - 2
 	// maxInFlight bounds the frames of a workspace that wait for their durable accept.
 	maxInFlight = 64
 	// maxFrame bounds one frame, in bytes. Slack's frames have a few kilobytes.
@@ -24,10 +28,6 @@ const (
 	// lastRetry is the number of the retry after which Slack gives up an event.
 	// https://docs.slack.dev/apis/events-api/#retries
 	lastRetry = 3
-	// burst is the number of short-lived sockets in a row that are replaced without a
-	// wait. A wait may miss events, but without any wait there may be hundreds of sockets
-	// a minute.
-	burst = 10
 	// warnEvery is the minimum time between two warnings.
 	warnEvery = 10 * time.Second
 )
@@ -42,13 +42,11 @@ type socketTimes struct {
 	slotWait  time.Duration // maximum wait of a frame for one of maxInFlight slots
 	orderWait time.Duration // maximum wait of a frame for the earlier frame of its conversation
 	flush     time.Duration // maximum wait of a new socket for the frames on their way over the old one
-	drain     time.Duration // from Slack's disconnect request until we close the socket
+	drain     time.Duration // from the hello of a socket's replacement until we close the socket
 	closeWait time.Duration // maximum wait for Slack's answer to our close
 
-	young                  time.Duration // age from which a socket is replaced without a wait, however many were replaced before
-	youngWait              time.Duration // maximum wait before a replacement, after burst sockets that ended young
+	minAge                 time.Duration // age from which a socket is replaced at once; bounds the number of sockets a minute
 	backoffMin, backoffMax time.Duration // maximum wait after the first failure, and after many
-	tooManyWait            time.Duration // minimum wait if the app has too many sockets
 	downAfter              time.Duration // time without a socket after which the workspace is down
 }
 
@@ -56,37 +54,32 @@ func defaultSocketTimes() socketTimes {
 	return socketTimes{
 		open: 10 * time.Second, hello: 10 * time.Second, ping: 10 * time.Second, silence: 30 * time.Second,
 		write: 5 * time.Second, slotWait: 2 * time.Second, orderWait: time.Second, flush: time.Second, drain: 10 * time.Second, closeWait: time.Second,
-		young: time.Second, youngWait: 500 * time.Millisecond, backoffMin: time.Second, backoffMax: time.Minute,
-		tooManyWait: 30 * time.Second, downAfter: 30 * time.Second,
+		minAge: 200 * time.Millisecond, backoffMin: time.Second, backoffMax: time.Minute, downAfter: 30 * time.Second,
 	}
 }
 
-// sockets keeps the configured number of sockets open. Each has a keeper. If Slack
-// announces in time that a socket must be replaced, the keeper opens the next socket
-// before it closes the old one.
+// sockets keeps the configured number of sockets open. Each has a keeper.
 type sockets struct {
 	adapter    *Adapter
 	times      socketTimes
 	accept     func(event.Envelope) error // calls the inbox; a stop does not cancel the call
 	link       adapters.Link
-	connSlots  chan struct{} // held by each socket until its connection is closed
-	frameSlots chan struct{} // held by each frame in flight
+	spares     chan struct{} // the connections that may be open beside the configured ones
+	frameSlots chan struct{} // the frames that may be in flight
 	order      threadOrder
 	goroutines sync.WaitGroup // the readers and pingers of the sockets, and the sockets that are being retired
+	unwatched  chan struct{}  // closed when gaps are not reported any more
 
-	mu          sync.Mutex
-	changed     chan struct{}   // has room for one signal that a field below has changed
-	open        int             // sockets that are ready and have not ended
-	retiring    []*socket       // sockets that still serve beside their replacements, oldest first
-	gaps        int             // number of times that events could arrive again
-	pendingGaps []chan struct{} // for unreported gaps; closed when they are reported
-	stopped     bool            // gaps are not reported any more
-	eventLost   bool            // Slack has given up an event that the inbox did not accept
-	appID       string
-	cause       error     // of the last failure
-	dialAfter   time.Time // earliest time of the next request for a socket
-	warned      time.Time
-	suppressed  int // warnings that were logged at debug level since then
+	mu         sync.Mutex
+	changed    chan struct{} // has room for one signal that a field below has changed
+	open       int           // sockets that are ready and have not ended
+	gap        chan struct{} // nil without an unreported gap; closed when the gap is reported
+	eventLost  bool          // Slack has given up an event that the inbox did not accept
+	appID      string
+	cause      error     // of the last failure
+	dialAfter  time.Time // earliest time of the next request for a socket
+	warned     time.Time
+	suppressed int // warnings that were logged at debug level since then
 }
 
 // runSockets keeps sockets open until ctx ends or Slack refuses the credentials. When
@@ -98,7 +91,8 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 			_, err := inbox.Accept(context.WithoutCancel(ctx), e)
 			return err
 		},
-		connSlots: make(chan struct{}, maxSockets), frameSlots: make(chan struct{}, maxInFlight), changed: make(chan struct{}, 1),
+		spares: slots(maxConnections - a.config.Sockets), frameSlots: slots(maxInFlight),
+		changed: make(chan struct{}, 1), unwatched: make(chan struct{}),
 	}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -138,12 +132,21 @@ func catchPanic(f func() error) (err error) {
 	return f()
 }
 
+// slots returns a channel with n slots: a receive takes one, and a send returns it.
+func slots(n int) chan struct{} {
+	free := make(chan struct{}, n)
+	for range n {
+		free <- struct{}{}
+	}
+	return free
+}
+
 // watch reports to the supervisor whether events can arrive, until ctx ends.
 func (s *sockets) watch(ctx context.Context, self event.Self) {
 	timer := time.NewTimer(s.times.downAfter)
 	defer timer.Stop()
-	defer s.stopReporting()
-	seen, waiting := 0, true
+	defer close(s.unwatched)
+	waiting := true
 	for {
 		select {
 		case <-ctx.Done():
@@ -153,16 +156,15 @@ func (s *sockets) watch(ctx context.Context, self event.Self) {
 			s.link.Down(s.downError())
 		}
 		s.mu.Lock()
-		open, gaps, pending := s.open, s.gaps, s.pendingGaps
-		s.pendingGaps = nil
+		open, gap := s.open, s.gap
+		s.gap = nil
 		self.AppID = s.appID
 		s.mu.Unlock()
-		if gaps != seen {
-			seen = gaps
+		if gap != nil {
 			s.link.Log.Info("slack's events can arrive", "sockets", open, "app", self.AppID)
 			s.link.Up(self)
+			close(gap)
 		}
-		closeAll(pending)
 		switch {
 		case open > 0:
 			timer.Stop()
@@ -172,20 +174,6 @@ func (s *sockets) watch(ctx context.Context, self event.Self) {
 			waiting = true
 		}
 	}
-}
-
-func closeAll(signals []chan struct{}) {
-	for _, signal := range signals {
-		close(signal)
-	}
-}
-
-// stopReporting releases the sockets that wait for a gap report, and ends the reports.
-func (s *sockets) stopReporting() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	closeAll(s.pendingGaps)
-	s.pendingGaps, s.stopped = nil, true
 }
 
 // downError returns the error for a workspace without an open socket; it wraps the last
@@ -218,27 +206,33 @@ const gapReportWait = time.Second
 // waits, at most for gapReportWait, until watch has reported it, so that the events of
 // the socket come after the gap.
 func (s *sockets) connected(appID string) {
-	var reported chan struct{}
+	var gap chan struct{}
 	s.update(func() {
 		if appID != "" {
 			s.appID = appID
 		}
 		if s.open == 0 {
-			s.gaps++
-		}
-		if s.open == 0 && !s.stopped {
-			reported = make(chan struct{})
-			s.pendingGaps = append(s.pendingGaps, reported)
+			gap = s.openGap()
 		}
 		s.open++
 	})
-	if reported == nil {
+	if gap == nil {
 		return
 	}
 	select {
-	case <-reported:
+	case <-gap:
+	case <-s.unwatched:
 	case <-time.After(gapReportWait):
 	}
+}
+
+// openGap notes a gap that watch must report, and returns the signal of the report. The
+// caller holds s.mu.
+func (s *sockets) openGap() chan struct{} {
+	if s.gap == nil {
+		s.gap = make(chan struct{})
+	}
+	return s.gap
 }
 
 func (s *sockets) disconnected() { s.update(func() { s.open-- }) }
@@ -274,17 +268,11 @@ func (s *sockets) warn(message string, args ...any) {
 
 // pause waits for d. It returns false, possibly early, if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-		return true
+	case <-time.After(d):
 	case <-ctx.Done():
-		return false
 	}
+	return ctx.Err() == nil
 }
 
 // jitter returns a random duration below most, so that clients that failed together do

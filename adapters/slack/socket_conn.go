@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +24,6 @@ type socket struct {
 	err        error         // the reason, valid after ended
 	gotHello   bool          // ready is closed; only the reader uses it
 	replaces   *socket       // the socket that this one replaces, if any
-	evict      chan struct{} // closed when another socket needs its connection slot
 	flushed    chan struct{} // closed at the answer to flush's ping
 	flushOnce  sync.Once     // guards the closing of flushed
 	leaveAsked bool          // leaving is closed; only the reader writes it
@@ -38,11 +36,10 @@ type socket struct {
 	idle     chan struct{} // closed when closing is set and no frame is in flight
 }
 
-// newSocket starts to read and ping a connection, which replaces the socket before. The
-// socket holds one of the connection slots until the connection is closed.
+// newSocket starts to read and ping a connection, which replaces the socket before.
 func (s *sockets) newSocket(conn *websocket.Conn, before *socket) *socket {
 	c := &socket{
-		set: s, conn: conn, begun: time.Now(), replaces: before, flushed: make(chan struct{}), evict: make(chan struct{}),
+		set: s, conn: conn, begun: time.Now(), replaces: before, flushed: make(chan struct{}),
 		ready: make(chan struct{}), leaving: make(chan struct{}), ended: make(chan struct{}), idle: make(chan struct{}),
 	}
 	s.goroutines.Go(func() {
@@ -51,7 +48,6 @@ func (s *sockets) newSocket(conn *websocket.Conn, before *socket) *socket {
 		if c.gotHello {
 			s.disconnected()
 		}
-		<-s.connSlots
 		close(c.ended)
 	})
 	s.goroutines.Go(c.ping)
@@ -125,13 +121,11 @@ const flushPing = "flush"
 // flush waits until every frame that Slack has sent so far is read, so that frames of
 // the next socket do not overtake frames of this one. The wait is bounded.
 func (c *socket) flush() {
-	timer := time.NewTimer(c.set.times.flush)
-	defer timer.Stop()
 	_ = c.conn.WriteControl(websocket.PingMessage, []byte(flushPing), time.Now().Add(c.set.times.flush))
 	select {
 	case <-c.flushed:
 	case <-c.ended:
-	case <-timer.C:
+	case <-time.After(c.set.times.flush):
 	}
 }
 
@@ -170,30 +164,20 @@ func (c *socket) finish() {
 	}
 }
 
-// retire closes a socket that Slack has asked us to replace. Until then the socket
-// serves further frames: until Slack closes it, the drain time is over, another socket
-// needs its slot, or ctx ends.
+// retire closes a socket that has been replaced. Until then the socket serves further
+// frames: until Slack closes it, the drain time is over, or ctx ends.
 func (c *socket) retire(ctx context.Context) {
-	c.set.mu.Lock()
-	c.set.retiring = append(c.set.retiring, c)
-	c.set.mu.Unlock()
-	timer := time.NewTimer(c.set.times.drain)
-	defer timer.Stop()
 	select {
 	case <-c.ended:
-	case <-timer.C:
-	case <-c.evict:
+	case <-time.After(c.set.times.drain):
 	case <-ctx.Done():
 	}
-	c.set.mu.Lock()
-	c.set.retiring = slices.DeleteFunc(c.set.retiring, func(o *socket) bool { return o == c })
-	c.set.mu.Unlock()
 	c.close()
 }
 
 // close accepts no more frames, waits until every accepted frame is acknowledged, and
-// closes the connection by the websocket protocol. When it returns, the connection slot
-// is free.
+// closes the connection by the websocket protocol. When it returns, the connection is
+// closed.
 func (c *socket) close() {
 	c.mu.Lock()
 	if !c.closing {
@@ -212,26 +196,12 @@ func (c *socket) close() {
 	<-c.ended
 }
 
-// await waits for the signal. It returns false if the signal does not come in time.
+// await waits for a signal or a free slot. It returns false if none comes in time.
 func await(signal <-chan struct{}, most time.Duration) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
 	select {
 	case <-signal:
 		return true
-	case <-timer.C:
-		return false
-	}
-}
-
-// acquire takes a slot. It returns false if none becomes free in time.
-func acquire(slots chan<- struct{}, most time.Duration) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-timer.C:
+	case <-time.After(most):
 		return false
 	}
 }

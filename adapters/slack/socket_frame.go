@@ -106,13 +106,13 @@ func (c *socket) disconnect(reason string) error {
 // drops the frame like one that the journal can't accept: Slack sends it again.
 func (c *socket) accept(f wireFrame, raw []byte) {
 	s, at := c.set, c.set.adapter.now()
-	if !acquire(s.frameSlots, s.times.slotWait) {
+	if !await(s.frameSlots, s.times.slotWait) {
 		s.warn("too many frames in flight; slack sends this frame again", "in_flight", maxInFlight)
 		s.noteRejected(f)
 		return
 	}
 	if !c.begin() {
-		<-s.frameSlots
+		s.frameSlots <- struct{}{}
 		return
 	}
 	p := parse(raw)
@@ -120,7 +120,7 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 	go func() {
 		defer func() {
 			after()
-			<-s.frameSlots
+			s.frameSlots <- struct{}{}
 			c.finish()
 		}()
 		if before != nil {
@@ -153,7 +153,7 @@ func (s *sockets) acceptEnvelope(f wireFrame, raw []byte, p *payload, receivedAt
 	s.mu.Unlock()
 	if lost {
 		s.update(func() {
-			s.gaps++
+			s.openGap()
 			s.eventLost = false
 		})
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"github.com/gorilla/websocket"
-	"github.com/slack-go/slack"
 
 	"parley/adapters"
 )
@@ -21,7 +19,7 @@ func (a *Adapter) openSocket(ctx context.Context) (*websocket.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, NetDialContext: dial, HandshakeTimeout: a.times.open}
+	dialer := websocket.Dialer{Proxy: a.transport.Proxy, NetDialContext: a.transport.DialContext, HandshakeTimeout: a.times.open}
 	conn, response, err := dialer.DialContext(ctx, address, nil)
 	if err != nil {
 		if response != nil {
@@ -37,37 +35,17 @@ func (a *Adapter) askAddress(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
 	_, address, err := a.api.StartSocketModeContext(ctx)
-	if err != nil {
-		return "", refusedAppToken(fmt.Errorf("ask slack for a socket: %w", err))
+	switch {
+	case refusedCode(err) == "too_many_websockets":
+		return "", errTooMany
+	case err != nil:
+		return "", markRefused("app_token", fmt.Errorf("ask slack for a socket: %w", err))
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || !(u.Scheme == "wss" || u.Scheme == "ws" && a.base.Scheme == "http") {
 		return "", errors.New("ask slack for a socket: the answer has no websocket address")
 	}
 	return address, nil
-}
-
-// refusedAppToken marks an error of the app token that only the operator can fix.
-// https://docs.slack.dev/reference/methods/apps.connections.open#errors
-func refusedAppToken(err error) error {
-	var answer slack.SlackErrorResponse
-	if !errors.As(err, &answer) {
-		return err
-	}
-	hint := ""
-	switch answer.Err {
-	case "too_many_websockets":
-		return errTooMany
-	case "invalid_auth", "not_authed", "not_allowed_token_type":
-		hint = "check app_token: it is an App-Level Token, from the app's Basic Information, which begins with xapp-"
-	case "token_revoked", "token_expired", "account_inactive":
-		hint = "generate an App-Level Token with the scope connections:write in the app's Basic Information, and set app_token to it"
-	case "missing_scope":
-		hint = "app_token lacks the scope connections:write: generate an App-Level Token that has it, in the app's Basic Information"
-	default:
-		return err
-	}
-	return &adapters.RefusedError{Err: err, Hint: hint}
 }
 
 // errLinkDisabled returns the error for an app that may have no sockets.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/adapters"
@@ -13,116 +14,108 @@ import (
 
 func TestOpeningIsRetried(t *testing.T) {
 	const open = "apps.connections.open"
-	for name, script := range map[string]func(*slacktest.Server){
-		"a server error":    func(s *slacktest.Server) { s.Script(open, slacktest.Fault{Status: 502}, slacktest.Fault{Status: 500}) },
-		"an internal error": func(s *slacktest.Server) { s.Script(open, slacktest.Fault{Error: "internal_error"}) },
-		"a cut call":        func(s *slacktest.Server) { s.Script(open, slacktest.Fault{Cut: true}) },
-		"no address": func(s *slacktest.Server) {
+	for name, script := range map[string]func(*memoryFake){
+		"a server error":    func(s *memoryFake) { s.Script(open, slacktest.Fault{Status: 502}, slacktest.Fault{Status: 500}) },
+		"an internal error": func(s *memoryFake) { s.Script(open, slacktest.Fault{Error: "internal_error"}) },
+		"a cut call":        func(s *memoryFake) { s.Script(open, slacktest.Fault{Cut: true}) },
+		"no address": func(s *memoryFake) {
 			s.Script(open, slacktest.Fault{Body: `{"ok":true,"url":"https://example.com/"}`})
 		},
-		"too many":        func(s *slacktest.Server) { s.Script(open, slacktest.Fault{Error: "too_many_websockets"}) },
-		"no websocket":    func(s *slacktest.Server) { s.Script(slacktest.LinkStep, slacktest.Fault{Status: 408}) },
-		"a cut handshake": func(s *slacktest.Server) { s.Script(slacktest.LinkStep, slacktest.Fault{Cut: true}) },
-		"a cut socket":    func(s *slacktest.Server) { s.Script(slacktest.HelloStep, slacktest.Fault{Cut: true}) },
-		"no hello":        func(s *slacktest.Server) { s.Script(slacktest.HelloStep, slacktest.Fault{Hold: make(chan struct{})}) },
-		"a disconnect": func(s *slacktest.Server) {
+		"too many":        func(s *memoryFake) { s.Script(open, slacktest.Fault{Error: "too_many_websockets"}) },
+		"no websocket":    func(s *memoryFake) { s.Script(slacktest.LinkStep, slacktest.Fault{Status: 408}) },
+		"a cut handshake": func(s *memoryFake) { s.Script(slacktest.LinkStep, slacktest.Fault{Cut: true}) },
+		"a cut socket":    func(s *memoryFake) { s.Script(slacktest.HelloStep, slacktest.Fault{Cut: true}) },
+		"no hello":        func(s *memoryFake) { s.Script(slacktest.HelloStep, slacktest.Fault{Hold: make(chan struct{})}) },
+		"a disconnect": func(s *memoryFake) {
 			s.Script(slacktest.HelloStep, slacktest.Fault{Body: `{"type":"disconnect","reason":"warning"}`})
 		},
-		"a disconnect, too many": func(s *slacktest.Server) {
+		"a disconnect, too many": func(s *memoryFake) {
 			s.Script(slacktest.HelloStep, slacktest.Fault{Body: `{"type":"disconnect","reason":"too_many_websockets"}`})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, err := slacktest.Start(slacktest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer server.Close()
-			script(server)
-			times := fastTimes
-			times.Hello = 50 * time.Millisecond
-			p := runAdapterOn(t, server, 1, times, &memoryInbox{})
-			defer p.stop()
-			p.up()
-			p.resultOf(p.say("hi"))
-			for _, words := range []string{"ticket=", "xapp-"} {
-				if strings.Contains(p.log(), words) {
-					t.Errorf("the log contains %s: %s", words, p.log())
+			synctest.Test(t, func(t *testing.T) {
+				server := startMemoryFake(t, slacktest.Options{})
+				script(server)
+				times := fastTimes
+				times.Hello = 50 * time.Millisecond
+				p := runAdapterOn(t, server, 1, times, &memoryInbox{})
+				p.up()
+				p.resultOf(p.say("hi"))
+				for _, words := range []string{"ticket=", "xapp-"} {
+					if strings.Contains(p.log(), words) {
+						t.Errorf("the log contains %s: %s", words, p.log())
+					}
 				}
-			}
-			if !strings.Contains(p.log(), "level=WARN") {
-				t.Errorf("no warning: %s", p.log())
-			}
+				if !strings.Contains(p.log(), "level=WARN") {
+					t.Errorf("no warning: %s", p.log())
+				}
+			})
 		})
 	}
 }
 
 func TestOpeningWaitsAfterARateLimit(t *testing.T) {
-	var mu sync.Mutex
-	var asked []time.Time
-	options := slacktest.Options{OnCall: func(c slacktest.Call) {
-		if c.Method == "apps.connections.open" {
-			mu.Lock()
-			defer mu.Unlock()
-			asked = append(asked, time.Now())
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var asked []time.Time
+		options := slacktest.Options{OnCall: func(c slacktest.Call) {
+			if c.Method == "apps.connections.open" {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, time.Now())
+			}
+		}}
+		server := startMemoryFake(t, options)
+		server.Script("apps.connections.open", slacktest.RateLimited(time.Second))
+		p := runAdapterOn(t, server, 1, fastTimes, &memoryInbox{})
+		p.up()
+		if len(asked) != 2 || asked[1].Sub(asked[0]) < time.Second {
+			t.Errorf("called at %v", asked)
 		}
-	}}
-	server, err := slacktest.Start(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	server.Script("apps.connections.open", slacktest.RateLimited(time.Second))
-	p := runAdapterOn(t, server, 1, fastTimes, &memoryInbox{})
-	defer p.stop()
-	p.up()
-	if len(asked) != 2 || asked[1].Sub(asked[0]) < time.Second {
-		t.Errorf("called at %v", asked)
-	}
+	})
 }
 
 func TestSocketModeReportsRefusedCredentials(t *testing.T) {
-	for code, hint := range map[string]string{
-		"invalid_auth": "app_token", "not_authed": "app_token", "not_allowed_token_type": "app_token", "token_revoked": "generate",
-		"account_inactive": "generate", "missing_scope": "connections:write",
-	} {
-		server, err := slacktest.Start(slacktest.Options{})
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for code, hint := range map[string]string{
+			"invalid_auth": "app_token", "not_authed": "app_token", "not_allowed_token_type": "app_token", "token_revoked": "generate",
+			"account_inactive": "generate", "missing_scope": "connections:write",
+		} {
+			server := startMemoryFake(t, slacktest.Options{})
+			server.Script("apps.connections.open", slacktest.Fault{Error: code})
+			p := runAdapterOn(t, server, 2, fastTimes, &memoryInbox{})
+			var refused *adapters.RefusedError
+			if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, hint) || !strings.Contains(err.Error(), code) {
+				t.Errorf("%s: %v", code, err)
+			}
+			p.sockets(0, 0) // also of the keeper that was not refused
 		}
-		server.Script("apps.connections.open", slacktest.Fault{Error: code})
-		p := runAdapterOn(t, server, 2, fastTimes, &memoryInbox{})
-		var refused *adapters.RefusedError
-		if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, hint) || !strings.Contains(err.Error(), code) {
-			t.Errorf("%s: %v", code, err)
-		}
-		p.sockets(0, 0) // also of the keeper that was not refused
-		_ = server.Close()
-	}
+	})
 }
 
 func TestBotTokenIsCheckedFirst(t *testing.T) {
-	server, err := slacktest.Start(slacktest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	server.Script("auth.test", slacktest.Fault{Error: "invalid_auth"})
-	p := runAdapterOn(t, server, 1, fastTimes, &memoryInbox{})
-	var refused *adapters.RefusedError
-	if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, "bot_token") {
-		t.Errorf("%v", err)
-	}
-	p.sockets(0, 0)
+	synctest.Test(t, func(t *testing.T) {
+		server := startMemoryFake(t, slacktest.Options{})
+		server.Script("auth.test", slacktest.Fault{Error: "invalid_auth"})
+		p := runAdapterOn(t, server, 1, fastTimes, &memoryInbox{})
+		var refused *adapters.RefusedError
+		if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, "bot_token") {
+			t.Errorf("%v", err)
+		}
+		p.sockets(0, 0)
+	})
 }
 
 func TestLinkDisabledIsRefused(t *testing.T) {
-	p := runAdapter(t, slacktest.Options{}, 2, fastTimes, &memoryInbox{})
-	p.sockets(2, 2)
-	p.server.Disconnect("link_disabled", 1)
-	var refused *adapters.RefusedError
-	if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, "Socket Mode") {
-		t.Errorf("%v", err)
-	}
-	p.sockets(0, 2)
+	synctest.Test(t, func(t *testing.T) {
+		p := runAdapter(t, slacktest.Options{}, 2, fastTimes, &memoryInbox{})
+		p.sockets(2, 2)
+		p.server.Disconnect("link_disabled", 1)
+		var refused *adapters.RefusedError
+		if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, "Socket Mode") {
+			t.Errorf("%v", err)
+		}
+		p.sockets(0, 2)
+	})
 }

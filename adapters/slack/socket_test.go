@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,8 +21,8 @@ import (
 	"parley/ingest/event"
 )
 
-// waitLimit bounds every wait of a test.
-const waitLimit = 20 * time.Second
+// waitLimit bounds every wait of a test, on the clock of its bubble.
+const waitLimit = 10 * time.Minute
 
 // linkRecorder records the adapter's reports of its connection, and its log.
 type linkRecorder struct {
@@ -52,38 +53,36 @@ func (l *linkRecorder) link() adapters.Link {
 	}
 }
 
-// runningAdapter is an adapter in Socket Mode that runs against a fake Slack.
+// runningAdapter is an adapter in Socket Mode that runs against a fake Slack. Each
+// test runs in a bubble of testing/synctest. The bubble fails if the test leaves a
+// goroutine.
 type runningAdapter struct {
 	*linkRecorder
 	t      *testing.T
 	ctx    context.Context // bounds every wait
-	server *slacktest.Server
+	server *memoryFake
 	stop   context.CancelFunc
 	ended  chan error // of Run
 }
 
 // fastTimes make the waits after a failure short.
-var fastTimes = slack.SocketTimes{YoungWait: time.Millisecond, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond, TooManyWait: time.Millisecond}
+var fastTimes = slack.SocketTimes{MinAge: time.Millisecond, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond}
 
 // runAdapter starts a fake Slack, and runs an adapter against it until the test ends.
 func runAdapter(t *testing.T, options slacktest.Options, sockets int, times slack.SocketTimes, inbox adapters.Inbox) *runningAdapter {
 	t.Helper()
-	server, err := slacktest.Start(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	return runAdapterOn(t, server, sockets, times, inbox)
+	return runAdapterOn(t, startMemoryFake(t, options), sockets, times, inbox)
 }
 
 // runAdapterOn runs an adapter against the server until the test ends.
-func runAdapterOn(t *testing.T, server *slacktest.Server, sockets int, times slack.SocketTimes, inbox adapters.Inbox) *runningAdapter {
+func runAdapterOn(t *testing.T, server *memoryFake, sockets int, times slack.SocketTimes, inbox adapters.Inbox) *runningAdapter {
 	t.Helper()
 	c := config(server.URL())
 	c.Mode, c.AppToken, c.Sockets = slack.ModeSocket, secret.New(slacktest.AppToken), sockets
 	adapter := slack.New("acme", c)
 	adapter.SetClock(func() time.Time { return noon })
 	adapter.SetSocketTimes(times)
+	adapter.SetDial(server.listener.dial)
 	p := &runningAdapter{t: t, server: server, ended: make(chan error, 1), linkRecorder: &linkRecorder{ups: make(chan event.Self, 1000), downs: make(chan error, 1000)}}
 	var cancel context.CancelFunc
 	p.ctx, cancel = context.WithTimeout(t.Context(), waitLimit)
@@ -146,6 +145,16 @@ func (p *runningAdapter) resultOf(d slacktest.Delivery) slacktest.Result {
 	return result
 }
 
+// acks waits until there are n acknowledgements, and returns all.
+func (p *runningAdapter) acks(n int) []slacktest.Ack {
+	p.t.Helper()
+	acks, err := p.server.AwaitAcks(p.ctx, n)
+	if err != nil {
+		p.t.Fatalf("%v\n%s", err, p.log())
+	}
+	return acks
+}
+
 func (p *runningAdapter) say(text string) slacktest.Delivery {
 	_, deliveries := p.server.Say(slacktest.Message{Channel: "D0OLIVIA", ChannelType: "im", User: "U1", Text: text})
 	return deliveries[0]
@@ -183,27 +192,28 @@ func (g *gatedInbox) Accept(ctx context.Context, envelope event.Envelope) (adapt
 }
 
 func TestFrameIsAcknowledgedAfterDurableAccept(t *testing.T) {
-	inbox := newGatedInbox()
-	p := runAdapter(t, slacktest.Options{}, 1, fastTimes, inbox)
-	p.up()
-	d := p.say("hi")
-	<-inbox.entered
-	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Millisecond)
-	defer cancel()
-	if acks, _ := p.server.AwaitAcks(ctx, 1); len(acks) != 0 {
-		t.Errorf("acknowledged before the durable accept: %+v", acks)
-	}
-	close(inbox.open)
-	if result := p.resultOf(d); result.State != slacktest.Acked || result.Attempts != 1 {
-		t.Errorf("%+v", result)
-	}
-	e := inbox.accepted[0]
-	if e.Transport != "socket" || e.Workspace != "acme" || e.Platform != event.Slack || !e.ReceivedAt.Equal(noon) {
-		t.Errorf("%+v", e)
-	}
-	if body := string(e.Body); !strings.HasPrefix(body, `{"envelope_id":"`+d.EnvelopeID()) || !strings.HasSuffix(body, `"retry_reason":""}`) {
-		t.Errorf("the frame was changed: %s", body)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		inbox := newGatedInbox()
+		p := runAdapter(t, slacktest.Options{}, 1, fastTimes, inbox)
+		p.up()
+		d := p.say("hi")
+		<-inbox.entered
+		synctest.Wait()
+		if acks := p.acks(0); len(acks) != 0 {
+			t.Errorf("acknowledged before the durable accept: %+v", acks)
+		}
+		close(inbox.open)
+		if result := p.resultOf(d); result.State != slacktest.Acked || result.Attempts != 1 {
+			t.Errorf("%+v", result)
+		}
+		e := inbox.accepted[0]
+		if e.Transport != "socket" || e.Workspace != "acme" || e.Platform != event.Slack || !e.ReceivedAt.Equal(noon) {
+			t.Errorf("%+v", e)
+		}
+		if body := string(e.Body); !strings.HasPrefix(body, `{"envelope_id":"`+d.EnvelopeID()) || !strings.HasSuffix(body, `"retry_reason":""}`) {
+			t.Errorf("the frame was changed: %s", body)
+		}
+	})
 }
 
 // busyInbox is an inbox that refuses the first envelopes.
@@ -234,74 +244,70 @@ func fastRetries() slacktest.Options {
 // TestEventAfterItsLastRetryIsAGap: the event is missing, as if no socket had been
 // open.
 func TestEventAfterItsLastRetryIsAGap(t *testing.T) {
-	p := runAdapter(t, fastRetries(), 1, fastTimes, &busyInbox{first: 4})
-	p.up()
-	if result := p.resultOf(p.say("missed")); result.State != slacktest.Unacked {
-		t.Errorf("%+v", result)
-	}
-	if result := p.resultOf(p.say("taken")); result.State != slacktest.Acked {
-		t.Errorf("%+v", result)
-	}
-	p.up()
+	synctest.Test(t, func(t *testing.T) {
+		p := runAdapter(t, fastRetries(), 1, fastTimes, &busyInbox{first: 4})
+		p.up()
+		if result := p.resultOf(p.say("missed")); result.State != slacktest.Unacked {
+			t.Errorf("%+v", result)
+		}
+		if result := p.resultOf(p.say("taken")); result.State != slacktest.Acked {
+			t.Errorf("%+v", result)
+		}
+		p.up()
+	})
 }
 
 // TestSocketMarksRetries: a retry may mean that other events are missing.
 func TestSocketMarksRetries(t *testing.T) {
-	inbox := &busyInbox{first: 1}
-	p := runAdapter(t, fastRetries(), 1, fastTimes, inbox)
-	p.up()
-	for _, text := range []string{"sent twice", "sent once"} {
-		if result := p.resultOf(p.say(text)); result.State != slacktest.Acked {
-			t.Errorf("%s: %+v", text, result)
+	synctest.Test(t, func(t *testing.T) {
+		inbox := &busyInbox{first: 1}
+		p := runAdapter(t, fastRetries(), 1, fastTimes, inbox)
+		p.up()
+		for _, text := range []string{"sent twice", "sent once"} {
+			if result := p.resultOf(p.say(text)); result.State != slacktest.Acked {
+				t.Errorf("%s: %+v", text, result)
+			}
 		}
-	}
-	if len(inbox.accepted) != 2 || !inbox.accepted[0].Retried || inbox.accepted[1].Retried {
-		t.Errorf("%+v", inbox.accepted)
-	}
+		if len(inbox.accepted) != 2 || !inbox.accepted[0].Retried || inbox.accepted[1].Retried {
+			t.Errorf("%+v", inbox.accepted)
+		}
+	})
 }
 
 func TestMalformedFrameIsAcceptedAndAcknowledged(t *testing.T) {
-	var inbox memoryInbox
-	p := runAdapter(t, slacktest.Options{}, 1, fastTimes, &inbox)
-	p.up()
-	frames := []string{
-		`{"envelope_id":"broken-1","type":"events_api","payload":{"event":`,                                                                         // no JSON
-		`{"envelope_id":"strange-2","type":"events_api","payload":{"type":"event_callback","event":{"type":"message","ts":7}},"retry_attempt":"x"}`, // no event
-		`{"envelope_id":"later-3","type":"an invention"}`,
-		`no JSON at all`,
-	}
-	for _, frame := range frames {
-		p.server.SendFrame([]byte(frame))
-	}
-	p.server.SendFrame([]byte(`{"type":"pleasantry"}`))
-	last := p.say("the last")
-	p.resultOf(last)
-	acks, err := p.server.AwaitAcks(p.ctx, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var acked []string
-	for _, ack := range acks {
-		acked = append(acked, ack.EnvelopeID)
-	}
-	slices.Sort(acked)
-	want := []string{last.EnvelopeID(), "broken-1", "later-3", "strange-2"}
-	slices.Sort(want)
-	if diff := cmp.Diff(want, acked); diff != "" {
-		t.Error(diff)
-	}
-	for end := time.After(waitLimit); len(inbox.bodies()) < 5; {
-		select {
-		case <-end:
-			t.Fatalf("%q", inbox.bodies())
-		case <-time.After(time.Millisecond):
+	synctest.Test(t, func(t *testing.T) {
+		var inbox memoryInbox
+		p := runAdapter(t, slacktest.Options{}, 1, fastTimes, &inbox)
+		p.up()
+		frames := []string{
+			`{"envelope_id":"broken-1","type":"events_api","payload":{"event":`,                                                                         // no JSON
+			`{"envelope_id":"strange-2","type":"events_api","payload":{"type":"event_callback","event":{"type":"message","ts":7}},"retry_attempt":"x"}`, // no event
+			`{"envelope_id":"later-3","type":"an invention"}`,
+			`no JSON at all`,
 		}
-	}
-	for _, frame := range frames {
-		if !slices.Contains(inbox.bodies(), frame) {
-			t.Errorf("%s was not accepted", frame)
+		for _, frame := range frames {
+			p.server.SendFrame([]byte(frame))
 		}
-	}
+		p.server.SendFrame([]byte(`{"type":"pleasantry"}`))
+		last := p.say("the last")
+		p.resultOf(last)
+		var acked []string
+		for _, ack := range p.acks(4) {
+			acked = append(acked, ack.EnvelopeID)
+		}
+		slices.Sort(acked)
+		want := []string{last.EnvelopeID(), "broken-1", "later-3", "strange-2"}
+		slices.Sort(want)
+		if diff := cmp.Diff(want, acked); diff != "" {
+			t.Error(diff)
+		}
+		synctest.Wait()
+		for _, frame := range frames {
+			if !slices.Contains(inbox.bodies(), frame) {
+				t.Errorf("%s was not accepted", frame)
+			}
+		}
+	})
 }
 
 func (c *memoryInbox) bodies() (bodies []string) {
@@ -314,27 +320,31 @@ func (c *memoryInbox) bodies() (bodies []string) {
 }
 
 func TestTooLargeFrameEndsItsSocket(t *testing.T) {
-	var inbox memoryInbox
-	p := runAdapter(t, slacktest.Options{}, 1, fastTimes, &inbox)
-	p.up()
-	p.server.SendFrame([]byte(`{"type":"events_api","envelope_id":"` + strings.Repeat("x", 1<<20) + `"}`))
-	p.up()
-	if len(inbox.bodies()) != 0 {
-		t.Errorf("%d accepted\n%s", len(inbox.bodies()), p.log())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var inbox memoryInbox
+		p := runAdapter(t, slacktest.Options{}, 1, fastTimes, &inbox)
+		p.up()
+		p.server.SendFrame([]byte(`{"type":"events_api","envelope_id":"` + strings.Repeat("x", 1<<20) + `"}`))
+		p.up()
+		if len(inbox.bodies()) != 0 {
+			t.Errorf("%d accepted\n%s", len(inbox.bodies()), p.log())
+		}
+	})
 }
 
 // TestPanicFailsOneFrame: Slack sends the frame again, and the adapter logs the panic.
 func TestPanicFailsOneFrame(t *testing.T) {
-	inbox := &panickingInbox{}
-	p := runAdapter(t, fastRetries(), 1, fastTimes, inbox)
-	p.up()
-	if result := p.resultOf(p.say("hi")); result.State != slacktest.Acked || result.Attempts != 2 {
-		t.Errorf("%+v", result)
-	}
-	if !strings.Contains(p.log(), "level=ERROR") {
-		t.Error(p.log())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		inbox := &panickingInbox{}
+		p := runAdapter(t, fastRetries(), 1, fastTimes, inbox)
+		p.up()
+		if result := p.resultOf(p.say("hi")); result.State != slacktest.Acked || result.Attempts != 2 {
+			t.Errorf("%+v", result)
+		}
+		if !strings.Contains(p.log(), "level=ERROR") {
+			t.Error(p.log())
+		}
+	})
 }
 
 // panickingInbox is an inbox that panics at the first envelope.
@@ -350,81 +360,87 @@ func (f *panickingInbox) Accept(ctx context.Context, envelope event.Envelope) (a
 
 // TestSlowAcceptsRunTogether: a frame waits only briefly for the earlier frame.
 func TestSlowAcceptsRunTogether(t *testing.T) {
-	inbox := newGatedInbox()
-	times := fastTimes
-	times.OrderWait = time.Millisecond
-	p := runAdapter(t, slacktest.Options{}, 1, times, inbox)
-	p.up()
-	var deliveries []slacktest.Delivery
-	for n := range 5 {
-		deliveries = append(deliveries, p.say(fmt.Sprint("word ", n)))
-	}
-	for range deliveries {
-		<-inbox.entered
-	}
-	close(inbox.open)
-	for _, d := range deliveries {
-		p.resultOf(d)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		inbox := newGatedInbox()
+		times := fastTimes
+		times.OrderWait = time.Millisecond
+		p := runAdapter(t, slacktest.Options{}, 1, times, inbox)
+		p.up()
+		var deliveries []slacktest.Delivery
+		for n := range 5 {
+			deliveries = append(deliveries, p.say(fmt.Sprint("word ", n)))
+		}
+		for range deliveries {
+			<-inbox.entered
+		}
+		close(inbox.open)
+		for _, d := range deliveries {
+			p.resultOf(d)
+		}
+	})
 }
 
 // TestBlockedInboxDoesNotBlockTheSocket: the adapter leaves a frame without a slot for
 // Slack to send again, and the socket stays open.
 func TestBlockedInboxDoesNotBlockTheSocket(t *testing.T) {
-	inbox := newGatedInbox()
-	times := fastTimes
-	times.SlotWait, times.Silence, times.Ping = 5*time.Millisecond, 500*time.Millisecond, 50*time.Millisecond
-	options := slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: 200 * time.Millisecond, Repeat: []time.Duration{0, time.Second, time.Second}}}
-	p := runAdapter(t, options, 1, times, inbox)
-	p.up()
-	var deliveries []slacktest.Delivery
-	for n := range 80 {
-		_, ds := p.server.Say(slacktest.Message{Channel: fmt.Sprint("C", n), User: "U1", Text: fmt.Sprint("word ", n)})
-		deliveries = append(deliveries, ds...)
-	}
-	for range 64 {
-		<-inbox.entered
-	}
-	p.server.Disconnect("warning", slacktest.All) // arrives after the frames without a slot
-	if err := p.server.AwaitFresh(p.ctx, 1); err != nil {
-		t.Fatalf("%v\n%s", err, p.log())
-	}
-	close(inbox.open)
-	for _, d := range deliveries {
-		if result := p.resultOf(d); result.State != slacktest.Acked {
-			t.Errorf("%+v", result)
+	synctest.Test(t, func(t *testing.T) {
+		inbox := newGatedInbox()
+		times := fastTimes
+		times.SlotWait, times.Silence, times.Ping = 5*time.Millisecond, 500*time.Millisecond, 50*time.Millisecond
+		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: 200 * time.Millisecond, Repeat: []time.Duration{0, time.Second, time.Second}}}
+		p := runAdapter(t, options, 1, times, inbox)
+		p.up()
+		var deliveries []slacktest.Delivery
+		for n := range 80 {
+			_, ds := p.server.Say(slacktest.Message{Channel: fmt.Sprint("C", n), User: "U1", Text: fmt.Sprint("word ", n)})
+			deliveries = append(deliveries, ds...)
 		}
-	}
-	if len(inbox.texts()) != 80 || len(p.ups) != 0 {
-		t.Errorf("%d texts, %d gaps", len(inbox.texts()), len(p.ups))
-	}
+		for range 64 {
+			<-inbox.entered
+		}
+		p.server.Disconnect("warning", slacktest.All) // arrives after the frames without a slot
+		if err := p.server.AwaitFresh(p.ctx, 1); err != nil {
+			t.Fatalf("%v\n%s", err, p.log())
+		}
+		close(inbox.open)
+		for _, d := range deliveries {
+			if result := p.resultOf(d); result.State != slacktest.Acked {
+				t.Errorf("%+v", result)
+			}
+		}
+		if len(inbox.texts()) != 80 || len(p.ups) != 0 {
+			t.Errorf("%d texts, %d gaps", len(inbox.texts()), len(p.ups))
+		}
+	})
 }
 
 // TestFramesOfAConversationAreAcceptedInOrder also checks that another conversation's
 // frame does not wait.
 func TestFramesOfAConversationAreAcceptedInOrder(t *testing.T) {
-	inbox := newGatedInbox()
-	times := fastTimes
-	times.OrderWait = time.Hour
-	p := runAdapter(t, slacktest.Options{}, 2, times, inbox)
-	p.sockets(2, 2)
-	var deliveries []slacktest.Delivery
-	for _, text := range []string{"one", "two", "three", "four"} {
-		deliveries = append(deliveries, p.say(text))
-		if text == "one" {
-			<-inbox.entered // the order across sockets is open, so wait until this frame is in flight
+	synctest.Test(t, func(t *testing.T) {
+		inbox := newGatedInbox()
+		times := fastTimes
+		times.OrderWait = time.Hour
+		p := runAdapter(t, slacktest.Options{}, 2, times, inbox)
+		p.sockets(2, 2)
+		var deliveries []slacktest.Delivery
+		for _, text := range []string{"one", "two", "three", "four"} {
+			deliveries = append(deliveries, p.say(text))
+			if text == "one" {
+				<-inbox.entered // the order across sockets is open, so wait until this frame is in flight
+			}
 		}
-	}
-	_, elsewhere := p.server.Say(slacktest.Message{Channel: room, User: "U1", Text: "elsewhere"})
-	<-inbox.entered
-	if len(inbox.entered) != 0 {
-		t.Error("more than one frame of a conversation is in flight")
-	}
-	close(inbox.open)
-	for _, d := range append(deliveries, elsewhere...) {
-		p.resultOf(d)
-	}
-	if texts := inbox.texts(); slices.Index(texts, "one") > slices.Index(texts, "two") || len(texts) != 5 {
-		t.Errorf("%q", texts)
-	}
+		_, elsewhere := p.server.Say(slacktest.Message{Channel: room, User: "U1", Text: "elsewhere"})
+		<-inbox.entered
+		if len(inbox.entered) != 0 {
+			t.Error("more than one frame of a conversation is in flight")
+		}
+		close(inbox.open)
+		for _, d := range append(deliveries, elsewhere...) {
+			p.resultOf(d)
+		}
+		if texts := inbox.texts(); slices.Index(texts, "one") > slices.Index(texts, "two") || len(texts) != 5 {
+			t.Errorf("%q", texts)
+		}
+	})
 }

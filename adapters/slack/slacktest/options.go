@@ -2,6 +2,7 @@ package slacktest
 
 import (
 	"cmp"
+	"net"
 	"net/http"
 	"time"
 )
@@ -22,6 +23,8 @@ const (
 type Options struct {
 	// Address is the address to listen on; "127.0.0.1:0" if empty.
 	Address string
+	// Listener accepts the connections instead of a listener on Address, if it is not nil.
+	Listener net.Listener
 	// Token is the bot's token. AppToken is the app's token, which apps.connections.open
 	// requires. The server accepts no others.
 	Token, AppToken string

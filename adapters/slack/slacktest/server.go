@@ -72,9 +72,12 @@ type Server struct {
 // Start listens and serves until Close.
 func Start(options Options) (*Server, error) {
 	options.complete()
-	listener, err := net.Listen("tcp", options.Address)
-	if err != nil {
-		return nil, fmt.Errorf("listen for the fake slack api: %w", err)
+	listener := options.Listener
+	if listener == nil {
+		var err error
+		if listener, err = net.Listen("tcp", options.Address); err != nil {
+			return nil, fmt.Errorf("listen for the fake slack api: %w", err)
+		}
 	}
 	s := &Server{
 		options:    options,
