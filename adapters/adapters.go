@@ -59,6 +59,8 @@ type Directory interface {
 	// User returns a user's name. It returns false if the name is unknown; the caller
 	// then uses the id instead. It may ask the platform, for at most a second.
 	User(ctx context.Context, id string) (User, bool)
+	// State is the workspace's state.
+	State() State
 }
 
 // Normalizer turns one platform's raw payloads into events. Both methods depend on their
@@ -69,7 +71,8 @@ type Normalizer interface {
 	// dead letter.
 	Keys(envelope event.Envelope, facts Facts) event.Keys
 	// Normalize returns the event of an envelope. An error means that this payload can
-	// never be read; the error names the field.
+	// never be read; the error names the field. If a call of the directory's State fails,
+	// Normalize returns that error, wrapped, and is called again later.
 	Normalize(ctx context.Context, envelope event.Envelope, directory Directory) (event.Event, error)
 }
 
@@ -129,7 +132,9 @@ type Link struct {
 	// Down reports that events have been unable to arrive for a while, and why. Run keeps
 	// trying. The next Up ends this state.
 	Down func(error)
-	Log  *slog.Logger
+	// State is the workspace's state.
+	State State
+	Log   *slog.Logger
 	// Wants are the wants of the workspace, so that the log can name missing permissions.
 	Wants Wants
 }

@@ -99,10 +99,10 @@ func (in *Ingest) normalize(ctx context.Context, w *workspace, envelope event.En
 	switch {
 	case d.err != nil:
 		return e, fmt.Errorf("read a channel's type: %w", d.err)
-	case err != nil:
+	case err != nil && !errors.Is(err, journal.ErrAdapterState):
 		return e, unreadableError{err}
 	}
-	return e, nil
+	return e, err
 }
 
 // complete fills in the author and the channel of an edited message from the stored one,

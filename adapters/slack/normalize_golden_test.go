@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"parley/adapters"
+	"parley/adapters/adaptertest"
 	"parley/adapters/slack"
 	"parley/ingest/event"
 
@@ -147,10 +148,12 @@ type fakeDirectory struct {
 	self  event.Self
 	users map[string]adapters.User
 	types map[string]event.ChannelType
+	state *adaptertest.State
 }
 
 func (p fakeDirectory) Self() event.Self                             { return p.self }
 func (p fakeDirectory) ChannelType(channel string) event.ChannelType { return p.types[channel] }
+func (p fakeDirectory) State() adapters.State                        { return p.state }
 func (p fakeDirectory) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := p.users[id]
 	return user, ok
@@ -164,7 +167,7 @@ func recording(t testing.TB, file string) ([]event.Envelope, fakeDirectory) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := fakeDirectory{users: map[string]adapters.User{}, types: map[string]event.ChannelType{}}
+	known := fakeDirectory{users: map[string]adapters.User{}, types: map[string]event.ChannelType{}, state: adaptertest.NewState()}
 	var envelopes []event.Envelope
 	lines := bufio.NewReader(bytes.NewReader(raw))
 	for {

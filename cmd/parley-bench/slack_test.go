@@ -70,6 +70,8 @@ func TestAnEditHoldsTheNewText(t *testing.T) {
 // directory knows nobody.
 type directory struct{ facts }
 
+func (directory) State() adapters.State { return nil }
+
 func (directory) User(context.Context, string) (adapters.User, bool) { return adapters.User{}, false }
 
 // A reply of the model stands in three posts, and each is a paragraph of it.

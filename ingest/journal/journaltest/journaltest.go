@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"transcript", transcriptPromises()},
 		{"prefaces", prefacePromises()},
 		{"facts", factPromises()},
+		{"adapter state", adapterStatePromises()},
 		{"time", timePromises()},
 		{"retention", retentionPromises()},
 		{"copies", copyPromises()},

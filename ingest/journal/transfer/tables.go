@@ -46,6 +46,7 @@ var tables = []table{
 	newTable("paces", 2, `workspace text, channel text, next_at int, blocked_until int, left_at int`),
 	newTable("watermarks", 1, `workspace text, at int`),
 	newTable("gaps", 2, `workspace text, channel text, from_at int, until_at int`),
+	newTable("adapter_state", 2, `workspace text, name text, value text`),
 	newTable("retention_progress", 1, `task text, position int`),
 	newTable("blobs", 2, `path text, part int, bytes bytes`),
 }

@@ -92,7 +92,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runn
 			}
 			d.report(d.successor(a), s)
 		},
-		Log: d.log.With("workspace", a.ID), Wants: wants(a.Workspace),
+		State: d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID), Wants: wants(a.Workspace),
 	})
 }
 

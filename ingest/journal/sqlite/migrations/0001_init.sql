@@ -237,6 +237,14 @@ CREATE TABLE gaps (
 	PRIMARY KEY (workspace, channel)
 ) STRICT, WITHOUT ROWID;
 
+-- The small named values of adapters, such as a poller's cursor.
+CREATE TABLE adapter_state (
+	workspace TEXT NOT NULL,
+	name      TEXT NOT NULL,
+	value     TEXT NOT NULL,
+	PRIMARY KEY (workspace, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE exclusive_leases (
 	name  TEXT PRIMARY KEY,     -- of the exclusive right, such as a platform's connection
 	owner TEXT NOT NULL,
