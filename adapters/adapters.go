@@ -4,7 +4,7 @@
 // An adapter is one package with its own Config. Every adapter implements Normalizer. An
 // ability that only some platforms have is a further interface, found by type assertion:
 // Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, PartialFormatter, Streamer,
-// StreamFinder, Ephemeral; WorkingIndicator, Greeter; Backfiller, ContextReader; Checker.
+// StreamFinder, Ephemeral; WorkingIndicator; Backfiller, ContextReader; Checker.
 package adapters
 
 import (
@@ -256,14 +256,6 @@ type Sign struct {
 	To     Address
 	// Message is the external id of the message that the turn answers.
 	Message string
-}
-
-// Greeter is an adapter that can greet a user who has just opened a thread, before its
-// first message.
-type Greeter interface {
-	// Greet shows the greeting. It is called after the opening is recorded, at most once
-	// for each thread, and bounds its own time.
-	Greet(ctx context.Context, thread event.ThreadKey) error
 }
 
 // WorkingIndicator is an adapter that can show people that the agent is at work. Both

@@ -69,11 +69,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	if t.Envelope.Transport == event.Backfilled {
 		g.Policy.MaxAge = settings.LateAge
 	}
-	switch {
-	case e.Ignored != "":
-	case e.Viewing != nil:
-		e.Ignored = g.refuses(e.Viewing.SenderID, channel, event.Human)
-	case e.Kind == event.KindReaction:
+	if e.Ignored == "" && e.Kind == event.KindReaction {
 		if err := w.react(ctx, g, &e, t.keys.Dedupe, channel); err != nil {
 			return entry, err
 		}

@@ -73,9 +73,6 @@ func describeRecording(t *testing.T, file string) string {
 		}
 		writePairs(&out, "thread", keys.Thread, "message id", keys.Subject, "channel", keys.Channel.ID, "stated type", keys.Channel.Type)
 		writePairs(&out, "targets", strings.Join(got.Targets, " "), "ignored", got.Ignored)
-		if v := got.Viewing; v != nil {
-			writePairs(&out, "viewing", fmt.Sprintf("%s at %s, opened: %v, %s", v.SenderID, v.At.Format("15:04:05.000000"), v.Opened, v.Extra))
-		}
 		if got.Reaction != nil {
 			writePairs(&out, "reaction", fmt.Sprintf("%+v", *got.Reaction))
 		}
@@ -153,7 +150,13 @@ type fakeDirectory struct {
 
 func (p fakeDirectory) Self() event.Self                             { return p.self }
 func (p fakeDirectory) ChannelType(channel string) event.ChannelType { return p.types[channel] }
-func (p fakeDirectory) State() adapters.State                        { return p.state }
+func (p fakeDirectory) State() adapters.State {
+	if p.state == nil {
+		return adaptertest.NewState()
+	}
+	return p.state
+}
+
 func (p fakeDirectory) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := p.users[id]
 	return user, ok

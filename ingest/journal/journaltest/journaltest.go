@@ -32,7 +32,6 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"edits", editPromises()},
 		{"deletes", deletePromises()},
 		{"reactions", reactionPromises()},
-		{"viewing", viewingPromises()},
 		{"fence", fencePromises()},
 		{"runs", runPromises()},
 		{"bots", botPromises()},
