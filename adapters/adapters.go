@@ -4,7 +4,7 @@
 // An adapter is one package with its own Config. Every adapter implements Normalizer. An
 // ability that only some platforms have is a further interface, found by type assertion:
 // Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, PartialFormatter, Streamer,
-// StreamFinder, Ephemeral; WorkingIndicator, Greeter; Backfiller, ContextReader; Checker.
+// StreamFinder, Ephemeral; WorkingIndicator; Backfiller, ContextReader; Checker.
 package adapters
 
 import (
@@ -59,6 +59,8 @@ type Directory interface {
 	// User returns a user's name. It returns false if the name is unknown; the caller
 	// then uses the id instead. It may ask the platform, for at most a second.
 	User(ctx context.Context, id string) (User, bool)
+	// State is the workspace's state.
+	State() State
 }
 
 // Normalizer turns one platform's raw payloads into events. Both methods depend on their
@@ -69,7 +71,8 @@ type Normalizer interface {
 	// dead letter.
 	Keys(envelope event.Envelope, facts Facts) event.Keys
 	// Normalize returns the event of an envelope. An error means that this payload can
-	// never be read; the error names the field.
+	// never be read; the error names the field. If a call of the directory's State fails,
+	// Normalize returns that error, wrapped, and is called again later.
 	Normalize(ctx context.Context, envelope event.Envelope, directory Directory) (event.Event, error)
 }
 
@@ -145,7 +148,9 @@ type Link struct {
 	// Down reports that events have been unable to arrive for a while, and why. Run keeps
 	// trying. The next Up ends this state.
 	Down func(error)
-	Log  *slog.Logger
+	// State is the workspace's state.
+	State State
+	Log   *slog.Logger
 	// Wants are the wants of the workspace, so that the log can name missing permissions.
 	Wants Wants
 }
@@ -267,14 +272,6 @@ type Sign struct {
 	To     Address
 	// Message is the external id of the message that the turn answers.
 	Message string
-}
-
-// Greeter is an adapter that can greet a user who has just opened a thread, before its
-// first message.
-type Greeter interface {
-	// Greet shows the greeting. It is called after the opening is recorded, at most once
-	// for each thread, and bounds its own time.
-	Greet(ctx context.Context, thread event.ThreadKey) error
 }
 
 // WorkingIndicator is an adapter that can show people that the agent is at work. Both

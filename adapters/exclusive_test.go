@@ -420,16 +420,16 @@ func happens(ctx context.Context, plan []step) (most, left int) {
 func TestAnExclusiveAdapterStandsBy(t *testing.T) {
 	for name, c := range map[string]struct {
 		exclusive bool
-		states    []adapters.State
+		states    []adapters.ConnectionState
 	}{
-		"exclusive": {true, []adapters.State{adapters.Starting, adapters.Standby, adapters.Starting, adapters.Up}},
-		"not":       {false, []adapters.State{adapters.Starting, adapters.Up}},
+		"exclusive": {true, []adapters.ConnectionState{adapters.Starting, adapters.Standby, adapters.Starting, adapters.Up}},
+		"not":       {false, []adapters.ConnectionState{adapters.Starting, adapters.Up}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				var states []adapters.State
+				var states []adapters.ConnectionState
 				s := &store{owner: "another", until: time.Now().Add(5 * time.Second)}
 				r := &runner{start: time.Now()}
 				adapters.Supervise(ctx, adapters.Supervised{

@@ -12,23 +12,23 @@ import (
 	"parley/ingest/event"
 )
 
-// State is the state of an adapter.
-type State string
+// ConnectionState is the state of an adapter.
+type ConnectionState string
 
 // The states of an adapter.
 const (
-	Starting State = "starting"
-	Up       State = "up"
-	Standby  State = "standby" // another node has the exclusive connection
-	Down     State = "down"    // no events arrive; the adapter or the supervisor keeps trying
-	Refused  State = "refused" // the operator must act
+	Starting ConnectionState = "starting"
+	Up       ConnectionState = "up"
+	Standby  ConnectionState = "standby" // another node has the exclusive connection
+	Down     ConnectionState = "down"    // no events arrive; the adapter or the supervisor keeps trying
+	Refused  ConnectionState = "refused" // the operator must act
 )
 
 // Status is an adapter's state on this node.
 type Status struct {
-	State State     `json:"state"`
-	Error string    `json:"error,omitempty"`
-	Since time.Time `json:"since"`
+	State ConnectionState `json:"state"`
+	Error string          `json:"error,omitempty"`
+	Since time.Time       `json:"since"`
 }
 
 const (
@@ -44,6 +44,7 @@ type Supervised struct {
 	Lease  ExclusiveLease
 	Up     func(event.Self) // called with our identity, each time that events can arrive (again)
 	Report func(Status)     // called at every change of state
+	State  State            // of the workspace
 	Log    *slog.Logger
 	Wants  Wants
 }
@@ -58,7 +59,7 @@ func Supervise(ctx context.Context, s Supervised) {
 	s.report(Starting, nil)
 	for wait := restartMin; ; wait = min(2*wait, restartMax) {
 		var reached atomic.Bool
-		err := s.guarded(ctx, Link{Log: s.Log, Wants: s.Wants,
+		err := s.guarded(ctx, Link{State: s.State, Log: s.Log, Wants: s.Wants,
 			Up: func(self event.Self) {
 				reached.Store(true)
 				s.Up(self)
@@ -93,7 +94,7 @@ func Supervise(ctx context.Context, s Supervised) {
 	}
 }
 
-func (s *Supervised) report(state State, err error) {
+func (s *Supervised) report(state ConnectionState, err error) {
 	status := Status{State: state, Since: time.Now().UTC()}
 	if err != nil {
 		status.Error = err.Error()

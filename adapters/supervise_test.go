@@ -41,7 +41,7 @@ func upThenFails(_ context.Context, link adapters.Link) error {
 }
 
 // supervised runs r for a while, and returns the reports.
-func supervised(r *runner, d time.Duration) (states []adapters.State, last adapters.Status, selves []string) {
+func supervised(r *runner, d time.Duration) (states []adapters.ConnectionState, last adapters.Status, selves []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	r.start = time.Now()
@@ -90,13 +90,13 @@ func TestEndsOfARun(t *testing.T) {
 	refused := &adapters.RefusedError{Err: errors.New("invalid_auth"), Hint: "check bot_token"}
 	for name, c := range map[string]struct {
 		does   func(context.Context, adapters.Link) error
-		states []adapters.State
+		states []adapters.ConnectionState
 		words  string
 	}{
-		"refused":   {func(context.Context, adapters.Link) error { return refused }, []adapters.State{adapters.Starting, adapters.Refused}, "invalid_auth (check bot_token)"},
-		"a failure": {fails, []adapters.State{adapters.Starting, adapters.Down}, "connection reset"},
-		"a panic":   {func(context.Context, adapters.Link) error { panic("a bug") }, []adapters.State{adapters.Starting, adapters.Down}, "the adapter panicked: a bug"},
-		"no reason": {func(context.Context, adapters.Link) error { return nil }, []adapters.State{adapters.Starting, adapters.Down}, "the connection ended"},
+		"refused":   {func(context.Context, adapters.Link) error { return refused }, []adapters.ConnectionState{adapters.Starting, adapters.Refused}, "invalid_auth (check bot_token)"},
+		"a failure": {fails, []adapters.ConnectionState{adapters.Starting, adapters.Down}, "connection reset"},
+		"a panic":   {func(context.Context, adapters.Link) error { panic("a bug") }, []adapters.ConnectionState{adapters.Starting, adapters.Down}, "the adapter panicked: a bug"},
+		"no reason": {func(context.Context, adapters.Link) error { return nil }, []adapters.ConnectionState{adapters.Starting, adapters.Down}, "the connection ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestARunMayRepairItsConnection(t *testing.T) {
 			return nil
 		}}}
 		states, last, selves := supervised(r, time.Hour)
-		want := []adapters.State{adapters.Starting, adapters.Up, adapters.Down, adapters.Up, adapters.Down}
+		want := []adapters.ConnectionState{adapters.Starting, adapters.Up, adapters.Down, adapters.Up, adapters.Down}
 		if diff := cmp.Diff(want, states); diff != "" || len(r.begun) != 1 || len(selves) != 2 || last.Error != "no socket again" {
 			t.Errorf("%d runs, up %d times, last status %+v\n%s", len(r.begun), len(selves), last, diff)
 		}

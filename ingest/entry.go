@@ -69,11 +69,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	if t.Envelope.Transport == event.Backfilled {
 		g.Policy.MaxAge = settings.LateAge
 	}
-	switch {
-	case e.Ignored != "":
-	case e.Viewing != nil:
-		e.Ignored = g.refuses(e.Viewing.SenderID, channel, event.Human)
-	case e.Kind == event.KindReaction:
+	if e.Ignored == "" && e.Kind == event.KindReaction {
 		if err := w.react(ctx, g, &e, t.keys.Dedupe, channel); err != nil {
 			return entry, err
 		}
@@ -99,10 +95,10 @@ func (in *Ingest) normalize(ctx context.Context, w *workspace, envelope event.En
 	switch {
 	case d.err != nil:
 		return e, fmt.Errorf("read a channel's type: %w", d.err)
-	case err != nil:
+	case err != nil && !errors.Is(err, journal.ErrAdapterState):
 		return e, unreadableError{err}
 	}
-	return e, nil
+	return e, err
 }
 
 // complete fills in the author and the channel of an edited message from the stored one,

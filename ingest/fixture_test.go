@@ -37,6 +37,8 @@ type payload struct {
 	Bot     bool              `json:"bot,omitempty"`
 	Needs   string            `json:"needs,omitempty"`
 	Trouble string            `json:"trouble,omitempty"`
+	// Count counts the message in the adapter's state, and appends the number to its text.
+	Count bool `json:"count,omitempty"`
 }
 
 // Values of a payload's Trouble.
@@ -90,7 +92,7 @@ func (p *payload) thread(envelope event.Envelope, facts adapters.Facts) event.Th
 	return event.ThreadKey("slack:" + envelope.Workspace + ":" + p.Thread + string(kind))
 }
 
-func (f *platform) Normalize(_ context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
+func (f *platform) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
 	var p payload
 	if err := json.Unmarshal(envelope.Body, &p); err != nil {
 		return event.Event{}, err
@@ -107,6 +109,16 @@ func (f *platform) Normalize(_ context.Context, envelope event.Envelope, directo
 		defer f.reading.Delete(p.Text)
 		f.begun <- p.Text
 		<-wait
+	}
+	if p.Count {
+		if err := directory.State().Update(ctx, "count", func(value string) string { return value + "+" }); err != nil {
+			return event.Event{}, fmt.Errorf("count the message: %w", err)
+		}
+		count, err := directory.State().Get(ctx, "count")
+		if err != nil {
+			return event.Event{}, fmt.Errorf("read the count: %w", err)
+		}
+		p.Text += count
 	}
 	return p.event(envelope, directory), nil
 }

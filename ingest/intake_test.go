@@ -385,3 +385,23 @@ func TestAnUnknownChannelTypeIsCached(t *testing.T) {
 		}
 	})
 }
+
+// TestAdapterStateFails proves that an envelope stays pending if Normalize cannot use the
+// adapter's state, and is recorded after the store has recovered.
+func TestAdapterStateFails(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		slow := make(chan struct{})
+		h.platform.slow["counted"] = slow
+		h.work()
+		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "counted", Count: true})
+		<-h.platform.begun
+		h.engine.refuses.Store(true)
+		close(slow)
+		h.pending(receipt.ID)
+		h.engine.refuses.Store(false)
+		advance(time.Minute)
+		if got := h.result(receipt.ID); got.Disposition != event.Stored || got.Message.Content != "counted+" {
+			t.Errorf("the result is %+v with the message %+v", got.Fate, got.Message)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
+	"parley/ingest/journal"
 	"parley/ingest/work"
 )
 
@@ -84,6 +85,7 @@ func (w *workspace) ownID() string {
 type directory struct {
 	*workspace
 	Names
+	state  journal.AdapterState
 	stored func(channel string) (event.ChannelType, error)
 	err    error // error of the store: the answers may be wrong
 }
@@ -91,10 +93,13 @@ type directory struct {
 var _ adapters.Directory = (*directory)(nil)
 
 func (in *Ingest) directory(ctx context.Context, w *workspace) *directory {
-	return &directory{workspace: w, Names: w.config.Names, stored: func(channel string) (event.ChannelType, error) {
+	return &directory{workspace: w, Names: w.config.Names, state: in.Journal.AdapterState(w.config.ID), stored: func(channel string) (event.ChannelType, error) {
 		return in.Journal.ChannelType(ctx, w.config.ID, channel)
 	}}
 }
+
+// State implements adapters.Directory.
+func (d *directory) State() adapters.State { return d.state }
 
 // ChannelType implements adapters.Facts. It reads the store if the type is not in memory.
 func (d *directory) ChannelType(channel string) event.ChannelType {

@@ -175,12 +175,6 @@ func checkEvent(t *testing.T, p payload, keys event.Keys, e event.Event) {
 	if e.Message != nil {
 		checkMessage(t, p, e.Message)
 	}
-	if e.Viewing != nil {
-		checkSender(t, p, e.Viewing.SenderID)
-		if e.Kind != event.KindOther || e.Viewing.At.IsZero() {
-			t.Errorf("the event of kind %s has the view %+v", e.Kind, e.Viewing)
-		}
-	}
 }
 
 // checkMessage checks a message or its state after an edit, which may lack the author.

@@ -43,7 +43,7 @@ func newFixture(t *testing.T, platform Platform) *fixture {
 	t.Cleanup(cancel)
 	s := &fixture{
 		Fake: fake, t: t, ctx: ctx, started: time.Now(), inbox: newInbox(), output: new(output),
-		known: people{&fake.Self, map[string]adapters.User{}, map[string]event.ChannelType{}},
+		known: people{&fake.Self, map[string]adapters.User{}, map[string]event.ChannelType{}, NewState()},
 	}
 	t.Cleanup(func() { // runs after the cleanup of the run
 		for _, secret := range fake.Secrets {
@@ -144,9 +144,10 @@ func (s *fixture) run() *run {
 	running, cancel := context.WithCancel(s.ctx)
 	finished := make(chan struct{})
 	link := adapters.Link{
-		Up:   func(self event.Self) { r.ups <- self },
-		Down: func(err error) { _ = s.record(err) },
-		Log:  slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		State: s.known.state,
+		Up:    func(self event.Self) { r.ups <- self },
+		Down:  func(err error) { _ = s.record(err) },
+		Log:   slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	go func() {
 		defer close(finished)

@@ -56,14 +56,17 @@ type people struct {
 	self  *event.Self
 	users map[string]adapters.User
 	types map[string]event.ChannelType
+	state *State
 }
 
 var _ adapters.Directory = people{}
 
-// Self, ChannelType and User implement adapters.Directory.
+// Self, ChannelType, State and User implement adapters.Directory.
 func (p people) Self() event.Self { return *p.self }
 
 func (p people) ChannelType(channel string) event.ChannelType { return p.types[channel] }
+
+func (p people) State() adapters.State { return p.state }
 
 func (p people) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := p.users[id]
@@ -104,7 +107,7 @@ func read(t *testing.T, recordings []string) (payloads []payload) {
 }
 
 func readLines(file string, content []byte) (payloads []payload) {
-	known := people{&event.Self{}, map[string]adapters.User{}, map[string]event.ChannelType{}}
+	known := people{&event.Self{}, map[string]adapters.User{}, map[string]event.ChannelType{}, NewState()}
 	for n, text := range bytes.Split(content, []byte("\n")) {
 		var l line
 		switch err := json.Unmarshal(text, &l); {

@@ -102,6 +102,7 @@ type contacts struct {
 
 func (c contacts) Self() event.Self                     { return c.self }
 func (c contacts) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
+func (c contacts) State() adapters.State                { return nil }
 func (c contacts) User(_ context.Context, address string) (adapters.User, bool) {
 	if c.asked != nil {
 		c.asked(address)

@@ -35,6 +35,7 @@ type directory struct {
 
 func (d directory) Self() event.Self                   { return d.self }
 func (directory) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
+func (directory) State() adapters.State                { return nil }
 func (d directory) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := d.users[id]
 	return user, ok

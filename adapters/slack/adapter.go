@@ -31,7 +31,8 @@ type Adapter struct {
 	web       caller
 	files     *http.Client
 
-	history history
+	history   history
+	greetings chan assistantGreeting // not yet shown
 
 	self          atomic.Pointer[event.Self] // nil until Slack has answered auth.test
 	scopesLogged  atomic.Bool                // the missing scopes are logged
@@ -84,6 +85,7 @@ func New(workspace string, config Config) *Adapter {
 		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
 		web:         web,
+		greetings:   make(chan assistantGreeting, maxGreetings),
 		files:       newFileClient(transport, base),
 		now:         time.Now,
 		bodyTimeout: bodyTimeout,
@@ -119,8 +121,10 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 	if granted, known := grantedScopes(header); known {
 		a.logMissingScopes(granted, link.Wants, link.Log)
 	}
+	stopGreeting := a.startGreeting(ctx, link)
+	defer stopGreeting()
 	if a.config.Mode == ModeSocket {
-		return a.runSockets(ctx, inbox, self, link)
+		return a.runSockets(ctx, a.greetingInbox(inbox), self, link)
 	}
 	link.Up(self)
 	<-ctx.Done()

@@ -15,6 +15,11 @@
 // accept, on the socket that carried the frame. If Slack asks for a socket to be
 // replaced, the package opens the replacement before it closes the old socket.
 //
+// Assistant threads exist on Slack alone, so this package handles their events itself.
+// After the durable accept, a new assistant thread gets the configured prompts, in the
+// background. Normalize stores the channel that a user views beside the thread in the
+// workspace's state, and adds it to the metadata of the user's messages there.
+//
 // Replies are the agent's Markdown, which Slack renders itself; format.go describes the
 // changes that Parley makes to it. The package makes each call once and reports the
 // possible effect of a failed call. If a workspace lacks a feature (markdown blocks,

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
+	"parley/adapters/adaptertest"
 	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
 	"parley/ingest/event"
@@ -36,6 +37,8 @@ type noFacts struct{}
 func (noFacts) Self() event.Self { return event.Self{TeamID: slacktest.Team} }
 
 func (noFacts) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
+
+func (noFacts) State() adapters.State { return adaptertest.NewState() }
 
 func (noFacts) User(context.Context, string) (adapters.User, bool) { return adapters.User{}, false }
 

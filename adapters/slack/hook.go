@@ -31,7 +31,7 @@ const (
 // as such and otherwise treats it like a first attempt, because the journal decides
 // whether a payload is new.
 func (a *Adapter) Handler(inbox adapters.Inbox, rejected func(reason string)) http.Handler {
-	return &hook{adapter: a, inbox: inbox, rejected: rejected}
+	return &hook{adapter: a, inbox: a.greetingInbox(inbox), rejected: rejected}
 }
 
 type hook struct {

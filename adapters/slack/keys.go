@@ -22,8 +22,8 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 		return keys
 	}
 	keys.Subject, keys.Channel = p.messageID(), p.namedChannel()
-	if p.viewing != nil {
-		keys.Dedupe = p.viewingKey()
+	if p.assistant != nil {
+		keys.Dedupe = p.assistantKey()
 		keys.Thread, keys.Subject = p.thread(n.workspace(envelope), facts), ""
 		return keys
 	}
@@ -82,10 +82,10 @@ func (p *payload) reactionKey() string {
 	return dedupeKey(act, p.messageID(), r.User, r.Reaction, occasion)
 }
 
-// viewingKey distinguishes the views of an assistant thread by the event's time.
-func (p *payload) viewingKey() string {
+// assistantKey distinguishes the events of an assistant thread by their time.
+func (p *payload) assistantKey() string {
 	act := "assistant_thread_context_changed"
-	if p.viewing.Opened {
+	if p.assistant.started {
 		act = "assistant_thread_started"
 	}
 	return dedupeKey(act, p.messageID(), p.revision)
@@ -139,7 +139,7 @@ func (p *payload) channelOf(facts adapters.Facts) event.Channel {
 // the thread of that message.
 func (p *payload) thread(workspace string, facts adapters.Facts) event.ThreadKey {
 	switch channel := p.channelOf(facts); {
-	case p.viewing != nil: // the thread may have no message yet
+	case p.assistant != nil: // the thread may have no message yet
 		return ThreadKey(workspace, channel, "", p.ts)
 	case p.message != nil:
 		return ThreadKey(workspace, channel, p.ts, p.message.ThreadTS)

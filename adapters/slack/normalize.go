@@ -35,7 +35,8 @@ func (n Normalizer) workspace(envelope event.Envelope) string {
 // Normalize returns the event of a body. It uses the names in the payload: a bot's
 // name, or the name of a user of the other team in a shared channel. It looks up other
 // names in the directory, and uses the id if the directory does not know the name. It
-// leaves the run hints of the metadata unset, because the policy sets them.
+// leaves the run hints of the metadata unset, because the policy sets them. The
+// directory's state holds the channels that users view in assistant threads.
 func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
 	p := payloadOf(envelope)
 	if result := p.earlyResult(directory.Self()); result != nil {
@@ -44,10 +45,10 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		}
 		return event.Event{Kind: p.kind, Ignored: result.Reason}, nil
 	}
-	out := event.Event{Kind: p.kind, Viewing: p.viewing}
-	if p.viewing != nil {
-		return out, nil
+	if p.assistant != nil {
+		return p.rememberView(ctx, directory.State())
 	}
+	out := event.Event{Kind: p.kind}
 	if !p.kind.MakesMessage() {
 		out.Targets = []string{p.messageID()}
 	}
@@ -68,6 +69,9 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		if sameID(p.reaction.User, p.self(directory).UserID) {
 			out.Ignored = event.ReasonOwnMessage
 		}
+	}
+	if out.Message != nil {
+		return out, addView(ctx, out.Message, directory.State())
 	}
 	return out, nil
 }

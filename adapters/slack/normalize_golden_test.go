@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"parley/adapters"
+	"parley/adapters/adaptertest"
 	"parley/adapters/slack"
 	"parley/ingest/event"
 
@@ -72,9 +73,6 @@ func describeRecording(t *testing.T, file string) string {
 		}
 		writePairs(&out, "thread", keys.Thread, "message id", keys.Subject, "channel", keys.Channel.ID, "stated type", keys.Channel.Type)
 		writePairs(&out, "targets", strings.Join(got.Targets, " "), "ignored", got.Ignored)
-		if v := got.Viewing; v != nil {
-			writePairs(&out, "viewing", fmt.Sprintf("%s at %s, opened: %v, %s", v.SenderID, v.At.Format("15:04:05.000000"), v.Opened, v.Extra))
-		}
 		if got.Reaction != nil {
 			writePairs(&out, "reaction", fmt.Sprintf("%+v", *got.Reaction))
 		}
@@ -147,10 +145,18 @@ type fakeDirectory struct {
 	self  event.Self
 	users map[string]adapters.User
 	types map[string]event.ChannelType
+	state *adaptertest.State
 }
 
 func (p fakeDirectory) Self() event.Self                             { return p.self }
 func (p fakeDirectory) ChannelType(channel string) event.ChannelType { return p.types[channel] }
+func (p fakeDirectory) State() adapters.State {
+	if p.state == nil {
+		return adaptertest.NewState()
+	}
+	return p.state
+}
+
 func (p fakeDirectory) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := p.users[id]
 	return user, ok
@@ -164,7 +170,7 @@ func recording(t testing.TB, file string) ([]event.Envelope, fakeDirectory) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := fakeDirectory{users: map[string]adapters.User{}, types: map[string]event.ChannelType{}}
+	known := fakeDirectory{users: map[string]adapters.User{}, types: map[string]event.ChannelType{}, state: adaptertest.NewState()}
 	var envelopes []event.Envelope
 	lines := bufio.NewReader(bytes.NewReader(raw))
 	for {

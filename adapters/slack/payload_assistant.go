@@ -1,7 +1,5 @@
 package slack
 
-import "parley/ingest/event"
-
 // wireAssistant is an assistant_thread_started or assistant_thread_context_changed
 // event. A user has opened a thread with the app beside a channel, or has switched to
 // another channel.
@@ -18,9 +16,14 @@ type wireAssistant struct {
 	} `json:"assistant_thread"`
 }
 
-// readAssistant reads the channel that the user is viewing. The user's later messages
-// in the thread carry it as the metadata key slack_context_channel_id.
-func (p *payload) readAssistant(raw []byte, path string, opened bool) *payload {
+// assistantThread is the state of a thread with the app.
+type assistantThread struct {
+	started bool   // the user has just opened the thread
+	viewed  string // the channel that the user views; empty for none
+}
+
+// readAssistant reads the channel that the user is viewing.
+func (p *payload) readAssistant(raw []byte, path string, started bool) *payload {
 	a := new(wireAssistant)
 	f := fields{path: path, faults: unmarshal(raw, a, path)}
 	p.channel, p.channelType, p.ts = a.Thread.ChannelID, "im", a.Thread.ThreadTS
@@ -29,9 +32,9 @@ func (p *payload) readAssistant(raw []byte, path string, opened bool) *payload {
 	f.timestamp("assistant_thread.thread_ts", p.ts)
 	f.required("assistant_thread.user_id", a.Thread.UserID)
 	f.timestamp("event_ts", a.EventTS)
-	p.viewing = &event.Viewing{SenderID: senderID(a.Thread.UserID), At: sentAt(a.EventTS), Opened: opened}
+	p.assistant = &assistantThread{started: started}
 	if viewed := a.Thread.Context.ChannelID; isID(viewed) {
-		p.viewing.Extra = extra("slack_context_channel_id", viewed)
+		p.assistant.viewed = viewed
 	}
 	return p.checkFields(&f)
 }

@@ -27,11 +27,11 @@ type payload struct {
 	ts       string // of the message, or of the message to which the event refers; or an interaction's id
 	// message is the message (kind message) or its current state (kind edit).
 	message     *wireMessage
-	revision    string // of an edit; for a view of an assistant thread, the event's ts
+	revision    string // of an edit; for an assistant thread, the event's ts
 	reaction    *wireReaction
 	removed     bool         // the user removed the reaction
 	interaction *interaction // for the kinds command and action
-	viewing     *event.Viewing
+	assistant   *assistantThread
 }
 
 // interactionTypes are the types of the payloads of buttons, forms and shortcuts.

@@ -184,7 +184,8 @@ type Self struct {
 	Address string `json:"address,omitempty"`
 }
 
-// Event is the meaning of an envelope.
+// Event is the meaning of an envelope. An event of kind other that is not ignored has
+// changed the adapter's state alone.
 type Event struct {
 	Kind Kind
 	// Ignored, if not empty, is the reason for which nothing is recorded.
@@ -197,19 +198,6 @@ type Event struct {
 	// Reaction is set for kind reaction. Intake adds a Message that describes it, if
 	// policy permits.
 	Reaction *Reaction
-	// Viewing is set if the event only reports the view of a person (kind other).
-	Viewing *Viewing
-}
-
-// Viewing describes what a person views while in a thread.
-type Viewing struct {
-	SenderID string
-	At       time.Time // a later Viewing replaces an earlier one
-	// Extra is added to the metadata of each later message of the thread. It is empty if
-	// the person views nothing in particular.
-	Extra []Extra
-	// Opened says that the person has opened the thread without a message.
-	Opened bool
 }
 
 // Addressed is how a message addresses us, as far as its payload shows.

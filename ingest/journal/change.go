@@ -90,7 +90,6 @@ func (r *recordTx) holdsWords(m *Message) {
 // now.
 func (r *recordTx) revise(known *Message, m *event.Message, changed bool) {
 	r.loadFiles(known)
-	m = r.viewed(m, known)
 	d := r.decide(r.withChannel(m, known))
 	if d.Ignore {
 		r.ignore(d.Reason)

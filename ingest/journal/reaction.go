@@ -46,9 +46,8 @@ func (r *recordTx) recordReaction(target *Message) {
 		return
 	}
 	m.Quoted = r.quote(target)
-	seen := r.viewed(&m, nil)
-	if decision := r.decide(seen); !decision.Ignore && !decision.Note {
-		r.insert(seen, decision, "")
+	if decision := r.decide(&m); !decision.Ignore && !decision.Note {
+		r.insert(&m, decision, "")
 	}
 }
 

@@ -82,8 +82,6 @@ type Outcome struct {
 	Edited string
 	// Begun is the run that began with the message; nil for none.
 	Begun *Run
-	// Opened means that a person opened the thread, which is new, without a message.
-	Opened bool
 }
 
 // Record applies an entry to its thread and settles its envelope, in one transaction.
@@ -138,7 +136,6 @@ type threadState struct {
 	key, channel      string
 	nextSeq, begunSeq int64
 	run               string // the unfinished run; empty for none
-	viewing           string // the view of the thread's person, as JSON
 }
 
 // recordNew records a new message in three statements; most envelopes contain one. It
@@ -153,7 +150,7 @@ func (r *recordTx) recordNew() bool {
 	if decision.Ignore || decision.Note {
 		return false
 	}
-	const fresh = ` AND viewing = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $24 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	const fresh = ` AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $24 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
 	if !r.insert(m, decision, fresh, r.Envelope) {
 		return false
 	}
@@ -167,8 +164,7 @@ func (r *recordTx) recordNew() bool {
 func (r *recordTx) run() {
 	t := &r.thread
 	t.id = r.claim.Thread
-	r.lock(r.claim, []any{&t.key, &t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.viewing},
-		`key, channel, next_seq, begun_seq, coalesce(run_id, ''), viewing`)
+	r.lock(r.claim, []any{&t.key, &t.channel, &t.nextSeq, &t.begunSeq, &t.run}, `key, channel, next_seq, begun_seq, coalesce(run_id, '')`)
 	r.out.Thread = event.ThreadKey(t.key)
 	e := r.Event
 	switch {
@@ -182,8 +178,8 @@ func (r *recordTx) run() {
 		r.delete()
 	case e.Kind == event.KindReaction:
 		r.reaction()
-	case e.Viewing != nil:
-		r.view(e.Viewing)
+	case e.Kind == event.KindOther:
+		r.out.Fate = event.Fate{Disposition: event.Updated}
 	default:
 		r.fail(fmt.Errorf("an event of kind %q cannot be recorded", e.Kind))
 	}
@@ -209,7 +205,6 @@ func (r *recordTx) message(m *event.Message) {
 		r.again(known, m)
 		return
 	}
-	m = r.viewed(m, nil)
 	decision := r.decide(m)
 	switch {
 	case decision.Ignore:

@@ -85,6 +85,7 @@ func workspaceSteps(workspace string) []step {
 			`DELETE FROM run_events WHERE run`+runs, `DELETE FROM runs WHERE id`+runs),
 		byID("deliveries", "id", 100), byKey("envelopes", "dedupe_key"), byID("threads", "id", 100),
 		byKey("channels", "id"), byKey("paces", "channel"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
+		byKey("adapter_state", "name"),
 		{name: "workspaces", bound: workspace, statements: []string{`DELETE FROM workspaces WHERE id = $1 AND removed_at > 0`}},
 	}
 }

@@ -16,6 +16,7 @@ func acceptPromises() []promise {
 		{"a second payload of a message follows the first one's thread", secondPayloadFollows},
 		{"an action on a post of ours goes to the post's thread", holderFollows},
 		{"an envelope without further work is settled at once", settledAtOnce},
+		{"an event of kind other is settled and changes no message", otherRecorded},
 		{"an envelope about a message goes to the message's thread", subjectsThread},
 		{"raw bytes are returned exactly", rawBytes},
 		{"accept claims a free thread", claimOnAccept},
@@ -89,6 +90,18 @@ func holderFollows(f *fixture) {
 		f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindAction, Message: m}, passive)
 	}
 	same(f, "its thread", f.lines(threadKey(2)), []string{"1 hi", "2 May I?", "3 hum", "4 Yes"})
+}
+
+// otherRecorded covers the events that change the adapter's state alone.
+func otherRecorded(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	accepted := f.accept(f.envelope(event.KindOther, threadKey(1), ""))
+	outcome := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindOther}, passive)
+	same(f, "result", outcome.Fate, event.Fate{Disposition: event.Updated})
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
+	accepted = f.accept(f.envelope(event.KindOther, threadKey(2), ""))
+	outcome = f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindOther, Ignored: event.ReasonNoChange}, passive)
+	same(f, "ignored", outcome.Fate, *event.Ignore(event.ReasonNoChange))
 }
 
 func settledAtOnce(f *fixture) {

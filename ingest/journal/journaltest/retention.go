@@ -216,6 +216,7 @@ func (f *fixture) inWorkspaces() {
 			f.commit(f.begin(key), reply)
 			f.slot(f.delivery(key), time.Second)
 		}
+		f.must(f.AdapterState(id).Put(f.ctx, "cursor", "7"))
 		f.must(f.OpenGaps(f.ctx, id, []event.Gap{{Channel: "C1", From: f.clock.Now(), Until: f.clock.Now()}}, f.clock.Now()))
 	}
 }
@@ -225,7 +226,7 @@ func (f *fixture) rows() map[string]int64 {
 	f.Helper()
 	counts := map[string]int64{}
 	for _, table := range []string{
-		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "run_events", "deliveries", "paces", "watermarks", "gaps",
+		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "run_events", "deliveries", "paces", "watermarks", "gaps", "adapter_state",
 	} {
 		counts[table] = f.count(table)
 	}

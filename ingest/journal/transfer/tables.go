@@ -26,7 +26,7 @@ var tables = []table{
 		int, begun_seq int, pending int, owner text, lease_until int, fence int, intake_at int, turn_at int,
 		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
 		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_sender text, run_bot_channel text,
-		accepting int, viewing text, history text`),
+		accepting int, history text`),
 	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, subject text,
 		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
 		disposition text, reason text, error text, message int, message_id text, body bytes`),
@@ -46,6 +46,7 @@ var tables = []table{
 	newTable("paces", 2, `workspace text, channel text, next_at int, blocked_until int, left_at int`),
 	newTable("watermarks", 1, `workspace text, at int`),
 	newTable("gaps", 2, `workspace text, channel text, from_at int, until_at int`),
+	newTable("adapter_state", 2, `workspace text, name text, value text`),
 	newTable("retention_progress", 1, `task text, position int`),
 	newTable("blobs", 2, `path text, part int, bytes bytes`),
 }

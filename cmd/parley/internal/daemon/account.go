@@ -71,7 +71,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 			}
 		},
 		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
-		Log:    d.log.With("workspace", a.ID), Wants: wants(a.Workspace),
+		State:  d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID), Wants: wants(a.Workspace),
 	})
 }
 

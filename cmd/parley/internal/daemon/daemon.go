@@ -53,7 +53,6 @@ type Daemon struct {
 	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
 	queues    map[string]bool          // the agents whose turns have a work queue
 	reloading chan chan struct{}
-	opened    chan greeting
 }
 
 // Options configure a Daemon.
@@ -84,7 +83,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
 		log: o.Log, level: o.Level, load: o.Load, hello: o.Hello, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease),
 		metrics: newMetrics(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
-		reloading: make(chan chan struct{}, 1), opened: make(chan greeting, maxGreetings),
+		reloading: make(chan chan struct{}, 1),
 	}
 	if o.Platforms == nil {
 		o.Platforms = config.Platforms()
@@ -174,7 +173,7 @@ func (d *Daemon) assemble() {
 		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile,
 	})
 	d.ingest = ingest.New(ingest.Parts{
-		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: intakeObserver{d.metrics, d.opened}, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d.metrics, Log: d.log, Now: d.now,
 	})
 }
 
@@ -238,9 +237,6 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	d.run(workers, "review", func() error { return d.ingest.Review(claim) })
 	d.run(workers, "retention", func() error { return d.retain(claim) })
 	d.run(workers, "unfinished files", func() error { return d.sweep(claim) })
-	for range greeters {
-		d.run(workers, "greetings", func() error { return d.greet(serve) })
-	}
 	d.startAccounts(serve)
 	d.serveAgents(claim, work, workers)
 	d.run(workers, "reload", func() error { return d.reloads(serve, claim, work, workers) })

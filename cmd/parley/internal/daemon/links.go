@@ -14,7 +14,7 @@ type links struct {
 }
 
 // worst orders the states. A workspace has the first state that one of its connections has.
-var worst = []adapters.State{adapters.Refused, adapters.Down, adapters.Starting, adapters.Up, adapters.Standby}
+var worst = []adapters.ConnectionState{adapters.Refused, adapters.Down, adapters.Starting, adapters.Up, adapters.Standby}
 
 // report stores a connection's state and returns the workspace's.
 func (l *links) report(connection string, s adapters.Status) adapters.Status {

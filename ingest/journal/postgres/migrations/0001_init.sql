@@ -47,7 +47,6 @@ CREATE TABLE threads (
 	run_sender TEXT NOT NULL DEFAULT '', -- sender_id of its first message
 	run_bot_channel TEXT, -- workspace and channel, if a bot requested it
 	accepting BIGINT NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
-	viewing TEXT NOT NULL DEFAULT '', -- what its person views, a JSON object; empty: unknown
 	history TEXT NOT NULL DEFAULT '' -- JSON: the messages read from before it was known; empty: none were requested
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX threads_channel ON threads (workspace, channel, id);
@@ -237,6 +236,14 @@ CREATE TABLE gaps (
 	from_at   BIGINT NOT NULL,         -- microseconds, like until_at: messages may be missing in between
 	until_at  BIGINT NOT NULL,
 	PRIMARY KEY (workspace, channel)
+);
+
+-- The small named values of adapters, such as a poller's cursor.
+CREATE TABLE adapter_state (
+	workspace TEXT NOT NULL,
+	name      TEXT NOT NULL,
+	value     TEXT NOT NULL,
+	PRIMARY KEY (workspace, name)
 );
 
 CREATE TABLE exclusive_leases (

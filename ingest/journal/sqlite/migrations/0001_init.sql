@@ -44,7 +44,6 @@ CREATE TABLE threads (
 	run_sender TEXT NOT NULL DEFAULT '', -- sender_id of its first message
 	run_bot_channel TEXT, -- workspace and channel, if a bot requested it
 	accepting INTEGER NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
-	viewing TEXT NOT NULL DEFAULT '', -- what its person views, a JSON object; empty: unknown
 	history TEXT NOT NULL DEFAULT '' -- JSON: the messages read from before it was known; empty: none were requested
 ) STRICT;
 CREATE INDEX threads_channel ON threads (workspace, channel, id);
@@ -235,6 +234,14 @@ CREATE TABLE gaps (
 	from_at   INTEGER NOT NULL,         -- microseconds, like until_at: messages may be missing in between
 	until_at  INTEGER NOT NULL,
 	PRIMARY KEY (workspace, channel)
+) STRICT, WITHOUT ROWID;
+
+-- The small named values of adapters, such as a poller's cursor.
+CREATE TABLE adapter_state (
+	workspace TEXT NOT NULL,
+	name      TEXT NOT NULL,
+	value     TEXT NOT NULL,
+	PRIMARY KEY (workspace, name)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE exclusive_leases (

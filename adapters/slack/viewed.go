@@ -1,0 +1,107 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// maxViews bounds the views that are remembered for one conversation with the app, so
+// that they always fit into one value of adapters.State.
+const maxViews = 100
+
+// view is a change of the channel that a user views beside an assistant thread.
+type view struct {
+	Thread  string `json:"thread"`            // the thread's thread_ts
+	At      string `json:"at"`                // the event's ts
+	Channel string `json:"channel,omitempty"` // empty if the user views no channel
+}
+
+// views are the views of one conversation with the app, oldest first.
+type views []view
+
+// viewsName is the name of a conversation's views in adapters.State.
+func viewsName(channel string) string { return "viewed/" + channel }
+
+// readViews reads a stored value. An unreadable value holds no views.
+func readViews(value string) (v views) {
+	if json.Unmarshal([]byte(value), &v) != nil {
+		return nil
+	}
+	return v
+}
+
+// value returns the newest views as a value for adapters.State.
+func (v views) value() string {
+	raw, _ := json.Marshal(v[max(0, len(v)-maxViews):]) // encoding strings never fails
+	return string(raw)
+}
+
+// at returns the channel that the user viewed beside a thread at a time; empty for none.
+// The zero time is now.
+func (v views) at(thread string, when time.Time) string {
+	for _, one := range slices.Backward(v) {
+		if one.Thread == thread && (when.IsZero() || !sentAt(one.At).After(when)) {
+			return one.Channel
+		}
+	}
+	return ""
+}
+
+// add returns the views with one more. Changed reports whether it changes the channel
+// that the user views now. Adding the same view again has the same result.
+func (v views) add(n view) (all views, changed bool) {
+	i, known := slices.BinarySearchFunc(v, n, func(a, b view) int {
+		return cmp.Or(sentAt(a.At).Compare(sentAt(b.At)), strings.Compare(a.Thread, b.Thread))
+	})
+	before, after := v[:i], v[i:]
+	changed = before.at(n.Thread, sentAt(n.At)) != n.Channel
+	if known {
+		after = after[1:]
+	}
+	if slices.ContainsFunc(after, func(later view) bool { return later.Thread == n.Thread }) {
+		changed = false
+	}
+	return slices.Concat(before, views{n}, after), changed
+}
+
+// rememberView stores the channel that the user views beside an assistant thread.
+func (p *payload) rememberView(ctx context.Context, state adapters.State) (event.Event, error) {
+	changed := false
+	err := state.Update(ctx, viewsName(p.channel), func(value string) string {
+		var all views
+		all, changed = readViews(value).add(view{Thread: p.ts, At: p.revision, Channel: p.assistant.viewed})
+		return all.value()
+	})
+	switch {
+	case err != nil:
+		return event.Event{}, fmt.Errorf("store the viewed channel: %w", err)
+	case !changed:
+		return event.Event{Kind: p.kind, Ignored: event.ReasonNoChange}, nil
+	}
+	return event.Event{Kind: p.kind}, nil
+}
+
+// addView adds to a message of an assistant thread the channel that the user viewed at
+// its time, as the metadata key slack_context_channel_id. So an edited message keeps the
+// channel of its first state.
+func addView(ctx context.Context, m *event.Message, state adapters.State) error {
+	channel, root, err := parseThreadKey(m.Thread)
+	if err != nil || root == "" || !isDirect(channel) {
+		return nil
+	}
+	value, err := state.Get(ctx, viewsName(channel))
+	if err != nil {
+		return fmt.Errorf("read the viewed channel: %w", err)
+	}
+	viewed := readViews(value).at(root, m.SentAt)
+	m.Metadata.Extra = slices.Concat(m.Metadata.Extra, extra("slack_context_channel_id", viewed))
+	return nil
+}

@@ -1,0 +1,65 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrAdapterState is wrapped by every error of an AdapterState.
+var ErrAdapterState = errors.New("adapter state")
+
+// The bounds of an adapter's named value, in bytes.
+const (
+	maxStateName  = 100
+	maxStateValue = 64 << 10
+)
+
+// AdapterState is a durable store of small named values for the adapter of one workspace.
+// All nodes share it. The values are removed with the workspace.
+type AdapterState struct {
+	journal   *Journal
+	workspace string
+}
+
+// AdapterState returns the store of a workspace's adapter.
+func (j *Journal) AdapterState(workspace string) AdapterState { return AdapterState{j, workspace} }
+
+// Get returns the value of a name. It is empty if none was stored.
+func (s AdapterState) Get(ctx context.Context, name string) (value string, err error) {
+	_, err = s.journal.row(ctx, []any{&value}, `SELECT value FROM adapter_state WHERE workspace = $1 AND name = $2`, s.workspace, name)
+	return value, stateError(err)
+}
+
+// Put stores a value of at most 64 KiB under a name of at most 100 bytes.
+func (s AdapterState) Put(ctx context.Context, name, value string) error {
+	return s.Update(ctx, name, func(string) string { return value })
+}
+
+// Update replaces a value by the result of change, in one transaction, so that concurrent
+// updates of a name lose nothing. It may call change several times. The caller must not
+// use what change has noted if Update fails, because change may still run.
+func (s AdapterState) Update(ctx context.Context, name string, change func(value string) string) error {
+	if name == "" || len(name) > maxStateName {
+		return stateError(fmt.Errorf("the name has %d bytes, must have 1 to %d", len(name), maxStateName))
+	}
+	return stateError(s.journal.change(ctx, "", func(tx *txn) {
+		var value string
+		tx.do(`INSERT INTO adapter_state (workspace, name, value) VALUES ($1, $2, '') ON CONFLICT DO NOTHING`, s.workspace, name)
+		if !tx.row([]any{&value}, `SELECT value FROM adapter_state WHERE workspace = $1 AND name = $2 FOR UPDATE`, s.workspace, name) {
+			return
+		}
+		value = change(value)
+		if len(value) > maxStateValue {
+			tx.fail(fmt.Errorf("the value of %q has %d bytes, may have %d", name, len(value), maxStateValue))
+		}
+		tx.do(`UPDATE adapter_state SET value = $3 WHERE workspace = $1 AND name = $2`, s.workspace, name, value)
+	}))
+}
+
+func stateError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrAdapterState, err)
+}
