@@ -167,12 +167,13 @@ type File struct {
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// Address is the destination of a thread's replies, fixed when its message arrived.
+// Address is the destination of a reply. Only the adapter that made it reads Place.
 type Address struct {
-	Channel string `json:"channel"`
-	// Root is the message that a reply belongs to (a Slack thread_ts). It is empty if
-	// there is none.
-	Root string `json:"root,omitempty"`
+	// Channel is the key of the pace: the posts of one channel share it. It is not empty.
+	Channel string
+	// Place is the destination within the channel in the adapter's own form, such as a
+	// Slack thread_ts or the message to reply to. It may be empty.
+	Place string
 }
 
 // Sender is an adapter that can post.
@@ -182,8 +183,10 @@ type Sender interface {
 	// was given and may use, such as "<@U06STGBF4Q0>"; any other token becomes plain
 	// text. Pure.
 	Format(text string, mentions []string) []string
-	// Address returns the destination of a thread's replies, from its key. Pure.
-	Address(thread event.ThreadKey) (Address, error)
+	// Address returns the destination of a reply in a thread, from the thread's key and
+	// the external id of the answered message, which is empty if there is none. All
+	// addresses of a thread have the same Channel. Pure.
+	Address(thread event.ThreadKey, answered string) (Address, error)
 	// Send posts once and returns the platform's id of the post. It must not retry, and
 	// must not write the request after ctx has ended. Its errors are *SendError.
 	Send(ctx context.Context, post Post) (id string, err error)

@@ -270,11 +270,18 @@ func (s *fixture) thread(channel, text string) (arrival, adapters.Address) {
 	return root, s.address(root)
 }
 
-// address returns the address of replies in the thread of a message.
+// address returns the address of a reply to a message. It checks that the channel of the
+// address is that of the whole thread.
 func (s *fixture) address(message arrival) adapters.Address {
 	s.t.Helper()
-	to, err := ability[adapters.Sender](s).Address(message.keys.Thread)
+	sender := ability[adapters.Sender](s)
+	to, err := sender.Address(message.keys.Thread, message.keys.Subject)
 	s.must(err)
+	whole, err := sender.Address(message.keys.Thread, "")
+	s.must(err)
+	if to.Channel == "" || to.Channel != whole.Channel {
+		s.t.Errorf("Address returns the channel %q for a reply to %s, and %q for the thread", to.Channel, message.keys.Subject, whole.Channel)
+	}
 	return to
 }
 

@@ -445,8 +445,8 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "posts", posts, []journal.Post{
-		{Channel: "C1", Root: "slack:acme:C1:1", Text: "hello"},
-		{Channel: "C1", Root: "slack:acme:C1:1", File: &journal.File{Name: "plot.png"}},
+		{Channel: "C1", Place: "slack:acme:C1:1", Text: "hello"},
+		{Channel: "C1", Place: "slack:acme:C1:1", File: &journal.File{Name: "plot.png"}},
 	})
 	if posts, err := format("acme", "t", ""); err != nil || len(posts) != 0 {
 		t.Errorf("posts of an empty text: %v, %v", posts, err)
@@ -461,8 +461,8 @@ func TestFormat(t *testing.T) {
 	posts, err = format("acme", "t", "hello")
 	same(t, "error", err, nil)
 	same(t, "a long reply", posts, []journal.Post{
-		{Channel: "C1", Root: "t", Text: "hello"},
-		{Channel: "C1", Root: "t", File: &journal.File{Name: "reply.md", MimeType: "text/markdown", Size: 5, Text: "hello"}},
+		{Channel: "C1", Place: "t", Text: "hello"},
+		{Channel: "C1", Place: "t", File: &journal.File{Name: "reply.md", MimeType: "text/markdown", Size: 5, Text: "hello"}},
 	})
 	platform.Sender = nil
 	if posts, err := format("acme", "t", "hello"); err != nil || posts != nil {

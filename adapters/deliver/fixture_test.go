@@ -68,11 +68,11 @@ func (c *chat) Format(text string, _ []string) []string {
 	return []string{text}
 }
 
-func (c *chat) Address(thread event.ThreadKey) (adapters.Address, error) {
+func (c *chat) Address(thread event.ThreadKey, _ string) (adapters.Address, error) {
 	if thread == "" {
 		return adapters.Address{}, errors.New("no thread")
 	}
-	return adapters.Address{Channel: "C1", Root: string(thread)}, nil
+	return adapters.Address{Channel: "C1", Place: string(thread)}, nil
 }
 
 func (c *chat) Send(ctx context.Context, post adapters.Post) (string, error) {

@@ -21,7 +21,7 @@ type Files interface {
 func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 	post := adapters.Post{
 		Key: d.Key, Thread: d.ThreadKey, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.CreatedAt,
-		To: adapters.Address{Channel: d.Post.Channel, Root: d.Post.Root},
+		To: adapters.Address{Channel: d.Post.Channel, Place: d.Post.Place},
 	}
 	if f := d.Post.File; f != nil {
 		post.File = &adapters.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Open: func(ctx context.Context) (io.ReadCloser, error) {
@@ -32,6 +32,11 @@ func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 		}}
 	}
 	return post
+}
+
+// signOf returns the sign of work on the message that the post's text names.
+func signOf(post adapters.Post) adapters.Sign {
+	return adapters.Sign{Thread: post.Thread, To: post.To, Message: post.Text}
 }
 
 // errNotHere is the error of a delivery whose kind its platform no longer supports.
@@ -47,7 +52,7 @@ func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, pl
 		if !ok {
 			return "", errNotHere
 		}
-		return "", signer.ClearWorking(ctx, adapters.Sign{Thread: d.ThreadKey, To: post.To, Message: d.Post.Text})
+		return "", signer.ClearWorking(ctx, signOf(post))
 	case journal.DeliveryTell:
 		one, ok := platform.Sender.(adapters.Ephemeral)
 		if !ok {

@@ -20,7 +20,13 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 		return
 	case <-time.After(signAfter):
 	}
-	mark := adapters.Sign{Thread: s.run.ThreadKey, To: adapters.Address{Channel: s.to.Channel, Root: s.to.Root}, Message: s.signed()}
+	message := s.signed()
+	_, to, err := s.outbox.way(s.run, message)
+	if err != nil {
+		return // Show has reported it for the same thread
+	}
+	to.Text = message
+	sign := signOf(s.outbox.post(&journal.Delivery{ThreadKey: s.run.ThreadKey, Post: to}))
 	timeout := s.platform.Limits.Timeout
 	sendBy := s.outbox.Now().Add(timeout)
 	call := newPiece("")
@@ -28,11 +34,11 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 	defer call.calling.leave()
 	if !s.write(func() error {
 		s.claim.Put(pieceKey{signed: s.run.ID}, call)
-		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, mark.Message, timeout+readBackAfter)
+		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, to, timeout+readBackAfter)
 	}) {
 		return
 	}
-	err := s.outbox.call(ctx, s.platform, sendBy, s.run.ID, func(ctx context.Context) error { return signer.ShowWorking(ctx, mark) })
+	err = s.outbox.call(ctx, s.platform, sendBy, s.run.ID, func(ctx context.Context) error { return signer.ShowWorking(ctx, sign) })
 	call.clean = !isFailure(err, adapters.Unclear)
 	if err != nil {
 		s.outbox.Log.Debug("the sign of work cannot be shown", "workspace", s.run.Workspace, "err", err)
@@ -45,5 +51,5 @@ func (s *Showing) signed() string {
 	if slices.ContainsFunc(s.run.Messages, func(m journal.Message) bool { return m.ExternalID == s.run.Sign }) {
 		return s.run.Sign
 	}
-	return s.run.Messages[len(s.run.Messages)-1].ExternalID
+	return answered(s.run)
 }

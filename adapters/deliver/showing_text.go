@@ -133,6 +133,7 @@ func (s *Showing) adopt(ctx context.Context, p *piece) (*journal.Delivery, error
 		return nil, errUnclear
 	}
 	p.d = &journal.Delivery{ID: old.ID, State: old.State, SendBy: old.SendBy, Post: s.to}
+	p.d.Post.Channel, p.d.Post.Place = old.Channel, old.Place
 	p.id = old.PlatformID
 	s.claim.Put(pieceKey{preview: old.ID}, p)
 	return p.d, nil

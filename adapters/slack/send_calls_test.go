@@ -16,7 +16,7 @@ import (
 func replyIn(server *slacktest.Server, text string) adapters.Post {
 	root := server.Put(slacktest.Post{Channel: room, User: "U1", Text: "question"})
 	reply := testPost("k1")
-	reply.To.Root, reply.Asker, reply.Text = root.TS, "U1", text
+	reply.To.Place, reply.Asker, reply.Text = root.TS, "U1", text
 	return reply
 }
 
@@ -78,7 +78,7 @@ func newFixture(t *testing.T) fixture {
 	t.Helper()
 	server, adapter := startFake(t, slacktest.Options{})
 	s := fixture{server: server, adapter: adapter, post: replyIn(server, "hello")}
-	s.sign = adapters.Sign{To: s.post.To, Message: room + "/" + s.post.To.Root}
+	s.sign = adapters.Sign{To: s.post.To, Message: room + "/" + s.post.To.Place}
 	var err error
 	if s.message, err = adapter.Send(t.Context(), s.post); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ const streamFeature = "streams"
 // reply can be a stream. In a channel it also needs an asker.
 // https://docs.slack.dev/reference/methods/chat.startStream
 func (a *Adapter) Streams(post adapters.Post) bool {
-	return a.config.Preview == adapters.PreviewStream && post.To.Root != "" &&
+	return a.config.Preview == adapters.PreviewStream && post.To.Place != "" &&
 		(post.Asker != "" || isDirect(post.To.Channel)) &&
 		!a.refusals.has(streamFeature, a.now()) && !a.refusals.has(streamFeature+post.To.Channel, a.now())
 }
@@ -45,7 +45,7 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 	if !a.Streams(post) {
 		return "", permanent("slack does not support a stream for this post")
 	}
-	options := []slack.MsgOption{slack.MsgOptionTS(post.To.Root), slack.MsgOptionMarkdownText(post.Text)}
+	options := []slack.MsgOption{slack.MsgOptionTS(post.To.Place), slack.MsgOptionMarkdownText(post.Text)}
 	if post.Asker != "" {
 		self, err := a.knownSelf(ctx)
 		if err != nil {
@@ -112,8 +112,8 @@ func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	}
 	err := a.sendText(post.Text, func(content slack.MsgOption) error {
 		options := []slack.MsgOption{content}
-		if post.To.Root != "" {
-			options = append(options, slack.MsgOptionTS(post.To.Root))
+		if post.To.Place != "" {
+			options = append(options, slack.MsgOptionTS(post.To.Place))
 		}
 		_, err := a.api.PostEphemeralContext(ctx, post.To.Channel, post.Asker, options...)
 		return err

@@ -41,7 +41,7 @@ func (e *endRunTx) shown() []Preview {
 // clear removes previews and the run's sign of work.
 func (e *endRunTx) clear(shown []Preview) {
 	for i := range shown {
-		d := e.run.delivery(DeliveryRemove, Post{Channel: e.run.Channel}, instant(e.now))
+		d := e.run.delivery(DeliveryRemove, Post{Channel: shown[i].Channel, Place: shown[i].Place}, instant(e.now))
 		d.Key, d.Replaces = DeliveryKey(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
 		e.insertDelivery(d, noPart, false)
 	}
@@ -73,7 +73,7 @@ func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 		replaces = d.Replaces.ID
 	}
 	query, dest := insertDelivery+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id`, []any{&d.ID}
-	args := []any{d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Root, d.Post.Text, millis(d.CreatedAt), string(d.Kind), replaces,
+	args := []any{d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Place, d.Post.Text, millis(d.CreatedAt), string(d.Kind), replaces,
 		number(d.Stream), d.Post.Asker, tx.pack(d.Post.File, d.Post.File == nil), millis(d.SendBy), string(d.State), d.Attempts, millis(due)}
 	if begin {
 		query, dest = beginDelivery, []any{&d.ID, (*string)(&d.State), &d.Attempts}
@@ -82,7 +82,7 @@ func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 	tx.later(nil, dest, query, args...)
 }
 
-const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload,
+const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload,
 	created_at, kind, replaces, stream, asker, file, send_by, state, attempts, due_at)`
 
 // beginDelivery marks the delivery as sending if no delivery comes before it and its
