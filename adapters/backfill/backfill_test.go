@@ -383,6 +383,7 @@ func TestEveryMissedMessageIsRead(t *testing.T) {
 					advance(time.Second)
 					w.up()
 				case "refuses":
+					advance(time.Millisecond) // real time passes after the connection and its read
 					w.change(func() { w.said[s.Thread] = append(w.said[s.Thread], w.second(time.Now())) })
 					w.Refused(channel)
 				case "turn":
