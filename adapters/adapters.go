@@ -129,7 +129,12 @@ type Link struct {
 	// Down reports that events have been unable to arrive for a while, and why. Run keeps
 	// trying. The next Up ends this state.
 	Down func(error)
-	Log  *slog.Logger
+	// Missed reports that messages of a channel may have been missed since a time, by the
+	// platform's clock; the connection need not have been interrupted. An empty channel
+	// means every channel. The messages are read like those of an interruption. It may be
+	// called concurrently and never waits.
+	Missed func(channel string, since time.Time)
+	Log    *slog.Logger
 	// Wants are the wants of the workspace, so that the log can name missing permissions.
 	Wants Wants
 }

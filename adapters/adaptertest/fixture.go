@@ -144,9 +144,10 @@ func (s *fixture) run() *run {
 	running, cancel := context.WithCancel(s.ctx)
 	finished := make(chan struct{})
 	link := adapters.Link{
-		Up:   func(self event.Self) { r.ups <- self },
-		Down: func(err error) { _ = s.record(err) },
-		Log:  slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Up:     func(self event.Self) { r.ups <- self },
+		Down:   func(err error) { _ = s.record(err) },
+		Missed: func(string, time.Time) {},
+		Log:    slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	go func() {
 		defer close(finished)

@@ -82,6 +82,11 @@ func (d *Daemon) supervise(ctx context.Context, a *account, runner adapters.Runn
 				a.backfill.Up(ctx)
 			}
 		},
+		Missed: func(channel string, since time.Time) {
+			if a.backfill != nil {
+				a.backfill.Missed(channel, since)
+			}
+		},
 		Report: func(s adapters.Status) {
 			switch {
 			case a.backfill == nil || s.State == adapters.Up:
