@@ -313,8 +313,8 @@ type SendFailure int
 const (
 	// NotSent means that the platform did not take the post. Sending again is safe.
 	NotSent SendFailure = iota
-	// RateLimited means that the platform did not take the post, and takes none there
-	// before RetryAfter.
+	// RateLimited means that the platform did not take the post, and takes no such call
+	// in the Scope before RetryAfter.
 	RateLimited
 	// Unclear means that the call may have taken effect. The caller looks for the post
 	// before it sends again.
@@ -323,10 +323,22 @@ const (
 	Permanent
 )
 
+// Scope is the extent of a rate limit.
+type Scope int
+
+// The scopes of rate limits. The posts of a channel or of a workspace wait until the limit
+// has ended. The adapter itself refuses further calls of a method until then; see Rests.
+const (
+	ScopeChannel   Scope = iota // the calls about the channel of the Address
+	ScopeMethod                 // the calls of one method
+	ScopeWorkspace              // every call
+)
+
 // SendError is the error of a Sender's calls.
 type SendError struct {
 	Failure    SendFailure
 	RetryAfter time.Duration // only of RateLimited
+	Scope      Scope         // only of RateLimited
 	Err        error
 }
 

@@ -325,7 +325,7 @@ func (s *fixture) failures(call Call, all ...Failure) iter.Seq[Failure] {
 // readFails checks that a call returns an error if its read fails or its context has ended.
 func (s *fixture) readFails(call Call, read func(ctx context.Context) error) {
 	s.t.Helper()
-	for failure := range s.failures(call, Limited, Denied, Broken, Lost) {
+	for failure := range s.failures(call, Denied, Broken, Lost, Limited) {
 		if s.record(read(s.ctx)) == nil {
 			s.t.Errorf("the call succeeded with %s", failure)
 		}

@@ -21,14 +21,10 @@ func (w *Workspace) gap(channel string) (event.Gap, bool) {
 // Missed notes that messages of a channel may have been missed since a time. An empty
 // channel means every channel.
 func (w *Workspace) Missed(channel string, since time.Time) {
-	w.open(event.Gap{Channel: channel, From: since, Until: w.Now()})
-}
-
-// open opens a gap.
-func (w *Workspace) open(gap event.Gap) {
 	if w.Config().MaxAge == 0 {
 		return
 	}
+	gap := event.Gap{Channel: channel, From: since, Until: w.Now()}
 	w.change(func() { w.unstored[gap.Channel] = w.unstored[gap.Channel].Union(gap) })
 	wake(w.wake.store)
 }
@@ -43,7 +39,7 @@ func (w *Workspace) Refused(channel string) {
 	}
 	w.mu.Unlock()
 	if channel != "" {
-		w.open(event.Gap{Channel: channel, From: from, Until: now})
+		w.Missed(channel, from)
 	}
 }
 
@@ -55,7 +51,7 @@ func (w *Workspace) Accepted(channel string, retried bool) {
 	from, missing := w.arrivals.add(now, channel, retried)
 	w.mu.Unlock()
 	if missing && channel != "" && !from.IsZero() {
-		w.open(event.Gap{Channel: channel, From: from, Until: now})
+		w.Missed(channel, from)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type board struct {
 	mu      sync.Mutex
 	posts   []*pinned
-	signs   map[string]bool
+	signs   map[string]adapters.Address // of the calls that show them, by message
 	told    []string
 	calls   []string                // the names of the calls and their texts
 	faults  map[string][]fault      // of the next calls, by name
@@ -39,7 +39,7 @@ type pinned struct {
 }
 
 func newBoard() *board {
-	return &board{signs: map[string]bool{}, faults: map[string][]fault{}, limit: 100}
+	return &board{signs: map[string]adapters.Address{}, faults: map[string][]fault{}, limit: 100}
 }
 
 // none is the fault of a successful call.
@@ -81,7 +81,7 @@ func (b *board) do(ctx context.Context, does, text string, f func() error) error
 		_ = b.locked(f)
 		return unclear
 	}
-	return &adapters.SendError{Failure: fails.failure, RetryAfter: fails.after, Err: errors.New("the platform's error")}
+	return &adapters.SendError{Failure: fails.failure, RetryAfter: fails.after, Scope: fails.scope, Err: errors.New("the platform's error")}
 }
 
 func (b *board) locked(f func() error) error {
@@ -226,11 +226,17 @@ func (b *board) FindStream(ctx context.Context, post adapters.Post) (ids []strin
 }
 
 func (b *board) ShowWorking(ctx context.Context, sign adapters.Sign) error {
-	return b.do(ctx, "sign", "", func() error { b.signs[sign.Message+" at "+sign.To.Place] = true; return nil })
+	return b.do(ctx, "sign", "", func() error { b.signs[sign.Message] = sign.To; return nil })
 }
 
+// ClearWorking removes a sign only at its own address.
 func (b *board) ClearWorking(ctx context.Context, sign adapters.Sign) error {
-	return b.do(ctx, "unsign", "", func() error { delete(b.signs, sign.Message+" at "+sign.To.Place); return nil })
+	return b.do(ctx, "unsign", "", func() error {
+		if b.signs[sign.Message] == sign.To {
+			delete(b.signs, sign.Message)
+		}
+		return nil
+	})
 }
 
 func (b *board) PostEphemeral(ctx context.Context, post adapters.Post) error {

@@ -11,7 +11,7 @@ import (
 // Notice implements turn.Outbox: it returns a text of our own about a run. If the
 // platform can, it shows the text to the asker alone.
 func (o *Outbox) Notice(run *journal.Run, text string) ([]journal.Post, error) {
-	platform, to, err := o.way(run, answered(run))
+	platform, to, err := o.way(run)
 	if err != nil || platform.Sender == nil {
 		return nil, err
 	}
@@ -20,10 +20,9 @@ func (o *Outbox) Notice(run *journal.Run, text string) ([]journal.Post, error) {
 	return posts(to, platform.Sender.Format(text, nil)), nil
 }
 
-// way returns the platform of a run's posts, and a post without a text that answers the
-// message with this external id and has the run's asker. The platform has no Sender if
-// nothing is posted.
-func (o *Outbox) way(run *journal.Run, message string) (platform Platform, to journal.Post, err error) {
+// way returns the platform of a run's posts, and a post without a text that has their
+// destination and their asker. The platform has no Sender if nothing is posted.
+func (o *Outbox) way(run *journal.Run) (platform Platform, to journal.Post, err error) {
 	platform, ok := o.Platform(run.Workspace)
 	if !ok {
 		return platform, to, fmt.Errorf("workspace %q is not configured", run.Workspace)
@@ -31,7 +30,7 @@ func (o *Outbox) way(run *journal.Run, message string) (platform Platform, to jo
 	if platform.Sender == nil {
 		return platform, to, nil
 	}
-	address, err := platform.Sender.Address(run.ThreadKey, message)
+	address, err := platform.Sender.Address(run.ThreadKey, answered(run))
 	return platform, journal.Post{Channel: address.Channel, Place: address.Place, Asker: asker(run)}, err
 }
 

@@ -34,11 +34,6 @@ func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 	return post
 }
 
-// signOf returns the sign of work on the message that the post's text names.
-func signOf(post adapters.Post) adapters.Sign {
-	return adapters.Sign{Thread: post.Thread, To: post.To, Message: post.Text}
-}
-
 // errNotHere is the error of a delivery whose kind its platform no longer supports.
 var errNotHere = &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("the platform does not support this delivery")}
 
@@ -52,7 +47,7 @@ func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, pl
 		if !ok {
 			return "", errNotHere
 		}
-		return "", signer.ClearWorking(ctx, signOf(post))
+		return "", signer.ClearWorking(ctx, adapters.Sign{Thread: d.ThreadKey, To: post.To, Message: d.Post.Text})
 	case journal.DeliveryTell:
 		one, ok := platform.Sender.(adapters.Ephemeral)
 		if !ok {
@@ -87,12 +82,8 @@ func takesOver(d *journal.Delivery) bool {
 }
 
 // repeatable reports whether a delivery's call may be repeated after any outcome.
-func repeatable(d *journal.Delivery) bool { return takesOver(d) || !puts(d) }
-
-// puts reports whether a delivery adds or changes text. A rate limit of other calls does
-// not delay posts.
-func puts(d *journal.Delivery) bool {
-	return d.Kind != journal.DeliveryRemove && d.Kind != journal.DeliveryUnsign
+func repeatable(d *journal.Delivery) bool {
+	return takesOver(d) || d.Kind == journal.DeliveryRemove || d.Kind == journal.DeliveryUnsign
 }
 
 // earlier reports on earlier calls about the post, or the sign of work, of a delivery.

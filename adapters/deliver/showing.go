@@ -43,7 +43,7 @@ var _ turn.Showing = (*Showing)(nil)
 
 // Show implements turn.Outbox. Calls in progress end with ctx.
 func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (turn.Showing, error) {
-	platform, to, err := o.way(run, answered(run))
+	platform, to, err := o.way(run)
 	if err != nil {
 		return nil, err
 	}

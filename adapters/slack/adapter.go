@@ -65,7 +65,7 @@ func New(workspace string, config Config) *Adapter {
 		base = &url.URL{} // every call then fails with an error about the address
 	}
 	transport := newTransport()
-	web := caller{newClient(transport)}
+	web := caller{newClient(transport), new(adapters.Rests)}
 	return &Adapter{
 		Normalizer: Normalizer{Workspace: workspace},
 		config:     config,

@@ -123,3 +123,40 @@ func TestFailureKindOfEveryCall(t *testing.T) {
 		}
 	}
 }
+
+// TestALimitedMethodRests proves that after a 429 the adapter refuses further calls of the
+// method without a request, in every channel, and makes the calls of every other method.
+func TestALimitedMethodRests(t *testing.T) {
+	for name, c := range calls {
+		if name == "upload" || c.method == "chat.postMessage" {
+			continue // an upload has its own address; a post has the scope of its channel
+		}
+		s := newFixture(t)
+		s.server.Script(c.method, slacktest.RateLimited(time.Hour), slacktest.Fault{Error: "called_again"})
+		for range 2 {
+			got := failure(t, c.call(t.Context(), s))
+			if got.Failure != adapters.RateLimited || got.Scope != adapters.ScopeMethod || got.RetryAfter > 10*time.Minute || got.RetryAfter < 9*time.Minute {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+		if _, err := s.adapter.Send(t.Context(), s.post); err != nil {
+			t.Errorf("a post during the rest of %s: %v", c.method, err)
+		}
+	}
+}
+
+// TestALimitedPostRestsNoMethod proves that a 429 of a post concerns its channel, so that the
+// next post makes a request.
+func TestALimitedPostRestsNoMethod(t *testing.T) {
+	for name, fault := range map[string]slacktest.Fault{"429": slacktest.RateLimited(time.Hour), "ratelimited": {Error: "ratelimited"}} {
+		s := newFixture(t)
+		s.server.Script("chat.postMessage", fault)
+		_, err := s.adapter.Send(t.Context(), s.post)
+		if got := failure(t, err); got.Failure != adapters.RateLimited || got.Scope != adapters.ScopeChannel {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if _, err := s.adapter.Send(t.Context(), testPost("k2")); err != nil {
+			t.Errorf("%s: the next post: %v", name, err)
+		}
+	}
+}

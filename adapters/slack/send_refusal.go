@@ -22,7 +22,7 @@ func sendError(method, channel string, err error) *adapters.SendError {
 	case errors.As(err, &done):
 		*failure = *done
 	case errors.As(err, &answer):
-		failure.Failure = refusal(method, answer.Err)
+		failure.Failure, failure.Scope = refusal(method, answer.Err), scopeOf(method)
 	}
 	if failure.Failure == adapters.RateLimited {
 		failure.RetryAfter = max(failure.RetryAfter, minRetry)

@@ -62,8 +62,8 @@ func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery 
 const noPart = -1
 
 // insertDelivery stores a delivery. A delivery that may begin at once is marked as sending
-// if no other one of its thread is open and its channel need not wait. Its id and state are
-// known once the transaction has ended.
+// if no other one of its thread is open and neither its channel nor its workspace must
+// wait. Its id and state are known once the transaction has ended.
 func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 	due, replaces := d.CreatedAt, int64(0)
 	if d.State == DeliverySending {
@@ -85,12 +85,12 @@ func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload,
 	created_at, kind, replaces, stream, asker, file, send_by, state, attempts, due_at)`
 
-// beginDelivery marks the delivery as sending if no delivery comes before it and its
-// channel need not wait. Otherwise the delivery is pending, and due at once.
+// beginDelivery marks the delivery as sending if no delivery comes before it and neither
+// its channel nor its workspace must wait. Otherwise the delivery is pending, and due at once.
 const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE 0 END,
 	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE $9 END
 	FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM deliveries WHERE thread = $1 AND ` + open + ` AND kind <> 'unsign')
-		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel = $6 AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
+		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel IN ($6, '') AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
 	WHERE true RETURNING id, state, attempts`
 
 // DeliveryKey returns the idempotency key of one part of a run's reply: 25 of [a-z2-7],

@@ -199,12 +199,8 @@ func (j *Journal) admitPosted(ctx context.Context, d *Delivery, platformID strin
 }
 
 // Resend makes a delivery that has certainly not taken effect due again at a later time.
-// If the platform asked for the wait, the whole channel waits.
-func (j *Journal) Resend(ctx context.Context, d *Delivery, at time.Time, cause string, channelWaits bool) error {
+func (j *Journal) Resend(ctx context.Context, d *Delivery, at time.Time, cause string) error {
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
-		if channelWaits {
-			tx.block(d.Workspace, d.Post.Channel, millis(at))
-		}
 		tx.update(d, `state = 'pending', due_at = $3, error = $4`, millis(at), cause)
 	})
 }

@@ -104,11 +104,6 @@ func (j *Journal) ChangePreview(ctx context.Context, claim *Claim, run *Run, d *
 	})
 }
 
-// HoldUp makes a channel wait until a time, at the platform's request.
-func (j *Journal) HoldUp(ctx context.Context, workspace, channel string, until time.Time) error {
-	return j.change(ctx, "", func(tx *txn) { tx.block(workspace, channel, millis(until)) })
-}
-
 // MarkSigned notes, before the call that shows it, that a message has the sign of work
 // for the duration of the run: a held delivery will remove the sign when the run ends.
 // The text of sign is the external id of the message.
@@ -117,7 +112,7 @@ func (j *Journal) MarkSigned(ctx context.Context, claim *Claim, run *Run, sign P
 		tx.lockRun(claim, run, []any{new(int64)}, `id`)
 		now := j.now()
 		tx.do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'unsign', 0, 0, '', '', $9, 'held', 0, $8)
-			ON CONFLICT (key) DO UPDATE SET send_by = excluded.send_by`,
+			ON CONFLICT (key) DO UPDATE SET send_by = excluded.send_by, place = excluded.place`,
 			run.Thread, run.ID, DeliveryKey(run.ID+"/unsign/"+sign.Text, 0), run.Workspace, sign.Channel, sign.Place, sign.Text,
 			millis(now), millis(now.Add(timeout)))
 	})
