@@ -1,9 +1,7 @@
 package adapters_test
 
 import (
-	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/adapters"
@@ -12,24 +10,17 @@ import (
 // TestAMethodRests proves that a method rests for the whole wait and no longer, and that no
 // other method does.
 func TestAMethodRests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var rests adapters.Rests
-		if err := rests.Refusal("edit"); err != nil {
-			t.Errorf("before a rate limit: %v", err)
+	var rests adapters.Rests
+	begun := time.Unix(1_700_000_000, 0)
+	rests.Rest("edit", begun.Add(time.Minute))
+	for method, want := range map[string][]time.Duration{
+		"edit":   {time.Minute, 15 * time.Second, 0, 0},
+		"delete": {0, 0, 0, 0},
+	} {
+		for i, after := range []time.Duration{0, 45 * time.Second, time.Minute, time.Hour} {
+			if got := rests.Left(method, begun.Add(after)); got != want[i] {
+				t.Errorf("%s rests for %v after %v, want %v", method, got, after, want[i])
+			}
 		}
-		rests.Rest("edit", time.Minute)
-		<-time.After(45 * time.Second)
-		var refused *adapters.SendError
-		if err := rests.Refusal("edit"); !errors.As(err, &refused) || refused.Failure != adapters.RateLimited ||
-			refused.Scope != adapters.ScopeMethod || refused.RetryAfter != 15*time.Second {
-			t.Errorf("during the wait: %+v", err)
-		}
-		if err := rests.Refusal("delete"); err != nil {
-			t.Errorf("another method: %v", err)
-		}
-		<-time.After(15 * time.Second)
-		if err := rests.Refusal("edit"); err != nil {
-			t.Errorf("after the wait: %v", err)
-		}
-	})
+	}
 }

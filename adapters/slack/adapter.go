@@ -34,7 +34,7 @@ type Adapter struct {
 
 	self          atomic.Pointer[event.Self] // nil until Slack has answered auth.test
 	scopesLogged  atomic.Bool                // the missing scopes are logged
-	refusals      refusals                   // features that Slack refuses in this workspace
+	refusals      adapters.Rests             // features that Slack refuses in this workspace
 	closedStreams closedStreams              // messages that are not open streams
 	now           func() time.Time           // for the hook and for refusals
 	bodyTimeout   time.Duration              // for the hook

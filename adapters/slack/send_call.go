@@ -63,8 +63,10 @@ type caller struct {
 // Do implements slack-go's interface of an HTTP client.
 func (c caller) Do(request *http.Request) (*http.Response, error) {
 	method := path.Base(request.URL.Path)
-	if err := c.rests.Refusal(method); err != nil {
-		return nil, err
+	if left := c.rests.Left(method, time.Now()); left > 0 {
+		return nil, &adapters.SendError{
+			Failure: adapters.RateLimited, RetryAfter: left, Scope: adapters.ScopeMethod, Err: errors.New("the method rests after a rate limit"),
+		}
 	}
 	ctx := request.Context()
 	var writing atomic.Bool
@@ -119,7 +121,7 @@ func (c caller) refusedStatus(method string, response *http.Response) error {
 	case code == http.StatusTooManyRequests:
 		failure.Failure, failure.RetryAfter, failure.Scope = adapters.RateLimited, retryAfter(response.Header), scopeOf(method)
 		if failure.Scope == adapters.ScopeMethod {
-			c.rests.Rest(method, failure.RetryAfter)
+			c.rests.Rest(method, time.Now().Add(failure.RetryAfter))
 		}
 	case code >= 500, code < 300, code == http.StatusRequestTimeout:
 		failure.Failure = adapters.Unclear

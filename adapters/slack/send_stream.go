@@ -27,7 +27,7 @@ const streamFeature = "streams"
 func (a *Adapter) Streams(post adapters.Post) bool {
 	return a.config.Preview == adapters.PreviewStream && post.To.Place != "" &&
 		(post.Asker != "" || isDirect(post.To.Channel)) &&
-		!a.refusals.has(streamFeature, a.now()) && !a.refusals.has(streamFeature+post.To.Channel, a.now())
+		!a.refuses(streamFeature) && !a.refuses(streamFeature+post.To.Channel)
 }
 
 // isDirect reports whether a channel's id belongs to a direct message.
@@ -59,9 +59,9 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 	}
 	switch {
 	case isRefused(err, isUnavailable):
-		a.refusals.remember(streamFeature, a.now())
+		a.remember(streamFeature)
 	case isRefused(err, isUnsupportedChannel):
-		a.refusals.remember(streamFeature+post.To.Channel, a.now())
+		a.remember(streamFeature + post.To.Channel)
 	}
 	if err != nil {
 		return "", sendError("chat.startStream", post.To.Channel, err)

@@ -71,7 +71,7 @@ func (a *Adapter) react(ctx context.Context, method string, sign adapters.Sign, 
 // callOptional makes a call that the whole workspace may refuse. Such a refusal is an
 // error once; after it, callOptional skips the method until the refusal expires.
 func (a *Adapter) callOptional(method string, sign adapters.Sign, call func() error, done ...string) error {
-	if a.refusals.has(method, a.now()) {
+	if a.refuses(method) {
 		return nil
 	}
 	err := call()
@@ -81,7 +81,7 @@ func (a *Adapter) callOptional(method string, sign adapters.Sign, call func() er
 		}
 	}
 	if isRefused(err, isUnavailable) {
-		a.refusals.remember(method, a.now())
+		a.remember(method)
 	}
 	if err != nil {
 		return sendError(method, sign.To.Channel, err)
