@@ -148,6 +148,11 @@ type Link struct {
 	// Down reports that events have been unable to arrive for a while, and why. Run keeps
 	// trying. The next Up ends this state.
 	Down func(error)
+	// Missed reports that messages of a channel may have been missed since a time, by the
+	// platform's clock; the connection need not have been interrupted. An empty channel
+	// means every channel. The messages are read like those of an interruption. It may be
+	// called concurrently and never waits.
+	Missed func(channel string, since time.Time)
 	// State is the workspace's state.
 	State State
 	Log   *slog.Logger
@@ -188,12 +193,13 @@ type File struct {
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// Address is the destination of a thread's replies, fixed when its message arrived.
+// Address is the destination of a reply. Only the adapter that made it reads Place.
 type Address struct {
-	Channel string `json:"channel"`
-	// Root is the message that a reply belongs to (a Slack thread_ts). It is empty if
-	// there is none.
-	Root string `json:"root,omitempty"`
+	// Channel is the key of the pace: the posts of one channel share it. It is not empty.
+	Channel string
+	// Place is the destination within the channel in the adapter's own form, such as a
+	// Slack thread_ts or the message to reply to. It may be empty.
+	Place string
 }
 
 // Sender is an adapter that can post.
@@ -203,8 +209,10 @@ type Sender interface {
 	// was given and may use, such as "<@U06STGBF4Q0>"; any other token becomes plain
 	// text. Pure.
 	Format(text string, mentions []string) []string
-	// Address returns the destination of a thread's replies, from its key. Pure.
-	Address(thread event.ThreadKey) (Address, error)
+	// Address returns the destination of a reply in a thread, from the thread's key and
+	// the external id of the answered message, which is empty if there is none. All
+	// addresses of a thread have the same Channel. Pure.
+	Address(thread event.ThreadKey, answered string) (Address, error)
 	// Send posts once and returns the platform's id of the post. It must not retry, and
 	// must not write the request after ctx has ended. Its errors are *SendError.
 	Send(ctx context.Context, post Post) (id string, err error)
@@ -318,8 +326,8 @@ type SendFailure int
 const (
 	// NotSent means that the platform did not take the post. Sending again is safe.
 	NotSent SendFailure = iota
-	// RateLimited means that the platform did not take the post, and takes none there
-	// before RetryAfter.
+	// RateLimited means that the platform did not take the post, and takes no such call
+	// in the Scope before RetryAfter.
 	RateLimited
 	// Unclear means that the call may have taken effect. The caller looks for the post
 	// before it sends again.
@@ -328,10 +336,22 @@ const (
 	Permanent
 )
 
+// Scope is the extent of a rate limit.
+type Scope int
+
+// The scopes of rate limits. The posts of a channel or of a workspace wait until the limit
+// has ended. The adapter itself refuses further calls of a method until then; see Rests.
+const (
+	ScopeChannel   Scope = iota // the calls about the channel of the Address
+	ScopeMethod                 // the calls of one method
+	ScopeWorkspace              // every call
+)
+
 // SendError is the error of a Sender's calls.
 type SendError struct {
 	Failure    SendFailure
 	RetryAfter time.Duration // only of RateLimited
+	Scope      Scope         // only of RateLimited
 	Err        error
 }
 

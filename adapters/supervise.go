@@ -45,6 +45,8 @@ type Supervised struct {
 	Up     func(event.Self) // called with our identity, each time that events can arrive (again)
 	Report func(Status)     // called at every change of state
 	State  State            // of the workspace
+	// Missed is passed to the connection in its Link.
+	Missed func(channel string, since time.Time)
 	Log    *slog.Logger
 	Wants  Wants
 }
@@ -59,7 +61,7 @@ func Supervise(ctx context.Context, s Supervised) {
 	s.report(Starting, nil)
 	for wait := restartMin; ; wait = min(2*wait, restartMax) {
 		var reached atomic.Bool
-		err := s.guarded(ctx, Link{State: s.State, Log: s.Log, Wants: s.Wants,
+		err := s.guarded(ctx, Link{State: s.State, Log: s.Log, Wants: s.Wants, Missed: s.Missed,
 			Up: func(self event.Self) {
 				reached.Store(true)
 				s.Up(self)

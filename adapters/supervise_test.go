@@ -3,6 +3,7 @@ package adapters_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -16,9 +17,10 @@ import (
 
 // runner calls one function of the test for each run.
 type runner struct {
-	does  []func(ctx context.Context, link adapters.Link) error // after these, it runs until ctx ends
-	begun []time.Duration
-	start time.Time
+	does   []func(ctx context.Context, link adapters.Link) error // after these, it runs until ctx ends
+	begun  []time.Duration
+	start  time.Time
+	missed []string // the reports of missed messages
 }
 
 func (r *runner) Run(ctx context.Context, _ adapters.Inbox, link adapters.Link) error {
@@ -47,7 +49,10 @@ func supervised(r *runner, d time.Duration) (states []adapters.ConnectionState, 
 	r.start = time.Now()
 	adapters.Supervise(ctx, adapters.Supervised{
 		Connection: adapters.Connection{Run: r.Run}, Log: slog.New(slog.DiscardHandler),
-		Up:     func(self event.Self) { selves = append(selves, self.UserID) },
+		Up: func(self event.Self) { selves = append(selves, self.UserID) },
+		Missed: func(channel string, since time.Time) {
+			r.missed = append(r.missed, fmt.Sprint(channel, " ", since.Sub(r.start)))
+		},
 		Report: func(s adapters.Status) { states, last = append(states, s.State), s },
 	})
 	return states, last, selves
@@ -108,6 +113,27 @@ func TestEndsOfARun(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestARunReportsMissedMessages proves that a connection reports them while it is up, and
+// that its state does not change.
+func TestARunReportsMissedMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &runner{does: []func(context.Context, adapters.Link) error{func(ctx context.Context, link adapters.Link) error {
+			link.Up(event.Self{UserID: "UBOT"})
+			link.Missed("C1", time.Now().Add(-time.Minute))
+			link.Missed("", time.Now())
+			<-ctx.Done()
+			return nil
+		}}}
+		states, _, _ := supervised(r, time.Hour)
+		if diff := cmp.Diff([]adapters.ConnectionState{adapters.Starting, adapters.Up}, states); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"C1 -1m0s", " 0s"}, r.missed); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestARunMayRepairItsConnection proves that the adapter is down meanwhile, and that the

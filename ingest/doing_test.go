@@ -14,7 +14,7 @@ import (
 // ours makes a stored message one of ours, as a delivered post with that platform id.
 func (h *harness) ours(id string) {
 	h.Helper()
-	h.sql(`INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload, state, platform_id, created_at, due_at, kind)
+	h.sql(`INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload, state, platform_id, created_at, due_at, kind)
 		SELECT thread, 'r', 0, 'k' || id, 'acme', 'C1', '', '', 'sent', external_id, 0, 0, 'post' FROM messages WHERE external_id = $1`, id)
 }
 

@@ -54,14 +54,14 @@ func changesCanBeRepeated(s *fixture) {
 	post, id := s.posted()
 	s.require(s.Fault != nil, "faults")
 	post.Text = "other words"
-	for failure := range s.failures(Edit, Limited, Broken, BrokenLate, Lost, LostLate) {
+	for failure := range s.failures(Edit, Broken, BrokenLate, Lost, LostLate) {
 		if s.record(editor.Edit(s.ctx, id, post)) == nil {
 			s.t.Errorf("an edit with %s succeeded", failure)
 		}
 	}
 	s.must(editor.Edit(s.ctx, id, post))
 	s.showsOnly(post, id)
-	for failure := range s.failures(Remove, Limited, Broken, Lost, LostLate) {
+	for failure := range s.failures(Remove, Broken, Lost, LostLate) {
 		if s.record(editor.Remove(s.ctx, id, post)) == nil {
 			s.t.Errorf("a removal with %s succeeded", failure)
 		}

@@ -144,10 +144,11 @@ func (s *fixture) run() *run {
 	running, cancel := context.WithCancel(s.ctx)
 	finished := make(chan struct{})
 	link := adapters.Link{
-		State: s.known.state,
-		Up:    func(self event.Self) { r.ups <- self },
-		Down:  func(err error) { _ = s.record(err) },
-		Log:   slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		State:  s.known.state,
+		Up:     func(self event.Self) { r.ups <- self },
+		Down:   func(err error) { _ = s.record(err) },
+		Missed: func(string, time.Time) {},
+		Log:    slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	go func() {
 		defer close(finished)
@@ -288,11 +289,18 @@ func (s *fixture) thread(channel, text string) (arrival, adapters.Address) {
 	return root, s.address(root)
 }
 
-// address returns the address of replies in the thread of a message.
+// address returns the address of a reply to a message. It checks that the channel of the
+// address is that of the whole thread.
 func (s *fixture) address(message arrival) adapters.Address {
 	s.t.Helper()
-	to, err := ability[adapters.Sender](s).Address(message.keys.Thread)
+	sender := ability[adapters.Sender](s)
+	to, err := sender.Address(message.keys.Thread, message.keys.Subject)
 	s.must(err)
+	whole, err := sender.Address(message.keys.Thread, "")
+	s.must(err)
+	if to.Channel == "" || to.Channel != whole.Channel {
+		s.t.Errorf("Address returns the channel %q for a reply to %s, and %q for the thread", to.Channel, message.keys.Subject, whole.Channel)
+	}
 	return to
 }
 
@@ -335,7 +343,7 @@ func (s *fixture) failures(call Call, all ...Failure) iter.Seq[Failure] {
 // readFails checks that a call returns an error if its read fails or its context has ended.
 func (s *fixture) readFails(call Call, read func(ctx context.Context) error) {
 	s.t.Helper()
-	for failure := range s.failures(call, Limited, Denied, Broken, Lost) {
+	for failure := range s.failures(call, Denied, Broken, Lost, Limited) {
 		if s.record(read(s.ctx)) == nil {
 			s.t.Errorf("the call succeeded with %s", failure)
 		}

@@ -107,7 +107,7 @@ func findFails(s *fixture) {
 func addressRefusesOthers(s *fixture) {
 	sender := ability[adapters.Sender](s)
 	for _, thread := range []event.ThreadKey{"", "nowhere:" + event.ThreadKey(s.Workspace) + ":1", "a thread"} {
-		if to, err := sender.Address(thread); s.record(err) == nil {
+		if to, err := sender.Address(thread, ""); s.record(err) == nil {
 			s.t.Errorf("Address returns %+[2]v for %[1]q", thread, to)
 		}
 	}

@@ -126,7 +126,7 @@ func transientIsNotRefused(s *fixture) {
 	for _, c := range []struct {
 		call    Call
 		failure Failure
-	}{{Who, Broken}, {Who, Lost}, {Who, Limited}, {Connect, Broken}, {Connect, Lost}} {
+	}{{Who, Broken}, {Who, Lost}, {Connect, Broken}, {Connect, Lost}, {Who, Limited}} {
 		if s.Fault(c.call, c.failure) == nil {
 			continue
 		}
@@ -135,7 +135,7 @@ func transientIsNotRefused(s *fixture) {
 }
 
 // retryUntilUp runs the adapter, and again after each error as the supervisor does, until Up is
-// called.
+// called. After a rate limit it does not wait for Up, because the method may rest.
 func (s *fixture) retryUntilUp(call Call, failure Failure) {
 	s.t.Helper()
 	for {
@@ -148,6 +148,9 @@ func (s *fixture) retryUntilUp(call Call, failure Failure) {
 			var refused *adapters.RefusedError
 			if err == nil || errors.As(err, &refused) {
 				s.t.Errorf("%s, %s: %v", call, failure, err)
+				return
+			}
+			if failure == Limited {
 				return
 			}
 		case <-s.ctx.Done():

@@ -1,11 +1,12 @@
 // Package backfill reads missed messages from platforms.
 //
 // A gap is a time range in which messages of a channel may be missing. It opens after the
-// connection was away, after a payload was refused, and after a retried hook. A thread is
-// behind while a gap of its channel is open, unless its first message is later than the
-// gap's end or the thread was read on its own. The next turn of a thread that is behind
-// waits for that read, at most ten seconds; nothing else waits. One node reads the rest
-// of each channel in the background.
+// connection was away, after a payload was refused, after a retried hook, and when a
+// running connection reports missed messages. A thread is behind while a gap of its
+// channel is open, unless its first message is later than the gap's end or the thread was
+// read on its own. The next turn of a thread that is behind waits for that read, at most
+// ten seconds; nothing else waits. One node reads the rest of each channel in the
+// background.
 //
 // Missed messages pass through the same Accept as live ones: the dedupe key alone decides
 // whether a message is new.
@@ -67,8 +68,8 @@ type Parts struct {
 }
 
 // Workspace knows the gaps of one workspace and reads the missed messages. It is safe for
-// concurrent use. Up, Down, Standby, Accepted, Refused, Behind and Ready never wait for
-// the store or the platform.
+// concurrent use. Up, Down, Standby, Missed, Accepted, Refused, Behind and
+// Ready never wait for the store or the platform.
 type Workspace struct {
 	Parts
 	wake wakes

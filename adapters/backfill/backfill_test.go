@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,6 +98,7 @@ func TestCallersNeverWait(t *testing.T) {
 			asked := time.Now()
 			w.Accepted("a", true)
 			w.Refused("b")
+			w.Missed("", time.Now())
 			w.Behind("a:-9000")
 			w.turn("b:-9000")
 			w.Down()
@@ -340,13 +342,58 @@ func TestBoundsOfAgeAndNumber(t *testing.T) {
 	})
 }
 
-// TestAPollerOpensAGap proves that a gap needs no disconnection.
-func TestAPollerOpensAGap(t *testing.T) {
-	inWorld(t, func(w *world) { w.watermark = time.Time{}; w.said["a"] = []int{30} }, func(w *world) {
+// TestARunningConnectionMissesMessages proves that a gap needs no disconnection, and that
+// it is like one after a disconnection.
+func TestARunningConnectionMissesMessages(t *testing.T) {
+	for channel, want := range map[string]struct{ read, gaps []string }{
+		"a": {[]string{"read a 20 to 180 in the background", "accept a/30"}, []string{"a 20 to 60"}},
+		"": {
+			[]string{"read a 20 to 180 in the background", "accept a/30", "read b 20 to 180 in the background", "accept b/40"},
+			[]string{"a 20 to 60", "b 20 to 60"},
+		},
+	} {
+		t.Run("channel "+channel, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.watermark = time.Time{}
+				w.said["a"], w.said["b"], w.said["a:10"] = []int{30}, []int{40}, []int{10, 50}
+				w.slow["a"] = time.Second
+			}, func(w *world) {
+				w.up()
+				advance(time.Minute)
+				w.Missed(channel, w.at(20))
+				same(w, "gaps", w.open(), want.gaps)
+				same(w, "a turn of a thread from before the gap's end", w.turn("a:10"), "waits")
+				same(w, "a turn of a later thread", w.turn("a:61"), "begins")
+				same(w, "a turn in the other channel waits", w.turn("b") == "waits", channel == "")
+				advance(time.Minute)
+				same(w, "gaps after the read", w.open(), nil)
+				same(w, "accepted", slices.Contains(w.known(), "a:10/50"), true)
+				history := slices.DeleteFunc(w.history(), func(line string) bool {
+					return strings.Contains(line, "urgently") || strings.Contains(line, "a:10")
+				})
+				slices.Sort(history)
+				slices.Sort(want.read)
+				same(w, "history", history, want.read)
+			})
+		})
+	}
+}
+
+// TestMissedMessagesOfEveryMinute proves that a poller may report missed messages again and
+// again: each message is read, and no range is read twice beyond the bound of the clocks.
+func TestMissedMessagesOfEveryMinute(t *testing.T) {
+	inWorld(t, func(w *world) { w.watermark = time.Time{}; w.said["a"] = []int{30, 90, 150} }, func(w *world) {
 		w.up()
+		var want []string
+		for minute := range 3 {
+			advance(time.Minute)
+			w.Missed("a", w.at(60*minute))
+			want = append(want, fmt.Sprintf("read a %d to %d in the background", 60*minute, 60*minute+180))
+		}
 		advance(time.Minute)
-		w.Open(event.Gap{Channel: "a", From: w.at(20), Until: w.at(40)})
-		same(w, "history", w.history(), []string{"read a 20 to 160 in the background", "accept a/30"})
+		reads := slices.DeleteFunc(w.history(), func(line string) bool { return !strings.HasPrefix(line, "read") })
+		same(w, "reads", reads, want)
+		same(w, "accepted", w.known(), []string{"a/150", "a/30", "a/90"})
 	})
 }
 
@@ -383,6 +430,7 @@ func TestEveryMissedMessageIsRead(t *testing.T) {
 					advance(time.Second)
 					w.up()
 				case "refuses":
+					advance(time.Millisecond) // real time passes after the connection and its read
 					w.change(func() { w.said[s.Thread] = append(w.said[s.Thread], w.second(time.Now())) })
 					w.Refused(channel)
 				case "turn":

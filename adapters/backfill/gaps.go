@@ -18,11 +18,13 @@ func (w *Workspace) gap(channel string) (event.Gap, bool) {
 	return gap, gap.Until.After(w.Now().Add(-w.Config().MaxAge))
 }
 
-// Open opens a gap. Pollers call it too, when they find something new.
-func (w *Workspace) Open(gap event.Gap) {
+// Missed notes that messages of a channel may have been missed since a time. An empty
+// channel means every channel.
+func (w *Workspace) Missed(channel string, since time.Time) {
 	if w.Config().MaxAge == 0 {
 		return
 	}
+	gap := event.Gap{Channel: channel, From: since, Until: w.Now()}
 	w.change(func() { w.unstored[gap.Channel] = w.unstored[gap.Channel].Union(gap) })
 	wake(w.wake.store)
 }
@@ -37,7 +39,7 @@ func (w *Workspace) Refused(channel string) {
 	}
 	w.mu.Unlock()
 	if channel != "" {
-		w.Open(event.Gap{Channel: channel, From: from, Until: now})
+		w.Missed(channel, from)
 	}
 }
 
@@ -49,7 +51,7 @@ func (w *Workspace) Accepted(channel string, retried bool) {
 	from, missing := w.arrivals.add(now, channel, retried)
 	w.mu.Unlock()
 	if missing && channel != "" && !from.IsZero() {
-		w.Open(event.Gap{Channel: channel, From: from, Until: now})
+		w.Missed(channel, from)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type board struct {
 	mu      sync.Mutex
 	posts   []*pinned
-	signs   map[string]bool
+	signs   map[string]adapters.Address // of the calls that show them, by message
 	told    []string
 	calls   []string                // the names of the calls and their texts
 	faults  map[string][]fault      // of the next calls, by name
@@ -32,13 +32,14 @@ type board struct {
 // pinned is a post on a board.
 type pinned struct {
 	id, key, text string
+	to            adapters.Address
 	stream        bool // the post began as a stream
 	open, removed bool
 	at            time.Time
 }
 
 func newBoard() *board {
-	return &board{signs: map[string]bool{}, faults: map[string][]fault{}, limit: 100}
+	return &board{signs: map[string]adapters.Address{}, faults: map[string][]fault{}, limit: 100}
 }
 
 // none is the fault of a successful call.
@@ -80,7 +81,7 @@ func (b *board) do(ctx context.Context, does, text string, f func() error) error
 		_ = b.locked(f)
 		return unclear
 	}
-	return &adapters.SendError{Failure: fails.failure, RetryAfter: fails.after, Err: errors.New("the platform's error")}
+	return &adapters.SendError{Failure: fails.failure, RetryAfter: fails.after, Scope: fails.scope, Err: errors.New("the platform's error")}
 }
 
 func (b *board) locked(f func() error) error {
@@ -92,8 +93,8 @@ func (b *board) locked(f func() error) error {
 var errRefused = &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("refused")}
 
 // pin adds a post. The caller holds the lock.
-func (b *board) pin(key, text string, stream bool) string {
-	p := &pinned{id: fmt.Sprint("p", len(b.posts)+1), key: key, text: text, stream: stream, open: stream, at: time.Now()}
+func (b *board) pin(key string, post adapters.Post, stream bool) string {
+	p := &pinned{id: fmt.Sprint("p", len(b.posts)+1), key: key, text: post.Text, to: post.To, stream: stream, open: stream, at: time.Now()}
 	b.posts = append(b.posts, p)
 	return p.id
 }
@@ -111,8 +112,8 @@ func (b *board) find(id string) *pinned {
 	return p
 }
 
-func (b *board) Address(thread event.ThreadKey) (adapters.Address, error) {
-	return adapters.Address{Channel: "C1", Root: string(thread)}, nil
+func (b *board) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
+	return adapters.Address{Channel: "C1", Place: string(thread) + " " + answered}, nil
 }
 
 // FormatPartial ends a post at the last line end within the limit, or else at the limit.
@@ -151,7 +152,7 @@ func (b *board) Format(text string, _ []string) (texts []string) {
 }
 
 func (b *board) Send(ctx context.Context, post adapters.Post) (id string, err error) {
-	err = b.do(ctx, "send", post.Text, func() error { id = b.pin(post.Key, post.Text, false); return nil })
+	err = b.do(ctx, "send", post.Text, func() error { id = b.pin(post.Key, post, false); return nil })
 	return id, err
 }
 
@@ -178,10 +179,11 @@ func (b *board) Edit(ctx context.Context, id string, post adapters.Post) error {
 	})
 }
 
-func (b *board) Remove(ctx context.Context, id string, _ adapters.Post) error {
+// Remove removes a post only at its own address.
+func (b *board) Remove(ctx context.Context, id string, post adapters.Post) error {
 	return b.do(ctx, "remove", "", func() error {
 		if p := b.find(id); p != nil {
-			p.removed = true
+			p.removed = p.to == post.To
 		}
 		return nil
 	})
@@ -190,7 +192,7 @@ func (b *board) Remove(ctx context.Context, id string, _ adapters.Post) error {
 func (b *board) Streams(post adapters.Post) bool { return post.Thread != "direct" }
 
 func (b *board) Begin(ctx context.Context, post adapters.Post) (id string, err error) {
-	err = b.do(ctx, "begin", post.Text, func() error { id = b.pin("", post.Text, true); return nil })
+	err = b.do(ctx, "begin", post.Text, func() error { id = b.pin("", post, true); return nil })
 	return id, err
 }
 
@@ -224,11 +226,17 @@ func (b *board) FindStream(ctx context.Context, post adapters.Post) (ids []strin
 }
 
 func (b *board) ShowWorking(ctx context.Context, sign adapters.Sign) error {
-	return b.do(ctx, "sign", "", func() error { b.signs[sign.Message] = true; return nil })
+	return b.do(ctx, "sign", "", func() error { b.signs[sign.Message] = sign.To; return nil })
 }
 
+// ClearWorking removes a sign only at its own address.
 func (b *board) ClearWorking(ctx context.Context, sign adapters.Sign) error {
-	return b.do(ctx, "unsign", "", func() error { delete(b.signs, sign.Message); return nil })
+	return b.do(ctx, "unsign", "", func() error {
+		if b.signs[sign.Message] == sign.To {
+			delete(b.signs, sign.Message)
+		}
+		return nil
+	})
 }
 
 func (b *board) PostEphemeral(ctx context.Context, post adapters.Post) error {
@@ -249,7 +257,7 @@ func (b *board) stands() (texts, wrong []string) {
 		}
 	}
 	for sign := range b.signs {
-		wrong = append(wrong, "a sign at "+sign)
+		wrong = append(wrong, "a sign on "+sign)
 	}
 	return texts, wrong
 }

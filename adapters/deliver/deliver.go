@@ -34,7 +34,7 @@ const (
 	lateStart = 2 * time.Second
 	// maxAge bounds how long a delivery that the platform does not take is tried.
 	maxAge = 24 * time.Hour
-	// minRetryAfter is how long a channel rests after a rate limit without a time.
+	// minRetryAfter is the shortest wait after a rate limit.
 	minRetryAfter = time.Second
 	// maxBackoff bounds the wait between two attempts. It is also the wait of a delivery
 	// whose workspace is not configured.
@@ -161,7 +161,7 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *journal.Delivery, 
 	at, stands := earlier(c, d)
 	switch {
 	case at.After(o.Now()):
-		return true, o.Journal.Resend(ctx, d, at, "an earlier call about the same post may still take effect", false)
+		return true, o.Journal.Resend(ctx, d, at, "an earlier call about the same post may still take effect")
 	case stands: // it does not count against the pace
 		return o.sent(ctx, c, d, d.Replaces.PlatformID)
 	}
@@ -173,7 +173,7 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *journal.Delivery, 
 		d.SendBy, d.Attempts = slot.SendBy, d.Attempts+1
 	}
 	var id string
-	err = o.call(ctx, platform, d.SendBy, d.Key, func(ctx context.Context) (err error) {
+	err = o.call(ctx, platform, d, d.SendBy, func(ctx context.Context) (err error) {
 		id, err = o.put(ctx, c, d, platform)
 		return err
 	})
@@ -183,20 +183,46 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *journal.Delivery, 
 	return o.sent(ctx, c, d, id)
 }
 
-// call runs f, which calls the platform, with a deadline on the store's clock. This
-// node's clock may differ. It does not run f if a part of the call's time has passed
-// already: a late request may take effect after another caller has asked whether it did.
-// A panic is a failure of f, not of the process, and its outcome is unclear. about names
-// the delivery or the run.
-func (o *Outbox) call(ctx context.Context, platform Platform, sendBy time.Time, about string, f func(ctx context.Context) error) (err error) {
+// call runs f, which calls the platform about a delivery, with a deadline on the store's
+// clock. This node's clock may differ. It does not run f if a part of the call's time has
+// passed already: a late request may take effect after another caller has asked whether
+// it did. A panic is a failure of f, not of the process, and its outcome is unclear.
+func (o *Outbox) call(ctx context.Context, platform Platform, d *journal.Delivery, sendBy time.Time, f func(ctx context.Context) error) (err error) {
 	left := sendBy.Sub(o.Now())
-	ctx, cancel := context.WithTimeout(ctx, left)
+	calling, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	defer o.recover(about, &err)
-	if ctx.Err() != nil || left < platform.Limits.Timeout-lateStart {
+	defer o.recover(d.Key, &err)
+	if calling.Err() != nil || left < platform.Limits.Timeout-lateStart {
 		return errLate
 	}
-	return f(ctx)
+	if err = f(calling); isFailure(err, adapters.RateLimited) {
+		o.rest(context.WithoutCancel(ctx), d, failureOf(err))
+	}
+	return err
+}
+
+// rest makes the posts in the scope of a rate limit wait. The adapter itself refuses
+// further calls of a method.
+func (o *Outbox) rest(ctx context.Context, d *journal.Delivery, limit *adapters.SendError) {
+	channel := d.Post.Channel
+	if limit.Scope == adapters.ScopeMethod {
+		return
+	}
+	if limit.Scope == adapters.ScopeWorkspace {
+		channel = ""
+	}
+	if err := o.Journal.HoldUp(ctx, d.Workspace, channel, o.Now().Add(pauseAfter(limit, 0))); err != nil {
+		o.Log.Warn("a rate limit cannot be recorded", "workspace", d.Workspace, "err", err)
+	}
+}
+
+// pauseAfter returns the wait after a failed call: the wait that a rate limit asks for, and
+// otherwise another one.
+func pauseAfter(failure *adapters.SendError, otherwise time.Duration) time.Duration {
+	if failure.Failure != adapters.RateLimited {
+		return otherwise
+	}
+	return max(failure.RetryAfter, minRetryAfter)
 }
 
 // errLate is the error of a call that did not begin.
@@ -251,10 +277,8 @@ func (o *Outbox) failed(ctx context.Context, d *journal.Delivery, cause error) e
 		return o.giveUp(ctx, d, journal.DeliveryFailed, cause)
 	case unclear && d.Kind == journal.DeliveryTell:
 		return o.giveUp(ctx, d, journal.DeliveryUnknown, cause)
-	case failure.Failure == adapters.RateLimited:
-		return o.Journal.Resend(ctx, d, now.Add(max(failure.RetryAfter, minRetryAfter)), cause.Error(), puts(d))
-	case failure.Failure == adapters.NotSent:
-		return o.Journal.Resend(ctx, d, now.Add(backoff(d.Attempts)), cause.Error(), false)
+	case !unclear:
+		return o.Journal.Resend(ctx, d, now.Add(pauseAfter(failure, backoff(d.Attempts))), cause.Error())
 	}
 	o.Log.Warn("the outcome of a post is unclear", "workspace", d.Workspace, "delivery", d.Key, "err", cause)
 	return o.Journal.AwaitReadBack(ctx, d, d.SendBy.Add(readBackAfter), cause.Error())

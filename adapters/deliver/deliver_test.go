@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -222,24 +223,35 @@ func TestResendsAreBounded(t *testing.T) {
 	})
 }
 
-// TestARateLimitDelaysItsChannelAlone also proves that the channel waits as long as the
-// platform asks for.
-func TestARateLimitDelaysItsChannelAlone(t *testing.T) {
-	withOutbox(t, func(o *fixture) {
-		o.chat.faults["one"] = []fault{{failure: adapters.RateLimited, after: 30 * time.Second}}
-		o.send()
-		o.reply("a", "one")
-		o.settled()
-		o.reply("b", "same channel")
-		o.replyIn("C2", "c", "other channel")
-		advance(20 * time.Second)
-		same(t, "meanwhile", o.chat.texts(), []string{"other channel"})
-		advance(20 * time.Second)
-		same(t, "all posts", len(o.chat.texts()), 3)
-		if at := o.chat.times("same channel")[0]; at < 30*time.Second {
-			t.Errorf("the channel was used again after %v", at)
-		}
-	})
+// TestARateLimitDelaysItsScopeAlone also proves that the posts in the scope wait as long as
+// the platform asks for. The adapter refuses the calls of a method by itself.
+func TestARateLimitDelaysItsScopeAlone(t *testing.T) {
+	for scope, meanwhile := range map[adapters.Scope][]string{
+		adapters.ScopeChannel:   {"other channel"},
+		adapters.ScopeMethod:    {"same channel", "other channel"},
+		adapters.ScopeWorkspace: nil,
+	} {
+		t.Run(fmt.Sprint(scope), func(t *testing.T) {
+			withOutbox(t, func(o *fixture) {
+				o.chat.faults["one"] = []fault{{failure: adapters.RateLimited, scope: scope, after: 30 * time.Second}}
+				o.send()
+				o.reply("a", "one")
+				o.settled()
+				o.reply("b", "same channel")
+				o.settled()
+				o.replyIn("C2", "c", "other channel")
+				advance(20 * time.Second)
+				same(t, "meanwhile", o.chat.texts(), meanwhile)
+				advance(20 * time.Second)
+				same(t, "all posts", len(o.chat.texts()), 3)
+				for _, text := range []string{"same channel", "other channel"} {
+					if at := o.chat.times(text)[0]; !slices.Contains(meanwhile, text) && at < 30*time.Second {
+						t.Errorf("%s: a call after %v", text, at)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestThePaceOfAChannel proves the rate of the posts of all its threads, with a margin.
@@ -402,7 +414,7 @@ func TestAStalledNodeKeepsOrder(t *testing.T) {
 				return err
 			}
 			if d.State == journal.DeliverySending && len(o.chat.texts()) == 0 {
-				if err = b.Resend(ctx, d, time.Now(), "the post had not arrived", false); err == nil {
+				if err = b.Resend(ctx, d, time.Now(), "the post had not arrived"); err == nil {
 					_, err = b.BeginSend(ctx, &c.Claim, d, journal.Send{Timeout: 10 * time.Second})
 				}
 				o.chat.post(adapters.Post{Key: d.Key, Text: d.Post.Text}) // the post arrives, and B ends
@@ -445,8 +457,8 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "posts", posts, []journal.Post{
-		{Channel: "C1", Root: "slack:acme:C1:1", Text: "hello"},
-		{Channel: "C1", Root: "slack:acme:C1:1", File: &journal.File{Name: "plot.png"}},
+		{Channel: "C1", Place: "slack:acme:C1:1", Text: "hello"},
+		{Channel: "C1", Place: "slack:acme:C1:1", File: &journal.File{Name: "plot.png"}},
 	})
 	if posts, err := format("acme", "t", ""); err != nil || len(posts) != 0 {
 		t.Errorf("posts of an empty text: %v, %v", posts, err)
@@ -461,8 +473,8 @@ func TestFormat(t *testing.T) {
 	posts, err = format("acme", "t", "hello")
 	same(t, "error", err, nil)
 	same(t, "a long reply", posts, []journal.Post{
-		{Channel: "C1", Root: "t", Text: "hello"},
-		{Channel: "C1", Root: "t", File: &journal.File{Name: "reply.md", MimeType: "text/markdown", Size: 5, Text: "hello"}},
+		{Channel: "C1", Place: "t", Text: "hello"},
+		{Channel: "C1", Place: "t", File: &journal.File{Name: "reply.md", MimeType: "text/markdown", Size: 5, Text: "hello"}},
 	})
 	platform.Sender = nil
 	if posts, err := format("acme", "t", "hello"); err != nil || posts != nil {

@@ -30,8 +30,8 @@ func (o *Outbox) way(run *journal.Run) (platform Platform, to journal.Post, err 
 	if platform.Sender == nil {
 		return platform, to, nil
 	}
-	address, err := platform.Sender.Address(run.ThreadKey)
-	return platform, journal.Post{Channel: address.Channel, Root: address.Root, Asker: asker(run)}, err
+	address, err := platform.Sender.Address(run.ThreadKey, answered(run))
+	return platform, journal.Post{Channel: address.Channel, Place: address.Place, Asker: asker(run)}, err
 }
 
 // posts returns a copy of to for each text.
@@ -41,6 +41,15 @@ func posts(to journal.Post, texts []string) (list []journal.Post) {
 		list = append(list, to)
 	}
 	return list
+}
+
+// answered returns the external id of the last message in a run's turn. It is empty if
+// the turn has none.
+func answered(run *journal.Run) string {
+	if len(run.Messages) == 0 {
+		return ""
+	}
+	return run.Messages[len(run.Messages)-1].ExternalID
 }
 
 // asker returns the platform's id of the author of the last message in a run's turn. It

@@ -25,6 +25,7 @@ import (
 type fault struct {
 	failure adapters.SendFailure
 	after   time.Duration // RateLimited: the wait
+	scope   adapters.Scope
 	effect  time.Duration // Unclear: the delay of the effect; negative: no effect
 	takes   time.Duration // the duration of the call
 	panics  bool
@@ -68,11 +69,11 @@ func (c *chat) Format(text string, _ []string) []string {
 	return []string{text}
 }
 
-func (c *chat) Address(thread event.ThreadKey) (adapters.Address, error) {
+func (c *chat) Address(thread event.ThreadKey, _ string) (adapters.Address, error) {
 	if thread == "" {
 		return adapters.Address{}, errors.New("no thread")
 	}
-	return adapters.Address{Channel: "C1", Root: string(thread)}, nil
+	return adapters.Address{Channel: "C1", Place: string(thread)}, nil
 }
 
 func (c *chat) Send(ctx context.Context, post adapters.Post) (string, error) {
@@ -98,7 +99,7 @@ func (c *chat) Send(ctx context.Context, post adapters.Post) (string, error) {
 			c.post(post)
 		})
 	}
-	return "", &adapters.SendError{Failure: f.failure, RetryAfter: f.after, Err: errors.New("the platform's error")}
+	return "", &adapters.SendError{Failure: f.failure, RetryAfter: f.after, Scope: f.scope, Err: errors.New("the platform's error")}
 }
 
 func (c *chat) begin(post adapters.Post, until time.Time) (f fault, ok bool) {

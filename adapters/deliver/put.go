@@ -21,7 +21,7 @@ type Files interface {
 func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 	post := adapters.Post{
 		Key: d.Key, Thread: d.ThreadKey, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.CreatedAt,
-		To: adapters.Address{Channel: d.Post.Channel, Root: d.Post.Root},
+		To: adapters.Address{Channel: d.Post.Channel, Place: d.Post.Place},
 	}
 	if f := d.Post.File; f != nil {
 		post.File = &adapters.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Open: func(ctx context.Context) (io.ReadCloser, error) {
@@ -82,12 +82,8 @@ func takesOver(d *journal.Delivery) bool {
 }
 
 // repeatable reports whether a delivery's call may be repeated after any outcome.
-func repeatable(d *journal.Delivery) bool { return takesOver(d) || !puts(d) }
-
-// puts reports whether a delivery adds or changes text. A rate limit of other calls does
-// not delay posts.
-func puts(d *journal.Delivery) bool {
-	return d.Kind != journal.DeliveryRemove && d.Kind != journal.DeliveryUnsign
+func repeatable(d *journal.Delivery) bool {
+	return takesOver(d) || d.Kind == journal.DeliveryRemove || d.Kind == journal.DeliveryUnsign
 }
 
 // earlier reports on earlier calls about the post, or the sign of work, of a delivery.

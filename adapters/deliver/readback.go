@@ -40,7 +40,7 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *journal.Deliver
 	case now.Sub(d.CreatedAt) > maxAge:
 		return true, o.giveUp(ctx, d, journal.DeliveryFailed, errTooOld)
 	}
-	return true, o.Journal.Resend(ctx, d, now, "it is unknown whether the post arrived", false)
+	return true, o.Journal.Resend(ctx, d, now, "it is unknown whether the post arrived")
 }
 
 // errTooOld ends a delivery whose calls had no clear outcome until it reached maxAge.
@@ -51,7 +51,7 @@ var errCantTell = errors.New("the platform cannot report the outcome")
 
 // find searches the platform for a delivery.
 func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
-	err = o.call(ctx, platform, o.Now().Add(platform.Limits.Timeout), d.Key, func(ctx context.Context) error {
+	err = o.call(ctx, platform, d, o.Now().Add(platform.Limits.Timeout), func(ctx context.Context) error {
 		switch finder, ok := platform.Sender.(adapters.Finder); {
 		case d.Stream:
 			id, found, err = o.findStream(ctx, d, platform)
@@ -105,5 +105,5 @@ func (o *Outbox) unknown(ctx context.Context, d *journal.Delivery, platform Plat
 	case turn.UnknownMarked:
 		return o.Journal.ResendMarked(ctx, d, mark+strings.TrimPrefix(d.Post.Text, mark), cause.Error())
 	}
-	return o.Journal.Resend(ctx, d, o.Now(), cause.Error(), false)
+	return o.Journal.Resend(ctx, d, o.Now(), cause.Error())
 }

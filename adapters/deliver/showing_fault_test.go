@@ -112,7 +112,7 @@ func TestAFailedRemovalOfASign(t *testing.T) {
 // channel.
 func TestSignsHaveTheirOwnPace(t *testing.T) {
 	withHarness(t, func(h *harness) {
-		h.board.faults["unsign"] = []fault{{failure: adapters.RateLimited, after: time.Minute}}
+		h.board.faults["unsign"] = []fault{{failure: adapters.RateLimited, scope: adapters.ScopeMethod, after: time.Minute}}
 		h.answer = says(2*time.Second, "an answer")
 		h.ask("t")
 		advance(10 * time.Second)

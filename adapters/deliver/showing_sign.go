@@ -20,7 +20,9 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 		return
 	case <-time.After(signAfter):
 	}
-	mark := adapters.Sign{Thread: s.run.ThreadKey, To: adapters.Address{Channel: s.to.Channel, Root: s.to.Root}, Message: s.signed()}
+	d := &journal.Delivery{Key: s.run.ID, ThreadKey: s.run.ThreadKey, Workspace: s.run.Workspace, Post: s.to}
+	d.Post.Text = s.signed()
+	sign := adapters.Sign{Thread: d.ThreadKey, To: s.outbox.post(d).To, Message: d.Post.Text}
 	timeout := s.platform.Limits.Timeout
 	sendBy := s.outbox.Now().Add(timeout)
 	call := newPiece("")
@@ -28,11 +30,11 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 	defer call.calling.leave()
 	if !s.write(func() error {
 		s.claim.Put(pieceKey{signed: s.run.ID}, call)
-		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, mark.Message, timeout+readBackAfter)
+		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, d.Post, timeout+readBackAfter)
 	}) {
 		return
 	}
-	err := s.outbox.call(ctx, s.platform, sendBy, s.run.ID, func(ctx context.Context) error { return signer.ShowWorking(ctx, mark) })
+	err := s.outbox.call(ctx, s.platform, d, sendBy, func(ctx context.Context) error { return signer.ShowWorking(ctx, sign) })
 	call.clean = !isFailure(err, adapters.Unclear)
 	if err != nil {
 		s.outbox.Log.Debug("the sign of work cannot be shown", "workspace", s.run.Workspace, "err", err)
@@ -45,5 +47,5 @@ func (s *Showing) signed() string {
 	if slices.ContainsFunc(s.run.Messages, func(m journal.Message) bool { return m.ExternalID == s.run.Sign }) {
 		return s.run.Sign
 	}
-	return s.run.Messages[len(s.run.Messages)-1].ExternalID
+	return answered(s.run)
 }

@@ -59,6 +59,24 @@ func TestWithoutStreamsThePostIsEdited(t *testing.T) {
 	}
 }
 
+// TestAPostAnswersItsMessage proves that each post carries the address of the last message
+// of its turn.
+func TestAPostAnswersItsMessage(t *testing.T) {
+	withHarness(t, func(h *harness) {
+		h.answer = says(2*time.Second, "one ", "two")
+		for range 2 {
+			h.ask("t")
+			advance(time.Minute)
+		}
+		h.settles("one two", "one two")
+		for i, p := range h.board.posts {
+			if want := (adapters.Address{Channel: "C1", Place: fmt.Sprint("t question", i+1)}); p.to != want {
+				t.Errorf("post %d has the address %+v, want %+v", i+1, p.to, want)
+			}
+		}
+	})
+}
+
 // TestNoPreview covers an answer without chunks, and previews that are off.
 func TestNoPreview(t *testing.T) {
 	for name, set := range map[string]func(*harness){

@@ -132,7 +132,8 @@ func (s *Showing) adopt(ctx context.Context, p *piece) (*journal.Delivery, error
 	if old.PlatformID == "" {
 		return nil, errUnclear
 	}
-	p.d = &journal.Delivery{ID: old.ID, State: old.State, SendBy: old.SendBy, Post: s.to}
+	p.d = &journal.Delivery{ID: old.ID, State: old.State, SendBy: old.SendBy, Workspace: s.run.Workspace, Post: s.to}
+	p.d.Post.Channel, p.d.Post.Place = old.Channel, old.Place
 	p.id = old.PlatformID
 	s.claim.Put(pieceKey{preview: old.ID}, p)
 	return p.d, nil
@@ -146,7 +147,7 @@ func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.D
 	if d.Stream {
 		begin = s.streamer.Begin
 	}
-	err := s.outbox.call(ctx, s.platform, d.SendBy, d.Key, func(ctx context.Context) (err error) {
+	err := s.outbox.call(ctx, s.platform, d, d.SendBy, func(ctx context.Context) (err error) {
 		id, err = begin(ctx, s.outbox.post(d))
 		return err
 	})
@@ -182,21 +183,7 @@ func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause erro
 		s.streamer = nil
 		return 0
 	}
-	return s.trouble(ctx, cause)
-}
-
-// trouble returns the pause after a failed call. After a rate limit, the whole channel
-// waits.
-func (s *Showing) trouble(ctx context.Context, cause error) time.Duration {
-	failure := failureOf(cause)
-	if failure.Failure != adapters.RateLimited {
-		return troubled
-	}
-	wait := max(failure.RetryAfter, minRetryAfter)
-	if err := s.outbox.Journal.HoldUp(ctx, s.run.Workspace, s.to.Channel, s.outbox.Now().Add(wait)); err != nil {
-		s.outbox.Log.Debug("a rate limit cannot be recorded", "workspace", s.run.Workspace, "err", err)
-	}
-	return wait
+	return pauseAfter(failureOf(cause), troubled)
 }
 
 // change makes the piece's post show its text.
@@ -220,8 +207,8 @@ func (s *Showing) change(ctx context.Context, v *view) time.Duration {
 		return 0
 	}
 	v.d.SendBy = slot.SendBy
-	if err := s.outbox.call(ctx, s.platform, v.d.SendBy, s.run.ID, func(ctx context.Context) error { return s.state(ctx, v) }); err != nil {
-		return s.notChanged(context.WithoutCancel(ctx), v, err)
+	if err := s.outbox.call(ctx, s.platform, v.d, v.d.SendBy, func(ctx context.Context) error { return s.state(ctx, v) }); err != nil {
+		return s.notChanged(v, err)
 	}
 	v.shown, v.clean = v.text, true
 	return s.done(v)
@@ -245,7 +232,7 @@ func (s *Showing) state(ctx context.Context, v *view) error {
 
 // notChanged handles a failed change. The post shows its earlier text, or an unknown
 // one.
-func (s *Showing) notChanged(ctx context.Context, v *view, cause error) time.Duration {
+func (s *Showing) notChanged(v *view, cause error) time.Duration {
 	switch {
 	case isFailure(cause, adapters.Unclear):
 		v.clean, v.open = false, false // the next call states the whole text
@@ -257,7 +244,7 @@ func (s *Showing) notChanged(ctx context.Context, v *view, cause error) time.Dur
 		s.Stop()
 		return 0
 	}
-	return s.trouble(ctx, cause)
+	return pauseAfter(failureOf(cause), troubled)
 }
 
 // done advances to the next piece if this one has ended. A stream must be ended first,

@@ -36,7 +36,7 @@ type Adapter struct {
 
 	self          atomic.Pointer[event.Self] // nil until Slack has answered auth.test
 	scopesLogged  atomic.Bool                // the missing scopes are logged
-	refusals      refusals                   // features that Slack refuses in this workspace
+	refusals      adapters.Rests             // features that Slack refuses in this workspace
 	closedStreams closedStreams              // messages that are not open streams
 	now           func() time.Time           // for the hook and for refusals
 	bodyTimeout   time.Duration              // for the hook
@@ -76,7 +76,7 @@ func New(workspace string, config Config) *Adapter {
 		base = &url.URL{} // every call then fails with an error about the address
 	}
 	transport := newTransport()
-	web := caller{newClient(transport)}
+	web := caller{newClient(transport), new(adapters.Rests)}
 	return &Adapter{
 		Normalizer: Normalizer{Workspace: workspace},
 		config:     config,

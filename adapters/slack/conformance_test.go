@@ -139,7 +139,7 @@ func (s *conformanceFake) fault(call adaptertest.Call, trouble adaptertest.Failu
 }
 
 func (s *conformanceFake) say(to adapters.Address, text string) adaptertest.Delivery {
-	m := slacktest.Message{Channel: to.Channel, ThreadTS: to.Root, User: "U0MARA", Text: text}
+	m := slacktest.Message{Channel: to.Channel, ThreadTS: to.Place, User: "U0MARA", Text: text}
 	if strings.HasPrefix(to.Channel, "D") {
 		m.ChannelType = "im"
 	}
@@ -174,7 +174,7 @@ func (s *conformanceFake) react(id string) {
 }
 
 func (s *conformanceFake) forge(post adapters.Post) {
-	s.Put(slacktest.Post{Channel: post.To.Channel, ThreadTS: post.To.Root, User: "U0EVIL", BotID: "B0EVIL", Text: post.Text, Metadata: metadata(post.Key)})
+	s.Put(slacktest.Post{Channel: post.To.Channel, ThreadTS: post.To.Place, User: "U0EVIL", BotID: "B0EVIL", Text: post.Text, Metadata: metadata(post.Key)})
 }
 
 func (s *conformanceFake) share(file adaptertest.File) (event.Attachment, bool) {
@@ -195,7 +195,7 @@ func (s *conformanceFake) share(file adaptertest.File) (event.Attachment, bool) 
 
 func (s *conformanceFake) shown(to adapters.Address) (all []adaptertest.Shown) {
 	for _, p := range s.Posts() {
-		if p.Channel != to.Channel || p.ThreadTS != to.Root || p.Deleted {
+		if p.Channel != to.Channel || p.ThreadTS != to.Place || p.Deleted {
 			continue
 		}
 		shown := adaptertest.Shown{ID: p.Channel + "/" + p.TS, Text: p.Shown()}
@@ -219,7 +219,7 @@ func (s *conformanceFake) ephemeralTexts(user string) (texts []string) {
 }
 
 func (s *conformanceFake) showsWorking(sign adapters.Sign) bool {
-	thread := sign.To.Root
+	thread := sign.To.Place
 	if thread == "" {
 		_, thread, _ = strings.Cut(sign.Message, "/")
 	}

@@ -77,7 +77,7 @@ func TestFindReadsTheChannelIfTheRootIsDeleted(t *testing.T) {
 	server, adapter := startFake(t, slacktest.Options{})
 	sent := server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, Text: "hello", Metadata: metadata("k1")})
 	wanted := testPost("k1")
-	wanted.To = adapters.Address{Channel: room, Root: "1600000000.000001"}
+	wanted.To = adapters.Address{Channel: room, Place: "1600000000.000001"}
 	if id, found, err := adapter.Find(t.Context(), wanted); id != room+"/"+sent.TS || !found || err != nil {
 		t.Errorf("id %q, found %v, %v", id, found, err)
 	}

@@ -52,12 +52,12 @@ func (a *Adapter) FormatPartial(text string, mentions []string, growth adapters.
 // blocks, sendText remembers that and calls again with the text as mrkdwn. A refusal
 // means that the first call had no effect, so nothing is posted twice.
 func (a *Adapter) sendText(text string, call func(content slack.MsgOption) error) error {
-	if !a.refusals.has(markdownFeature, a.now()) {
+	if !a.refuses(markdownFeature) {
 		err := call(asMarkdown(text))
 		if !isRefused(err, refusesBlocks) {
 			return err
 		}
-		a.refusals.remember(markdownFeature, a.now())
+		a.remember(markdownFeature)
 	}
 	return call(asMrkdwn(text))
 }

@@ -63,8 +63,8 @@ func TestCommandThread(t *testing.T) {
 		} else if keys.Thread != c.want {
 			t.Errorf("%s: %s, want %s", name, keys.Thread, c.want)
 		}
-		to, err := adapter.Address(keys.Thread)
-		if err != nil || to.Root != "" || !strings.Contains(string(keys.Thread), ":"+to.Channel) {
+		to, err := adapter.Address(keys.Thread, "")
+		if err != nil || to.Place != "" || !strings.Contains(string(keys.Thread), ":"+to.Channel) {
 			t.Errorf("%s: the reply goes to %+v, %v", name, to, err)
 		}
 		if keys.Channel.Type != event.ChannelUnknown && to.Channel != "D1" {
@@ -72,7 +72,7 @@ func TestCommandThread(t *testing.T) {
 		}
 	}
 	for _, key := range []event.ThreadKey{"slack:acme:C1:command-", "slack:acme:C1:command-a.b", "slack:acme:C1:commander"} {
-		if _, err := adapter.Address(key); err == nil {
+		if _, err := adapter.Address(key, ""); err == nil {
 			t.Errorf("%s is a valid thread", key)
 		}
 	}

@@ -12,10 +12,11 @@ import (
 	"parley/ingest/event"
 )
 
-// Address returns the thread's channel and, for a thread under a message, its root.
-func (a *Adapter) Address(thread event.ThreadKey) (adapters.Address, error) {
+// Address returns the thread's channel. For a thread under a message, its Place is the
+// root's ts.
+func (a *Adapter) Address(thread event.ThreadKey, _ string) (adapters.Address, error) {
 	channel, root, err := parseThreadKey(thread)
-	return adapters.Address{Channel: channel, Root: root}, err
+	return adapters.Address{Channel: channel, Place: root}, err
 }
 
 // Send calls chat.postMessage; it calls twice if the workspace refuses markdown blocks.
@@ -34,8 +35,8 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 			EventPayload: map[string]any{"key": post.Key},
 		}),
 	}
-	if post.To.Root != "" {
-		options = append(options, slack.MsgOptionTS(post.To.Root))
+	if post.To.Place != "" {
+		options = append(options, slack.MsgOptionTS(post.To.Place))
 	}
 	channel, ts := "", ""
 	err := a.sendText(post.Text, func(content slack.MsgOption) (err error) {
@@ -59,8 +60,8 @@ func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	}
 	err := a.sendText(post.Text, func(content slack.MsgOption) error {
 		options := []slack.MsgOption{content}
-		if post.To.Root != "" {
-			options = append(options, slack.MsgOptionTS(post.To.Root))
+		if post.To.Place != "" {
+			options = append(options, slack.MsgOptionTS(post.To.Place))
 		}
 		_, err := a.api.PostEphemeralContext(ctx, post.To.Channel, post.Asker, options...)
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"path"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -52,11 +53,21 @@ func newClient(transport *http.Transport) *http.Client {
 // caller makes the HTTP requests of every Web API call, including slack-go's calls. It
 // writes no request whose context has ended, and it retries nothing. Its errors are
 // *adapters.SendError, which states the possible effect of the failed call. Every
-// answer that it returns has status 200 and was read completely.
-type caller struct{ client *http.Client }
+// answer that it returns has status 200 and was read completely. It refuses the calls of a
+// method that rests after a rate limit.
+type caller struct {
+	client *http.Client
+	rests  *adapters.Rests
+}
 
 // Do implements slack-go's interface of an HTTP client.
 func (c caller) Do(request *http.Request) (*http.Response, error) {
+	method := path.Base(request.URL.Path)
+	if left := c.rests.Left(method, time.Now()); left > 0 {
+		return nil, &adapters.SendError{
+			Failure: adapters.RateLimited, RetryAfter: left, Scope: adapters.ScopeMethod, Err: errors.New("the method rests after a rate limit"),
+		}
+	}
 	ctx := request.Context()
 	var writing atomic.Bool
 	deadline, bounded := ctx.Deadline()
@@ -81,7 +92,7 @@ func (c caller) Do(request *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case response.StatusCode != http.StatusOK:
-		return nil, refusedStatus(response)
+		return nil, c.refusedStatus(method, response)
 	case err != nil:
 		return nil, &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("read the answer: %w", err)}
 	case len(body) > maxAnswer:
@@ -91,13 +102,27 @@ func (c caller) Do(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// scopeOf returns the scope of a method's rate limit. Slack limits chat.postMessage by
+// channel, and every other method by itself in the workspace.
+// https://docs.slack.dev/apis/web-api/rate-limits
+func scopeOf(method string) adapters.Scope {
+	if method == "chat.postMessage" {
+		return adapters.ScopeChannel
+	}
+	return adapters.ScopeMethod
+}
+
 // refusedStatus returns the error of an answer with a status other than 200. Slack
 // itself answers 200, 429 or 5xx. Other statuses come from a proxy or another server.
-func refusedStatus(response *http.Response) error {
+// After a 429, the method rests if the limit is not that of a channel.
+func (c caller) refusedStatus(method string, response *http.Response) error {
 	failure := &adapters.SendError{Err: fmt.Errorf("slack answered %s", response.Status)}
 	switch code := response.StatusCode; {
 	case code == http.StatusTooManyRequests:
-		failure.Failure, failure.RetryAfter = adapters.RateLimited, retryAfter(response.Header)
+		failure.Failure, failure.RetryAfter, failure.Scope = adapters.RateLimited, retryAfter(response.Header), scopeOf(method)
+		if failure.Scope == adapters.ScopeMethod {
+			c.rests.Rest(method, time.Now().Add(failure.RetryAfter))
+		}
 	case code >= 500, code < 300, code == http.StatusRequestTimeout:
 		failure.Failure = adapters.Unclear
 	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge:

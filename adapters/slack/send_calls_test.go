@@ -16,7 +16,7 @@ import (
 func replyIn(server *slacktest.Server, text string) adapters.Post {
 	root := server.Put(slacktest.Post{Channel: room, User: "U1", Text: "question"})
 	reply := testPost("k1")
-	reply.To.Root, reply.Asker, reply.Text = root.TS, "U1", text
+	reply.To.Place, reply.Asker, reply.Text = root.TS, "U1", text
 	return reply
 }
 
@@ -78,7 +78,7 @@ func newFixture(t *testing.T) fixture {
 	t.Helper()
 	server, adapter := startFake(t, slacktest.Options{})
 	s := fixture{server: server, adapter: adapter, post: replyIn(server, "hello")}
-	s.sign = adapters.Sign{To: s.post.To, Message: room + "/" + s.post.To.Root}
+	s.sign = adapters.Sign{To: s.post.To, Message: room + "/" + s.post.To.Place}
 	var err error
 	if s.message, err = adapter.Send(t.Context(), s.post); err != nil {
 		t.Fatal(err)
@@ -120,6 +120,43 @@ func TestFailureKindOfEveryCall(t *testing.T) {
 			if got.Failure != f.want || got.RetryAfter != f.after || !strings.Contains(got.Error(), room) {
 				t.Errorf("%s, %s: failure %d after %v, want %d after %v: %v", name, fault, got.Failure, got.RetryAfter, f.want, f.after, got)
 			}
+		}
+	}
+}
+
+// TestALimitedMethodRests proves that after a 429 the adapter refuses further calls of the
+// method without a request, in every channel, and makes the calls of every other method.
+func TestALimitedMethodRests(t *testing.T) {
+	for name, c := range calls {
+		if name == "upload" || c.method == "chat.postMessage" {
+			continue // an upload has its own address; a post has the scope of its channel
+		}
+		s := newFixture(t)
+		s.server.Script(c.method, slacktest.RateLimited(time.Hour), slacktest.Fault{Error: "called_again"})
+		for range 2 {
+			got := failure(t, c.call(t.Context(), s))
+			if got.Failure != adapters.RateLimited || got.Scope != adapters.ScopeMethod || got.RetryAfter > 10*time.Minute || got.RetryAfter < 9*time.Minute {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+		if _, err := s.adapter.Send(t.Context(), s.post); err != nil {
+			t.Errorf("a post during the rest of %s: %v", c.method, err)
+		}
+	}
+}
+
+// TestALimitedPostRestsNoMethod proves that a 429 of a post concerns its channel, so that the
+// next post makes a request.
+func TestALimitedPostRestsNoMethod(t *testing.T) {
+	for name, fault := range map[string]slacktest.Fault{"429": slacktest.RateLimited(time.Hour), "ratelimited": {Error: "ratelimited"}} {
+		s := newFixture(t)
+		s.server.Script("chat.postMessage", fault)
+		_, err := s.adapter.Send(t.Context(), s.post)
+		if got := failure(t, err); got.Failure != adapters.RateLimited || got.Scope != adapters.ScopeChannel {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if _, err := s.adapter.Send(t.Context(), testPost("k2")); err != nil {
+			t.Errorf("%s: the next post: %v", name, err)
 		}
 	}
 }

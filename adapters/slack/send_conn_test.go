@@ -33,7 +33,7 @@ func TestNoWriteAfterTheDeadline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := caller{client}.Do(request)
+		response, err := caller{client, new(adapters.Rests)}.Do(request)
 		if err == nil {
 			_ = response.Body.Close()
 		}

@@ -48,7 +48,7 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 	_, err = a.api.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
 		Files:           []slack.FileSummary{{ID: target.FileID, Title: file.Name}},
 		Channel:         post.To.Channel,
-		ThreadTimestamp: post.To.Root,
+		ThreadTimestamp: post.To.Place,
 		InitialComment:  strings.Join(markdown.Format(post.Text, markdown.Slack, textLimit), "\n"),
 	})
 	if err != nil {

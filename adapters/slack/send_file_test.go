@@ -28,7 +28,7 @@ func TestSendUploadsAFileUnderItsKey(t *testing.T) {
 	if want := room + "/" + got[0].TS; id != want || shown(s.server, id) != "The *chart* <@U1>" {
 		t.Errorf("id %q, want %q; %q", id, want, shown(s.server, id))
 	}
-	if message, _ := s.server.Message(room, got[0].TS); message.ThreadTS != s.post.To.Root {
+	if message, _ := s.server.Message(room, got[0].TS); message.ThreadTS != s.post.To.Place {
 		t.Errorf("in the thread %q", message.ThreadTS)
 	}
 	if found, ok, err := s.adapter.Find(t.Context(), s.post); found != id || !ok || err != nil {

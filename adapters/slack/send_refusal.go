@@ -3,8 +3,6 @@ package slack
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -22,7 +20,7 @@ func sendError(method, channel string, err error) *adapters.SendError {
 	case errors.As(err, &done):
 		*failure = *done
 	case errors.As(err, &answer):
-		failure.Failure = refusal(method, answer.Err)
+		failure.Failure, failure.Scope = refusal(method, answer.Err), scopeOf(method)
 	}
 	if failure.Failure == adapters.RateLimited {
 		failure.RetryAfter = max(failure.RetryAfter, minRetry)
@@ -83,25 +81,9 @@ func permanent(message string) *adapters.SendError {
 // refusedFor is the time for which a refusal of a whole workspace is remembered.
 const refusedFor = time.Hour
 
-// refusals remembers the features that Slack refuses in this workspace, by Parley's
+// remember notes that Slack refuses a feature in this workspace. Features have Parley's
 // names for them.
-type refusals struct {
-	mu    sync.Mutex
-	until map[string]time.Time
-}
+func (a *Adapter) remember(feature string) { a.refusals.Rest(feature, a.now().Add(refusedFor)) }
 
-func (r *refusals) remember(feature string, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.until == nil {
-		r.until = map[string]time.Time{}
-	}
-	maps.DeleteFunc(r.until, func(_ string, until time.Time) bool { return now.After(until) })
-	r.until[feature] = now.Add(refusedFor)
-}
-
-func (r *refusals) has(feature string, now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return now.Before(r.until[feature])
-}
+// refuses reports whether Slack has refused a feature lately.
+func (a *Adapter) refuses(feature string) bool { return a.refusals.Left(feature, a.now()) > 0 }

@@ -25,9 +25,9 @@ const streamFeature = "streams"
 // reply can be a stream. In a channel it also needs an asker.
 // https://docs.slack.dev/reference/methods/chat.startStream
 func (a *Adapter) Streams(post adapters.Post) bool {
-	return a.config.Preview == adapters.PreviewStream && post.To.Root != "" &&
+	return a.config.Preview == adapters.PreviewStream && post.To.Place != "" &&
 		(post.Asker != "" || isDirect(post.To.Channel)) &&
-		!a.refusals.has(streamFeature, a.now()) && !a.refusals.has(streamFeature+post.To.Channel, a.now())
+		!a.refuses(streamFeature) && !a.refuses(streamFeature+post.To.Channel)
 }
 
 // isUnsupportedChannel reports whether the code means that this kind of channel has no
@@ -42,7 +42,7 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 	if !a.Streams(post) {
 		return "", permanent("slack does not support a stream for this post")
 	}
-	options := []slack.MsgOption{slack.MsgOptionTS(post.To.Root), slack.MsgOptionMarkdownText(post.Text)}
+	options := []slack.MsgOption{slack.MsgOptionTS(post.To.Place), slack.MsgOptionMarkdownText(post.Text)}
 	if post.Asker != "" {
 		self, err := a.knownSelf(ctx)
 		if err != nil {
@@ -56,9 +56,9 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 	}
 	switch {
 	case isRefused(err, isUnavailable):
-		a.refusals.remember(streamFeature, a.now())
+		a.remember(streamFeature)
 	case isRefused(err, isUnsupportedChannel):
-		a.refusals.remember(streamFeature+post.To.Channel, a.now())
+		a.remember(streamFeature + post.To.Channel)
 	}
 	if err != nil {
 		return "", sendError("chat.startStream", post.To.Channel, err)

@@ -24,7 +24,7 @@ func TestStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := url.Values{"token": {slacktest.Token}, "channel": {room}, "thread_ts": {reply.To.Root}, "markdown_text": {"One"},
+	want := url.Values{"token": {slacktest.Token}, "channel": {room}, "thread_ts": {reply.To.Place}, "markdown_text": {"One"},
 		"recipient_team_id": {slacktest.Team}, "recipient_user_id": {"U1"}}
 	if diff := cmp.Diff(want, began); diff != "" {
 		t.Error(diff)
@@ -50,7 +50,7 @@ func TestStream(t *testing.T) {
 // channel's refusal is remembered.
 func TestBeginRefusals(t *testing.T) {
 	for name, change := range map[string]func(*slack.Config, *adapters.Post, *slacktest.Server){
-		"no root":      func(_ *slack.Config, p *adapters.Post, _ *slacktest.Server) { p.To.Root = "" },
+		"no root":      func(_ *slack.Config, p *adapters.Post, _ *slacktest.Server) { p.To.Place = "" },
 		"no asker":     func(_ *slack.Config, p *adapters.Post, _ *slacktest.Server) { p.Asker = "" },
 		"preview edit": func(c *slack.Config, _ *adapters.Post, _ *slacktest.Server) { c.Preview = adapters.PreviewEdit },
 		"this channel": func(_ *slack.Config, _ *adapters.Post, s *slacktest.Server) {
@@ -77,7 +77,7 @@ func TestBeginRefusals(t *testing.T) {
 	}
 	server, adapter := startFake(t, slacktest.Options{})
 	direct := testPost("k1")
-	direct.To = adapters.Address{Channel: "D0IM", Root: server.Put(slacktest.Post{Channel: "D0IM", User: "U1", Text: "hi"}).TS}
+	direct.To = adapters.Address{Channel: "D0IM", Place: server.Put(slacktest.Post{Channel: "D0IM", User: "U1", Text: "hi"}).TS}
 	if _, err := adapter.Begin(t.Context(), direct); err != nil {
 		t.Errorf("a direct message without an asker: %v", err)
 	}
@@ -153,8 +153,8 @@ func TestFindStreamReturnsMessagesWithoutAKey(t *testing.T) {
 	if _, err := s.adapter.Send(t.Context(), withFile); err != nil {
 		t.Fatal(err)
 	}
-	s.server.Put(slacktest.Post{Channel: room, ThreadTS: s.post.To.Root, User: "U1", Text: "another's"})
-	s.server.Put(slacktest.Post{Channel: room, ThreadTS: s.post.To.Root, User: slacktest.BotUser, Text: "old", TS: "1600000000.000100"})
+	s.server.Put(slacktest.Post{Channel: room, ThreadTS: s.post.To.Place, User: "U1", Text: "another's"})
+	s.server.Put(slacktest.Post{Channel: room, ThreadTS: s.post.To.Place, User: slacktest.BotUser, Text: "old", TS: "1600000000.000100"})
 	s.server.Script("chat.startStream", slacktest.Fault{Cut: true, Effect: true})
 	if _, err := s.adapter.Begin(t.Context(), s.post); failure(t, err).Failure != adapters.Unclear {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestFindStreamSkipsTheRoot(t *testing.T) {
 	server, adapter := startFake(t, slacktest.Options{})
 	root := server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, BotID: slacktest.BotID, Text: "ours", TS: "1600000000.000100"})
 	reply := testPost("k1")
-	reply.To.Root, reply.Asker = root.TS, "U1"
+	reply.To.Place, reply.Asker = root.TS, "U1"
 	id, err := adapter.Begin(t.Context(), reply)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestTellShowsOneUser(t *testing.T) {
 		t.Error(err)
 	}
 	got := s.server.Ephemerals()
-	if len(got) != 1 || got[0].User != "U1" || got[0].ThreadTS != s.post.To.Root || got[0].Text != "**Sorry**" {
+	if len(got) != 1 || got[0].User != "U1" || got[0].ThreadTS != s.post.To.Place || got[0].Text != "**Sorry**" {
 		t.Errorf("%+v", got)
 	}
 	s.post.Asker = ""

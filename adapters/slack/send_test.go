@@ -27,7 +27,7 @@ func TestSendPostsOnce(t *testing.T) {
 	var form url.Values
 	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) { form = c.Form }})
 	reply := testPost("k1")
-	reply.Text, reply.To.Root = "a <@U1> & **b**\n", "1699999999.000100"
+	reply.Text, reply.To.Place = "a <@U1> & **b**\n", "1699999999.000100"
 	id, err := adapter.Send(t.Context(), reply)
 	if err != nil || id != room+"/1700000000.000000" {
 		t.Fatalf("id %q, %v", id, err)
@@ -195,15 +195,15 @@ func TestSendFollowsNoRedirect(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	adapter := slack.New("acme", config("http://127.0.0.1:1/"))
-	got, err := adapter.Address("slack:acme:C0ROOM:1700000000.000100")
-	if want := (adapters.Address{Channel: room, Root: "1700000000.000100"}); got != want || err != nil {
+	got, err := adapter.Address("slack:acme:C0ROOM:1700000000.000100", room+"/1700000009.000100")
+	if want := (adapters.Address{Channel: room, Place: "1700000000.000100"}); got != want || err != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, err = adapter.Address("slack:acme:D0IM")
+	got, err = adapter.Address("slack:acme:D0IM", "")
 	if want := (adapters.Address{Channel: "D0IM"}); got != want || err != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := adapter.Address("discord:acme:1"); err == nil {
+	if _, err := adapter.Address("discord:acme:1", ""); err == nil {
 		t.Error("another platform's thread has an address")
 	}
 }

@@ -41,7 +41,7 @@ func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 // status calls assistant.threads.setStatus. An empty text removes the status.
 // https://docs.slack.dev/reference/methods/assistant.threads.setStatus
 func (a *Adapter) status(ctx context.Context, sign adapters.Sign, text string) error {
-	thread := sign.To.Root
+	thread := sign.To.Place
 	if thread == "" { // the message is the root of a thread without replies
 		_, thread, _ = splitID(sign.Message)
 	}
@@ -70,7 +70,7 @@ func (a *Adapter) react(ctx context.Context, method string, sign adapters.Sign, 
 // callOptional makes a call that the whole workspace may refuse. Such a refusal is an
 // error once; after it, callOptional skips the method until the refusal expires.
 func (a *Adapter) callOptional(method string, sign adapters.Sign, call func() error, done ...string) error {
-	if a.refusals.has(method, a.now()) {
+	if a.refuses(method) {
 		return nil
 	}
 	err := call()
@@ -80,7 +80,7 @@ func (a *Adapter) callOptional(method string, sign adapters.Sign, call func() er
 		}
 	}
 	if isRefused(err, isUnavailable) {
-		a.refusals.remember(method, a.now())
+		a.remember(method)
 	}
 	if err != nil {
 		return sendError(method, sign.To.Channel, err)

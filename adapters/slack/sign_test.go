@@ -11,16 +11,16 @@ import (
 
 func TestStatusSign(t *testing.T) {
 	s := newFixture(t)
-	if err := s.adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "is thinking…" {
-		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
+	if err := s.adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Place) != "is thinking…" {
+		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Place), err)
 	}
 	for range 2 {
-		if err := s.adapter.ClearWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "" {
-			t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
+		if err := s.adapter.ClearWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Place) != "" {
+			t.Errorf("%q, %v", s.server.Status(room, s.post.To.Place), err)
 		}
 	}
-	s.sign.To.Root = "" // in a conversation the message can become a root
-	if err := s.adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) == "" {
+	s.sign.To.Place = "" // in a conversation the message can become a root
+	if err := s.adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Place) == "" {
 		t.Error(err)
 	}
 	s.sign.Message = "command:1"
@@ -39,7 +39,7 @@ func TestReactionSign(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := s.server.Reactions(room, s.post.To.Root); len(got) != 1 || got[0].Name != "hourglass" {
+	if got := s.server.Reactions(room, s.post.To.Place); len(got) != 1 || got[0].Name != "hourglass" {
 		t.Errorf("%+v", got)
 	}
 	for range 2 {
@@ -47,7 +47,7 @@ func TestReactionSign(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := s.server.Reactions(room, s.post.To.Root); len(got) != 0 {
+	if got := s.server.Reactions(room, s.post.To.Place); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
 	s.sign.Message = room + "/1600000000.000100"
@@ -68,8 +68,8 @@ func TestWorkingOff(t *testing.T) {
 	c := config(s.server.URL())
 	c.Working = slack.WorkingOff
 	adapter := slack.New("acme", c)
-	if err := adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Root) != "" || adapter.Limits().Sign {
-		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Root), err)
+	if err := adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Place) != "" || adapter.Limits().Sign {
+		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Place), err)
 	}
 	if err := adapter.ClearWorking(t.Context(), s.sign); err != nil {
 		t.Error(err)
@@ -87,7 +87,7 @@ func TestMissingScopeOfASignIsReportedOnce(t *testing.T) {
 		adapter := slack.New("acme", c)
 		now := noon
 		adapter.SetClock(func() time.Time { return now })
-		sign := adapters.Sign{To: adapters.Address{Channel: room, Root: "1699999999.000100"}, Message: room + "/1699999999.000100"}
+		sign := adapters.Sign{To: adapters.Address{Channel: room, Place: "1699999999.000100"}, Message: room + "/1699999999.000100"}
 		if got := failure(t, adapter.ShowWorking(t.Context(), sign)); got.Failure != adapters.Permanent {
 			t.Errorf("%s: %v", working, got)
 		}

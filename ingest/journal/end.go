@@ -12,8 +12,8 @@ import (
 
 // Post is one part of a reply in the platform's form.
 type Post struct {
-	Channel, Root string
-	Text          string
+	Channel, Place string // its address; only the adapter reads Place
+	Text           string
 	// Asker is the platform's id of the user whom the post answers; empty for none.
 	Asker string
 	// Alone says that only the asker sees it.

@@ -41,7 +41,7 @@ func (e *endRunTx) shown() []Preview {
 // clear removes previews and the run's sign of work.
 func (e *endRunTx) clear(shown []Preview) {
 	for i := range shown {
-		d := e.run.delivery(DeliveryRemove, Post{Channel: e.run.Channel}, instant(e.now))
+		d := e.run.delivery(DeliveryRemove, Post{Channel: shown[i].Channel, Place: shown[i].Place}, instant(e.now))
 		d.Key, d.Replaces = DeliveryKey(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
 		e.insertDelivery(d, noPart, false)
 	}
@@ -62,8 +62,8 @@ func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery 
 const noPart = -1
 
 // insertDelivery stores a delivery. A delivery that may begin at once is marked as sending
-// if no other one of its thread is open and its channel need not wait. Its id and state are
-// known once the transaction has ended.
+// if no other one of its thread is open and neither its channel nor its workspace must
+// wait. Its id and state are known once the transaction has ended.
 func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 	due, replaces := d.CreatedAt, int64(0)
 	if d.State == DeliverySending {
@@ -73,7 +73,7 @@ func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 		replaces = d.Replaces.ID
 	}
 	query, dest := insertDelivery+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id`, []any{&d.ID}
-	args := []any{d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Root, d.Post.Text, millis(d.CreatedAt), string(d.Kind), replaces,
+	args := []any{d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Place, d.Post.Text, millis(d.CreatedAt), string(d.Kind), replaces,
 		number(d.Stream), d.Post.Asker, tx.pack(d.Post.File, d.Post.File == nil), millis(d.SendBy), string(d.State), d.Attempts, millis(due)}
 	if begin {
 		query, dest = beginDelivery, []any{&d.ID, (*string)(&d.State), &d.Attempts}
@@ -82,15 +82,15 @@ func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 	tx.later(nil, dest, query, args...)
 }
 
-const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspace, channel, root, payload,
+const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload,
 	created_at, kind, replaces, stream, asker, file, send_by, state, attempts, due_at)`
 
-// beginDelivery marks the delivery as sending if no delivery comes before it and its
-// channel need not wait. Otherwise the delivery is pending, and due at once.
+// beginDelivery marks the delivery as sending if no delivery comes before it and neither
+// its channel nor its workspace must wait. Otherwise the delivery is pending, and due at once.
 const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE 0 END,
 	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE $9 END
 	FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM deliveries WHERE thread = $1 AND ` + open + ` AND kind <> 'unsign')
-		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel = $6 AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
+		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel IN ($6, '') AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
 	WHERE true RETURNING id, state, attempts`
 
 // DeliveryKey returns the idempotency key of one part of a run's reply: 25 of [a-z2-7],

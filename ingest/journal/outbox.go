@@ -73,11 +73,12 @@ func (tx *txn) openDelivery(thread int64) *Delivery {
 	var sendBy, dueAt, createdAt int64
 	var of previewRow
 	if !tx.row(append([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), (*string)(&d.Platform), &d.Workspace, &d.Key, (*string)(&d.Kind),
-		&d.Post.Channel, &d.Post.Root, &d.Post.Text, &d.Post.Asker, &file, &d.Stream, (*string)(&d.State), &d.Attempts, &sendBy, &dueAt, &createdAt},
+		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &d.Stream, (*string)(&d.State), &d.Attempts, &sendBy, &dueAt, &createdAt},
 		of.dest()...), `
-		SELECT d.id, d.run, t.key, t.platform, d.workspace, d.key, d.kind, d.channel, d.root, d.payload,
+		SELECT d.id, d.run, t.key, t.platform, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
 			d.asker, d.file, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
-			coalesce(p.id, 0), coalesce(p.state, ''), coalesce(p.platform_id, ''), coalesce(p.stream, 0), coalesce(p.send_by, 0)
+			coalesce(p.id, 0), coalesce(p.state, ''), coalesce(p.platform_id, ''), coalesce(p.stream, 0), coalesce(p.send_by, 0),
+			coalesce(p.channel, ''), coalesce(p.place, '')
 		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
 		WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread) {
 		return nil
@@ -198,12 +199,8 @@ func (j *Journal) admitPosted(ctx context.Context, d *Delivery, platformID strin
 }
 
 // Resend makes a delivery that has certainly not taken effect due again at a later time.
-// If the platform asked for the wait, the whole channel waits.
-func (j *Journal) Resend(ctx context.Context, d *Delivery, at time.Time, cause string, channelWaits bool) error {
+func (j *Journal) Resend(ctx context.Context, d *Delivery, at time.Time, cause string) error {
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
-		if channelWaits {
-			tx.block(d.Workspace, d.Post.Channel, millis(at))
-		}
 		tx.update(d, `state = 'pending', due_at = $3, error = $4`, millis(at), cause)
 	})
 }

@@ -16,7 +16,8 @@ type Preview struct {
 	// Stream means that the preview began as a stream.
 	Stream bool
 	// SendBy is the deadline of the last call for it.
-	SendBy time.Time
+	SendBy         time.Time
+	Channel, Place string // its address
 }
 
 // previewRow is the scan target for the columns of a preview.
@@ -26,7 +27,7 @@ type previewRow struct {
 }
 
 func (r *previewRow) dest() []any {
-	return []any{&r.ID, (*string)(&r.State), &r.PlatformID, &r.Stream, &r.sendBy}
+	return []any{&r.ID, (*string)(&r.State), &r.PlatformID, &r.Stream, &r.sendBy, &r.Channel, &r.Place}
 }
 
 // preview returns the scanned preview.
@@ -37,7 +38,7 @@ func (r *previewRow) preview() *Preview {
 
 // previews reads a run's previews that may be on the platform, in their order.
 func (tx *txn) previews(run string) (list []Preview) {
-	for _, row := range rows(tx, (*previewRow).dest, `SELECT id, state, coalesce(platform_id, ''), stream, send_by FROM deliveries
+	for _, row := range rows(tx, (*previewRow).dest, `SELECT id, state, coalesce(platform_id, ''), stream, send_by, channel, place FROM deliveries
 		WHERE run = $1 AND kind = 'preview' AND state IN ('sending', 'sent', 'unknown') ORDER BY id`, run) {
 		list = append(list, *row.preview())
 	}
@@ -103,23 +104,20 @@ func (j *Journal) ChangePreview(ctx context.Context, claim *Claim, run *Run, d *
 	})
 }
 
-// HoldUp makes a channel wait until a time, at the platform's request.
-func (j *Journal) HoldUp(ctx context.Context, workspace, channel string, until time.Time) error {
-	return j.change(ctx, "", func(tx *txn) { tx.block(workspace, channel, millis(until)) })
-}
-
 // MarkSigned notes, before the call that shows it, that a message has the sign of work
 // for the duration of the run: a held delivery will remove the sign when the run ends.
-func (j *Journal) MarkSigned(ctx context.Context, claim *Claim, run *Run, message string, timeout time.Duration) error {
+// The text of sign is the external id of the message.
+func (j *Journal) MarkSigned(ctx context.Context, claim *Claim, run *Run, sign Post, timeout time.Duration) error {
 	err := j.change(ctx, claim.Key, func(tx *txn) {
 		tx.lockRun(claim, run, []any{new(int64)}, `id`)
 		now := j.now()
-		tx.do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, '', $6, $7, 'unsign', 0, 0, '', '', $8, 'held', 0, $7)
-			ON CONFLICT (key) DO UPDATE SET send_by = excluded.send_by`,
-			run.Thread, run.ID, DeliveryKey(run.ID+"/unsign/"+message, 0), run.Workspace, run.Channel, message, millis(now), millis(now.Add(timeout)))
+		tx.do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'unsign', 0, 0, '', '', $9, 'held', 0, $8)
+			ON CONFLICT (key) DO UPDATE SET send_by = excluded.send_by, place = excluded.place`,
+			run.Thread, run.ID, DeliveryKey(run.ID+"/unsign/"+sign.Text, 0), run.Workspace, sign.Channel, sign.Place, sign.Text,
+			millis(now), millis(now.Add(timeout)))
 	})
 	if err == nil {
-		run.Sign = message
+		run.Sign = sign.Text
 	}
 	return err
 }
@@ -138,8 +136,8 @@ func (j *Journal) Repost(ctx context.Context, d *Delivery, cause string) error {
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
 		tx.update(d, `state = 'pending'`)
 		const follow = `run = $1 AND id >= $2 AND kind = 'post' AND replaces <> 0 AND ` + open
-		for _, p := range rows(tx, func(p *post) []any { return []any{&p.Key, &p.Post.Channel, &p.Post.Root, &p.replaces, &p.createdAt} },
-			`SELECT key, channel, root, replaces, created_at FROM deliveries WHERE `+follow+` ORDER BY id`, d.Run, d.ID) {
+		for _, p := range rows(tx, func(p *post) []any { return []any{&p.Key, &p.Post.Channel, &p.Post.Place, &p.replaces, &p.createdAt} },
+			`SELECT key, channel, place, replaces, created_at FROM deliveries WHERE `+follow+` ORDER BY id`, d.Run, d.ID) {
 			remove := p.Delivery
 			remove.Thread, remove.Run, remove.Workspace, remove.Kind, remove.State = d.Thread, d.Run, d.Workspace, DeliveryRemove, DeliveryPending
 			remove.Key, remove.Replaces, remove.CreatedAt = DeliveryKey(p.Key+"/remove", int(p.replaces)), &Preview{ID: p.replaces}, instant(p.createdAt)

@@ -261,7 +261,7 @@ func answer(content string, posts ...string) journal.Reply {
 		},
 	}
 	for _, text := range posts {
-		r.Posts = append(r.Posts, journal.Post{Channel: channel, Root: "1", Text: text})
+		r.Posts = append(r.Posts, journal.Post{Channel: channel, Place: "1", Text: text})
 	}
 	return r
 }
@@ -424,6 +424,6 @@ func thumbsUp(target string) event.Event {
 // fail ends a run without an answer, with a notice to the thread.
 func (f *fixture) fail(run *journal.Run, notice string) {
 	f.Helper()
-	posts := []journal.Post{{Channel: channel, Root: "1", Text: notice}}
+	posts := []journal.Post{{Channel: channel, Place: "1", Text: notice}}
 	f.must(f.FailRun(f.ctx, f.claim(run.Thread), run, errors.New("the agent is gone"), posts, nil))
 }

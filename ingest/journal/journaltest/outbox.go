@@ -45,7 +45,7 @@ func resent(f *fixture) {
 	d := f.delivery(threadKey(1))
 	f.sending(d)
 	at := f.clock.Now().Add(time.Second)
-	f.must(f.Resend(f.ctx, d, at, "the connection was refused", false))
+	f.must(f.Resend(f.ctx, d, at, "the connection was refused"))
 	same(f, "due", f.due(deliveries), nil)
 	f.exchange(threadKey(1), "C1/2", "b", "B", "B1")
 	again := f.delivery(threadKey(1))
@@ -99,7 +99,7 @@ func notSentAgain(f *fixture) {
 	d := f.deliver(threadKey(1), "C1/9")
 	_, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, journal.Send{Timeout: time.Second})
 	f.fails("begin to send a sent delivery", err, journal.ErrDelivered)
-	f.fails("resend a sent delivery", f.Resend(f.ctx, d, f.clock.Now(), "", false), journal.ErrDelivered)
+	f.fails("resend a sent delivery", f.Resend(f.ctx, d, f.clock.Now(), ""), journal.ErrDelivered)
 	err = f.GiveUp(f.ctx, d, journal.DeliveryFailed, "")
 	f.fails("give up a sent delivery", err, journal.ErrDelivered)
 	f.must(f.bySent(d, "C1/9"))
@@ -140,11 +140,11 @@ func deliveryLost(f *fixture) {
 	f.sending(d)
 	next := f.successor("second")
 	theirs := next.delivery(threadKey(1))
-	f.must(next.Resend(f.ctx, theirs, f.clock.Now(), "the post had not arrived", false))
+	f.must(next.Resend(f.ctx, theirs, f.clock.Now(), "the post had not arrived"))
 	next.sending(theirs)
 	before := f.dump()
 	for name, write := range map[string]func() error{
-		"Resend":        func() error { return f.Resend(f.ctx, d, f.clock.Now(), "too late", true) },
+		"Resend":        func() error { return f.Resend(f.ctx, d, f.clock.Now(), "too late") },
 		"AwaitReadBack": func() error { return f.AwaitReadBack(f.ctx, d, f.clock.Now(), "the outcome is unclear") },
 		"GiveUp":        func() error { return f.GiveUp(f.ctx, d, journal.DeliveryFailed, "too late") },
 		"ResendMarked":  func() error { return f.ResendMarked(f.ctx, d, "again", "too late") },

@@ -29,6 +29,7 @@ func pacePromises() []promise {
 		{"concurrent callers get different places", placesAtOnce},
 		{"a post that leaves late delays the next one, which keeps its place", lateOneHoldsUp},
 		{"a rate limit delays its channel, and never shortens a delay", pushedForward},
+		{"a rate limit of a workspace delays all its channels, and no other workspace", wholeWorkspace},
 		{"places that a rate limit has blocked are spaced again", spacedAnew},
 	}
 }
@@ -115,9 +116,9 @@ func pushedForward(f *fixture) {
 	deliveries := f.queued(3)
 	far, near := f.clock.Now().Add(time.Minute), f.clock.Now().Add(time.Second)
 	f.sending(deliveries[0])
-	f.must(f.Resend(f.ctx, deliveries[0], far, "slow down", true))
+	f.limited(deliveries[0], channel, far)
 	same(f, "another thread's", f.slot(deliveries[1], 0), journal.Slot{Wait: far})
-	f.must(f.Resend(f.ctx, deliveries[1], near, "slow down", true))
+	f.limited(deliveries[1], channel, near)
 	same(f, "after a shorter rate limit", f.slot(deliveries[2], 0), journal.Slot{Wait: far})
 	same(f, "after a shorter rate limit, with a pace", f.slot(deliveries[2], time.Second), journal.Slot{Wait: far})
 
@@ -128,18 +129,65 @@ func pushedForward(f *fixture) {
 	same(f, "afterwards", f.slot(deliveries[0], 0).Wait.IsZero(), true)
 }
 
-func spacedAnew(f *fixture) {
-	deliveries := f.queued(4)
-	begun := f.clock.Now()
-	for _, d := range deliveries {
-		f.slot(d, every)
+// limited records that the platform has refused a delivery, and that a channel waits until
+// a time. An empty channel means the whole workspace.
+func (f *fixture) limited(d *journal.Delivery, channel string, until time.Time) {
+	f.Helper()
+	f.must(f.HoldUp(f.ctx, d.Workspace, channel, until))
+	f.must(f.Resend(f.ctx, d, until, "slow down"))
+}
+
+func wholeWorkspace(f *fixture) {
+	deliveries := f.queued(5)
+	short, long := f.clock.Now().Add(time.Minute), f.clock.Now().Add(2*time.Minute)
+	f.must(f.HoldUp(f.ctx, "acme", "", short))
+	f.must(f.HoldUp(f.ctx, "acme", "C3", long))
+	f.must(f.HoldUp(f.ctx, "umbrella", "", f.clock.Now().Add(time.Hour)))
+	for i, c := range []struct {
+		workspace, channel string
+		wait               time.Time
+	}{{"acme", channel, short}, {"acme", "C2", short}, {"acme", "C3", long}, {"globex", channel, time.Time{}}, {"globex", "C3", time.Time{}}} {
+		for _, pace := range []time.Duration{0, every} {
+			d := *deliveries[i]
+			d.Workspace, d.Post.Channel = c.workspace, c.channel
+			if c.wait.IsZero() && pace > 0 {
+				continue // it has left
+			}
+			same(f, fmt.Sprint("wait in ", c.workspace, " ", c.channel, " at a pace of ", pace), f.slot(&d, pace).Wait, c.wait)
+		}
 	}
-	blocked := begun.Add(time.Minute)
-	f.must(f.Resend(f.ctx, deliveries[0], blocked, "slow down", true))
+	f.message(threadKey(8), said("C1/8", "a"), runs)
+	run := f.begin(threadKey(8))
+	for _, pace := range []time.Duration{0, every} {
+		d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, sign, true, journal.Send{Timeout: time.Minute, Every: pace})
+		f.must(err)
+		same(f, "a preview waits", d == nil && again.Equal(short), true)
+	}
+	reply := answer("A", "A")
+	reply.Send = &sending
+	same(f, "a first delivery begins with its reply", f.commit(run, reply).Begun != nil, false)
 	f.clock.advance(time.Minute)
-	for i, d := range deliveries {
-		slot := f.slot(d, every)
-		same(f, "waits", slot.Wait.Equal(blocked.Add(time.Duration(i)*place)), i > 0)
+	same(f, "afterwards", f.slot(f.delivery(threadKey(8)), 0).Wait.IsZero(), true)
+}
+
+func spacedAnew(f *fixture) {
+	for i, scope := range []string{channel, ""} {
+		var deliveries []*journal.Delivery
+		for n := range 4 {
+			deliveries = append(deliveries, f.queuedIn(threadKey(10*i+n)))
+		}
+		begun := f.clock.Now()
+		for _, d := range deliveries {
+			f.slot(d, every)
+		}
+		blocked := begun.Add(time.Minute)
+		f.limited(deliveries[0], scope, blocked)
+		f.clock.advance(time.Minute)
+		for n, d := range deliveries {
+			slot := f.slot(d, every)
+			same(f, "waits", slot.Wait.Equal(blocked.Add(time.Duration(n)*place)), n > 0)
+		}
+		f.clock.advance(time.Hour)
 	}
 }
 
@@ -151,7 +199,7 @@ type talker struct {
 	comesAt time.Time
 }
 
-// street is the talkers of one channel, on several nodes.
+// street is the talkers of one channel, on several nodes. Its workspace has the same name.
 type street struct {
 	channel string
 	nodes   []*fixture
@@ -217,7 +265,7 @@ func (s *street) come(rt *rapid.T, k *talker, now time.Time) time.Time {
 	k.node = rapid.SampledFrom(s.nodes).Draw(rt, "node")
 	d := k.node.delivery(k.key)
 	delete(k.node.claims, d.Thread)
-	d.Post.Channel = s.channel
+	d.Workspace, d.Post.Channel = s.channel, s.channel
 	slot := k.node.slot(d, every)
 	if !slot.Wait.IsZero() {
 		same(rt, "waits", slot.Wait.After(now), true)
@@ -229,7 +277,7 @@ func (s *street) come(rt *rapid.T, k *talker, now time.Time) time.Time {
 	s.left = now
 	if rapid.IntRange(0, 7).Draw(rt, "is refused") == 0 {
 		rest := time.Duration(rapid.IntRange(1, 2000).Draw(rt, "rest")) * time.Millisecond
-		k.node.must(k.node.Resend(k.node.ctx, d, now.Add(rest), "slow down", true))
+		k.node.limited(d, rapid.SampledFrom([]string{s.channel, ""}).Draw(rt, "scope"), now.Add(rest))
 		if s.lost += rest; s.blocked.Before(now.Add(rest)) {
 			s.blocked = now.Add(rest)
 		}

@@ -44,7 +44,7 @@ func wholePath(f *fixture) {
 
 	d, err := f.NextDelivery(f.ctx, accepted.Thread)
 	f.must(err)
-	same(f, "post", d.Post, journal.Post{Channel: channel, Root: "1", Text: "Hello."})
+	same(f, "post", d.Post, journal.Post{Channel: channel, Place: "1", Text: "Hello."})
 	slot, err := f.BeginSend(f.ctx, f.claim(accepted.Thread), d, journal.Send{Timeout: 10 * time.Second})
 	f.must(err)
 	same(f, "send by", slot.SendBy, f.clock.Now().Add(10*time.Second))

@@ -131,7 +131,7 @@ func (c *conversation) exchange(id string) {
 		c.Fatal("no run began with the message")
 	}
 	ended, err := c.CommitReply(c.Context(), claim, outcome.Begun, journal.Reply{
-		Content: "Hello.", Stale: "send", Posts: []journal.Post{{Channel: "C1", Root: "1", Text: "Hello."}}, Send: &journal.Send{Timeout: time.Second},
+		Content: "Hello.", Stale: "send", Posts: []journal.Post{{Channel: "C1", Place: "1", Text: "Hello."}}, Send: &journal.Send{Timeout: time.Second},
 		Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil },
 	})
 	c.must(err)

@@ -27,10 +27,13 @@ var errNoAnswer = errors.New("the agent is gone")
 
 var sending = journal.Send{Timeout: 10 * time.Second}
 
+// sign is the sign of work on a message. Every post has its address.
+var sign = journal.Post{Channel: channel, Place: "1", Text: "C1/2"}
+
 // preview begins a preview of a run. It returns nil if the preview may not be shown yet.
 func (f *fixture) preview(run *journal.Run, text string) (*journal.Delivery, time.Time) {
 	f.Helper()
-	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: text}, true, sending)
+	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Place: sign.Place, Text: text}, true, sending)
 	f.must(err)
 	return d, again
 }
@@ -47,7 +50,7 @@ func (f *fixture) shows(run *journal.Run, text, platformID string) *journal.Deli
 	return d
 }
 
-// outbox sends a thread's open deliveries and returns them.
+// outbox sends a thread's open deliveries, checks their addresses, and returns them.
 func (f *fixture) outbox(run *journal.Run) (list []string) {
 	f.Helper()
 	for {
@@ -56,6 +59,7 @@ func (f *fixture) outbox(run *journal.Run) (list []string) {
 		if d == nil {
 			return list
 		}
+		same(f, "address", [2]string{d.Post.Channel, d.Post.Place}, [2]string{channel, sign.Place})
 		of, id := "", fmt.Sprint("C1/9", len(list))
 		if d.Replaces != nil {
 			of, id = " of "+d.Replaces.PlatformID, d.Replaces.PlatformID
@@ -104,13 +108,13 @@ func previewFenced(f *fixture) {
 	f.fails("begin a preview", err, journal.ErrFenced)
 	_, err = f.ChangePreview(f.ctx, lease, run, d, sending)
 	f.fails("change a preview", err, journal.ErrFenced)
-	f.fails("sign", f.MarkSigned(f.ctx, lease, run, "C1/2", time.Second), journal.ErrFenced)
+	f.fails("sign", f.MarkSigned(f.ctx, lease, run, sign, time.Second), journal.ErrFenced)
 }
 
 func previewsReplaced(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), runs)
 	run := f.begin(threadKey(1))
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, "C1/2", time.Second))
+	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	for i := range 3 {
 		f.shows(run, "grow", fmt.Sprint("C1/8", i))
 	}
@@ -125,12 +129,12 @@ func previewsCleared(f *fixture) {
 		func(run *journal.Run, lease *journal.Claim) error { return f.CancelRun(f.ctx, lease, run, "deleted") },
 		func(run *journal.Run, lease *journal.Claim) error { return f.InterruptRun(f.ctx, lease, run) },
 		func(run *journal.Run, lease *journal.Claim) error {
-			return f.FailRun(f.ctx, lease, run, errNoAnswer, []journal.Post{{Channel: channel, Text: "Sorry", Asker: "U1", Alone: true}}, nil)
+			return f.FailRun(f.ctx, lease, run, errNoAnswer, []journal.Post{{Channel: channel, Place: sign.Place, Text: "Sorry", Asker: "U1", Alone: true}}, nil)
 		},
 	} {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), "a"), runs)
 		run := f.begin(threadKey(1))
-		f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, "C1/2", time.Second))
+		f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 		id := fmt.Sprint("C1/8", i)
 		f.shows(run, "grow", id)
 		f.must(end(run, f.claim(run.Thread)))
@@ -148,7 +152,7 @@ func previewsCleared(f *fixture) {
 func previewsKept(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), runs)
 	run := f.begin(threadKey(1))
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, "C1/2", time.Second))
+	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	f.shows(run, "grow", "C1/8")
 	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
 	same(f, "deliveries", f.outbox(run), nil)

@@ -40,7 +40,7 @@ var tables = []table{
 	newTable("runs", 1, `id text, thread int, agent text, sender_id text, state text, attempts int, begun_at int, answered_at int,
 		ended_at int, bot_channel text, error text`),
 	newTable("run_events", 2, `run text, seq int, type int, workstream text, activity text, text text, details bytes, final int, at int`),
-	newTable("deliveries", 1, `id int, thread int, run text, part int, key text, workspace text, channel text, root text, payload text, state
+	newTable("deliveries", 1, `id int, thread int, run text, part int, key text, workspace text, channel text, place text, payload text, state
 		text, attempts int, due_at int, reserved_at int, send_by int, created_at int, platform_id text, error text,
 		kind text, replaces int, stream int, asker text, file text`),
 	newTable("paces", 2, `workspace text, channel text, next_at int, blocked_until int, left_at int`),

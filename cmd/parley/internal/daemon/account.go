@@ -70,6 +70,11 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 				a.backfill.Up(ctx)
 			}
 		},
+		Missed: func(channel string, since time.Time) {
+			if a.backfill != nil {
+				a.backfill.Missed(channel, since)
+			}
+		},
 		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
 		State:  d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID), Wants: wants(a.Workspace),
 	})

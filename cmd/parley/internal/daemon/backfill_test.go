@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -8,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"parley/adapters"
+	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
+	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
@@ -204,6 +208,43 @@ func TestTurnGoesOnWithoutMissedMessages(t *testing.T) {
 		block("… (earlier messages could not be read)"), {"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> what about the roses?"},
 	})
 	h.posts(2)
+}
+
+// linked is a Slack adapter that passes its Link to the test.
+type linked struct {
+	*slack.Adapter
+	links chan<- adapters.Link
+}
+
+func (l linked) Connections() []adapters.Connection {
+	return []adapters.Connection{{Run: func(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
+		l.links <- link
+		return l.Run(ctx, inbox, link)
+	}}}
+}
+
+// TestRunningConnectionStartsBackfill proves that a missed message is answered if the
+// connection reports the time since which messages may be missing, without a
+// disconnection.
+func TestRunningConnectionStartsBackfill(t *testing.T) {
+	t.Parallel()
+	links, platforms := make(chan adapters.Link, 1), config.Platforms()
+	for i := range platforms {
+		if platforms[i].Name == event.Slack {
+			platforms[i].New = func(workspace string, c adapters.Config) adapters.Adapter {
+				return linked{slack.New(workspace, *c.(*slack.Config)), links}
+			}
+		}
+	}
+	h := open(t, plan{platforms: platforms})
+	h.slack.AddChannel(room, "garden")
+	h.awaitUp()
+	h.last = time.Now()
+	since := h.last
+	h.putMessage("<@U0BOT> one without an event")
+	(<-links).Missed(room, since)
+	same(t, h.answerNext(replyWith("Yes.")).messages, []chatMessage{{"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> one without an event"}})
+	h.posts(1)
 }
 
 // TestRetriedHookStartsBackfill of the messages that Slack sent while it could not reach the

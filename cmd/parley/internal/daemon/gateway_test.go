@@ -274,7 +274,7 @@ func (g *gatewayAdapter) call(ctx context.Context, method, path string, body []b
 
 func (*gatewayAdapter) Format(text string, _ []string) []string { return []string{text} }
 
-func (*gatewayAdapter) Address(thread event.ThreadKey) (adapters.Address, error) {
+func (*gatewayAdapter) Address(thread event.ThreadKey, _ string) (adapters.Address, error) {
 	return adapters.Address{Channel: string(thread)}, nil
 }
 

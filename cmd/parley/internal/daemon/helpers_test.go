@@ -18,9 +18,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters"
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
+	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
@@ -57,6 +59,8 @@ type plan struct {
 	store   string            // the URL of a PostgreSQL store; an embedded store if empty
 	engine  journal.Engine    // the store that the test has opened; nil for the configured one
 	hello   bool              // collect the texts for the operator
+
+	platforms []adapters.Platform // nil for the daemon's own
 }
 
 func (p plan) write(t *testing.T, replace *strings.Replacer) {
@@ -143,6 +147,8 @@ type harness struct {
 	stop   func() error
 	places *strings.Replacer // replaces AGENT and SLACK in a file
 	last   time.Time         // of the newest Slack message
+
+	platforms []adapters.Platform // of the plan
 }
 
 // open starts a daemon and stops it at the end of the test.
@@ -158,7 +164,7 @@ func open(t *testing.T, p plan) *harness {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fake.Close() })
-	h := &harness{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine,
+	h := &harness{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine, platforms: p.platforms,
 		client: &http.Client{Transport: new(http.Transport)}, last: time.Now()}
 	if h.clock == nil {
 		h.clock = new(clock)
@@ -198,7 +204,7 @@ func (h *harness) start(path string) error {
 	if err != nil {
 		return err
 	}
-	return h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now, Engine: h.engine})
+	return h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now, Engine: h.engine, Platforms: h.platforms})
 }
 
 // run starts a daemon that logs to the harness.

@@ -184,7 +184,7 @@ CREATE TABLE deliveries (
 	key TEXT NOT NULL UNIQUE, -- idempotency key
 	workspace TEXT NOT NULL,
 	channel TEXT NOT NULL,
-	root TEXT NOT NULL,
+	place TEXT NOT NULL, -- only the adapter reads it
 	payload TEXT NOT NULL,
 	state TEXT NOT NULL, -- held, pending, sending, sent, unknown, failed
 	attempts INTEGER NOT NULL DEFAULT 0, -- begun calls; every write about the delivery names this number
