@@ -76,7 +76,7 @@ func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply
 		return e
 	})
 	if reply.Again && errors.Is(err, ErrFenced) {
-		e, err = j.committed(ctx, claim, run)
+		e, err = j.committed(ctx, claim, run, reply.Send)
 	}
 	if err != nil {
 		return Ended{}, err
@@ -150,15 +150,17 @@ func (e *endRunTx) read() {
 }
 
 // committed returns the result of an earlier CommitReply with an unknown outcome. It
-// fails with ErrFenced if the claim has ended or the run has no reply.
-func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run) (*endRunTx, error) {
+// fails with ErrFenced if the claim has ended or the run has no reply. It returns the first
+// delivery only if the earlier call began it and no worker has begun it since: a second
+// call would post it twice.
+func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *Send) (*endRunTx, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
 		e := &endRunTx{outcome: Committed}
 		tx.lock(claim, []any{&e.more}, `CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
 		if e.message = tx.find(`run = $1 AND author = 'agent'`, run.ID); e.message == nil {
 			tx.fail(ErrFenced)
 		}
-		if d := tx.openDelivery(run.Thread); d != nil && d.Key == DeliveryKey(run.ID, 0) {
+		if d := tx.openDelivery(run.Thread); send != nil && d != nil && d.Key == DeliveryKey(run.ID, 0) && d.SendBy.Equal(d.CreatedAt.Add(send.Timeout)) {
 			e.begun = d
 		}
 		return e

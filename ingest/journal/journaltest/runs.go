@@ -288,6 +288,7 @@ func orphansBeside(f *fixture) {
 func replyPromises() []promise {
 	return []promise{
 		{"a reply whose commit was unclear is committed once, with its posts", committedUnclearly},
+		{"a repeated commit begins no delivery that a worker has begun", begunByWorker},
 		{"a reply, its posts and its events are committed together", committed},
 		{"a reply to deleted messages is withdrawn", withdrawn},
 		{"a reply is committed if its turn has messages left", partlyDeleted},
@@ -477,4 +478,31 @@ func committedUnclearly(f *fixture) {
 	other.claim(run.Thread)
 	_, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
 	f.fails("after another node has claimed the thread", err, journal.ErrFenced)
+}
+
+// begunByWorker repeats an unclear commit while a worker's call is in progress: the second
+// call of a delivery that the commit began, or the first of one that had to wait.
+func begunByWorker(f *fixture) {
+	reply := answer("Hello.", "Hello.")
+	reply.Send = &journal.Send{Timeout: 10 * time.Second}
+	again := reply
+	again.Again = true
+
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.commit(run, reply)
+	f.clock.advance(15 * time.Second)
+	f.must(f.Resend(f.ctx, f.delivery(threadKey(1)), f.clock.Now(), "the post had not arrived", false))
+	same(f, "begun before the second call", f.commit(run, again).Begun, nil)
+	f.sending(f.delivery(threadKey(1)))
+	same(f, "begun during the second call", f.commit(run, again).Begun, nil)
+
+	f.exchange(threadKey(2), "C1/2", "a", "A", "A")
+	f.message(threadKey(2), said("C1/3", "hi"), runs)
+	run = f.begin(threadKey(2))
+	same(f, "begun behind another delivery", f.commit(run, reply).Begun, nil)
+	f.clock.advance(time.Second)
+	f.deliver(threadKey(2), "C1/4")
+	f.sending(f.delivery(threadKey(2)))
+	same(f, "begun during the first call", f.commit(run, again).Begun, nil)
 }
