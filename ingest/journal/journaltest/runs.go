@@ -294,6 +294,7 @@ func replyPromises() []promise {
 		{"a reply is committed if its turn has messages left", partlyDeleted},
 		{"an interruptible reply yields to a newer message", givesWay},
 		{"a stale reply is requested again at most twice, with the newer messages", rerun},
+		{"a run does not inherit the attempts of the one before", freshRun},
 		{"an edit that the agent has not seen makes the reply stale", editMakesStale},
 		{"an edit reports the run of its message", editNamesRun},
 		{"a stale reply is dropped, and its reason is stored", dropped},
@@ -391,6 +392,21 @@ func rerun(f *fixture) {
 	}
 	same(f, "asked next", contents(run.Messages), []string{"3"})
 	same(f, "replies", f.count("deliveries"), 1)
+}
+
+func freshRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	run = f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	reply := answer("Hello.")
+	reply.Stale = "rerun"
+	same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)
+	f.commit(f.begin(threadKey(1)), reply)
+	f.message(threadKey(1), said("C1/3", "hum"), runs)
+	run = f.begin(threadKey(1))
+	same(f, "attempts and reruns", [2]int64{run.Attempts, run.Reruns}, [2]int64{0, 0})
 }
 
 func editMakesStale(f *fixture) {
