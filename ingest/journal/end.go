@@ -109,7 +109,7 @@ type endRunTx struct {
 	begun   *Delivery // the first delivery, which may be marked as sending
 	more    bool      // messages wait for a further turn
 
-	turnSince, nextSeq, left, editedAt int64 // of the thread's row
+	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
 }
 
 // commit stores the reply. A condition in one statement decides whether the thread still
@@ -123,6 +123,8 @@ func (e *endRunTx) commit(reply Reply) {
 	edited := e.editedAt > millis(e.run.Seen)
 	stale := reply.Stale != "send" && (edited || e.stale())
 	switch {
+	case e.reruns != e.run.Reruns:
+		e.outcome = Stale // an earlier call, whose outcome was unclear, has added the newer messages
 	case e.left == 0:
 		e.outcome = Withdrawn
 		e.cancel("every message was deleted")
@@ -145,8 +147,8 @@ func (e *endRunTx) commit(reply Reply) {
 // read reads the thread's row and locks it for the rest of the transaction. It fails with
 // ErrFenced if the run is no longer the thread's.
 func (e *endRunTx) read() {
-	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt},
-		`coalesce(turn_since, 0), next_seq, run_left, run_edited_at`)
+	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt, &e.reruns},
+		`coalesce(turn_since, 0), next_seq, run_left, run_edited_at, run_reruns`)
 }
 
 // committed returns the result of an earlier CommitReply with an unknown outcome. It

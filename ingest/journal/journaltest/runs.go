@@ -294,6 +294,7 @@ func replyPromises() []promise {
 		{"a reply is committed if its turn has messages left", partlyDeleted},
 		{"an interruptible reply yields to a newer message", givesWay},
 		{"a stale reply is requested again at most twice, with the newer messages", rerun},
+		{"a repeated commit of a stale reply changes nothing", rerunOnce},
 		{"a run does not inherit the attempts of the one before", freshRun},
 		{"an edit that the agent has not seen makes the reply stale", editMakesStale},
 		{"an edit reports the run of its message", editNamesRun},
@@ -392,6 +393,29 @@ func rerun(f *fixture) {
 	}
 	same(f, "asked next", contents(run.Messages), []string{"3"})
 	same(f, "replies", f.count("deliveries"), 1)
+}
+
+// rerunOnce repeats an unclear commit of a reply that a newer message or an edit made
+// stale.
+func rerunOnce(f *fixture) {
+	reply := answer("Hello.", "Hello.")
+	reply.Stale = "rerun"
+	for i, newer := range []func(thread event.ThreadKey){
+		func(thread event.ThreadKey) { f.message(thread, said("C1/2", "ho"), runs) },
+		func(thread event.ThreadKey) { f.change(thread, edited("C1/11", "ho", "1"), runs) },
+	} {
+		thread := threadKey(i)
+		f.message(thread, said(fmt.Sprint("C1/1", i), "hi"), runs)
+		run := f.begin(thread)
+		f.clock.advance(time.Second)
+		newer(thread)
+		for _, reply.Again = range []bool{false, true} {
+			same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)
+			same(f, "reruns", f.begin(thread).Reruns, 1)
+		}
+		reply.Again = false
+		same(f, "outcome of the rerun", f.commit(f.begin(thread), reply).Outcome, journal.Committed)
+	}
 }
 
 func freshRun(f *fixture) {
