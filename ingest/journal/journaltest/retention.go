@@ -258,8 +258,8 @@ func workspaceRemoved(f *fixture) {
 	}
 	half["paces"] = 0 // their times have passed
 	same(f, "after 30 days", f.rows(), half)
-	same(f, "copies to check", f.count("copies_to_check WHERE path = 'ab/umbrella'"), 1)
-	same(f, "all copies to check", f.count("copies_to_check"), 1)
+	same(f, "due copies", f.count("copies_to_check WHERE check_at = 0 AND path = 'ab/umbrella'"), 1)
+	same(f, "all due copies", f.count("copies_to_check WHERE check_at = 0"), 1)
 }
 
 func workspaceKept(f *fixture) {
