@@ -10,9 +10,9 @@ const (
 	// recheckCopy is the time between two checks of a copy that a delivery still needs, or
 	// whose removal failed.
 	recheckCopy = time.Hour
-	// recheckStored is the time after which a copy is checked that was stored for an
-	// attachment. A delete that runs at the same time has ended by then.
-	recheckStored = 24 * time.Hour
+	// checkNew is the time after which a new copy is checked. It is longer than any
+	// PutBlob, and than any delete that runs at the same time.
+	checkNew = 24 * time.Hour
 )
 
 // checkAttached returns a statement that makes a check due at once, for the copies of the

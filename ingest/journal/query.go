@@ -86,7 +86,7 @@ func (j *Journal) Probe(ctx context.Context) error {
 func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string) error {
 	recorded, err := write(ctx, j, WriteOptions{}, func(tx *txn) int64 {
 		if a.Path != "" {
-			tx.checkCopy(a.Bucket, a.Path, j.now().Add(recheckStored))
+			tx.checkCopy(a.Bucket, a.Path, j.now().Add(checkNew))
 		}
 		return tx.exec(`UPDATE attachments SET state = $3, bucket = $4, path = $5, sha256 = $6, name = $7, size = $8, mime_type = $9
 			WHERE id = $1 AND external_id = $2 AND state = 'pending'`,
