@@ -97,28 +97,23 @@ func Copy(ctx context.Context, from, to Store, options Options) (altered int64, 
 // idle returns an error if a node uses one of the stores, or has used the source since
 // the first call: an accepted envelope has a new id, and a claim raises a fence.
 func (c *copier) idle(ctx context.Context) error {
-	fences, err := idle(ctx, c.from)
+	_, err := idle(ctx, "TO", c.to)
+	fences, errFrom := idle(ctx, "FROM", c.from)
 	last, errLast := c.from.LastIDs(ctx)
-	switch err = cmp.Or(err, errLast); {
+	switch err = cmp.Or(errFrom, err, errLast); {
 	case err != nil:
 	case c.last == nil:
 		c.last, c.fences = last, fences
 	case fences != c.fences || !maps.Equal(last, c.last):
-		err = ErrInUse
+		err = fmt.Errorf("FROM: %w", ErrInUse)
 	}
-	if err != nil {
-		return fmt.Errorf("FROM: %w", err)
-	}
-	if _, err = idle(ctx, c.to); err != nil {
-		return fmt.Errorf("TO: %w", err)
-	}
-	return nil
+	return err
 }
 
 // idle returns ErrInUse if a node uses a shared store: each node has a lease on every
 // thread that it works on, and one node always has an exclusive lease. An open embedded
 // store cannot be open elsewhere. Otherwise idle returns the sum of the fences.
-func idle(ctx context.Context, store Store) (fences int64, err error) {
+func idle(ctx context.Context, name string, store Store) (fences int64, err error) {
 	clock, shared := store.(journal.Clock)
 	if !shared {
 		return 0, nil
@@ -132,7 +127,10 @@ func idle(ctx context.Context, store Store) (fences int64, err error) {
 	if err == nil && leases > 0 {
 		err = ErrInUse
 	}
-	return fences, err
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return fences, nil
 }
 
 // begin marks the target as an unfinished copy. The marker's key is constant, so
