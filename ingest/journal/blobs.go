@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"time"
 )
 
 const (
@@ -14,9 +13,6 @@ const (
 	chunkSize = 256 << 10
 	// blobBucket is the bucket of copies that are blobs.
 	blobBucket = "store"
-	// unfinishedBlob is the time after which a blob is removed that PutBlob did not
-	// complete or that nothing names. It is longer than any PutBlob.
-	unfinishedBlob = 24 * time.Hour
 )
 
 // A blob is the bytes of an attachment's copy in the store. Parts 1, 2 … are its chunks.
@@ -26,7 +22,7 @@ const (
 // PutBlob stores size bytes at a path. OpenBlob finds them all or none of them. A failed
 // PutBlob leaves chunks, which the next one uses, or which are removed later.
 func (j *Journal) PutBlob(ctx context.Context, path string, content io.ReaderAt, size int64) error {
-	if err := j.CheckCopy(ctx, blobBucket, path, unfinishedBlob); err != nil {
+	if err := j.CheckCopy(ctx, blobBucket, path, checkNew); err != nil {
 		return err
 	}
 	for at := int64(0); at < size; at += chunkSize {

@@ -6,9 +6,14 @@ import (
 	"time"
 )
 
-// recheckCopy is the time between two checks of a copy that a delivery still needs, or
-// whose removal failed.
-const recheckCopy = time.Hour
+const (
+	// recheckCopy is the time between two checks of a copy that a delivery still needs, or
+	// whose removal failed.
+	recheckCopy = time.Hour
+	// checkNew is the time after which a new copy is checked. It is longer than any
+	// PutBlob, and than any delete that runs at the same time.
+	checkNew = 24 * time.Hour
+)
 
 // checkAttached returns a statement that makes a check due at once, for the copies of the
 // attachments that meet a condition.
@@ -28,10 +33,12 @@ func (r *recordTx) checkCopies(condition string, args ...any) {
 // CheckCopy removes a copy after a time, unless an attachment or a delivery names it
 // then.
 func (j *Journal) CheckCopy(ctx context.Context, bucket, path string, after time.Duration) error {
-	return j.change(ctx, "", func(tx *txn) {
-		tx.do(`INSERT INTO copies_to_check (bucket, path, check_at) VALUES ($1, $2, $3)
-			ON CONFLICT (bucket, path) DO UPDATE SET check_at = excluded.check_at`, bucket, path, millis(j.now().Add(after)))
-	})
+	return j.change(ctx, "", func(tx *txn) { tx.checkCopy(bucket, path, j.now().Add(after)) })
+}
+
+func (tx *txn) checkCopy(bucket, path string, at time.Time) {
+	tx.do(`INSERT INTO copies_to_check (bucket, path, check_at) VALUES ($1, $2, $3)
+		ON CONFLICT (bucket, path) DO UPDATE SET check_at = excluded.check_at`, bucket, path, millis(at))
 }
 
 // UnusedCopies signals that RemoveCopies may have work.

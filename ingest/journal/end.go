@@ -76,7 +76,7 @@ func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply
 		return e
 	})
 	if reply.Again && errors.Is(err, ErrFenced) {
-		e, err = j.committed(ctx, claim, run)
+		e, err = j.committed(ctx, claim, run, reply.Send)
 	}
 	if err != nil {
 		return Ended{}, err
@@ -109,7 +109,7 @@ type endRunTx struct {
 	begun   *Delivery // the first delivery, which may be marked as sending
 	more    bool      // messages wait for a further turn
 
-	turnSince, nextSeq, left, editedAt int64 // of the thread's row
+	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
 }
 
 // commit stores the reply. A condition in one statement decides whether the thread still
@@ -123,6 +123,8 @@ func (e *endRunTx) commit(reply Reply) {
 	edited := e.editedAt > millis(e.run.Seen)
 	stale := reply.Stale != "send" && (edited || e.stale())
 	switch {
+	case e.reruns != e.run.Reruns:
+		e.outcome = Stale // an earlier call, whose outcome was unclear, has added the newer messages
 	case e.left == 0:
 		e.outcome = Withdrawn
 		e.cancel("every message was deleted")
@@ -145,20 +147,22 @@ func (e *endRunTx) commit(reply Reply) {
 // read reads the thread's row and locks it for the rest of the transaction. It fails with
 // ErrFenced if the run is no longer the thread's.
 func (e *endRunTx) read() {
-	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt},
-		`coalesce(turn_since, 0), next_seq, run_left, run_edited_at`)
+	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt, &e.reruns},
+		`coalesce(turn_since, 0), next_seq, run_left, run_edited_at, run_reruns`)
 }
 
 // committed returns the result of an earlier CommitReply with an unknown outcome. It
-// fails with ErrFenced if the claim has ended or the run has no reply.
-func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run) (*endRunTx, error) {
+// fails with ErrFenced if the claim has ended or the run has no reply. It returns the first
+// delivery only if the earlier call began it and no worker has begun it since: a second
+// call would post it twice.
+func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *Send) (*endRunTx, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
 		e := &endRunTx{outcome: Committed}
 		tx.lock(claim, []any{&e.more}, `CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
 		if e.message = tx.find(`run = $1 AND author = 'agent'`, run.ID); e.message == nil {
 			tx.fail(ErrFenced)
 		}
-		if d := tx.openDelivery(run.Thread); d != nil && d.Key == DeliveryKey(run.ID, 0) {
+		if d := tx.openDelivery(run.Thread); send != nil && d != nil && d.Key == DeliveryKey(run.ID, 0) && d.SendBy.Equal(d.CreatedAt.Add(send.Timeout)) {
 			e.begun = d
 		}
 		return e

@@ -17,28 +17,36 @@ type Pending struct {
 	MessageID string
 }
 
+// maxBodies bounds the bodies of a batch of envelopes, in bytes. The last one may exceed it.
+const maxBodies = 1 << 20
+
 // NextEnvelopes returns the first due envelopes of a thread, in the order of acceptance.
-// It returns none after one that is not due.
-func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) ([]Pending, error) {
-	type row struct {
-		Pending
-		receivedAt, notBefore int64
-	}
-	envelopes, err := list(ctx, j, func(r *row) []any {
-		return []any{&r.ID, &r.Envelope.Workspace, (*string)(&r.Envelope.Platform), &r.Envelope.Transport, &r.receivedAt, &r.Envelope.Body,
-			&r.Attempts, &r.Claims, &r.MessageID, &r.notBefore}
-	}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, message_id, not_before
-		FROM envelopes WHERE thread = $1 AND state = 'pending' ORDER BY id LIMIT CAST($2 AS BIGINT)`, thread, int64(limit))
+// It returns none after one that is not due. Their number is bounded by the limit and by
+// the size of their bodies.
+func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) (batch []Pending, err error) {
 	now := millis(j.now())
-	var out []Pending
-	for _, r := range envelopes {
-		if r.notBefore > now {
-			break
-		}
-		r.Envelope.ReceivedAt = instant(r.receivedAt)
-		out = append(out, r.Pending)
-	}
-	return out, err
+	err = j.engine.ReadOne(ctx, func(tx Tx) error {
+		room := maxBodies
+		batch = nil
+		return tx.Rows(func(scan func(...any) error) error {
+			if room <= 0 {
+				return nil
+			}
+			var p Pending
+			var receivedAt, notBefore int64
+			err := scan(&p.ID, &p.Envelope.Workspace, (*string)(&p.Envelope.Platform), &p.Envelope.Transport, &receivedAt, &p.Envelope.Body,
+				&p.Attempts, &p.Claims, &p.MessageID, &notBefore)
+			if room -= len(p.Envelope.Body); notBefore > now {
+				room = 0
+				return err
+			}
+			p.Envelope.ReceivedAt = instant(receivedAt)
+			batch = append(batch, p)
+			return err
+		}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, message_id, not_before
+			FROM envelopes WHERE thread = $1 AND state = 'pending' ORDER BY id LIMIT CAST($2 AS BIGINT)`, thread, int64(limit))
+	})
+	return batch, err
 }
 
 // workedOn is the condition that an envelope is pending in a thread: $1 is its id, $2 the

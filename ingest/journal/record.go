@@ -269,8 +269,9 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 	return row
 }
 
-// awaiting is the condition that an envelope waits for a target, in a workspace.
-const awaiting = `workspace = $1 AND subject = $2 AND state = 'pending' AND thread IS NULL`
+// awaiting is the condition that an envelope waits for a target: $1 is the workspace, $2
+// the target.
+const awaiting = `envelopes.workspace = $1 AND envelopes.subject = $2 AND envelopes.state = 'pending' AND envelopes.thread IS NULL`
 
 // insertMessage stores a message with the thread's next thread_seq, and locks the thread
 // for the rest of the transaction. If a run's id is given, and the turn need not wait,
@@ -281,14 +282,12 @@ const insertMessage = `
 	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13, $14,
 		$15, $16, $17, $18, $19, $20, $21, $22, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.begun_seq END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
 	FROM (SELECT id, next_seq, begun_seq, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
-			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE envelopes.` + awaitingTarget + `) THEN CAST($4 AS TEXT) END AS begins
+			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN CAST($4 AS TEXT) END AS begins
 		FROM threads WHERE id = $3 AND fence = $23`
-
-const awaitingTarget = `workspace = $1 AND envelopes.subject = $2 AND envelopes.state = 'pending' AND envelopes.thread IS NULL`
 
 const insertMessageEnd = ` FOR UPDATE) AS t WHERE true ON CONFLICT DO NOTHING
 	RETURNING row, coalesce(seq, 0), coalesce(run, ''), coalesce(context_after, 0),
-		CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE envelopes.` + awaitingTarget + `) THEN 1 ELSE 0 END`
+		CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN 1 ELSE 0 END`
 
 // insert stores a message if a further condition on its thread, with its arguments,
 // holds. It returns whether it did. A known message is not stored.

@@ -24,6 +24,9 @@ type Pruned map[string]int64
 type step struct {
 	name  string
 	bound any // the time before which rows are too old, or the workspace
+	// removed means that the bound is a removed workspace. The step ends if a node has
+	// configured the workspace again.
+	removed bool
 	// page is the query for the last id of the next few rows, after id $1, to which the
 	// bound $2 applies; 0 if there are none. If page is empty, the statement finds the
 	// rows.
@@ -69,14 +72,14 @@ func workspaceSteps(workspace string) []step {
 	const page = `row > $1 AND row <= $2 AND workspace = $3`
 	const messages, runs = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
 	byID := func(table, id string, rows int, before ...string) step {
-		return step{name: table, bound: workspace,
+		return step{name: table, bound: workspace, removed: true,
 			page: fmt.Sprintf(`SELECT coalesce(max(%[2]s), 0) FROM (SELECT %[2]s FROM %[1]s WHERE %[2]s > $1 AND workspace = $2 ORDER BY %[2]s LIMIT %[3]d) AS page`,
 				table, id, rows),
 			statements: append(before, fmt.Sprintf(`DELETE FROM %[1]s WHERE %[2]s > $1 AND %[2]s <= $2 AND workspace = $3`, table, id)),
 		}
 	}
 	byKey := func(table, key string) step {
-		return step{name: table, bound: workspace, statements: []string{
+		return step{name: table, bound: workspace, removed: true, statements: []string{
 			fmt.Sprintf(`DELETE FROM %[1]s WHERE workspace = $1 AND %[2]s IN (SELECT %[2]s FROM %[1]s WHERE workspace = $1 LIMIT 100)`, table, key),
 		}}
 	}
@@ -86,7 +89,7 @@ func workspaceSteps(workspace string) []step {
 		byID("deliveries", "id", 100), byKey("envelopes", "dedupe_key"), byID("threads", "id", 100),
 		byKey("channels", "id"), byKey("paces", "channel"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
 		byKey("adapter_state", "name"),
-		{name: "workspaces", bound: workspace, statements: []string{`DELETE FROM workspaces WHERE id = $1 AND removed_at > 0`}},
+		{name: "workspaces", bound: workspace, removed: true, statements: []string{`DELETE FROM workspaces WHERE id = $1`}},
 	}
 }
 
@@ -123,7 +126,7 @@ func (j *Journal) prune(ctx context.Context, s step) (changed int64, err error) 
 		var n int64
 		n, at, err = j.pruneNext(ctx, s, before)
 		changed += n
-		if err != nil || n == 0 && at == before {
+		if err != nil || n == 0 && (at == before || s.removed) {
 			break
 		}
 		select {
@@ -146,6 +149,9 @@ func (j *Journal) pruneNext(ctx context.Context, s step, at int64) (n, next int6
 		args = []any{at, next, s.bound}
 	}
 	n, err = write(ctx, j, WriteOptions{}, func(tx *txn) (n int64) {
+		if s.removed && !tx.has(`SELECT 1 FROM workspaces WHERE id = $1 AND removed_at > 0 FOR UPDATE`, s.bound) {
+			return 0
+		}
 		for _, statement := range s.statements {
 			n += tx.exec(statement, args...)
 		}

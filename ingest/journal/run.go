@@ -250,6 +250,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 		waiting, since = waiting[:limit], b.now
 	}
 	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = uuid.Must(uuid.NewV7()).String(), b.begunSeq, b.nextSeq-1, instant(b.now), b.gap
+	run.Attempts, run.Reruns, run.NotBefore = 0, 0, time.Time{} // the row still has those of the run before
 	for i := range waiting {
 		waiting[i].Run = run.ID
 	}

@@ -73,17 +73,21 @@ func rows[T any](tx *txn, dest func(row *T) []any, query string, args ...any) (l
 // self is the dest of rows for a query with one column.
 func self[T any](row *T) []any { return []any{row} }
 
+// call returns a function for an engine: it runs fn and stores its result.
+func call[T any](made *T, fn func(tx *txn) T) func(Tx) error {
+	return func(engine Tx) error {
+		tx := &txn{engine: engine}
+		*made = fn(tx)
+		return tx.err
+	}
+}
+
 // write runs fn in a transaction and returns its result after that is durable. If the
 // transaction failed or its outcome is unknown, write does not read fn's result, because
 // fn may still run.
 func write[T any](ctx context.Context, j *Journal, options WriteOptions, fn func(tx *txn) T) (T, error) {
 	made := new(T)
-	err := j.engine.Write(ctx, options, func(engine Tx) error {
-		tx := &txn{engine: engine}
-		*made = fn(tx)
-		return tx.err
-	})
-	if err != nil {
+	if err := j.engine.Write(ctx, options, call(made, fn)); err != nil {
 		return *new(T), err
 	}
 	return *made, nil
@@ -92,30 +96,21 @@ func write[T any](ctx context.Context, j *Journal, options WriteOptions, fn func
 // change is write for a function without a result. key is the key of the thread whose row
 // fn locks; empty for none.
 func (j *Journal) change(ctx context.Context, key event.ThreadKey, fn func(tx *txn)) error {
-	return j.engine.Write(ctx, WriteOptions{Thread: key}, func(engine Tx) error {
-		tx := &txn{engine: engine}
+	return j.engine.Write(ctx, WriteOptions{Thread: key}, call(new(bool), func(tx *txn) bool {
 		fn(tx)
-		return tx.err
-	})
+		return true
+	}))
 }
 
 // read runs fn on a snapshot and returns its result.
 func read[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (made T, err error) {
-	err = j.engine.Read(ctx, func(engine Tx) error {
-		tx := &txn{engine: engine}
-		made = fn(tx)
-		return tx.err
-	})
+	err = j.engine.Read(ctx, call(&made, fn))
 	return made, err
 }
 
 // readOne is read for a function that runs one query.
 func readOne[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (made T, err error) {
-	err = j.engine.ReadOne(ctx, func(engine Tx) error {
-		tx := &txn{engine: engine}
-		made = fn(tx)
-		return tx.err
-	})
+	err = j.engine.ReadOne(ctx, call(&made, fn))
 	return made, err
 }
 

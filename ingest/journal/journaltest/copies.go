@@ -15,6 +15,7 @@ func copyPromises() []promise {
 		{"a copy of two messages stays until both are deleted", copyShared},
 		{"the copy of a file that the platform removed is removed", copyOfGoneFile},
 		{"a copy made during the delete of its message is removed", copyTooLate},
+		{"a copy that is stored beside the delete of its message is removed within a day", copyBesideDelete},
 		{"a copy that is stored during its removal is copied again", copyStoredMeanwhile},
 		{"a delete during a removal checks the copy again", copyDeletedMeanwhile},
 		{"a failed removal is repeated later, and stops no other", copyRemovalFails},
@@ -114,6 +115,39 @@ func copyTooLate(f *fixture) {
 	f.stored(old, copyPath)
 	same(f, "file of the other message", f.list(threadKey(2))[0].Attachments[0].State, journal.AttachmentPending)
 	same(f, "signal", f.woken(), true)
+	same(f, "removed", f.removed(), []string{copyPath})
+}
+
+// within is an engine whose writes are part of an open transaction.
+type within struct {
+	journal.Engine
+	tx journal.Tx
+}
+
+func (w within) Write(_ context.Context, _ journal.WriteOptions, fn func(journal.Tx) error) error {
+	return fn(w.tx)
+}
+
+// copyBesideDelete stores the copy on another node after the delete has looked for copies.
+func copyBesideDelete(f *fixture) {
+	m := said("C1/1", "look")
+	m.Attachments = []event.Attachment{{ID: "F1", Name: "secret.pdf"}}
+	f.message(threadKey(1), m, passive)
+	file := f.list(threadKey(1))[0].Attachments[0]
+	file.State, file.Bucket, file.Path = journal.AttachmentStored, "attachments", copyPath
+	accepted := f.accept(f.envelope(event.KindDelete, threadKey(1), "C1/1"))
+	claim := f.claim(accepted.Thread)
+	f.beside(func(tx journal.Tx) error {
+		_, err := tx.Exec(`UPDATE attachments SET name = name WHERE id = $1`, file.Row) // the delete waits for this row
+		return err
+	}, func(tx journal.Tx) error {
+		return journal.New(within{f.engine, tx}, journal.Options{Now: f.clock.Now}).SetAttachment(f.ctx, file, "sum")
+	}, func() error {
+		_, err := f.Record(f.ctx, claim, entry(accepted.ID, deleted("C1/1"), nil))
+		return err
+	})
+	same(f, "attachments", f.count("attachments"), 0)
+	f.clock.advance(day)
 	same(f, "removed", f.removed(), []string{copyPath})
 }
 

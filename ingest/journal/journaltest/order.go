@@ -13,6 +13,7 @@ import (
 func orderPromises() []promise {
 	return []promise{
 		{"the ids of a thread's rows follow the order of their writes, with several nodes", idsInOrder},
+		{"a batch of envelopes ends after 1 MiB of bodies, and has at least one envelope", batchBounded},
 	}
 }
 
@@ -49,6 +50,29 @@ func idsInOrder(f *fixture) {
 	w.atOnce(nodes, func(n int) error { return nodes[n].answerAll(lease) })
 	same(f, "stored", []int{len(w.seen[0]), len(w.seen[1]), len(w.seen[2]), len(w.seen[3])},
 		[]int{1 + writers*each, 1 + 2*writers*each, writers * each, 2 * writers * each})
+}
+
+func batchBounded(f *fixture) {
+	var thread int64
+	var batches [][]int64
+	for _, sizes := range [][]int{{3 << 20}, {600 << 10, 600 << 10}, {1 << 20}, {1, 1, 1}} {
+		var batch []int64
+		for _, size := range sizes {
+			a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+			a.Envelope.Body = make([]byte, size)
+			accepted := f.accept(a)
+			thread, batch = accepted.Thread, append(batch, accepted.ID)
+		}
+		batches = append(batches, batch)
+	}
+	for _, want := range batches {
+		batch := f.next(thread)
+		same(f, "batch", each(batch, func(p journal.Pending) int64 { return p.ID }), want)
+		for _, p := range batch {
+			f.must(f.Bury(f.ctx, f.claim(thread), p.ID, errors.New("done")))
+		}
+	}
+	same(f, "envelopes left", len(f.next(thread)), 0)
 }
 
 // answerAll answers the thread's turns, each message by itself, concurrently with other

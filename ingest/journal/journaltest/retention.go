@@ -22,6 +22,7 @@ func retentionPromises() []promise {
 		{"ids of envelopes are not reused", idsNotReused},
 		{"the rows of a removed workspace go after 30 days", workspaceRemoved},
 		{"a workspace that is configured again keeps its rows", workspaceKept},
+		{"a workspace that is configured again during a call of Prune loses no further rows", workspaceKeptMeanwhile},
 		{"a workspace that another node has configured keeps its rows", workspaceElsewhere},
 	}
 }
@@ -118,7 +119,7 @@ func pruneResumes(f *fixture) {
 	f.many(250)
 	f.clock.advance(9 * day)
 	ctx, cancel := context.WithCancel(f.ctx)
-	ending := journal.New(&ends{Engine: f.engine, after: 1, end: cancel}, journal.Options{Now: f.clock.Now})
+	ending := journal.New(&observed{Engine: f.engine, written: cancel}, journal.Options{Now: f.clock.Now})
 	first, err := ending.Prune(ctx, journal.DefaultRetention())
 	f.fails("a cancelled call", err, context.Canceled)
 	same(f, "the first page", first, journal.Pruned{"bodies": 100})
@@ -128,18 +129,15 @@ func pruneResumes(f *fixture) {
 	same(f, "the other pages", second, journal.Pruned{"bodies": 150})
 }
 
-// ends is an engine that cancels its caller after some writes.
-type ends struct {
+// observed is an engine that calls a function after each write.
+type observed struct {
 	journal.Engine
-	after int
-	end   func()
+	written func()
 }
 
-func (e *ends) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
-	err := e.Engine.Write(ctx, options, fn)
-	if e.after--; e.after == 0 {
-		e.end()
-	}
+func (o *observed) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+	err := o.Engine.Write(ctx, options, fn)
+	o.written()
 	return err
 }
 
@@ -259,8 +257,8 @@ func workspaceRemoved(f *fixture) {
 	}
 	half["paces"] = 0 // their times have passed
 	same(f, "after 30 days", f.rows(), half)
-	same(f, "copies to check", f.count("copies_to_check WHERE path = 'ab/umbrella'"), 1)
-	same(f, "all copies to check", f.count("copies_to_check"), 1)
+	same(f, "due copies", f.count("copies_to_check WHERE check_at = 0 AND path = 'ab/umbrella'"), 1)
+	same(f, "all due copies", f.count("copies_to_check WHERE check_at = 0"), 1)
 }
 
 func workspaceKept(f *fixture) {
@@ -270,6 +268,23 @@ func workspaceKept(f *fixture) {
 	f.must(f.Configured(f.ctx, []string{"acme", "umbrella"}))
 	f.prune()
 	same(f, "threads", f.count("threads"), 24)
+}
+
+func workspaceKeptMeanwhile(f *fixture) {
+	f.inWorkspaces()
+	all := f.count("messages")
+	f.must(f.Configured(f.ctx, []string{"acme"}))
+	f.clock.advance(31 * day)
+	var left map[string]int64
+	again := &observed{Engine: f.engine, written: func() {
+		if left == nil && f.count("messages") < all {
+			f.must(f.Configured(f.ctx, []string{"acme", "umbrella"}))
+			left = f.rows()
+		}
+	}}
+	_, err := journal.New(again, journal.Options{Now: f.clock.Now}).Prune(f.ctx, journal.DefaultRetention())
+	f.must(err)
+	same(f, "rows", f.rows(), left)
 }
 
 func workspaceElsewhere(f *fixture) {

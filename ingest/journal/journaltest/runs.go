@@ -288,11 +288,14 @@ func orphansBeside(f *fixture) {
 func replyPromises() []promise {
 	return []promise{
 		{"a reply whose commit was unclear is committed once, with its posts", committedUnclearly},
+		{"a repeated commit begins no delivery that a worker has begun", begunByWorker},
 		{"a reply, its posts and its events are committed together", committed},
 		{"a reply to deleted messages is withdrawn", withdrawn},
 		{"a reply is committed if its turn has messages left", partlyDeleted},
 		{"an interruptible reply yields to a newer message", givesWay},
 		{"a stale reply is requested again at most twice, with the newer messages", rerun},
+		{"a repeated commit of a stale reply changes nothing", rerunOnce},
+		{"a run does not inherit the attempts of the one before", freshRun},
 		{"an edit that the agent has not seen makes the reply stale", editMakesStale},
 		{"an edit reports the run of its message", editNamesRun},
 		{"a stale reply is dropped, and its reason is stored", dropped},
@@ -392,6 +395,44 @@ func rerun(f *fixture) {
 	same(f, "replies", f.count("deliveries"), 1)
 }
 
+// rerunOnce repeats an unclear commit of a reply that a newer message or an edit made
+// stale.
+func rerunOnce(f *fixture) {
+	reply := answer("Hello.", "Hello.")
+	reply.Stale = "rerun"
+	for i, newer := range []func(thread event.ThreadKey){
+		func(thread event.ThreadKey) { f.message(thread, said("C1/2", "ho"), runs) },
+		func(thread event.ThreadKey) { f.change(thread, edited("C1/11", "ho", "1"), runs) },
+	} {
+		thread := threadKey(i)
+		f.message(thread, said(fmt.Sprint("C1/1", i), "hi"), runs)
+		run := f.begin(thread)
+		f.clock.advance(time.Second)
+		newer(thread)
+		for _, reply.Again = range []bool{false, true} {
+			same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)
+			same(f, "reruns", f.begin(thread).Reruns, 1)
+		}
+		reply.Again = false
+		same(f, "outcome of the rerun", f.commit(f.begin(thread), reply).Outcome, journal.Committed)
+	}
+}
+
+func freshRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	run = f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	reply := answer("Hello.")
+	reply.Stale = "rerun"
+	same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)
+	f.commit(f.begin(threadKey(1)), reply)
+	f.message(threadKey(1), said("C1/3", "hum"), runs)
+	run = f.begin(threadKey(1))
+	same(f, "attempts and reruns", [2]int64{run.Attempts, run.Reruns}, [2]int64{0, 0})
+}
+
 func editMakesStale(f *fixture) {
 	for policy, want := range map[string]journal.ReplyOutcome{"send": journal.Committed, "drop": journal.Dropped, "rerun": journal.Stale, "": journal.Interrupted} {
 		id, reply := "C1/"+policy, answer("Hello.")
@@ -477,4 +518,31 @@ func committedUnclearly(f *fixture) {
 	other.claim(run.Thread)
 	_, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
 	f.fails("after another node has claimed the thread", err, journal.ErrFenced)
+}
+
+// begunByWorker repeats an unclear commit while a worker's call is in progress: the second
+// call of a delivery that the commit began, or the first of one that had to wait.
+func begunByWorker(f *fixture) {
+	reply := answer("Hello.", "Hello.")
+	reply.Send = &journal.Send{Timeout: 10 * time.Second}
+	again := reply
+	again.Again = true
+
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.commit(run, reply)
+	f.clock.advance(15 * time.Second)
+	f.must(f.Resend(f.ctx, f.delivery(threadKey(1)), f.clock.Now(), "the post had not arrived"))
+	same(f, "begun before the second call", f.commit(run, again).Begun, nil)
+	f.sending(f.delivery(threadKey(1)))
+	same(f, "begun during the second call", f.commit(run, again).Begun, nil)
+
+	f.exchange(threadKey(2), "C1/2", "a", "A", "A")
+	f.message(threadKey(2), said("C1/3", "hi"), runs)
+	run = f.begin(threadKey(2))
+	same(f, "begun behind another delivery", f.commit(run, reply).Begun, nil)
+	f.clock.advance(time.Second)
+	f.deliver(threadKey(2), "C1/4")
+	f.sending(f.delivery(threadKey(2)))
+	same(f, "begun during the first call", f.commit(run, again).Begun, nil)
 }

@@ -1,11 +1,13 @@
 package postgres_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
 )
 
@@ -22,7 +24,16 @@ func TestNowIsTheDatabasesTime(t *testing.T) {
 	if err := e.AskTheTime(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	took := time.Since(asked)
+	sameTime(t, e, c, time.Since(asked))
+	if first, second := e.Now(), e.Now(); second.Before(first) {
+		t.Errorf("%v is before %v", second, first)
+	}
+}
+
+// sameTime compares the engine's clock with the database's. The last reading took at most
+// the given time.
+func sameTime(t *testing.T, e *postgres.Engine, c *pgx.Conn, took time.Duration) {
+	t.Helper()
 	before := theirs(t, c)
 	now := e.Now()
 	after := theirs(t, c)
@@ -30,8 +41,46 @@ func TestNowIsTheDatabasesTime(t *testing.T) {
 	if slack := took + 100*time.Millisecond; now.Before(before.Add(-slack)) || now.After(after.Add(slack)) {
 		t.Errorf("the clock shows %v; the database showed %v before and %v after", now, before, after)
 	}
-	if first, second := e.Now(), e.Now(); second.Before(first) {
-		t.Errorf("%v is before %v", second, first)
+}
+
+// TestNowAfterASuspension proves that the clock is read again: the monotonic clock does not
+// count the time of the suspension.
+func TestNowAfterASuspension(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e, c := engine(t, postgres.Options{URL: url}), connect(t, url)
+	e.Suspend(time.Hour)
+	asked := time.Now()
+	e.Now()
+	sameTime(t, e, c, time.Since(asked))
+}
+
+// TestAReadingBeginsWithItsConnection proves that the wait for a connection of the pool does
+// not make a reading inexact.
+func TestAReadingBeginsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e, c := engine(t, postgres.Options{URL: url, Connections: 1}), connect(t, url)
+	connected, release, written, read := make(chan struct{}), make(chan struct{}), make(chan error), make(chan error)
+	go func() {
+		written <- e.Write(t.Context(), journal.WriteOptions{}, func(journal.Tx) error {
+			close(connected)
+			<-release
+			return nil
+		})
+	}()
+	<-connected
+	go func() { read <- e.AskTheTime(t.Context()) }()
+	for range 100 { // the reading waits for longer than its query takes
+		theirs(t, c)
+	}
+	released := time.Now()
+	close(release)
+	if err := errors.Join(<-written, <-read); err != nil {
+		t.Fatal(err)
+	}
+	if at := e.ReadAt(); at.Before(released) {
+		t.Errorf("the reading began %v before its connection was free", released.Sub(at))
 	}
 }
 

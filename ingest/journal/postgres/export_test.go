@@ -24,6 +24,16 @@ func (e *Engine) Backdate(by time.Duration) {
 	e.clock.reading.Store(&wrong)
 }
 
+// Suspend makes the last reading look as if the machine was suspended since then.
+func (e *Engine) Suspend(d time.Duration) {
+	before := *e.clock.reading.Load()
+	before.theirs, before.wall = before.theirs.Add(-d), before.wall.Add(-d)
+	e.clock.reading.Store(&before)
+}
+
+// ReadAt returns this node's time of the last reading of the clock.
+func (e *Engine) ReadAt() time.Time { return e.clock.reading.Load().ours }
+
 // AskTheTime sets the clock.
 func (e *Engine) AskTheTime(ctx context.Context) error { return e.clock.set(ctx, e.pool) }
 

@@ -46,6 +46,7 @@ type Engine struct {
 	seed       maphash.Seed
 	apart      chan struct{} // has a value for each call that runs alone
 	clock      clock
+	readClock  func()        // sets the clock, if the server answers
 	notices    chan notice   // messages that wait to be sent
 	keepsState bool          // settings and prepared statements last on a connection
 	within     time.Duration // answerWithin
@@ -127,6 +128,11 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 		notices: make(chan notice, maxWaiting), keepsState: keepsState,
 		within: answerWithin, quit: make(chan struct{}), giveUp: giveUp,
 	}
+	e.readClock = func() {
+		if err := e.clock.set(working, pool); err != nil {
+			e.log.Debug("the database's clock cannot be read", "err", err)
+		}
+	}
 	if err := e.clock.set(ctx, pool); err != nil {
 		giveUp()
 		pool.Close()
@@ -137,7 +143,7 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 		e.lines = append(e.lines, c.line)
 		e.workers.Go(func() { c.serve(working) })
 	}
-	e.workers.Go(func() { e.keepTime(working) })
+	e.workers.Go(e.keepTime)
 	e.workers.Go(func() { e.sendNotices(working) })
 	return e, nil
 }

@@ -41,7 +41,7 @@ func (r *readers) read(ctx context.Context, whole bool, fn func(journal.Tx) erro
 	defer func() { <-r.slots }()
 	c, err := r.take(ctx)
 	if err != nil {
-		return err
+		return unavailable(err)
 	}
 	t := &tx{conn: c}
 	defer func() {
@@ -50,7 +50,7 @@ func (r *readers) read(ctx context.Context, whole bool, fn func(journal.Tx) erro
 	}()
 	if whole {
 		if err := c.run("BEGIN"); err != nil {
-			return fmt.Errorf("begin to read: %w", err)
+			return unavailable(fmt.Errorf("begin to read: %w", err))
 		}
 	}
 	if err := fn(t); err != nil {

@@ -3,6 +3,8 @@ package sqlite_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -48,6 +50,30 @@ func TestAWriteSeesItsOwnChanges(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestAReaderThatCannotBeOpenedIsUnavailable proves that the caller repeats the read.
+func TestAReaderThatCannotBeOpenedIsUnavailable(t *testing.T) {
+	path := file(t)
+	e := open(t, path)
+	write(t, e, insert("stored"))
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := filepath.Dir(path)
+	move(dir, dir+".moved")
+	for name, read := range map[string]func(context.Context, func(journal.Tx) error) error{"Read": e.Read, "ReadOne": e.ReadOne} {
+		if err := read(t.Context(), func(journal.Tx) error { return nil }); !errors.Is(err, journal.ErrUnavailable) {
+			t.Errorf("%s without the file: %v", name, err)
+		}
+	}
+	move(dir+".moved", dir)
+	if diff := cmp.Diff([]string{"stored"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestAReadCannotWrite(t *testing.T) {

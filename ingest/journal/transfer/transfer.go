@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"parley/ingest/journal"
@@ -58,7 +59,9 @@ type Progress struct {
 type copier struct {
 	from, to Store
 	options  Options
-	altered  int64 // the number that Copy returns
+	altered  int64            // the number that Copy returns
+	last     map[string]int64 // the last ids of the source before the copy
+	fences   int64            // the sum of the fences of the source before the copy
 }
 
 // Copy copies from into to, which must be empty, and compares the row count and the
@@ -91,32 +94,43 @@ func Copy(ctx context.Context, from, to Store, options Options) (altered int64, 
 	return c.altered, nil
 }
 
-// idle returns an error if a node uses one of the stores.
+// idle returns an error if a node uses one of the stores, or has used the source since
+// the first call: an accepted envelope has a new id, and a claim raises a fence.
 func (c *copier) idle(ctx context.Context) error {
-	return cmp.Or(idle(ctx, "FROM", c.from), idle(ctx, "TO", c.to))
+	_, err := idle(ctx, "TO", c.to)
+	fences, errFrom := idle(ctx, "FROM", c.from)
+	last, errLast := c.from.LastIDs(ctx)
+	switch err = cmp.Or(errFrom, err, errLast); {
+	case err != nil:
+	case c.last == nil:
+		c.last, c.fences = last, fences
+	case fences != c.fences || !maps.Equal(last, c.last):
+		err = fmt.Errorf("FROM: %w", ErrInUse)
+	}
+	return err
 }
 
 // idle returns ErrInUse if a node uses a shared store: each node has a lease on every
 // thread that it works on, and one node always has an exclusive lease. An open embedded
-// store cannot be open elsewhere.
-func idle(ctx context.Context, name string, store Store) error {
+// store cannot be open elsewhere. Otherwise idle returns the sum of the fences.
+func idle(ctx context.Context, name string, store Store) (fences int64, err error) {
 	clock, shared := store.(journal.Clock)
 	if !shared {
-		return nil
+		return 0, nil
 	}
 	var leases int64
-	err := store.ReadOne(ctx, func(tx journal.Tx) error {
-		_, err := tx.Row([]any{&leases}, `SELECT (SELECT count(*) FROM threads WHERE owner <> '' AND lease_until > $1)
-			+ (SELECT count(*) FROM exclusive_leases WHERE until > $1)`, clock.Now().UnixMilli())
+	err = store.ReadOne(ctx, func(tx journal.Tx) error {
+		_, err := tx.Row([]any{&leases, &fences}, `SELECT (SELECT count(*) FROM threads WHERE owner <> '' AND lease_until > $1)
+			+ (SELECT count(*) FROM exclusive_leases WHERE until > $1), (SELECT CAST(coalesce(sum(fence), 0) AS BIGINT) FROM threads)`, clock.Now().UnixMilli())
 		return err
 	})
 	if err == nil && leases > 0 {
 		err = ErrInUse
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return 0, fmt.Errorf("%s: %w", name, err)
 	}
-	return nil
+	return fences, nil
 }
 
 // begin marks the target as an unfinished copy. The marker's key is constant, so
@@ -151,11 +165,7 @@ func (c *copier) run(ctx context.Context) error {
 		}
 		sums[t.name] = sum
 	}
-	last, err := c.from.LastIDs(ctx)
-	if err != nil {
-		return fmt.Errorf("read the last ids: %w", err)
-	}
-	if err := c.to.SkipIDs(ctx, last); err != nil {
+	if err := c.to.SkipIDs(ctx, c.last); err != nil {
 		return fmt.Errorf("set the next ids: %w", err)
 	}
 	for _, t := range tables {
@@ -168,7 +178,7 @@ func (c *copier) run(ctx context.Context) error {
 				ErrDiffers, t.name, want.rows, want.digest[:8], sum.rows, sum.digest[:8])
 		}
 	}
-	if err := c.idle(ctx); err != nil { // a node may have started since the first check
+	if err := c.idle(ctx); err != nil {
 		return err
 	}
 	return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {

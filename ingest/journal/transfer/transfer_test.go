@@ -349,6 +349,37 @@ func TestAStoreInUseDuringTheCopyIsRefused(t *testing.T) {
 	}
 }
 
+// TestAStoreUsedDuringTheCopyIsRefused starts a node during the copy and stops it before
+// the end.
+func TestAStoreUsedDuringTheCopyIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, work := range map[string]func(from transfer.Store, tables schema, envelope line){
+		"an accept": func(from transfer.Store, tables schema, envelope line) { inserted(t, from, tables, envelope, "id") },
+		"a claim": func(from transfer.Store, _ schema, _ line) {
+			exec(t, from, "UPDATE threads SET fence = fence + 1, next_seq = 7")
+		},
+	} {
+		from, to := shared(t), embedded(t)
+		tables := catalogued(t, from, postgresCatalogue)
+		full := tables.full()
+		at := slices.IndexFunc(full, func(l line) bool { return l.table == "envelopes" })
+		tables.fill(t, from, slices.Delete(slices.Clone(full), at, at+1))
+		options, worked := small, false
+		options.Progress = func(p transfer.Progress) {
+			if p.Table == "messages" && !worked {
+				worked = true
+				work(from, tables, full[at])
+			}
+		}
+		if _, err := transfer.Copy(t.Context(), from, to, options); !errors.Is(err, transfer.ErrInUse) || !strings.Contains(err.Error(), "FROM") {
+			t.Errorf("after %s: %v", name, err)
+		}
+		if err := journal.Whole(t.Context(), to); !errors.Is(err, journal.ErrUnfinished) {
+			t.Errorf("after %s, a daemon accepts the copy: %v", name, err)
+		}
+	}
+}
+
 // TestTextsThatPostgreSQLCannotStore proves that they are altered and counted, also in a
 // primary key after which a batch begins.
 func TestTextsThatPostgreSQLCannotStore(t *testing.T) {

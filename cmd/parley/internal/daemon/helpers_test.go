@@ -22,7 +22,6 @@ import (
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
-	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
