@@ -62,7 +62,8 @@ func Platforms() map[event.Platform]func(config.Workspace) adapters.Adapter {
 }
 
 // configure makes a setup from a configuration and makes it current. Workspaces and agents
-// without changes keep their adapters and clients.
+// without changes keep their adapters and clients. An error means that the setup did not
+// become current, so nothing may fail afterwards.
 func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	before := d.current.Load()
 	if before == nil {
@@ -90,7 +91,8 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 		d.level.Set(c.Log.Severity())
 	}
 	d.metrics.forget(before, next)
-	return d.assignOrphans(ctx, next)
+	d.assignOrphans(ctx)
+	return nil
 }
 
 // takeOver keeps the adapter of a workspace whose account has not changed.
