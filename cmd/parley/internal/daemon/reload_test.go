@@ -190,3 +190,20 @@ func TestReloadWithoutOrphansSearch(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedReloadChangesNothing proves that the old workspaces go on if the store cannot
+// record the new ones.
+func TestFailedReloadChangesNothing(t *testing.T) {
+	t.Parallel()
+	h, fail := openFailing(t)
+	fail("INSERT INTO workspaces")
+	if err := os.Remove(filepath.Join(h.dir, "workspaces/ours.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	h.change("workspaces/branch.yaml", branch)
+	h.postWeb("are you still there?")
+	h.answerNext(replyWith("Yes."))
+	if got := h.toBranch(h.newMessage("<@U0BOT> hello").Mention()); got != http.StatusNotFound {
+		t.Errorf("a new workspace: %d", got)
+	}
+}

@@ -80,10 +80,10 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(before.agents[a.ID], a)
 	}
-	if err := d.ingest.Configure(ctx, ingestWorkspaces(next)); err != nil {
+	if err := d.journal.Configured(ctx, slices.Collect(maps.Keys(next.accounts))); err != nil {
 		return err
 	}
-	if err := d.journal.Configured(ctx, slices.Collect(maps.Keys(next.accounts))); err != nil {
+	if err := d.ingest.Configure(ctx, ingestWorkspaces(next)); err != nil {
 		return err
 	}
 	d.current.Store(next)
