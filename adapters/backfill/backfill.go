@@ -80,6 +80,7 @@ type Workspace struct {
 	mu        sync.Mutex
 	watermark time.Time
 	up        bool                 // events can arrive
+	synced    time.Time            // when sync last began
 	unstored  map[string]event.Gap // by channel; the gap of a time without a connection is under everywhere
 	stored    map[string]event.Gap // by channel
 	threads   map[event.ThreadKey]*threadRead
@@ -112,7 +113,8 @@ func New(ctx context.Context, parts Parts) (*Workspace, error) {
 		return nil, err
 	}
 	w.change(func() {
-		w.awayUntil(w.Now())
+		w.synced = w.Now()
+		w.awayUntil(w.synced)
 		w.arrivals.begin(w.watermark)
 	})
 	return w, nil

@@ -310,6 +310,34 @@ func TestGapsOfOtherNodesAreSeen(t *testing.T) {
 	})
 }
 
+// TestAPauseOpensAGap proves that messages may be missing since the watermark after the
+// process or its store stood still for minutes, although the connection seems to be up.
+func TestAPauseOpensAGap(t *testing.T) {
+	for name, c := range map[string]struct {
+		pause func(w *world)
+		gaps  []string
+	}{
+		"of the process": {func(w *world) { w.change(func() { w.suspended = 10 * time.Minute }) }, []string{"a 171 to 901", "b 171 to 901"}},
+		"of the store": {func(w *world) {
+			w.change(func() { w.storing = 10 * time.Minute })
+			advance(10 * time.Second)
+			w.change(func() { w.storing = 0 })
+			advance(590 * time.Second)
+		}, []string{"a 181 to 906", "b 181 to 906"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) { w.watermark = w.at(0) }, func(w *world) {
+				w.up()
+				advance(5 * time.Minute)
+				w.change(func() { slowly(w) })
+				c.pause(w)
+				advance(time.Minute)
+				same(w, "gaps", w.open(), c.gaps)
+			})
+		})
+	}
+}
+
 func TestMaxAgeZeroReadsNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.config.MaxAge = 0

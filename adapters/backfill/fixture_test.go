@@ -45,6 +45,7 @@ type world struct {
 	watermark time.Time
 	gaps      map[string]event.Gap
 	storing   time.Duration // duration of each call of the store
+	suspended time.Duration // by which the workspace's clock is ahead of its timers
 	recent    []event.ThreadKey
 }
 
@@ -53,6 +54,13 @@ var _ adapters.Backfiller = (*world)(nil)
 func (w *world) second(t time.Time) int { return int(t.Sub(w.begun) / time.Second) }
 
 func (w *world) at(second int) time.Time { return w.begun.Add(time.Duration(second) * time.Second) }
+
+// now is the clock of the workspace.
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.suspended)
+}
 
 func (w *world) note(format string, args ...any) {
 	w.mu.Lock()
@@ -242,7 +250,7 @@ func (w *world) start() {
 	var err error
 	w.Workspace, err = backfill.New(w.Context(), backfill.Parts{
 		ID: "acme", Platform: w, Inbox: w, Store: w, Lease: adapters.ExclusiveLease{Store: w},
-		Config: func() backfill.Config { return w.config }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Config: func() backfill.Config { return w.config }, Now: w.now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		w.Fatal(err)

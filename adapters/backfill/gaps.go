@@ -136,10 +136,17 @@ func (w *Workspace) keepGaps(ctx context.Context) {
 }
 
 // sync stores the gaps that have opened. While events can arrive, it also moves the
-// watermark on: every message before the watermark is then recorded or in a stored gap.
+// watermark on: every message before the watermark is then recorded or in a stored gap. If
+// the last call is long ago, the process or the store stood still: the connection may have
+// ended unnoticed, so messages since the watermark may be missing.
 func (w *Workspace) sync(ctx context.Context) error {
-	watermark := w.Now().Add(-clockLag)
+	now := w.Now()
+	watermark := now.Add(-clockLag)
 	w.mu.Lock()
+	if w.up && now.Sub(w.synced) > clockLag/2 {
+		w.awayUntil(now)
+	}
+	w.synced = now
 	opened, up, last := maps.Clone(w.unstored), w.up, w.watermark
 	w.mu.Unlock()
 	away, lost := opened[everywhere]
