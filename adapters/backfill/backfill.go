@@ -57,6 +57,7 @@ type Store interface {
 type Parts struct {
 	ID       string // of the workspace
 	Platform adapters.Backfiller
+	HookOnly bool // see adapters.Hook
 	Inbox    adapters.Inbox
 	Store    Store
 	// Lease lets one node at a time read in the background; New sets its Name and Log.

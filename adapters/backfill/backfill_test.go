@@ -338,6 +338,26 @@ func TestAPauseOpensAGap(t *testing.T) {
 	}
 }
 
+// TestTheWatermarkOfAHookStaysAtTheLastArrival proves that a restart reads all messages of
+// the time in which the hook was unreachable.
+func TestTheWatermarkOfAHookStaysAtTheLastArrival(t *testing.T) {
+	inWorld(t, func(w *world) { w.hook, w.watermark = true, time.Time{} }, func(w *world) {
+		w.up()
+		advance(10 * time.Minute)
+		w.Accepted("a", false)
+		advance(30 * time.Second)
+		same(w, "the watermark after an arrival", w.moved(), 480)
+		advance(time.Hour)
+		same(w, "the watermark an hour later", w.moved(), 480)
+		w.stop()
+		w.start()
+		w.up()
+		same(w, "read", w.history(), []string{"read a 480 to 4350 in the background", "read b 480 to 4350 in the background"})
+		advance(time.Minute)
+		same(w, "the watermark after the gap is stored", w.moved(), 4110)
+	})
+}
+
 func TestMaxAgeZeroReadsNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.config.MaxAge = 0

@@ -30,6 +30,7 @@ type world struct {
 	*backfill.Workspace
 	begun  time.Time
 	config backfill.Config
+	hook   bool // envelopes arrive at a hook alone
 	woken  chan event.ThreadKey
 	stop   func()
 
@@ -249,7 +250,7 @@ func (w *world) start() {
 	w.Helper()
 	var err error
 	w.Workspace, err = backfill.New(w.Context(), backfill.Parts{
-		ID: "acme", Platform: w, Inbox: w, Store: w, Lease: adapters.ExclusiveLease{Store: w},
+		ID: "acme", Platform: w, HookOnly: w.hook, Inbox: w, Store: w, Lease: adapters.ExclusiveLease{Store: w},
 		Config: func() backfill.Config { return w.config }, Now: w.now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

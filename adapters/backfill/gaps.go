@@ -136,13 +136,18 @@ func (w *Workspace) keepGaps(ctx context.Context) {
 }
 
 // sync stores the gaps that have opened. While events can arrive, it also moves the
-// watermark on: every message before the watermark is then recorded or in a stored gap. If
-// the last call is long ago, the process or the store stood still: the connection may have
-// ended unnoticed, so messages since the watermark may be missing.
+// watermark on: every message before the watermark is then recorded or in a stored gap.
+//
+// If the last call is long ago, the process or the store stood still. The connection may
+// have ended unnoticed, so messages since the watermark may be missing. An unreachable hook
+// looks like a quiet one, so there the watermark stays at the last arrival.
 func (w *Workspace) sync(ctx context.Context) error {
 	now := w.Now()
 	watermark := now.Add(-clockLag)
 	w.mu.Lock()
+	if last := w.arrivals.times[len(w.arrivals.times)-1]; w.HookOnly && last.Before(watermark) {
+		watermark = last
+	}
 	if w.up && now.Sub(w.synced) > clockLag/2 {
 		w.awayUntil(now)
 	}
