@@ -115,8 +115,8 @@ func New(ctx context.Context, parts Parts) (*Workspace, error) {
 	}
 	w.change(func() {
 		w.synced = w.Now()
-		w.awayUntil(w.synced)
 		w.arrivals.begin(w.watermark)
+		w.awayUntil(w.synced)
 	})
 	return w, nil
 }
@@ -133,11 +133,16 @@ func (w *Workspace) change(f func()) {
 	}
 }
 
-// awayUntil notes that messages between the watermark and a time may be missing. A
-// workspace that was never connected has missed nothing.
+// awayUntil notes that messages between the watermark and a time may be missing. While
+// events could arrive, the platform may also have given up a payload that it first sent
+// within retryHorizon. A workspace that was never connected has missed nothing.
 func (w *Workspace) awayUntil(until time.Time) {
-	if !w.watermark.IsZero() && w.Config().MaxAge > 0 {
-		w.unstored[everywhere] = w.unstored[everywhere].Union(event.Gap{From: w.watermark, Until: until})
+	from := w.watermark
+	if first := w.arrivals.times[0]; w.up && first.Before(from) {
+		from = first
+	}
+	if !from.IsZero() && w.Config().MaxAge > 0 {
+		w.unstored[everywhere] = w.unstored[everywhere].Union(event.Gap{From: from, Until: until})
 	}
 }
 
@@ -147,8 +152,8 @@ func (w *Workspace) Up(ctx context.Context) {
 	now := w.Now()
 	first := false
 	w.change(func() {
-		w.up = true
 		w.awayUntil(now)
+		w.up = true
 		if first = w.watermark.IsZero(); first {
 			w.watermark = now
 			w.arrivals.begin(now)

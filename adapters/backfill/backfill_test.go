@@ -96,7 +96,7 @@ func TestCallersNeverWait(t *testing.T) {
 		for range 100 {
 			asked := time.Now()
 			w.Accepted("a", true)
-			w.Refused("b")
+			w.Refused("b", false)
 			w.Behind("a:-9000")
 			w.turn("b:-9000")
 			w.Down()
@@ -116,7 +116,7 @@ func TestARefusalOpensAGapOfItsChannel(t *testing.T) {
 		advance(300 * time.Second)
 		w.history()
 		w.change(func() { slowly(w); w.busy = errDown })
-		w.Refused("a")
+		w.Refused("a", false)
 		same(w, "an old thread of the channel", w.turn("a:100"), "waits")
 		same(w, "an old thread of another channel", w.turn("b:100"), "begins")
 		advance(time.Second)
@@ -163,6 +163,23 @@ func TestARetriedPayloadOpensAGap(t *testing.T) {
 	})
 }
 
+// TestAGivenUpPayloadOpensAGapFromItsFirstAttempt proves this for a payload of a known
+// channel, and for one of which the adapter only reports that it was lost.
+func TestAGivenUpPayloadOpensAGapFromItsFirstAttempt(t *testing.T) {
+	inWorld(t, func(w *world) { w.watermark = time.Time{} }, func(w *world) {
+		w.up()
+		for range 180 { // a payload every ten seconds; the last one arrives in second 1790
+			w.Accepted("b", false)
+			advance(10 * time.Second)
+		}
+		w.change(func() { slowly(w) })
+		w.Refused("a", true)
+		same(w, "gaps after the last attempt", w.open(), []string{"a 1250 to 1800"})
+		w.up()
+		same(w, "gaps after a loss", w.open(), []string{"a 1250 to 1800", "b 1250 to 1800"})
+	})
+}
+
 // TestNothingBeforeTheFirstStartIsRead proves this for gaps that open soon after the
 // first start.
 func TestNothingBeforeTheFirstStartIsRead(t *testing.T) {
@@ -171,7 +188,7 @@ func TestNothingBeforeTheFirstStartIsRead(t *testing.T) {
 		w.up()
 		advance(30 * time.Second)
 		w.Accepted("a", true)
-		w.Refused("b")
+		w.Refused("b", false)
 		same(w, "gaps", w.open(), []string{"a 5 to 35", "b 5 to 35"})
 		w.stop()
 		w.start()
@@ -264,7 +281,7 @@ func TestAFailureStopsNoOtherRead(t *testing.T) {
 	inWorld(t, func(w *world) { w.broken["channels"] = errors.New("no route"); w.said["a:-9000"] = []int{-9} }, func(w *world) {
 		w.up()
 		same(w, "an old thread, with unknown channels", w.begins("a:-9000"), "begins after 0s")
-		w.Refused("b")
+		w.Refused("b", false)
 		same(w, "gaps", w.open(), nil)
 		advance(time.Minute)
 		same(w, "reads after a refusal", w.history()[:2], []string{"read a:-9000 -3600 to 120 urgently", "accept a:-9000/-9"})
@@ -317,13 +334,13 @@ func TestAPauseOpensAGap(t *testing.T) {
 		pause func(w *world)
 		gaps  []string
 	}{
-		"of the process": {func(w *world) { w.change(func() { w.suspended = 10 * time.Minute }) }, []string{"a 171 to 901", "b 171 to 901"}},
+		"of the process": {func(w *world) { w.change(func() { w.suspended = 10 * time.Minute }) }, []string{"a 0 to 901", "b 0 to 901"}},
 		"of the store": {func(w *world) {
 			w.change(func() { w.storing = 10 * time.Minute })
 			advance(10 * time.Second)
 			w.change(func() { w.storing = 0 })
 			advance(590 * time.Second)
-		}, []string{"a 181 to 906", "b 181 to 906"}},
+		}, []string{"a 0 to 906", "b 0 to 906"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) { w.watermark = w.at(0) }, func(w *world) {
@@ -364,7 +381,7 @@ func TestMaxAgeZeroReadsNothing(t *testing.T) {
 		w.gaps["a"] = event.Gap{Channel: "a", From: w.at(-100), Until: w.at(-50)} // gaps from before
 	}, func(w *world) {
 		w.up()
-		w.Refused("a")
+		w.Refused("a", false)
 		same(w, "an old thread", w.turn("a:-9000"), "begins")
 		advance(time.Minute)
 		same(w, "history", w.history(), nil)
@@ -432,7 +449,7 @@ func TestEveryMissedMessageIsRead(t *testing.T) {
 					w.up()
 				case "refuses":
 					w.change(func() { w.said[s.Thread] = append(w.said[s.Thread], w.second(time.Now())) })
-					w.Refused(channel)
+					w.Refused(channel, false)
 				case "turn":
 					asked := time.Now()
 					how := w.begins(s.Thread)

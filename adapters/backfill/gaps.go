@@ -27,12 +27,13 @@ func (w *Workspace) Open(gap event.Gap) {
 	wake(w.wake.store)
 }
 
-// Refused notes that a payload of a channel was refused: the platform may give it up.
-func (w *Workspace) Refused(channel string) {
+// Refused notes that a payload of a channel was refused: the platform may give it up. If
+// the platform had sent the payload before, its message is as old as the first attempt.
+func (w *Workspace) Refused(channel string, retried bool) {
 	now := w.Now()
 	w.mu.Lock()
 	from := now.Add(-clockLag)
-	if first := w.arrivals.times[0]; from.Before(first) {
+	if first := w.arrivals.times[0]; from.Before(first) || retried && !first.IsZero() {
 		from = first // nothing from before the first start is read
 	}
 	w.mu.Unlock()
