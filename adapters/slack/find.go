@@ -23,7 +23,7 @@ const clockSkew = time.Second
 // Find reads the thread or conversation from just before post.NotBefore to its last
 // message. Among our own messages it looks for the one that carries the post's key, in
 // its metadata or in its file's name. Any failure is an error, because an unread page
-// may contain the message.
+// may contain the message. Find does not wait for the pace of the method.
 func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, error) {
 	id := ""
 	err := a.eachOwnMessage(ctx, post, func(m ownMessage) bool {
@@ -130,8 +130,8 @@ type messagePage struct {
 func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(ownMessage) bool) error {
 	query.Del("cursor")
 	for {
-		page, err := a.page(ctx, method, query)
-		if err != nil {
+		page := new(messagePage)
+		if err := a.ask(ctx, method, query, page); err != nil {
 			return err
 		}
 		for _, raw := range page.Messages {
@@ -153,12 +153,6 @@ func (a *Adapter) scan(ctx context.Context, method string, query url.Values, sel
 		}
 		query.Set("cursor", next)
 	}
-}
-
-// page reads one page.
-func (a *Adapter) page(ctx context.Context, method string, query url.Values) (*messagePage, error) {
-	page := new(messagePage)
-	return page, a.call(ctx, method, query, page)
 }
 
 // call makes one call and decodes the answer. It does not use slack-go, which decodes

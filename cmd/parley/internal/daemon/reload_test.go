@@ -11,7 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"parley/adapters"
+	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/parley/internal/daemon"
+	"parley/config"
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
 )
@@ -119,6 +124,49 @@ func TestReloadOfRestartSettings(t *testing.T) {
 	h.mention("are you still there?")
 	h.answerNext(replyWith("Yes."))
 	h.posts(1)
+}
+
+// heirAdapter is an adapter that reports the adapter that it inherits from.
+type heirAdapter struct {
+	adapters.Adapter
+	inherits chan adapters.Adapter
+}
+
+func (a *heirAdapter) Inherit(old adapters.Adapter) { a.inherits <- old }
+
+// TestReloadHandsOverPaces proves that a changed adapter inherits from the previous one.
+func TestReloadHandsOverPaces(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	var made []adapters.Adapter
+	inherits := make(chan adapters.Adapter, 1)
+	platforms := daemon.Platforms()
+	platforms[event.Slack] = func(w config.Workspace) adapters.Adapter {
+		made = append(made, &heirAdapter{slack.New(w.ID, *w.Slack), inherits})
+		return made[len(made)-1]
+	}
+	load := func() (*config.Config, error) { return config.Load(filepath.Join(h.dir, "parley.yaml")) }
+	c, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now, Platforms: platforms}); err != nil {
+		t.Fatal(err)
+	}
+	p := plan{dir: h.dir, slack: "timeout: 6s"}
+	p.write(t, h.places)
+	h.reload()
+	select {
+	case old := <-inherits:
+		if len(made) != 2 || old != made[0] {
+			t.Errorf("%d adapters", len(made))
+		}
+	default:
+		t.Error("the new adapter does not inherit")
+	}
 }
 
 // failingEngine is an embedded store on which every statement that contains a text fails.

@@ -44,6 +44,10 @@ type account struct {
 	stop     context.CancelFunc // nil before the adapter is started
 }
 
+// heir is an adapter that continues the paces of the workspace's previous adapter, because the
+// platform counts the calls of both together.
+type heir interface{ Inherit(old adapters.Adapter) }
+
 // agent is a configured agent, ready to be asked.
 type agent struct {
 	config.Agent
@@ -104,6 +108,9 @@ func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace)
 		return a, nil
 	}
 	a.adapter = d.platforms[w.Platform](w)
+	if heir, ok := a.adapter.(heir); ok && old != nil {
+		heir.Inherit(old.adapter)
+	}
 	namer, _ := a.adapter.(adapters.Namer)
 	a.names = adapters.NewNames(namer)
 	var err error
