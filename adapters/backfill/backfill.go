@@ -106,6 +106,10 @@ func wake(c chan<- struct{}) {
 // connected before, messages may be missing since its watermark.
 func New(ctx context.Context, parts Parts) (*Workspace, error) {
 	parts.Lease.Name, parts.Lease.Log = "backfill/"+parts.ID, parts.Log
+	now := parts.Now
+	// The store has microseconds: a gap must not change when it is stored. A truncated time
+	// also has no monotonic clock, which stands still while a machine is suspended.
+	parts.Now = func() time.Time { return now().Truncate(time.Microsecond) }
 	w := &Workspace{
 		Parts: parts, wake: wakes{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)},
 		unstored: map[string]event.Gap{}, stored: map[string]event.Gap{}, threads: map[event.ThreadKey]*threadRead{},

@@ -375,6 +375,22 @@ func TestTheWatermarkOfAHookStaysAtTheLastArrival(t *testing.T) {
 	})
 }
 
+// TestAStoredGapIsReadOnce proves that a thread that was read before its gap was stored is not
+// read again. Stored times have microseconds.
+func TestAStoredGapIsReadOnce(t *testing.T) {
+	inWorld(t, func(w *world) { w.recent = []event.ThreadKey{"a:100"} }, func(w *world) {
+		w.up()
+		advance(300*time.Second + 999*time.Nanosecond)
+		w.history()
+		w.change(func() { w.busy = errDown })
+		w.Refused("a", false)
+		w.begins("a:100")
+		w.change(func() { w.busy = nil })
+		advance(time.Minute)
+		same(w, "read", w.history(), []string{"read a:100 180 to 420 urgently", "read a 180 to 420 in the background"})
+	})
+}
+
 func TestMaxAgeZeroReadsNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.config.MaxAge = 0

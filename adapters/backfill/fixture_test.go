@@ -189,6 +189,7 @@ func (w *world) OpenGaps(_ context.Context, _ string, gaps []event.Gap, watermar
 		return w.busy
 	}
 	for _, gap := range gaps {
+		gap.From, gap.Until = time.UnixMicro(gap.From.UnixMicro()), time.UnixMicro(gap.Until.UnixMicro())
 		w.gaps[gap.Channel] = w.gaps[gap.Channel].Union(gap)
 	}
 	if watermark.After(w.watermark) {
