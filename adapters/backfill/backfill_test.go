@@ -288,6 +288,27 @@ func TestAFailureStopsNoOtherRead(t *testing.T) {
 	})
 }
 
+// TestAPanicFailsItsRead proves that a panic in the adapter stops neither the process nor the
+// other reads, and that the read is repeated.
+func TestAPanicFailsItsRead(t *testing.T) {
+	for bug, open := range map[string][]string{"channels": nil, "a": {"a -3600 to 0"}, "a:-9000": {"a -3600 to 0"}} {
+		t.Run(bug, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.bug, w.recent = bug, []event.ThreadKey{"a:-9000"}
+				w.said["a:-9000"], w.said["b"] = []int{-30}, []int{-20}
+			}, func(w *world) {
+				w.up()
+				w.begins("a:-9000")
+				same(w, "gaps", w.open(), open)
+				w.change(func() { w.bug = "" })
+				advance(time.Minute)
+				same(w, "gaps after the panic", w.open(), nil)
+				same(w, "accepted", w.known(), []string{"a:-9000/-30", "b/-20"})
+			})
+		})
+	}
+}
+
 // TestACrashLosesNoGap proves that a gap is open until all of it was read.
 func TestACrashLosesNoGap(t *testing.T) {
 	inWorld(t, func(w *world) {

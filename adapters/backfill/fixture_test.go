@@ -41,6 +41,7 @@ type world struct {
 	accepted  map[string]bool
 	slow      map[string]time.Duration // duration of a read, by channel or thread
 	broken    map[string]error         // by channel or thread
+	bug       string                   // the channel or thread whose read panics, or "channels"
 	busy      error                    // of Accept
 	refused   string                   // a message that is never accepted
 	watermark time.Time
@@ -73,6 +74,7 @@ func (w *world) note(format string, args ...any) {
 func (w *world) Channels(context.Context) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.stumble("channels")
 	return w.channels, w.broken["channels"]
 }
 
@@ -84,6 +86,13 @@ func (w *world) Began(thread event.ThreadKey) (channel string, at time.Time, ok 
 		at = w.at(n)
 	}
 	return channel, at, true
+}
+
+// stumble panics if what has a bug. The caller holds the lock.
+func (w *world) stumble(what string) {
+	if w.bug == what {
+		panic("a bug in the adapter")
+	}
 }
 
 func (w *world) read(ctx context.Context, what string, read adapters.Reading) error {
@@ -102,6 +111,9 @@ func (w *world) read(ctx context.Context, what string, read adapters.Reading) er
 		return ctx.Err()
 	case <-time.After(slow):
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stumble(what)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -142,7 +143,8 @@ func (w *Workspace) keepGaps(ctx context.Context) {
 // If the last call is long ago, the process or the store stood still. The connection may
 // have ended unnoticed, so messages since the watermark may be missing. An unreachable hook
 // looks like a quiet one, so there the watermark stays at the last arrival.
-func (w *Workspace) sync(ctx context.Context) error {
+func (w *Workspace) sync(ctx context.Context) (err error) {
+	defer adapters.Recover(w.Log, &err)
 	now := w.Now()
 	watermark := now.Add(-clockLag)
 	w.mu.Lock()

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"parley/adapters"
@@ -192,7 +191,7 @@ func (o *Outbox) call(ctx context.Context, platform Platform, sendBy time.Time, 
 	left := sendBy.Sub(o.Now())
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	defer o.recover(about, &err)
+	defer adapters.Recover(o.Log, &err, "about", about)
 	if ctx.Err() != nil || left < platform.Limits.Timeout-lateStart {
 		return errLate
 	}
@@ -201,14 +200,6 @@ func (o *Outbox) call(ctx context.Context, platform Platform, sendBy time.Time, 
 
 // errLate is the error of a call that did not begin.
 var errLate = &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("too little of the call's time was left to begin it")}
-
-// recover turns a panic in an adapter into an error.
-func (o *Outbox) recover(about string, err *error) {
-	if p := recover(); p != nil {
-		o.Log.Error("an adapter panics", "about", about, "panic", p, "stack", string(debug.Stack()))
-		*err = fmt.Errorf("the adapter panicked: %v", p)
-	}
-}
 
 // sent records that a delivery has arrived. It waits for a failing store, until storeTime
 // has passed.

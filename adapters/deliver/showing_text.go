@@ -62,7 +62,7 @@ type view struct {
 func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.outbox.recover(s.run.ID, &err)
+	defer adapters.Recover(s.outbox.Log, &err, "about", s.run.ID)
 	limits := s.platform.Limits
 	if s.stopped() != nil || isOver(s.said.String(), limits.FileOver) {
 		return nil, 0, nil
