@@ -166,6 +166,9 @@ type Hook interface {
 	// to inbox, and acknowledges it after the durable accept. It reports a rejected
 	// request by a short reason.
 	Handler(inbox Inbox, rejected func(reason string)) http.Handler
+	// HookOnly reports whether envelopes, as the adapter is configured, arrive at the hook
+	// alone. Such an adapter has no connection whose end it would notice.
+	HookOnly() bool
 }
 
 // Post is one message for a platform.

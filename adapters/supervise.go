@@ -105,12 +105,7 @@ func (s *Supervised) report(state ConnectionState, err error) {
 }
 
 func (s *Supervised) guarded(ctx context.Context, link Link) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.Log.Error("the adapter panicked", "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("the adapter panicked: %v", p)
-		}
-	}()
+	defer Recover(s.Log, &err)
 	run := func(ctx context.Context) error { return s.Run(ctx, s.Inbox, link) }
 	if !s.Exclusive {
 		return run(ctx)
@@ -125,4 +120,16 @@ func (s *Supervised) guarded(ctx context.Context, link Link) (err error) {
 		}
 	}
 	return lease.While(ctx, run)
+}
+
+// ErrPanic is wrapped by the error of a panic.
+var ErrPanic = errors.New("the adapter panicked")
+
+// Recover is deferred around the calls of an adapter. It turns a panic into the error of
+// the call, and logs it with args.
+func Recover(log *slog.Logger, err *error, args ...any) {
+	if p := recover(); p != nil {
+		log.Error("the adapter panicked", append(args, "panic", p, "stack", string(debug.Stack()))...)
+		*err = fmt.Errorf("%w: %v", ErrPanic, p)
+	}
 }

@@ -33,7 +33,7 @@ func TestAcceptBoundsItsMemory(t *testing.T) {
 		if _, err := h.Accept(h.Context(), h.envelope(payload{ID: "9", Thread: "t", Channel: "C9"})); !errors.Is(err, adapters.ErrBusy) || time.Since(begun) != 0 {
 			t.Errorf("above the bound: %v after %v", err, time.Since(begun))
 		}
-		if !slices.Equal(b.refused, []string{"C9"}) {
+		if !slices.Equal(b.refused, []string{"C9 false"}) {
 			t.Errorf("refusals reported to backfill: %v", b.refused)
 		}
 		close(h.engine.stuck)

@@ -13,8 +13,8 @@ type Backfill interface {
 	// Accepted notes the first durable accept of a live payload of a channel. retried
 	// says that the platform had sent it before.
 	Accepted(channel string, retried bool)
-	// Refused notes that a live payload of a channel was refused.
-	Refused(channel string)
+	// Refused notes that a live payload of a channel was refused; retried as in Accepted.
+	Refused(channel string, retried bool)
 }
 
 // arrived reports to the backfill that a live payload of a channel is durable.
@@ -33,7 +33,7 @@ func (in *Ingest) lost(w *workspace, envelope event.Envelope) {
 	}
 	_ = in.guard(func() error {
 		keys := w.config.Normalizer.Keys(envelope, &directory{workspace: w, err: adapters.ErrBusy})
-		w.config.Backfill.Refused(keys.Channel.ID)
+		w.config.Backfill.Refused(keys.Channel.ID, envelope.Retried)
 		return nil
 	})
 }

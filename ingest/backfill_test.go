@@ -26,10 +26,10 @@ type gaps struct {
 
 func (g *gaps) Behind(thread event.ThreadKey) bool { return g.threads[thread] }
 
-func (g *gaps) Refused(channel string) {
+func (g *gaps) Refused(channel string, retried bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.refused = append(g.refused, channel)
+	g.refused = append(g.refused, fmt.Sprint(channel, " ", retried))
 }
 
 func (g *gaps) Accepted(channel string, retried bool) {
@@ -108,14 +108,15 @@ func TestBackfillHearsOfLivePayloads(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		g := h.backfill()
 		first, again := h.envelope(payload{ID: "1", Thread: "t", Channel: "C1"}), h.envelope(payload{ID: "2", Thread: "t", Channel: "C2"})
-		again.Retried = true
+		refused := h.envelope(payload{ID: "6", Thread: "t", Channel: "C6"})
+		again.Retried, refused.Retried = true, true
 		for _, envelope := range []event.Envelope{first, first, again, again, h.late(payload{ID: "3", Thread: "t", Channel: "C3"})} {
 			if _, err := h.Accept(h.Context(), envelope); err != nil {
 				t.Fatal(err)
 			}
 		}
 		h.engine.refuses.Store(true)
-		for _, envelope := range []event.Envelope{h.envelope(payload{ID: "4", Thread: "t", Channel: "C4"}), h.late(payload{ID: "5", Thread: "t", Channel: "C5"})} {
+		for _, envelope := range []event.Envelope{h.envelope(payload{ID: "4", Thread: "t", Channel: "C4"}), refused, h.late(payload{ID: "5", Thread: "t", Channel: "C5"})} {
 			if _, err := h.Accept(h.Context(), envelope); !errors.Is(err, adapters.ErrBusy) {
 				t.Error(err)
 			}
@@ -123,7 +124,7 @@ func TestBackfillHearsOfLivePayloads(t *testing.T) {
 		if diff := cmp.Diff([]string{"C1 false", "C2 true"}, g.accepted); diff != "" {
 			t.Errorf("accepted:\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"C4"}, g.refused); diff != "" {
+		if diff := cmp.Diff([]string{"C4 false", "C6 true"}, g.refused); diff != "" {
 			t.Errorf("refused:\n%s", diff)
 		}
 	})

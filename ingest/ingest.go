@@ -150,7 +150,7 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 		return err
 	})
 	switch {
-	case errors.Is(err, errPanic):
+	case errors.Is(err, adapters.ErrPanic):
 		sum := sha256.Sum256(envelope.Body)
 		keys = event.Keys{Kind: event.KindOther, Dedupe: "body:" + hex.EncodeToString(sum[:]), Settled: event.Refuse(err)}
 	case err != nil:

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
+	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/work"
@@ -121,17 +121,9 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	return false, in.postpone(ctx, c, t, time.Second<<t.Attempts, err)
 }
 
-// errPanic is wrapped by the error of a panic.
-var errPanic = errors.New("panic")
-
 // guard returns a panic of f as an error: it is one envelope's failure, not the process's.
 func (in *Ingest) guard(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errPanic, p)
-			in.Log.Error("an adapter panics", "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
+	defer adapters.Recover(in.Log, &err)
 	return f()
 }
 

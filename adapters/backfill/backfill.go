@@ -58,6 +58,7 @@ type Store interface {
 type Parts struct {
 	ID       string // of the workspace
 	Platform adapters.Backfiller
+	HookOnly bool // see adapters.Hook
 	Inbox    adapters.Inbox
 	Store    Store
 	// Lease lets one node at a time read in the background; New sets its Name and Log.
@@ -81,6 +82,7 @@ type Workspace struct {
 	mu        sync.Mutex
 	watermark time.Time
 	up        bool                 // events can arrive
+	synced    time.Time            // when sync last began
 	unstored  map[string]event.Gap // by channel; the gap of a time without a connection is under everywhere
 	stored    map[string]event.Gap // by channel
 	threads   map[event.ThreadKey]*threadRead
@@ -105,6 +107,10 @@ func wake(c chan<- struct{}) {
 // connected before, messages may be missing since its watermark.
 func New(ctx context.Context, parts Parts) (*Workspace, error) {
 	parts.Lease.Name, parts.Lease.Log = "backfill/"+parts.ID, parts.Log
+	now := parts.Now
+	// The store has microseconds: a gap must not change when it is stored. A truncated time
+	// also has no monotonic clock, which stands still while a machine is suspended.
+	parts.Now = func() time.Time { return now().Truncate(time.Microsecond) }
 	w := &Workspace{
 		Parts: parts, wake: wakes{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)},
 		unstored: map[string]event.Gap{}, stored: map[string]event.Gap{}, threads: map[event.ThreadKey]*threadRead{},
@@ -113,8 +119,9 @@ func New(ctx context.Context, parts Parts) (*Workspace, error) {
 		return nil, err
 	}
 	w.change(func() {
-		w.awayUntil(w.Now())
+		w.synced = w.Now()
 		w.arrivals.begin(w.watermark)
+		w.awayUntil(w.synced)
 	})
 	return w, nil
 }
@@ -131,11 +138,16 @@ func (w *Workspace) change(f func()) {
 	}
 }
 
-// awayUntil notes that messages between the watermark and a time may be missing. A
-// workspace that was never connected has missed nothing.
+// awayUntil notes that messages between the watermark and a time may be missing. While
+// events could arrive, the platform may also have given up a payload that it first sent
+// within retryHorizon. A workspace that was never connected has missed nothing.
 func (w *Workspace) awayUntil(until time.Time) {
-	if !w.watermark.IsZero() && w.Config().MaxAge > 0 {
-		w.unstored[everywhere] = w.unstored[everywhere].Union(event.Gap{From: w.watermark, Until: until})
+	from := w.watermark
+	if first := w.arrivals.times[0]; w.up && first.Before(from) {
+		from = first
+	}
+	if !from.IsZero() && w.Config().MaxAge > 0 {
+		w.unstored[everywhere] = w.unstored[everywhere].Union(event.Gap{From: from, Until: until})
 	}
 }
 
@@ -145,8 +157,8 @@ func (w *Workspace) Up(ctx context.Context) {
 	now := w.Now()
 	first := false
 	w.change(func() {
-		w.up = true
 		w.awayUntil(now)
+		w.up = true
 		if first = w.watermark.IsZero(); first {
 			w.watermark = now
 			w.arrivals.begin(now)

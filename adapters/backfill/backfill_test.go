@@ -97,7 +97,7 @@ func TestCallersNeverWait(t *testing.T) {
 		for range 100 {
 			asked := time.Now()
 			w.Accepted("a", true)
-			w.Refused("b")
+			w.Refused("b", false)
 			w.Missed("", time.Now())
 			w.Behind("a:-9000")
 			w.turn("b:-9000")
@@ -118,7 +118,7 @@ func TestARefusalOpensAGapOfItsChannel(t *testing.T) {
 		advance(300 * time.Second)
 		w.history()
 		w.change(func() { slowly(w); w.busy = errDown })
-		w.Refused("a")
+		w.Refused("a", false)
 		same(w, "an old thread of the channel", w.turn("a:100"), "waits")
 		same(w, "an old thread of another channel", w.turn("b:100"), "begins")
 		advance(time.Second)
@@ -165,6 +165,23 @@ func TestARetriedPayloadOpensAGap(t *testing.T) {
 	})
 }
 
+// TestAGivenUpPayloadOpensAGapFromItsFirstAttempt proves this for a payload of a known
+// channel, and for one of which the adapter only reports that it was lost.
+func TestAGivenUpPayloadOpensAGapFromItsFirstAttempt(t *testing.T) {
+	inWorld(t, func(w *world) { w.watermark = time.Time{} }, func(w *world) {
+		w.up()
+		for range 180 { // a payload every ten seconds; the last one arrives in second 1790
+			w.Accepted("b", false)
+			advance(10 * time.Second)
+		}
+		w.change(func() { slowly(w) })
+		w.Refused("a", true)
+		same(w, "gaps after the last attempt", w.open(), []string{"a 1250 to 1800"})
+		w.up()
+		same(w, "gaps after a loss", w.open(), []string{"a 1250 to 1800", "b 1250 to 1800"})
+	})
+}
+
 // TestNothingBeforeTheFirstStartIsRead proves this for gaps that open soon after the
 // first start.
 func TestNothingBeforeTheFirstStartIsRead(t *testing.T) {
@@ -173,7 +190,7 @@ func TestNothingBeforeTheFirstStartIsRead(t *testing.T) {
 		w.up()
 		advance(30 * time.Second)
 		w.Accepted("a", true)
-		w.Refused("b")
+		w.Refused("b", false)
 		same(w, "gaps", w.open(), []string{"a 5 to 35", "b 5 to 35"})
 		w.stop()
 		w.start()
@@ -266,11 +283,32 @@ func TestAFailureStopsNoOtherRead(t *testing.T) {
 	inWorld(t, func(w *world) { w.broken["channels"] = errors.New("no route"); w.said["a:-9000"] = []int{-9} }, func(w *world) {
 		w.up()
 		same(w, "an old thread, with unknown channels", w.begins("a:-9000"), "begins after 0s")
-		w.Refused("b")
+		w.Refused("b", false)
 		same(w, "gaps", w.open(), nil)
 		advance(time.Minute)
 		same(w, "reads after a refusal", w.history()[:2], []string{"read a:-9000 -3600 to 120 urgently", "accept a:-9000/-9"})
 	})
+}
+
+// TestAPanicFailsItsRead proves that a panic in the adapter stops neither the process nor the
+// other reads, and that the read is repeated.
+func TestAPanicFailsItsRead(t *testing.T) {
+	for bug, open := range map[string][]string{"channels": nil, "a": {"a -3600 to 0"}, "a:-9000": {"a -3600 to 0"}} {
+		t.Run(bug, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.bug, w.recent = bug, []event.ThreadKey{"a:-9000"}
+				w.said["a:-9000"], w.said["b"] = []int{-30}, []int{-20}
+			}, func(w *world) {
+				w.up()
+				w.begins("a:-9000")
+				same(w, "gaps", w.open(), open)
+				w.change(func() { w.bug = "" })
+				advance(time.Minute)
+				same(w, "gaps after the panic", w.open(), nil)
+				same(w, "accepted", w.known(), []string{"a:-9000/-30", "b/-20"})
+			})
+		})
+	}
 }
 
 // TestACrashLosesNoGap proves that a gap is open until all of it was read.
@@ -312,13 +350,77 @@ func TestGapsOfOtherNodesAreSeen(t *testing.T) {
 	})
 }
 
+// TestAPauseOpensAGap proves that messages may be missing since the watermark after the
+// process or its store stood still for minutes, although the connection seems to be up.
+func TestAPauseOpensAGap(t *testing.T) {
+	for name, c := range map[string]struct {
+		pause func(w *world)
+		gaps  []string
+	}{
+		"of the process": {func(w *world) { w.change(func() { w.suspended = 10 * time.Minute }) }, []string{"a 0 to 901", "b 0 to 901"}},
+		"of the store": {func(w *world) {
+			w.change(func() { w.storing = 10 * time.Minute })
+			advance(10 * time.Second)
+			w.change(func() { w.storing = 0 })
+			advance(590 * time.Second)
+		}, []string{"a 0 to 906", "b 0 to 906"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) { w.watermark = w.at(0) }, func(w *world) {
+				w.up()
+				advance(5 * time.Minute)
+				w.change(func() { slowly(w) })
+				c.pause(w)
+				advance(time.Minute)
+				same(w, "gaps", w.open(), c.gaps)
+			})
+		})
+	}
+}
+
+// TestTheWatermarkOfAHookStaysAtTheLastArrival proves that a restart reads all messages of
+// the time in which the hook was unreachable.
+func TestTheWatermarkOfAHookStaysAtTheLastArrival(t *testing.T) {
+	inWorld(t, func(w *world) { w.hook, w.watermark = true, time.Time{} }, func(w *world) {
+		w.up()
+		advance(10 * time.Minute)
+		w.Accepted("a", false)
+		advance(30 * time.Second)
+		same(w, "the watermark after an arrival", w.moved(), 480)
+		advance(time.Hour)
+		same(w, "the watermark an hour later", w.moved(), 480)
+		w.stop()
+		w.start()
+		w.up()
+		same(w, "read", w.history(), []string{"read a 480 to 4350 in the background", "read b 480 to 4350 in the background"})
+		advance(time.Minute)
+		same(w, "the watermark after the gap is stored", w.moved(), 4110)
+	})
+}
+
+// TestAStoredGapIsReadOnce proves that a thread that was read before its gap was stored is not
+// read again. Stored times have microseconds.
+func TestAStoredGapIsReadOnce(t *testing.T) {
+	inWorld(t, func(w *world) { w.recent = []event.ThreadKey{"a:100"} }, func(w *world) {
+		w.up()
+		advance(300*time.Second + 999*time.Nanosecond)
+		w.history()
+		w.change(func() { w.busy = errDown })
+		w.Refused("a", false)
+		w.begins("a:100")
+		w.change(func() { w.busy = nil })
+		advance(time.Minute)
+		same(w, "read", w.history(), []string{"read a:100 180 to 420 urgently", "read a 180 to 420 in the background"})
+	})
+}
+
 func TestMaxAgeZeroReadsNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.config.MaxAge = 0
 		w.gaps["a"] = event.Gap{Channel: "a", From: w.at(-100), Until: w.at(-50)} // gaps from before
 	}, func(w *world) {
 		w.up()
-		w.Refused("a")
+		w.Refused("a", false)
 		same(w, "an old thread", w.turn("a:-9000"), "begins")
 		advance(time.Minute)
 		same(w, "history", w.history(), nil)
@@ -432,7 +534,7 @@ func TestEveryMissedMessageIsRead(t *testing.T) {
 				case "refuses":
 					advance(time.Millisecond) // real time passes after the connection and its read
 					w.change(func() { w.said[s.Thread] = append(w.said[s.Thread], w.second(time.Now())) })
-					w.Refused(channel)
+					w.Refused(channel, false)
 				case "turn":
 					asked := time.Now()
 					how := w.begins(s.Thread)

@@ -74,7 +74,8 @@ func (w *Workspace) unlessRefused(err error, args ...any) error {
 
 // readChannel reads a channel's gap: first the messages outside of threads, and then the
 // threads, newest first.
-func (w *Workspace) readChannel(ctx context.Context, gap event.Gap) error {
+func (w *Workspace) readChannel(ctx context.Context, gap event.Gap) (err error) {
+	defer adapters.Recover(w.Log, &err, "channel", gap.Channel)
 	config, reach, messages := w.Config(), w.reach(gap), 0
 	if config.MaxAge == 0 || reach.From.After(gap.Until) {
 		return nil
@@ -145,6 +146,7 @@ func (w *Workspace) once(ctx context.Context, thread event.ThreadKey, gap event.
 // hand hands messages over and counts the new ones. A known message may have been changed
 // since.
 func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *int) (err error) {
+	defer adapters.Recover(w.Log, &err)
 	for _, m := range list {
 		known := true
 		if m.New != nil {

@@ -30,6 +30,7 @@ type world struct {
 	*backfill.Workspace
 	begun  time.Time
 	config backfill.Config
+	hook   bool // envelopes arrive at a hook alone
 	woken  chan event.ThreadKey
 	stop   func()
 
@@ -40,11 +41,13 @@ type world struct {
 	accepted  map[string]bool
 	slow      map[string]time.Duration // duration of a read, by channel or thread
 	broken    map[string]error         // by channel or thread
+	bug       string                   // the channel or thread whose read panics, or "channels"
 	busy      error                    // of Accept
 	refused   string                   // a message that is never accepted
 	watermark time.Time
 	gaps      map[string]event.Gap
 	storing   time.Duration // duration of each call of the store
+	suspended time.Duration // by which the workspace's clock is ahead of its timers
 	recent    []event.ThreadKey
 }
 
@@ -53,6 +56,13 @@ var _ adapters.Backfiller = (*world)(nil)
 func (w *world) second(t time.Time) int { return int(t.Sub(w.begun) / time.Second) }
 
 func (w *world) at(second int) time.Time { return w.begun.Add(time.Duration(second) * time.Second) }
+
+// now is the clock of the workspace.
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.suspended)
+}
 
 func (w *world) note(format string, args ...any) {
 	w.mu.Lock()
@@ -64,6 +74,7 @@ func (w *world) note(format string, args ...any) {
 func (w *world) Channels(context.Context) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.stumble("channels")
 	return w.channels, w.broken["channels"]
 }
 
@@ -75,6 +86,13 @@ func (w *world) Began(thread event.ThreadKey) (channel string, at time.Time, ok 
 		at = w.at(n)
 	}
 	return channel, at, true
+}
+
+// stumble panics if what has a bug. The caller holds the lock.
+func (w *world) stumble(what string) {
+	if w.bug == what {
+		panic("a bug in the adapter")
+	}
 }
 
 func (w *world) read(ctx context.Context, what string, read adapters.Reading) error {
@@ -93,6 +111,9 @@ func (w *world) read(ctx context.Context, what string, read adapters.Reading) er
 		return ctx.Err()
 	case <-time.After(slow):
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stumble(what)
 	return err
 }
 
@@ -180,6 +201,7 @@ func (w *world) OpenGaps(_ context.Context, _ string, gaps []event.Gap, watermar
 		return w.busy
 	}
 	for _, gap := range gaps {
+		gap.From, gap.Until = time.UnixMicro(gap.From.UnixMicro()), time.UnixMicro(gap.Until.UnixMicro())
 		w.gaps[gap.Channel] = w.gaps[gap.Channel].Union(gap)
 	}
 	if watermark.After(w.watermark) {
@@ -241,8 +263,8 @@ func (w *world) start() {
 	w.Helper()
 	var err error
 	w.Workspace, err = backfill.New(w.Context(), backfill.Parts{
-		ID: "acme", Platform: w, Inbox: w, Store: w, Lease: adapters.ExclusiveLease{Store: w},
-		Config: func() backfill.Config { return w.config }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		ID: "acme", Platform: w, HookOnly: w.hook, Inbox: w, Store: w, Lease: adapters.ExclusiveLease{Store: w},
+		Config: func() backfill.Config { return w.config }, Now: w.now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		w.Fatal(err)

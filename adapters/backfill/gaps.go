@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -29,12 +30,13 @@ func (w *Workspace) Missed(channel string, since time.Time) {
 	wake(w.wake.store)
 }
 
-// Refused notes that a payload of a channel was refused: the platform may give it up.
-func (w *Workspace) Refused(channel string) {
+// Refused notes that a payload of a channel was refused: the platform may give it up. If
+// the platform had sent the payload before, its message is as old as the first attempt.
+func (w *Workspace) Refused(channel string, retried bool) {
 	now := w.Now()
 	w.mu.Lock()
 	from := now.Add(-clockLag)
-	if first := w.arrivals.times[0]; from.Before(first) {
+	if first := w.arrivals.times[0]; from.Before(first) || retried && !first.IsZero() {
 		from = first // nothing from before the first start is read
 	}
 	w.mu.Unlock()
@@ -139,9 +141,22 @@ func (w *Workspace) keepGaps(ctx context.Context) {
 
 // sync stores the gaps that have opened. While events can arrive, it also moves the
 // watermark on: every message before the watermark is then recorded or in a stored gap.
-func (w *Workspace) sync(ctx context.Context) error {
-	watermark := w.Now().Add(-clockLag)
+//
+// If the last call is long ago, the process or the store stood still. The connection may
+// have ended unnoticed, so messages since the watermark may be missing. An unreachable hook
+// looks like a quiet one, so there the watermark stays at the last arrival.
+func (w *Workspace) sync(ctx context.Context) (err error) {
+	defer adapters.Recover(w.Log, &err)
+	now := w.Now()
+	watermark := now.Add(-clockLag)
 	w.mu.Lock()
+	if last := w.arrivals.times[len(w.arrivals.times)-1]; w.HookOnly && last.Before(watermark) {
+		watermark = last
+	}
+	if w.up && now.Sub(w.synced) > clockLag/2 {
+		w.awayUntil(now)
+	}
+	w.synced = now
 	opened, up, last := maps.Clone(w.unstored), w.up, w.watermark
 	w.mu.Unlock()
 	away, lost := opened[everywhere]

@@ -114,7 +114,8 @@ func (w *Workspace) readUrgently(ctx context.Context, r *threadRead) {
 }
 
 // readThread reads a thread and counts its new messages.
-func (w *Workspace) readThread(ctx context.Context, r *threadRead, messages *int) error {
+func (w *Workspace) readThread(ctx context.Context, r *threadRead, messages *int) (err error) {
+	defer adapters.Recover(w.Log, &err, "thread", r.thread)
 	return w.Platform.ReadThread(ctx, r.thread, adapters.Reading{
 		Gap: w.reach(r.gap), Urgent: r.urgent,
 		Hand: func(_ event.ThreadKey, list []adapters.Missed) error { return w.hand(ctx, list, messages) },

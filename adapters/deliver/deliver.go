@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"parley/adapters"
@@ -191,7 +190,7 @@ func (o *Outbox) call(ctx context.Context, platform Platform, d *journal.Deliver
 	left := sendBy.Sub(o.Now())
 	calling, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	defer o.recover(d.Key, &err)
+	defer adapters.Recover(o.Log, &err, "about", d.Key)
 	if calling.Err() != nil || left < platform.Limits.Timeout-lateStart {
 		return errLate
 	}
@@ -227,14 +226,6 @@ func pauseAfter(failure *adapters.SendError, otherwise time.Duration) time.Durat
 
 // errLate is the error of a call that did not begin.
 var errLate = &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("too little of the call's time was left to begin it")}
-
-// recover turns a panic in an adapter into an error.
-func (o *Outbox) recover(about string, err *error) {
-	if p := recover(); p != nil {
-		o.Log.Error("an adapter panics", "about", about, "panic", p, "stack", string(debug.Stack()))
-		*err = fmt.Errorf("the adapter panicked: %v", p)
-	}
-}
 
 // sent records that a delivery has arrived. It waits for a failing store, until storeTime
 // has passed.

@@ -44,6 +44,7 @@ type harness struct {
 	answer    func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error)
 
 	mu       sync.Mutex
+	written  func() // called after each write of the store; nil for none
 	attempts int
 	entries  map[int64][]journal.Entry // entries for the intake, by thread
 }
@@ -73,16 +74,18 @@ func withHarness(t *testing.T, test func(h *harness)) {
 // start starts a process on the harness's store.
 func (h *harness) start() {
 	h.Helper()
-	engine, err := sqlite.Open(h.Context(), h.path)
+	store, err := sqlite.Open(h.Context(), h.path)
 	if err != nil {
 		h.Fatal(err)
 	}
+	engine := observedEngine{store, h}
+	h.engine = engine
 	h.nodes++
 	node, log := fmt.Sprint("node", h.nodes), slog.New(slog.DiscardHandler)
 	now := func() time.Time { return time.Now().Add(-h.behind) }
 	j := journal.New(engine, journal.Options{Node: node, Now: now})
 	scheduler := work.New(engine, work.Options{Node: node, Now: now, Log: log})
-	h.engine, h.journal, h.scheduler = engine, j, scheduler
+	h.journal, h.scheduler = j, scheduler
 	box := deliver.New(deliver.Parts{
 		Journal: j, Work: scheduler, Observer: h, Log: log, Now: now,
 		Platform: func(string) (deliver.Platform, bool) { return h.platform, true },
@@ -109,6 +112,23 @@ func (h *harness) start() {
 		cancel()
 		working.Wait()
 	})
+}
+
+// observedEngine is a store that calls the harness after each write, before the write returns.
+type observedEngine struct {
+	journal.Engine
+	*harness
+}
+
+func (e observedEngine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+	err := e.Engine.Write(ctx, options, fn)
+	e.mu.Lock()
+	written := e.written
+	e.mu.Unlock()
+	if written != nil {
+		written()
+	}
+	return err
 }
 
 // Delivery implements deliver.Observer.

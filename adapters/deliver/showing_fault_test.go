@@ -10,6 +10,7 @@ import (
 	"parley/adapters"
 	"parley/assembly/turn"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
 // TestAPanicDuringAPreview proves that it stops neither the process nor the answer.
@@ -32,6 +33,35 @@ func TestAPanicDuringAPreview(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestThePreviewOfAnEndedRunIsKnown proves that the outbox ends a stream that began after its
+// run had ended, although it looks for work before the showing knows that the begin is stored.
+func TestThePreviewOfAnEndedRunIsKnown(t *testing.T) {
+	withHarness(t, func(h *harness) {
+		h.platform.Limits.Sign = false
+		h.board.faults["begin"] = []fault{{failure: none.failure, takes: 2 * time.Second}}
+		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
+			h.mu.Lock()
+			h.written = func() {
+				if texts, _ := h.board.stands(); len(texts) == 0 {
+					return
+				}
+				h.mu.Lock()
+				h.written = nil
+				h.mu.Unlock()
+				h.scheduler.Wake(work.Deliveries, "", run.Thread)
+				advance(time.Second)
+			}
+			h.mu.Unlock()
+			return says(time.Second, "one")(ctx, run, s)
+		}
+		h.ask("t")
+		h.settles("one")
+		if diff := cmp.Diff([]string{"begin one", "end"}, h.board.did("")); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestClocksMayDiffer proves the bounds of calls if the store's clock differs from the

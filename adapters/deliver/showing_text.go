@@ -62,7 +62,7 @@ type view struct {
 func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.outbox.recover(s.run.ID, &err)
+	defer adapters.Recover(s.outbox.Log, &err, "about", s.run.ID)
 	limits := s.platform.Limits
 	if s.stopped() != nil || isOver(s.said.String(), limits.FileOver) {
 		return nil, 0, nil
@@ -155,16 +155,16 @@ func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.D
 	if err != nil {
 		return s.notPosted(ctx, d, err)
 	}
+	s.claim.Put(pieceKey{preview: d.ID}, v.piece) // before the outbox can find the delivery that replaces it
 	result, err := s.outbox.arrived(ctx, d, id)
 	if err != nil { // the outbox searches for the post
 		return troubled
 	}
+	v.d, v.id, v.begun = d, id, s.outbox.Now()
+	v.shown, v.clean, v.open = v.text, true, d.Stream
 	if result.More {
 		s.outbox.Posted(s.claim, nil)
 	}
-	v.d, v.id, v.begun = d, id, s.outbox.Now()
-	v.shown, v.clean, v.open = v.text, true, d.Stream
-	s.claim.Put(pieceKey{preview: d.ID}, v.piece)
 	return s.done(v)
 }
 

@@ -19,7 +19,7 @@ const clockSkew = time.Second
 // Find reads the thread or conversation from just before post.NotBefore to its last
 // message. Among our own messages it looks for the one that carries the post's key, in
 // its metadata or in its file's name. Any failure is an error, because an unread page
-// may contain the message.
+// may contain the message. Find does not wait for the pace of the method.
 func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, error) {
 	id := ""
 	err := a.eachOwnMessage(ctx, post, func(m ownMessage) bool {
@@ -119,7 +119,7 @@ func (m ownMessage) key() string {
 func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(ownMessage) bool) error {
 	return eachPage(query, func() (next string, err error) {
 		var page messagePage
-		if err := a.call(ctx, method, query, &page); err != nil {
+		if err := a.ask(ctx, method, query, &page); err != nil {
 			return "", err
 		}
 		for _, raw := range page.Messages {

@@ -127,25 +127,38 @@ func (a *Adapter) kind(ctx context.Context, urgent <-chan struct{}, channel stri
 // limit. Until urgent is closed, the call leaves the reserve to other calls. If only
 // the operator can fix a refusal, the error is a *adapters.RefusedError.
 func (a *Adapter) paced(ctx context.Context, urgent <-chan struct{}, method string, query url.Values, answer answer) error {
-	known, _ := a.history.paces.LoadOrStore(method, new(pace))
-	for p := known.(*pace); ; {
+	for p := a.pace(method); ; {
 		if err := p.wait(ctx, urgent); err != nil {
 			return err
 		}
-		err := a.ask(ctx, method, query, answer)
-		after, limited := rateLimited(method, err)
-		if !limited {
+		if limited, err := a.counted(ctx, p, method, query, answer); !limited {
 			return markRefusedHistory(method, err)
 		}
-		p.pauseFor(after)
 	}
 }
 
-// ask makes one call, bounded by the configured timeout.
+// ask makes a call if the method's pace allows it at once. Otherwise the error is a
+// *adapters.SendError with the failure RateLimited.
 func (a *Adapter) ask(ctx context.Context, method string, query url.Values, answer answer) error {
+	p := a.pace(method)
+	if wait := p.take(time.Now(), historyPerMinute); wait > 0 {
+		return &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: %d calls a minute are used up", method, historyPerMinute)}
+	}
+	_, err := a.counted(ctx, p, method, query, answer)
+	return err
+}
+
+// counted makes a call that the pace has counted, bounded by the configured timeout. It
+// reports whether Slack's rate limit refused the call; later calls then wait.
+func (a *Adapter) counted(ctx context.Context, p *pace, method string, query url.Values, answer answer) (limited bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
-	return a.call(ctx, method, query, answer)
+	err = a.call(ctx, method, query, answer)
+	after, limited := rateLimited(method, err)
+	if limited {
+		p.pauseFor(after)
+	}
+	return limited, err
 }
 
 // rateLimited reports whether err is a rate limit, and how long the caller must wait.
@@ -158,7 +171,26 @@ func rateLimited(method string, err error) (after time.Duration, limited bool) {
 	return minRetry, code != "" && refusal(method, code) == adapters.RateLimited
 }
 
-// pace bounds the calls of one method. The zero value has counted no call.
+// pace returns the pace of a method.
+func (a *Adapter) pace(method string) *pace {
+	known, _ := a.history.paces.LoadOrStore(method, new(pace))
+	return known.(*pace)
+}
+
+// Inherit takes over the paces of the workspace's previous adapter, if that one has the
+// same token.
+func (a *Adapter) Inherit(old adapters.Adapter) {
+	if old, ok := old.(*Adapter); ok && old.config.BotToken.Equal(a.config.BotToken.Reveal()) {
+		old.history.paces.Range(func(method, pace any) bool {
+			a.history.paces.Store(method, pace)
+			return true
+		})
+	}
+}
+
+// pace bounds the calls of one method, of this node alone: several nodes together may make
+// more calls than Slack allows, and Slack then refuses some. The zero value has counted no
+// call.
 type pace struct {
 	mu        sync.Mutex
 	calls     []time.Time // times of the last minute's calls, oldest first

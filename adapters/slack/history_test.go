@@ -18,6 +18,7 @@ import (
 	"parley/adapters/adaptertest"
 	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
+	"parley/config/secret"
 	"parley/ingest/event"
 )
 
@@ -382,6 +383,47 @@ func TestPace(t *testing.T) {
 		checkEqual(t, "too many", wait(urgent), 61)
 		checkEqual(t, "in the background again", wait(nil), 61)
 	})
+}
+
+// TestCallsThatDoNotWaitAreCounted proves that context reads and read-backs share the minute's
+// calls with backfill, also with the adapter of a reload that has the same token.
+func TestCallsThatDoNotWaitAreCounted(t *testing.T) {
+	calls := 0
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+		if c.Method == "conversations.replies" {
+			calls++
+		}
+	}})
+	root := put(server, 0, "root", "")
+	post := testPost("k1")
+	post.To = adapters.Address{Channel: room, Place: root.TS}
+	for range 25 {
+		readBefore(t, adapter, root.TS, "", 1)
+		if _, found, err := adapter.Find(t.Context(), post); found || err != nil {
+			t.Fatalf("found %v, %v", found, err)
+		}
+	}
+	reloaded := newAdapter(server.URL())
+	reloaded.Inherit(adapter)
+	for _, adapter := range []*slack.Adapter{adapter, reloaded} {
+		_, _, err := adapter.Find(t.Context(), post)
+		var failure *adapters.SendError
+		if !errors.As(err, &failure) || failure.Failure != adapters.RateLimited || failure.RetryAfter <= 0 || failure.RetryAfter > 61*time.Second {
+			t.Errorf("a read-back without a place: %v", err)
+		}
+		if _, err := adapter.Before(t.Context(), threadOf(root), "", 1); err == nil {
+			t.Error("a context read without a place succeeds")
+		}
+	}
+	checkEqual(t, "calls", calls, 50)
+	server, _ = startFake(t, slacktest.Options{Token: "xoxb-another"})
+	c := config(server.URL())
+	c.BotToken = secret.New("xoxb-another")
+	other := slack.New("acme", c)
+	other.Inherit(adapter)
+	if _, found, err := other.Find(t.Context(), post); found || err != nil {
+		t.Errorf("with another token: %v, %v", found, err)
+	}
 }
 
 // readBefore reads the messages of a thread before a message.

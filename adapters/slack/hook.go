@@ -34,6 +34,9 @@ func (a *Adapter) Handler(inbox adapters.Inbox, rejected func(reason string)) ht
 	return &hook{adapter: a, inbox: a.greetingInbox(inbox), rejected: rejected}
 }
 
+// HookOnly reports whether the mode is http.
+func (a *Adapter) HookOnly() bool { return a.config.Mode == ModeHTTP }
+
 type hook struct {
 	adapter  *Adapter
 	inbox    adapters.Inbox

@@ -389,6 +389,12 @@ func BenchmarkHook(b *testing.B) {
 	}
 }
 
+func TestOnlyModeHTTPDependsOnTheHook(t *testing.T) {
+	if !newAdapter("http://127.0.0.1:1/").HookOnly() || withoutSecret().HookOnly() {
+		t.Error("HookOnly is wrong")
+	}
+}
+
 // TestHookMarksRetries: a retry may be the only sign that other events are missing.
 func TestHookMarksRetries(t *testing.T) {
 	for number, want := range map[string]bool{"": false, "0": false, "1": true, "3": true, "x": false} {

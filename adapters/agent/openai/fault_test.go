@@ -113,11 +113,13 @@ func TestFloodsEnd(t *testing.T) {
 func TestErrorsHideKey(t *testing.T) {
 	heard := ""
 	for name, answer := range map[string]func(http.ResponseWriter){
-		"an error":        func(w http.ResponseWriter) { http.Error(w, "bad key "+canary, http.StatusUnauthorized) },
-		"an error's JSON": func(w http.ResponseWriter) { http.Error(w, `{"error":{"message":"bad key `+canary+`"}}`, http.StatusUnauthorized) },
-		"a media type":    func(w http.ResponseWriter) { w.Header().Set("Content-Type", "text/"+canary); fmt.Fprint(w, canary) },
-		"a stream":        func(w http.ResponseWriter) { speak(w).raw(`data: {"error":"bad key ` + canary + `"}` + "\n\n") },
-		"a finish":        func(w http.ResponseWriter) { speak(w).finish(canary).done() },
+		"an error": func(w http.ResponseWriter) { http.Error(w, "bad key "+canary, http.StatusUnauthorized) },
+		"an error's JSON": func(w http.ResponseWriter) {
+			http.Error(w, `{"error":{"message":"bad key `+canary+`"}}`, http.StatusUnauthorized)
+		},
+		"a media type": func(w http.ResponseWriter) { w.Header().Set("Content-Type", "text/"+canary); fmt.Fprint(w, canary) },
+		"a stream":     func(w http.ResponseWriter) { speak(w).raw(`data: {"error":"bad key ` + canary + `"}` + "\n\n") },
+		"a finish":     func(w http.ResponseWriter) { speak(w).finish(canary).done() },
 		"a header": func(w http.ResponseWriter) {
 			conn, out, _ := http.NewResponseController(w).Hijack()
 			defer conn.Close()

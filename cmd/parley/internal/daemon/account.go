@@ -86,8 +86,9 @@ func (d *Daemon) newBackfill(ctx context.Context, a *account) (*backfill.Workspa
 	if !ok {
 		return nil, nil
 	}
+	hook, ok := a.adapter.(adapters.Hook)
 	b, err := backfill.New(ctx, backfill.Parts{
-		ID: a.ID, Platform: platform, Inbox: d.ingest, Store: d.journal, Lease: adapters.ExclusiveLease{Store: d.journal},
+		ID: a.ID, Platform: platform, HookOnly: ok && hook.HookOnly(), Inbox: d.ingest, Store: d.journal, Lease: adapters.ExclusiveLease{Store: d.journal},
 		Config: func() backfill.Config { return d.successor(a).Backfill },
 		Now:    d.now, Log: d.log.With("workspace", a.ID),
 	})

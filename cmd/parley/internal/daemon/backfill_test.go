@@ -12,7 +12,6 @@ import (
 	"parley/adapters"
 	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
-	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
@@ -228,15 +227,10 @@ func (l linked) Connections() []adapters.Connection {
 // disconnection.
 func TestRunningConnectionStartsBackfill(t *testing.T) {
 	t.Parallel()
-	links, platforms := make(chan adapters.Link, 1), config.Platforms()
-	for i := range platforms {
-		if platforms[i].Name == event.Slack {
-			platforms[i].New = func(workspace string, c adapters.Config) adapters.Adapter {
-				return linked{slack.New(workspace, *c.(*slack.Config)), links}
-			}
-		}
-	}
-	h := open(t, plan{platforms: platforms})
+	links := make(chan adapters.Link, 1)
+	h := open(t, plan{platforms: withSlack(func(workspace string, c *slack.Config) adapters.Adapter {
+		return linked{slack.New(workspace, *c), links}
+	})})
 	h.slack.AddChannel(room, "garden")
 	h.awaitUp()
 	h.last = time.Now()

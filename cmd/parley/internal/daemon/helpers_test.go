@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
+	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
@@ -127,6 +128,17 @@ func write(t *testing.T, path, content string) {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// withSlack returns the platforms, with another constructor of Slack's adapter.
+func withSlack(make func(workspace string, c *slack.Config) adapters.Adapter) []adapters.Platform {
+	platforms := config.Platforms()
+	for i := range platforms {
+		if c, ok := platforms[i].Config().(*slack.Config); ok && c != nil {
+			platforms[i].New = func(workspace string, c adapters.Config) adapters.Adapter { return make(workspace, c.(*slack.Config)) }
+		}
+	}
+	return platforms
 }
 
 // harness is a running daemon with its fake Slack, its agent, its clock and its log.

@@ -27,19 +27,20 @@ func (d *Daemon) retain(ctx context.Context) error {
 		var orphans sync.WaitGroup
 		defer orphans.Wait()
 		orphans.Go(func() {
-			_ = every(ctx, orphansEvery, func(ctx context.Context) {
-				if err := d.assignOrphans(ctx, d.current.Load()); err != nil && ctx.Err() == nil {
-					d.log.Warn("turns of removed agents not reassigned", "err", err)
-				}
-			})
+			_ = every(ctx, orphansEvery, d.assignOrphans)
 		})
 		return every(ctx, pruneEvery, d.prune)
 	})
 }
 
-// assignOrphans gives the turns of agents that a setup lacks to the first agent of the setup.
-func (d *Daemon) assignOrphans(ctx context.Context, s *setup) error {
-	return d.journal.AssignOrphans(ctx, slices.Collect(maps.Keys(s.agents)), s.config.Agents[0].ID, orphanAge)
+// assignOrphans gives the turns of agents that the current setup lacks to the first agent of
+// the setup. It only logs an error, because retain repeats the call.
+func (d *Daemon) assignOrphans(ctx context.Context) {
+	s := d.current.Load()
+	err := d.journal.AssignOrphans(ctx, slices.Collect(maps.Keys(s.agents)), s.config.Agents[0].ID, orphanAge)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("turns of removed agents not reassigned", "err", err)
+	}
 }
 
 // prune removes rows that are older than the configured retention.

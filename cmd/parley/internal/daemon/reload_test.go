@@ -1,14 +1,23 @@
 package daemon_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"parley/adapters"
+	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/parley/internal/daemon"
+	"parley/config"
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
 )
 
 // change writes a file of the configuration and reloads.
@@ -114,4 +123,133 @@ func TestReloadOfRestartSettings(t *testing.T) {
 	h.mention("are you still there?")
 	h.answerNext(replyWith("Yes."))
 	h.posts(1)
+}
+
+// heirAdapter is an adapter that reports the adapter that it inherits from.
+type heirAdapter struct {
+	adapters.Adapter
+	inherits chan adapters.Adapter
+}
+
+func (a *heirAdapter) Inherit(old adapters.Adapter) { a.inherits <- old }
+
+// TestReloadHandsOverPaces proves that a changed adapter inherits from the previous one.
+func TestReloadHandsOverPaces(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	var made []adapters.Adapter
+	inherits := make(chan adapters.Adapter, 1)
+	platforms := withSlack(func(workspace string, c *slack.Config) adapters.Adapter {
+		made = append(made, &heirAdapter{slack.New(workspace, *c), inherits})
+		return made[len(made)-1]
+	})
+	load := func() (*config.Config, error) { return config.Load(filepath.Join(h.dir, "parley.yaml")) }
+	c, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now, Platforms: platforms}); err != nil {
+		t.Fatal(err)
+	}
+	p := plan{dir: h.dir, slack: "timeout: 6s"}
+	p.write(t, h.places)
+	h.reload()
+	select {
+	case old := <-inherits:
+		if len(made) != 2 || old != made[0] {
+			t.Errorf("%d adapters", len(made))
+		}
+	default:
+		t.Error("the new adapter does not inherit")
+	}
+}
+
+// failingEngine is an embedded store on which every statement that contains a text fails.
+type failingEngine struct {
+	journal.Engine
+	text atomic.Pointer[string] // nil if every statement succeeds
+}
+
+type failingTx struct {
+	journal.Tx
+	engine *failingEngine
+}
+
+func (e *failingEngine) Write(ctx context.Context, o journal.WriteOptions, fn func(journal.Tx) error) error {
+	return e.Engine.Write(ctx, o, func(tx journal.Tx) error { return fn(failingTx{tx, e}) })
+}
+
+func (e *failingEngine) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
+	return e.Engine.ReadOne(ctx, func(tx journal.Tx) error { return fn(failingTx{tx, e}) })
+}
+
+func (e *failingEngine) check(query string) error {
+	if text := e.text.Load(); text != nil && strings.Contains(query, *text) {
+		return fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
+	}
+	return nil
+}
+
+func (t failingTx) Later(none error, dest []any, query string, args ...any) error {
+	if err := t.engine.check(query); err != nil {
+		return err
+	}
+	return t.Tx.Later(none, dest, query, args...)
+}
+
+func (t failingTx) Rows(each func(scan func(...any) error) error, query string, args ...any) error {
+	if err := t.engine.check(query); err != nil {
+		return err
+	}
+	return t.Tx.Rows(each, query, args...)
+}
+
+// openFailing returns a daemon on a failingEngine. The returned function sets the text of the
+// statements that fail from now on.
+func openFailing(t *testing.T) (h *harness, fail func(text string)) {
+	t.Helper()
+	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &failingEngine{Engine: engine}
+	return open(t, plan{engine: e}), func(text string) { e.text.Store(&text) }
+}
+
+// TestReloadWithoutOrphansSearch proves that a reload starts the changed adapter if the search
+// for the turns of removed agents fails.
+func TestReloadWithoutOrphansSearch(t *testing.T) {
+	t.Parallel()
+	h, fail := openFailing(t)
+	fail("SELECT DISTINCT agent")
+	for _, timeout := range []string{"6s", "7s"} {
+		p := plan{dir: h.dir, slack: "timeout: " + timeout}
+		p.write(t, h.places)
+		h.reload()
+		for !strings.Contains(h.get("/readyz").body, `"acme":{"state":"up"`) {
+			if !h.poll() {
+				t.Fatalf("the adapter with the timeout %s does not run\n%s", timeout, h.log)
+			}
+		}
+	}
+}
+
+// TestFailedReloadChangesNothing proves that the old workspaces go on if the store cannot
+// record the new ones.
+func TestFailedReloadChangesNothing(t *testing.T) {
+	t.Parallel()
+	h, fail := openFailing(t)
+	fail("INSERT INTO workspaces")
+	if err := os.Remove(filepath.Join(h.dir, "workspaces/ours.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	h.change("workspaces/branch.yaml", branch)
+	h.postWeb("are you still there?")
+	h.answerNext(replyWith("Yes."))
+	if got := h.toBranch(h.newMessage("<@U0BOT> hello").Mention()); got != http.StatusNotFound {
+		t.Errorf("a new workspace: %d", got)
+	}
 }

@@ -37,6 +37,10 @@ type account struct {
 	stop     context.CancelFunc // nil before the adapter is started
 }
 
+// heir is an adapter that continues the paces of the workspace's previous adapter, because the
+// platform counts the calls of both together.
+type heir interface{ Inherit(old adapters.Adapter) }
+
 // agent is a configured agent, ready to be asked.
 type agent struct {
 	config.Agent
@@ -44,7 +48,8 @@ type agent struct {
 }
 
 // configure makes a setup from a configuration and makes it current. Workspaces and agents
-// without changes keep their adapters and clients.
+// without changes keep their adapters and clients. An error means that the setup did not
+// become current, so nothing may fail afterwards.
 func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	before := d.current.Load()
 	if before == nil {
@@ -61,10 +66,10 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(before.agents[a.ID], a)
 	}
-	if err := d.ingest.Configure(ctx, ingestWorkspaces(next)); err != nil {
+	if err := d.journal.Configured(ctx, slices.Collect(maps.Keys(next.accounts))); err != nil {
 		return err
 	}
-	if err := d.journal.Configured(ctx, slices.Collect(maps.Keys(next.accounts))); err != nil {
+	if err := d.ingest.Configure(ctx, ingestWorkspaces(next)); err != nil {
 		return err
 	}
 	d.current.Store(next)
@@ -72,7 +77,8 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 		d.level.Set(c.Log.Severity())
 	}
 	d.metrics.forget(before, next)
-	return d.assignOrphans(ctx, next)
+	d.assignOrphans(ctx)
+	return nil
 }
 
 // takeOver keeps the adapter of a workspace whose account has not changed.
@@ -83,6 +89,9 @@ func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace)
 		return a, nil
 	}
 	a.adapter = a.platform.New(w.ID, w.Config)
+	if heir, ok := a.adapter.(heir); ok && old != nil {
+		heir.Inherit(old.adapter)
+	}
 	namer, _ := a.adapter.(adapters.Namer)
 	a.names = adapters.NewNames(namer)
 	var err error
