@@ -91,7 +91,7 @@ func (r *recordTx) holdsWords(m *Message) {
 func (r *recordTx) revise(known *Message, m *event.Message, changed bool) {
 	r.loadFiles(known)
 	m = r.viewed(m, known)
-	d := r.decide(r.withChannel(m, known))
+	d := r.Decide(r.withChannel(m, known), r)
 	if d.Ignore {
 		r.ignore(d.Reason)
 		r.holdsWords(known)

@@ -47,7 +47,7 @@ func (r *recordTx) recordReaction(target *Message) {
 	}
 	m.Quoted = r.quote(target)
 	seen := r.viewed(&m, nil)
-	if decision := r.decide(seen); !decision.Ignore && !decision.Note {
+	if decision := r.Decide(seen, r); !decision.Ignore && !decision.Note {
 		r.insert(seen, decision, "")
 	}
 }

@@ -28,7 +28,7 @@ type Entry struct {
 	// Decide is the policy: it decides what this message, or this new state of one,
 	// triggers. It is called inside the transaction, maybe twice, and must do nothing but
 	// look. It is not called for deletes.
-	Decide func(m *event.Message, look Look) (Decision, error)
+	Decide func(m *event.Message, look Look) Decision
 }
 
 // Decision is the policy's decision about a message.
@@ -42,14 +42,15 @@ type Decision struct {
 	Metadata []byte
 }
 
-// Look answers the policy's queries from the store.
+// Look answers the policy's queries from the store. After an error of the store the answers
+// are zero values, and the transaction fails whatever the policy decides.
 type Look interface {
 	// Ours reports whether an external id belongs to a message of ours.
-	Ours(externalID string) (bool, error)
+	Ours(externalID string) bool
 	// BotRuns counts the runs that bots have begun in a channel since a time, and the
 	// requested ones that have not begun, except one that this message would join. No
 	// other message is counted in the channel until this one is recorded.
-	BotRuns(channel string, since time.Time) (int, error)
+	BotRuns(channel string, since time.Time) int
 }
 
 // Outcome is the result of an envelope, with its effects.
@@ -149,7 +150,7 @@ func (r *recordTx) recordNew() bool {
 	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" {
 		return false
 	}
-	decision := r.decide(m)
+	decision := r.Decide(m, r)
 	if decision.Ignore || decision.Note {
 		return false
 	}
@@ -192,13 +193,6 @@ func (r *recordTx) run() {
 
 func (r *recordTx) ignore(reason string) { r.out.Fate = *event.Ignore(reason) }
 
-// decide asks the policy about a message.
-func (r *recordTx) decide(m *event.Message) Decision {
-	d, err := r.Decide(m, r)
-	r.fail(err)
-	return d
-}
-
 // message records a message that may be known already.
 func (r *recordTx) message(m *event.Message) {
 	if r.ours(m) {
@@ -210,7 +204,7 @@ func (r *recordTx) message(m *event.Message) {
 		return
 	}
 	m = r.viewed(m, nil)
-	decision := r.decide(m)
+	decision := r.Decide(m, r)
 	switch {
 	case decision.Ignore:
 		r.ignore(decision.Reason)
