@@ -73,17 +73,22 @@ func rows[T any](tx *txn, dest func(row *T) []any, query string, args ...any) (l
 // self is the dest of rows for a query with one column.
 func self[T any](row *T) []any { return []any{row} }
 
+// sticky returns the function of an engine's transaction that runs fn and returns the first
+// error.
+func sticky(fn func(tx *txn)) func(Tx) error {
+	return func(engine Tx) error {
+		tx := &txn{engine: engine}
+		fn(tx)
+		return tx.err
+	}
+}
+
 // write runs fn in a transaction and returns its result after that is durable. If the
 // transaction failed or its outcome is unknown, write does not read fn's result, because
 // fn may still run.
 func write[T any](ctx context.Context, j *Journal, options WriteOptions, fn func(tx *txn) T) (T, error) {
 	made := new(T)
-	err := j.engine.Write(ctx, options, func(engine Tx) error {
-		tx := &txn{engine: engine}
-		*made = fn(tx)
-		return tx.err
-	})
-	if err != nil {
+	if err := j.engine.Write(ctx, options, sticky(func(tx *txn) { *made = fn(tx) })); err != nil {
 		return *new(T), err
 	}
 	return *made, nil
@@ -92,30 +97,18 @@ func write[T any](ctx context.Context, j *Journal, options WriteOptions, fn func
 // change is write for a function without a result. key is the key of the thread whose row
 // fn locks; empty for none.
 func (j *Journal) change(ctx context.Context, key event.ThreadKey, fn func(tx *txn)) error {
-	return j.engine.Write(ctx, WriteOptions{Thread: key}, func(engine Tx) error {
-		tx := &txn{engine: engine}
-		fn(tx)
-		return tx.err
-	})
+	return j.engine.Write(ctx, WriteOptions{Thread: key}, sticky(fn))
 }
 
 // read runs fn on a snapshot and returns its result.
 func read[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (made T, err error) {
-	err = j.engine.Read(ctx, func(engine Tx) error {
-		tx := &txn{engine: engine}
-		made = fn(tx)
-		return tx.err
-	})
+	err = j.engine.Read(ctx, sticky(func(tx *txn) { made = fn(tx) }))
 	return made, err
 }
 
 // readOne is read for a function that runs one query.
 func readOne[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (made T, err error) {
-	err = j.engine.ReadOne(ctx, func(engine Tx) error {
-		tx := &txn{engine: engine}
-		made = fn(tx)
-		return tx.err
-	})
+	err = j.engine.ReadOne(ctx, sticky(func(tx *txn) { made = fn(tx) }))
 	return made, err
 }
 
