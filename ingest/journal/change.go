@@ -67,7 +67,7 @@ func (r *recordTx) edit() {
 // unknown ends an event whose target is not stored. If the target is a post of ours that
 // only its delivery knows, the event is ignored for the given reason. Otherwise it waits.
 func (r *recordTx) unknown(ours string) {
-	if r.isPost(r.Event.Targets[0]) {
+	if r.isPost(r.Workspace, r.Event.Targets[0]) {
 		r.ignore(ours)
 	} else {
 		r.out.Waits = true

@@ -3,12 +3,12 @@ package journal
 import "time"
 
 // isPost reports whether an external id is the id of one of our posts.
-func (r *recordTx) isPost(externalID string) bool {
-	return r.has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, r.Workspace, externalID)
+func (tx *txn) isPost(workspace, externalID string) bool {
+	return tx.has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, externalID)
 }
 
 // Ours implements Look.
-func (r *recordTx) Ours(externalID string) bool { return r.isPost(externalID) }
+func (r *recordTx) Ours(externalID string) bool { return r.isPost(r.Workspace, externalID) }
 
 // BotRuns implements Look. Without coalescing, each waiting message is a turn of its own.
 // Otherwise a thread's waiting messages are one turn, which this message joins.
