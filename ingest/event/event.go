@@ -128,9 +128,6 @@ type Keys struct {
 	Twin string
 	// Thread is the thread of the envelope, if the payload names it.
 	Thread ThreadKey
-	// Opens says that the message is the first of its Thread, by the platform's own
-	// rules: no earlier message can exist there.
-	Opens bool
 	// Holder is the external id of the message on which a person pressed a button or used
 	// a shortcut; empty for none. If that message is a post of ours, the payload belongs
 	// to the thread of the post, else to Thread.

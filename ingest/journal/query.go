@@ -21,8 +21,6 @@ type Listed struct {
 	Message
 	// Freshness is set for replies.
 	Freshness *Freshness
-	// RunID is set for replies.
-	RunID string
 }
 
 // Messages returns a thread's messages after a thread_seq, in order, deleted
@@ -36,7 +34,7 @@ func (j *Journal) Messages(ctx context.Context, key event.ThreadKey, after int64
 		for _, m := range tx.findAll(`thread = $1 AND seq > $2 ORDER BY seq LIMIT CAST($3 AS BIGINT)`, thread, after, int64(limit)) {
 			listed := Listed{Message: m}
 			if f := new(Freshness); m.Author == ByAgent {
-				listed.Freshness, listed.RunID = f, m.Run
+				listed.Freshness = f
 				tx.row([]any{&f.BaseSeq, &f.LatestSeenSeq, &f.ServerSeq},
 					`SELECT coalesce(base_seq, 0), coalesce(latest_seen_seq, 0), coalesce(server_seq, 0) FROM messages WHERE row = $1`, m.Row)
 			}

@@ -79,7 +79,7 @@ func (r *recordTx) saveThread() {
 	returning := ` WHERE id = $1 RETURNING pending, coalesce(turn_at, 0)`
 	if run := r.out.Begun; run != nil {
 		query += beginWithMessage
-		args = append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds(), r.out.Message.SenderID)
+		args = append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds())
 		returning += `, key, uuid, platform, channel, opened_on, history`
 		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.OpenedOn, &r.history)
 	} else {
@@ -113,7 +113,7 @@ func (r *recordTx) finish() (err error) {
 }
 
 // beginWithMessage makes the run of a message the thread's run.
-const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, run_sender = $9, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
+const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
 	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL`
 
 // changeRun notes deletes and edits of messages of the unfinished run.
@@ -256,10 +256,10 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	run.has(waiting)
 	b.take(waiting)
 	b.do(`UPDATE threads SET run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
-			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_sender = $7, run_bot_channel = $8,
+			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7,
 			bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
 				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
-		WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), waiting[0].SenderID, b.askedByBot())
+		WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
 	return run
 }
 
