@@ -104,12 +104,6 @@ func (j *Journal) Envelope(ctx context.Context, id int64) (*Settled, error) {
 // is open.
 const WaitLimit = time.Minute
 
-// Review is the result of ReviewWaiting.
-type Review struct {
-	Threads []int64   // with work now
-	Ended   []Settled // ended without their message
-}
-
 // reviewBatch bounds the envelopes that one review considers.
 const reviewBatch = 500
 
@@ -118,30 +112,33 @@ type waiting struct {
 	id                 int64
 	workspace, subject string
 	kind               event.Kind
+	// The result of its review: the thread to which it was moved, 0 for none, and whether
+	// this node changed it.
+	thread  int64
+	changed bool
 }
 
 // ReviewWaiting looks again for the messages that envelopes wait for. It moves an
 // envelope whose message or post is recorded by now into that thread, and ends one that
 // was accepted by the deadline, unless a gap of its channel is open or the message's own
-// envelope is pending. Several nodes may call it concurrently. Each envelope has its own
-// transaction: an error does not undo the work on the ones before.
-func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time) (review Review, err error) {
+// envelope is pending. It reports each thread that has work now to moved, and each
+// envelope that ended without its message to ended. Several nodes may call it
+// concurrently. Each envelope has its own transaction: an error does not undo the work on
+// the ones before.
+func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved func(thread int64), ended func(Settled)) error {
 	decided, err := j.decidedWaiting(ctx, deadline)
 	for _, w := range decided {
-		r, err := j.review(ctx, w)
+		w, err := j.review(ctx, w)
 		switch {
 		case err != nil:
-			return review, err
-		case !r.changed:
-		case r.thread != 0:
-			review.Threads = append(review.Threads, r.thread)
-		default:
-			review.Ended = append(review.Ended, Settled{
-				Envelope: w.id, Workspace: w.workspace, Kind: w.kind, Fate: *event.Ignore(event.ReasonUnknownMessage),
-			})
+			return err
+		case w.changed && w.thread != 0:
+			moved(w.thread)
+		case w.changed:
+			ended(Settled{Envelope: w.id, Workspace: w.workspace, Kind: w.kind, Fate: *event.Ignore(event.ReasonUnknownMessage)})
 		}
 	}
-	return review, err
+	return err
 }
 
 // decidedWaiting returns the waiting envelopes that can be moved or ended now. Its cost
@@ -157,26 +154,19 @@ func (j *Journal) decidedWaiting(ctx context.Context, deadline time.Time) ([]wai
 			ORDER BY +id LIMIT CAST($2 AS BIGINT)`, millis(deadline), int64(reviewBatch))
 }
 
-// reviewed is the thread to which an envelope was moved, 0 for none, and whether this
-// node changed the envelope.
-type reviewed struct {
-	thread  int64
-	changed bool
-}
-
 // review moves one envelope to its target's thread, or ends it if there is none. It
 // changes nothing if another node has done so.
-func (j *Journal) review(ctx context.Context, w waiting) (reviewed, error) {
+func (j *Journal) review(ctx context.Context, w waiting) (waiting, error) {
 	const still = ` WHERE id = $1 AND thread IS NULL AND state = 'pending'`
-	return write(ctx, j, WriteOptions{}, func(tx *txn) (r reviewed) {
-		if r.thread = tx.subjectThread(w.workspace, w.subject); r.thread == 0 {
-			r.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2`+still, w.id, event.ReasonUnknownMessage) > 0
-			return r
+	return write(ctx, j, WriteOptions{}, func(tx *txn) waiting {
+		if w.thread = tx.subjectThread(w.workspace, w.subject); w.thread == 0 {
+			w.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2`+still, w.id, event.ReasonUnknownMessage) > 0
+			return w
 		}
-		tx.lockThread(r.thread) // first, as in every transaction
-		if r.changed = tx.exec(`UPDATE envelopes SET thread = $2, not_before = 0`+still, w.id, r.thread) > 0; r.changed {
-			tx.addPending(r.thread, 1, millis(j.now()))
+		tx.lockThread(w.thread) // first, as in every transaction
+		if w.changed = tx.exec(`UPDATE envelopes SET thread = $2, not_before = 0`+still, w.id, w.thread) > 0; w.changed {
+			tx.addPending(w.thread, 1, millis(j.now()))
 		}
-		return r
+		return w
 	})
 }
