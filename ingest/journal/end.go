@@ -135,7 +135,7 @@ func (e *endRunTx) commit(reply Reply) {
 	case stale && reply.Stale == "drop":
 		e.outcome = Dropped
 		e.events(reply.Events, "")
-		e.clear(e.shown())
+		e.deliver(nil, nil)
 		e.end(RunDropped, "stale: newer messages were recorded", reply.AnsweredAt)
 	case !e.store(reply):
 		e.fail(ErrFenced)
@@ -253,14 +253,14 @@ func (e *endRunTx) cancel(cause string) {
 	if e.left == 0 {
 		e.do(`UPDATE threads SET begun_seq = $2 WHERE id = $1`, e.run.Thread, e.run.ContextAfter)
 	}
-	e.clear(e.shown())
+	e.deliver(nil, nil)
 	e.end(RunCanceled, cause, time.Time{})
 }
 
 // requeue ends the run without an answer and gives its messages back: the thread's next
 // turn takes them at once.
 func (e *endRunTx) requeue() {
-	e.clear(e.shown())
+	e.deliver(nil, nil)
 	e.record(RunInterrupted, "interrupted by a newer message", time.Time{})
 	e.do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
 		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1 AND author <> 'agent'`, e.run.ID)
