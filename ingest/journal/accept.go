@@ -114,7 +114,7 @@ func (a *acceptTx) result() AcceptResult {
 	case a.owner != a.j.node:
 		r.Owner = a.owner
 	case a.Claim:
-		r.Fence, r.At = a.fence, instant(a.now)
+		r.Fence, r.At = a.fence, Instant(a.now)
 	}
 	return r
 }

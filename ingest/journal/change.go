@@ -109,7 +109,7 @@ func (r *recordTx) revise(known *Message, m *event.Message, changed bool) {
 		known.Content, known.Quotes, known.Revision = m.Content, Quotes{m.Quoted, m.Forwarded}, m.Revision
 	}
 	if changed {
-		known.EditedAt, r.out.Edited = instant(r.now), known.Run
+		known.EditedAt, r.out.Edited = Instant(r.now), known.Run
 		if known.Run != "" && known.Run == r.thread.run {
 			r.editedAt = r.now
 		}
@@ -242,7 +242,7 @@ func (r *recordTx) blank(m *Message, platformID string) {
 		return
 	}
 	r.out.Fate = event.Fate{Disposition: event.Updated}
-	m.Content, m.Quotes, m.Reactions, m.DeletedAt = "", Quotes{}, nil, instant(r.now)
+	m.Content, m.Quotes, m.Reactions, m.DeletedAt = "", Quotes{}, nil, Instant(r.now)
 	r.do(`UPDATE messages SET content = '', quotes = '', quoted_id = NULL, reactions = '', files = 0, deleted_at = $2,
 		trigger = CASE WHEN run IS NULL THEN 'none' ELSE trigger END WHERE row = $1`, m.Row, r.now)
 	if m.files > 0 {

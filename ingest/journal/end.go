@@ -186,12 +186,12 @@ func (e *endRunTx) rerun() {
 // no longer the thread's or every message of the turn was deleted.
 func (e *endRunTx) store(reply Reply) bool {
 	id := uuid.Must(uuid.NewV7()).String()
-	metadata, err := reply.Metadata(id, instant(e.now).Sub(e.run.BegunAt))
+	metadata, err := reply.Metadata(id, Instant(e.now).Sub(e.run.BegunAt))
 	e.fail(err)
 	m := &Message{
 		UUID: id, Thread: e.run.Thread, ExternalID: id, SenderID: "agent:" + e.run.Agent, Author: ByAgent, Trigger: TriggerNone,
 		Content: reply.Content, Metadata: metadata, Version: ContractVersion, Origin: Live,
-		SentAt: instant(e.now), CreatedAt: instant(e.now), Run: e.run.ID,
+		SentAt: Instant(e.now), CreatedAt: Instant(e.now), Run: e.run.ID,
 	}
 	if !e.row([]any{&m.Row, &m.Seq}, `
 		INSERT INTO messages (id, external_id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin,

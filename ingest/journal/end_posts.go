@@ -16,7 +16,7 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 		shown = e.previews(e.run.ID)
 	}
 	for i, post := range posts {
-		d := e.run.delivery(DeliveryPost, post, instant(e.now))
+		d := e.run.delivery(DeliveryPost, post, Instant(e.now))
 		d.Key = DeliveryKey(e.run.ID, i)
 		switch {
 		case post.Alone:
@@ -26,12 +26,12 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 		}
 		if i == 0 && send != nil && send.Every == 0 {
 			e.begun = d
-			d.SendBy = instant(e.now).Add(send.Timeout)
+			d.SendBy = Instant(e.now).Add(send.Timeout)
 		}
 		e.insertDelivery(d, int64(i), d == e.begun)
 	}
 	for i := range shown {
-		d := e.run.delivery(DeliveryRemove, Post{Channel: e.run.Channel}, instant(e.now))
+		d := e.run.delivery(DeliveryRemove, Post{Channel: e.run.Channel}, Instant(e.now))
 		d.Key, d.Replaces = DeliveryKey(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
 		e.insertDelivery(d, noPart, false)
 	}

@@ -35,7 +35,7 @@ func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) ([
 		if r.notBefore > now {
 			break
 		}
-		r.Envelope.ReceivedAt = instant(r.receivedAt)
+		r.Envelope.ReceivedAt = Instant(r.receivedAt)
 		out = append(out, r.Pending)
 	}
 	return out, err

@@ -88,22 +88,19 @@ const messageColumns = `row, id, thread, coalesce(seq, 0), coalesce(external_id,
 
 // messageRow is the scan target for a row of messageColumns.
 type messageRow struct {
-	m                                      Message
-	quotes, reactions                      string
-	sentAt, createdAt, editedAt, deletedAt int64
+	m                 Message
+	quotes, reactions string
 }
 
 func (r *messageRow) dest() []any {
 	m := &r.m
 	return []any{&m.Row, &m.UUID, &m.Thread, &m.Seq, &m.ExternalID, &m.ClientMessageID, &m.SenderID,
 		(*string)(&m.Author), (*string)(&m.Trigger), &m.Content, &r.quotes, &m.Metadata, &m.Version, (*string)(&m.Origin), &m.Revision,
-		&m.files, &r.reactions, &m.envelopes, &r.sentAt, &r.createdAt, &r.editedAt, &r.deletedAt, &m.Run}
+		&m.files, &r.reactions, &m.envelopes, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run}
 }
 
 func (r *messageRow) message() (Message, error) {
 	m := r.m
-	m.SentAt, m.CreatedAt = instant(r.sentAt), instant(r.createdAt)
-	m.EditedAt, m.DeletedAt = instant(r.editedAt), instant(r.deletedAt)
 	if err := errors.Join(unpack(r.quotes, &m.Quotes), unpack(r.reactions, &m.Reactions)); err != nil {
 		return m, fmt.Errorf("message %d: quotes or reactions: %w", m.Row, err)
 	}
@@ -140,7 +137,7 @@ const lineColumns = `m.row, coalesce(m.seq, 0), coalesce(m.external_id, ''), m.s
 func (r *messageRow) line() []any {
 	m := &r.m
 	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Content, &r.quotes, &m.Metadata,
-		&m.Version, &m.files, &r.sentAt, &r.editedAt, &r.deletedAt, &m.Run}
+		&m.Version, &m.files, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run}
 }
 
 // readMessages scans every row of a query into dest, which points into row.

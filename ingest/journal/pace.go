@@ -77,14 +77,14 @@ func (tx *txn) lockPace(workspace, channel string) (next, blocked, left int64) {
 func (tx *txn) spare(workspace, channel string, now int64, every time.Duration) time.Time {
 	if every <= 0 {
 		if blocked := tx.blockedUntil(workspace, channel); blocked > now {
-			return instant(blocked)
+			return Instant(blocked)
 		}
 		return time.Time{}
 	}
 	posts, _ := apart(every)
 	next, blocked, left := tx.lockPace(workspace, channel)
 	if at := max(next, blocked, left+posts); at > now {
-		return instant(at)
+		return Instant(at)
 	}
 	tx.leave(workspace, channel, now, every)
 	return time.Time{}

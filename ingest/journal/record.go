@@ -117,9 +117,8 @@ type recordTx struct {
 	out    *Outcome
 
 	// Set from the thread's row after the transaction has ended.
-	left, turnAt int64
-	runLeft      int64  // messages of the unfinished run
-	history      string // of a run that began
+	runLeft int64  // messages of the unfinished run
+	history string // of a run that began
 
 	added   int64 // messages that got a thread_seq
 	moved   int64 // envelopes that the message moved into its thread
@@ -248,7 +247,7 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 		UUID: r.MessageID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID,
 		SenderID: m.Metadata.SenderID, Author: ByHuman, Trigger: d.Trigger, Content: m.Content, Metadata: d.Metadata,
 		Version: ContractVersion, Origin: r.Origin, Quotes: Quotes{m.Quoted, m.Forwarded}, Revision: m.Revision,
-		SentAt: m.SentAt, CreatedAt: instant(r.now), files: int64(len(m.Attachments)),
+		SentAt: m.SentAt, CreatedAt: Instant(r.now), files: int64(len(m.Attachments)),
 	}
 	if row.UUID == "" {
 		row.UUID = uuid.Must(uuid.NewV7()).String()
