@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"slices"
 
 	"parley/ingest/event"
 )
@@ -57,12 +58,17 @@ func (tx *txn) later(none error, dest []any, query string, args ...any) {
 	}
 }
 
-// rows reads all rows of a query; dest returns the variables for one row.
+// rows reads all rows of a query; dest returns the variables for one row. Every row is
+// scanned into the same variables, and then copied.
 func rows[T any](tx *txn, dest func(row *T) []any, query string, args ...any) (list []T) {
 	if tx.err == nil {
+		var row T
+		into := dest(&row)
 		tx.err = tx.engine.Rows(func(scan func(...any) error) error {
-			var row T
-			err := scan(dest(&row)...)
+			if len(list) == 2 { // most lists have at most two rows, and many others a page
+				list = slices.Grow(list, 2*turnsPerPage)
+			}
+			err := scan(into...)
 			list = append(list, row)
 			return err
 		}, query, args...)
