@@ -16,7 +16,7 @@ var embedded embed.FS
 type Option func(*options)
 
 type options struct {
-	vfs        string
+	vfs        string // the name of an SQLite VFS, by which tests inject faults; empty: the system's
 	log        *slog.Logger
 	recorder   journal.Recorder
 	migrations fs.FS
@@ -59,10 +59,6 @@ func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log
 func WithRecorder(recorder journal.Recorder) Option {
 	return func(o *options) { o.recorder = recorder }
 }
-
-// WithVFS opens the files through the named SQLite VFS instead of the system's. Tests use
-// it to inject faults.
-func WithVFS(name string) Option { return func(o *options) { o.vfs = name } }
 
 // WithMigrations replaces the journal's schema by the files that match a pattern.
 // migrations/README.md explains their names.
