@@ -252,7 +252,8 @@ func (o *Outbox) failed(ctx context.Context, d *journal.Delivery, cause error) e
 	case unclear && d.Kind == journal.DeliveryTell:
 		return o.giveUp(ctx, d, journal.DeliveryUnknown, cause)
 	case failure.Failure == adapters.RateLimited:
-		return o.Journal.Resend(ctx, d, now.Add(max(failure.RetryAfter, minRetryAfter)), cause.Error(), puts(d))
+		// A rate limit of other calls does not delay posts.
+		return o.Journal.Resend(ctx, d, now.Add(max(failure.RetryAfter, minRetryAfter)), cause.Error(), d.Puts())
 	case failure.Failure == adapters.NotSent:
 		return o.Journal.Resend(ctx, d, now.Add(backoff(d.Attempts)), cause.Error(), false)
 	}

@@ -93,13 +93,7 @@ func takesOver(d *journal.Delivery) bool {
 }
 
 // repeatable reports whether a delivery's call may be repeated after any outcome.
-func repeatable(d *journal.Delivery) bool { return takesOver(d) || !puts(d) }
-
-// puts reports whether a delivery adds or changes text. A rate limit of other calls does
-// not delay posts.
-func puts(d *journal.Delivery) bool {
-	return d.Kind != journal.DeliveryRemove && d.Kind != journal.DeliveryUnsign
-}
+func repeatable(d *journal.Delivery) bool { return takesOver(d) || !d.Puts() }
 
 // earlier reports on earlier calls about the post, or the sign of work, of a delivery.
 // After settles, none of them can take effect any more; zero means now. stands reports

@@ -112,7 +112,7 @@ func (tx *txn) update(d *Delivery, set string, args ...any) {
 func (j *Journal) BeginSend(ctx context.Context, claim *Claim, d *Delivery, send Send) (Slot, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) Slot {
 		tx.lock(claim, []any{new(int64)}, `id`)
-		if !d.paced() {
+		if !d.Puts() {
 			send.Every = 0
 		}
 		at := tx.reserve(d, millis(j.now()), send)
@@ -234,6 +234,6 @@ func (j *Journal) ResendMarked(ctx context.Context, d *Delivery, text, cause str
 	})
 }
 
-// paced reports whether the delivery has a place in its channel's pace. A removal has
-// none, because nobody reads it.
-func (d *Delivery) paced() bool { return d.Kind != DeliveryRemove && d.Kind != DeliveryUnsign }
+// Puts reports whether the delivery adds or changes text. A removal has no place in its
+// channel's pace, because nobody reads it.
+func (d *Delivery) Puts() bool { return d.Kind != DeliveryRemove && d.Kind != DeliveryUnsign }
