@@ -163,12 +163,8 @@ func (r *recordTx) withChannel(m *event.Message, known *Message) *event.Message 
 	if m.Metadata.ChannelExternalID != "" {
 		return m
 	}
-	stored, err := event.ReadMetadata(known.Metadata)
-	if err != nil {
-		return m
-	}
 	merged := *m
-	merged.Metadata.ChannelExternalID = stored.ChannelExternalID
+	merged.Metadata.ChannelExternalID = r.metadata(known).ChannelExternalID
 	merged.Metadata.Edited()
 	return &merged
 }
@@ -262,18 +258,11 @@ func (r *recordTx) blank(m *Message, platformID string) {
 
 // blankQuotes removes the message's words from the messages that quote it.
 func (r *recordTx) blankQuotes(m *Message, platformID string) {
-	type quoting struct {
-		row    int64
-		quotes string
-	}
-	for _, q := range rows(r.txn, func(q *quoting) []any { return []any{&q.row, &q.quotes} },
+	for _, q := range rows(r.txn, func(q *Message) []any { return []any{&q.Row, &q.quotes} },
 		`SELECT row, quotes FROM messages WHERE workspace = $1 AND quoted_id IN ($2, $3)`, r.Workspace, m.ExternalID, platformID) {
-		var quotes Quotes
-		if err := unpack(q.quotes, &quotes); err != nil {
-			r.fail(fmt.Errorf("message %d: quotes: %w", q.row, err))
-		}
-		left, _ := r.quoteColumns(Quotes{Forwarded: quotes.Forwarded})
-		r.do(`UPDATE messages SET quotes = $2, quoted_id = NULL WHERE row = $1`, q.row, left)
+		r.unpack(&q)
+		left, _ := r.quoteColumns(Quotes{Forwarded: q.Quotes.Forwarded})
+		r.do(`UPDATE messages SET quotes = $2, quoted_id = NULL WHERE row = $1`, q.Row, left)
 	}
 }
 

@@ -110,6 +110,15 @@ func (tx *txn) unpack(m *Message) {
 	}
 }
 
+// metadata reads the metadata of a stored message.
+func (tx *txn) metadata(m *Message) event.Metadata {
+	metadata, err := event.ReadMetadata(m.Metadata)
+	if err != nil {
+		tx.fail(fmt.Errorf("message %d: metadata: %w", m.Row, err))
+	}
+	return metadata
+}
+
 // find reads the first message that meets a condition, without its files; nil for none.
 func (tx *txn) find(where string, args ...any) *Message {
 	var m Message

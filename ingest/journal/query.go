@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -98,10 +97,7 @@ func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string
 // given time and no node has claimed its thread.
 func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string, overdue time.Duration) error {
 	const orphan = `turn_at IS NOT NULL AND agent = $1 AND turn_at <= $2 AND (owner = '' OR lease_until <= $3)`
-	due, ended := int64(math.MaxInt64), int64(math.MaxInt64)
-	if j.lease > 0 {
-		due, ended = millis(j.now().Add(-overdue)), millis(j.now())
-	}
+	due, ended := LeasesEnded(j.now().Add(-overdue), j.lease), LeasesEnded(j.now(), j.lease) // no bounds in a store for one process
 	waiting, err := list(ctx, j, self[string], `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -64,10 +63,7 @@ func (r *recordTx) quote(m *Message) *event.Quote {
 	if q.Own {
 		return q
 	}
-	metadata, err := event.ReadMetadata(m.Metadata)
-	if err != nil {
-		r.fail(fmt.Errorf("message %d: metadata: %w", m.Row, err))
-	}
+	metadata := r.metadata(m)
 	q.Name, q.MentionToken = metadata.SenderDisplayName, metadata.MentionToken
 	return q
 }

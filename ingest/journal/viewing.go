@@ -50,9 +50,7 @@ func (r *recordTx) viewed(m *event.Message, known *Message) *event.Message {
 	}
 	extra := r.viewing().Extra.Extra
 	if known != nil {
-		metadata, err := event.ReadMetadata(known.Metadata)
-		r.fail(err)
-		extra = metadata.Extra
+		extra = r.metadata(known).Extra
 	}
 	if len(extra) == 0 {
 		return m
