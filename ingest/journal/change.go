@@ -85,54 +85,73 @@ func (r *recordTx) holdsWords(m *Message) {
 	r.do(`UPDATE messages SET envelopes = $2 WHERE row = $1`, m.Row, m.envelopes)
 }
 
-// revise updates a known message: its text if that changed, new files, and its trigger if
-// it triggers a run for the first time. A noted message is stored if the policy stores it
-// now.
-func (r *recordTx) revise(known *Message, m *event.Message, changed bool) {
+// revise updates a known message: its text if that was edited, new files, and its trigger
+// if it triggers a run for the first time. A noted message is stored if the policy stores
+// it now.
+func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 	r.loadFiles(known)
 	m = r.viewed(m, known)
 	d := r.Decide(r.withChannel(m, known), r)
-	if d.Ignore {
+	switch {
+	case d.Ignore:
 		r.ignore(d.Reason)
 		r.holdsWords(known)
-		return
-	}
-	if known.Seq == 0 && d.Note {
+	case known.Seq == 0 && d.Note:
 		known.Revision = m.Revision
 		r.unchanged(d.Reason)
 		r.saveMessage(known, nil)
-		return
+	default:
+		r.apply(r.patch(known, d, edited), known, m, d)
+		r.saveMessage(known, r.updateFiles(known, m))
 	}
-	added := r.updateFiles(known, m)
-	stored, raised := known.Seq == 0, r.raises(known, d)
-	if changed || stored {
+}
+
+// patch is the set of a message's parts that change.
+type patch struct {
+	edited   bool // its text, by its author
+	stored   bool // a noted message gets a thread_seq and its text
+	trigger  bool
+	metadata bool
+}
+
+// patch compares a known message with the decision about its new state. It changes
+// nothing.
+func (r *recordTx) patch(known *Message, d Decision, edited bool) patch {
+	p := patch{edited: edited, stored: known.Seq == 0}
+	p.trigger = p.stored || r.raises(known, d)
+	p.metadata = p.trigger || edited && d.Trigger == known.Trigger // an edit cancels no run that was triggered before
+	return p
+}
+
+// apply changes a message, and notes the effects on its thread.
+func (r *recordTx) apply(p patch, known *Message, m *event.Message, d Decision) {
+	if p.edited || p.stored {
 		known.Content, known.Quotes, known.Revision = m.Content, Quotes{m.Quoted, m.Forwarded}, m.Revision
 	}
-	if changed {
+	if p.edited {
 		known.EditedAt, r.out.Edited = Instant(r.now), known.Run
 		if known.Run != "" && known.Run == r.thread.run {
 			r.editedAt = r.now
 		}
 	}
-	if changed && d.Trigger == known.Trigger || stored || raised { // an edit cancels no run that was triggered before
+	if p.metadata {
 		known.Metadata = d.Metadata
 	}
-	if stored {
+	if p.stored {
 		known.Seq = r.thread.nextSeq
 		r.added++
 	}
-	if stored || raised {
+	if p.trigger {
 		known.Trigger = d.Trigger
 		if known.Trigger == TriggerRun {
 			r.asks = known
 		}
 	}
-	if changed || stored || raised {
-		r.updated(known, d)
-	} else {
+	if p == (patch{}) {
 		r.unchanged(event.ReasonNoChange)
+	} else {
+		r.updated(known, d)
 	}
-	r.saveMessage(known, added)
 }
 
 // updated returns the result of a change. If no run has taken the message, the result
