@@ -224,17 +224,17 @@ type Viewing struct {
 // Addressed is how a message addresses us, as far as its payload shows.
 type Addressed string
 
-// How a message may address us. If only the store can tell that a message answers
+// How a message may address us; it is the reason of the run. If only the store can tell that a message answers
 // ours, policy finds that by Message.ReplyTo.
 const (
 	AddressedNone    Addressed = ""
-	AddressedMention Addressed = "mention"
-	AddressedDirect  Addressed = "direct"
-	AddressedReply   Addressed = "reply"
-	AddressedCommand Addressed = "command"
+	AddressedMention Addressed = ReasonMention
+	AddressedDirect  Addressed = ReasonDirect
+	AddressedReply   Addressed = ReasonReply
+	AddressedCommand Addressed = ReasonCommand
 	// AddressedAction answers a question of ours: the message is stored, and triggers no
 	// run.
-	AddressedAction Addressed = "action"
+	AddressedAction Addressed = ReasonAction
 )
 
 // Message is one utterance of a person or bot.
