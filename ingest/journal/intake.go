@@ -125,8 +125,18 @@ type waiting struct {
 // envelope that ended without its message to ended. Several nodes may call it
 // concurrently. Each envelope has its own transaction: an error does not undo the work on
 // the ones before.
+//
+// Its cost depends on the number of waiting envelopes. For those that it ends, it also
+// reads the pending envelopes once. The plus in its order keeps to the index of waiting
+// envelopes.
 func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved func(thread int64), ended func(Settled)) error {
-	decided, err := j.decidedWaiting(ctx, deadline)
+	decided, err := list(ctx, j, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.subject, (*string)(&w.kind)} }, `
+		SELECT id, workspace, subject, kind FROM envelopes e WHERE state = 'pending' AND thread IS NULL AND (
+			EXISTS (SELECT 1 FROM messages m WHERE m.workspace = e.workspace AND m.external_id = e.subject)
+			OR EXISTS (SELECT 1 FROM deliveries d WHERE d.workspace = e.workspace AND d.platform_id = e.subject)
+			OR accepted_at <= $1 AND NOT EXISTS (SELECT 1 FROM gaps g WHERE g.workspace = e.workspace AND g.channel = e.channel)
+				AND (workspace, subject) NOT IN (SELECT workspace, subject FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL))
+			ORDER BY +id LIMIT CAST($2 AS BIGINT)`, millis(deadline), int64(reviewBatch))
 	for _, w := range decided {
 		w, err := j.review(ctx, w)
 		switch {
@@ -139,19 +149,6 @@ func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved f
 		}
 	}
 	return err
-}
-
-// decidedWaiting returns the waiting envelopes that can be moved or ended now. Its cost
-// depends on their number. For the envelopes that it ends, it also reads the pending
-// envelopes once. The plus in its order keeps to the index of waiting envelopes.
-func (j *Journal) decidedWaiting(ctx context.Context, deadline time.Time) ([]waiting, error) {
-	return list(ctx, j, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.subject, (*string)(&w.kind)} }, `
-		SELECT id, workspace, subject, kind FROM envelopes e WHERE state = 'pending' AND thread IS NULL AND (
-			EXISTS (SELECT 1 FROM messages m WHERE m.workspace = e.workspace AND m.external_id = e.subject)
-			OR EXISTS (SELECT 1 FROM deliveries d WHERE d.workspace = e.workspace AND d.platform_id = e.subject)
-			OR accepted_at <= $1 AND NOT EXISTS (SELECT 1 FROM gaps g WHERE g.workspace = e.workspace AND g.channel = e.channel)
-				AND (workspace, subject) NOT IN (SELECT workspace, subject FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL))
-			ORDER BY +id LIMIT CAST($2 AS BIGINT)`, millis(deadline), int64(reviewBatch))
 }
 
 // review moves one envelope to its target's thread, or ends it if there is none. It
