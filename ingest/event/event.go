@@ -224,8 +224,8 @@ type Viewing struct {
 // Addressed is how a message addresses us, as far as its payload shows.
 type Addressed string
 
-// How a message may address us; it is the reason of the run. If only the store can tell that a message answers
-// ours, policy finds that by Message.ReplyTo.
+// How a message may address us; it is also the reason of the run. If only the store can
+// tell that a message answers ours, policy finds that by Message.ReplyTo.
 const (
 	AddressedNone    Addressed = ""
 	AddressedMention Addressed = ReasonMention
