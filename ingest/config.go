@@ -53,15 +53,14 @@ func DefaultPolicy() Policy {
 // Validate returns every fault, by key, without any value.
 func (p Policy) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := faults.Check
-	check(p.MaxAge > 0, "max_age", "must be more than 0s")
-	check(p.LoopGuard.Runs > 0, "loop_guard.runs", "must be at least 1")
-	check(p.LoopGuard.Per > 0, "loop_guard.per", "must be more than 0s")
+	faults.Check(p.MaxAge > 0, "max_age", "must be more than 0s")
+	faults.Check(p.LoopGuard.Runs > 0, "loop_guard.runs", "must be at least 1")
+	faults.Check(p.LoopGuard.Per > 0, "loop_guard.per", "must be more than 0s")
 	for i, id := range p.AllowUsers {
-		check(isID(id), fmt.Sprintf("allow_users[%d]", i), "must be a user's id, not a name: names can be taken by others")
+		faults.Check(isID(id), fmt.Sprintf("allow_users[%d]", i), "must be a user's id, not a name: names can be taken by others")
 	}
 	for i, id := range p.AllowChannels {
-		check(isID(id), fmt.Sprintf("allow_channels[%d]", i), "must be a channel's id, not a name: names can be taken by others")
+		faults.Check(isID(id), fmt.Sprintf("allow_channels[%d]", i), "must be a channel's id, not a name: names can be taken by others")
 	}
 	return faults
 }

@@ -12,15 +12,15 @@ import (
 
 // react judges a reaction. If the channel's settings ask for it, an admitted reaction is
 // also a message of its sender.
-func (w *workspace) react(ctx context.Context, g gate, e *event.Event, dedupe, channel string) error {
-	e.Ignored = g.reaction(e.Reaction, channel, w.ownID())
+func (w *workspace) react(ctx context.Context, g gate, r *resolved) error {
+	r.Ignored = g.reaction(r.Reaction, r.channel, w.ownID())
 	switch {
-	case e.Ignored != "" || !g.Policy.Reactions:
+	case r.Ignored != "" || !g.Policy.Reactions:
 		return nil
 	case w.ownID() == "" && w.config.Facts == nil: // the reaction may be ours
 		return errNeedsSelf
 	}
-	e.Message = w.reactionMessage(ctx, e, dedupe, channel)
+	r.Message = w.reactionMessage(ctx, r)
 	return nil
 }
 
@@ -30,7 +30,7 @@ func (w *workspace) react(ctx context.Context, g gate, e *event.Event, dedupe, c
 //
 // The message is passive unless the directory knows its sender. Otherwise the agent could
 // answer a program that reacts to each answer, without end.
-func (w *workspace) reactionMessage(ctx context.Context, e *event.Event, dedupe, channel string) *event.Message {
+func (w *workspace) reactionMessage(ctx context.Context, e *resolved) *event.Message {
 	r := e.Reaction
 	if r.Removed || r.All || len(e.Targets) == 0 {
 		return nil
@@ -43,11 +43,11 @@ func (w *workspace) reactionMessage(ctx context.Context, e *event.Event, dedupe,
 	}
 	sender := cmp.Or(r.SenderType, guess)
 	m := &event.Message{
-		ExternalID: "reaction/" + dedupe, Channel: event.Channel{ID: channel}, Content: emojiText(r.Emoji), ReplyTo: e.Targets[0],
+		ExternalID: "reaction/" + e.dedupe, Channel: event.Channel{ID: e.channel}, Content: emojiText(r.Emoji), ReplyTo: e.Targets[0],
 		Passive: r.SenderType == "" && !known,
 		Metadata: event.Metadata{
 			Source: string(w.config.Platform), SenderID: r.SenderID, SenderDisplayName: event.Text(cmp.Or(user.DisplayName, id)),
-			SenderType: sender, ChannelExternalID: channel, Extra: reactionExtra(w.config.Platform, r.Emoji, e.Targets[0]),
+			SenderType: sender, ChannelExternalID: e.channel, Extra: reactionExtra(w.config.Platform, r.Emoji, e.Targets[0]),
 		},
 	}
 	if sender == event.Human {

@@ -39,46 +39,65 @@ func (in *Ingest) keys(ctx context.Context, w *workspace, envelope *event.Envelo
 	return keys, d.err
 }
 
-// entry returns the record of an envelope: it reads the envelope, completes the event
-// from the store, and judges it. Its errors are unreadableError, errNeedsSelf, or the
-// store's.
+// resolved is the event of an envelope, as far as the payload and the store show it.
+type resolved struct {
+	event.Event
+	dedupe  string // the envelope's dedupe key
+	channel string // empty if no payload has named it
+}
+
+// entry returns the record of an envelope: it resolves the event, judges it, and builds the
+// record. Its errors are unreadableError, errNeedsSelf, or the store's.
 func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task) (entry journal.Entry, err error) {
+	r, err := in.resolve(ctx, w, c, t)
+	if err != nil {
+		return entry, err
+	}
+	g, err := in.judge(ctx, w, t.Envelope, &r)
+	if err != nil {
+		return entry, err
+	}
+	return journal.Entry{
+		Envelope: t.ID, MessageID: t.MessageID, Workspace: w.config.ID, Event: r.Event, Origin: origin(t.Envelope, g.KeepMetadata), Agent: g.Agent,
+		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide,
+		Begin: g.Coalesce == 0 && in.Work.Room(work.Turns, g.Agent) && !w.behind(c.Key),
+	}, nil
+}
+
+// resolve reads the event of an envelope and completes it from the store.
+func (in *Ingest) resolve(ctx context.Context, w *workspace, c *work.Claim, t task) (r resolved, err error) {
 	if t.keys == nil {
 		keys, err := in.keys(ctx, w, &t.Envelope)
 		if err != nil {
-			return entry, err
+			return r, err
 		}
 		t.keys = &keys
 	}
 	if t.keys.Needs != "" && w.config.Facts == nil {
-		return entry, errNeedsSelf
+		return r, errNeedsSelf
 	}
-	e, err := in.normalize(ctx, w, t.Envelope)
-	if err != nil {
-		return entry, err
+	r.dedupe = t.keys.Dedupe
+	if r.Event, err = in.normalize(ctx, w, t.Envelope); err != nil {
+		return r, err
 	}
-	if err := in.complete(ctx, w, &e); err != nil {
-		return entry, err
+	if err := in.complete(ctx, w, &r.Event); err != nil {
+		return r, err
 	}
-	channel, err := in.channel(ctx, c, &e)
-	if err != nil {
-		return entry, err
+	r.channel, err = in.channel(ctx, c, &r.Event)
+	return r, err
+}
+
+// judge returns the gate of the event's channel. The journal asks the gate about messages
+// when it records them. judge itself judges a reaction.
+func (in *Ingest) judge(ctx context.Context, w *workspace, envelope event.Envelope, r *resolved) (gate, error) {
+	g := gate{Settings: w.config.Settings(r.channel), kind: r.Kind, arrived: envelope.ReceivedAt, now: in.Now}
+	if envelope.Transport == event.Backfilled {
+		g.Policy.MaxAge = g.LateAge
 	}
-	settings := w.config.Settings(channel)
-	g := gate{Settings: settings, kind: e.Kind, arrived: t.Envelope.ReceivedAt, now: in.Now}
-	if t.Envelope.Transport == event.Backfilled {
-		g.Policy.MaxAge = settings.LateAge
+	if r.Ignored == "" && r.Kind == event.KindReaction {
+		return g, w.react(ctx, g, r)
 	}
-	if e.Ignored == "" && e.Kind == event.KindReaction {
-		if err := w.react(ctx, g, &e, t.keys.Dedupe, channel); err != nil {
-			return entry, err
-		}
-	}
-	return journal.Entry{
-		Envelope: t.ID, MessageID: t.MessageID, Workspace: w.config.ID, Event: e, Origin: origin(t.Envelope, settings.KeepMetadata), Agent: settings.Agent,
-		Coalesce: settings.Coalesce, CoalesceMax: settings.CoalesceMax, Decide: g.decide,
-		Begin: settings.Coalesce == 0 && in.Work.Room(work.Turns, settings.Agent) && !w.behind(c.Key),
-	}, nil
+	return g, nil
 }
 
 // normalize returns the event of an envelope. A message has complete metadata.

@@ -33,7 +33,6 @@ type payload struct {
 	Sender  string            `json:"sender,omitempty"`
 	Text    string            `json:"text,omitempty"`
 	Mention bool              `json:"mention,omitempty"`
-	Opens   bool              `json:"opens,omitempty"`
 	Bot     bool              `json:"bot,omitempty"`
 	Needs   string            `json:"needs,omitempty"`
 	Trouble string            `json:"trouble,omitempty"`
@@ -66,7 +65,7 @@ func (f *platform) Keys(envelope event.Envelope, facts adapters.Facts) event.Key
 	if p.Trouble == panicsInKeys {
 		panic("a bug in Keys")
 	}
-	keys := event.Keys{Kind: p.kind(), Dedupe: fmt.Sprint(p.kind(), p.ID, p.Revision), Subject: p.ID, Opens: p.Opens}
+	keys := event.Keys{Kind: p.kind(), Dedupe: fmt.Sprint(p.kind(), p.ID, p.Revision), Subject: p.ID}
 	keys.Channel = event.Channel{ID: p.Channel, Type: p.Type}
 	if p.Thread != "" {
 		keys.Thread = p.thread(envelope, facts)

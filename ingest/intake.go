@@ -181,12 +181,8 @@ func (in *Ingest) Review(ctx context.Context) error {
 // ReviewOnce ends the envelopes that have waited for their message since before the
 // deadline, unless the message may still come.
 func (in *Ingest) ReviewOnce(ctx context.Context, deadline time.Time) error {
-	review, err := in.Journal.ReviewWaiting(ctx, deadline) // an error may come after some results
-	for _, thread := range review.Threads {
-		in.Work.Wake(work.Intake, "", thread)
-	}
-	for _, s := range review.Ended {
+	moved := func(thread int64) { in.Work.Wake(work.Intake, "", thread) }
+	return in.Journal.ReviewWaiting(ctx, deadline, moved, func(s journal.Settled) {
 		in.settled(s.Workspace, s.Envelope, journal.Outcome{Kind: s.Kind, Trigger: journal.TriggerNone, Fate: s.Fate})
-	}
-	return err
+	})
 }

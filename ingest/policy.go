@@ -19,20 +19,14 @@ type gate struct {
 }
 
 // decide judges a message, or the new state of one. Every decision has a reason.
-func (g gate) decide(m *event.Message, look journal.Look) (journal.Decision, error) {
+func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	if reason := g.refuses(m.Metadata.SenderID, m.Channel.ID, m.Metadata.SenderType); reason != "" {
-		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: reason}, nil
+		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: reason}
 	}
-	addressed, err := g.addressed(m, look)
-	if err != nil {
-		return journal.Decision{}, err
-	}
-	d, err := g.trigger(m, addressed, look)
-	if err != nil {
-		return d, err
-	}
+	addressed := g.addressed(m, look)
+	d := g.trigger(m, addressed, look)
 	d.Metadata = g.metadata(m, d, addressed)
-	return d, nil
+	return d
 }
 
 // refuses returns the reason for which a sender is refused. It is empty for an admitted sender.
@@ -56,44 +50,38 @@ func admits(list []string, id string) bool { return list == nil || slices.Contai
 // addressed returns how a message addresses us, by its payload or by the message that it
 // answers. If policy treats the account owner like other people, the owner's messages in
 // a direct chat address us, though their recipient is the other person there.
-func (g gate) addressed(m *event.Message, look journal.Look) (event.Addressed, error) {
-	if m.Addressed != event.AddressedNone {
-		return m.Addressed, nil
+func (g gate) addressed(m *event.Message, look journal.Look) event.Addressed {
+	switch {
+	case m.Addressed != event.AddressedNone:
+		return m.Addressed
+	case g.Policy.FromMe && is(m.Metadata.IsFromMe) && m.Channel.Type == event.ChannelDirect:
+		return event.AddressedDirect
+	case m.ReplyTo != "" && look.Ours(m.ReplyTo):
+		return event.AddressedReply
 	}
-	if g.Policy.FromMe && is(m.Metadata.IsFromMe) && m.Channel.Type == event.ChannelDirect {
-		return event.AddressedDirect, nil
-	}
-	if m.ReplyTo == "" {
-		return event.AddressedNone, nil
-	}
-	ours, err := look.Ours(m.ReplyTo)
-	if ours {
-		return event.AddressedReply, err
-	}
-	return event.AddressedNone, err
+	return event.AddressedNone
 }
 
-func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.Look) (journal.Decision, error) {
+func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.Look) journal.Decision {
 	switch {
 	case m.Passive || is(m.Metadata.Passive):
-		return passive(event.ReasonPassive), nil
+		return passive(event.ReasonPassive)
 	case addressed == event.AddressedAction:
-		return passive(event.ReasonAction), nil // stored even without passive memory: our post asked for the press
+		return passive(event.ReasonAction) // stored even without passive memory: our post asked for the press
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
-		return g.unasked(event.ReasonFromMe), nil
+		return g.unasked(event.ReasonFromMe)
 	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction):
-		return g.unasked(event.ReasonNoMention), nil
+		return g.unasked(event.ReasonNoMention)
 	case !g.arrived.IsZero() && !m.SentAt.IsZero() && g.arrived.Sub(m.SentAt) > g.Policy.MaxAge:
-		return passive(event.ReasonTooOld), nil
-	}
-	if looping, err := g.looping(m, look); err != nil || looping {
-		return passive(event.ReasonLoopGuard), err
+		return passive(event.ReasonTooOld)
+	case g.looping(m, look):
+		return passive(event.ReasonLoopGuard)
 	}
 	reason := event.ReasonOpen
 	if addressed != event.AddressedNone {
 		reason = string(addressed)
 	}
-	return journal.Decision{Trigger: journal.TriggerRun, Reason: reason}, nil
+	return journal.Decision{Trigger: journal.TriggerRun, Reason: reason}
 }
 
 func passive(reason string) journal.Decision {
@@ -111,12 +99,9 @@ func (g gate) unasked(reason string) journal.Decision {
 
 // looping reports whether bots have begun as many runs in the channel as they may. Callers
 // of our own API were admitted by a token, and are not counted.
-func (g gate) looping(m *event.Message, look journal.Look) (bool, error) {
-	if m.Metadata.SenderType != event.Bot || g.KeepMetadata {
-		return false, nil
-	}
-	runs, err := look.BotRuns(m.Channel.ID, g.now().Add(-g.Policy.LoopGuard.Per))
-	return runs >= g.Policy.LoopGuard.Runs, err
+func (g gate) looping(m *event.Message, look journal.Look) bool {
+	return m.Metadata.SenderType == event.Bot && !g.KeepMetadata &&
+		look.BotRuns(m.Channel.ID, g.now().Add(-g.Policy.LoopGuard.Per)) >= g.Policy.LoopGuard.Runs
 }
 
 // metadata returns the stored metadata: the adapter's and the run hints, as the contract's

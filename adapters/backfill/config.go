@@ -30,8 +30,7 @@ const (
 // Validate returns every fault, by key, without any value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := faults.Check
-	check(c.MaxAge >= 0 && c.MaxAge <= maxAge, "max_age", "must be between 0s, which switches it off, and 7d")
-	check(c.Messages > 0 && c.Messages <= maxMessages, "messages", "must be between 1 and 10000")
+	faults.Check(c.MaxAge >= 0 && c.MaxAge <= maxAge, "max_age", "must be between 0s, which switches it off, and 7d")
+	faults.Check(c.Messages > 0 && c.Messages <= maxMessages, "messages", "must be between 1 and 10000")
 	return faults
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
 
@@ -36,7 +37,7 @@ type handle struct {
 	lastName    string
 }
 
-func readMessage(data event.Fields) message {
+func readMessage(data jsonobject.Fields) message {
 	m := message{
 		tempGUID:    id(data, "tempGuid"),
 		text:        typed(data.Text("text")),
@@ -67,7 +68,7 @@ func readMessage(data event.Fields) message {
 	return m
 }
 
-func readChat(o event.Fields) *chat {
+func readChat(o jsonobject.Fields) *chat {
 	c := chat{guid: requiredID(o, "guid")}
 	c.style = o.Number("style")
 	if c.guid != "" && chatName(c.guid) == "" {
@@ -83,7 +84,7 @@ const placeholder = "\uFFFC"
 func typed(text string) string { return strings.ReplaceAll(text, placeholder, "") }
 
 // readAttachments returns the files that a person can see.
-func readAttachments(data event.Fields) []event.Attachment {
+func readAttachments(data jsonobject.Fields) []event.Attachment {
 	var attachments []event.Attachment
 	for _, o := range data.Children("attachments") {
 		name := o.Text("transferName")
@@ -103,7 +104,7 @@ func readAttachments(data event.Fields) []event.Attachment {
 
 // hidden reports whether an attachment is data of Messages itself, such as a link's preview,
 // and not a file that a person sent.
-func hidden(o event.Fields, name string) bool {
+func hidden(o jsonobject.Fields, name string) bool {
 	return o.Flag("hideAttachment") ||
 		strings.HasPrefix(o.Text("uti"), "com.apple.messages.") ||
 		strings.HasSuffix(name, ".pluginPayloadAttachment")
@@ -148,7 +149,7 @@ func (m message) revision() string {
 const endOfTime = 253_402_300_800_000
 
 // date reads a time in milliseconds since 1970. 0 and null are the zero time.
-func date(data event.Fields, key string) time.Time {
+func date(data jsonobject.Fields, key string) time.Time {
 	ms := data.Number(key)
 	if ms < 0 || ms >= endOfTime {
 		data.Fault(key, "must be milliseconds since 1970")

@@ -1,6 +1,9 @@
 package bluebubbles
 
-import "parley/ingest/event"
+import (
+	"parley/adapters/jsonobject"
+	"parley/ingest/event"
+)
 
 // The types of webhooks that contain a message and are read here. Every other type is
 // ignored.
@@ -31,7 +34,7 @@ type payload struct {
 // read decodes a body. Its error means that the body is unusable, and names every faulty
 // field.
 func read(body []byte) (payload, error) {
-	root, err := event.ParseFields(body)
+	root, err := jsonobject.Parse(body)
 	if err != nil {
 		return payload{}, err
 	}
@@ -43,7 +46,7 @@ func read(body []byte) (payload, error) {
 	return p, root.Err()
 }
 
-func readWebhook(root event.Fields, webhook string) (p payload, known bool) {
+func readWebhook(root jsonobject.Fields, webhook string) (p payload, known bool) {
 	switch webhook {
 	case newMessage, updatedMessage, messageSendError:
 		if data, ok := root.RequiredChild("data"); ok {
@@ -59,7 +62,7 @@ func readWebhook(root event.Fields, webhook string) (p payload, known bool) {
 	return p, true
 }
 
-func readGroupEvent(root event.Fields, kind event.Kind, reason string) payload {
+func readGroupEvent(root jsonobject.Fields, kind event.Kind, reason string) payload {
 	p := payload{kind: kind, ignored: reason}
 	if data, ok := root.RequiredChild("data"); ok {
 		p.guid = requiredID(data, "guid")
@@ -67,7 +70,7 @@ func readGroupEvent(root event.Fields, kind event.Kind, reason string) payload {
 	return p
 }
 
-func readData(data event.Fields, webhook string) payload {
+func readData(data jsonobject.Fields, webhook string) payload {
 	p := payload{guid: requiredID(data, "guid")}
 	item := data.Number("itemType")
 	action := data.Number("groupActionType")
@@ -113,10 +116,10 @@ func groupItem(item, action int64) (event.Kind, string) {
 // have less than 100.
 const maxID = 512
 
-func id(o event.Fields, key string) string { return o.ShortText(key, maxID) }
+func id(o jsonobject.Fields, key string) string { return o.ShortText(key, maxID) }
 
 // requiredID is id for a member whose absence is a fault.
-func requiredID(o event.Fields, key string) string {
+func requiredID(o jsonobject.Fields, key string) string {
 	if !o.Has(key) || string(o.Raw(key)) == `""` {
 		o.Fault(key, "is required and must not be empty")
 		return ""

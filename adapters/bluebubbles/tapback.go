@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"parley/ingest/event"
+	"parley/adapters/jsonobject"
 
 	"github.com/rivo/uniseg"
 )
@@ -28,7 +28,7 @@ const emojiTapback = "emoji"
 var tapbackNames = [...]string{"love", "like", "dislike", "laugh", "emphasize", "question", emojiTapback, "sticker"}
 
 // readTapback reads a tapback, and returns false if the message is not a tapback.
-func readTapback(data event.Fields, text string) (tapback, bool) {
+func readTapback(data jsonobject.Fields, text string) (tapback, bool) {
 	name, removed, ok := tapbackName(word(data, "associatedMessageType"))
 	if !ok {
 		return tapback{}, false
@@ -50,7 +50,7 @@ func readTapback(data event.Fields, text string) (tapback, bool) {
 }
 
 // word reads an id that may also be a number.
-func word(data event.Fields, key string) string {
+func word(data jsonobject.Fields, key string) string {
 	var number int64
 	if json.Unmarshal(data.Raw(key), &number) == nil {
 		return strconv.FormatInt(number, 10)

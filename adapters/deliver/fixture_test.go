@@ -321,8 +321,8 @@ func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel strin
 	if _, err := j.Record(ctx, claim, journal.Entry{
 		Envelope: pending[0].ID, Workspace: "acme", Agent: "helper",
 		Event: event.Event{Kind: event.KindMessage, Message: &event.Message{ExternalID: fmt.Sprint(pending[0].ID), Content: "?"}},
-		Decide: func(*event.Message, journal.Look) (journal.Decision, error) {
-			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}, nil
+		Decide: func(*event.Message, journal.Look) journal.Decision {
+			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}
 		},
 	}); err != nil {
 		return journal.Ended{}, err

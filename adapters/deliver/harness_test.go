@@ -207,8 +207,8 @@ func (h *harness) ask(thread string) {
 		Envelope: accepted.ID, Workspace: "acme", Agent: "helper",
 		Event: event.Event{Kind: event.KindMessage, Message: &event.Message{
 			ExternalID: id, Content: "?", Metadata: event.Metadata{SenderID: "slack:U1", SenderType: event.Human}}},
-		Decide: func(*event.Message, journal.Look) (journal.Decision, error) {
-			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}, nil
+		Decide: func(*event.Message, journal.Look) journal.Decision {
+			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}
 		},
 	})
 	h.mu.Unlock()

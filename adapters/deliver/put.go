@@ -41,37 +41,48 @@ var errNotHere = &adapters.SendError{Failure: adapters.Permanent, Err: errors.Ne
 // if it made none.
 func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (string, error) {
 	post := o.post(d)
-	switch d.Kind {
-	case journal.DeliveryUnsign:
+	switch {
+	case d.Kind == journal.DeliveryUnsign:
 		signer, ok := platform.Sender.(adapters.WorkingIndicator)
 		if !ok {
 			return "", errNotHere
 		}
 		return "", signer.ClearWorking(ctx, adapters.Sign{Thread: d.ThreadKey, To: post.To, Message: d.Post.Text})
-	case journal.DeliveryTell:
+	case d.Kind == journal.DeliveryTell:
 		one, ok := platform.Sender.(adapters.Ephemeral)
 		if !ok {
 			return "", errNotHere
 		}
 		return "", one.PostEphemeral(ctx, post)
+	case d.Replaces != nil && d.Replaces.PlatformID != "":
+		return o.finalise(ctx, c, d, platform)
+	case d.Kind == journal.DeliveryRemove: // the preview has no known post
+		return "", nil
 	}
-	removes := d.Kind == journal.DeliveryRemove
-	if d.Replaces == nil || d.Replaces.PlatformID == "" {
-		if removes {
-			return "", nil
-		}
-		return platform.Sender.Send(ctx, post)
-	}
+	return platform.Sender.Send(ctx, post)
+}
+
+// finalise removes a preview's post, or makes it show the delivery's text: the end of its
+// stream adds the rest of the text, or an edit states all of it. It returns the platform's
+// id of the post, or an empty id if it has removed the post.
+func (o *Outbox) finalise(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (string, error) {
 	editor, ok := platform.Sender.(adapters.Editor)
-	id := d.Replaces.PlatformID
+	id, post := d.Replaces.PlatformID, o.post(d)
 	switch {
 	case !ok:
 		return "", errNotHere
-	case removes:
+	case d.Kind == journal.DeliveryRemove:
 		return "", editor.Remove(ctx, id, post)
 	}
-	if ended, err := o.endStream(ctx, c, d, platform); ended {
-		return id, err
+	streamer, streams := platform.Sender.(adapters.Streamer)
+	if p := pieceOf(c, d); streams && p != nil && p.clean && p.open && strings.HasPrefix(post.Text, p.shown) {
+		err := streamer.End(ctx, id, post, post.Text[len(p.shown):])
+		if isFailure(err, adapters.Unclear) {
+			c.Take(keyOf(d)) // the post's text is no longer known
+		}
+		if !isFailure(err, adapters.Permanent) { // otherwise the platform has closed the stream
+			return id, err
+		}
 	}
 	return id, editor.Edit(ctx, id, post)
 }
@@ -82,9 +93,7 @@ func takesOver(d *journal.Delivery) bool {
 }
 
 // repeatable reports whether a delivery's call may be repeated after any outcome.
-func repeatable(d *journal.Delivery) bool {
-	return takesOver(d) || d.Kind == journal.DeliveryRemove || d.Kind == journal.DeliveryUnsign
-}
+func repeatable(d *journal.Delivery) bool { return takesOver(d) || !d.Puts() }
 
 // earlier reports on earlier calls about the post, or the sign of work, of a delivery.
 // After settles, none of them can take effect any more; zero means now. stands reports
@@ -100,29 +109,6 @@ func earlier(c *work.Claim, d *journal.Delivery) (settles time.Time, stands bool
 		return d.Replaces.SendBy.Add(readBackAfter), false
 	}
 	return time.Time{}, false
-}
-
-// endStream ends the stream of a preview that shows the beginning of the delivery's text.
-// It returns false if the post must be edited instead, because it is not such a stream or
-// the platform has closed it.
-func (o *Outbox) endStream(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (ended bool, err error) {
-	p := pieceOf(c, d)
-	streamer, streams := platform.Sender.(adapters.Streamer)
-	if !streams || p == nil || !p.clean || !p.open {
-		return false, nil
-	}
-	rest, goesOn := strings.CutPrefix(d.Post.Text, p.shown)
-	if !goesOn {
-		return false, nil
-	}
-	err = streamer.End(ctx, p.id, o.post(d), rest)
-	switch {
-	case isFailure(err, adapters.Permanent):
-		return false, nil
-	case isFailure(err, adapters.Unclear):
-		c.Take(keyOf(d)) // the post's text is no longer known
-	}
-	return true, err
 }
 
 // failureOf describes a failed call. The outcome is unclear if the error is not a

@@ -76,13 +76,8 @@ func (o *Outbox) findStream(ctx context.Context, d *journal.Delivery, platform P
 	if err != nil {
 		return "", false, err
 	}
-	known, err := o.Journal.Known(ctx, d.Workspace, ids)
-	for _, id := range ids {
-		if err == nil && !known[id] {
-			return id, true, nil
-		}
-	}
-	return "", false, err
+	id, err := o.Journal.FirstUnknown(ctx, d.Workspace, ids)
+	return id, err == nil && id != "", err
 }
 
 // askAgain is the wait after a failed query. It grows with the time since the end of the

@@ -3,13 +3,14 @@ package discord
 import (
 	"strings"
 
+	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
 
 // readContent returns the typed text verbatim. A poll adds a line for its question and one
 // for each answer, because a person typed them too.
 // https://docs.discord.com/developers/resources/poll#poll-object
-func readContent(d event.Fields) string {
+func readContent(d jsonobject.Fields) string {
 	content := d.Text("content")
 	poll, ok := d.Child("poll")
 	if !ok {
@@ -31,7 +32,7 @@ func readContent(d event.Fields) string {
 }
 
 // readFiles returns a message's files and stickers. A voice message is a file.
-func readFiles(d event.Fields) []event.Attachment {
+func readFiles(d jsonobject.Fields) []event.Attachment {
 	var files []event.Attachment
 	for _, file := range d.Children("attachments") {
 		files = append(files, event.Attachment{

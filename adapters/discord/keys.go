@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 
 	"parley/adapters"
+	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
 
@@ -54,7 +55,7 @@ func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys
 
 // SelfOf reads our identity from a READY frame. It returns false for every other body.
 func SelfOf(envelope event.Envelope) (event.Self, bool) {
-	frame, err := event.ParseFields(envelope.Body)
+	frame, err := jsonobject.Parse(envelope.Body)
 	if err != nil || dispatch(frame) != "READY" {
 		return event.Self{}, false
 	}

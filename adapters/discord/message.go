@@ -3,6 +3,7 @@ package discord
 import (
 	"time"
 
+	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
 
@@ -52,7 +53,7 @@ type reference struct {
 }
 
 // readMessage reads the message of a gateway event.
-func readMessage(d event.Fields) message {
+func readMessage(d jsonobject.Fields) message {
 	m := readBody(d)
 	m.id = requiredSnowflake(d, "id")
 	m.author, m.hasAuthor = readAuthor(d)
@@ -68,7 +69,7 @@ func readMessage(d event.Fields) message {
 // readPlace reads the message's channel. Only messages of threads have a position. An update
 // without an author need not contain the guild.
 // https://docs.discord.com/developers/resources/message#message-object-message-structure
-func (m *message) readPlace(d event.Fields) {
+func (m *message) readPlace(d jsonobject.Fields) {
 	id, guild, channelType := requiredSnowflake(d, "channel_id"), snowflake(d, "guild_id"), d.Number("channel_type")
 	m.threaded = isThread(channelType) || d.Has("position")
 	m.channel = targetChannel(id, guild)
@@ -78,7 +79,7 @@ func (m *message) readPlace(d event.Fields) {
 }
 
 // readBody reads the fields that a message has in common with quoted and forwarded ones.
-func readBody(d event.Fields) message {
+func readBody(d jsonobject.Fields) message {
 	return message{
 		kind:    d.Number("type"),
 		flags:   d.Number("flags"),
@@ -89,7 +90,7 @@ func readBody(d event.Fields) message {
 	}
 }
 
-func (m *message) readReference(d event.Fields) {
+func (m *message) readReference(d jsonobject.Fields) {
 	if r, ok := d.Child("message_reference"); ok {
 		m.reference = reference{r.Number("type"), snowflake(r, "message_id")}
 	}
@@ -105,7 +106,7 @@ func (m *message) readReference(d event.Fields) {
 
 // readQuoted reads the message that a reply refers to. Its author has no nickname of this
 // guild; the list of mentions may contain it.
-func readQuoted(d event.Fields, mentioned []user) *message {
+func readQuoted(d jsonobject.Fields, mentioned []user) *message {
 	m := readBody(d)
 	m.id = snowflake(d, "id")
 	m.author, m.hasAuthor = readAuthor(d)
@@ -166,7 +167,7 @@ func (m *message) revision() string {
 const maxTime = 40
 
 // timestamp reads a time. It is the zero time if the member is missing or empty.
-func timestamp(d event.Fields, key string) time.Time {
+func timestamp(d jsonobject.Fields, key string) time.Time {
 	s := d.Text(key)
 	if s == "" {
 		return time.Time{}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
 
@@ -26,7 +27,7 @@ type payload struct {
 // kind if the frame names one.
 func read(body []byte) (payload, error) {
 	p := payload{kind: event.KindOther}
-	frame, err := event.ParseFields(body)
+	frame, err := jsonobject.Parse(body)
 	if err != nil {
 		return p, err
 	}
@@ -53,7 +54,7 @@ func read(body []byte) (payload, error) {
 // dispatch returns the name of the dispatched event. It is empty if the object is not a
 // dispatch frame.
 // https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway
-func dispatch(frame event.Fields) string {
+func dispatch(frame jsonobject.Fields) string {
 	var name string
 	if string(frame.Raw("op")) != "0" || json.Unmarshal(frame.Raw("t"), &name) != nil {
 		return ""
@@ -83,7 +84,7 @@ func classify(name string) (event.Kind, string) {
 	return event.KindOther, event.ReasonNotAnEvent
 }
 
-func (p *payload) readCreate(d event.Fields) {
+func (p *payload) readCreate(d jsonobject.Fields) {
 	m := readMessage(d)
 	if !m.hasAuthor {
 		d.Fault("author", "is required: an object")
@@ -99,7 +100,7 @@ func (p *payload) readCreate(d event.Fields) {
 	}
 }
 
-func (p *payload) readUpdate(d event.Fields) {
+func (p *payload) readUpdate(d jsonobject.Fields) {
 	m := readMessage(d)
 	p.place(m.channel, m.id)
 	switch {
@@ -114,7 +115,7 @@ func (p *payload) readUpdate(d event.Fields) {
 	}
 }
 
-func (p *payload) readDelete(name string, d event.Fields) {
+func (p *payload) readDelete(name string, d jsonobject.Fields) {
 	if name == "MESSAGE_DELETE" {
 		id := requiredSnowflake(d, "id")
 		p.place(readPlace(d), id)
@@ -126,7 +127,7 @@ func (p *payload) readDelete(name string, d event.Fields) {
 	p.dedupe = "delete:" + digest([]byte(strings.Join(slices.Sorted(slices.Values(ids)), ",")))
 }
 
-func (p *payload) readReaction(name string, frame, d event.Fields) {
+func (p *payload) readReaction(name string, frame, d jsonobject.Fields) {
 	p.place(readPlace(d), requiredSnowflake(d, "message_id"))
 	p.dedupe = readPosition(frame)
 	p.reaction = &event.Reaction{Removed: name != "MESSAGE_REACTION_ADD"}
@@ -152,7 +153,7 @@ const maxSession = 128
 
 // readPosition returns a key of the gateway session and the frame's sequence number in it. It
 // is empty if either is missing.
-func readPosition(frame event.Fields) string {
+func readPosition(frame jsonobject.Fields) string {
 	session, sequence := frame.ShortText("session_id", maxSession), frame.Number("s")
 	if session == "" || !frame.Has("s") {
 		return ""
@@ -160,14 +161,14 @@ func readPosition(frame event.Fields) string {
 	return "reaction:" + session + ":" + strconv.FormatInt(sequence, 10)
 }
 
-func readPlace(d event.Fields) event.Channel {
+func readPlace(d jsonobject.Fields) event.Channel {
 	return targetChannel(requiredSnowflake(d, "channel_id"), snowflake(d, "guild_id"))
 }
 
 // readEmoji returns a reaction's emoji in the API's form: the emoji itself, or "name:id" for
 // a guild's custom emoji. The name of a removed custom emoji is null.
 // https://docs.discord.com/developers/resources/emoji#emoji-object
-func readEmoji(d event.Fields) string {
+func readEmoji(d jsonobject.Fields) string {
 	emoji, ok := d.RequiredChild("emoji")
 	name, id := emoji.Text("name"), snowflake(emoji, "id")
 	switch {

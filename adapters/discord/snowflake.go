@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"parley/ingest/event"
+	"parley/adapters/jsonobject"
 )
 
 // snowflake reads one of Discord's ids. It is empty if the member is missing.
-func snowflake(d event.Fields, key string) string {
+func snowflake(d jsonobject.Fields, key string) string {
 	var id string
 	if d.Decode(key, "an id: a string of digits", &id) && !isSnowflake(id) {
 		d.Fault(key, "must be an id: a string of digits")
@@ -20,7 +20,7 @@ func snowflake(d event.Fields, key string) string {
 }
 
 // requiredSnowflake is snowflake for a member whose absence is a fault.
-func requiredSnowflake(d event.Fields, key string) string {
+func requiredSnowflake(d jsonobject.Fields, key string) string {
 	if !d.Has(key) {
 		d.Fault(key, "is required: an id, a string of digits")
 	}
@@ -28,7 +28,7 @@ func requiredSnowflake(d event.Fields, key string) string {
 }
 
 // snowflakes reads a list of ids, which must not be empty.
-func snowflakes(d event.Fields, key string) []string {
+func snowflakes(d jsonobject.Fields, key string) []string {
 	var ids []string
 	if !d.Decode(key, "a list of ids", &ids) && d.Has(key) {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley/adapters"
+	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
 
@@ -17,7 +18,7 @@ type user struct {
 	bot        bool
 }
 
-func readUser(d event.Fields) user {
+func readUser(d jsonobject.Fields) user {
 	u := user{
 		id:         requiredSnowflake(d, "id"),
 		nick:       readNick(d),
@@ -31,7 +32,7 @@ func readUser(d event.Fields) user {
 
 // readAuthor reads a message's author, and returns false if there is none. A webhook writes
 // under its own id, with a name chosen for each message.
-func readAuthor(d event.Fields) (user, bool) {
+func readAuthor(d jsonobject.Fields) (user, bool) {
 	webhook := snowflake(d, "webhook_id")
 	author, ok := d.Child("author")
 	if !ok {
@@ -43,7 +44,7 @@ func readAuthor(d event.Fields) (user, bool) {
 }
 
 // readNick reads the nickname from the member object beside a user.
-func readNick(d event.Fields) string {
+func readNick(d jsonobject.Fields) string {
 	member, _ := d.Child("member")
 	return member.Text("nick")
 }

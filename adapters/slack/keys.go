@@ -31,7 +31,6 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 	case event.KindMessage:
 		keys.Dedupe, keys.Twin = p.messageKeys()
 		keys.Thread = p.thread(n.workspace(envelope), facts)
-		keys.Opens = p.opens(keys.Thread)
 		keys.Needs = p.needs(facts)
 	case event.KindCommand, event.KindAction:
 		keys.Dedupe = dedupeKey(string(p.kind), keys.Subject)
@@ -148,12 +147,6 @@ func (p *payload) thread(workspace string, facts adapters.Facts) event.ThreadKey
 	default:
 		return ThreadKey(workspace, channel, p.ts, "")
 	}
-}
-
-// opens reports whether the message is the root of its thread.
-func (p *payload) opens(thread event.ThreadKey) bool {
-	_, root, err := parseThreadKey(thread)
-	return err == nil && root == p.ts
 }
 
 // bodyKey returns the dedupe key of a payload that has no better one: a hash of its

@@ -62,25 +62,6 @@ func TestMessageAndMentionNameEachOther(t *testing.T) {
 	}
 }
 
-func TestARootOpensItsThread(t *testing.T) {
-	for _, tt := range []struct {
-		about string
-		more  object
-		want  bool
-	}{
-		{"a message in a channel", nil, true},
-		{"its mention", object{"type": "app_mention"}, true},
-		{"one that has replies", object{"thread_ts": "1750000000.000100"}, true},
-		{"a reply", object{"thread_ts": "1740000000.000100"}, false},
-		{"a direct message", object{"channel": "D1", "channel_type": "im"}, false},
-		{"a group message", object{"channel_type": "mpim"}, false},
-	} {
-		if keys := keysOf(t, eventCallback(messageEvent("hi", tt.more)), fakeDirectory{self: us}); keys.Opens != tt.want {
-			t.Errorf("%s opens %s: %v", tt.about, keys.Thread, keys.Opens)
-		}
-	}
-}
-
 func TestNormalizerWorkspaceReplacesTheEnvelopes(t *testing.T) {
 	envelope := envelopeOf(t, messageEvent("hi", nil))
 	for workspace, want := range map[string]event.ThreadKey{

@@ -197,7 +197,7 @@ func (a API) List(w http.ResponseWriter, r *http.Request) {
 }
 
 func view(m *journal.Listed) listed {
-	l := listed{View: m.View(), CreatedAt: m.CreatedAt, RunID: m.RunID}
+	l := listed{View: m.View(), CreatedAt: m.CreatedAt}
 	if !m.EditedAt.IsZero() {
 		l.EditedAt = &m.EditedAt
 	}
@@ -205,6 +205,7 @@ func view(m *journal.Listed) listed {
 		l.DeletedAt = &m.DeletedAt
 	}
 	if f := m.Freshness; f != nil {
+		l.RunID = m.Run
 		l.BaseSeq, l.LatestSeenSeq, l.ServerSeq = &f.BaseSeq, &f.LatestSeenSeq, &f.ServerSeq
 	}
 	return l

@@ -304,8 +304,8 @@ func TestBodyLimit(t *testing.T) {
 func TestList(t *testing.T) {
 	b := &backend{listed: []journal.Listed{
 		{Message: journal.Message{Seq: 4, ExternalID: "m1", Author: journal.ByHuman, CreatedAt: noon, DeletedAt: noon, Metadata: []byte("{}")}},
-		{Message: journal.Message{Seq: 5, ExternalID: "r1", Author: journal.ByAgent, Content: "hi", CreatedAt: noon, Metadata: []byte("{}")},
-			RunID: "run", Freshness: &journal.Freshness{BaseSeq: 3, LatestSeenSeq: 3, ServerSeq: 4}},
+		{Message: journal.Message{Seq: 5, ExternalID: "r1", Author: journal.ByAgent, Content: "hi", CreatedAt: noon, Metadata: []byte("{}"), Run: "run"},
+			Freshness: &journal.Freshness{BaseSeq: 3, LatestSeenSeq: 3, ServerSeq: 4}},
 	}}
 	server := b.serve(t)
 	got := do(t, server, "GET", "/threads/"+strings.ToUpper(thread)+"/messages?after=3&limit=2", "")

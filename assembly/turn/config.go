@@ -59,12 +59,11 @@ func DefaultConfig() Config {
 // Validate returns every fault, by key, without any value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := faults.Check
-	check(c.Mode == ModeQueue || c.Mode == ModeInterrupt || c.Mode == ModeSteer, "mode", "must be queue, interrupt or steer")
-	check(c.Coalesce >= 0, "coalesce", "must be 0s or more")
-	check(c.CoalesceMax >= c.Coalesce, "coalesce_max", "must not be less than coalesce")
-	check(c.Stale == StaleSend || c.Stale == StaleRerun || c.Stale == StaleDrop, "stale", "must be send, rerun or drop")
-	check(c.Unknown == UnknownResend || c.Unknown == UnknownMarked || c.Unknown == UnknownHold, "unknown", "must be resend, marked or hold")
-	check(c.MaxAttempts > 0, "max_attempts", "must be at least 1")
+	faults.Check(c.Mode == ModeQueue || c.Mode == ModeInterrupt || c.Mode == ModeSteer, "mode", "must be queue, interrupt or steer")
+	faults.Check(c.Coalesce >= 0, "coalesce", "must be 0s or more")
+	faults.Check(c.CoalesceMax >= c.Coalesce, "coalesce_max", "must not be less than coalesce")
+	faults.Check(c.Stale == StaleSend || c.Stale == StaleRerun || c.Stale == StaleDrop, "stale", "must be send, rerun or drop")
+	faults.Check(c.Unknown == UnknownResend || c.Unknown == UnknownMarked || c.Unknown == UnknownHold, "unknown", "must be resend, marked or hold")
+	faults.Check(c.MaxAttempts > 0, "max_attempts", "must be at least 1")
 	return faults
 }

@@ -351,8 +351,8 @@ func (d *fixture) accept(trigger journal.Trigger, e event.Event) {
 	d.entries[d.thread] = append(d.entries[d.thread], journal.Entry{
 		Envelope: accepted.ID, Workspace: "acme", Event: e, Agent: "helper",
 		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: d.history == nil,
-		Decide: func(m *event.Message, _ journal.Look) (journal.Decision, error) {
-			return journal.Decision{Trigger: trigger, Metadata: m.Metadata.Bytes()}, nil
+		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
+			return journal.Decision{Trigger: trigger, Metadata: m.Metadata.Bytes()}
 		},
 	})
 	d.mu.Unlock()

@@ -72,16 +72,12 @@ func (l *lines) metadata(m *journal.Message) event.Metadata {
 // nameOwn replaces the platform's ids of our quoted posts by the ids of their replies.
 // A platform quotes by its own id, and assembly must recognise replies in the window.
 func (l *lines) nameOwn(ctx context.Context, j *journal.Journal, workspace string) error {
-	if len(l.quotes) == 0 {
-		return nil
-	}
-	var ids []string
 	for _, q := range l.quotes {
-		ids = append(ids, q.ExternalID)
+		reply, err := j.ReplyID(ctx, workspace, q.ExternalID)
+		if err != nil {
+			return err
+		}
+		q.ExternalID = cmp.Or(reply, q.ExternalID)
 	}
-	replies, err := j.ReplyIDs(ctx, workspace, ids)
-	for _, q := range l.quotes {
-		q.ExternalID = cmp.Or(replies[q.ExternalID], q.ExternalID)
-	}
-	return err
+	return nil
 }

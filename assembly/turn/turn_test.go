@@ -326,7 +326,7 @@ func TestAReplyDescribesItsRun(t *testing.T) {
 		d.must(json.Unmarshal(reply.Metadata, &got))
 		same(t, "metadata", got, map[string]any{
 			"source": "slack", "sender_id": "agent:helper", "sender_display_name": "helper", "sender_type": "bot",
-			"run_id": reply.RunID, "stage": "answer", "latency_ms": float64(1500), "message_id": reply.ExternalID,
+			"run_id": reply.Run, "stage": "answer", "latency_ms": float64(1500), "message_id": reply.ExternalID,
 		})
 		same(t, "freshness", *reply.Freshness, journal.Freshness{BaseSeq: 1, LatestSeenSeq: 1, ServerSeq: 1})
 	})

@@ -14,7 +14,7 @@ import (
 // in /... includes the packages below it.
 var layers = [][]string{
 	0: {"ingest/event", "assembly/stream", "config/secret"},
-	1: {"adapters", "adapters/markdown", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy"},
+	1: {"adapters", "adapters/jsonobject", "adapters/markdown", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy"},
 	2: {"ingest/work", "adapters/backfill"},
 	3: {"ingest", "adapters/slack/...", "adapters/discord/...", "adapters/bluebubbles/...", "adapters/web", "adapters/replay", "adapters/adaptertest", "assembly/turn"},
 	4: {"adapters/deliver", "adapters/agent/..."},

@@ -46,19 +46,18 @@ func DefaultConfig() Config {
 // Validate returns all faults by key. They hold no values.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := faults.Check
-	check(c.Dir != "", "dir", "must be a folder")
-	check(c.MaxBytes > 0, "max_bytes", "must be more than 0")
-	check(c.TTL > 0, "ttl", "must be more than 0s")
+	faults.Check(c.Dir != "", "dir", "must be a folder")
+	faults.Check(c.MaxBytes > 0, "max_bytes", "must be more than 0")
+	faults.Check(c.TTL > 0, "ttl", "must be more than 0s")
 	if c.S3 == nil {
 		return faults
 	}
-	check(isServer(c.S3.Endpoint), "s3.endpoint", "must be an http or https address without a path or credentials, such as https://s3.example.org")
-	check(s3utils.CheckValidBucketNameStrict(c.S3.Bucket) == nil, "s3.bucket", "must be a bucket's name: 3 to 63 of a-z, 0-9, . and -")
-	check(regionForm.MatchString(c.S3.Region), "s3.region", "must be a region such as eu-central-1, or empty")
-	check(c.S3.AccessKey != "", "s3.access_key", "is required: the name of the key")
-	check(!c.S3.SecretKey.IsZero(), "s3.secret_key", "is required: the secret that belongs to access_key")
-	check(prefixForm.MatchString(c.S3.Prefix), "s3.prefix", "must be a path such as parley/files, of letters, digits and ._- between single slashes, or empty")
+	faults.Check(isServer(c.S3.Endpoint), "s3.endpoint", "must be an http or https address without a path or credentials, such as https://s3.example.org")
+	faults.Check(s3utils.CheckValidBucketNameStrict(c.S3.Bucket) == nil, "s3.bucket", "must be a bucket's name: 3 to 63 of a-z, 0-9, . and -")
+	faults.Check(regionForm.MatchString(c.S3.Region), "s3.region", "must be a region such as eu-central-1, or empty")
+	faults.Check(c.S3.AccessKey != "", "s3.access_key", "is required: the name of the key")
+	faults.Check(!c.S3.SecretKey.IsZero(), "s3.secret_key", "is required: the secret that belongs to access_key")
+	faults.Check(prefixForm.MatchString(c.S3.Prefix), "s3.prefix", "must be a path such as parley/files, of letters, digits and ._- between single slashes, or empty")
 	return faults
 }
 

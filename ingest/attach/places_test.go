@@ -270,8 +270,8 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 	})
 }
 
-func passive(*event.Message, journal.Look) (journal.Decision, error) {
-	return journal.Decision{Trigger: journal.TriggerPassive, Metadata: []byte("{}")}, nil
+func passive(*event.Message, journal.Look) journal.Decision {
+	return journal.Decision{Trigger: journal.TriggerPassive, Metadata: []byte("{}")}
 }
 
 // absent is the path of a copy that was never put.

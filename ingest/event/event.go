@@ -116,9 +116,6 @@ type Keys struct {
 	Twin string
 	// Thread is the thread of the envelope, if the payload names it.
 	Thread ThreadKey
-	// Opens says that the message is the first of its Thread, by the platform's own
-	// rules: no earlier message can exist there.
-	Opens bool
 	// Holder is the external id of the message on which a person pressed a button or used
 	// a shortcut; empty for none. If that message is a post of ours, the payload belongs
 	// to the thread of the post, else to Thread.
@@ -203,17 +200,17 @@ type Event struct {
 // Addressed is how a message addresses us, as far as its payload shows.
 type Addressed string
 
-// How a message may address us. If only the store can tell that a message answers
-// ours, policy finds that by Message.ReplyTo.
+// How a message may address us; it is also the reason of the run. If only the store can
+// tell that a message answers ours, policy finds that by Message.ReplyTo.
 const (
 	AddressedNone    Addressed = ""
-	AddressedMention Addressed = "mention"
-	AddressedDirect  Addressed = "direct"
-	AddressedReply   Addressed = "reply"
-	AddressedCommand Addressed = "command"
+	AddressedMention Addressed = ReasonMention
+	AddressedDirect  Addressed = ReasonDirect
+	AddressedReply   Addressed = ReasonReply
+	AddressedCommand Addressed = ReasonCommand
 	// AddressedAction answers a question of ours: the message is stored, and triggers no
 	// run.
-	AddressedAction Addressed = "action"
+	AddressedAction Addressed = ReasonAction
 )
 
 // Message is one utterance of a person or bot.

@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -18,22 +17,16 @@ type AcceptResult struct {
 	ID        int64  // of the envelope, or of the first one with its key
 	MessageID string // UUID of the message that the envelope makes; empty if it is a duplicate or settled
 	Duplicate bool
-	// Thread is the envelope's thread; 0 if the envelope is settled already or
-	// waits for its subject.
-	Thread int64
-	// Fence is the fence of this node's claim of the thread; 0 if it has none.
-	Fence int64
+	// Claim is this node's claim of the envelope's thread. The thread is 0 if the envelope
+	// is settled already or waits for its subject; the fence is 0 if this node has no claim.
+	Claim
 	// Only reports that the thread has no other pending envelope: intake may begin
 	// with this one without reading it again.
 	Only bool
 	// Settled is the result of an envelope that needs no further work.
 	Settled *event.Fate
-
-	// Key and Workspace are the thread's.
-	Key       event.ThreadKey
-	Workspace string
-	At        time.Time // of the transaction: the claim's lease begins then
-	Owner     string    // the other node that has claimed the thread; empty for none
+	At      time.Time // of the transaction: the claim's lease begins then
+	Owner   string    // the other node that has claimed the thread; empty for none
 }
 
 // AcceptRequest is an envelope with the keys that its adapter found.
@@ -93,15 +86,6 @@ type acceptTx struct {
 	fence, pending int64
 }
 
-// ended returns the time up to which the leases of other nodes have ended. A store for
-// one process has only ended leases, even if the clock went back since.
-func (a *acceptTx) ended() int64 {
-	if a.j.lease == 0 {
-		return math.MaxInt64
-	}
-	return a.now
-}
-
 // result is valid after the transaction has ended.
 func (a *acceptTx) result() AcceptResult {
 	r := AcceptResult{ID: a.id, Settled: a.Keys.Settled}
@@ -114,7 +98,7 @@ func (a *acceptTx) result() AcceptResult {
 	case a.owner != a.j.node:
 		r.Owner = a.owner
 	case a.Claim:
-		r.Fence, r.At = a.fence, instant(a.now)
+		r.Fence, r.At = a.fence, Instant(a.now)
 	}
 	return r
 }
@@ -207,7 +191,7 @@ func (a *acceptTx) upsertThread(key string, other []any) {
 			owner       = CASE WHEN `+free+` THEN excluded.owner ELSE threads.owner END
 		RETURNING id, key, CASE WHEN lease_until > $11 OR owner = $12 THEN owner ELSE '' END, fence, pending`,
 		append([]any{string(a.Keys.Thread), ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
-			a.now, node, a.now + a.j.lease.Milliseconds(), a.token, a.Keys.Dedupe, a.ended(), a.j.node}, other...)...)
+			a.now, node, a.now + a.j.lease.Milliseconds(), a.token, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node}, other...)...)
 }
 
 // countIn counts the envelope in a thread that is known by its id.
@@ -215,7 +199,7 @@ func (a *acceptTx) countIn() {
 	a.later(nil, []any{&a.key, &a.owner, &a.pending}, `UPDATE threads SET pending = pending + 1, accepting = $2, intake_at = coalesce(intake_at, $3)
 		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $4 AND dedupe_key = $5)
 		RETURNING key, CASE WHEN lease_until > $6 AND owner <> $7 THEN owner ELSE '' END, pending`,
-		a.thread, a.token, a.now, a.Envelope.Workspace, a.Keys.Dedupe, a.ended(), a.j.node)
+		a.thread, a.token, a.now, a.Envelope.Workspace, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node)
 }
 
 // noThread stores an envelope without a thread, if its key is new.

@@ -67,7 +67,7 @@ func (r *recordTx) edit() {
 // unknown ends an event whose target is not stored. If the target is a post of ours that
 // only its delivery knows, the event is ignored for the given reason. Otherwise it waits.
 func (r *recordTx) unknown(ours string) {
-	if r.isPost(r.Event.Targets[0]) {
+	if r.isPost(r.Workspace, r.Event.Targets[0]) {
 		r.ignore(ours)
 	} else {
 		r.out.Waits = true
@@ -85,53 +85,72 @@ func (r *recordTx) holdsWords(m *Message) {
 	r.do(`UPDATE messages SET envelopes = $2 WHERE row = $1`, m.Row, m.envelopes)
 }
 
-// revise updates a known message: its text if that changed, new files, and its trigger if
-// it triggers a run for the first time. A noted message is stored if the policy stores it
-// now.
-func (r *recordTx) revise(known *Message, m *event.Message, changed bool) {
+// revise updates a known message: its text if that was edited, new files, and its trigger
+// if it triggers a run for the first time. A noted message is stored if the policy stores
+// it now.
+func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 	r.loadFiles(known)
-	d := r.decide(r.withChannel(m, known))
-	if d.Ignore {
+	d := r.Decide(r.withChannel(m, known), r)
+	switch {
+	case d.Ignore:
 		r.ignore(d.Reason)
 		r.holdsWords(known)
-		return
-	}
-	if known.Seq == 0 && d.Note {
+	case known.Seq == 0 && d.Note:
 		known.Revision = m.Revision
 		r.unchanged(d.Reason)
 		r.saveMessage(known, nil)
-		return
+	default:
+		r.apply(r.patch(known, d, edited), known, m, d)
+		r.saveMessage(known, r.updateFiles(known, m))
 	}
-	added := r.updateFiles(known, m)
-	stored, raised := known.Seq == 0, r.raises(known, d)
-	if changed || stored {
+}
+
+// patch is the set of a message's parts that change.
+type patch struct {
+	edited   bool // its text, by its author
+	stored   bool // a noted message gets a thread_seq and its text
+	trigger  bool
+	metadata bool
+}
+
+// patch compares a known message with the decision about its new state. It changes
+// nothing.
+func (r *recordTx) patch(known *Message, d Decision, edited bool) patch {
+	p := patch{edited: edited, stored: known.Seq == 0}
+	p.trigger = p.stored || r.raises(known, d)
+	p.metadata = p.trigger || edited && d.Trigger == known.Trigger // an edit cancels no run that was triggered before
+	return p
+}
+
+// apply changes a message, and notes the effects on its thread.
+func (r *recordTx) apply(p patch, known *Message, m *event.Message, d Decision) {
+	if p.edited || p.stored {
 		known.Content, known.Quotes, known.Revision = m.Content, Quotes{m.Quoted, m.Forwarded}, m.Revision
 	}
-	if changed {
-		known.EditedAt, r.out.Edited = instant(r.now), known.Run
+	if p.edited {
+		known.EditedAt, r.out.Edited = Instant(r.now), known.Run
 		if known.Run != "" && known.Run == r.thread.run {
 			r.editedAt = r.now
 		}
 	}
-	if changed && d.Trigger == known.Trigger || stored || raised { // an edit cancels no run that was triggered before
+	if p.metadata {
 		known.Metadata = d.Metadata
 	}
-	if stored {
+	if p.stored {
 		known.Seq = r.thread.nextSeq
 		r.added++
 	}
-	if stored || raised {
+	if p.trigger {
 		known.Trigger = d.Trigger
 		if known.Trigger == TriggerRun {
 			r.asks = known
 		}
 	}
-	if changed || stored || raised {
-		r.updated(known, d)
-	} else {
+	if p == (patch{}) {
 		r.unchanged(event.ReasonNoChange)
+	} else {
+		r.updated(known, d)
 	}
-	r.saveMessage(known, added)
 }
 
 // updated returns the result of a change. If no run has taken the message, the result
@@ -162,12 +181,8 @@ func (r *recordTx) withChannel(m *event.Message, known *Message) *event.Message 
 	if m.Metadata.ChannelExternalID != "" {
 		return m
 	}
-	stored, err := event.ReadMetadata(known.Metadata)
-	if err != nil {
-		return m
-	}
 	merged := *m
-	merged.Metadata.ChannelExternalID = stored.ChannelExternalID
+	merged.Metadata.ChannelExternalID = r.metadata(known).ChannelExternalID
 	merged.Metadata.Edited()
 	return &merged
 }
@@ -241,7 +256,7 @@ func (r *recordTx) blank(m *Message, platformID string) {
 		return
 	}
 	r.out.Fate = event.Fate{Disposition: event.Updated}
-	m.Content, m.Quotes, m.Reactions, m.DeletedAt = "", Quotes{}, nil, instant(r.now)
+	m.Content, m.Quotes, m.Reactions, m.DeletedAt = "", Quotes{}, nil, Instant(r.now)
 	r.do(`UPDATE messages SET content = '', quotes = '', quoted_id = NULL, reactions = '', files = 0, deleted_at = $2,
 		trigger = CASE WHEN run IS NULL THEN 'none' ELSE trigger END WHERE row = $1`, m.Row, r.now)
 	if m.files > 0 {
@@ -261,18 +276,11 @@ func (r *recordTx) blank(m *Message, platformID string) {
 
 // blankQuotes removes the message's words from the messages that quote it.
 func (r *recordTx) blankQuotes(m *Message, platformID string) {
-	type quoting struct {
-		row    int64
-		quotes string
-	}
-	for _, q := range rows(r.txn, func(q *quoting) []any { return []any{&q.row, &q.quotes} },
+	for _, q := range rows(r.txn, func(q *Message) []any { return []any{&q.Row, &q.quotes} },
 		`SELECT row, quotes FROM messages WHERE workspace = $1 AND quoted_id IN ($2, $3)`, r.Workspace, m.ExternalID, platformID) {
-		var quotes Quotes
-		if err := unpack(q.quotes, &quotes); err != nil {
-			r.fail(fmt.Errorf("message %d: quotes: %w", q.row, err))
-		}
-		left, _ := r.quoteColumns(Quotes{Forwarded: quotes.Forwarded})
-		r.do(`UPDATE messages SET quotes = $2, quoted_id = NULL WHERE row = $1`, q.row, left)
+		r.unpack(&q)
+		left, _ := r.quoteColumns(Quotes{Forwarded: q.Quotes.Forwarded})
+		r.do(`UPDATE messages SET quotes = $2, quoted_id = NULL WHERE row = $1`, q.Row, left)
 	}
 }
 

@@ -1,6 +1,11 @@
 package journal
 
-import "parley/ingest/event"
+import (
+	"math"
+	"time"
+
+	"parley/ingest/event"
+)
 
 // Claim is this node's right to work on a thread; package work makes claims. Every
 // write of the thread's work carries the fence. If another node claims the thread
@@ -11,6 +16,16 @@ type Claim struct {
 	// Key and Workspace are the thread's. The key may be empty.
 	Key       event.ThreadKey
 	Workspace string
+}
+
+// LeasesEnded returns the greatest lease_until of the leases of other nodes that have ended
+// at a time. A store for one process, whose claims have the lease 0, has only ended leases,
+// even if the clock went back since.
+func LeasesEnded(at time.Time, lease time.Duration) int64 {
+	if lease == 0 {
+		return math.MaxInt64
+	}
+	return millis(at)
 }
 
 // lock reads columns of a thread's row, and locks the row for the rest of the

@@ -31,10 +31,9 @@ func DefaultRetention() Retention {
 // Validate returns all faults by key. They hold no values.
 func (r Retention) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	check := faults.Check
-	check(r.Envelopes > 0, "envelopes", "must be more than 0s")
-	check(r.Keys >= r.Envelopes, "keys", "must not be less than envelopes")
-	check(r.Runs > 0, "runs", "must be more than 0s")
-	check(r.RunEvents > 0, "run_events", "must be more than 0s")
+	faults.Check(r.Envelopes > 0, "envelopes", "must be more than 0s")
+	faults.Check(r.Keys >= r.Envelopes, "keys", "must not be less than envelopes")
+	faults.Check(r.Runs > 0, "runs", "must be more than 0s")
+	faults.Check(r.RunEvents > 0, "run_events", "must be more than 0s")
 	return faults
 }

@@ -137,7 +137,7 @@ func (e *endRunTx) commit(reply Reply) {
 	case stale && reply.Stale == "drop":
 		e.outcome = Dropped
 		e.events(reply.Events, "")
-		e.clear(e.shown())
+		e.deliver(nil, nil)
 		e.end(RunDropped, "stale: newer messages were recorded", reply.AnsweredAt)
 	case !e.store(reply):
 		e.fail(ErrFenced)
@@ -190,12 +190,12 @@ func (e *endRunTx) rerun() {
 // no longer the thread's or every message of the turn was deleted.
 func (e *endRunTx) store(reply Reply) bool {
 	id := uuid.Must(uuid.NewV7()).String()
-	metadata, err := reply.Metadata(id, instant(e.now).Sub(e.run.BegunAt))
+	metadata, err := reply.Metadata(id, Instant(e.now).Sub(e.run.BegunAt))
 	e.fail(err)
 	m := &Message{
 		UUID: id, Thread: e.run.Thread, ExternalID: id, SenderID: "agent:" + e.run.Agent, Author: ByAgent, Trigger: TriggerNone,
 		Content: reply.Content, Metadata: metadata, Version: ContractVersion, Origin: Live,
-		SentAt: instant(e.now), CreatedAt: instant(e.now), Run: e.run.ID,
+		SentAt: Instant(e.now), CreatedAt: Instant(e.now), Run: e.run.ID,
 	}
 	if !e.row([]any{&m.Row, &m.Seq}, `
 		INSERT INTO messages (id, external_id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin,
@@ -257,14 +257,14 @@ func (e *endRunTx) cancel(cause string) {
 	if e.left == 0 {
 		e.do(`UPDATE threads SET begun_seq = $2 WHERE id = $1`, e.run.Thread, e.run.ContextAfter)
 	}
-	e.clear(e.shown())
+	e.deliver(nil, nil)
 	e.end(RunCanceled, cause, time.Time{})
 }
 
 // requeue ends the run without an answer and gives its messages back: the thread's next
 // turn takes them at once.
 func (e *endRunTx) requeue() {
-	e.clear(e.shown())
+	e.deliver(nil, nil)
 	e.record(RunInterrupted, "interrupted by a newer message", time.Time{})
 	e.do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
 		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1 AND author <> 'agent'`, e.run.ID)

@@ -8,12 +8,15 @@ import (
 	"time"
 )
 
-// deliver stores the reply's posts. They take over the posts of its live previews;
-// deliveries remove the other previews and the sign of work.
+// deliver stores the posts of the run's end. They take over the posts of its live
+// previews; deliveries remove the other previews and the sign of work.
 func (e *endRunTx) deliver(posts []Post, send *Send) {
-	shown := e.shown()
+	var shown []Preview
+	if e.run.Previews > 0 {
+		shown = e.previews(e.run.ID)
+	}
 	for i, post := range posts {
-		d := e.run.delivery(DeliveryPost, post, instant(e.now))
+		d := e.run.delivery(DeliveryPost, post, Instant(e.now))
 		d.Key = DeliveryKey(e.run.ID, i)
 		switch {
 		case post.Alone:
@@ -23,25 +26,12 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 		}
 		if i == 0 && send != nil && send.Every == 0 {
 			e.begun = d
-			d.SendBy = instant(e.now).Add(send.Timeout)
+			d.SendBy = Instant(e.now).Add(send.Timeout)
 		}
 		e.insertDelivery(d, int64(i), d == e.begun)
 	}
-	e.clear(shown)
-}
-
-// shown returns the run's previews that may be on the platform.
-func (e *endRunTx) shown() []Preview {
-	if e.run.Previews == 0 {
-		return nil
-	}
-	return e.previews(e.run.ID)
-}
-
-// clear removes previews and the run's sign of work.
-func (e *endRunTx) clear(shown []Preview) {
 	for i := range shown {
-		d := e.run.delivery(DeliveryRemove, Post{Channel: shown[i].Channel, Place: shown[i].Place}, instant(e.now))
+		d := e.run.delivery(DeliveryRemove, Post{Channel: shown[i].Channel, Place: shown[i].Place}, Instant(e.now))
 		d.Key, d.Replaces = DeliveryKey(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
 		e.insertDelivery(d, noPart, false)
 	}

@@ -80,9 +80,9 @@ type Engine interface {
 type Tx interface {
 	// Exec runs a statement and returns how many rows it changed.
 	Exec(query string, args ...any) (int64, error)
-	// Row reads the first row of a query into dest: *int64, *string, *[]byte or
-	// *bool; NULL is read as their zero value. A *any gets an int64, string, []byte or
-	// nil. It returns false if there is no row.
+	// Row reads the first row of a query into dest: *int64, *string, *[]byte, *bool or
+	// *time.Time, which is read by Instant; NULL is read as their zero value. A *any gets
+	// an int64, string, []byte or nil. It returns false if there is no row.
 	Row(dest []any, query string, args ...any) (bool, error)
 	// Rows calls each for every row of a query; each scans and may not use tx.
 	Rows(each func(scan func(dest ...any) error) error, query string, args ...any) error

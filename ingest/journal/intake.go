@@ -24,7 +24,7 @@ const maxBodies = 1 << 20
 // It returns none after one that is not due. Their number is bounded by the limit and by
 // the size of their bodies.
 func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) (batch []Pending, err error) {
-	now := millis(j.now())
+	now := j.now()
 	err = j.engine.ReadOne(ctx, func(tx Tx) error {
 		room := maxBodies
 		batch = nil
@@ -33,14 +33,13 @@ func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) (b
 				return nil
 			}
 			var p Pending
-			var receivedAt, notBefore int64
-			err := scan(&p.ID, &p.Envelope.Workspace, (*string)(&p.Envelope.Platform), &p.Envelope.Transport, &receivedAt, &p.Envelope.Body,
+			var notBefore time.Time
+			err := scan(&p.ID, &p.Envelope.Workspace, (*string)(&p.Envelope.Platform), &p.Envelope.Transport, &p.Envelope.ReceivedAt, &p.Envelope.Body,
 				&p.Attempts, &p.Claims, &p.MessageID, &notBefore)
-			if room -= len(p.Envelope.Body); notBefore > now {
+			if room -= len(p.Envelope.Body); notBefore.After(now) {
 				room = 0
 				return err
 			}
-			p.Envelope.ReceivedAt = instant(receivedAt)
 			batch = append(batch, p)
 			return err
 		}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, message_id, not_before
@@ -112,12 +111,6 @@ func (j *Journal) Envelope(ctx context.Context, id int64) (*Settled, error) {
 // is open.
 const WaitLimit = time.Minute
 
-// Review is the result of ReviewWaiting.
-type Review struct {
-	Threads []int64   // with work now
-	Ended   []Settled // ended without their message
-}
-
 // reviewBatch bounds the envelopes that one review considers.
 const reviewBatch = 500
 
@@ -126,65 +119,58 @@ type waiting struct {
 	id                 int64
 	workspace, subject string
 	kind               event.Kind
+	// The result of its review: the thread to which it was moved, 0 for none, and whether
+	// this node changed it.
+	thread  int64
+	changed bool
 }
 
 // ReviewWaiting looks again for the messages that envelopes wait for. It moves an
 // envelope whose message or post is recorded by now into that thread, and ends one that
 // was accepted by the deadline, unless a gap of its channel is open or the message's own
-// envelope is pending. Several nodes may call it concurrently. Each envelope has its own
-// transaction: an error does not undo the work on the ones before.
-func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time) (review Review, err error) {
-	decided, err := j.decidedWaiting(ctx, deadline)
-	for _, w := range decided {
-		r, err := j.review(ctx, w)
-		switch {
-		case err != nil:
-			return review, err
-		case !r.changed:
-		case r.thread != 0:
-			review.Threads = append(review.Threads, r.thread)
-		default:
-			review.Ended = append(review.Ended, Settled{
-				Envelope: w.id, Workspace: w.workspace, Kind: w.kind, Fate: *event.Ignore(event.ReasonUnknownMessage),
-			})
-		}
-	}
-	return review, err
-}
-
-// decidedWaiting returns the waiting envelopes that can be moved or ended now. Its cost
-// depends on their number. For the envelopes that it ends, it also reads the pending
-// envelopes once. The plus in its order keeps to the index of waiting envelopes.
-func (j *Journal) decidedWaiting(ctx context.Context, deadline time.Time) ([]waiting, error) {
-	return list(ctx, j, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.subject, (*string)(&w.kind)} }, `
+// envelope is pending. It reports each thread that has work now to moved, and each
+// envelope that ended without its message to ended. Several nodes may call it
+// concurrently. Each envelope has its own transaction: an error does not undo the work on
+// the ones before.
+//
+// Its cost depends on the number of waiting envelopes. For those that it ends, it also
+// reads the pending envelopes once. The plus in its order keeps to the index of waiting
+// envelopes.
+func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved func(thread int64), ended func(Settled)) error {
+	decided, err := list(ctx, j, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.subject, (*string)(&w.kind)} }, `
 		SELECT id, workspace, subject, kind FROM envelopes e WHERE state = 'pending' AND thread IS NULL AND (
 			EXISTS (SELECT 1 FROM messages m WHERE m.workspace = e.workspace AND m.external_id = e.subject)
 			OR EXISTS (SELECT 1 FROM deliveries d WHERE d.workspace = e.workspace AND d.platform_id = e.subject)
 			OR accepted_at <= $1 AND NOT EXISTS (SELECT 1 FROM gaps g WHERE g.workspace = e.workspace AND g.channel = e.channel)
 				AND (workspace, subject) NOT IN (SELECT workspace, subject FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL))
 			ORDER BY +id LIMIT CAST($2 AS BIGINT)`, millis(deadline), int64(reviewBatch))
-}
-
-// reviewed is the thread to which an envelope was moved, 0 for none, and whether this
-// node changed the envelope.
-type reviewed struct {
-	thread  int64
-	changed bool
+	for _, w := range decided {
+		w, err := j.review(ctx, w)
+		switch {
+		case err != nil:
+			return err
+		case w.changed && w.thread != 0:
+			moved(w.thread)
+		case w.changed:
+			ended(Settled{Envelope: w.id, Workspace: w.workspace, Kind: w.kind, Fate: *event.Ignore(event.ReasonUnknownMessage)})
+		}
+	}
+	return err
 }
 
 // review moves one envelope to its target's thread, or ends it if there is none. It
 // changes nothing if another node has done so.
-func (j *Journal) review(ctx context.Context, w waiting) (reviewed, error) {
+func (j *Journal) review(ctx context.Context, w waiting) (waiting, error) {
 	const still = ` WHERE id = $1 AND thread IS NULL AND state = 'pending'`
-	return write(ctx, j, WriteOptions{}, func(tx *txn) (r reviewed) {
-		if r.thread = tx.subjectThread(w.workspace, w.subject); r.thread == 0 {
-			r.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2`+still, w.id, event.ReasonUnknownMessage) > 0
-			return r
+	return write(ctx, j, WriteOptions{}, func(tx *txn) waiting {
+		if w.thread = tx.subjectThread(w.workspace, w.subject); w.thread == 0 {
+			w.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2`+still, w.id, event.ReasonUnknownMessage) > 0
+			return w
 		}
-		tx.lockThread(r.thread) // first, as in every transaction
-		if r.changed = tx.exec(`UPDATE envelopes SET thread = $2, not_before = 0`+still, w.id, r.thread) > 0; r.changed {
-			tx.addPending(r.thread, 1, millis(j.now()))
+		tx.lockThread(w.thread) // first, as in every transaction
+		if w.changed = tx.exec(`UPDATE envelopes SET thread = $2, not_before = 0`+still, w.id, w.thread) > 0; w.changed {
+			tx.addPending(w.thread, 1, millis(j.now()))
 		}
-		return r
+		return w
 	})
 }

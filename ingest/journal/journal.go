@@ -107,8 +107,9 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// instant is the reverse of millis.
-func instant(ms int64) time.Time {
+// Instant returns the time of a stored number of milliseconds since 1970, the zero time
+// for 0.
+func Instant(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
 	}

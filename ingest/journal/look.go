@@ -3,16 +3,16 @@ package journal
 import "time"
 
 // isPost reports whether an external id is the id of one of our posts.
-func (r *recordTx) isPost(externalID string) bool {
-	return r.has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, r.Workspace, externalID)
+func (tx *txn) isPost(workspace, externalID string) bool {
+	return tx.has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, externalID)
 }
 
 // Ours implements Look.
-func (r *recordTx) Ours(externalID string) (bool, error) { return r.isPost(externalID), r.err }
+func (r *recordTx) Ours(externalID string) bool { return r.isPost(r.Workspace, externalID) }
 
 // BotRuns implements Look. Without coalescing, each waiting message is a turn of its own.
 // Otherwise a thread's waiting messages are one turn, which this message joins.
-func (r *recordTx) BotRuns(channel string, since time.Time) (int, error) {
+func (r *recordTx) BotRuns(channel string, since time.Time) int {
 	channel = r.channel(channel)
 	r.lockPace(r.Workspace, channel)
 	asked, joined := `threads`, r.thread.id
@@ -24,7 +24,7 @@ func (r *recordTx) BotRuns(channel string, since time.Time) (int, error) {
 		+ (SELECT count(*) FROM threads WHERE run_bot_channel = $1 AND run_id IS NOT NULL AND run_begun_at > $2)
 		+ (SELECT count(*) FROM `+asked+` WHERE threads.bot_channel = $1 AND threads.id <> $3)`,
 		botChannel(r.Workspace, channel), millis(since), joined)
-	return int(n), r.err
+	return int(n)
 }
 
 // channel returns the channel of a message. The new state of a message may leave it out.

@@ -16,30 +16,24 @@ func (j *Journal) StoredMetadata(ctx context.Context, workspace, externalID stri
 	return metadata, err
 }
 
-// ReplyIDs returns, for those platform ids that are posts of a reply of ours, the external
-// id of that reply.
-func (j *Journal) ReplyIDs(ctx context.Context, workspace string, platformIDs []string) (map[string]string, error) {
-	return read(ctx, j, func(tx *txn) map[string]string {
-		ids := map[string]string{}
-		for _, platformID := range platformIDs {
-			var id string
-			if tx.row([]any{&id}, `SELECT m.external_id FROM deliveries d JOIN messages m ON m.run = d.run AND m.author = 'agent'
-				WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, platformID) {
-				ids[platformID] = id
-			}
-		}
-		return ids
-	})
+// ReplyID returns the external id of the reply of ours that the post with a platform id
+// belongs to; empty if the post belongs to none.
+func (j *Journal) ReplyID(ctx context.Context, workspace, platformID string) (id string, err error) {
+	_, err = j.row(ctx, []any{&id}, `SELECT m.external_id FROM deliveries d JOIN messages m ON m.run = d.run AND m.author = 'agent'
+		WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, platformID)
+	return id, err
 }
 
-// Known returns the platform ids that belong to deliveries of the workspace.
-func (j *Journal) Known(ctx context.Context, workspace string, platformIDs []string) (map[string]bool, error) {
-	return read(ctx, j, func(tx *txn) map[string]bool {
-		known := map[string]bool{}
+// FirstUnknown returns the first of the platform ids that belongs to no delivery of the
+// workspace; empty for none.
+func (j *Journal) FirstUnknown(ctx context.Context, workspace string, platformIDs []string) (string, error) {
+	return read(ctx, j, func(tx *txn) string {
 		for _, id := range platformIDs {
-			known[id] = tx.has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, id)
+			if !tx.isPost(workspace, id) {
+				return id
+			}
 		}
-		return known
+		return ""
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -36,8 +35,9 @@ type Message struct {
 	DeletedAt       time.Time
 	Run             string // id of the run that answers it, or that it replies to; empty for none
 
-	files     int64
-	envelopes string
+	files             int64
+	envelopes         string
+	quotes, reactions string // the columns of Quotes and Reactions
 }
 
 // ID returns the external id of the message.
@@ -86,83 +86,66 @@ const messageColumns = `row, id, thread, coalesce(seq, 0), coalesce(external_id,
 	author, trigger, content, quotes, metadata, version, origin, revision, files, reactions, envelopes,
 	sent_at, created_at, edited_at, deleted_at, coalesce(run, '')`
 
-// messageRow is the scan target for a row of messageColumns.
-type messageRow struct {
-	m                                      Message
-	quotes, reactions                      string
-	sentAt, createdAt, editedAt, deletedAt int64
-}
-
-func (r *messageRow) dest() []any {
-	m := &r.m
+// dest is the scan target for messageColumns.
+func (m *Message) dest() []any {
 	return []any{&m.Row, &m.UUID, &m.Thread, &m.Seq, &m.ExternalID, &m.ClientMessageID, &m.SenderID,
-		(*string)(&m.Author), (*string)(&m.Trigger), &m.Content, &r.quotes, &m.Metadata, &m.Version, (*string)(&m.Origin), &m.Revision,
-		&m.files, &r.reactions, &m.envelopes, &r.sentAt, &r.createdAt, &r.editedAt, &r.deletedAt, &m.Run}
-}
-
-func (r *messageRow) message() (Message, error) {
-	m := r.m
-	m.SentAt, m.CreatedAt = instant(r.sentAt), instant(r.createdAt)
-	m.EditedAt, m.DeletedAt = instant(r.editedAt), instant(r.deletedAt)
-	if err := errors.Join(unpack(r.quotes, &m.Quotes), unpack(r.reactions, &m.Reactions)); err != nil {
-		return m, fmt.Errorf("message %d: quotes or reactions: %w", m.Row, err)
-	}
-	return m, nil
-}
-
-// find reads the first message that meets a condition, without its files; nil for none.
-func (tx *txn) find(where string, args ...any) *Message {
-	var row messageRow
-	if !tx.row(row.dest(), `SELECT `+messageColumns+` FROM messages WHERE `+where, args...) {
-		return nil
-	}
-	m, err := row.message()
-	tx.fail(err)
-	return &m
-}
-
-// findAll reads the messages that meet a condition, with their files.
-func (tx *txn) findAll(where string, args ...any) []Message {
-	var row messageRow
-	return tx.readMessages(&row, row.dest(), `SELECT `+messageColumns+` FROM messages WHERE `+where, args...)
-}
-
-// lines reads the columns of messages that a transcript shows, with their files.
-func (tx *txn) lines(where string, args ...any) []Message {
-	var row messageRow
-	return tx.readMessages(&row, row.line(), `SELECT `+lineColumns+` FROM messages m WHERE `+where, args...)
+		(*string)(&m.Author), (*string)(&m.Trigger), &m.Content, &m.quotes, &m.Metadata, &m.Version, (*string)(&m.Origin), &m.Revision,
+		&m.files, &m.reactions, &m.envelopes, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run}
 }
 
 // lineColumns are the columns of a message that a transcript shows.
 const lineColumns = `m.row, coalesce(m.seq, 0), coalesce(m.external_id, ''), m.sender_id, m.author, m.content, m.quotes, m.metadata,
 	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, coalesce(m.run, '')`
 
-func (r *messageRow) line() []any {
-	m := &r.m
-	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Content, &r.quotes, &m.Metadata,
-		&m.Version, &m.files, &r.sentAt, &r.editedAt, &r.deletedAt, &m.Run}
+// line is the scan target for lineColumns.
+func (m *Message) line() []any {
+	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Content, &m.quotes, &m.Metadata,
+		&m.Version, &m.files, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run}
 }
 
-// readMessages scans every row of a query into dest, which points into row.
-func (tx *txn) readMessages(row *messageRow, dest []any, query string, args ...any) []Message {
-	var out []Message
-	if tx.err == nil {
-		tx.err = tx.engine.Rows(func(scan func(...any) error) error {
-			if err := scan(dest...); err != nil {
-				return err
-			}
-			m, err := row.message()
-			if len(out) == cap(out) && cap(out) >= 2 {
-				out = slices.Grow(out, 2*turnsPerPage)
-			}
-			out = append(out, m)
-			return err
-		}, query, args...)
+// unpack sets the fields that are JSON in the columns of a message.
+func (tx *txn) unpack(m *Message) {
+	if err := errors.Join(unpack(m.quotes, &m.Quotes), unpack(m.reactions, &m.Reactions)); err != nil {
+		tx.fail(fmt.Errorf("message %d: quotes or reactions: %w", m.Row, err))
 	}
-	for i := range out {
-		tx.loadFiles(&out[i])
+}
+
+// metadata reads the metadata of a stored message.
+func (tx *txn) metadata(m *Message) event.Metadata {
+	metadata, err := event.ReadMetadata(m.Metadata)
+	if err != nil {
+		tx.fail(fmt.Errorf("message %d: metadata: %w", m.Row, err))
 	}
-	return out
+	return metadata
+}
+
+// find reads the first message that meets a condition, without its files; nil for none.
+func (tx *txn) find(where string, args ...any) *Message {
+	var m Message
+	if !tx.row(m.dest(), `SELECT `+messageColumns+` FROM messages WHERE `+where, args...) {
+		return nil
+	}
+	tx.unpack(&m)
+	return &m
+}
+
+// findAll reads the messages that meet a condition, with their files.
+func (tx *txn) findAll(where string, args ...any) []Message {
+	return tx.complete(rows(tx, (*Message).dest, `SELECT `+messageColumns+` FROM messages WHERE `+where, args...))
+}
+
+// lines reads the columns of messages that a transcript shows, with their files.
+func (tx *txn) lines(where string, args ...any) []Message {
+	return tx.complete(rows(tx, (*Message).line, `SELECT `+lineColumns+` FROM messages m WHERE `+where, args...))
+}
+
+// complete unpacks scanned messages, reads their files, and returns them.
+func (tx *txn) complete(messages []Message) []Message {
+	for i := range messages {
+		tx.unpack(&messages[i])
+		tx.loadFiles(&messages[i])
+	}
+	return messages
 }
 
 // loadFiles reads the message's files, if it has any.

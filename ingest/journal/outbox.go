@@ -70,10 +70,9 @@ func (j *Journal) NextDelivery(ctx context.Context, thread int64) (*Delivery, er
 func (tx *txn) openDelivery(thread int64) *Delivery {
 	d := Delivery{Thread: thread}
 	var file string
-	var sendBy, dueAt, createdAt int64
-	var of previewRow
+	var of Preview
 	if !tx.row(append([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), (*string)(&d.Platform), &d.Workspace, &d.Key, (*string)(&d.Kind),
-		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &d.Stream, (*string)(&d.State), &d.Attempts, &sendBy, &dueAt, &createdAt},
+		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt},
 		of.dest()...), `
 		SELECT d.id, d.run, t.key, t.platform, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
 			d.asker, d.file, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
@@ -84,9 +83,8 @@ func (tx *txn) openDelivery(thread int64) *Delivery {
 		return nil
 	}
 	tx.fail(unpack(file, &d.Post.File))
-	d.SendBy, d.DueAt, d.CreatedAt = instant(sendBy), instant(dueAt), instant(createdAt)
 	if of.ID != 0 {
-		d.Replaces = of.preview()
+		d.Replaces = &of
 	}
 	return &d
 }
@@ -115,14 +113,14 @@ func (tx *txn) update(d *Delivery, set string, args ...any) {
 func (j *Journal) BeginSend(ctx context.Context, claim *Claim, d *Delivery, send Send) (Slot, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) Slot {
 		tx.lock(claim, []any{new(int64)}, `id`)
-		if !d.paced() {
+		if !d.Puts() {
 			send.Every = 0
 		}
 		at := tx.reserve(d, millis(j.now()), send)
 		now := j.now() // another node may have held the channel's row meanwhile
 		if at > millis(now) {
 			tx.update(d, `due_at = $3`, at)
-			return Slot{Wait: instant(at)}
+			return Slot{Wait: Instant(at)}
 		}
 		if send.Every > 0 {
 			tx.leave(d.Workspace, d.Post.Channel, millis(now), send.Every)
@@ -233,6 +231,6 @@ func (j *Journal) ResendMarked(ctx context.Context, d *Delivery, text, cause str
 	})
 }
 
-// paced reports whether the delivery has a place in its channel's pace. A removal has
-// none, because nobody reads it.
-func (d *Delivery) paced() bool { return d.Kind != DeliveryRemove && d.Kind != DeliveryUnsign }
+// Puts reports whether the delivery adds or changes text. A removal has no place in its
+// channel's pace, because nobody reads it.
+func (d *Delivery) Puts() bool { return d.Kind != DeliveryRemove && d.Kind != DeliveryUnsign }

@@ -93,7 +93,7 @@ func (tx *txn) spare(workspace, channel string, now int64, every time.Duration) 
 	posts, _ := apart(every)
 	switch at := max(next, left+posts, tx.blockedUntil(workspace, channel)); {
 	case at > now:
-		return instant(at)
+		return Instant(at)
 	case every > 0:
 		tx.leave(workspace, channel, now, every)
 	}

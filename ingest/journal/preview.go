@@ -20,29 +20,15 @@ type Preview struct {
 	Channel, Place string // its address
 }
 
-// previewRow is the scan target for the columns of a preview.
-type previewRow struct {
-	Preview
-	sendBy int64
-}
-
-func (r *previewRow) dest() []any {
-	return []any{&r.ID, (*string)(&r.State), &r.PlatformID, &r.Stream, &r.sendBy, &r.Channel, &r.Place}
-}
-
-// preview returns the scanned preview.
-func (r *previewRow) preview() *Preview {
-	r.SendBy = instant(r.sendBy)
-	return &r.Preview
+// dest is the scan target for the columns of a preview.
+func (p *Preview) dest() []any {
+	return []any{&p.ID, (*string)(&p.State), &p.PlatformID, &p.Stream, &p.SendBy, &p.Channel, &p.Place}
 }
 
 // previews reads a run's previews that may be on the platform, in their order.
-func (tx *txn) previews(run string) (list []Preview) {
-	for _, row := range rows(tx, (*previewRow).dest, `SELECT id, state, coalesce(platform_id, ''), stream, send_by, channel, place FROM deliveries
-		WHERE run = $1 AND kind = 'preview' AND state IN ('sending', 'sent', 'unknown') ORDER BY id`, run) {
-		list = append(list, *row.preview())
-	}
-	return list
+func (tx *txn) previews(run string) []Preview {
+	return rows(tx, (*Preview).dest, `SELECT id, state, coalesce(platform_id, ''), stream, send_by, channel, place FROM deliveries
+		WHERE run = $1 AND kind = 'preview' AND state IN ('sending', 'sent', 'unknown') ORDER BY id`, run)
 }
 
 // Previews returns the run's previews that may be on the platform, in their order, those
@@ -85,7 +71,7 @@ const busyFor = 250 * time.Millisecond
 func (tx *txn) admitPreview(claim *Claim, run *Run, channel string, now int64, send Send) time.Time {
 	tx.lockRun(claim, run, []any{new(int64)}, `id`)
 	if tx.has(`SELECT 1 FROM deliveries WHERE thread = $1 AND kind <> 'unsign' AND `+open+` LIMIT 1`, run.Thread) {
-		return instant(now).Add(busyFor)
+		return Instant(now).Add(busyFor)
 	}
 	return tx.spare(run.Workspace, channel, now, send.Every)
 }
@@ -129,19 +115,18 @@ func (j *Journal) Repost(ctx context.Context, d *Delivery, cause string) error {
 	if d.Replaces == nil {
 		return errors.New("the delivery replaces nothing")
 	}
-	type post struct {
+	type removal struct {
 		Delivery
-		replaces, createdAt int64
+		preview int64
 	}
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
 		tx.update(d, `state = 'pending'`)
 		const follow = `run = $1 AND id >= $2 AND kind = 'post' AND replaces <> 0 AND ` + open
-		for _, p := range rows(tx, func(p *post) []any { return []any{&p.Key, &p.Post.Channel, &p.Post.Place, &p.replaces, &p.createdAt} },
+		for _, r := range rows(tx, func(r *removal) []any { return []any{&r.Key, &r.Post.Channel, &r.Post.Place, &r.preview, &r.CreatedAt} },
 			`SELECT key, channel, place, replaces, created_at FROM deliveries WHERE `+follow+` ORDER BY id`, d.Run, d.ID) {
-			remove := p.Delivery
-			remove.Thread, remove.Run, remove.Workspace, remove.Kind, remove.State = d.Thread, d.Run, d.Workspace, DeliveryRemove, DeliveryPending
-			remove.Key, remove.Replaces, remove.CreatedAt = DeliveryKey(p.Key+"/remove", int(p.replaces)), &Preview{ID: p.replaces}, instant(p.createdAt)
-			tx.insertDelivery(&remove, noPart, false)
+			r.Thread, r.Run, r.Workspace, r.Kind, r.State = d.Thread, d.Run, d.Workspace, DeliveryRemove, DeliveryPending
+			r.Key, r.Replaces = DeliveryKey(r.Key+"/remove", int(r.preview)), &Preview{ID: r.preview}
+			tx.insertDelivery(&r.Delivery, noPart, false)
 		}
 		tx.do(`UPDATE deliveries SET replaces = 0, due_at = $3, error = $4 WHERE `+follow, d.Run, d.ID, millis(j.now()), cause)
 	})

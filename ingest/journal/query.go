@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -21,8 +20,6 @@ type Listed struct {
 	Message
 	// Freshness is set for replies.
 	Freshness *Freshness
-	// RunID is set for replies.
-	RunID string
 }
 
 // Messages returns a thread's messages after a thread_seq, in order, deleted
@@ -36,7 +33,7 @@ func (j *Journal) Messages(ctx context.Context, key event.ThreadKey, after int64
 		for _, m := range tx.findAll(`thread = $1 AND seq > $2 ORDER BY seq LIMIT CAST($3 AS BIGINT)`, thread, after, int64(limit)) {
 			listed := Listed{Message: m}
 			if f := new(Freshness); m.Author == ByAgent {
-				listed.Freshness, listed.RunID = f, m.Run
+				listed.Freshness = f
 				tx.row([]any{&f.BaseSeq, &f.LatestSeenSeq, &f.ServerSeq},
 					`SELECT coalesce(base_seq, 0), coalesce(latest_seen_seq, 0), coalesce(server_seq, 0) FROM messages WHERE row = $1`, m.Row)
 			}
@@ -105,10 +102,7 @@ func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string
 // given time and no node has claimed its thread.
 func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string, overdue time.Duration) error {
 	const orphan = `turn_at IS NOT NULL AND agent = $1 AND turn_at <= $2 AND (owner = '' OR lease_until <= $3)`
-	due, ended := int64(math.MaxInt64), int64(math.MaxInt64)
-	if j.lease > 0 {
-		due, ended = millis(j.now().Add(-overdue)), millis(j.now())
-	}
+	due, ended := LeasesEnded(j.now().Add(-overdue), j.lease), LeasesEnded(j.now(), j.lease) // no bounds in a store for one process
 	waiting, err := list(ctx, j, self[string], `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ func (r *recordTx) recordReaction(target *Message) {
 		return
 	}
 	m.Quoted = r.quote(target)
-	if decision := r.decide(&m); !decision.Ignore && !decision.Note {
+	if decision := r.Decide(&m, r); !decision.Ignore && !decision.Note {
 		r.insert(&m, decision, "")
 	}
 }
@@ -63,10 +62,7 @@ func (r *recordTx) quote(m *Message) *event.Quote {
 	if q.Own {
 		return q
 	}
-	metadata, err := event.ReadMetadata(m.Metadata)
-	if err != nil {
-		r.fail(fmt.Errorf("message %d: metadata: %w", m.Row, err))
-	}
+	metadata := r.metadata(m)
 	q.Name, q.MentionToken = metadata.SenderDisplayName, metadata.MentionToken
 	return q
 }

@@ -28,7 +28,7 @@ type Entry struct {
 	// Decide is the policy: it decides what this message, or this new state of one,
 	// triggers. It is called inside the transaction, maybe twice, and must do nothing but
 	// look. It is not called for deletes.
-	Decide func(m *event.Message, look Look) (Decision, error)
+	Decide func(m *event.Message, look Look) Decision
 }
 
 // Decision is the policy's decision about a message.
@@ -42,14 +42,15 @@ type Decision struct {
 	Metadata []byte
 }
 
-// Look answers the policy's queries from the store.
+// Look answers the policy's queries from the store. After an error of the store the answers
+// are zero values, and the transaction fails whatever the policy decides.
 type Look interface {
 	// Ours reports whether an external id belongs to a message of ours.
-	Ours(externalID string) (bool, error)
+	Ours(externalID string) bool
 	// BotRuns counts the runs that bots have begun in a channel since a time, and the
 	// requested ones that have not begun, except one that this message would join. No
 	// other message is counted in the channel until this one is recorded.
-	BotRuns(channel string, since time.Time) (int, error)
+	BotRuns(channel string, since time.Time) int
 }
 
 // Outcome is the result of an envelope, with its effects.
@@ -114,9 +115,8 @@ type recordTx struct {
 	out    *Outcome
 
 	// Set from the thread's row after the transaction has ended.
-	left, turnAt int64
-	runLeft      int64  // messages of the unfinished run
-	history      string // of a run that began
+	runLeft int64  // messages of the unfinished run
+	history string // of a run that began
 
 	added   int64 // messages that got a thread_seq
 	moved   int64 // envelopes that the message moved into its thread
@@ -146,7 +146,7 @@ func (r *recordTx) recordNew() bool {
 	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" {
 		return false
 	}
-	decision := r.decide(m)
+	decision := r.Decide(m, r)
 	if decision.Ignore || decision.Note {
 		return false
 	}
@@ -188,13 +188,6 @@ func (r *recordTx) run() {
 
 func (r *recordTx) ignore(reason string) { r.out.Fate = *event.Ignore(reason) }
 
-// decide asks the policy about a message.
-func (r *recordTx) decide(m *event.Message) Decision {
-	d, err := r.Decide(m, r)
-	r.fail(err)
-	return d
-}
-
 // message records a message that may be known already.
 func (r *recordTx) message(m *event.Message) {
 	if r.ours(m) {
@@ -205,7 +198,7 @@ func (r *recordTx) message(m *event.Message) {
 		r.again(known, m)
 		return
 	}
-	decision := r.decide(m)
+	decision := r.Decide(m, r)
 	switch {
 	case decision.Ignore:
 		r.ignore(decision.Reason)
@@ -249,7 +242,7 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 		UUID: r.MessageID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID,
 		SenderID: m.Metadata.SenderID, Author: ByHuman, Trigger: d.Trigger, Content: m.Content, Metadata: d.Metadata,
 		Version: ContractVersion, Origin: r.Origin, Quotes: Quotes{m.Quoted, m.Forwarded}, Revision: m.Revision,
-		SentAt: m.SentAt, CreatedAt: instant(r.now), files: int64(len(m.Attachments)),
+		SentAt: m.SentAt, CreatedAt: Instant(r.now), files: int64(len(m.Attachments)),
 	}
 	if row.UUID == "" {
 		row.UUID = uuid.Must(uuid.NewV7()).String()

@@ -75,11 +75,11 @@ func (r *recordTx) saveThread() {
 	query, args := `UPDATE threads SET next_seq = next_seq + $2, pending = pending + $3,
 		intake_at = CASE WHEN pending + $3 > 0 THEN CAST($4 AS BIGINT) END, opened_on = CASE WHEN opened_on = '' THEN $5 ELSE opened_on END`,
 		[]any{r.claim.Thread, r.added, r.moved - 1, r.now, r.openedOn()}
-	dest := []any{&r.left, &r.turnAt}
+	dest := []any{&r.out.Pending, &r.out.TurnDue}
 	returning := ` WHERE id = $1 RETURNING pending, coalesce(turn_at, 0)`
 	if run := r.out.Begun; run != nil {
 		query += beginWithMessage
-		args = append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds(), r.out.Message.SenderID)
+		args = append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds())
 		returning += `, key, uuid, platform, channel, opened_on, history`
 		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.OpenedOn, &r.history)
 	} else {
@@ -98,9 +98,8 @@ func (r *recordTx) saveThread() {
 // finish completes the outcome from the thread's row.
 func (r *recordTx) finish() (err error) {
 	out := r.out
-	out.Pending, out.TurnDue = r.left, instant(r.turnAt)
 	if run := out.Begun; run != nil {
-		out.TurnDue = instant(r.now) // a worker gets it in memory at once
+		out.TurnDue = Instant(r.now) // a worker gets it in memory at once
 		run.Preface, err = readPreface(r.history)
 	}
 	if r.asks != nil {
@@ -113,7 +112,7 @@ func (r *recordTx) finish() (err error) {
 }
 
 // beginWithMessage makes the run of a message the thread's run.
-const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, run_sender = $9, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
+const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
 	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL`
 
 // changeRun notes deletes and edits of messages of the unfinished run.
@@ -145,7 +144,7 @@ func (r *recordTx) askedByBot() any {
 func (r *recordTx) begun(row *Message, m *event.Message, contextAfter int64) *Run {
 	run := &Run{
 		ID: row.Run, Thread: row.Thread, Workspace: r.Workspace, Agent: r.Agent, ContextAfter: contextAfter, BaseSeq: row.Seq,
-		BegunAt: instant(r.now), Fresh: len(m.Attachments) == 0, // the rows of the attachments are unknown
+		BegunAt: Instant(r.now), Fresh: len(m.Attachments) == 0, // the rows of the attachments are unknown
 	}
 	run.has([]Message{*row})
 	return run
@@ -205,15 +204,13 @@ type beginRunTx struct {
 func (b *beginRunTx) read(claim *Claim) {
 	run := &b.run
 	var history string
-	var begunAt, notBefore int64
 	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
-		&run.ID, &begunAt, &notBefore, &run.Attempts, &run.Reruns},
+		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns},
 		`key, uuid, workspace, platform, channel, opened_on,
 		next_seq, begun_seq, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
 		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns`)
 	run.Thread, run.Agent, run.Preface = claim.Thread, b.agent, b.readPreface(history)
-	run.BegunAt, run.NotBefore = instant(begunAt), instant(notBefore)
 }
 
 // resume continues a run that was begun before and did not end.
@@ -249,7 +246,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	if len(waiting) > limit {
 		waiting, since = waiting[:limit], b.now
 	}
-	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = uuid.Must(uuid.NewV7()).String(), b.begunSeq, b.nextSeq-1, instant(b.now), b.gap
+	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = uuid.Must(uuid.NewV7()).String(), b.begunSeq, b.nextSeq-1, Instant(b.now), b.gap
 	run.Attempts, run.Reruns, run.NotBefore = 0, 0, time.Time{} // the row still has those of the run before
 	for i := range waiting {
 		waiting[i].Run = run.ID
@@ -257,10 +254,10 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	run.has(waiting)
 	b.take(waiting)
 	b.do(`UPDATE threads SET run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
-			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_sender = $7, run_bot_channel = $8,
+			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7,
 			bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
 				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
-		WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), waiting[0].SenderID, b.askedByBot())
+		WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
 	return run
 }
 

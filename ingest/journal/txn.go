@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"slices"
 
 	"parley/ingest/event"
 )
@@ -57,12 +58,17 @@ func (tx *txn) later(none error, dest []any, query string, args ...any) {
 	}
 }
 
-// rows reads all rows of a query; dest returns the variables for one row.
+// rows reads all rows of a query; dest returns the variables for one row. Every row is
+// scanned into the same variables, and then copied.
 func rows[T any](tx *txn, dest func(row *T) []any, query string, args ...any) (list []T) {
 	if tx.err == nil {
+		var row T
+		into := dest(&row)
 		tx.err = tx.engine.Rows(func(scan func(...any) error) error {
-			var row T
-			err := scan(dest(&row)...)
+			if len(list) == 2 { // most lists have at most two rows, and many others a page
+				list = slices.Grow(list, 2*turnsPerPage)
+			}
+			err := scan(into...)
 			list = append(list, row)
 			return err
 		}, query, args...)
@@ -73,11 +79,12 @@ func rows[T any](tx *txn, dest func(row *T) []any, query string, args ...any) (l
 // self is the dest of rows for a query with one column.
 func self[T any](row *T) []any { return []any{row} }
 
-// call returns a function for an engine: it runs fn and stores its result.
-func call[T any](made *T, fn func(tx *txn) T) func(Tx) error {
+// sticky returns the function of an engine's transaction that runs fn and returns the first
+// error.
+func sticky(fn func(tx *txn)) func(Tx) error {
 	return func(engine Tx) error {
 		tx := &txn{engine: engine}
-		*made = fn(tx)
+		fn(tx)
 		return tx.err
 	}
 }
@@ -87,7 +94,7 @@ func call[T any](made *T, fn func(tx *txn) T) func(Tx) error {
 // fn may still run.
 func write[T any](ctx context.Context, j *Journal, options WriteOptions, fn func(tx *txn) T) (T, error) {
 	made := new(T)
-	if err := j.engine.Write(ctx, options, call(made, fn)); err != nil {
+	if err := j.engine.Write(ctx, options, sticky(func(tx *txn) { *made = fn(tx) })); err != nil {
 		return *new(T), err
 	}
 	return *made, nil
@@ -96,21 +103,18 @@ func write[T any](ctx context.Context, j *Journal, options WriteOptions, fn func
 // change is write for a function without a result. key is the key of the thread whose row
 // fn locks; empty for none.
 func (j *Journal) change(ctx context.Context, key event.ThreadKey, fn func(tx *txn)) error {
-	return j.engine.Write(ctx, WriteOptions{Thread: key}, call(new(bool), func(tx *txn) bool {
-		fn(tx)
-		return true
-	}))
+	return j.engine.Write(ctx, WriteOptions{Thread: key}, sticky(fn))
 }
 
 // read runs fn on a snapshot and returns its result.
 func read[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (made T, err error) {
-	err = j.engine.Read(ctx, call(&made, fn))
+	err = j.engine.Read(ctx, sticky(func(tx *txn) { made = fn(tx) }))
 	return made, err
 }
 
 // readOne is read for a function that runs one query.
 func readOne[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (made T, err error) {
-	err = j.engine.ReadOne(ctx, call(&made, fn))
+	err = j.engine.ReadOne(ctx, sticky(func(tx *txn) { made = fn(tx) }))
 	return made, err
 }
 

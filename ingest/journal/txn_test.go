@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"parley/ingest/event"
 )
 
 // script is an engine whose transactions record the text of their statements. A statement
@@ -55,5 +57,22 @@ func TestTheFirstErrorEndsATransaction(t *testing.T) {
 		if want := statements[:min(i+1, 4)]; err != first || !slices.Equal(s.ran, want) {
 			t.Errorf("error %v after %v, want %v after %v", err, s.ran, first, want)
 		}
+	}
+}
+
+// TestAFailedLookupFailsTheRecord proves that a decision has no effect after a lookup of the
+// policy has failed.
+func TestAFailedLookupFailsTheRecord(t *testing.T) {
+	cause := errors.New("the disk is gone")
+	s := &script{errs: map[string]error{`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`: cause}}
+	entry := Entry{Event: event.Event{Kind: event.KindMessage, Message: &event.Message{ExternalID: "C1/1"}}}
+	entry.Decide = func(_ *event.Message, look Look) Decision {
+		if look.Ours("C1/0") {
+			t.Error("a failed lookup found a post")
+		}
+		return Decision{Trigger: TriggerRun}
+	}
+	if _, err := New(s, Options{}).Record(t.Context(), &Claim{}, entry); err != cause || len(s.ran) != 1 {
+		t.Errorf("error %v after %q", err, s.ran)
 	}
 }

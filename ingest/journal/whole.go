@@ -19,7 +19,7 @@ func Whole(ctx context.Context, engine Engine) error {
 		return fmt.Errorf("look for an unfinished copy: %w", err)
 	}
 	if unfinished {
-		return fmt.Errorf("%w (it began at %s)", ErrUnfinished, instant(begun).Format(time.RFC3339))
+		return fmt.Errorf("%w (it began at %s)", ErrUnfinished, Instant(begun).Format(time.RFC3339))
 	}
 	return nil
 }

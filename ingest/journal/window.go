@@ -122,31 +122,25 @@ func (t *transcript) page(behind int) (spans []span) {
 	if limit <= 0 || t.err != nil {
 		return nil
 	}
-	var row messageRow
-	var s span
-	dest := append([]any{&s.run, &s.after, &s.upTo, &s.gap}, row.line()...)
-	t.err = t.engine.Rows(func(scan func(...any) error) error {
-		if err := scan(dest...); err != nil {
-			return err
-		}
-		if n := len(spans); n == 0 || spans[n-1].run != s.run {
-			spans = append(spans, s)
-		}
-		m, err := row.message()
-		if last := &spans[len(spans)-1]; m.DeletedAt.IsZero() {
-			last.messages = append(last.messages, m)
-		}
-		return err
-	}, `SELECT o.run, o.context_after, o.base_seq, o.gap, `+lineColumns+`
+	type line struct {
+		span
+		Message
+	}
+	for _, l := range rows(t.txn, func(l *line) []any { return append([]any{&l.run, &l.after, &l.upTo, &l.gap}, l.line()...) }, `
+		SELECT o.run, o.context_after, o.base_seq, o.gap, `+lineColumns+`
 		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2
 			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
 		JOIN messages m ON m.run = o.run
-		ORDER BY o.sent_at DESC, o.seq DESC, m.sent_at, m.seq`, t.run.Thread, t.run.ID, int64(limit), int64(behind))
-	for _, s := range spans {
-		for i := range s.messages {
-			t.loadFiles(&s.messages[i])
+		ORDER BY o.sent_at DESC, o.seq DESC, m.sent_at, m.seq`, t.run.Thread, t.run.ID, int64(limit), int64(behind)) {
+		if n := len(spans); n == 0 || spans[n-1].run != l.run {
+			spans = append(spans, l.span)
 		}
-		t.see(s.messages)
+		if last := &spans[len(spans)-1]; l.DeletedAt.IsZero() {
+			last.messages = append(last.messages, l.Message)
+		}
+	}
+	for _, s := range spans {
+		t.see(t.complete(s.messages))
 	}
 	return spans
 }

@@ -26,7 +26,7 @@ var (
 func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int) (list []dueAt, err error) {
 	column := dueColumn[q.Kind]
 	s.mu.Lock()
-	args := []any{s.Node, s.ended(now), int64(limit), s.served}
+	args := []any{s.Node, journal.LeasesEnded(now, s.Lease), int64(limit), s.served}
 	s.mu.Unlock()
 	turns := ""
 	if q.Kind == Turns { // the thread's intake wakes the turn when it is done

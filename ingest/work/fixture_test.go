@@ -255,8 +255,8 @@ func (n *node) settle(c *work.Claim) error {
 		m := &event.Message{ExternalID: fmt.Sprint("C1/", p.ID), Metadata: event.Metadata{SenderID: "slack:U1", SenderType: event.Human}}
 		_, err = n.journal.Record(n.Context(), &c.Claim, journal.Entry{
 			Envelope: p.ID, Workspace: "acme", Event: event.Event{Kind: event.KindMessage, Message: m}, Agent: "helper",
-			Decide: func(*event.Message, journal.Look) (journal.Decision, error) {
-				return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}, nil
+			Decide: func(*event.Message, journal.Look) journal.Decision {
+				return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}
 			},
 		})
 	}

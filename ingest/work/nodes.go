@@ -57,7 +57,7 @@ func (s *Scheduler) Accepted(r journal.AcceptResult, payload any) {
 	}
 	if r.Fence != 0 {
 		s.mu.Lock()
-		c := s.adopt(journal.Claim{Thread: r.Thread, Fence: r.Fence, Key: r.Key, Workspace: r.Workspace}, r.At)
+		c := s.adopt(r.Claim, r.At)
 		s.mu.Unlock()
 		if payload != nil && c.Fence == r.Fence {
 			c.Put(Intake, payload)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -15,15 +14,6 @@ import (
 // available is the condition that a node may claim a thread. $1 is the node, and
 // $2 the time up to which leases have ended.
 const available = `(owner = '' OR owner = $1 OR lease_until <= $2)`
-
-// ended is the time up to which the leases of other nodes have ended. With a store
-// for one process all have ended; their times may come from another clock.
-func (s *Scheduler) ended(now time.Time) int64 {
-	if s.Lease == 0 {
-		return math.MaxInt64
-	}
-	return now.UnixMilli()
-}
 
 // claim claims a thread if it is free; otherwise it returns the thread's owner. A claim
 // of a thread that this node owns keeps its fence. If the previous owner ended without a
@@ -37,7 +27,7 @@ func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (jou
 		c, owner = journal.Claim{Thread: thread}, ""
 		found, err := tx.Row([]any{&free, &c.Fence, (*string)(&c.Key), &c.Workspace, &owner},
 			`SELECT CASE WHEN `+available+` THEN 1 ELSE 0 END, fence, key, workspace, owner FROM threads WHERE id = $3 FOR UPDATE SKIP LOCKED`,
-			s.Node, s.ended(now), thread)
+			s.Node, journal.LeasesEnded(now, s.Lease), thread)
 		if err != nil || !found || !free {
 			c.Fence = 0
 			return err
@@ -73,11 +63,8 @@ const givesBack = `owner = '', run_fence = CASE WHEN run_fence = fence THEN 0 EL
 // release releases claims, each unless another node has claimed its thread. A claim
 // stays if it has a lease that was extended beyond until.
 func (s *Scheduler) release(ctx context.Context, claims []*Claim, until time.Time) error {
-	last := until.UnixMilli()
-	if s.Lease == 0 {
-		last = math.MaxInt64
-	}
-	_, err := s.each(ctx, claims, `UPDATE threads SET `+givesBack+` WHERE id = $1 AND fence = $2 AND lease_until <= $3 RETURNING id`, last)
+	_, err := s.each(ctx, claims, `UPDATE threads SET `+givesBack+` WHERE id = $1 AND fence = $2 AND lease_until <= $3 RETURNING id`,
+		journal.LeasesEnded(until, s.Lease))
 	return err
 }
 

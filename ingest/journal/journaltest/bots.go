@@ -26,12 +26,8 @@ func botPromises() []promise {
 
 func botRuns(f *fixture) {
 	var seen []int
-	counting := func(m *event.Message, look journal.Look) (journal.Decision, error) {
-		n, err := look.BotRuns(channel, f.clock.Now().Add(-time.Minute))
-		if err != nil {
-			return journal.Decision{}, err
-		}
-		seen = append(seen, n)
+	counting := func(m *event.Message, look journal.Look) journal.Decision {
+		seen = append(seen, look.BotRuns(channel, f.clock.Now().Add(-time.Minute)))
 		return runs(m, look)
 	}
 	for i := range 4 {
@@ -50,13 +46,11 @@ func botRuns(f *fixture) {
 const botLimit = 10
 
 // guarded is a policy that passes bots' requests for runs up to botLimit.
-func (f *fixture) guarded(m *event.Message, look journal.Look) (journal.Decision, error) {
-	n, err := look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute))
-	if err == nil && n >= botLimit {
-		return journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonLoopGuard, Metadata: m.Metadata.Bytes()}, nil
+func (f *fixture) guarded(m *event.Message, look journal.Look) journal.Decision {
+	if look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute)) >= botLimit {
+		return journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonLoopGuard, Metadata: m.Metadata.Bytes()}
 	}
-	d, _ := runs(m, look)
-	return d, err
+	return runs(m, look)
 }
 
 // botMessage accepts a bot's message, and returns its entry for the record.
@@ -84,10 +78,8 @@ func (f *fixture) askedByBots() (n int) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(99), ""))
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/h%d", accepted.ID), "?")},
-		func(m *event.Message, look journal.Look) (_ journal.Decision, err error) {
-			if n, err = look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute)); err != nil {
-				return journal.Decision{}, err
-			}
+		func(m *event.Message, look journal.Look) journal.Decision {
+			n = look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute))
 			return passive(m, look)
 		})
 	e.Coalesce = time.Second

@@ -160,14 +160,14 @@ func said(id, content string) *event.Message {
 }
 
 // policy is the Decide of an entry.
-type policy func(*event.Message, journal.Look) (journal.Decision, error)
+type policy func(*event.Message, journal.Look) journal.Decision
 
 // decided returns a policy with one decision for all messages.
 func decided(d journal.Decision) policy {
-	return func(m *event.Message, _ journal.Look) (journal.Decision, error) {
+	return func(m *event.Message, _ journal.Look) journal.Decision {
 		made := d // tests run in parallel
 		made.Metadata = m.Metadata.Bytes()
-		return made, nil
+		return made
 	}
 }
 
@@ -177,7 +177,7 @@ var (
 	noted   = decided(journal.Decision{Trigger: journal.TriggerNone, Reason: event.ReasonNotAddressed, Note: true})
 	refused = decided(journal.Decision{Trigger: journal.TriggerNone, Reason: event.ReasonUserRefused, Ignore: true})
 	// mentions triggers runs by messages with @bot, and stores the others passively.
-	mentions policy = func(m *event.Message, look journal.Look) (journal.Decision, error) {
+	mentions policy = func(m *event.Message, look journal.Look) journal.Decision {
 		if strings.Contains(m.Content, "@bot") {
 			return runs(m, look)
 		}

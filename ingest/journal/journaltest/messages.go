@@ -48,8 +48,8 @@ func exactContent(f *fixture) {
 	m.Forwarded = []event.Quote{{Content: "forwarded", Files: 2}}
 	m.Attachments = []event.Attachment{{ID: "F1", Name: "a b.png", MimeType: "image/png", Size: 1 << 40}}
 	m.SentAt = f.clock.Now().Add(-time.Minute)
-	keep := func(*event.Message, journal.Look) (journal.Decision, error) {
-		return journal.Decision{Trigger: journal.TriggerPassive, Metadata: raw}, nil
+	keep := func(*event.Message, journal.Look) journal.Decision {
+		return journal.Decision{Trigger: journal.TriggerPassive, Metadata: raw}
 	}
 	f.message(threadKey(1), m, keep)
 	got := f.list(threadKey(1))[0]

@@ -112,8 +112,8 @@ func (c *conversation) record(key string, e event.Event, target string) (journal
 	claim := &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
 	outcome, err := c.Record(c.Context(), claim, journal.Entry{
 		Envelope: accepted.ID, MessageID: accepted.MessageID, Workspace: "acme", Event: e, Origin: journal.Live, Agent: "helper", Begin: true,
-		Decide: func(m *event.Message, _ journal.Look) (journal.Decision, error) {
-			return journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonMention, Metadata: m.Metadata.Bytes()}, nil
+		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
+			return journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonMention, Metadata: m.Metadata.Bytes()}
 		},
 	})
 	c.must(err)

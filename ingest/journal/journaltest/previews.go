@@ -199,12 +199,12 @@ func takenOver(f *fixture) {
 	f.shows(run, "grow", "C1/8")
 	f.commit(run, answer("A", "A1"))
 	f.outbox(run)
-	ids, err := f.ReplyIDs(f.ctx, "acme", []string{"C1/8"})
+	reply, err := f.ReplyID(f.ctx, "acme", "C1/8")
 	f.must(err)
-	same(f, "replies of that post", len(ids), 1)
-	known, err := f.Known(f.ctx, "acme", []string{"C1/8", "C1/7"})
+	same(f, "reply of that post", reply, f.list(threadKey(1))[1].ExternalID)
+	unknown, err := f.FirstUnknown(f.ctx, "acme", []string{"C1/8", "C1/7", "C1/6"})
 	f.must(err)
-	same(f, "known", known, map[string]bool{"C1/8": true, "C1/7": false})
+	same(f, "first unknown post", unknown, "C1/7")
 }
 
 func previewGivesWay(f *fixture) {

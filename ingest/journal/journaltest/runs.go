@@ -324,7 +324,7 @@ func committed(f *fixture) {
 	same(f, "message", got.Row, ended.Message.Row)
 	same(f, "metadata", string(got.Metadata), fmt.Sprintf(`{"message_id":%q}`, got.ExternalID))
 	same(f, "author", got.Author, journal.ByAgent)
-	same(f, "run", got.RunID, run.ID)
+	same(f, "run", got.Run, run.ID)
 	same(f, "events", f.count("run_events"), 2)
 	first := f.deliver(threadKey(1), "C1/8")
 	second := f.deliver(threadKey(1), "C1/9")

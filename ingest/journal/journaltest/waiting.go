@@ -61,9 +61,7 @@ func admittedByReview(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	thread, waits := f.thread(threadKey(1)), f.waiting("C1/1")
 
-	review, err := f.ReviewWaiting(f.ctx, f.clock.Now())
-	f.must(err)
-	same(f, "review", review, journal.Review{Threads: []int64{thread}})
+	same(f, "review", f.reviewAt(f.clock.Now()), review{Moved: []int64{thread}})
 	same(f, "due", f.due(intake), []int64{thread})
 	same(f, "pending", f.record(thread, waits, thumbsUp("C1/1"), nil).Pending, 0)
 }
@@ -82,7 +80,7 @@ func reviewBeside(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	thread, waits := f.thread(threadKey(1)), f.waiting("C1/1")
 	f.besideWork(thread, waits, func() error {
-		_, err := f.ReviewWaiting(f.ctx, f.clock.Now())
+		_, err := f.tryReview(f.clock.Now())
 		return err
 	})
 	same(f, "pending", f.record(thread, waits, thumbsUp("C1/1"), nil).Pending, 0)
@@ -116,9 +114,9 @@ func reviewAtOnce(f *fixture) {
 	for i := range nodes {
 		node := f.node(fmt.Sprint("node", i))
 		reviewing.Go(func() {
-			var review journal.Review
-			review, errs[i] = node.ReviewWaiting(f.ctx, f.clock.Now())
-			in[i] = len(review.Threads)
+			var r review
+			r, errs[i] = node.tryReview(f.clock.Now())
+			in[i] = len(r.Moved)
 		})
 	}
 	reviewing.Wait()
@@ -136,14 +134,10 @@ func reviewAtOnce(f *fixture) {
 func waitsInVain(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindReaction, "", "C1/1"))
 	deadline := func() time.Time { return f.clock.Now().Add(-journal.WaitLimit) }
-	review, err := f.ReviewWaiting(f.ctx, deadline())
-	f.must(err)
-	same(f, "review at once", review, journal.Review{})
+	same(f, "review at once", f.reviewAt(deadline()), review{})
 	f.clock.advance(journal.WaitLimit)
-	review, err = f.ReviewWaiting(f.ctx, deadline())
-	f.must(err)
 	fate := event.Fate{Disposition: event.Ignored, Reason: event.ReasonUnknownMessage}
-	same(f, "review", review.Ended, []journal.Settled{{Fate: fate, Envelope: accepted.ID, Workspace: workspace, Kind: event.KindReaction}})
+	same(f, "review", f.reviewAt(deadline()).Ended, []journal.Settled{{Fate: fate, Envelope: accepted.ID, Workspace: workspace, Kind: event.KindReaction}})
 	settled, err := f.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "fate", settled.Fate, fate)
@@ -151,12 +145,29 @@ func waitsInVain(f *fixture) {
 	same(f, "pending envelopes of the later message", f.message(threadKey(1), said("C1/1", "hi"), passive).Pending, 0)
 }
 
-// review ends the envelopes that have waited for a minute.
-func (f *fixture) review() journal.Review {
+// review is the reports of one ReviewWaiting.
+type review struct {
+	Moved []int64 // threads
+	Ended []journal.Settled
+}
+
+func (f *fixture) tryReview(deadline time.Time) (r review, err error) {
+	err = f.ReviewWaiting(f.ctx, deadline, func(thread int64) { r.Moved = append(r.Moved, thread) },
+		func(s journal.Settled) { r.Ended = append(r.Ended, s) })
+	return r, err
+}
+
+func (f *fixture) reviewAt(deadline time.Time) review {
 	f.Helper()
-	review, err := f.ReviewWaiting(f.ctx, f.clock.Now().Add(-journal.WaitLimit))
+	r, err := f.tryReview(deadline)
 	f.must(err)
-	return review
+	return r
+}
+
+// review ends the envelopes that have waited for a minute.
+func (f *fixture) review() review {
+	f.Helper()
+	return f.reviewAt(f.clock.Now().Add(-journal.WaitLimit))
 }
 
 func waitsForGap(f *fixture) {
@@ -165,7 +176,7 @@ func waitsForGap(f *fixture) {
 	f.opens(between("C1", 1, 2), between("C2", 1, 2))
 	f.clock.advance(5 * time.Minute)
 	same(f, "waits", f.record(named.Thread, named.ID, edited("C1/2", "new", "2"), passive).Waits, true)
-	same(f, "during the gap", f.review(), journal.Review{})
+	same(f, "during the gap", f.review(), review{})
 	f.must(f.CloseGap(f.ctx, workspace, between("C1", 1, 2), 0))
 	var ended []int64
 	for _, s := range f.review().Ended {
@@ -178,10 +189,10 @@ func waitsForEnvelope(f *fixture) {
 	message := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	waits := f.accept(f.envelope(event.KindDelete, "", "C1/1"))
 	f.clock.advance(5 * time.Minute)
-	same(f, "while its message is pending", f.review(), journal.Review{})
+	same(f, "while its message is pending", f.review(), review{})
 	same(f, "pending", f.record(message.Thread, message.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, passive).Pending, 1)
 	same(f, "next", f.next(message.Thread)[0].ID, waits.ID)
-	same(f, "afterwards", f.review(), journal.Review{})
+	same(f, "afterwards", f.review(), review{})
 }
 
 func editWaits(f *fixture) {

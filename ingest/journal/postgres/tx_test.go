@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -219,14 +220,17 @@ func TestScanConvertsNullAndIntegers(t *testing.T) {
 		e := engine(t, postgres.Options{URL: url + "?default_query_exec_mode=" + mode, Connections: 1})
 		number, text, body, null := int64(1), "text", []byte("body"), true
 		var one, zero, yes bool
+		var at time.Time
+		never, noTime := time.UnixMilli(1), time.UnixMilli(1)
 		if err := e.Read(t.Context(), func(tx journal.Tx) error {
-			_, err := tx.Row([]any{&number, &text, &body, &null, &one, &zero, &yes},
-				"SELECT NULL::bigint, NULL::text, NULL::bytea, NULL::bigint, 1, 0::bigint, true")
+			_, err := tx.Row([]any{&number, &text, &body, &null, &one, &zero, &yes, &at, &never, &noTime},
+				"SELECT NULL::bigint, NULL::text, NULL::bytea, NULL::bigint, 1, 0::bigint, true, 1500::bigint, 0::bigint, NULL::bigint")
 			return err
 		}); err != nil {
 			t.Errorf("%s: %v", mode, err)
 		}
-		if diff := cmp.Diff([]any{int64(0), "", []byte(nil), false, true, false, true}, []any{number, text, body, null, one, zero, yes}); diff != "" {
+		if diff := cmp.Diff([]any{int64(0), "", []byte(nil), false, true, false, true, time.UnixMilli(1500).UTC(), time.Time{}, time.Time{}},
+			[]any{number, text, body, null, one, zero, yes, at, never, noTime}); diff != "" {
 			t.Errorf("%s: %s", mode, diff)
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"parley/ingest/event"
+	"parley/ingest/journal"
 )
 
 // scan copies the current row into dest.
@@ -25,20 +27,25 @@ func scan(types *pgtype.Map, rows pgx.Rows, dest []any) error {
 	return nil
 }
 
-// assign sets *dest to a value. NULL becomes the zero value, and an integer that is
-// not 0 becomes true.
+// assign sets *dest to a value. NULL becomes the zero value. An integer becomes a time, or
+// a bool, which is true if the integer is not 0.
 func assign(types *pgtype.Map, oid uint32, format int16, value []byte, dest any) error {
 	if value == nil {
 		reflect.ValueOf(dest).Elem().SetZero()
 		return nil
 	}
-	truth, ok := dest.(*bool)
-	if !ok || oid == pgtype.BoolOID {
+	at, isTime := dest.(*time.Time)
+	truth, isBool := dest.(*bool)
+	if !isTime && (!isBool || oid == pgtype.BoolOID) {
 		return types.Scan(oid, format, value, dest)
 	}
 	var number int64
 	err := types.Scan(oid, format, value, &number)
-	*truth = number != 0
+	if isTime {
+		*at = journal.Instant(number)
+	} else {
+		*truth = number != 0
+	}
 	return err
 }
 

@@ -29,7 +29,7 @@ type committer struct {
 	closing  <-chan struct{}
 	connect  func(context.Context) (*conn, error)
 	check    *checkpointer
-	recorder journal.Recorder
+	recorder journal.Recorder // nil: no recorder
 
 	conn *conn // nil while no connection works
 	// doubt says that the log may end in the unacknowledged commit record of a failed
@@ -186,7 +186,9 @@ func (c *committer) commit(callers int) error {
 		c.doubt = true
 		return unclear(err)
 	}
-	c.recorder.Committed(callers, time.Since(begun))
+	if c.recorder != nil {
+		c.recorder.Committed(callers, time.Since(begun))
+	}
 	pages := c.conn.written()
 	c.pages += pages
 	c.doubt = c.doubt && pages == 0

@@ -131,14 +131,19 @@ func (c *conn) row(dest []any, query string, args ...any) (found bool, err error
 	if err != nil {
 		return false, err
 	}
-	failed, err := c.each(s, c.bind(args), func(values []driver.Value) error {
-		if found {
+	failed, err := c.each(s, c.bind(args), first(dest, &found))
+	return found, errors.Join(failed, err)
+}
+
+// first returns a visit of each that scans the first row into dest and sets found.
+func first(dest []any, found *bool) func([]driver.Value) error {
+	return func(values []driver.Value) error {
+		if *found {
 			return nil
 		}
-		found = true
+		*found = true
 		return scan(values, dest)
-	})
-	return found, errors.Join(failed, err)
+	}
 }
 
 // each calls visit for every row of a statement. It always runs the statement to the end,

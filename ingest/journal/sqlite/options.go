@@ -4,7 +4,6 @@ import (
 	"embed"
 	"io/fs"
 	"log/slog"
-	"time"
 
 	"parley/ingest/journal"
 )
@@ -16,9 +15,9 @@ var embedded embed.FS
 type Option func(*options)
 
 type options struct {
-	vfs        string
+	vfs        string // the name of an SQLite VFS, by which tests inject faults; empty: the system's
 	log        *slog.Logger
-	recorder   journal.Recorder
+	recorder   journal.Recorder // nil: no recorder
 	migrations fs.FS
 	pattern    string // of the migrations' files
 	// The log is checkpointed after it has grown by passivePages. It is restarted between
@@ -39,7 +38,6 @@ const maxReaders = 6
 func newOptions(opts []Option) options {
 	o := options{
 		log:          slog.New(slog.DiscardHandler),
-		recorder:     silent{},
 		migrations:   embedded,
 		pattern:      "migrations/*.sql",
 		passivePages: passivePages,
@@ -60,16 +58,8 @@ func WithRecorder(recorder journal.Recorder) Option {
 	return func(o *options) { o.recorder = recorder }
 }
 
-// WithVFS opens the files through the named SQLite VFS instead of the system's. Tests use
-// it to inject faults.
-func WithVFS(name string) Option { return func(o *options) { o.vfs = name } }
-
 // WithMigrations replaces the journal's schema by the files that match a pattern.
 // migrations/README.md explains their names.
 func WithMigrations(files fs.FS, pattern string) Option {
 	return func(o *options) { o.migrations, o.pattern = files, pattern }
 }
-
-type silent struct{}
-
-func (silent) Committed(int, time.Duration) {}

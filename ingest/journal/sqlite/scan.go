@@ -3,6 +3,9 @@ package sqlite
 import (
 	"database/sql/driver"
 	"fmt"
+	"time"
+
+	"parley/ingest/journal"
 )
 
 // scan copies a row into the caller's variables. The driver returns copies, so the caller
@@ -20,8 +23,8 @@ func scan(values []driver.Value, dest []any) error {
 }
 
 // assign sets *dest to value. NULL becomes the zero value, which is nil for an any. Texts
-// and blobs convert to each other, and an integer converts to a bool, because SQLite has
-// no bool.
+// and blobs convert to each other, and an integer converts to a bool or a time, because
+// SQLite has neither.
 func assign(dest any, value driver.Value) (ok bool) {
 	switch dest := dest.(type) {
 	case *any:
@@ -35,6 +38,10 @@ func assign(dest any, value driver.Value) (ok bool) {
 		var n int64
 		n, ok = value.(int64)
 		*dest = n != 0
+	case *time.Time:
+		var ms int64
+		ms, ok = value.(int64)
+		*dest = journal.Instant(ms)
 	case *string:
 		switch value := value.(type) {
 		case string:

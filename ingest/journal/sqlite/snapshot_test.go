@@ -115,6 +115,21 @@ func TestValuesSurviveARoundTrip(t *testing.T) {
 	}
 }
 
+func TestTimesAreMilliseconds(t *testing.T) {
+	e := open(t, file(t))
+	var at time.Time
+	never, null := time.UnixMilli(1), time.UnixMilli(1)
+	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+		_, err := tx.Row([]any{&at, &never, &null}, "SELECT 1500, 0, NULL")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]time.Time{time.UnixMilli(1500).UTC(), {}, {}}, []time.Time{at, never, null}); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestRowsEndsAtTheFirstError(t *testing.T) {
 	e := open(t, file(t))
 	for _, name := range []string{"a", "b"} {

@@ -42,13 +42,7 @@ func (t *tx) Exec(query string, args ...any) (int64, error) {
 
 // Row implements journal.Tx.
 func (t *tx) Row(dest []any, query string, args ...any) (found bool, err error) {
-	err = t.visit(query, args, func(values []driver.Value) error {
-		if found {
-			return nil
-		}
-		found = true
-		return scan(values, dest)
-	})
+	err = t.visit(query, args, first(dest, &found))
 	return found, err
 }
 

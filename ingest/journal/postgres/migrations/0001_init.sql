@@ -44,7 +44,6 @@ CREATE TABLE threads (
 	run_reruns BIGINT NOT NULL DEFAULT 0,
 	run_left BIGINT NOT NULL DEFAULT 0, -- number of its messages that are not deleted
 	run_edited_at BIGINT NOT NULL DEFAULT 0, -- the last edit of one of its messages
-	run_sender TEXT NOT NULL DEFAULT '', -- sender_id of its first message
 	run_bot_channel TEXT, -- workspace and channel, if a bot requested it
 	accepting BIGINT NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
 	history TEXT NOT NULL DEFAULT '' -- JSON: the messages read from before it was known; empty: none were requested
@@ -93,7 +92,7 @@ CREATE TABLE messages (
 	external_id TEXT,
 	client_message_id TEXT,
 	sender_id TEXT NOT NULL,
-	author TEXT NOT NULL, -- human, bot, agent, system, tool
+	author TEXT NOT NULL, -- human, bot, agent
 	trigger TEXT NOT NULL, -- run, passive, none
 	content TEXT NOT NULL,
 	quotes TEXT NOT NULL DEFAULT '', -- JSON: quoted and forwarded messages; empty: none

@@ -1,4 +1,6 @@
-package event
+// Package jsonobject reads the JSON objects of platforms' payloads, and reports their faults by
+// field.
+package jsonobject
 
 import (
 	"bytes"
@@ -6,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"parley/ingest/event"
 )
 
 // Fields reads the members of one JSON object in a platform's payload. A method that reads an
@@ -14,13 +18,13 @@ import (
 type Fields struct {
 	path    string // such as "data.chats[0]"; empty for the payload itself
 	members map[string]json.RawMessage
-	faults  *FieldErrors // of all objects of the payload
+	faults  *event.FieldErrors // of all objects of the payload
 }
 
-// ParseFields parses a payload. It returns an error if the payload is not one JSON object.
-func ParseFields(body []byte) (Fields, error) {
-	f := Fields{faults: new(FieldErrors)}
-	if !bytes.HasPrefix(trim(body), []byte("{")) {
+// Parse parses a payload. It returns an error if the payload is not one JSON object.
+func Parse(body []byte) (Fields, error) {
+	f := Fields{faults: new(event.FieldErrors)}
+	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return f, errors.New("body: must be a JSON object")
 	}
 	if err := json.Unmarshal(body, &f.members); err != nil {
@@ -29,7 +33,7 @@ func ParseFields(body []byte) (Fields, error) {
 	return f, nil
 }
 
-// Err returns the recorded faults of all objects of the payload as FieldErrors, or nil.
+// Err returns the recorded faults of all objects of the payload as event.FieldErrors, or nil.
 func (f Fields) Err() error { return f.faults.Err() }
 
 // Fault records a fault of the member key. The message completes a sentence that begins with
@@ -63,11 +67,11 @@ func (f Fields) Decode(key, want string, into any) bool {
 	return true
 }
 
-// Text returns a string, cleaned by the function Text.
+// Text returns a string, cleaned by event.Text.
 func (f Fields) Text(key string) string {
 	var s string
 	f.Decode(key, "a string", &s)
-	return Text(s)
+	return event.Text(s)
 }
 
 // ShortText returns a Text of at most limit bytes, such as a part of a dedupe key.

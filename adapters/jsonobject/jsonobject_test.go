@@ -1,16 +1,16 @@
-package event_test
+package jsonobject_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/ingest/event"
+	"parley/adapters/jsonobject"
 )
 
-func parseFields(t *testing.T, body string) event.Fields {
+func parse(t *testing.T, body string) jsonobject.Fields {
 	t.Helper()
-	f, err := event.ParseFields([]byte(body))
+	f, err := jsonobject.Parse([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func parseFields(t *testing.T, body string) event.Fields {
 }
 
 func TestFields(t *testing.T) {
-	f := parseFields(t, ` {"text":"a\u0000b","n":-7,"yes":true,"none":null,"child":{"text":"c"},"list":[{"n":1},null,{"n":3}]}`)
+	f := parse(t, ` {"text":"a\u0000b","n":-7,"yes":true,"none":null,"child":{"text":"c"},"list":[{"n":1},null,{"n":3}]}`)
 	if got := f.Text("text"); got != "a\uFFFDb" {
 		t.Errorf("the text is %q", got)
 	}
@@ -46,7 +46,7 @@ func TestFields(t *testing.T) {
 // TestMissingFields checks that an absent member, a member of another case and null are missing,
 // and have no fault.
 func TestMissingFields(t *testing.T) {
-	f := parseFields(t, `{"none":null,"KEY":1}`)
+	f := parse(t, `{"none":null,"KEY":1}`)
 	for _, key := range []string{"none", "key", "absent"} {
 		child, ok := f.Child(key)
 		if ok || child.Has("x") || f.Has(key) || f.Raw(key) != nil || f.Children(key) != nil {
@@ -64,7 +64,7 @@ func TestMissingFields(t *testing.T) {
 // TestFieldFaults checks that all faults of a payload are recorded in order, by path, and that a
 // member with a fault has the zero value.
 func TestFieldFaults(t *testing.T) {
-	f := parseFields(t, `{"text":1,"n":1.5,"yes":"no","long":"é","child":[],"list":{},"deep":{"list":[{},{"text":[]}]}}`)
+	f := parse(t, `{"text":1,"n":1.5,"yes":"no","long":"é","child":[],"list":{},"deep":{"list":[{},{"text":[]}]}}`)
 	if f.Text("text") != "" || f.Number("n") != 0 || f.Flag("yes") || f.ShortText("long", 1) != "" {
 		t.Error("a member with a fault has a value")
 	}
@@ -83,7 +83,7 @@ func TestFieldFaults(t *testing.T) {
 	}
 }
 
-func TestParseFieldsRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	for body, want := range map[string]string{
 		"":      "body: must be a JSON object",
 		" null": "body: must be a JSON object",
@@ -91,7 +91,7 @@ func TestParseFieldsRefuses(t *testing.T) {
 		"{":     "body: must be a JSON object: unexpected end of JSON input",
 		"{} {}": "body: must be a JSON object: invalid character '{' after top-level value",
 	} {
-		if _, err := event.ParseFields([]byte(body)); err == nil || err.Error() != want {
+		if _, err := jsonobject.Parse([]byte(body)); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", body, err, want)
 		}
 	}
