@@ -33,9 +33,8 @@ func (w *Workspace) Missed(channel string, since time.Time) {
 // Refused notes that a payload of a channel was refused: the platform may give it up. If
 // the platform had sent the payload before, its message is as old as the first attempt.
 func (w *Workspace) Refused(channel string, retried bool) {
-	now := w.Now()
+	from := w.Now().Add(-clockLag)
 	w.mu.Lock()
-	from := now.Add(-clockLag)
 	if first := w.arrivals.times[0]; from.Before(first) || retried && !first.IsZero() {
 		from = first // nothing from before the first start is read
 	}

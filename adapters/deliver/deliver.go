@@ -204,10 +204,10 @@ func (o *Outbox) call(ctx context.Context, platform Platform, d *journal.Deliver
 // further calls of a method.
 func (o *Outbox) rest(ctx context.Context, d *journal.Delivery, limit *adapters.SendError) {
 	channel := d.Post.Channel
-	if limit.Scope == adapters.ScopeMethod {
+	switch limit.Scope {
+	case adapters.ScopeMethod:
 		return
-	}
-	if limit.Scope == adapters.ScopeWorkspace {
+	case adapters.ScopeWorkspace:
 		channel = ""
 	}
 	if err := o.Journal.HoldUp(ctx, d.Workspace, channel, o.Now().Add(pauseAfter(limit, 0))); err != nil {

@@ -22,7 +22,7 @@ func (r *recordTx) mayChange(m *Message) bool {
 			r.ignore(event.ReasonDeleted)
 		}
 		return false
-	case m.Thread != r.thread.id:
+	case m.Thread != r.claim.Thread:
 		r.belongs = m.Thread
 		return false
 	}

@@ -15,7 +15,7 @@ func (r *recordTx) Ours(externalID string) bool { return r.isPost(r.Workspace, e
 func (r *recordTx) BotRuns(channel string, since time.Time) int {
 	channel = r.channel(channel)
 	r.lockPace(r.Workspace, channel)
-	asked, joined := `threads`, r.thread.id
+	asked, joined := `threads`, r.claim.Thread
 	if r.Coalesce == 0 {
 		asked, joined = `threads JOIN messages ON messages.thread = threads.id AND `+botWaits, 0
 	}

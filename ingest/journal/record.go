@@ -90,7 +90,7 @@ type Outcome struct {
 // is settled already.
 func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Outcome, error) {
 	r, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *recordTx {
-		r := &recordTx{txn: tx, Entry: entry, claim: claim, now: millis(j.now()), out: &Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone}}
+		r := &recordTx{txn: tx, Entry: entry, claim: claim, now: millis(j.now()), out: &Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone, Thread: claim.Key}}
 		if !r.recordNew() && r.err == nil {
 			r.run()
 		}
@@ -132,8 +132,7 @@ type recordTx struct {
 
 // threadState are the columns of a thread's row that intake needs.
 type threadState struct {
-	id                int64
-	key, channel      string
+	channel           string
 	nextSeq, begunSeq int64
 	run               string // the unfinished run; empty for none
 }
@@ -155,7 +154,6 @@ func (r *recordTx) recordNew() bool {
 		return false
 	}
 	r.pending = true
-	r.out.Thread = r.claim.Key
 	r.end()
 	return true
 }
@@ -163,9 +161,7 @@ func (r *recordTx) recordNew() bool {
 // run records any other event.
 func (r *recordTx) run() {
 	t := &r.thread
-	t.id = r.claim.Thread
-	r.lock(r.claim, []any{&t.key, &t.channel, &t.nextSeq, &t.begunSeq, &t.run}, `key, channel, next_seq, begun_seq, coalesce(run_id, '')`)
-	r.out.Thread = event.ThreadKey(t.key)
+	r.lock(r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run}, `channel, next_seq, begun_seq, coalesce(run_id, '')`)
 	e := r.Event
 	switch {
 	case e.Ignored != "":
@@ -228,7 +224,7 @@ func (r *recordTx) known(m *event.Message) *Message {
 			return known
 		}
 	}
-	return r.find(`thread = $1 AND sender_id = $2 AND client_message_id = $3`, r.thread.id, m.Metadata.SenderID, m.ClientMessageID)
+	return r.find(`thread = $1 AND sender_id = $2 AND client_message_id = $3`, r.claim.Thread, m.Metadata.SenderID, m.ClientMessageID)
 }
 
 // stored finds the message with an external id; nil for none.

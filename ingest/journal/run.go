@@ -97,16 +97,15 @@ func (r *recordTx) saveThread() {
 
 // finish completes the outcome from the thread's row.
 func (r *recordTx) finish() (err error) {
-	out := r.out
-	if run := out.Begun; run != nil {
-		out.TurnDue = Instant(r.now) // a worker gets it in memory at once
+	if run := r.out.Begun; run != nil {
+		r.out.TurnDue = Instant(r.now) // a worker gets it in memory at once
 		run.Preface, err = readPreface(r.history)
 	}
 	if r.asks != nil {
-		out.TurnAt = out.TurnDue
+		r.out.TurnAt = r.out.TurnDue
 	}
 	if r.deleted > 0 && r.runLeft == 0 {
-		out.Withdrawn = r.thread.run
+		r.out.Withdrawn = r.thread.run
 	}
 	return err
 }
