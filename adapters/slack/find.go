@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"time"
@@ -115,11 +116,12 @@ func (m ownMessage) key() string {
 	return key
 }
 
-// scan reads page by page and calls visit for our messages, until visit returns false.
+// scan reads page by page and calls visit for our messages, until visit returns false. Its
+// calls count as calls of the minute and come before all others, because a reply waits.
 func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(ownMessage) bool) error {
 	return eachPage(query, func() (next string, err error) {
 		var page messagePage
-		if err := a.ask(ctx, method, query, &page); err != nil {
+		if err := a.ask(ctx, method, math.MaxInt, query, &page); err != nil {
 			return "", err
 		}
 		for _, raw := range page.Messages {

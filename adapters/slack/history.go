@@ -137,12 +137,12 @@ func (a *Adapter) paced(ctx context.Context, urgent <-chan struct{}, method stri
 	}
 }
 
-// ask makes a call if the method's pace allows it at once. Otherwise the error is a
-// *adapters.SendError with the failure RateLimited.
-func (a *Adapter) ask(ctx context.Context, method string, query url.Values, answer answer) error {
+// ask makes a call at once, unless the last minute had most calls or Slack's rate limit
+// lasts. Then the error is a *adapters.SendError with the failure RateLimited.
+func (a *Adapter) ask(ctx context.Context, method string, most int, query url.Values, answer answer) error {
 	p := a.pace(method)
-	if wait := p.take(time.Now(), historyPerMinute); wait > 0 {
-		return &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: %d calls a minute are used up", method, historyPerMinute)}
+	if wait := p.take(time.Now(), most); wait > 0 {
+		return &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: the calls of this minute are used up", method)}
 	}
 	_, err := a.counted(ctx, p, method, query, answer)
 	return err
