@@ -450,12 +450,12 @@ func TestARunThatEndsItsProcess(t *testing.T) {
 			d.agent.does = append(d.agent.does, thinks(time.Hour, "never"))
 		}
 		d.asks("1", "one")
-		for range 5 {
-			pass(5 * time.Second)
+		for _, lives := range []time.Duration{1, 1, 1, 5, 5, 15, 5, 15} { // no suspect runs in the first ten seconds
+			pass(lives * time.Second)
 			d.kill()
 			d.work()
 		}
-		pass(5 * time.Second)
+		pass(15 * time.Second)
 		same(t, "asked in the serial queue", d.serials, []bool{false, false, false, true, true})
 		got := d.outcomes()
 		same(t, "last outcome", got[len(got)-1], turn.Failed)

@@ -133,7 +133,7 @@ func TestWorkThatWaitsKeepsAUsedClaim(t *testing.T) {
 			}
 			return err
 		})
-		synctest.Wait()
+		advance(11 * time.Second) // a young process runs no suspects
 		r := one.accepts(1, true)
 		one.Wake(work.Turns, "helper", r.Thread)
 		<-going

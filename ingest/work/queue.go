@@ -16,6 +16,9 @@ const (
 	queueLimit = 4096
 	// pollEvery is the longest time between two reads of the store.
 	pollEvery = time.Second
+	// suspectsAfter is the age of a process at which it runs suspects. The other work comes
+	// first, and a process that is killed early proves nothing about a suspect.
+	suspectsAfter = 10 * time.Second
 	// lookPause is the shortest time between two reads, while each finds new work.
 	lookPause = 5 * time.Millisecond
 	// maxSuspects bounds the suspects of a queue that wait for the serial queue.

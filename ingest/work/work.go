@@ -76,7 +76,7 @@ type Scheduler struct {
 	Options
 	begun time.Time
 
-	// serial is held by the worker that runs a suspect.
+	// serial is held by the worker that runs a suspect, and while the process is young.
 	serial chan struct{}
 	logAt  atomic.Int64 // when warn may log again
 
@@ -92,10 +92,13 @@ func New(engine journal.Engine, o Options) *Scheduler {
 		o.Now = time.Now
 	}
 	notifier, _ := engine.(journal.Notifier)
-	return &Scheduler{
+	s := &Scheduler{
 		engine: engine, notifier: notifier, Options: o, begun: time.Now(), serial: make(chan struct{}, 1),
 		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{},
 	}
+	s.serial <- struct{}{} // the process is young
+	time.AfterFunc(suspectsAfter, func() { <-s.serial })
+	return s
 }
 
 // Run renews leases, forgets idle claims, and receives hints of work from other nodes,

@@ -18,8 +18,8 @@ var errAddress = errors.New("the address of the database cannot be parsed: it is
 // parse parses an address.
 func parse(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
-	if err != nil || misread(config.ConnConfig) {
-		return nil, errAddress
+	if err != nil || strings.Contains(config.ConnConfig.Database+config.ConnConfig.Host, "@") {
+		return nil, errAddress // an @ there is a part of the password, which pgx shows in its errors
 	}
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = connectWithin
@@ -28,12 +28,6 @@ func parse(url string) (*pgxpool.Config, error) {
 		config.PingTimeout = connectWithin
 	}
 	return config, nil
-}
-
-// misread reports whether a part of the password ended up in the host or the database,
-// which pgx shows in its errors. Neither can contain an @.
-func misread(c *pgx.ConnConfig) bool {
-	return strings.Contains(c.Database, "@") || strings.Contains(c.Host, "@")
 }
 
 const (
