@@ -45,7 +45,7 @@ func (p *pace) run(ctx context.Context, b *bench) error {
 	if err := t.awaitPosts(ctx, total, time.Minute+2*time.Duration(total)*time.Second); err != nil {
 		return err
 	}
-	figures := measurePace(t.api.Posts(), limit.refused)
+	figures := measurePace(t.api.Posts(), limit.refusals())
 	b.printf("%v\n", figures)
 	return t.finish(figures.faults()...)
 }
@@ -76,6 +76,13 @@ func (l *paceLimit) accept(channel string, now time.Time) bool {
 	}
 	l.last[channel] = now
 	return true
+}
+
+// refusals returns the number of refused posts.
+func (l *paceLimit) refusals() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refused
 }
 
 // paceFigures are the rates of some posts.

@@ -67,7 +67,7 @@ func (t *tenants) run(ctx context.Context, b *bench) error {
 		return err
 	}
 	b.printf("the throttled one: %d events, %d posts, %d times 429; the revoked one: %d events, %d not accepted, %d posts\n",
-		throttled.sent, len(throttled.api.Posts()), throttled.limit.refused, revoked.sent, revoked.refused, len(revoked.api.Posts()))
+		throttled.sent, len(throttled.api.Posts()), throttled.limit.refusals(), revoked.sent, revoked.refused, len(revoked.api.Posts()))
 	b.printf("left in the store: %s\n", healthy.settle(ctx, 0, true, time.Second))
 	return healthy.finish()
 }
