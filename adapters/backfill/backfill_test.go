@@ -165,8 +165,8 @@ func TestARetriedPayloadOpensAGap(t *testing.T) {
 	})
 }
 
-// TestAGivenUpPayloadOpensAGapFromItsFirstAttempt proves this for a payload of a known
-// channel, and for one of which the adapter only reports that it was lost.
+// TestAGivenUpPayloadOpensAGapFromItsFirstAttempt refuses a payload of a known channel, and
+// reports the loss of a payload without a channel.
 func TestAGivenUpPayloadOpensAGapFromItsFirstAttempt(t *testing.T) {
 	inWorld(t, func(w *world) { w.watermark = time.Time{} }, func(w *world) {
 		w.up()

@@ -327,7 +327,7 @@ func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel strin
 	}); err != nil {
 		return journal.Ended{}, err
 	}
-	run, err := j.BeginRun(ctx, claim, "helper", false, func(string, string) bool { return false })
+	run, err := j.BeginRun(ctx, claim, "helper", false, func(string, string) bool { return false }, journal.AnyClaims)
 	if err != nil {
 		return journal.Ended{}, err
 	}

@@ -46,7 +46,7 @@ type slowConn struct {
 }
 
 func (c slowConn) Read(p []byte) (int, error) {
-	time.Sleep(c.delay) // on the clock of the bubble
+	<-time.After(c.delay) // on the clock of the bubble
 	return c.Conn.Read(p)
 }
 

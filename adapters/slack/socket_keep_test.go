@@ -100,7 +100,7 @@ func TestQuietSocketStaysOpen(t *testing.T) {
 		times.Ping, times.Silence = time.Second, 3*time.Second
 		p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{PingEvery: time.Hour}}, 1, times, &memoryInbox{})
 		p.up()
-		time.Sleep(10 * times.Silence)
+		<-time.After(10 * times.Silence)
 		p.resultOf(p.say("hi"))
 		if acks := p.acks(1); acks[0].Socket != 1 {
 			t.Errorf("the socket was replaced\n%s", p.log())

@@ -201,7 +201,11 @@ func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *j
 			return nil, nil
 		}
 	}
-	run, err = r.Journal.BeginRun(ctx, &c.Claim, agent, gap, r.each)
+	most := int64(suspectClaims)
+	if c.Serial() {
+		most = deadClaims
+	}
+	run, err = r.Journal.BeginRun(ctx, &c.Claim, agent, gap, r.each, most)
 	if err == nil && run != nil {
 		c.Put(begunKey{}, run.ID)
 	}

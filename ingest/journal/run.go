@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -165,12 +166,16 @@ func (run *Run) sees(messages []Message) {
 	}
 }
 
+// AnyClaims is for a caller of BeginRun that works on every run.
+const AnyClaims = math.MaxInt64
+
 // BeginRun resumes the thread's unfinished run, or begins one for the waiting messages:
 // all of them, or the earliest one if each reports that every message of the channel is a
 // turn of its own. It returns nil if nothing is due, and while intake must record
 // envelopes first; Outcome.TurnDue then tells when. gap means that some of the thread's
-// earlier messages could not be read in time.
-func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(workspace, channel string) bool) (*Run, error) {
+// earlier messages could not be read in time. The caller works only on a run with fewer
+// than most Claims: the end of its process is not counted in any other run.
+func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(workspace, channel string) bool, most int64) (*Run, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *Run {
 		b := beginRunTx{txn: tx, now: millis(j.now()), agent: agent, gap: gap}
 		b.read(claim)
@@ -180,7 +185,7 @@ func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap 
 		case b.pending > 0 && b.intakeAt != 0 && b.intakeAt <= b.now:
 			return nil // an edit or a delete may be among the accepted envelopes
 		case b.run.ID != "":
-			b.resume()
+			b.resume(most)
 			return &b.run
 		}
 		return b.begin(each(b.run.Workspace, b.run.Channel))
@@ -213,10 +218,11 @@ func (b *beginRunTx) read(claim *Claim) {
 }
 
 // resume continues a run that was begun before and did not end.
-func (b *beginRunTx) resume() {
+func (b *beginRunTx) resume(most int64) {
 	run := &b.run
-	b.later(nil, []any{&run.Claims}, `UPDATE threads SET run_claims = run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END,
-		run_fence = fence WHERE id = $1 RETURNING run_claims`, run.Thread)
+	const claims = `run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END`
+	b.later(nil, []any{&run.Claims}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
+		WHERE id = $1 RETURNING run_claims`, run.Thread, most)
 	b.row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
 		coalesce((SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1), '')`, run.ID)
 	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},

@@ -79,7 +79,7 @@ func batchBounded(f *fixture) {
 // nodes.
 func (f *fixture) answerAll(lease *journal.Claim) error {
 	for {
-		run, err := f.BeginRun(f.ctx, lease, agent, false, func(string, string) bool { return true })
+		run, err := f.BeginRun(f.ctx, lease, agent, false, func(string, string) bool { return true }, journal.AnyClaims)
 		if err != nil || run == nil {
 			return err
 		}

@@ -176,7 +176,12 @@ func claimsOfRun(f *fixture) {
 	three := f.node("three")
 	same(f, "after two processes", three.begin(threadKey(1)).Claims, 2)
 	f.must(three.RetryRun(f.ctx, three.claim(run.Thread), run, f.clock.Now()))
-	same(f, "after a retry", f.node("four").begin(threadKey(1)).Claims, 2)
+	four := f.node("four")
+	suspect, err := four.BeginRun(f.ctx, four.claim(run.Thread), agent, false, func(string, string) bool { return false }, 2)
+	f.must(err)
+	same(f, "after a retry", suspect.Claims, 2)
+	same(f, "after a process that did not work on the suspect", f.node("five").begin(threadKey(1)).Claims, 2)
+	same(f, "after one that did", f.node("six").begin(threadKey(1)).Claims, 3)
 }
 
 func failed(f *fixture) {
