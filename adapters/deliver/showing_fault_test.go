@@ -105,6 +105,21 @@ func TestAnUnrecordedSign(t *testing.T) {
 	})
 }
 
+// TestALateSign proves that the removal of a sign waits for the call of a process that
+// ended, even if the next process has shown the sign again.
+func TestALateSign(t *testing.T) {
+	withHarness(t, func(h *harness) {
+		h.platform.Limits.Preview = adapters.PreviewOff
+		h.board.faults["sign"] = []fault{{failure: adapters.Unclear, takes: 9 * time.Second, effect: 9 * time.Second}}
+		h.answer = says(2*time.Second, "an answer")
+		h.ask("t")
+		advance(time.Second)
+		h.kill()
+		h.start()
+		h.settles("an answer")
+	})
+}
+
 // TestARerunHasOneSign proves that the repeated run of a stale reply has one sign of
 // work.
 func TestARerunHasOneSign(t *testing.T) {

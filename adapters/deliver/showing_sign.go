@@ -25,17 +25,20 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 	sign := adapters.Sign{Thread: d.ThreadKey, To: s.outbox.post(d).To, Message: d.Post.Text}
 	timeout := s.platform.Limits.Timeout
 	sendBy := s.outbox.Now().Add(timeout)
+	key := pieceKey{signed: s.run.ID}
+	before, _ := s.claim.Get(key).(*piece)
+	certain := s.run.Sign == "" || before != nil && before.clean // the call of a process that ended may still take effect
 	call := newPiece("")
 	call.calling.enter() // the sign's removal waits for it
 	defer call.calling.leave()
 	if !s.write(func() error {
-		s.claim.Put(pieceKey{signed: s.run.ID}, call)
+		s.claim.Put(key, call)
 		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, d.Post, timeout+readBackAfter)
 	}) {
 		return
 	}
 	err := s.outbox.call(ctx, s.platform, d, sendBy, func(ctx context.Context) error { return signer.ShowWorking(ctx, sign) })
-	call.clean = !isFailure(err, adapters.Unclear)
+	call.clean = certain && !isFailure(err, adapters.Unclear)
 	if err != nil {
 		s.outbox.Log.Debug("the sign of work cannot be shown", "workspace", s.run.Workspace, "err", err)
 	}
