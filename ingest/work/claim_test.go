@@ -67,6 +67,11 @@ func claimsThatEndedWithTheirProcessAreCounted(t *testing.T, s *store) {
 	if got := counts(); got != [2]int64{3, 3} {
 		t.Errorf("counts %v after a stop", got)
 	}
+	n.exec(`UPDATE envelopes SET not_before = $1`, s.clock().Add(time.Hour).UnixMilli())
+	newNode(t, s, "after an end while it waits", 0).claimNow(thread)
+	if got := counts(); got != [2]int64{3, 3} {
+		t.Errorf("counts %v of a postponed envelope", got)
+	}
 }
 
 // TestPostponedWorkHasNoOwner: the end of the process proves nothing about it.
