@@ -5,18 +5,17 @@ import (
 	"errors"
 	"io"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 )
 
 // layers is the order of the packages: an import points to a lower rank. A name that ends
-// in /... includes the packages below it.
+// in /... includes the packages below it that have no longer name here.
 var layers = [][]string{
 	0: {"ingest/event", "assembly/stream", "config/secret"},
 	1: {"adapters", "adapters/jsonobject", "adapters/markdown", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy"},
 	2: {"ingest/work", "adapters/backfill"},
-	3: {"ingest", "adapters/slack/...", "adapters/discord/...", "adapters/bluebubbles/...", "adapters/web", "adapters/replay", "adapters/adaptertest", "assembly/turn"},
+	3: {"ingest", "adapters/...", "assembly/turn"},
 	4: {"adapters/deliver", "adapters/agent/..."},
 	5: {"config"},
 	6: {"cmd/parley/internal/daemon"},
@@ -50,14 +49,22 @@ func packages(t *testing.T) []goPackage {
 	}
 }
 
-// rank returns a package's index in layers; -1 if it is not listed.
+// rank returns a package's index in layers, by its own name or else by the longest name
+// that includes it; -1 if it is not listed.
 func rank(path string) int {
-	return slices.IndexFunc(layers, func(layer []string) bool {
-		return slices.ContainsFunc(layer, func(name string) bool {
+	longest, best := "", -1
+	for i, layer := range layers {
+		for _, name := range layer {
 			below, whole := strings.CutSuffix(name, "/...")
-			return path == below || whole && strings.HasPrefix(path, below+"/")
-		})
-	})
+			switch {
+			case path == name:
+				return i
+			case whole && strings.HasPrefix(path+"/", below+"/") && len(name) > len(longest):
+				longest, best = name, i
+			}
+		}
+	}
+	return best
 }
 
 // related reports whether one of two packages is below the other, or the second is internal
