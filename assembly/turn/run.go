@@ -209,10 +209,11 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 func (a *attempt) failed(ctx context.Context, cause error) error {
 	a.report.Err = cause
 	a.Log.Warn("a run failed", "agent", a.profile.ID, "workspace", a.run.Workspace, "run", a.run.ID, "attempt", a.run.Attempts+1, "err", cause)
-	if int(a.run.Attempts)+1 >= a.settings.MaxAttempts || isPermanent(cause) {
+	pause := pauseOf(cause)
+	if int(a.run.Attempts)+1 >= a.settings.MaxAttempts || isPermanent(cause) || pause > a.profile.Timeout {
 		return a.fail(ctx, cause)
 	}
-	at := a.Now().Add(backoff(a.run.Attempts))
+	at := a.Now().Add(max(backoff(a.run.Attempts), pause))
 	a.report.Outcome = Retried
 	err := a.Journal.RetryRun(ctx, &a.claim.Claim, a.run, at)
 	a.Work.WakeAt(work.Turns, a.profile.ID, at)
@@ -261,6 +262,15 @@ type permanent struct{ error }
 
 // Temporary returns false.
 func (permanent) Temporary() bool { return false }
+
+// pauseOf returns the pause that the agent's server asks for before another attempt.
+func pauseOf(err error) time.Duration {
+	var e interface{ Pause() time.Duration }
+	if errors.As(err, &e) {
+		return e.Pause()
+	}
+	return 0
+}
 
 // isPermanent reports whether an agent's error says that another attempt is useless.
 func isPermanent(err error) bool {

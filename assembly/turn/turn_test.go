@@ -276,6 +276,27 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// busy is the error of an agent whose server asks for a pause.
+type busy time.Duration
+
+func (busy) Error() string          { return "busy" }
+func (b busy) Pause() time.Duration { return time.Duration(b) }
+
+// TestAnAgentsPause checks that the next attempt waits for the pause that the agent's server
+// asks for, and that a pause longer than a run may take ends the run.
+func TestAnAgentsPause(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{fails(busy(20 * time.Second)), answers("ok"), fails(busy(2 * time.Minute))}
+		d.asks("1", "one")
+		pass(30 * time.Second)
+		if wait := d.agent.times[1].Sub(d.agent.times[0]); wait < 20*time.Second {
+			t.Errorf("the second attempt followed after %v", wait)
+		}
+		d.asks("2", "two")
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Retried, turn.Answered, turn.Failed})
+	})
+}
+
 // TestAMessageDoesNotShortenABackoff: the message waits and is not lost.
 func TestAMessageDoesNotShortenABackoff(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {

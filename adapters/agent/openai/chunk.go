@@ -1,84 +1,116 @@
 package openai
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 
-	"parley/ingest/event"
+	"parley/adapters/agent/remote"
+	"parley/assembly/stream"
 )
 
-// part is the content of one event of the stream.
-type part struct {
-	text   string
-	finish string // finish_reason, if the event has one
-	done   bool   // the event marks the end of the answer
+// chunk is a chat.completion.chunk.
+// https://platform.openai.com/docs/api-reference/chat/streaming
+type chunk struct {
+	Error   json.RawMessage
+	Usage   json.RawMessage
+	Choices []struct {
+		Index int
+		Delta struct {
+			Content, Refusal json.RawMessage // strings, or null
+			Reasoning        string
+			// ReasoningContent is the name that DeepSeek, vLLM and others use.
+			ReasoningContent string     `json:"reasoning_content"`
+			ToolCalls        []toolCall `json:"tool_calls"`
+		}
+		FinishReason string `json:"finish_reason"`
+	}
 }
 
-// read sends the stream's events to parts until the stream ends or fails. It reads beyond the
-// end mark only to keep the connection usable for the next run.
-func (a *Agent) read(ctx context.Context, body io.Reader, parts chan<- part) error {
-	stream := newEvents(body)
-	for {
-		data, err := stream.next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return a.interrupted(err)
-		}
-		if len(data) == 0 {
+// toolCall is a tool call, or the next part of one.
+type toolCall struct {
+	Index    int    `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// maxCalls bounds the tool calls of one answer.
+const maxCalls = 128
+
+// take reads one event of the stream. Of several choices it uses the first.
+func (c *completion) take(data []byte) error {
+	if c.done = c.done || string(data) == "[DONE]"; c.done {
+		c.answer.Done()
+		return nil
+	}
+	var event chunk
+	if err := json.Unmarshal(data, &event); err != nil {
+		return c.agent.client.Invalid("the stream contains an invalid chunk", err)
+	}
+	if isSet(event.Error) {
+		text, status := remote.ErrorText(data)
+		return c.agent.client.Failure("the stream reports: "+text, status)
+	}
+	if isSet(event.Usage) {
+		c.usage = event.Usage
+	}
+	for _, choice := range event.Choices {
+		if choice.Index != 0 {
 			continue
 		}
-		p, err := a.decode(data)
+		if err := c.answer.Thought(cmp.Or(choice.Delta.ReasoningContent, choice.Delta.Reasoning)); err != nil {
+			return err
+		}
+		for _, raw := range []json.RawMessage{choice.Delta.Content, choice.Delta.Refusal} {
+			text, err := c.text.Join(raw)
+			if err != nil {
+				return c.agent.client.Invalid("the stream contains an invalid chunk", err)
+			}
+			if err := c.answer.Text(text); err != nil {
+				return err
+			}
+		}
+		c.call(choice.Delta.ToolCalls)
+		if choice.FinishReason != "" {
+			c.finish = c.agent.client.Clean(choice.FinishReason)
+			c.answer.Done()
+		}
+	}
+	return nil
+}
+
+func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// call adds the parts of tool calls.
+func (c *completion) call(parts []toolCall) {
+	for _, part := range parts {
+		if part.Index < 0 || part.Index >= maxCalls {
+			continue
+		}
+		for len(c.calls) <= part.Index {
+			c.calls = append(c.calls, toolCall{})
+		}
+		call := &c.calls[part.Index]
+		call.ID = cmp.Or(call.ID, part.ID)
+		call.Function.Name += part.Function.Name
+		call.Function.Arguments += part.Function.Arguments
+	}
+}
+
+// sayCalls emits the tool calls.
+func (c *completion) sayCalls() error {
+	for _, call := range c.calls {
+		details, err := json.Marshal(map[string]any{
+			"tool": call.Function.Name, "tool_event": "started", "tool_use_id": call.ID, "arguments": call.Function.Arguments,
+		})
 		if err != nil {
 			return err
 		}
-		select {
-		case parts <- p:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := c.answer.Say(stream.Message{Type: stream.Update, Text: call.Function.Name, Details: details}); err != nil {
+			return err
 		}
 	}
-}
-
-// interrupted returns the error of a stream whose reading failed.
-func (a *Agent) interrupted(err error) error {
-	if errors.Is(err, errFlood) || errors.Is(err, errLongLine) {
-		return &Error{text: "the stream contains " + err.Error(), cause: err}
-	}
-	return &Error{text: a.clean("the stream was interrupted: " + err.Error()), cause: err, again: true}
-}
-
-// decode reads one chat.completion.chunk. Of several choices it uses the first.
-func (a *Agent) decode(data []byte) (part, error) {
-	if string(data) == "[DONE]" {
-		return part{done: true}, nil
-	}
-	var chunk struct {
-		Error   json.RawMessage
-		Choices []struct {
-			Index        int
-			Delta        struct{ Content, Refusal string }
-			FinishReason string `json:"finish_reason"`
-		}
-	}
-	if err := json.Unmarshal(data, &chunk); err != nil {
-		return part{}, &Error{text: a.clean("the stream contains an invalid chunk: " + err.Error()), cause: err}
-	}
-	if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
-		text, status := errorText(data)
-		fatal := status >= 400 && permanent(status)
-		return part{}, &Error{Permanent: fatal, Status: status, text: a.clean("the stream reports: " + text), again: !fatal}
-	}
-	var p part
-	for _, choice := range chunk.Choices {
-		if choice.Index == 0 {
-			p.text += event.Text(choice.Delta.Content + choice.Delta.Refusal)
-			p.finish = a.clean(choice.FinishReason)
-		}
-	}
-	p.done = p.finish != ""
-	return p, nil
+	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 
 	"parley/adapters/agent/openai"
+	"parley/adapters/agent/remote"
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/config/secret"
@@ -22,10 +22,7 @@ import (
 const canary = "sk-canary-5d1e"
 
 func config(address string) openai.Config {
-	return openai.Config{
-		BaseURL: address + "/v1", APIKey: secret.New(canary), Model: "llama3.2",
-		Timeout: 5 * time.Minute, FirstByte: time.Minute, MaxBytes: 4 << 20,
-	}
+	return openai.Config{BaseURL: address + "/v1", APIKey: secret.New(canary), Model: "llama3.2", Config: remote.DefaultConfig()}
 }
 
 // hello returns the input of a minimal run.
@@ -40,7 +37,7 @@ func model(t *testing.T, handler http.HandlerFunc) *openai.Agent {
 	t.Helper()
 	server := httptest.NewServer(readFirst(handler))
 	t.Cleanup(server.Close)
-	return openai.New(config(server.URL), nil, nil)
+	return openai.New(config(server.URL), nil, server.Client().Transport)
 }
 
 // bubbled returns an agent whose server runs the handler on pipes. It is for tests in a

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"parley/adapters/agent/openai"
 	"parley/assembly/stream"
@@ -22,9 +21,9 @@ func TestRefusedRequests(t *testing.T) {
 		want   string
 	}{
 		{400, `{"error":{"message":"max_tokens is too large","type":"invalid_request_error"}}`, "400 Bad Request: max_tokens is too large"},
-		{401, `{"error":{"message":"Incorrect API key"}}`, "401 Unauthorized (check api_key): Incorrect API key"},
-		{403, `{"error":"not yours"}`, "403 Forbidden (check api_key): not yours"},
-		{404, `{"detail":"model not found"}`, "404 Not Found (check base_url and model): model not found"},
+		{401, `{"error":{"message":"Incorrect API key"}}`, "401 Unauthorized (check the agent's key): Incorrect API key"},
+		{403, `{"error":"not yours"}`, "403 Forbidden (check the agent's key): not yours"},
+		{404, `{"detail":"model not found"}`, "404 Not Found (check the agent's address and model): model not found"},
 		{307, ``, "307 Temporary Redirect (redirects are not followed"},
 		{418, "<html>\n a\tteapot</html>", "418 I'm a teapot: <html> a teapot</html>"},
 		{200, `{"choices":[{"message":{"content":"hi"}}]}`, `the answer is "application/json", not an event stream`},
@@ -60,7 +59,7 @@ func TestStreamsThatFail(t *testing.T) {
 		{"cut off in a chunk", func(s speaker) { s.delta("It").raw(`data: {"choices":[{"del`) }, false, "invalid chunk"},
 		{"no JSON", func(s speaker) { s.delta("It").raw("data: Internal Server Error\n\n") }, false, "invalid chunk"},
 		{"other JSON", func(s speaker) { s.delta("It").raw("data: [1]\n\n") }, false, "invalid chunk"},
-		{"connection lost", func(s speaker) { s.delta("It"); panic(http.ErrAbortHandler) }, false, "the stream was interrupted"},
+		{"connection lost", func(s speaker) { s.delta("It"); panic(http.ErrAbortHandler) }, false, "the answer was interrupted"},
 		{"an error", func(s speaker) { s.delta("It").raw(`data: {"error":{"message":"overloaded"}}` + "\n\n").done() }, false, "the stream reports: overloaded"},
 		{"an error with a status", func(s speaker) { s.delta("It").raw(`data: {"error":{"code":502,"message":"gone"}}` + "\n\n").done() }, false, "gone"},
 		{"a permanent error", func(s speaker) { s.raw(`data: {"error":{"code":400,"message":"no such model"}}` + "\n\n").done() }, true, "no such model"},
@@ -69,7 +68,9 @@ func TestStreamsThatFail(t *testing.T) {
 		{"many data lines", func(s speaker) { s.delta("It").raw(strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 1100)) }, false, "more than 1 MiB"},
 		{"no text", func(s speaker) { s.finish("stop").done() }, false, `returned no text (finish_reason "stop")`},
 		{"white space", func(s speaker) { s.delta(" \n").finish("stop").done() }, false, "returned no text"},
-		{"a call of an unknown tool", func(s speaker) { s.finish("tool_calls").done() }, false, `finish_reason "tool_calls"`},
+		{"a tool call without text", func(s speaker) {
+			s.raw(`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"find"}}]}}]}` + "\n\n").finish("tool_calls").done()
+		}, false, `the model called the tool "find"`},
 		{"the length limit before any text", func(s speaker) { s.finish("length").done() }, true, `finish_reason "length"`},
 	} {
 		agent := model(t, func(w http.ResponseWriter, _ *http.Request) { c.speak(speak(w)) })
@@ -98,7 +99,7 @@ func TestFloodsEnd(t *testing.T) {
 		}))
 		settings := config(server.URL)
 		settings.MaxBytes = 16 << 10
-		emitted, err := run(t.Context(), openai.New(settings, nil, nil))
+		emitted, err := run(t.Context(), openai.New(settings, nil, http.DefaultTransport))
 		if f := fault(t, err); f.Permanent || !strings.Contains(err.Error(), "max_bytes") {
 			t.Errorf("a flood %s: %v", name, err)
 		}
@@ -159,7 +160,6 @@ func TestErrorsHideAddress(t *testing.T) {
 	settings := config("http://user:" + canary + "@127.0.0.1")
 	settings.BaseURL += "?key=" + canary
 	settings.APIKey = secret.Value{}
-	settings.Timeout = 300 * time.Millisecond // too short for a repetition
 	agent := openai.New(settings, nil, roundTripper(func(r *http.Request) (*http.Response, error) { return nil, down }))
 	_, err := run(t.Context(), agent)
 	if err == nil || strings.Contains(err.Error(), canary) {
@@ -167,7 +167,7 @@ func TestErrorsHideAddress(t *testing.T) {
 	}
 
 	settings.BaseURL = "http://" + canary + "\x7f/"
-	_, err = run(t.Context(), openai.New(settings, nil, nil))
+	_, err = run(t.Context(), openai.New(settings, nil, http.DefaultTransport))
 	if f := fault(t, err); !f.Permanent || strings.Contains(err.Error(), canary) {
 		t.Errorf("the error is %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"parley/adapters/agent/openai"
+	"parley/adapters/agent/remote"
 	"parley/assembly/stream"
 )
 
@@ -39,8 +39,55 @@ func TestAnswerFollowsChunks(t *testing.T) {
 			t.Errorf("message %d of %d: Final is %v", i, len(emitted), m.Final)
 		}
 	}
-	want := []stream.Message{{Type: stream.Answer, Text: whole, ActivityID: "run-1/answer"}}
+	want := []stream.Message{{Type: stream.Answer, Text: whole, ActivityID: "run-1/answer", Details: []byte(`{"usage":{"total_tokens":12}}`)}}
 	if diff := cmp.Diff(want, emitted[len(chunks):], cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCharactersInHalves checks characters whose UTF-16 halves come in two events.
+func TestCharactersInHalves(t *testing.T) {
+	agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
+		s := speak(w)
+		for _, content := range []string{`a\ud83d`, `\ude42b\\`, `ud83d\ud83d`, `c`, `\uD83D`} {
+			s.raw(`data: {"choices":[{"delta":{"content":"` + content + `"}}]}` + "\n\n")
+		}
+		s.done()
+	})
+	emitted, err := run(t.Context(), agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a🙂b\\ud83d\uFFFDc"}, texts(of(emitted, stream.Answer))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestReasoningAndToolCalls checks the messages beside the answer.
+func TestReasoningAndToolCalls(t *testing.T) {
+	agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
+		s := speak(w)
+		for _, delta := range []string{
+			`{"reasoning_content":"The user "}`, `{"reasoning":"greets."}`, `{"content":"hi"}`,
+			`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"find","arguments":"{\"q\":"}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`,
+		} {
+			s.raw(`data: {"choices":[{"delta":` + delta + `}]}` + "\n\n")
+		}
+		s.finish("tool_calls").done()
+	})
+	emitted, err := run(t.Context(), agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []stream.Message{
+		{Type: stream.Thought, Text: "The user greets.", ActivityID: "run-1/thought-1"},
+		{Type: stream.StreamingChunk, Text: "hi", ActivityID: "run-1/answer"},
+		{Type: stream.Update, Text: "find", Details: []byte(`{"arguments":"{\"q\":1}","tool":"find","tool_event":"started","tool_use_id":"c1"}`)},
+		{Type: stream.StreamingChunk, Final: true, ActivityID: "run-1/answer"},
+		{Type: stream.Answer, Text: "hi", ActivityID: "run-1/answer"},
+	}
+	if diff := cmp.Diff(want, emitted, cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -86,7 +133,7 @@ func TestTextIsSanitized(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a\uFFFDb\uFFFD\uFFFD"}, texts(of(emitted, stream.Answer))); diff != "" {
+	if diff := cmp.Diff([]string{"a\uFFFDb\uFFFD"}, texts(of(emitted, stream.Answer))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -99,7 +146,8 @@ func TestIncompleteAnswerHasWarning(t *testing.T) {
 			t.Errorf("%s: %v", reason, err)
 			continue
 		}
-		if len(of(emitted, stream.Warning)) != 1 || emitted[len(emitted)-1].Type != stream.Answer || emitted[len(emitted)-1].Text != "It was a" {
+		answer := emitted[len(emitted)-1]
+		if len(of(emitted, stream.Warning)) != 1 || answer.Type != stream.Answer || !strings.HasPrefix(answer.Text, "It was a\n\n(The answer ends here") {
 			t.Errorf("%s: %v", reason, emitted)
 		}
 	}
@@ -137,11 +185,11 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-func fault(t *testing.T, err error) *openai.Error {
+func fault(t *testing.T, err error) *remote.Error {
 	t.Helper()
-	found, ok := errors.AsType[*openai.Error](err)
+	found, ok := errors.AsType[*remote.Error](err)
 	if !ok {
-		t.Fatalf("the error is not an *openai.Error: %v", err)
+		t.Fatalf("the error is not an *remote.Error: %v", err)
 	}
 	if found.Temporary() == found.Permanent {
 		t.Errorf("Temporary and Permanent agree: %v", err)

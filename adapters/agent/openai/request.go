@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
 
+	"parley/adapters/agent/remote"
 	"parley/assembly"
 )
 
@@ -25,7 +25,13 @@ const imageBytes = 20 << 20
 type request struct {
 	Model    string    `json:"model"`
 	Stream   bool      `json:"stream"`
+	Options  options   `json:"stream_options"`
 	Messages []message `json:"messages"`
+}
+
+// options ask the server to end its stream with the counts of tokens.
+type options struct {
+	IncludeUsage bool `json:"include_usage"`
 }
 
 // message has a string as its content, or []content if it has images: not every server
@@ -56,7 +62,7 @@ func (a *Agent) encode(ctx context.Context, input assembly.Input) ([]byte, error
 		messages = append(messages, message{assembly.RoleSystem, a.config.SystemPrompt})
 	}
 	slices.Reverse(messages)
-	body, err := json.Marshal(request{Model: a.config.Model, Stream: true, Messages: messages})
+	body, err := json.Marshal(request{Model: a.config.Model, Stream: true, Options: options{IncludeUsage: true}, Messages: messages})
 	if err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)
 	}
@@ -111,8 +117,8 @@ func (a *Agent) image(ctx context.Context, role assembly.Role, file assembly.Fil
 
 // describe names a file whose content the model does not get.
 func describe(file assembly.File) string {
-	parts := []string{"file: " + cmp.Or(plain(file.Name, 120), "unnamed")}
-	if kind := plain(file.MimeType, 120); kind != "" {
+	parts := []string{"file: " + cmp.Or(remote.Plain(file.Name, 120), "unnamed")}
+	if kind := remote.Plain(file.MimeType, 120); kind != "" {
 		parts = append(parts, kind)
 	}
 	if file.Size > 0 {
@@ -131,24 +137,4 @@ func size(bytes int64) string {
 		value /= 1000
 	}
 	return fmt.Sprintf("%.0f GB", value)
-}
-
-// plain makes a foreign text part of one line. It replaces white space by one space, removes
-// invisible characters, and cuts the text at limit characters. A sender chooses a file's
-// name, and the name must not look like another message.
-func plain(text string, limit int) string {
-	seen := strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsGraphic(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	runes := []rune(strings.Join(strings.Fields(seen), " "))
-	if len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
-	}
-	return string(runes)
 }

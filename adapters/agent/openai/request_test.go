@@ -68,7 +68,7 @@ func asked(t *testing.T, change func(*openai.Config), files agent.Files, input a
 	}
 	messages, _ = sent["messages"].([]any)
 	delete(sent, "messages")
-	if diff := cmp.Diff(map[string]any{"model": "llama3.2", "stream": true}, sent); diff != "" {
+	if diff := cmp.Diff(map[string]any{"model": "llama3.2", "stream": true, "stream_options": map[string]any{"include_usage": true}}, sent); diff != "" {
 		t.Errorf("the request's other fields: %s", diff)
 	}
 	return request, messages
@@ -120,7 +120,7 @@ func TestThreadFollowsSystemPrompt(t *testing.T) {
 		t.Errorf("%s %s", request.Method, request.URL.Path)
 	}
 	for header, want := range map[string]string{
-		"Authorization": "Bearer " + canary, "Content-Type": "application/json", "Accept": "text/event-stream",
+		"Authorization": "Bearer " + canary, "Content-Type": "application/json", "Accept": "text/event-stream, application/json",
 		"Idempotency-Key": "run-1", "X-Request-Id": "run-1",
 	} {
 		if got := request.Header.Get(header); got != want {

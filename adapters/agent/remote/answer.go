@@ -1,0 +1,163 @@
+package remote
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+)
+
+const (
+	// interval and batch pace the chunks. The next chunk is emitted interval after the last
+	// one, or earlier if it has reached batch characters.
+	interval = 16 * time.Millisecond
+	batch    = 200
+	// grace bounds the time that a server may keep the stream open after its end mark. To
+	// read the stream's end keeps the connection usable for the next run.
+	grace = 250 * time.Millisecond
+)
+
+// Answer emits the messages of one run: the growing answer first in chunks, and then as a
+// whole. It is used by one goroutine.
+type Answer struct {
+	activity string
+	limit    int64 // bytes of text
+	emit     func(stream.Message) error
+
+	text    strings.Builder
+	thought strings.Builder // reasoning that no THOUGHT has emitted yet
+	thinks  int             // number of THOUGHTs
+	sent    int             // bytes of text that chunks have emitted
+	chars   int             // characters of text that no chunk has emitted
+	last    time.Time
+	due     <-chan time.Time // fires when the next chunk is due; nil if there is none
+	end     <-chan time.Time // fires when the wait for the stream's end is over
+}
+
+// NewAnswer returns the answer of a run. Its text has at most limit bytes.
+func NewAnswer(run string, limit int64, emit func(stream.Message) error) *Answer {
+	return &Answer{activity: run, limit: limit, emit: emit}
+}
+
+// Text appends to the answer.
+func (a *Answer) Text(text string) error {
+	if text == "" {
+		return nil
+	}
+	if err := a.endThought(); err != nil {
+		return err
+	}
+	text = event.Text(text)
+	if err := a.bound(a.text.Len() + len(text)); err != nil {
+		return err
+	}
+	a.text.WriteString(text)
+	a.chars += utf8.RuneCountInString(text)
+	wait := interval - time.Since(a.last)
+	if wait <= 0 || a.chars >= batch {
+		return a.chunk(false)
+	}
+	if a.due == nil {
+		a.due = time.After(wait)
+	}
+	return nil
+}
+
+// Thought appends to the reasoning, which ends with the next text or other message. It is
+// emitted as one THOUGHT.
+func (a *Answer) Thought(text string) error {
+	a.thought.WriteString(event.Text(text))
+	return a.bound(a.thought.Len())
+}
+
+func (a *Answer) bound(bytes int) error {
+	if int64(bytes) > a.limit {
+		return &Error{text: fmt.Sprintf("the answer is longer than %d bytes (max_bytes)", a.limit), cause: errFlood}
+	}
+	return nil
+}
+
+func (a *Answer) endThought() error {
+	if a.thought.Len() == 0 {
+		return nil
+	}
+	a.thinks++
+	text := a.thought.String()
+	a.thought.Reset()
+	return a.say(stream.Message{Type: stream.Thought, Text: text, ActivityID: fmt.Sprintf("%s/thought-%d", a.activity, a.thinks)})
+}
+
+// Say emits a message that is not a part of the answer's text.
+func (a *Answer) Say(m stream.Message) error {
+	if err := a.endThought(); err != nil {
+		return err
+	}
+	return a.say(m)
+}
+
+// Done says that the server has marked the end of its answer. Further events may follow it
+// for a short time.
+func (a *Answer) Done() {
+	if a.end == nil {
+		a.end = time.After(grace)
+	}
+}
+
+// String returns the text so far.
+func (a *Answer) String() string { return a.text.String() }
+
+// Finish emits the last chunk, a WARNING unless its text is empty, and the ANSWER, which
+// replaces the chunks. The details are the answer's own keys; nil for none.
+func (a *Answer) Finish(warning string, details json.RawMessage) error {
+	err := a.endThought()
+	if err == nil && a.text.Len() > 0 {
+		err = a.chunk(true)
+	}
+	if err == nil && warning != "" {
+		err = a.say(stream.Message{Type: stream.Warning, Text: warning, ActivityID: a.id()})
+	}
+	if err == nil {
+		err = a.say(stream.Message{Type: stream.Answer, Text: a.text.String(), Details: details, ActivityID: a.id()})
+	}
+	return err
+}
+
+// id is the activity of the answer's chunks and of the ANSWER.
+func (a *Answer) id() string { return a.activity + "/answer" }
+
+// chunk emits the text that no chunk has emitted.
+func (a *Answer) chunk(final bool) error {
+	text := a.text.String()[a.sent:]
+	a.sent, a.chars, a.due, a.last = a.text.Len(), 0, nil, time.Now()
+	return a.say(stream.Message{Type: stream.StreamingChunk, Text: text, Final: final, ActivityID: a.id()})
+}
+
+func (a *Answer) say(m stream.Message) error {
+	m.Time = time.Now()
+	return a.emit(m)
+}
+
+// follow passes events to take, and emits chunks when they are due. It returns whether Done
+// was called, after the events have ended or the grace has passed.
+func (a *Answer) follow(events <-chan []byte, take func([]byte) error) (done bool, err error) {
+	for {
+		select {
+		case data, open := <-events:
+			if !open {
+				return a.end != nil, nil
+			}
+			err = take(data)
+		case <-a.due:
+			err = a.chunk(false)
+		case <-a.end:
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Error is a failure of the agent or its server. Its text is for the operator and never
+// contains a secret.
+type Error struct {
+	// Permanent reports that a repetition cannot succeed without a change of the
+	// configuration or of the input.
+	Permanent  bool
+	Status     int           // of the HTTP response; 0 if the response was not the fault
+	RetryAfter time.Duration // the server's requested pause; 0 if it named none
+
+	text  string
+	cause error
+}
+
+// Error returns the text.
+func (e *Error) Error() string { return "ask the agent: " + e.text }
+
+// Unwrap returns the connection's error, if that was the fault.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Temporary is the opposite of Permanent, for callers that do not know this package.
+func (e *Error) Temporary() bool { return !e.Permanent }
+
+// Pause returns RetryAfter, for callers that do not know this package.
+func (e *Error) Pause() time.Duration { return e.RetryAfter }
+
+// Failure returns the error of an agent that reported a failure in its answer. A status of
+// 0 is unknown.
+func (c *Client) Failure(text string, status int) *Error {
+	return &Error{Permanent: status >= 400 && permanent(status), Status: status, text: c.Clean(text)}
+}
+
+// Invalid returns the error of an answer that a repetition may mend.
+func (c *Client) Invalid(text string, cause error) *Error {
+	if cause != nil {
+		text += ": " + cause.Error()
+	}
+	return &Error{text: c.Clean(text), cause: cause}
+}
+
+// unreachable returns the error of a request without a response. It omits the URL, because a
+// query may contain a key.
+func (c *Client) unreachable(err error) error {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err
+	}
+	return &Error{text: c.Clean(err.Error()), cause: err}
+}
+
+// interrupted returns the error of a body whose reading failed.
+func (c *Client) interrupted(err error) error {
+	if errors.Is(err, errFlood) || errors.Is(err, errLongLine) {
+		return &Error{text: "the answer contains " + err.Error(), cause: err}
+	}
+	return c.Invalid("the answer was interrupted", err)
+}
+
+// explain replaces an error that the end of ctx caused by its cause. It keeps a server's own
+// error, which says more.
+func (c *Client) explain(ctx context.Context, err error) error {
+	fault, ok := errors.AsType[*Error](err)
+	switch cause := context.Cause(ctx); {
+	case cause == nil || ok && fault.Status != 0:
+		return err
+	case cause == errFirstByte:
+		return &Error{text: fmt.Sprintf("the answer did not begin within %v (first_byte)", c.config.FirstByte)}
+	default:
+		return cause
+	}
+}
+
+// refused returns the error of a response with a status other than 2xx.
+func (c *Client) refused(response *http.Response) error {
+	status := response.StatusCode
+	text, _ := ErrorText(opening(response.Body))
+	return &Error{
+		Permanent:  permanent(status),
+		Status:     status,
+		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
+		text:       c.Clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), hint(status), text)),
+	}
+}
+
+// opening returns the first 8 KiB of an error's body.
+func opening(body io.Reader) []byte {
+	begin, _ := io.ReadAll(io.LimitReader(body, 8<<10)) // a partial body is still useful
+	return begin
+}
+
+// permanent reports whether the same request can never succeed after this status.
+func permanent(status int) bool {
+	return status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
+}
+
+func hint(status int) string {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return " (check the agent's key)"
+	case status == http.StatusNotFound:
+		return " (check the agent's address and model)"
+	case status >= 300 && status < 400:
+		return " (redirects are not followed: configure the final address)"
+	}
+	return ""
+}
+
+// ErrorText returns the message of an error, in any of the shapes that servers use, and the
+// status that some of them include. It returns a body of unknown shape unchanged.
+func ErrorText(body []byte) (message string, status int) {
+	var outer struct {
+		Error           json.RawMessage
+		Detail, Message string
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		return string(body), 0
+	}
+	var inner struct {
+		Message string
+		Code    any
+	}
+	var text string
+	switch {
+	case json.Unmarshal(outer.Error, &inner) == nil && inner.Message != "":
+		code, _ := inner.Code.(float64)
+		return inner.Message, int(code)
+	case json.Unmarshal(outer.Error, &text) == nil && text != "":
+		return text, 0
+	case outer.Detail+outer.Message != "":
+		return outer.Detail + outer.Message, 0
+	}
+	return string(body), 0
+}
+
+// retryAfter parses seconds or a date (RFC 9110, 10.2.3). It returns 0 for any other value.
+func retryAfter(value string, now time.Time) time.Duration {
+	const year = 365 * 24 * 60 * 60
+	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
+		return time.Duration(min(seconds, year)) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return max(0, date.Sub(now))
+	}
+	return 0
+}
+
+// Clean prepares a server's text for a log: one line of bounded length, without the secrets,
+// which some servers repeat.
+func (c *Client) Clean(text string) string {
+	for _, hidden := range c.hidden {
+		if key := strings.TrimSpace(hidden.Reveal()); key != "" {
+			text = strings.ReplaceAll(text, key, "[secret]")
+		}
+	}
+	return Plain(text, 400)
+}
+
+// Plain makes a foreign text part of one line. It replaces white space by one space, removes
+// invisible characters, and cuts the text at limit characters. A sender chooses a file's
+// name, and the name must not look like another message.
+func Plain(text string, limit int) string {
+	seen := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsGraphic(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	runes := []rune(strings.Join(strings.Fields(seen), " "))
+	if len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return string(runes)
+}

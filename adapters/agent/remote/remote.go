@@ -1,0 +1,217 @@
+// Package remote is the part that all agents behind an HTTP server share: their bounds, one
+// request with its time limits, server-sent events, and the errors for the operator.
+//
+// A client never repeats a request: the turn's max_attempts counts every request. It follows
+// no redirect, because a redirected request would take the credentials and the thread to an
+// address that is not configured.
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"parley/adapters/agent"
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// overhead is the number of bytes that a response may have for each byte of text that the
+// run may have. Every token comes in an object of about 250 bytes, and the reasoning
+// before an answer is streamed too.
+const overhead = 16
+
+// Config is the settings that all remote agents share.
+type Config struct {
+	// SystemPrompt precedes the thread; empty for none.
+	SystemPrompt string `yaml:"system_prompt"`
+	// Timeout bounds a run. FirstByte bounds the wait for the first byte of its answer.
+	Timeout   time.Duration `yaml:"timeout"`
+	FirstByte time.Duration `yaml:"first_byte"`
+	// MaxBytes bounds a run's answer, in bytes.
+	MaxBytes int64 `yaml:"max_bytes"`
+	// MaxConcurrent bounds the number of concurrent runs.
+	MaxConcurrent int `yaml:"max_concurrent"`
+}
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	return Config{Timeout: 5 * time.Minute, FirstByte: time.Minute, MaxBytes: 4 << 20, MaxConcurrent: 128}
+}
+
+// Bounds returns the bounds of the agent's runs.
+func (c Config) Bounds() agent.Bounds {
+	return agent.Bounds{Timeout: c.Timeout, MaxBytes: c.MaxBytes, MaxConcurrent: c.MaxConcurrent}
+}
+
+// Check adds the faults of the shared settings.
+func (c Config) Check(faults *event.FieldErrors) {
+	faults.Check(c.Timeout > 0, "timeout", "must be more than 0s")
+	faults.Check(c.FirstByte > 0, "first_byte", "must be more than 0s")
+	faults.Check(c.MaxBytes > 0, "max_bytes", "must be more than 0")
+	faults.Check(c.MaxConcurrent > 0, "max_concurrent", "must be at least 1")
+}
+
+// IsAddress reports whether s is an http or https address without credentials.
+func IsAddress(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
+}
+
+// Client calls the server of one agent. It is used concurrently.
+type Client struct {
+	config Config
+	hidden []secret.Value
+	client *http.Client
+}
+
+// New returns a client. Its errors contain none of the hidden values. The transport carries
+// the requests; nil selects http.DefaultTransport.
+func New(config Config, transport http.RoundTripper, hidden ...secret.Value) *Client {
+	return &Client{config, hidden, &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Request returns a POST of JSON, or a GET if there is no body. The server can recognise the
+// repeated request of a run by its headers.
+func (c *Client) Request(ctx context.Context, address, run string, body io.Reader) (*http.Request, error) {
+	method := http.MethodPost
+	if body == nil {
+		method = http.MethodGet
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return nil, &Error{Permanent: true, text: "the agent's address is not valid"}
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Accept", "text/event-stream, application/json")
+	request.Header.Set("User-Agent", "parley")
+	if run != "" {
+		id := url.PathEscape(run) // a client may have chosen the id, and a header must not contain a line break
+		request.Header.Set("Idempotency-Key", id)
+		request.Header.Set("X-Request-Id", id)
+	}
+	return request, nil
+}
+
+// Response is a response with a status of 2xx. Its body is bounded.
+type Response struct {
+	*http.Response
+	ctx   context.Context // of the call
+	close func()
+}
+
+// Close ends the call.
+func (r *Response) Close() { r.close() }
+
+var errFirstByte = errors.New("first byte")
+
+// Do sends a request. The caller closes the response. Do fails with an *Error, or with the
+// cause of ctx.
+func (c *Client) Do(request *http.Request) (*Response, error) {
+	ctx, cancel := context.WithCancelCause(request.Context())
+	late := time.AfterFunc(c.config.FirstByte, func() { cancel(errFirstByte) })
+	response, err := c.client.Do(request.WithContext(ctx))
+	if err != nil {
+		late.Stop()
+		defer cancel(nil)
+		return nil, c.explain(ctx, c.unreachable(err))
+	}
+	body := response.Body
+	response.Body = &bounded{body, overhead * c.config.MaxBytes, func() { late.Stop() }}
+	r := &Response{response, ctx, func() { late.Stop(); cancel(nil); body.Close() }}
+	if response.StatusCode/100 != 2 {
+		defer r.Close()
+		return nil, c.explain(ctx, c.refused(response))
+	}
+	return r, nil
+}
+
+// IsStream reports whether the body is a stream of server-sent events.
+func (r *Response) IsStream() bool {
+	base, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return base == "text/event-stream"
+}
+
+// JSON reads the body, which must be JSON of at most MaxBytes.
+func (c *Client) JSON(r *Response) ([]byte, error) {
+	kind := r.Header.Get("Content-Type")
+	if base, _, _ := mime.ParseMediaType(kind); base != "application/json" {
+		return nil, c.wrongType(r, kind, "JSON")
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, c.config.MaxBytes+1))
+	switch {
+	case err != nil:
+		return nil, c.explain(r.ctx, c.interrupted(err))
+	case int64(len(body)) > c.config.MaxBytes:
+		return nil, &Error{text: fmt.Sprintf("the answer is longer than %d bytes (max_bytes)", c.config.MaxBytes), cause: errFlood}
+	}
+	return body, nil
+}
+
+// wrongType returns the error of a response that has another type than the one wanted.
+func (c *Client) wrongType(r *Response, kind, want string) error {
+	text := c.Clean(fmt.Sprintf("the answer is %q, not %s: %s", kind, want, opening(r.Body)))
+	return &Error{Permanent: true, Status: r.StatusCode, text: text}
+}
+
+// Follow passes the data of each event of the response to take until answer.Done was called
+// or the stream ends. take and the answer's emit are called from this goroutine only. The
+// end of the stream before answer.Done is an error that names the missing end mark.
+func (c *Client) Follow(r *Response, answer *Answer, end string, take func(data []byte) error) error {
+	if !r.IsStream() {
+		return c.wrongType(r, r.Header.Get("Content-Type"), "an event stream (check the agent's address)")
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	events := make(chan []byte)
+	var broken error
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(events)
+		broken = c.read(ctx, r.Body, events)
+	})
+	defer func() { cancel(); r.Close(); reader.Wait() }()
+	done, err := answer.follow(events, take)
+	switch {
+	case done:
+		return nil
+	case err != nil:
+		return c.explain(r.ctx, err)
+	case broken != nil:
+		return c.explain(r.ctx, broken)
+	}
+	return &Error{text: "the stream ended without " + end + ": the answer is incomplete"}
+}
+
+// read sends the stream's events until the stream ends or fails.
+func (c *Client) read(ctx context.Context, body io.Reader, events chan<- []byte) error {
+	stream := newEvents(body)
+	for {
+		data, err := stream.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return c.interrupted(err)
+		}
+		if len(data) == 0 {
+			continue
+		}
+		select {
+		case events <- bytes.Clone(data):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
