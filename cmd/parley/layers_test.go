@@ -16,10 +16,12 @@ var layers = [][]string{
 	1: {"adapters", "adapters/jsonobject", "adapters/markdown", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy"},
 	2: {"ingest/work", "adapters/backfill"},
 	3: {"ingest", "adapters/...", "assembly/turn"},
-	4: {"adapters/deliver", "adapters/agent/..."},
-	5: {"config"},
-	6: {"cmd/parley/internal/daemon"},
-	7: {"cmd/parley", "cmd/parley-bench/...", "cmd/parley-fake"},
+	4: {"adapters/deliver", "adapters/agent"},
+	5: {"adapters/agent/remote"},
+	6: {"adapters/agent/..."},
+	7: {"config"},
+	8: {"cmd/parley/internal/daemon"},
+	9: {"cmd/parley", "cmd/parley-bench/...", "cmd/parley-fake"},
 }
 
 // goPackage is the output of go list for one package.

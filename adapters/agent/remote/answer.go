@@ -16,8 +16,8 @@ const (
 	// one, or earlier if it has reached batch characters.
 	interval = 16 * time.Millisecond
 	batch    = 200
-	// grace bounds the time that a server may keep the stream open after its end mark. To
-	// read the stream's end keeps the connection usable for the next run.
+	// grace bounds the wait for the stream's end after the server's end mark. After
+	// the stream's end, the next run can use the connection.
 	grace = 250 * time.Millisecond
 )
 

@@ -11,8 +11,8 @@ import (
 // write them that cut a text at any code unit. The zero value is ready to use.
 type Halves struct{ held []byte }
 
-// Join returns the text of a JSON string, without a first half at its end; the next call
-// prepends that half. A null or an absent value is an empty text.
+// Join returns the text of a JSON string. It holds back a first half at the string's end and
+// puts it before the next string. A null or an absent value is an empty text.
 func (h *Halves) Join(raw json.RawMessage) (text string, err error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", nil
