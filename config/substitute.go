@@ -88,8 +88,7 @@ func include(path string) (string, error) {
 
 // cause returns the operating system's error without the path.
 func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

@@ -127,8 +127,7 @@ func checkDownload(response *http.Response, asked *url.URL, mimeType string) err
 // withoutURL removes a download's address from an error, because the address may
 // contain a credential.
 func withoutURL(err error) error {
-	var failure *url.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*url.Error](err); ok {
 		return failure.Err
 	}
 	return err

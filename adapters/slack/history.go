@@ -163,8 +163,7 @@ func (a *Adapter) counted(ctx context.Context, p *pace, method string, query url
 
 // rateLimited reports whether err is a rate limit, and how long the caller must wait.
 func rateLimited(method string, err error) (after time.Duration, limited bool) {
-	var failure *adapters.SendError
-	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
+	if failure, ok := errors.AsType[*adapters.SendError](err); ok && failure.Failure == adapters.RateLimited {
 		return max(failure.RetryAfter, minRetry), true
 	}
 	code := refusedCode(err)

@@ -11,8 +11,7 @@ import (
 
 // refusedCode returns the code of Slack's refusal; empty if err is not a refusal.
 func refusedCode(err error) string {
-	var answer slack.SlackErrorResponse
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
 		return answer.Err
 	}
 	return ""

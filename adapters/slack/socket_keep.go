@@ -59,8 +59,7 @@ func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
 	wait := time.Until(old.begun) + jitter(s.times.minAge)
 	select {
 	case <-old.ended:
-		var refused *adapters.RefusedError
-		if errors.As(old.err, &refused) {
+		if refused, ok := errors.AsType[*adapters.RefusedError](old.err); ok {
 			return nil, refused
 		}
 		if !old.expected() {
@@ -110,8 +109,7 @@ func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
 // After a rate limit, it also delays the requests of all keepers.
 func (s *sockets) backoff(failures int, err error) time.Duration {
 	wait := jitter(min(s.times.backoffMax, s.times.backoffMin<<min(failures, 20)))
-	var limited *adapters.SendError
-	if errors.As(err, &limited) && limited.Failure == adapters.RateLimited {
+	if limited, ok := errors.AsType[*adapters.SendError](err); ok && limited.Failure == adapters.RateLimited {
 		s.mu.Lock()
 		s.dialAfter = time.Now().Add(limited.RetryAfter)
 		s.mu.Unlock()

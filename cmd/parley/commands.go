@@ -105,8 +105,7 @@ func collectLess() {
 
 // faults puts each fault of a configuration on its own line.
 func faults(err error) error {
-	var list config.Faults
-	if errors.As(err, &list) {
+	if _, ok := errors.AsType[config.Faults](err); ok {
 		return fmt.Errorf("the configuration has faults:\n%w", err)
 	}
 	return err

@@ -34,8 +34,7 @@ func unencodable(err error) bool {
 // code returns the SQLSTATE of a server's error; empty for any other error.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func code(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
 	}
 	return ""

@@ -17,8 +17,7 @@ var errDone = errors.New("the transaction has ended")
 // code returns SQLite's extended result code, or 0 if err has none.
 // https://www.sqlite.org/rescode.html
 func code(err error) int {
-	var e *driver.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
 		return e.Code()
 	}
 	return 0
