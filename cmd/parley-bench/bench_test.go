@@ -98,7 +98,7 @@ func TestScenariosWithOneDaemon(t *testing.T) {
 		"tenants": {[]string{"tenants", "-rate=20", "-beside=10", "-lasts=1s", "-threads=16"},
 			`(?s)beside two failing ones +acknowledged .*[1-9]\d* times 429.*` + cleanVerdict},
 		"freeze": {[]string{"freeze", "-connections=8", "-rate=50", "-hold=3s"}, `(?s)by status: map\[503:.*` + cleanVerdict},
-		"scale":  {[]string{"scale", "-threads=0", "-stored=200", "-pending=50"}, `(?s)200 stored, 50 pending: ready in .*` + cleanVerdict},
+		"scale":  {[]string{"scale", "-stored=200", "-pending=50"}, `(?s)200 stored, 50 pending: ready in .*` + cleanVerdict},
 	} {
 		t.Run(name, func(t *testing.T) { example.run(t, parley) })
 	}
@@ -111,7 +111,7 @@ func TestScenariosWithSeveralDaemons(t *testing.T) {
 		"cluster": {[]string{"cluster", "-profile=model", "-kills=3", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms",
 			"-stops=1", "-stop=500ms", "-cuts=200ms", "-seed=1", "-gentle=0.5", "-outage=true"},
 			`(?s)3 kills; .* of the kills were a SIGTERM, .*` + cleanVerdict + `.*connections terminated; 1 times .*PostgreSQL was away for`},
-		"pace": {[]string{"pace", "-threads=2", "-messages=2", "-gap=500ms"}, `(?s)4 posts in .* 0 times 429.*` + cleanVerdict},
+		"pace": {[]string{"pace", "-threads=2", "-messages=2"}, `(?s)4 posts in .* 0 times 429.*` + cleanVerdict},
 		"slow": {[]string{"slow", "-threads=4", "-agent=50ms"}, `last reply came \d+`},
 	} {
 		t.Run(name, func(t *testing.T) { example.run(t, parley, "-postgres="+server, "-daemons=2") })
@@ -120,7 +120,7 @@ func TestScenariosWithSeveralDaemons(t *testing.T) {
 
 func TestWrongUse(t *testing.T) {
 	for _, args := range [][]string{nil, {"nonsense"}, {"load", "-nonsense"}, {"load", "extra"}, {"load", "-threads=1"},
-		{"load", "-only=nobody"}, {"kill", "-profile=nobody"}, {"kill", "-threads=1"}, {"freeze", "-rate=0"}, {"scale", "-threads=-1"},
+		{"load", "-only=nobody"}, {"kill", "-profile=nobody"}, {"kill", "-threads=1"}, {"freeze", "-rate=0"}, {"scale", "-pending=-1"},
 		{"load", "-daemons=2"}, {"kill", "-daemons=0"}, {"cluster"}, {"cluster", "-daemons=1", "-stops=-1"},
 		{"cluster", "-daemons=1", "-gentle=1.1"}, {"cluster", "-daemons=1", "-outage=true"}, {"pace"}, {"pace", "-daemons=1", "-threads=0"},
 		{"slow", "-daemons=2"}, {"slow", "-threads=0"}, {"sockets", "-sockets=0"}, {"sockets", "-daemons=2"}, {"restarts", "-mode=nobody"},

@@ -308,7 +308,7 @@ func (n *nodes) cpu() (sum time.Duration) {
 // memory returns the sum of the nodes' memory. Shared pages count for each node.
 func (n *nodes) memory() (sum memory) {
 	for _, c := range n.all {
-		one := readMemory(c.pid())
+		one := readProcess(c.pid()).memory
 		sum = memory{sum.now + one.now, sum.peak + one.peak}
 	}
 	return sum

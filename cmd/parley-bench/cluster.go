@@ -15,8 +15,10 @@ import (
 )
 
 // cluster is kill with several daemons and further faults.
-type cluster struct {
-	kill
+type cluster struct{ kill }
+
+// faults are the faults besides the kills.
+type faults struct {
 	cuts, suspension time.Duration
 	suspensions      int
 	outage           string
@@ -49,7 +51,6 @@ func (c *cluster) check(b *bench) error {
 
 func (c *cluster) run(ctx context.Context, b *bench) error {
 	b.printf("cluster: %d suspensions of %v, a connection terminated every %v\n", c.suspensions, c.suspension, c.cuts)
-	c.kill.cluster = c
 	err := c.kill.run(ctx, b)
 	b.printf("%d connections terminated; %d times a daemon was suspended in the middle of a post\n", c.cut, c.suspended)
 	if c.outage != "" {
@@ -60,7 +61,7 @@ func (c *cluster) run(ctx context.Context, b *bench) error {
 
 // harm applies a phase's share of all faults concurrently. It terminates connections
 // until the others have ended.
-func (c *cluster) harm(ctx context.Context, phase int, kills func(context.Context) error) error {
+func (k *kill) harm(ctx context.Context, phase int) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	cutting, over := context.WithCancel(ctx)
@@ -72,16 +73,19 @@ func (c *cluster) harm(ctx context.Context, phase int, kills func(context.Contex
 			}
 		})
 	}
-	random := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(c.seed, stream+10*uint64(phase))) }
-	start(&cuts, func() error { return c.cutAll(cutting, random(2)) })
-	start(&others, func() error { return kills(ctx) })
+	random := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(k.seed, stream+10*uint64(phase))) }
+	share := func(n int) int { return (n + phase) / len(phases()) }
+	start(&cuts, func() error { return k.cutAll(cutting, random(2)) })
+	start(&others, func() error {
+		return repeat(ctx, k.random, share(k.kills), k.after, func() error { return k.killOne(ctx) })
+	})
 	start(&others, func() error {
 		random := random(1)
-		return repeat(ctx, random, (c.suspensions+phase)/len(phases()), c.after, func() error { return c.suspendOne(ctx, c.nodes.lockOne(random)) })
+		return repeat(ctx, random, share(k.suspensions), k.after, func() error { return k.suspendOne(ctx, k.nodes.lockOne(random)) })
 	})
-	if c.outage != "" && phase == len(phases())/2 {
-		half := time.Duration(c.kills/len(phases())/2) * c.after / 2 // about half of the phase's kills
-		start(&others, func() error { return c.interrupt(ctx, half) })
+	if k.outage != "" && phase == len(phases())/2 {
+		half := time.Duration(k.kills/len(phases())/2) * k.after / 2 // about half of the phase's kills
+		start(&others, func() error { return k.interrupt(ctx, half) })
 	}
 	others.Wait()
 	over()
@@ -90,17 +94,17 @@ func (c *cluster) harm(ctx context.Context, phase int, kills func(context.Contex
 }
 
 // cutAll terminates random connections of the daemons until ctx ends.
-func (c *cluster) cutAll(ctx context.Context, random *rand.Rand) error {
-	if c.cuts == 0 || c.nodes.database == nil {
+func (k *kill) cutAll(ctx context.Context, random *rand.Rand) error {
+	if k.cuts == 0 || k.nodes.database == nil {
 		return nil
 	}
-	for pause(ctx, time.Duration(random.Int64N(2*int64(c.cuts)))) {
+	for pause(ctx, time.Duration(random.Int64N(2*int64(k.cuts)))) {
 		begun := time.Now()
-		found, err := c.nodes.database.cut(ctx)
+		found, err := k.nodes.database.cut(ctx)
 		if found {
-			c.cut++
+			k.cut++
 		}
-		if err != nil && ctx.Err() == nil && !c.outageSince(begun) {
+		if err != nil && ctx.Err() == nil && !k.outageSince(begun) {
 			return err
 		}
 	}
@@ -111,21 +115,21 @@ func (c *cluster) cutAll(ctx context.Context, random *rand.Rand) error {
 const postWithin = time.Minute
 
 // suspendOne suspends a locked daemon at its next post, and resumes and unlocks it later.
-func (c *cluster) suspendOne(ctx context.Context, daemon *child) error {
+func (k *kill) suspendOne(ctx context.Context, daemon *child) error {
 	defer daemon.Unlock()
 	waiting, cancel := context.WithTimeout(ctx, postWithin)
 	defer cancel()
 	select {
-	case err := <-c.ambush.await(daemon):
+	case err := <-k.ambush.await(daemon):
 		if err != nil {
 			return err
 		}
 	case <-waiting.Done():
-		c.ambush.await(nil)
+		k.ambush.await(nil)
 		return fmt.Errorf("%s made no post in which to suspend it: %w", daemon.name(), waiting.Err())
 	}
-	c.suspended++
-	pause(ctx, c.suspension)
+	k.suspended++
+	pause(ctx, k.suspension)
 	return daemon.signal(syscall.SIGCONT)
 }
 
@@ -169,43 +173,40 @@ const outageWithin = 2 * time.Minute
 
 // interrupt runs the outage's command after a delay, and returns when the server answers
 // again. The command is never interrupted, since half of it would leave no server.
-func (c *cluster) interrupt(ctx context.Context, after time.Duration) error {
+func (k *kill) interrupt(ctx context.Context, after time.Duration) error {
 	if !pause(ctx, after) {
 		return ctx.Err()
 	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), outageWithin)
 	defer cancel()
-	admin := c.nodes.database.admin
+	admin := k.nodes.database.admin
 	admin.SetMaxIdleConns(-1) // no connection may be left over from before
-	c.mark(&c.begun)
+	k.mark(&k.begun)
 	var output bytes.Buffer
-	command := exec.CommandContext(within, "sh", "-c", c.outage)
+	command := exec.CommandContext(within, "sh", "-c", k.outage)
 	command.Stdout, command.Stderr = &output, &output
 	command.WaitDelay = time.Second // a server that the command started keeps the pipe open
 	if err := command.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		return fmt.Errorf("%s: %w\n%s", c.outage, err, &output)
+		return fmt.Errorf("%s: %w\n%s", k.outage, err, &output)
 	}
 	for err := admin.PingContext(within); err != nil; err = admin.PingContext(within) {
 		if !pause(within, 20*time.Millisecond) {
 			return fmt.Errorf("PostgreSQL is not back after %v: %w", outageWithin, err)
 		}
 	}
-	c.mark(&c.ended)
+	k.mark(&k.ended)
 	return nil
 }
 
-func (c *cluster) mark(at *time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (f *faults) mark(at *time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	*at = time.Now()
 }
 
 // outageSince reports whether the server was away at some time since begun.
-func (c *cluster) outageSince(begun time.Time) bool {
-	if c == nil {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.begun.IsZero() && (c.ended.IsZero() || c.ended.After(begun))
+func (f *faults) outageSince(begun time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.begun.IsZero() && (f.ended.IsZero() || f.ended.After(begun))
 }

@@ -2,61 +2,48 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // clockTick is the unit of the times in /proc/PID/stat. It has been 1/100 s on every
 // Linux for decades; see proc(5) and sysconf(3).
 const clockTick = 10 * time.Millisecond
 
-// process is the content of /proc/PID/stat.
+// process is the state of a process.
 type process struct {
-	name  string
-	state string        // one letter; T is stopped
-	cpu   time.Duration // in user and kernel mode, including its children that have ended
+	name   string
+	state  string        // one letter; T is stopped
+	cpu    time.Duration // in user and kernel mode, including its children that have ended
+	memory memory
 }
 
 // readProcess returns the zero process if the process has ended or the system has no
 // /proc.
 func readProcess(pid int) process {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // no text means no process
-	return parseProcess(string(text))
-}
-
-// parseProcess reads the fields that proc(5) counts from 1. The second field, a name in
-// parentheses, may contain spaces and parentheses itself. An incomplete text is the zero
-// process.
-func parseProcess(stat string) process {
-	opened, closed := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
-	if opened < 0 || closed < opened {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
 		return process{}
 	}
-	fields := strings.Fields(stat[closed+1:])
-	const state, user, last = 0, 11, 14 // fields 3, and 14 to 17: utime, stime, cutime, cstime
-	if len(fields) <= last {
+	stat, err := p.Stat()
+	status, err2 := p.NewStatus()
+	if err != nil || err2 != nil {
 		return process{}
 	}
-	var ticks int64
-	for _, field := range fields[user : last+1] {
-		n, _ := strconv.ParseInt(field, 10, 64) // the kernel writes only digits
-		ticks += n
-	}
-	return process{stat[opened+1 : closed], fields[state], time.Duration(ticks) * clockTick}
+	ticks := int(stat.UTime+stat.STime) + stat.CUTime + stat.CSTime
+	return process{stat.Comm, stat.State, time.Duration(ticks) * clockTick, memory{int64(status.VmRSS), int64(status.VmHWM)}}
 }
 
 // postgresCPU returns the CPU time of all PostgreSQL processes on this machine since
 // their start. The first process of a server counts its children that have ended.
 func postgresCPU() (sum time.Duration) {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well-formed
-	for _, path := range stats {
-		text, _ := os.ReadFile(path) // a process that has just ended has no text
-		if p := parseProcess(string(text)); p.name == "postgres" {
-			sum += p.cpu
+	all, _ := procfs.AllProcs() // no /proc means no process
+	for _, p := range all {
+		if one := readProcess(p.PID); one.name == "postgres" {
+			sum += one.cpu
 		}
 	}
 	return sum
@@ -71,28 +58,9 @@ func (m memory) String() string {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.0f MB", float64(n)/1e6) }
 
-// readMemory returns 0 if the process has ended or the system has no /proc.
-func readMemory(pid int) memory {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // no text means no memory
-	return parseMemory(string(text))
-}
-
-// parseMemory reads VmRSS and VmHWM, in KiB.
-func parseMemory(status string) (m memory) {
-	for line := range strings.Lines(status) {
-		fields := strings.Fields(line)
-		target := map[string]*int64{"VmRSS:": &m.now, "VmHWM:": &m.peak}[fields[0]]
-		if target != nil {
-			kib, _ := strconv.ParseInt(fields[1], 10, 64)
-			*target = 1024 * kib
-		}
-	}
-	return m
-}
-
-// percentile returns the smallest of the sorted times that the share p (0 to 1) of all
-// times does not exceed; 0 for no times.
-func percentile(sorted []time.Duration, p float64) time.Duration {
+// percentile returns the smallest of the sorted values that the share p (0 to 1) of all
+// values does not exceed; 0 for no values.
+func percentile[T time.Duration | float64](sorted []T, p float64) T {
 	if len(sorted) == 0 {
 		return 0
 	}
@@ -120,15 +88,5 @@ func millis(d time.Duration) string {
 // round returns the duration since a time in whole milliseconds.
 func round(begun time.Time) time.Duration { return time.Since(begun).Round(time.Millisecond) }
 
-// median returns the mean of the two middle values of an even number; 0 for no values.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
-}
+// median returns the lower middle value of an even number; 0 for no values.
+func median(values []float64) float64 { return percentile(slices.Sorted(slices.Values(values)), 0.5) }

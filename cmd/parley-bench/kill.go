@@ -25,8 +25,7 @@ type kill struct {
 	random *rand.Rand      // of the kills; each worker of the load has its own
 	starts []time.Duration // the durations of the restarts
 	stops  []time.Duration // the durations of the ends after SIGTERM
-	// cluster has the further faults; nil for kill.
-	cluster *cluster
+	faults                 // of cluster; none by default
 }
 
 func (k *kill) define(f *flagSet) { k.defineWith(f, 100, 0, 0, defaultMargin) }
@@ -111,10 +110,7 @@ func (k *kill) run(ctx context.Context, b *bench) (err error) {
 	k.rate, k.after = cmp.Or(k.rate, k.load.rate), cmp.Or(k.after, k.load.after)
 	k.random = rand.New(rand.NewPCG(k.seed, 0))
 	b.printf("kill: profile %s, %s, %d kills, %v messages/s, margin %v, seed %d\n", k.profile, b.store(), k.kills, k.rate, k.margin, k.seed)
-	plan := slacktest.Mix(k.seed, k.load.faults...)
-	if k.cluster != nil {
-		plan = k.cluster.ambush.plan(plan)
-	}
+	plan := k.ambush.plan(slacktest.Mix(k.seed, k.load.faults...))
 	s := setup{slack: slacktest.Options{Plan: plan}, timeout: k.timeout, model: k.load.model, streams: k.profile == "stream"}
 	if k.trial, err = b.startTrial(ctx, "parley", s); err != nil {
 		return err
@@ -138,15 +134,7 @@ func (k *kill) phase(ctx context.Context, number, connections int) error {
 	for n := range k.threads {
 		load.conversations = append(load.conversations, newConversation(number*k.threads+n))
 	}
-	kills := func(ctx context.Context) error {
-		return repeat(ctx, k.random, (k.kills+number)/len(phases()), k.after, func() error { return k.killOne(ctx) })
-	}
-	return during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error {
-		if k.cluster != nil {
-			return k.cluster.harm(ctx, number, kills)
-		}
-		return kills(ctx)
-	})
+	return during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error { return k.harm(ctx, number) })
 }
 
 // repeat calls do n times, each time after a random pause of less than longest.
@@ -187,7 +175,7 @@ func (k *kill) restart(ctx context.Context, daemon *child) error {
 	}
 	err := end()
 	took := time.Since(begun)
-	if err != nil && (took >= stopWithin || !k.cluster.outageSince(begun)) {
+	if err != nil && (took >= stopWithin || !k.outageSince(begun)) {
 		return err
 	}
 	if gentle {
@@ -200,7 +188,7 @@ func (k *kill) restart(ctx context.Context, daemon *child) error {
 			k.starts = append(k.starts, took)
 			return nil
 		}
-		if !k.cluster.outageSince(begun) || !pause(ctx, 100*time.Millisecond) {
+		if !k.outageSince(begun) || !pause(ctx, 100*time.Millisecond) {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func TestAmbushSuspendsADaemonInAPost(t *testing.T) {
 
 func TestOutageEndsWhenTheServerAnswers(t *testing.T) {
 	b, d := newTestDatabase(t)
-	c := &cluster{outage: "echo no such cluster >&2; exit 3"}
+	c := &kill{faults: faults{outage: "echo no such cluster >&2; exit 3"}}
 	c.trial = &trial{bench: b, nodes: &nodes{database: d}}
 	if c.outageSince(time.Now()) {
 		t.Error("the outage began without its command")

@@ -54,7 +54,7 @@ func commands() []command {
 		{"tenants", "one workspace beside others whose Slack is slow or refuses every call", 0, &tenants{}},
 		{"pace", "several daemons and the post rate of one channel", 4, &pace{}},
 		{"slow", "waiting times of many threads with a slow agent", 1, &slow{}},
-		{"scale", "memory and start-up time with many threads and a large store", 0, &scale{}},
+		{"scale", "memory and start-up time with a large store", 0, &scale{}},
 		{"freeze", "the store locked by another process under load", 0, &freeze{}},
 	}
 }

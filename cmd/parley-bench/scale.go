@@ -14,15 +14,14 @@ import (
 	"parley/ingest/journal/sqlite"
 )
 
-// scale measures start-up time and memory.
+// scale measures start-up time and memory with a large store.
 type scale struct {
-	threads, stored, pending int
-	wait                     time.Duration
+	stored, pending int
+	wait            time.Duration
 }
 
 func (s *scale) define(f *flagSet) {
-	f.number(&s.threads, "threads", 100_000, 0, "number of threads with one message each; 0 for none")
-	f.number(&s.stored, "stored", 1_000_000, 0, "number of messages in the large store; 0 for no large store")
+	f.number(&s.stored, "stored", 1_000_000, 0, "number of messages in the large store")
 	f.number(&s.pending, "pending", 100_000, 0, "number of pending envelopes in the large store")
 	f.duration(&s.wait, "wait", 10*time.Minute, 0, "time limit for the replies")
 }
@@ -30,23 +29,8 @@ func (s *scale) define(f *flagSet) {
 // idleAfter is the time without load before the measurement of idle memory.
 const idleAfter = 3 * time.Second
 
+// run starts the daemon on a store with many messages and pending envelopes.
 func (s *scale) run(ctx context.Context, b *bench) error {
-	if s.threads > 0 {
-		many := &load{only: theDaemon, rounds: 1, loading: loading{
-			connections: 16, events: s.threads, threads: max(16, s.threads), warmUp: defaultWarmUp, wait: s.wait, calm: idleAfter,
-		}}
-		if err := many.run(ctx, b); err != nil {
-			return err
-		}
-	}
-	if s.stored > 0 {
-		return s.largeStore(ctx, b)
-	}
-	return nil
-}
-
-// largeStore starts the daemon on a store with many messages and pending envelopes.
-func (s *scale) largeStore(ctx context.Context, b *bench) error {
 	t, err := b.newTrial(ctx, "large", setup{})
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (t *tenants) run(ctx context.Context, b *bench) error {
 		return err
 	}
 	b.printf("the throttled one: %d events, %d posts, %d times 429; the revoked one: %d events, %d not accepted, %d posts\n",
-		throttled.sent, len(throttled.api.Posts()), throttled.limit.refusals(), revoked.sent, revoked.refused, len(revoked.api.Posts()))
+		throttled.sent, len(throttled.api.Posts()), throttled.throttled.Load(), revoked.sent, revoked.refused, len(revoked.api.Posts()))
 	b.printf("left in the store: %s\n", healthy.settle(ctx, 0, true, time.Second))
 	return healthy.finish()
 }
@@ -96,8 +96,9 @@ func (t *tenants) measure(ctx context.Context, l *loader, name string, neighbour
 type neighbour struct {
 	id            string
 	api           *slacktest.Server
-	slow          atomic.Bool // from now on it accepts one post per second
-	limit         paceLimit
+	slow          atomic.Bool  // from now on it accepts one post per second
+	accepted      atomic.Int64 // the time of the last post since then, in Unix nanoseconds
+	throttled     atomic.Int64 // the posts that came too soon
 	sent, refused int
 }
 
@@ -109,7 +110,6 @@ func (n *neighbour) path() string { return "/hooks/slack/" + n.id }
 // prepare starts the neighbour's Slack and adds the workspace to the daemon's
 // configuration.
 func (n *neighbour) prepare(t *trial) (err error) {
-	n.limit = paceLimit{gap: time.Second, last: map[string]time.Time{}}
 	once := slacktest.SocketOptions{Repeat: []time.Duration{}}
 	if n.api, err = t.startSlack(slacktest.Options{Token: n.token(), Plan: n.plan, SocketOptions: once}); err != nil {
 		return err
@@ -126,10 +126,15 @@ turns: {coalesce: 0s, coalesce_max: 0s}
 
 // plan refuses all posts but one per second after the workspace became slow.
 func (n *neighbour) plan(call slacktest.Call) slacktest.Fault {
-	if call.Method == "chat.postMessage" && n.slow.Load() && !n.limit.accept("", time.Now()) {
-		return slacktest.RateLimited(time.Second)
+	if call.Method != "chat.postMessage" || !n.slow.Load() {
+		return slacktest.Fault{}
 	}
-	return slacktest.Fault{}
+	now, last := time.Now().UnixNano(), n.accepted.Load()
+	if now-last >= int64(time.Second) && n.accepted.CompareAndSwap(last, now) {
+		return slacktest.Fault{}
+	}
+	n.throttled.Add(1)
+	return slacktest.RateLimited(time.Second)
 }
 
 // load sends messages, each once, until stop is closed. It uses as many threads and

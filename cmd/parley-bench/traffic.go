@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley/adapters/slack/slacktest"
@@ -23,7 +23,7 @@ type traffic struct {
 	// rate is the number of messages per second of all workers; 0 for no limit. With a
 	// rate, the time of a message is its planned time, so a worker's delay counts.
 	rate           float64
-	messages, each int // the largest number of all workers and of each worker; 0 for no limit
+	messages, each int // the number of all workers, or of each worker; 0 for no limit
 	// bare sends one event for each message and keeps the message away from Slack's API.
 	// Each worker goes around its conversations.
 	bare         bool
@@ -43,11 +43,9 @@ type mix struct {
 // run sends until stop is closed or all messages are sent, and then the follow-up events
 // of the last messages. It returns early when ctx ends.
 func (t traffic) run(ctx context.Context, stop <-chan struct{}) {
-	if t.workers == 0 {
-		t.workers = len(t.conversations)
-	}
-	var sent atomic.Int64
-	pacer := newPacer(t.rate)
+	t.workers = cmp.Or(t.workers, len(t.conversations))
+	t.messages = cmp.Or(t.messages, t.each*t.workers)
+	times := make(chan time.Time)
 	var group sync.WaitGroup
 	for n := range t.workers {
 		w := &worker{traffic: t, random: rand.New(rand.NewPCG(t.seed, t.stream+uint64(n)))}
@@ -55,9 +53,33 @@ func (t traffic) run(ctx context.Context, stop <-chan struct{}) {
 		for i := n; i < len(t.conversations); i += t.workers {
 			w.conversations = append(w.conversations, t.conversations[i])
 		}
-		group.Go(func() { w.run(ctx, stop, pacer, &sent) })
+		group.Go(func() { w.run(ctx, times) })
 	}
+	t.pace(ctx, stop, times)
 	group.Wait()
+}
+
+// pace sends each message's planned time, zero without a rate, to the workers, and closes
+// the channel after the last one. A delay of more than a second is not made up for.
+func (t traffic) pace(ctx context.Context, stop <-chan struct{}, times chan<- time.Time) {
+	defer close(times)
+	var at time.Time
+	for n := 0; t.messages == 0 || n < t.messages; n++ {
+		if t.rate > 0 {
+			at = at.Add(time.Duration(float64(time.Second) / t.rate))
+			if now := time.Now(); at.Before(now.Add(-time.Second)) {
+				at = now
+			}
+			pause(ctx, time.Until(at))
+		}
+		select {
+		case times <- at:
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // during runs a load while action runs. Then it closes the load's channel and waits for
@@ -70,15 +92,6 @@ func during(load func(stop <-chan struct{}), action func() error) error {
 	close(stop)
 	group.Wait()
 	return err
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // worker is one sender of a traffic with its own conversations.
@@ -95,15 +108,14 @@ type followUp struct {
 	send  func()
 }
 
-func (w *worker) run(ctx context.Context, stop <-chan struct{}, pacer *pacer, sent *atomic.Int64) {
-	for n := 0; ctx.Err() == nil && !closed(stop) && (w.each == 0 || n < w.each); n++ {
-		if w.messages > 0 && sent.Add(1) > int64(w.messages) {
+func (w *worker) run(ctx context.Context, times <-chan time.Time) {
+	for n := 0; w.each == 0 || n < w.each; n++ {
+		at, more := <-times
+		if !more {
 			break
 		}
-		if at, ok := pacer.wait(ctx); ok {
-			w.message(ctx, n, at)
-			w.followUps()
-		}
+		w.message(ctx, n, at)
+		w.followUps()
 	}
 	for ctx.Err() == nil && len(w.due) > 0 {
 		w.followUps()
@@ -224,36 +236,4 @@ func deliver(ctx context.Context, deliveries ...slacktest.Delivery) (acked time.
 	}
 	group.Wait()
 	return acked, attempts
-}
-
-// pacer spreads the calls of all its users evenly over time.
-type pacer struct {
-	every time.Duration // 0 for no limit
-	mu    sync.Mutex
-	next  time.Time
-}
-
-func newPacer(rate float64) *pacer {
-	p := &pacer{next: time.Now()}
-	if rate > 0 {
-		p.every = time.Duration(float64(time.Second) / rate)
-	}
-	return p
-}
-
-// wait returns when the caller may go on, with the planned time of that; zero without a
-// limit. It returns false if ctx ends first. A delay of more than a second is not made up
-// for.
-func (p *pacer) wait(ctx context.Context) (at time.Time, ok bool) {
-	if p.every == 0 {
-		return at, ctx.Err() == nil
-	}
-	p.mu.Lock()
-	if now := time.Now(); p.next.Before(now.Add(-time.Second)) {
-		p.next = now
-	}
-	at = p.next
-	p.next = p.next.Add(p.every)
-	p.mu.Unlock()
-	return at, pause(ctx, time.Until(at))
 }
