@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"parley/cmd/internal/command"
 )
 
 // bench is one run of a subcommand: its common flags, its directory and the binary
@@ -36,11 +39,12 @@ func (b *bench) define(f *flagSet, daemons int) {
 	}
 }
 
-// run parses the flags, prepares the run's directory and runs the scenario. It removes
+// start parses the flags, prepares the run's directory and runs the scenario. It removes
 // the directory and ends all daemons, even if ctx has ended.
-func (c command) run(ctx context.Context, args []string, out io.Writer) (err error) {
+func (c subcommand) start(ctx context.Context, args []string, out io.Writer) (err error) {
 	b := &bench{out: out}
-	err = parseFlags(c.name, args, func(f *flagSet) {
+	err = command.ParseFlags(c.name, args, func(flags *flag.FlagSet) {
+		f := &flagSet{flags}
 		b.define(f, c.daemons)
 		c.scenario.define(f)
 	})
@@ -48,11 +52,11 @@ func (c command) run(ctx context.Context, args []string, out io.Writer) (err err
 		return err
 	}
 	if b.daemons > 1 && b.postgres == "" {
-		return usageError{errors.New("several daemons need -postgres: SQLite belongs to one process")}
+		return command.UsageError{Err: errors.New("several daemons need -postgres: SQLite belongs to one process")}
 	}
 	if s, ok := c.scenario.(interface{ check(*bench) error }); ok {
 		if err := s.check(b); err != nil {
-			return usageError{err}
+			return command.UsageError{Err: err}
 		}
 	}
 	defer func() { err = errors.Join(err, b.close()) }()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/internal/command"
 	"parley/ingest/journal/postgres/postgrestest"
 )
 
@@ -125,9 +126,9 @@ func TestWrongUse(t *testing.T) {
 		{"cluster", "-daemons=1", "-gentle=1.1"}, {"cluster", "-daemons=1", "-outage=true"}, {"pace"}, {"pace", "-daemons=1", "-threads=0"},
 		{"slow", "-daemons=2"}, {"slow", "-threads=0"}, {"sockets", "-sockets=0"}, {"sockets", "-daemons=2"}, {"restarts", "-mode=nobody"},
 		{"restarts", "-messages=0"}, {"tenants", "-rate=0"}, {"kill", "-after=x"}} {
-		var wrong usageError
+		var wrong command.UsageError
 		if err := dispatch(t.Context(), args, &strings.Builder{}); !errors.As(err, &wrong) {
-			t.Errorf("%q: %v, want a usageError", args, err)
+			t.Errorf("%q: %v, want a UsageError", args, err)
 		}
 	}
 }

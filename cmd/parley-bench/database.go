@@ -10,6 +10,8 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+
+	"parley/cmd/internal/command"
 )
 
 // database is a new database on a PostgreSQL server.
@@ -35,7 +37,7 @@ func openDatabase(url string) (*sql.DB, error) {
 func (b *bench) newDatabase(ctx context.Context, server string) (*database, error) {
 	address, err := url.Parse(server)
 	if err != nil || address.Scheme != "postgres" && address.Scheme != "postgresql" {
-		return nil, usageError{errors.New("postgres must be a URL such as postgres://user@host/postgres")}
+		return nil, command.UsageError{Err: errors.New("postgres must be a URL such as postgres://user@host/postgres")}
 	}
 	d := &database{name: fmt.Sprintf("parley_bench_%08x", rand.Uint32())}
 	if d.admin, err = openDatabase(server); err != nil {

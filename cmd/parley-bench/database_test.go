@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/cmd/internal/command"
 	"parley/ingest/journal/postgres/postgrestest"
 )
 
@@ -103,8 +104,8 @@ func TestSeveralFloorsShareADatabase(t *testing.T) {
 }
 
 func TestDatabaseNeedsAPostgreSQLAddress(t *testing.T) {
-	var wrong usageError
+	var wrong command.UsageError
 	if _, err := (&bench{}).newDatabase(t.Context(), "mysql://host/db"); !errors.As(err, &wrong) {
-		t.Errorf("error %v, want a usageError", err)
+		t.Errorf("error %v, want a UsageError", err)
 	}
 }

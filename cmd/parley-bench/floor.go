@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/internal/command"
 	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
@@ -61,7 +63,7 @@ func (f *floorFlags) define(flags *flagSet) {
 // runFloor serves until ctx ends. Then it finishes the replies that it has begun.
 func runFloor(ctx context.Context, args []string) error {
 	var flags floorFlags
-	if err := parseFlags("floor", args, flags.define); err != nil {
+	if err := command.ParseFlags("floor", args, func(f *flag.FlagSet) { flags.define(&flagSet{f}) }); err != nil {
 		return err
 	}
 	store, closeStore, err := openFloorStore(ctx, flags)

@@ -19,12 +19,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"parley/cmd/internal/command"
 )
 
 // scenario is a measurement or a fault test of the daemon.
@@ -35,8 +35,8 @@ type scenario interface {
 	run(ctx context.Context, b *bench) error
 }
 
-// command is one subcommand of the tool.
-type command struct {
+// subcommand is one scenario with its place in the command line.
+type subcommand struct {
 	name, purpose string
 	// daemons is the default number of daemons; 0 for a scenario that runs exactly one
 	// daemon on SQLite.
@@ -44,8 +44,8 @@ type command struct {
 	scenario scenario
 }
 
-func commands() []command {
-	return []command{
+func scenarios() []subcommand {
+	return []subcommand{
 		{"load", "durable messages per second, acknowledgement times, CPU and memory, beside the floor", 1, &load{}},
 		{"kill", "kill -9 under load, with faults of Slack or a slow model", 1, &kill{}},
 		{"cluster", "several daemons on one PostgreSQL: killed, suspended, disconnected from the database", 4, &cluster{}},
@@ -62,62 +62,23 @@ func commands() []command {
 // errViolated reports that the scenario was completed and the daemon broke a promise.
 var errViolated = errors.New("the daemon broke a promise")
 
-// main exits with status 1 for a broken promise or a failure, and 2 for wrong use.
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := dispatch(ctx, os.Args[1:], os.Stdout)
-	stop()
-	var wrong usageError
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(os.Stderr, err)
-	case errors.As(err, &wrong):
-		fmt.Fprintln(os.Stderr, "parley-bench:", err)
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "parley-bench:", err)
-		os.Exit(1)
-	}
+	command.Main("parley-bench", func(ctx context.Context, args []string) error { return dispatch(ctx, args, os.Stdout) })
 }
 
 func dispatch(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) > 0 && args[0] == "floor" {
-		return runFloor(ctx, args[1:])
+	all := []command.Command{{Name: "floor", Purpose: "the yardstick itself, as load starts it", Run: runFloor}}
+	for _, s := range scenarios() {
+		all = append(all, command.Command{Name: s.name, Purpose: s.purpose, Run: func(ctx context.Context, args []string) error {
+			return s.start(ctx, args, out)
+		}})
 	}
-	help := "usage: parley-bench COMMAND [FLAGS]; COMMAND -h lists the flags\n"
-	for _, c := range commands() {
-		if len(args) > 0 && args[0] == c.name {
-			return c.run(ctx, args[1:], out)
-		}
-		help += fmt.Sprintf("  %-8s  %s\n", c.name, c.purpose)
-	}
-	return usageError{errors.New(help + "  floor     the yardstick itself, as load starts it\n")}
+	return command.Dispatch(ctx, "usage: parley-bench COMMAND [FLAGS]; COMMAND -h lists the flags", all, args)
 }
-
-// usageError is a command line that the tool cannot run.
-type usageError struct{ error }
-
-// Unwrap returns the cause, such as flag.ErrHelp.
-func (e usageError) Unwrap() error { return e.error }
 
 // flagSet declares flags whose values have a lower bound or a list of choices. A value
-// outside of them is a usageError.
+// outside of them is wrong use.
 type flagSet struct{ *flag.FlagSet }
-
-// parseFlags reads args into the flags that define declares.
-func parseFlags(name string, args []string, define func(*flagSet)) error {
-	flags := &flagSet{flag.NewFlagSet(name, flag.ContinueOnError)}
-	var help strings.Builder // the error, if there is one, and a list of all flags
-	flags.SetOutput(&help)
-	define(flags)
-	if err := flags.Parse(args); err != nil {
-		return usageError{fmt.Errorf("%w\n%s", err, &help)}
-	}
-	if flags.NArg() > 0 {
-		return usageError{fmt.Errorf("%s takes no argument %q", name, flags.Arg(0))}
-	}
-	return nil
-}
 
 func (f *flagSet) number(target *int, name string, value, least int, usage string) {
 	bound(f, target, name, value, least, usage, strconv.Atoi)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/internal/command"
 )
 
 // The person at the terminal, that person's direct messages with the bot, and the app's
@@ -45,7 +46,7 @@ type fakeSlack struct {
 // playSlack plays Slack until the input ends, the person types quit, or ctx ends.
 func playSlack(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	var listen, hook string
-	err := parseFlags("slack", args, func(flags *flag.FlagSet) {
+	err := command.ParseFlags("slack", args, func(flags *flag.FlagSet) {
 		flags.StringVar(&listen, "listen", "127.0.0.1:9998", "address of this Slack")
 		flags.StringVar(&hook, "hook", "", "send events over HTTP to this URL of the daemon, such as http://127.0.0.1:8484/hooks/slack/fake; if empty, over Socket Mode")
 	})

@@ -18,6 +18,7 @@ import (
 
 	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/internal/command"
 	"parley/config"
 )
 
@@ -294,9 +295,9 @@ func act(t *testing.T, c *fakeSlack, method string, pairs ...string) {
 
 func TestWrongUse(t *testing.T) {
 	for _, args := range [][]string{nil, {"nonsense"}, {"slack", "-nonsense"}, {"slack", "extra"}} {
-		var wrong usageError
+		var wrong command.UsageError
 		if err := dispatch(t.Context(), args, strings.NewReader(""), io.Discard); !errors.As(err, &wrong) {
-			t.Errorf("%q: %v, want a usageError", args, err)
+			t.Errorf("%q: %v, want a UsageError", args, err)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/adapters/replay"
+	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
 	"parley/ingest/event"
@@ -131,13 +132,13 @@ func replayCommand() *cobra.Command {
 		Args:  wrong(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, files []string) error {
 			if !slices.Contains([]string{"text", "json"}, format) {
-				return usageError{fmt.Errorf("--format is %q, must be text or json", format)}
+				return command.UsageError{Err: fmt.Errorf("--format is %q, must be text or json", format)}
 			}
 			if platform != "" && !slices.Contains(config.PlatformNames(), platform) {
-				return usageError{fmt.Errorf("--platform is %q, must be one of %v", platform, config.PlatformNames())}
+				return command.UsageError{Err: fmt.Errorf("--platform is %q, must be one of %v", platform, config.PlatformNames())}
 			}
 			if i := slices.IndexFunc(files, replay.Raw); i >= 0 && platform == "" {
-				return usageError{fmt.Errorf("%s contains one raw payload: name its platform with --platform, one of %v", files[i], config.PlatformNames())}
+				return command.UsageError{Err: fmt.Errorf("%s contains one raw payload: name its platform with --platform, one of %v", files[i], config.PlatformNames())}
 			}
 			return play(c, path, event.Platform(platform), format, files)
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/internal/command"
 	"parley/config"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
@@ -29,13 +30,13 @@ Files in attachments.dir are not copied.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var from, to config.Store
 			if err := from.UnmarshalText([]byte(args[0])); err != nil {
-				return usageError{fmt.Errorf("FROM %w", err)}
+				return command.UsageError{Err: fmt.Errorf("FROM %w", err)}
 			}
 			if err := to.UnmarshalText([]byte(args[1])); err != nil {
-				return usageError{fmt.Errorf("TO %w", err)}
+				return command.UsageError{Err: fmt.Errorf("TO %w", err)}
 			}
 			if from.Equal(to) {
-				return usageError{errors.New("FROM and TO are the same store")}
+				return command.UsageError{Err: errors.New("FROM and TO are the same store")}
 			}
 			return copyStore(c.Context(), from, to, c.OutOrStdout(), c.ErrOrStderr())
 		},

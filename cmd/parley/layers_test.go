@@ -20,7 +20,7 @@ var layers = [][]string{
 	5: {"adapters/agent/remote"},
 	6: {"adapters/agent/..."},
 	7: {"config"},
-	8: {"cmd/parley/internal/daemon"},
+	8: {"cmd/parley/internal/daemon", "cmd/internal/command"},
 	9: {"cmd/parley", "cmd/parley-bench/...", "cmd/parley-fake"},
 }
 

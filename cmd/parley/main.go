@@ -5,62 +5,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"parley/cmd/internal/command"
 )
 
-// The exit statuses besides 0.
-const (
-	exitFailure = 1
-	exitUsage   = 2
-)
+func main() { command.Main("parley", execute) }
 
-// usageError is a wrong command line.
-type usageError struct{ error }
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(execute(ctx, os.Args[1:]))
-}
-
-// execute runs one command line and returns the exit status.
-func execute(ctx context.Context, args []string) int {
+// execute runs one command line.
+func execute(ctx context.Context, args []string) error {
 	root := &cobra.Command{
 		Use:   "parley",
 		Short: "Lets an agent take part in the chats where people already are",
 		Args:  wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usageError{errors.New("a command is needed: run, replay, check, copy-store or version")}
+			return command.UsageError{Err: errors.New("a command is needed: run, replay, check, copy-store or version")}
 		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), versionCommand())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	var usage usageError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "parley: %v\nSee parley --help.\n", err)
-		return exitUsage
+	if _, usage := errors.AsType[command.UsageError](err); usage {
+		return fmt.Errorf("%w (see parley --help)", err)
 	}
-	fmt.Fprintf(os.Stderr, "parley: %v\n", err)
-	return exitFailure
+	return err
 }
 
-// wrong turns an error of a check of arguments into a usageError.
+// wrong turns an error of a check of arguments into a UsageError.
 func wrong(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
-			return usageError{err}
+			return command.UsageError{Err: err}
 		}
 		return nil
 	}
