@@ -36,7 +36,6 @@ type child struct {
 	args    []string
 	dir     string // its working directory, which also has its log
 	address string // host:port of its HTTP server
-	client  *http.Client
 
 	cmd     *exec.Cmd
 	done    chan struct{} // closed when the process has ended
@@ -51,10 +50,7 @@ func (b *bench) newChild(binary, name string) (*child, error) {
 		return nil, fmt.Errorf("make a directory for %s: %w", name, err)
 	}
 	address, err := freeAddress()
-	return &child{
-		binary: binary, dir: dir, address: address,
-		client: &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-	}, err
+	return &child{binary: binary, dir: dir, address: address}, err
 }
 
 // By default, Linux takes no ports of this range for outgoing connections. So no other
@@ -131,7 +127,8 @@ func (c *child) get(ctx context.Context, path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	response, err := c.client.Do(request)
+	client := http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
 	if err != nil {
 		return 0, err
 	}
@@ -225,10 +222,9 @@ type nodes struct {
 
 // newNodes makes a store and the bench's number of processes. newChild gets the name
 // that identifies the process at the fake API.
-func (b *bench) newNodes(ctx context.Context, name string, newChild func(name string, d *database) (*child, error)) (*nodes, error) {
-	n := &nodes{}
+func (b *bench) newNodes(ctx context.Context, name string, newChild func(name string, d *database) (*child, error)) (n *nodes, err error) {
+	n = &nodes{}
 	if b.postgres != "" {
-		var err error
 		if n.database, err = b.newDatabase(ctx, b.postgres); err != nil {
 			return nil, err
 		}
@@ -241,7 +237,6 @@ func (b *bench) newNodes(ctx context.Context, name string, newChild func(name st
 		b.onClose(c.kill)
 		n.all = append(n.all, c)
 	}
-	var err error
 	if n.store, err = n.openStore(); err != nil {
 		return nil, err
 	}

@@ -56,22 +56,14 @@ func (b *bench) newDatabase(ctx context.Context, server string) (*database, erro
 			b.printf("kept: database %s\n", d.name)
 			return nil
 		}
-		return d.drop(context.WithoutCancel(ctx))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout)
+		defer cancel()
+		if _, err := d.admin.ExecContext(ctx, "DROP DATABASE "+d.name+" WITH (FORCE)"); err != nil {
+			return fmt.Errorf("drop the database: %w", err)
+		}
+		return nil
 	})
 	return d, nil
-}
-
-// apply executes statements in the database.
-func (d *database) apply(ctx context.Context, statements string) error {
-	db, err := openDatabase(d.url)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, statements); err != nil {
-		return fmt.Errorf("make the tables: %w", err)
-	}
-	return nil
 }
 
 // cut terminates a random connection to the database. It returns false if there was none.
@@ -79,21 +71,8 @@ func (d *database) cut(ctx context.Context) (found bool, err error) {
 	err = d.admin.QueryRowContext(ctx, `WITH victim AS MATERIALIZED (
 			SELECT pid FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend' ORDER BY random() LIMIT 1)
 		SELECT pg_terminate_backend(pid) FROM victim`, d.name).Scan(&found)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return false, fmt.Errorf("terminate a connection: %w", err)
 	}
 	return found, nil
-}
-
-// drop removes the database and terminates all connections to it.
-func (d *database) drop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
-	defer cancel()
-	if _, err := d.admin.ExecContext(ctx, "DROP DATABASE "+d.name+" WITH (FORCE)"); err != nil {
-		return fmt.Errorf("drop the database: %w", err)
-	}
-	return nil
 }

@@ -22,15 +22,26 @@ func newTestDatabase(t *testing.T) (*bench, *database) {
 	return b, d
 }
 
+// apply executes a statement over a connection of its own.
+func (d *database) apply(t *testing.T, statement string) {
+	t.Helper()
+	db, err := openDatabase(d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCloseDropsTheDatabases(t *testing.T) {
 	b := &bench{work: t.TempDir(), out: t.Output()}
 	d, err := b.newDatabase(t.Context(), postgrestest.URL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.apply(t.Context(), floorTables); err != nil {
-		t.Fatal(err)
-	}
+	d.apply(t, floorTables)
 	if err := b.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -74,9 +85,7 @@ func TestPostgresCPUCountsConnectionsThatHaveEnded(t *testing.T) {
 		t.Skip("the server's processes are not in this /proc")
 	}
 	before := postgresCPU()
-	if err := d.apply(t.Context(), `SELECT count(*) FROM generate_series(1, 1000000)`); err != nil {
-		t.Fatal(err)
-	}
+	d.apply(t, `SELECT count(*) FROM generate_series(1, 1000000)`)
 	if after := postgresCPU(); after <= before {
 		t.Errorf("%v before, %v after", before, after)
 	}

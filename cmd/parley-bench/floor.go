@@ -44,6 +44,8 @@ type floor struct {
 	client *http.Client
 	slots  chan struct{}
 	posts  sync.WaitGroup
+	// marksSending says that the floor commits, before a post, that it is being sent.
+	marksSending bool
 }
 
 // floorFlags are the flags of the subcommand floor.
@@ -71,7 +73,7 @@ func runFloor(ctx context.Context, args []string) error {
 		return err
 	}
 	defer closeStore()
-	f := &floor{store: store, api: flags.api, slots: make(chan struct{}, floorWorkers), client: &http.Client{
+	f := &floor{store: store, marksSending: flags.postgres != "", api: flags.api, slots: make(chan struct{}, floorWorkers), client: &http.Client{
 		Timeout: floorTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: floorWorkers},
 	}}
 	mux := http.NewServeMux()
@@ -144,11 +146,20 @@ func (f *floor) answer(ctx context.Context, id int64, event floorEvent) error {
 	if e.ThreadTS == "" && !strings.HasPrefix(e.Channel, "D") {
 		e.ThreadTS = e.TS
 	}
-	if err := f.store.record(ctx, id, e.Channel, e.ThreadTS, e.Text); err != nil {
+	err := f.store.commit(ctx, statement{`INSERT INTO messages (id, channel, thread, content) VALUES ($1, $2, $3, $4)`, []any{id, e.Channel, e.ThreadTS, e.Text}},
+		statement{`UPDATE envelopes SET done = true WHERE id = $1`, []any{id}})
+	if err != nil {
 		return err
 	}
-	if err := f.store.sending(ctx, id, time.Now().Add(floorTimeout)); err != nil {
-		return err
+	// On SQLite the floor makes three commits, since the daemon marks a reply there in the
+	// commit that stores it.
+	sent := statement{`UPDATE messages SET sent = $1 WHERE id = $2`, nil}
+	if f.marksSending {
+		sent.sql = `UPDATE deliveries SET state = 'sent', sent = $1 WHERE message = $2`
+		sending := statement{`INSERT INTO deliveries (message, state, send_by) VALUES ($1, 'sending', $2)`, []any{id, time.Now().Add(floorTimeout)}}
+		if err := f.store.commit(ctx, sending); err != nil {
+			return err
+		}
 	}
 	form := url.Values{"token": {slacktest.Token}, "channel": {e.Channel}, "text": {e.Text}}
 	if e.ThreadTS != "" {
@@ -163,7 +174,8 @@ func (f *floor) answer(ctx context.Context, id int64, event floorEvent) error {
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 		return err
 	}
-	return f.store.sent(ctx, id, answer.TS)
+	sent.args = []any{answer.TS, id}
+	return f.store.commit(ctx, sent)
 }
 
 // newFloor prepares a floor, which runs in this tool's own binary.
@@ -187,12 +199,13 @@ func (t *trial) newFloor(name string, d *database) (*child, error) {
 type floorStore interface {
 	// accept stores an envelope once. isNew is false if the envelope was stored before.
 	accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error)
-	// record stores an envelope's message, and marks the envelope as done.
-	record(ctx context.Context, id int64, channel, root, text string) error
-	// sending stores that a reply is about to be posted, and the deadline of that.
-	sending(ctx context.Context, id int64, by time.Time) error
-	// sent stores the platform's id of the reply.
-	sent(ctx context.Context, id int64, ts string) error
+	// commit executes statements in one transaction.
+	commit(ctx context.Context, statements ...statement) error
+}
+
+type statement struct {
+	sql  string
+	args []any
 }
 
 //go:embed floor/sqlite/*.sql
@@ -230,24 +243,14 @@ func (s floorSQLite) accept(ctx context.Context, key string, body []byte) (id in
 	return id, isNew, err
 }
 
-func (s floorSQLite) record(ctx context.Context, id int64, channel, root, text string) error {
+func (s floorSQLite) commit(ctx context.Context, statements ...statement) error {
 	return s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
-		if _, err := tx.Exec(`INSERT INTO messages (id, channel, thread, content) VALUES ($1, $2, $3, $4)`, id, channel, root, text); err != nil {
-			return err
+		for _, one := range statements {
+			if _, err := tx.Exec(one.sql, one.args...); err != nil {
+				return err
+			}
 		}
-		_, err := tx.Exec(`UPDATE envelopes SET done = 1 WHERE id = $1`, id)
-		return err
-	})
-}
-
-// sending stores nothing: on SQLite the floor makes three commits, since the daemon marks
-// a reply there in the commit that stores it.
-func (s floorSQLite) sending(context.Context, int64, time.Time) error { return nil }
-
-func (s floorSQLite) sent(ctx context.Context, id int64, ts string) error {
-	return s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
-		_, err := tx.Exec(`UPDATE messages SET sent = $1 WHERE id = $2`, ts, id)
-		return err
+		return nil
 	})
 }
 
@@ -263,20 +266,11 @@ func (s floorPostgres) accept(ctx context.Context, key string, body []byte) (id 
 	return id, err == nil, err
 }
 
-// record sends both statements in one round trip, which makes them one transaction.
-func (s floorPostgres) record(ctx context.Context, id int64, channel, root, text string) error {
+// commit sends all statements in one round trip, which makes them one transaction.
+func (s floorPostgres) commit(ctx context.Context, statements ...statement) error {
 	batch := &pgx.Batch{}
-	batch.Queue(`INSERT INTO messages (id, channel, thread, content) VALUES ($1, $2, $3, $4)`, id, channel, root, text)
-	batch.Queue(`UPDATE envelopes SET done = true WHERE id = $1`, id)
+	for _, one := range statements {
+		batch.Queue(one.sql, one.args...)
+	}
 	return s.SendBatch(ctx, batch).Close()
-}
-
-func (s floorPostgres) sending(ctx context.Context, id int64, by time.Time) error {
-	_, err := s.Exec(ctx, `INSERT INTO deliveries (message, state, send_by) VALUES ($1, 'sending', $2)`, id, by)
-	return err
-}
-
-func (s floorPostgres) sent(ctx context.Context, id int64, ts string) error {
-	_, err := s.Exec(ctx, `UPDATE deliveries SET state = 'sent', sent = $2 WHERE message = $1`, id, ts)
-	return err
 }

@@ -94,6 +94,8 @@ type ledger struct {
 	// model must see every change that was acknowledged earlier than that; it may see
 	// later ones.
 	margin time.Duration
+	// unordered says that the program promises no order of the replies in a thread.
+	unordered bool
 
 	mu       sync.Mutex
 	messages []*message

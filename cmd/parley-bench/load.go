@@ -94,18 +94,7 @@ func (l *load) measure(ctx context.Context, b *bench, program string, round int)
 		return figures{}, err
 	}
 	measured.ready = ready
-	if err := t.nodes.stop(); err != nil {
-		return figures{}, err
-	}
-	verdict := t.ledger.check(t.api.Posts())
-	if program == theFloor {
-		delete(verdict.counts, disordered) // the floor promises no order
-	}
-	if verdict.total() > 0 {
-		b.printf("%v", verdict)
-		return figures{}, errViolated
-	}
-	return measured, nil
+	return measured, t.finish()
 }
 
 // figures are the results of one measurement.

@@ -36,6 +36,7 @@ func fastRetries() []time.Duration {
 // bench's close ends everything. name is the prefix of the programs' directories.
 func (b *bench) newTrial(ctx context.Context, name string, s setup) (t *trial, err error) {
 	t = &trial{bench: b, setup: s, ledger: newLedger()}
+	t.ledger.unordered = s.floor
 	if !s.slackRetries {
 		s.slack.Repeat = fastRetries()
 	}
@@ -60,9 +61,11 @@ func (b *bench) newTrial(ctx context.Context, name string, s setup) (t *trial, e
 		t.api.SetHook(slacktest.Hook{URL: "http://daemon" + hookPath, Secret: signingSecret, Client: &http.Client{Transport: t.transport}})
 	}
 	if s.floor && t.nodes.database != nil {
-		err = t.nodes.database.apply(ctx, floorTables)
+		if _, err := t.nodes.store.ExecContext(ctx, floorTables); err != nil {
+			return nil, fmt.Errorf("make the floor's tables: %w", err)
+		}
 	}
-	return t, err
+	return t, nil
 }
 
 // startSlack starts the fake of Slack's API with all users in its directory.
@@ -150,16 +153,11 @@ func (t *trial) finishLate(ctx context.Context, faults ...string) error {
 
 // violations returns errViolated with the faults that are not empty; nil if there is none.
 func violations(faults []string) error {
-	var found []string
-	for _, fault := range faults {
-		if fault != "" {
-			found = append(found, fault)
-		}
-	}
-	if len(found) == 0 {
+	faults = slices.DeleteFunc(faults, func(fault string) bool { return fault == "" })
+	if len(faults) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", errViolated, strings.Join(found, "; "))
+	return fmt.Errorf("%w: %s", errViolated, strings.Join(faults, "; "))
 }
 
 // users is the number of people who write messages.
