@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -327,7 +328,7 @@ func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel strin
 	}); err != nil {
 		return journal.Ended{}, err
 	}
-	run, err := j.BeginRun(ctx, claim, "helper", false, func(string, string) bool { return false }, journal.AnyClaims)
+	run, err := j.BeginRun(ctx, claim, "helper", false, func(string, string) bool { return false }, math.MaxInt64)
 	if err != nil {
 		return journal.Ended{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -136,7 +137,7 @@ func (h *harness) Delivery(string, journal.DeliveryState) {}
 
 // turn works on a turn like a turn.Runner.
 func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.Scheduler, box *deliver.Outbox, c *work.Claim) (bool, error) {
-	run, err := j.BeginRun(ctx, &c.Claim, "helper", false, func(string, string) bool { return false }, journal.AnyClaims)
+	run, err := j.BeginRun(ctx, &c.Claim, "helper", false, func(string, string) bool { return false }, math.MaxInt64)
 	if err != nil || run == nil {
 		return false, err
 	}

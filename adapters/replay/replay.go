@@ -6,6 +6,7 @@ package replay
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -120,20 +121,15 @@ func parse(text []byte, platform event.Platform, known []string) Line {
 	if wire.Directory != nil {
 		return Line{Directory: wire.Directory}
 	}
-	if wire.Platform == "" {
-		wire.Platform = platform
-	}
+	wire.Platform = cmp.Or(wire.Platform, platform)
 	if !slices.Contains(known, string(wire.Platform)) {
 		return Line{Err: fmt.Errorf("platform: is %q, must be one of %s", wire.Platform, strings.Join(known, ", "))}
 	}
 	if wire.Body == nil {
 		return Line{Err: errors.New("body: is missing; it must contain the platform's raw payload")}
 	}
-	if wire.Transport == "" {
-		wire.Transport = "replay"
-	}
 	line := Line{Platform: wire.Platform, Workspace: wire.Workspace}
-	line.Envelope = event.Envelope{Platform: wire.Platform, Transport: wire.Transport, Body: wire.Body}
+	line.Envelope = event.Envelope{Platform: wire.Platform, Transport: cmp.Or(wire.Transport, "replay"), Body: wire.Body}
 	if wire.ReceivedAt != nil {
 		line.Envelope.ReceivedAt = *wire.ReceivedAt
 	}

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,9 +109,7 @@ func (a *Adapter) Connections() []adapters.Connection { return []adapters.Connec
 // payloads arrive over the sockets that Run keeps open, or at the hook. If Slack
 // refuses the credentials, Run returns a *adapters.RefusedError.
 func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
-	if link.Log == nil {
-		link.Log = slog.New(slog.DiscardHandler)
-	}
+	link.Log = cmp.Or(link.Log, slog.New(slog.DiscardHandler))
 	self, header, err := a.authTest(ctx)
 	if err != nil {
 		if ctx.Err() != nil {

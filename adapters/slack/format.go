@@ -2,6 +2,7 @@ package slack
 
 import (
 	"github.com/slack-go/slack"
+	"slices"
 
 	"parley/adapters"
 	"parley/adapters/markdown"
@@ -68,11 +69,8 @@ const markdownFeature = "markdown blocks"
 // refusesBlocks reports whether the code refuses the blocks of a message.
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors
 func refusesBlocks(code string) bool {
-	switch code {
-	case "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "blocks_not_allowed", "unsupported_block_type":
-		return true
-	}
-	return false
+	codes := []string{"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "blocks_not_allowed", "unsupported_block_type"}
+	return slices.Contains(codes, code)
 }
 
 // asMarkdown returns a text as a markdown block. Notifications show the beginning of

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -71,10 +72,7 @@ func (p *payload) reactionKey() string {
 	if p.removed {
 		act = "reaction_removed"
 	}
-	occasion := r.EventTS
-	if occasion == "" {
-		occasion = p.outer.EventID
-	}
+	occasion := cmp.Or(r.EventTS, p.outer.EventID)
 	if occasion == "" {
 		occasion = bodyKey(p.raw)
 	}

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"parley/adapters"
 	"parley/ingest/event"
 )
@@ -33,9 +34,7 @@ func (o *wireOuter) self() event.Self {
 // it.
 func (p *payload) self(facts adapters.Facts) event.Self {
 	self := facts.Self()
-	if self.UserID == "" {
-		self.UserID = p.outer.self().UserID
-	}
+	self.UserID = cmp.Or(self.UserID, p.outer.self().UserID)
 	return self
 }
 

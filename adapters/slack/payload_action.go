@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,13 +143,7 @@ func mentionOf(open, id string) string {
 
 // joinNonEmpty joins the non-empty strings with commas.
 func joinNonEmpty(words []string) string {
-	var out []string
-	for _, word := range words {
-		if word != "" {
-			out = append(out, word)
-		}
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ", ")
 }
 
 // actionMetadata returns the metadata of the actions. If they are too large, it only

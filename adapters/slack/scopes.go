@@ -71,13 +71,8 @@ var scopes = []scope{
 // https://docs.slack.dev/authentication/installing-with-oauth#checking
 func grantedScopes(header http.Header) ([]string, bool) {
 	lists, known := header["X-Oauth-Scopes"]
-	var granted []string
-	for _, name := range strings.Split(strings.Join(lists, ","), ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			granted = append(granted, name)
-		}
-	}
-	return granted, known
+	isSeparator := func(r rune) bool { return r == ',' || r == ' ' }
+	return strings.FieldsFunc(strings.Join(lists, ","), isSeparator), known
 }
 
 // missingScope lists the missing scopes and events that have the same effect.

@@ -101,11 +101,7 @@ func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text stri
 // isStreaming reports whether the code may refuse the change of an open stream. Most of
 // these codes have other meanings too.
 func isStreaming(code string) bool {
-	switch code {
-	case "streaming_state_conflict", "cant_update_message", "cant_delete_message":
-		return true
-	}
-	return false
+	return code == "streaming_state_conflict" || code == "cant_update_message" || code == "cant_delete_message"
 }
 
 // stop ends a stream without adding text. It is no error if there is no stream, or no

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"slices"
 
 	"github.com/slack-go/slack"
 
@@ -74,10 +75,8 @@ func (a *Adapter) callOptional(method string, sign adapters.Sign, call func() er
 		return nil
 	}
 	err := call()
-	for _, code := range done {
-		if refusedCode(err) == code {
-			return nil
-		}
+	if slices.Contains(done, refusedCode(err)) {
+		return nil
 	}
 	if isRefused(err, isUnavailable) {
 		a.remember(method)

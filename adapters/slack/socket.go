@@ -113,20 +113,11 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 	return context.Cause(running)
 }
 
-// panicError is a recovered panic.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-// Error returns the panic's value and stack.
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
-
-// catchPanic calls f and returns a panic of f as an error.
+// catchPanic calls f and returns a panic of f as an error, with its stack.
 func catchPanic(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &panicError{p, debug.Stack()}
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return f()

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -135,16 +134,18 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 // acceptEnvelope passes a frame to the inbox and reports whether it is durable. The
 // inbox logs the reason if it is not.
 func (s *sockets) acceptEnvelope(f wireFrame, raw []byte, p *payload, receivedAt time.Time) bool {
-	err := catchPanic(func() error {
-		return s.accept(event.Envelope{
+	var err error
+	panicked := catchPanic(func() error {
+		err = s.accept(event.Envelope{
 			Workspace: s.adapter.Workspace, Platform: event.Slack, Transport: "socket", ReceivedAt: receivedAt, Body: raw,
 			Retried: f.RetryAttempt > 0, Parsed: p,
 		})
+		return nil
 	})
-	if p := new(panicError); errors.As(err, &p) {
-		s.link.Log.Error("durable accept panicked", "panic", p.value, "stack", string(p.stack))
+	if panicked != nil {
+		s.link.Log.Error("durable accept panicked", "err", panicked)
 	}
-	if err != nil {
+	if err != nil || panicked != nil {
 		s.noteRejected(f)
 		return false
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,11 +135,7 @@ func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
 	}
 	switch {
 	case err != nil || settled == nil:
-		id := b.ClientMessageID
-		if id == "" {
-			id = b.MessageID
-		}
-		respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": map[string]string{"id": id}})
+		respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": map[string]string{"id": cmp.Or(b.ClientMessageID, b.MessageID)}})
 	case settled.Disposition == event.Dead:
 		a.fail(w, http.StatusInternalServerError, "dead", "the message could not be recorded; it is now a dead letter", nil)
 	case settled.Message == nil || settled.Disposition == event.Ignored:

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -23,9 +24,7 @@ func apart(every time.Duration) (posts, places int64) {
 // once. The channel's row is locked from here on.
 func (tx *txn) reservePace(d *Delivery, now, reserved int64, every time.Duration) int64 {
 	posts, places := apart(every)
-	if reserved == 0 {
-		reserved = -1 // before any time of a block
-	}
+	reserved = cmp.Or(reserved, -1) // before any time of a block
 	var next, blocked, left int64
 	tx.row([]any{&next, &blocked, &left}, `
 		INSERT INTO paces (workspace, channel, next_at, blocked_until)

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -71,9 +72,7 @@ func (r *recordTx) addRead(read Read, p *Preface) {
 	if read.Agent != "" {
 		r.do(`UPDATE messages SET author = 'agent' WHERE row = $1`, row.Row)
 	}
-	if p.First == 0 {
-		p.First = row.Seq
-	}
+	p.First = cmp.Or(p.First, row.Seq)
 	p.Last = row.Seq
 	r.do(`UPDATE threads SET next_seq = next_seq + 1 WHERE id = $1`, r.claim.Thread)
 }

@@ -2,7 +2,7 @@ package journal
 
 import (
 	"context"
-	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -166,9 +166,6 @@ func (run *Run) sees(messages []Message) {
 	}
 }
 
-// AnyClaims is for a caller of BeginRun that works on every run.
-const AnyClaims = math.MaxInt64
-
 // BeginRun resumes the thread's unfinished run, or begins one for the waiting messages:
 // all of them, or the earliest one if each reports that every message of the channel is a
 // turn of its own. It returns nil if nothing is due, and while intake must record
@@ -278,10 +275,8 @@ func (b *beginRunTx) take(waiting []Message) {
 // askedByBot returns the channel in which a bot requested the run. It is null if no bot
 // did, or if an earlier run gave the message back, because that run counts.
 func (b *beginRunTx) askedByBot() any {
-	for _, m := range b.run.Messages {
-		if m.Author == ByBot {
-			return optional(b.botChannel)
-		}
+	if slices.ContainsFunc(b.run.Messages, func(m Message) bool { return m.Author == ByBot }) {
+		return optional(b.botChannel)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package journaltest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -79,7 +80,7 @@ func batchBounded(f *fixture) {
 // nodes.
 func (f *fixture) answerAll(lease *journal.Claim) error {
 	for {
-		run, err := f.BeginRun(f.ctx, lease, agent, false, func(string, string) bool { return true }, journal.AnyClaims)
+		run, err := f.BeginRun(f.ctx, lease, agent, false, func(string, string) bool { return true }, math.MaxInt64)
 		if err != nil || run == nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,12 +22,8 @@ func parse(url string) (*pgxpool.Config, error) {
 	if err != nil || strings.Contains(config.ConnConfig.Database+config.ConnConfig.Host, "@") {
 		return nil, errAddress // an @ there is a part of the password, which pgx shows in its errors
 	}
-	if config.ConnConfig.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = connectWithin
-	}
-	if config.PingTimeout == 0 {
-		config.PingTimeout = connectWithin
-	}
+	config.ConnConfig.ConnectTimeout = cmp.Or(config.ConnConfig.ConnectTimeout, connectWithin)
+	config.PingTimeout = cmp.Or(config.PingTimeout, connectWithin)
 	return config, nil
 }
 

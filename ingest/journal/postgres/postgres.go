@@ -98,9 +98,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 
 func open(ctx context.Context, o Options) (*Engine, error) {
 	o.Connections = cmp.Or(o.Connections, DefaultConnections)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	config, err := parse(o.URL)
 	if err != nil {
 		return nil, err
