@@ -1,9 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
-	"iter"
 	"reflect"
 	"regexp"
 	"strings"
@@ -134,64 +134,49 @@ func isScalar(t reflect.Type) bool {
 
 // field returns the type of the setting that has the key in a struct.
 func field(t reflect.Type, key string) (reflect.Type, bool) {
-	for name, setting := range settings(reflect.Zero(t)) {
-		if name == key {
-			return setting.Type(), true
-		}
+	found, ok := find(settings(reflect.Zero(t)), func(s setting) bool { return s.key == key })
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return found.value.Type(), true
 }
 
 // keys returns a struct's keys in the order of its fields.
-func keys(t reflect.Type) []string {
-	var names []string
-	for name := range settings(reflect.Zero(t)) {
-		names = append(names, name)
+func keys(t reflect.Type) (names []string) {
+	for _, s := range settings(reflect.Zero(t)) {
+		names = append(names, s.key)
 	}
 	return names
 }
 
-// settings yields every setting of a struct by its key, also the settings of each platform
-// and of each kind of agent.
-func settings(v reflect.Value) iter.Seq2[string, reflect.Value] {
-	return func(yield func(string, reflect.Value) bool) {
-		for i := range v.NumField() {
-			field := v.Type().Field(i)
-			key, option, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-			switch {
-			case field.Type == reflect.TypeFor[adapters.Config]():
-				for _, p := range platforms {
-					if !yield(string(p.Name), reflect.ValueOf(p.Config())) {
-						return
-					}
-				}
-				continue
-			case field.Type == reflect.TypeFor[agent.Config]():
-				for _, k := range kinds {
-					for key, setting := range settings(reflect.ValueOf(k.Config()).Elem()) {
-						if !yield(key, setting) {
-							return
-						}
-					}
-				}
-				continue
-			case option == "inline":
-				for key, setting := range settings(v.Field(i)) {
-					if !yield(key, setting) {
-						return
-					}
-				}
-				continue
-			case key == "-":
-				continue
-			case key == "":
-				key = strings.ToLower(field.Name)
+// setting is one setting of a struct.
+type setting struct {
+	key   string
+	value reflect.Value
+}
+
+// settings returns every setting of a struct, also the settings of each platform and of
+// each kind of agent.
+func settings(v reflect.Value) (all []setting) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		key, option, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		switch {
+		case field.Type == reflect.TypeFor[adapters.Config]():
+			for _, p := range platforms {
+				all = append(all, setting{string(p.Name), reflect.ValueOf(p.Config())})
 			}
-			if !yield(key, v.Field(i)) {
-				return
+		case field.Type == reflect.TypeFor[agent.Config]():
+			for _, k := range kinds {
+				all = append(all, settings(reflect.ValueOf(k.Config()).Elem())...)
 			}
+		case option == "inline":
+			all = append(all, settings(v.Field(i))...)
+		case key != "-":
+			all = append(all, setting{cmp.Or(key, strings.ToLower(field.Name)), v.Field(i)})
 		}
 	}
+	return all
 }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,31}$`)

@@ -42,8 +42,8 @@ func entry(t reflect.Type) reflect.Value {
 
 // collect adds the settings of the struct v, whose keys are below path.
 func collect(all map[string]reflect.Value, path string, v reflect.Value) {
-	for key, setting := range settings(v) {
-		at := join(path, key)
+	for _, one := range settings(v) {
+		at, setting := join(path, one.key), one.value
 		if setting.Kind() == reflect.Pointer {
 			setting = setting.Elem()
 		}

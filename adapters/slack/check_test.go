@@ -204,7 +204,7 @@ func TestNoScopeHeaderNoFinding(t *testing.T) {
 }
 
 func TestGrantedScopesReadsAllHeaderValues(t *testing.T) {
-	for header, want := range map[string][]string{"chat:write, users:read|im:read,": {"chat:write", "users:read", "im:read"}, "": nil} {
+	for header, want := range map[string][]string{"chat:write, users:read|im:read,": {"chat:write", "users:read", "im:read"}, "": {}} {
 		found, known := slack.GrantedScopes(strings.Split(header, "|"))
 		if diff := cmp.Diff(want, found); !known || diff != "" {
 			t.Errorf("%q: %v %s", header, known, diff)
