@@ -1,0 +1,161 @@
+package discordtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+)
+
+// Interaction is a command or a press of a button, with the bot's response to it.
+type Interaction struct {
+	ID, Token, Channel string
+	// Type is the type of the callback; 0 until it arrives. Flags are its flags.
+	Type, Flags int
+	Content     string // of an immediate response
+	Answer      string // the id of the answer's message; empty without one
+}
+
+// ephemeral is the flag of a message that one user sees.
+const ephemeral = 1 << 6
+
+// Ask sends an interaction of a user in a channel: its type, and its data as Discord names it.
+func (s *Server) Ask(channel, user string, kind int, data map[string]any, extra map[string]any) (i Interaction, e Event) {
+	s.change(func() {
+		c := s.channels[channel]
+		i = Interaction{ID: s.newID(), Channel: channel}
+		i.Token = "interaction-token-" + i.ID
+		stored := i
+		s.asked[i.Token] = &stored
+		wire := c.place(map[string]any{
+			"id": i.ID, "application_id": App, "type": kind, "token": i.Token, "version": 1, "data": data, "locale": "en-US", "channel": c.wire(),
+		})
+		if g := s.guilds[c.Guild]; g != nil {
+			wire["member"] = s.member(g, user)
+		} else {
+			wire["user"] = s.users[user].wire()
+		}
+		maps.Copy(wire, extra)
+		e = s.dispatch(c.Guild, "INTERACTION_CREATE", wire)
+	})
+	return i, e
+}
+
+// Command sends the slash command /ask with a text.
+func (s *Server) Command(channel, user, text string) (Interaction, Event) {
+	return s.Ask(channel, user, 2, map[string]any{"id": "1", "name": "ask", "type": 1, "options": []any{map[string]any{"type": 3, "name": "question", "value": text}}}, nil)
+}
+
+// Asked returns the present state of an interaction.
+func (s *Server) Asked(token string) Interaction {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.asked[token]
+}
+
+// AwaitCallback waits for the bot's response to an interaction.
+func (s *Server) AwaitCallback(ctx context.Context, token string) (i Interaction, err error) {
+	err = s.await(ctx, func() bool {
+		i = *s.asked[token]
+		return i.Type != 0
+	})
+	return i, err
+}
+
+// Commands returns the registered commands by name and type, and the number of upserts.
+func (s *Server) Commands() (commands map[string]json.RawMessage, upserts int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.commands), s.upserts
+}
+
+func interactionHandlers() map[string]handler {
+	return map[string]handler{
+		Callback: (*Server).callback,
+		EditAnswer: func(s *Server, r request) any {
+			return s.withAnswer(r, func(c *channel, m *Message) any {
+				return s.edit(c, m, r)
+			})
+		},
+		GetAnswer: func(s *Server, r request) any {
+			return s.withAnswer(r, func(_ *channel, m *Message) any { return s.wire(m) })
+		},
+		EndAnswer: func(s *Server, r request) any {
+			return s.withAnswer(r, func(c *channel, m *Message) any {
+				s.removed(c, c.drop(m.ID))
+				return nil
+			})
+		},
+		Upsert: func(s *Server, r request) any {
+			var b struct {
+				Name string `json:"name"`
+				Type int    `json:"type"`
+			}
+			r.decode(&b)
+			s.upserts++
+			s.commands[fmt.Sprintf("%s/%d", b.Name, max(b.Type, 1))] = r.Call.Body
+			return r.Call.Body
+		},
+		GetCommands: func(s *Server, _ request) any {
+			list := []json.RawMessage{}
+			for _, c := range s.commands {
+				list = append(list, c)
+			}
+			return list
+		},
+		Overwrite: func(s *Server, _ request) any {
+			clear(s.commands)
+			return []any{}
+		},
+	}
+}
+
+// loading is the flag of a deferred answer.
+const loading = 1 << 7
+
+// callback responds to an interaction, once.
+// https://docs.discord.com/developers/interactions/receiving-and-responding
+func (s *Server) callback(r request) any {
+	i := s.asked[r.PathValue("token")]
+	switch {
+	case i == nil || i.ID != r.PathValue("interaction"):
+		return refusal{http.StatusNotFound, 10062, "Unknown interaction"}
+	case i.Type != 0:
+		return refusal{http.StatusBadRequest, 40060, "Interaction has already been acknowledged."}
+	}
+	var b struct {
+		Type int `json:"type"`
+		Data struct {
+			Content string `json:"content"`
+			Flags   int    `json:"flags"`
+		} `json:"data"`
+	}
+	r.decode(&b)
+	i.Type, i.Flags, i.Content = b.Type, b.Data.Flags, b.Data.Content
+	c := s.channels[i.Channel]
+	switch {
+	case b.Data.Flags&ephemeral != 0:
+	case b.Type == 5:
+		m := &Message{Channel: c.ID, Author: BotUser, Type: 20, Flags: loading}
+		s.add(m)
+		i.Answer = m.ID
+	case b.Type == 4:
+		m := &Message{Channel: c.ID, Author: BotUser, Type: 20, Content: b.Data.Content}
+		i.Answer = s.posts(c, m).ID
+	}
+	return nil
+}
+
+// withAnswer calls f with the message that answers an interaction.
+func (s *Server) withAnswer(r request, f func(*channel, *Message) any) any {
+	i := s.asked[r.PathValue("token")]
+	if i == nil || r.PathValue("app") != App {
+		return unknownHook
+	}
+	c := s.channels[i.Channel]
+	if c == nil || c.byID[i.Answer] == nil {
+		return unknownMessage
+	}
+	return f(c, c.byID[i.Answer])
+}
