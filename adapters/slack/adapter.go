@@ -15,12 +15,9 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
+	"parley/adapters/httpcall"
 	"parley/ingest/event"
 )
-
-// idlePerHost is the number of idle connections to Slack that are kept for later calls.
-// It covers the deliveries that run at once when many threads are active.
-const idlePerHost = 128
 
 // Adapter is one Slack app in one team. It is safe for concurrent use.
 type Adapter struct {
@@ -76,8 +73,8 @@ func New(workspace string, config Config) *Adapter {
 	if err != nil {
 		base = &url.URL{} // every call then fails with an error about the address
 	}
-	transport := newTransport()
-	web := caller{newClient(transport), new(adapters.Rests)}
+	transport := httpcall.NewTransport()
+	web := caller{httpcall.NewClient(transport), new(adapters.Rests)}
 	return &Adapter{
 		Normalizer: Normalizer{Workspace: workspace},
 		config:     config,

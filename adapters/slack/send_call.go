@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"path"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/httpcall"
 )
 
 const (
@@ -24,31 +23,6 @@ const (
 	minRetry = time.Second
 	maxRetry = 10 * time.Minute
 )
-
-// newTransport returns a transport that uses only HTTP/1. With HTTP/1 a connection's
-// trace concerns exactly one request, so the caller knows for certain that nothing was
-// written.
-func newTransport() *http.Transport {
-	transport := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dial,
-		MaxIdleConnsPerHost: idlePerHost,
-		IdleConnTimeout:     90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second,
-		Protocols:           new(http.Protocols),
-	}
-	transport.Protocols.SetHTTP1(true)
-	return transport
-}
-
-// newClient returns a client that follows no redirects, because a redirected request
-// would carry the token in its body to the new address.
-func newClient(transport *http.Transport) *http.Client {
-	return &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
 
 // caller makes the HTTP requests of every Web API call, including slack-go's calls. It
 // writes no request whose context has ended, and it retries nothing. Its errors are
@@ -68,35 +42,12 @@ func (c caller) Do(request *http.Request) (*http.Response, error) {
 			Failure: adapters.RateLimited, RetryAfter: left, Scope: adapters.ScopeMethod, Err: errors.New("the method rests after a rate limit"),
 		}
 	}
-	ctx := request.Context()
-	var writing atomic.Bool
-	deadline, bounded := ctx.Deadline()
-	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
-		if ctx.Err() != nil || bounded && !time.Now().Before(deadline) {
-			_ = got.Conn.Close() // connecting took too long: nothing may be written now
-			return
-		}
-		writeBy(got.Conn, deadline)
-		writing.Store(true)
-	}}
-	response, err := c.client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
-	if err != nil {
-		failure := adapters.NotSent
-		if writing.Load() {
-			failure = adapters.Unclear
-		}
-		return nil, &adapters.SendError{Failure: failure, Err: err}
-	}
-	defer response.Body.Close()
-	// Read every answer completely, so that the connection can be reused.
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	response, body, err := httpcall.Do(c.client, request, maxAnswer)
 	switch {
+	case err != nil:
+		return nil, err
 	case response.StatusCode != http.StatusOK:
 		return nil, c.refusedStatus(method, response)
-	case err != nil:
-		return nil, &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("read the answer: %w", err)}
-	case len(body) > maxAnswer:
-		return nil, &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer is too long")}
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, nil

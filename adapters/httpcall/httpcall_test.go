@@ -1,4 +1,4 @@
-package slack
+package httpcall
 
 import (
 	"context"
@@ -27,16 +27,13 @@ func TestNoWriteAfterTheDeadline(t *testing.T) {
 	var calls atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
 	defer server.Close()
-	client := newClient(newTransport())
+	client := NewClient(NewTransport())
 	post := func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("text=hi"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := caller{client, new(adapters.Rests)}.Do(request)
-		if err == nil {
-			_ = response.Body.Close()
-		}
+		_, _, err = Do(client, request, 100)
 		return err
 	}
 	if err := post(stalledContext{t.Context(), time.Now().Add(time.Hour)}); err != nil {

@@ -1,4 +1,4 @@
-package slack
+package httpcall
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // timedConn checks the clock directly before each write. After a pause of the process,
 // a request may continue although its context has ended, because no timer has fired
-// yet. By then another node may have asked Slack for the post and sent it again.
+// yet. By then another node may have asked the platform for the post and sent it again.
 type timedConn struct {
 	net.Conn
 	until atomic.Pointer[time.Time] // nil means no limit
