@@ -58,6 +58,10 @@ type Envelope struct {
 	Body       []byte
 	// Retried says that the platform has sent the payload before.
 	Retried bool
+	// Queued is called once the envelope has its place in the order of the commits of its
+	// thread; nil if the adapter does not need it. It may be called more than once, and is
+	// not called if the envelope is refused before.
+	Queued func()
 	// Parsed is the adapter's parsed form of Body; nil for none. It belongs to the
 	// adapter, is never stored, and never changes.
 	Parsed any

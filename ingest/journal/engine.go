@@ -45,6 +45,9 @@ type WriteOptions struct {
 	// none or the caller does not know it. Calls about one thread cannot run
 	// concurrently.
 	Thread event.ThreadKey
+	// Queued is called when the call has its place behind the earlier calls about the
+	// thread; it may be nil.
+	Queued func()
 }
 
 // Engine is a database of the journal. Queries are written in the SQL that SQLite and

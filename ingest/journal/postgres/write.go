@@ -16,7 +16,7 @@ const maxCallers = 32
 
 // Write implements journal.Engine.
 func (e *Engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
-	return e.calls.Do(func() error { return e.lineOf(options.Thread).Submit(ctx, options.Urgent, fn) })
+	return e.calls.Do(func() error { return e.lineOf(options.Thread).Submit(ctx, options, fn) })
 }
 
 // lineOf returns the line for a call about a thread. All calls about one thread use

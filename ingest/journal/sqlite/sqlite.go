@@ -144,7 +144,7 @@ func prepare(ctx context.Context, path string, o options) (err error) {
 
 // Write implements journal.Engine.
 func (e *Engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
-	return e.calls.Do(func() error { return e.committer.Submit(ctx, options.Urgent, fn) })
+	return e.calls.Do(func() error { return e.committer.Submit(ctx, options, fn) })
 }
 
 // Read implements journal.Engine.

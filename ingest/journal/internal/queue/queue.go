@@ -32,16 +32,19 @@ func New() *Queue {
 
 // Submit waits for a transaction that runs fn and returns the result. It implements an
 // engine's Write: ctx bounds the wait, never the transaction.
-func (q *Queue) Submit(ctx context.Context, urgent bool, fn func(journal.Tx) error) error {
+func (q *Queue) Submit(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
 	}
 	c, line := &Call{fn: fn, result: make(chan error, 1)}, q.ordinary
-	if urgent {
+	if options.Urgent {
 		line = q.urgent
 	}
 	select {
 	case line <- c:
+		if options.Queued != nil {
+			options.Queued()
+		}
 		return c.wait(ctx)
 	case <-ctx.Done():
 		return withdrawn(ctx)

@@ -20,7 +20,7 @@ func TestUrgentCallsGoFirst(t *testing.T) {
 	for range calls {
 		for _, urgent := range []bool{true, false} {
 			go func() {
-				ended <- q.Submit(t.Context(), urgent, func(journal.Tx) error { return nil })
+				ended <- q.Submit(t.Context(), journal.WriteOptions{Urgent: urgent}, func(journal.Tx) error { return nil })
 			}()
 		}
 	}
