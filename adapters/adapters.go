@@ -3,7 +3,7 @@
 //
 // An adapter is one package with its own Config. Every adapter implements Normalizer. An
 // ability that only some platforms have is a further interface, found by type assertion:
-// Runner, Exclusive, Hook, Fetcher; Sender, Finder, Editor, PartialFormatter, Streamer,
+// Connector, Stateful, Hook, Fetcher; Sender, Finder, Editor, PartialFormatter, Streamer,
 // StreamFinder, Ephemeral; WorkingIndicator; Backfiller, ContextReader; Checker.
 package adapters
 
@@ -31,6 +31,13 @@ type Receipt struct {
 // ErrBusy means that the store cannot accept the envelope now. The adapter must not
 // acknowledge it, so that the platform sends it again.
 var ErrBusy = errors.New("the store cannot accept the message now")
+
+// Outcomes is an Inbox that knows the results of envelopes.
+type Outcomes interface {
+	// Runs waits for an envelope's result, and reports whether it triggers a run. known is
+	// false if ctx ends first.
+	Runs(ctx context.Context, envelope int64) (runs, known bool)
+}
 
 // Inbox accepts envelopes durably. Adapters call it concurrently.
 type Inbox interface {
@@ -100,8 +107,10 @@ type Limits struct {
 	// FileOver is the length in characters above which a reply is posted as a file. 0
 	// means no bound.
 	FileOver int
-	// Sign reports whether people are shown that the agent is at work.
-	Sign bool
+	// Sign reports whether people are shown that the agent is at work. SignEvery is the time
+	// after which the sign is shown again, because it ends by itself; 0 means never.
+	Sign      bool
+	SignEvery time.Duration
 }
 
 // Preview is the form of a live preview.
@@ -119,6 +128,12 @@ type Connector interface {
 	// Connections returns the adapter's connections. It is called once. The supervisor
 	// runs each of them on its own.
 	Connections() []Connection
+}
+
+// Stateful is an adapter that needs the workspace's state in calls besides Run.
+type Stateful interface {
+	// UseState passes the state. It is called once, before every other call.
+	UseState(State)
 }
 
 // Connection is one connection of an adapter to its platform: a gateway session, a set of

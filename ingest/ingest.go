@@ -64,7 +64,10 @@ type Ingest struct {
 	waiters map[int64][]chan struct{} // by envelope id
 }
 
-var _ adapters.Inbox = (*Ingest)(nil)
+var (
+	_ adapters.Inbox    = (*Ingest)(nil)
+	_ adapters.Outcomes = (*Ingest)(nil)
+)
 
 // New returns an Ingest without workspaces; see Configure.
 func New(p Parts) *Ingest {
@@ -200,6 +203,15 @@ func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.Settled, e
 		case <-ctx.Done():
 		}
 	}
+}
+
+// Runs implements adapters.Outcomes.
+func (in *Ingest) Runs(ctx context.Context, envelope int64) (runs, known bool) {
+	settled, err := in.Wait(ctx, envelope)
+	if err != nil || settled == nil {
+		return false, false
+	}
+	return settled.Message != nil && settled.Message.Trigger == journal.TriggerRun, true
 }
 
 func (in *Ingest) forget(envelope int64, done chan struct{}) {

@@ -13,7 +13,8 @@ import (
 const signAfter = 500 * time.Millisecond
 
 // sign shows that the agent works, if its run takes longer than signAfter. The sign is
-// recorded before the call, so that any end of the run removes it.
+// recorded before the call, so that any end of the run removes it. A sign that ends by itself is
+// shown again until the showing ends.
 func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndicator) {
 	select {
 	case <-showing.Done():
@@ -37,10 +38,21 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 	}) {
 		return
 	}
-	err := s.outbox.call(ctx, s.platform, d, sendBy, func(ctx context.Context) error { return signer.ShowWorking(ctx, sign) })
-	call.clean = certain && !isFailure(err, adapters.Unclear)
-	if err != nil {
-		s.outbox.Log.Debug("the sign of work cannot be shown", "workspace", s.run.Workspace, "err", err)
+	for {
+		err := s.outbox.call(ctx, s.platform, d, sendBy, func(ctx context.Context) error { return signer.ShowWorking(ctx, sign) })
+		call.clean = certain && !isFailure(err, adapters.Unclear)
+		if err != nil {
+			s.outbox.Log.Debug("the sign of work cannot be shown", "workspace", s.run.Workspace, "err", err)
+		}
+		if s.platform.Limits.SignEvery <= 0 {
+			return
+		}
+		select {
+		case <-showing.Done():
+			return
+		case <-time.After(s.platform.Limits.SignEvery):
+		}
+		sendBy = s.outbox.Now().Add(timeout)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/web"
+	"parley/ingest"
 	"parley/ingest/event"
 )
 
@@ -60,14 +61,14 @@ func (d *Daemon) hook(w http.ResponseWriter, r *http.Request) {
 
 // timed measures the time of each durable accept.
 type timed struct {
-	adapters.Inbox
+	*ingest.Ingest
 	metrics *metrics
 }
 
 // Accept implements adapters.Inbox.
 func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
 	begun := time.Now()
-	receipt, err := t.Inbox.Accept(ctx, envelope)
+	receipt, err := t.Ingest.Accept(ctx, envelope)
 	if err == nil {
 		t.metrics.acknowledged(envelope.Workspace, begun)
 	}

@@ -92,6 +92,9 @@ func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace)
 	if heir, ok := a.adapter.(heir); ok && old != nil {
 		heir.Inherit(old.adapter)
 	}
+	if s, ok := a.adapter.(adapters.Stateful); ok {
+		s.UseState(d.journal.AdapterState(w.ID))
+	}
 	namer, _ := a.adapter.(adapters.Namer)
 	a.names = adapters.NewNames(namer)
 	var err error
