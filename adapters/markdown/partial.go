@@ -12,9 +12,11 @@ const minPartial = 1024
 
 // PartialOptions configures FormatPartial.
 type PartialOptions struct {
-	// Limit is the maximum length of a post, in UTF-16 units. A limit below 1024
-	// counts as 1024.
+	// Limit is the maximum length of a post, in UTF-16 units, or in Characters. A limit
+	// below 1024 counts as 1024.
 	Limit int
+	// Characters counts the Unicode characters of a post instead of its UTF-16 units.
+	Characters bool
 	// Mentions are the tokens that keep their effect, such as "<@U06STGBF4Q0>".
 	Mentions []string
 	// Done means that no more text follows.
@@ -88,7 +90,7 @@ func formatPartial(text string, options PartialOptions) *partial {
 	if visible == "" {
 		return p
 	}
-	if before := len(p.text) - len(visible); units(p.text[:before]) > p.Limit/4 {
+	if before := len(p.text) - len(visible); p.units(p.text[:before]) > p.Limit/4 {
 		p.at = before
 	}
 	p.out = make([]byte, 0, min(len(visible), p.Limit)+fenceRoom)
@@ -147,6 +149,14 @@ func (p *partial) run() {
 	}
 }
 
+// units returns the length of a text in the unit of the limit.
+func (p *partial) units(s string) int {
+	if p.Characters {
+		return utf8.RuneCountInString(s)
+	}
+	return units(s)
+}
+
 // next returns the output for the next n bytes of the text. If it depends on text that
 // is still missing, n is 0.
 func (p *partial) next() (out string, n int) {
@@ -163,7 +173,7 @@ func (p *partial) next() (out string, n int) {
 
 func (p *partial) write(s string) {
 	p.out = append(p.out, s...)
-	p.size += units(s)
+	p.size += p.units(s)
 	if p.early < 0 && p.From > 0 && len(p.out) >= p.From {
 		p.early = p.size
 	}
@@ -228,7 +238,7 @@ func (p *partial) endsBefore(out string) bool {
 		return false
 	case out == "\n" && p.fence != nil && p.inLine():
 		return false // fenceRoom has room for it, and the next line may close the fence
-	case p.size+units(out) > p.limit():
+	case p.size+p.units(out) > p.limit():
 		return true
 	case out == "\n" || out == " " || out == "\t":
 		return false

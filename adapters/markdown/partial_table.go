@@ -1,0 +1,76 @@
+package markdown
+
+import "strings"
+
+// Adapt replaces what a chat with CommonMark does not render: a table becomes aligned text in a
+// code fence, and a heading below the third level one of the third. It leaves code as it is. If
+// more text can change the end of the text, that end is held and adapted is what precedes it.
+// The adapted text of a longer text begins with that of a shorter one. Only a table whose lines
+// begin with a | is one.
+func Adapt(text string, done bool) (adapted, held string) {
+	var out strings.Builder
+	var open *fence
+	for rest := text; rest != ""; {
+		line, next := cutLine(rest)
+		whole := done || strings.HasSuffix(line, "\n")
+		switch {
+		case open != nil:
+			if open.closedBy(line) || open.leftBy(line) {
+				open = nil
+			}
+		case openFence(line) != nil:
+			open = openFence(line)
+		case isRow(line):
+			table, n := tableOf(rest)
+			if n == len(rest) && !done {
+				return out.String(), rest
+			}
+			out.WriteString(table)
+			rest = rest[n:]
+			continue
+		case strings.HasPrefix(line, "###"):
+			signs := len(line) - len(strings.TrimLeft(line, "#"))
+			if !whole && signs == len(line) {
+				return out.String(), rest
+			}
+			if signs > 3 && signs <= 6 && strings.HasPrefix(line[signs:], " ") {
+				line = line[signs-3:]
+			}
+		}
+		out.WriteString(line)
+		rest = next
+	}
+	return out.String(), ""
+}
+
+// cutLine returns the first line of a text, with its end, and the rest.
+func cutLine(text string) (line, rest string) {
+	if end := strings.IndexByte(text, '\n'); end >= 0 {
+		return text[:end+1], text[end+1:]
+	}
+	return text, ""
+}
+
+// isRow reports whether a line may be a row of a table.
+func isRow(line string) bool {
+	return strings.HasPrefix(strings.TrimLeft(line, " "), "|") && len(line)-len(strings.TrimLeft(line, " ")) <= 3
+}
+
+// tableOf returns the table at the beginning of a text as aligned text in a fence, and the number
+// of bytes of its rows. Rows that are no table stay as they are.
+func tableOf(text string) (table string, n int) {
+	for rest := text; rest != "" && isRow(rest); {
+		var line string
+		line, rest = cutLine(rest)
+		n += len(line)
+	}
+	rows := text[:n]
+	posts := Format(rows, Discord, 1<<30)
+	if len(posts) != 1 || !strings.HasPrefix(posts[0], "```") {
+		return rows, n
+	}
+	if strings.HasSuffix(rows, "\n") {
+		return posts[0] + "\n", n
+	}
+	return posts[0], n
+}
