@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -37,15 +38,17 @@ type operation struct {
 func (s *fixture) prepare() arguments {
 	s.t.Helper()
 	question, to := s.thread(s.Room.ID, "a question")
+	s.prepared++
+	key := fmt.Sprint("p", s.prepared)
 	p := arguments{
-		post: adapters.Post{Key: "k1", Thread: question.keys.Thread, To: to, Text: "hello", Asker: s.Asker.ID, NotBefore: s.started},
+		post: adapters.Post{Key: key + "a", Thread: question.keys.Thread, To: to, Text: "hello", Asker: s.Asker.ID, NotBefore: s.started},
 		sign: adapters.Sign{Thread: question.keys.Thread, To: to, Message: question.event.Message.ExternalID},
 	}
 	p.message = s.send(p.post)
 	if _, ok := s.Adapter.(adapters.Streamer); ok {
 		p.stream = s.beginStream(p.post)
 	}
-	p.post.Key = "k2"
+	p.post.Key = key + "b"
 	return p
 }
 
@@ -217,7 +220,7 @@ func errorsHideSecrets(s *fixture) {
 func (s *fixture) reads() map[string]error {
 	post := adapters.Post{Key: "k1", To: adapters.Address{Channel: s.Room.ID}, NotBefore: s.started}
 	errs := map[string]error{}
-	if a, ok := s.Adapter.(adapters.Finder); ok {
+	if a, ok := s.Adapter.(adapters.Finder); ok && (s.Fault == nil || s.Fault(Read, Broken) != nil) { // otherwise it may make no call
 		_, _, errs["Find"] = a.Find(s.ctx, post)
 	}
 	if a, ok := s.Adapter.(adapters.StreamFinder); ok {

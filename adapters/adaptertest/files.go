@@ -57,8 +57,10 @@ func filesAreFound(s *fixture) {
 	finder := ability[adapters.Finder](s)
 	s.start()
 	s.require(s.Fault != nil, "faults")
+	n := 0
 	for failure := range s.failures(Upload, LostLate, BrokenLate) {
-		post := s.ask(s.Room.ID, "k1")
+		n++
+		post := s.ask(s.Room.ID, fmt.Sprint("k", n))
 		post.File = fileOf([]byte("content"))
 		_, err := ability[adapters.Sender](s).Send(s.ctx, post)
 		s.fails(err, adapters.Unclear, "%s", failure)

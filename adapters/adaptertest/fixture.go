@@ -33,6 +33,8 @@ type fixture struct {
 	inbox   *inbox
 	known   people
 	output  *output
+	// prepared counts the arguments of operations, because a key is never used again.
+	prepared int
 }
 
 // newFixture starts a platform.

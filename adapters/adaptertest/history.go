@@ -207,24 +207,35 @@ func refusalIsPermanent(s *fixture) {
 	}
 }
 
+// open begins a thread. It returns the root's id and the address of replies.
+func (s *fixture) open(text string) (root string, to adapters.Address) {
+	s.t.Helper()
+	if s.Open != nil {
+		return s.Open(text)
+	}
+	message, to := s.thread(s.Room.ID, text)
+	return message.event.Message.ExternalID, to
+}
+
 func threadHistoryIsRead(s *fixture) {
 	reader := ability[adapters.ContextReader](s)
 	s.start()
-	root, to := s.thread(s.Room.ID, "the root")
+	root, to := s.open("the root")
 	last := arrival{}
 	for n := range 6 {
 		last = s.say(to, fmt.Sprint("reply ", n))
 	}
-	if id, ok := reader.Root(root.keys.Thread); !ok || id != root.event.Message.ExternalID {
-		s.t.Errorf("Root returns %q, %v; want %q", id, ok, root.event.Message.ExternalID)
+	thread := last.keys.Thread
+	if id, ok := reader.Root(thread); !ok || id != root {
+		s.t.Errorf("Root returns %q, %v; want %q", id, ok, root)
 	}
-	history, err := reader.Before(s.ctx, root.keys.Thread, last.event.Message.ExternalID, 3)
+	history, err := reader.Before(s.ctx, thread, last.event.Message.ExternalID, 3)
 	s.must(err)
 	var texts []string
 	for _, envelope := range history.Envelopes {
 		a := s.read(envelope)
 		texts = append(texts, a.event.Message.Content)
-		if envelope.Transport != event.Reread || a.event.Message.Thread != root.keys.Thread {
+		if envelope.Transport != event.Reread || a.event.Message.Thread != thread {
 			s.t.Errorf("the envelope has transport %q and thread %s", envelope.Transport, a.event.Message.Thread)
 		}
 	}
@@ -233,7 +244,7 @@ func threadHistoryIsRead(s *fixture) {
 		s.t.Errorf("the history has %d earlier messages and gap %v:\n%s", history.Earlier, history.Gap, diff)
 	}
 	if s.Fault != nil && s.Fault(Read, Broken) != nil {
-		if history, err := reader.Before(s.ctx, root.keys.Thread, last.event.Message.ExternalID, 3); s.record(err) == nil && !history.Gap {
+		if history, err := reader.Before(s.ctx, thread, last.event.Message.ExternalID, 3); s.record(err) == nil && !history.Gap {
 			s.t.Error("Before reports neither an error nor a gap although the read failed")
 		}
 	}

@@ -34,7 +34,10 @@ type Fake struct {
 
 	// Say, Edit, Delete and React operation as the asker. The platform then sends an event, if it
 	// can. An address without a root is the channel itself.
-	Say    func(to adapters.Address, text string) Delivery
+	Say func(to adapters.Address, text string) Delivery
+	// Open begins a thread with a root, and returns the root's id and the address of replies.
+	// It is nil if a message in the room begins a thread.
+	Open   func(text string) (root string, to adapters.Address)
 	Edit   func(id, text string)
 	Delete func(id string)
 	React  func(id string)

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -78,8 +79,10 @@ func findAfterUnclearSend(s *fixture) {
 	finder := ability[adapters.Finder](s)
 	s.start()
 	s.require(s.Fault != nil, "faults")
+	n := 0
 	for failure := range s.failures(Post, Lost, LostLate, Broken, BrokenLate) {
-		there, post := failure == LostLate || failure == BrokenLate, s.ask(s.Room.ID, "k1")
+		n++
+		there, post := failure == LostLate || failure == BrokenLate, s.ask(s.Room.ID, fmt.Sprint("k", n))
 		_, err := ability[adapters.Sender](s).Send(s.ctx, post)
 		s.fails(err, adapters.Unclear, "%s", failure)
 		id, found, err := finder.Find(s.ctx, post)
