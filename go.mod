@@ -5,10 +5,11 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
+	github.com/bwmarrin/discordgo v0.29.0 // Discord's REST API and its types
 	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
 	github.com/google/go-cmp v0.7.0 // tests: differences
 	github.com/google/uuid v1.6.0 // thread and message ids
-	github.com/gorilla/websocket v1.5.3 // Slack's Socket Mode
+	github.com/gorilla/websocket v1.5.3 // Slack's Socket Mode, Discord's gateway
 	github.com/jackc/pgx/v5 v5.12.0 // the store that several daemons share
 	github.com/lmittmann/tint v1.2.1 // logs on a terminal
 	github.com/mattn/go-isatty v0.0.24 // whether people read the output

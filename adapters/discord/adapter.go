@@ -2,41 +2,105 @@ package discord
 
 import (
 	"context"
-	"errors"
+	"net/http"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"parley/adapters"
+	"parley/adapters/httpcall"
 	"parley/ingest/event"
 )
 
-// Adapter normalises recorded payloads. This version has no live connection to Discord.
-type Adapter struct{ Normalizer }
+// Adapter is one bot. It is safe for concurrent use.
+type Adapter struct {
+	Normalizer
+	workspace string
+	config    Config
+	rest      rest
+	files     *http.Client
+
+	state  atomic.Pointer[adapters.State] // nil before UseState
+	guilds guilds
+	nonces nonces
+	paces  paces
+	starts starts
+	times  gatewayTimes
+	now    func() time.Time
+}
 
 var (
-	_ adapters.Adapter   = Adapter{}
-	_ adapters.Connector = Adapter{}
+	_ adapters.Adapter          = (*Adapter)(nil)
+	_ adapters.Connector        = (*Adapter)(nil)
+	_ adapters.Stateful         = (*Adapter)(nil)
+	_ adapters.Sender           = (*Adapter)(nil)
+	_ adapters.Editor           = (*Adapter)(nil)
+	_ adapters.PartialFormatter = (*Adapter)(nil)
+	_ adapters.Finder           = (*Adapter)(nil)
+	_ adapters.WorkingIndicator = (*Adapter)(nil)
+	_ adapters.Fetcher          = (*Adapter)(nil)
+	_ adapters.Namer            = (*Adapter)(nil)
+	_ adapters.Backfiller       = (*Adapter)(nil)
+	_ adapters.ContextReader    = (*Adapter)(nil)
+	_ adapters.Checker          = (*Adapter)(nil)
 )
 
 // Platform describes Discord.
 func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Discord, Title: "Discord", Config: func() adapters.Config { return new(DefaultConfig()) },
-		New:        func(string, adapters.Config) adapters.Adapter { return Adapter{} },
+		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
 		Normalizer: Normalizer{}, Self: SelfOf, IsMention: isUserMention,
 	}
 }
 
-// Limits implements adapters.Adapter. The adapter sends nothing.
-func (Adapter) Limits() adapters.Limits { return adapters.Limits{} }
+// New returns the adapter of a workspace. The Config must have passed Validate. New opens no
+// connection.
+func New(workspace string, config Config) *Adapter {
+	transport := httpcall.NewTransport()
+	a := &Adapter{
+		Normalizer: Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, files: newFileClient(transport, config.APIURL),
+		times: defaultGatewayTimes(), now: time.Now,
+	}
+	a.rest = newREST(config, transport, &a.paces)
+	return a
+}
 
-// Connections implements adapters.Connector. The connection is refused.
-func (Adapter) Connections() []adapters.Connection {
-	return []adapters.Connection{{Run: func(context.Context, adapters.Inbox, adapters.Link) error {
-		return &adapters.RefusedError{
-			Err:  errors.New("a live connection to Discord is not supported by this version"),
-			Hint: "remove the workspace's file to avoid this message; parley replay reads recordings of this platform",
-		}
-	}}}
+// Limits returns the configured limits.
+func (a *Adapter) Limits() adapters.Limits {
+	limits := adapters.Limits{
+		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
+		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, Sign: a.config.Working != WorkingOff,
+	}
+	if a.config.Working == WorkingTyping {
+		limits.SignEvery = typingEvery
+	}
+	return limits
+}
+
+// UseState implements adapters.Stateful.
+func (a *Adapter) UseState(state adapters.State) { a.state.Store(&state) }
+
+// Inherit takes over the rate limits of the workspace's previous adapter, if that one has the
+// same token.
+func (a *Adapter) Inherit(old adapters.Adapter) {
+	if old, ok := old.(*Adapter); ok && old.config.Token.Equal(a.config.Token.Reveal()) {
+		a.paces.inherit(&old.paces)
+	}
+}
+
+// Connections returns a connection for each configured shard, or one connection that runs all
+// shards which Discord recommends.
+func (a *Adapter) Connections() (all []adapters.Connection) {
+	if a.config.Shards == 0 {
+		return []adapters.Connection{{Exclusive: true, Run: a.runRecommended}}
+	}
+	for id := range a.config.Shards {
+		all = append(all, adapters.Connection{Name: shardName(id), Exclusive: true, Run: func(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
+			return a.newShard(id, a.config.Shards, inbox, link).run(ctx)
+		}})
+	}
+	return all
 }
 
 // isUserMention reports whether a token mentions a user, such as "<@80351110224678912>".

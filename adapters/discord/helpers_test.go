@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"parley/adapters"
+	"parley/adapters/adaptertest"
 	"parley/adapters/discord"
 	"parley/ingest/event"
 )
@@ -35,7 +36,7 @@ type directory struct {
 
 func (d directory) Self() event.Self                   { return d.self }
 func (directory) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
-func (directory) State() adapters.State                { return nil }
+func (directory) State() adapters.State                { return adaptertest.NewState() }
 func (d directory) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := d.users[id]
 	return user, ok

@@ -1,14 +1,3 @@
-// Package discord converts the frames of Discord's gateway to events.
-//
-// Three properties of Discord shape it:
-//
-//   - An update is not always an edit: Discord also sends updates for previews, pins and
-//     threads opened on a message. An update is an edit only if edited_timestamp is new. The
-//     package compares timestamps to the millisecond, because the update with the preview of
-//     an edited text gives fewer digits.
-//   - A thread opened on a message is a channel with that message's id.
-//   - A frame has no id. If the id of the gateway session is known, the session and the
-//     sequence number identify a repeated reaction.
 package discord
 
 import (
@@ -22,7 +11,10 @@ import (
 
 // Normalizer converts gateway frames, {"op","t","s","d"}. The receiver may add "session_id".
 // A Normalizer has no state; the envelope's workspace is part of the thread key.
-type Normalizer struct{}
+type Normalizer struct {
+	// AutoThread gives each question in a channel a thread of its own.
+	AutoThread bool
+}
 
 var _ adapters.Normalizer = Normalizer{}
 
@@ -31,7 +23,7 @@ const NeedsUser = "user"
 
 // Keys returns what the durable accept stores beside the body. A message that may be ours,
 // mention us or reply to us needs our user id.
-func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
+func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
 	p, err := read(envelope.Body)
 	if err != nil {
 		return event.Keys{Kind: p.kind, Dedupe: bodyKey(envelope.Body), Settled: event.Refuse(err)}
@@ -44,6 +36,7 @@ func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys
 		keys.Thread = ThreadKey(envelope.Workspace, p.channel.ID)
 		keys.Channel = p.channel
 		keys.Subject = p.targets[0]
+		n.ownThread(&keys, p, envelope.Workspace, facts)
 	}
 	if p.ignored != "" {
 		keys.Settled = event.Ignore(p.ignored)
@@ -51,6 +44,21 @@ func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys
 		keys.Needs = NeedsUser
 	}
 	return keys
+}
+
+// ownThread sets the thread of a question with a thread of its own. A change of one message takes
+// the thread of that message, because the payload does not show whether it is such a question.
+func (n Normalizer) ownThread(keys *event.Keys, p payload, workspace string, facts adapters.Facts) {
+	switch {
+	case p.message != nil && p.kind == event.KindMessage:
+		if n.opensThread(p.message, facts.Self()) {
+			keys.Thread = ThreadKey(workspace, p.message.id)
+		}
+	case p.message != nil && p.kind == event.KindAction:
+		keys.Holder = p.message.holder
+	case n.AutoThread && p.kind != event.KindCommand && len(p.targets) == 1:
+		keys.Thread = ""
+	}
 }
 
 // SelfOf reads our identity from a READY frame. It returns false for every other body.

@@ -11,6 +11,8 @@ import (
 // mention, because Discord lists us among the mentioned users.
 func (m *message) addressed(self event.Self) event.Addressed {
 	switch {
+	case m.asked != event.AddressedNone:
+		return m.asked
 	case m.mentions(self.UserID):
 		return event.AddressedMention
 	case m.channel.Type == event.ChannelDirect:
@@ -22,7 +24,7 @@ func (m *message) addressed(self event.Self) event.Addressed {
 }
 
 // mentions reports whether the message mentions a user, by either form of the token or in
-// Discord's list. A role and @everyone mention no user.
+// Discord's list. @everyone mentions no user, and normalising finds a mention of our role.
 // https://docs.discord.com/developers/reference#message-formatting
 func (m *message) mentions(userID string) bool {
 	if userID == "" {

@@ -20,6 +20,7 @@ const (
 // https://docs.discord.com/developers/resources/message#message-object-message-flags
 const (
 	flagCrosspost = 1 << 1 // copied from a channel that this one follows
+	flagEphemeral = 1 << 6 // one user alone sees the message
 	flagLoading   = 1 << 7 // the bot deferred its response
 )
 
@@ -30,6 +31,7 @@ const referenceDefault = 0
 // message contains the fields of Discord's message object that the adapter uses.
 type message struct {
 	id        string
+	guild     string // empty for direct messages, and in some updates
 	channel   event.Channel
 	threaded  bool // the channel is a thread or a forum post
 	kind      int64
@@ -41,9 +43,15 @@ type message struct {
 	sent      time.Time
 	edited    time.Time
 	mentioned []user
+	roles     []string // mentioned
 	reference reference
 	quoted    *message // the message that this one replies to, if the payload contains it
 	forwarded []message
+
+	// Of an interaction: how it addresses us, the post with the used component, and metadata.
+	asked  event.Addressed
+	holder string
+	extra  []event.Extra
 }
 
 // reference is a message's reference to another message.
@@ -57,8 +65,11 @@ func readMessage(d jsonobject.Fields) message {
 	m := readBody(d)
 	m.id = requiredSnowflake(d, "id")
 	m.author, m.hasAuthor = readAuthor(d)
-	m.author.nick = readNick(d)
+	m.author.nick, m.author.hasMember = readNick(d), d.Has("member")
 	m.readPlace(d)
+	if d.Has("mention_roles") {
+		d.Decode("mention_roles", "a list of ids", &m.roles)
+	}
 	for _, mention := range d.Children("mentions") {
 		m.mentioned = append(m.mentioned, readUser(mention))
 	}
@@ -70,11 +81,17 @@ func readMessage(d jsonobject.Fields) message {
 // without an author need not contain the guild.
 // https://docs.discord.com/developers/resources/message#message-object-message-structure
 func (m *message) readPlace(d jsonobject.Fields) {
-	id, guild, channelType := requiredSnowflake(d, "channel_id"), snowflake(d, "guild_id"), d.Number("channel_type")
-	m.threaded = isThread(channelType) || d.Has("position")
-	m.channel = targetChannel(id, guild)
+	m.guild = snowflake(d, "guild_id")
+	m.setPlace(requiredSnowflake(d, "channel_id"), d.Number("channel_type"))
+	m.threaded = m.threaded || d.Has("position")
+}
+
+// setPlace sets the channel of a message in m.guild.
+func (m *message) setPlace(id string, channelType int64) {
+	m.threaded = isThread(channelType)
+	m.channel = targetChannel(id, m.guild)
 	if m.hasAuthor {
-		m.channel = messageChannel(id, guild, channelType)
+		m.channel = messageChannel(id, m.guild, channelType)
 	}
 }
 

@@ -2,7 +2,9 @@ package discord
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -10,7 +12,7 @@ import (
 
 // Normalize converts a frame to an event. The update of an edit may lack the author. The
 // sender's metadata is then empty, because the recorded message has it.
-func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
+func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
 	p, err := read(envelope.Body)
 	if err != nil {
 		return event.Event{}, fmt.Errorf("read gateway frame: %w", err)
@@ -19,16 +21,53 @@ func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, direct
 	if p.ignored != "" {
 		return e, nil
 	}
-	if p.kind != event.KindMessage {
+	if !p.kind.MakesMessage() {
 		e.Targets = p.targets
 	}
 	if p.message != nil {
-		e.Message = p.message.event(ctx, envelope.Workspace, directory)
+		if e.Message, err = n.message(ctx, p.message, envelope.Workspace, directory); err != nil {
+			return event.Event{}, err
+		}
 	}
 	if e.Reaction = p.reaction; e.Reaction != nil && e.Reaction.SenderID == senderID(directory.Self().UserID) {
 		e.Ignored = event.ReasonOwnMessage
 	}
 	return e, nil
+}
+
+// message returns the message of an event. It stores the facts that later calls need: the channel
+// of a question with a thread of its own, and the message of its files.
+func (n Normalizer) message(ctx context.Context, m *message, workspace string, directory adapters.Directory) (*event.Message, error) {
+	out := m.event(ctx, workspace, directory)
+	if out.Addressed == event.AddressedNone && len(m.roles) > 0 && m.guild != "" {
+		value, err := directory.State().Get(ctx, guildName(m.guild))
+		if err != nil {
+			return nil, fmt.Errorf("read the bot's role: %w", err)
+		}
+		var known guildState
+		if json.Unmarshal([]byte(value), &known) == nil && slices.Contains(m.roles, known.Role) {
+			out.Addressed = event.AddressedMention
+		}
+	}
+	if n.opensThread(m, directory.Self()) {
+		out.Thread = ThreadKey(workspace, m.id)
+		if err := rememberQuestion(ctx, directory.State(), m.id, m.channel.ID); err != nil {
+			return nil, err
+		}
+	}
+	if len(m.files) > 0 && isSnowflake(m.id) {
+		if err := rememberFiles(ctx, directory.State(), m); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// opensThread reports whether a message is a question that gets a thread of its own: it addresses
+// us in a channel of a server. The thread's id is the message's, so it is known on arrival.
+func (n Normalizer) opensThread(m *message, self event.Self) bool {
+	return n.AutoThread && m.guild != "" && !m.threaded && m.asked == event.AddressedNone && !m.author.is(self) &&
+		m.addressed(self) != event.AddressedNone
 }
 
 func (m *message) event(ctx context.Context, workspace string, directory adapters.Directory) *event.Message {
@@ -46,15 +85,16 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		ReplyTo:     m.repliedTo(),
 		Own:         m.author.is(self),
 	}
+	out.Metadata.Extra = m.extra
 	if m.threaded && m.id != m.channel.ID {
 		out.OpenedOn = m.channel.ID
 	}
 	if m.quoted != nil {
-		quote := m.quoted.quote(ctx, directory)
+		quote := m.quoted.quote(ctx, directory, m.guild)
 		out.Quoted = &quote
 	}
 	for i := range m.forwarded {
-		out.Forwarded = append(out.Forwarded, m.forwarded[i].quote(ctx, directory))
+		out.Forwarded = append(out.Forwarded, m.forwarded[i].quote(ctx, directory, m.guild))
 	}
 	return out
 }
@@ -62,7 +102,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 func (m *message) metadata(ctx context.Context, directory adapters.Directory) event.Metadata {
 	metadata := event.Metadata{Source: string(event.Discord), ChannelExternalID: m.channel.ID}
 	if m.hasAuthor {
-		author := m.author.resolve(ctx, directory)
+		author := m.author.resolve(ctx, directory, m.guild)
 		metadata.SenderID = senderID(author.id)
 		metadata.SenderDisplayName = author.name()
 		metadata.SenderType = author.senderType()
@@ -73,10 +113,10 @@ func (m *message) metadata(ctx context.Context, directory adapters.Directory) ev
 
 // quote returns the message as a quotation in another message. A forwarded message has no
 // author.
-func (m *message) quote(ctx context.Context, directory adapters.Directory) event.Quote {
+func (m *message) quote(ctx context.Context, directory adapters.Directory, guild string) event.Quote {
 	quote := event.Quote{ExternalID: m.id, Content: m.content, Files: len(m.files)}
 	if m.hasAuthor {
-		author := m.author.resolve(ctx, directory)
+		author := m.author.resolve(ctx, directory, guild)
 		quote.Name = author.name()
 		quote.MentionToken = author.mentionToken()
 		quote.SenderID = senderID(author.id)

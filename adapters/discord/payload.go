@@ -38,6 +38,8 @@ func read(body []byte) (payload, error) {
 	d, ok := frame.RequiredChild("d")
 	if ok {
 		switch p.kind {
+		case event.KindOther:
+			p.readInteraction(d)
 		case event.KindMessage:
 			p.readCreate(d)
 		case event.KindEdit:
@@ -63,7 +65,7 @@ func dispatch(frame jsonobject.Fields) string {
 }
 
 // classify returns the kind of a dispatched event. It also returns a reason if the name alone
-// decides that the event is ignored.
+// decides that the event is ignored. The kind of an interaction is in its data.
 // https://docs.discord.com/developers/events/gateway-events#receive-events
 func classify(name string) (event.Kind, string) {
 	switch name {
@@ -79,7 +81,7 @@ func classify(name string) (event.Kind, string) {
 	case "GUILD_MEMBER_ADD", "GUILD_MEMBER_REMOVE", "GUILD_MEMBER_UPDATE":
 		return event.KindMember, event.ReasonMember
 	case "INTERACTION_CREATE":
-		return event.KindOther, event.ReasonInteraction
+		return event.KindOther, ""
 	}
 	return event.KindOther, event.ReasonNotAnEvent
 }

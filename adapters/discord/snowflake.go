@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -61,3 +62,11 @@ func snowflakeTime(id string) time.Time {
 	}
 	return time.UnixMilli(int64(n>>22) + epoch).UTC()
 }
+
+// snowflakeAt returns the smallest id of a time, for the bounds of a page.
+func snowflakeAt(t time.Time) string {
+	return strconv.FormatInt(max(t.UnixMilli()-epoch, 0)<<22, 10)
+}
+
+// compareIDs compares two ids by their numbers, which have no leading zeros.
+func compareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

@@ -16,12 +16,15 @@ type user struct {
 	globalName string
 	username   string
 	bot        bool
+	hasMember  bool // the payload has the nickname, if there is one
+	webhook    bool // a webhook, which is no member
 }
 
 func readUser(d jsonobject.Fields) user {
 	u := user{
 		id:         requiredSnowflake(d, "id"),
 		nick:       readNick(d),
+		hasMember:  d.Has("member"),
 		globalName: d.Text("global_name"),
 		username:   d.Text("username"),
 	}
@@ -39,7 +42,8 @@ func readAuthor(d jsonobject.Fields) (user, bool) {
 		return user{}, false
 	}
 	u := readUser(author)
-	u.bot = u.bot || webhook != ""
+	u.webhook = webhook != ""
+	u.bot = u.bot || u.webhook
 	return u, true
 }
 
@@ -49,8 +53,14 @@ func readNick(d jsonobject.Fields) string {
 	return member.Text("nick")
 }
 
-// resolve looks up a user whom the payload does not name.
-func (u user) resolve(ctx context.Context, directory adapters.Directory) user {
+// resolve looks up the nickname that the payload lacks, and a user whom it does not name.
+func (u user) resolve(ctx context.Context, directory adapters.Directory, guild string) user {
+	if guild != "" && !u.hasMember && !u.webhook && u.id != "" {
+		if known, ok := directory.User(ctx, guild+"/"+u.id); ok {
+			u.nick = known.DisplayName
+			u.bot = u.bot || known.IsBot
+		}
+	}
 	if u.name() != u.id {
 		return u
 	}

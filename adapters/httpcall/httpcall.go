@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -58,7 +59,12 @@ func Do(client *http.Client, request *http.Request, maxAnswer int64) (*http.Resp
 		writeBy(got.Conn, deadline)
 		writing.Store(true)
 	}}
-	response, err := client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	request = request.WithContext(httptrace.WithClientTrace(ctx, trace))
+	if request.Body == nil || request.Body == http.NoBody {
+		// The transport repeats a request without a body if a used connection breaks.
+		request.Body, request.GetBody = io.NopCloser(strings.NewReader("")), nil
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		failure := adapters.NotSent
 		if writing.Load() {

@@ -59,13 +59,16 @@ type channel struct {
 	nonces   map[string]*Message // of the bot's posts
 }
 
-func (c Channel) wire() map[string]any {
+func (c Channel) wire(count int) map[string]any {
 	wire := map[string]any{"id": c.ID, "type": c.Type, "name": c.Name}
 	if c.Guild != "" {
 		wire["guild_id"] = c.Guild
 	}
 	if c.Parent != "" {
 		wire["parent_id"] = c.Parent
+	}
+	if c.isThread() {
+		wire["message_count"] = count
 	}
 	var overwrites []any
 	switch {
@@ -119,7 +122,7 @@ func (s *Server) setChannel(c Channel) {
 		name += "UPDATE"
 	}
 	if c.Guild != "" {
-		s.dispatch(c.Guild, name, c.wire())
+		s.dispatch(c.Guild, name, c.wire(0))
 	}
 }
 
@@ -128,7 +131,7 @@ func (s *Server) RemoveChannel(id string) {
 	s.change(func() {
 		if c := s.channels[id]; c != nil {
 			delete(s.channels, id)
-			s.dispatch(c.Guild, "CHANNEL_DELETE", c.wire())
+			s.dispatch(c.Guild, "CHANNEL_DELETE", c.wire(len(c.messages)))
 		}
 	})
 }
@@ -147,9 +150,9 @@ func (s *Server) channelWires(guild string) (channels, threads []any) {
 		switch c := s.channels[id]; {
 		case c.Guild != guild:
 		case c.isThread():
-			threads = append(threads, c.wire())
+			threads = append(threads, c.wire(len(c.messages)))
 		default:
-			channels = append(channels, c.wire())
+			channels = append(channels, c.wire(len(c.messages)))
 		}
 	}
 	return channels, threads
@@ -184,7 +187,7 @@ func directoryHandlers() map[string]handler {
 			if refused != nil {
 				return *refused
 			}
-			return c.wire()
+			return c.wire(len(c.messages))
 		},
 		GetGuilds: func(s *Server, r request) any {
 			list, after := []any{}, r.URL.Query().Get("after")

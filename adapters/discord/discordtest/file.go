@@ -59,3 +59,8 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 
 // CDN returns the server's address under another name of this machine.
 func (s *Server) CDN() string { return strings.Replace(s.url, "127.0.0.1", "localhost", 1) }
+
+// AddFileAt serves a content at a path of the file host.
+func (s *Server) AddFileAt(path string, content []byte) {
+	s.change(func() { s.files[path] = File{Content: content, MimeType: "application/octet-stream"} })
+}

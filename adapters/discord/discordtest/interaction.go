@@ -29,7 +29,7 @@ func (s *Server) Ask(channel, user string, kind int, data map[string]any, extra 
 		stored := i
 		s.asked[i.Token] = &stored
 		wire := c.place(map[string]any{
-			"id": i.ID, "application_id": App, "type": kind, "token": i.Token, "version": 1, "data": data, "locale": "en-US", "channel": c.wire(),
+			"id": i.ID, "application_id": App, "type": kind, "token": i.Token, "version": 1, "data": data, "locale": "en-US", "channel": c.wire(len(c.messages)),
 		})
 		if g := s.guilds[c.Guild]; g != nil {
 			wire["member"] = s.member(g, user)

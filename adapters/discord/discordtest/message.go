@@ -111,11 +111,11 @@ func (s *Server) Say(m Message) (Message, Event) {
 // add adds a message to its channel and sends its event.
 func (s *Server) add(m *Message) Event {
 	c := s.channels[m.Channel]
-	if m.ID == "" {
-		m.ID = s.newID()
-	}
 	if m.Sent.IsZero() {
 		m.Sent = s.options.Now()
+	}
+	if m.ID == "" {
+		m.ID = s.newIDAt(m.Sent)
 	}
 	if m.Mentions == nil {
 		m.Mentions = s.mentionsIn(m.Content)
@@ -431,6 +431,13 @@ func (s *Server) openThread(r request) any {
 		}
 		r.decode(&b)
 		s.setChannel(Channel{ID: m.ID, Guild: c.Guild, Name: b.Name, Type: PublicThread, Parent: c.ID})
-		return s.channels[m.ID].wire()
+		return s.channels[m.ID].wire(0)
 	})
+}
+
+// Has reports whether a channel shows a message.
+func (s *Server) Has(channel, id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.channels[channel] != nil && s.channels[channel].byID[id] != nil
 }

@@ -214,9 +214,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // newID returns a snowflake that is greater than every earlier one. The caller holds the lock.
 // https://docs.discord.com/developers/reference#snowflakes
-func (s *Server) newID() string {
+func (s *Server) newID() string { return s.newIDAt(s.options.Now()) }
+
+func (s *Server) newIDAt(at time.Time) string {
 	const epoch = 1_420_070_400_000
-	id := uint64(s.options.Now().UnixMilli()-epoch) << 22
+	id := uint64(at.UnixMilli()-epoch) << 22
 	s.lastID = max(s.lastID+1, id)
 	return fmt.Sprint(s.lastID)
 }

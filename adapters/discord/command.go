@@ -1,0 +1,251 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+)
+
+const (
+	// commandPrefix and actionPrefix begin the external ids of interactions, because an
+	// interaction is no message.
+	commandPrefix, actionPrefix = "command-", "action-"
+	// askCommand is the name of the slash command, and askMessage that of the message command.
+	askCommand, askMessage = "ask", "Ask about this"
+	// answerFor is the age up to which an interaction's deferred response is edited. Discord's
+	// limit is 15 minutes.
+	// https://docs.discord.com/developers/interactions/receiving-and-responding#followup-messages
+	answerFor = 14 * time.Minute
+	// lookFor bounds how long a response to a command waits for the decision of the policy.
+	// Discord expects the response within 3 s.
+	lookFor = time.Second
+	// refuseFor bounds how long a deferred response waits for a refusal.
+	refuseFor = 30 * time.Second
+	// interactionsName is the name of the open interactions in the state, and maxInteractions
+	// bounds them.
+	interactionsName = "interactions"
+	maxInteractions  = 120
+)
+
+// refusedText is shown to a person whose command starts no turn.
+const refusedText = "Sorry, I can't answer you here."
+
+// interaction is a command or a press of a button. The token lets the bot respond; it is valid
+// for 15 minutes.
+type interaction struct {
+	ID    string `json:"id"`
+	App   string `json:"application_id"`
+	Token string `json:"token"`
+	// Key is the key of the post that edits the deferred response; empty for none yet.
+	Key  string                    `json:"key,omitempty"`
+	Type discordgo.InteractionType `json:"type,omitempty"`
+	Data *struct {
+		Type int64  `json:"type"`
+		Name string `json:"name"`
+	} `json:"data,omitempty"`
+}
+
+// isCommand reports whether the interaction is a command that the bot registers.
+func (i interaction) isCommand() bool {
+	return i.Type == discordgo.InteractionApplicationCommand && i.Data != nil && isOurs(i.Data.Type, i.Data.Name)
+}
+
+// noteInteraction removes the token from an interaction's frame, so that it is not stored with
+// the envelope. The token of a command goes to the state, because any node may answer.
+func (a *accepts) noteInteraction(ctx context.Context, r received) (received, interaction, error) {
+	var asked interaction
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(r.data, &asked) != nil || json.Unmarshal(r.data, &fields) != nil || !isSnowflake(asked.ID) || asked.Token == "" {
+		return r, interaction{}, nil // intake reports the fault
+	}
+	hidden, _ := json.Marshal(asked.Token) // strings always encode
+	r.body = bytes.ReplaceAll(r.body, hidden, []byte(`""`))
+	if !asked.isCommand() {
+		return r, asked, nil
+	}
+	err := updateList(ctx, a.link.State, interactionsName, maxInteractions, func(list []interaction) []interaction {
+		list = slices.DeleteFunc(list, func(i interaction) bool { return a.now().Sub(snowflakeTime(i.ID)) > answerFor })
+		if slices.ContainsFunc(list, func(i interaction) bool { return i.ID == asked.ID }) {
+			return list
+		}
+		return append(list, interaction{ID: asked.ID, App: asked.App, Token: asked.Token})
+	})
+	if err != nil {
+		return r, asked, fmt.Errorf("store an interaction: %w", err)
+	}
+	return r, asked, nil
+}
+
+// callback is a response to an interaction.
+// https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object
+type callback struct {
+	Type discordgo.InteractionResponseType `json:"type"`
+	Data *outgoing                         `json:"data,omitempty"`
+}
+
+// respond responds to an accepted interaction. A person whom the policy refuses sees a sentence
+// alone; otherwise the response is deferred, and the answer edits it.
+func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked interaction) {
+	switch {
+	case asked.Type == discordgo.InteractionMessageComponent:
+		a.callback(ctx, asked, callback{Type: discordgo.InteractionResponseDeferredMessageUpdate})
+		return
+	case !asked.isCommand():
+		return
+	}
+	refused := content(refusedText)
+	refused.Flags |= discordgo.MessageFlagsEphemeral
+	runs, known := outcome(ctx, inbox, receipt, lookFor)
+	if known && !runs {
+		a.callback(ctx, asked, callback{discordgo.InteractionResponseChannelMessageWithSource, &refused})
+		return
+	}
+	a.callback(ctx, asked, callback{Type: discordgo.InteractionResponseDeferredChannelMessageWithSource})
+	if known {
+		return
+	}
+	if runs, known = outcome(ctx, inbox, receipt, refuseFor); !known || runs {
+		return
+	}
+	hook := "/webhooks/" + asked.App + "/" + asked.Token
+	err := a.bounded(ctx, http.MethodDelete, hook+"/messages/@original", nil)
+	if err == nil {
+		err = a.bounded(ctx, http.MethodPost, hook, refused)
+	}
+	if err != nil {
+		a.link.Log.Warn("the refusal of a command is not shown", "err", err)
+	}
+}
+
+// outcome waits for the decision about an envelope.
+func outcome(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, within time.Duration) (runs, known bool) {
+	outcomes, ok := inbox.(adapters.Outcomes)
+	if !ok {
+		return false, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return outcomes.Runs(ctx, receipt.ID)
+}
+
+// callback makes the response to an interaction, at most three times. "Already acknowledged" is
+// success.
+func (a *accepts) callback(ctx context.Context, asked interaction, response callback) {
+	path := "/interactions/" + asked.ID + "/" + asked.Token + "/callback"
+	var err error
+	for range 3 {
+		if err = a.bounded(ctx, http.MethodPost, path, response); err == nil || refusedCode(err) == codeAcknowledged {
+			return
+		}
+		if refusedCode(err) != 0 || !pause(ctx, acceptPause) {
+			break
+		}
+	}
+	if ctx.Err() == nil {
+		a.link.Log.Warn("an interaction gets no response in time", "interaction", asked.ID, "err", err)
+	}
+}
+
+// bounded is send with the configured timeout.
+func (a *Adapter) bounded(ctx context.Context, method, path string, body any) error {
+	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	defer cancel()
+	return a.send(ctx, method, path, body, nil)
+}
+
+// answer edits the deferred response to a command. done is false if the post is not the first
+// one of the answer, or if the response can no longer be edited; the post is then an ordinary
+// message.
+func (a *Adapter) answer(ctx context.Context, post adapters.Post) (id string, done bool, err error) {
+	asked := strings.TrimPrefix(post.To.Place, commandPrefix)
+	age := a.now().Sub(snowflakeTime(asked))
+	state := a.state.Load()
+	if state == nil || age > answerFor {
+		return "", false, nil
+	}
+	var mine interaction
+	err = updateList(ctx, *state, interactionsName, maxInteractions, func(list []interaction) []interaction {
+		mine = interaction{}
+		for i := range list {
+			if list[i].ID == asked && (list[i].Key == "" || list[i].Key == post.Key) {
+				list[i].Key = post.Key
+				mine = list[i]
+			}
+		}
+		return list
+	})
+	switch {
+	case err != nil:
+		return "", false, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", err)}
+	case mine.ID == "":
+		return "", false, nil
+	}
+	return a.editResponse(ctx, post, mine, age)
+}
+
+// responded is the age of an interaction at which it surely has a response.
+const responded = 10 * time.Second
+
+// editResponse edits the deferred response. While it may not exist yet, a refusal is no reason to
+// post an ordinary message. The call can be repeated after any failure.
+func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked interaction, age time.Duration) (id string, done bool, err error) {
+	path := "/webhooks/" + asked.App + "/" + asked.Token + "/messages/@original"
+	var sent struct{ ID string }
+	if body := content(post.Text); post.File != nil {
+		err = a.sendFile(ctx, http.MethodPatch, path, post.File, body, &sent)
+	} else {
+		err = a.send(ctx, http.MethodPatch, path, body, &sent)
+	}
+	switch code := refusedCode(err); {
+	case err == nil && isSnowflake(sent.ID):
+		return sent.ID, true, nil
+	case err == nil:
+		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
+	case code == codeUnknownWebhook || code == codeUnknownMessage || code == codeInvalidToken:
+		if age > responded {
+			return "", false, nil
+		}
+		err = &adapters.SendError{Failure: adapters.NotSent, Err: err}
+	}
+	return "", false, sendError("answer a command", err)
+}
+
+// commands are the commands of the bot.
+func commands() []discordgo.ApplicationCommand {
+	return []discordgo.ApplicationCommand{
+		{Type: discordgo.ChatApplicationCommand, Name: askCommand, Description: "Ask the agent", Options: []*discordgo.ApplicationCommandOption{
+			{Type: discordgo.ApplicationCommandOptionString, Name: "question", Description: "Your question", Required: true},
+		}},
+		{Type: discordgo.MessageApplicationCommand, Name: askMessage},
+	}
+}
+
+// upsertCommands registers the commands globally. Commands with other names stay.
+// https://docs.discord.com/developers/interactions/application-commands#create-global-application-command
+func (a *accepts) upsertCommands(ctx context.Context, app string) {
+	for wait := a.times.backoffMin; ; wait = min(2*wait, a.times.backoffMax) {
+		var err error
+		for _, c := range commands() {
+			if err == nil {
+				err = a.bounded(ctx, http.MethodPost, "/applications/"+app+"/commands", c)
+			}
+		}
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		a.link.Log.Warn("the commands are not registered", "err", err)
+		if refusedStatus(err) != 0 || !pause(ctx, wait) {
+			return
+		}
+	}
+}

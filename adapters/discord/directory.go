@@ -1,0 +1,46 @@
+package discord
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// LookupUser returns a user's name. The id "<server>/<user>" asks for the name in that server:
+// the nickname, else the display name, else the user name.
+func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, error) {
+	guild, user, inGuild := strings.Cut(id, "/")
+	if !inGuild {
+		var answer discordgo.User
+		if err := a.get(ctx, "/users/"+id, &answer); err != nil {
+			return adapters.User{}, fmt.Errorf("look up discord user %s: %w", id, err)
+		}
+		return shownUser(answer, ""), nil
+	}
+	member, err := a.member(ctx, guild, user)
+	if err != nil {
+		return adapters.User{}, err
+	}
+	return shownUser(*member.User, member.Nick), nil
+}
+
+// member calls GET /guilds/{guild}/members/{user}.
+func (a *Adapter) member(ctx context.Context, guild, user string) (answer discordgo.Member, err error) {
+	if err = a.get(ctx, "/guilds/"+guild+"/members/"+user, &answer); err != nil {
+		return answer, fmt.Errorf("look up discord member %s: %w", user, err)
+	}
+	if answer.User == nil {
+		answer.User = &discordgo.User{ID: user}
+	}
+	return answer, nil
+}
+
+func shownUser(u discordgo.User, nick string) adapters.User {
+	return adapters.User{DisplayName: event.Text(cmp.Or(nick, u.GlobalName, u.Username)), IsBot: u.Bot || u.System}
+}

@@ -1,0 +1,25 @@
+// Package discord connects Parley to Discord, as one bot in all servers that it was invited to.
+//
+// Several properties of Discord shape it:
+//
+//   - An update is not always an edit: Discord also sends updates for previews, pins and
+//     threads opened on a message. An update is an edit only if edited_timestamp is new. The
+//     package compares timestamps to the millisecond, because the update with the preview of
+//     an edited text gives fewer digits.
+//   - A thread opened on a message is a channel with that message's id.
+//   - A frame has no id. If the id of the gateway session is known, the session and the
+//     sequence number identify a repeated reaction.
+//   - Only a post's event and the answer to its call carry its nonce. A fetched message does
+//     not. Discord enforces a nonce for some minutes.
+//
+// The library discordgo makes the REST calls and provides types. The package owns the socket of
+// the gateway, because discordgo's own gateway breaks three promises. It closes a connection
+// without heartbeats with the code 1000, and Discord then forgets the session. It moves its
+// sequence on before the durable accept, so a resume would skip an event that the store did not
+// take. It retries for ever after a fatal close code, and a gateway that sends nothing blocks
+// its start and stop. Here a heartbeat and a resume carry the sequence of the last committed
+// event.
+//
+// The package makes each REST call once: discordgo's retries and its waits for rate limits are
+// off. Every call has a context. Its error reports the possible effect of the call.
+package discord

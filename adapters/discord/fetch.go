@@ -1,0 +1,158 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// filesName is the name of the latest attachments' messages in the state, and maxFiles bounds
+// them.
+const (
+	filesName = "files"
+	maxFiles  = 700
+)
+
+// filePlace is the message of an attachment.
+type filePlace struct {
+	File    string `json:"f"`
+	Channel string `json:"c"`
+	Message string `json:"m"`
+}
+
+// rememberFiles stores the message of its attachments, because an attachment's id does not name
+// it. Links to files expire, so they are not stored.
+func rememberFiles(ctx context.Context, state adapters.State, m *message) error {
+	err := updateList(ctx, state, filesName, maxFiles, func(list []filePlace) []filePlace {
+		for _, f := range m.files {
+			place := filePlace{File: f.ID, Channel: m.channel.ID, Message: m.id}
+			if !slices.Contains(list, place) {
+				list = append(list, place)
+			}
+		}
+		return list
+	})
+	if err != nil {
+		return fmt.Errorf("store the place of a file: %w", err)
+	}
+	return nil
+}
+
+// fileHosts serve the files of messages.
+// https://docs.discord.com/developers/reference#signed-attachment-cdn-urls
+var fileHosts = []string{"cdn.discordapp.com", "media.discordapp.net"}
+
+// newFileClient returns a client that follows redirects only within Discord. It sends no
+// credentials, because the links of files are signed.
+func newFileClient(transport *http.Transport, api string) *http.Client {
+	base, err := url.Parse(api)
+	if err != nil {
+		base = &url.URL{}
+	}
+	return &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if len(via) > 3 || !isFileURL(next.URL, base) {
+			return fmt.Errorf("redirected to %s, which is not discord's", next.URL.Host)
+		}
+		return nil
+	}}
+}
+
+// isFileURL reports whether an address is at one of Discord's file hosts, or at the host of the
+// configured API.
+func isFileURL(u, base *url.URL) bool {
+	switch {
+	case u.User != nil:
+		return false
+	case u.Scheme == base.Scheme && (u.Host == base.Host || isLocal(u) && isLocal(base) && u.Port() == base.Port()):
+		return true
+	}
+	return u.Scheme == "https" && u.Port() == "" && slices.Contains(fileHosts, strings.ToLower(u.Hostname()))
+}
+
+func isLocal(u *url.URL) bool {
+	return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
+}
+
+// Fetch opens a file of a message. It asks for the message, whose links are fresh. The caller
+// closes the reader, bounds its size, and bounds the time by ctx.
+func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error) {
+	content, err := a.fetch(ctx, attachment.ID)
+	if err != nil {
+		return nil, fmt.Errorf("fetch discord file %s: %w", attachment.ID, withoutURL(err))
+	}
+	return content, nil
+}
+
+func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
+	file, err := a.attachment(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	address, err := url.Parse(file.URL)
+	base, _ := url.Parse(a.config.APIURL) // validated
+	if err != nil || base == nil || !isFileURL(address, base) {
+		return nil, errors.New("the address of the file is not discord's")
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := a.files.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("discord answered %s", response.Status)
+	}
+	info := event.Attachment{ID: id, Name: event.Text(file.Filename), MimeType: event.Text(file.ContentType), Size: int64(file.Size)}
+	return &download{response.Body, info}, nil
+}
+
+// attachment returns an attachment with a fresh link.
+func (a *Adapter) attachment(ctx context.Context, id string) (*discordgo.MessageAttachment, error) {
+	state := a.state.Load()
+	if state == nil {
+		return nil, errors.New("the message of the file is not known")
+	}
+	list, err := getList[filePlace](ctx, *state, filesName)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(list, func(p filePlace) bool { return p.File == id })
+	if at < 0 {
+		return nil, errors.New("the message of the file is not known")
+	}
+	var m discordgo.Message
+	if err := a.get(ctx, messagePath(list[at].Channel, list[at].Message), &m); err != nil {
+		return nil, err
+	}
+	for _, file := range m.Attachments {
+		if file.ID == id {
+			return file, nil
+		}
+	}
+	return nil, errors.New("the message no longer has the file")
+}
+
+// download is the content of a file with its description.
+type download struct {
+	io.ReadCloser
+	info event.Attachment
+}
+
+// Describe implements adapters.Described.
+func (d *download) Describe() event.Attachment { return d.info }
+
+var _ adapters.Described = (*download)(nil)

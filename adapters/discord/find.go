@@ -1,0 +1,184 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/adapters"
+)
+
+const (
+	// nonceFor is the time since a post's first call for which Discord surely enforces its
+	// nonce. Discord says "the past few minutes".
+	// https://docs.discord.com/developers/resources/message#create-message
+	nonceFor = 2 * time.Minute
+	// settling is the time after an unclear call in which the event of its post may arrive.
+	settling = 500 * time.Millisecond
+	// maxNonces bounds each generation of remembered nonces.
+	maxNonces = 10_000
+)
+
+// nonces are the messages of the latest posts, by nonce: from the answers to the calls and from
+// our own events. The zero value knows none.
+type nonces struct {
+	mu         sync.Mutex
+	newer, old map[string]string    // ids by nonce, in two generations
+	called     map[string]time.Time // the ends of unclear calls, by nonce
+	changed    chan struct{}        // closed and replaced when one is added
+}
+
+func (n *nonces) add(nonce, id string) {
+	if nonce == "" {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.newer == nil || len(n.newer) >= maxNonces {
+		n.old, n.newer = n.newer, map[string]string{}
+	}
+	n.newer[nonce] = id
+	delete(n.called, nonce)
+	if n.changed != nil {
+		close(n.changed)
+		n.changed = nil
+	}
+}
+
+// unclear notes that a call ended unclearly.
+func (n *nonces) unclear(nonce string, err error, now time.Time) {
+	var failure *adapters.SendError
+	if !errors.As(err, &failure) || failure.Failure != adapters.Unclear {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.called == nil || len(n.called) >= maxNonces {
+		n.called = map[string]time.Time{}
+	}
+	n.called[nonce] = now
+}
+
+// find returns the message with a nonce. If the post's call has just ended unclearly, find waits
+// for its event.
+func (n *nonces) find(ctx context.Context, nonce string) (id string) {
+	var expired <-chan time.Time
+	for {
+		n.mu.Lock()
+		if id = n.newer[nonce]; id == "" {
+			id = n.old[nonce]
+		}
+		at, waits := n.called[nonce]
+		if n.changed == nil {
+			n.changed = make(chan struct{})
+		}
+		changed := n.changed
+		n.mu.Unlock()
+		if id != "" || !waits {
+			return id
+		}
+		if expired == nil {
+			expired = time.After(time.Until(at.Add(settling)))
+		}
+		select {
+		case <-changed:
+		case <-expired:
+			return ""
+		case <-ctx.Done():
+			return ""
+		}
+	}
+}
+
+// others returns the known messages with other nonces.
+func (n *nonces) others(nonce string) map[string]bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ids := map[string]bool{}
+	for _, all := range []map[string]string{n.old, n.newer} {
+		for key, id := range all {
+			if key != nonce {
+				ids[id] = true
+			}
+		}
+	}
+	return ids
+}
+
+// noteMessage notes the nonce of a message of ours, and the channel of a direct message.
+func (a *accepts) noteMessage(ctx context.Context, raw []byte) error {
+	var m struct {
+		ID      string          `json:"id"`
+		Channel string          `json:"channel_id"`
+		Guild   string          `json:"guild_id"`
+		Nonce   json.RawMessage `json:"nonce"`
+		Author  struct {
+			ID string `json:"id"`
+		} `json:"author"`
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return nil // intake reports the fault
+	}
+	if self := a.guilds.self().UserID; m.Author.ID == self && self != "" {
+		a.nonces.add(strings.Trim(string(m.Nonce), `"`), m.ID)
+	}
+	if m.Guild == "" && isSnowflake(m.Channel) && a.guilds.newDirect(m.Channel) {
+		return rememberDirect(ctx, a.link.State, m.Channel)
+	}
+	return nil
+}
+
+// Find looks for a post. Our own event, or the answer to an earlier call, names its nonce. While
+// Discord enforces the nonce, an unknown post counts as missing: sending it again returns the
+// first one. After that, Find compares the texts of our own messages, which carry no nonce.
+func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return "", false, err
+	}
+	if id := a.nonces.find(ctx, post.Key); id != "" {
+		return id, true, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return "", false, err
+	}
+	if a.now().Sub(post.NotBefore) < nonceFor {
+		return "", false, nil
+	}
+	id, err := a.findText(ctx, post)
+	if err != nil {
+		return "", false, fmt.Errorf("look for a post in discord channel %s: %w", post.To.Channel, err)
+	}
+	return id, id != "", nil
+}
+
+// findText returns the first of our messages since the post that has its text or its file, and
+// that belongs to no other post.
+func (a *Adapter) findText(ctx context.Context, post adapters.Post) (id string, err error) {
+	self, err := a.knownSelf(ctx)
+	if err != nil {
+		return "", err
+	}
+	others := a.nonces.others(post.Key)
+	err = a.eachMessage(ctx, post.To.Channel, post.NotBefore.Add(-clockSkew), func(m historyMessage) bool {
+		if m.Author.ID == self && !others[m.ID] && m.shows(post) {
+			id = m.ID
+		}
+		return id == ""
+	})
+	if refusedCode(err) == codeUnknownChannel { // the thread was never opened
+		return "", nil
+	}
+	return id, err
+}
+
+// shows reports whether the message has the post's text and the name of its file.
+func (m historyMessage) shows(post adapters.Post) bool {
+	if strings.TrimSpace(m.Content) != strings.TrimSpace(post.Text) {
+		return false
+	}
+	return post.File == nil && len(m.Attachments) == 0 || post.File != nil && len(m.Attachments) == 1
+}

@@ -1,0 +1,49 @@
+package discord
+
+import (
+	"strings"
+
+	"parley/adapters"
+	"parley/adapters/markdown"
+)
+
+// maxText is the maximum length of a message, in characters (code points).
+// https://docs.discord.com/developers/resources/message#create-message
+const maxText = 2000
+
+// Format splits an agent's CommonMark into messages. Discord renders most of CommonMark itself,
+// so Format changes only tokens that must have no effect, tables, and headings that Discord does
+// not know.
+func (a *Adapter) Format(text string, mentions []string) []string {
+	var posts []string
+	for full := true; full; {
+		var shown string
+		if shown, text, full = a.FormatPartial(text, mentions, adapters.Partial{Done: true}); shown != "" {
+			posts = append(posts, shown)
+		}
+	}
+	return posts
+}
+
+// FormatPartial formats the beginning of a text for one message. If more text follows, it holds
+// back a table that has not ended.
+func (a *Adapter) FormatPartial(text string, mentions []string, partial adapters.Partial) (shown, rest string, full bool) {
+	converted, held := markdown.Adapt(text, partial.Done)
+	shown, rest, full = markdown.FormatPartial(converted, markdown.PartialOptions{
+		Limit: maxText, Characters: true, Mentions: mentions, Done: partial.Done && held == "", From: partial.From, Now: partial.Now,
+	})
+	if !full {
+		return shown, text, false
+	}
+	return shown, rest + held, true
+}
+
+// firstLine returns the first line of a text that is not blank.
+func firstLine(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}

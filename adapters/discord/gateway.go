@@ -1,0 +1,262 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// intents are the events that the gateway sends. Of the privileged intents, only the content of
+// messages is needed.
+// https://docs.discord.com/developers/events/gateway#gateway-intents
+const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
+	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent
+
+// gatewayTimes are the time limits of the gateway.
+type gatewayTimes struct {
+	open                   time.Duration // the websocket's handshake, the hello, and the answer to our identify or resume
+	write                  time.Duration // one frame of ours
+	closeWait              time.Duration // the write of our close
+	identifyEvery          time.Duration // between two identifies of one rate-limit key
+	invalidMin, invalidMax time.Duration // the wait after op 9 false
+	backoffMin, backoffMax time.Duration // the longest wait after the first failure, and after many
+	downAfter              time.Duration // without a session, after which the shard is down
+	silence                float64       // heartbeat intervals without an acknowledgement after which a connection is dead
+	guilds                 time.Duration // the longest wait of backfill for the guilds of a new session
+}
+
+func defaultGatewayTimes() gatewayTimes {
+	return gatewayTimes{
+		open: 10 * time.Second, write: 5 * time.Second, closeWait: 500 * time.Millisecond, identifyEvery: 5 * time.Second,
+		invalidMin: time.Second, invalidMax: 5 * time.Second, backoffMin: time.Second, backoffMax: time.Minute,
+		downAfter: 30 * time.Second, silence: 1.5, guilds: 5 * time.Second,
+	}
+}
+
+// shard keeps one session of the gateway. Its fields belong to the goroutine of run.
+type shard struct {
+	*Adapter
+	id, count int
+	link      adapters.Link
+	accepts   *accepts
+
+	session session
+	lost    time.Time // when the last connection ended
+	cause   error     // the last failure; nil before the first connection
+	reports reports
+}
+
+// reports passes the state of a shard on, one call at a time.
+type reports struct {
+	mu sync.Mutex
+	up bool // Up was called after the last Down
+}
+
+// begins reports that events can arrive. If the session continues, it reports so only after a
+// Down, because nothing was missed.
+func (s *shard) begins(self event.Self, continues bool) {
+	s.reports.mu.Lock()
+	defer s.reports.mu.Unlock()
+	if !continues || !s.reports.up {
+		s.reports.up = true
+		s.link.Up(self)
+	}
+}
+
+// down reports that no events arrive.
+func (s *shard) down() {
+	s.reports.mu.Lock()
+	defer s.reports.mu.Unlock()
+	if s.reports.up {
+		s.reports.up = false
+		s.link.Down(fmt.Errorf("the gateway has no connection: %w", s.cause))
+	}
+}
+
+// session is a session that can be resumed.
+type session struct {
+	id      string // empty for none
+	address string // for a resume
+}
+
+func shardName(id int) string { return "shard-" + strconv.Itoa(id) }
+
+func (a *Adapter) newShard(id, count int, inbox adapters.Inbox, link adapters.Link) *shard {
+	if link.State != nil {
+		a.UseState(link.State)
+	}
+	s := &shard{Adapter: a, id: id, count: count, link: link, lost: time.Now()}
+	s.accepts = newAccepts(s, inbox)
+	return s
+}
+
+// runRecommended runs all shards that Discord recommends.
+func (a *Adapter) runRecommended(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
+	answer, err := a.askGateway(ctx)
+	if err != nil {
+		return unlessEnded(ctx, err)
+	}
+	count := max(answer.Shards, 1)
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var mu sync.Mutex // a Link allows one call at a time
+	up, down := link.Up, link.Down
+	link.Up = func(self event.Self) { mu.Lock(); defer mu.Unlock(); up(self) }
+	link.Down = func(err error) { mu.Lock(); defer mu.Unlock(); down(err) }
+	var shards sync.WaitGroup
+	for id := range count {
+		shards.Go(func() {
+			if err := a.newShard(id, count, inbox, link).run(running); err != nil {
+				stop(err)
+			}
+		})
+	}
+	shards.Wait()
+	return unlessEnded(ctx, context.Cause(running))
+}
+
+// unlessEnded returns err, or nil if ctx has ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// run keeps a session until ctx ends or a retry is useless. It reconnects by itself.
+func (s *shard) run(ctx context.Context) error {
+	ended := make(chan struct{})
+	running, stop := context.WithCancel(ctx)
+	go func() {
+		defer close(ended)
+		s.accepts.run(running)
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	for failures := 0; ; {
+		connected, err := s.connect(ctx)
+		var refused *adapters.RefusedError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &refused):
+			return err
+		case !connected && s.cause == nil:
+			return err // the supervisor waits; another node may do better
+		}
+		if connected {
+			failures, s.lost = 0, time.Now()
+		}
+		s.cause = err
+		s.link.Log.Debug("the gateway connection ended", "shard", s.id, "err", err, "session", s.session.id != "")
+		wait := time.Duration(0)
+		if !connected {
+			wait = jitter(min(s.times.backoffMax, s.times.backoffMin<<min(failures, 20))) + retryAfter(err)
+			failures++
+		}
+		if !s.pause(ctx, wait) || !s.accepts.drained(ctx) {
+			return nil
+		}
+	}
+}
+
+// pause waits. It reports that the shard is down once it had no connection for a while.
+func (s *shard) pause(ctx context.Context, wait time.Duration) bool {
+	if time.Since(s.lost)+wait >= s.times.downAfter {
+		s.down()
+	}
+	return pause(ctx, wait)
+}
+
+// connect makes one connection and serves it until it ends. It returns whether a session was
+// started or resumed, and why the connection ended.
+func (s *shard) connect(ctx context.Context) (connected bool, err error) {
+	address := s.session.address
+	if s.session.id == "" {
+		if address, err = s.permitted(ctx); err != nil {
+			return false, err
+		}
+	}
+	c, err := s.open(ctx, address)
+	if err != nil {
+		s.session.address = "" // the address for resumes may be gone; the session is not
+		return false, err
+	}
+	return c.serve(ctx)
+}
+
+// permitted waits until the shard may identify, and returns the gateway's address.
+// https://docs.discord.com/developers/events/gateway#session-start-limit-object
+func (s *shard) permitted(ctx context.Context) (string, error) {
+	answer, err := s.askGateway(ctx)
+	if err != nil {
+		return "", err
+	}
+	limit := answer.SessionStartLimit
+	if limit.Total > 0 && limit.Remaining == 0 {
+		after := time.Duration(limit.ResetAfter) * time.Millisecond
+		return "", limited(min(max(after, minRetry), maxRetry), adapters.ScopeWorkspace, "the bot has no session starts left today")
+	}
+	if err := s.starts.wait(ctx, s.id%max(limit.MaxConcurrency, 1), s.times.identifyEvery); err != nil {
+		return "", err
+	}
+	return answer.URL, nil
+}
+
+// askGateway calls GET /gateway/bot.
+// https://docs.discord.com/developers/events/gateway#get-gateway-bot
+func (a *Adapter) askGateway(ctx context.Context) (answer discordgo.GatewayBotResponse, err error) {
+	if err = a.get(ctx, "/gateway/bot", &answer); err != nil {
+		return answer, markRefused(fmt.Errorf("ask discord for the gateway: %w", err))
+	}
+	return answer, nil
+}
+
+// starts are the times of the last identifies on this node, by rate-limit key.
+type starts struct {
+	mu   sync.Mutex
+	last map[int]time.Time
+}
+
+// wait waits until the key may identify again.
+func (s *starts) wait(ctx context.Context, key int, every time.Duration) error {
+	s.mu.Lock()
+	if s.last == nil {
+		s.last = map[int]time.Time{}
+	}
+	at := time.Now()
+	if next := s.last[key].Add(every); next.After(at) {
+		at = next
+	}
+	s.last[key] = at
+	s.mu.Unlock()
+	select {
+	case <-time.After(time.Until(at)):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// retryAfter returns the wait of a rate limit; 0 for another error.
+func retryAfter(err error) time.Duration {
+	var failure *adapters.SendError
+	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
+		return failure.RetryAfter
+	}
+	return 0
+}
+
+// jitter returns a random duration below most, so that clients that failed together do not
+// retry together.
+func jitter(most time.Duration) time.Duration { return rand.N(max(most, 1)) }

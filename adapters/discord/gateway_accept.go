@@ -1,0 +1,246 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+const (
+	// maxBatch bounds the events that are accepted concurrently.
+	maxBatch = 256
+	// maxWaiting bounds the bodies of the events that wait for the store, in bytes. Beyond it
+	// the connection ends, and its session is resumed when the store has taken them.
+	maxWaiting = 64 << 20
+	// acceptPause is the wait before events that the store did not take are offered again.
+	acceptPause = 100 * time.Millisecond
+)
+
+// received is an event in the order of its arrival.
+type received struct {
+	body    []byte
+	at      time.Time
+	seq     int64 // 0 if the frame cannot be read
+	name    string
+	data    json.RawMessage
+	session string
+}
+
+// accepts passes the events of a shard to the inbox, in their order. Many are in flight at a
+// time. They outlive the connection: the events that wait for the store when it ends are not
+// sent again.
+type accepts struct {
+	*shard
+	inbox     adapters.Inbox
+	committed atomic.Int64 // the sequence up to which every event is committed
+	answers   sync.WaitGroup
+	commands  chan string // the application whose commands are to be registered
+
+	mu      sync.Mutex
+	waiting []received
+	size    int
+	busy    bool // a batch is on its way
+	changed chan struct{}
+}
+
+func newAccepts(s *shard, inbox adapters.Inbox) *accepts {
+	return &accepts{shard: s, inbox: inbox, changed: make(chan struct{}), commands: make(chan string, 1)}
+}
+
+var errTooSlow = errors.New("too many events wait for the store")
+
+// add appends an event. It never waits. Its error ends the connection; the event is then sent
+// again in the resumed session.
+func (a *accepts) add(r received) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.size+len(r.body) > maxWaiting {
+		return errTooSlow
+	}
+	a.waiting, a.size = append(a.waiting, r), a.size+len(r.body)
+	a.signal()
+	return nil
+}
+
+// signal wakes the waiting goroutines. The caller holds the lock.
+func (a *accepts) signal() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// begin begins the sequence of a new session. No event of an earlier one waits.
+func (a *accepts) begin() { a.committed.Store(0) }
+
+// drained waits until no event waits for the store. It returns false if ctx ends first.
+func (a *accepts) drained(ctx context.Context) bool {
+	for {
+		a.mu.Lock()
+		idle, changed := len(a.waiting) == 0 && !a.busy, a.changed
+		a.mu.Unlock()
+		if idle {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// run passes events to the inbox until ctx ends.
+func (a *accepts) run(ctx context.Context) {
+	defer a.answers.Wait()
+	for {
+		a.mu.Lock()
+		n := min(len(a.waiting), maxBatch)
+		batch, changed := a.waiting[:n:n], a.changed
+		a.waiting, a.busy = a.waiting[n:], n > 0
+		a.mu.Unlock()
+		if n > 0 {
+			a.all(ctx, batch)
+			a.done(batch)
+			continue
+		}
+		select {
+		case <-changed:
+		case app := <-a.commands:
+			a.answers.Go(func() { a.upsertCommands(ctx, app) })
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// done notes that a batch is no longer on its way.
+func (a *accepts) done(batch []received) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range batch {
+		a.size -= len(r.body)
+	}
+	a.busy = false
+	a.signal()
+}
+
+// all accepts a batch. The events that fail are offered again, in their order, until ctx ends.
+// Then the sequence moves on.
+func (a *accepts) all(ctx context.Context, batch []received) {
+	open := batch
+	for {
+		if open = a.offer(ctx, open); len(open) == 0 {
+			break
+		}
+		if !pause(ctx, acceptPause) {
+			return
+		}
+	}
+	for _, r := range batch {
+		if r.seq > 0 {
+			a.committed.Store(r.seq)
+		}
+	}
+}
+
+// offer submits events to the inbox one after the other, waits for their commits together, and
+// returns those that failed. An event is submitted when the one before it has its place in the
+// order of commits.
+func (a *accepts) offer(ctx context.Context, batch []received) (failed []received) {
+	errs := make([]error, len(batch))
+	var flying sync.WaitGroup
+	for i, r := range batch {
+		if ctx.Err() != nil {
+			return batch
+		}
+		placed := make(chan struct{})
+		var once sync.Once
+		place := func() { once.Do(func() { close(placed) }) }
+		flying.Go(func() {
+			defer place()
+			errs[i] = a.accept(ctx, r, place)
+		})
+		<-placed
+	}
+	flying.Wait()
+	for i, err := range errs {
+		if err != nil {
+			failed = append(failed, batch[i])
+		}
+	}
+	return failed
+}
+
+// accept accepts one event. Events about servers and channels change the adapter's memory alone.
+func (a *accepts) accept(ctx context.Context, r received, placed func()) (err error) {
+	defer adapters.Recover(a.link.Log, &err)
+	storing := context.WithoutCancel(ctx)
+	var asked interaction
+	switch {
+	case r.name == "READY", r.name == "RESUMED":
+		a.begun(r.name == "RESUMED")
+		return nil
+	case isGuildEvent(r.name):
+		return a.learnGuild(storing, r)
+	case r.name == "MESSAGE_CREATE":
+		if err = a.noteMessage(storing, r.data); err != nil {
+			return err
+		}
+	case r.name == "INTERACTION_CREATE":
+		if r, asked, err = a.noteInteraction(storing, r); err != nil {
+			return err
+		}
+	}
+	receipt, err := a.inbox.Accept(storing, event.Envelope{
+		Workspace: a.workspace, Platform: event.Discord, Transport: "gateway", ReceivedAt: r.at, Body: withSession(r), Queued: placed,
+	})
+	if err != nil {
+		return err
+	}
+	if asked.ID != "" {
+		a.answers.Go(func() { a.respond(ctx, a.inbox, receipt, asked) })
+	}
+	return nil
+}
+
+// begun reports that events can arrive, and lets the first shard register the commands.
+func (a *accepts) begun(continues bool) {
+	self := a.guilds.self()
+	a.begins(self, continues)
+	if !continues && a.id == 0 && a.config.Commands {
+		a.register(self.AppID)
+	}
+}
+
+// register registers the commands of an application in the background.
+func (a *accepts) register(app string) {
+	select {
+	case a.commands <- app:
+	default: // they are being registered
+	}
+}
+
+// withSession adds the session's id to a frame. With the sequence it identifies a reaction.
+func withSession(r received) []byte {
+	body := bytes.TrimSpace(r.body)
+	if r.session == "" || len(body) < 2 || body[len(body)-1] != '}' || r.seq == 0 {
+		return r.body
+	}
+	id, _ := json.Marshal(r.session) // encoding a string never fails
+	return append(append(append(make([]byte, 0, len(body)+len(id)+16), body[:len(body)-1]...), `,"session_id":`...), append(id, '}')...)
+}
+
+// pause waits for d. It returns false, possibly early, if ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}

@@ -1,0 +1,361 @@
+package discord
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// guilds are the servers of this node's shards, as the gateway reports them. The zero value has
+// none.
+type guilds struct {
+	mu      sync.Mutex
+	own     event.Self
+	known   map[string]*guild
+	pending map[string]int // the shards of the servers that a new session has announced
+	direct  map[string]bool
+	changed chan struct{} // closed and replaced when a server arrives
+}
+
+// guild is a server with its channels.
+type guild struct {
+	*discordgo.Guild
+	roles    []string // the bot's
+	channels map[string]*discordgo.Channel
+	threads  map[string]*discordgo.Channel
+	// fresh are the channels that the bot has begun to see lately, with the time.
+	fresh  map[string]time.Time
+	stored string // the value of the server in the state
+}
+
+// guildState is what the workspace's state has about a server.
+type guildState struct {
+	Role     string   `json:"role"` // the bot's own role
+	Channels []string `json:"channels"`
+}
+
+// guildName is the name of a server in the state.
+func guildName(id string) string { return "guild/" + id }
+
+// startedName is the name in the state of the note that some server is known.
+const startedName = "started"
+
+// directName is the name of the channels of direct messages in the state.
+const directName = "direct"
+
+// maxDirect bounds the channels of direct messages that are remembered; the latest stay.
+const maxDirect = 2000
+
+// isGuildEvent reports whether an event only changes the memory of servers.
+func isGuildEvent(name string) bool {
+	return strings.HasPrefix(name, "GUILD_") || strings.HasPrefix(name, "CHANNEL_") || strings.HasPrefix(name, "THREAD_")
+}
+
+// begin notes a new session of a shard: its servers arrive next.
+func (g *guilds) begin(shard int, self event.Self, announced []discordgo.Guild) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.own = self
+	if g.known == nil {
+		g.known, g.pending, g.changed = map[string]*guild{}, map[string]int{}, make(chan struct{})
+	}
+	maps.DeleteFunc(g.pending, func(_ string, of int) bool { return of == shard })
+	for i := range announced {
+		delete(g.known, announced[i].ID)
+		g.pending[announced[i].ID] = shard
+	}
+}
+
+// self is our identity in the last session.
+func (g *guilds) self() event.Self {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.own
+}
+
+// complete waits until the announced servers have arrived, for a limited time: a server may be
+// unavailable for hours.
+func (g *guilds) complete(ctx context.Context, limit time.Duration) {
+	end := time.After(limit)
+	for {
+		g.mu.Lock()
+		waits, changed := len(g.pending) > 0, g.changed
+		g.mu.Unlock()
+		if !waits {
+			return
+		}
+		select {
+		case <-changed:
+		case <-end:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// learnGuild applies an event about a server, a channel or a thread, and stores the result if
+// backfill or mentions need it later.
+func (a *accepts) learnGuild(ctx context.Context, r received) error {
+	var place struct {
+		ID      string `json:"id"`
+		GuildID string `json:"guild_id"`
+	}
+	if json.Unmarshal(r.data, &place) != nil {
+		return nil // the memory stays as it is
+	}
+	if strings.HasPrefix(r.name, "GUILD_CREATE") {
+		place.GuildID = place.ID
+		before, err := a.link.State.Get(ctx, guildName(place.ID))
+		started, err2 := a.link.State.Get(ctx, startedName)
+		if err = cmp.Or(err, err2); err != nil {
+			return fmt.Errorf("read the known channels: %w", err)
+		}
+		a.guilds.arrive(r.data, before, started == "", a.now())
+	} else {
+		a.guilds.apply(r.name, place.ID, r.data)
+	}
+	return a.guilds.store(ctx, place.GuildID, a.link.State, a.now())
+}
+
+// arrive adds a server. before is its value in the state, and first says that the state knows no
+// server at all.
+func (g *guilds) arrive(data []byte, before string, first bool, now time.Time) {
+	next := &guild{Guild: new(discordgo.Guild), channels: map[string]*discordgo.Channel{}, threads: map[string]*discordgo.Channel{}, fresh: map[string]time.Time{}}
+	if json.Unmarshal(data, next.Guild) != nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range next.Channels {
+		next.channels[c.ID] = c
+	}
+	for _, c := range next.Threads {
+		next.threads[c.ID] = c
+	}
+	for _, m := range next.Members {
+		if m.User != nil && m.User.ID == g.own.UserID {
+			next.roles = m.Roles
+		}
+	}
+	next.Channels, next.Threads, next.Members, next.Presences, next.Emojis, next.Stickers = nil, nil, nil, nil, nil, nil
+	var known guildState
+	_ = json.Unmarshal([]byte(before), &known) // an unreadable value names no channel
+	next.stored = before
+	if before != "" || !first {
+		next.refresh(known.Channels, g.own.UserID, now)
+	}
+	if g.known == nil { // an event without a session, in a test
+		g.known, g.pending, g.changed = map[string]*guild{}, map[string]int{}, make(chan struct{})
+	}
+	g.known[next.ID] = next
+	delete(g.pending, next.ID)
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// apply applies an event about a known server. id is the id of the event's object.
+func (g *guilds) apply(name, id string, data []byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if name == "GUILD_DELETE" {
+		delete(g.known, id)
+		delete(g.pending, id)
+		return
+	}
+	var d struct {
+		GuildID string          `json:"guild_id"`
+		Role    *discordgo.Role `json:"role"`
+		RoleID  string          `json:"role_id"`
+	}
+	_ = json.Unmarshal(data, &d)
+	known := g.known[d.GuildID]
+	switch {
+	case known == nil:
+	case strings.HasPrefix(name, "GUILD_ROLE_"):
+		known.Roles = slices.DeleteFunc(known.Roles, func(r *discordgo.Role) bool { return r.ID == d.RoleID || d.Role != nil && r.ID == d.Role.ID })
+		if d.Role != nil {
+			known.Roles = append(known.Roles, d.Role)
+		}
+	case name == "CHANNEL_DELETE":
+		delete(known.channels, id)
+	case name == "THREAD_DELETE":
+		delete(known.threads, id)
+	case name == "CHANNEL_CREATE", name == "CHANNEL_UPDATE":
+		known.set(known.channels, data)
+	case name == "THREAD_CREATE", name == "THREAD_UPDATE":
+		known.set(known.threads, data)
+	}
+}
+
+// set stores the channel of an event.
+func (g *guild) set(all map[string]*discordgo.Channel, data []byte) {
+	c := new(discordgo.Channel)
+	if json.Unmarshal(data, c) == nil && c.ID != "" {
+		all[c.ID] = c
+	}
+}
+
+// store stores the visible channels of a server, and the bot's role, if they have changed.
+func (g *guilds) store(ctx context.Context, id string, state adapters.State, now time.Time) error {
+	g.mu.Lock()
+	known := g.known[id]
+	if known == nil {
+		g.mu.Unlock()
+		return nil
+	}
+	raw, _ := json.Marshal(guildState{Role: known.ownRole(g.own.UserID), Channels: known.visible(g.own.UserID)}) // strings always encode
+	value, changed := string(raw), string(raw) != known.stored
+	if changed && known.stored != "" {
+		var before guildState
+		_ = json.Unmarshal([]byte(known.stored), &before)
+		known.refresh(before.Channels, g.own.UserID, now)
+	}
+	g.mu.Unlock()
+	if !changed {
+		return nil
+	}
+	err := state.Put(ctx, guildName(id), value)
+	if err == nil {
+		err = state.Put(ctx, startedName, "yes")
+	}
+	if err != nil {
+		return fmt.Errorf("store the known channels: %w", err)
+	}
+	g.mu.Lock()
+	known.stored = value
+	g.mu.Unlock()
+	return nil
+}
+
+// refresh notes the visible channels that are not among the known ones.
+func (g *guild) refresh(known []string, user string, now time.Time) {
+	for _, id := range g.visible(user) {
+		if _, noted := g.fresh[id]; !noted && !slices.Contains(known, id) {
+			g.fresh[id] = now
+		}
+	}
+}
+
+// ownRole returns the role that Discord made for the bot; empty if there is none.
+func (g *guild) ownRole(user string) string {
+	for _, id := range g.roles {
+		for _, r := range g.Roles {
+			if r.ID == id && r.Managed {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// maxVisible bounds the remembered channels of a server, so that they fit into one value.
+const maxVisible = 2500
+
+// visible returns the channels with messages that the bot may read, sorted.
+func (g *guild) visible(user string) (ids []string) {
+	for id, c := range g.channels {
+		if hasMessages(c.Type) && g.permissions(c, user)&readPermissions == readPermissions {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids[:min(len(ids), maxVisible)]
+}
+
+// hasMessages reports whether a channel of the type, or its threads, have messages.
+func hasMessages(t discordgo.ChannelType) bool {
+	switch t {
+	case discordgo.ChannelTypeGuildCategory, discordgo.ChannelTypeGuildStore:
+		return false
+	}
+	return true
+}
+
+// holdsMessages reports whether a channel of the type has messages itself. A forum has only
+// threads.
+func holdsMessages(t discordgo.ChannelType) bool {
+	return hasMessages(t) && t != discordgo.ChannelTypeGuildForum && t != discordgo.ChannelTypeGuildMedia
+}
+
+// freshFor is the time for which a channel counts as newly visible.
+const freshFor = time.Minute
+
+// missed returns the channels and active threads in which messages may have been missed. Nothing
+// was missed in a channel that the bot has just begun to see.
+func (g *guilds) missed(now time.Time) (ids []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, known := range g.known {
+		seen := map[string]bool{}
+		for _, id := range known.visible(g.own.UserID) {
+			if at, fresh := known.fresh[id]; fresh && now.Sub(at) < freshFor {
+				continue
+			}
+			if seen[id] = true; holdsMessages(known.channels[id].Type) {
+				ids = append(ids, id)
+			}
+		}
+		for id, thread := range known.threads {
+			if seen[thread.ParentID] {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// place returns the server of a channel and the channel's type. It returns false for an unknown
+// channel.
+func (g *guilds) place(channel string) (guildID string, kind discordgo.ChannelType, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, known := range g.known {
+		for _, all := range []map[string]*discordgo.Channel{known.channels, known.threads} {
+			if c := all[channel]; c != nil {
+				return id, c.Type, true
+			}
+		}
+	}
+	return "", 0, false
+}
+
+// newDirect notes a channel of direct messages, and returns whether it was unknown.
+func (g *guilds) newDirect(channel string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.direct == nil || len(g.direct) > maxDirect {
+		g.direct = map[string]bool{}
+	}
+	known := g.direct[channel]
+	g.direct[channel] = true
+	return !known
+}
+
+// rememberDirect stores a channel of direct messages, because Discord does not list them.
+func rememberDirect(ctx context.Context, state adapters.State, channel string) error {
+	err := state.Update(ctx, directName, func(value string) string {
+		var list []string
+		if value != "" {
+			list = strings.Split(value, " ")
+		}
+		list = append(slices.DeleteFunc(list, func(id string) bool { return id == channel }), channel)
+		return strings.Join(list[max(0, len(list)-maxDirect):], " ")
+	})
+	if err != nil {
+		return fmt.Errorf("store a channel of direct messages: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+const (
+	// historyPage is the number of messages that one call reads, Discord's maximum.
+	// https://docs.discord.com/developers/resources/message#get-channel-messages
+	historyPage = 100
+	// channelBytes bounds the messages that are read from one channel, in bytes.
+	channelBytes = 64 << 20
+	// maxThread bounds the messages that are read from one thread.
+	maxThread = 10_000
+	// clockSkew is the maximum time by which Discord's clock may be behind ours.
+	clockSkew = time.Second
+)
+
+// Channels returns the channels in which messages may have been missed: those that the bot saw
+// before, with their active threads, and the known direct messages. It asks Discord for the
+// bot's servers first.
+func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
+	a.guilds.complete(ctx, a.times.guilds)
+	if err := a.get(ctx, "/users/@me/guilds?limit=1", new(json.RawMessage)); err != nil {
+		return nil, fmt.Errorf("ask discord for the bot's servers: %w", err)
+	}
+	channels := a.guilds.missed(a.now())
+	if state := a.state.Load(); state != nil {
+		direct, err := (*state).Get(ctx, directName)
+		if err != nil {
+			return nil, fmt.Errorf("read the known direct messages: %w", err)
+		}
+		channels = append(channels, strings.Fields(direct)...)
+	}
+	return channels, nil
+}
+
+// Began returns the channel of a thread and the time of its creation.
+func (a *Adapter) Began(thread event.ThreadKey) (channel string, at time.Time, ok bool) {
+	to, err := a.Address(thread, "")
+	return to.Channel, snowflakeTime(to.Channel), err == nil
+}
+
+// ReadThread reads the thread's channel.
+func (a *Adapter) ReadThread(ctx context.Context, thread event.ThreadKey, read adapters.Reading) error {
+	to, err := a.Address(thread, "")
+	if err != nil {
+		return err
+	}
+	read.Gap.Channel, read.Messages = to.Channel, maxThread
+	_, err = a.ReadChannel(ctx, read)
+	return err
+}
+
+// ReadChannel reads a channel from the end of the gap back to its beginning. Every channel is
+// one thread, and its threads are channels of their own. It skips our own messages.
+func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found adapters.Found, err error) {
+	channel := read.Gap.Channel
+	self, err := a.knownSelf(ctx)
+	if err != nil {
+		return found, err
+	}
+	guild, err := a.guildOf(ctx, channel)
+	if err != nil {
+		return found, markUnreadable(err)
+	}
+	var list []historyMessage
+	size := 0
+	before := snowflakeAt(read.Gap.Until.Add(time.Millisecond))
+	for more := true; more; {
+		page, err := a.page(ctx, channel, url.Values{"before": {before}}, read.Urgent)
+		if err != nil {
+			return found, markUnreadable(err)
+		}
+		more = len(page) == historyPage
+		for _, m := range page {
+			before = m.ID
+			if at := snowflakeTime(m.ID); at.Before(read.Gap.From.Truncate(time.Millisecond)) {
+				more = false
+				break
+			}
+			if m.Author.ID == self {
+				continue
+			}
+			if len(list) == read.Messages || size > channelBytes {
+				found.Cut, more = true, false
+				break
+			}
+			list, size = append(list, m), size+len(m.raw)
+		}
+	}
+	slices.Reverse(list)
+	return found, a.handOver(ctx, read, guild, list)
+}
+
+// handOver hands messages over, oldest first, as the events of a live connection.
+func (a *Adapter) handOver(ctx context.Context, read adapters.Reading, guild string, list []historyMessage) error {
+	if len(list) == 0 {
+		return nil
+	}
+	nicks := map[string]string{}
+	var missed []adapters.Missed
+	for _, m := range list {
+		d := m.live(guild, a.nick(ctx, guild, m, nicks))
+		one := adapters.Missed{New: a.envelope("MESSAGE_CREATE", event.Backfilled, d)}
+		if m.Edited != "" {
+			one.Change = a.envelope("MESSAGE_UPDATE", event.Backfilled, d)
+		}
+		missed = append(missed, one)
+	}
+	return read.Hand(ThreadKey(a.workspace, read.Gap.Channel), missed)
+}
+
+// nick returns the nickname of a message's author, and remembers it in known. Fetched messages
+// have none. A failed lookup is no error: the message then has the author's other name.
+func (a *Adapter) nick(ctx context.Context, guild string, m historyMessage, known map[string]string) string {
+	if guild == "" || m.Webhook != "" || !isSnowflake(m.Author.ID) {
+		return ""
+	}
+	nick, ok := known[m.Author.ID]
+	if !ok {
+		member, _ := a.member(ctx, guild, m.Author.ID)
+		nick = member.Nick
+		known[m.Author.ID] = nick
+	}
+	return nick
+}
+
+// historyMessage is a fetched message, with the fields that backfill uses.
+type historyMessage struct {
+	raw         json.RawMessage
+	ID          string `json:"id"`
+	Content     string `json:"content"`
+	Edited      string `json:"edited_timestamp"`
+	Webhook     string `json:"webhook_id"`
+	Attachments []struct {
+		ID string `json:"id"`
+	} `json:"attachments"`
+	Author struct {
+		ID string `json:"id"`
+	} `json:"author"`
+}
+
+// live returns the message as the gateway would send it: with its server and its author's
+// nickname.
+func (m historyMessage) live(guild, nick string) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if guild == "" || json.Unmarshal(m.raw, &fields) != nil {
+		return m.raw
+	}
+	fields["guild_id"], _ = json.Marshal(guild) // strings always encode
+	if m.Webhook == "" {
+		fields["member"], _ = json.Marshal(map[string]string{"nick": nick})
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return m.raw
+	}
+	return raw
+}
+
+// envelope returns a message as an event of the gateway.
+func (a *Adapter) envelope(name, transport string, d json.RawMessage) *event.Envelope {
+	return &event.Envelope{
+		Workspace: a.workspace, Platform: event.Discord, Transport: transport, ReceivedAt: a.now(),
+		Body: []byte(`{"op":0,"t":"` + name + `","s":null,"d":` + string(d) + `}`),
+	}
+}
+
+// page reads one page of a channel, in Discord's order. It waits for the pace of the route; until
+// urgent is closed, it leaves a fifth of the calls to others.
+func (a *Adapter) page(ctx context.Context, channel string, query url.Values, urgent <-chan struct{}) ([]historyMessage, error) {
+	query.Set("limit", strconv.Itoa(historyPage))
+	path := "/channels/" + channel + "/messages?" + query.Encode()
+	name := "GET channels " + channel + " messages"
+	for {
+		wait := a.paces.scarce(name, a.now())
+		select {
+		case <-urgent:
+			wait = a.paces.left(name, a.now())
+		default:
+		}
+		select {
+		case <-time.After(wait):
+		case <-urgent:
+			urgent = nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		var raw []json.RawMessage
+		err := a.get(ctx, path, &raw)
+		if after := retryAfter(err); after > 0 {
+			if !pause(ctx, after) {
+				return nil, ctx.Err()
+			}
+			continue
+		}
+		return decodePage(raw), err
+	}
+}
+
+func decodePage(raw []json.RawMessage) (list []historyMessage) {
+	for _, one := range raw {
+		m := historyMessage{raw: one}
+		if _ = json.Unmarshal(one, &m); isSnowflake(m.ID) { // Normalize reports other faults
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// eachMessage calls visit for the messages of a channel since a time, oldest first, until visit
+// returns false. It does not wait for the pace of the route.
+func (a *Adapter) eachMessage(ctx context.Context, channel string, since time.Time, visit func(historyMessage) bool) error {
+	for after := snowflakeAt(since); ; {
+		var raw []json.RawMessage
+		query := url.Values{"after": {after}, "limit": {strconv.Itoa(historyPage)}}
+		if err := a.get(ctx, "/channels/"+channel+"/messages?"+query.Encode(), &raw); err != nil {
+			return err
+		}
+		page := decodePage(raw)
+		slices.SortFunc(page, func(x, y historyMessage) int { return compareIDs(x.ID, y.ID) })
+		for _, m := range page {
+			if !visit(m) {
+				return nil
+			}
+			after = m.ID
+		}
+		if len(raw) < historyPage || len(page) == 0 {
+			return nil
+		}
+	}
+}
+
+// knownSelf returns our user id. It asks Discord if there was no session yet.
+func (a *Adapter) knownSelf(ctx context.Context) (string, error) {
+	if id := a.guilds.self().UserID; id != "" {
+		return id, nil
+	}
+	var user discordgo.User
+	if err := a.get(ctx, "/users/@me", &user); err != nil {
+		return "", fmt.Errorf("ask discord who we are: %w", err)
+	}
+	if user.ID == "" {
+		return "", errors.New("ask discord who we are: the answer has no user id")
+	}
+	return user.ID, nil
+}
+
+// guildOf returns the server of a channel; empty for direct messages.
+func (a *Adapter) guildOf(ctx context.Context, channel string) (string, error) {
+	if guild, _, ok := a.guilds.place(channel); ok {
+		return guild, nil
+	}
+	c, err := a.channel(ctx, channel)
+	return c.GuildID, err
+}
+
+// channel calls GET /channels/{channel}.
+func (a *Adapter) channel(ctx context.Context, id string) (c discordgo.Channel, err error) {
+	if err = a.get(ctx, "/channels/"+id, &c); err != nil {
+		err = fmt.Errorf("look up discord channel %s: %w", id, err)
+	}
+	return c, err
+}

@@ -1,0 +1,112 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// Root returns the id of the message that a thread was opened on, or that began a forum post:
+// the id of the thread itself. A channel that is no thread has no message with its id.
+func (a *Adapter) Root(thread event.ThreadKey) (id string, ok bool) {
+	to, err := a.Address(thread, "")
+	return to.Channel, err == nil
+}
+
+// Before reads a thread up to the message upTo. In a channel that is no thread it reads nothing.
+func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (before adapters.Before, err error) {
+	to, err := a.Address(thread, "")
+	if err != nil {
+		return before, err
+	}
+	if _, kind, known := a.guilds.place(to.Channel); known && !isThread(int64(kind)) {
+		return before, nil
+	}
+	c, err := a.channel(ctx, to.Channel)
+	switch {
+	case refusedCode(err) == codeUnknownChannel: // a question's own thread is not open yet
+		return before, nil
+	case err != nil:
+		return before, err
+	case !isThread(int64(c.Type)):
+		return before, nil
+	}
+	list, err := a.latest(ctx, c.ID, upTo, newest)
+	if err != nil {
+		return before, fmt.Errorf("read discord thread %s: %w", c.ID, err)
+	}
+	if len(list) == newest { // the thread also has the message upTo
+		before.Earlier = max(c.MessageCount-len(list)-1, 0)
+	}
+	root, err := a.threadRoot(ctx, c)
+	if err != nil {
+		return before, fmt.Errorf("read the root of discord thread %s: %w", c.ID, err)
+	}
+	if root != nil {
+		list = append([]historyMessage{*root}, list...)
+	}
+	nicks := map[string]string{}
+	for _, m := range list {
+		before.Envelopes = append(before.Envelopes, *a.envelope("MESSAGE_CREATE", event.Reread, m.live(c.GuildID, a.nick(ctx, c.GuildID, m, nicks))))
+	}
+	return before, nil
+}
+
+// latest returns the latest messages of a thread before upTo, oldest first, without its root.
+func (a *Adapter) latest(ctx context.Context, thread, upTo string, newest int) (list []historyMessage, err error) {
+	query := url.Values{"limit": {strconv.Itoa(min(newest+1, historyPage))}}
+	if isSnowflake(upTo) {
+		query.Set("before", upTo)
+	}
+	var raw []json.RawMessage
+	if err = a.get(ctx, "/channels/"+thread+"/messages?"+query.Encode(), &raw); err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(decodePage(raw), func(m historyMessage) bool { return m.ID == thread || m.isStarter() })
+	list = list[:min(len(list), newest)]
+	slices.Reverse(list)
+	return list, nil
+}
+
+// isStarter reports whether Discord wrote the message to show the root of a thread.
+func (m historyMessage) isStarter() bool {
+	var kind struct {
+		Type discordgo.MessageType `json:"type"`
+	}
+	return json.Unmarshal(m.raw, &kind) == nil && kind.Type == discordgo.MessageTypeThreadStarterMessage
+}
+
+// threadRoot returns the root of a thread as a message of the thread; nil if it is gone. It is in
+// the parent, except for a forum post.
+func (a *Adapter) threadRoot(ctx context.Context, thread discordgo.Channel) (*historyMessage, error) {
+	for _, channel := range []string{thread.ParentID, thread.ID} {
+		var raw json.RawMessage
+		err := a.get(ctx, messagePath(channel, thread.ID), &raw)
+		if err != nil {
+			if status := refusedStatus(err); status != 0 && status != 401 {
+				continue // not there, or not visible
+			}
+			return nil, err
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &fields); err != nil {
+			return nil, err
+		}
+		fields["channel_id"], _ = json.Marshal(thread.ID) // strings always encode
+		if raw, err = json.Marshal(fields); err != nil {
+			return nil, err
+		}
+		if list := decodePage([]json.RawMessage{raw}); len(list) == 1 {
+			return &list[0], nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,125 @@
+package discord
+
+import (
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/adapters"
+)
+
+// paces are the rate limits of the routes, as the headers of Discord's answers tell them. The
+// zero value knows none. Under the empty name is the limit of all calls.
+// https://docs.discord.com/developers/topics/rate-limits
+type paces struct {
+	mu     sync.Mutex
+	routes map[string]pace
+}
+
+// pace is the state of one rate limit.
+type pace struct {
+	limit, remaining int
+	until            time.Time // when the calls are available again
+}
+
+// maxPaces bounds the remembered rate limits; the ended ones are dropped.
+const maxPaces = 1000
+
+// bucketOf returns the name of the rate limit of a request: its method and its path, whose ids
+// below the first one do not count.
+func bucketOf(request *http.Request) string {
+	_, path, found := strings.Cut(request.URL.Path, "/channels/")
+	if !found {
+		return request.Method + " " + request.URL.Path
+	}
+	channel, rest, _ := strings.Cut(path, "/")
+	kept := []string{request.Method, "channels", channel}
+	for part := range strings.SplitSeq(rest, "/") {
+		if !isSnowflake(part) && !strings.Contains(part, "%") {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+// scopeOf returns the scope of a route's rate limit: that of the posts for a route that posts or
+// edits, and of the route itself for every other.
+func scopeOf(name string) adapters.Scope {
+	if strings.HasSuffix(name, " messages") && !strings.HasPrefix(name, http.MethodGet) {
+		return adapters.ScopeChannel
+	}
+	return adapters.ScopeMethod
+}
+
+// left returns the time that is left of a route's rest; 0 if it may be called.
+func (p *paces) left(name string, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all, own := p.routes[""], p.routes[name]
+	left := all.until.Sub(now)
+	if own.remaining <= 0 {
+		left = max(left, own.until.Sub(now))
+	}
+	return max(left, 0)
+}
+
+// scarce returns the wait until a route's calls are available again if at most a fifth of them
+// is left.
+func (p *paces) scarce(name string, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if own := p.routes[name]; own.remaining*5 <= own.limit {
+		return max(own.until.Sub(now), 0)
+	}
+	return 0
+}
+
+// learn notes the headers of an answer.
+func (p *paces) learn(name string, header http.Header, now time.Time) {
+	limit, err := strconv.Atoi(header.Get("X-RateLimit-Limit"))
+	remaining, err2 := strconv.Atoi(header.Get("X-RateLimit-Remaining"))
+	if err != nil || err2 != nil {
+		return
+	}
+	p.set(name, pace{limit, remaining, now.Add(min(headerSeconds(header, "X-RateLimit-Reset-After"), maxRetry))})
+}
+
+// rest lets a route rest until a time.
+func (p *paces) rest(name string, until time.Time) { p.set(name, pace{until: until}) }
+
+func (p *paces) set(name string, state pace) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.routes == nil {
+		p.routes = map[string]pace{}
+	}
+	if len(p.routes) >= maxPaces {
+		maps.DeleteFunc(p.routes, func(_ string, old pace) bool { return !old.until.After(time.Now()) })
+	}
+	p.routes[name] = state
+}
+
+// inherit takes over the rate limits of another one.
+func (p *paces) inherit(old *paces) {
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.routes = maps.Clone(old.routes)
+}
+
+// headerSeconds returns a header's time, which is in seconds; 0 if there is none.
+func headerSeconds(header http.Header, name string) time.Duration {
+	n, _ := strconv.ParseFloat(header.Get(name), 64)
+	return seconds(n)
+}
+
+func seconds(n float64) time.Duration {
+	if !(n > 0 && n < 1e6) {
+		return 0
+	}
+	return time.Duration(n * float64(time.Second))
+}

@@ -1,0 +1,145 @@
+package discord
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+)
+
+// Codes of refused calls.
+// https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
+const (
+	codeUnknownChannel   = 10003
+	codeUnknownMessage   = 10008
+	codeUnknownWebhook   = 10015
+	codeAcknowledged     = 40060
+	codeCannotReact      = 90001
+	codeMissingAccess    = 50001
+	codeMissingPerms     = 50013
+	codeInvalidToken     = 50027 // of an interaction
+	codeNoHistory        = 160002
+	codeThreadExists     = 160004
+	codeUnknownReaction  = 10014
+	codeReactionsBlocked = 30010
+)
+
+// statusError is an answer that refuses a call.
+type statusError struct {
+	status, code int
+	text         string
+}
+
+// Error returns the status and Discord's code and message.
+func (e *statusError) Error() string {
+	return fmt.Sprintf("discord answered %d %s (code %d)", e.status, e.text, e.code)
+}
+
+// callError returns an error of discordgo as an *adapters.SendError. An answer with a status of
+// 400 or more has had no effect.
+func callError(err error) *adapters.SendError {
+	var done *adapters.SendError
+	var refused *discordgo.RESTError
+	switch {
+	case errors.As(err, &done):
+		return &adapters.SendError{Failure: done.Failure, RetryAfter: done.RetryAfter, Scope: done.Scope, Err: withoutURL(done.Err)}
+	case !errors.As(err, &refused):
+		return &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("discord's answer cannot be read")}
+	}
+	status := &statusError{status: refused.Response.StatusCode, text: http.StatusText(refused.Response.StatusCode)}
+	if refused.Message != nil {
+		status.code, status.text = refused.Message.Code, refused.Message.Message
+	}
+	failure := &adapters.SendError{Failure: adapters.Permanent, Err: status}
+	if status.status == http.StatusUnauthorized && status.code != codeInvalidToken {
+		failure.Failure = adapters.NotSent // the call succeeds once the token is right
+	}
+	return failure
+}
+
+// withoutURL removes the address of a call from an error, because the address of an answer to an
+// interaction contains a token.
+func withoutURL(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+// refusedCode returns the code of a refused call; 0 if err is not a refusal.
+func refusedCode(err error) int {
+	var refused *statusError
+	if errors.As(err, &refused) {
+		return refused.code
+	}
+	return 0
+}
+
+// refusedStatus returns the status of a refused call; 0 if err is not a refusal.
+func refusedStatus(err error) int {
+	var refused *statusError
+	if errors.As(err, &refused) {
+		return refused.status
+	}
+	return 0
+}
+
+// sendError adds the attempted action to an error of a call.
+func sendError(action string, err error) error {
+	var failure *adapters.SendError
+	if !errors.As(err, &failure) {
+		return &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("%s: %w", action, err)}
+	}
+	described := *failure
+	described.Err = fmt.Errorf("%s: %w", action, failure.Err)
+	return &described
+}
+
+const (
+	checkToken    = "set discord.token to the bot's token, from the page Bot of the application in Discord's developer portal"
+	allowContent  = "turn on Message Content Intent under Privileged Gateway Intents, on the page Bot of the application in Discord's developer portal"
+	inviteToRead  = "give the bot the permissions View Channel and Read Message History in the channel, if it should take part there"
+	correctShards = "set discord.shards to 0 or to a larger number, because the bot is in too many servers"
+)
+
+// markRefused marks a refusal of the token, which only the operator can fix.
+func markRefused(err error) error {
+	if refusedStatus(err) == http.StatusUnauthorized {
+		return &adapters.RefusedError{Err: err, Hint: checkToken}
+	}
+	return err
+}
+
+// markUnreadable marks a refusal to read a channel that only the operator can fix. It does not
+// mark a refusal of the token, because the messages can be read with another one.
+func markUnreadable(err error) error {
+	switch refusedStatus(err) {
+	case 0, http.StatusUnauthorized:
+		return err
+	}
+	return &adapters.RefusedError{Err: err, Hint: inviteToRead}
+}
+
+// fatalClose returns the error for a close code after which no retry helps, or nil.
+// https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes
+func fatalClose(code int) error {
+	hint := map[int]string{
+		4004: checkToken,
+		4010: correctShards,
+		4011: correctShards,
+		4012: "set discord.api_url to the address of version 10 of the API",
+		4013: "set discord.api_url to the address of version 10 of the API, which knows the bot's intents",
+		4014: allowContent,
+	}[code]
+	if hint == "" {
+		return nil
+	}
+	reason := map[int]string{4004: "authentication failed", 4010: "invalid shard", 4011: "sharding required",
+		4012: "invalid API version", 4013: "invalid intents", 4014: "disallowed intents"}[code]
+	return &adapters.RefusedError{Err: fmt.Errorf("discord closed the gateway with %d: %s", code, reason), Hint: hint}
+}

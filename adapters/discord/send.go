@@ -1,0 +1,138 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// maxAllowed is the greatest number of users in allowed_mentions.
+// https://docs.discord.com/developers/resources/message#allowed-mentions-object
+const maxAllowed = 100
+
+// Address returns the thread's channel. Its Place is the id of the answered message.
+func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
+	channel, ok := strings.CutPrefix(string(thread), string(ThreadKey(a.workspace, "")))
+	if !ok || !isSnowflake(channel) {
+		return adapters.Address{}, fmt.Errorf("%q is not a thread of workspace %s on Discord", thread, a.workspace)
+	}
+	return adapters.Address{Channel: channel, Place: answered}, nil
+}
+
+// outgoing is the body of a call that posts or edits. discordgo's has no nonce.
+// https://docs.discord.com/developers/resources/message#create-message
+type outgoing struct {
+	Content         string                           `json:"content"`
+	Flags           discordgo.MessageFlags           `json:"flags"`
+	AllowedMentions discordgo.MessageAllowedMentions `json:"allowed_mentions"`
+	Nonce           string                           `json:"nonce,omitempty"`
+	EnforceNonce    bool                             `json:"enforce_nonce,omitempty"`
+	Reference       *discordgo.MessageReference      `json:"message_reference,omitempty"`
+	Attachments     []*discordgo.MessageAttachment   `json:"attachments,omitempty"`
+}
+
+// content returns the part of a body that posts and edits share. A post pings the users whose
+// tokens Format let pass, and nobody else; its links have no previews.
+func content(text string) outgoing {
+	mentions := discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}}
+	for _, match := range mentionToken.FindAllStringSubmatch(text, -1) {
+		if len(mentions.Users) < maxAllowed && !slices.Contains(mentions.Users, match[1]) {
+			mentions.Users = append(mentions.Users, match[1])
+		}
+	}
+	return outgoing{Content: text, Flags: discordgo.MessageFlagsSuppressEmbeds, AllowedMentions: mentions}
+}
+
+// mentionToken matches the token of a user.
+var mentionToken = regexp.MustCompile(`<@!?([0-9]{1,20})>`)
+
+// Send posts a message under its key as an enforced nonce. The first post of an answer to a
+// command edits the deferred response. A post in a thread that does not exist yet opens it.
+func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) {
+	if strings.HasPrefix(post.To.Place, commandPrefix) {
+		if id, done, err := a.answer(ctx, post); done || err != nil {
+			return id, err
+		}
+	}
+	if err := a.openThread(ctx, post); err != nil {
+		return "", err
+	}
+	body := content(post.Text)
+	body.Nonce, body.EnforceNonce = post.Key, post.Key != ""
+	refer := a.config.Reply && isSnowflake(post.To.Place) && post.To.Place != post.To.Channel && !a.refusesReplies(post.To.Channel)
+	if refer {
+		body.Reference = &discordgo.MessageReference{MessageID: post.To.Place, FailIfNotExists: new(bool)}
+	}
+	var sent struct{ ID string }
+	err := a.post(ctx, post, body, &sent)
+	if refer && refusedCode(err) == codeNoHistory { // the call had no effect
+		a.noReplies(post.To.Channel)
+		body.Reference = nil
+		err = a.post(ctx, post, body, &sent)
+	}
+	if err == nil && !isSnowflake(sent.ID) {
+		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
+	}
+	if err != nil {
+		a.nonces.unclear(post.Key, err, a.now())
+		return "", sendError("post in discord channel "+post.To.Channel, err)
+	}
+	a.nonces.add(post.Key, sent.ID)
+	return sent.ID, nil
+}
+
+// post calls the route that posts, with the post's file if it has one.
+func (a *Adapter) post(ctx context.Context, post adapters.Post, body outgoing, answer any) error {
+	path := "/channels/" + post.To.Channel + "/messages"
+	if post.File == nil {
+		return a.send(ctx, http.MethodPost, path, body, answer)
+	}
+	return a.sendFile(ctx, http.MethodPost, path, post.File, body, answer)
+}
+
+// Edit replaces the text of a message of ours.
+func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error {
+	if !isSnowflake(id) {
+		return permanent(fmt.Sprintf("%q is not a message of discord", id))
+	}
+	err := a.send(ctx, http.MethodPatch, messagePath(post.To.Channel, id), content(post.Text), nil)
+	if err != nil {
+		return sendError("edit in discord channel "+post.To.Channel, err)
+	}
+	return nil
+}
+
+// Remove deletes a message of ours. A deleted message is no error.
+func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) error {
+	if !isSnowflake(id) {
+		return permanent(fmt.Sprintf("%q is not a message of discord", id))
+	}
+	err := a.send(ctx, http.MethodDelete, messagePath(post.To.Channel, id), nil, nil)
+	if err != nil && refusedCode(err) != codeUnknownMessage {
+		return sendError("delete in discord channel "+post.To.Channel, err)
+	}
+	return nil
+}
+
+func messagePath(channel, id string) string { return "/channels/" + channel + "/messages/" + id }
+
+// repliesFor is the time for which the refusal of references in a channel is remembered.
+const repliesFor = time.Hour
+
+func (a *Adapter) refusesReplies(channel string) bool {
+	return a.paces.left("reply "+channel, a.now()) > 0
+}
+
+func (a *Adapter) noReplies(channel string) {
+	a.paces.rest("reply "+channel, a.now().Add(repliesFor))
+}

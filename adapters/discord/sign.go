@@ -1,0 +1,77 @@
+package discord
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"parley/adapters"
+)
+
+// typingEvery is the time after which the typing indicator is shown again. Discord shows it for
+// ten seconds, or until the bot posts.
+// https://docs.discord.com/developers/resources/channel#trigger-typing-indicator
+const typingEvery = 8 * time.Second
+
+// workingEmoji is the reaction that shows that the agent works.
+const workingEmoji = "👀"
+
+// ShowWorking shows that the agent is working, as configured.
+func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
+	switch a.config.Working {
+	case WorkingTyping:
+		err := a.send(ctx, http.MethodPost, "/channels/"+sign.To.Channel+"/typing", nil, nil)
+		if err != nil && refusedCode(err) != codeUnknownChannel { // a question's thread may not exist yet
+			return sendError("show the typing indicator", err)
+		}
+	case WorkingReaction:
+		return a.react(ctx, http.MethodPut, sign)
+	}
+	return nil
+}
+
+// ClearWorking removes the reaction. The typing indicator ends by itself.
+func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
+	if a.config.Working != WorkingReaction {
+		return nil
+	}
+	return a.react(ctx, http.MethodDelete, sign)
+}
+
+// react adds or removes our reaction on the question. It is no error if the message has none or
+// is gone. A question of a command has no message.
+func (a *Adapter) react(ctx context.Context, method string, sign adapters.Sign) error {
+	if !isSnowflake(sign.Message) {
+		return nil
+	}
+	channel, err := a.questionChannel(ctx, sign)
+	if err != nil {
+		return sendError("react on a message", err)
+	}
+	err = a.send(ctx, method, messagePath(channel, sign.Message)+"/reactions/"+url.PathEscape(workingEmoji)+"/@me", nil, nil)
+	switch code := refusedCode(err); {
+	case err == nil, method == http.MethodDelete && (code == codeUnknownMessage || code == codeUnknownReaction):
+		return nil
+	}
+	return sendError("react on a message", err)
+}
+
+// questionChannel returns the channel of the answered message: the parent if the message opens
+// its own thread.
+func (a *Adapter) questionChannel(ctx context.Context, sign adapters.Sign) (string, error) {
+	state := a.state.Load()
+	if sign.Message != sign.To.Channel || state == nil {
+		return sign.To.Channel, nil
+	}
+	list, err := getList[question](ctx, *state, questionsName)
+	if err != nil {
+		return "", &adapters.SendError{Failure: adapters.NotSent, Err: err}
+	}
+	for _, q := range list {
+		if q.ID == sign.Message {
+			return q.Channel, nil
+		}
+	}
+	return sign.To.Channel, nil
+}

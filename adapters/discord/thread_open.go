@@ -1,0 +1,111 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+)
+
+// questionsName is the name of the questions with a thread of their own in the state, and
+// maxQuestions bounds them.
+const (
+	questionsName = "questions"
+	maxQuestions  = 1000
+)
+
+// question is a message whose thread has the message's id.
+type question struct {
+	ID      string `json:"id"`
+	Channel string `json:"channel"`
+	Opened  bool   `json:"opened,omitempty"`
+}
+
+// rememberQuestion stores the channel of a question, because the key of its thread has only the
+// question's id.
+func rememberQuestion(ctx context.Context, state adapters.State, id, channel string) error {
+	err := updateList(ctx, state, questionsName, maxQuestions, func(list []question) []question {
+		if slices.ContainsFunc(list, func(q question) bool { return q.ID == id }) {
+			return list
+		}
+		return append(list, question{ID: id, Channel: channel})
+	})
+	if err != nil {
+		return fmt.Errorf("store a question: %w", err)
+	}
+	return nil
+}
+
+// updateList changes a list in the state, which holds the last entries up to a bound.
+func updateList[T any](ctx context.Context, state adapters.State, name string, most int, change func([]T) []T) error {
+	return state.Update(ctx, name, func(value string) string {
+		var list []T
+		_ = json.Unmarshal([]byte(value), &list) // an unreadable value is an empty list
+		list = change(list)
+		raw, _ := json.Marshal(list[max(0, len(list)-most):]) // its entries always encode
+		return string(raw)
+	})
+}
+
+// getList reads a list of the state.
+func getList[T any](ctx context.Context, state adapters.State, name string) (list []T, err error) {
+	value, err := state.Get(ctx, name)
+	if err == nil && value != "" {
+		_ = json.Unmarshal([]byte(value), &list)
+	}
+	return list, err
+}
+
+// openThread opens the thread of a post if it is the thread of a question that has none yet.
+// https://docs.discord.com/developers/resources/channel#start-thread-from-message
+func (a *Adapter) openThread(ctx context.Context, post adapters.Post) error {
+	state := a.state.Load()
+	if !a.AutoThread || state == nil {
+		return nil
+	}
+	list, err := getList[question](ctx, *state, questionsName)
+	if err != nil {
+		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the questions: %w", err)}
+	}
+	at := slices.IndexFunc(list, func(q question) bool { return q.ID == post.To.Channel })
+	if at < 0 || list[at].Opened {
+		return nil
+	}
+	body := discordgo.ThreadStart{Name: threadName(post.Text), AutoArchiveDuration: 1440}
+	err = a.send(ctx, http.MethodPost, messagePath(list[at].Channel, post.To.Channel)+"/threads", body, nil)
+	if err != nil && refusedCode(err) != codeThreadExists {
+		failure := callError(err)
+		if failure.Failure == adapters.Unclear { // the call may be repeated
+			failure.Failure = adapters.NotSent
+		}
+		return sendError("open a thread in discord channel "+list[at].Channel, failure)
+	}
+	err = updateList(ctx, *state, questionsName, maxQuestions, func(list []question) []question {
+		for i := range list {
+			list[i].Opened = list[i].Opened || list[i].ID == post.To.Channel
+		}
+		return list
+	})
+	if err != nil {
+		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("store a question: %w", err)}
+	}
+	return nil
+}
+
+// threadName returns the name of a thread: the beginning of its first answer.
+func threadName(text string) string {
+	const most = 80 // Discord allows 100 characters
+	name := []rune(firstLine(text))
+	if len(name) > most {
+		name = append(name[:most-1], '…')
+	}
+	if len(name) == 0 {
+		return "Answer"
+	}
+	return string(name)
+}
