@@ -48,14 +48,15 @@ func (t Type) String() string {
 // Main is the default workstream of a run.
 const Main = "main"
 
-// Message is one message of an agent.
+// Message is one message of an agent. As JSON it is a compact message; see Readable for
+// the other form.
 type Message struct {
-	Type       Type            `json:"t"`
-	Text       string          `json:"m,omitempty"`
-	Workstream string          `json:"w,omitempty"` // empty for Main
-	Details    json.RawMessage `json:"d,omitempty"`
-	Final      bool            `json:"f,omitempty"` // the last chunk of a streamed text
-	Time       time.Time       `json:"-"`
+	Type       Type
+	Text       string
+	Workstream string // empty for Main
+	Details    json.RawMessage
+	Final      bool // the last chunk of a streamed text
+	Time       time.Time
 	// ActivityID is common to the chunks of a text and the message that replaces them.
-	ActivityID string `json:"i,omitempty"`
+	ActivityID string
 }
