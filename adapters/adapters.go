@@ -22,6 +22,8 @@ import (
 // Receipt is the result of a durable accept.
 type Receipt struct {
 	ID int64
+	// MessageID is the UUID of the message that the envelope makes.
+	MessageID string
 	// Duplicate reports that the same payload was accepted before.
 	Duplicate bool
 	// Waits reports that the envelope is about a message that is not known yet.

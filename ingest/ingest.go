@@ -125,7 +125,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 		in.lost(w, envelope)
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
 	}
-	receipt := adapters.Receipt{ID: result.ID, Duplicate: result.Duplicate}
+	receipt := adapters.Receipt{ID: result.ID, MessageID: result.MessageID, Duplicate: result.Duplicate}
 	if result.Duplicate {
 		in.Observer.Settled(w.config.ID, 0, journal.Outcome{Kind: keys.Kind, Fate: event.Fate{Disposition: event.Duplicate}})
 		return receipt, nil

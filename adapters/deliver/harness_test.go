@@ -162,7 +162,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 		return true, j.RetryRun(ctx, &c.Claim, run, at)
 	case errors.Is(err, errHopeless):
 		notice, _ := box.Notice(run, "Sorry.")
-		err = j.FailRun(ctx, &c.Claim, run, err, notice, nil)
+		err = j.FailRun(ctx, &c.Claim, run, err, journal.Notice{Text: "Sorry.", Posts: notice}, nil)
 		box.Posted(c, nil)
 	case errors.Is(err, errInterrupted):
 		err = j.InterruptRun(ctx, &c.Claim, run)

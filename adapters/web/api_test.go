@@ -72,7 +72,7 @@ func stored(b web.Body) *journal.Settled {
 	}
 	return &journal.Settled{
 		Fate:    event.Fate{Disposition: event.Stored},
-		Message: &journal.Message{Seq: 1, ExternalID: id, Author: journal.ByHuman, Content: b.Content, Metadata: b.Metadata},
+		Message: &journal.Listed{Message: journal.Message{Seq: 1, ExternalID: id, Author: journal.ByHuman, Content: b.Content, Metadata: b.Metadata}},
 	}
 }
 

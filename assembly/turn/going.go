@@ -27,12 +27,13 @@ type (
 // going is a run, and the changes that intake has recorded in its thread since. It is
 // registered before the run begins, so that it misses no change.
 type going struct {
-	run *journal.Run // nil until the run begins
+	agent string
+	run   *journal.Run // nil until the run begins
 
 	mu            sync.Mutex
 	cancel        context.CancelCauseFunc // nil until the run has begun
 	interruptible bool
-	newest        int64  // thread_seq of the newest message that asks for a run
+	newest        int64  // thread_seq of the newest message that asks the agent
 	edited        string // the id of the last run with an edited message
 	withdrawn     string // the id of the last run that lost all its messages
 	changed       bool   // messages of the thread have changed since they were recorded
@@ -41,10 +42,10 @@ type going struct {
 // enter registers the run that is about to begin, or takes the one that began with
 // its message. A handed run that this claim has begun or resumed from the store already
 // is dropped: the agent was asked for it.
-func enter(c *work.Claim) *going {
+func enter(c *work.Claim, agent string) *going {
 	g, handed := c.Get(handedKey{}).(*going)
 	if !handed || g.run.ID == c.Get(begunKey{}) {
-		g = new(going)
+		g = &going{agent: agent}
 	}
 	c.Put(goingKey{}, g) // before the run leaves handedKey, so that report finds it under one key
 	if handed {
@@ -55,20 +56,21 @@ func enter(c *work.Claim) *going {
 
 // report passes a recorded change to the runs of a thread. It looks for the handed run
 // first, because enter moves that run from handedKey to goingKey.
-func report(c *work.Claim, outcome journal.Outcome) {
+func report(c *work.Claim, agent string, outcome journal.Outcome) {
 	for _, key := range []any{handedKey{}, goingKey{}} {
 		if g, ok := c.Get(key).(*going); ok {
-			g.record(outcome)
+			g.record(agent, outcome)
 		}
 	}
 }
 
-// record notes a change of the thread, which may cancel the run.
-func (g *going) record(outcome journal.Outcome) {
+// record notes a change of the thread, which may cancel the run. Agent is the one that a
+// new message asks.
+func (g *going) record(agent string, outcome journal.Outcome) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.changed = g.changed || outcome.Disposition == event.Updated
-	if !outcome.TurnAt.IsZero() && outcome.Message != nil {
+	if !outcome.TurnAt.IsZero() && outcome.Message != nil && agent == g.agent {
 		g.newest = max(g.newest, outcome.Message.Seq)
 	}
 	g.edited = cmp.Or(outcome.Edited, g.edited)

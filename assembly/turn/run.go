@@ -117,7 +117,7 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	reply := journal.Reply{
 		Content: a.said.text, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: a.said.events, Metadata: a.metadata,
-		Stale: a.settings.Stale, Interruptible: a.settings.Mode == ModeInterrupt,
+		Stale: a.settings.Stale, Interruptible: a.settings.Mode == ModeInterrupt, Withdrawn: a.notice(withdrawn),
 	}
 	var ended journal.Ended
 	err = work.Insist(ctx, commitTime, func() (err error) {
@@ -190,7 +190,7 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	case errors.Is(cause, errWithdrawn):
 		a.report.Outcome = Canceled
 		defer a.clears(false)
-		return a.Journal.CancelRun(committing, &a.claim.Claim, a.run, cause.Error())
+		return a.Journal.CancelRun(committing, &a.claim.Claim, a.run, cause.Error(), a.notice(withdrawn))
 	case errors.Is(cause, errInterrupted):
 		a.report.Outcome = Interrupted
 		defer a.clears(false)
@@ -228,16 +228,16 @@ func backoff(failures int64) time.Duration {
 
 // fail ends the run for good and posts one sentence to the thread.
 func (a *attempt) fail(ctx context.Context, cause error) error {
-	var notice []journal.Post
+	notice := a.notice(apology(cause))
 	err := a.guard("formatting", func() (err error) {
-		notice, err = a.Outbox.Notice(a.run, apology(cause))
+		notice.Posts, err = a.Outbox.Notice(a.run, notice.Text)
 		return err
 	})
 	if err != nil {
-		a.Log.Error("a failed run has no notice", "run", a.run.ID, "err", err)
+		a.Log.Error("the notice of a failed run is not posted", "run", a.run.ID, "err", err)
 	}
 	a.report.Outcome = Failed
-	defer a.clears(len(notice) > 0)
+	defer a.clears(len(notice.Posts) > 0)
 	return a.Journal.FailRun(ctx, &a.claim.Claim, a.run, cause, notice, a.said.events)
 }
 
@@ -247,6 +247,18 @@ func (a *attempt) clears(posts bool) {
 	if posts || a.run.Previews > 0 || a.run.Sign != "" {
 		a.Outbox.Posted(a.claim, nil)
 	}
+}
+
+// withdrawn is the notice of a run whose messages were deleted. It is not posted.
+const withdrawn = "The question was deleted, so it was not answered."
+
+// notice returns a notice of the run, with metadata in the contract's terms.
+func (a *attempt) notice(text string) journal.Notice {
+	m := event.Metadata{
+		Source: string(a.run.Platform), SenderID: journal.SystemSender, SenderDisplayName: "Parley", SenderType: event.Bot,
+		Extra: []event.Extra{{Key: "run_id", Value: []byte(`"` + a.run.ID + `"`)}}, // a UUID
+	}
+	return journal.Notice{Text: text, Metadata: m.Bytes()}
 }
 
 // apology returns the sentence for the people in the thread. The operator gets the cause.

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -167,10 +168,15 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	}
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	g := enter(c)
+	g := enter(c, agent)
 	defer c.Take(goingKey{})
 	if g.run == nil {
-		if g.run, err = r.begin(asking, c, profile.ID); err != nil || g.run == nil {
+		g.run, err = r.begin(asking, c, profile.ID)
+		if other, ok := errors.AsType[journal.OtherAgentError](err); ok {
+			r.Work.Wake(work.Turns, string(other), c.Thread)
+			return false, nil
+		}
+		if err != nil || g.run == nil {
 			return false, err
 		}
 	}
@@ -222,9 +228,9 @@ func (r *Runner) each(workspace, channel string) bool {
 // Recorded implements ingest.Turns: the thread's intake, whose claim is c, reports a recorded
 // event. It never waits.
 func (r *Runner) Recorded(c *work.Claim, agent string, outcome journal.Outcome) {
-	report(c, outcome)
+	report(c, agent, outcome)
 	if outcome.Begun != nil {
-		c.Put(handedKey{}, &going{run: outcome.Begun})
+		c.Put(handedKey{}, &going{agent: agent, run: outcome.Begun})
 	}
 	switch {
 	case outcome.TurnDue.IsZero() || outcome.Pending > 0: // the turn begins after the intake of all envelopes

@@ -15,7 +15,7 @@ import (
 // AcceptResult is the result of Accept.
 type AcceptResult struct {
 	ID        int64  // of the envelope, or of the first one with its key
-	MessageID string // UUID of the message that the envelope makes; empty if it is a duplicate or settled
+	MessageID string // UUID of the message that the envelope makes; empty if it is settled
 	Duplicate bool
 	// Claim is this node's claim of the envelope's thread. The thread is 0 if the envelope
 	// is settled already or waits for its subject; the fence is 0 if this node has no claim.
@@ -62,7 +62,7 @@ func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, er
 // first returns the result for a payload that was stored before.
 func (j *Journal) first(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
 	r := AcceptResult{Duplicate: true}
-	found, err := j.row(ctx, []any{&r.ID}, `SELECT id FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
+	found, err := j.row(ctx, []any{&r.ID, &r.MessageID}, `SELECT id, message_id FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
 	if err == nil && !found {
 		err = errors.New("the payload was neither stored nor there before: it must be sent again")
 	}

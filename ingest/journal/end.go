@@ -47,6 +47,8 @@ type Reply struct {
 	Stale string
 	// Again says that the outcome of an earlier call with this reply is unknown.
 	Again bool
+	// Withdrawn is the notice of the run if every message of its turn was deleted.
+	Withdrawn Notice
 	// Interruptible gives up the reply if a newer message triggers a run, or a message of
 	// its turn was edited.
 	Interruptible bool
@@ -108,6 +110,7 @@ type endRunTx struct {
 	message *Message  // the reply
 	begun   *Delivery // the first delivery, which may be marked as sending
 	more    bool      // messages wait for a further turn
+	added   int64     // messages that got a thread_seq: the reply or the notice
 
 	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
 }
@@ -127,8 +130,8 @@ func (e *endRunTx) commit(reply Reply) {
 		e.outcome = Stale // an earlier call, whose outcome was unclear, has added the newer messages
 	case e.left == 0:
 		e.outcome = Withdrawn
-		e.cancel("every message was deleted")
-	case reply.Interruptible && (e.turnSince != 0 || edited):
+		e.cancel("every message was deleted", reply.Withdrawn)
+	case reply.Interruptible && (edited || e.asked()):
 		e.outcome = Interrupted
 		e.requeue()
 	case stale && reply.Stale == "rerun" && e.run.Reruns < maxReruns:
@@ -175,12 +178,23 @@ func (e *endRunTx) stale() bool {
 		AND deleted_at = 0 AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq)
 }
 
-// rerun adds the newer messages to the run, which then runs again.
+// forAgent is the condition that a message waits for a run of an agent: $1 is the thread,
+// $2 the agent.
+const forAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2`
+
+// asked reports whether a newer message asks the run's agent.
+func (e *endRunTx) asked() bool {
+	return e.turnSince != 0 && e.has(`SELECT 1 FROM messages WHERE `+forAgent+` LIMIT 1`, e.run.Thread, e.run.Agent)
+}
+
+// rerun adds the newer messages to the run, which then runs again. Messages to another
+// agent wait.
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
 	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1 AND context_after IS NOT NULL`, e.run.ID, base)
-	e.do(`UPDATE messages SET run = $2 WHERE thread = $1 AND trigger = 'run' AND run IS NULL`, e.run.Thread, e.run.ID)
-	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_since = NULL, turn_at = $4,
+	e.do(`UPDATE messages SET run = $3 WHERE `+forAgent, e.run.Thread, e.run.Agent, e.run.ID)
+	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
+		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE thread = $1 AND trigger = 'run' AND run IS NULL) THEN turn_since END,
 		run_bot_channel = coalesce(run_bot_channel, bot_channel), bot_channel = NULL, run_edited_at = 0,
 		run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
 }
@@ -206,7 +220,7 @@ func (e *endRunTx) store(reply Reply) bool {
 		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq) {
 		return false
 	}
-	e.message, e.outcome = m, Committed
+	e.message, e.outcome, e.added = m, Committed, 1
 	e.events(reply.Events, reply.Content)
 	e.deliver(reply.Posts, reply.Send)
 	e.end(RunDone, "", reply.AnsweredAt)
@@ -247,17 +261,17 @@ func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 	e.record(state, cause, answeredAt)
 	e.later(nil, []any{&e.more}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, next_seq = next_seq + $2,
-		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
-		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`, e.run.Thread, number(e.outcome == Committed))
+		last_at = CASE WHEN $2 > 0 THEN $3 ELSE last_at END, turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
+		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`, e.run.Thread, e.added, e.now)
 }
 
 // cancel ends the run without an answer. If its turn has no message left, the next turn
 // has its block.
-func (e *endRunTx) cancel(cause string) {
+func (e *endRunTx) cancel(cause string, notice Notice) {
 	if e.left == 0 {
 		e.do(`UPDATE threads SET begun_seq = $2 WHERE id = $1`, e.run.Thread, e.run.ContextAfter)
 	}
-	e.deliver(nil, nil)
+	e.tell(notice)
 	e.end(RunCanceled, cause, time.Time{})
 }
 
@@ -282,8 +296,8 @@ func (j *Journal) endRun(ctx context.Context, claim *Claim, run *Run, how func(e
 
 // CancelRun ends a run without an answer: its messages were deleted, or no answer is
 // wanted any more.
-func (j *Journal) CancelRun(ctx context.Context, claim *Claim, run *Run, cause string) error {
-	return j.endRun(ctx, claim, run, func(e *endRunTx) { e.cancel(cause) })
+func (j *Journal) CancelRun(ctx context.Context, claim *Claim, run *Run, cause string, notice Notice) error {
+	return j.endRun(ctx, claim, run, func(e *endRunTx) { e.cancel(cause, notice) })
 }
 
 // InterruptRun gives up a run for a newer message; the next turn has both.
@@ -304,7 +318,7 @@ func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, until t
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) bool {
 		e := endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
 		e.read()
-		if interruptible && e.turnSince != 0 {
+		if interruptible && e.asked() {
 			e.requeue()
 			return true
 		}
@@ -313,12 +327,11 @@ func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, until t
 	})
 }
 
-// FailRun ends a run without an answer. The notice, if any, informs the thread; it is not
-// part of the transcript.
-func (j *Journal) FailRun(ctx context.Context, claim *Claim, run *Run, cause error, notice []Post, events []stream.Message) error {
+// FailRun ends a run without an answer. The notice informs the thread.
+func (j *Journal) FailRun(ctx context.Context, claim *Claim, run *Run, cause error, notice Notice, events []stream.Message) error {
 	return j.endRun(ctx, claim, run, func(e *endRunTx) {
 		e.events(events, "")
-		e.deliver(notice, nil)
+		e.tell(notice)
 		e.end(RunFailed, cause.Error(), time.Time{})
 	})
 }

@@ -83,7 +83,7 @@ type Settled struct {
 	Workspace string
 	Kind      event.Kind
 	Thread    event.ThreadKey
-	Message   *Message
+	Message   *Listed
 }
 
 // Envelope returns the result of an envelope; nil while it is pending.
@@ -97,11 +97,8 @@ func (j *Journal) Envelope(ctx context.Context, id int64) (*Settled, error) {
 			FROM envelopes e LEFT JOIN threads t ON t.id = e.thread WHERE e.id = $1`, id) || state == "pending" {
 			return nil
 		}
-		if message != 0 {
-			s.Message = tx.find(`row = $1`, message)
-		}
-		if s.Message != nil {
-			tx.loadFiles(s.Message)
+		if found := tx.listed(`row = $1`, message); len(found) > 0 {
+			s.Message = &found[0]
 		}
 		return &s
 	})

@@ -61,15 +61,19 @@ type Author string
 
 // The authors.
 const (
-	ByHuman Author = "human"
-	ByBot   Author = "bot"
-	ByAgent Author = "agent"
+	ByHuman  Author = "human"
+	ByBot    Author = "bot"
+	ByAgent  Author = "agent"
+	BySystem Author = "system" // Parley itself; see Notice
 )
 
-// Role returns the author's external role: user or assistant.
+// Role returns the author's external role: user, assistant or system.
 func (a Author) Role() string {
-	if a == ByAgent {
+	switch a {
+	case ByAgent:
 		return "assistant"
+	case BySystem:
+		return "system"
 	}
 	return "user"
 }
@@ -93,6 +97,7 @@ const (
 	Late        Origin = "late"
 	FromContext Origin = "context"
 	API         Origin = "api"
+	Imported    Origin = "import"
 )
 
 // ContractVersion is the version of the ingest contract of new rows. The content of rows

@@ -21,6 +21,8 @@ type Message struct {
 	SenderID        string
 	Author          Author
 	Trigger         Trigger
+	Reason          string // of the trigger
+	Agent           string // the agent that it asks; empty for none
 	Content         string
 	Quotes          Quotes
 	Metadata        []byte // the original bytes of the object
@@ -83,23 +85,23 @@ const (
 )
 
 const messageColumns = `row, id, thread, coalesce(seq, 0), coalesce(external_id, ''), coalesce(client_message_id, ''), sender_id,
-	author, trigger, content, quotes, metadata, version, origin, revision, files, reactions, envelopes,
+	author, trigger, reason, agent, content, quotes, metadata, version, origin, revision, files, reactions, envelopes,
 	sent_at, created_at, edited_at, deleted_at, coalesce(run, '')`
 
 // dest is the scan target for messageColumns.
 func (m *Message) dest() []any {
 	return []any{&m.Row, &m.UUID, &m.Thread, &m.Seq, &m.ExternalID, &m.ClientMessageID, &m.SenderID,
-		(*string)(&m.Author), (*string)(&m.Trigger), &m.Content, &m.quotes, &m.Metadata, &m.Version, (*string)(&m.Origin), &m.Revision,
+		(*string)(&m.Author), (*string)(&m.Trigger), &m.Reason, &m.Agent, &m.Content, &m.quotes, &m.Metadata, &m.Version, (*string)(&m.Origin), &m.Revision,
 		&m.files, &m.reactions, &m.envelopes, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run}
 }
 
 // lineColumns are the columns of a message that a transcript shows.
-const lineColumns = `m.row, coalesce(m.seq, 0), coalesce(m.external_id, ''), m.sender_id, m.author, m.content, m.quotes, m.metadata,
+const lineColumns = `m.row, coalesce(m.seq, 0), coalesce(m.external_id, ''), m.sender_id, m.author, m.agent, m.content, m.quotes, m.metadata,
 	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, coalesce(m.run, '')`
 
 // line is the scan target for lineColumns.
 func (m *Message) line() []any {
-	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Content, &m.quotes, &m.Metadata,
+	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Agent, &m.Content, &m.quotes, &m.Metadata,
 		&m.Version, &m.files, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run}
 }
 

@@ -6,42 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"parley/ingest/event"
 )
-
-// Freshness shows how much of its thread a reply's agent knew, in thread_seqs.
-type Freshness struct {
-	BaseSeq, LatestSeenSeq, ServerSeq int64
-}
-
-// Listed is a message in a list of its thread.
-type Listed struct {
-	Message
-	// Freshness is set for replies.
-	Freshness *Freshness
-}
-
-// Messages returns a thread's messages after a thread_seq, in order, deleted
-// ones as tombstones. It fails with ErrNotFound if there is no such thread.
-func (j *Journal) Messages(ctx context.Context, key event.ThreadKey, after int64, limit int) ([]Listed, error) {
-	return read(ctx, j, func(tx *txn) (out []Listed) {
-		var thread int64
-		if !tx.row([]any{&thread}, `SELECT id FROM threads WHERE key = $1`, string(key)) {
-			tx.fail(ErrNotFound)
-		}
-		for _, m := range tx.findAll(`thread = $1 AND seq > $2 ORDER BY seq LIMIT CAST($3 AS BIGINT)`, thread, after, int64(limit)) {
-			listed := Listed{Message: m}
-			if f := new(Freshness); m.Author == ByAgent {
-				listed.Freshness = f
-				tx.row([]any{&f.BaseSeq, &f.LatestSeenSeq, &f.ServerSeq},
-					`SELECT coalesce(base_seq, 0), coalesce(latest_seen_seq, 0), coalesce(server_seq, 0) FROM messages WHERE row = $1`, m.Row)
-			}
-			out = append(out, listed)
-		}
-		return out
-	})
-}
 
 // Backlog is the number of envelopes that are pending or dead letters.
 type Backlog struct {
@@ -116,7 +81,9 @@ func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir strin
 			return err
 		}
 		if err := j.eachThread(ctx, threads, func(tx *txn, thread int64) {
-			tx.do(`UPDATE threads SET agent = $4 WHERE id = $5 AND `+orphan, agent, due, ended, heir, thread)
+			if tx.exec(`UPDATE threads SET agent = $4 WHERE id = $5 AND `+orphan, agent, due, ended, heir, thread) > 0 {
+				tx.do(`UPDATE messages SET agent = $3 WHERE `+forAgent, thread, agent, heir)
+			}
 		}); err != nil {
 			return err
 		}

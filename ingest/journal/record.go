@@ -38,6 +38,8 @@ type Decision struct {
 	// Ignore stores nothing of the message. Note stores its external id alone, so that an
 	// edit which adds a mention is still recognised.
 	Ignore, Note bool
+	// NoMemory keeps the message out of every block and every later turn.
+	NoMemory bool
 	// Metadata is stored with the message; it includes the run hints.
 	Metadata []byte
 }
@@ -149,7 +151,7 @@ func (r *recordTx) recordNew() bool {
 	if decision.Ignore || decision.Note {
 		return false
 	}
-	const fresh = ` AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $24 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	const fresh = ` AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $27 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
 	if !r.insert(m, decision, fresh, r.Envelope) {
 		return false
 	}
@@ -236,7 +238,7 @@ func (r *recordTx) stored(externalID string) *Message {
 func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 	row := &Message{
 		UUID: r.MessageID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID,
-		SenderID: m.Metadata.SenderID, Author: ByHuman, Trigger: d.Trigger, Content: m.Content, Metadata: d.Metadata,
+		SenderID: m.Metadata.SenderID, Author: ByHuman, Trigger: d.Trigger, Reason: d.Reason, Content: m.Content, Metadata: d.Metadata,
 		Version: ContractVersion, Origin: r.Origin, Quotes: Quotes{m.Quoted, m.Forwarded}, Revision: m.Revision,
 		SentAt: m.SentAt, CreatedAt: Instant(r.now), files: int64(len(m.Attachments)),
 	}
@@ -251,6 +253,9 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 	}
 	if row.SentAt.IsZero() || row.SentAt.After(row.CreatedAt) {
 		row.SentAt = row.CreatedAt
+	}
+	if d.Trigger == TriggerRun {
+		row.Agent = r.Agent
 	}
 	if d.Note {
 		row.Content, row.Quotes, row.Trigger, row.files = "", Quotes{}, TriggerNone, 0
@@ -267,9 +272,9 @@ const awaiting = `envelopes.workspace = $1 AND envelopes.subject = $2 AND envelo
 // the run begins with the message.
 const insertMessage = `
 	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes, quoted_id,
-		metadata, version, origin, revision, files, envelopes, sent_at, created_at, run, context_after, base_seq)
+		metadata, version, origin, revision, files, envelopes, sent_at, created_at, reason, agent, memory, run, context_after, base_seq)
 	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13, $14,
-		$15, $16, $17, $18, $19, $20, $21, $22, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.begun_seq END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
+		$15, $16, $17, $18, $19, $20, $21, $22, $24, $25, $26, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.begun_seq END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
 	FROM (SELECT id, next_seq, begun_seq, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
 			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN CAST($4 AS TEXT) END AS begins
 		FROM threads WHERE id = $3 AND fence = $23`
@@ -290,7 +295,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, condition string, more .
 	var contextAfter int64
 	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, number(!d.Note), optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
 		string(row.Author), string(row.Trigger), row.Content, quotes, quotedID, blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
-		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence}, more...)
+		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory)}, more...)
 	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, insertMessage+condition+insertMessageEnd, args...) {
 		return false
 	}

@@ -73,7 +73,7 @@ const resumeAfter = time.Second
 // saveThread updates the thread's row after a record: it counts the envelope as settled,
 // and makes a turn due or begins a run if the message triggers one.
 func (r *recordTx) saveThread() {
-	query, args := `UPDATE threads SET next_seq = next_seq + $2, pending = pending + $3,
+	query, args := `UPDATE threads SET next_seq = next_seq + $2, last_at = CASE WHEN $2 > 0 THEN $4 ELSE last_at END, pending = pending + $3,
 		intake_at = CASE WHEN pending + $3 > 0 THEN CAST($4 AS BIGINT) END, opened_on = CASE WHEN opened_on = '' THEN $5 ELSE opened_on END`,
 		[]any{r.claim.Thread, r.added, r.moved - 1, r.now, r.openedOn()}
 	dest := []any{&r.out.Pending, &r.out.TurnDue}
@@ -119,8 +119,9 @@ const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, begun_seq = n
 const changeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
 
 // askForTurn makes a turn due: at $9, but no more than $10 after the first message that
-// waits.
-const askForTurn = `, agent = $8, turn_since = coalesce(turn_since, $4), bot_channel = coalesce($11, bot_channel),
+// waits. The thread keeps the agent of its unfinished run, or of the messages that wait
+// already.
+const askForTurn = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $8 ELSE agent END, turn_since = coalesce(turn_since, $4), bot_channel = coalesce($11, bot_channel),
 	turn_at = CASE WHEN coalesce(turn_since, $4) + $10 < $9 THEN coalesce(turn_since, $4) + $10 ELSE $9 END`
 
 // openedOn returns the message of another thread on which the message's thread was
@@ -166,27 +167,44 @@ func (run *Run) sees(messages []Message) {
 	}
 }
 
+// OtherAgentError is the error of BeginRun if the thread's turn belongs to another agent,
+// which is the value.
+type OtherAgentError string
+
+// Error implements error.
+func (agent OtherAgentError) Error() string { return "the turn belongs to agent " + string(agent) }
+
 // BeginRun resumes the thread's unfinished run, or begins one for the waiting messages:
-// all of them, or the earliest one if each reports that every message of the channel is a
-// turn of its own. It returns nil if nothing is due, and while intake must record
+// all those for the agent of the earliest one, or the earliest one alone if each reports
+// that every message of the channel is a turn of its own. If that agent is another one, the
+// error is an OtherAgentError. It returns nil if nothing is due, and while intake must record
 // envelopes first; Outcome.TurnDue then tells when. gap means that some of the thread's
 // earlier messages could not be read in time. The caller works only on a run with fewer
 // than most Claims: the end of its process is not counted in any other run.
 func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(workspace, channel string) bool, most int64) (*Run, error) {
-	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *Run {
-		b := beginRunTx{txn: tx, now: millis(j.now()), agent: agent, gap: gap}
+	b, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *beginRunTx {
+		b := &beginRunTx{txn: tx, now: millis(j.now()), agent: agent, gap: gap}
 		b.read(claim)
 		switch {
-		case b.turnAt == 0 || b.turnAt > b.now, b.run.ID == "" && b.agentDue != agent:
-			return nil // nothing is due, or the turn now belongs to another agent
-		case b.pending > 0 && b.intakeAt != 0 && b.intakeAt <= b.now:
-			return nil // an edit or a delete may be among the accepted envelopes
+		case b.turnAt == 0 || b.turnAt > b.now: // nothing is due
+		case b.pending > 0 && b.intakeAt != 0 && b.intakeAt <= b.now: // an edit or a delete may be among the accepted envelopes
+		case b.agentDue != agent:
+			b.other = b.agentDue
 		case b.run.ID != "":
 			b.resume(most)
-			return &b.run
+			b.made = &b.run
+		default:
+			b.made = b.begin(each(b.run.Workspace, b.run.Channel))
 		}
-		return b.begin(each(b.run.Workspace, b.run.Channel))
+		return b
 	})
+	switch {
+	case err != nil:
+		return nil, err
+	case b.other != "":
+		return nil, OtherAgentError(b.other)
+	}
+	return b.made, nil
 }
 
 // beginRunTx is one BeginRun inside its transaction.
@@ -195,6 +213,9 @@ type beginRunTx struct {
 	now   int64
 	agent string
 	gap   bool
+
+	made  *Run   // the result; nil for none
+	other string // the agent that the turn belongs to, if it is another one
 
 	run                       Run
 	nextSeq, begunSeq, turnAt int64
@@ -244,9 +265,14 @@ func (b *beginRunTx) begin(alone bool) *Run {
 		b.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, run.Thread)
 		return nil
 	}
+	if first := waiting[0].Agent; first != b.agent {
+		b.other = first
+		b.do(`UPDATE threads SET agent = $2 WHERE id = $1`, run.Thread, first)
+		return nil
+	}
 	var since any // messages are left for a further turn
-	if len(waiting) > limit {
-		waiting, since = waiting[:limit], b.now
+	if n := together(waiting); n < len(waiting) || n > limit {
+		waiting, since = waiting[:min(n, limit)], b.now
 	}
 	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = uuid.Must(uuid.NewV7()).String(), b.begunSeq, b.nextSeq-1, Instant(b.now), b.gap
 	run.Attempts, run.Reruns, run.NotBefore = 0, 0, time.Time{} // the row still has those of the run before
@@ -261,6 +287,14 @@ func (b *beginRunTx) begin(alone bool) *Run {
 				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
 		WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
 	return run
+}
+
+// together returns the number of the first messages that ask the same agent.
+func together(waiting []Message) int {
+	if n := slices.IndexFunc(waiting, func(m Message) bool { return m.Agent != waiting[0].Agent }); n > 0 {
+		return n
+	}
+	return len(waiting)
 }
 
 // take gives the run its messages. The first one carries the bounds of the turn's block.

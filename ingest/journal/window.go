@@ -124,18 +124,19 @@ func (t *transcript) page(behind int) (spans []span) {
 	}
 	type line struct {
 		span
+		memory bool
 		Message
 	}
-	for _, l := range rows(t.txn, func(l *line) []any { return append([]any{&l.run, &l.after, &l.upTo, &l.gap}, l.line()...) }, `
-		SELECT o.run, o.context_after, o.base_seq, o.gap, `+lineColumns+`
+	for _, l := range rows(t.txn, func(l *line) []any { return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.memory}, l.line()...) }, `
+		SELECT o.run, o.context_after, o.base_seq, o.gap, m.memory, `+lineColumns+`
 		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2
 			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
-		JOIN messages m ON m.run = o.run
+		JOIN messages m ON m.run = o.run AND m.author <> 'system'
 		ORDER BY o.sent_at DESC, o.seq DESC, m.sent_at, m.seq`, t.run.Thread, t.run.ID, int64(limit), int64(behind)) {
 		if n := len(spans); n == 0 || spans[n-1].run != l.run {
 			spans = append(spans, l.span)
 		}
-		if last := &spans[len(spans)-1]; l.DeletedAt.IsZero() {
+		if last := &spans[len(spans)-1]; l.memory && l.DeletedAt.IsZero() {
 			last.messages = append(last.messages, l.Message)
 		}
 	}
@@ -185,7 +186,7 @@ func (t *transcript) unseen(s span) bool {
 
 // passive is the condition that a message belongs to the block of a turn: $1 is the thread,
 // $2 and $3 are the block's bounds.
-const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND trigger = 'passive' AND deleted_at = 0 AND ` + notContext + `
+const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND trigger = 'passive' AND deleted_at = 0 AND memory = 1 AND ` + notContext + `
 	AND (content <> '' OR files > 0 OR quotes <> '')`
 
 // block reads the passive messages of a turn: the newest, and the thread's root.

@@ -43,10 +43,12 @@ func oldFence(f *fixture) {
 			_, err := f.CommitReply(f.ctx, old, run, answer("3", "3"))
 			return err
 		},
-		"CancelRun":    func() error { return f.CancelRun(f.ctx, old, run, "cause") },
+		"CancelRun":    func() error { return f.CancelRun(f.ctx, old, run, "cause", journal.Notice{}) },
 		"InterruptRun": func() error { return f.InterruptRun(f.ctx, old, run) },
 		"RetryRun":     func() error { return f.RetryRun(f.ctx, old, run, soon) },
-		"FailRun":      func() error { return f.FailRun(f.ctx, old, run, cause, answer("", "Sorry.").Posts, nil) },
+		"FailRun": func() error {
+			return f.FailRun(f.ctx, old, run, cause, journal.Notice{Text: "Sorry.", Posts: answer("", "Sorry.").Posts}, nil)
+		},
 		"BeginSend": func() error {
 			_, err := f.BeginSend(f.ctx, old, delivery, journal.Send{Timeout: time.Second, Every: time.Second})
 			return err

@@ -425,6 +425,6 @@ func thumbsUp(target string) event.Event {
 // fail ends a run without an answer, with a notice to the thread.
 func (f *fixture) fail(run *journal.Run, notice string) {
 	f.Helper()
-	posts := []journal.Post{{Channel: channel, Place: "1", Text: notice}}
-	f.must(f.FailRun(f.ctx, f.claim(run.Thread), run, errors.New("the agent is gone"), posts, nil))
+	told := journal.Notice{Text: notice, Metadata: []byte(`{"k":1}`), Posts: []journal.Post{{Channel: channel, Place: "1", Text: notice}}}
+	f.must(f.FailRun(f.ctx, f.claim(run.Thread), run, errors.New("the agent is gone"), told, nil))
 }

@@ -36,6 +36,8 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"runs", runPromises()},
 		{"bots", botPromises()},
 		{"replies", replyPromises()},
+		{"notices", noticePromises()},
+		{"listing", listingPromises()},
 		{"outbox", outboxPromises()},
 		{"pace", pacePromises()},
 		{"previews", previewPromises()},

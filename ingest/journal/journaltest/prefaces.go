@@ -93,7 +93,7 @@ func prefaceInterrupted(f *fixture) {
 
 func prefaceBegun(f *fixture) {
 	run := middle(f)
-	f.must(f.CancelRun(f.ctx, f.claim(run.Thread), run, "no"))
+	f.must(f.CancelRun(f.ctx, f.claim(run.Thread), run, "no", journal.Notice{}))
 	f.exec(`UPDATE threads SET begun_seq = 0`) // as if every message of its turn had been deleted
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/b")
 	accepted := f.accept(a)

@@ -126,10 +126,12 @@ func previewsReplaced(f *fixture) {
 
 func previewsCleared(f *fixture) {
 	for i, end := range []func(run *journal.Run, lease *journal.Claim) error{
-		func(run *journal.Run, lease *journal.Claim) error { return f.CancelRun(f.ctx, lease, run, "deleted") },
+		func(run *journal.Run, lease *journal.Claim) error {
+			return f.CancelRun(f.ctx, lease, run, "deleted", journal.Notice{})
+		},
 		func(run *journal.Run, lease *journal.Claim) error { return f.InterruptRun(f.ctx, lease, run) },
 		func(run *journal.Run, lease *journal.Claim) error {
-			return f.FailRun(f.ctx, lease, run, errNoAnswer, []journal.Post{{Channel: channel, Place: sign.Place, Text: "Sorry", Asker: "U1", Alone: true}}, nil)
+			return f.FailRun(f.ctx, lease, run, errNoAnswer, journal.Notice{Text: "Sorry", Posts: []journal.Post{{Channel: channel, Place: sign.Place, Text: "Sorry", Asker: "U1", Alone: true}}}, nil)
 		},
 	} {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), "a"), runs)

@@ -190,7 +190,7 @@ func failed(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "ho"), runs)
 	f.fail(run, "Sorry.")
 	same(f, "notice", f.delivery(threadKey(1)).Post.Text, "Sorry.")
-	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 ho"})
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 ho", "3 Sorry."})
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"ho"})
 }
 
@@ -211,13 +211,13 @@ func canceled(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	f.must(f.CancelRun(f.ctx, f.claim(run.Thread), run, "every message was deleted"))
+	f.must(f.CancelRun(f.ctx, f.claim(run.Thread), run, "every message was deleted", journal.Notice{}))
 	same(f, "turns", f.due(turns), nil)
 	f.message(threadKey(1), said("C1/2", "ho"), runs)
 	next := f.begin(threadKey(1))
 	same(f, "block", [2]int64{next.ContextAfter, next.BaseSeq}, [2]int64{0, 3})
 
-	f.must(f.CancelRun(f.ctx, f.claim(next.Thread), next, "stopped"))
+	f.must(f.CancelRun(f.ctx, f.claim(next.Thread), next, "stopped", journal.Notice{}))
 	f.message(threadKey(1), said("C1/3", "hum"), runs)
 	last := f.begin(threadKey(1))
 	same(f, "asked after a stop", contents(last.Messages), []string{"hum"})

@@ -196,7 +196,7 @@ func endedTurns(f *fixture) {
 	f.say("b", passive)
 	f.say("c", runs)
 	stopped := f.begin(threadKey(1))
-	f.must(f.CancelRun(f.ctx, f.claim(stopped.Thread), stopped, "stopped"))
+	f.must(f.CancelRun(f.ctx, f.claim(stopped.Thread), stopped, "stopped", journal.Notice{}))
 	f.say("d", runs)
 	run := f.begin(threadKey(1))
 	f.say("e", passive)

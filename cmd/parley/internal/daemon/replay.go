@@ -231,7 +231,11 @@ func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
 		p.repeats[envelope] = append(p.repeats[envelope], result)
 		return nil
 	}
-	setDuplicate(result, first.Kind, first.Thread, first.Message)
+	var message *journal.Message
+	if first.Message != nil {
+		message = &first.Message.Message
+	}
+	setDuplicate(result, first.Kind, first.Thread, message)
 	return nil
 }
 

@@ -26,6 +26,7 @@ CREATE TABLE threads (
 	agent TEXT NOT NULL DEFAULT '', -- the agent of the turn that is due, or of the unfinished run
 	opened_on TEXT NOT NULL DEFAULT '', -- external id of the message of another thread on which it was opened
 	next_seq BIGINT NOT NULL DEFAULT 1,
+	last_at BIGINT NOT NULL DEFAULT 0, -- when its last message was recorded; 0: none was
 	begun_seq BIGINT NOT NULL DEFAULT 0, -- the highest thread_seq when the last run began
 	pending BIGINT NOT NULL DEFAULT 0, -- envelopes that are not settled
 	owner TEXT NOT NULL DEFAULT '', -- the node that has the claim; empty: none
@@ -49,6 +50,8 @@ CREATE TABLE threads (
 	history TEXT NOT NULL DEFAULT '' -- JSON: the messages read from before it was known; empty: none were requested
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX threads_channel ON threads (workspace, channel, id);
+CREATE INDEX threads_uuid ON threads (uuid);
+CREATE INDEX threads_last ON threads (workspace, last_at, id) WHERE last_at > 0;
 CREATE INDEX threads_intake ON threads (intake_at) WHERE intake_at IS NOT NULL;
 CREATE INDEX threads_turn ON threads (agent, turn_at) WHERE turn_at IS NOT NULL;
 CREATE UNIQUE INDEX threads_run ON threads (run_id) WHERE run_id IS NOT NULL;
@@ -92,14 +95,17 @@ CREATE TABLE messages (
 	external_id TEXT,
 	client_message_id TEXT,
 	sender_id TEXT NOT NULL,
-	author TEXT NOT NULL, -- human, bot, agent
+	author TEXT NOT NULL, -- human, bot, agent, system
 	trigger TEXT NOT NULL, -- run, passive, none
+	reason TEXT NOT NULL DEFAULT '', -- of the trigger
+	agent TEXT NOT NULL DEFAULT '', -- the agent that it asks; empty: none
+	memory BIGINT NOT NULL DEFAULT 1, -- 0: no block and no later turn shows it
 	content TEXT NOT NULL,
 	quotes TEXT NOT NULL DEFAULT '', -- JSON: quoted and forwarded messages; empty: none
 	quoted_id TEXT, -- external id of the quoted message
 	metadata BYTEA NOT NULL,
 	version BIGINT NOT NULL, -- of the ingest contract
-	origin TEXT NOT NULL, -- live, late, context, api
+	origin TEXT NOT NULL, -- live, late, context, api, import
 	revision TEXT NOT NULL DEFAULT '',
 	files BIGINT NOT NULL DEFAULT 0,
 	reactions TEXT NOT NULL DEFAULT '', -- JSON; empty: none
@@ -108,7 +114,7 @@ CREATE TABLE messages (
 	created_at BIGINT NOT NULL,
 	edited_at BIGINT NOT NULL DEFAULT 0,
 	deleted_at BIGINT NOT NULL DEFAULT 0,
-	run TEXT, -- id of the run that answers it, or of the run that it is the reply of
+	run TEXT, -- id of the run that answers it, or of the run that it is the reply or the notice of
 	context_after BIGINT, -- of a turn's first message: its block holds passive messages after this thread_seq
 	base_seq BIGINT, -- of a turn's first message: its block ends at this thread_seq; of a reply: the highest thread_seq in the agent's input
 	gap BIGINT NOT NULL DEFAULT 0, -- of a turn's first message: some earlier messages could not be read

@@ -1,0 +1,155 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Freshness shows how much of its thread a reply's agent knew, in thread_seqs.
+type Freshness struct {
+	BaseSeq, LatestSeenSeq, ServerSeq int64
+}
+
+// Asked is the run that a message asked for.
+type Asked struct {
+	ID    string // empty if it has not begun
+	State string // queued, running, done, failed, cancelled
+	Error string // for people; empty if there is none
+}
+
+// Listed is a message in a list of its thread.
+type Listed struct {
+	Message
+	// Freshness is set for replies.
+	Freshness *Freshness
+	// Asked is set for messages that ask for a run.
+	Asked *Asked
+}
+
+// Page bounds a list of messages by thread_seq.
+type Page struct {
+	After  int64 // 0 for the first message
+	Before int64 // 0 for no bound; without After, the page ends there
+	Limit  int
+}
+
+// Messages returns a thread's messages after a thread_seq, in order, deleted ones as
+// tombstones. It fails with ErrNotFound if there is no such thread.
+func (j *Journal) Messages(ctx context.Context, key event.ThreadKey, after int64, limit int) ([]Listed, error) {
+	return j.page(ctx, Page{After: after, Limit: limit}, `key = $1`, string(key))
+}
+
+// ThreadMessages returns a page of the messages of a workspace's thread, in order. It fails
+// with ErrNotFound if there is no such thread.
+func (j *Journal) ThreadMessages(ctx context.Context, workspace, threadID string, page Page) ([]Listed, error) {
+	return j.page(ctx, page, `uuid = $1 AND workspace = $2`, threadID, workspace)
+}
+
+func (j *Journal) page(ctx context.Context, page Page, where string, args ...any) ([]Listed, error) {
+	return read(ctx, j, func(tx *txn) []Listed {
+		var thread int64
+		if !tx.row([]any{&thread}, `SELECT id FROM threads WHERE `+where, args...) {
+			tx.fail(ErrNotFound)
+		}
+		if page.Before == 0 || page.After > 0 {
+			return tx.listed(`thread = $1 AND seq > $2 AND (seq < $3 OR $3 = 0) ORDER BY seq LIMIT CAST($4 AS BIGINT)`,
+				thread, page.After, page.Before, int64(page.Limit))
+		}
+		list := tx.listed(`thread = $1 AND seq < $2 ORDER BY seq DESC LIMIT CAST($3 AS BIGINT)`, thread, page.Before, int64(page.Limit))
+		slices.Reverse(list)
+		return list
+	})
+}
+
+// runStates are the external names of the states of ended runs.
+var runStates = map[RunState]string{
+	RunDone: "done", RunFailed: "failed", RunCanceled: "cancelled", RunDropped: "cancelled", RunInterrupted: "cancelled",
+}
+
+// fact are the columns of a message that only a list shows. A run whose row is too old to
+// be stored ended as its reply and its message show.
+type fact struct {
+	row   int64
+	fresh Freshness
+	Asked
+}
+
+const facts = `SELECT m.row, coalesce(m.base_seq, 0), coalesce(m.latest_seen_seq, 0), coalesce(m.server_seq, 0), coalesce(m.run, ''),
+		CASE WHEN m.run IS NULL THEN 'queued' WHEN t.run_id = m.run THEN 'running' ELSE coalesce(r.state, CASE
+			WHEN EXISTS (SELECT 1 FROM messages a WHERE a.run = m.run AND a.author = 'agent') THEN 'done'
+			WHEN m.deleted_at > 0 THEN 'canceled' ELSE 'failed' END) END,
+		CASE WHEN r.state = 'dropped' THEN r.error ELSE coalesce(n.content, '') END
+	FROM messages m JOIN threads t ON t.id = m.thread LEFT JOIN runs r ON r.id = m.run
+		LEFT JOIN messages n ON n.run = m.run AND n.author = 'system' WHERE m.thread = $1 AND m.seq BETWEEN $2 AND $3`
+
+func (f *fact) dest() []any {
+	return []any{&f.row, &f.fresh.BaseSeq, &f.fresh.LatestSeenSeq, &f.fresh.ServerSeq, &f.ID, &f.State, &f.Error}
+}
+
+// listed reads messages of one thread with the facts that a list shows.
+func (tx *txn) listed(where string, args ...any) []Listed {
+	messages := tx.findAll(where, args...)
+	list := make([]Listed, len(messages))
+	if len(messages) == 0 {
+		return list
+	}
+	first, last := messages[0].Seq, messages[len(messages)-1].Seq
+	known := map[int64]fact{}
+	for _, f := range rows(tx, (*fact).dest, facts, messages[0].Thread, min(first, last), max(first, last)) {
+		known[f.row] = f
+	}
+	for i, m := range messages {
+		list[i].Message = m
+		f := known[m.Row]
+		switch {
+		case m.Author == ByAgent && f.fresh.BaseSeq > 0:
+			list[i].Freshness = &f.fresh
+		case m.Trigger == TriggerRun:
+			if state, ended := runStates[RunState(f.State)]; ended {
+				f.State = state
+			}
+			list[i].Asked = &f.Asked
+		}
+	}
+	return list
+}
+
+// ThreadSummary describes a thread in a list.
+type ThreadSummary struct {
+	ID       string // its UUID
+	Key      event.ThreadKey
+	LastAt   time.Time // when its last message was recorded
+	Messages int64     // its highest thread_seq
+	First    Message   // content, metadata and version of its first message with a text
+	row      int64
+}
+
+// Cursor is the thread's position in the order of a workspace's threads.
+func (s *ThreadSummary) Cursor() string { return fmt.Sprintf("%d-%d", s.LastAt.UnixMilli(), s.row) }
+
+// Threads returns the threads of a workspace that have messages, the last active first. It
+// begins after the thread with the given Cursor; the first page has none.
+func (j *Journal) Threads(ctx context.Context, workspace, before string, limit int) ([]ThreadSummary, error) {
+	var at, row int64
+	condition := ``
+	if before != "" {
+		if _, err := fmt.Sscanf(before, "%d-%d", &at, &row); err != nil {
+			return nil, event.FieldErrors{{Field: "before", Message: "must be next of the page before"}}
+		}
+		condition = ` AND (t.last_at, t.id) < ($3, $4)`
+	}
+	args := []any{workspace, int64(limit), at, row}
+	if before == "" {
+		args = args[:2]
+	}
+	return list(ctx, j, func(s *ThreadSummary) []any {
+		return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version}
+	}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, coalesce(m.content, ''), m.metadata, coalesce(m.version, 1)
+		FROM threads t LEFT JOIN messages m ON m.row = (SELECT f.row FROM messages f WHERE f.thread = t.id AND f.seq IS NOT NULL
+			AND f.content <> '' AND f.author <> 'system' ORDER BY f.seq LIMIT 1)
+		WHERE t.workspace = $1 AND t.last_at > 0`+condition+` ORDER BY t.last_at DESC, t.id DESC LIMIT CAST($2 AS BIGINT)`, args...)
+}
