@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -93,6 +94,11 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, envelope event.Envelo
 	g := gate{Settings: w.config.Settings(r.channel), kind: r.Kind, arrived: envelope.ReceivedAt, now: in.Now}
 	if envelope.Transport == event.Backfilled {
 		g.Policy.MaxAge = g.LateAge
+	}
+	if g.Asks != nil && r.Message != nil {
+		if agent, ok := strings.CutPrefix(r.Message.Metadata.RecipientID, "bot:"); ok && g.Asks(agent) {
+			g.Agent = agent
+		}
 	}
 	if r.Ignored == "" && r.Kind == event.KindReaction {
 		return g, w.react(ctx, g, r)

@@ -26,6 +26,7 @@ func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	addressed := g.addressed(m, look)
 	d := g.trigger(m, addressed, look)
 	d.Metadata = g.metadata(m, d, addressed)
+	d.NoMemory = g.KeepMetadata && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory
 	return d
 }
 

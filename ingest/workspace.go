@@ -22,6 +22,9 @@ type Settings struct {
 	Coalesce, CoalesceMax time.Duration
 	// KeepMetadata says that metadata is stored as it was given, without run hints.
 	KeepMetadata bool
+	// Asks reports whether a message may ask the agent with an id instead of Agent, by its
+	// recipient_id. It is nil if no message may.
+	Asks func(agent string) bool
 	// LateAge replaces the policy's MaxAge for a backfilled message.
 	LateAge time.Duration
 }

@@ -3,7 +3,6 @@ package web_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/web"
+	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -22,6 +22,7 @@ import (
 
 const (
 	thread  = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
+	rowID   = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
 	crmJSON = `{"source":"crm","sender_id":"crm:7","sender_display_name":"CRM","sender_type":"bot","x":1e2}`
 )
 
@@ -36,9 +37,11 @@ type backend struct {
 	result   func(b web.Body) *journal.Settled // nil: the wait times out
 	listed   []journal.Listed
 	list     error
-	asked    event.ThreadKey
-	after    int64
-	limit    int
+	asked    string // workspace and thread
+	page     journal.Page
+	threads  []journal.ThreadSummary
+	files    []stream.File
+	unkept   error
 	rejected []string
 	local    bool
 }
@@ -59,20 +62,32 @@ func (b *backend) Wait(context.Context, int64) (*journal.Settled, error) {
 	return b.result(body), nil
 }
 
-func (b *backend) Messages(_ context.Context, key event.ThreadKey, after int64, limit int) ([]journal.Listed, error) {
-	b.asked, b.after, b.limit = key, after, limit
-	return b.listed[:min(limit, len(b.listed))], b.list
+func (b *backend) ThreadMessages(_ context.Context, workspace, threadID string, page journal.Page) ([]journal.Listed, error) {
+	b.asked, b.page = workspace+"/"+threadID, page
+	return b.listed[:min(page.Limit, len(b.listed))], b.list
+}
+
+func (b *backend) Threads(_ context.Context, workspace, before string, limit int) ([]journal.ThreadSummary, error) {
+	b.asked = workspace + "/" + before
+	return b.threads[:min(limit, len(b.threads))], b.list
+}
+
+func (b *backend) Put(_ context.Context, file stream.File) (journal.File, error) {
+	b.files = append(b.files, file)
+	return journal.File{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data)), Bucket: "b", Path: "ab/abcd"}, b.unkept
 }
 
 // stored returns the result of an envelope whose message was stored.
 func stored(b web.Body) *journal.Settled {
-	id := b.ClientMessageID
-	if id == "" {
-		id = b.MessageID
-	}
 	return &journal.Settled{
-		Fate:    event.Fate{Disposition: event.Stored},
-		Message: &journal.Listed{Message: journal.Message{Seq: 1, ExternalID: id, Author: journal.ByHuman, Content: b.Content, Metadata: b.Metadata}},
+		Fate: event.Fate{Disposition: event.Stored},
+		Message: &journal.Listed{
+			Message: journal.Message{
+				Seq: 1, UUID: rowID, ClientMessageID: b.ClientMessageID, SenderID: "web:olivia", Author: journal.ByHuman, Version: 1,
+				Trigger: journal.TriggerRun, Reason: event.ReasonDirect, Content: b.Content, Metadata: b.Metadata, CreatedAt: noon,
+			},
+			Asked: &journal.Asked{State: "queued"},
+		},
 	}
 }
 
@@ -87,20 +102,42 @@ func withResult(f event.Fate) func(web.Body) *journal.Settled {
 	}
 }
 
-// serve starts a server with the API's routes.
+// The tokens of the test's workspaces, ours and theirs.
+const (
+	ownToken    = "own-token"
+	anyToken    = "any-token"
+	readerToken = "reader-token" // of theirs; it reads ours and acme
+)
+
+// serve starts a server with the routes of the workspaces ours and theirs, and of acme, which
+// is on another platform.
 func (b *backend) serve(t *testing.T) *httptest.Server {
 	t.Helper()
-	config := web.Config{Local: b.local, Tokens: []web.Token{
-		{ID: "olivia", Name: "Olivia", Token: secret.New("own-token"), Senders: web.SendersOwn},
-		{ID: "crm", Name: "CRM", Token: secret.New("any-token"), Senders: web.SendersAny},
-	}}
-	api := web.API{
-		Adapter: web.New("ours", config), Inbox: b, Recorded: b, Messages: b,
-		Rejected: func(reason string) { b.rejected = append(b.rejected, reason) }, Now: func() time.Time { return noon },
+	adapters := map[string]*web.Adapter{
+		"ours": web.New("ours", web.Config{Local: b.local, Tokens: []web.Token{
+			{ID: "olivia", Name: "Olivia", Token: secret.New(ownToken), Senders: web.SendersOwn},
+			{ID: "crm", Name: "CRM", Token: secret.New(anyToken), Senders: web.SendersAny},
+		}}),
+		"theirs": web.New("theirs", web.Config{Tokens: []web.Token{
+			{ID: "console", Name: "Console", Token: secret.New(readerToken), Read: []string{"ours", "acme"}},
+		}}),
+		"acme": web.New("", web.DefaultConfig()),
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /messages", api.Post)
-	mux.HandleFunc("GET /threads/{thread_id}/messages", api.List)
+	handle := func(pattern string, serve func(web.API, http.ResponseWriter, *http.Request)) {
+		method, path, _ := strings.Cut(pattern, " ")
+		mux.HandleFunc(method+" /{workspace}"+path, func(w http.ResponseWriter, r *http.Request) {
+			id := r.PathValue("workspace")
+			serve(web.API{
+				Adapter: adapters[id], Workspace: id, Others: func() []*web.Adapter { return []*web.Adapter{adapters["ours"], adapters["theirs"]} },
+				Asks: func(agent string) bool { return agent == "helper" || agent == "other" }, Inbox: b, Recorded: b, Store: b, Files: b,
+				Rejected: func(reason string) { b.rejected = append(b.rejected, reason) }, Now: func() time.Time { return noon },
+			}, w, r)
+		})
+	}
+	handle("POST /messages", web.API.PostMessage)
+	handle("GET /threads", web.API.ListThreads)
+	handle("GET /threads/{thread_id}/messages", web.API.ListMessages)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return server
@@ -114,6 +151,9 @@ type answer struct {
 
 func do(t *testing.T, server *httptest.Server, method, path, body string, header ...string) answer {
 	t.Helper()
+	if !strings.HasPrefix(path, "/acme/") && !strings.HasPrefix(path, "/theirs/") {
+		path = "/ours" + path
+	}
 	request, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -148,13 +188,14 @@ func (a answer) faults() (fields []string) {
 	return fields
 }
 
-// TestPostReturnsRecordedMessage checks that the response shows the message in the form that
-// replay prints.
+// TestPostReturnsRecordedMessage checks that the response shows the message with its ids and
+// its run.
 func TestPostReturnsRecordedMessage(t *testing.T) {
 	b := &backend{result: stored}
 	got := do(t, b.serve(t), "POST", "/messages", `{"content":" <b>hi ","thread_id":"`+strings.ToUpper(thread)+`","client_message_id":"m1"}`)
 	want := map[string]any{"thread_id": thread, "message": map[string]any{
-		"id": "m1", "thread_seq": 1.0, "role": "user", "content": " <b>hi ", "attachments": []any{},
+		"id": rowID, "client_message_id": "m1", "sender_id": "web:olivia", "thread_seq": 1.0, "role": "user", "content": " <b>hi ", "attachments": []any{},
+		"trigger": "run", "reason": "direct", "run": map[string]any{"id": nil, "state": "queued", "error": nil}, "created_at": noon.Format(time.RFC3339),
 		"metadata": map[string]any{"source": "web", "sender_id": "web:olivia", "sender_display_name": "Olivia", "sender_type": "human"},
 	}}
 	if diff := cmp.Diff(answer{202, want}, got); diff != "" {
@@ -167,17 +208,15 @@ func TestPostReturnsRecordedMessage(t *testing.T) {
 }
 
 // TestPostFillsInIDs checks that Post adds a thread id and a message id before the durable
-// accept.
+// accept, and returns the id of the message's row if it is not recorded in time.
 func TestPostFillsInIDs(t *testing.T) {
-	b := &backend{}
+	b := &backend{receipt: adapters.Receipt{MessageID: rowID}}
 	got := do(t, b.serve(t), "POST", "/messages", `{"content":""}`)
-	id, _ := got.Body["message"].(map[string]any)["id"].(string)
-	parsed, err := uuid.Parse(id)
-	if err != nil || parsed.Version() != 7 || uuid.Validate(got.Body["thread_id"].(string)) != nil || got.Status != 202 {
+	if id := got.Body["message"].(map[string]any)["id"]; id != rowID || uuid.Validate(got.Body["thread_id"].(string)) != nil || got.Status != 202 {
 		t.Errorf("the response is %+v", got)
 	}
 	body, err := web.ReadBody(b.accepted[0].Body)
-	if err != nil || body.MessageID != id || body.ThreadID != got.Body["thread_id"] {
+	if err != nil || uuid.Validate(body.MessageID) != nil || body.ThreadID != got.Body["thread_id"] {
 		t.Errorf("the accepted body is %s", b.accepted[0].Body)
 	}
 }
@@ -224,6 +263,9 @@ func TestCallers(t *testing.T) {
 		"own, reserved keys":     {own, `{"thread_context":"x","is_from_me":false,"recipient_id":"bot:a"}`, 400, []string{"metadata.thread_context", "metadata.is_from_me", "metadata.recipient_id"}, ""},
 		"own, null is unset":     {own, `{"thread_context":null,"is_from_me":null}`, 202, nil, `"sender_id":"web:olivia"`},
 		"any, complete metadata": {anybody, crmJSON, 202, nil, crmJSON},
+		"any, another agent":     {anybody, strings.Replace(crmJSON, "{", `{"recipient_id":"bot:other",`, 1), 202, nil, `"recipient_id":"bot:other"`},
+		"any, an unknown agent":  {anybody, strings.Replace(crmJSON, "{", `{"recipient_id":"bot:nobody",`, 1), 400, []string{"metadata.recipient_id"}, ""},
+		"any, no agent":          {anybody, strings.Replace(crmJSON, "{", `{"recipient_id":"helper",`, 1), 400, []string{"metadata.recipient_id"}, ""},
 		"any, no metadata":       {anybody, ``, 400, []string{"metadata.source", "metadata.sender_id", "metadata.sender_display_name", "metadata.sender_type"}, ""},
 		"any, a key misspelt":    {anybody, strings.Replace(crmJSON, "sender_display_name", "sender_displayname", 1), 400, []string{"metadata.sender_display_name"}, ""},
 		"a lower-case scheme":    {"bearer own-token", ``, 202, nil, `"sender_id":"web:olivia"`},
@@ -285,7 +327,7 @@ func TestBodyLimit(t *testing.T) {
 	if got := do(t, server, "POST", "/messages", long, "Authorization", ""); got.Status != 413 {
 		t.Errorf("with a Content-Length: status %d", got.Status)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/messages", struct{ *strings.Reader }{strings.NewReader(long)})
+	request, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/ours/messages", struct{ *strings.Reader }{strings.NewReader(long)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,50 +339,5 @@ func TestBodyLimit(t *testing.T) {
 	_ = response.Body.Close()
 	if response.StatusCode != 413 || len(b.accepted) > 0 {
 		t.Errorf("with chunks: status %d", response.StatusCode)
-	}
-}
-
-// TestList checks a page of messages, its cursor, and the sequence numbers of a reply.
-func TestList(t *testing.T) {
-	b := &backend{listed: []journal.Listed{
-		{Message: journal.Message{Seq: 4, ExternalID: "m1", Author: journal.ByHuman, CreatedAt: noon, DeletedAt: noon, Metadata: []byte("{}")}},
-		{Message: journal.Message{Seq: 5, ExternalID: "r1", Author: journal.ByAgent, Content: "hi", CreatedAt: noon, Metadata: []byte("{}"), Run: "run"},
-			Freshness: &journal.Freshness{BaseSeq: 3, LatestSeenSeq: 3, ServerSeq: 4}},
-	}}
-	server := b.serve(t)
-	got := do(t, server, "GET", "/threads/"+strings.ToUpper(thread)+"/messages?after=3&limit=2", "")
-	at := noon.Format(time.RFC3339)
-	want := map[string]any{"next": 5.0, "messages": []any{
-		map[string]any{"id": "m1", "thread_seq": 4.0, "role": "user", "content": "", "metadata": map[string]any{}, "attachments": []any{}, "created_at": at, "deleted_at": at},
-		map[string]any{"id": "r1", "thread_seq": 5.0, "role": "assistant", "content": "hi", "metadata": map[string]any{}, "attachments": []any{}, "created_at": at,
-			"run_id": "run", "base_seq": 3.0, "latest_seen_seq": 3.0, "server_seq_at_submit": 4.0},
-	}}
-	if diff := cmp.Diff(answer{200, want}, got); diff != "" {
-		t.Error(diff)
-	}
-	if b.asked != event.ThreadKey("web:ours:"+thread) || b.after != 3 || b.limit != 2 {
-		t.Errorf("the API asked for %d messages of %s after %d", b.limit, b.asked, b.after)
-	}
-	if last := do(t, server, "GET", "/threads/"+thread+"/messages", ""); last.Body["next"] != nil || b.limit != 100 {
-		t.Errorf("the last page has the cursor %v and the limit %d", last.Body["next"], b.limit)
-	}
-	for query, fields := range map[string][]string{"?after=-1&limit=0": {"after", "limit"}, "?limit=501": {"limit"}, "?after=x": {"after"}} {
-		if got := do(t, server, "GET", "/threads/"+thread+"/messages"+query, ""); got.Status != 400 || cmp.Diff(fields, got.faults()) != "" {
-			t.Errorf("%s: %+v", query, got)
-		}
-	}
-	if got := do(t, server, "GET", "/threads/mine/messages", ""); got.Status != 400 {
-		t.Errorf("without a UUID: %+v", got)
-	}
-	if got := do(t, server, "GET", "/threads/"+thread+"/messages", "", "Authorization", ""); got.Status != 401 {
-		t.Errorf("without a token: %+v", got)
-	}
-	for _, c := range []struct {
-		err  error
-		want int
-	}{{journal.ErrNotFound, 404}, {errors.New("the disk is gone"), 503}} {
-		if b.list = c.err; do(t, server, "GET", "/threads/"+thread+"/messages", "").Status != c.want {
-			t.Errorf("%v: want %d", c.err, c.want)
-		}
 	}
 }

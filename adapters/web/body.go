@@ -28,11 +28,13 @@ type Body struct {
 	ClientMessageID string
 	Passive         bool
 	// MessageID is the id of a message without a ClientMessageID.
-	MessageID string
+	MessageID   string
+	Attachments []Attachment
 }
 
-// ReadBody reads a body. Its error is event.FieldErrors and names every faulty member.
-// event.ParseMetadata checks the metadata.
+// ReadBody reads a body. A source beside the metadata becomes a part of the metadata. Its
+// error is event.FieldErrors and names every faulty member. event.ParseMetadata checks the
+// metadata.
 func ReadBody(raw []byte) (Body, error) {
 	var b Body
 	members, err := event.ReadObject(raw)
@@ -40,20 +42,59 @@ func ReadBody(raw []byte) (Body, error) {
 	if err != nil && !errors.As(err, &faults) {
 		return b, event.FieldErrors{{Field: whole, Message: err.Error()}}
 	}
-	content := false
+	content, source := false, ""
 	for _, m := range members {
 		content = content || m.Key == "content"
-		if fault := b.set(m); fault != "" {
+		if fault := b.set(m, &source); fault != "" {
 			faults = append(faults, event.FieldError{Field: m.Key, Message: fault})
 		}
 	}
 	if !content {
 		faults = append(faults, event.FieldError{Field: "content", Message: "is required; it may be empty"})
 	}
+	faults = append(faults, b.mergeSource(source)...)
 	if len(faults) > 0 {
 		return b, faults
 	}
 	return b, nil
+}
+
+// mergeSource adds the source beside the metadata to the metadata. The other values keep
+// their bytes.
+func (b *Body) mergeSource(source string) (faults event.FieldErrors) {
+	if source == "" {
+		return nil
+	}
+	members, err := event.ReadObject(b.object())
+	if err != nil {
+		return nil // the check of the metadata reports it
+	}
+	merged := append([]byte(`{"source":`), encode(source)...)
+	for _, m := range members {
+		switch {
+		case m.Key != "source":
+			merged = append(append(append(append(merged, ','), encode(m.Key)...), ':'), m.Value...)
+		case string(m.Value) != "null":
+			var inside string
+			faults.Check(text(m.Value, &inside) == "" && inside == source, "source", "must not differ from metadata.source")
+		}
+	}
+	b.Metadata = append(merged, '}')
+	return faults
+}
+
+// object returns the metadata, which may be absent.
+func (b *Body) object() []byte {
+	if b.Metadata == nil {
+		return []byte("{}")
+	}
+	return b.Metadata
+}
+
+// encode returns the JSON of a text.
+func encode(s string) []byte {
+	raw, _ := json.Marshal(s) // a text always encodes
+	return raw
 }
 
 // whole is the field of a fault of the whole body.
@@ -64,7 +105,7 @@ const whole = "body"
 func unreadable(faults event.FieldErrors) bool { return len(faults) == 1 && faults[0].Field == whole }
 
 // set reads one member of the object. It returns the fault's text, or "".
-func (b *Body) set(m event.Extra) string {
+func (b *Body) set(m event.Extra, source *string) string {
 	null := string(m.Value) == "null"
 	switch m.Key {
 	case "content":
@@ -96,12 +137,19 @@ func (b *Body) set(m event.Extra) string {
 		}
 	case "message_id":
 		return text(m.Value, &b.MessageID)
+	case "source":
+		if null {
+			return ""
+		}
+		return text(m.Value, source)
+	case "attachments":
+		return b.setAttachments(m.Value)
 	case "passive":
 		if !null && json.Unmarshal(m.Value, &b.Passive) != nil {
 			return "must be true or false"
 		}
 	default:
-		return "is not a key of a message; the known keys are content, metadata, thread_id, client_message_id and passive"
+		return "is not a key of a message; the known keys are content, metadata, thread_id, client_message_id, passive, source and attachments"
 	}
 	return ""
 }
@@ -118,14 +166,15 @@ func text(value json.RawMessage, into *string) string {
 // Bytes returns the body in the form that ReadBody reads, with the metadata byte for byte.
 func (b Body) Bytes() []byte {
 	raw, err := json.Marshal(struct {
-		Content         string `json:"content"`
-		ThreadID        string `json:"thread_id,omitempty"`
-		ClientMessageID string `json:"client_message_id,omitempty"`
-		MessageID       string `json:"message_id,omitempty"`
-		Passive         bool   `json:"passive,omitempty"`
-	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive})
+		Content         string       `json:"content"`
+		ThreadID        string       `json:"thread_id,omitempty"`
+		ClientMessageID string       `json:"client_message_id,omitempty"`
+		MessageID       string       `json:"message_id,omitempty"`
+		Passive         bool         `json:"passive,omitempty"`
+		Attachments     []Attachment `json:"attachments,omitempty"`
+	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive, b.Attachments})
 	if err != nil {
-		return nil // a struct of strings and a bool always marshals
+		return nil // a struct of strings, numbers and bools always marshals
 	}
 	if b.Metadata == nil {
 		return raw

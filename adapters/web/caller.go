@@ -12,39 +12,78 @@ import (
 	"parley/ingest/event"
 )
 
-// caller is the identity that a request speaks for.
+// caller is an authenticated caller: the workspace of its token, its identity there, and its
+// rights.
 type caller struct {
-	token Token
+	workspace string
+	token     Token
 	// any allows the caller to set any identity in the metadata. bare allows the caller to
 	// omit the metadata.
 	any, bare bool
 }
 
+// writes reports whether the caller may write in a workspace.
+func (c caller) writes(workspace string) bool { return c.workspace == workspace }
+
+// reads reports whether the caller may read a thread of a workspace whose id it knows.
+func (c caller) reads(workspace string) bool { return c.writes(workspace) || c.lists(workspace) }
+
+// lists reports whether the caller may list the threads of a workspace.
+func (c caller) lists(workspace string) bool {
+	return c.any && c.workspace == workspace || slices.Contains(c.token.Read, workspace)
+}
+
 // localToken is the identity of a request without metadata to the local workspace.
 var localToken = Token{ID: "local", Name: "You"}
 
-// admit authenticates a request, or responds with an error.
-func (a API) admit(w http.ResponseWriter, r *http.Request) (caller, bool) {
+// admit authenticates a request, or responds with an error. The right is one of writes,
+// reads and lists.
+func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, string) bool) (caller, bool) {
 	if a.config.Local {
 		if reason := foreign(r); reason != "" {
 			a.fail(w, http.StatusForbidden, "not-local", reason, nil)
 			return caller{}, false
 		}
-		return caller{token: localToken, any: true, bare: true}, true
+		return caller{workspace: a.Workspace, token: localToken, any: true, bare: true}, true
 	}
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	var found *Token
-	for i := range a.config.Tokens { // compare with every token, so that the duration does not reveal which one matched
+	c := a.caller(given)
+	switch {
+	case !strings.EqualFold(scheme, "Bearer") || c == nil || c.workspace != a.Workspace && !right(*c, a.Workspace):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		a.fail(w, http.StatusUnauthorized, "unauthorized", "the request needs a token of this workspace: Authorization: Bearer …", nil)
+		return caller{}, false
+	case !right(*c, a.Workspace):
+		a.fail(w, http.StatusForbidden, "forbidden", "this token may not list threads: it needs senders: any, or read with this workspace", nil)
+		return caller{}, false
+	}
+	return *c, true
+}
+
+// caller returns the caller with a token: of this workspace, or of another one that has a
+// right to read this one; nil for none.
+func (a API) caller(given string) *caller {
+	if token := a.find(given); token != nil {
+		any := token.Senders == SendersAny
+		return &caller{workspace: a.Workspace, token: *token, any: any, bare: !any}
+	}
+	for _, other := range a.Others() {
+		if token := other.find(given); token != nil && slices.Contains(token.Read, a.Workspace) {
+			return &caller{workspace: other.workspace, token: *token}
+		}
+	}
+	return nil
+}
+
+// find returns the workspace's token with a value. It compares with every token, so that the
+// duration does not reveal which one matched.
+func (a *Adapter) find(given string) (found *Token) {
+	for i := range a.config.Tokens {
 		if a.config.Tokens[i].Token.Equal(given) {
 			found = &a.config.Tokens[i]
 		}
 	}
-	if !strings.EqualFold(scheme, "Bearer") || found == nil {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		a.fail(w, http.StatusUnauthorized, "unauthorized", "the request needs a token of this workspace: Authorization: Bearer …", nil)
-		return caller{}, false
-	}
-	return caller{token: *found, any: found.Senders == SendersAny, bare: found.Senders != SendersAny}, true
+	return found
 }
 
 // foreign returns the reason if a request may not come from a program on this machine that
@@ -75,8 +114,9 @@ func foreign(r *http.Request) string {
 	return ""
 }
 
-// complete reads a body and adds the members that the caller may omit.
-func (c caller) complete(raw []byte) (Body, error) {
+// complete reads a body and adds the members that the caller may omit. asks reports whether
+// the workspace has an agent with an id.
+func (c caller) complete(raw []byte, asks func(agent string) bool) (Body, error) {
 	b, err := ReadBody(raw)
 	var faults event.FieldErrors
 	if err != nil && !errors.As(err, &faults) {
@@ -94,10 +134,20 @@ func (c caller) complete(raw []byte) (Body, error) {
 	}
 	metadata, more := c.metadata(b.Metadata)
 	b.Metadata = metadata
-	if faults = append(faults, more...); len(faults) > 0 {
+	faults = append(append(faults, more...), b.unsent()...)
+	if len(faults) > 0 {
 		return b, faults
 	}
-	return b, nil
+	return b, recipient(metadata, asks).Err()
+}
+
+// recipient returns a fault if a message names a recipient that is no agent of the workspace.
+func recipient(metadata []byte, asks func(agent string) bool) (faults event.FieldErrors) {
+	m, err := event.ReadMetadata(metadata)
+	agent, isAgent := strings.CutPrefix(m.RecipientID, "bot:")
+	faults.Check(err == nil && (m.RecipientID == "" || isAgent && asks(agent)), "metadata.recipient_id",
+		"must be bot:<id> of an agent that the workspace has, or be left out")
+	return faults
 }
 
 // metadata returns the metadata to store for a message of this caller.

@@ -35,12 +35,16 @@ type Token struct {
 	Name string `yaml:"name"`
 	// Senders is SendersOwn, which is the default, or SendersAny.
 	Senders string `yaml:"senders"`
+	// Read are the ids of further workspaces whose threads the caller may list and read.
+	Read []string `yaml:"read"`
 }
 
 // DefaultConfig returns the defaults: no tokens, so every request is refused.
 func DefaultConfig() Config { return Config{} }
 
 var tokenID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+
+var workspaceID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 // Accounts implements adapters.Config. Workspaces may share a caller.
 func (Config) Accounts() []adapters.Account { return nil }
@@ -68,6 +72,9 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	check(!t.Token.IsZero(), "token", "is required: a long random word that the caller sends as its bearer token")
 	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")
 	check(t.Senders == "" || t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
+	for i, id := range t.Read {
+		check(workspaceID.MatchString(id), fmt.Sprintf("read[%d]", i), "must be the id of a workspace")
+	}
 	for i, other := range before {
 		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is also the id of tokens[%d]: each token needs its own id", i))
 		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is also the token of tokens[%d]: the two callers could not be told apart", i))

@@ -19,6 +19,7 @@ func TestConfigFaults(t *testing.T) {
 		"an empty entry":               {func(c *Config) { c.Tokens[0] = Token{} }, []string{"tokens[0].id", "tokens[0].token", "tokens[0].name"}},
 		"an integration":               {func(c *Config) { c.Tokens[0].Senders = SendersAny }, nil},
 		"the same caller twice":        {func(c *Config) { c.Tokens = append(c.Tokens, c.Tokens[0]) }, []string{"tokens[1].id", "tokens[1].token"}},
+		"a reader":                     {func(c *Config) { c.Tokens[0].Read = []string{"acme", "Acme Inc"} }, []string{"tokens[0].read[1]"}},
 		"an id with a space":           {func(c *Config) { c.Tokens[0].ID = "a b" }, []string{"tokens[0].id"}},
 	} {
 		settings := DefaultConfig()

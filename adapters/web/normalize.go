@@ -73,6 +73,9 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 	if b.ClientMessageID == "" {
 		m.ExternalID = b.MessageID
 	}
+	for _, a := range b.Attachments {
+		m.Attachments = append(m.Attachments, a.event())
+	}
 	if b.Passive {
 		m.Passive = true
 	}

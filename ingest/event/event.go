@@ -297,7 +297,12 @@ type Attachment struct {
 	Size     int64  `json:"size"` // bytes, 0 if unknown
 	// Gone says that the platform has removed the file or does not show it.
 	Gone bool `json:"-"`
+	// Copy is the place of the stored copy; nil for none yet.
+	Copy *Copy `json:"-"`
 }
+
+// Copy is the place of a stored file (package attach).
+type Copy struct{ Bucket, Path string }
 
 // Text makes a platform's string safe to store: invalid UTF-8 and U+0000 become U+FFFD.
 // Nothing else changes. The envelope keeps the original bytes.

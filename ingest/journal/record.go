@@ -323,13 +323,16 @@ func (r *recordTx) insert(m *event.Message, d Decision, condition string, more .
 // addFiles stores the message's files from a part on.
 func (r *recordTx) addFiles(row *Message, part int, files []event.Attachment) {
 	for i, file := range files {
-		state := AttachmentPending
-		if file.Gone {
-			state = AttachmentUnavailable
+		a := Attachment{Attachment: file, State: AttachmentPending}
+		switch {
+		case file.Gone:
+			a.State = AttachmentUnavailable
+		case file.Copy != nil:
+			a.State, a.Bucket, a.Path = AttachmentStored, file.Copy.Bucket, file.Copy.Path
 		}
-		r.do(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, state) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(state))
-		row.Attachments = append(row.Attachments, Attachment{Attachment: file, State: state})
+		r.do(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, state, bucket, path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(a.State), a.Bucket, a.Path)
+		row.Attachments = append(row.Attachments, a)
 	}
 }
 

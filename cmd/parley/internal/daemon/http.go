@@ -31,8 +31,9 @@ const (
 func (d *Daemon) newServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hooks/{platform}/{workspace}", d.hook)
-	mux.HandleFunc("POST /api/v1/workspaces/{workspace}/messages", d.api(web.API.Post))
-	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.List))
+	mux.HandleFunc("POST /api/v1/workspaces/{workspace}/messages", d.api(web.API.PostMessage))
+	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads", d.api(web.API.ListThreads))
+	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.ListMessages))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", d.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.metrics.registry, promhttp.HandlerOpts{}))
@@ -75,23 +76,22 @@ func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 	return receipt, err
 }
 
-// api passes a request to its web workspace.
+// api passes a request to the API of its workspace. The API treats an unknown workspace like
+// a known one without tokens.
 func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) http.HandlerFunc {
+	unknown := web.New("", web.DefaultConfig())
 	return func(w http.ResponseWriter, r *http.Request) {
-		a := d.current.Load().accounts[r.PathValue("workspace")]
-		var adapter *web.Adapter
-		if a != nil {
-			adapter, _ = a.adapter.(*web.Adapter)
-		}
-		if adapter == nil {
-			d.metrics.reject("no-such-workspace")
-			w.Header().Set("Content-Type", "application/json; charset=utf-8")
-			w.WriteHeader(http.StatusNotFound)
-			_, _ = w.Write([]byte(`{"error":{"code":"not-found","message":"there is no such web workspace"}}` + "\n"))
-			return
+		current, id := d.current.Load(), r.PathValue("workspace")
+		adapter, asks := unknown, func(string) bool { return false }
+		if a := current.accounts[id]; a != nil {
+			asks = hasAgent(&a.Workspace)
+			if own, ok := a.adapter.(*web.Adapter); ok {
+				adapter = own
+			}
 		}
 		serve(web.API{
-			Adapter: adapter, Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Messages: d.journal,
+			Adapter: adapter, Workspace: id, Others: current.web, Asks: asks,
+			Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Store: d.journal, Files: d,
 			Rejected: d.metrics.reject, Now: d.now,
 		}, w, r)
 	}

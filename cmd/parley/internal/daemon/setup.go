@@ -10,6 +10,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/backfill"
 	"parley/adapters/deliver"
+	"parley/adapters/web"
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
@@ -35,6 +36,24 @@ type account struct {
 	links    *links
 	hello    sync.Once          // sayHello
 	stop     context.CancelFunc // nil before the adapter is started
+}
+
+// web returns the adapters of the workspaces of our own API.
+func (s *setup) web() (list []*web.Adapter) {
+	for _, a := range s.accounts {
+		if adapter, ok := a.adapter.(*web.Adapter); ok {
+			list = append(list, adapter)
+		}
+	}
+	return list
+}
+
+// hasAgent returns a function that reports whether a workspace, or one of its channels, has
+// an agent.
+func hasAgent(w *config.Workspace) func(id string) bool {
+	return func(id string) bool {
+		return id == w.Agent || slices.ContainsFunc(slices.Collect(maps.Values(w.Channels)), func(s config.Settings) bool { return s.Agent == id })
+	}
 }
 
 // heir is an adapter that continues the paces of the workspace's previous adapter, because the
@@ -157,6 +176,7 @@ func ingestSettings(w *config.Workspace, api bool, channel string) ingest.Settin
 	}
 	if api { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true
+		settings.Asks = hasAgent(w)
 	}
 	return settings
 }

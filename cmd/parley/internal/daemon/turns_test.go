@@ -12,9 +12,18 @@ const contextHead = "[Thread context — prior messages in this thread, newest l
 // listed is a message in the list of a thread's messages.
 type listed struct {
 	ID        string
-	ThreadSeq int64 `json:"thread_seq"`
+	SenderID  string `json:"sender_id"`
+	ThreadSeq int64  `json:"thread_seq"`
 	Role      string
+	Kind      string
 	Content   string
+	Trigger   string
+	Reason    string
+	Run       *struct {
+		ID    string
+		State string
+		Error string
+	}
 	RunID     string `json:"run_id"`
 	DeletedAt string `json:"deleted_at"`
 	BaseSeq   *int64 `json:"base_seq"`

@@ -12,11 +12,13 @@ import (
 
 // message is a message in a response of the API.
 type message struct {
-	ID        string
-	ThreadSeq int64 `json:"thread_seq"`
-	Role      string
-	Content   string
-	Metadata  map[string]any
+	ID              string
+	ClientMessageID string `json:"client_message_id"`
+	SenderID        string `json:"sender_id"`
+	ThreadSeq       int64  `json:"thread_seq"`
+	Role            string
+	Content         string
+	Metadata        map[string]any
 }
 
 // accepted is the response to an accepted message.
@@ -70,7 +72,7 @@ func TestPostMessage(t *testing.T) {
 			t.Errorf("the %s's id is %q", name, id)
 		}
 	}
-	want := message{ID: made.Message.ID, ThreadSeq: 1, Role: "user", Content: "  hello  ", Metadata: map[string]any{
+	want := message{ID: made.Message.ID, SenderID: "web:olivia", ThreadSeq: 1, Role: "user", Content: "  hello  ", Metadata: map[string]any{
 		"source": "web", "sender_id": "web:olivia", "sender_display_name": "Olivia", "sender_type": "human"}}
 	same(t, made.Message, want)
 }
@@ -101,8 +103,8 @@ func TestSameClientMessageID(t *testing.T) {
 		t.Errorf("%d, then %d", first.status, second.status)
 	}
 	same(t, decode[accepted](t, second.body), decode[accepted](t, first.body))
-	if id := decode[accepted](t, first.body).Message.ID; id != "c-1" {
-		t.Errorf("its id is %q", id)
+	if m := decode[accepted](t, first.body).Message; m.ClientMessageID != "c-1" || uuid.Validate(m.ID) != nil {
+		t.Errorf("its ids are %q and %q", m.ClientMessageID, m.ID)
 	}
 	const other = `{"source":"web","sender_id":"web:bob","sender_display_name":"Bob","sender_type":"human"}`
 	third := h.post(anyToken, `{"thread_id":"`+thread+`","client_message_id":"c-1","content":"mine","metadata":`+other+`}`)
@@ -168,8 +170,8 @@ func TestCallErrors(t *testing.T) {
 		"no token":             {http.MethodPost, "ours/messages", "", http.StatusUnauthorized},
 		"another token":        {http.MethodPost, "ours/messages", "x", http.StatusUnauthorized},
 		"no token, reading":    {http.MethodGet, "ours" + list, "", http.StatusUnauthorized},
-		"no such workspace":    {http.MethodPost, "theirs/messages", ownToken, http.StatusNotFound},
-		"not a web workspace":  {http.MethodPost, "acme/messages", ownToken, http.StatusNotFound},
+		"no such workspace":    {http.MethodPost, "theirs/messages", ownToken, http.StatusUnauthorized},
+		"not a web workspace":  {http.MethodPost, "acme/messages", ownToken, http.StatusUnauthorized},
 		"no such thread":       {http.MethodGet, "ours" + list, ownToken, http.StatusNotFound},
 		"a thread of no UUID":  {http.MethodGet, "ours/threads/7/messages", ownToken, http.StatusBadRequest},
 		"a limit of no number": {http.MethodGet, "ours" + list + "?limit=many&after=-1", ownToken, http.StatusBadRequest},

@@ -1,0 +1,197 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/assembly/legacy"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// PostMessage accepts a message: POST /api/v1/workspaces/{workspace}/messages.
+func (a API) PostMessage(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength > maxBody {
+		a.fail(w, http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB", nil)
+		return
+	}
+	caller, ok := a.admit(w, r, caller.writes)
+	if !ok {
+		return
+	}
+	raw, ok := a.body(w, r)
+	if !ok {
+		return
+	}
+	b, err := caller.complete(raw, a.Asks)
+	if err == nil {
+		err = a.keep(r.Context(), &b)
+	}
+	if faults, ok := errors.AsType[event.FieldErrors](err); ok {
+		a.fail(w, http.StatusBadRequest, "invalid", "the body has faults", faults)
+	} else if err != nil {
+		a.busy(w)
+	} else {
+		a.accept(w, r, b)
+	}
+}
+
+func (a API) busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	a.fail(w, http.StatusServiceUnavailable, "busy", "the store cannot store the message now; send it again", nil)
+}
+
+// accept passes a complete body to the durable accept, and responds with the result.
+func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
+	receipt, err := a.Inbox.Accept(r.Context(), event.Envelope{
+		Workspace: a.Workspace, Platform: event.Web, Transport: "api", ReceivedAt: a.Now(), Body: b.Bytes(),
+	})
+	if err != nil {
+		a.busy(w)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
+	defer cancel()
+	settled, err := a.Recorded.Wait(ctx, receipt.ID)
+	status := http.StatusAccepted
+	if receipt.Duplicate || err == nil && settled != nil && settled.Disposition == event.Duplicate {
+		status = http.StatusOK
+	}
+	switch {
+	case err != nil || settled == nil:
+		respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": map[string]string{"id": receipt.MessageID}})
+	case settled.Disposition == event.Dead:
+		a.fail(w, http.StatusInternalServerError, "dead", "the message could not be recorded; it is now a dead letter", nil)
+	case settled.Message == nil || settled.Disposition == event.Ignored:
+		a.fail(w, http.StatusForbidden, "refused", "the workspace's policy does not admit this message: "+settled.Reason, nil)
+	default:
+		respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": view(settled.Message)})
+	}
+}
+
+// message is a message in a response.
+type message struct {
+	ID              string                   `json:"id"`
+	ClientMessageID string                   `json:"client_message_id,omitempty"`
+	ThreadSeq       int64                    `json:"thread_seq"`
+	Role            string                   `json:"role"`
+	Kind            string                   `json:"kind,omitempty"` // notice
+	SenderID        string                   `json:"sender_id"`
+	Content         string                   `json:"content"`
+	Metadata        json.RawMessage          `json:"metadata"`
+	Attachments     []journal.AttachmentView `json:"attachments"`
+	Trigger         journal.Trigger          `json:"trigger"`
+	Reason          string                   `json:"reason,omitempty"`
+	Run             *run                     `json:"run,omitempty"` // that the message asked for
+	CreatedAt       time.Time                `json:"created_at"`
+	EditedAt        *time.Time               `json:"edited_at,omitempty"`
+	DeletedAt       *time.Time               `json:"deleted_at,omitempty"`
+	// The fields of replies. A notice has the id of its run too.
+	RunID         string `json:"run_id,omitempty"`
+	BaseSeq       *int64 `json:"base_seq,omitempty"`
+	LatestSeenSeq *int64 `json:"latest_seen_seq,omitempty"`
+	ServerSeq     *int64 `json:"server_seq_at_submit,omitempty"`
+}
+
+// run is the run of a message: queued, running, done, failed or cancelled.
+type run struct {
+	ID    *string `json:"id"` // nil before the run begins
+	State string  `json:"state"`
+	Error *string `json:"error"` // nil for none
+}
+
+func view(m *journal.Listed) message {
+	v := m.View()
+	out := message{
+		ID: m.UUID, ClientMessageID: m.ClientMessageID, ThreadSeq: v.ThreadSeq, Role: v.Role, SenderID: m.SenderID,
+		Content: display(&m.Message), Metadata: v.Metadata, Attachments: v.Attachments, Trigger: m.Trigger, Reason: m.Reason,
+		CreatedAt: m.CreatedAt, EditedAt: given(m.EditedAt), DeletedAt: given(m.DeletedAt),
+	}
+	switch m.Author {
+	case journal.BySystem:
+		out.Kind, out.RunID = "notice", m.Run
+	case journal.ByAgent:
+		out.RunID = m.Run
+	}
+	if asked := m.Asked; asked != nil {
+		out.Run = &run{given(asked.ID), asked.State, given(asked.Error)}
+	}
+	if f := m.Freshness; f != nil {
+		out.BaseSeq, out.LatestSeenSeq, out.ServerSeq = &f.BaseSeq, &f.LatestSeenSeq, &f.ServerSeq
+	}
+	return out
+}
+
+// given returns a pointer to a value; nil for the zero value.
+func given[T comparable](value T) *T {
+	if value == *new(T) {
+		return nil
+	}
+	return &value
+}
+
+// display returns the text of a message for people: a row from before the ingest contract
+// has a prefix in its content.
+func display(m *journal.Message) string {
+	if m.Version != 0 {
+		return m.Content
+	}
+	metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one names no source
+	return legacy.Strip(m.Content, metadata.Source, int(m.Version))
+}
+
+// ListMessages responds with a page of a thread's messages: GET
+// /api/v1/workspaces/{workspace}/threads/{thread_id}/messages?after=&before=&limit=
+func (a API) ListMessages(w http.ResponseWriter, r *http.Request) {
+	if _, ok := a.admit(w, r, caller.reads); !ok {
+		return
+	}
+	var faults event.FieldErrors
+	id := strings.ToLower(r.PathValue("thread_id"))
+	page := journal.Page{After: seqOf(r, "after", &faults), Before: seqOf(r, "before", &faults), Limit: limitOf(r, &faults)}
+	faults.Check(len(id) == 36 && uuid.Validate(id) == nil, "thread_id", "must be a UUID")
+	if len(faults) > 0 {
+		a.failRead(w, faults)
+		return
+	}
+	messages, err := a.Store.ThreadMessages(r.Context(), a.Workspace, id, page)
+	if err != nil {
+		a.failRead(w, err)
+		return
+	}
+	list := make([]message, len(messages))
+	for i := range messages {
+		list[i] = view(&messages[i])
+	}
+	respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(list, page)})
+}
+
+// nextSeq returns the thread_seq that the next page begins after, or ends before if the
+// caller reads backwards; nil after the last page.
+func nextSeq(list []message, page journal.Page) *int64 {
+	switch {
+	case len(list) < page.Limit:
+		return nil
+	case page.Before > 0 && page.After == 0:
+		return &list[0].ThreadSeq
+	}
+	return &list[len(list)-1].ThreadSeq
+}
+
+// seqOf reads a thread_seq from the query; 0 if it is absent.
+func seqOf(r *http.Request, name string, faults *event.FieldErrors) int64 {
+	s := r.URL.Query().Get(name)
+	if s == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	faults.Check(err == nil && n >= 0, name, "must be a thread_seq: 0 or more")
+	return n
+}

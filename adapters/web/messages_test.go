@@ -1,0 +1,224 @@
+package web_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/web"
+	"parley/ingest/attach"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// TestListMessages checks the messages of a page: a tombstone, a reply with its sequence
+// numbers, a notice, and a row from before the ingest contract.
+func TestListMessages(t *testing.T) {
+	b := &backend{listed: []journal.Listed{
+		{Message: journal.Message{Seq: 4, UUID: "m1", SenderID: "web:olivia", Author: journal.ByHuman, Version: 1, Trigger: journal.TriggerRun,
+			Reason: "direct", CreatedAt: noon, DeletedAt: noon, Metadata: []byte("{}")}, Asked: &journal.Asked{ID: "run-1", State: "failed", Error: "Sorry."}},
+		{Message: journal.Message{Seq: 5, UUID: "r1", SenderID: "agent:helper", Author: journal.ByAgent, Version: 1, Trigger: journal.TriggerNone,
+			Content: "hi", CreatedAt: noon, Metadata: []byte("{}"), Run: "run"}, Freshness: &journal.Freshness{BaseSeq: 3, LatestSeenSeq: 3, ServerSeq: 4}},
+		{Message: journal.Message{Seq: 6, UUID: "n1", SenderID: "system:parley", Author: journal.BySystem, Version: 1, Trigger: journal.TriggerNone,
+			Content: "Sorry.", CreatedAt: noon, Metadata: []byte("{}"), Run: "run-1"}},
+		{Message: journal.Message{Seq: 7, UUID: "o1", SenderID: "slack:U1", Author: journal.ByHuman, Trigger: journal.TriggerNone,
+			Content: "[Slack channel:C1 user:Olivia] hello", CreatedAt: noon, Metadata: []byte(`{"source":"slack"}`)}},
+	}}
+	server := b.serve(t)
+	got := do(t, server, "GET", "/threads/"+strings.ToUpper(thread)+"/messages?after=3&limit=4", "")
+	at := noon.Format(time.RFC3339)
+	row := func(seq float64, id, sender, role, trigger, content string, more map[string]any) map[string]any {
+		m := map[string]any{"id": id, "thread_seq": seq, "role": role, "sender_id": sender, "content": content, "metadata": map[string]any{},
+			"attachments": []any{}, "trigger": trigger, "created_at": at}
+		for key, value := range more {
+			m[key] = value
+		}
+		return m
+	}
+	want := map[string]any{"next": 7.0, "messages": []any{
+		row(4, "m1", "web:olivia", "user", "run", "", map[string]any{"reason": "direct", "deleted_at": at,
+			"run": map[string]any{"id": "run-1", "state": "failed", "error": "Sorry."}}),
+		row(5, "r1", "agent:helper", "assistant", "none", "hi", map[string]any{"run_id": "run", "base_seq": 3.0, "latest_seen_seq": 3.0, "server_seq_at_submit": 4.0}),
+		row(6, "n1", "system:parley", "system", "none", "Sorry.", map[string]any{"kind": "notice", "run_id": "run-1"}),
+		row(7, "o1", "slack:U1", "user", "none", "hello", map[string]any{"metadata": map[string]any{"source": "slack"}}),
+	}}
+	if diff := cmp.Diff(answer{200, want}, got); diff != "" {
+		t.Error(diff)
+	}
+	if b.asked != "ours/"+thread || b.page != (journal.Page{After: 3, Limit: 4}) {
+		t.Errorf("the API asked for %+v of %s", b.page, b.asked)
+	}
+	if back := do(t, server, "GET", "/threads/"+thread+"/messages?before=8&limit=2", ""); back.Body["next"] != 4.0 || b.page != (journal.Page{Before: 8, Limit: 2}) {
+		t.Errorf("backwards: next is %v, and the API asked for %+v", back.Body["next"], b.page)
+	}
+	if last := do(t, server, "GET", "/threads/"+thread+"/messages", ""); last.Body["next"] != nil || b.page.Limit != 100 {
+		t.Errorf("the last page has the cursor %v and the limit %d", last.Body["next"], b.page.Limit)
+	}
+}
+
+// TestListErrors checks the faults of a query, and the store's errors.
+func TestListErrors(t *testing.T) {
+	b := &backend{}
+	server := b.serve(t)
+	for query, fields := range map[string][]string{"?after=-1&before=x&limit=0": {"after", "before", "limit"}, "?limit=501": {"limit"}, "?after=x": {"after"}} {
+		if got := do(t, server, "GET", "/threads/"+thread+"/messages"+query, ""); got.Status != 400 || cmp.Diff(fields, got.faults()) != "" {
+			t.Errorf("%s: %+v", query, got)
+		}
+	}
+	if got := do(t, server, "GET", "/threads/mine/messages", ""); got.Status != 400 {
+		t.Errorf("without a UUID: %+v", got)
+	}
+	for _, c := range []struct {
+		err  error
+		want int
+	}{{journal.ErrNotFound, 404}, {errors.New("the disk is gone"), 503}, {event.FieldErrors{{Field: "before", Message: "no"}}, 400}} {
+		b.list = c.err
+		for _, path := range []string{"/threads/" + thread + "/messages", "/threads"} {
+			if got := do(t, server, "GET", path, "", "Authorization", "Bearer "+anyToken); got.Status != c.want {
+				t.Errorf("%s, %v: %+v, want %d", path, c.err, got, c.want)
+			}
+		}
+	}
+}
+
+// TestRights checks what each token may do in each workspace.
+func TestRights(t *testing.T) {
+	const forbidden, unauthorized = 403, 401
+	for name, c := range map[string]struct {
+		token             string
+		post, list, read  int // in ours
+		posts, lists, see int // in acme, which is on another platform
+	}{
+		"own":                 {ownToken, 202, forbidden, 200, unauthorized, unauthorized, unauthorized},
+		"any":                 {anyToken, 202, 200, 200, unauthorized, unauthorized, unauthorized},
+		"reader of another":   {readerToken, unauthorized, 200, 200, unauthorized, 200, 200},
+		"a wrong token":       {"wrong", unauthorized, unauthorized, unauthorized, unauthorized, unauthorized, unauthorized},
+		"an empty token":      {"", unauthorized, unauthorized, unauthorized, unauthorized, unauthorized, unauthorized},
+		"two tokens, no good": {ownToken + readerToken, unauthorized, unauthorized, unauthorized, unauthorized, unauthorized, unauthorized},
+	} {
+		b := &backend{result: stored}
+		server := b.serve(t)
+		call := func(method, path string) int {
+			body := ""
+			if method == "POST" {
+				body = `{"content":"hi","metadata":` + crmJSON + `}`
+				if c.token == ownToken {
+					body = `{"content":"hi"}`
+				}
+			}
+			return do(t, server, method, path, body, "Authorization", "Bearer "+c.token).Status
+		}
+		got := []int{call("POST", "/messages"), call("GET", "/threads"), call("GET", "/threads/"+thread+"/messages"),
+			call("POST", "/acme/messages"), call("GET", "/acme/threads"), call("GET", "/acme/threads/"+thread+"/messages")}
+		if diff := cmp.Diff([]int{c.post, c.list, c.read, c.posts, c.lists, c.see}, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+	server := (&backend{}).serve(t)
+	if got := do(t, server, "GET", "/theirs/threads", "", "Authorization", "Bearer "+readerToken); got.Status != forbidden {
+		t.Errorf("a token that reads other workspaces lists its own: %+v", got)
+	}
+}
+
+// TestListThreads checks the threads of a page, their titles and the cursor.
+func TestListThreads(t *testing.T) {
+	b := &backend{threads: []journal.ThreadSummary{
+		{ID: thread, Key: "web:ours:" + thread, LastAt: noon, Messages: 3, First: journal.Message{Content: "\n  first line \nsecond", Version: 1}},
+		{ID: rowID, Key: "slack:acme:C1:1", LastAt: noon, Messages: 1, First: journal.Message{Content: strings.Repeat("ä", 81), Version: 1}},
+		{ID: rowID, Key: "slack:acme:C1:2", LastAt: noon, First: journal.Message{Content: "[Discord channel:1 user:Al] old", Metadata: []byte(`{"source":"discord"}`)}},
+	}}
+	got := do(t, b.serve(t), "GET", "/threads?limit=3&before=5-7", "", "Authorization", "Bearer "+anyToken)
+	at := noon.Format(time.RFC3339)
+	want := map[string]any{"next": b.threads[2].Cursor(), "threads": []any{
+		map[string]any{"thread_id": thread, "key": "web:ours:" + thread, "title": "first line", "last_at": at, "messages": 3.0},
+		map[string]any{"thread_id": rowID, "key": "slack:acme:C1:1", "title": strings.Repeat("ä", 79) + "…", "last_at": at, "messages": 1.0},
+		map[string]any{"thread_id": rowID, "key": "slack:acme:C1:2", "title": "old", "last_at": at, "messages": 0.0},
+	}}
+	if diff := cmp.Diff(answer{200, want}, got); diff != "" || b.asked != "ours/5-7" {
+		t.Errorf("asked for %s: %s", b.asked, diff)
+	}
+}
+
+// TestSourceBesideMetadata checks that a source beside the metadata is merged into it before
+// the validation, and that every other byte stays.
+func TestSourceBesideMetadata(t *testing.T) {
+	const rest = `"sender_id":"irc:al","sender_display_name":"Al","sender_type":"human","n":1.50`
+	for name, c := range map[string]struct {
+		token, members string
+		faults         []string
+		stored         string
+	}{
+		"absent inside":      {anyToken, `"source":"irc","metadata":{` + rest + `}`, nil, `{"source":"irc",` + rest + `}`},
+		"null inside":        {anyToken, `"source":"irc","metadata":{"source":null,` + rest + `}`, nil, `{"source":"irc",` + rest + `}`},
+		"the same inside":    {anyToken, `"metadata":{"source":"irc",` + rest + `},"source":"irc"`, nil, `{"source":"irc",` + rest + `}`},
+		"another one inside": {anyToken, `"source":"irc","metadata":{"source":"slack",` + rest + `}`, []string{"source"}, ""},
+		"no metadata":        {anyToken, `"source":"irc"`, []string{"metadata.sender_id", "metadata.sender_display_name", "metadata.sender_type"}, ""},
+		"no text":            {anyToken, `"source":7,"metadata":{` + rest + `}`, []string{"source", "metadata.source"}, ""},
+		"own":                {ownToken, `"source":"web"`, nil, `"sender_id":"web:olivia"`},
+		"own, another":       {ownToken, `"source":"irc"`, []string{"metadata.source"}, ""},
+	} {
+		b := &backend{result: stored}
+		got := do(t, b.serve(t), "POST", "/messages", `{"content":"hi",`+c.members+`}`, "Authorization", "Bearer "+c.token)
+		if diff := cmp.Diff(c.faults, got.faults()); diff != "" {
+			t.Errorf("%s: %+v %s", name, got, diff)
+		}
+		if c.stored == "" {
+			continue
+		}
+		if body, err := web.ReadBody(b.accepted[0].Body); err != nil || !strings.Contains(string(body.Metadata), c.stored) {
+			t.Errorf("%s: stored %s, want %s", name, body.Metadata, c.stored)
+		}
+	}
+}
+
+// TestAttachments checks that the bytes of attachments are stored before the durable accept,
+// and that the envelope has the places of the copies.
+func TestAttachments(t *testing.T) {
+	b := &backend{result: stored}
+	server := b.serve(t)
+	post := func(attachments string) answer {
+		t.Helper()
+		return do(t, server, "POST", "/messages", `{"content":"","thread_id":"`+thread+`","attachments":`+attachments+`}`)
+	}
+	if got := post(`[{"name":"a.txt","mime_type":"text/plain","data":"aGVsbG8="}]`); got.Status != 202 {
+		t.Fatalf("%+v", got)
+	}
+	if len(b.files) != 1 || b.files[0].Name != "a.txt" || string(b.files[0].Data) != "hello" || strings.Contains(string(b.accepted[0].Body), "aGVsbG8=") {
+		t.Errorf("stored %+v, accepted %s", b.files, b.accepted[0].Body)
+	}
+	e, err := web.Normalizer{}.Normalize(t.Context(), b.accepted[0], nil)
+	want := []event.Attachment{{ID: "abcd", Name: "a.txt", MimeType: "text/plain", Size: 5, Copy: &event.Copy{Bucket: "b", Path: "ab/abcd"}}}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, e.Message.Attachments); diff != "" {
+		t.Error(diff)
+	}
+	one := `{"name":"a","data":"aGk="}`
+	for attachments, field := range map[string]string{
+		`{}`:                               "attachments",
+		`[{"data":"aGk="}]`:                "attachments",
+		`[{"name":"a"}]`:                   "attachments",
+		`[{"name":"a","data":"not base"}]`: "attachments",
+		`[{"name":"a","url":"http://x"}]`:  "attachments",
+		`[{"name":"a","data":"aGk=","bucket":"b","path":"ab/abcd"}]`: "attachments[0]",
+		`[` + strings.Repeat(one+",", 10) + one + `]`:                "attachments",
+	} {
+		if got := post(attachments); got.Status != 400 || cmp.Diff([]string{field}, got.faults()) != "" {
+			t.Errorf("%s: %+v", attachments, got)
+		}
+	}
+	for _, c := range []struct {
+		err  error
+		want int
+	}{{fmt.Errorf("x: %w", attach.ErrTooLarge), 400}, {attach.ErrOtherContent, 400}, {errors.New("the disk is full"), 503}} {
+		before := len(b.accepted)
+		if b.unkept = c.err; post(`[`+one+`]`).Status != c.want || len(b.accepted) != before {
+			t.Errorf("%v: want %d and no envelope", c.err, c.want)
+		}
+	}
+}

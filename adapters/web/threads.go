@@ -1,0 +1,60 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// thread is a thread in a response.
+type thread struct {
+	ID       string          `json:"thread_id"`
+	Key      event.ThreadKey `json:"key"`
+	Title    string          `json:"title"`
+	LastAt   time.Time       `json:"last_at"`
+	Messages int64           `json:"messages"`
+}
+
+// ListThreads responds with a page of the workspace's threads, the last active first: GET
+// /api/v1/workspaces/{workspace}/threads?before=&limit=
+func (a API) ListThreads(w http.ResponseWriter, r *http.Request) {
+	if _, ok := a.admit(w, r, caller.lists); !ok {
+		return
+	}
+	var faults event.FieldErrors
+	limit := limitOf(r, &faults)
+	if len(faults) > 0 {
+		a.failRead(w, faults)
+		return
+	}
+	threads, err := a.Store.Threads(r.Context(), a.Workspace, r.URL.Query().Get("before"), limit)
+	if err != nil {
+		a.failRead(w, err)
+		return
+	}
+	list := make([]thread, len(threads))
+	for i, t := range threads {
+		list[i] = thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages}
+	}
+	var next *string
+	if len(threads) == limit {
+		next = given(threads[limit-1].Cursor())
+	}
+	respond(w, http.StatusOK, map[string]any{"threads": list, "next": next})
+}
+
+// maxTitle is the greatest length of a thread's title, in characters.
+const maxTitle = 80
+
+// title returns the first line of a message, cut at maxTitle.
+func title(first *journal.Message) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(display(first)), "\n")
+	line = strings.TrimSpace(line)
+	if runes := []rune(line); len(runes) > maxTitle {
+		return strings.TrimSpace(string(runes[:maxTitle-1])) + "…"
+	}
+	return line
+}
