@@ -106,7 +106,7 @@ func (tx *txn) listed(where string, args ...any) []Listed {
 		list[i].Message = m
 		f := known[m.Row]
 		switch {
-		case m.Author == ByAgent && f.fresh.BaseSeq > 0:
+		case m.Author == ByAgent && f.fresh.ServerSeq > 0:
 			list[i].Freshness = &f.fresh
 		case m.Trigger == TriggerRun:
 			if state, ended := runStates[RunState(f.State)]; ended {

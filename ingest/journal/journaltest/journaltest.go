@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"replies", replyPromises()},
 		{"notices", noticePromises()},
 		{"listing", listingPromises()},
+		{"imports", importPromises()},
 		{"outbox", outboxPromises()},
 		{"pace", pacePromises()},
 		{"previews", previewPromises()},

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"parley/adapters/web"
+	"parley/config"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func importCommand() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use:   "import FILE.jsonl",
+		Short: "Reads messages of another system, with a prefix in their content, into threads",
+		Long: `Reads messages of version 0, whose content begins with a prefix, into threads. Each line
+is an object {"id","workspace","thread_id","role","content","metadata","created_at"}. The
+role is user or assistant, and created_at a time such as 2024-05-01T09:30:00Z. The
+thread_id is a UUID, or the key of a thread such as slack:acme:C06RY3YBSLE:1700000000.000100.
+
+A message whose id is known is skipped, so an import can be repeated. The messages are
+finished turns: they start no run, and agents see them as they are. If a line has a fault,
+nothing is imported. With SQLite the daemon must be stopped.`,
+		Args: wrong(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			conf, err := config.Load(path)
+			if err != nil {
+				return faults(err)
+			}
+			return importFile(c.Context(), conf, args[0], c.OutOrStdout())
+		},
+	}
+	configFlag(c, &path)
+	return c
+}
+
+// importFile checks the whole file, and then imports it.
+func importFile(ctx context.Context, conf *config.Config, path string, out io.Writer) (err error) {
+	if err := checkPast(path, conf); err != nil {
+		return err
+	}
+	engine, err := openStore(ctx, conf.Store)
+	if err != nil {
+		return err
+	}
+	i := importer{journal: journal.New(engine, journal.Options{})}
+	defer func() { err = errors.Join(err, i.journal.Close()) }()
+	if err := journal.Whole(ctx, engine); err != nil {
+		return err
+	}
+	err = eachPast(path, func(_ int, raw []byte) error {
+		m, err := readPast(raw, conf)
+		if err != nil {
+			return err
+		}
+		return i.add(ctx, m)
+	})
+	if err = errors.Join(err, i.flush(ctx)); err != nil {
+		return fmt.Errorf("import %s: %w", path, err)
+	}
+	_, err = fmt.Fprintf(out, "%d messages are imported; %d were known\n", i.added, i.read-i.added)
+	return err
+}
+
+const (
+	// maxPast bounds a line of an import, in bytes.
+	maxPast = 16 << 20
+	// maxPastFaults bounds the printed faults.
+	maxPastFaults = 20
+	// pastBatch bounds the messages of one transaction.
+	pastBatch = 200
+)
+
+// eachPast calls each with the number and the bytes of every line that is not blank.
+func eachPast(path string, each func(line int, raw []byte) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(make([]byte, 64<<10), maxPast)
+	n := 1
+	for ; lines.Scan(); n++ {
+		if raw := bytes.TrimSpace(lines.Bytes()); len(raw) > 0 {
+			if err := each(n, raw); err != nil {
+				return err
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s:%d: %w", path, n, err)
+	}
+	return nil
+}
+
+// checkPast returns the first faults of the file.
+func checkPast(path string, conf *config.Config) error {
+	var list []error
+	err := eachPast(path, func(line int, raw []byte) error {
+		if _, err := readPast(raw, conf); err != nil && len(list) < maxPastFaults {
+			list = append(list, fmt.Errorf("%s:%d: %w", path, line, err))
+		}
+		return nil
+	})
+	return errors.Join(append(list, err)...)
+}
+
+// past is a line of an import.
+type past struct {
+	ID        string          `json:"id"`
+	Workspace string          `json:"workspace"`
+	ThreadID  string          `json:"thread_id"`
+	Role      string          `json:"role"`
+	Content   *string         `json:"content"`
+	Metadata  json.RawMessage `json:"metadata"`
+	CreatedAt time.Time       `json:"created_at"`
+
+	known    event.Metadata
+	settings *config.Workspace
+}
+
+// readPast reads and checks a line.
+func readPast(raw []byte, conf *config.Config) (m past, err error) {
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, fmt.Errorf("the line is no message: %w", err)
+	}
+	for i := range conf.Workspaces {
+		if w := &conf.Workspaces[i]; w.ID == m.Workspace {
+			m.settings = w
+		}
+	}
+	if len(m.Metadata) == 0 || string(m.Metadata) == "null" {
+		m.Metadata = json.RawMessage("{}")
+	}
+	var faults event.FieldErrors
+	faults.Check(m.ID != "", "id", "is required")
+	faults.Check(m.settings != nil, "workspace", "must be a configured workspace")
+	faults.Check(m.Role == "user" || m.Role == "assistant", "role", "must be user or assistant")
+	faults.Check(m.Content != nil, "content", "is required")
+	faults.Check(!m.CreatedAt.IsZero(), "created_at", "is required")
+	faults.Check(m.settings == nil || m.byKey() || uuid.Validate(m.ThreadID) == nil, "thread_id", "must be a UUID, or the key of a thread of the workspace")
+	if m.known, err = event.ReadMetadata(m.Metadata); err != nil {
+		more, _ := errors.AsType[event.FieldErrors](err)
+		faults = append(faults, more...)
+	}
+	return m, faults.Err()
+}
+
+// byKey reports whether the line names its thread by the key.
+func (m *past) byKey() bool {
+	return strings.HasPrefix(m.ThreadID, string(m.settings.Platform)+":"+m.Workspace+":")
+}
+
+// importer stores the lines of one file.
+type importer struct {
+	journal *journal.Journal
+
+	of          past               // the line that names the thread of the batch
+	to          journal.PastThread // the thread of the batch
+	batch       []journal.Past
+	read, added int
+}
+
+// add adds a line to the batch of its thread.
+func (i *importer) add(ctx context.Context, m past) error {
+	if m.Workspace != i.of.Workspace || m.ThreadID != i.of.ThreadID || len(i.batch) == pastBatch {
+		if err := i.flush(ctx); err != nil {
+			return err
+		}
+		var err error
+		if i.to, err = i.thread(ctx, &m); err != nil {
+			return err
+		}
+		i.of = m
+	}
+	i.read++
+	i.batch = append(i.batch, journal.Past{
+		ID: m.ID, Own: m.Role == "assistant", Content: event.Text(*m.Content), Metadata: m.Metadata,
+		SenderID: m.known.SenderID, Bot: m.known.SenderType == event.Bot, CreatedAt: m.CreatedAt,
+	})
+	return nil
+}
+
+// flush imports the batch.
+func (i *importer) flush(ctx context.Context) error {
+	if len(i.batch) == 0 {
+		return nil
+	}
+	added, err := i.journal.Import(ctx, i.to, i.batch)
+	i.added += added
+	i.batch = nil
+	return err
+}
+
+// thread returns the thread of a line: the one with its key or its UUID, or a new one.
+func (i *importer) thread(ctx context.Context, m *past) (to journal.PastThread, err error) {
+	w := m.settings
+	to = journal.PastThread{Workspace: w.ID, Platform: w.Platform, Channel: m.known.ChannelExternalID}
+	switch id := strings.ToLower(m.ThreadID); {
+	case m.byKey():
+		to.Key = event.ThreadKey(m.ThreadID)
+		to.ID = journal.ThreadUUID(to.Key)
+	case w.Platform == event.Web:
+		to.Key, to.ID, to.Channel = web.ThreadKey(w.ID, id), id, id
+	default:
+		to.ID = id
+		if to.Key, err = i.journal.ThreadOf(ctx, w.ID, id); err != nil {
+			return to, err
+		}
+		to.Key = cmp.Or(to.Key, event.ThreadKey(fmt.Sprintf("%s:%s:%s", w.Platform, w.ID, id)))
+	}
+	to.Agent = w.Channel(to.Channel).Agent
+	return to, nil
+}

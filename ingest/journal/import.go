@@ -1,0 +1,112 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/event"
+)
+
+// Past is a message of version 0 from another system, for Import.
+type Past struct {
+	ID        string // of the other system; each is stored once in a workspace
+	Own       bool   // our agent wrote it
+	Content   string // begins with the header that the other system wrote
+	Metadata  []byte // an object
+	SenderID  string
+	Bot       bool // the sender is a program
+	CreatedAt time.Time
+}
+
+// PastThread is the thread of imported messages.
+type PastThread struct {
+	Key       event.ThreadKey
+	ID        string // its UUID
+	Workspace string
+	Platform  event.Platform
+	Channel   string
+	Agent     string // the author of our own messages
+}
+
+// Import stores the messages of a thread, in this order, after its other messages. It
+// returns the number of new ones. Each question is a turn that has ended, with the answer
+// that follows it, if there is one. No message starts a run.
+func (j *Journal) Import(ctx context.Context, to PastThread, list []Past) (added int, err error) {
+	return write(ctx, j, WriteOptions{Thread: to.Key}, func(tx *txn) int {
+		i := importTx{txn: tx, to: to}
+		i.open()
+		for _, m := range list {
+			i.add(m)
+		}
+		i.do(`UPDATE threads SET next_seq = $2, begun_seq = $3, last_at = CASE WHEN last_at < $4 THEN $4 ELSE last_at END WHERE id = $1`,
+			i.thread, i.nextSeq, i.begunSeq, i.lastAt)
+		return i.added
+	})
+}
+
+// importTx is one Import inside its transaction.
+type importTx struct {
+	*txn
+	to PastThread
+
+	thread, nextSeq, begunSeq, lastAt int64
+	question                          string // the run of the last imported message, if that waits for its answer
+	added                             int
+}
+
+// open makes the thread or finds it, and locks its row.
+func (i *importTx) open() {
+	i.do(`INSERT INTO threads (key, uuid, workspace, platform, channel) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key) DO NOTHING`,
+		string(i.to.Key), i.to.ID, i.to.Workspace, string(i.to.Platform), i.to.Channel)
+	i.row([]any{&i.thread, &i.nextSeq, &i.begunSeq}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(i.to.Key))
+	i.row([]any{&i.question}, `SELECT run FROM messages WHERE thread = $1 AND seq = $2 AND origin = 'import' AND author <> 'agent'`, i.thread, i.nextSeq-1)
+}
+
+// add stores a message, unless its id is known.
+func (i *importTx) add(m Past) {
+	id := "import/" + m.ID
+	if i.has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, i.to.Workspace, id) {
+		return
+	}
+	author, run, answers := ByHuman, i.question, m.Own && i.question != ""
+	switch {
+	case m.Own:
+		author, m.SenderID = ByAgent, "agent:"+i.to.Agent
+	case m.Bot:
+		author = ByBot
+	}
+	var after, base any // of a turn's first message: the block of the turn
+	if !answers {
+		run = uuid.Must(uuid.NewV7()).String()
+		after, base = i.begunSeq, i.nextSeq
+		i.begunSeq = i.nextSeq
+	}
+	if i.question = run; m.Own {
+		i.question = ""
+	}
+	i.do(`INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin,
+			sent_at, created_at, run, context_after, base_seq)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'none', $8, $9, 0, 'import', $10, $10, $11, $12, $13)`,
+		pastID(i.to.Workspace, m.ID), i.thread, i.nextSeq, i.to.Workspace, id, m.SenderID, string(author), m.Content, blob(m.Metadata),
+		millis(m.CreatedAt), run, after, base)
+	i.nextSeq++
+	i.lastAt = max(i.lastAt, millis(m.CreatedAt))
+	i.added++
+}
+
+// pastID returns the UUID of an imported message: its own, or one that is made of it.
+func pastID(workspace, id string) string {
+	if own, err := uuid.Parse(id); err == nil && len(id) == len(own.String()) {
+		return own.String()
+	}
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "parley:import:%s:%s", workspace, id)).String()
+}
+
+// ThreadOf returns the key of a workspace's thread with a UUID; empty for none.
+func (j *Journal) ThreadOf(ctx context.Context, workspace, id string) (key event.ThreadKey, err error) {
+	_, err = j.row(ctx, []any{(*string)(&key)}, `SELECT key FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
+	return key, err
+}
