@@ -91,11 +91,12 @@ func (c *conn) statement(query string) (statement, error) {
 			return statement{}, err
 		}
 	}
-	raw, err := c.raw.Prepare(unlocked.Replace(query))
+	verb := firstWord(query)
+	raw, err := c.raw.Prepare(strings.Replace(unlocked.Replace(query), verb, verb+onConflict[verb], 1))
 	if err != nil {
 		return statement{}, err
 	}
-	s := statement{raw, firstWord(query)}
+	s := statement{raw, verb}
 	c.statements[query] = s
 	return s, nil
 }
@@ -103,6 +104,11 @@ func (c *conn) statement(query string) (statement, error) {
 // unlocked removes the clause that locks rows against other writers, because this engine
 // has only one.
 var unlocked = strings.NewReplacer(" FOR UPDATE SKIP LOCKED", "", " FOR UPDATE", "")
+
+// onConflict is the clause that follows a verb. Without it, SQLite copies each page before
+// a statement changes it, to undo that statement alone if it violates a constraint. The
+// copies are useless here, because the committer then rolls back the whole transaction.
+var onConflict = map[string]string{"INSERT": " OR FAIL", "UPDATE": " OR FAIL"}
 
 // forget closes every prepared statement.
 func (c *conn) forget() error {

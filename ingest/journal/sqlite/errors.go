@@ -25,8 +25,7 @@ func code(err error) int {
 
 func primary(err error) int { return code(err) & 0xff }
 
-func isBusy(err error) bool       { return primary(err) == lib.SQLITE_BUSY }
-func isConstraint(err error) bool { return primary(err) == lib.SQLITE_CONSTRAINT }
+func isBusy(err error) bool { return primary(err) == lib.SQLITE_BUSY }
 
 // leavesNothing reports whether a failed COMMIT cannot have left a valid commit record in
 // the log. A failed write is the last one that SQLite makes, so the record is incomplete.

@@ -19,7 +19,7 @@ type tx struct {
 	bytes int
 	// dead is the reason for which no statement may run any more. After most errors,
 	// SQLite may have rolled the transaction back; a later statement would commit by
-	// itself.
+	// itself. After a violated constraint, a part of the statement may be left.
 	dead error
 	// iterating says that Rows is calling its function.
 	iterating bool
@@ -33,7 +33,7 @@ func (t *tx) Exec(query string, args ...any) (int64, error) {
 	}
 	result, err := s.Exec(values)
 	if err != nil {
-		return 0, t.failed(query, s, err)
+		return 0, t.failed(query, err)
 	}
 	n, err := result.RowsAffected()
 	t.wrote = t.wrote || n > 0 || !s.counted()
@@ -79,7 +79,7 @@ func (t *tx) visit(query string, args []any, visit func([]driver.Value) error) e
 	t.wrote = t.wrote || !s.selects()
 	failed, err := t.conn.each(s, values, visit)
 	if err != nil {
-		return t.failed(query, s, err)
+		return t.failed(query, err)
 	}
 	return failed
 }
@@ -101,7 +101,7 @@ func (t *tx) prepare(query string, args []any) (statement, []driver.Value, error
 	}
 	s, err := t.conn.statement(query)
 	if err != nil {
-		return statement{}, nil, t.failed(query, statement{}, err)
+		return statement{}, nil, t.failed(query, err)
 	}
 	if !s.shared() {
 		return statement{}, nil, fmt.Errorf("%.60s: only SELECT, INSERT, UPDATE, DELETE and WITH may run in a transaction", shown(query))
@@ -109,14 +109,9 @@ func (t *tx) prepare(query string, args []any) (statement, []driver.Value, error
 	return s, t.conn.bind(args), nil
 }
 
-// failed applies an error of the driver to the transaction. A violated constraint leaves
-// the transaction open, unless the schema decides otherwise.
-func (t *tx) failed(query string, s statement, err error) error {
-	err = fmt.Errorf("%.60s: %w", shown(query), err)
-	t.wrote = t.wrote || !s.selects()
-	if !isConstraint(err) || t.conn.idle() {
-		err = unavailable(err)
-		t.dead, t.wrote = err, true
-	}
-	return err
+// failed ends the transaction with an error of the driver. A statement that failed may
+// have left a part of its changes.
+func (t *tx) failed(query string, err error) error {
+	t.dead, t.wrote = unavailable(fmt.Errorf("%.60s: %w", shown(query), err)), true
+	return t.dead
 }
