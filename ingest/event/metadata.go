@@ -263,6 +263,9 @@ func writeMember(b *bytes.Buffer, key string, value []byte) {
 
 // quote writes s as a JSON string, with <, > and & as they are.
 func quote(s string) []byte {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		return []byte(`"` + s + `"`)
+	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
