@@ -179,29 +179,21 @@ func secret(decide policy) policy {
 }
 
 func outOfMemory(f *fixture) {
-	turns := func() (out []string) {
-		f.Helper()
-		list, err := f.Transcript(f.ctx, f.begin(threadKey(1)), journal.Window{Turns: 50, Bytes: 1000, Context: 20})
-		f.must(err)
-		for _, t := range list {
-			out = append(out, strings.Join(append(contents(t.Context), contents(t.Messages)...), ", "))
-		}
-		return out
-	}
+	turns := func() []string { return f.turnsOf(f.begin(threadKey(1)), 50) }
 	f.message(threadKey(1), said("C1/1", "a secret"), secret(passive))
 	f.message(threadKey(1), said("C1/2", "heard"), secret(passive))
 	f.message(threadKey(1), said("C1/3", "a secret question"), secret(runs))
-	same(f, "its own turn", turns(), []string{"heard, a secret question"})
+	same(f, "its own turn", turns(), []string{"heard|a secret question|"})
 	f.fail(f.begin(threadKey(1)), "Sorry.")
 	for range 10 { // more turns than one query reads
 		f.message(threadKey(1), said("C1/4"+strings.Repeat("x", f.serial), "a secret turn"), secret(runs))
 		f.fail(f.begin(threadKey(1)), "Sorry.")
 	}
 	f.message(threadKey(1), said("C1/5", "hi"), secret(runs))
-	same(f, "the next turn", turns(), []string{"hi"})
+	same(f, "the next turn", turns(), []string{"|hi|"})
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
 	f.message(threadKey(1), said("C1/6", "ho"), secret(runs))
-	same(f, "the turn after it", turns(), []string{"hi", "ho"})
+	same(f, "the turn after it", turns(), []string{"|hi|Hello.", "|ho|"})
 }
 
 // tells records a message that asks an agent.
