@@ -26,6 +26,7 @@ import (
 	"parley/adapters/web"
 	"parley/assembly"
 	"parley/assembly/turn"
+	"parley/config/secret"
 	"parley/ingest"
 	"parley/ingest/attach"
 	"parley/ingest/event"
@@ -49,6 +50,7 @@ type Config struct {
 	Retention   journal.Retention `yaml:"retention"`
 	Attachments attach.Config     `yaml:"attachments"`
 	Agents      []Agent           `yaml:"agents"`
+	Metrics     Metrics           `yaml:"metrics"`
 	// Workspaces are in the order of their files' names.
 	Workspaces []Workspace `yaml:"-"`
 }
@@ -57,6 +59,13 @@ type Config struct {
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
 	Format string `yaml:"format"` // auto, text, tint or json
+}
+
+// Metrics protects the metrics.
+type Metrics struct {
+	// Token admits callers to the metrics and to the details of the readiness check. If it is
+	// unset, everybody gets the metrics, and only programs on this machine the details.
+	Token secret.Value `yaml:"token"`
 }
 
 // Severity returns Level as a level of slog.

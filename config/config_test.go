@@ -62,7 +62,7 @@ const webWorkspace = `
 id: w
 platform: web
 agent: echo
-web: {tokens: [{id: ci, token: t1, name: CI}]}
+web: {tokens: [{id: ci, token: ci-7f3a9c51d2e84b60a1c35e97, name: CI}]}
 `
 
 // load reads a parley.yaml and the file webWorkspace with the given lines appended.
@@ -212,7 +212,7 @@ func TestRelativePaths(t *testing.T) {
 	write(t, map[string]string{
 		"etc/[x]/parley.yaml":     "store: sqlite:../parley.db\nattachments: {dir: /var/files}\nworkspaces: teams/*.yaml\n",
 		"etc/[x]/teams/w.yaml":    "id: w\nplatform: web\nagent: echo\nweb: {tokens: [{id: ci, name: CI, token: '${file:token.txt}'}]}\n",
-		"etc/[x]/teams/token.txt": "s3cret\r\n",
+		"etc/[x]/teams/token.txt": "ci-7f3a9c51d2e84b60a1c35e97\r\n",
 	})
 	c, err := config.Load("etc/[x]/parley.yaml")
 	if err != nil {
@@ -221,7 +221,7 @@ func TestRelativePaths(t *testing.T) {
 	if c.Store.Path != "etc/parley.db" || c.Attachments.Dir != "/var/files" {
 		t.Errorf("store %q, attachments %q", c.Store.Path, c.Attachments.Dir)
 	}
-	if got := c.Workspaces[0].Config.(*web.Config).Tokens[0].Token.Reveal(); got != "s3cret" {
+	if got := c.Workspaces[0].Config.(*web.Config).Tokens[0].Token.Reveal(); got != "ci-7f3a9c51d2e84b60a1c35e97" {
 		t.Errorf("token %q, want the text of the file without its line end", got)
 	}
 }
@@ -316,7 +316,7 @@ func TestFromMeReachesPolicy(t *testing.T) {
 id: w
 platform: bluebubbles
 agent: echo
-bluebubbles: {url: "http://mac:1234", password: p, webhook_secret: s, from_me: run}
+bluebubbles: {url: "http://mac:1234", password: p, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97, from_me: run}
 channels: [{id: "iMessage;-;x", turns: {mode: steer}}]
 `})
 	c, err := config.Load("")

@@ -10,7 +10,7 @@ import (
 	"parley/config"
 )
 
-const canary = "xoxb-canary-7f3a"
+const canary = "xoxb-canary-7f3a9c51d2e84b60"
 
 // TestFaultsPrintNoValue puts a secret at every place where a mistake can put one.
 func TestFaultsPrintNoValue(t *testing.T) {

@@ -66,6 +66,7 @@ func (c *Config) faults() event.FieldErrors {
 	check.require(c.Shutdown > 0, "shutdown", "must be more than 0s")
 	check.under("retention", c.Retention.Validate())
 	check.under("attachments", c.Attachments.Validate())
+	check.require(c.Metrics.Token.IsZero() || !c.Metrics.Token.IsShort(), "metrics.token", "must have at least 24 characters, or be empty")
 	check.require(len(c.Agents) > 0, "agents", "must list at least one agent, such as {id: echo, kind: echo}")
 	ids := unique{}
 	for i, agent := range c.Agents {

@@ -57,7 +57,7 @@ func (c Config) Validate() event.FieldErrors {
 	check := faults.Check
 	check(isAddress(c.URL), "url", "must be the http or https address of the BlueBubbles server, without the password")
 	check(!c.Password.IsZero(), "password", "is required: the password of the BlueBubbles server")
-	check(!c.WebhookSecret.IsZero(), "webhook_secret", "is required: a long random word, the last part of the webhook's address")
+	check(!c.WebhookSecret.IsShort(), "webhook_secret", "must be a random word of at least 24 characters, the last part of the webhook's address")
 	check(c.WebhookSecret.Reveal() == url.PathEscape(c.WebhookSecret.Reveal()),
 		"webhook_secret", "must contain only letters, digits, - and _, because it is part of an address")
 	check(c.Method == MethodAppleScript || c.Method == MethodPrivateAPI, "method", "must be apple-script or private-api")

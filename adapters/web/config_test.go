@@ -23,7 +23,7 @@ func TestConfigFaults(t *testing.T) {
 		"an id with a space":           {func(c *Config) { c.Tokens[0].ID = "a b" }, []string{"tokens[0].id"}},
 	} {
 		settings := DefaultConfig()
-		settings.Tokens = []Token{{ID: "ci", Name: "CI", Token: secret.New("t1")}}
+		settings.Tokens = []Token{{ID: "ci", Name: "CI", Token: secret.New("ci-7f3a9c51d2e84b60a1c35e97")}}
 		c.change(&settings)
 		var got []string
 		for _, fault := range settings.Validate() {

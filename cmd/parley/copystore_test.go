@@ -106,7 +106,7 @@ func TestCopyStoreRefuses(t *testing.T) {
 func TestUnfinishedCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: b, name: c}]}\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
 	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nstore: sqlite:b.db\n")
 	note(t, filepath.Join(dir, "a.db"), 17)
 	from, to := open(t, filepath.Join(dir, "a.db")), open(t, filepath.Join(dir, "b.db"))

@@ -158,7 +158,7 @@ func TestSignals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\n")
-	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: b, name: c}]}\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	command := exec.CommandContext(ctx, os.Args[0], "run")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"unicode/utf8"
 )
 
 const mask = "[secret]"
@@ -31,6 +32,13 @@ func (v Value) Reveal() string {
 
 // IsZero reports whether the secret is unset.
 func (v Value) IsZero() bool { return v.Reveal() == "" }
+
+// MinLength is the least number of characters of a secret that its owner chooses for Parley.
+// Callers can guess a shorter one.
+const MinLength = 24
+
+// IsShort reports whether the secret has fewer than MinLength characters.
+func (v Value) IsShort() bool { return utf8.RuneCountInString(v.Reveal()) < MinLength }
 
 // Equal compares in time that does not depend on either text or its length. An
 // unset secret equals nothing.

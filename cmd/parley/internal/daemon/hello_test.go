@@ -74,7 +74,7 @@ func TestHelloIsOnce(t *testing.T) {
 	h := open(t, plan{hello: true})
 	h.awaitHello("ours")
 	h.reload()
-	h.change("workspaces/more.yaml", "id: more\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: canary-more-5c1f07, name: A}]}\n")
+	h.change("workspaces/more.yaml", "id: more\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: canary-more-5c1f07-93d2ae60, name: A}]}\n")
 	for done := false; !done; {
 		select {
 		case text := <-h.hello:

@@ -33,8 +33,8 @@ const testTimeout = 30 * time.Second
 const (
 	signingSecret = "canary-signing-5f0d1c"
 	apiKey        = "canary-key-91be27"
-	ownToken      = "canary-own-c64a08"
-	anyToken      = "canary-any-2d7f33"
+	ownToken      = "canary-own-c64a08-2f9b51e7"
+	anyToken      = "canary-any-2d7f33-8a06c4d1"
 )
 
 const (
