@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"time"
 
+	"parley/adapters/guard"
 	"parley/ingest/event"
 )
 
@@ -179,10 +180,12 @@ type Link struct {
 
 // Hook is an adapter that receives envelopes over HTTP.
 type Hook interface {
-	// Handler serves the workspace's hook. It authenticates each request, hands the body
-	// to inbox, and acknowledges it after the durable accept. It reports a rejected
-	// request by a short reason.
-	Handler(inbox Inbox, rejected func(reason string)) http.Handler
+	// Handler serves the POST requests of the workspace's hook. It authenticates each
+	// request, hands the body to inbox, and acknowledges it after the durable accept. It
+	// refuses a request through the guard: if the address or the headers show that the
+	// caller is not the platform, before it reads the body. It reads the body with
+	// guard.Body if they prove that the caller is, and else with guard.Unverified.
+	Handler(inbox Inbox, guard *guard.Guard) http.Handler
 	// HookOnly reports whether envelopes, as the adapter is configured, arrive at the hook
 	// alone. Such an adapter has no connection whose end it would notice.
 	HookOnly() bool

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/guard"
 	"parley/ingest/event"
 )
 
@@ -127,7 +128,7 @@ type run struct {
 func (s *fixture) serve() *run {
 	s.t.Helper()
 	if s.Hook != nil {
-		server := httptest.NewServer(ability[adapters.Hook](s).Handler(s.inbox, func(string) {}))
+		server := httptest.NewServer(ability[adapters.Hook](s).Handler(s.inbox, guard.New(func(string) {})))
 		s.t.Cleanup(server.Close)
 		s.Hook(server.URL)
 	}

@@ -3,6 +3,7 @@ package guard
 import (
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 )
@@ -47,6 +48,15 @@ func (g *Guard) Unauthorized(w http.ResponseWriter, r *http.Request, reason stri
 		return &Refusal{http.StatusTooManyRequests, "throttled"}
 	}
 	return &Refusal{http.StatusUnauthorized, reason}
+}
+
+// Bearer returns the bearer token of a request; "" if it has none.
+func Bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return token
 }
 
 // add counts a failure. It returns true if the address already has its failures of the last

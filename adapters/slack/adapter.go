@@ -37,7 +37,6 @@ type Adapter struct {
 	refusals      adapters.Rests             // features that Slack refuses in this workspace
 	closedStreams closedStreams              // messages that are not open streams
 	now           func() time.Time           // for the hook and for refusals
-	bodyTimeout   time.Duration              // for the hook
 	times         socketTimes
 }
 
@@ -82,12 +81,11 @@ func New(workspace string, config Config) *Adapter {
 		transport:  transport,
 		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
-		web:         web,
-		greetings:   make(chan assistantGreeting, maxGreetings),
-		files:       newFileClient(transport, base),
-		now:         time.Now,
-		bodyTimeout: bodyTimeout,
-		times:       defaultSocketTimes(),
+		web:       web,
+		greetings: make(chan assistantGreeting, maxGreetings),
+		files:     newFileClient(transport, base),
+		now:       time.Now,
+		times:     defaultSocketTimes(),
 	}
 }
 

@@ -10,9 +10,6 @@ import (
 // SetClock sets the clock for signatures and remembered refusals.
 func (a *Adapter) SetClock(now func() time.Time) { a.now = now }
 
-// SetBodyTimeout sets the time limit of a body.
-func (a *Adapter) SetBodyTimeout(d time.Duration) { a.bodyTimeout = d }
-
 // SocketTimes are the time limits of Socket Mode. A zero keeps the default.
 type SocketTimes struct {
 	Hello, Ping, Silence, SlotWait, OrderWait, Drain, MinAge, BackoffMin, BackoffMax, DownAfter time.Duration

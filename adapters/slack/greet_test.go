@@ -12,6 +12,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/adaptertest"
+	"parley/adapters/guard"
 	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
 	"parley/config/secret"
@@ -80,7 +81,7 @@ func newGreeted(t *testing.T, mode string) *greeted {
 
 // serve lets the fake Slack call the adapter's hook.
 func (g *greeted) serve(inbox adapters.Inbox) {
-	hook := httptest.NewServer(g.adapter.Handler(inbox, func(string) {}))
+	hook := httptest.NewServer(g.adapter.Handler(inbox, guard.New(func(string) {})))
 	g.t.Cleanup(hook.Close)
 	g.server.SetHook(slacktest.Hook{URL: hook.URL, Secret: signed})
 }

@@ -3,14 +3,13 @@ package slack
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/guard"
 	"parley/ingest/event"
 )
 
@@ -30,34 +29,31 @@ const (
 // acknowledges an event only after the inbox has durably accepted it. It marks a retry
 // as such and otherwise treats it like a first attempt, because the journal decides
 // whether a payload is new.
-func (a *Adapter) Handler(inbox adapters.Inbox, rejected func(reason string)) http.Handler {
-	return &hook{adapter: a, inbox: a.greetingInbox(inbox), rejected: rejected}
+func (a *Adapter) Handler(inbox adapters.Inbox, guard *guard.Guard) http.Handler {
+	return &hook{adapter: a, inbox: a.greetingInbox(inbox), guard: guard}
 }
 
 // HookOnly reports whether the mode is http.
 func (a *Adapter) HookOnly() bool { return a.config.Mode == ModeHTTP }
 
 type hook struct {
-	adapter  *Adapter
-	inbox    adapters.Inbox
-	rejected func(reason string)
+	adapter *Adapter
+	inbox   adapters.Inbox
+	guard   *guard.Guard
 }
 
-// ServeHTTP bounds the body, authenticates the call, hands the payload to the inbox,
-// and acknowledges it, in this order.
+// ServeHTTP authenticates a call, hands its payload to the inbox, and acknowledges it. It
+// refuses a call whose headers are wrong before it reads the body.
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		h.reject(w, http.StatusMethodNotAllowed, "wrong-method")
+	if reason := h.adapter.verifyHeader(r.Header); reason != "" {
+		h.guard.Refuse(w, h.guard.Unauthorized(w, r, reason))
 		return
 	}
-	body, status, reason := h.read(w, r)
-	if reason != "" {
-		h.reject(w, status, reason)
-		return
-	}
-	if reason := h.adapter.verify(r.Header, body); reason != "" {
-		h.reject(w, http.StatusUnauthorized, reason)
+	body, refusal := h.guard.Unverified(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout}, func(body []byte) string {
+		return h.adapter.verifyBody(r.Header, body)
+	})
+	if refusal != nil {
+		h.guard.Refuse(w, refusal)
 		return
 	}
 	body = decodeForm(r.Header, body)
@@ -73,7 +69,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		w.Header().Set("Retry-After", retryLater)
-		h.reject(w, http.StatusServiceUnavailable, "no-custody")
+		h.guard.Refuse(w, &guard.Refusal{Status: http.StatusServiceUnavailable, Reason: "no-custody"})
 		return
 	}
 	w.WriteHeader(http.StatusOK)
@@ -84,40 +80,6 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func isRetry(header http.Header) bool {
 	n, err := strconv.Atoi(header.Get("X-Slack-Retry-Num"))
 	return err == nil && n >= 1
-}
-
-// reject answers with the status's standard text. Only the operator gets the reason.
-func (h *hook) reject(w http.ResponseWriter, status int, reason string) {
-	h.rejected(reason)
-	http.Error(w, http.StatusText(status), status)
-}
-
-// read reads the body within its bounds, or returns the status and reason of the
-// refusal.
-func (h *hook) read(w http.ResponseWriter, r *http.Request) (body []byte, status int, reason string) {
-	const tooLarge = "too-large"
-	if r.ContentLength > maxBody {
-		w.Header().Set("Connection", "close")
-		return nil, http.StatusRequestEntityTooLarge, tooLarge
-	}
-	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(h.adapter.bodyTimeout)); err != nil {
-		return nil, http.StatusInternalServerError, "no-deadline"
-	}
-	var b bytes.Buffer
-	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLong *http.MaxBytesError
-	switch {
-	case err == nil: // the server now removes the deadline by itself
-		return b.Bytes(), 0, ""
-	case errors.As(err, &tooLong):
-		return nil, http.StatusRequestEntityTooLarge, tooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		w.Header().Set("Connection", "close")
-		return nil, http.StatusRequestTimeout, "slow-body"
-	default:
-		return nil, http.StatusBadRequest, "broken-body"
-	}
 }
 
 // challenge returns the answer to Slack's check that this address belongs to the app.

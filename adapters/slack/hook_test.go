@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
+	"parley/adapters/guard"
 	"parley/adapters/slack/slacktest"
 	"parley/ingest/event"
 )
@@ -54,17 +55,19 @@ func (c *rejections) add(reason string) {
 }
 
 // serve starts a hook whose clock is at noon.
-func serve(t *testing.T, inbox adapters.Inbox, bodyTimeout time.Duration) (address string, rejected *rejections) {
+func serve(t *testing.T, inbox adapters.Inbox) (address string, rejected *rejections) {
 	t.Helper()
-	adapter := newAdapter("http://127.0.0.1:1/")
-	adapter.SetClock(func() time.Time { return noon })
-	if bodyTimeout > 0 {
-		adapter.SetBodyTimeout(bodyTimeout)
-	}
-	rejected = new(rejections)
-	server := httptest.NewServer(adapter.Handler(inbox, rejected.add))
+	handler, rejected := newHook(inbox)
+	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server.URL, rejected
+}
+
+// newHook returns a hook whose clock is at noon.
+func newHook(inbox adapters.Inbox) (http.Handler, *rejections) {
+	adapter, rejected := newAdapter("http://127.0.0.1:1/"), new(rejections)
+	adapter.SetClock(func() time.Time { return noon })
+	return adapter.Handler(inbox, guard.New(rejected.add)), rejected
 }
 
 // deliver makes the call and returns its answer.
@@ -95,7 +98,7 @@ var helloEvent = string(slacktest.Message{Channel: room, User: "U1", Text: "hi",
 
 func TestHookAcknowledgesAfterDurableAccept(t *testing.T) {
 	var inbox memoryInbox
-	address, rejected := serve(t, &inbox, 0)
+	address, rejected := serve(t, &inbox)
 	response, _ := deliver(t, signedRequest(t, address, helloEvent))
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("status %s", response.Status)
@@ -108,7 +111,7 @@ func TestHookAcknowledgesAfterDurableAccept(t *testing.T) {
 
 func TestHookRefusesWithoutDurableAccept(t *testing.T) {
 	for _, fault := range []error{adapters.ErrBusy, fmt.Errorf("commit: %w", adapters.ErrBusy), errors.New("disk full")} {
-		address, rejected := serve(t, &memoryInbox{fail: fault}, 0)
+		address, rejected := serve(t, &memoryInbox{fail: fault})
 		response, body := deliver(t, signedRequest(t, address, helloEvent))
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
 			t.Errorf("%v: %s, Retry-After %q", fault, response.Status, response.Header.Get("Retry-After"))
@@ -124,7 +127,7 @@ func TestHookRefusesWithoutDurableAccept(t *testing.T) {
 
 func TestHookAcceptsRetries(t *testing.T) {
 	var inbox memoryInbox
-	address, _ := serve(t, &inbox, 0)
+	address, _ := serve(t, &inbox)
 	for _, number := range []string{"", "1", "3"} {
 		request := signedRequest(t, address, helloEvent)
 		if number != "" {
@@ -171,7 +174,7 @@ func TestHookRefusesUnverifiedCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var inbox memoryInbox
-			address, rejected := serve(t, &inbox, 0)
+			address, rejected := serve(t, &inbox)
 			request := signedRequest(t, address, helloEvent)
 			request.Header = c.header
 			response, _ := deliver(t, request)
@@ -187,7 +190,7 @@ func TestHookRefusesUnverifiedCalls(t *testing.T) {
 
 func TestHookAllowsFiveMinutesOfSkew(t *testing.T) {
 	var inbox memoryInbox
-	address, _ := serve(t, &inbox, 0)
+	address, _ := serve(t, &inbox)
 	for _, skew := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
 		request := signedRequest(t, address, helloEvent)
 		request.Header = slacktest.Sign(signed, noon.Add(skew), []byte(helloEvent))
@@ -200,7 +203,7 @@ func TestHookAllowsFiveMinutesOfSkew(t *testing.T) {
 // TestHookRefusesAllCallsWithoutASecret: everybody can sign with an empty key.
 func TestHookRefusesAllCallsWithoutASecret(t *testing.T) {
 	var inbox memoryInbox
-	server := httptest.NewServer(withoutSecret().Handler(&inbox, func(string) {}))
+	server := httptest.NewServer(withoutSecret().Handler(&inbox, guard.New(func(string) {})))
 	defer server.Close()
 	request := signedRequest(t, server.URL, helloEvent)
 	request.Header = slacktest.Sign("", noon, []byte(helloEvent))
@@ -211,7 +214,7 @@ func TestHookRefusesAllCallsWithoutASecret(t *testing.T) {
 
 func TestURLVerification(t *testing.T) {
 	var inbox memoryInbox
-	address, _ := serve(t, &inbox, 0)
+	address, _ := serve(t, &inbox)
 	const question = `{"token":"x","challenge":"3eZbrw1a<","type":"url_verification"}`
 	response, body := deliver(t, signedRequest(t, address, question))
 	if response.StatusCode != http.StatusOK || body != "3eZbrw1a<" || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") {
@@ -233,7 +236,7 @@ func TestURLVerification(t *testing.T) {
 
 func TestHookAcceptsUndecodableBodies(t *testing.T) {
 	var inbox memoryInbox
-	address, _ := serve(t, &inbox, 0)
+	address, _ := serve(t, &inbox)
 	for _, body := range []string{"no JSON", "{", ""} {
 		if response, _ := deliver(t, signedRequest(t, address, body)); response.StatusCode != http.StatusOK {
 			t.Errorf("%q: %s", body, response.Status)
@@ -241,6 +244,22 @@ func TestHookAcceptsUndecodableBodies(t *testing.T) {
 	}
 	if len(inbox.accepted) != 3 || string(inbox.accepted[0].Body) != "no JSON" {
 		t.Errorf("%+v", inbox.accepted)
+	}
+}
+
+// TestHookReadsJSONSentAsForm sends an event with the content type of a form: the signature
+// does not cover the type.
+func TestHookReadsJSONSentAsForm(t *testing.T) {
+	for _, space := range []string{"", " \r\n\t"} {
+		body := space + `{"type":"other","x":"&payload=%7B%22type%22%3A%22block_actions%22%7D&"}`
+		var inbox memoryInbox
+		address, _ := serve(t, &inbox)
+		request := signedRequest(t, address, body)
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		deliver(t, request)
+		if len(inbox.accepted) != 1 || string(inbox.accepted[0].Body) != body {
+			t.Errorf("%+v", inbox.accepted)
+		}
 	}
 }
 
@@ -256,7 +275,7 @@ func TestHookConvertsFormsToJSON(t *testing.T) {
 				"command": "/ask", "text": "a & b", "user_id": "U1", "twice": []any{"1", "2"}}}},
 	} {
 		var inbox memoryInbox
-		address, _ := serve(t, &inbox, 0)
+		address, _ := serve(t, &inbox)
 		request := signedRequest(t, address, c.form)
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 		if response, body := deliver(t, request); response.StatusCode != http.StatusOK || body != "" {
@@ -272,33 +291,20 @@ func TestHookConvertsFormsToJSON(t *testing.T) {
 	}
 }
 
-func TestHookServesOnlyPOST(t *testing.T) {
-	var inbox memoryInbox
-	address, rejected := serve(t, &inbox, 0)
-	request := signedRequest(t, address, helloEvent)
-	request.Method = http.MethodPut
-	response, _ := deliver(t, request)
-	if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != http.MethodPost || len(inbox.accepted) != 0 {
-		t.Errorf("%s, Allow %q, %d stored", response.Status, response.Header.Get("Allow"), len(inbox.accepted))
-	}
-	if diff := cmp.Diff([]string{"wrong-method"}, rejected.reasons); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestHookBoundsTheBodyBeforeVerification sends a body that is too large, with and
-// without a declared length, unsigned.
+// without a declared length, and with a wrong signature.
 func TestHookBoundsTheBodyBeforeVerification(t *testing.T) {
 	for name, body := range map[string]io.Reader{
 		"declared":   bytes.NewReader(make([]byte, 1<<20+1)),
 		"undeclared": io.MultiReader(bytes.NewReader(make([]byte, 1<<20+1))),
 	} {
 		var inbox memoryInbox
-		address, rejected := serve(t, &inbox, 0)
+		address, rejected := serve(t, &inbox)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, body)
 		if err != nil {
 			t.Fatal(err)
 		}
+		request.Header = slacktest.Sign("other", noon, nil)
 		response, _ := deliver(t, request)
 		if response.StatusCode != http.StatusRequestEntityTooLarge || len(inbox.accepted) != 0 {
 			t.Errorf("%s: %s", name, response.Status)
@@ -309,34 +315,86 @@ func TestHookBoundsTheBodyBeforeVerification(t *testing.T) {
 	}
 }
 
+// TestHookRefusesHeadersBeforeTheBody declares a body and sends none of it.
+func TestHookRefusesHeadersBeforeTheBody(t *testing.T) {
+	for header, want := range map[string]string{
+		"":                             "no-signature",
+		"X-Slack-Signature: v0=00\r\n": "no-signature",
+		"X-Slack-Signature: v0=00\r\nX-Slack-Request-Timestamp: 1\r\n": "stale-timestamp",
+	} {
+		var inbox memoryInbox
+		address, rejected := serve(t, &inbox)
+		answer := half(t, address, header+"Content-Length: 1048576\r\n\r\n")
+		if !strings.HasPrefix(answer, "HTTP/1.1 401 ") {
+			t.Errorf("%q: %.40q", header, answer)
+		}
+		if diff := cmp.Diff([]string{want}, rejected.reasons); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// half sends the beginning of a call, and returns all that the hook answers. It ends when the
+// hook closes the connection.
+func half(t *testing.T, address, rest string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := io.WriteString(connection, "POST / HTTP/1.1\r\nHost: x\r\n"+rest); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
 func TestHookAcceptsABodyOfTheMaximumSize(t *testing.T) {
 	var inbox memoryInbox
-	address, _ := serve(t, &inbox, 0)
+	address, _ := serve(t, &inbox)
 	response, _ := deliver(t, signedRequest(t, address, strings.Repeat("x", 1<<20)))
 	if response.StatusCode != http.StatusOK || len(inbox.accepted) != 1 || len(inbox.accepted[0].Body) != 1<<20 {
 		t.Errorf("%s, %d stored", response.Status, len(inbox.accepted))
 	}
 }
 
-// TestHookTimesOutASlowBody declares a body and does not send it.
+// TestHookTimesOutASlowBody declares a body and does not send all of it.
 func TestHookTimesOutASlowBody(t *testing.T) {
-	var inbox memoryInbox
-	address, rejected := serve(t, &inbox, time.Millisecond)
-	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+	synctest.Test(t, func(t *testing.T) {
+		var inbox memoryInbox
+		never, end := io.Pipe()
+		defer end.Close()
+		response, rejected := deliverInMemory(t, &inbox, func(r *http.Request) { r.Body = never })
+		if response.StatusCode != http.StatusRequestTimeout || len(inbox.accepted) != 0 {
+			t.Errorf("%s, %d stored", response.Status, len(inbox.accepted))
+		}
+		if diff := cmp.Diff([]string{"slow-body"}, rejected.reasons); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// deliverInMemory makes a changed call over a connection in memory.
+func deliverInMemory(t *testing.T, inbox adapters.Inbox, change func(*http.Request)) (*http.Response, *rejections) {
+	t.Helper()
+	handler, rejected := newHook(inbox)
+	listener := newMemoryListener()
+	server := &http.Server{Handler: handler}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	client := &http.Client{Transport: &http.Transport{DialContext: listener.dial}}
+	request := signedRequest(t, "http://"+listener.Addr().String(), helloEvent)
+	change(request)
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer connection.Close()
-	if _, err := io.WriteString(connection, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := io.ReadAll(connection) // ends because the hook closes the connection
-	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 408 ") {
-		t.Errorf("%.40q, %v", answer, err)
-	}
-	if diff := cmp.Diff([]string{"slow-body"}, rejected.reasons); diff != "" || len(inbox.accepted) != 0 {
-		t.Error(diff)
-	}
+	_ = response.Body.Close()
+	return response, rejected
 }
 
 // slowInbox takes a minute, which is longer than the time limit of a body.
@@ -353,19 +411,7 @@ func (c *slowInbox) Accept(ctx context.Context, envelope event.Envelope) (adapte
 
 func TestBodyTimeoutDoesNotEndTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var rejected rejections
-		adapter := newAdapter("http://127.0.0.1:1/")
-		adapter.SetClock(func() time.Time { return noon })
-		listener := newMemoryListener()
-		server := &http.Server{Handler: adapter.Handler(new(slowInbox), rejected.add)}
-		go func() { _ = server.Serve(listener) }()
-		defer server.Close()
-		client := &http.Client{Transport: &http.Transport{DialContext: listener.dial}}
-		response, err := client.Do(signedRequest(t, "http://"+listener.Addr().String(), helloEvent))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
+		response, rejected := deliverInMemory(t, new(slowInbox), func(*http.Request) {})
 		if response.StatusCode != http.StatusOK {
 			t.Errorf("%s: %v", response.Status, rejected.reasons)
 		}
@@ -373,9 +419,8 @@ func TestBodyTimeoutDoesNotEndTheCommit(t *testing.T) {
 }
 
 func BenchmarkHook(b *testing.B) {
-	adapter := newAdapter("http://127.0.0.1:1/")
-	adapter.SetClock(func() time.Time { return noon })
-	server := httptest.NewServer(adapter.Handler(new(memoryInbox), func(string) {}))
+	handler, _ := newHook(new(memoryInbox))
+	server := httptest.NewServer(handler)
 	defer server.Close()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -399,7 +444,7 @@ func TestOnlyModeHTTPDependsOnTheHook(t *testing.T) {
 func TestHookMarksRetries(t *testing.T) {
 	for number, want := range map[string]bool{"": false, "0": false, "1": true, "3": true, "x": false} {
 		var inbox memoryInbox
-		address, _ := serve(t, &inbox, 0)
+		address, _ := serve(t, &inbox)
 		request := signedRequest(t, address, helloEvent)
 		if number != "" {
 			request.Header.Set("X-Slack-Retry-Num", number)

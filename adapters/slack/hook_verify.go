@@ -17,14 +17,20 @@ import (
 // https://docs.slack.dev/authentication/verifying-requests-from-slack
 const maxSkew = 5 * time.Minute
 
-// verify returns the reason why Slack did not provably send the body, or an empty
-// string. The signature covers the time and the raw bytes of the body.
-func (a *Adapter) verify(header http.Header, body []byte) (reason string) {
+// The headers of a signed call.
+const (
+	timestampHeader = "X-Slack-Request-Timestamp"
+	signatureHeader = "X-Slack-Signature"
+)
+
+// verifyHeader returns the reason why the headers show that Slack did not send a call now,
+// or an empty string.
+func (a *Adapter) verifyHeader(header http.Header) (reason string) {
 	if a.config.SigningSecret.IsZero() {
 		return "no-signing-secret" // everybody can sign with an empty key
 	}
-	stamp, signature := header.Get("X-Slack-Request-Timestamp"), header.Get("X-Slack-Signature")
-	if stamp == "" || signature == "" {
+	stamp := header.Get(timestampHeader)
+	if stamp == "" || header.Get(signatureHeader) == "" {
 		return "no-signature"
 	}
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
@@ -34,10 +40,16 @@ func (a *Adapter) verify(header http.Header, body []byte) (reason string) {
 	if a.now().Sub(time.Unix(seconds, 0)).Abs() > maxSkew {
 		return "stale-timestamp"
 	}
+	return ""
+}
+
+// verifyBody returns the reason why Slack did not provably send the body, or an empty
+// string. The signature covers the time and the raw bytes of the body.
+func (a *Adapter) verifyBody(header http.Header, body []byte) (reason string) {
 	mac := hmac.New(sha256.New, []byte(a.config.SigningSecret.Reveal()))
-	mac.Write([]byte("v0:" + stamp + ":"))
+	mac.Write([]byte("v0:" + header.Get(timestampHeader) + ":"))
 	mac.Write(body)
-	if want := "v0=" + hex.EncodeToString(mac.Sum(nil)); !hmac.Equal([]byte(signature), []byte(want)) {
+	if want := "v0=" + hex.EncodeToString(mac.Sum(nil)); !hmac.Equal([]byte(header.Get(signatureHeader)), []byte(want)) {
 		return "bad-signature"
 	}
 	return ""
@@ -47,10 +59,11 @@ func (a *Adapter) verify(header http.Header, body []byte) (reason string) {
 // the JSON in its payload field. A command gets the shape that it has in Socket Mode,
 // {"type":"slash_commands","payload":{…}}, with every field as Slack sent it. A field
 // that occurs more than once becomes a list of its values. decodeForm returns any other
-// body unchanged.
+// body unchanged. A body that begins with { is JSON, whatever its type says, because the
+// signature does not cover the type.
 // https://docs.slack.dev/interactivity
 func decodeForm(header http.Header, body []byte) []byte {
-	if kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" {
+	if kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" || isObject(body) {
 		return body
 	}
 	form, err := url.ParseQuery(string(body))

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/guard"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -86,28 +86,21 @@ type API struct {
 	Recorded Recorded
 	Store    Store
 	Files    Files
-	// Rejected receives the reason of every refused request.
-	Rejected func(reason string)
+	Guard    *guard.Guard
 	Now      func() time.Time
 }
 
 func (a API) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	// If the connection does not support a deadline, the server's own applies.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		a.fail(w, http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB", nil)
-	case err != nil:
-		a.fail(w, http.StatusRequestTimeout, "slow", "the body did not arrive in time", nil)
+	raw, refusal := a.Guard.Body(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout})
+	if refusal != nil {
+		a.fail(w, refusal.Status, refusal.Reason, "the body must have at most 256 KiB and arrive within 10 seconds", nil)
 	}
-	return raw, err == nil
+	return raw, refusal == nil
 }
 
-// fail responds with an error and reports its code to Rejected.
+// fail responds with an error and reports its code to the guard.
 func (a API) fail(w http.ResponseWriter, status int, code, message string, fields event.FieldErrors) {
-	a.Rejected(code)
+	a.Guard.Rejected(code)
 	body := map[string]any{"code": code, "message": message}
 	if len(fields) > 0 {
 		body["fields"] = fields

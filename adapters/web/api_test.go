@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/adapters"
+	"parley/adapters/guard"
 	"parley/adapters/web"
 	"parley/assembly/stream"
 	"parley/config/secret"
@@ -123,7 +124,7 @@ func (b *backend) serve(t *testing.T) *httptest.Server {
 		}}),
 		"acme": web.New("", web.DefaultConfig()),
 	}
-	mux := http.NewServeMux()
+	mux, guards := http.NewServeMux(), guard.New(func(reason string) { b.rejected = append(b.rejected, reason) })
 	handle := func(pattern string, serve func(web.API, http.ResponseWriter, *http.Request)) {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" /{workspace}"+path, func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +132,7 @@ func (b *backend) serve(t *testing.T) *httptest.Server {
 			serve(web.API{
 				Adapter: adapters[id], Workspace: id, Others: func() []*web.Adapter { return []*web.Adapter{adapters["ours"], adapters["theirs"]} },
 				Asks: func(agent string) bool { return agent == "helper" || agent == "other" }, Inbox: b, Recorded: b, Store: b, Files: b,
-				Rejected: func(reason string) { b.rejected = append(b.rejected, reason) }, Now: func() time.Time { return noon },
+				Guard: guards, Now: func() time.Time { return noon },
 			}, w, r)
 		})
 	}
@@ -308,6 +309,8 @@ func TestLocalWorkspace(t *testing.T) {
 		"another port's page":     {[]string{"Host", "localhost:8484", "Origin", "http://localhost:3000"}, 403},
 		"behind a proxy":          {[]string{"X-Forwarded-For", "203.0.113.7"}, 403},
 		"behind a standard proxy": {[]string{"Forwarded", "for=203.0.113.7"}, 403},
+		"behind a tunnel":         {[]string{"Cf-Connecting-Ip", "203.0.113.7"}, 403},
+		"another site's fetch":    {[]string{"Sec-Fetch-Site", "cross-site"}, 403},
 		"a form":                  {[]string{"Content-Type", "text/plain"}, 403},
 		"JSON with a charset":     {[]string{"Content-Type", "application/json; charset=utf-8"}, 202},
 	} {
@@ -316,6 +319,18 @@ func TestLocalWorkspace(t *testing.T) {
 		if got.Status != c.want {
 			t.Errorf("%s: status %d, want %d: %v", name, got.Status, c.want, got.Body)
 		}
+	}
+}
+
+// TestLocalWorkspaceRefusesOtherMachines calls the API from another machine's address.
+func TestLocalWorkspaceRefusesOtherMachines(t *testing.T) {
+	b := &backend{local: true, result: stored}
+	r := httptest.NewRequest("GET", "/ours/threads/"+thread+"/messages", nil)
+	r.Host, r.RemoteAddr = "localhost", "203.0.113.7:1000"
+	w := httptest.NewRecorder()
+	b.serve(t).Config.Handler.ServeHTTP(w, r)
+	if w.Code != 403 {
+		t.Errorf("status %d", w.Code)
 	}
 }
 

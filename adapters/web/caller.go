@@ -3,12 +3,12 @@ package web
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"parley/adapters/guard"
 	"parley/ingest/event"
 )
 
@@ -46,12 +46,12 @@ func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, st
 		}
 		return caller{workspace: a.Workspace, token: localToken, any: true, bare: true}, true
 	}
-	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	c := a.caller(given)
+	c := a.caller(guard.Bearer(r))
 	switch {
-	case !strings.EqualFold(scheme, "Bearer") || c == nil || c.workspace != a.Workspace && !right(*c, a.Workspace):
+	case c == nil || c.workspace != a.Workspace && !right(*c, a.Workspace):
+		refusal := a.Guard.Unauthorized(w, r, "unauthorized")
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		a.fail(w, http.StatusUnauthorized, "unauthorized", "the request needs a token of this workspace: Authorization: Bearer …", nil)
+		a.fail(w, refusal.Status, refusal.Reason, "the request needs a token of this workspace: Authorization: Bearer …", nil)
 		return caller{}, false
 	case !right(*c, a.Workspace):
 		a.fail(w, http.StatusForbidden, "forbidden", "this token may not list threads: it needs senders: any, or read with this workspace", nil)
@@ -90,11 +90,7 @@ func (a *Adapter) find(given string) (found *Token) {
 // called us on purpose: it may come from a web page of another site, or through a proxy. The
 // reason is empty otherwise.
 func foreign(r *http.Request) string {
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if !slices.Contains([]string{"localhost", "127.0.0.1", "::1", "[::1]"}, strings.ToLower(host)) {
+	if !guard.IsLocalHost(r) {
 		return "the local workspace accepts only the hosts localhost, 127.0.0.1 and [::1]"
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
@@ -102,10 +98,11 @@ func foreign(r *http.Request) string {
 			return "the local workspace refuses pages of another origin"
 		}
 	}
-	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
-		if r.Header.Get(header) != "" {
-			return "the local workspace refuses forwarded requests"
-		}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return "the local workspace refuses pages of another site"
+	}
+	if !guard.IsLocal(r) {
+		return "the local workspace refuses other machines and forwarded requests"
 	}
 	mediaType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if r.Method == http.MethodPost && !strings.EqualFold(strings.TrimSpace(mediaType), "application/json") {

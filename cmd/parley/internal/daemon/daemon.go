@@ -16,6 +16,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/deliver"
+	"parley/adapters/guard"
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
@@ -47,6 +48,8 @@ type Daemon struct {
 	current  atomic.Pointer[setup]
 	listener net.Listener
 	server   *http.Server
+	guard    *guard.Guard
+	probe    probe
 
 	platforms map[event.Platform]adapters.Platform
 	accounts  sync.WaitGroup           // the adapters that are running
@@ -91,9 +94,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	for _, p := range o.Platforms {
 		d.platforms[p.Name] = p
 	}
-	if err := checkListen(o.Config); err != nil {
-		return nil, err
-	}
+	d.guard = guard.New(d.metrics.reject)
 	engine, err := o.Engine, error(nil)
 	if engine == nil {
 		if engine, err = openStore(ctx, o.Config.Store, d.log, d.metrics); err != nil {
@@ -116,6 +117,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	d.metrics.backlog(context.WithoutCancel(ctx), d.journal)
 	if d.listener, err = net.Listen("tcp", o.Config.Listen); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen: %w", err), d.journal.Close())
+	}
+	if err := d.checkListener(o.Config); err != nil {
+		return nil, errors.Join(err, d.listener.Close(), d.journal.Close())
 	}
 	d.server = d.newServer()
 	return d, nil
@@ -151,14 +155,11 @@ func (d *Daemon) share(engine journal.Engine) journal.Options {
 	return o
 }
 
-// checkListen returns an error if other machines could reach the local workspace, which
+// checkListener returns an error if other machines could reach the local workspace, which
 // needs no token.
-func checkListen(c *config.Config) error {
-	for _, w := range c.Workspaces {
-		host, _, err := net.SplitHostPort(c.Listen)
-		if ip := net.ParseIP(host); isLocal(w.Config) && (err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback())) {
-			return fmt.Errorf("listen: %s is not a loopback address; the local workspace needs one because it has no token", c.Listen)
-		}
+func (d *Daemon) checkListener(c *config.Config) error {
+	if hasLocal(c) && !isLoopback(d.listener.Addr()) {
+		return fmt.Errorf("listen: %s is not a loopback address; the local workspace needs one because it has no token", d.Addr())
 	}
 	return nil
 }

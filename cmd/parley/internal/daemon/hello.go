@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"parley/adapters"
 	"parley/adapters/web"
+	"parley/config"
 	"parley/ingest/event"
 )
 
@@ -46,6 +48,12 @@ func localHello(base, workspace string) string {
   curl -sS %s/api/v1/workspaces/%[1]s/messages -H 'Content-Type: application/json' -d '{"thread_id":"%[3]s","content":"hello"}'
 Read the answer:
   curl -sS %[2]s/api/v1/workspaces/%[1]s/threads/%[3]s/messages`, workspace, base, thread)
+}
+
+// hasLocal reports whether a configuration has the built-in workspace, so that it is from no
+// file.
+func hasLocal(c *config.Config) bool {
+	return slices.ContainsFunc(c.Workspaces, func(w config.Workspace) bool { return isLocal(w.Config) })
 }
 
 // isLocal reports whether a workspace is the built-in one, whose callers need no token.

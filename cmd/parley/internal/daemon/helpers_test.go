@@ -56,6 +56,7 @@ type plan struct {
 	files   map[string]string // further files, by name
 	without bool              // no files: the built-in workspace
 	clock   *clock            // the daemon's; a new one if nil
+	metrics string            // the token of the metrics; none if empty
 	store   string            // the URL of a PostgreSQL store; an embedded store if empty
 	engine  journal.Engine    // the store that the test has opened; nil for the configured one
 	hello   bool              // collect the texts for the operator
@@ -83,6 +84,7 @@ func (p plan) write(t *testing.T, replace *strings.Replacer) {
 		"parley.yaml": `
 listen: 127.0.0.1:0
 shutdown: 3s
+metrics: {token: "` + p.metrics + `"}
 ` + p.store + `
 agents:
   - id: helper

@@ -2,12 +2,8 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parley/adapters"
 	"parley/adapters/web"
@@ -22,9 +18,7 @@ const (
 	headerBytes   = 32 << 10
 	// requestTimeout bounds a whole request with its body.
 	requestTimeout = 30 * time.Second
-	idleTimeout    = 2 * time.Minute
-	// probeTimeout bounds the wait of a readiness check for the store.
-	probeTimeout = time.Second
+	idleTimeout    = 30 * time.Second
 )
 
 // newServer returns the HTTP server with all its routes.
@@ -35,9 +29,9 @@ func (d *Daemon) newServer() *http.Server {
 	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads", d.api(web.API.ListThreads))
 	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.ListMessages))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("GET /readyz", d.ready)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(d.metrics.registry, promhttp.HandlerOpts{}))
-	return &http.Server{
+	mux.HandleFunc("GET /readyz", d.operators(d.ready))
+	mux.HandleFunc("GET /metrics", d.operators(d.figures))
+	server := &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       requestTimeout,
@@ -45,19 +39,21 @@ func (d *Daemon) newServer() *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
 	}
+	d.guard.Protect(server)
+	return server
 }
 
-// hook passes a request to its workspace's adapter.
+// hook passes a request to its workspace's adapter. It refuses a request to an unknown
+// workspace like one with a wrong secret, so that the answer tells nobody which ones exist.
 func (d *Daemon) hook(w http.ResponseWriter, r *http.Request) {
 	a := d.current.Load().accounts[r.PathValue("workspace")]
 	if a != nil && string(a.Platform) == r.PathValue("platform") {
 		if hook, ok := a.adapter.(adapters.Hook); ok {
-			hook.Handler(timed{d.ingest, d.metrics}, d.metrics.reject).ServeHTTP(w, r)
+			hook.Handler(timed{d.ingest, d.metrics}, d.guard).ServeHTTP(w, r)
 			return
 		}
 	}
-	d.metrics.reject("no-such-hook")
-	http.NotFound(w, r)
+	d.guard.Refuse(w, d.guard.Unauthorized(w, r, "no-such-hook"))
 }
 
 // timed measures the time of each durable accept.
@@ -92,35 +88,7 @@ func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) ht
 		serve(web.API{
 			Adapter: adapter, Workspace: id, Others: current.web, Asks: asks,
 			Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Store: d.journal, Files: d,
-			Rejected: d.metrics.reject, Now: d.now,
+			Guard: d.guard, Now: d.now,
 		}, w, r)
 	}
-}
-
-// ready answers whether the store takes messages, and the state of each workspace.
-func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
-	body := struct {
-		Ready      bool                       `json:"ready"`
-		Store      string                     `json:"store"`
-		Workspaces map[string]adapters.Status `json:"workspaces"`
-	}{true, "ok", map[string]adapters.Status{}}
-	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
-	defer cancel()
-	status := http.StatusOK
-	err := d.journal.Probe(ctx)
-	if err == nil && d.ingest.Refusing() {
-		err = errors.New("the store refused an envelope a moment ago")
-	}
-	if err != nil {
-		body.Ready, body.Store, status = false, "can't take messages now", http.StatusServiceUnavailable
-		d.log.Warn("store takes no messages", "err", err)
-	}
-	for id, a := range d.current.Load().accounts {
-		if s, ok := a.links.status(); ok {
-			body.Workspaces[id] = s
-		}
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // an error means that the caller has hung up
 }

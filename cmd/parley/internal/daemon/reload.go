@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"parley/config"
 )
 
 const (
@@ -46,17 +48,16 @@ func (d *Daemon) Reload() <-chan struct{} {
 // good configuration stays.
 func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGroup) {
 	next, err := d.load()
+	before := d.current.Load()
+	if err == nil && hasLocal(next) && !hasLocal(before.config) {
+		err = config.Faults{{File: config.File, Line: 1, Words: "is missing; without it the next start runs the built-in workspace"}}
+	}
 	if err != nil {
 		d.log.Error("the configuration has faults; the last good one stays", "err", err)
 		return
 	}
-	before := d.current.Load()
 	if next.Listen != before.config.Listen || !next.Store.Equal(before.config.Store) || !reflect.DeepEqual(next.Attachments, before.config.Attachments) {
 		d.log.Warn("listen, store and attachments take effect at the next start", "restart", true)
-	}
-	if err := checkListen(next); err != nil {
-		d.log.Error("the configuration has faults; the last good one stays", "err", err)
-		return
 	}
 	if err := d.configure(claim, next); err != nil {
 		d.log.Error("the configuration can't be applied; the last good one stays", "err", err)

@@ -54,7 +54,7 @@ func TestReloadAddsAndRemovesWorkspace(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	body := h.newMessage("<@U0BOT> hello").Mention()
-	if got := h.toBranch(body); got != http.StatusNotFound {
+	if got := h.toBranch(body); got != http.StatusUnauthorized {
 		t.Errorf("before the workspace exists: %d", got)
 	}
 	h.change("workspaces/branch.yaml", branch)
@@ -66,7 +66,7 @@ func TestReloadAddsAndRemovesWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.reload()
-	if got := h.toBranch(body); got != http.StatusNotFound {
+	if got := h.toBranch(body); got != http.StatusUnauthorized {
 		t.Errorf("after its removal: %d", got)
 	}
 	h.mention("are you still there?") // the other workspace goes on
@@ -171,6 +171,8 @@ func TestReloadHandsOverPaces(t *testing.T) {
 type failingEngine struct {
 	journal.Engine
 	text atomic.Pointer[string] // nil if every statement succeeds
+	// probes is the number of readiness checks.
+	probes atomic.Int64
 }
 
 type failingTx struct {
@@ -187,6 +189,9 @@ func (e *failingEngine) ReadOne(ctx context.Context, fn func(journal.Tx) error) 
 }
 
 func (e *failingEngine) check(query string) error {
+	if strings.HasPrefix(query, "DELETE FROM retention_progress WHERE task") {
+		e.probes.Add(1)
+	}
 	if text := e.text.Load(); text != nil && strings.Contains(query, *text) {
 		return fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
 	}
@@ -211,12 +216,19 @@ func (t failingTx) Rows(each func(scan func(...any) error) error, query string, 
 // statements that fail from now on.
 func openFailing(t *testing.T) (h *harness, fail func(text string)) {
 	t.Helper()
+	h, e := openCounting(t)
+	return h, func(text string) { e.text.Store(&text) }
+}
+
+// openCounting returns a daemon on a failingEngine that does not fail.
+func openCounting(t *testing.T) (*harness, *failingEngine) {
+	t.Helper()
 	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := &failingEngine{Engine: engine}
-	return open(t, plan{engine: e}), func(text string) { e.text.Store(&text) }
+	return open(t, plan{engine: e}), e
 }
 
 // TestReloadWithoutOrphansSearch proves that a reload starts the changed adapter if the search
@@ -249,7 +261,7 @@ func TestFailedReloadChangesNothing(t *testing.T) {
 	h.change("workspaces/branch.yaml", branch)
 	h.postWeb("are you still there?")
 	h.answerNext(replyWith("Yes."))
-	if got := h.toBranch(h.newMessage("<@U0BOT> hello").Mention()); got != http.StatusNotFound {
+	if got := h.toBranch(h.newMessage("<@U0BOT> hello").Mention()); got != http.StatusUnauthorized {
 		t.Errorf("a new workspace: %d", got)
 	}
 }

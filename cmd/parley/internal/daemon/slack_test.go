@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"parley/adapters/slack/slacktest"
 )
 
@@ -146,13 +148,20 @@ func TestURLVerification(t *testing.T) {
 	}
 }
 
+// TestUnknownHook compares the answers of hooks that do not exist with the answer of one that
+// does, to a wrong secret.
 func TestUnknownHook(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
+	wrong := func(path string) answer {
+		got := h.send(slacktest.NewRequest(h.ctx, h.url+path, "wrong", time.Now(), []byte(`{}`)))
+		got.header.Del("Date")
+		return got
+	}
+	known := wrong("/hooks/slack/acme")
 	for _, path := range []string{"/hooks/slack/nobody", "/hooks/slack/ours", "/hooks/web/ours", "/hooks/bluebubbles/acme"} {
-		got := h.send(slacktest.NewRequest(h.ctx, h.url+path, signingSecret, time.Now(), []byte(`{}`)))
-		if got.status != http.StatusNotFound {
-			t.Errorf("%s: %d", path, got.status)
+		if got := wrong(path); got.status != http.StatusUnauthorized || got.body != known.body || cmp.Diff(known.header, got.header) != "" {
+			t.Errorf("%s: %+v, want %+v", path, got, known)
 		}
 	}
 }

@@ -253,6 +253,11 @@ func TestLocalWorkspaceTrustsOnlyThisMachine(t *testing.T) {
 		"forwarded for":   {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "10.0.0.1") }, http.StatusForbidden},
 		"forwarded host":  {func(r *http.Request) { r.Header.Set("X-Forwarded-Host", "x") }, http.StatusForbidden},
 		"forwarded":       {func(r *http.Request) { r.Header.Set("Forwarded", "for=10.0.0.1") }, http.StatusForbidden},
+		"another site":    {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, http.StatusForbidden},
+		"the same site":   {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, http.StatusForbidden},
+		"a typed address": {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "none") }, http.StatusAccepted},
+		"forwarded port":  {func(r *http.Request) { r.Header.Set("X-Forwarded-Port", "443") }, http.StatusForbidden},
+		"from a tunnel":   {func(r *http.Request) { r.Header.Set("CF-Connecting-IP", "10.0.0.1") }, http.StatusForbidden},
 		"via a proxy":     {func(r *http.Request) { r.Header.Set("Via", "1.1 proxy") }, http.StatusForbidden},
 	} {
 		request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.url+"/api/v1/workspaces/local/messages",

@@ -1,0 +1,240 @@
+package daemon_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+	"parley/cmd/parley/internal/daemon"
+	"parley/config"
+)
+
+// builtIn returns what config.Load returns without any file, for a test.
+func builtIn(dir, listen string) *config.Config {
+	c := config.Default()
+	c.Listen, c.Store.Path, c.Attachments.Dir = listen, filepath.Join(dir, "data/parley.db"), filepath.Join(dir, "data/attachments")
+	return c
+}
+
+// TestRemovedFileOpensNoLocalWorkspace reloads when the configuration's file is gone.
+func TestRemovedFileOpensNoLocalWorkspace(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(h.dir, "parley.yaml")
+	load := func() (*config.Config, error) { // as without --config
+		if _, err := os.Stat(file); err != nil {
+			return builtIn(h.dir, "127.0.0.1:0"), nil
+		}
+		return config.Load(file)
+	}
+	restart := func() {
+		c, err := load()
+		if err == nil {
+			err = h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	local := func(want int) {
+		t.Helper()
+		if got := h.web(http.MethodPost, "local/messages", "", `{"content":"hello","passive":true}`); got.status != want {
+			t.Errorf("the local workspace answers %d %s, want %d", got.status, got.body, want)
+		}
+	}
+	restart()
+	content, err := os.ReadFile(file)
+	if err == nil {
+		err = os.Remove(file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.reload()
+	local(http.StatusUnauthorized)
+	h.postWeb("are you still there?", `"passive":true`)
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	restart() // without a file
+	local(http.StatusAccepted)
+	h.change("parley.yaml", string(content))
+	local(http.StatusUnauthorized)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	h.reload()
+	local(http.StatusUnauthorized)
+}
+
+// TestLocalWorkspaceNeedsLoopback opens listeners on several addresses.
+func TestLocalWorkspaceNeedsLoopback(t *testing.T) {
+	t.Parallel()
+	for listen, want := range map[string]bool{"127.0.0.1:0": true, "localhost:0": true, "0.0.0.0:0": false, ":0": false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // Run stops at once
+		d, err := daemon.New(t.Context(), daemon.Options{Config: builtIn(t.TempDir(), listen), Log: slog.New(slog.NewJSONHandler(io.Discard, nil))})
+		if (err == nil) != want {
+			t.Errorf("%s: %v", listen, err)
+		}
+		if err == nil {
+			if err := d.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestFailuresAreThrottled guesses secrets at each door. After 20 failures the guesses get
+// 429, and the right secrets still open the doors.
+func TestFailuresAreThrottled(t *testing.T) {
+	t.Parallel()
+	doors := map[string]struct {
+		wrong, right func(h *harness) answer
+		want         int
+	}{
+		"a web token": {
+			func(h *harness) answer { return h.post("wrong", `{}`) },
+			func(h *harness) answer { return h.post(ownToken, `{"content":"hello","passive":true}`) }, http.StatusAccepted,
+		},
+		"a signature": {
+			func(h *harness) answer {
+				return h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", "wrong", time.Now(), []byte(`{}`)))
+			},
+			func(h *harness) answer { return h.hook(h.newMessage("hello").Event()) }, http.StatusOK,
+		},
+		"the token of metrics": {
+			func(h *harness) answer { return h.forwarded("/metrics", "wrong") },
+			func(h *harness) answer { return h.forwarded("/metrics", metricsToken) }, http.StatusOK,
+		},
+	}
+	for name, door := range doors {
+		h := open(t, plan{metrics: metricsToken})
+		for n := range 25 {
+			want := http.StatusUnauthorized
+			if n >= 20 {
+				want = http.StatusTooManyRequests
+			}
+			if got := door.wrong(h); got.status != want || (got.header.Get("Retry-After") != "") != (n >= 20) {
+				t.Errorf("%s: guess %d gets %d %v", name, n+1, got.status, got.header)
+			}
+		}
+		if got := door.right(h); got.status != door.want {
+			t.Errorf("%s: the right secret gets %d %s", name, got.status, got.body)
+		}
+		for other, door := range doors {
+			if got := door.wrong(h); got.status != http.StatusTooManyRequests {
+				t.Errorf("%s: a wrong secret at another door, %s, gets %d", name, other, got.status)
+			}
+		}
+	}
+}
+
+const metricsToken = "canary-metrics-19c3e7-5b80d2"
+
+// forwarded reads a route through a proxy on this machine.
+func (h *harness) forwarded(path, token string) answer {
+	h.t.Helper()
+	request, err := http.NewRequestWithContext(h.ctx, http.MethodGet, h.url+path, nil)
+	if err == nil {
+		request.Header.Set("X-Forwarded-For", "192.0.2.7")
+		if token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
+	}
+	return h.send(request, err)
+}
+
+// TestOperatorsSeeDetails reads the routes for operators as different callers.
+func TestOperatorsSeeDetails(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{metrics: metricsToken, fake: slacktest.Options{Token: "another"}})
+	for !strings.Contains(h.get("/readyz").body, "invalid_auth") {
+		if !h.poll() {
+			t.Fatalf("a program on this machine sees no details: %s", h.get("/readyz").body)
+		}
+	}
+	for name, c := range map[string]struct {
+		got     answer
+		status  int
+		details bool
+	}{
+		"figures, from this machine":       {h.get("/metrics"), http.StatusOK, true},
+		"figures, forwarded":               {h.forwarded("/metrics", ""), http.StatusUnauthorized, false},
+		"figures, with the token":          {h.forwarded("/metrics", metricsToken), http.StatusOK, true},
+		"figures, with another token":      {h.forwarded("/metrics", ownToken), http.StatusUnauthorized, false},
+		"states, forwarded":                {h.forwarded("/readyz", ""), http.StatusOK, false},
+		"states, with the token":           {h.forwarded("/readyz", metricsToken), http.StatusOK, true},
+		"states, with another token":       {h.forwarded("/readyz", ownToken), http.StatusUnauthorized, false},
+		"the process works, for everybody": {h.forwarded("/healthz", ""), http.StatusOK, false},
+	} {
+		details := strings.Contains(c.got.body, "invalid_auth") || strings.Contains(c.got.body, "parley_workspace_up{")
+		if c.got.status != c.status || details != c.details {
+			t.Errorf("%s: %d %s", name, c.got.status, c.got.body)
+		}
+	}
+	if got := h.forwarded("/readyz", ""); !strings.Contains(got.body, `"acme":{"state":"refused"`) {
+		t.Errorf("without a token the state is missing: %s", got.body)
+	}
+}
+
+// TestFiguresNeedNoTokenByDefault: only the details of the readiness check are for this
+// machine.
+func TestFiguresNeedNoTokenByDefault(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	for _, token := range []string{"", "any"} {
+		if got := h.forwarded("/metrics", token); got.status != http.StatusOK {
+			t.Errorf("token %q: %d", token, got.status)
+		}
+	}
+}
+
+// TestForeignHost reads the routes for operators under several names of the server.
+func TestForeignHost(t *testing.T) {
+	t.Parallel()
+	for listen, foreign := range map[string]int{"127.0.0.1:0": http.StatusForbidden, "0.0.0.0:0": http.StatusOK} {
+		h := open(t, plan{files: map[string]string{"parley.yaml": "listen: " + listen + "\npublic_url: https://parley.example\nagents: [{id: helper, kind: echo}]\n"}})
+		_, port, _ := strings.Cut(h.daemon.Addr().String(), "]:")
+		if port != "" {
+			h.url = "http://127.0.0.1:" + port
+		}
+		for host, want := range map[string]int{"rebound.example": foreign, "parley.example": http.StatusOK, "localhost:8484": http.StatusOK} {
+			for _, path := range []string{"/metrics", "/readyz"} {
+				request, err := http.NewRequestWithContext(h.ctx, http.MethodGet, h.url+path, nil)
+				if err == nil {
+					request.Host = host
+				}
+				if got := h.send(request, err); got.status != want {
+					t.Errorf("%s of %s on %s: %d %s", path, host, listen, got.status, got.body)
+				}
+			}
+		}
+	}
+}
+
+// TestReadinessAsksStoreOnceASecond reads the readiness many times.
+func TestReadinessAsksStoreOnceASecond(t *testing.T) {
+	t.Parallel()
+	h, engine := openCounting(t)
+	begun := time.Now()
+	for range 50 {
+		if got := h.get("/readyz"); got.status != http.StatusOK {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+	if n, most := engine.probes.Load(), int64(time.Since(begun)/time.Second)+1; n < 1 || n > most {
+		t.Errorf("%d questions to the store, want at most %d", n, most)
+	}
+}
