@@ -3,6 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,6 +156,63 @@ func TestReplayFormats(t *testing.T) {
 	}
 }
 
+// process is a running daemon.
+type process struct {
+	t      *testing.T
+	name   string // of the command in the message of a failed test
+	cmd    *exec.Cmd
+	stdout strings.Builder
+	log    *bufio.Scanner
+}
+
+// start starts a command that runs the daemon in dir.
+func start(t *testing.T, dir, name string, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	p := &process{t: t, name: name, cmd: exec.CommandContext(ctx, name, args...)}
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout = dir, append(os.Environ(), "PARLEY_COMMAND=1"), &p.stdout
+	stderr, err := p.cmd.StderrPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.log = bufio.NewScanner(stderr)
+	return p
+}
+
+// await returns the first line of the log that contains words.
+func (p *process) await(words string) string {
+	p.t.Helper()
+	for p.log.Scan() {
+		if strings.Contains(p.log.Text(), words) {
+			return p.log.Text()
+		}
+	}
+	p.t.Fatalf("%s: %q was not logged", p.name, words)
+	return ""
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// end waits until the daemon has ended with the status 0.
+func (p *process) end() {
+	p.t.Helper()
+	for p.log.Scan() { // to the end of the output
+		continue
+	}
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("the daemon ended with %v", err)
+	}
+}
+
 // TestSignals runs the daemon as a process. SIGHUP reloads its files, and SIGTERM ends it
 // with the status 0.
 func TestSignals(t *testing.T) {
@@ -159,47 +220,45 @@ func TestSignals(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\n")
 	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	command := exec.CommandContext(ctx, os.Args[0], "run")
-	command.Dir, command.Env = dir, append(os.Environ(), "PARLEY_COMMAND=1")
-	var stdout strings.Builder
-	command.Stdout = &stdout
-	stderr, err := command.StderrPipe()
+	daemon := start(t, dir, os.Args[0], "run")
+	daemon.await("parley is ready")
+	daemon.signal(syscall.SIGHUP)
+	daemon.await("the configuration was reloaded")
+	daemon.signal(syscall.SIGTERM)
+	daemon.await("parley stops")
+	daemon.end()
+	if daemon.stdout.Len() != 0 {
+		t.Errorf("printed without a terminal: %s", &daemon.stdout)
+	}
+}
+
+// TestIdleConnections opens more connections than the daemon may have files.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
+	const files = 128
+	daemon := start(t, dir, "sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" run`, files), os.Args[0])
+	var ready struct{ Listen string }
+	if err := json.Unmarshal([]byte(daemon.await("parley is ready")), &ready); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * files {
+		idle, err := net.Dial("tcp", ready.Listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer idle.Close()
+	}
+	client := &http.Client{Timeout: 10 * time.Second}
+	response, err := client.Get("http://" + ready.Listen + "/healthz")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stderr)
-	await := func(words string) {
-		t.Helper()
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), words) {
-				return
-			}
-		}
-		t.Fatalf("%q was not logged", words)
-	}
-	await("parley is ready")
-	if err := command.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	await("the configuration was reloaded")
-	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	await("parley stops")
-	for lines.Scan() { // to the end of the output
-		continue
-	}
-	if err := command.Wait(); err != nil {
-		t.Errorf("the daemon ended with %v", err)
-	}
-	if stdout.Len() != 0 {
-		t.Errorf("printed without a terminal: %s", &stdout)
-	}
+	_ = response.Body.Close()
+	daemon.signal(syscall.SIGTERM)
+	daemon.end()
 }
 
 // TestHelloNeedsTerminal opens files that are a terminal, and files that are none.
