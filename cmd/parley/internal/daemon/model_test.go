@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
 // model is an agent with OpenAI's API for chat completions. Each answer comes from the test.
 type model struct {
 	*httptest.Server
+	key   atomic.Pointer[string] // the Authorization that is accepted
 	asked chan *modelRequest
 }
 
@@ -29,6 +31,7 @@ type chatMessage struct{ Role, Content string }
 
 func newModel(t *testing.T) *model {
 	m := &model{asked: make(chan *modelRequest, 16)}
+	m.key.Store(new("Bearer " + apiKey))
 	m.Server = httptest.NewServer(m)
 	t.Cleanup(m.Close)
 	return m
@@ -38,7 +41,7 @@ func newModel(t *testing.T) *model {
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // the server notices a hang-up only after this
 	var request struct{ Messages []chatMessage }
-	if err := json.Unmarshal(body, &request); err != nil || r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer "+apiKey {
+	if err := json.Unmarshal(body, &request); err != nil || r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != *m.key.Load() {
 		http.Error(w, "not a chat completion", http.StatusBadRequest)
 		return
 	}
