@@ -36,9 +36,11 @@ func Parse(body []byte) (Fields, error) {
 // Err returns the recorded faults of all objects of the payload as event.FieldErrors, or nil.
 func (f Fields) Err() error { return f.faults.Err() }
 
-// Fault records a fault of the member key. The message completes a sentence that begins with
-// the member's path.
-func (f Fields) Fault(key, message string) { f.faults.Check(false, f.at(key), message) }
+// Fault records a fault of the member key, unless the payload has too many already. The message
+// completes a sentence that begins with the member's path.
+func (f Fields) Fault(key, message string) {
+	f.faults.Check(len(*f.faults) >= event.MaxFaults, f.at(key), message)
+}
 
 func (f Fields) at(key string) string { return strings.TrimPrefix(f.path+"."+key, ".") }
 

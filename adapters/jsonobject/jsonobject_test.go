@@ -1,11 +1,14 @@
 package jsonobject_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters/jsonobject"
+	"parley/ingest/event"
 )
 
 func parse(t *testing.T, body string) jsonobject.Fields {
@@ -80,6 +83,18 @@ func TestFieldFaults(t *testing.T) {
 		"absent: is required: an object; deep.list[1].text: must be a string; deep.id: must be an id"
 	if err := f.Err(); err == nil || err.Error() != want {
 		t.Errorf("the faults are %v, want %s", err, want)
+	}
+}
+
+// TestFaultsAreBounded reads a list of many faulty objects.
+func TestFaultsAreBounded(t *testing.T) {
+	f := parse(t, `{"list":[`+strings.Repeat(`{"text":1},`, 1000)+`{}]}`)
+	for _, child := range f.Children("list") {
+		child.Text("text")
+	}
+	var faults event.FieldErrors
+	if !errors.As(f.Err(), &faults) || len(faults) != event.MaxFaults {
+		t.Errorf("%d faults", len(faults))
 	}
 }
 

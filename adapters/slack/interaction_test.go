@@ -2,6 +2,7 @@ package slack_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,6 +192,20 @@ func TestActionContentIsTheLabel(t *testing.T) {
 
 // TestActionKeysNameTheMessage: if the message is a post of ours, the action belongs to
 // that post's thread.
+// TestTooManyActions presses more buttons at once than Slack's users can.
+func TestTooManyActions(t *testing.T) {
+	for n, want := range map[int]string{100: "", 101: "actions: has 101 actions, must have at most 100"} {
+		keys := keysOf(t, buttonPress(nil, object{"actions": slices.Repeat([]object{{"type": "button", "action_ts": "1.1"}}, n)}), fakeDirectory{self: us})
+		got := ""
+		if keys.Settled != nil {
+			got = keys.Settled.Error
+		}
+		if got != want {
+			t.Errorf("%d actions: %q, want %q", n, got, want)
+		}
+	}
+}
+
 func TestActionKeysNameTheMessage(t *testing.T) {
 	if keys := keysOf(t, buttonPress(object{}, nil), fakeDirectory{self: us}); keys.Holder != "C1/1750000000.000100" {
 		t.Errorf("%+v", keys)

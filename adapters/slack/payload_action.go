@@ -80,8 +80,15 @@ func (p *payload) readActions(i *wireInteraction, f *fields) *payload {
 	return p.checkFields(f)
 }
 
+// maxActions bounds the actions of a payload.
+const maxActions = 100
+
 // readActionList reads the actions of the payload.
 func (p *payload) readActionList(i *wireInteraction, f *fields) {
+	if len(i.Actions) > maxActions {
+		f.faults.Check(false, f.path+"actions", fmt.Sprintf("has %d actions, must have at most %d", len(i.Actions), maxActions))
+		return
+	}
 	var labels []string
 	for n, raw := range i.Actions {
 		var a wireAction

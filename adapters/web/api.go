@@ -103,7 +103,7 @@ func (a API) fail(w http.ResponseWriter, status int, code, message string, field
 	a.Guard.Rejected(code)
 	body := map[string]any{"code": code, "message": message}
 	if len(fields) > 0 {
-		body["fields"] = fields
+		body["fields"] = fields.Capped()
 	}
 	respond(w, status, map[string]any{"error": body})
 }

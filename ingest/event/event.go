@@ -151,8 +151,8 @@ type Fate struct {
 // Ignore returns the result of a payload that we understand and do not store.
 func Ignore(reason string) *Fate { return &Fate{Disposition: Ignored, Reason: reason} }
 
-// Refuse returns the result of a payload that cannot be used.
-func Refuse(err error) *Fate { return &Fate{Disposition: Dead, Error: err.Error()} }
+// Refuse returns the result of a payload that cannot be used. It shortens the error's text.
+func Refuse(err error) *Fate { return &Fate{Disposition: Dead, Error: cut(err.Error(), maxFaultText)} }
 
 // ChannelType is the kind of audience of a channel. It decides whether a message there
 // triggers a run.

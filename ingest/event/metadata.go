@@ -61,13 +61,35 @@ type FieldError struct {
 // FieldErrors are all the faults of a body at once.
 type FieldErrors []FieldError
 
-// Error names every faulty field.
+const (
+	// MaxFaults is the number of faults of a body that are reported.
+	MaxFaults = 20
+	// maxFaultText bounds the text of a body's faults, in bytes.
+	maxFaultText = 4 << 10
+)
+
+// Error names the faulty fields, as far as Capped.
 func (e FieldErrors) Error() string {
-	words := make([]string, len(e))
-	for i, f := range e {
-		words[i] = f.Field + ": " + f.Message
+	var words []string
+	for _, f := range e.Capped() {
+		words = append(words, f.Field+": "+f.Message)
 	}
 	return strings.Join(words, "; ")
+}
+
+// Capped returns the first faults, at most MaxFaults, that Error writes in 4 KiB. It shortens
+// long fields and messages, which may contain input.
+func (e FieldErrors) Capped() FieldErrors {
+	var capped FieldErrors
+	for room := maxFaultText; len(capped) < min(len(e), MaxFaults); {
+		f := e[len(capped)]
+		f.Field, f.Message = cut(f.Field, 120), cut(f.Message, 600)
+		if room -= len(f.Field) + len(f.Message) + len(": ; "); room < 0 {
+			break
+		}
+		capped = append(capped, f)
+	}
+	return capped
 }
 
 // Err returns e as an error, which is nil if there is no fault.
@@ -294,9 +316,12 @@ func within(edits int, a, b string) bool {
 }
 
 // clip shortens an input for an error.
-func clip(s string) string {
-	if len(s) > 80 {
-		return strings.ToValidUTF8(s[:80], "") + "…"
+func clip(s string) string { return cut(s, 80) }
+
+// cut shortens a text to n bytes and an ellipsis.
+func cut(s string, n int) string {
+	if len(s) > n {
+		return strings.ToValidUTF8(s[:n], "") + "…"
 	}
 	return s
 }

@@ -3,8 +3,10 @@ package event_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -187,5 +189,29 @@ func TestATypoIsNamed(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "looks like it") != named {
 			t.Errorf("%.20s: %v", key, err)
 		}
+	}
+}
+
+// TestReportedFaultsAreBounded reports more and longer faults than anybody reads.
+func TestReportedFaultsAreBounded(t *testing.T) {
+	long := strings.Repeat("é", 10_000)
+	for name, c := range map[string]struct {
+		fault    event.FieldError
+		reported int
+	}{
+		"many": {event.FieldError{Field: "text", Message: "must be a string"}, event.MaxFaults},
+		"long": {event.FieldError{Field: long, Message: long}, 5},
+	} {
+		faults := make(event.FieldErrors, 340_000)
+		for i := range faults {
+			faults[i] = c.fault
+		}
+		text := faults.Error()
+		if n := len(faults.Capped()); n != c.reported || len(text) > 4<<10 || strings.Count(text, "; ") != n-1 || !utf8.ValidString(text) {
+			t.Errorf("%s: %d faults in %d bytes", name, n, len(text))
+		}
+	}
+	if fate := event.Refuse(errors.New(long)); len(fate.Error) > 4<<10+len("…") {
+		t.Errorf("another error has %d bytes", len(fate.Error))
 	}
 }

@@ -39,7 +39,7 @@ func TestSigningSecretRotates(t *testing.T) {
 	go func() {
 		var r result
 		for n := 0; r.refused == 0 && h.ctx.Err() == nil; n++ {
-			m := slacktest.Message{Channel: room, User: mara, Text: "on and on", TS: slacktest.Timestamp(h.clock.now().Add(time.Duration(n) * time.Microsecond))}
+			m := slacktest.Message{Channel: "C0SHED", User: mara, Text: "on and on", TS: slacktest.Timestamp(h.clock.now().Add(time.Duration(n) * time.Microsecond))}
 			request, err := slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", signingSecret, time.Now(), m.Event())
 			if err != nil {
 				break

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -156,6 +157,20 @@ func TestFaultyBody(t *testing.T) {
 	}
 	if metrics := h.get("/metrics").body; strings.Contains(metrics, "parley_envelopes_total{") {
 		t.Errorf("an envelope was stored:\n%s", metrics)
+	}
+}
+
+// TestManyFaults sends a body with 500 faults.
+func TestManyFaults(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	var body strings.Builder
+	for n := range 500 {
+		fmt.Fprintf(&body, `"%s%d":1,`, strings.Repeat("x", 400), n)
+	}
+	got := h.post(ownToken, "{"+body.String()+`"content":"x"}`)
+	if n := len(decode[rejected](t, got.body).Error.Fields); got.status != http.StatusBadRequest || n == 0 || n > 20 || len(got.body) > 6<<10 {
+		t.Errorf("%d with %d fields in %d bytes", got.status, n, len(got.body))
 	}
 }
 
