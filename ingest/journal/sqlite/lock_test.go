@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -79,5 +80,19 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 	_ = child.Wait() // killed by the test
 	if diff := cmp.Diff([]string{"from the first daemon"}, names(t, open(t, path))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestLockFollowsNoLink(t *testing.T) {
+	path := file(t)
+	other := filepath.Join(t.TempDir(), "other")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(other, []byte("precious"), 0o600), os.Symlink(other, path+".lock")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Open(t.Context(), path, sqlite.WithMigrations(scratch, "*.sql")); err == nil || !strings.Contains(err.Error(), path+".lock") {
+		t.Errorf("open: %v", err)
+	}
+	if content, err := os.ReadFile(other); err != nil || string(content) != "precious" {
+		t.Errorf("the other file contains %q, %v", content, err)
 	}
 }
