@@ -53,6 +53,8 @@ type Config struct {
 	Metrics     Metrics           `yaml:"metrics"`
 	// Workspaces are in the order of their files' names.
 	Workspaces []Workspace `yaml:"-"`
+	// Warnings tell what is allowed but not safe.
+	Warnings Faults `yaml:"-"`
 }
 
 // Log is the level and the format of the log.

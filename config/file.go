@@ -26,6 +26,8 @@ type file struct {
 	// faulty holds the keys with a fault. A check of such a key would judge a default
 	// instead of the value in the file.
 	faulty map[string]bool
+	// warnings are unsafe settings, which are allowed.
+	warnings Faults
 }
 
 // parse reads a file into nodes. The node is nil if the file has no content. It returns

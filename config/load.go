@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,17 +30,16 @@ func Load(path string) (*Config, error) {
 func LoadPlaces(path string) (*Config, Places, error) { return load(path, os.LookupEnv) }
 
 func load(path string, lookup func(string) (string, bool)) (*Config, Places, error) {
-	if path == "" {
-		if _, err := os.Stat(File); errors.Is(err, fs.ErrNotExist) {
-			return Default(), Places{}, nil
-		}
-		path = File
-	}
 	l := loader{lookup: lookup, unique: unique{}, places: map[string]*file{}}
-	c := l.config(path)
+	l.main = l.file(cmp.Or(path, File))
+	c := Default()
+	if _, err := os.Stat(File); path != "" || !errors.Is(err, fs.ErrNotExist) {
+		c = l.config()
+	}
 	if len(l.faults) > 0 {
 		return nil, Places{}, l.faults
 	}
+	c.Warnings = l.warnings(c)
 	return c, Places{l.places}, nil
 }
 
@@ -49,6 +49,7 @@ type loader struct {
 	faults Faults
 	// unique holds the ids and accounts of the workspaces read so far.
 	unique unique
+	main   *file // parley.yaml
 	// places are the workspaces' files, by id.
 	places map[string]*file
 }
@@ -58,8 +59,8 @@ func (l *loader) file(name string) *file {
 }
 
 // config reads parley.yaml, then the workspaces.
-func (l *loader) config(name string) *Config {
-	f, c := l.file(name), defaults()
+func (l *loader) config() *Config {
+	f, c := l.main, defaults()
 	node, ok := f.parse()
 	if !ok {
 		l.faults = f.faults

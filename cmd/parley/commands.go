@@ -178,13 +178,19 @@ func checkCommand() *cobra.Command {
 	return c
 }
 
-// check prints every fault of the configuration. It asks the platforms only if the files
+// check prints every fault of the configuration, and its warnings to stderr. It asks the platforms only if the files
 // have no fault.
 func check(c *cobra.Command, path string, offline bool) error {
 	conf, places, err := config.LoadPlaces(path)
 	var list config.Faults
 	if err != nil && !errors.As(err, &list) {
 		return err
+	}
+	if err == nil {
+		for _, w := range conf.Warnings {
+			w.Words = "warning: " + w.Words
+			fmt.Fprintln(c.ErrOrStderr(), w)
+		}
 	}
 	if err == nil && !offline {
 		list = askPlatforms(c, conf, places)

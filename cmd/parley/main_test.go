@@ -141,6 +141,18 @@ func TestCheckWithoutFaults(t *testing.T) {
 	}
 }
 
+// TestCheckWarns: what is not safe is no fault.
+func TestCheckWarns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "parley.yaml", "agents:\n  - {id: m, kind: openai, model: m, base_url: \"http://203.0.113.7/v1\"}\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: m\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
+	got := parley(t, dir, "check", "--offline")
+	if got.status != 0 || !strings.HasPrefix(got.stderr, "parley.yaml:2: agents[0].base_url: warning: ") || strings.Count(got.stderr, "\n") != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestReplayFormats replays the same line in both formats.
 func TestReplayFormats(t *testing.T) {
 	t.Parallel()

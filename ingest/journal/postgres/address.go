@@ -27,6 +27,24 @@ func parse(url string) (*pgxpool.Config, error) {
 	return config, nil
 }
 
+// PlainHosts returns the hosts to which the engine may connect without TLS, as the address and
+// the environment say. It returns none for an address that cannot be parsed.
+func PlainHosts(url string) (hosts []string) {
+	config, err := parse(url)
+	if err != nil {
+		return nil
+	}
+	if config.ConnConfig.TLSConfig == nil {
+		hosts = append(hosts, config.ConnConfig.Host)
+	}
+	for _, other := range config.ConnConfig.Fallbacks {
+		if other.TLSConfig == nil {
+			hosts = append(hosts, other.Host)
+		}
+	}
+	return hosts
+}
+
 const (
 	// patience bounds the wait for a row lock. Shared transactions lock rows in any
 	// order, so two nodes may wait for each other. The node that gives up runs its calls

@@ -238,3 +238,25 @@ func TestReadinessAsksStoreOnceASecond(t *testing.T) {
 		t.Errorf("%d questions to the store, want at most %d", n, most)
 	}
 }
+
+// TestUnsafeConfigurationIsLogged starts with an address that is not safe, and reloads it.
+func TestUnsafeConfigurationIsLogged(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	if n := h.warnings("warning"); n != 0 {
+		t.Errorf("%d warnings: %s", n, h.log)
+	}
+	file := filepath.Join(h.dir, "parley.yaml")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.change("parley.yaml", strings.Replace(string(content), "base_url: "+h.model.URL, "base_url: http://203.0.113.7", 1))
+	if n := h.warnings("warning"); n != 1 {
+		t.Errorf("after a reload: %d warnings: %s", n, h.log)
+	}
+	h.restart()
+	if n := h.warnings("warning"); n != 2 {
+		t.Errorf("after a start: %d warnings: %s", n, h.log)
+	}
+}

@@ -95,6 +95,9 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	if d.level != nil {
 		d.level.Set(c.Log.Severity())
 	}
+	for _, w := range c.Warnings {
+		d.log.Warn("the configuration is not safe", "warning", w.String())
+	}
 	d.metrics.forget(before, next)
 	d.assignOrphans(ctx)
 	return nil

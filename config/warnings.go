@@ -1,0 +1,98 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"parley/config/secret"
+	"parley/ingest/journal/postgres"
+)
+
+// warn adds a warning of a key.
+func (f *file) warn(key, words string) {
+	f.warnings = append(f.warnings, Fault{File: f.name, Line: f.line(key), Key: key, Words: words})
+}
+
+// warnings returns what is unsafe in a configuration without faults.
+func (l *loader) warnings(c *Config) Faults {
+	l.main.warnAll(c)
+	folders, all := []string{filepath.Dir(l.main.name)}, Faults{}
+	for _, w := range c.Workspaces {
+		if f := l.places[w.ID]; f != nil {
+			f.warnWritable("", f.name)
+			f.warnPlain(string(w.Platform), w.Config)
+			folders, all = append(folders, filepath.Dir(f.name)), append(all, f.warnings...)
+		}
+	}
+	slices.Sort(folders)
+	l.main.warnWritable("", slices.Compact(folders)...)
+	return append(l.main.warnings, all...)
+}
+
+// warnAll adds the warnings of parley.yaml, its values and the folders of the data.
+func (f *file) warnAll(c *Config) {
+	f.warnWritable("", f.name)
+	if c.Store.Engine == SQLite {
+		f.warnWritable("store", filepath.Dir(c.Store.Path))
+	}
+	f.warnWritable("attachments.dir", c.Attachments.Dir)
+	f.warnPostgres(c.Store.URL, "store.url")
+	f.warnPostgres(c.Store.ListenURL, "store.listen_url")
+	for i, agent := range c.Agents {
+		f.warnPlain(fmt.Sprintf("agents[%d]", i), agent.Config)
+	}
+	if c.Attachments.S3 != nil {
+		f.warnPlain("attachments.s3", c.Attachments.S3)
+	}
+}
+
+// warnWritable warns of files and folders that every user of the machine can change. A missing
+// one does not count.
+func (f *file) warnWritable(key string, paths ...string) {
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o002 != 0 {
+			f.warn(key, fmt.Sprintf("every user of this machine can change %s: run chmod o-w on it", path))
+		}
+	}
+}
+
+// warnPostgres warns of an address of PostgreSQL if TLS does not protect the connection to
+// another host.
+func (f *file) warnPostgres(address secret.Value, key string) {
+	if slices.ContainsFunc(postgres.PlainHosts(address.Reveal()), func(host string) bool { return !isPrivate(host) }) {
+		f.warn(key, "the connection to another host may have no TLS: add sslmode=verify-full to the address")
+	}
+}
+
+// warnPlain warns of each setting of a component, which is a pointer to a struct, that is an
+// http address of another host.
+func (f *file) warnPlain(path string, component any) {
+	for _, one := range settings(reflect.ValueOf(component).Elem()) {
+		if one.value.Kind() != reflect.String {
+			continue
+		}
+		if u, err := url.Parse(one.value.String()); err == nil && u.Scheme == "http" && !isPrivate(u.Hostname()) {
+			f.warn(join(path, one.key), "http sends secrets and messages readable to another host: use https")
+		}
+	}
+}
+
+// privateDomains are the domains that the public DNS does not have.
+var privateDomains = []string{".localhost", ".local", ".internal", ".home.arpa"}
+
+// isPrivate reports whether a host is this machine or in a private network, as far as its name
+// shows. A name without a dot is one of a private network. A path is a socket of this machine.
+func isPrivate(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		ip = ip.Unmap()
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified()
+	}
+	return strings.HasPrefix(host, "/") || !strings.Contains(host, ".") ||
+		slices.ContainsFunc(privateDomains, func(domain string) bool { return strings.HasSuffix(strings.ToLower(host), domain) })
+}

@@ -1,0 +1,108 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/config"
+)
+
+// warnings loads a configuration and returns its warnings, one per line.
+func warnings(t *testing.T, files map[string]string) string {
+	t.Helper()
+	write(t, files)
+	c, err := config.Load("parley.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Warnings.Error()
+}
+
+// TestWarningsAboutAddresses gives every address that secrets are sent to another host.
+func TestWarningsAboutAddresses(t *testing.T) {
+	const http = "http sends secrets and messages readable to another host: use https"
+	const tls = "the connection to another host may have no TLS: add sslmode=verify-full to the address"
+	files := func(web, database string) map[string]string {
+		return map[string]string{
+			"parley.yaml": fmt.Sprintf(`store: {url: "postgres://p:pw@%[2]s", listen_url: "postgres://p:pw@%[2]s"}
+public_url: http://parley.example.com
+attachments: {s3: {endpoint: "%[1]s", bucket: abc, access_key: a, secret_key: b}}
+agents:
+  - {id: echo, kind: echo}
+  - {id: m, kind: openai, model: m, base_url: "%[1]s/v1"}
+`, web, database),
+			"workspaces/b.yaml": fmt.Sprintf("id: b\nplatform: bluebubbles\nagent: echo\nbluebubbles: {url: \"%s\", password: p, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}\n", web),
+			"workspaces/d.yaml": fmt.Sprintf("id: d\nplatform: discord\nagent: echo\ndiscord: {token: t, api_url: \"%s\"}\n", web),
+			"workspaces/s.yaml": fmt.Sprintf("id: s\nplatform: slack\nagent: echo\nslack: {app_token: a, bot_token: b, api_url: \"%s\"}\n", web),
+			"workspaces/w.yaml": webWorkspace,
+		}
+	}
+	t.Setenv("PGSSLMODE", "")
+	want := strings.Join([]string{
+		"parley.yaml:1: store.url: " + tls, "parley.yaml:1: store.listen_url: " + tls,
+		"parley.yaml:6: agents[1].base_url: " + http, "parley.yaml:3: attachments.s3.endpoint: " + http,
+		"workspaces/b.yaml:4: bluebubbles.url: " + http, "workspaces/d.yaml:4: discord.api_url: " + http, "workspaces/s.yaml:4: slack.api_url: " + http,
+	}, "\n")
+	for _, host := range []string{"api.example.com", "203.0.113.7", "[2001:db8::1]:80", "internal.example.com", "local.example"} {
+		if diff := cmp.Diff(want, warnings(t, files("http://"+host, host+"/parley"))); diff != "" {
+			t.Errorf("%s: %s", host, diff)
+		}
+	}
+	for _, host := range []string{"localhost", "127.0.0.1:80", "[::1]", "10.1.2.3", "172.16.0.1", "192.168.1.1", "[fd00::1]", "169.254.1.1", "mac.local", "db", "DB.Internal"} {
+		if got := warnings(t, files("http://"+host, host+"/parley")); got != "" {
+			t.Errorf("%s: %s", host, got)
+		}
+	}
+	for mode, want := range map[string]string{"disable": tls, "allow": tls, "prefer": tls, "require": "", "verify-ca": "", "verify-full": ""} {
+		got := warnings(t, files("https://api.example.com", "db.example.com/parley?sslmode="+mode))
+		if strings.Contains(got, tls) != (want != "") || strings.Contains(got, http) {
+			t.Errorf("sslmode=%s: %s", mode, got)
+		}
+	}
+}
+
+// TestWarningsAboutPermissions lets every user of the machine write to a file or folder.
+func TestWarningsAboutPermissions(t *testing.T) {
+	files := map[string]string{"parley.yaml": "", "workspaces/w.yaml": webWorkspace, "data/parley.db": "", "data/attachments/x": ""}
+	for _, c := range []struct{ path, want string }{
+		{"parley.yaml", "parley.yaml:1: every user of this machine can change parley.yaml: run chmod o-w on it"},
+		{".", "parley.yaml:1: every user of this machine can change .: run chmod o-w on it"},
+		{"workspaces", "parley.yaml:1: every user of this machine can change workspaces: run chmod o-w on it"},
+		{"workspaces/w.yaml", "workspaces/w.yaml:1: every user of this machine can change workspaces/w.yaml: run chmod o-w on it"},
+		{"data", "parley.yaml:1: store: every user of this machine can change data: run chmod o-w on it"},
+		{"data/attachments", "parley.yaml:1: attachments.dir: every user of this machine can change data/attachments: run chmod o-w on it"},
+	} {
+		write(t, files)
+		for mode, want := range map[os.FileMode]string{0o755: "", 0o757: c.want} {
+			if err := os.Chmod(c.path, mode); err != nil {
+				t.Fatal(err)
+			}
+			loaded, err := config.Load("parley.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := loaded.Warnings.Error(); got != want {
+				t.Errorf("%s with %v: %q, want %q", c.path, mode, got, want)
+			}
+		}
+	}
+}
+
+// TestWarningsWithoutFiles: the built-in configuration has a folder of data, too.
+func TestWarningsWithoutFiles(t *testing.T) {
+	write(t, map[string]string{"data/parley.db": ""})
+	if err := os.Chmod("data", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "parley.yaml:1: store: every user of this machine can change data: run chmod o-w on it"; c.Warnings.Error() != want {
+		t.Errorf("%q, want %q", c.Warnings.Error(), want)
+	}
+}
