@@ -141,7 +141,7 @@ func TestCheckWithoutFaults(t *testing.T) {
 	}
 }
 
-// TestCheckWarns: what is not safe is no fault.
+// TestCheckWarns checks a configuration that is not safe. That is no fault.
 func TestCheckWarns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

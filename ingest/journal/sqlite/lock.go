@@ -14,7 +14,7 @@ import (
 // acquire locks the named file. The lock ends when the file is closed or the process ends
 // for any reason. The file contains the id of the process that has the lock. It is never
 // removed, because a second process could then lock another file of the same name. A symbolic
-// link is refused: whoever can write to the folder could choose the file that gets the id.
+// link is refused, because with it another user could choose the file that gets the id.
 func acquire(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if errors.Is(err, syscall.ELOOP) {
