@@ -23,6 +23,8 @@ const (
 
 // Line is one stored message, as the thread shows it now.
 type Line struct {
+	// ID is the message's UUID. It is empty for a quotation.
+	ID         string
 	ExternalID string
 	Seq        int64     // thread_seq; 0 for a quotation
 	SentAt     time.Time // the platform's time, or ours if the platform gives none
@@ -86,8 +88,11 @@ type Input struct {
 	// ThreadID is the thread's UUID.
 	ThreadID string
 	// RunID is the same for every attempt of a run.
-	RunID    string
-	Messages []Message
+	RunID string
+	// Workspace and Platform are the thread's place.
+	Workspace string
+	Platform  event.Platform
+	Messages  []Message
 	// Said are the messages of the current turn as their authors typed them, without
 	// headers, for an agent that needs nothing else.
 	Said []Said
@@ -95,12 +100,17 @@ type Input struct {
 
 // Said is one message of the current turn: the typed text and the names of its files.
 type Said struct {
-	Content string
-	Files   []string
+	ID       string // a UUID
+	Content  string
+	Metadata []byte // a JSON object in the contract's terms
+	Files    []string
 }
 
 // Message is one message of an agent's input.
 type Message struct {
+	// ID is the UUID of the thread's message; of a block "context-" and the UUID of the
+	// turn's first message. It is the same in every run.
+	ID    string
 	Role  Role
 	Parts []Part // at least one; the text of a message is one part, before its files
 }

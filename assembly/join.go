@@ -50,7 +50,7 @@ func join(messages []Message) Message {
 		}
 	}
 	j.endText()
-	return Message{Role: RoleUser, Parts: j.parts}
+	return Message{ID: messages[len(messages)-1].ID, Role: RoleUser, Parts: j.parts}
 }
 
 // joinedMessage builds the parts of a joined message.

@@ -23,7 +23,7 @@ func (n naming) message(l *Line) Message {
 	for _, file := range l.Files {
 		parts = append(parts, Part{File: &file})
 	}
-	return Message{Role: role, Parts: parts}
+	return Message{ID: l.ID, Role: role, Parts: parts}
 }
 
 // Text returns the message for an agent that reads only text: its text parts, each on a

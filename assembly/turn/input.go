@@ -13,7 +13,7 @@ type storeError struct{ error }
 // input assembles the agent's input.
 func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
-	input := assembly.Input{ThreadID: a.run.ThreadID, RunID: a.run.ID}
+	input := assembly.Input{ThreadID: a.run.ThreadID, RunID: a.run.ID, Workspace: a.run.Workspace, Platform: a.run.Platform}
 	if a.History != nil && a.run.ContextAfter == 0 && a.run.Preface == nil {
 		if err := a.History.Preface(ctx, &a.claim.Claim, a.run, window.Thread); err != nil {
 			return input, err
@@ -48,7 +48,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 func said(messages []journal.Message) []assembly.Said {
 	out := make([]assembly.Said, len(messages))
 	for i, m := range messages {
-		out[i].Content = m.Content
+		out[i] = assembly.Said{ID: m.UUID, Content: m.Content, Metadata: m.Metadata}
 		for _, file := range m.Attachments {
 			out[i].Files = append(out[i].Files, file.Name)
 		}

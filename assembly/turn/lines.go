@@ -40,7 +40,7 @@ func (l *lines) one(m *journal.Message) *assembly.Line {
 		return nil
 	}
 	line := &assembly.Line{
-		ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Version: int(m.Version),
+		ID: m.UUID, ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Version: int(m.Version),
 		Own:    m.Author == journal.ByAgent && m.SenderID == "agent:"+l.agent,
 		Quoted: m.Quotes.Quoted, Forwarded: m.Quotes.Forwarded,
 	}

@@ -126,6 +126,22 @@ func (a *Answer) Finish(warning string, details json.RawMessage) error {
 	return err
 }
 
+// Ask ends the answer with a REQUEST_INPUT: the agent needs an answer of the people in the
+// thread. The text so far precedes the question.
+func (a *Answer) Ask(question string, details json.RawMessage) error {
+	err := a.endThought()
+	if err == nil && a.text.Len() > 0 {
+		err = a.chunk(true)
+	}
+	if err != nil {
+		return err
+	}
+	if a.text.Len() > 0 {
+		question = a.text.String() + "\n\n" + question
+	}
+	return a.say(stream.Message{Type: stream.RequestInput, Text: question, Details: details, ActivityID: a.id()})
+}
+
 // id is the activity of the answer's chunks and of the ANSWER.
 func (a *Answer) id() string { return a.activity + "/answer" }
 

@@ -158,12 +158,19 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
+// minSecret is the number of bytes from which any word of a hidden value is a secret. Its
+// last word always is.
+const minSecret = 8
+
 // Clean prepares a server's text for a log: one line of bounded length, without the secrets,
 // which some servers repeat.
 func (c *Client) Clean(text string) string {
 	for _, hidden := range c.hidden {
-		if key := strings.TrimSpace(hidden.Reveal()); key != "" {
-			text = strings.ReplaceAll(text, key, "[secret]")
+		words := strings.Fields(hidden.Reveal()) // such as Bearer and a token
+		for i, word := range words {
+			if i == len(words)-1 || len(word) >= minSecret {
+				text = strings.ReplaceAll(text, word, "[secret]")
+			}
 		}
 	}
 	return Plain(text, 400)

@@ -1,0 +1,208 @@
+package agenttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/agent/remote"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+)
+
+// Protocol is a kind of agent under test.
+type Protocol struct {
+	// New returns an agent with these settings for the server at an address. Canary is its
+	// secret.
+	New func(address string, config remote.Config, transport http.RoundTripper) turn.Agent
+	// Answer is the event stream of an answer whose text is Text.
+	Answer string
+	Text   string
+	// Beginning is the start of such a stream with a part of the text.
+	Beginning string
+}
+
+// Test checks the promises of an agent whose server misbehaves: each run ends within its
+// bounds after one request, with the answer or with an error that names the cause.
+func Test(t *testing.T, p Protocol) {
+	t.Run("framing", p.framing)
+	t.Run("refusals", p.refusals)
+	t.Run("broken streams", p.brokenStreams)
+	t.Run("hangs", p.hangs)
+	t.Run("floods", p.floods)
+	t.Run("secrets", p.secrets)
+}
+
+func (p Protocol) run(t *testing.T, config remote.Config, handler http.HandlerFunc) (emitted []stream.Message, requests int, err error) {
+	t.Helper()
+	address := Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		handler(w, r)
+	})
+	emitted, err = Run(t.Context(), p.New(address, config, http.DefaultTransport), Hello())
+	return emitted, requests, err
+}
+
+// framing checks the variants of a stream that the format allows.
+func (p Protocol) framing(t *testing.T) {
+	bytewise := func(w http.ResponseWriter) {
+		Stream(w, "")
+		for i := range len(p.Answer) {
+			Write(w, p.Answer[i:i+1])
+		}
+	}
+	whole := func(text string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { Stream(w, text) }
+	}
+	for name, write := range map[string]func(http.ResponseWriter){
+		"as it is":        whole(p.Answer),
+		"byte by byte":    bytewise,
+		"CRLF":            whole(strings.ReplaceAll(p.Answer, "\n", "\r\n")),
+		"byte order mark": whole("\ufeff" + p.Answer),
+		"comments":        whole(": wait\n\n" + strings.ReplaceAll(p.Answer, "\n\n", "\n\n: more\n\n")),
+		"other fields":    whole("retry: 5\n\n" + strings.ReplaceAll(p.Answer, "data:", "id: 7\ndata:")),
+		"no space":        whole(strings.ReplaceAll(p.Answer, "data: ", "data:")),
+		"noise after it":  whole(p.Answer + "data: noise\n\n"),
+	} {
+		emitted, requests, err := p.run(t, remote.DefaultConfig(), func(w http.ResponseWriter, _ *http.Request) { write(w) })
+		if diff := cmp.Diff([]string{p.Text}, Texts(emitted, stream.Answer)); err != nil || diff != "" || requests != 1 {
+			t.Errorf("%s: %d requests, %v\n%s", name, requests, err, diff)
+		}
+		if chunks := strings.Join(Texts(emitted, stream.StreamingChunk), ""); chunks != p.Text {
+			t.Errorf("%s: the chunks are %q", name, chunks)
+		}
+	}
+}
+
+// refusals checks responses that are not an answer.
+func (p Protocol) refusals(t *testing.T) {
+	elsewhere := Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the agent followed a redirect") })
+	for _, c := range []struct {
+		status    int
+		header    [2]string
+		permanent bool
+		pause     time.Duration
+	}{
+		{400, [2]string{}, true, 0},
+		{401, [2]string{}, true, 0},
+		{404, [2]string{}, true, 0},
+		{408, [2]string{}, false, 0},
+		{429, [2]string{"Retry-After", "7"}, false, 7 * time.Second},
+		{503, [2]string{"Retry-After", "60"}, false, time.Minute},
+		{500, [2]string{}, false, 0},
+		{302, [2]string{"Location", elsewhere}, true, 0},
+		{307, [2]string{"Location", elsewhere}, true, 0},
+		{200, [2]string{"Content-Type", "text/html"}, true, 0},
+	} {
+		emitted, requests, err := p.run(t, remote.DefaultConfig(), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(c.header[0], c.header[1])
+			w.WriteHeader(c.status)
+			Write(w, "busy "+Canary)
+		})
+		fault, ok := errors.AsType[*remote.Error](err)
+		if !ok || fault.Permanent != c.permanent || fault.Pause() != c.pause || fault.Status != c.status || requests != 1 || len(emitted) != 0 {
+			t.Errorf("%d: %d requests, emitted %v, %+v", c.status, requests, emitted, err)
+		}
+	}
+}
+
+// brokenStreams checks that a stream that fails never yields an answer.
+func (p Protocol) brokenStreams(t *testing.T) {
+	for name, end := range map[string]func(w http.ResponseWriter){
+		"it ends":            func(http.ResponseWriter) {},
+		"it is cut":          func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"half an event":      func(w http.ResponseWriter) { Write(w, `data: {"ty`) },
+		"no JSON":            func(w http.ResponseWriter) { Write(w, "data: Internal Server Error\n\n") },
+		"other JSON":         func(w http.ResponseWriter) { Write(w, "data: [1]\n\n") },
+		"an enormous line":   func(w http.ResponseWriter) { Write(w, "data: "+strings.Repeat("x", 2<<20)) },
+		"many lines of data": func(w http.ResponseWriter) { Write(w, strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 1100)) },
+	} {
+		emitted, requests, err := p.run(t, remote.DefaultConfig(), func(w http.ResponseWriter, _ *http.Request) {
+			Stream(w, p.Beginning)
+			end(w)
+		})
+		fault, ok := errors.AsType[*remote.Error](err)
+		if !ok || fault.Permanent || len(Texts(emitted, stream.Answer)) != 0 || requests != 1 {
+			t.Errorf("%s: %d requests, emitted %v, %v", name, requests, emitted, err)
+		}
+	}
+}
+
+// hangs checks servers that stop writing.
+func (p Protocol) hangs(t *testing.T) {
+	late := errors.New("too late")
+	for name, c := range map[string]struct {
+		begin func(http.ResponseWriter)
+		want  time.Duration
+		text  string
+	}{
+		"before the response": {func(http.ResponseWriter) {}, time.Minute, "first_byte"},
+		"after the headers":   {func(w http.ResponseWriter) { Stream(w, "") }, time.Minute, "first_byte"},
+		"after a comment":     {func(w http.ResponseWriter) { Stream(w, ": wait\n\n") }, 5 * time.Minute, late.Error()},
+		"in the answer":       {func(w http.ResponseWriter) { Stream(w, p.Beginning) }, 5 * time.Minute, late.Error()},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			agent := p.New("http://agent.test", remote.DefaultConfig(), Pipes(t, func(w http.ResponseWriter, r *http.Request) {
+				c.begin(w)
+				<-r.Context().Done()
+			}))
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, late) // as a turn's runner does
+			defer cancel()
+			begin := time.Now()
+			emitted, err := Run(ctx, agent, Hello())
+			if took := time.Since(begin); took != c.want || err == nil || !strings.Contains(err.Error(), c.text) || len(Texts(emitted, stream.Answer)) != 0 {
+				t.Errorf("%s: after %v: %v", name, took, err)
+			}
+		})
+	}
+}
+
+// floods checks that a run ends although the server never stops writing.
+func (p Protocol) floods(t *testing.T) {
+	config := remote.DefaultConfig()
+	config.MaxBytes = 4 << 10
+	for name, piece := range map[string]string{
+		"comments": ": " + strings.Repeat("x", 1000) + "\n\n",
+		"one line": strings.Repeat("x", 1000),
+	} {
+		emitted, _, err := p.run(t, config, func(w http.ResponseWriter, r *http.Request) {
+			for Stream(w, p.Beginning); r.Context().Err() == nil; {
+				Write(w, piece)
+			}
+		})
+		if err == nil || !strings.Contains(err.Error(), "max_bytes") || len(Texts(emitted, stream.Answer)) != 0 {
+			t.Errorf("%s: emitted %d messages, %v", name, len(emitted), err)
+		}
+	}
+}
+
+// secrets checks a server that repeats the request's headers in every text.
+func (p Protocol) secrets(t *testing.T) {
+	for name, write := range map[string]func(w http.ResponseWriter, text string){
+		"a refusal": func(w http.ResponseWriter, text string) { http.Error(w, text, http.StatusUnauthorized) },
+		"a type": func(w http.ResponseWriter, text string) {
+			w.Header().Set("Content-Type", "text/"+text)
+			fmt.Fprint(w, text)
+		},
+		"a wrong event": func(w http.ResponseWriter, text string) { Stream(w, "data: "+text+"\n\n") },
+	} {
+		heard := false
+		_, _, err := p.run(t, remote.DefaultConfig(), func(w http.ResponseWriter, r *http.Request) {
+			heard = strings.Contains(fmt.Sprint(r.Header), Canary)
+			write(w, Canary)
+		})
+		if err == nil || strings.Contains(fmt.Sprintf("%+v %#v", err, err), Canary) {
+			t.Errorf("%s: %+v", name, err)
+		}
+		if !heard {
+			t.Errorf("%s: the request had no secret", name)
+		}
+	}
+}

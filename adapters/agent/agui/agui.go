@@ -1,0 +1,110 @@
+// Package agui is an agent behind an AG-UI endpoint, protocol 1.0.
+//
+// The codec is our own: the protocol tells absent, null and empty values apart, and the
+// published Go SDK does not. The package reads every event of version 1.0 and the names and
+// nulls of older versions, checks the order of the events, and passes unknown events by.
+package agui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"parley/adapters/agent"
+	"parley/adapters/agent/remote"
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+var _ turn.Agent = (*Agent)(nil)
+
+// Kind describes agents behind an AG-UI endpoint.
+func Kind() agent.Kind {
+	return agent.Kind{
+		Name: "agui", Config: func() agent.Config { return &Config{Config: remote.DefaultConfig()} },
+		New: func(c agent.Config, files agent.Files) turn.Agent {
+			return New(*c.(*Config), files, http.DefaultTransport)
+		},
+	}
+}
+
+// Config is the configuration of one endpoint.
+type Config struct {
+	// URL is the endpoint's address, to which a run is posted.
+	URL string `yaml:"url"`
+	// Headers are sent with every request, such as Authorization.
+	Headers       []Header `yaml:"headers"`
+	remote.Config `yaml:",inline"`
+}
+
+// Header is a header of a request.
+type Header struct {
+	Name  string       `yaml:"name"`
+	Value secret.Value `yaml:"value"`
+}
+
+// Validate returns every fault by key. The faults contain no configured value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	faults.Check(remote.IsAddress(c.URL), "url", "must be the http or https address of the agent, without credentials")
+	for _, h := range c.Headers {
+		faults.Check(isToken(h.Name) && !strings.ContainsAny(h.Value.Reveal(), "\r\n"), "headers",
+			"must be a list of {name, value}: a name of letters, digits and -, and a value of one line")
+	}
+	c.Config.Check(&faults)
+	return faults
+}
+
+func isToken(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+}
+
+// Agent is one endpoint. It does not bound the number and the time of its runs; its caller
+// enforces Config.Bounds.
+type Agent struct {
+	config Config
+	files  agent.Files
+	client *remote.Client
+}
+
+// New returns an agent for the configured endpoint. The transport carries the requests.
+func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
+	var hidden []secret.Value
+	for _, h := range config.Headers {
+		hidden = append(hidden, h.Value)
+	}
+	return &Agent{config, files, remote.New(config.Config, transport, hidden...)}
+}
+
+// Run posts the thread and reads the run's events. It emits text as STREAMING_CHUNKs and an
+// ANSWER, reasoning as THOUGHTs, steps, tool calls and activities as UPDATEs, an interrupt as
+// a REQUEST_INPUT, and every other event as SYSTEM. A stream that ends without RUN_FINISHED
+// or RUN_ERROR is an error.
+func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	body, err := json.Marshal(a.input(input))
+	if err != nil {
+		return err
+	}
+	request, err := a.client.Request(ctx, a.config.URL, input.RunID, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for _, h := range a.config.Headers {
+		request.Header.Set(h.Name, h.Value.Reveal())
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Close()
+	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit), input)
+	if err := a.client.Follow(response, r.answer, "RUN_FINISHED or RUN_ERROR", r.take); err != nil {
+		return err
+	}
+	return r.end()
+}

@@ -1,0 +1,223 @@
+package agui_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"parley/adapters/agent/agenttest"
+	"parley/adapters/agent/agui"
+	"parley/adapters/agent/remote"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/config/secret"
+)
+
+func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
+	return agui.New(agui.Config{
+		URL: address + "/agent", Config: config,
+		Headers: []agui.Header{{Name: "Authorization", Value: secret.New("Bearer " + agenttest.Canary)}},
+	}, nil, transport)
+}
+
+// events returns an event stream.
+func events(bodies ...string) string {
+	var b strings.Builder
+	for _, body := range bodies {
+		b.WriteString("data: " + body + "\n\n")
+	}
+	return b.String()
+}
+
+const (
+	started  = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`
+	finished = `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`
+	start    = `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}`
+	content  = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"Grüße, "}`
+	rest     = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"Olivia"}`
+	end      = `{"type":"TEXT_MESSAGE_END","messageId":"m"}`
+)
+
+func TestMisbehavingServers(t *testing.T) {
+	agenttest.Test(t, agenttest.Protocol{
+		New: newAgent, Text: "Grüße, Olivia",
+		Answer:    events(started, start, content, rest, end, finished),
+		Beginning: events(started, start, content),
+	})
+}
+
+// run returns what the agent makes of an event stream.
+func run(t *testing.T, bodies ...string) (emitted []stream.Message, err error) {
+	t.Helper()
+	address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, events(bodies...)) })
+	return agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), agenttest.Hello())
+}
+
+func TestInput(t *testing.T) {
+	var got map[string]any
+	address := agenttest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		agenttest.Stream(w, events(started, finished))
+	})
+	config := remote.DefaultConfig()
+	config.SystemPrompt = "Be brief."
+	if _, err := agenttest.Run(t.Context(), newAgent(address, config, http.DefaultTransport), agenttest.Hello()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"threadId": "5f0c9a4e-8f5e-5c5a-9b5e-0d6f8f3c1a11", "runId": "run-1", "state": map[string]any{},
+		"tools": []any{}, "context": []any{}, "forwardedProps": map[string]any{},
+		"messages": []any{
+			map[string]any{"id": "system", "role": "system", "content": "Be brief."},
+			map[string]any{"id": "m1", "role": "user", "content": "[Olivia]: hi"},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOrder checks the order of events that a run may have.
+func TestOrder(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   []string
+		want string // a part of the error; empty for none
+	}{
+		{"no text", []string{started, finished}, ""},
+		{"a message", []string{started, start, content, end, finished}, ""},
+		{"an unknown event", []string{started, `{"type":"SPARKLE","x":1}`, finished}, ""},
+		{"a result without its call", []string{started, `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":"1"}`, finished}, ""},
+		{"no start", []string{start}, "the first event is TEXT_MESSAGE_START"},
+		{"two starts", []string{started, started}, "RUN_STARTED came twice"},
+		{"an open message", []string{started, start, finished}, "text messages are open: m"},
+		{"an open call", []string{started, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"n"}`, finished}, "tool calls are open: c"},
+		{"an open step", []string{started, `{"type":"STEP_STARTED","stepName":"s"}`, finished}, "steps are open"},
+		{"an open span", []string{started, `{"type":"REASONING_START","messageId":"m"}`, finished}, "reasoning spans are open: m"},
+		{"an open reasoning", []string{started, `{"type":"REASONING_MESSAGE_START","messageId":"m","role":"reasoning"}`, finished}, "reasoning messages are open: m"},
+		{"an open subagent", []string{started, `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}`, finished}, "subagents are open: s"},
+		{"a text that is not open", []string{started, content}, "which is not open"},
+		{"a message twice", []string{started, start, start}, "which is open already"},
+		{"no end", []string{started, start, content, end}, "without RUN_FINISHED or RUN_ERROR"},
+		{"nothing", nil, "without RUN_FINISHED or RUN_ERROR"},
+		{"an error first", []string{`{"type":"RUN_ERROR","message":"no model","code":"E1"}`}, "the agent reports: no model E1"},
+		{"cancelled", []string{started, `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"cancelled"}}`}, "cancelled"},
+		{"no id", []string{started, `{"type":"TEXT_MESSAGE_START"}`}, "TEXT_MESSAGE_START.messageId: is required"},
+		{"an id of another type", []string{started, `{"type":"TEXT_MESSAGE_START","messageId":1}`}, "messageId"},
+		{"a role", []string{started, `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"tool"}`}, "TEXT_MESSAGE_START.role"},
+		{"no interrupt", []string{started, `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[]}}`}, "at least one interrupt"},
+		{"a chunk without an id", []string{started, `{"type":"TEXT_MESSAGE_CHUNK","delta":"x"}`}, "messageId: is required"},
+		{"a patch of nothing", []string{started, `{"type":"STATE_DELTA","delta":[{"op":"remove","path":"/a"}]}`}, "STATE_DELTA.delta"},
+	} {
+		_, err := run(t, c.in...)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if _, ok := errors.AsType[*remote.Error](err); err != nil && !ok {
+			t.Errorf("%s: the error is a %T", c.name, err)
+		}
+	}
+}
+
+// TestEvents checks what is emitted for events, without times and chunks.
+func TestEvents(t *testing.T) {
+	answer := func(text, details string) stream.Message {
+		m := stream.Message{Type: stream.Answer, Text: text, ActivityID: "run-1/answer"}
+		if details != "" {
+			m.Details = []byte(details)
+		}
+		return m
+	}
+	for _, c := range []struct {
+		name string
+		in   []string
+		want []stream.Message
+	}{
+		{"two messages", []string{start, content, end, `{"type":"TEXT_MESSAGE_START","messageId":"n"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"n","delta":"Bye"}`, `{"type":"TEXT_MESSAGE_END","messageId":"n"}`},
+			[]stream.Message{answer("Grüße, \n\nBye", "")}},
+		{"chunks", []string{`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"a"}`, `{"type":"TEXT_MESSAGE_CHUNK","delta":"b"}`},
+			[]stream.Message{answer("ab", "")}},
+		{"other roles and subagents", []string{`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"user","delta":"a"}`, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"s","subagentRunId":"x","delta":"b"}`},
+			[]stream.Message{answer("", "")}},
+		{"a character in halves", []string{start, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"\ud83d"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"\ude42"}`, end},
+			[]stream.Message{answer("🙂", "")}},
+		{"an empty delta", []string{start, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":""}`, content, end},
+			[]stream.Message{answer("Grüße, ", "")}},
+		{"nulls of older versions", []string{`{"type":"TEXT_MESSAGE_START","messageId":"m","role":null,"parentMessageId":null,"timestamp":null,"rawEvent":null}`, content, end},
+			[]stream.Message{answer("Grüße, ", "")}},
+		{"reasoning", []string{`{"type":"REASONING_START","messageId":"r"}`, `{"type":"REASONING_MESSAGE_START","messageId":"r","role":"reasoning"}`, `{"type":"REASONING_MESSAGE_CONTENT","messageId":"r","delta":"Hm."}`, `{"type":"REASONING_MESSAGE_END","messageId":"r"}`, `{"type":"REASONING_END","messageId":"r"}`, start, content, end},
+			[]stream.Message{{Type: stream.Thought, Text: "Hm.", ActivityID: "run-1/thought-1"}, answer("Grüße, ", "")}},
+		{"thinking", []string{`{"type":"THINKING_START","title":"x"}`, `{"type":"THINKING_TEXT_MESSAGE_START"}`, `{"type":"THINKING_TEXT_MESSAGE_CONTENT","delta":"Hm."}`, `{"type":"THINKING_TEXT_MESSAGE_END"}`, `{"type":"THINKING_END"}`},
+			[]stream.Message{{Type: stream.Thought, Text: "Hm.", ActivityID: "run-1/thought-1"}, answer("", "")}},
+		{"a tool call", []string{`{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"find","parentMessageId":null}`, `{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"q\":"}`, `{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"1}"}`, `{"type":"TOOL_CALL_END","toolCallId":"c"}`, `{"type":"TOOL_CALL_RESULT","messageId":"x","toolCallId":"c","content":"7"}`},
+			[]stream.Message{
+				{Type: stream.Update, Text: "find", ActivityID: "c", Details: []byte(`{"tool":"find","tool_event":"started","tool_use_id":"c"}`)},
+				{Type: stream.Update, Text: "find", ActivityID: "c", Details: []byte(`{"arguments":"{\"q\":1}","tool":"find","tool_event":"progress","tool_use_id":"c"}`)},
+				{Type: stream.Update, Text: "find", ActivityID: "c", Details: []byte(`{"result":"7","tool":"find","tool_event":"completed","tool_use_id":"c"}`)},
+				answer("", "")}},
+		{"state", []string{`{"type":"STATE_SNAPSHOT","snapshot":{"a":1,"n":null}}`, `{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":null},{"op":"add","path":"/b","value":[2]}]}`},
+			[]stream.Message{answer("", `{"state":{"a":null,"n":null,"b":[2]}}`)}},
+		{"a null state", []string{`{"type":"STATE_SNAPSHOT","snapshot":null}`}, []stream.Message{answer("", `{"state":null}`)}},
+		{"whole messages", []string{`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m1","role":"user","content":"hi"},{"id":"m2","role":"assistant","content":"Bye"}]}`},
+			[]stream.Message{answer("Bye", "")}},
+		{"what only its clients know", []string{`{"type":"CUSTOM","name":"x","value":null}`, `{"type":"SPARKLE","x":1}`},
+			[]stream.Message{{Type: stream.System, Details: []byte(`{"type":"CUSTOM","name":"x","value":null}`)}, {Type: stream.System, Details: []byte(`{"type":"SPARKLE","x":1}`)}, answer("", "")}},
+	} {
+		emitted, err := run(t, append(append([]string{started}, c.in...), finished)...)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		var got []stream.Message
+		for _, m := range emitted {
+			if m.Type != stream.StreamingChunk {
+				got = append(got, m)
+			}
+		}
+		if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	emitted, err := run(t, started, start, content, end,
+		`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i1","reason":"confirmation","message":"Delete it?"}]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := stream.Message{
+		Type: stream.RequestInput, Text: "Grüße, \n\nDelete it?", ActivityID: "run-1/answer",
+		Details: []byte(`{"interrupts":[{"id":"i1","reason":"confirmation","message":"Delete it?"}]}`),
+	}
+	if diff := cmp.Diff(want, emitted[len(emitted)-1], cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzEvents checks that no stream makes a run panic, or end without an answer, a question or
+// an error.
+func FuzzEvents(f *testing.F) {
+	f.Add(events(started, start, content, end, finished))
+	f.Add(events(started, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"n","delta":"{}"}`, `{"type":"STATE_DELTA","delta":[{"op":"add","path":"","value":null}]}`, finished))
+	f.Fuzz(func(t *testing.T, body string) {
+		transport := roundTripper(func(*http.Request) (*http.Response, error) {
+			return agenttest.Response("text/event-stream", body), nil
+		})
+		emitted, err := agenttest.Run(t.Context(), newAgent("http://agent.test", remote.DefaultConfig(), transport), agenttest.Hello())
+		ended := len(emitted) > 0 && (emitted[len(emitted)-1].Type == stream.Answer || emitted[len(emitted)-1].Type == stream.RequestInput)
+		if ended == (err != nil) {
+			t.Errorf("the run emitted %v and failed with %v", emitted, err)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,179 @@
+package agui
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// streamEvent is one event of a run, with the fields that this package reads. A null reads as
+// absent, as older versions wrote it.
+type streamEvent struct {
+	Type            string          `json:"type"`
+	MessageID       string          `json:"messageId"`
+	Role            string          `json:"role"`
+	Delta           json.RawMessage `json:"delta"` // a string, or a JSON Patch
+	ToolCallID      string          `json:"toolCallId"`
+	ToolCallName    string          `json:"toolCallName"`
+	Content         json.RawMessage `json:"content"`
+	StepName        string          `json:"stepName"`
+	ActivityType    string          `json:"activityType"`
+	Message         string          `json:"message"`
+	Code            string          `json:"code"`
+	Name            string          `json:"name"`
+	SubagentRunID   string          `json:"subagentRunId"`
+	Snapshot        json.RawMessage `json:"snapshot"`
+	Messages        []snapshot      `json:"messages"`
+	Outcome         *outcome        `json:"outcome"`
+	Usage           json.RawMessage `json:"usage"`
+	ProtocolVersion string          `json:"protocolVersion"`
+
+	raw []byte
+}
+
+// snapshot is a message of a MESSAGES_SNAPSHOT.
+type snapshot struct {
+	ID      string          `json:"id"`
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
+// outcome is the outcome of RUN_FINISHED.
+type outcome struct {
+	Type       string            `json:"type"`
+	Interrupts []json.RawMessage `json:"interrupts"`
+}
+
+// older maps the names of earlier versions to those of 1.0.
+var older = map[string]string{
+	"THINKING_START":                "REASONING_START",
+	"THINKING_END":                  "REASONING_END",
+	"THINKING_TEXT_MESSAGE_START":   "REASONING_MESSAGE_START",
+	"THINKING_TEXT_MESSAGE_CONTENT": "REASONING_MESSAGE_CONTENT",
+	"THINKING_TEXT_MESSAGE_END":     "REASONING_MESSAGE_END",
+}
+
+// thinking is the id of the reasoning of earlier versions, which gave it none.
+const thinking = "thinking"
+
+// needs are the fields that an event of a type must have.
+var needs = map[string][]string{
+	"TEXT_MESSAGE_START":        {"messageId"},
+	"TEXT_MESSAGE_CONTENT":      {"messageId", "delta"},
+	"TEXT_MESSAGE_END":          {"messageId"},
+	"TOOL_CALL_START":           {"toolCallId", "toolCallName"},
+	"TOOL_CALL_ARGS":            {"toolCallId", "delta"},
+	"TOOL_CALL_END":             {"toolCallId"},
+	"TOOL_CALL_RESULT":          {"toolCallId", "content"},
+	"STATE_SNAPSHOT":            {"snapshot"},
+	"STATE_DELTA":               {"delta"},
+	"MESSAGES_SNAPSHOT":         {"messages"},
+	"ACTIVITY_SNAPSHOT":         {"messageId", "activityType", "content"},
+	"ACTIVITY_DELTA":            {"messageId", "activityType"},
+	"CUSTOM":                    {"name"},
+	"RUN_ERROR":                 {"message"},
+	"STEP_STARTED":              {"stepName"},
+	"STEP_FINISHED":             {"stepName"},
+	"REASONING_START":           {"messageId"},
+	"REASONING_MESSAGE_START":   {"messageId"},
+	"REASONING_MESSAGE_CONTENT": {"messageId", "delta"},
+	"REASONING_MESSAGE_END":     {"messageId"},
+	"REASONING_END":             {"messageId"},
+	"SUBAGENT_STARTED":          {"subagentRunId", "name"},
+	"SUBAGENT_FINISHED":         {"subagentRunId"},
+	"SUBAGENT_ERROR":            {"subagentRunId", "message"},
+}
+
+// nullable are the required fields whose value may be null.
+var nullable = map[string]bool{"snapshot": true}
+
+// decode reads one streamEvent, in the names of version 1.0. A known event that lacks a field, or
+// has one of another type, is an error that names the field.
+func decode(data []byte) (streamEvent, error) {
+	var e streamEvent
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return e, err
+	}
+	e.Type = text(fields["type"])
+	if e.Type == "" {
+		return e, fmt.Errorf("type: is required")
+	}
+	if name, ok := older[e.Type]; ok {
+		if _, has := fields["messageId"]; !has {
+			fields["messageId"] = json.RawMessage(`"` + thinking + `"`)
+		}
+		fields["type"] = json.RawMessage(`"` + name + `"`)
+		data, _ = json.Marshal(fields)
+		e.Type = name
+	}
+	if !known(e.Type) {
+		e.raw = data
+		return e, nil
+	}
+	for _, name := range needs[e.Type] {
+		if value, ok := fields[name]; !ok || string(value) == "null" && !nullable[name] {
+			return e, fmt.Errorf("%s.%s: is required", e.Type, name)
+		}
+	}
+	if err := json.Unmarshal(data, &e); err != nil {
+		return e, fmt.Errorf("%s: %w", e.Type, err)
+	}
+	if string(e.Snapshot) == "" && fields["snapshot"] != nil {
+		e.Snapshot = fields["snapshot"]
+	}
+	e.raw = data
+	return e, e.check()
+}
+
+// check returns the fault of a field with a known set of values.
+func (e streamEvent) check() error {
+	switch {
+	case strings.HasPrefix(e.Type, "TEXT_MESSAGE_") && e.Role != "" && !isOneOf(e.Role, "assistant", "user", "system", "developer"):
+		return fmt.Errorf("%s.role: must be assistant, user, system or developer", e.Type)
+	case strings.HasPrefix(e.Type, "REASONING_") && e.Role != "" && e.Role != "reasoning" && e.Role != "assistant":
+		return fmt.Errorf("%s.role: must be reasoning", e.Type)
+	case e.Type == "RUN_FINISHED" && e.Outcome != nil && !isOneOf(e.Outcome.Type, "success", "interrupt", "cancelled"):
+		return fmt.Errorf("RUN_FINISHED.outcome: must be success, interrupt or cancelled")
+	case e.Type == "RUN_FINISHED" && e.Outcome != nil && e.Outcome.Type == "interrupt" && len(e.Outcome.Interrupts) == 0:
+		return fmt.Errorf("RUN_FINISHED.outcome: an interrupt must list at least one interrupt")
+	}
+	return nil
+}
+
+// mustBegin returns the fault of a chunk event that begins a message or a tool call.
+func (e streamEvent) mustBegin(kind string) error {
+	switch {
+	case kind != "TOOL_CALL" && e.MessageID == "":
+		return fmt.Errorf("%s.messageId: is required in the first chunk", e.Type)
+	case kind == "TOOL_CALL" && e.ToolCallID == "":
+		return fmt.Errorf("%s.toolCallId: is required in the first chunk", e.Type)
+	case kind == "TOOL_CALL" && e.ToolCallName == "":
+		return fmt.Errorf("%s.toolCallName: is required in the first chunk", e.Type)
+	}
+	return nil
+}
+
+func isOneOf(value string, all ...string) bool {
+	for _, one := range all {
+		if value == one {
+			return true
+		}
+	}
+	return false
+}
+
+// known reports whether version 1.0 has an event of the type.
+func known(kind string) bool {
+	if _, ok := needs[kind]; ok {
+		return true
+	}
+	return isOneOf(kind, "RUN_STARTED", "RUN_FINISHED", "RAW", "TEXT_MESSAGE_CHUNK", "TOOL_CALL_CHUNK", "REASONING_MESSAGE_CHUNK", "REASONING_ENCRYPTED_VALUE")
+}
+
+// text returns the value of a JSON string, and an empty text for anything else.
+func text(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s)
+	return s
+}

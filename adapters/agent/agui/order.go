@@ -1,0 +1,94 @@
+package agui
+
+import "fmt"
+
+// order checks the order of a run's events.
+type order struct {
+	begun, ended bool
+	open         [6]map[string]bool // by group
+}
+
+// group is a set of ids that begin and end.
+type group int
+
+// The groups, in the order in which the end of a run checks them.
+const (
+	steps group = iota
+	textMessages
+	reasoningMessages
+	reasoningSpans
+	toolCalls
+	subagents
+)
+
+var groupNames = [...]string{"steps", "text messages", "reasoning messages", "reasoning spans", "tool calls", "subagents"}
+
+// marks are the events that begin an id of a group, continue it, or end it.
+var marks = map[string]struct {
+	group group
+	mark  rune
+}{
+	"STEP_STARTED": {steps, 'b'}, "STEP_FINISHED": {steps, 'e'},
+	"TEXT_MESSAGE_START": {textMessages, 'b'}, "TEXT_MESSAGE_CONTENT": {textMessages, 'c'}, "TEXT_MESSAGE_END": {textMessages, 'e'},
+	"REASONING_MESSAGE_START": {reasoningMessages, 'b'}, "REASONING_MESSAGE_CONTENT": {reasoningMessages, 'c'}, "REASONING_MESSAGE_END": {reasoningMessages, 'e'},
+	"REASONING_START": {reasoningSpans, 'b'}, "REASONING_END": {reasoningSpans, 'e'},
+	"TOOL_CALL_START": {toolCalls, 'b'}, "TOOL_CALL_ARGS": {toolCalls, 'c'}, "TOOL_CALL_END": {toolCalls, 'e'},
+	"SUBAGENT_STARTED": {subagents, 'b'}, "SUBAGENT_FINISHED": {subagents, 'e'}, "SUBAGENT_ERROR": {subagents, 'e'},
+}
+
+// id returns the id of an event in its group. A step's name is unique in its subagent.
+func (e streamEvent) id(g group) string {
+	switch g {
+	case steps:
+		return e.SubagentRunID + "/" + e.StepName
+	case toolCalls:
+		return e.ToolCallID
+	case subagents:
+		return e.SubagentRunID
+	}
+	return e.MessageID
+}
+
+// check returns an error if the event may not come now.
+func (o *order) check(e streamEvent) error {
+	switch {
+	case !o.begun && e.Type != "RUN_STARTED" && e.Type != "RUN_ERROR":
+		return fmt.Errorf("the first event is %s, not RUN_STARTED", e.Type)
+	case o.ended && e.Type != "RUN_ERROR":
+		return fmt.Errorf("%s came after the end of the run", e.Type)
+	case o.begun && e.Type == "RUN_STARTED":
+		return fmt.Errorf("RUN_STARTED came twice")
+	}
+	o.begun = true
+	if m, ok := marks[e.Type]; ok {
+		return o.move(e, m.group, m.mark)
+	}
+	o.ended = e.Type == "RUN_FINISHED" || e.Type == "RUN_ERROR"
+	if e.Type != "RUN_FINISHED" {
+		return nil
+	}
+	for g, ids := range o.open {
+		for id := range ids {
+			return fmt.Errorf("RUN_FINISHED came while %s are open: %s", groupNames[g], id)
+		}
+	}
+	return nil
+}
+
+func (o *order) move(e streamEvent, g group, mark rune) error {
+	id := e.id(g)
+	if o.open[g] == nil {
+		o.open[g] = map[string]bool{}
+	}
+	switch open := o.open[g][id]; {
+	case mark == 'b' && open:
+		return fmt.Errorf("%s came for %s, which is open already", e.Type, id)
+	case mark != 'b' && !open:
+		return fmt.Errorf("%s came for %s, which is not open", e.Type, id)
+	case mark == 'b':
+		o.open[g][id] = true
+	case mark == 'e':
+		delete(o.open[g], id)
+	}
+	return nil
+}
