@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"parley/adapters/agent/remote"
 	"parley/assembly"
 )
 
@@ -32,7 +33,7 @@ func (a *Agent) input(input assembly.Input) runInput {
 		out.Messages = append(out.Messages, message{"system", assembly.RoleSystem, a.config.SystemPrompt})
 	}
 	for _, m := range input.Messages {
-		out.Messages = append(out.Messages, message{m.ID, m.Role, m.Text()})
+		out.Messages = append(out.Messages, message{m.ID, m.Role, remote.Text(m)})
 	}
 	return out
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"parley/adapters/agent/remote"
-	"parley/assembly/stream"
 )
 
 // chunk is a chat.completion.chunk.
@@ -102,13 +101,7 @@ func (c *completion) call(parts []toolCall) {
 // sayCalls emits the tool calls.
 func (c *completion) sayCalls() error {
 	for _, call := range c.calls {
-		details, err := json.Marshal(map[string]any{
-			"tool": call.Function.Name, "tool_event": "started", "tool_use_id": call.ID, "arguments": call.Function.Arguments,
-		})
-		if err != nil {
-			return err
-		}
-		if err := c.answer.Say(stream.Message{Type: stream.Update, Text: call.Function.Name, Details: details}); err != nil {
+		if err := c.answer.Say(remote.ToolCall(call.ID, call.Function.Name, call.Function.Arguments)); err != nil {
 			return err
 		}
 	}

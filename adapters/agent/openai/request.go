@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -77,7 +76,7 @@ func (a *Agent) message(ctx context.Context, m assembly.Message, room *int64) me
 	for _, p := range m.Parts {
 		c := content{Type: "text", Text: p.Text}
 		if p.File != nil {
-			c.Text = describe(*p.File)
+			c.Text = remote.Describe(*p.File)
 			if address, ok := a.image(ctx, m.Role, *p.File, room); ok {
 				c, images = content{Type: "image_url", ImageURL: &imageURL{address}}, true
 			}
@@ -113,28 +112,4 @@ func (a *Agent) image(ctx context.Context, role assembly.Role, file assembly.Fil
 	}
 	*room -= int64(len(image))
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(image), true
-}
-
-// describe names a file whose content the model does not get.
-func describe(file assembly.File) string {
-	parts := []string{"file: " + cmp.Or(remote.Plain(file.Name, 120), "unnamed")}
-	if kind := remote.Plain(file.MimeType, 120); kind != "" {
-		parts = append(parts, kind)
-	}
-	if file.Size > 0 {
-		parts = append(parts, size(file.Size))
-	}
-	return "(" + strings.Join(parts, ", ") + ")"
-}
-
-// size formats a number of bytes for a reader, in powers of a thousand.
-func size(bytes int64) string {
-	value := float64(bytes)
-	for _, unit := range []string{"B", "kB", "MB"} {
-		if value < 999.5 {
-			return fmt.Sprintf("%.0f %s", value, unit)
-		}
-		value /= 1000
-	}
-	return fmt.Sprintf("%.0f GB", value)
 }

@@ -177,3 +177,9 @@ func (a *Answer) follow(events <-chan []byte, take func([]byte) error) (done boo
 		}
 	}
 }
+
+// ToolCall returns the message that a model calls a tool.
+func ToolCall(id, name, arguments string) stream.Message {
+	details, _ := json.Marshal(map[string]string{"tool": name, "tool_event": "started", "tool_use_id": id, "arguments": arguments}) // strings
+	return stream.Message{Type: stream.Update, Text: name, Details: details}
+}

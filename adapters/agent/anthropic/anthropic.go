@@ -1,0 +1,204 @@
+// Package anthropic is an agent that asks a model through Anthropic's Messages API.
+//
+// The client is our own: the vendor's SDK repeats requests by itself, and only the encoding
+// of one request and the decoding of eight events would be left for it.
+package anthropic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"parley/adapters/agent"
+	"parley/adapters/agent/remote"
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// version is the version of the API.
+// https://docs.anthropic.com/en/api/versioning
+const version = "2023-06-01"
+
+var _ turn.Agent = (*Agent)(nil)
+
+// Kind describes agents behind Anthropic's Messages API.
+func Kind() agent.Kind {
+	return agent.Kind{
+		Name: "anthropic", Config: func() agent.Config { return new(DefaultConfig()) },
+		New: func(c agent.Config, files agent.Files) turn.Agent {
+			return New(*c.(*Config), files, http.DefaultTransport)
+		},
+	}
+}
+
+// Config is the configuration of one model.
+type Config struct {
+	// BaseURL is the API's address without /v1.
+	BaseURL string       `yaml:"base_url"`
+	APIKey  secret.Value `yaml:"api_key"`
+	Model   string       `yaml:"model"`
+	// MaxTokens bounds the answer, in the model's tokens.
+	MaxTokens     int `yaml:"max_tokens"`
+	remote.Config `yaml:",inline"`
+}
+
+// DefaultConfig returns the defaults. Model and APIKey have none.
+func DefaultConfig() Config {
+	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig()}
+}
+
+// Validate returns every fault by key. The faults contain no configured value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	check := faults.Check
+	check(remote.IsAddress(c.BaseURL) && !strings.Contains(c.BaseURL, "?"), "base_url", "must be an http or https address without /v1 and credentials")
+	check(c.Model != "", "model", "is required: the model's name, such as claude-sonnet-4-5")
+	check(c.MaxTokens > 0, "max_tokens", "must be more than 0")
+	c.Config.Check(&faults)
+	return faults
+}
+
+// Agent is one model. It does not bound the number and the time of its runs; its caller
+// enforces Config.Bounds.
+type Agent struct {
+	config Config
+	files  agent.Files
+	client *remote.Client
+}
+
+// New returns an agent for the configured model. The transport carries the requests.
+func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
+	return &Agent{config, files, remote.New(config.Config, transport, config.APIKey)}
+}
+
+// Run asks the model. It emits STREAMING_CHUNKs, then a WARNING if the model stopped early,
+// then the ANSWER. Run fails with a *remote.Error, with the error of emit, or, if ctx ended,
+// with its cause.
+func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	body, err := json.Marshal(a.request(input))
+	if err != nil {
+		return err
+	}
+	request, err := a.client.Request(ctx, strings.TrimRight(a.config.BaseURL, "/")+"/v1/messages", input.RunID, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Anthropic-Version", version)
+	if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
+		request.Header.Set("X-Api-Key", key)
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Close()
+	m := &message{client: a.client, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit), usage: map[string]json.RawMessage{}}
+	if err := a.client.Follow(response, m.answer, "message_stop", m.take); err != nil {
+		return err
+	}
+	return m.end()
+}
+
+// request is the body of a request.
+// https://docs.anthropic.com/en/api/messages
+type request struct {
+	Model     string `json:"model"`
+	MaxTokens int    `json:"max_tokens"`
+	System    string `json:"system,omitempty"`
+	Messages  []said `json:"messages"`
+	Stream    bool   `json:"stream"`
+}
+
+type said struct {
+	Role    assembly.Role `json:"role"`
+	Content string        `json:"content"`
+}
+
+func (a *Agent) request(input assembly.Input) request {
+	return request{
+		Model: a.config.Model, MaxTokens: a.config.MaxTokens, System: a.config.SystemPrompt, Messages: alternate(input.Messages), Stream: true,
+	}
+}
+
+// alternate returns the messages in alternating roles, as the API wants them: all messages
+// between two replies join, blank replies and replies before the first message are left out.
+func alternate(messages []assembly.Message) (out []said) {
+	var kept []assembly.Message
+	for _, m := range messages {
+		if m.Role != assembly.RoleAssistant || strings.TrimSpace(remote.Text(m)) != "" {
+			kept = append(kept, m)
+		}
+	}
+	for _, m := range assembly.Join(kept) {
+		text := strings.TrimRight(remote.Text(m), " \n")
+		switch last := len(out) - 1; {
+		case last < 0 && m.Role == assembly.RoleAssistant:
+		case last >= 0 && out[last].Role == m.Role:
+			out[last].Content += "\n\n" + text
+		default:
+			out = append(out, said{m.Role, text})
+		}
+	}
+	return out
+}
+
+// message is one answer of the model.
+type message struct {
+	client *remote.Client
+	answer *remote.Answer
+	text   remote.Halves
+	done   bool // the end mark has come
+	blocks int  // number of text blocks that have begun
+	tool   *tool
+	called string // the name of the last tool call
+	stop   string // stop_reason
+	usage  map[string]json.RawMessage
+}
+
+// tool is the tool call that is being written.
+type tool struct {
+	id, name string
+	input    strings.Builder
+}
+
+// end ends the answer after the stream.
+func (m *message) end() error {
+	early := earlyEnd(m.stop)
+	switch {
+	case strings.TrimSpace(m.answer.String()) != "":
+	case m.called != "":
+		return m.client.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was offered none", m.called), nil)
+	default:
+		fault := m.client.Invalid(fmt.Sprintf("the model returned no text (stop_reason %q)", m.stop), nil)
+		fault.Permanent = early != "" // a repetition would end at the same point
+		return fault
+	}
+	if early != "" {
+		if err := m.answer.Text("\n\n(" + early + ")"); err != nil {
+			return err
+		}
+	}
+	var details json.RawMessage
+	if len(m.usage) > 0 {
+		details, _ = json.Marshal(map[string]any{"usage": m.usage})
+	}
+	return m.answer.Finish(early, details)
+}
+
+// earlyEnd returns the sentence for the reader of an incomplete answer, and an empty string
+// for a complete one.
+func earlyEnd(stop string) string {
+	switch stop {
+	case "max_tokens", "model_context_window_exceeded":
+		return "The answer ends here because it reached the model's length limit."
+	case "refusal":
+		return "The answer ends here because the model declined to go on."
+	}
+	return ""
+}

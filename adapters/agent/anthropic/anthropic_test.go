@@ -1,0 +1,159 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"parley/adapters/agent/agenttest"
+	"parley/adapters/agent/anthropic"
+	"parley/adapters/agent/remote"
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/config/secret"
+)
+
+func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
+	return anthropic.New(anthropic.Config{
+		BaseURL: address, APIKey: secret.New(agenttest.Canary), Model: "claude", MaxTokens: 100, Config: config,
+	}, nil, transport)
+}
+
+// events returns an event stream.
+func events(bodies ...string) string {
+	var b strings.Builder
+	for _, body := range bodies {
+		b.WriteString("data: " + body + "\n\n")
+	}
+	return b.String()
+}
+
+const (
+	start = `{"type":"message_start","message":{"id":"x","usage":{"input_tokens":3,"output_tokens":1}}}`
+	block = `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`
+	one   = `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Grüße, "}}`
+	two   = `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Olivia"}}`
+	end   = `{"type":"content_block_stop","index":0}`
+	delta = `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}`
+	stop  = `{"type":"message_stop"}`
+)
+
+func TestMisbehavingServers(t *testing.T) {
+	agenttest.Test(t, agenttest.Protocol{
+		New: newAgent, Text: "Grüße, Olivia",
+		Answer:    events(start, `{"type":"ping"}`, block, one, two, end, delta, stop),
+		Beginning: events(start, block, one),
+	})
+}
+
+func run(t *testing.T, bodies ...string) ([]stream.Message, error) {
+	t.Helper()
+	address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, events(bodies...)) })
+	return agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), agenttest.Hello())
+}
+
+func TestEvents(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   []string
+		want []stream.Message // without chunks and usage
+	}{
+		{"two blocks", []string{block, one, end, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"Bye"}}`, end},
+			[]stream.Message{{Type: stream.Answer, Text: "Grüße, \n\nBye"}}},
+		{"thinking", []string{`{"type":"content_block_start","content_block":{"type":"thinking"}}`, `{"type":"content_block_delta","delta":{"type":"thinking_delta","thinking":"Hm."}}`, `{"type":"content_block_delta","delta":{"type":"signature_delta","signature":"s"}}`, end, block, two, end},
+			[]stream.Message{{Type: stream.Thought, Text: "Hm."}, {Type: stream.Answer, Text: "Olivia"}}},
+		{"a tool call", []string{block, one, end, `{"type":"content_block_start","content_block":{"type":"tool_use","id":"c","name":"find"}}`, `{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{}"}}`, end},
+			[]stream.Message{{Type: stream.Update, Text: "find"}, {Type: stream.Answer, Text: "Grüße, "}}},
+		{"an unknown event", []string{`{"type":"sparkle"}`, block, two, end}, []stream.Message{{Type: stream.Answer, Text: "Olivia"}}},
+		{"a length limit", []string{block, two, end, `{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}`}, []stream.Message{
+			{Type: stream.Warning, Text: "The answer ends here because it reached the model's length limit."},
+			{Type: stream.Answer, Text: "Olivia\n\n(The answer ends here because it reached the model's length limit.)"}}},
+	} {
+		emitted, err := run(t, append(append([]string{start}, c.in...), stop)...)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		var got []stream.Message
+		for _, m := range emitted {
+			if m.Type != stream.StreamingChunk {
+				got = append(got, m)
+			}
+		}
+		if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(stream.Message{}, "Time", "Details", "ActivityID")); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, c := range []struct {
+		in        []string
+		permanent bool
+		want      string
+	}{
+		{[]string{start, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`}, false, "the stream reports: Overloaded"},
+		{[]string{start, delta, stop}, false, `no text (stop_reason "end_turn")`},
+		{[]string{start, `{"type":"message_delta","delta":{"stop_reason":"refusal"}}`, stop}, true, `no text (stop_reason "refusal")`},
+		{[]string{start, `{"type":"content_block_start","content_block":{"type":"tool_use","id":"c","name":"find"}}`, end, stop}, false, `the tool "find"`},
+		{[]string{`{}`}, false, "without a type"},
+	} {
+		_, err := run(t, c.in...)
+		fault, ok := err.(*remote.Error)
+		if !ok || fault.Permanent != c.permanent || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v", c.want, err)
+		}
+	}
+}
+
+func TestUsageIsAKeyOfTheReply(t *testing.T) {
+	emitted, err := run(t, start, block, one, end, delta, stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(emitted[len(emitted)-1].Details), `{"usage":{"input_tokens":3,"output_tokens":9}}`; got != want {
+		t.Errorf("details %s, want %s", got, want)
+	}
+}
+
+func TestRolesAlternate(t *testing.T) {
+	var got struct {
+		Model, System string
+		MaxTokens     int `json:"max_tokens"`
+		Messages      []struct{ Role, Content string }
+	}
+	var header http.Header
+	address := agenttest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		agenttest.Stream(w, events(start, block, one, end, stop))
+	})
+	message := func(role assembly.Role, text string) assembly.Message {
+		return assembly.Message{Role: role, Parts: []assembly.Part{{Text: text}}}
+	}
+	input := agenttest.Hello()
+	input.Messages = []assembly.Message{
+		message("assistant", "before all"), message("user", "[A]: one"), message("assistant", " \n"), message("system", "- context"),
+		message("user", "[B]: two"), message("assistant", "first"), message("assistant", "second"), message("user", "[A]: three"),
+	}
+	config := remote.DefaultConfig()
+	config.SystemPrompt = "Be brief."
+	if _, err := agenttest.Run(t.Context(), newAgent(address, config, http.DefaultTransport), input); err != nil {
+		t.Fatal(err)
+	}
+	want := []struct{ Role, Content string }{
+		{"user", "[A]: one\n- context\n[B]: two"}, {"assistant", "first\n\nsecond"}, {"user", "[A]: three"},
+	}
+	if diff := cmp.Diff(want, got.Messages); diff != "" || got.System != "Be brief." || got.Model != "claude" || got.MaxTokens != 100 {
+		t.Errorf("%+v\n%s", got, diff)
+	}
+	if header.Get("X-Api-Key") != agenttest.Canary || header.Get("Anthropic-Version") != "2023-06-01" {
+		t.Errorf("headers %v", header)
+	}
+}
