@@ -4,17 +4,21 @@ package turn
 
 import (
 	"context"
+	"errors"
 
 	"parley/assembly"
 	"parley/assembly/stream"
 )
+
+// ErrLater is the error of an agent that has taken the run and will answer it later.
+var ErrLater = errors.New("the agent answers later")
 
 // Agent answers a turn.
 type Agent interface {
 	// Run asks the agent and emits its messages in order. It returns when the agent
 	// has finished, when emit fails, or when ctx ends, and calls emit from one
 	// goroutine only. A run that ends without a final text is an error, unless the
-	// agent said explicitly that it has none. Run is called concurrently for
+	// agent said explicitly that it has none, or ErrLater. Run is called concurrently for
 	// different threads.
 	Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error
 }

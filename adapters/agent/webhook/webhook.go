@@ -1,0 +1,204 @@
+// Package webhook is an agent behind anyone's own address: it gets one signed POST for each
+// run, and answers in the response or later.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"parley/adapters/agent"
+	"parley/adapters/agent/remote"
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// minSecret is the least number of characters of a secret of ours.
+const minSecret = 24
+
+var _ turn.Agent = (*Agent)(nil)
+
+// Kind describes agents behind a webhook.
+func Kind() agent.Kind {
+	return agent.Kind{
+		Name: "webhook", Config: func() agent.Config { return &Config{Config: remote.DefaultConfig()} },
+		New: func(c agent.Config, _ agent.Files) turn.Agent {
+			return New(*c.(*Config), http.DefaultTransport, time.Now)
+		},
+	}
+}
+
+// Config is the configuration of one webhook.
+type Config struct {
+	// URL is the address to which each run is posted.
+	URL string `yaml:"url"`
+	// Secret signs the requests, and authenticates a later reply.
+	Secret        secret.Value `yaml:"secret"`
+	remote.Config `yaml:",inline"`
+}
+
+// Validate returns every fault by key. The faults contain no configured value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	faults.Check(remote.IsAddress(c.URL), "url", "must be the http or https address of the agent, without credentials")
+	faults.Check(len(c.Secret.Reveal()) >= minSecret, "secret", fmt.Sprintf("must have at least %d characters", minSecret))
+	c.Config.Check(&faults)
+	return faults
+}
+
+// Agent is one webhook. It does not bound the number and the time of its runs; its caller
+// enforces Config.Bounds.
+type Agent struct {
+	config Config
+	client *remote.Client
+	now    func() time.Time
+}
+
+// New returns an agent for the configured address. The transport carries the requests.
+func New(config Config, transport http.RoundTripper, now func() time.Time) *Agent {
+	return &Agent{config, remote.New(config.Config, transport, config.Secret), now}
+}
+
+// Run posts the run. The response is JSON {"content"}, whose other keys become keys of the
+// reply; or an event stream of data: {"content":"piece"} that ends with data: [DONE]; or 202,
+// for which Run returns turn.ErrLater. An empty content is an answer without a post.
+func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	body, err := json.Marshal(a.request(input))
+	if err != nil {
+		return err
+	}
+	request, err := a.client.Request(ctx, a.config.URL, input.RunID, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	stamp := strconv.FormatInt(a.now().Unix(), 10)
+	request.Header.Set("X-Parley-Timestamp", stamp)
+	request.Header.Set("X-Parley-Signature", Sign(a.config.Secret.Reveal(), stamp, body))
+	response, err := a.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Close()
+	answer := remote.NewAnswer(input.RunID, a.config.MaxBytes, emit)
+	switch {
+	case response.StatusCode == http.StatusAccepted:
+		return turn.ErrLater
+	case response.IsStream():
+		return a.follow(response, answer)
+	}
+	return a.whole(response, answer)
+}
+
+// Sign returns the value of X-Parley-Signature: the hex HMAC-SHA256, under the secret, of
+// "v1:<timestamp>:<body>".
+func Sign(secret, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	fmt.Fprintf(mac, "v1:%s:%s", timestamp, body)
+	return "v1=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// request is the body of a request.
+type request struct {
+	RunID     string         `json:"run_id"`
+	ThreadID  string         `json:"thread_id"`
+	Workspace string         `json:"workspace"`
+	Platform  event.Platform `json:"platform"`
+	Messages  []said         `json:"messages"` // the assembled input
+	Message   message        `json:"message"`  // the turn's last one, as its author typed it
+}
+
+type said struct {
+	Role    assembly.Role `json:"role"`
+	Content string        `json:"content"`
+}
+
+type message struct {
+	ID       string          `json:"id"`
+	Content  string          `json:"content"`
+	Metadata json.RawMessage `json:"metadata"`
+	Files    []string        `json:"files,omitempty"`
+}
+
+func (a *Agent) request(input assembly.Input) request {
+	r := request{RunID: input.RunID, ThreadID: input.ThreadID, Workspace: input.Workspace, Platform: input.Platform}
+	if a.config.SystemPrompt != "" {
+		r.Messages = append(r.Messages, said{assembly.RoleSystem, a.config.SystemPrompt})
+	}
+	for _, m := range input.Messages {
+		r.Messages = append(r.Messages, said{m.Role, remote.Text(m)})
+	}
+	if n := len(input.Said); n > 0 {
+		last := input.Said[n-1]
+		r.Message = message{last.ID, last.Content, last.Metadata, last.Files}
+	}
+	return r
+}
+
+// whole reads an answer in one piece.
+func (a *Agent) whole(response *remote.Response, answer *remote.Answer) error {
+	body, err := a.client.JSON(response)
+	if err != nil {
+		return err
+	}
+	var own map[string]json.RawMessage
+	var content *string
+	if err := json.Unmarshal(body, &own); err != nil {
+		return a.client.Invalid("the answer is not a JSON object", err)
+	}
+	if err := json.Unmarshal(own["content"], &content); err != nil || content == nil {
+		return a.client.Invalid(`the answer has no text "content"`, nil)
+	}
+	if err := answer.Text(*content); err != nil {
+		return err
+	}
+	delete(own, "content")
+	var details json.RawMessage
+	if len(own) > 0 {
+		if details, err = json.Marshal(own); err != nil {
+			return err
+		}
+	}
+	return answer.Finish("", details)
+}
+
+// follow reads an answer piece by piece.
+func (a *Agent) follow(response *remote.Response, answer *remote.Answer) error {
+	var halves remote.Halves
+	done := false
+	err := a.client.Follow(response, answer, "data: [DONE]", func(data []byte) error {
+		if done = done || string(data) == "[DONE]"; done {
+			answer.Done()
+			return nil
+		}
+		var piece struct {
+			Content, Error json.RawMessage
+		}
+		err := json.Unmarshal(data, &piece)
+		if err == nil && piece.Error != nil {
+			text, status := remote.ErrorText(data)
+			return a.client.Failure("the stream reports: "+text, status)
+		}
+		text := ""
+		if err == nil {
+			text, err = halves.Join(piece.Content)
+		}
+		if err != nil {
+			return a.client.Invalid(`the stream contains an event without a text "content"`, err)
+		}
+		return answer.Text(text)
+	})
+	if err != nil {
+		return err
+	}
+	return answer.Finish("", nil)
+}

@@ -1,0 +1,127 @@
+package webhook_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"parley/adapters/agent/agenttest"
+	"parley/adapters/agent/remote"
+	"parley/adapters/agent/webhook"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/config/secret"
+)
+
+func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
+	now := func() time.Time { return time.Unix(1700000000, 0) }
+	return webhook.New(webhook.Config{URL: address + "/hook", Secret: secret.New(agenttest.Canary), Config: config}, transport, now)
+}
+
+const answer = "data: {\"content\":\"Grüße, \"}\n\ndata: {\"content\":\"Olivia\"}\n\ndata: [DONE]\n\n"
+
+func TestMisbehavingServers(t *testing.T) {
+	agenttest.Test(t, agenttest.Protocol{
+		New: newAgent, Text: "Grüße, Olivia", Answer: answer, Beginning: "data: {\"content\":\"Grüße, \"}\n\n", Signs: true,
+	})
+}
+
+func TestRequest(t *testing.T) {
+	var got map[string]any
+	address := agenttest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		want := webhook.Sign(agenttest.Canary, r.Header.Get("X-Parley-Timestamp"), body)
+		if r.Header.Get("X-Parley-Timestamp") != "1700000000" || r.Header.Get("X-Parley-Signature") != want {
+			t.Errorf("headers %v", r.Header)
+		}
+		if err := json.Unmarshal(body, &got); err != nil {
+			t.Error(err)
+		}
+		agenttest.Stream(w, answer)
+	})
+	config := remote.DefaultConfig()
+	config.SystemPrompt = "Be brief."
+	if _, err := agenttest.Run(t.Context(), newAgent(address, config, http.DefaultTransport), agenttest.Hello()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"run_id": "run-1", "thread_id": "5f0c9a4e-8f5e-5c5a-9b5e-0d6f8f3c1a11", "workspace": "acme", "platform": "slack",
+		"messages": []any{map[string]any{"role": "system", "content": "Be brief."}, map[string]any{"role": "user", "content": "[Olivia]: hi"}},
+		"message":  map[string]any{"id": "m1", "content": "hi", "metadata": map[string]any{"sender_id": "slack:U1"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSignature checks the signature of a fixed request.
+func TestSignature(t *testing.T) {
+	// printf 'v1:1700000000:{}' | openssl dgst -sha256 -hmac 0123456789abcdef01234567
+	const want = "v1=ce8734aaedad6e1fc7332a6dafb938f991cada8dbc85ec09be32116e035a2e13"
+	if got := webhook.Sign("0123456789abcdef01234567", "1700000000", []byte("{}")); got != want {
+		t.Errorf("signature %s, want %s", got, want)
+	}
+}
+
+func TestWholeAnswers(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		body   string
+		want   []stream.Message
+		fault  string
+	}{
+		{200, `{"content":"hi"}`, []stream.Message{{Type: stream.Answer, Text: "hi"}}, ""},
+		{201, `{"content":"hi","mood":{"n":null}}`, []stream.Message{{Type: stream.Answer, Text: "hi", Details: []byte(`{"mood":{"n":null}}`)}}, ""},
+		{200, `{"content":""}`, []stream.Message{{Type: stream.Answer}}, ""},
+		{200, `{"content":null}`, nil, `no text "content"`},
+		{200, `{"text":"hi"}`, nil, `no text "content"`},
+		{200, `{"content":5}`, nil, `no text "content"`},
+		{200, `"hi"`, nil, "not a JSON object"},
+		{200, `{"content":"` + strings.Repeat("x", 5<<20) + `"}`, nil, "max_bytes"},
+		{202, ``, nil, turn.ErrLater.Error()},
+	} {
+		address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(c.status)
+			agenttest.Write(w, c.body)
+		})
+		emitted, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), agenttest.Hello())
+		var got []stream.Message
+		for _, m := range emitted {
+			if m.Type != stream.StreamingChunk {
+				got = append(got, m)
+			}
+		}
+		if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(stream.Message{}, "Time", "ActivityID")); diff != "" {
+			t.Errorf("%.40s: %s", c.body, diff)
+		}
+		if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) || errors.Is(err, turn.ErrLater) != (c.status == 202) {
+			t.Errorf("%.40s: %v", c.body, err)
+		}
+	}
+}
+
+func TestStreamedFailures(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":"no model"}`:                                "the stream reports: no model",
+		`{"error":{"message":"no model","code":400}}`:         "the stream reports: no model",
+		`{"content":1}`:                                       `without a text "content"`,
+		`{"content":"a"}` + "\n\ndata: {\"content\":\"\\ud83": `without a text "content"`,
+	} {
+		address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, "data: "+body+"\n\n") })
+		_, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), agenttest.Hello())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
