@@ -167,8 +167,12 @@ func settings(v reflect.Value) (all []setting) {
 				all = append(all, setting{string(p.Name), reflect.ValueOf(p.Config())})
 			}
 		case field.Type == reflect.TypeFor[agent.Config]():
-			for _, k := range kinds {
-				all = append(all, settings(reflect.ValueOf(k.Config()).Elem())...)
+			for _, k := range kinds { // several kinds have the same keys
+				for _, s := range settings(reflect.ValueOf(k.Config()).Elem()) {
+					if _, ok := find(all, func(a setting) bool { return a.key == s.key }); !ok {
+						all = append(all, s)
+					}
+				}
 			}
 		case option == "inline":
 			all = append(all, settings(v.Field(i))...)

@@ -5,8 +5,11 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/agent"
+	"parley/adapters/agent/agui"
+	"parley/adapters/agent/anthropic"
 	"parley/adapters/agent/echo"
 	"parley/adapters/agent/openai"
+	"parley/adapters/agent/webhook"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/discord"
 	"parley/adapters/slack"
@@ -26,6 +29,9 @@ var platforms = []adapters.Platform{
 var kinds = []agent.Kind{
 	echo.Kind(),
 	openai.Kind(),
+	anthropic.Kind(),
+	agui.Kind(),
+	webhook.Kind(),
 }
 
 // Platforms returns the chat platforms.
