@@ -93,6 +93,11 @@ type Input struct {
 	Workspace string
 	Platform  event.Platform
 	Messages  []Message
+	// Taken says that an earlier attempt of the run ended after Take.
+	Taken bool
+	// Take notes durably that the agent has taken the run, for agents that must not be asked
+	// twice.
+	Take func() error
 	// Said are the messages of the current turn as their authors typed them, without
 	// headers, for an agent that needs nothing else.
 	Said []Said

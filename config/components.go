@@ -9,6 +9,7 @@ import (
 	"parley/adapters/agent/anthropic"
 	"parley/adapters/agent/echo"
 	"parley/adapters/agent/openai"
+	"parley/adapters/agent/runapi"
 	"parley/adapters/agent/webhook"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/discord"
@@ -32,6 +33,7 @@ var kinds = []agent.Kind{
 	anthropic.Kind(),
 	agui.Kind(),
 	webhook.Kind(),
+	runapi.Kind(),
 }
 
 // Platforms returns the chat platforms.

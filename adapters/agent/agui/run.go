@@ -48,11 +48,11 @@ func newRun(client *remote.Client, answer *remote.Answer, input assembly.Input) 
 }
 
 // take reads one event of the stream. It ignores events after RUN_FINISHED and RUN_ERROR.
-func (r *run) take(data []byte) error {
+func (r *run) take(event remote.Event) error {
 	if r.order.ended {
 		return nil
 	}
-	e, err := decode(data)
+	e, err := decode(event.Data)
 	if err != nil {
 		return r.client.Invalid("the stream contains an invalid event", err)
 	}

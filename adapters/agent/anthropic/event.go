@@ -32,12 +32,12 @@ type streamEvent struct {
 
 // take reads one event of the stream. It ignores events of unknown types, as the API asks
 // its clients to do.
-func (m *message) take(data []byte) error {
+func (m *message) take(event remote.Event) error {
 	if m.done {
 		return nil
 	}
 	var e streamEvent
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(event.Data, &e); err != nil {
 		return m.client.Invalid("the stream contains an invalid event", err)
 	}
 	switch e.Type {
@@ -58,7 +58,7 @@ func (m *message) take(data []byte) error {
 		m.done = true
 		m.answer.Done()
 	case "error":
-		text, _ := remote.ErrorText(data)
+		text, _ := remote.ErrorText(event.Data)
 		return m.client.Failure("the stream reports: "+text, 0)
 	}
 	return nil

@@ -39,17 +39,17 @@ type toolCall struct {
 const maxCalls = 128
 
 // take reads one event of the stream. Of several choices it uses the first.
-func (c *completion) take(data []byte) error {
-	if c.done = c.done || string(data) == "[DONE]"; c.done {
+func (c *completion) take(e remote.Event) error {
+	if c.done = c.done || string(e.Data) == "[DONE]"; c.done {
 		c.answer.Done()
 		return nil
 	}
 	var event chunk
-	if err := json.Unmarshal(data, &event); err != nil {
+	if err := json.Unmarshal(e.Data, &event); err != nil {
 		return c.agent.client.Invalid("the stream contains an invalid chunk", err)
 	}
 	if isSet(event.Error) {
-		text, status := remote.ErrorText(data)
+		text, status := remote.ErrorText(e.Data)
 		return c.agent.client.Failure("the stream reports: "+text, status)
 	}
 	if isSet(event.Usage) {

@@ -159,14 +159,14 @@ func (a *Answer) say(m stream.Message) error {
 
 // follow passes events to take, and emits chunks when they are due. It returns whether Done
 // was called, after the events have ended or the grace has passed.
-func (a *Answer) follow(events <-chan []byte, take func([]byte) error) (done bool, err error) {
+func (a *Answer) follow(events <-chan Event, take func(Event) error) (done bool, err error) {
 	for {
 		select {
-		case data, open := <-events:
+		case event, open := <-events:
 			if !open {
 				return a.end != nil, nil
 			}
-			err = take(data)
+			err = take(event)
 		case <-a.due:
 			err = a.chunk(false)
 		case <-a.end:

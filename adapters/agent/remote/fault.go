@@ -45,6 +45,12 @@ func (c *Client) Failure(text string, status int) *Error {
 	return &Error{Permanent: status >= 400 && permanent(status), Status: status, text: c.Clean(text)}
 }
 
+// Rejected returns the error of an input that the agent's protocol does not allow.
+func (c *Client) Rejected(text string) *Error { return &Error{Permanent: true, text: c.Clean(text)} }
+
+// Flood reports whether the agent said more than its bounds allow.
+func (e *Error) Flood() bool { return errors.Is(e.cause, errFlood) || errors.Is(e.cause, errLongLine) }
+
 // Invalid returns the error of an answer that a repetition may mend.
 func (c *Client) Invalid(text string, cause error) *Error {
 	if cause != nil {

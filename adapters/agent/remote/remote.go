@@ -7,7 +7,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -166,15 +165,15 @@ func (c *Client) wrongType(r *Response, kind, want string) error {
 	return &Error{Permanent: true, Status: r.StatusCode, text: text}
 }
 
-// Follow passes the data of each event of the response to take until answer.Done was called
+// Follow passes each event of the response to take until answer.Done was called
 // or the stream ends. take and the answer's emit are called from this goroutine only. The
 // end of the stream before answer.Done is an error that names the missing end mark.
-func (c *Client) Follow(r *Response, answer *Answer, end string, take func(data []byte) error) error {
+func (c *Client) Follow(r *Response, answer *Answer, end string, take func(Event) error) error {
 	if !r.IsStream() {
 		return c.wrongType(r, r.Header.Get("Content-Type"), "an event stream (check the agent's address)")
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	events := make(chan []byte)
+	events := make(chan Event)
 	var broken error
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -195,21 +194,21 @@ func (c *Client) Follow(r *Response, answer *Answer, end string, take func(data 
 }
 
 // read sends the stream's events until the stream ends or fails.
-func (c *Client) read(ctx context.Context, body io.Reader, events chan<- []byte) error {
+func (c *Client) read(ctx context.Context, body io.Reader, events chan<- Event) error {
 	stream := newEvents(body)
 	for {
-		data, err := stream.next()
+		event, err := stream.next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return c.interrupted(err)
 		}
-		if len(data) == 0 {
+		if len(event.Data) == 0 {
 			continue
 		}
 		select {
-		case events <- bytes.Clone(data):
+		case events <- event:
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -34,10 +34,17 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// events reads server-sent events. It uses only their data.
+// Event is one server-sent event.
+type Event struct {
+	ID   string // the last id of the stream so far; empty for none
+	Data []byte
+}
+
+// events reads server-sent events. It ignores their names.
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 type events struct {
 	lines *bufio.Scanner
+	id    string
 	data  []byte
 }
 
@@ -47,32 +54,36 @@ func newEvents(body io.Reader) *events {
 	return &events{lines: lines}
 }
 
-// next returns the data of the next event. The data is valid until the next call. At the
-// stream's end, next returns io.EOF; data before the end counts even without an empty line
-// after it.
-func (e *events) next() ([]byte, error) {
-	e.data = e.data[:0]
+// next returns the next event with data. At the stream's end it returns io.EOF; data before
+// the end counts even without an empty line after it.
+func (e *events) next() (Event, error) {
+	e.data = nil
 	for e.lines.Scan() {
 		line := e.lines.Bytes()
 		if len(line) == 0 && len(e.data) > 0 {
-			return e.data[:len(e.data)-1], nil
+			return e.event(), nil
 		}
 		name, value, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("\ufeff")), []byte(":"))
-		if string(name) != "data" {
-			continue
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "id":
+			e.id = string(value)
+		case "data":
+			e.data = append(append(e.data, value...), '\n')
 		}
-		e.data = append(append(e.data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
 		if len(e.data) > longestLine {
-			return nil, errLongLine
+			return Event{}, errLongLine
 		}
 	}
 	switch err := e.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, errLongLine
+		return Event{}, errLongLine
 	case err != nil:
-		return nil, err
+		return Event{}, err
 	case len(e.data) > 0:
-		return e.data[:len(e.data)-1], nil
+		return e.event(), nil
 	}
-	return nil, io.EOF
+	return Event{}, io.EOF
 }
+
+func (e *events) event() Event { return Event{e.id, e.data[:len(e.data)-1]} }

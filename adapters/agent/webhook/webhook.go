@@ -175,17 +175,17 @@ func (a *Agent) whole(response *remote.Response, answer *remote.Answer) error {
 func (a *Agent) follow(response *remote.Response, answer *remote.Answer) error {
 	var halves remote.Halves
 	done := false
-	err := a.client.Follow(response, answer, "data: [DONE]", func(data []byte) error {
-		if done = done || string(data) == "[DONE]"; done {
+	err := a.client.Follow(response, answer, "data: [DONE]", func(event remote.Event) error {
+		if done = done || string(event.Data) == "[DONE]"; done {
 			answer.Done()
 			return nil
 		}
 		var piece struct {
 			Content, Error json.RawMessage
 		}
-		err := json.Unmarshal(data, &piece)
+		err := json.Unmarshal(event.Data, &piece)
 		if err == nil && piece.Error != nil {
-			text, status := remote.ErrorText(data)
+			text, status := remote.ErrorText(event.Data)
 			return a.client.Failure("the stream reports: "+text, status)
 		}
 		text := ""

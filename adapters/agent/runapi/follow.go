@@ -1,0 +1,145 @@
+package runapi
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"parley/adapters/agent/remote"
+	"parley/assembly/stream"
+)
+
+const (
+	// reconnects, firstPause and longestPause are the protocol's rules for a lost stream. The
+	// pauses double, and have 10 % jitter.
+	reconnects   = 10
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+)
+
+// follower reads the stream of a run.
+type follower struct {
+	agent *Agent
+	run   string
+	emit  func(stream.Message) error
+
+	since    int64           // the latest time of a message, in milliseconds
+	seen     map[string]bool // the messages with the time since, by SSE id or whole; and all SSE ids
+	answered bool
+	ended    bool
+	failure  error // the end of the run as an error
+	said     bool  // a message came over this connection
+}
+
+// follow reads the stream until the run ends, and continues a lost stream.
+func (f *follower) follow(ctx context.Context) error {
+	for lost := 0; ; lost++ {
+		f.said = false
+		err := f.connect(ctx)
+		switch {
+		case f.ended:
+			return f.failure
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !isLost(err) || lost == reconnects:
+			return err
+		}
+		if f.said {
+			lost = 0
+		}
+		pause := min(firstPause<<lost, longestPause)
+		if fault, ok := errors.AsType[*remote.Error](err); ok {
+			pause = max(pause, fault.RetryAfter)
+		}
+		select {
+		case <-time.After(pause + rand.N(pause/10)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// isLost reports whether a stream that ended with err may be continued.
+func isLost(err error) bool {
+	fault, ok := errors.AsType[*remote.Error](err)
+	return ok && !fault.Permanent && !fault.Flood()
+}
+
+// connect reads the stream once.
+func (f *follower) connect(ctx context.Context) error {
+	request, err := f.agent.request(ctx, streamPath(f.run, strconv.FormatInt(f.since, 10)), f.run, nil)
+	if err != nil {
+		return err
+	}
+	response, err := f.agent.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Close()
+	answer := remote.NewAnswer(f.run, f.agent.config.MaxBytes, f.emit)
+	return f.agent.client.Follow(response, answer, "COMPLETE or TERMINATED", func(e remote.Event) error {
+		if f.ended {
+			return nil
+		}
+		m, err := stream.Parse(e.Data)
+		if err != nil {
+			return f.agent.client.Invalid("the stream contains an invalid message", err)
+		}
+		if err := f.take(m, e); err != nil {
+			return err
+		}
+		if f.ended {
+			answer.Done()
+		}
+		return nil
+	})
+}
+
+// take emits a message, unless it was emitted over an earlier connection, and notes the end
+// of the run.
+func (f *follower) take(m stream.Message, e remote.Event) error {
+	f.said = true
+	if f.known(m, e) {
+		return nil
+	}
+	main := m.Workstream == "" || m.Workstream == stream.Main
+	if main {
+		f.answered = f.answered || m.Type == stream.Answer || m.Type == stream.RequestInput || m.Type == stream.Complete && m.Text != ""
+		f.end(m)
+	}
+	return f.emit(m)
+}
+
+// end notes the end of the run, if the message of the main workstream is one.
+func (f *follower) end(m stream.Message) {
+	switch m.Type {
+	case stream.Complete, stream.RequestInput:
+		f.ended = true
+	case stream.Idle, stream.Terminated:
+		f.ended = true
+		if !f.answered {
+			f.failure = f.agent.client.Failure("the run ended with "+m.Type.String()+" and without an answer: "+m.Text, 0)
+		}
+	}
+}
+
+// known reports whether a message came before. The server sends messages with the very time
+// of since again. They are recognised by their SSE id, or else as a whole.
+func (f *follower) known(m stream.Message, e remote.Event) bool {
+	key := "id " + e.ID
+	if e.ID == "" {
+		key = string(e.Data)
+	}
+	if !m.Time.IsZero() && m.Time.UnixMilli() > f.since {
+		f.since = m.Time.UnixMilli()
+		if e.ID == "" {
+			clear(f.seen)
+		}
+	}
+	if m.Time.IsZero() && e.ID == "" || f.seen[key] {
+		return f.seen[key] // a chunk without a time is never sent again
+	}
+	f.seen[key] = true
+	return false
+}

@@ -1,0 +1,163 @@
+// Package runapi is an agent behind a server of the agent run protocol: a run is posted once,
+// and its messages come as a stream of compact messages that can be continued.
+package runapi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"parley/adapters/agent"
+	"parley/adapters/agent/remote"
+	"parley/assembly"
+	"parley/assembly/runinput"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+var _ turn.Agent = (*Agent)(nil)
+
+// Kind describes agents behind a server of the run protocol.
+func Kind() agent.Kind {
+	return agent.Kind{
+		Name: "run-api", Config: func() agent.Config { return &Config{Config: remote.DefaultConfig()} },
+		New: func(c agent.Config, files agent.Files) turn.Agent {
+			return New(*c.(*Config), files, http.DefaultTransport)
+		},
+	}
+}
+
+// Config is the configuration of one server.
+type Config struct {
+	// BaseURL is the server's address without /api/v1.
+	BaseURL string `yaml:"base_url"`
+	// Token is the bearer token of every request.
+	Token         secret.Value `yaml:"token"`
+	remote.Config `yaml:",inline"`
+}
+
+// Validate returns every fault by key. The faults contain no configured value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	faults.Check(remote.IsAddress(c.BaseURL) && !strings.Contains(c.BaseURL, "?"), "base_url", "must be an http or https address without /api/v1 and credentials")
+	faults.Check(!c.Token.IsZero(), "token", "is required: the server's bearer token")
+	c.Config.Check(&faults)
+	return faults
+}
+
+// Agent is one server. It does not bound the number and the time of its runs; its caller
+// enforces Config.Bounds.
+type Agent struct {
+	config Config
+	files  agent.Files
+	client *remote.Client
+}
+
+// New returns an agent for the configured server. The transport carries the requests.
+func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
+	return &Agent{config, files, remote.New(config.Config, transport, config.Token)}
+}
+
+// Run posts the run, unless the server has accepted it before, and emits the messages of its
+// stream. A lost stream is continued. The run ends with a COMPLETE, IDLE, REQUEST_INPUT or
+// TERMINATED of the main workstream.
+func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	if !input.Taken {
+		if err := a.post(ctx, input); err != nil {
+			return err
+		}
+		if err := input.Take(); err != nil {
+			return err
+		}
+	}
+	f := &follower{agent: a, run: input.RunID, emit: emit, seen: map[string]bool{}}
+	return f.follow(ctx)
+}
+
+// post asks the server for the run. A run that the server knows already is the same run.
+func (a *Agent) post(ctx context.Context, input assembly.Input) error {
+	in := a.input(input)
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	if err := in.Check(len(body)); err != nil {
+		return a.client.Rejected(err.Error())
+	}
+	request, err := a.request(ctx, "runs", input.RunID, body)
+	if err != nil {
+		return err
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Close()
+	answer, err := a.client.JSON(response)
+	if err != nil {
+		return err
+	}
+	var accepted struct{ RunID string }
+	if err := json.Unmarshal(answer, &accepted); err != nil || cmp.Or(accepted.RunID, input.RunID) != input.RunID {
+		return a.client.Invalid("the server did not accept the run: it answered "+string(answer), err)
+	}
+	return nil
+}
+
+// request returns a request with the bearer token: a POST if there is a body, else a GET.
+func (a *Agent) request(ctx context.Context, path, run string, body []byte) (*http.Request, error) {
+	address := strings.TrimRight(a.config.BaseURL, "/") + "/api/v1/agent/" + path
+	var request *http.Request
+	var err error
+	if body == nil {
+		request, err = a.client.Request(ctx, address, run, nil)
+	} else {
+		request, err = a.client.Request(ctx, address, run, bytes.NewReader(body))
+	}
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(a.config.Token.Reveal()))
+	return request, nil
+}
+
+// streamPath is the path of a run's stream from a time in milliseconds on.
+func streamPath(run, since string) string {
+	return "runs/" + url.PathEscape(run) + "/stream?since=" + since
+}
+
+// input returns the body of a run: the messages since the last reply as one user message, and
+// the thread's context beside it. The server keeps the earlier turns itself.
+func (a *Agent) input(input assembly.Input) runinput.Input {
+	in := runinput.Input{
+		ThreadID: input.ThreadID, RunID: input.RunID, State: json.RawMessage(`{}`), ForwardedProps: json.RawMessage(`{}`),
+		Tools: []runinput.Tool{}, Context: []runinput.Context{},
+	}
+	if a.config.SystemPrompt != "" {
+		in.Context = append(in.Context, runinput.Context{Description: "Instructions", Value: a.config.SystemPrompt})
+	}
+	current := input.Messages
+	for i, m := range input.Messages {
+		if m.Role == assembly.RoleAssistant {
+			current = input.Messages[i+1:]
+		}
+	}
+	var said []assembly.Message
+	for _, m := range current {
+		if m.Role == assembly.RoleSystem {
+			in.Context = append(in.Context, runinput.Context{Description: "Thread context", Value: remote.Text(m)})
+		} else {
+			said = append(said, m)
+		}
+	}
+	for _, m := range assembly.Join(said) {
+		in.Messages = append(in.Messages, runinput.Message{ID: m.ID, Role: string(m.Role), Content: runinput.Content{Text: remote.Text(m)}})
+	}
+	return in
+}

@@ -1,0 +1,217 @@
+package runapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/agent/agenttest"
+	"parley/adapters/agent/remote"
+	"parley/adapters/agent/runapi"
+	"parley/assembly"
+	"parley/assembly/turn"
+	"parley/config/secret"
+)
+
+func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
+	return runapi.New(runapi.Config{BaseURL: address, Token: secret.New(agenttest.Canary), Config: config}, nil, transport)
+}
+
+// server is a server of the run protocol. Each connection to the stream gets the next script.
+type server struct {
+	*testing.T
+	posts   []map[string]any
+	sinces  []string
+	scripts []func(w http.ResponseWriter)
+	accept  string // the answer to a POST; empty for an ordinary one
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer "+agenttest.Canary {
+		s.Errorf("headers %v", r.Header)
+	}
+	switch r.Method + " " + r.URL.Path {
+	case "POST /api/v1/agent/runs":
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			s.Error(err)
+		}
+		s.posts = append(s.posts, body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusAccepted)
+		fmt.Fprint(w, s.accept)
+	case "GET /api/v1/agent/runs/run-1/stream":
+		s.sinces = append(s.sinces, r.URL.Query().Get("since"))
+		if len(s.scripts) == 0 {
+			http.Error(w, "gone", http.StatusServiceUnavailable)
+			return
+		}
+		script := s.scripts[0]
+		s.scripts = s.scripts[1:]
+		script(w)
+	default:
+		s.Errorf("%s %s", r.Method, r.URL)
+	}
+}
+
+// streams is a script that writes events and ends.
+func streams(events ...string) func(w http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		var b strings.Builder
+		for _, e := range events {
+			id, data, found := strings.Cut(e, "|")
+			if found {
+				fmt.Fprintf(&b, "id: %s\n", id)
+			} else {
+				data = e
+			}
+			fmt.Fprintf(&b, "data: %s\n\n", data)
+		}
+		agenttest.Stream(w, b.String())
+	}
+}
+
+// run runs the agent in a bubble against the scripts.
+func run(t *testing.T, s *server, change func(*assembly.Input)) (got []string, taken int, err error) {
+	t.Helper()
+	s.T = t
+	if s.accept == "" {
+		s.accept = `{"taskId":"t","threadId":"x","runId":"run-1","created":"2026-01-01T00:00:00Z"}`
+	}
+	input := agenttest.Hello()
+	input.Take = func() error { taken++; return nil }
+	if change != nil {
+		change(&input)
+	}
+	agent := newAgent("http://agent.test", remote.DefaultConfig(), agenttest.Pipes(t, s.ServeHTTP))
+	emitted, err := agenttest.Run(t.Context(), agent, input)
+	for _, m := range emitted {
+		got = append(got, m.Type.String()+" "+m.Text)
+	}
+	return got, taken, err
+}
+
+func TestARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{scripts: []func(http.ResponseWriter){streams(
+			`{"t":1,"m":"Hm.","ts":1000}`, `{"t":12,"m":"hi","i":"a"}`, `{"t":4,"m":"child","w":"w1","ts":1500}`, `{"t":7,"m":"hi there","i":"a","ts":2000}`, `{"t":4,"ts":2000}`, `{"t":7,"m":"late","ts":3000}`,
+		)}}
+		got, taken, err := run(t, s, func(in *assembly.Input) {
+			in.Messages = append([]assembly.Message{
+				{ID: "m0", Role: assembly.RoleUser, Parts: []assembly.Part{{Text: "[Bo]: before"}}}, {ID: "r0", Role: assembly.RoleAssistant, Parts: []assembly.Part{{Text: "yes"}}},
+				{ID: "c", Role: assembly.RoleSystem, Parts: []assembly.Part{{Text: "[Thread context]\n- Bo: x"}}},
+			}, in.Messages...)
+		})
+		want := []string{"THOUGHT Hm.", "STREAMING_CHUNK hi", "COMPLETE child", "ANSWER hi there", "COMPLETE "}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil || taken != 1 {
+			t.Errorf("taken %d times, %v\n%s", taken, err, diff)
+		}
+		body := []map[string]any{{
+			"threadId": "5f0c9a4e-8f5e-5c5a-9b5e-0d6f8f3c1a11", "runId": "run-1", "state": map[string]any{}, "forwardedProps": map[string]any{}, "tools": []any{},
+			"context":  []any{map[string]any{"description": "Thread context", "value": "[Thread context]\n- Bo: x"}},
+			"messages": []any{map[string]any{"id": "m1", "role": "user", "content": "[Olivia]: hi"}},
+		}}
+		if diff := cmp.Diff(body, s.posts); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestALostStreamIsContinued checks that nothing is emitted twice, although the server sends
+// the messages with the time since again.
+func TestALostStreamIsContinued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cut := func(events ...string) func(w http.ResponseWriter) {
+			return func(w http.ResponseWriter) { streams(events...)(w); panic(http.ErrAbortHandler) }
+		}
+		s := &server{scripts: []func(http.ResponseWriter){
+			cut(`{"t":1,"m":"one","ts":1000}`, `{"t":1,"m":"same time","ts":1000}`),
+			cut(`{"t":1,"m":"one","ts":1000}`, `{"t":1,"m":"same time","ts":1000}`, `{"t":1,"m":"again","i":"x","ts":1000}`, `7|{"t":3,"m":"by id","ts":2000}`),
+			streams(`7|{"t":3,"m":"by id","ts":2000}`, `8|{"t":3,"m":"by id","ts":2000}`, `9|{"t":7,"m":"done","ts":2500}`, `10|{"t":4,"ts":2500}`),
+		}}
+		begin := time.Now()
+		got, _, err := run(t, s, nil)
+		want := []string{"THOUGHT one", "THOUGHT same time", "THOUGHT again", "UPDATE by id", "UPDATE by id", "ANSWER done", "COMPLETE "}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
+		if diff := cmp.Diff([]string{"0", "1000", "2000"}, s.sinces); diff != "" || len(s.posts) != 1 {
+			t.Errorf("%d posts\n%s", len(s.posts), diff)
+		}
+		if took := time.Since(begin); took < 2*time.Second || took > 2300*time.Millisecond {
+			t.Errorf("two pauses took %v", took)
+		}
+	})
+}
+
+func TestEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		events []string
+		fault  string
+	}{
+		"an idle agent":           {[]string{`{"t":7,"m":"hi"}`, `{"t":10}`}, ""},
+		"a question":              {[]string{`{"t":9,"m":"Which?"}`}, ""},
+		"idle without an answer":  {[]string{`{"t":10}`}, "ended with IDLE and without an answer"},
+		"terminated":              {[]string{`{"t":11,"m":"killed"}`}, "ended with TERMINATED and without an answer: killed"},
+		"another workstream ends": {[]string{`{"t":11,"w":"w1"}`, `{"t":7,"m":"hi"}`, `{"t":4}`}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			_, _, err := run(t, &server{scripts: []func(http.ResponseWriter){streams(c.events...)}}, nil)
+			if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// TestATakenRunIsNotPostedAgain checks a run that goes on after a restart.
+func TestATakenRunIsNotPostedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"hi"}`, `{"t":4}`)}}
+		_, taken, err := run(t, s, func(in *assembly.Input) { in.Taken = true })
+		if err != nil || taken != 0 || len(s.posts) != 0 {
+			t.Errorf("taken %d times, %d posts, %v", taken, len(s.posts), err)
+		}
+	})
+}
+
+// TestTheStreamIsGivenUp checks the number of connections and the pauses between them.
+func TestTheStreamIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		begin := time.Now()
+		_, _, err := run(t, s, nil)
+		if err == nil || !strings.Contains(err.Error(), "503") || len(s.sinces) != 11 {
+			t.Errorf("%d connections, %v", len(s.sinces), err)
+		}
+		const pauses = (1 + 2 + 4 + 8 + 16 + 5*30) * time.Second
+		if took := time.Since(begin); took < pauses || took > pauses*11/10 {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestRejectedInputs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		_, _, err := run(t, s, func(in *assembly.Input) {
+			in.Messages[0].Parts[0].Text = strings.Repeat("x", 10001)
+		})
+		fault, ok := err.(*remote.Error)
+		if !ok || !fault.Permanent || !strings.Contains(err.Error(), "RunAgentInput user message text exceeds limit") || len(s.posts) != 0 {
+			t.Errorf("%d posts, %v", len(s.posts), err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		_, taken, err := run(t, &server{accept: `{"runId":"other"}`}, nil)
+		if err == nil || !strings.Contains(err.Error(), "did not accept") || taken != 0 {
+			t.Errorf("taken %d times, %v", taken, err)
+		}
+	})
+}
