@@ -58,6 +58,9 @@ func (r Retention) steps(now time.Time) []step {
 		{name: "runs", bound: before(r.Runs), statements: []string{
 			`DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended_at <= $1 ORDER BY ended_at LIMIT 100)`,
 		}},
+		{name: "taken_runs", bound: before(r.Runs), statements: []string{
+			`DELETE FROM taken_runs WHERE run IN (SELECT run FROM taken_runs WHERE taken_at <= $1 ORDER BY taken_at LIMIT 100)`,
+		}},
 		{name: "run_events", bound: before(r.RunEvents), statements: []string{
 			`DELETE FROM run_events WHERE (run, seq) IN (SELECT run, seq FROM run_events WHERE at <= $1 ORDER BY at LIMIT 100)`,
 		}},
@@ -85,7 +88,7 @@ func workspaceSteps(workspace string) []step {
 	}
 	return []step{
 		byID("messages", "row", 5, checkAttached(messages), `DELETE FROM attachments WHERE `+messages,
-			`DELETE FROM run_events WHERE run`+runs, `DELETE FROM runs WHERE id`+runs),
+			`DELETE FROM run_events WHERE run`+runs, `DELETE FROM taken_runs WHERE run`+runs, `DELETE FROM runs WHERE id`+runs),
 		byID("deliveries", "id", 100), byKey("envelopes", "dedupe_key"), byID("threads", "id", 100),
 		byKey("channels", "id"), byKey("paces", "channel"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
 		byKey("adapter_state", "name"),

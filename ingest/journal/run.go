@@ -32,7 +32,11 @@ type Run struct {
 	// thread_seq at the begin.
 	ContextAfter, BaseSeq int64
 	// Gap means that some earlier messages could not be read in time.
-	Gap       bool
+	Gap bool
+	// Taken says that the agent has taken the run and must not be asked again. Answer is its
+	// later answer; nil for none.
+	Taken     bool
+	Answer    *string
 	Attempts  int64 // reported failures
 	Claims    int64 // claims that ended with their process while they worked on the run
 	Reruns    int64
@@ -243,6 +247,12 @@ func (b *beginRunTx) resume(most int64) {
 		WHERE id = $1 RETURNING run_claims`, run.Thread, most)
 	b.row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
 		coalesce((SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1), '')`, run.ID)
+	var answered int64
+	var content string
+	run.Taken = b.row([]any{&answered, &content}, `SELECT CASE WHEN content IS NULL THEN 0 ELSE 1 END, coalesce(content, '') FROM taken_runs WHERE run = $1`, run.ID)
+	if answered > 0 {
+		run.Answer = &content
+	}
 	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
 	run.has(b.lines(`m.run = $1 AND m.author <> 'agent' AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))

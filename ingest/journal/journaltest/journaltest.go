@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"bots", botPromises()},
 		{"replies", replyPromises()},
 		{"notices", noticePromises()},
+		{"later answers", laterPromises()},
 		{"listing", listingPromises()},
 		{"imports", importPromises()},
 		{"outbox", outboxPromises()},

@@ -39,6 +39,7 @@ var tables = []table{
 	newTable("copies_to_check", 2, `bucket text, path text, check_at int`),
 	newTable("runs", 1, `id text, thread int, agent text, sender_id text, state text, attempts int, begun_at int, answered_at int,
 		ended_at int, bot_channel text, error text`),
+	newTable("taken_runs", 1, `run text, thread int, taken_at int, content text`),
 	newTable("run_events", 2, `run text, seq int, type int, workstream text, activity text, text text, details bytes, final int, at int`),
 	newTable("deliveries", 1, `id int, thread int, run text, part int, key text, workspace text, channel text, place text, payload text, state
 		text, attempts int, due_at int, reserved_at int, send_by int, created_at int, platform_id text, error text,

@@ -170,6 +170,14 @@ CREATE TABLE runs (
 CREATE INDEX runs_ended ON runs (ended_at);
 CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;
 
+CREATE TABLE taken_runs (
+	run TEXT PRIMARY KEY,
+	thread BIGINT NOT NULL,
+	taken_at BIGINT NOT NULL,
+	content TEXT -- the later answer; null: none yet
+);
+CREATE INDEX taken_runs_at ON taken_runs (taken_at);
+
 CREATE TABLE run_events (
 	run TEXT NOT NULL,
 	seq BIGINT NOT NULL,

@@ -167,6 +167,14 @@ CREATE TABLE runs (
 CREATE INDEX runs_ended ON runs (ended_at);
 CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;
 
+CREATE TABLE taken_runs (
+	run TEXT PRIMARY KEY,
+	thread INTEGER NOT NULL,
+	taken_at INTEGER NOT NULL,
+	content TEXT -- the later answer; null: none yet
+) STRICT, WITHOUT ROWID;
+CREATE INDEX taken_runs_at ON taken_runs (taken_at);
+
 CREATE TABLE run_events (
 	run TEXT NOT NULL,
 	seq INTEGER NOT NULL,

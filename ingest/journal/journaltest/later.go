@@ -1,0 +1,80 @@
+package journaltest
+
+import (
+	"time"
+
+	"parley/ingest/journal"
+)
+
+func laterPromises() []promise {
+	return []promise{
+		{"a run that was taken waits for its answer, also over a restart", takenRunWaits},
+		{"a run without its answer is due after the wait, and was taken", takenRunEnds},
+		{"an answer may come before the wait for it", answerBeforeWait},
+		{"a run has one later answer", oneLaterAnswer},
+		{"an answer after another end of its run is refused", answerAfterEnd},
+	}
+}
+
+func takenRunWaits(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	same(f, "taken at first", run.Taken, false)
+	until := f.clock.Now().Add(time.Hour)
+	due, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, until)
+	f.must(err)
+	same(f, "due", due.Equal(until), true)
+
+	after := f.node("after")
+	f.must(after.AnswerRun(f.ctx, run.ID, "Hello."))
+	again := after.begin(threadKey(1))
+	same(f, "run", again.ID, run.ID)
+	same(f, "taken", again.Taken, true)
+	same(f, "answer", *again.Answer, "Hello.")
+	later, err := f.LaterRun(f.ctx, run.ID)
+	f.must(err)
+	same(f, "thread and agent", later, journal.Later{Thread: run.Thread, Agent: agent})
+}
+
+func takenRunEnds(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	_, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, f.clock.Now().Add(time.Hour))
+	f.must(err)
+	f.clock.advance(time.Hour)
+	again := f.node("after").begin(threadKey(1))
+	same(f, "run", again.ID, run.ID)
+	same(f, "taken, without an answer", again.Taken && again.Answer == nil, true)
+	same(f, "deaths", again.Claims, 0)
+}
+
+func answerBeforeWait(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.AnswerRun(f.ctx, run.ID, ""))
+	due, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, f.clock.Now().Add(time.Hour))
+	f.must(err)
+	same(f, "due now", due.After(f.clock.Now()), false)
+	same(f, "answer", *f.begin(threadKey(1)).Answer, "")
+}
+
+func oneLaterAnswer(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
+	f.must(f.AnswerRun(f.ctx, run.ID, "one"))
+	f.fails("the second answer", f.AnswerRun(f.ctx, run.ID, "two"), journal.ErrAnswered)
+	f.commit(f.begin(threadKey(1)), answer("one"))
+	f.fails("an answer after the end", f.AnswerRun(f.ctx, run.ID, "two"), journal.ErrAnswered)
+}
+
+func answerAfterEnd(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
+	f.fail(run, "Sorry.")
+	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, "late"), journal.ErrEnded)
+	_, err := f.LaterRun(f.ctx, "no such run")
+	f.fails("an unknown run", err, journal.ErrNotFound)
+}
