@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/assembly/turn"
+	"parley/config/secret"
 	"parley/ingest/event"
 )
 
@@ -34,6 +35,12 @@ type Bounds struct {
 	Timeout       time.Duration // of one run
 	MaxBytes      int64         // of a run's answer
 	MaxConcurrent int           // number of concurrent runs
+	AnswerWithin  time.Duration // of the wait for a later answer
+}
+
+// Replier is a Config whose agent may answer later over our API, with this bearer token.
+type Replier interface {
+	ReplySecret() secret.Value
 }
 
 // Files opens stored attachments by their File.Bucket and File.Path. ctx also bounds the

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/work"
@@ -52,7 +53,7 @@ func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 	a.report.Took = a.Now().Sub(begun)
 	a.Observer.RunEnded(a.run, a.report)
 	switch a.report.Outcome {
-	case LeftOff, Retried:
+	case LeftOff, Retried, Awaited:
 		return false, err
 	case Answered:
 		return a.more, nil
@@ -83,6 +84,12 @@ func (a *attempt) ask(running, asking context.Context) error {
 			return err
 		}
 		a.said.grow = a.showing.Grow
+		if a.run.Answer != nil {
+			return a.said.emit(stream.Message{Type: stream.Answer, Text: *a.run.Answer})
+		}
+		a.report.Input.Taken, a.report.Input.Take = a.run.Taken, func() error {
+			return a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run)
+		}
 		return a.profile.Agent.Run(ctx, a.report.Input, a.said.emit)
 	})
 	switch cause := context.Cause(ctx); {
@@ -198,11 +205,21 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	case ctx.Err() != nil:
 		a.report.Outcome = LeftOff // the next start resumes the run
 		return nil
+	case errors.Is(cause, ErrLater):
+		return a.await(committing)
 	case errors.As(cause, &store):
 		return store.error // the run is resumed when the store works again
 	default:
 		return a.failed(committing, cause)
 	}
+}
+
+// await leaves the run to the agent, which answers later.
+func (a *attempt) await(ctx context.Context) error {
+	due, err := a.Journal.AwaitAnswer(ctx, &a.claim.Claim, a.run, a.run.BegunAt.Add(a.profile.AnswerWithin))
+	a.report.Outcome = Awaited
+	a.Work.WakeAt(work.Turns, a.profile.ID, due)
+	return err
 }
 
 // failed counts a failed attempt. It schedules another attempt, or fails the run.

@@ -27,6 +27,8 @@ type Profile struct {
 	// Timeout bounds one run; MaxBytes bounds the text that is stored of it.
 	Timeout  time.Duration
 	MaxBytes int64
+	// AnswerWithin bounds the wait for a later answer.
+	AnswerWithin time.Duration
 }
 
 // Outbox shows a run while it goes on, converts its reply to posts, and sends them.
@@ -97,6 +99,7 @@ const (
 	Failed      Outcome = "failed"      // its last attempt failed
 	Canceled    Outcome = "canceled"    // its messages were deleted
 	Interrupted Outcome = "interrupted" // a newer message begins the turn again
+	Awaited     Outcome = "awaited"     // the agent has taken the run and answers later
 	Rerun       Outcome = "rerun"       // the reply was stale; the agent is asked again
 	Dropped     Outcome = "dropped"     // the reply was stale; it is stored and not sent
 	LeftOff     Outcome = "left"        // the daemon stops, or the store or the claim failed

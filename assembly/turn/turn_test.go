@@ -15,6 +15,7 @@ import (
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
 func same[T any](t *testing.T, what string, got, want T) {
@@ -294,6 +295,25 @@ func TestAnAgentsPause(t *testing.T) {
 		}
 		d.asks("2", "two")
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Retried, turn.Answered, turn.Failed})
+	})
+}
+
+// TestALaterAnswer checks that an agent that answers later is asked once, and that its answer
+// ends the run.
+func TestALaterAnswer(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{fails(turn.ErrLater)}
+		d.asks("1", "one")
+		pass(time.Hour)
+		d.asks("2", "two") // it waits for its own turn
+		pass(time.Hour)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited})
+		d.must(d.Journal.AnswerRun(d.Context(), d.agent.inputs[0].RunID, "later"))
+		d.scheduler.Wake(work.Turns, "helper", d.thread)
+		pass(time.Second)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited, turn.Answered, turn.Answered})
+		same(t, "posts", d.deliveries(), []string{"later", "ok"})
+		same(t, "requests", len(d.agent.inputs), 2)
 	})
 }
 

@@ -25,8 +25,8 @@ func (tx *txn) take(run string, thread, now int64) {
 	tx.do(`INSERT INTO taken_runs (run, thread, taken_at) VALUES ($1, $2, $3) ON CONFLICT (run) DO NOTHING`, run, thread, now)
 }
 
-// AwaitAnswer ends the attempt of a run whose agent has taken it and answers later. The run
-// is due when the answer comes, and at a time at the latest. It returns that time.
+// AwaitAnswer ends the attempt of a run whose agent has taken it and answers later. The
+// answer makes the run due; without one, it is due at until. AwaitAnswer returns the time.
 func (j *Journal) AwaitAnswer(ctx context.Context, claim *Claim, run *Run, until time.Time) (due time.Time, err error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) time.Time {
 		now, due := millis(j.now()), millis(until)

@@ -38,16 +38,18 @@ type Config struct {
 	MaxBytes int64 `yaml:"max_bytes"`
 	// MaxConcurrent bounds the number of concurrent runs.
 	MaxConcurrent int `yaml:"max_concurrent"`
+	// AnswerWithin bounds the wait for people, and for an agent that answers later.
+	AnswerWithin time.Duration `yaml:"answer_within"`
 }
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
-	return Config{Timeout: 5 * time.Minute, FirstByte: time.Minute, MaxBytes: 4 << 20, MaxConcurrent: 128}
+	return Config{Timeout: 5 * time.Minute, FirstByte: time.Minute, MaxBytes: 4 << 20, MaxConcurrent: 128, AnswerWithin: 24 * time.Hour}
 }
 
 // Bounds returns the bounds of the agent's runs.
 func (c Config) Bounds() agent.Bounds {
-	return agent.Bounds{Timeout: c.Timeout, MaxBytes: c.MaxBytes, MaxConcurrent: c.MaxConcurrent}
+	return agent.Bounds{Timeout: c.Timeout, MaxBytes: c.MaxBytes, MaxConcurrent: c.MaxConcurrent, AnswerWithin: c.AnswerWithin}
 }
 
 // Check adds the faults of the shared settings.
@@ -56,6 +58,7 @@ func (c Config) Check(faults *event.FieldErrors) {
 	faults.Check(c.FirstByte > 0, "first_byte", "must be more than 0s")
 	faults.Check(c.MaxBytes > 0, "max_bytes", "must be more than 0")
 	faults.Check(c.MaxConcurrent > 0, "max_concurrent", "must be at least 1")
+	faults.Check(c.AnswerWithin > 0, "answer_within", "must be more than 0s")
 }
 
 // IsAddress reports whether s is an http or https address without credentials.

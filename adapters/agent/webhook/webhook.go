@@ -26,7 +26,10 @@ import (
 // minSecret is the least number of characters of a secret of ours.
 const minSecret = 24
 
-var _ turn.Agent = (*Agent)(nil)
+var (
+	_ turn.Agent    = (*Agent)(nil)
+	_ agent.Replier = (*Config)(nil)
+)
 
 // Kind describes agents behind a webhook.
 func Kind() agent.Kind {
@@ -56,6 +59,9 @@ func (c Config) Validate() event.FieldErrors {
 	return faults
 }
 
+// ReplySecret implements agent.Replier.
+func (c *Config) ReplySecret() secret.Value { return c.Secret }
+
 // Agent is one webhook. It does not bound the number and the time of its runs; its caller
 // enforces Config.Bounds.
 type Agent struct {
@@ -71,8 +77,12 @@ func New(config Config, transport http.RoundTripper, now func() time.Time) *Agen
 
 // Run posts the run. The response is JSON {"content"}, whose other keys become keys of the
 // reply; or an event stream of data: {"content":"piece"} that ends with data: [DONE]; or 202,
-// for which Run returns turn.ErrLater. An empty content is an answer without a post.
+// for which Run returns turn.ErrLater. A run that was taken and is not answered in time is an
+// error: it is not posted again. An empty content is an answer without a post.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	if input.Taken {
+		return a.client.Rejected("the agent did not reply in time (answer_within)")
+	}
 	body, err := json.Marshal(a.request(input))
 	if err != nil {
 		return err

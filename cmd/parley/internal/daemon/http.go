@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"parley/adapters"
+	agents "parley/adapters/agent"
 	"parley/adapters/web"
+	"parley/config/secret"
 	"parley/ingest"
 	"parley/ingest/event"
+	"parley/ingest/work"
 )
 
 const (
@@ -28,6 +31,10 @@ func (d *Daemon) newServer() *http.Server {
 	mux.HandleFunc("POST /api/v1/workspaces/{workspace}/messages", d.api(web.API.PostMessage))
 	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads", d.api(web.API.ListThreads))
 	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.ListMessages))
+	mux.HandleFunc("POST /api/v1/runs/{run_id}/reply", web.Replies{
+		Runs: d.journal, Secrets: d.replySecrets, Guard: d.guard,
+		Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) },
+	}.Post)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", d.operators(d.ready))
 	mux.HandleFunc("GET /metrics", d.operators(d.figures))
@@ -91,4 +98,15 @@ func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) ht
 			Guard: d.guard, Now: d.now,
 		}, w, r)
 	}
+}
+
+// replySecrets returns the secrets of the agents that may answer later, by agent.
+func (d *Daemon) replySecrets() map[string]secret.Value {
+	secrets := map[string]secret.Value{}
+	for id, a := range d.current.Load().agents {
+		if replier, ok := a.Config.(agents.Replier); ok {
+			secrets[id] = replier.ReplySecret()
+		}
+	}
+	return secrets
 }
