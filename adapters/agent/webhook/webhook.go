@@ -23,9 +23,6 @@ import (
 	"parley/ingest/event"
 )
 
-// minSecret is the least number of characters of a secret of ours.
-const minSecret = 24
-
 var (
 	_ turn.Agent    = (*Agent)(nil)
 	_ agent.Replier = (*Config)(nil)
@@ -54,7 +51,7 @@ type Config struct {
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	faults.Check(remote.IsAddress(c.URL), "url", "must be the http or https address of the agent, without credentials")
-	faults.Check(len(c.Secret.Reveal()) >= minSecret, "secret", fmt.Sprintf("must have at least %d characters", minSecret))
+	faults.Check(len(c.Secret.Reveal()) >= secret.MinLength, "secret", fmt.Sprintf("must have at least %d characters", secret.MinLength))
 	c.Config.Check(&faults)
 	return faults
 }
