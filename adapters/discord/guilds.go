@@ -39,7 +39,7 @@ type guild struct {
 	stored string // the value of the server in the state
 }
 
-// guildState is what the workspace's state has about a server.
+// guildState is the value of a server in the workspace's state.
 type guildState struct {
 	Role     string   `json:"role"` // the bot's own role
 	Channels []string `json:"channels"`

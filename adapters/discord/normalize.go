@@ -64,7 +64,7 @@ func (n Normalizer) message(ctx context.Context, m *message, workspace string, d
 }
 
 // opensThread reports whether a message is a question that gets a thread of its own: it addresses
-// us in a channel of a server. The thread's id is the message's, so it is known on arrival.
+// us in a channel of a server. The thread gets the id of the message.
 func (n Normalizer) opensThread(m *message, self event.Self) bool {
 	return n.AutoThread && m.guild != "" && !m.threaded && m.asked == event.AddressedNone && !m.author.is(self) &&
 		m.addressed(self) != event.AddressedNone

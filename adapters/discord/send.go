@@ -41,8 +41,8 @@ type outgoing struct {
 	Attachments     []*discordgo.MessageAttachment   `json:"attachments,omitempty"`
 }
 
-// content returns the part of a body that posts and edits share. A post pings the users whose
-// tokens Format let pass, and nobody else; its links have no previews.
+// content returns the part of a body that posts and edits share. It pings the users whose tokens
+// are in the text: Format has disabled all tokens but those of known users. Links have no previews.
 func content(text string) outgoing {
 	mentions := discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}}
 	for _, match := range mentionToken.FindAllStringSubmatch(text, -1) {

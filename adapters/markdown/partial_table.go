@@ -43,7 +43,7 @@ func Adapt(text string, done bool) (adapted, held string) {
 	return out.String(), ""
 }
 
-// cutLine returns the first line of a text, with its end, and the rest.
+// cutLine cuts a text behind its first line.
 func cutLine(text string) (line, rest string) {
 	if end := strings.IndexByte(text, '\n'); end >= 0 {
 		return text[:end+1], text[end+1:]

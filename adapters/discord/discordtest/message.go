@@ -153,7 +153,7 @@ func (s *Server) Delete(channel string, ids ...string) (e Event) {
 	return e
 }
 
-// drop removes a message from what a reader sees.
+// drop removes a message from the channel.
 func (c *channel) drop(id string) *Message {
 	m := c.byID[id]
 	if m == nil {

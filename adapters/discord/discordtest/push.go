@@ -93,6 +93,9 @@ func (s *Server) CloseWith(code int) {
 				delete(s.sessions, c.session.id)
 			}
 			c.close(code, fmt.Sprint("code ", code))
+			if c.session != nil && c.session.conn == c {
+				c.session.conn = nil
+			}
 		}
 	})
 }

@@ -1,0 +1,42 @@
+package discord_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/adapters"
+	"parley/adapters/discord/discordtest"
+)
+
+func TestCheckFindsWhatIsMissing(t *testing.T) {
+	find := func(found []adapters.Finding, words string) *adapters.Finding {
+		for _, f := range found {
+			if strings.Contains(f.Words, words) {
+				return &f
+			}
+		}
+		return nil
+	}
+	l := prepareLive(t, discordtest.Options{NoContent: true}, nil)
+	l.AddGuild(discordtest.Guild{ID: "700000000000000020", Name: "attic", Denied: 1<<16 | 1<<15})
+	found, err := l.adapter.Check(t.Context(), adapters.Wants{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := find(found, "Message Content Intent"); f == nil || !f.Fault {
+		t.Errorf("the missing intent: %+v", found)
+	}
+	if f := find(found, `"attic": Attach Files, Read Message History`); f == nil || f.Fault {
+		t.Errorf("the missing permissions: %+v", found)
+	}
+	if f := find(found, "https://discord.com/oauth2/authorize?client_id="+discordtest.App+"&scope=bot+applications.commands&permissions="); f == nil || f.Fault {
+		t.Errorf("the invite link: %+v", found)
+	}
+	if f := find(found, `"garden"`); f != nil {
+		t.Errorf("a server with all permissions: %+v", f)
+	}
+	l.Revoke()
+	if found, err := l.adapter.Check(t.Context(), adapters.Wants{}); err != nil || len(found) != 1 || !found[0].Fault {
+		t.Errorf("a revoked token: %+v, %v", found, err)
+	}
+}

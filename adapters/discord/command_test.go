@@ -1,0 +1,160 @@
+package discord_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/discord"
+	"parley/adapters/discord/discordtest"
+	"parley/ingest/event"
+)
+
+// callback waits for the response to an interaction.
+func (l *live) callback(i discordtest.Interaction) discordtest.Interaction {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), 10*time.Second)
+	defer cancel()
+	asked, err := l.AwaitCallback(ctx, i.Token)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return asked
+}
+
+// event returns the event of the message with an external id.
+func (l *live) event(id string) event.Event {
+	l.t.Helper()
+	l.await(1)
+	for _, e := range l.envelopes() {
+		if got, err := l.adapter.Normalize(l.t.Context(), e, l.directory()); err == nil && got.Message != nil && got.Message.ExternalID == id {
+			return got
+		}
+	}
+	l.t.Fatalf("no event of %s arrived", id)
+	return event.Event{}
+}
+
+func TestCommandsAreUpserted(t *testing.T) {
+	var calls []discordtest.Call
+	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls)}, nil)
+	l.run()
+	l.up()
+	for {
+		if commands, _ := l.Commands(); len(commands) == 2 {
+			if commands["ask/1"] == nil || commands["Ask about this/3"] == nil {
+				t.Errorf("the commands are %q", commands)
+			}
+			break
+		}
+		select {
+		case <-l.ended:
+			t.Fatal("Run ended")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	l.stop()
+	if len(only(calls, discordtest.Overwrite)) != 0 {
+		t.Error("the commands of others were overwritten")
+	}
+}
+
+// TestCommandIsAnswered checks the path of a slash command: its event, the deferred response, the
+// answer that edits it, and the further posts.
+func TestCommandIsAnswered(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.inbox.runs, l.inbox.decides = true, true
+	i, _ := l.Command(roomID, mara, "what is new?")
+	if asked := l.callback(i); asked.Type != 5 || asked.Answer == "" {
+		t.Errorf("the response is %+v", asked)
+	}
+	e := l.event("command-" + i.ID)
+	if m := e.Message; e.Kind != event.KindCommand || m.Content != "what is new?" || m.Addressed != event.AddressedCommand || m.Metadata.SenderID != "discord:"+mara {
+		t.Errorf("the event is %+v", e)
+	}
+	for _, stored := range l.envelopes() {
+		if bytes.Contains(stored.Body, []byte(i.Token)) {
+			t.Error("the token of the interaction is stored")
+		}
+	}
+	first := l.send(l.post("k1", roomID, "command-"+i.ID, "the answer"))
+	l.send(l.post("k1", roomID, "command-"+i.ID, "the answer")) // after an unclear end
+	l.send(l.post("k2", roomID, "command-"+i.ID, "the rest"))
+	posts := l.Posts(roomID)
+	if len(posts) != 2 || posts[0].ID != first || posts[0].ID != l.Asked(i.Token).Answer || posts[0].Content != "the answer" || posts[1].Content != "the rest" {
+		t.Errorf("the posts are %+v", posts)
+	}
+	if err := l.adapter.Edit(t.Context(), first, l.post("k1", roomID, "command-"+i.ID, "the final answer")); err != nil || l.Posts(roomID)[0].Content != "the final answer" {
+		t.Errorf("an edit: %v, %+v", err, l.Posts(roomID))
+	}
+}
+
+func TestRefusedCommandIsAnsweredInPrivate(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.inbox.runs, l.inbox.decides = false, true
+	i, _ := l.Command(roomID, mara, "hello")
+	if asked := l.callback(i); asked.Type != 4 || asked.Flags&64 == 0 || !strings.Contains(asked.Content, "Sorry") {
+		t.Errorf("the response is %+v", asked)
+	}
+}
+
+func TestOldCommandIsAnsweredByPost(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.inbox.runs, l.inbox.decides = true, true
+	i, _ := l.Command(roomID, mara, "hello")
+	l.callback(i)
+	l.adapter.SetClock(func() time.Time { return time.Now().Add(14*time.Minute + time.Second) })
+	l.send(l.post("k1", roomID, "command-"+i.ID, "late"))
+	if posts := l.Posts(roomID); posts[len(posts)-1].Content != "late" || posts[len(posts)-1].ID == l.Asked(i.Token).Answer {
+		t.Errorf("the posts are %+v", posts)
+	}
+}
+
+func TestMissingResponseIsAwaited(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.Script(discordtest.Callback, discordtest.Fault{Status: 503}, discordtest.Fault{Status: 503}, discordtest.Fault{Status: 503})
+	l.inbox.runs, l.inbox.decides = true, true
+	l.run()
+	l.up()
+	i, _ := l.Command(roomID, mara, "hello")
+	l.await(1)
+	post := l.post("k1", roomID, "command-"+i.ID, "hi")
+	_, err := l.adapter.Send(t.Context(), post)
+	if failure, ok := err.(*adapters.SendError); !ok || failure.Failure != adapters.NotSent {
+		t.Errorf("without a response: %v", err)
+	}
+	l.adapter.SetClock(func() time.Time { return time.Now().Add(11 * time.Second) })
+	l.send(post)
+}
+
+func TestMessageCommandQuotes(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	m := l.say(roomID, "look at this")
+	i, _ := l.Ask(roomID, mara, 2, map[string]any{"id": "1", "type": 3, "name": "Ask about this", "target_id": m.ID, "resolved": map[string]any{
+		"messages": map[string]any{m.ID: map[string]any{"id": m.ID, "content": m.Content, "author": map[string]any{"id": ash, "username": "ash"}}}}}, nil)
+	l.callback(i)
+	e := l.event("command-" + i.ID)
+	if q := e.Message.Quoted; e.Kind != event.KindCommand || q == nil || q.Content != "look at this" || q.SenderID != "discord:"+ash {
+		t.Errorf("the event is %+v", e.Message)
+	}
+}
+
+func TestButtonsComeBack(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	on := map[string]any{"id": "1529841438720000000", "components": []any{map[string]any{"type": 1, "components": []any{
+		map[string]any{"type": 2, "label": "Approve", "custom_id": "yes"}}}}}
+	i, _ := l.Ask(roomID, mara, 3, map[string]any{"custom_id": "yes", "component_type": 2}, map[string]any{"message": on})
+	if asked := l.callback(i); asked.Type != 6 {
+		t.Errorf("the response is %+v", asked)
+	}
+	e := l.event("action-" + i.ID)
+	if e.Kind != event.KindAction || e.Message.Content != "Approve" || e.Message.Addressed != event.AddressedAction {
+		t.Errorf("the event is %+v", e.Message)
+	}
+	if keys := l.adapter.Keys(l.envelopes()[0], l.directory()); keys.Holder != "1529841438720000000" || keys.Thread != discord.ThreadKey("acme", roomID) {
+		t.Errorf("the keys are %+v", keys)
+	}
+}

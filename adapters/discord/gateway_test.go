@@ -1,0 +1,216 @@
+package discord_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/adapters/discord"
+	"parley/adapters/discord/discordtest"
+	"parley/ingest/event"
+)
+
+// TestDropsLoseNothing drops the connection in every way that leaves the session, and checks that
+// the session is resumed and every message arrives once and in order.
+func TestDropsLoseNothing(t *testing.T) {
+	kinds := []discordtest.Kind{discordtest.Clean, discordtest.Cut, discordtest.Zombie, discordtest.Reconnect, discordtest.InvalidTrue}
+	l := startLive(t, discordtest.Options{Heartbeat: 100 * time.Millisecond}, nil)
+	var want []string
+	for n, kind := range kinds {
+		for part := range 3 {
+			if part == 1 && l.Drop(kind) != 1 {
+				t.Fatalf("%s: no connection to drop", kind)
+			}
+			want = append(want, fmt.Sprint(n, " ", part))
+			l.say(roomID, want[len(want)-1])
+		}
+		if diff := cmp.Diff(want, l.await(len(want))); diff != "" {
+			t.Fatalf("%s:\n%s", kind, diff)
+		}
+	}
+	if identifies, resumes := l.Starts(); identifies != 1 || resumes != len(kinds) {
+		t.Errorf("%d identifies and %d resumes", identifies, resumes)
+	}
+	if len(l.ups) != 0 {
+		t.Error("Up was called although nothing was missed")
+	}
+}
+
+// TestForgottenSessionIsReplaced checks that Up reports the gap after a session that cannot be
+// resumed, with one identify each.
+func TestForgottenSessionIsReplaced(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	for n, drop := range []func(){
+		func() { l.Drop(discordtest.InvalidFalse) }, func() { l.Drop(discordtest.Forget) }, func() { l.CloseWith(4003) }, func() { l.CloseWith(4007) }, func() { l.CloseWith(4009) },
+	} {
+		drop()
+		l.up()
+		l.say(roomID, "again")
+		l.await(n + 1)
+		if identifies, _ := l.Starts(); identifies != n+2 {
+			t.Errorf("%d identifies after %d lost sessions", identifies, n+1)
+		}
+	}
+}
+
+// TestFatalCodesStop checks that a fatal close code ends the run with a hint.
+func TestFatalCodesStop(t *testing.T) {
+	for code, hint := range map[int]string{
+		4004: "discord.token", 4010: "discord.shards", 4011: "discord.shards", 4012: "discord.api_url", 4013: "discord.api_url", 4014: "Message Content Intent",
+	} {
+		l := startLive(t, discordtest.Options{}, nil)
+		l.CloseWith(code)
+		var refused *adapters.RefusedError
+		if err := <-l.ended; !errors.As(err, &refused) || !strings.Contains(refused.Hint, hint) {
+			t.Errorf("%d: %v", code, err)
+		}
+	}
+	l := prepareLive(t, discordtest.Options{NoContent: true}, nil)
+	l.run()
+	var refused *adapters.RefusedError
+	if err := <-l.ended; !errors.As(err, &refused) || !strings.Contains(refused.Hint, "Message Content Intent") {
+		t.Errorf("without the intent: %v", err)
+	}
+	for _, code := range []int{4000, 4001, 4002, 4005, 4008} {
+		l := startLive(t, discordtest.Options{}, nil)
+		l.CloseWith(code)
+		l.awaitSession()
+		l.say(roomID, "still here")
+		l.await(1)
+	}
+}
+
+// TestSlowStoreResumes lets the store fail, and checks that heartbeats go on with the last
+// committed sequence, and that every message arrives in order.
+func TestSlowStoreResumes(t *testing.T) {
+	l := startLive(t, discordtest.Options{Heartbeat: 50 * time.Millisecond}, nil)
+	busy := make(chan struct{})
+	l.inbox.mu.Lock()
+	l.inbox.refuse = func(event.Envelope) error {
+		select {
+		case <-busy:
+			return nil
+		default:
+			return adapters.ErrBusy
+		}
+	}
+	l.inbox.mu.Unlock()
+	m, sent := l.Say(discordtest.Message{Channel: roomID, Author: mara, Content: "0"})
+	want := []string{m.Content}
+	for n := range 9 {
+		want = append(want, l.say(roomID, fmt.Sprint(n+1)).Content)
+	}
+	l.Drop(discordtest.Cut)
+	if acked, err := sent.Acked(t.Context()); acked || err != nil {
+		t.Errorf("an event that the store did not take is acknowledged: %v, %v", acked, err)
+	}
+	close(busy)
+	if diff := cmp.Diff(want, l.await(10)[:10]); diff != "" {
+		t.Error(diff)
+	}
+	l.awaitSession()
+	if identifies, resumes := l.Starts(); identifies != 1 || resumes != 1 {
+		t.Errorf("%d identifies and %d resumes", identifies, resumes)
+	}
+}
+
+// TestSilentGatewayHangsNothing checks that a gateway without a hello delays neither the next
+// attempt nor the end.
+func TestSilentGatewayHangsNothing(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.adapter.SetTimes(time.Minute, 50*time.Millisecond)
+	l.Script(discordtest.Hello, discordtest.Fault{Hold: make(chan struct{})})
+	l.run()
+	if err := <-l.ended; err == nil {
+		t.Error("Run ended without an error")
+	}
+	l.adapter.SetTimes(time.Minute, time.Minute)
+	l.Script(discordtest.Hello, discordtest.Fault{Hold: make(chan struct{})})
+	l.run()
+	begun := time.Now()
+	l.stop()
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("Run returned after %v", took)
+	}
+}
+
+// TestUnreachableGatewayIsDown checks that the workspace is down after a while, and up again.
+func TestUnreachableGatewayIsDown(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.adapter.SetTimes(20*time.Millisecond, time.Second)
+	l.run()
+	l.up()
+	for range 20 {
+		l.Script(discordtest.Connect, discordtest.Fault{Status: http.StatusServiceUnavailable})
+		l.Script(discordtest.GetGateway, discordtest.Fault{Status: http.StatusServiceUnavailable})
+	}
+	l.Drop(discordtest.Cut)
+	if err := <-l.downs; err == nil {
+		t.Error("Down has no reason")
+	}
+	l.up()
+}
+
+// TestSessionStartsAreCounted checks that the adapter does not identify without a start left.
+func TestSessionStartsAreCounted(t *testing.T) {
+	l := startLive(t, discordtest.Options{Starts: 1}, nil)
+	l.stop()
+	l.run()
+	var failure *adapters.SendError
+	if err := <-l.ended; !errors.As(err, &failure) || failure.Failure != adapters.RateLimited {
+		t.Errorf("Run returned %v", err)
+	}
+	if identifies, _ := l.Starts(); identifies != 1 {
+		t.Errorf("%d identifies", identifies)
+	}
+}
+
+// TestRecommendedShards checks that shards: 0 opens as many as Discord recommends, and that each
+// event comes from its shard.
+func TestRecommendedShards(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{Shards: 3}, func(c *discord.Config) { c.Shards = 0 })
+	l.run()
+	for range 3 {
+		l.up()
+	}
+	for _, id := range []string{"800000000000000001", "800000000005000001", "800000000010000001"} {
+		l.AddGuild(discordtest.Guild{ID: id})
+		l.SetChannel(discordtest.Channel{ID: id + "0", Guild: id})
+		l.say(id+"0", "hi")
+	}
+	l.await(3)
+	if identifies, _ := l.Starts(); identifies != 3 {
+		t.Errorf("%d identifies", identifies)
+	}
+}
+
+// TestUnreadableFrameIsStored checks that a frame that is no JSON is stored as it came, and that
+// the next events arrive.
+func TestUnreadableFrameIsStored(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	broken := []byte(`{"op":0,"t":"MESSAGE_CREATE","d":{"content":"\u00`)
+	l.PushRaw(broken)
+	l.Push(gardenID, "UNHEARD_OF", map[string]any{})
+	l.say(roomID, "hi")
+	l.await(1)
+	var dead, ignored int
+	for _, e := range l.envelopes() {
+		keys := l.adapter.Keys(e, l.directory())
+		if bytes.Equal(e.Body, broken) && keys.Settled != nil && keys.Settled.Disposition == event.Dead {
+			dead++
+		}
+		if keys.Settled != nil && keys.Settled.Reason == event.ReasonNotAnEvent {
+			ignored++
+		}
+	}
+	if dead != 1 || ignored != 1 {
+		t.Errorf("%d dead letters and %d ignored events", dead, ignored)
+	}
+}

@@ -1,0 +1,132 @@
+package discord_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/discord"
+	"parley/adapters/discord/discordtest"
+	"parley/ingest/event"
+)
+
+// TestKnownChannelsAreBackfilled checks which channels have a gap after an interruption: those that
+// the bot saw before, with their threads, and direct messages; not a new server or channel.
+func TestKnownChannelsAreBackfilled(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.SetChannel(discordtest.Channel{ID: "700000000000000010", Guild: gardenID, Type: discordtest.Forum})
+	l.SetChannel(discordtest.Channel{ID: "700000000000000011", Guild: gardenID, Hidden: true})
+	l.say(directID, "hi")
+	l.await(1)
+	l.stop()
+	l.SetChannel(discordtest.Channel{ID: "700000000000000012", Guild: gardenID})
+	l.SetChannel(discordtest.Channel{ID: "700000000000000011", Guild: gardenID}) // visible now
+	l.SetChannel(discordtest.Channel{ID: "700000000000000013", Guild: gardenID, Type: discordtest.PublicThread, Parent: "700000000000000010"})
+	l.SetChannel(discordtest.Channel{ID: "700000000000000014", Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
+	l.AddGuild(discordtest.Guild{ID: "700000000000000020"})
+	l.SetChannel(discordtest.Channel{ID: "700000000000000021", Guild: "700000000000000020"})
+	l.adapter = newAdapter(l.Server, nil)
+	l.adapter.UseState(l.state)
+	l.run()
+	l.up()
+	got, err := l.adapter.Channels(t.Context())
+	slices.Sort(got)
+	want := []string{roomID, directID, "700000000000000013", "700000000000000014"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("Channels returns %q, %v; want %q", got, err, want)
+	}
+	l.adapter.SetClock(func() time.Time { return time.Now().Add(2 * time.Minute) })
+	if got, _ := l.adapter.Channels(t.Context()); !slices.Contains(got, "700000000000000012") || !slices.Contains(got, "700000000000000021") {
+		t.Errorf("later Channels returns %q", got)
+	}
+}
+
+// TestMissedMessagesHaveNicknames checks that a fetched message gets its server and its author's
+// nickname, which Discord leaves out, with one call for each author.
+func TestMissedMessagesHaveNicknames(t *testing.T) {
+	var calls []discordtest.Call
+	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls)}, nil)
+	l.AddGuild(discordtest.Guild{ID: gardenID, Nicks: map[string]string{mara: "Mara (garden)"}})
+	for n := range 250 {
+		l.say(roomID, fmt.Sprint("word ", n))
+	}
+	var names []string
+	read := adapters.Reading{Gap: event.Gap{Channel: roomID, From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}, Messages: 1000,
+		Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
+			for _, m := range list {
+				e, err := l.adapter.Normalize(t.Context(), *m.New, l.directory())
+				if err != nil {
+					return err
+				}
+				names = append(names, e.Message.Metadata.SenderDisplayName)
+			}
+			return nil
+		}}
+	if _, err := l.adapter.ReadChannel(t.Context(), read); err != nil {
+		t.Fatal(err)
+	}
+	if len(names) != 250 || names[0] != "Mara (garden)" || names[249] != "Mara (garden)" {
+		t.Errorf("%d messages, the first of %q", len(names), names[0])
+	}
+	if n := len(only(calls, discordtest.GetMember)); n != 1 {
+		t.Errorf("%d lookups", n)
+	}
+}
+
+// TestReadingWaitsForThePace checks that a read waits out a rate limit.
+func TestReadingWaitsForThePace(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.say(roomID, "hi")
+	l.Script(discordtest.Read, discordtest.Fault{Status: 429, RetryAfter: time.Millisecond})
+	read := 0
+	_, err := l.adapter.ReadChannel(t.Context(), adapters.Reading{
+		Gap: event.Gap{Channel: roomID, From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}, Messages: 10,
+		Hand: func(_ event.ThreadKey, list []adapters.Missed) error { read += len(list); return nil },
+	})
+	if err != nil || read != 1 {
+		t.Errorf("%d messages, %v", read, err)
+	}
+}
+
+func TestOrdinaryChannelHasNoHistory(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.say(roomID, "before")
+	m := l.say(roomID, "now")
+	before, err := l.adapter.Before(t.Context(), discord.ThreadKey("acme", roomID), m.ID, 20)
+	if err != nil || len(before.Envelopes) != 0 {
+		t.Errorf("%+v, %v", before, err)
+	}
+}
+
+// TestRoleMentionAddressesUs checks the mention of the role that Discord made for the bot.
+func TestRoleMentionAddressesUs(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	for role, want := range map[string]event.Addressed{discordtest.BotRole: event.AddressedMention, "900000000000000009": event.AddressedNone} {
+		m, _ := l.Say(discordtest.Message{Channel: roomID, Author: mara, Content: "<@&" + role + "> hi", Extra: map[string]any{"mention_roles": []string{role}}})
+		l.await(1)
+		for len(l.envelopes()) == 0 || !strings.Contains(string(l.envelopes()[len(l.envelopes())-1].Body), m.ID) {
+			l.await(len(l.envelopes()) + 1)
+		}
+		if got := l.event(m.ID).Message.Addressed; got != want {
+			t.Errorf("role %s: %q, want %q", role, got, want)
+		}
+	}
+}
+
+// TestRemovedServerEndsNothingElse checks that a removal from one server leaves the others.
+func TestRemovedServerEndsNothingElse(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.AddGuild(discordtest.Guild{ID: "700000000000000020"})
+	l.SetChannel(discordtest.Channel{ID: "700000000000000021", Guild: "700000000000000020"})
+	l.RemoveGuild("700000000000000020")
+	l.say(roomID, "hi")
+	l.await(1)
+	_, err := l.adapter.Send(t.Context(), l.post("k1", "700000000000000021", "", "hi"))
+	if failure, ok := err.(*adapters.SendError); !ok || failure.Failure != adapters.Permanent {
+		t.Errorf("a post in a channel that is gone: %v", err)
+	}
+	l.send(l.post("k2", roomID, "", "hi"))
+}

@@ -1,0 +1,294 @@
+package discord_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"parley/adapters"
+	"parley/adapters/discord"
+	"parley/adapters/discord/discordtest"
+	"parley/ingest/event"
+)
+
+// post returns a post that answers a message in a channel.
+func (l *live) post(key, channel, answered, text string) adapters.Post {
+	l.t.Helper()
+	to, err := l.adapter.Address(discord.ThreadKey("acme", channel), answered)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return adapters.Post{Key: key, Thread: discord.ThreadKey("acme", channel), To: to, Text: text, NotBefore: time.Now()}
+}
+
+func (l *live) send(post adapters.Post) string {
+	l.t.Helper()
+	id, err := l.adapter.Send(l.t.Context(), post)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return id
+}
+
+// sentBody is the body of a call that posts or edits.
+type sentBody struct {
+	Content         string
+	Flags           int
+	Nonce           string
+	EnforceNonce    bool `json:"enforce_nonce"`
+	AllowedMentions *struct {
+		Parse       []string
+		Users       []string
+		RepliedUser bool `json:"replied_user"`
+	} `json:"allowed_mentions"`
+	Reference *struct {
+		MessageID       string `json:"message_id"`
+		FailIfNotExists *bool  `json:"fail_if_not_exists"`
+	} `json:"message_reference"`
+}
+
+// check checks the part that every call has: nobody is pinged but the named users, and links have
+// no previews.
+func (b sentBody) check(t *testing.T, users ...string) {
+	t.Helper()
+	if m := b.AllowedMentions; m == nil || m.Parse == nil || len(m.Parse) != 0 || m.RepliedUser || !slices.Equal(m.Users, users) {
+		t.Errorf("allowed_mentions is %+v, want the users %q", m, users)
+	}
+	if b.Flags&4 == 0 {
+		t.Error("the previews of links are not suppressed")
+	}
+}
+
+// bodies records the bodies of calls.
+func bodies(calls *[]discordtest.Call) func(discordtest.Call) {
+	return func(c discordtest.Call) { *calls = append(*calls, c) }
+}
+
+func decodeBody(t *testing.T, c discordtest.Call) (b sentBody) {
+	t.Helper()
+	if err := json.Unmarshal(c.Body, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func only(calls []discordtest.Call, route string) []discordtest.Call {
+	return slices.DeleteFunc(slices.Clone(calls), func(c discordtest.Call) bool { return c.Route != route })
+}
+
+func TestPostsReferToTheQuestion(t *testing.T) {
+	var calls []discordtest.Call
+	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls)}, nil)
+	question := l.say(roomID, "a question")
+	id := l.send(l.post("k1", roomID, question.ID, "hi <@"+mara+">, see https://example.com"))
+	b := decodeBody(t, calls[len(calls)-1])
+	b.check(t, mara)
+	if b.Reference == nil || b.Reference.MessageID != question.ID || b.Reference.FailIfNotExists == nil || *b.Reference.FailIfNotExists {
+		t.Errorf("the reference is %+v", b.Reference)
+	}
+	if b.Nonce != "k1" || !b.EnforceNonce {
+		t.Errorf("the nonce is %q, enforced %v", b.Nonce, b.EnforceNonce)
+	}
+	if err := l.adapter.Edit(t.Context(), id, l.post("k1", roomID, question.ID, "hello @everyone")); err != nil {
+		t.Fatal(err)
+	}
+	decodeBody(t, calls[len(calls)-1]).check(t)
+	l.SetChannel(discordtest.Channel{ID: roomID, Guild: gardenID, NoHistory: true})
+	for _, key := range []string{"k2", "k3"} {
+		l.send(l.post(key, roomID, question.ID, "hi"))
+	}
+	if posts := l.Posts(roomID); len(posts) != 3 || posts[2].ReplyTo != "" {
+		t.Errorf("without the permission: %+v", posts)
+	}
+	if n := len(only(calls, discordtest.Post)); n != 4 {
+		t.Errorf("%d calls, want 4: the refusal of references is remembered", n)
+	}
+	l.send(l.post("k4", directID, "", "hi"))
+	if b := decodeBody(t, calls[len(calls)-1]); b.Reference != nil {
+		t.Error("a post without a question refers to a message")
+	}
+}
+
+func TestAtMostHundredMentions(t *testing.T) {
+	var calls []discordtest.Call
+	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls)}, nil)
+	var text strings.Builder
+	for n := range 130 {
+		fmt.Fprintf(&text, "<@%d>", 1000+n)
+	}
+	l.send(l.post("k1", roomID, "", text.String()))
+	if b := decodeBody(t, calls[len(calls)-1]); len(b.AllowedMentions.Users) != 100 {
+		t.Errorf("%d users", len(b.AllowedMentions.Users))
+	}
+}
+
+func TestUnclearPostIsSettledByItsNonce(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	now := time.Now()
+	for n, late := range []bool{true, false} {
+		post := l.post(fmt.Sprint("k", n), roomID, "", "the same words")
+		l.Script(discordtest.Post, discordtest.Fault{Cut: true, Effect: late})
+		if _, err := l.adapter.Send(t.Context(), post); err == nil {
+			t.Fatal("the call succeeded")
+		}
+		id, found, err := l.adapter.Find(t.Context(), post)
+		if err != nil || found != late {
+			t.Errorf("Find returns %q, %v, %v", id, found, err)
+		}
+		if again := l.send(post); late && again != id {
+			t.Errorf("the second call returned %s, the event %s", again, id)
+		}
+	}
+	if posts := l.Posts(roomID); len(posts) != 2 {
+		t.Errorf("%d posts", len(posts))
+	}
+	// Another node, or this one after a restart, knows no nonce. After some minutes it compares texts.
+	other := newAdapter(l.Server, nil)
+	post := l.post("k9", roomID, "", "the same words")
+	if id, found, err := other.Find(t.Context(), post); found || err != nil {
+		t.Errorf("while the nonce is enforced: %q, %v, %v", id, found, err)
+	}
+	other.SetClock(func() time.Time { return now.Add(10 * time.Minute) })
+	if id, found, err := other.Find(t.Context(), post); !found || err != nil || id != l.Posts(roomID)[0].ID {
+		t.Errorf("later: %q, %v, %v", id, found, err)
+	}
+	post.Text = "other words"
+	if id, found, err := other.Find(t.Context(), post); found || err != nil {
+		t.Errorf("another text: %q, %v, %v", id, found, err)
+	}
+	l.Script(discordtest.Read, discordtest.Fault{Status: http.StatusServiceUnavailable})
+	if _, _, err := other.Find(t.Context(), post); err == nil {
+		t.Error("a failed read is no error")
+	}
+}
+
+func TestHeadersSetThePace(t *testing.T) {
+	var calls []discordtest.Call
+	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls), PostLimit: 2, PostPer: time.Minute}, nil)
+	for n := range 2 {
+		l.send(l.post(fmt.Sprint("k", n), roomID, "", "hi"))
+	}
+	_, err := l.adapter.Send(t.Context(), l.post("k3", roomID, "", "hi"))
+	failure, ok := err.(*adapters.SendError)
+	if !ok || failure.Failure != adapters.RateLimited || failure.Scope != adapters.ScopeChannel || failure.RetryAfter <= 0 || failure.RetryAfter > time.Minute {
+		t.Errorf("the third call: %v", err)
+	}
+	if n := len(only(calls, discordtest.Post)); n != 2 {
+		t.Errorf("%d calls reached Discord, want 2", n)
+	}
+	l.send(l.post("k4", directID, "", "hi")) // another channel has its own limit
+}
+
+func TestGlobalLimitStopsEverything(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.Script(discordtest.Post, discordtest.Fault{Status: http.StatusTooManyRequests, RetryAfter: time.Minute, Scope: "global"})
+	for range 2 {
+		_, err := l.adapter.Send(t.Context(), l.post("k1", roomID, "", "hi"))
+		if failure, ok := err.(*adapters.SendError); !ok || failure.Failure != adapters.RateLimited {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := l.adapter.LookupUser(t.Context(), mara); err == nil {
+		t.Error("another call was made")
+	}
+}
+
+func TestMessagesHave2000Characters(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	if posts := l.adapter.Format(strings.Repeat("😀", 1990), nil); len(posts) != 1 {
+		t.Errorf("1990 emoji are %d posts", len(posts))
+	}
+	code := "Intro\n\n```go\n" + strings.Repeat("line of code := 1\n", 300) + "```\n"
+	for n, post := range l.adapter.Format(code, nil) {
+		if utf8.RuneCountInString(post) > 2000 || strings.Count(post, "```")%2 != 0 {
+			t.Errorf("post %d has %d characters and %d fences", n, utf8.RuneCountInString(post), strings.Count(post, "```"))
+		}
+		l.send(l.post(fmt.Sprint("k", n), roomID, "", post))
+	}
+	table := "| a | b |\n|---|---|\n| one | two |\n"
+	if posts := l.adapter.Format(table, nil); len(posts) != 1 || !strings.HasPrefix(posts[0], "```\na   | b") {
+		t.Errorf("a table is %q", posts)
+	}
+	if posts := l.adapter.Format("##### deep\n", nil); len(posts) != 1 || !strings.HasPrefix(posts[0], "### deep") {
+		t.Errorf("a deep heading is %q", posts)
+	}
+}
+
+func TestTypingIsKeptAlive(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	if every := l.adapter.Limits().SignEvery; every <= 0 || every >= 10*time.Second {
+		t.Errorf("the sign is shown every %v; Discord shows it for 10 s", every)
+	}
+	sign := adapters.Sign{To: adapters.Address{Channel: roomID}, Message: "1"}
+	for range 2 {
+		if err := l.adapter.ShowWorking(t.Context(), sign); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := l.TypingCalls(roomID); n != 2 {
+		t.Errorf("%d calls", n)
+	}
+	if err := l.adapter.ClearWorking(t.Context(), sign); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFilesAreUploaded(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	post := l.post("k1", roomID, "", "see the file")
+	post.File = &adapters.File{Name: "reply.md", MimeType: "text/markdown", Size: 7, Open: func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("content")), nil
+	}}
+	l.send(post)
+	l.send(post) // the nonce holds for files too
+	if posts := l.Posts(roomID); len(posts) != 1 || len(posts[0].Files) != 1 || string(posts[0].Files[0].Content) != "content" || posts[0].Files[0].Name != "reply.md" {
+		t.Errorf("%+v", posts)
+	}
+	post.Key, post.File.Size = "k2", 100<<20
+	if _, err := l.adapter.Send(t.Context(), post); err == nil {
+		t.Error("a huge file was sent")
+	}
+}
+
+// TestQuestionGetsItsOwnThread checks auto_thread: the thread's key is the question's id, the
+// first post opens the thread, and later messages there continue it.
+func TestQuestionGetsItsOwnThread(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, func(c *discord.Config) { c.AutoThread = true })
+	question := l.say(roomID, "<@"+discordtest.BotUser+"> a question")
+	l.say(roomID, "not a question")
+	l.await(2)
+	var threads []event.ThreadKey
+	for _, e := range l.envelopes() {
+		got, err := l.adapter.Normalize(t.Context(), e, l.directory())
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := l.adapter.Keys(e, l.directory())
+		if got.Message.Thread != keys.Thread {
+			t.Errorf("Keys returns thread %s, Normalize thread %s", keys.Thread, got.Message.Thread)
+		}
+		threads = append(threads, keys.Thread)
+	}
+	if want := []event.ThreadKey{discord.ThreadKey("acme", question.ID), discord.ThreadKey("acme", roomID)}; !slices.Equal(threads, want) {
+		t.Errorf("the threads are %q, want %q", threads, want)
+	}
+	l.send(l.post("k1", question.ID, question.ID, "an answer"))
+	l.send(l.post("k2", question.ID, question.ID, "more"))
+	if posts := l.Posts(question.ID); len(posts) != 2 {
+		t.Errorf("the thread has %d posts", len(posts))
+	}
+	follow := l.say(question.ID, "thanks")
+	l.await(3)
+	for _, e := range l.envelopes() {
+		if keys := l.adapter.Keys(e, l.directory()); keys.Subject == follow.ID && keys.Thread != discord.ThreadKey("acme", question.ID) {
+			t.Errorf("a later message has the keys %+v", keys)
+		}
+	}
+}
