@@ -106,6 +106,7 @@ func TestOldCommandIsAnsweredByPost(t *testing.T) {
 	l.inbox.runs, l.inbox.decides = true, true
 	i, _ := l.Command(roomID, mara, "hello")
 	l.callback(i)
+	l.stop()
 	l.adapter.SetClock(func() time.Time { return time.Now().Add(14*time.Minute + time.Second) })
 	l.send(l.post("k1", roomID, "command-"+i.ID, "late"))
 	if posts := l.Posts(roomID); posts[len(posts)-1].Content != "late" || posts[len(posts)-1].ID == l.Asked(i.Token).Answer {
@@ -126,6 +127,7 @@ func TestMissingResponseIsAwaited(t *testing.T) {
 	if failure, ok := err.(*adapters.SendError); !ok || failure.Failure != adapters.NotSent {
 		t.Errorf("without a response: %v", err)
 	}
+	l.stop()
 	l.adapter.SetClock(func() time.Time { return time.Now().Add(11 * time.Second) })
 	l.send(post)
 }

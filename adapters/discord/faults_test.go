@@ -11,7 +11,7 @@ import (
 func TestUnreadableBody(t *testing.T) {
 	seen := map[string]string{}
 	for _, body := range []string{"", " ", "null", "true", "12", `"text"`, `[{"op":0}]`, "{", `{"op":0}{}`, "{'op':0}", "\xff\xfe"} {
-		k := discord.Normalizer{}.Keys(event.Envelope{Workspace: "acme", Body: []byte(body)}, known)
+		k := keysOf(event.Envelope{Workspace: "acme", Body: []byte(body)}, known)
 		if k.Settled == nil || k.Settled.Disposition != event.Dead || !strings.HasPrefix(k.Settled.Error, "body: ") {
 			t.Errorf("the result of %q is %+v", body, k.Settled)
 		}
@@ -61,7 +61,7 @@ func TestFaults(t *testing.T) {
 		"endless session":  {frame("MESSAGE_REACTION_ADD", reaction).with(fields{"session_id": strings.Repeat("a", 200)}), []string{"session_id"}},
 	}
 	for name, test := range tests {
-		k := discord.Normalizer{}.Keys(envelope(t, test.frame), known)
+		k := keysOf(envelope(t, test.frame), known)
 		if k.Settled == nil || k.Settled.Disposition != event.Dead {
 			t.Errorf("%s: the result is %+v, want a dead letter", name, k.Settled)
 			continue

@@ -25,11 +25,27 @@ func (a *Adapter) Format(text string, mentions []string) []string {
 	return posts
 }
 
+// headBytes is the length of a text's beginning that surely fills a message, in bytes, unless a
+// table is longer.
+const headBytes = 8 * maxText
+
 // FormatPartial formats the beginning of a text for one message. If more text follows, it holds
-// back a table that has not ended.
+// back a table that has not ended. Of a long text it reads the beginning alone.
 func (a *Adapter) FormatPartial(text string, mentions []string, partial adapters.Partial) (shown, rest string, full bool) {
-	converted, held := markdown.Adapt(text, partial.Done)
-	shown, rest, full = markdown.FormatPartial(converted, markdown.PartialOptions{
+	if len(text) > headBytes {
+		head := text[:strings.LastIndexByte(text[:headBytes], '\n')+1]
+		beginning := partial
+		beginning.Done = false
+		if shown, rest, full = formatPartial(head, mentions, beginning); full {
+			return shown, rest + text[len(head):], true
+		}
+	}
+	return formatPartial(text, mentions, partial)
+}
+
+func formatPartial(text string, mentions []string, partial adapters.Partial) (shown, rest string, full bool) {
+	adapted, held := markdown.Adapt(text, partial.Done)
+	shown, rest, full = markdown.FormatPartial(adapted, markdown.PartialOptions{
 		Limit: maxText, Characters: true, Mentions: mentions, Done: partial.Done && held == "", From: partial.From, Now: partial.Now,
 	})
 	if !full {

@@ -197,9 +197,11 @@ func (a *accepts) accept(ctx context.Context, r received, placed func()) (err er
 			return err
 		}
 	}
-	receipt, err := a.inbox.Accept(storing, event.Envelope{
+	envelope := event.Envelope{
 		Workspace: a.workspace, Platform: event.Discord, Transport: "gateway", ReceivedAt: r.at, Body: withSession(r), Queued: placed,
-	})
+	}
+	envelope.Parsed = parse(envelope)
+	receipt, err := a.inbox.Accept(storing, envelope)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func TestRecordings(t *testing.T) {
 // result.
 func interpretation(t *testing.T, r recorded) any {
 	t.Helper()
-	k := discord.Normalizer{}.Keys(r.envelope, r.directory)
+	k := keysOf(r.envelope, r.directory)
 	line := map[string]any{"keys": k}
 	e, err := discord.Normalizer{}.Normalize(t.Context(), r.envelope, r.directory)
 	switch {

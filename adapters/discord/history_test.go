@@ -38,6 +38,7 @@ func TestKnownChannelsAreBackfilled(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("Channels returns %q, %v; want %q", got, err, want)
 	}
+	l.stop()
 	l.adapter.SetClock(func() time.Time { return time.Now().Add(2 * time.Minute) })
 	if got, _ := l.adapter.Channels(t.Context()); !slices.Contains(got, "700000000000000012") || !slices.Contains(got, "700000000000000021") {
 		t.Errorf("later Channels returns %q", got)

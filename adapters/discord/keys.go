@@ -24,11 +24,12 @@ const NeedsUser = "user"
 // Keys returns what the durable accept stores beside the body. A message that may be ours,
 // mention us or reply to us needs our user id.
 func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
-	p, err := read(envelope.Body)
-	if err != nil {
-		return event.Keys{Kind: p.kind, Dedupe: bodyKey(envelope.Body), Settled: event.Refuse(err)}
+	f := parse(envelope)
+	p := f.payload
+	if f.err != nil {
+		return event.Keys{Kind: p.kind, Dedupe: bodyKey(envelope.Body), Settled: event.Refuse(f.err), Parsed: f}
 	}
-	keys := event.Keys{Kind: p.kind, Dedupe: p.dedupe}
+	keys := event.Keys{Kind: p.kind, Dedupe: p.dedupe, Parsed: f}
 	if keys.Dedupe == "" {
 		keys.Dedupe = bodyKey(envelope.Body)
 	}

@@ -113,7 +113,7 @@ func TestKeysOfDelete(t *testing.T) {
 func TestKeysOfReaction(t *testing.T) {
 	reaction := fields{"user_id": sam, "channel_id": room, "message_id": sentID, "guild_id": guild, "emoji": fields{"id": nil, "name": "👍"}}
 	dedupe := func(more fields) string {
-		k := discord.Normalizer{}.Keys(envelope(t, frame("MESSAGE_REACTION_ADD", reaction).with(more)), known)
+		k := keysOf(envelope(t, frame("MESSAGE_REACTION_ADD", reaction).with(more)), known)
 		if k.Kind != event.KindReaction || k.Subject != sentID || k.Thread != "discord:acme:10" || k.Settled != nil {
 			t.Errorf("the reaction has the keys %+v", k)
 		}
@@ -162,7 +162,7 @@ func TestIgnoredFrames(t *testing.T) {
 		"menu response":    {message(23), event.Keys{Kind: event.KindMessage}},
 	}
 	for name, test := range tests {
-		got := discord.Normalizer{}.Keys(envelope(t, test.frame), known)
+		got := keysOf(envelope(t, test.frame), known)
 		if diff := cmp.Diff(test.want, event.Keys{Kind: got.Kind, Settled: got.Settled}); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -266,7 +266,7 @@ func TestIndentedFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := discord.Normalizer{}.Keys(event.Envelope{Workspace: "acme", Body: body}, known)
+	got := keysOf(event.Envelope{Workspace: "acme", Body: body}, known)
 	if diff := cmp.Diff(keys(t, known, "MESSAGE_CREATE", posted("hello")), got); diff != "" {
 		t.Error(diff)
 	}

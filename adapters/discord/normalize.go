@@ -13,10 +13,11 @@ import (
 // Normalize converts a frame to an event. The update of an edit may lack the author. The
 // sender's metadata is then empty, because the recorded message has it.
 func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
-	p, err := read(envelope.Body)
-	if err != nil {
-		return event.Event{}, fmt.Errorf("read gateway frame: %w", err)
+	f := parse(envelope)
+	if f.err != nil {
+		return event.Event{}, fmt.Errorf("read gateway frame: %w", f.err)
 	}
+	p := f.payload
 	e := event.Event{Kind: p.kind, Ignored: p.ignored}
 	if p.ignored != "" {
 		return e, nil
@@ -25,6 +26,7 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		e.Targets = p.targets
 	}
 	if p.message != nil {
+		var err error
 		if e.Message, err = n.message(ctx, p.message, envelope.Workspace, directory); err != nil {
 			return event.Event{}, err
 		}

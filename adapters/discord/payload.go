@@ -23,6 +23,21 @@ type payload struct {
 	reaction *event.Reaction // of a reaction
 }
 
+// parsed is a frame that was read once.
+type parsed struct {
+	payload
+	err error
+}
+
+// parse returns the envelope's Parsed, or reads its body.
+func parse(envelope event.Envelope) *parsed {
+	if p, ok := envelope.Parsed.(*parsed); ok {
+		return p
+	}
+	p, err := read(envelope.Body)
+	return &parsed{p, err}
+}
+
 // read reads a frame. Its error names every faulty field. With an error, the payload has a
 // kind if the frame names one.
 func read(body []byte) (payload, error) {

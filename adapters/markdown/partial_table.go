@@ -28,12 +28,11 @@ func Adapt(text string, done bool) (adapted, held string) {
 			out.WriteString(table)
 			rest = rest[n:]
 			continue
-		case strings.HasPrefix(line, "###"):
+		case !whole && (strings.Trim(line, " ") == "" || strings.Trim(line, "#") == ""):
+			return out.String(), rest // it may become a row or a heading
+		case strings.HasPrefix(line, "####"):
 			signs := len(line) - len(strings.TrimLeft(line, "#"))
-			if !whole && signs == len(line) {
-				return out.String(), rest
-			}
-			if signs > 3 && signs <= 6 && strings.HasPrefix(line[signs:], " ") {
+			if signs <= 6 && strings.HasPrefix(line[signs:], " ") {
 				line = line[signs-3:]
 			}
 		}

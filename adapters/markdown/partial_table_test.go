@@ -1,0 +1,34 @@
+package markdown_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/adapters/markdown"
+)
+
+const adaptedSource = "Intro | with a bar\n\n  | a | b |\n|---|--:|\n| `x` | 10 |\n\n#### Deep\n### Three\n```\n| not | a table |\n|---|---|\n#### code\n```\n| no table\nend\n"
+
+const adaptedWant = "Intro | with a bar\n\n```\na |  b\n--+---\nx | 10\n```\n\n### Deep\n### Three\n```\n| not | a table |\n|---|---|\n#### code\n```\n| no table\nend\n"
+
+func TestAdapt(t *testing.T) {
+	if got, held := markdown.Adapt(adaptedSource, true); got != adaptedWant || held != "" {
+		t.Errorf("got %q, held %q", got, held)
+	}
+}
+
+// TestAdaptGrows checks that the adapted text of a longer text begins with that of a shorter one,
+// and that nothing is lost.
+func TestAdaptGrows(t *testing.T) {
+	last := ""
+	for n := range adaptedSource {
+		got, held := markdown.Adapt(adaptedSource[:n], false)
+		if !strings.HasPrefix(got, last) || !strings.HasSuffix(adaptedSource[:n], held) {
+			t.Fatalf("%q becomes %q, held %q; before %q", adaptedSource[:n], got, held, last)
+		}
+		last = got
+	}
+	if !strings.HasPrefix(adaptedWant, last) {
+		t.Errorf("the last is %q", last)
+	}
+}
