@@ -2,6 +2,7 @@
 // configuration without an account.
 //
 //	go run ./cmd/parley-fake slack
+//	go run ./cmd/parley-fake discord
 //
 // It prints the workspace file for a daemon and shows every action of the bot. It sends
 // each typed line to the daemon as a message of a person.
@@ -26,6 +27,9 @@ func dispatch(ctx context.Context, args []string, in io.Reader, out io.Writer) e
 	return command.Dispatch(ctx, "usage: parley-fake PLATFORM [FLAGS]; PLATFORM -h lists the flags", []command.Command{
 		{Name: "slack", Purpose: "a Slack workspace with one person, over Socket Mode or HTTP", Run: func(ctx context.Context, args []string) error {
 			return playSlack(ctx, args, in, out)
+		}},
+		{Name: "discord", Purpose: "a Discord server with one person", Run: func(ctx context.Context, args []string) error {
+			return playDiscord(ctx, args, in, out)
 		}},
 	}, args)
 }

@@ -31,14 +31,20 @@ type person struct {
 	ended chan error
 }
 
-// startSlack plays Slack and reads the workspace file and the help.
+// startSlack plays Slack.
 func startSlack(t *testing.T, args ...string) *person {
+	t.Helper()
+	return start(t, playSlack, args...)
+}
+
+// start plays a platform and reads the workspace file and the help.
+func start(t *testing.T, play func(context.Context, []string, io.Reader, io.Writer) error, args ...string) *person {
 	t.Helper()
 	input, in := io.Pipe()
 	out, output := io.Pipe()
 	p := &person{t: t, in: in, lines: make(chan string, 1000), ended: make(chan error, 1)}
 	go func() {
-		p.ended <- playSlack(t.Context(), append([]string{"-listen", "127.0.0.1:0"}, args...), input, output)
+		p.ended <- play(t.Context(), append([]string{"-listen", "127.0.0.1:0"}, args...), input, output)
 		_ = output.Close()
 	}()
 	go func() {

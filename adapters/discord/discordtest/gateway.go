@@ -268,6 +268,7 @@ func (s *Server) identify(c *conn, raw json.RawMessage) {
 			next.dispatch("GUILD_CREATE", s.guildWire(g))
 		}
 	}
+	s.options.OnSession(false)
 }
 
 // resume continues a session, or refuses it.
@@ -302,6 +303,7 @@ func (s *Server) resume(c *conn, raw json.RawMessage) {
 		c.send(raw)
 	}
 	known.dispatch("RESUMED", map[string]any{})
+	s.options.OnSession(true)
 }
 
 // dispatch sends an event in the session, or stores it for a resume.

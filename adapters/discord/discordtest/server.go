@@ -61,6 +61,8 @@ type Options struct {
 	// OnPost receives every post of the bot when it takes effect, and OnChange each of its
 	// edits and deletions.
 	OnPost, OnChange func(Message)
+	// OnSession is called when a session begins or is resumed.
+	OnSession func(resumed bool)
 	// Now is the clock; the system's if nil.
 	Now func() time.Time
 }
@@ -73,6 +75,9 @@ func (o *Options) complete() {
 	setDefault(&o.Starts, 1000)
 	setDefault(&o.Concurrency, 1)
 	setDefault(&o.NonceFor, 5*time.Minute)
+	if o.OnSession == nil {
+		o.OnSession = func(bool) {}
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
