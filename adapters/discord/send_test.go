@@ -54,8 +54,8 @@ type sentBody struct {
 	} `json:"message_reference"`
 }
 
-// check checks the part that every call has: nobody is pinged but the named users, and links have
-// no previews.
+// check checks the part that every call has: only the named users are pinged, and links have no
+// previews.
 func (b sentBody) check(t *testing.T, users ...string) {
 	t.Helper()
 	if m := b.AllowedMentions; m == nil || m.Parse == nil || len(m.Parse) != 0 || m.RepliedUser || !slices.Equal(m.Users, users) {
