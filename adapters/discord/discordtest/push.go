@@ -158,3 +158,12 @@ func (s *Server) Await(ctx context.Context, n int) ([]Message, error) {
 	err := s.await(ctx, func() bool { return s.posted >= n })
 	return s.Posts(""), err
 }
+
+// AwaitStarts waits until n identifies and resumes have succeeded or failed, and returns an error
+// if ctx ends first.
+func (s *Server) AwaitStarts(ctx context.Context, n int) error {
+	if err := s.await(ctx, func() bool { return s.identifies+s.resumes >= n }); err != nil {
+		return fmt.Errorf("await session %d: %w", n, err)
+	}
+	return nil
+}

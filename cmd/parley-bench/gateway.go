@@ -1,0 +1,300 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/adapters/discord/discordtest"
+)
+
+// gateway drops Discord's gateway connection under load, restarts the daemon, and compares the
+// journal with the messages.
+type gateway struct {
+	drops, restarts, messages, channels int
+	rate, mentions, burstRate           float64
+	burst, drain                        time.Duration
+	seed                                uint64
+
+	*bench
+	server *discordtest.Server
+	nodes  *nodes
+	random *rand.Rand
+	faults []string
+
+	mu    sync.Mutex
+	said  map[string][]string // the ids of the messages, by channel
+	asked []string            // the texts that must be answered
+	count int
+}
+
+func (g *gateway) define(f *flagSet) {
+	f.number(&g.drops, "drops", 100, 0, "number of dropped connections, of mixed kinds")
+	f.number(&g.restarts, "restarts", 3, 0, "number of restarts; the daemon is stopped by SIGTERM and by kill -9 in turn")
+	f.number(&g.messages, "messages", 200, 0, "number of messages during each downtime")
+	f.number(&g.channels, "channels", 20, 1, "number of channels")
+	f.float(&g.rate, "rate", 500, 0.001, "messages per second")
+	f.float(&g.mentions, "mentions", 0.02, 0, "share of the messages that mention the bot and are answered")
+	f.duration(&g.burst, "burst", 20*time.Second, 0, "duration of a burst without drops")
+	f.float(&g.burstRate, "burst-rate", 5000, 0.001, "messages per second during the burst")
+	f.duration(&g.drain, "drain", 3*time.Minute, 0, "time limit until the journal has all messages")
+	f.seed(&g.seed)
+}
+
+// The server and the person of the scenario.
+const (
+	discordServer = "300000000000000000"
+	discordUser   = "300000000000000001"
+	heartbeat     = time.Second
+)
+
+func (g *gateway) channel(n int) string { return fmt.Sprint(310_000_000_000_000_000 + n) }
+
+func (g *gateway) run(ctx context.Context, b *bench) (err error) {
+	g.bench, g.said, g.seed = b, map[string][]string{}, cmp.Or(g.seed, rand.Uint64())
+	g.random = rand.New(rand.NewPCG(g.seed, 0))
+	b.printf("gateway: %s, %d drops at %v messages/s, %d restarts with %d messages each, seed %d\n", b.store(), g.drops, g.rate, g.restarts, g.messages, g.seed)
+	if err := g.prepare(ctx); err != nil {
+		return err
+	}
+	forgotten, err := g.dropAll(ctx)
+	for n := 0; n < g.restarts && err == nil; n++ {
+		err = g.restart(ctx, n)
+	}
+	if err == nil {
+		g.settle(ctx)
+		err = g.flood(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, g.nodes.logTail())
+	}
+	g.settle(ctx)
+	identifies, resumes := g.server.Starts()
+	b.printf("%d identifies, %d resumes; %d starts and %d forgotten sessions\n", identifies, resumes, 1+g.restarts, forgotten)
+	if most := 1 + g.restarts + forgotten; identifies > most {
+		g.faults = append(g.faults, fmt.Sprintf("%d identifies, at most %d are due", identifies, most))
+	}
+	if err := g.compare(ctx); err != nil {
+		return err
+	}
+	return cmp.Or(g.nodes.stop(), violations(g.faults))
+}
+
+// prepare starts Discord and the daemon.
+func (g *gateway) prepare(ctx context.Context) (err error) {
+	if g.server, err = discordtest.Start(discordtest.Options{Heartbeat: heartbeat}); err != nil {
+		return err
+	}
+	g.onClose(g.server.Close)
+	g.server.AddUser(discordtest.User{ID: discordUser, Username: "human"})
+	g.server.AddGuild(discordtest.Guild{ID: discordServer})
+	for n := range g.channels {
+		g.server.SetChannel(discordtest.Channel{ID: g.channel(n), Guild: discordServer})
+	}
+	if g.nodes, err = g.newNodes(ctx, "parley", g.newDaemon); err != nil {
+		return err
+	}
+	if err := g.nodes.start(ctx); err != nil {
+		return err
+	}
+	return g.server.AwaitShards(ctx, 1)
+}
+
+// newDaemon prepares a daemon with its configuration. Each mention is a turn of its own.
+func (g *gateway) newDaemon(name string, d *database) (*child, error) {
+	c, err := g.newChild(g.parley, name)
+	if err != nil {
+		return nil, err
+	}
+	c.args = []string{"run", "--config", "parley.yaml"}
+	store := "sqlite:data/parley.db"
+	if d != nil {
+		store = d.url
+	}
+	if err := c.write("parley.yaml", fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\n", c.address, store)); err != nil {
+		return nil, err
+	}
+	return c, c.write("workspaces/bench.yaml", fmt.Sprintf(`id: bench
+platform: discord
+agent: echo
+discord: {token: %s, api_url: %q, post_rate: 0, shards: 1, preview: off, working: off, commands: false, reply: false}
+turns: {coalesce: 0s, coalesce_max: 0s}
+catch_up: {messages: 10000}
+`, discordtest.Token, g.server.ClientURL(name)))
+}
+
+// say lets the person write a message in one of the channels, in turn.
+func (g *gateway) say() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.count++
+	channel, text := g.channel(g.count%g.channels), fmt.Sprintf("message %d", g.count)
+	if float64(g.count%1000) < g.mentions*1000 {
+		text = "<@" + discordtest.BotUser + "> " + text
+		g.asked = append(g.asked, text)
+	}
+	m, _ := g.server.Say(discordtest.Message{Channel: channel, Author: discordUser, Content: text})
+	g.said[channel] = append(g.said[channel], m.ID)
+}
+
+// pump says messages at a rate until stop is closed, and at most n if n is not 0.
+func (g *gateway) pump(ctx context.Context, rate float64, n int, stop <-chan struct{}) {
+	begun := time.Now()
+	for said := 0; n == 0 || said < n; {
+		for due := int(time.Since(begun).Seconds() * rate); said < due && (n == 0 || said < n); said++ {
+			g.say()
+		}
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// dropAll drops connections under load. It returns the number of sessions that Discord forgot.
+func (g *gateway) dropAll(ctx context.Context) (forgotten int, err error) {
+	kinds := []discordtest.Kind{discordtest.Clean, discordtest.Cut, discordtest.Zombie, discordtest.Reconnect, discordtest.InvalidTrue, discordtest.InvalidFalse}
+	begun := time.Now()
+	err = during(func(stop <-chan struct{}) { g.pump(ctx, g.rate, 0, stop) }, func() error {
+		for n := range g.drops {
+			if !pause(ctx, time.Duration(g.random.Int64N(int64(200*time.Millisecond)))) {
+				return ctx.Err()
+			}
+			identifies, resumes := g.server.Starts()
+			kind := kinds[n%len(kinds)]
+			if kind == discordtest.InvalidFalse {
+				forgotten++
+			}
+			g.server.Drop(kind)
+			if err := g.server.AwaitStarts(ctx, identifies+resumes+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g.printf("%d drops and %d messages in %v\n", g.drops, g.count, round(begun))
+	return forgotten, err
+}
+
+// restart ends the daemon, says messages, and starts it again.
+func (g *gateway) restart(ctx context.Context, n int) error {
+	daemon, end := g.nodes.all[0], g.nodes.all[0].stop
+	if n%2 == 1 {
+		end = daemon.kill
+	}
+	err := during(func(stop <-chan struct{}) { g.pump(ctx, g.rate, 0, stop) }, func() error {
+		pause(ctx, 200*time.Millisecond)
+		return end()
+	})
+	if err != nil {
+		return err
+	}
+	g.pump(ctx, g.rate, g.messages, nil)
+	if _, err := daemon.start(ctx); err != nil {
+		return err
+	}
+	return g.server.AwaitShards(ctx, 1)
+}
+
+// flood says messages at the burst's rate, and checks that the connection survives it.
+func (g *gateway) flood(ctx context.Context) error {
+	if g.burst == 0 {
+		return nil
+	}
+	identifies, resumes := g.server.Starts()
+	before, begun := g.count, time.Now()
+	g.pump(ctx, g.burstRate, int(g.burstRate*g.burst.Seconds()), nil)
+	said := time.Since(begun)
+	g.settle(ctx)
+	took := time.Since(begun)
+	n := float64(g.count - before)
+	memory := g.nodes.memory()
+	g.printf("burst: %.0f messages/s said, %.0f/s stored; %v\n", n/said.Seconds(), n/took.Seconds(), memory)
+	if i, r := g.server.Starts(); i != identifies || r != resumes {
+		g.faults = append(g.faults, "the connection broke during the burst")
+	}
+	return ctx.Err()
+}
+
+// settle waits until the journal has all messages and the daemon no unfinished work.
+func (g *gateway) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, g.drain)
+	defer cancel()
+	for {
+		var stored int
+		work, err := g.nodes.backlog(ctx)
+		if err == nil {
+			err = g.nodes.store.QueryRowContext(ctx, `SELECT count(*) FROM messages WHERE author = 'human'`).Scan(&stored)
+		}
+		if err == nil && stored >= g.count && work == (backlog{}) {
+			return
+		}
+		if !pause(ctx, 100*time.Millisecond) {
+			g.faults = append(g.faults, fmt.Sprintf("%d of %d messages are stored; %v", stored, g.count, work))
+			return
+		}
+	}
+}
+
+// compare compares the journal and the answers with the messages. Messages that were read after a
+// gap have the place of their arrival, so the order of the live ones counts.
+func (g *gateway) compare(ctx context.Context) error {
+	rows, err := g.nodes.store.QueryContext(ctx, `SELECT t.key, m.external_id, m.origin FROM messages m JOIN threads t ON t.id = m.thread
+		WHERE m.author = 'human' ORDER BY m.thread, m.seq`)
+	if err != nil {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+	defer rows.Close()
+	seen, last := map[string]int{}, map[string]string{}
+	disordered, late := 0, 0
+	for rows.Next() {
+		var key, id, origin string
+		if err := rows.Scan(&key, &id, &origin); err != nil {
+			return fmt.Errorf("read the journal: %w", err)
+		}
+		seen[id]++
+		switch {
+		case origin != "live":
+			late++
+		case id < last[key]:
+			disordered++
+		default:
+			last[key] = id
+		}
+	}
+	lost, doubled := 0, 0
+	for _, ids := range g.said {
+		for _, id := range ids {
+			lost += max(0, 1-seen[id])
+			doubled += max(0, seen[id]-1)
+		}
+	}
+	unanswered, repeated := g.answers()
+	g.printf("%d messages: %d lost, %d doubled, %d out of order, %d read after a gap; %d questions: %d unanswered, %d answered twice\n",
+		g.count, lost, doubled, disordered, late, len(g.asked), unanswered, repeated)
+	if lost+doubled+disordered+unanswered+repeated > 0 {
+		g.faults = append(g.faults, "the journal or the answers differ from the messages")
+	}
+	return rows.Err()
+}
+
+// answers counts the questions without an answer, and those with several.
+func (g *gateway) answers() (unanswered, repeated int) {
+	answers := map[string]int{}
+	for _, p := range g.server.Posts("") {
+		answers[strings.TrimSpace(p.Content)]++
+	}
+	for _, text := range slices.Compact(g.asked) {
+		unanswered += max(0, 1-answers[text])
+		repeated += max(0, answers[text]-1)
+	}
+	return unanswered, repeated
+}
