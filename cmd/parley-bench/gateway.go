@@ -23,6 +23,7 @@ type gateway struct {
 
 	*bench
 	server *discordtest.Server
+	model  *model // nil for the echo agent
 	nodes  *nodes
 	random *rand.Rand
 	faults []string
@@ -59,7 +60,7 @@ func (g *gateway) run(ctx context.Context, b *bench) (err error) {
 	g.bench, g.said, g.seed = b, map[string][]string{}, cmp.Or(g.seed, rand.Uint64())
 	g.random = rand.New(rand.NewPCG(g.seed, 0))
 	b.printf("gateway: %s, %d drops at %v messages/s, %d restarts with %d messages each, seed %d\n", b.store(), g.drops, g.rate, g.restarts, g.messages, g.seed)
-	if err := g.prepare(ctx); err != nil {
+	if err := g.prepare(ctx, discordtest.Options{}); err != nil {
 		return err
 	}
 	forgotten, err := g.dropAll(ctx)
@@ -86,8 +87,9 @@ func (g *gateway) run(ctx context.Context, b *bench) (err error) {
 }
 
 // prepare starts Discord and the daemon.
-func (g *gateway) prepare(ctx context.Context) (err error) {
-	if g.server, err = discordtest.Start(discordtest.Options{Heartbeat: heartbeat}); err != nil {
+func (g *gateway) prepare(ctx context.Context, options discordtest.Options) (err error) {
+	options.Heartbeat = heartbeat
+	if g.server, err = discordtest.Start(options); err != nil {
 		return err
 	}
 	g.onClose(g.server.Close)
@@ -116,16 +118,23 @@ func (g *gateway) newDaemon(name string, d *database) (*child, error) {
 	if d != nil {
 		store = d.url
 	}
-	if err := c.write("parley.yaml", fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\n", c.address, store)); err != nil {
+	agent, agents, preview := "echo", "  - {id: echo, kind: echo}\n", "off"
+	if g.model != nil {
+		agent, preview = "model", "edit, preview_every: 100ms"
+		agents += fmt.Sprintf("  - {id: model, kind: openai, base_url: %q, model: fake}\n", g.model.url)
+	}
+	daemon := fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n%s", c.address, store, agents)
+	if err := c.write("parley.yaml", daemon); err != nil {
 		return nil, err
 	}
 	return c, c.write("workspaces/bench.yaml", fmt.Sprintf(`id: bench
 platform: discord
-agent: echo
-discord: {token: %s, api_url: %q, post_rate: 0, shards: 1, preview: off, working: off, commands: false, reply: false}
+agent: %s
+discord: {token: %s, api_url: %q, post_rate: 0, shards: 1, preview: %s, working: off, commands: false}
 turns: {coalesce: 0s, coalesce_max: 0s}
 catch_up: {messages: 10000}
-`, discordtest.Token, g.server.ClientURL(name)))
+context: {turns: 3}
+`, agent, discordtest.Token, g.server.ClientURL(name), preview))
 }
 
 // say lets the person write a message in one of the channels, in turn.
@@ -133,7 +142,7 @@ func (g *gateway) say() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.count++
-	channel, text := g.channel(g.count%g.channels), fmt.Sprintf("message %d", g.count)
+	channel, text := g.channel(g.count%g.channels), mark(g.count, 1, 0)
 	if float64(g.count%1000) < g.mentions*1000 {
 		text = "<@" + discordtest.BotUser + "> " + text
 		g.asked = append(g.asked, text)

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"parley/adapters/discord/discordtest"
+)
+
+// edits kills the daemon while answers grow in Discord, and compares every answer with the
+// model's.
+type edits struct {
+	gateway
+	kills int
+	after time.Duration
+}
+
+func (e *edits) define(f *flagSet) {
+	f.number(&e.kills, "kills", 50, 0, "number of kills, each while an answer stands half there")
+	f.number(&e.channels, "channels", 40, 1, "number of channels; each answers one question at a time")
+	f.float(&e.rate, "rate", 5, 0.001, "questions per second")
+	f.duration(&e.after, "after", 2*time.Second, 1, "longest time between a start and a kill")
+	f.duration(&e.drain, "drain", 5*time.Minute, 0, "time limit for the remaining answers")
+	f.seed(&e.seed)
+}
+
+// discordAnswer is the answer of the model: it fits into one message.
+func discordAnswer(id, revision int) []string {
+	return []string{strings.TrimSpace(strings.Repeat(mark(id, revision, 1)+" is all that I can say of it. ", 40))}
+}
+
+// discordFaults returns the faults of some routes. After an effect that comes late, the nonce
+// settles whether the post is there.
+func discordFaults(routes ...string) (all []discordtest.Chance) {
+	for _, route := range routes {
+		for _, c := range []discordtest.Chance{
+			{P: 0.01, Fault: discordtest.RateLimited(time.Second)},
+			{P: 0.01, Fault: discordtest.Fault{Status: http.StatusServiceUnavailable}},
+			{P: 0.01, Fault: discordtest.Fault{Status: http.StatusInternalServerError, Effect: true}},
+			{P: 0.02, Fault: discordtest.Fault{Cut: true, Effect: true}},
+			{P: 0.005, Fault: discordtest.Fault{Late: 3 * time.Second}},
+			{P: 0.002, Fault: discordtest.Fault{Late: latest}},
+		} {
+			c.Route = route
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func (e *edits) run(ctx context.Context, b *bench) (err error) {
+	e.bench, e.said, e.mentions, e.seed = b, map[string][]string{}, 1, cmp.Or(e.seed, rand.Uint64())
+	e.random = rand.New(rand.NewPCG(e.seed, 0))
+	b.printf("edits: %s, %d kills, %v questions/s, seed %d\n", b.store(), e.kills, e.rate, e.seed)
+	slow := slowAnswers()
+	slow.answer = discordAnswer
+	if e.model, err = startModel(newLedger(), slow); err != nil {
+		return err
+	}
+	b.onClose(e.model.close)
+	faults := discordtest.Mix(e.seed, discordFaults(discordtest.Post, discordtest.Edit, discordtest.Remove)...)
+	if err := e.prepare(ctx, discordtest.Options{Plan: faults}); err != nil {
+		return err
+	}
+	begun := time.Now()
+	err = during(func(stop <-chan struct{}) { e.pump(ctx, e.rate, 0, stop) }, func() error { return e.killAll(ctx) })
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, e.nodes.logTail())
+	}
+	b.printf("%d kills and %d questions in %v\n", e.kills, e.count, round(begun))
+	e.settle(ctx)
+	if !pause(ctx, latest) { // a late effect could double a post
+		return ctx.Err()
+	}
+	e.compareAnswers()
+	return cmp.Or(e.nodes.stop(), violations(e.faults))
+}
+
+// killAll kills the daemon, each time while an answer stands half there.
+func (e *edits) killAll(ctx context.Context) error {
+	daemon := e.nodes.all[0]
+	for range e.kills {
+		if !pause(ctx, time.Duration(e.random.Int64N(int64(e.after)))) {
+			return ctx.Err()
+		}
+		for !e.half() {
+			if !pause(ctx, time.Millisecond) {
+				return ctx.Err()
+			}
+		}
+		if err := daemon.kill(); err != nil {
+			return err
+		}
+		if _, err := daemon.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// half reports whether some post is the beginning of an answer.
+func (e *edits) half() bool {
+	for _, p := range e.server.Posts("") {
+		if id, revision, _, ok := readMark(p.Content); ok && p.Content != discordAnswer(id, revision)[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// compareAnswers compares the posts with the questions: each has its whole answer once, and there
+// is no other post.
+func (e *edits) compareAnswers() {
+	whole, other := map[int]int{}, 0
+	for _, p := range e.server.Posts("") {
+		if id, revision, _, ok := readMark(p.Content); ok && p.Content == discordAnswer(id, revision)[0] {
+			whole[id]++
+		} else {
+			other++
+		}
+	}
+	unanswered, repeated := 0, 0
+	for id := range e.count {
+		unanswered += max(0, 1-whole[id+1])
+		repeated += max(0, whole[id+1]-1)
+	}
+	e.printf("%d questions: %d unanswered, %d answered twice, %d other posts\n", e.count, unanswered, repeated, other)
+	if unanswered+repeated+other > 0 {
+		e.faults = append(e.faults, "the answers differ from the model's")
+	}
+}
