@@ -54,7 +54,7 @@ func discordFaults(routes ...string) (all []discordtest.Chance) {
 }
 
 func (e *edits) run(ctx context.Context, b *bench) (err error) {
-	e.bench, e.said, e.mentions, e.seed = b, map[string][]string{}, 1, cmp.Or(e.seed, rand.Uint64())
+	e.bench, e.shards, e.said, e.mentions, e.seed = b, 1, map[string][]string{}, 1, cmp.Or(e.seed, rand.Uint64())
 	e.random = rand.New(rand.NewPCG(e.seed, 0))
 	b.printf("edits: %s, %d kills, %v questions/s, seed %d\n", b.store(), e.kills, e.rate, e.seed)
 	slow := slowAnswers()

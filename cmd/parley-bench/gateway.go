@@ -16,10 +16,10 @@ import (
 // gateway drops Discord's gateway connection under load, restarts the daemon, and compares the
 // journal with the messages.
 type gateway struct {
-	drops, restarts, messages, channels int
-	rate, mentions, burstRate           float64
-	burst, drain                        time.Duration
-	seed                                uint64
+	drops, restarts, messages, channels, shards int
+	rate, mentions, burstRate                   float64
+	burst, drain                                time.Duration
+	seed                                        uint64
 
 	*bench
 	server *discordtest.Server
@@ -39,6 +39,7 @@ func (g *gateway) define(f *flagSet) {
 	f.number(&g.restarts, "restarts", 3, 0, "number of restarts; the daemon is stopped by SIGTERM and by kill -9 in turn")
 	f.number(&g.messages, "messages", 200, 0, "number of messages during each downtime")
 	f.number(&g.channels, "channels", 20, 1, "number of channels")
+	f.number(&g.shards, "shards", 1, 1, "number of shards; several daemons share them")
 	f.float(&g.rate, "rate", 500, 0.001, "messages per second")
 	f.float(&g.mentions, "mentions", 0.02, 0, "share of the messages that mention the bot and are answered")
 	f.duration(&g.burst, "burst", 20*time.Second, 0, "duration of a burst without drops")
@@ -47,14 +48,19 @@ func (g *gateway) define(f *flagSet) {
 	f.seed(&g.seed)
 }
 
-// The server and the person of the scenario.
+// The person of the scenario, and the interval of Discord's heartbeats.
 const (
-	discordServer = "300000000000000000"
-	discordUser   = "300000000000000001"
-	heartbeat     = time.Second
+	discordUser = "300000000000000001"
+	heartbeat   = time.Second
 )
 
 func (g *gateway) channel(n int) string { return fmt.Sprint(310_000_000_000_000_000 + n) }
+
+// guild returns the server of a shard.
+// https://docs.discord.com/developers/events/gateway#sharding
+func (g *gateway) guild(shard int) string {
+	return fmt.Sprint((80_000_000_000/g.shards*g.shards + shard) << 22)
+}
 
 func (g *gateway) run(ctx context.Context, b *bench) (err error) {
 	g.bench, g.said, g.seed = b, map[string][]string{}, cmp.Or(g.seed, rand.Uint64())
@@ -76,8 +82,8 @@ func (g *gateway) run(ctx context.Context, b *bench) (err error) {
 	}
 	g.settle(ctx)
 	identifies, resumes := g.server.Starts()
-	b.printf("%d identifies, %d resumes; %d starts and %d forgotten sessions\n", identifies, resumes, 1+g.restarts, forgotten)
-	if most := 1 + g.restarts + forgotten; identifies > most {
+	b.printf("%d identifies, %d resumes; %d starts of %d shards and %d forgotten sessions\n", identifies, resumes, 1+g.restarts, g.shards, forgotten)
+	if most := g.shards*(1+g.restarts) + forgotten; identifies > most {
 		g.faults = append(g.faults, fmt.Sprintf("%d identifies, at most %d are due", identifies, most))
 	}
 	if err := g.compare(ctx); err != nil {
@@ -94,9 +100,11 @@ func (g *gateway) prepare(ctx context.Context, options discordtest.Options) (err
 	}
 	g.onClose(g.server.Close)
 	g.server.AddUser(discordtest.User{ID: discordUser, Username: "human"})
-	g.server.AddGuild(discordtest.Guild{ID: discordServer})
+	for n := range g.shards {
+		g.server.AddGuild(discordtest.Guild{ID: g.guild(n)})
+	}
 	for n := range g.channels {
-		g.server.SetChannel(discordtest.Channel{ID: g.channel(n), Guild: discordServer})
+		g.server.SetChannel(discordtest.Channel{ID: g.channel(n), Guild: g.guild(n % g.shards)})
 	}
 	if g.nodes, err = g.newNodes(ctx, "parley", g.newDaemon); err != nil {
 		return err
@@ -104,7 +112,7 @@ func (g *gateway) prepare(ctx context.Context, options discordtest.Options) (err
 	if err := g.nodes.start(ctx); err != nil {
 		return err
 	}
-	return g.server.AwaitShards(ctx, 1)
+	return g.server.AwaitShards(ctx, g.shards)
 }
 
 // newDaemon prepares a daemon with its configuration. Each mention is a turn of its own.
@@ -130,11 +138,11 @@ func (g *gateway) newDaemon(name string, d *database) (*child, error) {
 	return c, c.write("workspaces/bench.yaml", fmt.Sprintf(`id: bench
 platform: discord
 agent: %s
-discord: {token: %s, api_url: %q, post_rate: 0, shards: 1, preview: %s, working: off, commands: false}
+discord: {token: %s, api_url: %q, post_rate: 0, shards: %d, preview: %s, working: off, commands: false}
 turns: {coalesce: 0s, coalesce_max: 0s}
 catch_up: {messages: 10000}
 context: {turns: 3}
-`, agent, discordtest.Token, g.server.ClientURL(name), preview))
+`, agent, discordtest.Token, g.server.ClientURL(name), g.shards, preview))
 }
 
 // say lets the person write a message in one of the channels, in turn.
@@ -179,11 +187,11 @@ func (g *gateway) dropAll(ctx context.Context) (forgotten int, err error) {
 			}
 			identifies, resumes := g.server.Starts()
 			kind := kinds[n%len(kinds)]
+			dropped := g.server.Drop(kind)
 			if kind == discordtest.InvalidFalse {
-				forgotten++
+				forgotten += dropped
 			}
-			g.server.Drop(kind)
-			if err := g.server.AwaitStarts(ctx, identifies+resumes+1); err != nil {
+			if err := g.server.AwaitStarts(ctx, identifies+resumes+dropped); err != nil {
 				return err
 			}
 		}
@@ -206,11 +214,18 @@ func (g *gateway) restart(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
+	begun := time.Now()
 	g.pump(ctx, g.rate, g.messages, nil)
+	if g.daemons > 1 {
+		if err := g.server.AwaitShards(ctx, g.shards); err != nil {
+			return err
+		}
+		g.printf("the other daemons have all shards after %v\n", round(begun))
+	}
 	if _, err := daemon.start(ctx); err != nil {
 		return err
 	}
-	return g.server.AwaitShards(ctx, 1)
+	return g.server.AwaitShards(ctx, g.shards)
 }
 
 // flood says messages at the burst's rate, and checks that the connection survives it.
@@ -289,6 +304,9 @@ func (g *gateway) compare(ctx context.Context) error {
 	unanswered, repeated := g.answers()
 	g.printf("%d messages: %d lost, %d doubled, %d out of order, %d read after a gap; %d questions: %d unanswered, %d answered twice\n",
 		g.count, lost, doubled, disordered, late, len(g.asked), unanswered, repeated)
+	if g.daemons > 1 { // two nodes may record the messages of a shard that moves at the same time
+		disordered = 0
+	}
 	if lost+doubled+disordered+unanswered+repeated > 0 {
 		g.faults = append(g.faults, "the journal or the answers differ from the messages")
 	}

@@ -50,7 +50,7 @@ func scenarios() []subcommand {
 		{"kill", "kill -9 under load, with faults of Slack or a slow model", 1, &kill{}},
 		{"cluster", "several daemons on one PostgreSQL: killed, suspended, disconnected from the database", 4, &cluster{}},
 		{"sockets", "Socket Mode with forced disconnects under load", 1, &sockets{}},
-		{"gateway", "Discord's gateway with dropped connections, restarts and a burst", 0, &gateway{}},
+		{"gateway", "Discord's gateway with dropped connections, restarts and a burst", 1, &gateway{}},
 		{"edits", "kill -9 while an answer stands half in Discord, with faults of its API", 0, &edits{}},
 		{"restarts", "messages during the daemon's downtime, and their answers after each start", 0, &restarts{}},
 		{"tenants", "one workspace beside others whose Slack is slow or refuses every call", 0, &tenants{}},
