@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -80,22 +79,12 @@ func wrongSizeIsRefused(s *fixture) {
 		post.File = fileOf(nil)
 		post.File.Size = size
 		post.File.Open = func(context.Context) (io.ReadCloser, error) {
-			return io.NopCloser(io.MultiReader(strings.NewReader("conten"), pause{}, strings.NewReader("t"))), nil
+			return io.NopCloser(io.MultiReader(strings.NewReader("conten"), strings.NewReader("t"))), nil
 		}
 		_, err := sender.Send(s.ctx, post)
 		s.fails(err, adapters.Permanent, "size %d of 7 bytes", size)
 	}
 	s.showsNothing(post)
-}
-
-// pause is a reader that waits before it ends, so that the platform can answer the bytes
-// before it.
-type pause struct{}
-
-// Read implements io.Reader.
-func (pause) Read([]byte) (int, error) {
-	<-time.After(quietTime)
-	return 0, io.EOF
 }
 
 // share shares a file. If the platform has no such file, share skips the test.

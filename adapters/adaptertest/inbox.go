@@ -52,14 +52,17 @@ func (i *inbox) all() []event.Envelope {
 	return slices.Clone(i.taken)
 }
 
-// await waits for the first envelope that matches. It returns false if ctx ends first.
-func (i *inbox) await(ctx context.Context, wanted func(event.Envelope) bool) (event.Envelope, bool) {
-	for {
+// await waits for the first envelope that matches. It passes each envelope to wanted once, with
+// its number from 0. It returns false if ctx ends first.
+func (i *inbox) await(ctx context.Context, wanted func(n int, envelope event.Envelope) bool) (event.Envelope, bool) {
+	for n := 0; ; {
 		i.mu.Lock()
-		at, changed := slices.IndexFunc(i.taken, wanted), i.changed
+		taken, changed := i.taken, i.changed
 		i.mu.Unlock()
-		if at >= 0 {
-			return i.all()[at], true
+		for ; n < len(taken); n++ {
+			if wanted(n, taken[n]) {
+				return taken[n], true
+			}
 		}
 		select {
 		case <-changed:

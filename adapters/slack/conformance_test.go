@@ -41,17 +41,23 @@ type conformanceFake struct {
 	calls   atomic.Int64
 
 	mu     sync.Mutex
-	faults map[string][]chan struct{} // by method, one channel for each scripted fault; closed when the call has come
+	faults map[string][]scripted // of the next calls, by method
+}
+
+// scripted is the fault of one call. met is closed when the call has come and has its fault.
+type scripted struct {
+	slacktest.Fault
+	met chan struct{}
 }
 
 func newConformanceFake(t *testing.T, mode string) *conformanceFake {
 	t.Helper()
-	s := &conformanceFake{mode: mode, faults: map[string][]chan struct{}{}}
+	s := &conformanceFake{mode: mode, faults: map[string][]scripted{}}
 	options := slacktest.Options{
 		Token: canaryBot, AppToken: canaryApp, Echo: true,
-		OnCall: s.called, OnDownload: func(*http.Request) { s.calls.Add(1) },
+		OnCall: func(slacktest.Call) { s.calls.Add(1) }, Plan: s.next, OnDownload: func(*http.Request) { s.calls.Add(1) },
 	}
-	options.AckWithin, options.Repeat = 250*time.Millisecond, []time.Duration{0, time.Millisecond, time.Millisecond}
+	options.AckWithin, options.Repeat = 250*time.Millisecond, make([]time.Duration, 100) // a busy machine acknowledges late
 	var err error
 	if s.Server, err = slacktest.Start(options); err != nil {
 		t.Fatal(err)
@@ -93,15 +99,17 @@ func (s *conformanceFake) fake() adaptertest.Fake {
 	return fake
 }
 
-// called counts a call, and signals a test that waits for it.
-func (s *conformanceFake) called(c slacktest.Call) {
-	s.calls.Add(1)
+// next returns the fault of a call.
+func (s *conformanceFake) next(c slacktest.Call) slacktest.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if waiting := s.faults[c.Method]; len(waiting) > 0 {
-		close(waiting[0])
-		s.faults[c.Method] = waiting[1:]
+	next := s.faults[c.Method]
+	if len(next) == 0 {
+		return slacktest.Fault{}
 	}
+	s.faults[c.Method] = next[1:]
+	close(next[0].met)
+	return next[0].Fault
 }
 
 // methods maps the calls of the conformance test to Slack's methods.
@@ -129,9 +137,8 @@ func (s *conformanceFake) fault(call adaptertest.Call, trouble adaptertest.Failu
 	}
 	met := make(chan struct{})
 	s.mu.Lock()
-	s.faults[method] = append(s.faults[method], met)
+	s.faults[method] = append(s.faults[method], scripted{faults[trouble], met})
 	s.mu.Unlock()
-	s.Script(method, faults[trouble])
 	if call == adaptertest.Connect && trouble != adaptertest.Stuck {
 		s.Script(slacktest.LinkStep, faults[trouble]) // the next attempt gets an address, but no connection
 	}
