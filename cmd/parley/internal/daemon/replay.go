@@ -143,7 +143,7 @@ func (p *player) play(ctx context.Context) error {
 	p.serveAgents(work, work, &workers)
 	err := p.feedFiles(ctx)
 	stop()
-	workers.Wait() // the observers have seen every result then
+	workers.Wait()
 	return errors.Join(err, p.print(true))
 }
 
@@ -164,7 +164,10 @@ func (p *player) feedFiles(ctx context.Context) error {
 	if err := p.ingest.ReviewOnce(ctx, farFuture); err != nil {
 		return err
 	}
-	return p.quiet(ctx, farFuture)
+	if err := p.quiet(ctx, farFuture); err != nil {
+		return err
+	}
+	return p.settled(ctx)
 }
 
 // line feeds one line, and waits for its result and for the turn that it makes due at once.
@@ -333,9 +336,29 @@ const pollInterval = 5 * time.Millisecond
 // quiet waits until no envelope is pending and no turn is due at a time. With the zero time
 // it does not wait for turns.
 func (p *player) quiet(ctx context.Context, turnsBy time.Time) error {
+	return p.await(ctx, func() (bool, error) { return p.journal.Quiet(ctx, turnsBy) })
+}
+
+// settled waits until the observers have the result of every envelope. A worker reports a
+// result after its commit, and reports none if it is stopped in between.
+func (p *player) settled(ctx context.Context) error {
+	return p.await(ctx, func() (bool, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, result := range p.envelopes {
+			if result.Disposition == "" {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// await waits until a condition holds. It checks the condition after each change of a result.
+func (p *player) await(ctx context.Context, holds func() (bool, error)) error {
 	for {
-		quiet, err := p.journal.Quiet(ctx, turnsBy)
-		if err != nil || quiet {
+		done, err := holds()
+		if err != nil || done {
 			return err
 		}
 		select {
