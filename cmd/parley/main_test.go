@@ -34,7 +34,7 @@ type output struct {
 // parley runs the command in dir.
 func parley(t *testing.T, dir string, args ...string) output {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var stdout, stderr strings.Builder
 	command := exec.CommandContext(ctx, os.Args[0], args...)
@@ -180,7 +180,7 @@ type process struct {
 // start starts a command that runs the daemon in dir.
 func start(t *testing.T, dir, name string, args ...string) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	p := &process{t: t, name: name, cmd: exec.CommandContext(ctx, name, args...)}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout = dir, append(os.Environ(), "PARLEY_COMMAND=1"), &p.stdout
