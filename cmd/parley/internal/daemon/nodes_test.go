@@ -51,7 +51,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	store := postgrestest.URL(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
 	return &cluster{t: t, ctx: ctx, store: store, gateway: newGateway(t)}
 }

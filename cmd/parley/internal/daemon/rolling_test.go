@@ -3,12 +3,12 @@ package daemon_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -27,13 +27,19 @@ type pair struct {
 	mu      sync.Mutex
 	nodes   [2]*harness
 	taken   [2]int        // accepted messages of the present node at each place
-	changed chan struct{} // closed when a message is accepted
+	total   int           // accepted messages of every node
+	most    int           // the clients are silent at this total
+	changed chan struct{} // closed when a field above changes
 }
+
+// some is a number of messages that a node accepts before the test goes on. The clients write as
+// many while a node stops or starts.
+const some = 12
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	store := postgrestest.URL(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*testTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
 	p := &pair{t: t, ctx: ctx, store: store, client: &http.Client{Transport: new(http.Transport)}, changed: make(chan struct{})}
 	t.Cleanup(p.client.CloseIdleConnections)
@@ -69,46 +75,55 @@ func (p *pair) stop(place int) {
 	}
 }
 
-// awaitTaken waits until the node at a place has accepted a number of further messages.
-func (p *pair) awaitTaken(place, more int) {
+// awaitTaken waits until the node at a place has accepted some further messages.
+func (p *pair) awaitTaken(place int) {
 	p.t.Helper()
-	for count := p.takenBy(place) + more; ; {
+	count := 0
+	p.change(func() { p.most, count = math.MaxInt, p.taken[place]+some })
+	if !p.await(p.ctx, func() bool { return p.taken[place] >= count }) {
+		p.t.Fatalf("node %d does not accept %d messages\n%s", place, count, p.nodes[place].log)
+	}
+	p.change(func() { p.most = p.total + some })
+}
+
+// change changes fields and wakes the goroutines that wait.
+func (p *pair) change(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// await waits until a condition holds. It returns false if ctx ends first.
+func (p *pair) await(ctx context.Context, holds func() bool) bool {
+	for {
 		p.mu.Lock()
-		got, changed := p.taken[place], p.changed
+		done, changed := holds(), p.changed
 		p.mu.Unlock()
-		if got >= count {
-			return
+		if done {
+			return true
 		}
 		select {
 		case <-changed:
-		case <-p.ctx.Done():
-			p.t.Fatalf("node %d accepted %d messages\n%s", place, got, p.nodes[place].log)
+		case <-ctx.Done():
+			return false
 		}
 	}
 }
 
-// takenBy returns the number of messages that the node at a place has accepted.
-func (p *pair) takenBy(place int) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.taken[place]
-}
-
 // talk writes messages to a thread, each until a node has accepted it, and returns their
-// number. It ends when quiet is closed.
-func (p *pair) talk(thread string, quiet <-chan struct{}) (said int) {
-	for place := 0; ; place = 1 - place {
-		select {
-		case <-quiet:
-			return said
-		case <-p.ctx.Done():
-			return said
-		case <-time.After(5 * time.Millisecond):
+// number. It ends with talking.
+func (p *pair) talk(talking context.Context, thread string) (said int) {
+	for place := 0; talking.Err() == nil; place = 1 - place {
+		if !p.await(talking, func() bool { return p.total < p.most }) {
+			break
 		}
 		if p.say(place, fmt.Sprintf(`{"thread_id":%q,"client_message_id":"%s/%d","content":"message %d"}`, thread, thread, said, said)) {
 			said++
 		}
 	}
+	return said
 }
 
 // say posts a message to the node at a place, once. It reports whether the node has accepted
@@ -130,11 +145,10 @@ func (p *pair) say(place int, body string) bool {
 	if response.StatusCode != http.StatusAccepted && response.StatusCode != http.StatusOK {
 		return false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.taken[place]++
-	close(p.changed)
-	p.changed = make(chan struct{})
+	p.change(func() {
+		p.taken[place]++
+		p.total++
+	})
 	return true
 }
 
@@ -161,24 +175,24 @@ func (p *pair) answers(thread string, count int) map[string][]string {
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	const some = 12
-	quiet := make(chan struct{})
-	var talking sync.WaitGroup
-	t.Cleanup(talking.Wait)
+	talking, quiet := context.WithCancel(p.ctx)
+	var clients sync.WaitGroup
+	t.Cleanup(clients.Wait)
+	t.Cleanup(quiet)
 	threads, said := make([]string, 4), make([]int, 4)
 	for i := range threads {
 		threads[i] = uuid.NewString()
-		talking.Go(func() { said[i] = p.talk(threads[i], quiet) })
+		clients.Go(func() { said[i] = p.talk(talking, threads[i]) })
 	}
 	for place := range 2 {
-		p.awaitTaken(place, some)
+		p.awaitTaken(place)
 		p.stop(place)
-		p.awaitTaken(1-place, some)
+		p.awaitTaken(1 - place)
 		p.start(place)
-		p.awaitTaken(place, some)
+		p.awaitTaken(place)
 	}
-	close(quiet)
-	talking.Wait()
+	quiet()
+	clients.Wait()
 	for i, thread := range threads {
 		var want []string
 		for n := range said[i] {
