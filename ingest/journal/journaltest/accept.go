@@ -32,7 +32,7 @@ func keyOnce(f *fixture) {
 	first := f.accept(a)
 	a.Envelope.Body = []byte("the same message, sent again")
 	second := f.accept(a)
-	same(f, "second", second, journal.AcceptResult{ID: first.ID, Duplicate: true})
+	same(f, "second", second, journal.AcceptResult{ID: first.ID, MessageID: first.MessageID, Duplicate: true})
 
 	a.Envelope.Workspace = "other"
 	a.Keys.Thread = "slack:other:C1:1"
