@@ -188,6 +188,9 @@ func (c caller) refusedClaims(m *event.Metadata) event.FieldErrors {
 	refuse(m.ThreadContext != "", "thread_context", reserved)
 	refuse(m.IsFromMe != nil, "is_from_me", reserved)
 	refuse(m.RecipientID != "", "recipient_id", reserved)
+	refuse(m.MentionToken != "", "mention_token", reserved)
+	refuse(m.ChannelExternalID != "", "channel_external_id", reserved)
+	refuse(m.MessageGUID != "", "message_guid", reserved)
 	return faults
 }
 
