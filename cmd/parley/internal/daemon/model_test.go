@@ -114,7 +114,6 @@ func replyWith(text string) func(http.ResponseWriter) {
 // failWith answers with a status and a long Retry-After.
 func failWith(status int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
-		w.Header().Set("Retry-After", "3600")
 		http.Error(w, `{"error":{"message":"no"}}`, status)
 	}
 }
