@@ -111,7 +111,7 @@ func replyWith(text string) func(http.ResponseWriter) {
 	}
 }
 
-// failWith answers with a status and a long Retry-After.
+// failWith answers with a status.
 func failWith(status int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		http.Error(w, `{"error":{"message":"no"}}`, status)
