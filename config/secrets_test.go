@@ -40,7 +40,7 @@ func TestFaultsPrintNoValue(t *testing.T) {
 	}
 	for _, line := range []string{"store: mysql://%s", "store: 'postgres://me:%s@h:x/'", "store: {url: %s}", "store: {url: 'postgres://me:%s@h:x/'}",
 		"store: {url: postgres://h/d, listen_url: %s}", "store: {url: 'postgres://me:%s@h/d', listen_url: 'postgres://me:%s@h:x/'}", "store: [%s]", "store: {%s: 1}",
-		"listen: %s", "public_url: http://%s@h", "log: {level: %s}",
+		"metrics: %s", "metrics: {token: [%s]}", "metrics: {token: *%s}", "listen: %s", "public_url: http://%s@h", "log: {level: %s}",
 		"attachments: {s3: %s}", "attachments: {s3: {secret_key: [%s]}}", "attachments: {s3: {endpoint: 'http://me:%s@h'}}", "attachments: {s3: {%s: x}}"} {
 		write(t, map[string]string{"parley.yaml": strings.ReplaceAll(line, "%s", canary) + "\n", "workspaces/w.yaml": webWorkspace})
 		if _, err := config.Load(""); err == nil || strings.Contains(err.Error(), "canary") {
@@ -53,7 +53,7 @@ func TestFaultsPrintNoValue(t *testing.T) {
 func TestConfigPrintsNoSecret(t *testing.T) {
 	t.Setenv("CANARY", canary)
 	write(t, map[string]string{
-		"parley.yaml": "store: {url: 'postgres://me:${CANARY}@db/x', listen_url: 'postgres://me:${CANARY}@db2/x'}\n" +
+		"parley.yaml": "metrics: {token: '${CANARY}'}\nstore: {url: 'postgres://me:${CANARY}@db/x', listen_url: 'postgres://me:${CANARY}@db2/x'}\n" +
 			"attachments: {s3: {endpoint: 'http://h', bucket: abc, access_key: a, secret_key: '${CANARY}'}}\nagents: [{id: a, kind: openai, model: m, api_key: '${CANARY}'}]\n",
 		"workspaces/b.yaml": "id: b\nplatform: bluebubbles\nagent: a\nbluebubbles: {url: 'http://h', password: '${CANARY}', webhook_secret: '${CANARY}'}\n",
 		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: a\ndiscord: {token: '${CANARY}'}\n",

@@ -72,11 +72,14 @@ func (b *body) complete() bool {
 	return true
 }
 
-// release releases the bytes of a body that is complete or closed.
+// release releases the bytes of a body.
 func (b *body) release() {
 	s := b.bodies
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if b.element != nil {
+		s.incomplete.Remove(b.element) // still there after a panic
+	}
 	s.free += b.size
 	if b.closed {
 		s.closing -= b.size

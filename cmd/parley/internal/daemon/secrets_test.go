@@ -19,9 +19,9 @@ func TestNoSecretLeaks(t *testing.T) {
 	t.Parallel()
 	const botToken, guestToken = "xoxb-canary-bot-7d21e9", "xoxb-canary-guest-08fa44"
 	const plugToken, appToken = "xoxb-canary-plug-c3a517", "xapp-canary-app-5e0b93"
-	secrets := []string{botToken, guestToken, plugToken, appToken, signingSecret, apiKey, ownToken, anyToken}
+	secrets := []string{botToken, guestToken, plugToken, appToken, signingSecret, apiKey, ownToken, anyToken, metricsToken}
 	leaks := new(log) // everything that somebody outside can read
-	p := plan{fake: slacktest.Options{Token: botToken, OnPost: func(post slacktest.Post) {
+	p := plan{metrics: metricsToken, fake: slacktest.Options{Token: botToken, OnPost: func(post slacktest.Post) {
 		fmt.Fprintln(leaks, post.Text, string(post.Metadata))
 	}}}
 	p.files = map[string]string{
@@ -85,6 +85,8 @@ slack: {mode: socket, bot_token: ` + plugToken + `, app_token: ` + appToken + `,
 	collect(h.web(http.MethodGet, "ours/threads/"+thread+"/messages", ownToken, ""))
 	for _, path := range []string{"/metrics", "/readyz", "/healthz", "/"} {
 		collect(h.get(path))
+		collect(h.forwarded(path, metricsToken))
+		collect(h.forwarded(path, ownToken))
 	}
 	h.change("workspaces/guest.yaml", "id: guest\nplatform: slack\nagent: helper\nslack: {bot_token: ["+guestToken+"], mode: "+guestToken+"}\n")
 	if err := h.stop(); err != nil {
