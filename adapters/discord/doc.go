@@ -16,9 +16,8 @@
 // the gateway, because discordgo's own gateway breaks three promises. It closes a connection
 // without heartbeats with the code 1000, and Discord then forgets the session. It moves its
 // sequence on before the durable accept, so a resume would skip an event that the store did not
-// take. After a fatal close code it retries for ever. A silent gateway blocks its start and its
-// stop. Here a heartbeat and a resume carry the sequence of the last committed
-// event.
+// take. It reconnects even after a fatal close code. A silent gateway also blocks its start and
+// its stop. Here a heartbeat and a resume carry the sequence of the last committed event.
 //
 // The package makes each REST call once: discordgo's retries and its waits for rate limits are
 // off. Every call has a context. Its error reports the possible effect of the call.

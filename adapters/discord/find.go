@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,10 +121,14 @@ func (a *accepts) noteMessage(ctx context.Context, raw []byte) error {
 			ID string `json:"id"`
 		} `json:"author"`
 	}
+	self := a.guilds.self().UserID
+	if !bytes.Contains(raw, []byte(self)) && bytes.Contains(raw, []byte(`"guild_id"`)) {
+		return nil // another author's message in a server: nothing to note
+	}
 	if json.Unmarshal(raw, &m) != nil {
 		return nil // intake reports the fault
 	}
-	if self := a.guilds.self().UserID; m.Author.ID == self && self != "" {
+	if m.Author.ID == self && self != "" {
 		a.nonces.add(strings.Trim(string(m.Nonce), `"`), m.ID)
 	}
 	if m.Guild == "" && isSnowflake(m.Channel) && a.guilds.newDirect(m.Channel) {

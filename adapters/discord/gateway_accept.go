@@ -151,20 +151,24 @@ func (a *accepts) all(ctx context.Context, batch []received) {
 
 // offer submits events to the inbox one after the other, waits for their commits together, and
 // returns those that failed. An event is submitted when the one before it has its place in the
-// order of commits.
+// order of commits. After a failure it submits no more, so that no event overtakes the failed one.
 func (a *accepts) offer(ctx context.Context, batch []received) (failed []received) {
 	errs := make([]error, len(batch))
 	var flying sync.WaitGroup
+	var broken atomic.Bool
 	for i, r := range batch {
-		if ctx.Err() != nil {
-			return batch
+		if ctx.Err() != nil || broken.Load() {
+			errs[i] = adapters.ErrBusy
+			continue
 		}
 		placed := make(chan struct{})
 		var once sync.Once
 		place := func() { once.Do(func() { close(placed) }) }
 		flying.Go(func() {
 			defer place()
-			errs[i] = a.accept(ctx, r, place)
+			if errs[i] = a.accept(ctx, r, place); errs[i] != nil {
+				broken.Store(true)
+			}
 		})
 		<-placed
 	}

@@ -51,7 +51,7 @@ func (g *gateway) define(f *flagSet) {
 // The person of the scenario, and the interval of Discord's heartbeats.
 const (
 	discordUser = "300000000000000001"
-	heartbeat   = time.Second
+	heartbeat   = 3 * time.Second
 )
 
 func (g *gateway) channel(n int) string { return fmt.Sprint(310_000_000_000_000_000 + n) }
