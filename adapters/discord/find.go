@@ -137,9 +137,10 @@ func (a *accepts) noteMessage(ctx context.Context, raw []byte) error {
 	return nil
 }
 
-// Find looks for a post. Our own event, or the answer to an earlier call, names its nonce. While
-// Discord enforces the nonce, an unknown post counts as missing: sending it again returns the
-// first one. After that, Find compares the texts of our own messages, which carry no nonce.
+// Find looks for a post. Our own event, or the answer to an earlier call, names its nonce. Without
+// either, Find compares the texts of our own messages, which carry no nonce. Another post may have
+// the same text. So while Discord enforces the nonce, Find posts again under it, which returns the
+// first post.
 func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return "", false, err
@@ -150,14 +151,14 @@ func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, e
 	if err := ctx.Err(); err != nil {
 		return "", false, err
 	}
-	if a.now().Sub(post.NotBefore) < nonceFor {
-		return "", false, nil
-	}
 	id, err := a.findText(ctx, post)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", false, fmt.Errorf("look for a post in discord channel %s: %w", post.To.Channel, err)
+	case id != "" && a.now().Sub(post.NotBefore) < nonceFor:
+		id, err = a.Send(ctx, post)
 	}
-	return id, id != "", nil
+	return id, id != "", err
 }
 
 // findText returns the first of our messages since the post that has its text or its file, and
