@@ -3,7 +3,7 @@
 //
 // An adapter is one package with its own Config. Every adapter implements Normalizer. An
 // ability that only some platforms have is a further interface, found by type assertion:
-// Connector, Stateful, Hook, Fetcher; Sender, Finder, Editor, PartialFormatter, Streamer,
+// Connector, Stateful, Hook, Fetcher; Sender, Finder, Lister, Editor, PartialFormatter, Streamer,
 // StreamFinder, Ephemeral; WorkingIndicator; Backfiller, ContextReader; Checker.
 package adapters
 
@@ -319,6 +319,20 @@ type Finder interface {
 	// Find searches our own messages for the post with post.Key. An error means that the
 	// search failed, not that the post is missing.
 	Find(ctx context.Context, post Post) (id string, found bool, err error)
+}
+
+// ErrUndelivered means that the platform took a post, and could not deliver it.
+var ErrUndelivered = errors.New("the platform could not deliver the post")
+
+// Lister is a Sender on a platform that stores no mark of a post. It can list our posts that
+// look like one.
+type Lister interface {
+	// List returns, oldest first, the ids of our own messages at post.To since post.NotBefore
+	// that look like the post. One that no delivery and no recorded message has is the post.
+	// Any error but ErrUndelivered means that the search failed.
+	List(ctx context.Context, post Post) (ids []string, err error)
+	// Settles returns how long after the end of its call the post may still appear. Pure.
+	Settles(post Post) time.Duration
 }
 
 // StreamFinder is a Streamer that can find our streams.

@@ -19,9 +19,13 @@ type Finding struct {
 	Fault bool
 }
 
-// Wants are the abilities that a workspace's settings need from its platform, beyond the
+// Wants are the facts about a workspace's settings that matter to its platform, beyond the
 // adapter's own Config.
 type Wants struct {
+	// Everybody says that no list of users limits the senders of some channel.
+	Everybody bool
+	// Hook is the URL of the workspace's hook for the platform, without a slash at the end.
+	Hook string
 	// Reactions says that some channel passes reactions to the agent.
 	Reactions bool
 }

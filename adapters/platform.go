@@ -23,6 +23,9 @@ type Platform struct {
 	Normalizer Normalizer
 	Recorded   func(body []byte) []byte
 	Self       func(event.Envelope) (event.Self, bool)
+	// ID returns the id that events have for a channel or a user whose id is configured. It is
+	// nil if the two never differ.
+	ID func(configured string) string
 	// IsMention reports whether a token has the form of the platform's mentions. It is nil
 	// for a platform without mentions.
 	IsMention func(token string) bool

@@ -324,7 +324,7 @@ channels: [{id: "iMessage;-;x", turns: {mode: steer}}]
 		t.Fatal(err)
 	}
 	w := c.Workspaces[0]
-	if !w.Policy.FromMe || !w.Channel("iMessage;-;x").Policy.FromMe {
+	if !w.Policy.FromMe || !w.Channel("x").Policy.FromMe {
 		t.Errorf("from_me: run did not reach the policy: %+v", w)
 	}
 }

@@ -55,7 +55,7 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 	write(t, map[string]string{
 		"parley.yaml": "metrics: {token: '${CANARY}'}\nstore: {url: 'postgres://me:${CANARY}@db/x', listen_url: 'postgres://me:${CANARY}@db2/x'}\n" +
 			"attachments: {s3: {endpoint: 'http://h', bucket: abc, access_key: a, secret_key: '${CANARY}'}}\nagents: [{id: a, kind: openai, model: m, api_key: '${CANARY}'}]\n",
-		"workspaces/b.yaml": "id: b\nplatform: bluebubbles\nagent: a\nbluebubbles: {url: 'http://h', password: '${CANARY}', webhook_secret: '${CANARY}'}\n",
+		"workspaces/b.yaml": "id: b\nplatform: bluebubbles\nagent: a\nbluebubbles: {url: 'http://h', password: '${CANARY}', webhook_secret: 'a-secret-${CANARY}'}\n",
 		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: a\ndiscord: {token: '${CANARY}'}\n",
 		"workspaces/s.yaml": "id: s\nplatform: slack\nagent: a\nslack: {bot_token: '${CANARY}', app_token: 'app-${CANARY}', signing_secret: '${CANARY}'}\n",
 		"workspaces/w.yaml": "id: w\nplatform: web\nagent: a\nweb: {tokens: [{id: t, name: T, token: '${CANARY}'}]}\n",

@@ -40,7 +40,12 @@ func (l *loader) workspace(name string, agents []Agent) Workspace {
 		w.Policy.FromMe = owner.RunsFromMe()
 	}
 	f.report(w.faults(blocks, agents))
-	f.channels(&w, entries, pick(values, "agent", "policy", "turns"), agents)
+	id := func(configured string) string { return configured }
+	if p, _ := Platform(w.Platform); p.ID != nil {
+		id = p.ID
+	}
+	w.Policy.AllowUsers, w.Policy.AllowChannels = each(w.Policy.AllowUsers, id), each(w.Policy.AllowChannels, id)
+	f.channels(&w, entries, id, pick(values, "agent", "policy", "turns"), agents)
 	l.checkUnique(f, &w)
 	l.places[w.ID] = f
 	l.faults = append(l.faults, f.sorted()...)
@@ -103,18 +108,21 @@ func (s Settings) faults(agents []Agent) event.FieldErrors {
 }
 
 // channels lays each entry's settings over the workspace's. It does not repeat the
-// workspace's faults for a channel that inherits them.
-func (f *file) channels(w *Workspace, entries []map[string]any, base map[string]any, agents []Agent) {
+// workspace's faults for a channel that inherits them. known returns the id that events have
+// for a configured id.
+func (f *file) channels(w *Workspace, entries []map[string]any, known func(id string) string, base map[string]any, agents []Agent) {
 	inherited := w.Settings.faults(agents)
 	ids := unique{}
 	w.Channels = make(map[string]Settings, len(entries))
 	for i, entry := range entries {
 		at := fmt.Sprintf("channels[%d]", i)
 		id, _ := entry["id"].(string)
+		id = known(id)
 		delete(entry, "id")
 		settings := NewWorkspace("", "", "").Settings
 		f.decode(at, &settings, base, entry)
 		settings.Policy.FromMe = w.Policy.FromMe
+		settings.Policy.AllowUsers, settings.Policy.AllowChannels = each(settings.Policy.AllowUsers, known), each(settings.Policy.AllowChannels, known)
 		w.Channels[id] = settings
 
 		var check checks
@@ -145,6 +153,15 @@ func (l *loader) checkUnique(f *file, w *Workspace) {
 	for _, account := range w.Config.Accounts() {
 		check(join(string(w.Platform), account.Key), account.Value, "is also in ", cmp.Or(account.Words, "use an account in one workspace only"))
 	}
+}
+
+// each returns a list with f applied to each item. A nil list stays nil.
+func each(list []string, f func(string) string) []string {
+	changed := slices.Clone(list)
+	for i, item := range changed {
+		changed[i] = f(item)
+	}
+	return changed
 }
 
 // pick returns the named keys of values, as far as they are set.

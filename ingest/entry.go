@@ -15,6 +15,9 @@ import (
 // errNeedsSelf means that an envelope waits for the workspace's own identity.
 var errNeedsSelf = errors.New("the workspace's own identity is not known yet")
 
+// errBeingSent means that an envelope may be our own post, whose id is not known yet.
+var errBeingSent = errors.New("a post of ours with this text is being sent")
+
 // unreadableError is the error of an envelope that can never be read.
 type unreadableError struct{ error }
 
@@ -48,11 +51,16 @@ type resolved struct {
 }
 
 // entry returns the record of an envelope: it resolves the event, judges it, and builds the
-// record. Its errors are unreadableError, errNeedsSelf, or the store's.
+// record. Its errors are unreadableError, errNeedsSelf, errBeingSent, or the store's.
 func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task) (entry journal.Entry, err error) {
 	r, err := in.resolve(ctx, w, c, t)
 	if err != nil {
 		return entry, err
+	}
+	if m := r.Message; r.Kind == event.KindMessage && m != nil && m.OwnKey == "" && is(m.Metadata.IsFromMe) {
+		if sending, err := in.Journal.IsSending(ctx, c.Thread, m.Content); err != nil || sending {
+			return entry, cmp.Or(err, errBeingSent)
+		}
 	}
 	g, err := in.judge(ctx, w, t.Envelope, &r)
 	if err != nil {

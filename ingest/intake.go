@@ -29,6 +29,9 @@ const (
 	// reviewEvery is how often waiting envelopes and the identities that other nodes
 	// learnt are looked up.
 	reviewEvery = 5 * time.Second
+	// sendingWait is how long an envelope waits that may be our own post, until the platform's
+	// id of that post is known.
+	sendingWait = 250 * time.Millisecond
 	// unconfigured is how long an envelope waits if its workspace is not configured
 	// any more.
 	unconfigured = time.Minute
@@ -114,6 +117,8 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 		return false, fmt.Errorf("record an envelope: %w", err)
 	case errors.Is(err, errNeedsSelf):
 		return false, in.postpone(ctx, c, t, reviewEvery, nil)
+	case errors.Is(err, errBeingSent):
+		return false, in.postpone(ctx, c, t, sendingWait, nil)
 	case errors.As(err, &unreadable), t.Attempts+1 >= maxAttempts:
 		return in.bury(ctx, c, t, err)
 	}

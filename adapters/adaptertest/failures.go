@@ -58,8 +58,7 @@ func (s *fixture) operations() []operation {
 	all := []operation{
 		{Post, func(ctx context.Context, p arguments) error { _, err := sender.Send(ctx, p.post); return err }},
 		{Upload, func(ctx context.Context, p arguments) error {
-			p.post.File = fileOf([]byte("content"))
-			_, err := sender.Send(ctx, p.post)
+			_, err := sender.Send(ctx, s.withFile(p.post, []byte("content")))
 			return err
 		}},
 	}
@@ -228,6 +227,9 @@ func (s *fixture) reads() map[string]error {
 	errs := map[string]error{}
 	if a, ok := s.Adapter.(adapters.Finder); ok {
 		_, _, errs["Find"] = a.Find(s.ctx, post)
+	}
+	if a, ok := s.Adapter.(adapters.Lister); ok {
+		_, errs["List"] = a.List(s.ctx, post)
 	}
 	if a, ok := s.Adapter.(adapters.StreamFinder); ok {
 		_, errs["FindStream"] = a.FindStream(s.ctx, post)

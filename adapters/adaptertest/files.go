@@ -34,10 +34,18 @@ func manyBytes() []byte {
 	return all
 }
 
+// withFile returns a post with a file and, if the platform has such posts, its text.
+func (s *fixture) withFile(post adapters.Post, content []byte) adapters.Post {
+	if post.File = fileOf(content); s.FileAlone {
+		post.Text = ""
+	}
+	return post
+}
+
 func filesArrive(s *fixture) {
 	s.start()
-	post, content := s.ask(s.Room.ID, "k1"), manyBytes()
-	post.File = fileOf(content)
+	content := manyBytes()
+	post := s.withFile(s.ask(s.Room.ID, "k1"), content)
 	id := s.send(post)
 	shown, there := s.shown(post.To, id)
 	if !there || shown.Text != post.Text || len(shown.Files) != 1 || !bytes.Equal(shown.Files[0], content) {
@@ -59,8 +67,7 @@ func filesAreFound(s *fixture) {
 	n := 0
 	for failure := range s.failures(Upload, LostLate, BrokenLate) {
 		n++
-		post := s.ask(s.Room.ID, fmt.Sprint("k", n))
-		post.File = fileOf([]byte("content"))
+		post := s.withFile(s.ask(s.Room.ID, fmt.Sprint("k", n)), []byte("content"))
 		_, err := ability[adapters.Sender](s).Send(s.ctx, post)
 		s.fails(err, adapters.Unclear, "%s", failure)
 		id, found, err := finder.Find(s.ctx, post)
@@ -76,7 +83,7 @@ func wrongSizeIsRefused(s *fixture) {
 	s.start()
 	post := s.ask(s.Room.ID, "k1")
 	for _, size := range []int64{6, 8} {
-		post.File = fileOf(nil)
+		post = s.withFile(post, nil)
 		post.File.Size = size
 		post.File.Open = func(context.Context) (io.ReadCloser, error) {
 			return io.NopCloser(io.MultiReader(strings.NewReader("conten"), strings.NewReader("t"))), nil

@@ -46,6 +46,8 @@ type Fake struct {
 	// Share shares a file and returns its attachment. It returns false if the platform has no
 	// such file.
 	Share func(file File) (event.Attachment, bool)
+	// FileAlone says that a post has a text or a file, and never both.
+	FileAlone bool
 	// Forge posts the same message in another user's name.
 	Forge func(post adapters.Post)
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -17,6 +18,9 @@ var senderPromises = []promise{
 	{"Find ignores a key in a foreign post", findIgnoresForeignPosts},
 	{"Find finds a post whose call ended unclearly", findAfterUnclearSend},
 	{"Find fails if its read fails", findFails},
+	{"List returns our posts with the same text, the oldest first, and no others", listReturnsAlike},
+	{"List returns a post whose call ended unclearly", listAfterUnclearSend},
+	{"List fails if its read fails", listFails},
 	{"Address refuses other platforms' threads", addressRefusesOthers},
 }
 
@@ -34,7 +38,8 @@ func ownPostArrives(s *fixture) {
 	for _, channel := range s.channels() {
 		post := s.ask(channel, "k1")
 		a := s.await(event.KindMessage, s.send(post))
-		if m := a.event.Message; m == nil || !m.Own && m.OwnKey != post.Key {
+		_, byID := s.Adapter.(adapters.Lister) // the id alone shows that the post is ours
+		if m := a.event.Message; m == nil || !byID && !m.Own && m.OwnKey != post.Key {
 			s.t.Errorf("the post is not recognised as ours: %s", a.envelope.Body)
 		}
 		if a.keys.Thread != post.Thread {
@@ -103,6 +108,57 @@ func findFails(s *fixture) {
 		if found {
 			s.t.Errorf("Find returns %q, %v", id, err)
 		}
+		return err
+	})
+}
+
+func listReturnsAlike(s *fixture) {
+	lister := ability[adapters.Lister](s)
+	s.start()
+	for _, channel := range s.channels() {
+		post := s.ask(channel, "k1")
+		want := []string{s.send(post)}
+		other := post
+		other.Key, other.Text = "k2", "other words"
+		s.send(other)
+		if s.Forge != nil {
+			s.Forge(post)
+		}
+		post.Key = "k3"
+		want = append(want, s.send(post))
+		ids, err := lister.List(s.ctx, post)
+		if s.must(err); !slices.Equal(ids, want) {
+			s.t.Errorf("List returns %q, want %q", ids, want)
+		}
+	}
+}
+
+func listAfterUnclearSend(s *fixture) {
+	lister := ability[adapters.Lister](s)
+	s.start()
+	s.require(s.Fault != nil, "faults")
+	for _, call := range []Call{Post, Upload} {
+		for failure := range s.failures(call, Lost, LostLate, Broken, BrokenLate) {
+			there, post := failure == LostLate || failure == BrokenLate, s.ask(s.Room.ID, "k1")
+			if post.Text = fmt.Sprint(call, failure); call == Upload {
+				post = s.withFile(post, []byte("content"))
+				post.File.Name = fmt.Sprintf("%s.txt", failure)
+			}
+			_, err := ability[adapters.Sender](s).Send(s.ctx, post)
+			s.fails(err, adapters.Unclear, "%s, %s", call, failure)
+			ids, err := lister.List(s.ctx, post)
+			if s.must(err); len(ids) > 1 || (len(ids) == 1) != there {
+				s.t.Errorf("%s, %s: List returns %q", call, failure, ids)
+			}
+		}
+	}
+}
+
+func listFails(s *fixture) {
+	lister := ability[adapters.Lister](s)
+	post, _ := s.posted()
+	s.readFails(Read, func(ctx context.Context) error {
+		_, err := lister.List(ctx, post)
 		return err
 	})
 }

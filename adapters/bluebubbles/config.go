@@ -1,7 +1,10 @@
 package bluebubbles
 
 import (
+	"fmt"
+	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"parley/adapters"
@@ -11,6 +14,7 @@ import (
 
 // The methods by which a BlueBubbles server sends messages.
 const (
+	MethodAuto        = "auto" // the private API if the server has it
 	MethodAppleScript = "apple-script"
 	MethodPrivateAPI  = "private-api"
 )
@@ -21,27 +25,52 @@ const (
 	FromMeRun     = "run"     // they are judged like other people's messages
 )
 
+// The values of Config.ReadReceipts.
+const (
+	ReceiptsAnswered = "answered" // a chat is marked as read when we answer there
+	ReceiptsOff      = "off"
+)
+
 // Config is the configuration of one BlueBubbles server. DefaultConfig returns the defaults.
 type Config struct {
 	// URL is the server's address without /api/v1.
 	URL string `yaml:"url"`
+	// Insecure permits a URL of another network without HTTPS.
+	Insecure bool `yaml:"insecure"`
 	// Password is the server's password.
 	Password secret.Value `yaml:"password"`
 	// WebhookSecret is the last segment of the webhook's address.
 	WebhookSecret secret.Value `yaml:"webhook_secret"`
-	// Method is MethodAppleScript or MethodPrivateAPI.
+	// Method is MethodAuto, MethodAppleScript or MethodPrivateAPI.
 	Method string `yaml:"method"`
+	// Poll is the time between two reads of the messages that webhooks missed.
+	Poll time.Duration `yaml:"poll"`
+	// Wake are the words that address us in a group.
+	Wake []string `yaml:"wake"`
+	// Channels have wake words of their own.
+	Channels []ChannelWake `yaml:"channels"`
+	// ReadReceipts is ReceiptsAnswered or ReceiptsOff.
+	ReadReceipts string `yaml:"read_receipts"`
 	// FromMe is FromMePassive or FromMeRun.
 	FromMe string `yaml:"from_me"`
+	// PostRate is the number of messages a second that one chat takes; 0 is no bound.
+	PostRate float64 `yaml:"post_rate"`
 	// Timeout bounds one call to the server.
 	Timeout time.Duration `yaml:"timeout"`
 }
 
-// DefaultConfig returns the defaults. URL, Password and WebhookSecret have none. After
-// sending by AppleScript, the server looks for the message for up to two minutes before it
-// answers, so a shorter timeout would abort calls that succeed.
+// ChannelWake are the wake words of one chat. They replace Config.Wake there.
+type ChannelWake struct {
+	ID   string   `yaml:"id"` // the chat's guid, or the part after its last semicolon
+	Wake []string `yaml:"wake"`
+}
+
+// DefaultConfig returns the defaults. URL, Password and WebhookSecret have none.
 func DefaultConfig() Config {
-	return Config{Method: MethodAppleScript, FromMe: FromMePassive, Timeout: 150 * time.Second}
+	return Config{
+		Method: MethodAuto, Poll: time.Minute, ReadReceipts: ReceiptsAnswered, FromMe: FromMePassive,
+		PostRate: 1, Timeout: 30 * time.Second,
+	}
 }
 
 // RunsFromMe reports whether the policy judges the account owner's own messages like other
@@ -55,19 +84,56 @@ func (c Config) Accounts() []adapters.Account { return []adapters.Account{{Key: 
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
-	check(isAddress(c.URL), "url", "must be the http or https address of the BlueBubbles server, without the password")
+	address, isAddress := parseAddress(c.URL)
+	check(isAddress, "url", "must be the http or https address of the BlueBubbles server, without the password")
+	check(!isAddress || c.Insecure || address.Scheme == "https" || isNear(address.Hostname()), "url",
+		"must be a loopback or private address, or use https: the password is part of each call's address (insecure: true permits it)")
 	check(!c.Password.IsZero(), "password", "is required: the password of the BlueBubbles server")
-	check(!c.WebhookSecret.IsShort(), "webhook_secret", "must be a random word of at least 24 characters, the last part of the webhook's address")
-	check(c.WebhookSecret.Reveal() == url.PathEscape(c.WebhookSecret.Reveal()),
-		"webhook_secret", "must contain only letters, digits, - and _, because it is part of an address")
-	check(c.Method == MethodAppleScript || c.Method == MethodPrivateAPI, "method", "must be apple-script or private-api")
+	outside := strings.Trim(c.WebhookSecret.Reveal(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+	check(!c.WebhookSecret.IsShort() && outside == "",
+		"webhook_secret", "must be a random word of at least 24 letters, digits, - and _: the last part of the webhook's address")
+	check(c.Method == MethodAuto || c.Method == MethodAppleScript || c.Method == MethodPrivateAPI, "method", "must be auto, apple-script or private-api")
+	check(c.Poll > 0, "poll", "must be more than 0s")
+	check(c.ReadReceipts == ReceiptsAnswered || c.ReadReceipts == ReceiptsOff, "read_receipts", "must be answered or off")
 	check(c.FromMe == FromMePassive || c.FromMe == FromMeRun, "from_me", "must be passive or run")
+	check(c.PostRate >= 0, "post_rate", "must be 0 or more messages a second")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
+	checkWords(check, "wake", c.Wake)
+	for i, channel := range c.Channels {
+		at := fmt.Sprintf("channels[%d]", i)
+		check(chatName(channel.ID) != "", at+".id", "is required: the chat's guid, or its last part")
+		checkWords(check, at+".wake", channel.Wake)
+	}
 	return faults
 }
 
-// isAddress reports whether s is an http or https address without credentials.
-func isAddress(s string) bool {
+func checkWords(check func(ok bool, field, message string), key string, words []string) {
+	for i, word := range words {
+		check(strings.TrimSpace(word) != "", fmt.Sprintf("%s[%d]", key, i), "must be a word")
+	}
+}
+
+// parseAddress parses an http or https address without credentials.
+func parseAddress(s string) (*url.URL, bool) {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""
+	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+}
+
+// sharedNet is the range for addresses behind a carrier or in an overlay network.
+// https://www.rfc-editor.org/rfc/rfc6598
+var sharedNet = net.IPNet{IP: net.IPv4(100, 64, 0, 0).To4(), Mask: net.CIDRMask(10, 32)}
+
+// isNear reports whether a host is this machine or in a private network, as far as its name
+// shows.
+func isNear(host string) bool {
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || sharedNet.Contains(ip)
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	for _, private := range []string{".localhost", ".local", ".internal", ".lan", ".home.arpa"} {
+		if strings.HasSuffix(host, private) {
+			return true
+		}
+	}
+	return !strings.ContainsRune(host, '.') // localhost, or a name of the local network
 }

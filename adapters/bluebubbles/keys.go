@@ -22,14 +22,15 @@ import (
 )
 
 // Normalizer converts webhook bodies, {"type","data"}, as the server posts them. It has no
-// state; the envelope's workspace is part of the thread key.
-type Normalizer struct{}
+// state; the envelope's workspace is part of the thread key. The zero value knows no wake word.
+type Normalizer struct{ wake wakeWords }
 
 var _ adapters.Normalizer = Normalizer{}
 
-// Keys returns what the durable accept stores beside the body. It needs no facts, because a
-// webhook names its chat or the message that it refers to.
-func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
+// Keys returns what the durable accept stores beside the body. A webhook names its chat or the
+// message that it refers to. A message in a one-to-one chat needs the account's own address,
+// because the chat may be the one with oneself.
+func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
 	p, err := read(envelope.Body)
 	if err != nil {
 		return event.Keys{Kind: event.KindOther, Dedupe: bodyKey(envelope.Body), Settled: event.Refuse(err)}
@@ -43,6 +44,9 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	if p.chat != nil {
 		keys.Thread = ThreadKey(envelope.Workspace, p.chat.guid)
 		keys.Channel = p.chat.channel()
+	}
+	if p.kind == event.KindMessage && keys.Channel.Type == event.ChannelDirect && facts.Self().Address == "" {
+		keys.Needs = "address"
 	}
 	return keys
 }

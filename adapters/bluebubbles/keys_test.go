@@ -19,8 +19,9 @@ func TestKeysOfMessage(t *testing.T) {
 	want := event.Keys{
 		Kind:    event.KindMessage,
 		Thread:  "bluebubbles:home:" + nora,
-		Channel: event.Channel{ID: direct, Type: event.ChannelDirect},
+		Channel: event.Channel{ID: nora, Type: event.ChannelDirect},
 		Subject: guid,
+		Needs:   "address",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -3,6 +3,7 @@ package bluebubbles
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 // message contains the fields of the webhook's message that the adapter uses.
 type message struct {
+	row         int64 // the ROWID in Messages' database; 0 if the payload has none
 	tempGUID    string
 	text        string // without the placeholders of attachments
 	subject     string
@@ -39,8 +41,9 @@ type handle struct {
 
 func readMessage(data jsonobject.Fields) message {
 	m := message{
+		row:         data.Number("originalROWID"),
 		tempGUID:    id(data, "tempGuid"),
-		text:        typed(data.Text("text")),
+		text:        typed(readText(data)),
 		subject:     typed(data.Text("subject")),
 		fromMe:      data.Flag("isFromMe"),
 		created:     date(data, "dateCreated"),
@@ -69,12 +72,27 @@ func readMessage(data jsonobject.Fields) message {
 }
 
 func readChat(o jsonobject.Fields) *chat {
-	c := chat{guid: requiredID(o, "guid")}
+	c := chat{guid: requiredID(o, "guid"), name: o.Text("displayName")}
 	c.style = o.Number("style")
 	if c.guid != "" && chatName(c.guid) == "" {
 		o.Fault("guid", "must name a chat after its last semicolon")
 	}
 	return &c
+}
+
+// readText returns the text. The server may leave it out and send attributedBody instead, a
+// list with the text of each part.
+func readText(data jsonobject.Fields) (text string) {
+	var parts []struct {
+		Text string `json:"string"`
+	}
+	if data.Has("text") || json.Unmarshal(data.Raw("attributedBody"), &parts) != nil {
+		return data.Text("text")
+	}
+	for _, part := range parts {
+		text += event.Text(part.Text)
+	}
+	return text
 }
 
 // placeholder marks the position of an attachment in a text.

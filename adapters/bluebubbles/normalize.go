@@ -2,6 +2,7 @@ package bluebubbles
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -13,13 +14,16 @@ import (
 // message; a delete and a reaction contain only their target. If the payload names no chat,
 // as in updates, the message's Thread, Channel and channel_external_id are empty, because the
 // recorded message has them.
-func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
+func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
 	p, err := read(envelope.Body)
 	if err != nil {
 		return event.Event{}, fmt.Errorf("read webhook: %w", err)
 	}
 	e := event.Event{Kind: p.kind, Ignored: p.ignored}
-	if p.ignored != "" {
+	if p.kind == event.KindMessage && p.copied(directory.Self()) {
+		e.Ignored = event.ReasonOwnMessage
+	}
+	if e.Ignored != "" {
 		return e, nil
 	}
 	if p.kind != event.KindMessage {
@@ -37,6 +41,9 @@ func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, direct
 		}
 	case event.KindMessage, event.KindEdit:
 		e.Message = p.event(ctx, envelope.Workspace, directory)
+		if e.Message.Addressed == event.AddressedNone && n.wake.matches(e.Message.Channel, p.text) {
+			e.Message.Addressed = event.AddressedMention
+		}
 	}
 	return e, nil
 }
@@ -56,7 +63,7 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 			Source:            string(event.BlueBubbles),
 			SenderID:          p.senderID(self),
 			SenderDisplayName: p.senderName(ctx, directory),
-			SenderType:        event.Human,
+			SenderType:        p.senderType(),
 			IsFromMe:          event.Bool(p.fromMe),
 			MessageGUID:       p.guid,
 		},
@@ -65,8 +72,41 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 		m.Thread = ThreadKey(workspace, p.chat.guid)
 		m.Channel = p.chat.channel()
 		m.Metadata.ChannelExternalID = p.chat.guid
+		if p.chat.name != "" {
+			name, _ := json.Marshal(p.chat.name) // a string always encodes
+			m.Metadata.Extra = []event.Extra{{Key: "binding_display_name", Value: name}}
+		}
 	}
 	return m
+}
+
+// copied reports whether the message is the received copy of an own message, which Messages
+// makes in the chat with oneself.
+func (m message) copied(self event.Self) bool {
+	return !m.fromMe && m.chat != nil && m.chat.channel().Type == event.ChannelDirect && m.chat.isWith(self.Address)
+}
+
+// senderType returns Bot for the senders of text messages that are no persons.
+func (m message) senderType() event.SenderType {
+	if !m.fromMe && isProgram(m.address()) {
+		return event.Bot
+	}
+	return event.Human
+}
+
+// shortCode is the number of digits up to which a number is a short code. Persons' numbers have
+// more, even without their country code.
+const shortCode = 6
+
+// isProgram reports whether an address is a short code, an alphanumeric sender such as a bank's
+// name, or a business. The address of a person is a telephone number or an e-mail address.
+func isProgram(address string) bool {
+	if address == "" || strings.ContainsRune(address, '@') {
+		return false
+	}
+	number := strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "+", "").Replace(address)
+	isDigit := func(r rune) bool { return r >= '0' && r <= '9' }
+	return len(number) <= shortCode || strings.TrimFunc(number, isDigit) != ""
 }
 
 // addressed returns AddressedDirect for a message in a one-to-one chat. The owner's own
@@ -89,11 +129,16 @@ const maxKey = 25
 // it is a key.
 func (m message) ownKey() string {
 	foreign := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
-	if !m.fromMe || len(m.tempGUID) > maxKey || strings.ContainsFunc(m.tempGUID, foreign) {
+	key, _, _ := strings.Cut(m.tempGUID, attemptMark)
+	if !m.fromMe || len(key) > maxKey || strings.ContainsFunc(key, foreign) {
 		return ""
 	}
-	return m.tempGUID
+	return key
 }
+
+// attemptMark ends the delivery's key in a tempGuid. After it comes a part that differs in each
+// attempt, because the server refuses a tempGuid as long as an earlier attempt is under way.
+const attemptMark = "."
 
 // The substitutes for a sender without a name or an address.
 const (
@@ -105,9 +150,9 @@ const (
 
 func (m message) senderID(self event.Self) string {
 	namespace := senders + ":"
-	switch address := m.address(); {
+	switch address := chatName(m.address()); {
 	case m.fromMe && self.Address != "":
-		return namespace + self.Address
+		return namespace + chatName(self.Address)
 	case m.fromMe:
 		return namespace + meAddress
 	case address != "":
@@ -138,7 +183,7 @@ func (m message) senderName(ctx context.Context, directory adapters.Directory) s
 	if address == "" {
 		return unknownName
 	}
-	if user, ok := directory.User(ctx, address); ok && strings.TrimSpace(user.DisplayName) != "" {
+	if user, ok := directory.User(ctx, chatName(address)); ok && strings.TrimSpace(user.DisplayName) != "" {
 		return user.DisplayName
 	}
 	return address

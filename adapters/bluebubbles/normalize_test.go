@@ -21,7 +21,7 @@ func TestMessage(t *testing.T) {
 	want := &event.Message{
 		ExternalID: guid,
 		Thread:     "bluebubbles:home:" + nora,
-		Channel:    event.Channel{ID: direct, Type: event.ChannelDirect},
+		Channel:    event.Channel{ID: nora, Type: event.ChannelDirect},
 		Content:    "hello",
 		SentAt:     time.UnixMilli(1790000000000).UTC(),
 		Revision:   got.Revision,

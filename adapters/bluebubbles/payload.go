@@ -23,10 +23,11 @@ const (
 // payload is a decoded webhook body.
 type payload struct {
 	kind event.Kind
-	// ignored is the reason for recording nothing. Only guid is set then; it is empty if the
-	// webhook is not an event.
+	// ignored is the reason for recording nothing. Of a message, only guid, row and created
+	// are set then; they are empty if the webhook is not an event.
 	ignored string
 	guid    string
+	webhook string // its type
 	message
 	tapback tapback // of a reaction
 }
@@ -43,6 +44,7 @@ func read(body []byte) (payload, error) {
 	if !known {
 		return payload{kind: event.KindOther, ignored: event.ReasonNotAnEvent}, nil
 	}
+	p.webhook = webhook
 	return p, root.Err()
 }
 
@@ -76,6 +78,7 @@ func readData(data jsonobject.Fields, webhook string) payload {
 	action := data.Number("groupActionType")
 	if item != 0 {
 		p.kind, p.ignored = groupItem(item, action)
+		p.row, p.created = data.Number("originalROWID"), date(data, "dateCreated")
 		return p
 	}
 	p.message = readMessage(data)

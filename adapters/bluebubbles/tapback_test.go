@@ -22,7 +22,7 @@ func TestTapback(t *testing.T) {
 		Kind:    event.KindReaction,
 		Dedupe:  "reaction:" + guid,
 		Thread:  "bluebubbles:home:" + nora,
-		Channel: event.Channel{ID: direct, Type: event.ChannelDirect},
+		Channel: event.Channel{ID: nora, Type: event.ChannelDirect},
 		Subject: target,
 	}
 	love := tapback("love", "Loved “hello”")

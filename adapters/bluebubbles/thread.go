@@ -14,7 +14,9 @@ func ThreadKey(workspace, chat string) event.ThreadKey {
 	return event.ThreadKey(string(event.BlueBubbles) + ":" + workspace + ":" + chatName(chat))
 }
 
-// chatName returns the part of a chat's guid that does not depend on the service.
+// chatName returns the part of a chat's guid that does not depend on the service. It is the id
+// of the channel. A person's address is its own chatName, except that an e-mail address is in
+// lower case.
 func chatName(chat string) string {
 	name := chat[strings.LastIndexByte(chat, ';')+1:]
 	if strings.ContainsRune(name, '@') {
@@ -32,12 +34,12 @@ const (
 // chat is the chat that a payload names.
 type chat struct {
 	guid  string
-	style int64 // 0 if the payload has none
+	name  string // of a group, as people see it; usually empty
+	style int64  // 0 if the payload has none
 }
 
-// channel returns the chat as a channel. Its id is the original guid, because sending needs
-// it. The style decides the type; without a style, the guid's separator does: a group's guid
-// contains ";+;".
+// channel returns the chat as a channel. The style decides the type; without a style, the
+// guid's separator does: a group's guid contains ";+;".
 func (c chat) channel() event.Channel {
 	group := strings.Contains(c.guid, ";+;")
 	switch c.style {
@@ -47,9 +49,9 @@ func (c chat) channel() event.Channel {
 		group = false
 	}
 	if group {
-		return event.Channel{ID: c.guid, Type: event.ChannelRoom}
+		return event.Channel{ID: chatName(c.guid), Type: event.ChannelRoom}
 	}
-	return event.Channel{ID: c.guid, Type: event.ChannelDirect}
+	return event.Channel{ID: chatName(c.guid), Type: event.ChannelDirect}
 }
 
 // isWith reports whether the chat is the one-to-one chat with address.

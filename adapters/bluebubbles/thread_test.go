@@ -76,7 +76,7 @@ func TestChannelType(t *testing.T) {
 		{"any;+;" + nora, 45, event.ChannelDirect},
 	} {
 		data := hello().in(test.chat, test.style)
-		want := event.Channel{ID: test.chat, Type: test.want}
+		want := event.Channel{ID: test.chat[strings.LastIndexByte(test.chat, ';')+1:], Type: test.want}
 		if got := keys(t, "new-message", data).Channel; got != want {
 			t.Errorf("style %d: Keys returns %v, want %v", test.style, got, want)
 		}

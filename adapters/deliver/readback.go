@@ -33,8 +33,12 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *journal.Deliver
 		return true, o.giveUp(ctx, d, journal.DeliveryUnknown, errCantTell)
 	case errors.Is(err, errCantTell), err != nil && now.Sub(d.SendBy) > readBackFor:
 		return true, o.unknown(ctx, d, platform, err)
+	case errors.Is(err, adapters.ErrUndelivered):
+		return true, o.giveUp(ctx, d, journal.DeliveryFailed, err)
 	case err != nil:
 		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), err)), err.Error())
+	case now.Before(d.SendBy.Add(o.settles(d, platform))):
+		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), nil)), "the post may still appear")
 	case d.Kind == journal.DeliveryPreview:
 		return true, o.Journal.GiveUp(ctx, d, journal.DeliveryFailed, "the post had not arrived")
 	case now.Sub(d.CreatedAt) > maxAge:
@@ -52,17 +56,32 @@ var errCantTell = errors.New("the platform cannot report the outcome")
 // find searches the platform for a delivery.
 func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
 	err = o.call(ctx, platform, d, o.Now().Add(platform.Limits.Timeout), func(ctx context.Context) error {
-		switch finder, ok := platform.Sender.(adapters.Finder); {
+		finder, finds := platform.Sender.(adapters.Finder)
+		lister, lists := platform.Sender.(adapters.Lister)
+		switch {
 		case d.Stream:
 			id, found, err = o.findStream(ctx, d, platform)
-		case ok:
+		case finds:
 			id, found, err = finder.Find(ctx, o.post(d))
+		case lists:
+			var ids []string
+			if ids, err = lister.List(ctx, o.post(d)); err == nil {
+				id, found, err = o.firstUnknown(ctx, d, ids)
+			}
 		default:
 			err = errCantTell
 		}
 		return err
 	})
 	return id, found, err
+}
+
+// settles returns how long after the end of its call a delivery's post may still appear.
+func (o *Outbox) settles(d *journal.Delivery, platform Platform) time.Duration {
+	if lister, ok := platform.Sender.(adapters.Lister); ok && !repeatable(d) {
+		return lister.Settles(o.post(d))
+	}
+	return 0
 }
 
 // findStream searches for the stream of a preview: a post of ours that belongs to no
@@ -76,6 +95,11 @@ func (o *Outbox) findStream(ctx context.Context, d *journal.Delivery, platform P
 	if err != nil {
 		return "", false, err
 	}
+	return o.firstUnknown(ctx, d, ids)
+}
+
+// firstUnknown returns the first id of a list that no delivery and no recorded message has.
+func (o *Outbox) firstUnknown(ctx context.Context, d *journal.Delivery, ids []string) (string, bool, error) {
 	id, err := o.Journal.FirstUnknown(ctx, d.Workspace, ids)
 	return id, err == nil && id != "", err
 }

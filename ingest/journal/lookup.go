@@ -1,6 +1,10 @@
 package journal
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+)
 
 // ThreadChannel returns the platform's id of a thread's channel; empty if no payload has
 // named it.
@@ -24,16 +28,27 @@ func (j *Journal) ReplyID(ctx context.Context, workspace, platformID string) (id
 	return id, err
 }
 
-// FirstUnknown returns the first of the platform ids that belongs to no delivery of the
-// workspace; empty for none.
+// FirstUnknown returns the first of the platform ids that belongs to no delivery and to no
+// message of the workspace; empty for none.
 func (j *Journal) FirstUnknown(ctx context.Context, workspace string, platformIDs []string) (string, error) {
 	return read(ctx, j, func(tx *txn) string {
 		for _, id := range platformIDs {
-			if !tx.isPost(workspace, id) {
+			if !tx.isPost(workspace, id) && !tx.has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, id) {
 				return id
 			}
 		}
 		return ""
+	})
+}
+
+// IsSending reports whether a post of ours with this text is being sent in a thread, so that
+// its id is not known yet. An empty text stands for any.
+func (j *Journal) IsSending(ctx context.Context, thread int64, text string) (bool, error) {
+	text = strings.TrimSpace(text)
+	return read(ctx, j, func(tx *txn) bool {
+		payloads := rows(tx, func(p *string) []any { return []any{p} },
+			`SELECT payload FROM deliveries WHERE thread = $1 AND state = 'sending'`, thread)
+		return slices.ContainsFunc(payloads, func(p string) bool { return text == "" || strings.TrimSpace(p) == text })
 	})
 }
 

@@ -76,7 +76,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 			}
 		},
 		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
-		State:  d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID), Wants: wants(a.Workspace),
+		State:  d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID), Wants: wants(d.publicURL(), a.Workspace),
 	})
 }
 

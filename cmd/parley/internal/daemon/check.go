@@ -1,9 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,19 +33,20 @@ func Check(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	found := make([][]Found, len(c.Workspaces))
+	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), "http://"+c.Listen)
 	var asking sync.WaitGroup
 	for i, w := range c.Workspaces {
 		platform, _ := config.Platform(w.Platform) // the configuration is checked
 		if checker, ok := platform.New(w.ID, w.Config).(adapters.Checker); ok {
-			asking.Go(func() { found[i] = checkOne(ctx, w, checker) })
+			asking.Go(func() { found[i] = checkOne(ctx, w, checker, wants(public, w)) })
 		}
 	}
 	asking.Wait()
 	return slices.Concat(found...)
 }
 
-func checkOne(ctx context.Context, w config.Workspace, checker adapters.Checker) []Found {
-	findings, err := checker.Check(ctx, wants(w))
+func checkOne(ctx context.Context, w config.Workspace, checker adapters.Checker, wants adapters.Wants) []Found {
+	findings, err := checker.Check(ctx, wants)
 	all := make([]Found, len(findings), len(findings)+1)
 	for i, f := range findings {
 		f.Key = string(w.Platform) + "." + f.Key
@@ -54,11 +58,13 @@ func checkOne(ctx context.Context, w config.Workspace, checker adapters.Checker)
 	return all
 }
 
-// wants returns the optional features that the settings of a workspace, or of one of its
-// channels, use.
-func wants(w config.Workspace) adapters.Wants {
+// wants returns the facts about the settings of a workspace, or of one of its channels, that
+// matter to its platform. public is the address of our HTTP server.
+func wants(public string, w config.Workspace) adapters.Wants {
 	everywhere := append(slices.Collect(maps.Values(w.Channels)), w.Settings)
 	return adapters.Wants{
+		Everybody: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.AllowUsers == nil }),
+		Hook:      public + path.Join("/hooks", string(w.Platform), w.ID),
 		Reactions: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.Reactions }),
 	}
 }

@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -39,6 +41,11 @@ func (d *Daemon) baseURL() string {
 		host = "localhost"
 	}
 	return "http://" + net.JoinHostPort(host, port)
+}
+
+// publicURL returns the address of the HTTP server for platforms.
+func (d *Daemon) publicURL() string {
+	return cmp.Or(strings.TrimSuffix(d.current.Load().config.PublicURL, "/"), d.baseURL())
 }
 
 // localHello returns the commands that post to a new thread and read it.

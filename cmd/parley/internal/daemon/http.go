@@ -28,6 +28,7 @@ const (
 func (d *Daemon) newServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hooks/{platform}/{workspace}", d.hook)
+	mux.HandleFunc("POST /hooks/{platform}/{workspace}/{secret}", d.hook)
 	mux.HandleFunc("POST /api/v1/workspaces/{workspace}/messages", d.api(web.API.PostMessage))
 	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads", d.api(web.API.ListThreads))
 	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.ListMessages))

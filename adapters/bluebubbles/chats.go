@@ -1,0 +1,61 @@
+package bluebubbles
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// Address returns the chat's name. The Place is the guid of the answered message.
+func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
+	name, ok := strings.CutPrefix(string(thread), string(ThreadKey(a.workspace, "")))
+	if !ok || name == "" {
+		return adapters.Address{}, fmt.Errorf("%q is not a chat of workspace %s on BlueBubbles", thread, a.workspace)
+	}
+	return adapters.Address{Channel: name, Place: answered}, nil
+}
+
+// chatGUID returns the guid by which the server knows a chat: the one last seen, else that of
+// the answered message, else the first one that the server knows.
+func (a *Adapter) chatGUID(ctx context.Context, to adapters.Address) (string, error) {
+	if guid, ok := a.chats.Load(to.Channel); ok {
+		return guid.(string), nil
+	}
+	guid, err := a.askChat(ctx, to)
+	if err == nil {
+		a.chats.Store(to.Channel, guid)
+	}
+	return guid, err
+}
+
+func (a *Adapter) askChat(ctx context.Context, to adapters.Address) (string, error) {
+	if to.Place != "" {
+		row, err := a.message(ctx, to.Place)
+		if err == nil {
+			if p, err := read(asWebhook(row)); err == nil && p.chat != nil && chatName(p.chat.guid) == to.Channel {
+				return p.chat.guid, nil
+			}
+		} else if !isMissing(err) {
+			return "", err
+		}
+	}
+	for _, service := range []string{"iMessage", "any", "SMS"} {
+		for _, kind := range []string{";-;", ";+;"} {
+			var found struct {
+				GUID string `json:"guid"`
+			}
+			err := a.call(ctx, http.MethodGet, "chat/"+escape(service+kind+to.Channel), nil, nil, &found)
+			if err == nil && found.GUID != "" {
+				return found.GUID, nil
+			}
+			if err != nil && !isMissing(err) {
+				return "", err
+			}
+		}
+	}
+	return "", permanent("the server does not know the chat " + to.Channel)
+}

@@ -1,0 +1,67 @@
+package bluebubbles
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"parley/adapters"
+)
+
+// contact is an entry of the server's address book.
+type contact struct {
+	DisplayName  string           `json:"displayName"`
+	FirstName    string           `json:"firstName"`
+	LastName     string           `json:"lastName"`
+	Nickname     string           `json:"nickname"`
+	PhoneNumbers []contactAddress `json:"phoneNumbers"`
+	Emails       []contactAddress `json:"emails"`
+}
+
+type contactAddress struct {
+	Address string `json:"address"`
+}
+
+// LookupUser returns the name of an address in the server's contacts.
+func (a *Adapter) LookupUser(ctx context.Context, address string) (adapters.User, error) {
+	var found []contact
+	if err := a.call(ctx, http.MethodPost, "contact/query", nil, map[string]any{"addresses": []string{address}}, &found); err != nil {
+		return adapters.User{}, err
+	}
+	for _, c := range found {
+		if name := c.name(); c.has(address) && name != "" {
+			return adapters.User{DisplayName: name}, nil
+		}
+	}
+	return adapters.User{}, errors.New("the contacts of the server do not contain the address")
+}
+
+func (c contact) name() string {
+	both := strings.TrimSpace(c.FirstName) + " " + strings.TrimSpace(c.LastName)
+	return cmp.Or(strings.TrimSpace(c.DisplayName), strings.TrimSpace(both), strings.TrimSpace(c.Nickname))
+}
+
+// has reports whether the contact has an address. A number in the address book may lack the
+// country code or have separators.
+func (c contact) has(address string) bool {
+	if strings.ContainsRune(address, '@') {
+		return slices.ContainsFunc(c.Emails, func(e contactAddress) bool { return strings.EqualFold(e.Address, address) })
+	}
+	wanted := digits(address)
+	return slices.ContainsFunc(c.PhoneNumbers, func(n contactAddress) bool {
+		has := strings.TrimLeft(digits(n.Address), "0")
+		return has == wanted || len(has) > shortCode && strings.HasSuffix(wanted, has)
+	})
+}
+
+func digits(address string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, address)
+}

@@ -1,0 +1,320 @@
+package bluebubbles
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+const (
+	// pageSize is the number of rows of one query.
+	pageSize = 200
+	// changeWindow is the age up to which a message is read again because it may have
+	// changed. Messages lets people edit a message for 15 minutes.
+	// https://support.apple.com/en-us/104984
+	changeWindow = 20 * time.Minute
+	// askAge is the age up to which the server is asked for an unknown message that has
+	// changed.
+	askAge = 24 * time.Hour
+	// maxTaken bounds the messages whose last accepted state is remembered.
+	maxTaken = 10_000
+	// cursorName is the name of the cursor in the workspace's state.
+	cursorName = "cursor"
+)
+
+// reader is the reading of the server's rows. Each row has a number, the ROWID, and a new row
+// has a greater one than all others.
+type reader struct {
+	busy chan struct{} // holds a value during a read
+
+	mu sync.Mutex
+	// top is the number up to which every row is accepted, as far as this process knows.
+	top int64
+	// taken are the dedupe keys of the last accepted payloads, by the message's guid. They
+	// spare the store most repetitions.
+	taken map[string]string
+}
+
+func newReader() reader { return reader{busy: make(chan struct{}, 1), taken: map[string]string{}} }
+
+// cursor is the position of the reading, as the workspace's state stores it.
+type cursor struct {
+	Row  int64 `json:"row"`  // every row up to this number was read
+	Date int64 `json:"date"` // the newest date of these rows, in milliseconds since 1970
+	From int64 `json:"from"` // rows up to this date are from before the first start
+}
+
+// query is the body of message/query.
+type query struct {
+	With   []string `json:"with"`
+	Where  []where  `json:"where"`
+	After  int64    `json:"after,omitempty"`
+	Sort   string   `json:"sort"`
+	Offset int      `json:"offset"`
+	Limit  int      `json:"limit"`
+}
+
+type where struct {
+	Statement string         `json:"statement"`
+	Args      map[string]any `json:"args"`
+}
+
+// newerThan returns the condition that a row has a greater number.
+func newerThan(row int64) []where {
+	return []where{{"message.ROWID > :r", map[string]any{"r": row}}}
+}
+
+// rows calls f for each row of a query, page by page, and returns the number of pages. The
+// server orders rows by date.
+func (a *Adapter) rows(ctx context.Context, q query, f func(row json.RawMessage) error) (pages int, err error) {
+	q.With, q.Limit = []string{"chat", "attachment", "attributedBody"}, pageSize
+	if q.Where == nil {
+		q.Where = []where{}
+	}
+	for {
+		var page []json.RawMessage
+		asking, cancel := context.WithTimeout(ctx, a.config.Timeout)
+		err := a.call(asking, http.MethodPost, "message/query", nil, q, &page)
+		cancel()
+		if err != nil {
+			return pages, err
+		}
+		for _, row := range page {
+			if err := f(row); err != nil {
+				return pages, err
+			}
+		}
+		pages++
+		if len(page) < q.Limit {
+			return pages, nil
+		}
+		q.Offset += len(page)
+	}
+}
+
+// asWebhook returns a row in the form of a webhook, which is its envelope's body.
+func asWebhook(row json.RawMessage) []byte {
+	return fmt.Appendf(nil, `{"type":%q,"data":%s}`, newMessage, row)
+}
+
+// readAll reads the rows that are new or may have changed.
+func (a *Adapter) readAll(ctx context.Context, inbox adapters.Inbox, state adapters.State) error {
+	return a.reading(ctx, state, func(c *cursor) error {
+		_, err := a.rows(ctx, query{After: max(c.Date-changeWindow.Milliseconds(), c.From), Sort: "ASC"}, func(row json.RawMessage) error {
+			p, _ := read(asWebhook(row))
+			if date := p.created.UnixMilli(); date > c.From {
+				return a.take(ctx, inbox, asWebhook(row), p)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return a.readNew(ctx, inbox, c)
+	})
+}
+
+// catchUp reads the rows before a webhook's row, unless they were accepted. It waits at most
+// for readWait.
+func (a *Adapter) catchUp(ctx context.Context, inbox adapters.Inbox, row int64) error {
+	ctx, cancel := context.WithTimeout(ctx, readWait)
+	defer cancel()
+	select {
+	case <-a.linked:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return a.reading(ctx, a.link, func(c *cursor) error {
+		if !a.reader.misses(row) { // another webhook's read was in time
+			return nil
+		}
+		return a.readNew(ctx, inbox, c)
+	})
+}
+
+// readWait bounds how long a webhook waits for the rows before its own.
+const readWait = 2 * time.Second
+
+// reading runs one read at a time with the stored cursor, and stores the cursor afterwards. The
+// first read of a workspace finds the cursor and hands nothing over.
+func (a *Adapter) reading(ctx context.Context, state adapters.State, f func(c *cursor) error) error {
+	select {
+	case a.reader.busy <- struct{}{}:
+		defer func() { <-a.reader.busy }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	stored, err := state.Get(ctx, cursorName)
+	if err != nil {
+		return fmt.Errorf("read the cursor: %w", err)
+	}
+	var c cursor
+	if stored == "" {
+		err = a.begin(ctx, &c)
+	} else if err = json.Unmarshal([]byte(stored), &c); err == nil {
+		err = f(&c)
+	}
+	if err != nil {
+		return err
+	}
+	after, err := json.Marshal(c)
+	if err != nil || string(after) == stored {
+		return err
+	}
+	if err := state.Put(ctx, cursorName, string(after)); err != nil {
+		return fmt.Errorf("store the cursor: %w", err)
+	}
+	return nil
+}
+
+// begin finds the cursor of a new workspace: behind every row that the server has.
+func (a *Adapter) begin(ctx context.Context, c *cursor) error {
+	skip := func(row json.RawMessage) error {
+		p, _ := read(asWebhook(row))
+		c.see(p)
+		return nil
+	}
+	var newest []json.RawMessage
+	if err := a.call(ctx, http.MethodPost, "message/query", nil, query{Where: []where{}, Sort: "DESC", Limit: pageSize}, &newest); err != nil {
+		return err
+	}
+	for _, row := range newest {
+		_ = skip(row)
+	}
+	_, err := a.rows(ctx, query{Where: newerThan(c.Row), Sort: "ASC"}, skip)
+	c.From = c.Date
+	a.reader.reached(c.Row)
+	return err
+}
+
+// see moves the cursor to a row that was read.
+func (c *cursor) see(p payload) {
+	c.Row = max(c.Row, p.row)
+	if !p.created.IsZero() {
+		c.Date = max(c.Date, p.created.UnixMilli())
+	}
+}
+
+// readNew reads all rows behind the cursor. A row that comes during the read can shift the
+// pages, so it repeats a read of several pages until one finds nothing new.
+func (a *Adapter) readNew(ctx context.Context, inbox adapters.Inbox, c *cursor) error {
+	seen, end := map[int64]bool{}, *c
+	for {
+		before := len(seen)
+		pages, err := a.rows(ctx, query{Where: newerThan(c.Row), Sort: "ASC"}, func(row json.RawMessage) error {
+			p, _ := read(asWebhook(row))
+			if seen[p.row] {
+				return nil
+			}
+			seen[p.row] = true
+			end.see(p)
+			return a.take(ctx, inbox, asWebhook(row), p)
+		})
+		if err != nil {
+			return err
+		}
+		if pages == 1 || len(seen) == before {
+			break
+		}
+	}
+	*c = end
+	a.reader.reached(end.Row)
+	return nil
+}
+
+// take hands over a payload that was read, unless this process has handed it over before.
+func (a *Adapter) take(ctx context.Context, inbox adapters.Inbox, body []byte, p payload) error {
+	if a.reader.isTaken(p.guid, p.dedupe(body)) {
+		return nil
+	}
+	_, err := a.accept(ctx, inbox, body, event.Backfilled, p)
+	return err
+}
+
+// accept makes a payload durable. If it is about an unknown message, the server is asked for
+// that message.
+func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, body []byte, transport string, p payload) (adapters.Receipt, error) {
+	if p.chat != nil {
+		a.chats.Store(chatName(p.chat.guid), p.chat.guid)
+	}
+	receipt, err := inbox.Accept(ctx, event.Envelope{
+		Workspace: a.workspace, Platform: event.BlueBubbles, Transport: transport, ReceivedAt: a.now(), Body: body,
+	})
+	if err != nil {
+		return receipt, err
+	}
+	a.reader.took(p.guid, p.dedupe(body))
+	if receipt.Waits && p.kind == event.KindEdit && a.now().Sub(p.created) < askAge {
+		a.askMessage(ctx, inbox, p.guid)
+	}
+	return receipt, nil
+}
+
+// askMessage asks the server for a message and its chat, and hands it over. If that fails, the
+// payload that waits for the message is ignored later.
+func (a *Adapter) askMessage(ctx context.Context, inbox adapters.Inbox, guid string) {
+	ctx, cancel := context.WithTimeout(ctx, readWait)
+	defer cancel()
+	row, err := a.message(ctx, guid)
+	if err != nil {
+		return
+	}
+	if p, err := read(asWebhook(row)); err == nil && p.chat != nil {
+		_, _ = a.accept(ctx, inbox, asWebhook(row), event.Backfilled, p)
+	}
+}
+
+// message asks the server for a message with its chats.
+func (a *Adapter) message(ctx context.Context, guid string) (row json.RawMessage, err error) {
+	err = a.call(ctx, http.MethodGet, "message/"+escape(guid), url.Values{"with": {"chats,attachments"}}, nil, &row)
+	if err == nil && len(row) == 0 {
+		err = errors.New("the answer has no message")
+	}
+	return row, err
+}
+
+// misses reports whether rows before this one may not be accepted yet.
+func (r *reader) misses(row int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return row > r.top+1
+}
+
+// reached notes that every row up to this one is accepted.
+func (r *reader) reached(row int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.top = max(r.top, row)
+}
+
+// follows notes that a row is accepted, if it is the next one.
+func (r *reader) follows(row int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if row == r.top+1 {
+		r.top = row
+	}
+}
+
+func (r *reader) isTaken(guid, dedupe string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return guid != "" && r.taken[guid] == dedupe
+}
+
+func (r *reader) took(guid, dedupe string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.taken) >= maxTaken {
+		clear(r.taken)
+	}
+	r.taken[guid] = dedupe
+}

@@ -1,0 +1,85 @@
+package bluebubbles
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// events are the types of webhooks that the server sends us.
+var events = []string{newMessage, updatedMessage, messageSendError}
+
+// webhook is a webhook that is registered at the server.
+type webhook struct {
+	ID     int       `json:"id"`
+	URL    string    `json:"url"`
+	Events eventList `json:"events"`
+}
+
+// eventList is a list of event types. Some versions of the server send it as a text with JSON.
+type eventList []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *eventList) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = []byte(text)
+	}
+	return json.Unmarshal(raw, (*[]string)(e))
+}
+
+func (a *Adapter) webhooks(ctx context.Context) (list []webhook, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	defer cancel()
+	err = a.call(ctx, http.MethodGet, "webhook", nil, nil, &list)
+	return list, err
+}
+
+// stale returns those of our webhooks that are to be deleted, and whether the right one is
+// missing. A webhook is ours if its URL begins with the hook's URL.
+func (a *Adapter) stale(list []webhook, hook string) (ours []webhook, missing bool) {
+	missing = true
+	for _, w := range list {
+		switch {
+		case !strings.HasPrefix(w.URL, hook+"/"):
+		case missing && w.URL == hook+"/"+a.config.WebhookSecret.Reveal() && sameEvents(w.Events):
+			missing = false
+		default:
+			ours = append(ours, w)
+		}
+	}
+	return ours, missing
+}
+
+// sameEvents reports whether a webhook gets our events and no others.
+func sameEvents(list []string) bool {
+	return len(list) == len(events) && !slices.ContainsFunc(events, func(e string) bool { return !slices.Contains(list, e) })
+}
+
+// register makes the server's registration of our hook right. The server does not change the
+// events of a registered URL, so register deletes a wrong one first.
+func (a *Adapter) register(ctx context.Context, hook string) error {
+	if _, err := url.Parse(hook); hook == "" || err != nil {
+		return nil
+	}
+	list, err := a.webhooks(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	defer cancel()
+	ours, missing := a.stale(list, hook)
+	for _, w := range ours {
+		if err := a.call(ctx, http.MethodDelete, "webhook/"+strconv.Itoa(w.ID), nil, nil, nil); err != nil && !isMissing(err) {
+			return err
+		}
+	}
+	if !missing {
+		return nil
+	}
+	return a.call(ctx, http.MethodPost, "webhook", nil, map[string]any{"url": hook + "/" + a.config.WebhookSecret.Reveal(), "events": events}, nil)
+}

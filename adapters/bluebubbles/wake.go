@@ -1,0 +1,92 @@
+package bluebubbles
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"parley/ingest/event"
+)
+
+// wakeWords are the words that address us in groups.
+type wakeWords struct {
+	everywhere []string
+	chats      map[string][]string // instead of everywhere, by the chat's name
+}
+
+// newWakeWords returns the configured words.
+func newWakeWords(c Config) wakeWords {
+	w := wakeWords{everywhere: c.Wake, chats: map[string][]string{}}
+	for _, chat := range c.Channels {
+		w.chats[chatName(chat.ID)] = chat.Wake
+	}
+	return w
+}
+
+// matches reports whether a text in a channel contains a wake word. A payload without a chat
+// may be of a group.
+func (w wakeWords) matches(channel event.Channel, text string) bool {
+	if channel.Type == event.ChannelDirect {
+		return false
+	}
+	words, own := w.chats[channel.ID]
+	if !own {
+		words = w.everywhere
+	}
+	return slices.ContainsFunc(words, func(word string) bool { return containsWord(text, word) })
+}
+
+// containsWord reports whether a text contains a word or phrase as a whole, in any case.
+func containsWord(text, word string) bool {
+	text, word = fold(text), fold(strings.TrimSpace(word))
+	for from := 0; word != ""; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		start := from + i
+		if isBoundary(text, start) && isBoundary(text, start+len(word)) {
+			return true
+		}
+		_, size := utf8.DecodeRuneInString(text[start:])
+		from = start + size
+	}
+	return false
+}
+
+// fold returns a text in which letters that differ only in their case are equal.
+func fold(text string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, text)
+}
+
+// isBoundary reports whether a word can begin or end at an offset of a text: beside a
+// character that is part of no word, or, in scripts without spaces, where Unicode has a
+// boundary of words.
+// https://www.unicode.org/reports/tr29/#Word_Boundaries
+func isBoundary(text string, at int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	after, _ := utf8.DecodeRuneInString(text[at:])
+	if at == 0 || at == len(text) || !isWordRune(before) && !unicode.IsMark(after) || !isWordRune(after) {
+		return true
+	}
+	state, end := -1, 0
+	for rest := text; end < at; {
+		var word string
+		word, rest, state = uniseg.FirstWordInString(rest, state)
+		end += len(word)
+	}
+	return end == at
+}
+
+func isWordRune(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) || r == '_'
+}
