@@ -104,7 +104,9 @@ func (s *live) fake() adaptertest.Fake {
 var guids = map[string]string{"chat640021977": group, nora: direct}
 
 func (s *live) called(c bluebubblestest.Call) {
-	s.calls.Add(1)
+	if c.Route != "POST message/query" { // a late webhook may read rows at any time
+		s.calls.Add(1)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if waiting := s.faults[c.Route]; len(waiting) > 0 {
