@@ -25,15 +25,14 @@ type Adapter struct {
 	reader reader
 	warned sync.Once
 
-	linked    chan struct{} // closed when link is set
-	link      adapters.State
-	firstLink sync.Once
-	now       func() time.Time
+	state adapters.State
+	now   func() time.Time
 }
 
 var (
 	_ adapters.Adapter          = (*Adapter)(nil)
 	_ adapters.Connector        = (*Adapter)(nil)
+	_ adapters.Stateful         = (*Adapter)(nil)
 	_ adapters.Hook             = (*Adapter)(nil)
 	_ adapters.Sender           = (*Adapter)(nil)
 	_ adapters.Lister           = (*Adapter)(nil)
@@ -59,7 +58,7 @@ func Platform() adapters.Platform {
 func New(workspace string, config Config) *Adapter {
 	return &Adapter{
 		Normalizer: Normalizer{newWakeWords(config)}, workspace: workspace, config: config,
-		client: httpcall.NewClient(newTransport()), reader: newReader(), linked: make(chan struct{}), now: time.Now,
+		client: httpcall.NewClient(newTransport()), reader: newReader(), now: time.Now,
 	}
 }
 
@@ -73,33 +72,18 @@ func (a *Adapter) Limits() adapters.Limits {
 	}
 }
 
-// Connections returns the connection of the hook, which each node has, and the poller.
+// UseState implements adapters.Stateful: on each node the hook reads what it missed.
+func (a *Adapter) UseState(state adapters.State) { a.state = state }
+
+// Connections returns the poller.
 func (a *Adapter) Connections() []adapters.Connection {
-	return []adapters.Connection{{Name: "hook", Run: a.runHook}, {Name: "poll", Exclusive: true, Run: a.runPoll}}
+	return []adapters.Connection{{Exclusive: true, Run: a.poll}}
 }
 
-// runHook lets the hook read missed messages, and reports our identity.
-func (a *Adapter) runHook(ctx context.Context, _ adapters.Inbox, link adapters.Link) error {
-	a.firstLink.Do(func() {
-		a.link = link.State
-		close(a.linked)
-	})
-	info, err := a.askInfo(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err != nil:
-		return err
-	}
-	link.Up(info.self())
-	<-ctx.Done()
-	return nil
-}
-
-// runPoll reads what the webhooks missed, at the start and then at each poll. It also keeps the
+// poll reads what the webhooks missed, at the start and then at each poll. It also keeps the
 // registration of the webhook right. After a failure the supervisor runs it again, so it reads
 // at once.
-func (a *Adapter) runPoll(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
+func (a *Adapter) poll(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
 	if link.Wants.Everybody {
 		a.warned.Do(func() { link.Log.Warn(everybodyWords) })
 	}
@@ -109,7 +93,7 @@ func (a *Adapter) runPoll(ctx context.Context, inbox adapters.Inbox, link adapte
 			if err := a.register(ctx, link.Wants.Hook); err != nil && ctx.Err() == nil {
 				link.Log.Warn("the webhook cannot be registered; messages arrive at the next poll", "err", err)
 			}
-			err = a.readAll(ctx, inbox, link.State)
+			err = a.readAll(ctx, inbox)
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -106,8 +106,8 @@ func asWebhook(row json.RawMessage) []byte {
 }
 
 // readAll reads the rows that are new or may have changed.
-func (a *Adapter) readAll(ctx context.Context, inbox adapters.Inbox, state adapters.State) error {
-	return a.reading(ctx, state, func(c *cursor) error {
+func (a *Adapter) readAll(ctx context.Context, inbox adapters.Inbox) error {
+	return a.reading(ctx, func(c *cursor) error {
 		_, err := a.rows(ctx, query{After: max(c.Date-changeWindow.Milliseconds(), c.From), Sort: "ASC"}, func(row json.RawMessage) error {
 			p, _ := read(asWebhook(row))
 			if date := p.created.UnixMilli(); date > c.From {
@@ -127,12 +127,7 @@ func (a *Adapter) readAll(ctx context.Context, inbox adapters.Inbox, state adapt
 func (a *Adapter) catchUp(ctx context.Context, inbox adapters.Inbox, row int64) error {
 	ctx, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
-	select {
-	case <-a.linked:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return a.reading(ctx, a.link, func(c *cursor) error {
+	return a.reading(ctx, func(c *cursor) error {
 		if !a.reader.misses(row) { // another webhook's read was in time
 			return nil
 		}
@@ -145,14 +140,14 @@ const readWait = 2 * time.Second
 
 // reading runs one read at a time with the stored cursor, and stores the cursor afterwards. The
 // first read of a workspace finds the cursor and hands nothing over.
-func (a *Adapter) reading(ctx context.Context, state adapters.State, f func(c *cursor) error) error {
+func (a *Adapter) reading(ctx context.Context, f func(c *cursor) error) error {
 	select {
 	case a.reader.busy <- struct{}{}:
 		defer func() { <-a.reader.busy }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	stored, err := state.Get(ctx, cursorName)
+	stored, err := a.state.Get(ctx, cursorName)
 	if err != nil {
 		return fmt.Errorf("read the cursor: %w", err)
 	}
@@ -169,7 +164,7 @@ func (a *Adapter) reading(ctx context.Context, state adapters.State, f func(c *c
 	if err != nil || string(after) == stored {
 		return err
 	}
-	if err := state.Put(ctx, cursorName, string(after)); err != nil {
+	if err := a.state.Put(ctx, cursorName, string(after)); err != nil {
 		return fmt.Errorf("store the cursor: %w", err)
 	}
 	return nil
