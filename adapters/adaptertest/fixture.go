@@ -45,9 +45,6 @@ func newFixture(t *testing.T, platform Platform) *fixture {
 		Fake: fake, t: t, ctx: ctx, started: time.Now(), inbox: newInbox(), output: &output{wrote: make(chan struct{}, 1)},
 		known: people{&fake.Self, map[string]adapters.User{}, map[string]event.ChannelType{}, NewState()},
 	}
-	if stateful, ok := fake.Adapter.(adapters.Stateful); ok {
-		stateful.UseState(s.known.state)
-	}
 	t.Cleanup(func() { // runs after the cleanup of the run
 		for _, secret := range fake.Secrets {
 			if text := s.output.String(); strings.Contains(text, secret) {

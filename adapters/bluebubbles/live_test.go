@@ -62,6 +62,7 @@ func newLive(t *testing.T, options bluebubblestest.Options) *live {
 	s.AddContact(bluebubblestest.Contact{Address: nora, Name: "Nora Lindqvist"})
 	s.AddContact(bluebubblestest.Contact{Address: tomas, Name: "Tomás Reyes"})
 	s.adapter = bluebubbles.New("home", settings(s.URL()))
+	s.adapter.UseState(adaptertest.NewState())
 	return s
 }
 
