@@ -1,0 +1,239 @@
+package bluebubbles_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/bluebubblestest"
+)
+
+// TestFormat checks plain text, a bubble for each paragraph, and fewer bubbles for many.
+func TestFormat(t *testing.T) {
+	a := bluebubbles.New("home", settings("http://127.0.0.1:1"))
+	for text, want := range map[string][]string{
+		"":                               nil,
+		"**Yes**, see [it](https://a.b)": {"Yes, see it (https://a.b)"},
+		"One.\n\nTwo.\n\n- a\n- b":       {"One.", "Two.", "• a\n• b"},
+		"1\n\n2\n\n3\n\n4":               {"1", "2", "3", "4"},
+		"1\n\n2\n\n3\n\n4\n\n5":          {"1\n\n2\n\n3\n\n4\n\n5"},
+	} {
+		if diff := cmp.Diff(want, a.Format(text, nil)); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+// calls collects the bodies of the calls of a route.
+type calls struct {
+	route  string
+	bodies []map[string]any
+}
+
+func (c *calls) add(call bluebubblestest.Call) {
+	if call.Route == c.route {
+		var body map[string]any
+		_ = json.Unmarshal(call.Body, &body)
+		c.bodies = append(c.bodies, body)
+	}
+}
+
+func (n *node) reply(t *testing.T, chat, place, text string) {
+	t.Helper()
+	if _, err := n.adapter.Send(t.Context(), adapters.Post{Key: "k1", To: adapters.Address{Channel: chat, Place: place}, Text: text}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMethods checks the way of sending, the temporary guid, typing and receipts, with and
+// without the private API.
+func TestMethods(t *testing.T) {
+	for _, c := range []struct {
+		method  string
+		private bool // the server has it
+		used    string
+		reads   int
+	}{
+		{"auto", true, "private-api", 1}, {"auto", false, "apple-script", 0}, {"apple-script", true, "apple-script", 0}, {"private-api", true, "private-api", 1},
+	} {
+		n := newNode(t, bluebubblestest.Options{PrivateAPI: c.private}, func(config *bluebubbles.Config) { config.Method = c.method })
+		question := n.hears("a question")
+		sign := adapters.Sign{To: adapters.Address{Channel: nora, Place: question.GUID}}
+		if err := n.adapter.ShowWorking(t.Context(), sign); err != nil || n.IsTyping(direct) != (c.reads > 0) {
+			t.Errorf("%+v: typing %v, %v", c, n.IsTyping(direct), err)
+		}
+		n.reply(t, nora, question.GUID, "one")
+		n.reply(t, nora, question.GUID, "two")
+		sent := n.Sent()
+		if len(sent) != 2 || sent[0].ReplyTo != "" || !strings.HasPrefix(sent[0].TempGUID, "k1.") || sent[0].TempGUID == sent[1].TempGUID {
+			t.Errorf("%+v: sent %+v", c, sent)
+		}
+		if n.Reads(direct) != c.reads {
+			t.Errorf("%+v: marked as read %d times", c, n.Reads(direct))
+		}
+		if n.adapter.Limits().Sign != (c.reads > 0) {
+			t.Errorf("%+v: limits %+v", c, n.adapter.Limits())
+		}
+	}
+}
+
+// TestReadReceiptsOff checks that no chat is marked as read.
+func TestReadReceiptsOff(t *testing.T) {
+	n := newNode(t, bluebubblestest.Options{PrivateAPI: true}, func(c *bluebubbles.Config) { c.ReadReceipts = bluebubbles.ReceiptsOff })
+	n.reply(t, nora, n.hears("a question").GUID, "one")
+	if n.Reads(direct) != 0 {
+		t.Error("the chat was marked as read")
+	}
+}
+
+// TestRepliesInGroups checks that the first bubble in a group refers to its question, if the
+// private API is there.
+func TestRepliesInGroups(t *testing.T) {
+	for _, private := range []bool{true, false} {
+		n := newNode(t, bluebubblestest.Options{PrivateAPI: private})
+		question, _ := n.Say(bluebubblestest.Message{Chat: group, From: nora, Text: "a question"})
+		n.reply(t, "chat640021977", question.GUID, "one")
+		n.reply(t, "chat640021977", question.GUID, "two")
+		want := ""
+		if private {
+			want = question.GUID
+		}
+		if sent := n.Sent(); sent[0].ReplyTo != want || sent[1].ReplyTo != "" {
+			t.Errorf("private %v: sent %+v", private, sent)
+		}
+	}
+}
+
+// TestTheGUIDLastSeen checks that an answer goes to the chat by the service that the last
+// message came by, or else by the one that the server knows.
+func TestTheGUIDLastSeen(t *testing.T) {
+	const sms, any = "SMS;-;" + nora, "any;-;+15555550199"
+	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.SetChat(bluebubblestest.Chat{GUID: sms})
+	n.SetChat(bluebubblestest.Chat{GUID: any})
+	question, _ := n.Say(bluebubblestest.Message{Chat: sms, From: nora, Text: "by text message"})
+	n.reply(t, nora, question.GUID, "one")
+	n.reply(t, "+15555550199", "", "two")
+	n.start()
+	n.hears("by iMessage")
+	n.stop()
+	n.start() // reads the message
+	n.reply(t, nora, question.GUID, "three")
+	var got []string
+	for _, m := range n.Sent() {
+		got = append(got, m.Chat)
+	}
+	if diff := cmp.Diff([]string{sms, any, direct}, got); diff != "" {
+		t.Error(diff)
+	}
+	_, err := n.adapter.Send(t.Context(), adapters.Post{Key: "k9", To: adapters.Address{Channel: "+15555550000"}, Text: "x"})
+	if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != adapters.Permanent {
+		t.Errorf("an unknown chat: %v", err)
+	}
+}
+
+// TestList checks the search for a post whose outcome is unknown: own text may stand in
+// attributedBody alone, and neither another chat nor another person's text counts.
+func TestList(t *testing.T) {
+	n := newNode(t, bluebubblestest.Options{BodyOnly: true})
+	made := time.Now()
+	to := adapters.Address{Channel: nora, Place: n.hears("a question").GUID}
+	post := adapters.Post{Key: "k1", To: to, Text: " yes ", NotBefore: made}
+	n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "yes"})
+	n.Put(bluebubblestest.Message{Chat: group, Text: "yes"})
+	n.Put(bluebubblestest.Message{Chat: direct, Text: "yes", CreatedAt: made.Add(-time.Hour)})
+	if ids, err := n.adapter.List(t.Context(), post); err != nil || ids != nil {
+		t.Errorf("before the send: %q, %v", ids, err)
+	}
+	failed := n.Put(bluebubblestest.Message{Chat: direct, Text: "yes", Error: 22})
+	if ids, err := n.adapter.List(t.Context(), post); !errors.Is(err, adapters.ErrUndelivered) {
+		t.Errorf("with an undelivered message %s: %q, %v", failed.GUID, ids, err)
+	}
+	first := n.Put(bluebubblestest.Message{Chat: "SMS;-;" + nora, Text: "yes"})
+	second := n.Put(bluebubblestest.Message{Chat: direct, Text: "yes\n"})
+	if ids, err := n.adapter.List(t.Context(), post); err != nil || !cmp.Equal(ids, []string{first.GUID, second.GUID}) {
+		t.Errorf("after the send: %q, %v", ids, err)
+	}
+	file := post
+	file.Text, file.File = "", &adapters.File{Name: "a.txt", Size: 1, Open: nil}
+	n.Put(bluebubblestest.Message{Chat: direct, Attachments: []bluebubblestest.Attachment{{GUID: "at_1", Name: "b.txt"}}})
+	shared := n.Put(bluebubblestest.Message{Chat: direct, Attachments: []bluebubblestest.Attachment{{GUID: "at_2", Name: "a.txt"}}})
+	if ids, err := n.adapter.List(t.Context(), file); err != nil || !cmp.Equal(ids, []string{shared.GUID}) {
+		t.Errorf("a file: %q, %v", ids, err)
+	}
+	if text, attachment := n.adapter.Settles(post), n.adapter.Settles(file); text != 15*time.Second || attachment != 195*time.Second {
+		t.Errorf("a text settles after %v, a file after %v", text, attachment)
+	}
+}
+
+// TestErrorsHideSecrets checks every form of the secrets in errors of the server and of the
+// network.
+func TestErrorsHideSecrets(t *testing.T) {
+	words := "no: " + canary + " " + canaryQuery + " " + canaryPath + " " + canaryWebhook
+	server := newEcho(t, words)
+	a := bluebubbles.New("home", settings(server))
+	_, err := a.LookupUser(t.Context(), nora)
+	checkHidden(t, err)
+	_, err = bluebubbles.New("home", settings("http://127.0.0.1:1")).LookupUser(t.Context(), nora)
+	checkHidden(t, err)
+	_, err = bluebubbles.New("home", settings("http://127.0.0.1:1")).Fetch(t.Context(), attachmentOf("at_1"))
+	checkHidden(t, err)
+	_, err = bluebubbles.New("home", settings("http://[::1]:x")).Fetch(t.Context(), attachmentOf("at_1"))
+	checkHidden(t, err)
+}
+
+func checkHidden(t *testing.T, err error) {
+	t.Helper()
+	for _, form := range []string{canary, canaryQuery, canaryPath, canaryWebhook, "password="} {
+		if err == nil || strings.Contains(err.Error(), form) {
+			t.Errorf("%q in the error %v", form, err)
+		}
+	}
+}
+
+// TestFetchConvertsNothing checks that an attachment comes as it was sent, and a missing one is
+// an error.
+func TestFetchConvertsNothing(t *testing.T) {
+	n := newNode(t, silent)
+	n.AddFile("at_1", []byte("content"))
+	source, err := n.adapter.Fetch(t.Context(), attachmentOf("at_1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	if got, err := io.ReadAll(source); err != nil || !bytes.Equal(got, []byte("content")) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := n.adapter.Fetch(t.Context(), attachmentOf("at_2")); err == nil {
+		t.Error("a missing attachment was fetched")
+	}
+}
+
+// TestAProxysAnswerIsNoRefusal checks that a 404 that is not the server's own is tried again.
+func TestAProxysAnswerIsNoRefusal(t *testing.T) {
+	n := newNode(t, bluebubblestest.Options{})
+	n.reply(t, nora, n.hears("a question").GUID, "one")
+	for status, want := range map[int]adapters.SendFailure{
+		http.StatusBadRequest: adapters.Permanent, http.StatusInternalServerError: adapters.Unclear, http.StatusTooManyRequests: adapters.RateLimited,
+	} {
+		n.Script("POST message/text", bluebubblestest.Fault{Status: status})
+		_, err := n.adapter.Send(t.Context(), adapters.Post{Key: "k2", To: adapters.Address{Channel: nora}, Text: "x"})
+		if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != want {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+	proxy := newEcho(t, "<html>offline</html>")
+	_, err := bluebubbles.New("home", settings(proxy)).Send(t.Context(), adapters.Post{Key: "k2", To: adapters.Address{Channel: nora}, Text: "x"})
+	if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != adapters.NotSent {
+		t.Errorf("a proxy's 404: %v", err)
+	}
+}

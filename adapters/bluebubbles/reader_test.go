@@ -1,0 +1,392 @@
+package bluebubbles_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/adapters/adaptertest"
+	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/bluebubblestest"
+	"parley/ingest/event"
+)
+
+// desk is an adapters.Inbox that accepts each dedupe key once.
+type desk struct {
+	mu       sync.Mutex
+	seen     map[string]bool
+	taken    []event.Envelope
+	texts    []string // "text by transport", in the order of acceptance
+	busy     int      // the next envelopes that are refused
+	repeated int
+	known    map[string]bool // the messages' guids
+	changed  *sync.Cond
+}
+
+func newDesk() *desk {
+	d := &desk{seen: map[string]bool{}, known: map[string]bool{}}
+	d.changed = sync.NewCond(&d.mu)
+	return d
+}
+
+func (d *desk) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy > 0 {
+		d.busy--
+		return adapters.Receipt{}, adapters.ErrBusy
+	}
+	known := contacts{self: event.Self{Address: owner}}
+	keys := bluebubbles.Normalizer{}.Keys(e, known)
+	if d.seen[keys.Dedupe] {
+		d.repeated++
+		return adapters.Receipt{Duplicate: true}, nil
+	}
+	d.seen[keys.Dedupe] = true
+	d.taken = append(d.taken, e)
+	text := string(keys.Kind)
+	if n, err := (bluebubbles.Normalizer{}).Normalize(context.Background(), e, known); err == nil && n.Message != nil {
+		text = n.Message.Content
+	}
+	d.texts = append(d.texts, text+" by "+e.Transport)
+	waits := keys.Settled == nil && keys.Thread == "" && !d.known[keys.Subject]
+	d.known[keys.Subject] = d.known[keys.Subject] || keys.Thread != ""
+	d.changed.Broadcast()
+	return adapters.Receipt{ID: int64(len(d.taken)), Waits: waits}, nil
+}
+
+// await waits until n envelopes are accepted, and returns their texts.
+func (d *desk) await(t *testing.T, n int) []string {
+	t.Helper()
+	stop := context.AfterFunc(t.Context(), d.changed.Broadcast)
+	defer stop()
+	timer := time.AfterFunc(time.Minute, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		n = 0
+		d.changed.Broadcast()
+	})
+	defer timer.Stop()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.texts) < n {
+		d.changed.Wait()
+	}
+	if n == 0 {
+		t.Fatalf("only these arrived: %q", d.texts)
+	}
+	return append([]string(nil), d.texts...)
+}
+
+// node is an adapter with its hook and its poller.
+type node struct {
+	*live
+	t     *testing.T
+	desk  *desk
+	state adapters.State
+	hook  *httptest.Server
+	ups   chan event.Self
+	downs chan error
+	wants adapters.Wants
+	log   *lines
+	stop  func()
+}
+
+// lines is a log in memory.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// newNode returns a node whose poller does not run yet. Its webhook is registered by hand.
+func newNode(t *testing.T, options bluebubblestest.Options, change ...func(*bluebubbles.Config)) *node {
+	t.Helper()
+	n := &node{live: newLive(t, options), t: t, desk: newDesk(), state: adaptertest.NewState(), ups: make(chan event.Self, 100), downs: make(chan error, 100), log: new(lines), stop: func() {}}
+	c := settings(n.URL())
+	for _, f := range change {
+		f(&c)
+	}
+	n.adapter = bluebubbles.New("home", c)
+	n.adapter.UseState(n.state)
+	n.hook = httptest.NewServer(n.adapter.Handler(n.desk, func(string) {}))
+	t.Cleanup(n.hook.Close)
+	n.Register(n.hook.URL+"/hooks/bluebubbles/home/"+canaryWebhook, "new-message", "updated-message")
+	return n
+}
+
+// start runs the poller until its first read has ended.
+func (n *node) start() {
+	n.t.Helper()
+	ctx, cancel := context.WithCancel(n.t.Context())
+	var running sync.WaitGroup
+	link := adapters.Link{
+		Up: func(self event.Self) { n.ups <- self }, Down: func(err error) { n.downs <- err }, State: n.state,
+		Log: slog.New(slog.NewTextHandler(n.log, nil)), Wants: n.wants,
+	}
+	running.Go(func() {
+		for ctx.Err() == nil { // as the supervisor does, without its waits
+			if err := n.adapter.Connections()[0].Run(ctx, n.desk, link); err != nil {
+				n.downs <- err
+			}
+		}
+	})
+	n.stop = func() {
+		cancel()
+		running.Wait()
+	}
+	n.t.Cleanup(n.stop)
+	<-n.ups
+}
+
+// silent is a server that sends no webhook.
+var silent = bluebubblestest.Options{Webhooks: func(string) []time.Duration { return nil }}
+
+func (n *node) hears(text string) bluebubblestest.Message {
+	m, _ := n.Say(bluebubblestest.Message{Chat: direct, From: nora, Text: text})
+	return m
+}
+
+func quickly(c *bluebubbles.Config) { c.Poll = 5 * time.Millisecond }
+
+// TestFirstStartReplaysNoHistory checks that a new workspace begins behind the server's rows,
+// and that the window for changes does not return them either.
+func TestFirstStartReplaysNoHistory(t *testing.T) {
+	n := newNode(t, silent, quickly)
+	for i := range 3 {
+		n.hears(fmt.Sprint("old ", i))
+	}
+	n.start()
+	n.hears("new")
+	if diff := cmp.Diff([]string{"new by backfill"}, n.desk.await(t, 1)); diff != "" {
+		t.Error(diff)
+	}
+	n.stop()
+	n.start() // the next start does not read the window of before the first start
+	n.hears("newer")
+	if diff := cmp.Diff([]string{"new by backfill", "newer by backfill"}, n.desk.await(t, 2)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPollFindsWhatWebhooksMissed checks messages, edits, unsends, late attachments and
+// tapbacks that no webhook reported, also those from while we were away.
+func TestPollFindsWhatWebhooksMissed(t *testing.T) {
+	n := newNode(t, silent, quickly)
+	n.start()
+	edited, unsent, late := n.hears("edited"), n.hears("unsent"), n.hears("late")
+	n.desk.await(t, 3)
+	n.stop()
+	n.Edit(edited.GUID, "edited, indeed")
+	n.Unsend(unsent.GUID)
+	n.Change(late.GUID, func(m *bluebubblestest.Message) {
+		m.Attachments = []bluebubblestest.Attachment{{GUID: "at_1", Name: "late.txt"}}
+	})
+	n.React(edited.GUID, nora, "love")
+	n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "synced late", CreatedAt: time.Now().Add(-48 * time.Hour)})
+	n.start()
+	got := map[string]bool{}
+	for _, text := range n.desk.await(t, 8)[3:] {
+		got[text] = true
+	}
+	want := map[string]bool{"edited, indeed by backfill": true, "delete by backfill": true, "late by backfill": true, "reaction by backfill": true, "synced late by backfill": true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPollReadsAllPages checks a backlog of several pages whose rows are not in the order of
+// their dates, while the server fails now and then.
+func TestPollReadsAllPages(t *testing.T) {
+	n := newNode(t, silent, quickly)
+	n.start()
+	n.stop()
+	const rows = 1000
+	for i := range rows {
+		n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: fmt.Sprint(i), CreatedAt: time.Now().Add(-time.Duration(i*7919%rows) * time.Second)})
+	}
+	for range 3 {
+		n.Script("POST message/query", bluebubblestest.Fault{}, bluebubblestest.Fault{}, bluebubblestest.Fault{Status: http.StatusInternalServerError})
+	}
+	n.start()
+	n.desk.await(t, rows)
+	stored, err := n.state.Get(t.Context(), "cursor")
+	if err != nil || !strings.Contains(stored, fmt.Sprintf(`"row":%d`, rows)) {
+		t.Errorf("the cursor is %s, %v", stored, err)
+	}
+}
+
+// TestAGapIsReadFirst checks that a webhook behind lost ones brings them along, in their order,
+// before its own envelope, and that reordered webhooks change nothing.
+func TestAGapIsReadFirst(t *testing.T) {
+	lost := map[int]bool{1: true, 2: true}
+	calls := 0
+	n := newNode(t, bluebubblestest.Options{Webhooks: func(string) []time.Duration {
+		if calls++; lost[calls-1] {
+			return nil
+		}
+		return []time.Duration{0}
+	}}, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	for _, text := range []string{"one", "two", "three", "four"} {
+		m, sent := n.Say(bluebubblestest.Message{Chat: direct, From: nora, Text: text})
+		if !lost[int(m.ROWID)-1] {
+			if status, err := sent.Wait(t.Context()); status != http.StatusOK || err != nil {
+				t.Errorf("%s: status %d, %v", text, status, err)
+			}
+		}
+	}
+	want := []string{"one by webhook", "two by backfill", "three by backfill", "four by backfill"}
+	if diff := cmp.Diff(want, n.desk.await(t, 4)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestARefusedWebhookIsRead checks that a message whose webhook the store refused comes with
+// the next poll.
+func TestARefusedWebhookIsRead(t *testing.T) {
+	n := newNode(t, bluebubblestest.Options{}, func(c *bluebubbles.Config) { c.Poll = 50 * time.Millisecond })
+	n.start()
+	n.desk.mu.Lock()
+	n.desk.busy = 1
+	n.desk.mu.Unlock()
+	_, sent := n.Say(bluebubblestest.Message{Chat: direct, From: nora, Text: "hi"})
+	if status, err := sent.Wait(t.Context()); err != nil || status != http.StatusServiceUnavailable && status != http.StatusOK {
+		t.Errorf("status %d, %v", status, err)
+	}
+	if got := n.desk.await(t, 1); !strings.HasPrefix(got[0], "hi by ") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestAWebhookNeedsNoServer checks that a webhook behind a gap is accepted also while the
+// server's API does not answer.
+func TestAWebhookNeedsNoServer(t *testing.T) {
+	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	n.hears("lost")
+	m := n.hears("arrived")
+	n.SetAway(true)
+	body := fmt.Sprintf(`{"type":"new-message","data":{"originalROWID":%d,"guid":%q,"text":"arrived","handle":{"address":%q},"chats":[{"guid":%q,"style":45}]}}`, m.ROWID, m.GUID, nora, direct)
+	if status := post(t, n.hook.URL+"/"+canaryWebhook, body); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
+	if diff := cmp.Diff([]string{"arrived by webhook"}, n.desk.await(t, 1)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAnUnknownUpdateIsAskedFor checks that the chat of an update of an unknown message comes
+// from the server, unless the message is old.
+func TestAnUnknownUpdateIsAskedFor(t *testing.T) {
+	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	old := n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "old", CreatedAt: time.Now().Add(-7 * 24 * time.Hour)})
+	m := n.hears("hello")
+	n.start()
+	for _, row := range []bluebubblestest.Message{old, m} {
+		body := fmt.Sprintf(`{"type":"updated-message","data":{"originalROWID":%d,"guid":%q,"text":"changed","dateCreated":%d,"handle":{"address":%q}}}`,
+			row.ROWID, row.GUID, row.CreatedAt.UnixMilli(), nora)
+		if status := post(t, n.hook.URL+"/"+canaryWebhook, body); status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+	}
+	want := []string{"changed by webhook", "changed by webhook", "hello by backfill"}
+	if diff := cmp.Diff(want, n.desk.await(t, 3)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWeekOldWebhooksReadNothing checks that repeated webhooks of known rows make no calls.
+func TestWeekOldWebhooksReadNothing(t *testing.T) {
+	n := newNode(t, bluebubblestest.Options{}, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	for i := range 20 {
+		n.hears(fmt.Sprint(i))
+	}
+	n.desk.await(t, 20)
+	before := n.desk.repeatedCount()
+	for _, d := range n.Replay() {
+		if status, err := d.Wait(t.Context()); status != http.StatusOK || err != nil {
+			t.Fatalf("status %d, %v", status, err)
+		}
+	}
+	if got := n.desk.await(t, 20); len(got) != 20 || n.desk.repeatedCount() != before+20 {
+		t.Errorf("%d envelopes, %d repetitions", len(got), n.desk.repeatedCount()-before)
+	}
+}
+
+func (d *desk) repeatedCount() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.repeated
+}
+
+// post posts a body and returns the status.
+func post(t *testing.T, url, body string) int {
+	t.Helper()
+	response, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode
+}
+
+// TestHookSecret checks that only the whole secret opens the hook, before the body is read, and
+// that a large body is refused.
+func TestHookSecret(t *testing.T) {
+	n := newNode(t, silent)
+	n.start()
+	for path, want := range map[string]int{
+		"": 401, "/wrong": 401, "/" + canaryWebhook[:20]: 401, "/" + canaryWebhook + "x": 401, "/" + canaryWebhook: 200,
+	} {
+		if status := post(t, n.hook.URL+path, `{"type":"hello-world","data":null}`); status != want {
+			t.Errorf("%q: status %d, want %d", path, status, want)
+		}
+	}
+	if status := post(t, n.hook.URL+"/"+canaryWebhook, strings.Repeat(" ", 1<<20+1)); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a large body: status %d", status)
+	}
+	if status := post(t, n.hook.URL+"/wrong", strings.Repeat(" ", 1<<20+1)); status != http.StatusUnauthorized {
+		t.Errorf("a large body with a wrong secret: status %d", status)
+	}
+}
+
+// TestTheServerIsAway checks that the poller reports the failure and reads afterwards.
+func TestTheServerIsAway(t *testing.T) {
+	n := newNode(t, silent, quickly)
+	n.start()
+	n.SetAway(true)
+	<-n.downs
+	n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "meanwhile"})
+	n.SetAway(false)
+	<-n.ups
+	if diff := cmp.Diff([]string{"meanwhile by backfill"}, n.desk.await(t, 1)); diff != "" {
+		t.Error(diff)
+	}
+	if text := n.log.String(); strings.Contains(text, canary) || strings.Contains(text, canaryQuery) {
+		t.Errorf("the log contains the password:\n%s", text)
+	}
+}

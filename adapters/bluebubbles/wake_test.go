@@ -1,0 +1,104 @@
+package bluebubbles_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"parley/adapters/bluebubbles"
+	"parley/ingest/event"
+)
+
+// newEcho starts a server that refuses every call with the same words.
+func newEcho(t *testing.T, words string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, words, http.StatusNotFound) }))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func attachmentOf(guid string) event.Attachment { return event.Attachment{ID: guid} }
+
+// TestWakeWords checks whole words in any case and script, and the words of one chat.
+func TestWakeWords(t *testing.T) {
+	c := settings("http://127.0.0.1:1")
+	c.Wake = []string{"parley", "hey you", "José", "帕利", "ΣΟΦΌΣ"}
+	c.Channels = []bluebubbles.ChannelWake{{ID: "iMessage;+;chat2", Wake: []string{"bot"}}, {ID: "chat3"}}
+	a := bluebubbles.New("home", c)
+	for _, test := range []struct {
+		chat  string
+		style int
+		text  string
+		want  event.Addressed
+	}{
+		{group, 43, "Parley, are you there?", event.AddressedMention},
+		{group, 43, "is it PARLEY's turn", event.AddressedMention},
+		{group, 43, "so: Hey You!", event.AddressedMention},
+		{group, 43, "@parley", event.AddressedMention},
+		{group, 43, "we parleyed for parleys", event.AddressedNone},
+		{group, 43, "superparley", event.AddressedNone},
+		{group, 43, "parley_bot", event.AddressedNone},
+		{group, 43, "parley\u0301 é", event.AddressedNone},
+		{group, 43, "josé?", event.AddressedMention},
+		{group, 43, "JOSÉ?", event.AddressedMention},
+		{group, 43, "请问帕利你好", event.AddressedMention},
+		{group, 43, "ο σοφός λέει", event.AddressedMention},
+		{group, 43, "", event.AddressedNone},
+		{"iMessage;+;chat2", 43, "bot?", event.AddressedMention},
+		{"iMessage;+;chat2", 43, "parley?", event.AddressedNone},
+		{"SMS;+;chat3", 43, "parley?", event.AddressedNone},
+		{direct, 45, "parley?", event.AddressedDirect},
+	} {
+		e, err := a.Normalize(t.Context(), webhook(t, "new-message", hello().with(fields{"text": test.text}).in(test.chat, test.style)), contacts{self: event.Self{Address: owner}})
+		if err != nil || e.Message.Addressed != test.want {
+			t.Errorf("%q in %s: addressed %q, %v", test.text, test.chat, e.Message.Addressed, err)
+		}
+	}
+}
+
+// TestPrograms checks that a bank or a one-time code is not a person.
+func TestPrograms(t *testing.T) {
+	for address, want := range map[string]event.SenderType{
+		nora: event.Human, tomas: event.Human, "+1 (555) 555-0142": event.Human, "5550142": event.Human,
+		"22395": event.Bot, "262966": event.Bot, "AMAZON": event.Bot, "My Bank": event.Bot, "urn:biz:5e6f": event.Bot, "+12345": event.Bot,
+	} {
+		m := message(t, "new-message", hello().with(fields{"handle": fields{"address": address}}), contacts{})
+		if m.Metadata.SenderType != want {
+			t.Errorf("%s is a %s", address, m.Metadata.SenderType)
+		}
+	}
+}
+
+// TestOneself checks the chat with oneself: own messages address us, and their received copies
+// are ignored.
+func TestOneself(t *testing.T) {
+	known := contacts{self: event.Self{Address: owner}}
+	if m := message(t, "new-message", mine().in(oneself, 45), known); m.Addressed != event.AddressedDirect {
+		t.Errorf("addressed %q", m.Addressed)
+	}
+	copied := hello().with(fields{"handle": fields{"address": owner}}).in(oneself, 45)
+	if e := normalize(t, "new-message", copied, known); e.Ignored != event.ReasonOwnMessage {
+		t.Errorf("the received copy is %+v", e)
+	}
+}
+
+// TestTextInBodyAlone checks that the text comes from attributedBody if there is no other.
+func TestTextInBodyAlone(t *testing.T) {
+	body := []any{fields{"string": "hel\uFFFC", "runs": []any{}}, fields{"string": "lo"}}
+	for name, data := range map[string]fields{
+		"alone":  hello().with(fields{"text": nil, "attributedBody": body}),
+		"beside": hello().with(fields{"attributedBody": []any{fields{"string": "other"}}}),
+		"broken": hello().with(fields{"attributedBody": 7}),
+	} {
+		if m := message(t, "new-message", data, contacts{}); m.Content != "hello" {
+			t.Errorf("%s: %q", name, m.Content)
+		}
+	}
+}
+
+// TestAttemptOfKey checks that the key is found in the temporary guid of every attempt.
+func TestAttemptOfKey(t *testing.T) {
+	if m := message(t, "new-message", mine().with(fields{"tempGuid": "r7k2m9c4x1.3f"}), contacts{}); m.OwnKey != "r7k2m9c4x1" {
+		t.Errorf("own key %q", m.OwnKey)
+	}
+}
