@@ -111,6 +111,9 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 		if !outcome.Waits {
 			in.settled(w.config.ID, t.ID, outcome)
 		}
+		if outcome.Reason == event.ReasonLoopGuard {
+			in.Log.Warn("the loop guard stops the answers in a channel", "workspace", w.config.ID, "thread", outcome.Thread)
+		}
 		in.Turns.Recorded(c, entry.Agent, outcome)
 		return outcome.Pending > 0, nil
 	case ctx.Err() != nil, errors.Is(err, journal.ErrFenced), errors.Is(err, journal.ErrSettled), journal.Unavailable(err):

@@ -99,10 +99,18 @@ func (g gate) unasked(reason string) journal.Decision {
 }
 
 // looping reports whether bots have begun as many runs in the channel as they may. Callers
-// of our own API were admitted by a token, and are not counted.
+// of our own API were admitted by a token, and are not counted. A platform whose messages say
+// whether they are from the account's owner has no bots; there, messages that repeat our own
+// posts count, because the posts may come back in another name.
 func (g gate) looping(m *event.Message, look journal.Look) bool {
-	return m.Metadata.SenderType == event.Bot && !g.KeepMetadata &&
-		look.BotRuns(m.Channel.ID, g.now().Add(-g.Policy.LoopGuard.Per)) >= g.Policy.LoopGuard.Runs
+	since, most := g.now().Add(-g.Policy.LoopGuard.Per), g.Policy.LoopGuard.Runs
+	switch {
+	case g.KeepMetadata:
+		return false
+	case m.Metadata.SenderType == event.Bot:
+		return look.BotRuns(m.Channel.ID, since) >= most
+	}
+	return m.Metadata.IsFromMe != nil && look.Echoes(m.Content, since) >= most
 }
 
 // metadata returns the stored metadata: the adapter's and the run hints, as the contract's

@@ -17,12 +17,16 @@ var arrival = time.Date(2026, 9, 21, 14, 0, 0, 0, time.UTC)
 type store struct {
 	ours    string // external id of one of our messages
 	botRuns int
+	echoes  int
 
 	channel string // arguments of the last BotRuns
 	since   time.Time
 }
 
 func (s *store) Ours(id string) bool { return id == s.ours }
+
+// Echoes implements journal.Look.
+func (s *store) Echoes(string, time.Time) int { return s.echoes }
 
 func (s *store) BotRuns(channel string, since time.Time) int {
 	s.channel, s.since = channel, since
@@ -103,6 +107,9 @@ func TestGate(t *testing.T) {
 	channels := func(ids ...string) change { return policy(func(p *Policy) { p.AllowChannels = ids }) }
 	botRuns := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.botRuns = n } }
 
+	echoes := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.echoes = n } }
+	toldFromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(false) }
+
 	for name, c := range map[string]struct {
 		change change
 		want   verdict
@@ -131,6 +138,9 @@ func TestGate(t *testing.T) {
 		"the loop guard":                           {with(bot, botsWelcome, mention, botRuns(10)), passively("loop-guard")},
 		"the loop guard, open channel":             {with(bot, botsWelcome, open, botRuns(10)), passively("loop-guard")},
 		"the loop guard ignores people":            {with(mention, botRuns(1000)), runs("mention")},
+		"our posts in another name":                {with(mention, toldFromMe, echoes(9)), runs("mention")},
+		"the loop guard, our posts":                {with(mention, toldFromMe, echoes(10)), passively("loop-guard")},
+		"repetitions on a platform with bots":      {with(mention, echoes(1000)), runs("mention")},
 		"too old":                                  {with(mention, old), passively("too-old")},
 		"too old in an open channel":               {with(open, old), passively("too-old")},
 		"too old, without passive memory":          {with(mention, old, noMemory), passively("too-old")},

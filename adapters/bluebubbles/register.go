@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,26 +59,27 @@ func sameEvents(list []string) bool {
 	return len(list) == len(events) && !slices.ContainsFunc(events, func(e string) bool { return !slices.Contains(list, e) })
 }
 
-// register makes the server's registration of our hook right. The server does not change the
-// events of a registered URL, so register deletes a wrong one first.
-func (a *Adapter) register(ctx context.Context, hook string) error {
-	if _, err := url.Parse(hook); hook == "" || err != nil {
-		return nil
+// register makes the server's registration of our hook right, and reports whether it was
+// missing. The server does not change the events of a registered URL, so register deletes a
+// wrong one first.
+func (a *Adapter) register(ctx context.Context, hook string) (changed bool, err error) {
+	if hook == "" {
+		return false, nil
 	}
 	list, err := a.webhooks(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
 	ours, missing := a.stale(list, hook)
 	for _, w := range ours {
 		if err := a.call(ctx, http.MethodDelete, "webhook/"+strconv.Itoa(w.ID), nil, nil, nil); err != nil && !isMissing(err) {
-			return err
+			return false, err
 		}
 	}
 	if !missing {
-		return nil
+		return false, nil
 	}
-	return a.call(ctx, http.MethodPost, "webhook", nil, map[string]any{"url": hook + "/" + a.config.WebhookSecret.Reveal(), "events": events}, nil)
+	return true, a.call(ctx, http.MethodPost, "webhook", nil, map[string]any{"url": hook + "/" + a.config.WebhookSecret.Reveal(), "events": events}, nil)
 }

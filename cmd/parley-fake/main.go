@@ -31,5 +31,8 @@ func dispatch(ctx context.Context, args []string, in io.Reader, out io.Writer) e
 		{Name: "discord", Purpose: "a Discord server with one person", Run: func(ctx context.Context, args []string) error {
 			return playDiscord(ctx, args, in, out)
 		}},
+		{Name: "bluebubbles", Purpose: "an iMessage account behind a BlueBubbles server, with one other person", Run: func(ctx context.Context, args []string) error {
+			return playBlueBubbles(ctx, args, in, out)
+		}},
 	}, args)
 }

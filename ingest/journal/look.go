@@ -27,6 +27,20 @@ func (r *recordTx) BotRuns(channel string, since time.Time) int {
 	return int(n)
 }
 
+// Echoes implements Look.
+func (r *recordTx) Echoes(content string, since time.Time) int {
+	const recent = `recent AS (SELECT seq, author, trigger, content, run, created_at FROM messages
+		WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq DESC LIMIT 100)`
+	const posted = `SELECT 1 FROM recent r JOIN deliveries d ON d.run = r.run WHERE r.author = 'agent' AND d.payload = `
+	if content == "" || !r.has(`WITH `+recent+` `+posted+`$2 LIMIT 1`, r.claim.Thread, content) {
+		return 0
+	}
+	var n int64
+	r.row([]any{&n}, `WITH `+recent+` SELECT count(*) FROM recent m WHERE m.author = 'human' AND m.trigger = 'run' AND m.created_at > $2
+		AND EXISTS (`+posted+`m.content AND r.seq < m.seq)`, r.claim.Thread, millis(since))
+	return int(n)
+}
+
 // channel returns the channel of a message. The new state of a message may leave it out.
 func (r *recordTx) channel(told string) string {
 	if told == "" {

@@ -53,6 +53,10 @@ type Look interface {
 	// requested ones that have not begun, except one that this message would join. No
 	// other message is counted in the channel until this one is recorded.
 	BotRuns(channel string, since time.Time) int
+	// Echoes counts the messages since a time that requested a run and repeat an earlier post
+	// of ours in their thread word for word. It is 0 if the content repeats none. It looks at
+	// the newest messages only.
+	Echoes(content string, since time.Time) int
 }
 
 // Outcome is the result of an envelope, with its effects.
