@@ -35,7 +35,7 @@ agents:
   - {id: echo, kind: echo}
   - {id: m, kind: openai, model: m, base_url: "%[1]s/v1"}
 `, web, database),
-			"workspaces/b.yaml": fmt.Sprintf("id: b\nplatform: bluebubbles\nagent: echo\nbluebubbles: {url: \"%s\", password: p, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}\n", web),
+			"workspaces/b.yaml": fmt.Sprintf("id: b\nplatform: bluebubbles\nagent: echo\nbluebubbles: {url: \"%s\", insecure: true, password: p, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}\n", web),
 			"workspaces/d.yaml": fmt.Sprintf("id: d\nplatform: discord\nagent: echo\ndiscord: {token: t, api_url: \"%s\"}\n", web),
 			"workspaces/s.yaml": fmt.Sprintf("id: s\nplatform: slack\nagent: echo\nslack: {app_token: a, bot_token: b, api_url: \"%s\"}\n", web),
 			"workspaces/w.yaml": webWorkspace,

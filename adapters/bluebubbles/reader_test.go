@@ -18,6 +18,7 @@ import (
 	"parley/adapters/adaptertest"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/bluebubbles/bluebubblestest"
+	"parley/adapters/guard"
 	"parley/ingest/event"
 )
 
@@ -128,7 +129,7 @@ func newNode(t *testing.T, options bluebubblestest.Options, change ...func(*blue
 	}
 	n.adapter = bluebubbles.New("home", c)
 	n.adapter.UseState(n.state)
-	n.hook = httptest.NewServer(n.adapter.Handler(n.desk, func(string) {}))
+	n.hook = httptest.NewServer(n.adapter.Handler(n.desk, guard.New(func(string) {})))
 	t.Cleanup(n.hook.Close)
 	n.Register(n.hook.URL+"/hooks/bluebubbles/home/"+canaryWebhook, "new-message", "updated-message")
 	return n
