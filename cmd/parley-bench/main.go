@@ -52,6 +52,7 @@ func scenarios() []subcommand {
 		{"sockets", "Socket Mode with forced disconnects under load", 1, &sockets{}},
 		{"gateway", "Discord's gateway with dropped connections, restarts and a burst", 1, &gateway{}},
 		{"edits", "kill -9 while an answer stands half in Discord, with faults of its API", 0, &edits{}},
+		{"imessage", "BlueBubbles with lost, doubled and week-old webhooks, sends without an answer, and kills during sends", 1, &imessage{}},
 		{"restarts", "messages during the daemon's downtime, and their answers after each start", 0, &restarts{}},
 		{"tenants", "one workspace beside others whose Slack is slow or refuses every call", 0, &tenants{}},
 		{"pace", "several daemons and the post rate of one channel", 4, &pace{}},

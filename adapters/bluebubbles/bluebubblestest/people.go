@@ -91,10 +91,13 @@ func (s *Server) React(guid, from, tapback string) (Message, Delivery) {
 	return s.Say(Message{Chat: target.Chat, From: from, Text: "Loved “…”", Tapback: tapback, Target: guid})
 }
 
-// Replay sends new-message for every row again, as the server does after a restart.
+// Repeat sends new-message for a row again.
+func (s *Server) Repeat(guid string) Delivery { return s.fire("new-message", guid, "") }
+
+// Replay repeats every row, as the server does after a restart.
 func (s *Server) Replay() (all []Delivery) {
 	for _, m := range s.Messages() {
-		all = append(all, s.fire("new-message", m.GUID, ""))
+		all = append(all, s.Repeat(m.GUID))
 	}
 	return all
 }

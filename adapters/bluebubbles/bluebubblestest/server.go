@@ -33,6 +33,9 @@ const (
 // maxRequest bounds the body of one call, in bytes.
 const maxRequest = 32 << 20
 
+// maxPosting bounds the webhooks that are under way at the same time.
+const maxPosting = 64
+
 // Options configure a Server. The zero value is a server without the private API and without
 // faults.
 type Options struct {
@@ -74,6 +77,7 @@ type Server struct {
 	client  *http.Client
 	away    atomic.Bool
 	script  script
+	posting chan struct{} // holds a value for each webhook under way
 	// live ends when the server closes.
 	live context.Context
 	end  context.CancelFunc
@@ -112,8 +116,8 @@ func Start(options Options) (*Server, error) {
 	}
 	s := &Server{
 		options: options, url: "http://" + listener.Addr().String(), mux: http.NewServeMux(),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second},
-		byGUID: map[string]*Message{}, chats: map[string]Chat{}, files: map[string][]byte{},
+		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second},
+		posting: make(chan struct{}, maxPosting), byGUID: map[string]*Message{}, chats: map[string]Chat{}, files: map[string][]byte{},
 		typing: map[string]bool{}, read: map[string]int{}, sending: map[string]bool{},
 	}
 	s.live, s.end = context.WithCancel(context.Background())

@@ -129,6 +129,12 @@ func (s *Server) post(url string, body []byte, delay time.Duration, statuses cha
 	if !s.pass(delay) || s.away.Load() {
 		return
 	}
+	select {
+	case s.posting <- struct{}{}:
+		defer func() { <-s.posting }()
+	case <-s.live.Done():
+		return
+	}
 	status := 0
 	if request, err := http.NewRequestWithContext(s.live, http.MethodPost, url, bytes.NewReader(body)); err == nil {
 		request.Header.Set("Content-Type", "application/json")

@@ -1,0 +1,369 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/adapters/bluebubbles/bluebubblestest"
+)
+
+// imessage plays a BlueBubbles server with its traps: webhooks that are lost, doubled,
+// reordered and a week old, a server that is away, sends that take effect without an answer, and
+// kills during sends.
+type imessage struct {
+	messages, chats, old, unclear, kills int
+	rate, lost, doubled                  float64
+	away, drain                          time.Duration
+	seed                                 uint64
+
+	*bench
+	server *bluebubblestest.Server
+	nodes  *nodes
+	random *rand.Rand // of say and of the kills
+	faults []string
+
+	mu    sync.Mutex
+	draws *rand.Rand        // of the webhooks
+	asked map[string]string // each question's chat
+	rows  map[string]int64  // each question's row, by its guid
+
+	clean  atomic.Bool // every webhook is sent once and at once
+	hangs  atomic.Bool // sends take effect and have no answer, or an error
+	sends  atomic.Int64
+	called chan struct{} // a value for a send
+}
+
+func (m *imessage) define(f *flagSet) {
+	f.number(&m.messages, "messages", 1000, 1, "number of messages with faulty webhooks")
+	f.number(&m.chats, "chats", 20, 1, "number of chats")
+	f.float(&m.rate, "rate", 40, 0.001, "messages per second")
+	f.float(&m.lost, "lost", 0.3, 0, "share of the webhooks that are lost")
+	f.float(&m.doubled, "doubled", 0.3, 0, "share of the webhooks that are doubled")
+	f.duration(&m.away, "away", 20*time.Second, 0, "time for which the server is away")
+	f.number(&m.old, "old", 10_000, 0, "number of week-old webhooks after a restart")
+	f.number(&m.unclear, "unclear", 500, 0, "number of sends that take effect and then time out or fail")
+	f.number(&m.kills, "kills", 50, 0, "number of kills during sends")
+	f.duration(&m.drain, "drain", 5*time.Minute, 0, "time limit until all work is done")
+	f.seed(&m.seed)
+}
+
+// macHook is the secret of the daemon's hook.
+const macHook = "bench-webhook-secret-0123456789"
+
+// unclearTimeout is the daemon's limit of a call.
+const unclearTimeout = time.Second
+
+func (m *imessage) run(ctx context.Context, b *bench) (err error) {
+	m.bench, m.asked, m.rows, m.seed = b, map[string]string{}, map[string]int64{}, cmp.Or(m.seed, rand.Uint64())
+	m.random, m.draws, m.called = rand.New(rand.NewPCG(m.seed, 0)), rand.New(rand.NewPCG(m.seed, 1)), make(chan struct{}, 1)
+	b.printf("imessage: %s, %d messages in %d chats, seed %d\n", b.store(), m.messages, m.chats, m.seed)
+	m.server, err = bluebubblestest.Start(bluebubblestest.Options{PrivateAPI: true, Webhooks: m.webhooks, Plan: m.plan})
+	if err != nil {
+		return err
+	}
+	b.onClose(m.server.Close)
+	if m.nodes, err = b.newNodes(ctx, "parley", m.newDaemon); err != nil {
+		return err
+	}
+	if err := m.nodes.start(ctx); err != nil {
+		return err
+	}
+	for _, phase := range []func(context.Context) error{m.registered, m.faultyWebhooks, m.weekOld, m.unclearSends, m.killsDuringSends} {
+		if err := phase(ctx); err != nil {
+			return fmt.Errorf("%w\n%s", err, m.nodes.logTail())
+		}
+		m.settle(ctx)
+	}
+	if err := m.compare(ctx); err != nil {
+		return err
+	}
+	return cmp.Or(m.nodes.stop(), violations(m.faults))
+}
+
+// newDaemon prepares a daemon with its configuration.
+func (m *imessage) newDaemon(name string, d *database) (*child, error) {
+	c, err := m.newChild(m.parley, name)
+	if err != nil {
+		return nil, err
+	}
+	c.args = []string{"run", "--config", "parley.yaml"}
+	store := "sqlite:data/parley.db"
+	if d != nil {
+		store = d.url
+	}
+	if err := c.write("parley.yaml", fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: error, format: text}\n", c.address, store)); err != nil {
+		return nil, err
+	}
+	return c, c.write("workspaces/bench.yaml", fmt.Sprintf(`id: bench
+platform: bluebubbles
+agent: echo
+bluebubbles: {url: %q, password: %s, webhook_secret: %s, poll: 2s, post_rate: 0, timeout: %v}
+turns: {coalesce: 0s, coalesce_max: 0s}
+`, m.server.URL(), bluebubblestest.Password, macHook, unclearTimeout))
+}
+
+// webhooks returns the delays of an event's webhooks.
+func (m *imessage) webhooks(string) (delays []time.Duration) {
+	if m.clean.Load() {
+		return []time.Duration{0}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delay := func() time.Duration { return time.Duration(m.draws.Int64N(int64(200 * time.Millisecond))) }
+	if m.draws.Float64() < m.lost {
+		return nil
+	}
+	if delays = append(delays, delay()); m.draws.Float64() < m.doubled {
+		delays = append(delays, delay())
+	}
+	return delays
+}
+
+// plan returns the fault of a call, and reports sends.
+func (m *imessage) plan(call bluebubblestest.Call) bluebubblestest.Fault {
+	if call.Route != "POST message/text" {
+		return bluebubblestest.Fault{}
+	}
+	select {
+	case m.called <- struct{}{}:
+	default:
+	}
+	switch n := m.sends.Add(1); {
+	case !m.hangs.Load():
+		return bluebubblestest.Fault{}
+	case n%2 == 0:
+		return bluebubblestest.Fault{Effect: true, Status: http.StatusInternalServerError}
+	}
+	return bluebubblestest.Fault{Effect: true, Hold: make(chan struct{})}
+}
+
+// registered waits until the daemon has registered its webhook.
+func (m *imessage) registered(ctx context.Context) error {
+	for len(m.server.Registered()) == 0 {
+		if !pause(ctx, 10*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// say lets a person ask a question in one of the chats, in turn.
+func (m *imessage) say() {
+	m.mu.Lock()
+	n := len(m.asked)
+	person := fmt.Sprintf("+1555555%04d", n%m.chats)
+	chat, text := "iMessage;-;"+person, fmt.Sprintf("question %d", n)
+	m.asked[text] = chat
+	m.mu.Unlock()
+	row, _ := m.server.Say(bluebubblestest.Message{Chat: chat, From: person, Text: text})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rows[row.GUID] = row.ROWID
+}
+
+// pump asks n questions at the rate.
+func (m *imessage) pump(ctx context.Context, n int) {
+	for range n {
+		m.say()
+		if !pause(ctx, time.Duration(float64(time.Second)/m.rate)) {
+			return
+		}
+	}
+}
+
+// faultyWebhooks asks questions whose webhooks are lost, doubled and reordered. The server is
+// away in the middle, and people go on.
+func (m *imessage) faultyWebhooks(ctx context.Context) error {
+	begun := time.Now()
+	m.pump(ctx, m.messages/2)
+	m.server.SetAway(true)
+	err := during(func(stop <-chan struct{}) {
+		for asked := m.messages / 2; asked < m.messages; asked++ {
+			m.say()
+			if !pause(ctx, time.Duration(float64(time.Second)/m.rate)) {
+				return
+			}
+		}
+		<-stop
+	}, func() error {
+		pause(ctx, m.away)
+		m.server.SetAway(false)
+		return ctx.Err()
+	})
+	m.printf("%d messages, %v away: %v\n", m.messages, m.away, round(begun))
+	return err
+}
+
+// weekOld restarts the daemon and then repeats old webhooks.
+func (m *imessage) weekOld(ctx context.Context) error {
+	m.clean.Store(true)
+	if err := m.nodes.stop(); err != nil {
+		return err
+	}
+	before := m.sends.Load()
+	var deliveries []bluebubblestest.Delivery
+	for n := range m.old {
+		person := fmt.Sprintf("+1555556%04d", n%m.chats)
+		m.server.Put(bluebubblestest.Message{Chat: "iMessage;-;" + person, From: person, Text: fmt.Sprint("old ", n), CreatedAt: time.Now().Add(-7 * 24 * time.Hour)})
+	}
+	if err := m.nodes.start(ctx); err != nil {
+		return err
+	}
+	begun := time.Now()
+	for _, row := range m.server.Messages() {
+		if strings.HasPrefix(row.Text, "old ") {
+			deliveries = append(deliveries, m.server.Repeat(row.GUID))
+		}
+	}
+	for _, d := range deliveries {
+		if _, err := d.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	m.settle(ctx)
+	replies := m.sends.Load() - before
+	m.printf("%d week-old webhooks after a restart: %d replies, done after %v\n", m.old, replies, round(begun))
+	if replies > 0 {
+		m.faults = append(m.faults, "old messages were answered")
+	}
+	return nil
+}
+
+// unclearSends asks questions whose answers arrive although their sends fail.
+func (m *imessage) unclearSends(ctx context.Context) error {
+	begun := time.Now()
+	m.hangs.Store(true)
+	defer m.hangs.Store(false)
+	m.pump(ctx, m.unclear)
+	m.settle(ctx)
+	m.printf("%d sends without an answer: %v\n", m.unclear, round(begun))
+	return ctx.Err()
+}
+
+// killsDuringSends kills the daemon while it sends.
+func (m *imessage) killsDuringSends(ctx context.Context) error {
+	begun, daemon := time.Now(), m.nodes.all[0]
+	err := during(func(stop <-chan struct{}) {
+		for {
+			m.say()
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Duration(float64(time.Second) / m.rate)):
+			}
+		}
+	}, func() error {
+		for range m.kills {
+			select {
+			case <-m.called: // an older call
+			default:
+			}
+			select {
+			case <-m.called:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			pause(ctx, time.Duration(m.random.Int64N(int64(5*time.Millisecond))))
+			if err := daemon.kill(); err != nil {
+				return err
+			}
+			if _, err := daemon.start(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	m.printf("%d kills during sends: %v\n", m.kills, round(begun))
+	return err
+}
+
+// settle waits until every question has an answer and the daemon has no unfinished work.
+func (m *imessage) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, m.drain)
+	defer cancel()
+	for {
+		m.mu.Lock()
+		asked := len(m.asked)
+		m.mu.Unlock()
+		work, err := m.nodes.backlog(ctx)
+		if err == nil && len(m.server.Sent()) >= asked && work == (backlog{}) {
+			return
+		}
+		if !pause(ctx, 100*time.Millisecond) {
+			m.faults = append(m.faults, fmt.Sprintf("%d of %d questions are answered; %v", len(m.server.Sent()), asked, work))
+			return
+		}
+	}
+}
+
+// compare compares the answers and the journal with the questions.
+func (m *imessage) compare(ctx context.Context) error {
+	answers, last := map[string]int{}, map[string]int{}
+	misrouted, disordered, other := 0, 0, 0
+	for _, sent := range m.server.Sent() {
+		chat, known := m.asked[sent.Text]
+		var n int
+		_, _ = fmt.Sscanf(sent.Text, "question %d", &n)
+		switch {
+		case !known:
+			other++
+		case chat != sent.Chat:
+			misrouted++
+		case n < last[chat]:
+			disordered++
+		default:
+			last[chat] = n
+		}
+		answers[sent.Text]++
+	}
+	lost, doubled := 0, 0
+	for text := range m.asked {
+		lost += max(0, 1-answers[text])
+		doubled += max(0, answers[text]-1)
+	}
+	transcript, echoes, err := m.transcript(ctx)
+	m.printf("%d questions: %d lost, %d answered twice, %d answers out of order, %d in the wrong chat, %d other; transcript: %d out of order, %d echoes\n",
+		len(m.asked), lost, doubled, disordered, misrouted, other, transcript, echoes)
+	if lost+doubled+disordered+misrouted+other+transcript+echoes > 0 {
+		m.faults = append(m.faults, "the answers or the journal differ from the questions")
+	}
+	return err
+}
+
+// transcript counts the questions that the journal lacks or shows out of order, and our own
+// messages that it shows as another author's.
+func (m *imessage) transcript(ctx context.Context) (disordered, echoes int, err error) {
+	rows, err := m.nodes.store.QueryContext(ctx, `SELECT thread, external_id, metadata FROM messages WHERE author = 'human' ORDER BY thread, sent_at, seq`)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the journal: %w", err)
+	}
+	defer rows.Close()
+	last, found := map[int64]int64{}, 0
+	for rows.Next() {
+		var thread int64
+		var guid string
+		var metadata []byte
+		if err := rows.Scan(&thread, &guid, &metadata); err != nil {
+			return 0, 0, fmt.Errorf("read the journal: %w", err)
+		}
+		if strings.Contains(string(metadata), `"is_from_me":true`) {
+			echoes++
+		}
+		row, asked := m.rows[guid]
+		if !asked {
+			continue
+		}
+		if found++; row < last[thread] {
+			disordered++
+		}
+		last[thread] = row
+	}
+	return disordered + len(m.rows) - found, echoes, rows.Err()
+}
