@@ -98,6 +98,7 @@ func TestScenariosWithOneDaemon(t *testing.T) {
 			`(?s)answered in 2 new threads: .*answered in 2 old threads: .* ([1-9]\d*) of their [1-9].*` + cleanVerdict},
 		"tenants": {[]string{"tenants", "-rate=20", "-beside=10", "-lasts=1s", "-threads=16"},
 			`(?s)beside two failing ones +acknowledged .*[1-9]\d* times 429.*` + cleanVerdict},
+		"doors":  {[]string{"doors", "-rate=20", "-lasts=500ms", "-callers=20", "-guessers=2"}, `(?s)forged .*tokens .*429.*` + cleanVerdict},
 		"freeze": {[]string{"freeze", "-connections=8", "-rate=50", "-hold=3s"}, `(?s)by status: map\[503:.*` + cleanVerdict},
 		"scale":  {[]string{"scale", "-stored=200", "-pending=50"}, `(?s)200 stored, 50 pending: ready in .*` + cleanVerdict},
 	} {

@@ -58,6 +58,7 @@ func scenarios() []subcommand {
 		{"pace", "several daemons and the post rate of one channel", 4, &pace{}},
 		{"slow", "waiting times of many threads with a slow agent", 1, &slow{}},
 		{"scale", "memory and start-up time with a large store", 0, &scale{}},
+		{"doors", "attacks of unknown callers beside Slack's messages", 0, &doors{}},
 		{"freeze", "the store locked by another process under load", 0, &freeze{}},
 	}
 }

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// doors attacks the daemon as an unknown caller, beside Slack's own messages.
+type doors struct {
+	rate              float64
+	lasts             time.Duration
+	callers, guessers int
+}
+
+func (d *doors) define(f *flagSet) {
+	f.float(&d.rate, "rate", 100, 0.001, "Slack's messages per second beside each attack")
+	f.duration(&d.lasts, "lasts", 5*time.Second, time.Millisecond, "duration of each attack")
+	f.number(&d.callers, "callers", 300, 1, "connections with a body of 1 MiB")
+	f.number(&d.guessers, "guessers", 8, 1, "connections that guess tokens and signatures")
+}
+
+const (
+	// attackBody is the length of an attacker's body: the largest that a hook takes.
+	attackBody = 1 << 20
+	// maxAttackGrowth bounds the daemon's further memory during an attack, in bytes: 32 MiB for
+	// bodies, and what connections and the garbage collector need.
+	maxAttackGrowth = 96e6
+	// freeGuesses is the number of failures of an address within a minute that get a 401.
+	freeGuesses = 20
+)
+
+// attack is one way to attack a daemon. It runs until ctx ends and returns a description.
+type attack struct {
+	name string
+	run  func(ctx context.Context, c *child) string
+}
+
+func (d *doors) run(ctx context.Context, b *bench) error {
+	b.printf("doors: %v messages/s beside each attack of %v\n", d.rate, d.lasts)
+	t, err := b.startTrial(ctx, "parley", setup{})
+	if err != nil {
+		return err
+	}
+	target := t.nodes.all[0]
+	var mu sync.Mutex
+	var took []time.Duration
+	t.transport.observe = func(a attempt) {
+		mu.Lock()
+		defer mu.Unlock()
+		took = append(took, a.ended.Sub(a.sent))
+	}
+	load := traffic{trial: t, conversations: newConversations(64), workers: 16, rate: d.rate, bare: true}
+	var faults []string
+	err = during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error {
+		for _, a := range d.attacks() {
+			before, growth := t.nodes.memory().now, int64(0)
+			mu.Lock()
+			took = nil
+			mu.Unlock()
+			attacked, end := context.WithTimeout(ctx, d.lasts)
+			var group sync.WaitGroup
+			var words string
+			group.Go(func() { words = a.run(attacked, target) })
+			for pause(attacked, 50*time.Millisecond) {
+				growth = max(growth, t.nodes.memory().now-before)
+			}
+			group.Wait()
+			end()
+			mu.Lock()
+			b.printf("%-12s %s; %s more memory; Slack's answers beside it: %v\n", a.name, words, megabytes(growth), summarize(took))
+			for _, one := range took {
+				if one >= slackTimeout {
+					faults = append(faults, fmt.Sprintf("%s: Slack waited %v", a.name, one))
+				}
+			}
+			mu.Unlock()
+			if growth > maxAttackGrowth {
+				faults = append(faults, a.name+": "+megabytes(growth)+" more memory")
+			}
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	left := t.settle(ctx, 0, false, time.Minute)
+	if leak := d.leak(ctx, target); leak != "" {
+		faults = append(faults, leak)
+	}
+	return t.finish(append(faults, left)...)
+}
+
+func (d *doors) attacks() []attack {
+	now := func() string { return strconv.FormatInt(time.Now().Unix(), 10) }
+	forged := func() http.Header {
+		return http.Header{"X-Slack-Request-Timestamp": {now()}, "X-Slack-Signature": {"v0=" + strings.Repeat("0", 64)}}
+	}
+	return []attack{
+		{"none", func(ctx context.Context, _ *child) string { <-ctx.Done(); return "no attack" }},
+		{"unsigned", func(ctx context.Context, c *child) string { return d.bodies(ctx, c, func() http.Header { return nil }) }},
+		{"forged", func(ctx context.Context, c *child) string { return d.bodies(ctx, c, forged) }},
+		{"idle", d.idle},
+		{"signatures", func(ctx context.Context, c *child) string {
+			return d.guess(ctx, func() (*http.Request, error) {
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.address+hookPath, strings.NewReader("{}"))
+				if err == nil {
+					r.Header = forged()
+				}
+				return r, err
+			})
+		}},
+		{"tokens", func(ctx context.Context, c *child) string {
+			return d.guess(ctx, func() (*http.Request, error) {
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address+"/api/v1/workspaces/acme/threads", nil)
+				if err == nil {
+					r.Header.Set("Authorization", "Bearer guess-"+strconv.FormatInt(time.Now().UnixNano(), 36))
+				}
+				return r, err
+			})
+		}},
+	}
+}
+
+// bodies sends bodies that lack their last byte, on many connections. A closed connection is
+// opened again.
+func (d *doors) bodies(ctx context.Context, c *child, header func() http.Header) string {
+	var refused atomic.Int64
+	var group sync.WaitGroup
+	body := strings.Repeat("x", attackBody-1)
+	for range d.callers {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				if sendSlowly(ctx, c.address, header(), body) {
+					refused.Add(1)
+				}
+				pause(ctx, 10*time.Millisecond)
+			}
+		})
+	}
+	group.Wait()
+	return fmt.Sprintf("%d connections with a body of 1 MiB, closed or refused %d times", d.callers, refused.Load())
+}
+
+// sendSlowly sends a body without its last byte and waits. It returns whether the daemon
+// answered or closed the connection before ctx ended.
+func sendSlowly(ctx context.Context, address string, header http.Header, body string) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return ctx.Err() == nil
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	defer conn.Close()
+	var head strings.Builder
+	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", hookPath, address, attackBody)
+	_ = header.Write(&head) // a strings.Builder
+	_, err = io.WriteString(conn, head.String()+"\r\n"+body)
+	if err == nil {
+		_, err = conn.Read(make([]byte, 1))
+	}
+	return ctx.Err() == nil
+}
+
+// idle opens connections that send nothing.
+func (d *doors) idle(ctx context.Context, c *child) string {
+	var open int
+	var worst time.Duration
+	for ; ctx.Err() == nil && open < 10*d.callers; open++ {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.address)
+		if err != nil {
+			break
+		}
+		defer conn.Close()
+	}
+	for ctx.Err() == nil {
+		begun := time.Now()
+		if status, err := c.get(ctx, "/healthz"); ctx.Err() == nil {
+			worst = max(worst, time.Since(begun))
+			if err != nil || status != http.StatusOK {
+				return fmt.Sprintf("%d idle connections; /healthz answers %d, %v", open, status, err)
+			}
+		}
+		pause(ctx, 10*time.Millisecond)
+	}
+	return fmt.Sprintf("%d idle connections; /healthz within %s", open, millis(worst))
+}
+
+// guess sends wrong credentials as fast as it gets answers.
+func (d *doors) guess(ctx context.Context, request func() (*http.Request, error)) string {
+	begun := time.Now()
+	statuses := map[int]int{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	client := &http.Client{Transport: &http.Transport{}}
+	for range d.guessers {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				r, err := request()
+				if err != nil {
+					return
+				}
+				response, err := client.Do(r)
+				if err != nil {
+					continue
+				}
+				response.Body.Close()
+				mu.Lock()
+				statuses[response.StatusCode]++
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	client.CloseIdleConnections()
+	guessed := 0
+	for status, n := range statuses {
+		if status != http.StatusTooManyRequests {
+			guessed += n
+		}
+	}
+	words := fmt.Sprintf("%.1f guesses a second were compared and answered, by status: %v", float64(guessed)/time.Since(begun).Seconds(), statuses)
+	if guessed > freeGuesses {
+		words += " (more than 20 of an address within a minute)"
+	}
+	return words
+}
+
+// leak asks for an operator's details like a caller behind a proxy. It returns a description
+// of details in the answers; empty for none.
+func (d *doors) leak(ctx context.Context, c *child) string {
+	for _, path := range []string{"/readyz", "/metrics"} {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address+path, nil)
+		if err != nil {
+			return err.Error()
+		}
+		r.Header.Set("X-Forwarded-For", "203.0.113.7")
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return err.Error()
+		}
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+		response.Body.Close()
+		if strings.Contains(string(body), "error") {
+			return path + " shows details to a caller behind a proxy"
+		}
+	}
+	return ""
+}
