@@ -8,12 +8,18 @@ import (
 	"testing"
 )
 
-// TestALaterReply checks an agent behind a webhook that takes a run and answers it after a
-// restart of the daemon.
-func TestALaterReply(t *testing.T) {
-	t.Parallel()
-	const secret = "webhook-secret-of-the-test"
-	runs := make(chan string, 16)
+const laterSecret = "webhook-secret-of-the-test"
+
+// later is a daemon whose agent helper takes each run and answers it later.
+type later struct {
+	*harness
+	plan plan
+	runs chan string // that the agent has taken
+}
+
+func openLater(t *testing.T) *later {
+	t.Helper()
+	l := &later{runs: make(chan string, 16)}
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
 			RunID string `json:"run_id"`
@@ -22,39 +28,57 @@ func TestALaterReply(t *testing.T) {
 			t.Error(err)
 		}
 		w.WriteHeader(http.StatusAccepted)
-		runs <- body.RunID
+		l.runs <- body.RunID
 	}))
 	t.Cleanup(hook.Close)
-	h := open(t, plan{files: map[string]string{"parley.yaml": `
+	l.plan = plan{files: map[string]string{"parley.yaml": `
 listen: 127.0.0.1:0
 shutdown: 3s
 agents:
-  - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + secret + `}
+  - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `}
   - {id: echo, kind: echo}
-`}})
-	h.postWeb("hi")
-	run := <-runs
-	h.awaitMetric(`parley_runs_total{agent="helper",outcome="awaited"}`, 1)
+`}}
+	l.harness = open(t, l.plan)
+	return l
+}
+
+// take posts a message, and returns its run when the agent has taken it.
+func (l *later) take() string {
+	l.t.Helper()
+	l.postWeb("hi")
+	run := <-l.runs
+	l.awaitMetric(`parley_runs_total{agent="helper",outcome="awaited"}`, 1)
+	return run
+}
+
+// reply answers a run.
+func (l *later) reply(run, bearer, body string) answer {
+	l.t.Helper()
+	request, err := http.NewRequestWithContext(l.ctx, http.MethodPost, l.url+"/api/v1/runs/"+run+"/reply", strings.NewReader(body))
+	if err == nil {
+		request.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	return l.send(request, err)
+}
+
+// TestALaterReply checks an agent behind a webhook that takes a run and answers it after a
+// restart of the daemon.
+func TestALaterReply(t *testing.T) {
+	t.Parallel()
+	h := openLater(t)
+	run := h.take()
 	h.restart()
 
-	reply := func(run, bearer, body string) answer {
-		t.Helper()
-		request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.url+"/api/v1/runs/"+run+"/reply", strings.NewReader(body))
-		if err == nil {
-			request.Header.Set("Authorization", "Bearer "+bearer)
-		}
-		return h.send(request, err)
-	}
 	const hello = `{"content":"Hello."}`
-	same(t, reply(run, "guessed", hello).status, http.StatusUnauthorized)
-	same(t, reply("0190a0e4-0000-7000-8000-000000000000", secret, hello).status, http.StatusNotFound)
-	same(t, reply(run, secret, `{"text":"Hello."}`).status, http.StatusBadRequest)
-	same(t, reply(run, secret, hello).status, http.StatusAccepted)
+	same(t, h.reply(run, "guessed", hello).status, http.StatusUnauthorized)
+	same(t, h.reply("0190a0e4-0000-7000-8000-000000000000", laterSecret, hello).status, http.StatusNotFound)
+	same(t, h.reply(run, laterSecret, `{"text":"Hello."}`).status, http.StatusBadRequest)
+	same(t, h.reply(run, laterSecret, hello).status, http.StatusAccepted)
 	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
-	same(t, reply(run, secret, hello).status, http.StatusConflict)
+	same(t, h.reply(run, laterSecret, hello).status, http.StatusConflict)
 
 	got := h.web(http.MethodGet, "ours/threads/"+thread+"/messages", ownToken, "").body
-	if strings.Count(got, `"content":"Hello."`) != 1 || len(runs) != 0 {
-		t.Errorf("%d further requests; the thread is %s", len(runs), got)
+	if strings.Count(got, `"content":"Hello."`) != 1 || len(h.runs) != 0 {
+		t.Errorf("%d further requests; the thread is %s", len(h.runs), got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/adapters/discord/discordtest"
 	"parley/adapters/slack/slacktest"
 )
 
@@ -147,6 +148,33 @@ func TestAppTokenRotates(t *testing.T) {
 	h.sockets(1, 1)
 	h.slack.Say(slacktest.Message{Channel: room, User: mara, Text: "<@U0BOT> when do we water?"})
 	h.posts(1)
+}
+
+// TestDiscordTokenRotates gives a workspace whose token Discord has revoked its new token.
+func TestDiscordTokenRotates(t *testing.T) {
+	t.Parallel()
+	const rotated = "discordtest-rotated"
+	fake, err := discordtest.Start(discordtest.Options{Token: rotated})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fake.Close() })
+	p := plan{files: map[string]string{"workspaces/guild.yaml": "id: guild\nplatform: discord\nagent: echo\ndiscord: {token: " + discordtest.Token + ", api_url: \"" + fake.URL() + "\"}\n"}}
+	h := open(t, p)
+	h.awaitState("guild", "refused")
+	h.rotate(p, discordtest.Token, rotated)
+	h.awaitState("guild", "up")
+}
+
+// TestWebhookSecretRotates changes the secret of an agent that answers later.
+func TestWebhookSecretRotates(t *testing.T) {
+	t.Parallel()
+	const rotated, hello = "webhook-secret-of-the-test-2", `{"content":"Hello."}`
+	h := openLater(t)
+	run := h.take()
+	h.rotate(h.plan, laterSecret, rotated)
+	statuses(t, h.reply(run, laterSecret, hello), h.reply(run, rotated, hello), http.StatusAccepted)
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
 }
 
 // awaitState waits until a workspace has a state.
