@@ -72,7 +72,7 @@ func (a *Adapter) Limits() adapters.Limits {
 	}
 }
 
-// UseState implements adapters.Stateful: on each node the hook reads what it missed.
+// UseState implements adapters.Stateful. The hook of each node reads missed messages.
 func (a *Adapter) UseState(state adapters.State) { a.state = state }
 
 // Connections returns the poller.
@@ -80,8 +80,8 @@ func (a *Adapter) Connections() []adapters.Connection {
 	return []adapters.Connection{{Exclusive: true, Run: a.poll}}
 }
 
-// registered makes the registration of our webhook right. If it was not, it reads what came
-// before that.
+// registered makes the registration of our webhook right. If it changed the registration, it
+// reads the messages from before the change.
 func (a *Adapter) registered(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
 	changed, err := a.register(ctx, link.Wants.Hook)
 	switch {
@@ -93,8 +93,8 @@ func (a *Adapter) registered(ctx context.Context, inbox adapters.Inbox, link ada
 	return nil
 }
 
-// poll reads what the webhooks missed, at the start and then at each poll. It also keeps the
-// registration of the webhook right. After a failure the supervisor runs it again, so it reads
+// poll reads the messages that the webhooks missed, at the start and then at each poll. It
+// also keeps the registration of the webhook right. After a failure the supervisor runs it again, so it reads
 // at once.
 func (a *Adapter) poll(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
 	if link.Wants.Everybody {

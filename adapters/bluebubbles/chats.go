@@ -10,6 +10,9 @@ import (
 	"parley/ingest/event"
 )
 
+// services are the beginnings of a chat's guid.
+var services = []string{"iMessage", "any", "SMS"}
+
 // Address returns the chat's name. The Place is the guid of the answered message.
 func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
 	name, ok := strings.CutPrefix(string(thread), string(ThreadKey(a.workspace, "")))
@@ -43,7 +46,7 @@ func (a *Adapter) askChat(ctx context.Context, to adapters.Address) (string, err
 			return "", err
 		}
 	}
-	for _, service := range []string{"iMessage", "any", "SMS"} {
+	for _, service := range services {
 		for _, kind := range []string{";-;", ";+;"} {
 			var found struct {
 				GUID string `json:"guid"`

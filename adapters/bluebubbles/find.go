@@ -1,6 +1,7 @@
 package bluebubbles
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -21,27 +22,56 @@ const (
 )
 
 // List returns our own messages that look like the post: in its chat, with its text or its
-// file. It reads all rows since the post was made and compares here, because the server
+// file. It reads the chat's rows since the post was made and compares here, because the server
 // cannot search for the text of own messages. If Messages could not deliver the only such
 // message, the error is ErrUndelivered.
 func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, err error) {
-	undelivered := false
-	after := max(post.NotBefore.Add(-clockSkew).UnixMilli(), 0)
-	_, err = a.rows(ctx, query{After: after, Sort: "ASC"}, func(row json.RawMessage) error {
-		p, err := read(asWebhook(row))
-		switch {
-		case err != nil || p.kind != event.KindMessage || !p.fromMe || chatName(p.chat.guid) != post.To.Channel || !p.looksLike(post):
-		case p.failure != 0:
-			undelivered = true
-		default:
+	chat, _, err := a.destination(ctx, post.To)
+	if err != nil {
+		return nil, err
+	}
+	var found []payload
+	for _, guid := range variants(chat) {
+		more, err := a.ownRows(ctx, guid, post)
+		if err != nil && (guid == chat || !isMissing(err)) {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	slices.SortStableFunc(found, func(a, b payload) int { return cmp.Compare(a.row, b.row) })
+	for _, p := range found {
+		if p.failure == 0 {
 			ids = append(ids, p.guid)
+		}
+	}
+	if len(ids) == 0 && len(found) > 0 {
+		return nil, adapters.ErrUndelivered
+	}
+	return ids, nil
+}
+
+// variants returns the guids that a chat has on the services, beginning with its own. An
+// earlier process may have used another service than the one last seen.
+func variants(guid string) []string {
+	all := []string{guid}
+	for _, service := range services {
+		if at := strings.IndexByte(guid, ';'); at >= 0 && service != guid[:at] {
+			all = append(all, service+guid[at:])
+		}
+	}
+	return all
+}
+
+// ownRows returns the own messages of a chat that look like a post.
+func (a *Adapter) ownRows(ctx context.Context, chat string, post adapters.Post) (found []payload, err error) {
+	after := max(post.NotBefore.Add(-clockSkew).UnixMilli(), 0)
+	_, err = a.rows(ctx, query{Chat: chat, After: after, Sort: "ASC"}, func(row json.RawMessage) error {
+		if p, err := read(asWebhook(row)); err == nil && p.kind == event.KindMessage && p.fromMe && p.looksLike(post) {
+			found = append(found, p)
 		}
 		return nil
 	})
-	if err == nil && len(ids) == 0 && undelivered {
-		err = adapters.ErrUndelivered
-	}
-	return ids, err
+	return found, err
 }
 
 // looksLike reports whether a message has the post's text or file.

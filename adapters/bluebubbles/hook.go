@@ -38,7 +38,7 @@ func (a *Adapter) Handler(inbox adapters.Inbox, g *guard.Guard) http.Handler {
 	})
 }
 
-// HookOnly returns false: the poller reads what the hook misses.
+// HookOnly returns false, because the poller reads the messages that the hook misses.
 func (a *Adapter) HookOnly() bool { return false }
 
 // receive accepts a webhook. It accepts it also if the rows before its own cannot be read now,

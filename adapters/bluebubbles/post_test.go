@@ -141,8 +141,8 @@ func TestTheGUIDLastSeen(t *testing.T) {
 	}
 }
 
-// TestList checks the search for a post whose outcome is unknown: own text may stand in
-// attributedBody alone, and neither another chat nor another person's text counts.
+// TestList checks the search for a post whose outcome is unknown: own text may be
+// in attributedBody only, and neither another chat nor another person's text counts.
 func TestList(t *testing.T) {
 	n := newNode(t, bluebubblestest.Options{BodyOnly: true})
 	made := time.Now()

@@ -42,7 +42,7 @@ func (j *Journal) FirstUnknown(ctx context.Context, workspace string, platformID
 }
 
 // IsSending reports whether a post of ours with this text is being sent in a thread, so that
-// its id is not known yet. An empty text stands for any.
+// its id is not known yet. An empty text matches every post.
 func (j *Journal) IsSending(ctx context.Context, thread int64, text string) (bool, error) {
 	text = strings.TrimSpace(text)
 	return read(ctx, j, func(tx *txn) bool {

@@ -3,8 +3,8 @@
 // webhooks.
 //
 // It stores every message as a row, as Messages does, so that tests and the load tool can
-// look at the messages that people see. It has the traps of the real server: the password
-// stands in every URL, webhooks have no signature, no order and no retry, and a send can take
+// look at the messages that people see. It has the traps of the real server: every URL
+// contains the password, webhooks have no signature, no order and no retry, and a send can take
 // effect although its answer is an error. It depends on no test framework.
 package bluebubblestest
 
@@ -45,7 +45,7 @@ type Options struct {
 	Password, Address string
 	// PrivateAPI says that the server can type, reply, react, edit and mark chats as read.
 	PrivateAPI bool
-	// BodyOnly says that the text of our own messages stands in attributedBody alone.
+	// BodyOnly says that only attributedBody contains the text of our own messages.
 	BodyOnly bool
 	// Now is the clock of the rows; the system's if nil.
 	Now func() time.Time

@@ -267,7 +267,7 @@ func TestSendFaults(t *testing.T) {
 	}
 	a, _ := ask(t, s, "POST", "message/query", `{"with":["attributedBody"]}`)
 	if got := texts(t, a); got[0] != "" || !bytes.Contains(a.Data, []byte(`"string":"hi"`)) {
-		t.Errorf("the text does not stand in attributedBody alone: %s", a.Data)
+		t.Errorf("the text is not in attributedBody only: %s", a.Data)
 	}
 	if a, _ := ask(t, s, "POST", "message/text", `{"chatGuid":"`+direct+`","message":"hi"}`); a.Status != 400 {
 		t.Errorf("a send without a temporary guid: %+v", a)
