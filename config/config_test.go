@@ -309,6 +309,34 @@ channels:
 	}
 }
 
+// TestIDsOfAPlatform checks that the ids of a file become those of the events.
+func TestIDsOfAPlatform(t *testing.T) {
+	write(t, map[string]string{"parley.yaml": "", "workspaces/w.yaml": `
+id: w
+platform: bluebubbles
+agent: echo
+bluebubbles: {url: "http://mac:1234", password: p, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}
+policy: {allow_users: ["+15555550142", Nora@Example.org], allow_channels: ["iMessage;+;chat1", chat2]}
+channels: [{id: "any;+;chat1", agent: echo, policy: {require_mention: false}}]
+`})
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.Workspaces[0]
+	for _, policy := range []ingest.Policy{w.Policy, w.Channel("chat1").Policy} {
+		if diff := cmp.Diff([]string{"+15555550142", "nora@example.org"}, policy.AllowUsers); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"chat1", "chat2"}, policy.AllowChannels); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if w.Channel("chat1").Policy.RequireMention || !w.Channel("chat2").Policy.RequireMention {
+		t.Error("the settings of chat1 are not found by its last part")
+	}
+}
+
 // TestFromMeReachesPolicy checks that BlueBubbles' from_me reaches the policy of every
 // channel.
 func TestFromMeReachesPolicy(t *testing.T) {

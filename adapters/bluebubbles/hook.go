@@ -20,8 +20,8 @@ const (
 
 // Handler serves the webhooks. The last segment of the path is our secret, because BlueBubbles
 // signs nothing. A webhook is only a hint: BlueBubbles sends it once, in no order, and often
-// again. If rows before its own were not accepted, they are read first, so that a chat's turns
-// see its messages in their order.
+// again. If rows before a recent one were not accepted, they are read first, so that a chat's
+// turns see its messages in their order.
 func (a *Adapter) Handler(inbox adapters.Inbox, g *guard.Guard) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.config.WebhookSecret.Equal(path.Base(r.URL.Path)) {
@@ -46,7 +46,7 @@ func (a *Adapter) HookOnly() bool { return false }
 func (a *Adapter) receive(ctx context.Context, inbox adapters.Inbox, body []byte) error {
 	p, _ := read(body)
 	isRow := p.webhook == newMessage && p.row > 0 && (p.chat != nil || p.ignored != "")
-	if isRow && a.reader.misses(p.row) {
+	if isRow && a.isRecent(p) && a.reader.misses(p.row) {
 		_ = a.catchUp(ctx, inbox, p.row)
 	}
 	_, err := a.accept(ctx, inbox, body, "webhook", p)

@@ -21,9 +21,10 @@ const (
 	// changed. Messages lets people edit a message for 15 minutes.
 	// https://support.apple.com/en-us/104984
 	changeWindow = 20 * time.Minute
-	// askAge is the age up to which the server is asked for an unknown message that has
-	// changed.
-	askAge = 24 * time.Hour
+	// recentAge is the age up to which a webhook waits for the rows before its own, and the
+	// server is asked for an unknown message that has changed. After its restart, the server
+	// repeats the webhooks of a week.
+	recentAge = 24 * time.Hour
 	// maxTaken bounds the messages whose last accepted state is remembered.
 	maxTaken = 10_000
 	// cursorName is the name of the cursor in the workspace's state.
@@ -248,10 +249,15 @@ func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, body []byte,
 		return receipt, err
 	}
 	a.reader.took(p.guid, p.dedupe(body))
-	if receipt.Waits && p.kind == event.KindEdit && a.now().Sub(p.created) < askAge {
+	if receipt.Waits && p.kind == event.KindEdit && a.isRecent(p) {
 		a.askMessage(ctx, inbox, p.guid)
 	}
 	return receipt, nil
+}
+
+// isRecent reports whether a message is not older than recentAge, as far as its payload shows.
+func (a *Adapter) isRecent(p payload) bool {
+	return p.created.IsZero() || a.now().Sub(p.created) < recentAge
 }
 
 // askMessage asks the server for a message and its chat, and hands it over. If that fails, the
