@@ -121,3 +121,23 @@ func TestNormalize(t *testing.T) {
 		t.Errorf("the result of a body without ids is %+v", k.Settled)
 	}
 }
+
+// TestPassiveBodyWins checks that a passive body never leaves passive: false in the stored
+// metadata, and that it changes no other byte.
+func TestPassiveBodyWins(t *testing.T) {
+	const rest = `"source":"crm","sender_id":"crm:7","sender_display_name":"CRM","sender_type":"bot"`
+	for given, want := range map[string]string{
+		`{` + rest + `,"passive":false,"x":1e2}`: `{` + rest + `,"passive":true,"x":1e2}`,
+		`{` + rest + `,"passive": true }`:        `{` + rest + `,"passive": true }`,
+		`{` + rest + `,"passive": null }`:        `{` + rest + `,"passive": null }`,
+	} {
+		body := `{"content":"hi","thread_id":"` + thread + `","message_id":"id-1","passive":true,"metadata":` + given + `}`
+		e, err := web.Normalizer{}.Normalize(t.Context(), envelope(body), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(e.Message.Metadata.Bytes()); got != want || !e.Message.Passive {
+			t.Errorf("%s is stored as %s", given, got)
+		}
+	}
+}

@@ -76,8 +76,9 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 	for _, a := range b.Attachments {
 		m.Attachments = append(m.Attachments, a.event())
 	}
-	if b.Passive {
-		m.Passive = true
+	if m.Passive = b.Passive; m.Passive && metadata.Passive != nil && !*metadata.Passive { // the two contradict each other
+		m.Metadata.Passive = event.Bool(true)
+		m.Metadata.Edited()
 	}
 	return event.Event{Kind: event.KindMessage, Message: m}, nil
 }
