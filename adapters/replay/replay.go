@@ -81,24 +81,48 @@ func Read(path string, platform event.Platform, known []string, each func(Line) 
 }
 
 func readLines(r io.Reader, path string, platform event.Platform, known []string, each func(Line) error) error {
-	scanner := bufio.NewScanner(r)
-	scanner.Buffer(make([]byte, 64<<10), maxLine)
-	n := 1
-	for ; scanner.Scan(); n++ {
-		text := bytes.TrimSpace(scanner.Bytes())
-		if len(text) == 0 {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	for n := 1; ; n++ {
+		text, err := readLine(lines)
+		line := Line{Err: err}
+		switch text = bytes.TrimSpace(text); {
+		case err == io.EOF:
+			return nil
+		case errors.Is(err, errTooLong):
+		case err != nil:
+			return fmt.Errorf("%s: %w", path, err)
+		case len(text) == 0:
 			continue
+		default:
+			line = parse(text, platform, known)
 		}
-		if err := each(parse(bytes.Clone(text), platform, known)); err != nil {
+		if err := each(line); err != nil {
 			return fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 	}
-	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("%s:%d: the line is longer than %d MiB", path, n, maxLine>>20)
-	} else if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+}
+
+var errTooLong = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
+
+// readLine returns the next line. If that is too long, readLine skips it and fails with
+// errTooLong. At the end of the file it fails with io.EOF.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	size := 0
+	for {
+		part, err := r.ReadSlice('\n')
+		if size += len(part); size <= maxLine {
+			line = append(line, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err != nil && (err != io.EOF || size == 0):
+			return nil, err
+		case size > maxLine:
+			return nil, errTooLong
+		}
+		return line, nil
 	}
-	return nil
 }
 
 // parse reads one line. It reports a fault in Line.Err, because the lines below it are still

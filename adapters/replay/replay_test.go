@@ -77,20 +77,27 @@ func TestLineFaults(t *testing.T) {
 		`{"platform":"irc","body":{}}`:        "platform: is \"irc\"",
 		`{"received_at":"noon","body":{}}`:    "not a recorded envelope",
 		`{"directory":{"users":"everybody"}}`: "not a recorded envelope",
+		strings.Repeat("[", 16<<20):           "longer than 16 MiB",
 	} {
 		got := lines(t, file(t, "a.jsonl", text+"\n"+`{"platform":"web","body":{}}`), "")
 		if len(got) != 2 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), want) || got[1].Err != nil {
-			t.Errorf("%s: %+v", text, got)
+			t.Errorf("%.40s: %d lines, %v", text, len(got), got[0].Err)
 		}
+	}
+	if got := lines(t, file(t, "a.jsonl", strings.Repeat(" ", 17<<20)), ""); len(got) != 1 || got[0].Err == nil {
+		t.Errorf("a last line that is too long: %+v", got)
 	}
 }
 
-// TestFileFaults checks that a faulty file ends the reading with an error that names the file
-// and the line.
+// TestFileFaults checks that an unreadable file ends the reading with an error that names the
+// file.
 func TestFileFaults(t *testing.T) {
-	long := file(t, "long.jsonl", "{}\n"+strings.Repeat(" ", 17<<20))
+	folder := filepath.Join(t.TempDir(), "folder.jsonl")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]string{
-		long:                                   "long.jsonl:2: the line is longer than 16 MiB",
+		folder:                                 "folder.jsonl: ",
 		filepath.Join(t.TempDir(), "no.jsonl"): "no such file",
 	} {
 		err := replay.Read(path, event.Slack, known, func(replay.Line) error { return nil })
