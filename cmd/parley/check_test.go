@@ -11,7 +11,7 @@ import (
 
 // sound is the output of check for a configuration without faults.
 func sound(workspaces int) string {
-	return fmt.Sprintf("the configuration is sound: %d workspaces, 1 agents\n", workspaces)
+	return fmt.Sprintf("the configuration is sound: %s, 1 agent\n", count(workspaces, "workspace"))
 }
 
 // startSlack starts a fake Slack, and writes the file of its workspace into dir.
@@ -59,7 +59,7 @@ func TestCheckAsksSlack(t *testing.T) {
 		"optional scope missing": {scope: "channels:history", stdout: "^" + sound(1) + "$",
 			stderr: `^workspaces/acme\.yaml:6: slack\.bot_token: warning: .*channels:history.*message\.channels.*\n$`},
 		"required scope missing": {scope: "chat:write", status: 1, stdout: `^workspaces/acme\.yaml:6: slack\.bot_token: .*chat:write.*\n$`,
-			stderr: "^parley: the configuration has 1 faults\n$"},
+			stderr: "^parley: the configuration has 1 fault\n$"},
 		"offline": {scope: "chat:write", args: []string{"--offline"}, stdout: "^" + sound(1) + "$", stderr: "^$"},
 		"refused": {do: (*slacktest.Server).Revoke, status: 1, stderr: "^parley: the configuration has 2 faults\n$",
 			stdout: `^workspaces/acme\.yaml:5: slack\.app_token: .*token_revoked.*\nworkspaces/acme\.yaml:6: slack\.bot_token: .*token_revoked.*\n$`},

@@ -28,8 +28,20 @@ import (
 // version is the release of this source.
 const version = "0.1.0"
 
-func configFlag(c *cobra.Command, path *string) {
-	c.Flags().StringVar(path, "config", "", "the configuration file (default parley.yaml, if it exists)")
+// configFlag adds the flag --config. If it is not given, the command reads otherwise.
+func configFlag(c *cobra.Command, path *string, otherwise string) {
+	c.Flags().StringVar(path, "config", "", "the configuration file (default "+otherwise+")")
+}
+
+// ifExists is what run and check read without --config.
+const ifExists = config.File + ", if it exists"
+
+// count returns a number of things, such as "1 fault" or "2 faults".
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func runCommand() *cobra.Command {
@@ -40,7 +52,7 @@ func runCommand() *cobra.Command {
 		Args:  wrong(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return run(c, path) },
 	}
-	configFlag(c, &path)
+	configFlag(c, &path, ifExists)
 	return c
 }
 
@@ -143,13 +155,14 @@ func replayCommand() *cobra.Command {
 			return play(c, path, event.Platform(platform), format, files)
 		},
 	}
-	configFlag(c, &path)
+	configFlag(c, &path, "none: the echo agent and the default policy")
 	c.Flags().StringVar(&platform, "platform", "", "the platform of a file with one raw payload: "+strings.Join(config.PlatformNames(), ", "))
 	c.Flags().StringVar(&format, "format", "text", "text or json")
 	return c
 }
 
-// play replays files.
+// play replays files. If the reader of the output wants no more, as in "parley replay | head",
+// the replay ends without an error.
 func play(c *cobra.Command, path string, platform event.Platform, format string, files []string) error {
 	var conf *config.Config // nil for the defaults of a replay
 	if path != "" {
@@ -158,10 +171,15 @@ func play(c *cobra.Command, path string, platform event.Platform, format string,
 			return faults(err)
 		}
 	}
-	return daemon.Replay(c.Context(), daemon.Recording{
+	signal.Ignore(syscall.SIGPIPE) // so that the replay gets an error and removes its scratch store
+	err := daemon.Replay(c.Context(), daemon.Recording{
 		Config: conf, Files: files, Platform: platform, JSON: format == "json", Out: c.OutOrStdout(),
 		Log: newLogger("auto", os.Stderr, slog.LevelError),
 	})
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
 }
 
 func checkCommand() *cobra.Command {
@@ -173,7 +191,7 @@ func checkCommand() *cobra.Command {
 		Args:  wrong(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return check(c, path, offline) },
 	}
-	configFlag(c, &path)
+	configFlag(c, &path, ifExists)
 	c.Flags().BoolVar(&offline, "offline", false, "ask no platform")
 	return c
 }
@@ -197,9 +215,9 @@ func check(c *cobra.Command, path string, offline bool) error {
 	}
 	if len(list) > 0 {
 		fmt.Fprintln(c.OutOrStdout(), list)
-		return fmt.Errorf("the configuration has %d faults", len(list))
+		return fmt.Errorf("the configuration has %s", count(len(list), "fault"))
 	}
-	fmt.Fprintf(c.OutOrStdout(), "the configuration is sound: %d workspaces, %d agents\n", len(conf.Workspaces), len(conf.Agents))
+	fmt.Fprintf(c.OutOrStdout(), "the configuration is sound: %s, %s\n", count(len(conf.Workspaces), "workspace"), count(len(conf.Agents), "agent"))
 	return nil
 }
 

@@ -44,7 +44,7 @@ nothing is imported. With SQLite the daemon must be stopped.`,
 			return importFile(c.Context(), conf, args[0], c.OutOrStdout())
 		},
 	}
-	configFlag(c, &path)
+	configFlag(c, &path, ifExists)
 	return c
 }
 

@@ -25,6 +25,9 @@ func TestLogFormats(t *testing.T) {
 		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(line)), want) {
 			t.Errorf("%s: %q, %v", format, line, err)
 		}
+		if format != "tint" && strings.ContainsRune(string(line), '\x1b') {
+			t.Errorf("%s has colour codes: %q", format, line)
+		}
 		_ = file.Close()
 	}
 }

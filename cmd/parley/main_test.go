@@ -89,7 +89,7 @@ func TestExitStatus(t *testing.T) {
 		{"replay missing.jsonl", 1, "missing.jsonl"},
 		{"replay --platform slack missing.json", 1, "missing.json"},
 		{"replay --config missing.yaml lines.jsonl", 1, "missing.yaml:1:"},
-		{"check --config missing.yaml", 1, "faults"},
+		{"check --config missing.yaml", 1, "1 fault\n"},
 		{"run --config missing.yaml", 1, "missing.yaml:1:"},
 	} {
 		got := parley(t, dir, strings.Fields(c.line)...)
@@ -136,7 +136,7 @@ func TestCheckPrintsEveryFault(t *testing.T) {
 
 func TestCheckWithoutFaults(t *testing.T) {
 	t.Parallel()
-	if got := parley(t, t.TempDir(), "check"); got.status != 0 || got.stdout != "the configuration is sound: 1 workspaces, 1 agents\n" {
+	if got := parley(t, t.TempDir(), "check"); got.status != 0 || got.stdout != "the configuration is sound: 1 workspace, 1 agent\n" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -165,6 +165,50 @@ func TestReplayFormats(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("replay left files: %v %v", entries, err)
+	}
+}
+
+// TestReplayHelp checks that replay does not promise to read parley.yaml.
+func TestReplayHelp(t *testing.T) {
+	t.Parallel()
+	if got := parley(t, t.TempDir(), "replay", "--help").stdout; !strings.Contains(got, "--config") || strings.Contains(got, "parley.yaml") {
+		t.Error(got)
+	}
+}
+
+// TestReplayIntoClosedPipe runs "parley replay | head": the replay ends without an error and
+// removes its scratch store.
+func TestReplayIntoClosedPipe(t *testing.T) {
+	t.Parallel()
+	dir, scratch := t.TempDir(), t.TempDir()
+	line := `{"platform":"slack","body":{"type":"message","channel":"D1","user":"U1","text":"` + strings.Repeat("x", 40<<10) + `","ts":"1750000000.0000`
+	var lines strings.Builder
+	for n := range 40 { // more than a pipe holds
+		fmt.Fprintf(&lines, "%s%02d\"}}\n", line, n)
+	}
+	write(t, dir, "lines.jsonl", lines.String())
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var stderr strings.Builder
+	command := exec.CommandContext(ctx, os.Args[0], "replay", "lines.jsonl")
+	command.Dir, command.Stderr = dir, &stderr
+	command.Env = append(os.Environ(), "PARLEY_COMMAND=1", "TMPDIR="+scratch)
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(output).ReadString('\n'); err != nil {
+		t.Error(err)
+	}
+	_ = output.Close()
+	if err := command.Wait(); err != nil || stderr.Len() > 0 {
+		t.Errorf("%v %s", err, &stderr)
+	}
+	if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
+		t.Errorf("replay left %v, %v", left, err)
 	}
 }
 
