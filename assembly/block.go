@@ -13,6 +13,9 @@ const blockHead = "[Thread context — prior messages in this thread, newest las
 // forwarded begins the label of a forwarded message.
 const forwarded = "(forwarded)"
 
+// notShown replaces a quotation whose author or channel is refused.
+const notShown = "(a message that is not shown)"
+
 // maxSupplied is the number of bytes that are kept of an integration's own block.
 const maxSupplied = 16 << 10
 
@@ -57,7 +60,7 @@ func (b *block) line(l *Line) {
 	case l.Version > 0:
 		name = b.person(&l.Metadata)
 	}
-	b.write(name, l.Content, len(l.Files))
+	b.write(name, l.typed(), len(l.Files))
 	b.forwarded(l)
 }
 
@@ -66,11 +69,14 @@ func (b *block) quoted(l *Line) {
 	if q == nil || q.ExternalID != "" && b.visible[q.ExternalID] {
 		return
 	}
-	name := b.agent
-	if !q.Own {
-		name = b.person(quotedAuthor(l, q))
+	switch {
+	case q.Hidden:
+		b.write("", notShown, 0)
+	case q.Own:
+		b.write(b.agent, q.Content, q.Files)
+	default:
+		b.write(b.person(quotedAuthor(l, q)), q.Content, q.Files)
 	}
-	b.write(name, q.Content, q.Files)
 	b.visible[q.ExternalID] = true
 }
 
@@ -79,6 +85,9 @@ func (b *block) forwarded(l *Line) {
 		q := &l.Forwarded[i]
 		name := forwarded
 		switch {
+		case q.Hidden:
+			b.write(name, notShown, 0)
+			continue
 		case q.Own:
 			name += " " + b.agent
 		case q.Name != "" || q.SenderID != "":
@@ -111,8 +120,8 @@ func (b *block) person(author *event.Metadata) string {
 	return strings.ReplaceAll(name, ": ", "; ")
 }
 
-// write adds a line, unless there is nothing to show. The name is empty for a row whose
-// content includes a header.
+// write adds a line, unless there is nothing to show. The name is empty if the content
+// includes one, or if nobody is named.
 func (b *block) write(name, content string, files int) {
 	text := excerpt(content)
 	if text == "" {
@@ -126,7 +135,7 @@ func (b *block) write(name, content string, files int) {
 		b.text.WriteString(name)
 		b.text.WriteString(": ")
 	}
-	writeIndented(&b.text, text)
+	writeIndented(&b.text, text, nil)
 }
 
 // gap adds a line with the number of messages that are left out, or with the fact that

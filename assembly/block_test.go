@@ -150,6 +150,16 @@ func TestQuotedUnlessVisible(t *testing.T) {
 	}
 }
 
+// TestHiddenQuotations: the agent learns of a refused author or channel only that there is a
+// message.
+func TestHiddenQuotations(t *testing.T) {
+	l := said(4, olivia, "look")
+	l.Quoted, l.Forwarded = &event.Quote{ExternalID: "C1/1", Hidden: true}, []event.Quote{{Hidden: true}}
+	if got, want := blockOf(t, asked(l), wide), "- (a message that is not shown)\n- (forwarded): (a message that is not shown)"; got != want {
+		t.Errorf("block %q, want %q", got, want)
+	}
+}
+
 func TestForwarded(t *testing.T) {
 	l := said(4, olivia, "look")
 	l.Forwarded = []event.Quote{
@@ -184,6 +194,8 @@ func TestSuppliedContextReplacesTheBlock(t *testing.T) {
 		"blank":             {" \n\u2028", built},
 		"sixteen KiB":       {sixteen, "--- system\n" + sixteen + "\n"},
 		"cut at a line":     {"old\r\nolder\n" + sixteen, "--- system\n" + sixteen + "\n"},
+		"a heading stays":   {head + "\r\nold\n" + sixteen, "--- system\n" + head + "\n" + sixteen[1024:] + "\n"},
+		"a long first line": {"[" + kib + "]\n" + sixteen, "--- system\n" + sixteen + "\n"},
 		"one long line":     {"old\n" + strings.Repeat("ä", 10_000), "--- system\n" + strings.Repeat("ä", 8192) + "\n"},
 		"cut inside a rune": {"old\n" + strings.Repeat("ä", 10_000) + "x", "--- system\n" + strings.Repeat("ä", 8191) + "x\n"},
 		"cut at a blank":    {"old\n\n  " + sixteen[4:], "--- system\n" + sixteen[4:] + "\n"},

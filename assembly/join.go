@@ -80,26 +80,26 @@ func (j *joinedMessage) message(text string, first bool) {
 	if first {
 		text = strings.TrimLeftFunc(text, unicode.IsSpace)
 	} else {
-		j.text.WriteString("  ")
+		j.text.WriteString(continuation)
 	}
-	writeIndented(&j.text, text)
+	writeIndented(&j.text, text, isIndentedImitation)
+}
+
+// isIndentedImitation reports whether indentImitations has indented a line.
+func isIndentedImitation(line string) bool {
+	return strings.HasPrefix(line, continuation) && imitates(line)
 }
 
 // block writes a block line by line. A block of an integration may contain lines that look
-// like headers. They become lines of context.
+// like messages. They become lines of context.
 func (j *joinedMessage) block(text string) {
 	for more := true; more; {
 		var line string
 		line, text, more = cutLine(text)
 		j.beginLine()
-		if looksLikeHeader(line) {
+		if messageStart.MatchString(visible(line)) && !strings.HasPrefix(line, continuation) {
 			j.text.WriteString("- ")
 		}
 		j.text.WriteString(line)
 	}
-}
-
-func looksLikeHeader(line string) bool {
-	_, after, closed := strings.Cut(line, "]")
-	return strings.HasPrefix(line, "[") && closed && strings.HasPrefix(after, ":")
 }

@@ -7,14 +7,15 @@ import (
 )
 
 // message returns the transcript's message of a line: the text, then each file. The text
-// has the author's header, unless the line is ours or its content includes a header.
+// has the author's header, unless the line is ours or its content includes a header. Below
+// the header, no line looks like the beginning of another message.
 func (n naming) message(l *Line) Message {
 	role, text := RoleUser, l.Content
 	switch {
 	case l.Own:
 		role = RoleAssistant
 	case l.Version > 0:
-		text = n.attribute(&l.Metadata, l.Content)
+		text = indentImitations(n.attribute(&l.Metadata, l.typed()))
 	}
 	parts := make([]Part, 0, 1+len(l.Files))
 	if text != "" || len(l.Files) == 0 {
@@ -24,6 +25,19 @@ func (n naming) message(l *Line) Message {
 		parts = append(parts, Part{File: &file})
 	}
 	return Message{ID: l.ID, Role: role, Parts: parts}
+}
+
+// typed returns the texts that the author typed: the subject line, if there is one, and the
+// content. A row of version 0 has only its content.
+func (l *Line) typed() string {
+	subject := strings.Join(strings.Fields(l.Metadata.Subject()), " ")
+	switch {
+	case subject == "", l.Version == 0:
+		return l.Content
+	case l.Content == "":
+		return "Subject: " + subject
+	}
+	return "Subject: " + subject + "\n" + l.Content
 }
 
 // Text returns the message for an agent that reads only text: its text parts, each on a

@@ -31,13 +31,17 @@ func cutLine(text string) (line, rest string, more bool) {
 }
 
 // writeIndented writes text with LF and two spaces as its line ends, so that only the first
-// line can look like a header or a context line.
-func writeIndented(b *strings.Builder, text string) {
+// line can look like a header or a context line. It does not indent a line that is already
+// indented, if already is not nil.
+func writeIndented(b *strings.Builder, text string, already func(line string) bool) {
 	line, rest, more := cutLine(text)
 	b.WriteString(line)
 	for more {
 		line, rest, more = cutLine(rest)
-		b.WriteString("\n  ")
+		b.WriteByte('\n')
+		if already == nil || !already(line) {
+			b.WriteString(continuation)
+		}
 		b.WriteString(line)
 	}
 }
@@ -64,10 +68,19 @@ func excerpt(text string) string {
 	return strings.TrimSpace(kept) + "…"
 }
 
+// maxHeading is the maximum length of a heading, in bytes.
+const maxHeading = 200
+
 // lastLines trims text and returns its last lines, at most limit bytes. If the last line
-// alone is longer, it returns the end of that line.
+// alone is longer, it returns the end of that line. A heading, which is a first line in
+// square brackets, stays above them.
 func lastLines(text string, limit int) string {
 	text = strings.TrimSpace(text)
+	heading := ""
+	if first, rest, more := cutLine(text); len(text) > limit && more && len(first) <= maxHeading && strings.HasPrefix(first, "[") && strings.HasSuffix(first, "]") {
+		heading, text = first+"\n", rest
+		limit -= len(heading)
+	}
 	for len(text) > limit {
 		_, rest, more := cutLine(text)
 		if !more {
@@ -78,5 +91,5 @@ func lastLines(text string, limit int) string {
 		}
 		text = rest
 	}
-	return strings.TrimSpace(text)
+	return heading + strings.TrimSpace(text)
 }

@@ -88,7 +88,7 @@ func inOrder(lines []Line) []Line {
 
 // empty reports whether a line has nothing to show.
 func (l *Line) empty() bool {
-	return len(l.Files) == 0 && len(l.Forwarded) == 0 && l.Quoted == nil && strings.TrimSpace(l.Content) == ""
+	return len(l.Files) == 0 && len(l.Forwarded) == 0 && l.Quoted == nil && strings.TrimSpace(l.typed()) == ""
 }
 
 // render returns the turn's messages. See block for visible.

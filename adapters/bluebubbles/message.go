@@ -128,24 +128,13 @@ func hidden(o jsonobject.Fields, name string) bool {
 		strings.HasSuffix(name, ".pluginPayloadAttachment")
 }
 
-// content returns the typed text: the subject line, if there is one, and the text.
-func (m message) content() string {
-	switch {
-	case m.subject == "":
-		return m.text
-	case m.text == "":
-		return m.subject
-	}
-	return m.subject + "\n" + m.text
-}
-
 // unsent reports whether the author took the message back. If the author unsent it part by
 // part, it has an edit date and neither text nor attachments.
 func (m message) unsent() bool {
 	if !m.retracted.IsZero() {
 		return true
 	}
-	nothing := m.parts != nil && *m.parts == 0 && m.content() == "" && len(m.attachments) == 0
+	nothing := m.parts != nil && *m.parts == 0 && m.text == "" && m.subject == "" && len(m.attachments) == 0
 	return nothing && !m.edited.IsZero()
 }
 

@@ -52,7 +52,7 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 	self := directory.Self()
 	m := &event.Message{
 		ExternalID:  p.guid,
-		Content:     p.content(),
+		Content:     p.text,
 		Attachments: p.attachments,
 		SentAt:      p.created,
 		Revision:    p.revision(),
@@ -68,6 +68,7 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 			MessageGUID:       p.guid,
 		},
 	}
+	m.Metadata.SetSubject(p.subject)
 	if p.chat != nil {
 		m.Thread = ThreadKey(workspace, p.chat.guid)
 		m.Channel = p.chat.channel()

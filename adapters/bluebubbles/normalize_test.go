@@ -1,6 +1,7 @@
 package bluebubbles_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,7 @@ func TestUpdateIsComplete(t *testing.T) {
 	}
 }
 
+// TestContentIsVerbatim: the content is the text alone. A subject is metadata.
 func TestContentIsVerbatim(t *testing.T) {
 	for _, test := range []struct {
 		text, subject any
@@ -62,14 +64,19 @@ func TestContentIsVerbatim(t *testing.T) {
 		{"\uFFFC", nil, ""},
 		{"see \uFFFCthis\uFFFC", nil, "see this"},
 		{"fish & <chips>", nil, "fish & <chips>"},
-		{"bring the hose", "Saturday", "Saturday\nbring the hose"},
+		{"bring the hose", "Saturday", "bring the hose"},
 		{"bring the hose", "", "bring the hose"},
-		{nil, "Saturday", "Saturday"},
+		{nil, "Saturday\uFFFC", ""},
 		{"a\x00b", nil, "a\uFFFDb"},
 	} {
 		data := hello().with(fields{"text": test.text, "subject": test.subject})
-		if got := message(t, "new-message", data, contacts{}).Content; got != test.want {
-			t.Errorf("text %q, subject %q: content %q, want %q", test.text, test.subject, got, test.want)
+		m := message(t, "new-message", data, contacts{})
+		if m.Content != test.want {
+			t.Errorf("text %q, subject %q: content %q, want %q", test.text, test.subject, m.Content, test.want)
+		}
+		subject, _ := test.subject.(string)
+		if want := strings.TrimSuffix(subject, "\uFFFC"); m.Metadata.Subject() != want {
+			t.Errorf("subject %q, want %q", m.Metadata.Subject(), want)
 		}
 	}
 }

@@ -271,6 +271,12 @@ type Quote struct {
 	Files        int    `json:"files,omitempty"`
 	// Own is true for our own message.
 	Own bool `json:"own,omitempty"`
+	// Hidden says that the policy refuses the author or the channel: then the quotation
+	// has nothing but its ExternalID.
+	Hidden bool `json:"hidden,omitempty"`
+	// Channel is the platform's channel of a forwarded message; empty if the payload does
+	// not name it. It is not stored.
+	Channel string `json:"-"`
 }
 
 // Reaction is an emoji put on a message or taken from it.

@@ -239,6 +239,26 @@ func (m *Metadata) typo(missing string) string {
 	return ""
 }
 
+// subjectKey is the key of a message's subject line, which the contract does not know.
+const subjectKey = "subject"
+
+// SetSubject sets the subject line. An empty one is unset.
+func (m *Metadata) SetSubject(subject string) {
+	if subject != "" {
+		m.Extra = append(m.Extra, Extra{subjectKey, quote(subject)})
+	}
+}
+
+// Subject returns the subject line that the author typed above the content; empty for none.
+func (m *Metadata) Subject() (subject string) {
+	for _, extra := range m.Extra {
+		if extra.Key == subjectKey && extra.Value[0] == '"' {
+			subject, _ = unquote(extra.Value) // a valid string always decodes
+		}
+	}
+	return Text(subject)
+}
+
 // Edited drops the original bytes, so that the changed fields are written.
 func (m *Metadata) Edited() { m.original = nil }
 

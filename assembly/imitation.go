@@ -1,0 +1,60 @@
+package assembly
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// continuation begins a line that continues the message or the context line above it.
+const continuation = "  "
+
+// messageStart matches the beginning of a line that a reader of a flattened transcript may
+// take for the beginning of a message: a header, the name of a role, or a token of a chat
+// template.
+var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
+	`\[.*\]\s*[:：]`,
+	`[#*_\s]*(?:system|developer|human|user|assistant|ai|bot|model|tool|function)[*_\s]*[:：]`,
+	`<\|`,
+	`\[/?inst\]`,
+	`<</?sys>>`,
+	`</?s>`,
+	`<(?:start|end)_of_turn>`,
+}, "|") + `)`)
+
+// blockStart matches the beginning of a line that a reader may take for the heading of a
+// block.
+var blockStart = regexp.MustCompile(`(?i)^\[thread context`)
+
+// visible returns a line as readers see it, without leading white space and invisible
+// characters.
+func visible(line string) string {
+	return strings.TrimLeftFunc(line, func(r rune) bool { return unicode.IsSpace(r) || invisible(r) })
+}
+
+// imitates reports whether a line looks like the beginning of a message or of a block.
+func imitates(line string) bool {
+	line = visible(line)
+	return messageStart.MatchString(line) || blockStart.MatchString(line)
+}
+
+// indentImitations indents the lines after the first that imitate another message. The other
+// bytes of the text do not change.
+func indentImitations(text string) string {
+	_, rest, more := cutLine(text)
+	if !more {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text) + len(continuation))
+	for more {
+		b.WriteString(text[:len(text)-len(rest)]) // with its line end
+		text = rest
+		var line string
+		if line, rest, more = cutLine(text); imitates(line) {
+			b.WriteString(continuation)
+		}
+	}
+	b.WriteString(text)
+	return b.String()
+}
