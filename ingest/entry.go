@@ -97,14 +97,15 @@ func (in *Ingest) resolve(ctx context.Context, w *workspace, c *work.Claim, t ta
 }
 
 // judge returns the gate of the event's channel. The journal asks the gate about messages
-// when it records them. judge itself judges a reaction.
+// when it records them. judge itself judges quotations, forwards and reactions.
 func (in *Ingest) judge(ctx context.Context, w *workspace, envelope event.Envelope, r *resolved) (gate, error) {
 	g := gate{Settings: w.config.Settings(r.channel), kind: r.Kind, arrived: envelope.ReceivedAt, now: in.Now}
 	if envelope.Transport == event.Backfilled {
 		g.Policy.MaxAge = g.LateAge
 	}
-	if g.Asks != nil && r.Message != nil {
-		if agent, ok := strings.CutPrefix(r.Message.Metadata.RecipientID, "bot:"); ok && g.Asks(agent) {
+	if r.Message != nil {
+		g.hide(r.Message)
+		if agent, ok := strings.CutPrefix(r.Message.Metadata.RecipientID, "bot:"); ok && g.Asks != nil && g.Asks(agent) {
 			g.Agent = agent
 		}
 	}

@@ -48,6 +48,25 @@ func (g gate) refuses(senderID, channel string, kind event.SenderType) string {
 // nobody.
 func admits(list []string, id string) bool { return list == nil || slices.Contains(list, id) }
 
+// hide takes everything but the id from each quotation and each forward of a message whose
+// author or channel is refused. A forward without an author, or without a channel, is refused
+// if there is a list of admitted ones. A quotation is of the message's own channel.
+func (g gate) hide(m *event.Message) {
+	hidden := func(q event.Quote, channel string) event.Quote {
+		_, author, _ := strings.Cut(q.SenderID, ":")
+		if q.Own || admits(g.Policy.AllowUsers, author) && admits(g.Policy.AllowChannels, channel) {
+			return q
+		}
+		return event.Quote{ExternalID: q.ExternalID, Hidden: true}
+	}
+	if m.Quoted != nil {
+		*m.Quoted = hidden(*m.Quoted, m.Channel.ID)
+	}
+	for i, q := range m.Forwarded {
+		m.Forwarded[i] = hidden(q, q.Channel)
+	}
+}
+
 // addressed returns how a message addresses us, by its payload or by the message that it
 // answers. If policy treats the account owner like other people, the owner's messages in
 // a direct chat address us, though their recipient is the other person there.

@@ -294,3 +294,48 @@ func TestReactionsPassTheSameGate(t *testing.T) {
 		}
 	}
 }
+
+// TestQuotationsPassTheSameGate proves that the text and the name of a refused author, or from
+// a refused channel, reach nobody through another person's message.
+func TestQuotationsPassTheSameGate(t *testing.T) {
+	admitted := event.Quote{ExternalID: "C1/0", SenderID: "slack:U1", Name: "Olivia", Content: "yes", Channel: "C1"}
+	stranger, elsewhere, nameless, ours := admitted, admitted, admitted, admitted
+	stranger.SenderID, elsewhere.Channel, ours.SenderID, ours.Own = "slack:U9", "C9", "slack:UBOT", true
+	nameless.SenderID, nameless.Channel = "", ""
+	hidden := event.Quote{ExternalID: "C1/0", Hidden: true}
+	for name, c := range map[string]struct {
+		policy        Policy
+		quote         event.Quote
+		quoted, shown bool // as a quotation, as a forward
+	}{
+		"without lists":                             {Policy{}, stranger, true, true},
+		"an admitted author":                        {Policy{AllowUsers: []string{"U1"}}, admitted, true, true},
+		"a refused author":                          {Policy{AllowUsers: []string{"U1"}}, stranger, false, false},
+		"nobody is admitted":                        {Policy{AllowUsers: []string{}}, admitted, false, false},
+		"our own message":                           {Policy{AllowUsers: []string{"U1"}}, ours, true, true},
+		"an admitted channel":                       {Policy{AllowChannels: []string{"C1"}}, admitted, true, true},
+		"a refused channel":                         {Policy{AllowChannels: []string{"C1"}}, elsewhere, true, false},
+		"an unknown author":                         {Policy{AllowUsers: []string{"U1"}}, nameless, false, false},
+		"an unknown channel":                        {Policy{AllowChannels: []string{"C1"}}, nameless, true, false},
+		"an unknown author in no list":              {Policy{}, nameless, true, true},
+		"an admitted author from a refused channel": {Policy{AllowUsers: []string{"U1"}, AllowChannels: []string{"C1"}}, elsewhere, true, false},
+	} {
+		g, m := defaultGate(), room()
+		g.Policy.AllowUsers, g.Policy.AllowChannels = c.policy.AllowUsers, c.policy.AllowChannels
+		quoted := c.quote
+		m.Quoted, m.Forwarded = &quoted, []event.Quote{c.quote}
+		g.hide(m)
+		for as, result := range map[string]struct {
+			got   event.Quote
+			shown bool
+		}{"quotation": {*m.Quoted, c.quoted}, "forward": {m.Forwarded[0], c.shown}} {
+			want := hidden
+			if result.shown {
+				want = c.quote
+			}
+			if diff := cmp.Diff(want, result.got); diff != "" {
+				t.Errorf("%s as a %s: %s", name, as, diff)
+			}
+		}
+	}
+}

@@ -63,6 +63,7 @@ func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, before ada
 		if e.Ignored != "" || m == nil || e.Kind != event.KindMessage {
 			continue
 		}
+		g.hide(m)
 		read := journal.Read{Message: m, Metadata: g.metadata(m, passive(event.ReasonNoMention), event.AddressedNone)}
 		switch {
 		case m.Own:

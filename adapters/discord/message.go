@@ -57,6 +57,7 @@ type message struct {
 // reference is a message's reference to another message.
 type reference struct {
 	kind      int64
+	channelID string
 	messageID string
 }
 
@@ -109,7 +110,7 @@ func readBody(d jsonobject.Fields) message {
 
 func (m *message) readReference(d jsonobject.Fields) {
 	if r, ok := d.Child("message_reference"); ok {
-		m.reference = reference{r.Number("type"), snowflake(r, "message_id")}
+		m.reference = reference{r.Number("type"), snowflake(r, "channel_id"), snowflake(r, "message_id")}
 	}
 	for _, snapshot := range d.Children("message_snapshots") {
 		if inner, ok := snapshot.Child("message"); ok {

@@ -96,7 +96,9 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		out.Quoted = &quote
 	}
 	for i := range m.forwarded {
-		out.Forwarded = append(out.Forwarded, m.forwarded[i].quote(ctx, directory, m.guild))
+		quote := m.forwarded[i].quote(ctx, directory, m.guild)
+		quote.Channel = m.reference.channelID
+		out.Forwarded = append(out.Forwarded, quote)
 	}
 	return out
 }

@@ -22,10 +22,14 @@ func content(m *wireMessage) string {
 }
 
 // attachmentText joins the visible texts of an app's attachments, one line for each
-// text. An attachment without visible texts gives its fallback.
+// text. An attachment without visible texts gives its fallback. The text of a forwarded
+// message is not the app's own.
 func attachmentText(raw json.RawMessage) string {
 	var lines []string
 	for _, a := range attachments(raw) {
+		if a.IsShare {
+			continue
+		}
 		parts := slices.DeleteFunc([]string{a.Pretext, a.Title, a.Text}, func(s string) bool { return s == "" })
 		if len(parts) == 0 && a.Fallback != "" {
 			parts = []string{a.Fallback}
@@ -69,7 +73,10 @@ func forwarded(raw json.RawMessage, self event.Self) []event.Quote {
 		if isID(a.AuthorID) {
 			quote.SenderID, quote.MentionToken = senderID(a.AuthorID), mentionToken(a.AuthorID)
 		}
-		if isID(a.ChannelID) && isTimestamp(a.TS) {
+		if isID(a.ChannelID) {
+			quote.Channel = a.ChannelID
+		}
+		if quote.Channel != "" && isTimestamp(a.TS) {
 			quote.ExternalID = messageID(a.ChannelID, a.TS)
 		}
 		var carried []json.RawMessage

@@ -54,6 +54,18 @@ func TestNormalizeMessage(t *testing.T) {
 	}
 }
 
+// TestForwardOfAnAppIsNotItsText: an app may leave the text empty and write into attachments,
+// but a forwarded message among them has another author.
+func TestForwardOfAnAppIsNotItsText(t *testing.T) {
+	got := messageOf(t, messageEvent("", object{"user": "", "bot_id": "B1", "attachments": []object{
+		{"text": "its own words"}, {"is_share": true, "author_id": "U9", "channel_id": "C9", "text": "the words of U9"},
+	}}), fakeDirectory{self: us})
+	want := []event.Quote{{SenderID: "slack:U9", MentionToken: "<@U9>", Channel: "C9", Content: "the words of U9"}}
+	if diff := cmp.Diff(want, got.Forwarded); got.Content != "its own words" || diff != "" {
+		t.Errorf("content %q, forwarded %s", got.Content, diff)
+	}
+}
+
 func TestVoiceClip(t *testing.T) {
 	clip := func(more object) object {
 		file := object{"id": "F1", "subtype": "slack_audio", "filetype": "webm", "mimetype": "video/webm", "mode": "hosted"}

@@ -177,6 +177,40 @@ func TestReplayWithConfiguration(t *testing.T) {
 	}
 }
 
+// TestRefusedWordsReachNoAgent replays a shortcut, a forward and a reply with which an admitted
+// person passes on the words of a refused one.
+func TestRefusedWordsReachNoAgent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "parley.yaml"), "listen: 127.0.0.1:0\n")
+	const policy = "agent: echo\nturns: {coalesce: 0s}\npolicy: {allow_users: [U1, \"11\"], allow_channels: [C1, D1, \"31\"]}\n"
+	write(t, filepath.Join(dir, "workspaces", "acme.yaml"), "id: acme\nplatform: slack\nslack: {app_token: xapp-1, bot_token: xoxb-1}\n"+policy)
+	write(t, filepath.Join(dir, "workspaces", "guild.yaml"), "id: guild\nplatform: discord\ndiscord: {token: secret}\n"+policy)
+	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "words.jsonl")
+	write(t, path, `{"directory":{"self":{"user_id":"U0BOT"}}}`+"\n"+
+		bare(`{"type":"message_action","callback_id":"ask","trigger_id":"1.2.a","user":{"id":"U1"},"channel":{"id":"C1"},
+			"message":{"type":"message","user":"U9","username":"Mallory","text":"hush","ts":"1750000000.000001"}}`)+
+		bare(`{"type":"message","channel":"D1","channel_type":"im","user":"U1","text":"look","ts":"1750000000.000002","attachments":[
+			{"is_share":true,"author_id":"U9","author_name":"Mallory","channel_id":"C1","ts":"1750000000.000001","text":"hush"},
+			{"is_share":true,"author_id":"U1","author_name":"Olivia","channel_id":"C9","ts":"1750000000.000009","text":"hush"}]}`)+
+		`{"platform":"discord","body":{"op":0,"t":"MESSAGE_CREATE","s":1,"d":{"id":"61","channel_id":"31","type":19,"content":"well?","timestamp":"2026-09-21T14:00:00+00:00",
+			"author":{"id":"11","username":"olivia"},"message_reference":{"channel_id":"31","message_id":"60"},
+			"referenced_message":{"id":"60","channel_id":"31","type":0,"content":"hush","timestamp":"2026-09-21T13:00:00+00:00","author":{"id":"99","username":"Mallory"}}}}}`)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.ReplaceAll(string(content), "\n\t\t\t", ""))
+	out := replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true})
+	if n := strings.Count(out, "(a message that is not shown)"); n != 4 || strings.Contains(out, "hush") || strings.Contains(out, "Mallory") {
+		t.Errorf("%d quotations are hidden:\n%s", n, out)
+	}
+}
+
 func TestReplayAsText(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "example.jsonl")
