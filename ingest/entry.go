@@ -28,11 +28,13 @@ func (in *Ingest) keys(ctx context.Context, w *workspace, envelope *event.Envelo
 	keys := w.config.Normalizer.Keys(*envelope, d)
 	envelope.Parsed = keys.Parsed
 	if introduce := w.config.Introduce; introduce != nil {
-		if err := in.setSelf(ctx, w, introduce(*envelope, before)); err != nil {
-			return keys, err
+		if told := introduce(*envelope, before); told != before { // otherwise another identity may be known by now
+			if err := in.setSelf(ctx, w, told); err != nil {
+				return keys, err
+			}
 		}
 	}
-	if keys.Needs != "" {
+	if keys.Needs != "" || w.unintroduced() {
 		if err := in.readSelf(ctx, w); err != nil {
 			return keys, err
 		}
@@ -82,7 +84,7 @@ func (in *Ingest) resolve(ctx context.Context, w *workspace, c *work.Claim, t ta
 		}
 		t.keys = &keys
 	}
-	if t.keys.Needs != "" && w.config.Facts == nil {
+	if t.keys.Needs != "" && w.config.Facts == nil || w.unintroduced() {
 		return r, errNeedsSelf
 	}
 	r.dedupe = t.keys.Dedupe

@@ -255,6 +255,46 @@ func TestAnEnvelopeWaitsForOurIdentity(t *testing.T) {
 	})
 }
 
+// TestNothingIsRecordedBeforeOurIdentityIsKnown proves that an event waits even if its payload
+// needs nothing, because it may be another team's.
+func TestNothingIsRecordedBeforeOurIdentityIsKnown(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		w := h.workspace("acme")
+		w.Introduce = func(_ event.Envelope, known event.Self) event.Self { return known }
+		h.configure(w)
+		h.work()
+		waiting := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Mention: true})
+		advance(time.Minute)
+		h.pending(waiting.ID)
+		if err := h.SetSelf(h.Context(), event.Slack, "acme", event.Self{UserID: "UBOT"}); err != nil {
+			t.Fatal(err)
+		}
+		advance(time.Second)
+		if got := h.result(waiting.ID); got.Trigger != journal.TriggerRun {
+			t.Errorf("the event after our identity is known: %+v", got.Fate)
+		}
+	})
+}
+
+// TestPayloadsDoNotUndoOurIdentity proves that a payload that names nothing keeps an identity
+// that became known while the payload was read.
+func TestPayloadsDoNotUndoOurIdentity(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		w := h.workspace("acme")
+		w.Introduce = func(_ event.Envelope, known event.Self) event.Self {
+			if err := h.SetSelf(h.Context(), event.Slack, "acme", event.Self{UserID: "UBOT"}); err != nil {
+				t.Error(err)
+			}
+			return known
+		}
+		h.configure(w)
+		h.work()
+		if got := h.send(payload{ID: "1"}); got.Disposition != event.Stored {
+			t.Errorf("the event: %+v", got.Fate)
+		}
+	})
+}
+
 // TestOurIdentitySurvivesARestart also proves that a payload can supply it.
 func TestOurIdentitySurvivesARestart(t *testing.T) {
 	inBubble(t, func(h *harness) {
@@ -314,7 +354,7 @@ func TestAPayloadIsParsedOnce(t *testing.T) {
 		w.Normalizer = reader
 		w.Introduce = func(envelope event.Envelope, known event.Self) event.Self {
 			reader.parsed(envelope)
-			known.AppID = "A1"
+			known.UserID, known.AppID = "UBOT", "A1"
 			return known
 		}
 		h.configure(w)

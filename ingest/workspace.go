@@ -40,7 +40,8 @@ type Workspace struct {
 	// Settings returns the settings of a channel.
 	Settings func(channel string) Settings
 	// Introduce reads our identity from a payload, and completes the known one. Its
-	// envelope has the Parsed of Keys. It is nil if no payload contains our identity.
+	// envelope has the Parsed of Keys. It is nil if no payload contains our identity. If it
+	// is not nil, no event is recorded before our user is known.
 	Introduce func(envelope event.Envelope, known event.Self) event.Self
 	// Facts replace the store's facts during a replay; then no envelope waits for our
 	// identity. Otherwise nil.
@@ -74,6 +75,12 @@ func (w *workspace) Self() event.Self {
 		return w.config.Facts.Self()
 	}
 	return *w.self.Load()
+}
+
+// unintroduced reports whether the platform of a live workspace has not confirmed our identity
+// yet. Until then any event may be another team's, whatever it carries.
+func (w *workspace) unintroduced() bool {
+	return w.config.Facts == nil && w.config.Introduce != nil && w.Self().UserID == ""
 }
 
 // ownID is our own sender_id in the workspace. It is empty until our identity is known.

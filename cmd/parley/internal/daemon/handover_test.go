@@ -89,7 +89,9 @@ func openHolding(t *testing.T) (*harness, *holdingEngine) {
 		t.Fatal(err)
 	}
 	e := &holdingEngine{Engine: engine, queries: make(dueQueries, 1), held: make(chan struct{}), release: make(chan struct{})}
-	return open(t, plan{engine: e, clock: &clock{at: time.Now()}}), e
+	h := open(t, plan{engine: e, clock: &clock{at: time.Now()}})
+	h.awaitUp() // otherwise the first write may postpone the message
+	return h, e
 }
 
 // TestHandOverBeforeResume: the scheduler asks for due turns between the commit that begins a

@@ -57,7 +57,12 @@ func TestReloadAddsAndRemovesWorkspace(t *testing.T) {
 	if got := h.toBranch(body); got != http.StatusUnauthorized {
 		t.Errorf("before the workspace exists: %d", got)
 	}
-	h.change("workspaces/branch.yaml", branch)
+	team, err := slacktest.Start(slacktest.Options{Token: "xoxb-branch"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = team.Close() })
+	h.change("workspaces/branch.yaml", strings.ReplaceAll(branch, "SLACK", team.URL()))
 	if got := h.toBranch(body); got != http.StatusOK {
 		t.Errorf("with the workspace: %d\n%s", got, h.log)
 	}

@@ -179,8 +179,10 @@ func TestEventsOfAnotherTeamAreIgnored(t *testing.T) {
 	h.awaitMetric(envelopesMetric("message", "ignored", "other-workspace"), 2)
 }
 
-// TestEventsWaitForOwnIdentity sends a mention, and an edit that adds a mention, without the
-// authorizations that name our bot.
+// TestEventsWaitForOwnIdentity sends events before auth.test has succeeded: a mention, and an
+// edit that adds a mention, without the authorizations that name our bot; a mention that says
+// itself that it is for us; and another team's. None runs before our team is known, and the
+// other team's never does.
 func TestEventsWaitForOwnIdentity(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -198,11 +200,13 @@ func TestEventsWaitForOwnIdentity(t *testing.T) {
 	h.accept(bare(edited(before, "<@U0BOT> hello")))
 	h.accept(bare(h.newMessage("<@U0BOT> and hello").Event()))
 	h.mention("this one says itself that it is for us")
-	h.answerNext(replyWith("So it is."))
-	h.posts(1)
-	h.awaitMetric("parley_pending_envelopes", 2)
+	foreign := string(h.newMessage("<@U0GUEST> hello").Mention())
+	h.accept([]byte(strings.NewReplacer(slacktest.Team, "T0OTHER", slacktest.BotUser, "U0GUEST").Replace(foreign)))
+	h.awaitMetric("parley_pending_envelopes", 5)
 	close(release)
-	h.answerNext(replyWith("Hello."))
-	h.answerNext(replyWith("Hello again."))
+	h.awaitMetric(envelopesMetric("message", "ignored", "other-workspace"), 1)
+	for range 3 {
+		h.answerNext(replyWith("Hello."))
+	}
 	h.posts(3)
 }
