@@ -44,6 +44,7 @@ var rows = []row{
 		"go (javascript:alert(1)) f (file:///x)", "go (javascript:alert(1)) f (file:///x)"},
 	{"odd scheme in brackets", "<slack://x>", "&lt;slack://x&gt;", `\<slack://x>`, "<slack://x>"},
 	{"relative link", "[a](b.md)", "a (b.md)", "a (b.md)", "a (b.md)"},
+	{"image without a text", "![](https://x.y/cat.png)", "<https://x.y/cat.png>", "https://x.y/cat.png", "https://x.y/cat.png"},
 	{"image", "![cat](https://x.y/cat.png)", "<https://x.y/cat.png|cat>", "[cat](https://x.y/cat.png)", "cat (https://x.y/cat.png)"},
 	{"bare link", "see https://x.y/_a_?b&c now", "see https://x.y/_a_?b&amp;c now", "see https://x.y/_a_?b&c now", "see https://x.y/_a_?b&c now"},
 	{"bare link before a bracket", "(https://x.y/a)", "(<https://x.y/a>)", "(https://x.y/a)", "(https://x.y/a)"},

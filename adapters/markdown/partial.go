@@ -36,10 +36,11 @@ type PartialOptions struct {
 // the text.
 //
 // The text stays as it is, with these exceptions. A zero-width space disables each
-// token that is not one of the mentions, and each link or image whose scheme is not
-// http, https or mailto. It does so in code too, because Slack does not document where
-// it reads tokens. A link definition that would hide text is disabled the same way.
-// Invalid UTF-8 and U+0000 become U+FFFD, and every line ends with \n. If a post ends
+// token that is not one of the mentions, and each link whose scheme is not http, https or
+// mailto. It does so in code too, because Slack does not document where it reads tokens. A
+// link definition that would hide text is disabled the same way. An image becomes a link,
+// because a client that loads an image sends its address to a stranger. Invalid UTF-8 and
+// U+0000 become U+FFFD, and every line ends with \n. If a post ends
 // inside a code fence, the post closes the fence, and rest opens it again. White space
 // is dropped if a post would contain nothing else.
 //
@@ -166,6 +167,8 @@ func (p *partial) next() (out string, n int) {
 		return p.token(s)
 	case ']':
 		return p.target(s)
+	case '!':
+		return p.image(s)
 	}
 	_, n = utf8.DecodeRuneInString(s)
 	return s[:n], n

@@ -24,7 +24,7 @@ var partialRows = [][2]string{
 	{"hello  **world**, _how_'s ~~it~~?", ""},
 	{"# Title\n\n- a\n  - b\n\n1. c\n\n> d\n\n| a | b |\n|---|--:|\n| c | d |\n\n---\n", ""},
 	{"2 < 3 && x<y > z &amp; &lt; &gt; AT&T", ""},
-	{"a <b>x</b> <br/> <!-- c --> <!DOCTYPE html> <?php <![CDATA[x]]>", ""},
+	{"a <b>x</b> <br/> <!-- c --> <!DOCTYPE html> <?php <![CDATA[x]]>", "a <b>x</b> <br/> <!-- c --> <!DOCTYPE html> <?php <!‸[CDATA[x]]>"},
 
 	{"<!channel> hey", "<‸!channel> hey"},
 	{"hey <!here|here>, <!everyone> and <!group>", "hey <‸!here|here>, <‸!everyone> and <‸!group>"},
@@ -57,9 +57,12 @@ var partialRows = [][2]string{
 	{"```\nmap<std::string> <ns:a> <javascript:x> m[k](std::move(x))\n```\n", "```\nmap<std::string> <ns:a> <‸javascript:x> m[k](std::move(x))\n```\n"},
 	{"&lt;javascript:x&gt;", "&lt;‸javascript:x&gt;"},
 
-	{"[a](https://x.y) ![b](http://x.y/z.png \"t\") [c](mailto:a@b.c) [d]( <https://x.y> )", ""},
+	{"[a](https://x.y) [b](http://x.y/z.png \"t\") [c](mailto:a@b.c) [d]( <https://x.y> )", ""},
+	{"![b](http://x.y/z.png \"t\") and ![](http://x.y) or!![c d](x)", "[b](http://x.y/z.png \"t\") and [image](http://x.y) or!‸[c d](x)"},
+	{"![a [b] c](http://x.y) ![`]`](http://x.y) ![a\nb](http://x.y) ![a][b] ![a] !", "!‸[a [b] c](http://x.y) !‸[`]`](http://x.y) !‸[a\nb](http://x.y) !‸[a][b] !‸[a] !"},
+	{"\\![a](http://x.y) \\\\![a](http://x.y)\n```\nif !ok[0] || ![]int{1}[0] {\n```\n", "\\![a](http://x.y) \\\\[a](http://x.y)\n```\nif !ok[0] || ![]int{1}[0] {\n```\n"},
 	{"[a](b.md) [c](#d) [e](/f?g:h) a[1](x, y)", ""},
-	{"[a](javascript:alert(1)) ![b](slack://x) [c]( \n data:x) [d](<file:///e>)", "[a]‸(javascript:alert(1)) ![b]‸(slack://x) [c]‸( \n data:x) [d]‸(<‸file:///e>)"},
+	{"[a](javascript:alert(1)) ![b](slack://x) [c]( \n data:x) [d](<file:///e>)", "[a]‸(javascript:alert(1)) [b]‸(slack://x) [c]‸( \n data:x) [d]‸(<‸file:///e>)"},
 	{"[a](java&#115;cript:x) [b](javascript\\:x) [c](< javascript:x>) [d](java&Tab;script:x) [e](http:x)",
 		"[a]‸(java&#115;cript:x) [b]‸(javascript\\:x) [c]‸(< javascript:x>) [d]‸(java&Tab;script:x) [e]‸(http:x)"},
 	{"[1]: https://x.y\n[2]: <HTTPS://x.y> 'z'\n", ""},

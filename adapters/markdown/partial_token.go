@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 )
@@ -106,6 +107,35 @@ func (p *partial) target(s string) (out string, n int) {
 		return "]" + zeroWidth, 1
 	}
 	return "]", 1
+}
+
+var (
+	// plainImage matches an image up to its address, if its alternative text has no syntax.
+	plainImage = regexp.MustCompile(`^!\[([^][\\\x60<&\n]*)\]\(`)
+	// openImage matches a text that may continue as such an image.
+	openImage = regexp.MustCompile(`^!(?:\[[^][\\\x60<&\n]*\]?)?$`)
+)
+
+// image writes a "!". An image becomes a link with its alternative text. A zero-width space
+// separates the sign from any other text that may be an image.
+func (p *partial) image(s string) (out string, n int) {
+	first := s[:min(len(s), tokenHeld)]
+	isEscaped := (p.at-len(strings.TrimRight(p.text[:p.at], `\`)))%2 == 1
+	switch m := plainImage.FindStringSubmatch(first); {
+	case isEscaped || p.fence != nil:
+		return "!", 1
+	case m != nil && bytes.HasSuffix(p.out, []byte("!")):
+		return zeroWidth + "[", len("![")
+	case m != nil && m[1] == "":
+		return "[image", len("![")
+	case m != nil:
+		return "[", len("![")
+	case !p.Done && len(first) < tokenHeld && openImage.MatchString(first):
+		return "", 0
+	case strings.HasPrefix(s, "!["):
+		return "!" + zeroWidth, 1
+	}
+	return "!", 1
 }
 
 // hides reports whether Slack would read the line as the definition of a link and not

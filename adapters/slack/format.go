@@ -52,15 +52,22 @@ func (a *Adapter) FormatPartial(text string, mentions []string, growth adapters.
 // sendText calls Slack with the text as a markdown block. If the workspace refuses such
 // blocks, sendText remembers that and calls again with the text as mrkdwn. A refusal
 // means that the first call had no effect, so nothing is posted twice.
+//
+// The call asks Slack for no previews of links. Slack documents that for chat.postMessage,
+// and has no way to ask for it in a stream or beside a file.
+// https://docs.slack.dev/messaging/unfurling-links-in-messages
 func (a *Adapter) sendText(text string, call func(content slack.MsgOption) error) error {
+	send := func(content slack.MsgOption) error {
+		return call(slack.MsgOptionCompose(content, slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()))
+	}
 	if !a.refuses(markdownFeature) {
-		err := call(asMarkdown(text))
+		err := send(asMarkdown(text))
 		if !isRefused(err, refusesBlocks) {
 			return err
 		}
 		a.remember(markdownFeature)
 	}
-	return call(asMrkdwn(text))
+	return send(asMrkdwn(text))
 }
 
 // markdownFeature is the key under which a refusal of markdown blocks is remembered.

@@ -20,16 +20,13 @@ func (a *Adapter) Address(thread event.ThreadKey, _ string) (adapters.Address, e
 }
 
 // Send calls chat.postMessage; it calls twice if the workspace refuses markdown blocks.
-// The post's metadata carries its key, by which Find recognises it. Slack does not
-// unfurl its links. The returned id is the message's external id, "<channel>/<ts>". A
-// post with a file is uploaded.
+// The post's metadata carries its key, by which Find recognises it. The returned id is the
+// message's external id, "<channel>/<ts>". A post with a file is uploaded.
 func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) {
 	if post.File != nil {
 		return a.sendFile(ctx, post)
 	}
 	options := []slack.MsgOption{
-		slack.MsgOptionDisableLinkUnfurl(),
-		slack.MsgOptionDisableMediaUnfurl(),
 		slack.MsgOptionMetadata(slack.SlackMetadata{
 			EventType:    deliveryMetadata,
 			EventPayload: map[string]any{"key": post.Key},

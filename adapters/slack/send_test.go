@@ -46,6 +46,25 @@ func TestSendPostsOnce(t *testing.T) {
 	}
 }
 
+// TestTextsHaveNoPreviews checks every call that carries a text of ours outside of a stream.
+func TestTextsHaveNoPreviews(t *testing.T) {
+	asked := map[string]string{}
+	_, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
+		asked[c.Method] = c.Form.Get("unfurl_links") + " " + c.Form.Get("unfurl_media")
+	}})
+	post := testPost("k1")
+	post.Text, post.Asker = "[x](https://x.y)", "U1"
+	id, err := adapter.Send(t.Context(), post)
+	if err = errors.Join(err, adapter.Edit(t.Context(), id, post), adapter.PostEphemeral(t.Context(), post)); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"chat.postMessage", "chat.update", "chat.postEphemeral"} {
+		if asked[method] != "false false" {
+			t.Errorf("%s: %q", method, asked[method])
+		}
+	}
+}
+
 // TestFailureKindOfSend checks the table on which delivery relies. Delivery repeats a
 // NotSent post at once, so such a call must have had no effect.
 func TestFailureKindOfSend(t *testing.T) {
