@@ -53,6 +53,19 @@ func TestEditWithoutAuthor(t *testing.T) {
 	}
 }
 
+// TestUpdateWithoutAuthorID checks the update that Discord sends when a thread is opened on a
+// message.
+func TestUpdateWithoutAuthorID(t *testing.T) {
+	for _, author := range []fields{{}, {"id": nil}} {
+		e := normalize(t, known, "MESSAGE_UPDATE", fields{
+			"id": sentID, "channel_id": room, "guild_id": "1", "flags": 32, "author": author, "thread": fields{"id": sentID, "name": "tomatoes"},
+		})
+		if e.Kind != event.KindEdit || e.Ignored != event.ReasonNoChange {
+			t.Errorf("author %v: %+v", author, e)
+		}
+	}
+}
+
 func TestDelete(t *testing.T) {
 	one := normalize(t, known, "MESSAGE_DELETE", fields{"id": "31", "channel_id": room})
 	if diff := cmp.Diff(event.Event{Kind: event.KindDelete, Targets: []string{"31"}}, one); diff != "" {

@@ -118,6 +118,11 @@ func (p *payload) readCreate(d jsonobject.Fields) {
 }
 
 func (p *payload) readUpdate(d jsonobject.Fields) {
+	if author, ok := d.Child("author"); ok && !author.Has("id") { // a thread was opened on the message
+		p.place(readPlace(d), requiredSnowflake(d, "id"))
+		p.ignored = event.ReasonNoChange
+		return
+	}
 	m := readMessage(d)
 	p.place(m.channel, m.id)
 	switch {
