@@ -16,13 +16,15 @@ type Config struct {
 	// APIKey may be unset, because local servers need none.
 	APIKey secret.Value `yaml:"api_key"`
 	Model  string       `yaml:"model"`
+	// MaxImageBytes bounds an image, in bytes. The model gets only the name of a larger one.
+	MaxImageBytes int64 `yaml:"max_image_bytes"`
 	// The system prompt is "You are a helpful colleague." unless it is set.
 	remote.Config `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults: a model server on this machine. Model has none.
 func DefaultConfig() Config {
-	c := Config{BaseURL: "http://127.0.0.1:11434/v1", Config: remote.DefaultConfig()}
+	c := Config{BaseURL: "http://127.0.0.1:11434/v1", MaxImageBytes: remote.DefaultImageBytes, Config: remote.DefaultConfig()}
 	c.SystemPrompt = "You are a helpful colleague."
 	return c
 }
@@ -33,6 +35,7 @@ func (c Config) Validate() event.FieldErrors {
 	check := faults.Check
 	check(remote.IsAddress(c.BaseURL) && !strings.Contains(c.BaseURL, "?"), "base_url", "must be an http or https address up to and including /v1, without credentials")
 	check(c.Model != "", "model", "is required: the model's name, as the server knows it")
+	check(c.MaxImageBytes > 0, "max_image_bytes", "must be more than 0")
 	c.Config.Check(&faults)
 	return faults
 }

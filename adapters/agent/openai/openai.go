@@ -51,7 +51,8 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // the model stopped early, then the ANSWER. Run fails with a *remote.Error, with the error of
 // emit, or, if ctx ended, with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
-	body, err := a.encode(ctx, input)
+	images := remote.NewImages(a.files, a.config.MaxImageBytes)
+	body, err := a.encode(ctx, input, images)
 	if err != nil {
 		return err
 	}
@@ -60,6 +61,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if err != nil {
 		return err
 	}
+	images.Send(request, body)
 	if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
 		request.Header.Set("Authorization", "Bearer "+key)
 	}

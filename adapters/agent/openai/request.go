@@ -1,23 +1,15 @@
 package openai
 
 import (
-	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
 )
-
-// imageBytes bounds the images of one request, before encoding. The newest images have
-// priority; the others are only named.
-const imageBytes = 20 << 20
 
 // request is the body of a chat completion.
 // https://platform.openai.com/docs/api-reference/chat/create
@@ -50,12 +42,12 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// encode returns the request of a run.
-func (a *Agent) encode(ctx context.Context, input assembly.Input) ([]byte, error) {
+// encode returns the JSON of a run's request. The newest images have priority, and the files
+// without room are only named.
+func (a *Agent) encode(ctx context.Context, input assembly.Input, images *remote.Images) ([]byte, error) {
 	messages := make([]message, 0, len(input.Messages)+1)
-	room := int64(imageBytes)
 	for _, m := range slices.Backward(input.Messages) {
-		messages = append(messages, a.message(ctx, m, &room))
+		messages = append(messages, encodeMessage(ctx, m, images))
 	}
 	if a.config.SystemPrompt != "" {
 		messages = append(messages, message{assembly.RoleSystem, a.config.SystemPrompt})
@@ -68,48 +60,26 @@ func (a *Agent) encode(ctx context.Context, input assembly.Input) ([]byte, error
 	return body, nil
 }
 
-// message encodes one message. It subtracts the size of its images from room.
-func (a *Agent) message(ctx context.Context, m assembly.Message, room *int64) message {
+// encodeMessage encodes one message. Only a user's message can contain images, each as a data
+// URL.
+func encodeMessage(ctx context.Context, m assembly.Message, images *remote.Images) message {
 	var parts []content
 	var texts []string
-	images := false
+	plain := true
 	for _, p := range m.Parts {
 		c := content{Type: "text", Text: p.Text}
 		if p.File != nil {
 			c.Text = remote.Describe(*p.File)
-			if address, ok := a.image(ctx, m.Role, *p.File, room); ok {
-				c, images = content{Type: "image_url", ImageURL: &imageURL{address}}, true
+			if m.Role == assembly.RoleUser {
+				if kind, mark, ok := images.Add(ctx, *p.File); ok {
+					c, plain = content{Type: "image_url", ImageURL: &imageURL{"data:" + kind + ";base64," + mark}}, false
+				}
 			}
 		}
 		parts, texts = append(parts, c), append(texts, c.Text)
 	}
-	if images {
-		return message{m.Role, parts}
+	if plain {
+		return message{m.Role, strings.Join(texts, "\n")}
 	}
-	return message{m.Role, strings.Join(texts, "\n")}
-}
-
-// image returns a file as a data URL if its bytes are an image that models accept and room is
-// large enough. Only a user's message can contain images.
-func (a *Agent) image(ctx context.Context, role assembly.Role, file assembly.File, room *int64) (string, bool) {
-	if role != assembly.RoleUser || file.Path == "" || a.files == nil {
-		return "", false
-	}
-	opened, err := a.files.Open(ctx, file.Bucket, file.Path)
-	if err != nil {
-		return "", false // the copy is gone or unreachable, so the model gets its name
-	}
-	defer opened.Close()
-	copied := bufio.NewReader(opened)
-	head, _ := copied.Peek(512)
-	kind := http.DetectContentType(head)
-	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
-		return "", false
-	}
-	image, err := io.ReadAll(io.LimitReader(copied, *room+1))
-	if err != nil || int64(len(image)) > *room {
-		return "", false
-	}
-	*room -= int64(len(image))
-	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(image), true
+	return message{m.Role, parts}
 }

@@ -192,10 +192,22 @@ func TestImagesAndFileNames(t *testing.T) {
 	}
 }
 
+// TestLargeImagesAreNamed checks an image above max_image_bytes.
+func TestLargeImagesAreNamed(t *testing.T) {
+	_, got := asked(t, func(c *openai.Config) { c.MaxImageBytes = int64(len(jpeg)) }, shelf{"p": png, "j": jpeg}, assembly.Input{Messages: []assembly.Message{
+		withFile(assembly.RoleUser, "[Ash]:", assembly.File{Name: "a.png", MimeType: "image/png", Path: "p"}, assembly.File{Name: "b.jpg", Path: "j"}),
+	}})
+	named := object{"type": "text", "text": "(file: a.png, image/png)"}
+	want := []any{object{"role": "user", "content": []any{object{"type": "text", "text": "[Ash]:"}, named, image("image/jpeg", jpeg)}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestNewestImagesHavePriority checks a request with an old image that would fit alone.
 func TestNewestImagesHavePriority(t *testing.T) {
 	files := shelf{"old": png + strings.Repeat("o", 20<<20-len(png)), "new": jpeg}
-	_, got := asked(t, nil, files, assembly.Input{Messages: []assembly.Message{
+	_, got := asked(t, func(c *openai.Config) { c.MaxImageBytes = 64 << 20 }, files, assembly.Input{Messages: []assembly.Message{
 		withFile(assembly.RoleUser, "[Ash]: old", assembly.File{Name: "old.png", Path: "old"}),
 		withFile(assembly.RoleUser, "[Ash]: new", assembly.File{Name: "new.jpg", Path: "new"}),
 	}})

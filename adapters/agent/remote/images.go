@@ -1,0 +1,155 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+
+	"parley/adapters/agent"
+	"parley/assembly"
+)
+
+const (
+	// DefaultImageBytes is the default of the largest image that an agent gets.
+	DefaultImageBytes = 8 << 20
+	// maxImages bounds the images of one request together, in bytes before encoding.
+	maxImages = 20 << 20
+	// markDigits is the length of the number in a mark.
+	markDigits = 4
+)
+
+// Images are the images of one request. No image is held in memory: the request's JSON has a
+// mark in the place of each, and Send puts the image there while the request is sent.
+type Images struct {
+	files agent.Files
+	limit int64  // of one image, in bytes
+	room  int64  // of all further images together, in bytes
+	mark  string // begins every mark; it is drawn anew, so that no text contains it
+	list  []assembly.File
+}
+
+// NewImages returns no images. Each one that is added has at most limit bytes. It is read from
+// files; if that is nil, none can be added.
+func NewImages(files agent.Files, limit int64) *Images {
+	return &Images{files: files, limit: limit, room: maxImages, mark: rand.Text()}
+}
+
+// Add adds a file if its bytes are an image that models accept and the image is not too large.
+// It returns the image's type, and the mark for the JSON. It reads the copy to its end, so that
+// a damaged one is left out.
+func (i *Images) Add(ctx context.Context, file assembly.File) (kind, mark string, ok bool) {
+	most := min(i.limit, i.room)
+	if i.files == nil || file.Path == "" || file.Size > most {
+		return "", "", false
+	}
+	opened, err := i.files.Open(ctx, file.Bucket, file.Path)
+	if err != nil {
+		return "", "", false // the copy is gone or unreachable
+	}
+	defer opened.Close()
+	copied := bufio.NewReader(opened)
+	head, _ := copied.Peek(512)
+	kind = http.DetectContentType(head)
+	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
+		return "", "", false
+	}
+	if file.Size, err = io.Copy(io.Discard, io.LimitReader(copied, most+1)); err != nil || file.Size > most {
+		return "", "", false
+	}
+	i.room -= file.Size
+	i.list = append(i.list, file)
+	return kind, fmt.Sprintf("%s%0*d", i.mark, markDigits, len(i.list)-1), true
+}
+
+// Send makes the JSON the body of a request, with the images in base64 instead of their marks.
+func (i *Images) Send(request *http.Request, json []byte) {
+	var parts []part
+	size := int64(len(json))
+	for rest := json; len(rest) > 0; {
+		text, after, found := bytes.Cut(rest, []byte(i.mark))
+		parts, rest = append(parts, part{text: text}), nil
+		if found {
+			n, _ := strconv.Atoi(string(after[:markDigits])) // Add wrote it
+			parts, rest = append(parts, part{image: &i.list[n]}), after[markDigits:]
+			size += int64(base64.StdEncoding.EncodedLen(int(i.list[n].Size)) - len(i.mark) - markDigits)
+		}
+	}
+	request.ContentLength = size
+	request.GetBody = func() (io.ReadCloser, error) {
+		return &body{ctx: request.Context(), files: i.files, parts: parts}, nil
+	}
+	request.Body, _ = request.GetBody()
+}
+
+// part is a text of a request's JSON, or an image.
+type part struct {
+	text  []byte
+	image *assembly.File
+}
+
+// body reads the parts of a request, one piece of an image at a time.
+type body struct {
+	ctx   context.Context
+	files agent.Files
+
+	mu      sync.Mutex // the transport may call Close during Read
+	parts   []part     // that are not begun
+	image   io.ReadCloser
+	rest    []byte // of the current text or piece
+	piece   [3 << 10]byte
+	encoded [4 << 10]byte
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.rest) == 0 {
+		if err := b.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// next begins the next piece of the image, or the next part.
+func (b *body) next() (err error) {
+	if b.image != nil {
+		n, err := io.ReadFull(b.image, b.piece[:])
+		b.rest = base64.StdEncoding.AppendEncode(b.encoded[:0], b.piece[:n])
+		if err == io.EOF || err == io.ErrUnexpectedEOF { // the transport compares the whole length
+			b.image, err = nil, b.image.Close()
+		}
+		return err
+	}
+	if len(b.parts) == 0 {
+		return io.EOF
+	}
+	next := b.parts[0]
+	b.parts, b.rest = b.parts[1:], next.text
+	if next.image != nil {
+		b.image, err = b.files.Open(b.ctx, next.image.Bucket, next.image.Path)
+	}
+	return err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() (err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.image != nil {
+		err = b.image.Close()
+	}
+	b.image, b.rest, b.parts = nil, nil, nil
+	return err
+}
