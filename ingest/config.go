@@ -14,6 +14,9 @@ import (
 type Policy struct {
 	// RequireMention limits runs in a room to messages that address us.
 	RequireMention bool `yaml:"require_mention"`
+	// FollowThreads lets people go on without a mention in a thread of a room that we have
+	// answered.
+	FollowThreads bool `yaml:"follow_threads"`
 	// PassiveMemory stores messages that trigger no run.
 	PassiveMemory bool `yaml:"passive_memory"`
 	// AllowBotMessages admits other programs' messages.

@@ -90,7 +90,7 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return passive(event.ReasonAction) // stored even without passive memory: our post asked for the press
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
 		return g.unasked(event.ReasonFromMe)
-	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction):
+	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction) && !g.follows(m, look):
 		return g.unasked(event.ReasonNoMention)
 	case !g.arrived.IsZero() && !m.SentAt.IsZero() && g.arrived.Sub(m.SentAt) > g.Policy.MaxAge:
 		return passive(event.ReasonTooOld)
@@ -98,10 +98,18 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return passive(event.ReasonLoopGuard)
 	}
 	reason := event.ReasonOpen
-	if addressed != event.AddressedNone {
+	switch {
+	case addressed != event.AddressedNone:
 		reason = string(addressed)
+	case g.Policy.RequireMention:
+		reason = event.ReasonFollowed
 	}
 	return journal.Decision{Trigger: journal.TriggerRun, Reason: reason}
+}
+
+// follows reports whether a person continues a thread that we have answered.
+func (g gate) follows(m *event.Message, look journal.Look) bool {
+	return g.Policy.FollowThreads && g.kind == event.KindMessage && m.FollowUp && m.Metadata.SenderType == event.Human && look.Answered()
 }
 
 func passive(reason string) journal.Decision {

@@ -15,9 +15,10 @@ var arrival = time.Date(2026, 9, 21, 14, 0, 0, 0, time.UTC)
 
 // store holds the facts that a gate looks up.
 type store struct {
-	ours    string // external id of one of our messages
-	botRuns int
-	echoes  int
+	ours     string // external id of one of our messages
+	answered bool
+	botRuns  int
+	echoes   int
 
 	channel string // arguments of the last BotRuns
 	since   time.Time
@@ -27,6 +28,8 @@ func (s *store) Ours(id string) bool { return id == s.ours }
 
 // Echoes implements journal.Look.
 func (s *store) Echoes(string, time.Time) int { return s.echoes }
+
+func (s *store) Answered() bool { return s.answered }
 
 func (s *store) BotRuns(channel string, since time.Time) int {
 	s.channel, s.since = channel, since
@@ -46,8 +49,8 @@ func room() *event.Message {
 
 func defaultGate() gate {
 	return gate{
-		Settings: Settings{Agent: "helper", Policy: DefaultPolicy()},
-		arrived:  arrival, now: func() time.Time { return arrival },
+		Settings: Settings{Agent: "helper", Policy: DefaultPolicy()}, kind: event.KindMessage,
+		arrived: arrival, now: func() time.Time { return arrival },
 	}
 }
 
@@ -103,6 +106,7 @@ func TestGate(t *testing.T) {
 	silent := func(m *event.Message, _ *Policy, _ *store) { m.Passive = true }
 	old := func(m *event.Message, _ *Policy, _ *store) { m.SentAt = arrival.Add(-time.Hour - time.Millisecond) }
 	replies := func(m *event.Message, _ *Policy, s *store) { m.ReplyTo, s.ours = "C1/0", "C1/0" }
+	follow := with(policy(func(p *Policy) { p.FollowThreads = true }), func(m *event.Message, _ *Policy, s *store) { m.FollowUp, s.answered = true, true })
 	users := func(ids ...string) change { return policy(func(p *Policy) { p.AllowUsers = ids }) }
 	channels := func(ids ...string) change { return policy(func(p *Policy) { p.AllowChannels = ids }) }
 	botRuns := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.botRuns = n } }
@@ -121,6 +125,16 @@ func TestGate(t *testing.T) {
 		"a reply, as the store says":               {replies, runs("reply")},
 		"a mention in a reply to us":               {with(replies, mention), runs("mention")},
 		"a reply to somebody else":                 {func(m *event.Message, _ *Policy, s *store) { m.ReplyTo, s.ours = "C1/9", "C1/0" }, passively("no-mention")},
+		"a follow-up":                              {follow, runs("followed")},
+		"a follow-up, without follow_threads":      {with(follow, policy(func(p *Policy) { p.FollowThreads = false })), passively("no-mention")},
+		"a follow-up that we have not answered":    {with(follow, func(_ *event.Message, _ *Policy, s *store) { s.answered = false }), passively("no-mention")},
+		"no follow-up":                             {with(follow, func(m *event.Message, _ *Policy, _ *store) { m.FollowUp = false }), passively("no-mention")},
+		"a bot's follow-up":                        {with(follow, bot, botsWelcome), passively("no-mention")},
+		"a passive follow-up":                      {with(follow, silent), passively("passive")},
+		"an old follow-up":                         {with(follow, old), passively("too-old")},
+		"a follow-up that mentions us":             {with(follow, mention), runs("mention")},
+		"a follow-up in an open channel":           {with(follow, open), runs("open")},
+		"a follow-up, without passive memory":      {with(follow, noMemory), runs("followed")},
 		"an open channel":                          {open, runs("open")},
 		"a mention in an open channel":             {with(open, mention), runs("mention")},
 		"passive, though it mentions us":           {with(mention, silent), passively("passive")},
@@ -181,6 +195,17 @@ func TestGate(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestOnlyMessagesFollow proves that neither an edit nor a reaction continues a thread.
+func TestOnlyMessagesFollow(t *testing.T) {
+	for _, kind := range []event.Kind{event.KindEdit, event.KindReaction} {
+		g, m := defaultGate(), room()
+		g.kind, g.Policy.FollowThreads, m.FollowUp = kind, true, true
+		if diff := cmp.Diff(passively("no-mention"), g.verdict(t, m, &store{answered: true})); diff != "" {
+			t.Errorf("%s: %s", kind, diff)
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func (a *Adapter) ownRows(ctx context.Context, chat string, post adapters.Post) 
 // looksLike reports whether a message has the post's text or file.
 func (m message) looksLike(post adapters.Post) bool {
 	if post.File == nil {
-		return strings.TrimSpace(m.content()) == strings.TrimSpace(post.Text)
+		return strings.TrimSpace(m.text) == strings.TrimSpace(post.Text)
 	}
 	return slices.ContainsFunc(m.attachments, func(f event.Attachment) bool { return f.Name == post.File.Name })
 }

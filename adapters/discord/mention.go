@@ -34,6 +34,11 @@ func (m *message) mentions(userID string) bool {
 		strings.Contains(m.content, "<@"+userID+">") || strings.Contains(m.content, "<@!"+userID+">")
 }
 
+// callsSomeone reports whether the message mentions a user, a role or everybody.
+func (m *message) callsSomeone() bool {
+	return m.everyone || len(m.mentioned) > 0 || strings.Contains(m.content, "<@")
+}
+
 // needsSelf reports whether the message may be ours, mention us or reply to us. Policy cannot
 // judge such a message before our identity is known.
 func (m *message) needsSelf() bool {

@@ -89,6 +89,29 @@ func TestReplyWithoutQuotedMessage(t *testing.T) {
 	}
 }
 
+// TestFollowUp checks which messages continue a thread. Only messages of threads and forum
+// posts have a position.
+func TestFollowUp(t *testing.T) {
+	in := fields{"position": 3}
+	for name, c := range map[string]struct {
+		content string
+		more    fields
+		want    bool
+	}{
+		"in a thread":    {"and then?", in, true},
+		"by its type":    {"and then?", fields{"channel_type": 11}, true},
+		"in a channel":   {"and then?", nil, false},
+		"somebody else":  {"<@202> and then?", in, false},
+		"a role":         {"<@&7> and then?", in, false},
+		"everybody":      {"@everyone and then?", in.with(fields{"mention_everyone": true}), false},
+		"a pinged reply": {"and then?", in.with(fields{"mentions": []fields{{"id": "202"}}}), false},
+	} {
+		if got := created(t, posted(c.content).with(c.more)).FollowUp; got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestForward(t *testing.T) {
 	m := created(t, posted("").with(fields{
 		"flags":             16384,

@@ -44,6 +44,7 @@ type message struct {
 	edited    time.Time
 	mentioned []user
 	roles     []string // mentioned
+	everyone  bool     // the message mentions everybody, or everybody who is online
 	reference reference
 	quoted    *message // the message that this one replies to, if the payload contains it
 	forwarded []message
@@ -74,6 +75,7 @@ func readMessage(d jsonobject.Fields) message {
 	for _, mention := range d.Children("mentions") {
 		m.mentioned = append(m.mentioned, readUser(mention))
 	}
+	m.everyone = d.Flag("mention_everyone")
 	m.readReference(d)
 	return m
 }

@@ -1,6 +1,9 @@
 package slack
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // mentions reports whether the encoded text mentions the user, as "<@U1>" or
 // "<@U1|name>". Slack escapes typed text that only looks like a mention.
@@ -22,6 +25,14 @@ func mentions(encoded, user string) bool {
 
 // mentionsAnyone reports whether the encoded text mentions any user.
 func mentionsAnyone(encoded string) bool { return strings.Contains(encoded, "<@") }
+
+// callsSomeone reports whether the encoded text mentions a user, a user group or everybody.
+// https://docs.slack.dev/messaging/formatting-message-text#advanced
+func callsSomeone(encoded string) bool {
+	return mentionsAnyone(encoded) || slices.ContainsFunc([]string{"<!subteam^", "<!here", "<!channel", "<!everyone"}, func(token string) bool {
+		return strings.Contains(encoded, token)
+	})
+}
 
 // mentionToken returns the token by which an agent mentions the user.
 func mentionToken(user string) string { return "<@" + user + ">" }

@@ -95,6 +95,7 @@ func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *pay
 	message.Metadata.ChannelExternalID = channel.ID
 	if m.ThreadTS != "" && m.ThreadTS != p.ts {
 		message.ReplyTo = messageID(p.channel, m.ThreadTS)
+		message.FollowUp = channel.Type == event.ChannelRoom && !callsSomeone(m.Text)
 		if channel.Type != event.ChannelRoom || sameID(m.ParentUserID, self.UserID) { // the reply to a command is not a thread's root in a room
 			message.OpenedOn = message.ReplyTo
 		}

@@ -183,6 +183,34 @@ func TestAddressed(t *testing.T) {
 	}
 }
 
+// TestFollowUp checks which messages continue a thread. A channel, a direct message and a
+// group direct message are no threads.
+func TestFollowUp(t *testing.T) {
+	const root = "1749999999.000100"
+	for name, c := range map[string]struct {
+		text string
+		more object
+		want bool
+	}{
+		"a reply in a thread":          {"and then?", object{"thread_ts": root, "channel_type": "channel"}, true},
+		"a reply to the channel too":   {"and then?", object{"thread_ts": root, "channel_type": "channel", "subtype": "thread_broadcast"}, true},
+		"a private channel":            {"and then?", object{"thread_ts": root, "channel_type": "group"}, true},
+		"a date is no mention":         {"<!date^1^{date}|then>", object{"thread_ts": root, "channel_type": "channel"}, true},
+		"a typed mention is none":      {"&lt;@U2&gt; and then?", object{"thread_ts": root, "channel_type": "channel"}, true},
+		"a top-level message":          {"and then?", object{"channel_type": "channel"}, false},
+		"the root":                     {"and then?", object{"thread_ts": "1750000000.000100", "channel_type": "channel"}, false},
+		"a thread in a direct message": {"and then?", object{"thread_ts": root, "channel_type": "im", "channel": "D1"}, false},
+		"a thread in a group message":  {"and then?", object{"thread_ts": root, "channel_type": "mpim"}, false},
+		"somebody else":                {"<@U2> and then?", object{"thread_ts": root, "channel_type": "channel"}, false},
+		"a user group":                 {"<!subteam^S1|@gardeners> and then?", object{"thread_ts": root, "channel_type": "channel"}, false},
+		"everybody":                    {"<!here> and then?", object{"thread_ts": root, "channel_type": "channel"}, false},
+	} {
+		if got := messageOf(t, messageEvent(c.text, c.more), fakeDirectory{self: us}).FollowUp; got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestOwnMessagesAreRecognisedByID(t *testing.T) {
 	metadata := object{"event_type": "parley_delivery", "event_payload": object{"key": "k1"}}
 	nul := object{"event_type": "parley_delivery", "event_payload": object{"key": "k\x00"}}

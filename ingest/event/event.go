@@ -85,6 +85,7 @@ const (
 	ReasonDirect         = "direct"          // runs: a direct message, or a web thread
 	ReasonReply          = "reply"           // runs: it answers a message of ours
 	ReasonOpen           = "open"            // runs: require_mention is false here
+	ReasonFollowed       = "followed"        // runs: it continues a thread that we have answered
 	ReasonCommand        = "command"         // runs: a command or a shortcut of ours
 	ReasonNoMention      = "no-mention"      // passive: nothing addresses us
 	ReasonPassive        = "passive"         // passive: the sender asked for it
@@ -242,6 +243,9 @@ type Message struct {
 	// ReplyTo is the external id of the message that this one answers; empty for
 	// none. A message that answers ours addresses us.
 	ReplyTo string
+	// FollowUp says that the message is in a thread of a room, not in the room itself, and
+	// mentions nobody.
+	FollowUp bool
 	// Own says that the payload itself shows that we wrote it.
 	Own bool
 	// Passive says that its sender wants it stored only, even if it addresses us.

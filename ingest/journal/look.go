@@ -10,6 +10,12 @@ func (tx *txn) isPost(workspace, externalID string) bool {
 // Ours implements Look.
 func (r *recordTx) Ours(externalID string) bool { return r.isPost(r.Workspace, externalID) }
 
+// Answered implements Look. It reads the turns of the thread, not its messages.
+func (r *recordTx) Answered() bool {
+	return r.has(`SELECT 1 FROM messages turn JOIN messages reply ON reply.run = turn.run AND reply.author = 'agent'
+		WHERE turn.thread = $1 AND turn.context_after IS NOT NULL LIMIT 1`, r.claim.Thread)
+}
+
 // BotRuns implements Look. Without coalescing, each waiting message is a turn of its own.
 // Otherwise a thread's waiting messages are one turn, which this message joins.
 func (r *recordTx) BotRuns(channel string, since time.Time) int {

@@ -49,6 +49,8 @@ type Decision struct {
 type Look interface {
 	// Ours reports whether an external id belongs to a message of ours.
 	Ours(externalID string) bool
+	// Answered reports whether we have answered in the message's thread.
+	Answered() bool
 	// BotRuns counts the runs that bots have begun in a channel since a time, and the
 	// requested ones that have not begun, except one that this message would join. No
 	// other message is counted in the channel until this one is recorded.

@@ -13,6 +13,7 @@ func factPromises() []promise {
 		{"a channel's type is stored from payloads", channelRemembered},
 		{"a thread's messages are listed in order, with tombstones", listed},
 		{"the state of a file's copy is stored", attachments},
+		{"a thread is answered from its first reply on", answeredThreads},
 		{"a web thread keeps its own id, and any other id derives from the thread's key", threadIDs},
 		{"a probe succeeds while another transaction is stuck, and leaves no row", probe},
 	}
@@ -74,6 +75,27 @@ func attachments(f *fixture) {
 	want := file
 	want.State, want.Bucket, want.Path, want.Size, want.MimeType = journal.AttachmentStored, "bucket", "ab/cd", 4, "image/jpeg"
 	same(f, "copy", got, want)
+}
+
+func answeredThreads(f *fixture) {
+	n := 0
+	answered := func(thread event.ThreadKey) (yes bool) {
+		n++
+		f.message(thread, said(fmt.Sprint("C1/look-", n), "?"), func(m *event.Message, look journal.Look) journal.Decision {
+			yes = look.Answered()
+			return passive(m, look)
+		})
+		return yes
+	}
+	same(f, "a new thread", answered(threadKey(1)), false)
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	same(f, "during the run", answered(threadKey(1)), false)
+	f.fail(run, "Sorry.")
+	same(f, "after a failed run", answered(threadKey(1)), false)
+	f.exchange(threadKey(1), "C1/2", "hi again", "Hello.")
+	same(f, "after the answer", answered(threadKey(1)), true)
+	same(f, "another thread", answered(threadKey(2)), false)
 }
 
 func threadIDs(f *fixture) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -209,6 +210,54 @@ func TestRefusedWordsReachNoAgent(t *testing.T) {
 	if n := strings.Count(out, "(a message that is not shown)"); n != 4 || strings.Contains(out, "hush") || strings.Contains(out, "Mallory") {
 		t.Errorf("%d quotations are hidden:\n%s", n, out)
 	}
+}
+
+// TestPeopleFollowUp replays threads that we have answered, with policy.follow_threads.
+func TestPeopleFollowUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "parley.yaml"), "listen: 127.0.0.1:0\n")
+	write(t, filepath.Join(dir, "workspaces", "acme.yaml"), `
+id: acme
+platform: slack
+agent: echo
+slack: {app_token: xapp-1, bot_token: xoxb-1}
+turns: {coalesce: 0s}
+policy: {follow_threads: true, allow_bot_messages: true}
+channels: [{id: C2, policy: {follow_threads: false}}]
+`)
+	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recording strings.Builder
+	recording.WriteString(`{"directory":{"self":{"user_id":"U0BOT"}}}` + "\n")
+	var want []string
+	said := func(channel, by, root, text, trigger string) {
+		n := len(want) + 1
+		fmt.Fprintf(&recording, "%s", bare(fmt.Sprintf(`{"type":"message","channel":%q,"channel_type":"channel",%s,"text":%q,"ts":"1750000000.%06d"%s}`,
+			channel, by, text, n, root)))
+		want = append(want, trigger)
+	}
+	const person, bot, first, second = `"user":"U1"`, `"bot_id":"B1"`, `,"thread_ts":"1750000000.000001"`, `,"thread_ts":"1750000000.000007"`
+	said("C1", person, "", "<@U0BOT> hello", "run mention")
+	said("C1", person, first, "and then?", "run followed")
+	said("C1", `"user":"U2"`, first, "indeed", "run followed")
+	said("C1", person, first, "<@U2> shall we?", "passive no-mention")
+	said("C1", bot, first, "beep", "passive no-mention")
+	said("C1", person, "", "and in the channel?", "passive no-mention")
+	said("C1", person, "", "nobody asked us here", "passive no-mention")
+	said("C1", person, second, "nor here", "passive no-mention")
+	said("C2", person, "", "<@U0BOT> hello", "run mention")
+	said("C2", person, `,"thread_ts":"1750000000.000009"`, "and then?", "passive no-mention")
+	path := filepath.Join(dir, "threads.jsonl")
+	write(t, path, recording.String())
+	var got []string
+	for line := range strings.Lines(replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true})) {
+		r := decode[struct{ Trigger, Reason string }](t, line)
+		got = append(got, r.Trigger+" "+r.Reason)
+	}
+	same(t, got, want)
 }
 
 func TestReplayAsText(t *testing.T) {
