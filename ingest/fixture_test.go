@@ -16,6 +16,7 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/work"
 )
@@ -241,7 +242,7 @@ type settledOutcome struct {
 func inBubble(t *testing.T, test func(h *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(newHarness(t, filepath.Join(t.TempDir(), "journal.db")))
+		test(newHarness(t, filepath.Join(journaltest.Dir(t), "journal.db")))
 	})
 }
 

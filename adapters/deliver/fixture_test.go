@@ -18,6 +18,7 @@ import (
 	"parley/adapters/deliver"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/work"
 )
@@ -203,7 +204,7 @@ func withOutbox(t *testing.T, test func(o *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chat{faults: map[string][]fault{}}
 		o := &fixture{
-			T: t, chat: c, path: filepath.Join(t.TempDir(), "journal.db"),
+			T: t, chat: c, path: filepath.Join(journaltest.Dir(t), "journal.db"),
 			platform: deliver.Platform{
 				Sender: honest{c}, Limits: adapters.Limits{Timeout: 10 * time.Second},
 				Unknown: func(string) string { return "resend" },

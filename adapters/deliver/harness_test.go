@@ -20,6 +20,7 @@ import (
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/work"
 )
@@ -61,7 +62,7 @@ var (
 func withHarness(t *testing.T, test func(h *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &harness{T: t, board: newBoard(), path: filepath.Join(t.TempDir(), "journal.db"), thread: "t", stale: "send", entries: map[int64][]journal.Entry{}}
+		h := &harness{T: t, board: newBoard(), path: filepath.Join(journaltest.Dir(t), "journal.db"), thread: "t", stale: "send", entries: map[int64][]journal.Entry{}}
 		h.platform = deliver.Platform{Sender: h.board, Unknown: func(string) string { return "resend" }, Limits: adapters.Limits{
 			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second, Sign: true,
 		}}

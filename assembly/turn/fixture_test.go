@@ -19,6 +19,7 @@ import (
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/work"
 )
@@ -136,7 +137,7 @@ func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		d := &fixture{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}}
-		store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
+		store, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "journal.db"))
 		if err != nil {
 			t.Fatal(err)
 		}

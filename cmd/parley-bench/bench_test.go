@@ -10,6 +10,7 @@ import (
 
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/internal/command"
+	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/postgres/postgrestest"
 )
 
@@ -66,7 +67,7 @@ type example struct {
 func (e example) run(t *testing.T, parley string, more ...string) {
 	t.Helper()
 	var out strings.Builder
-	args := append(append(e.args, "-parley="+parley, "-dir="+t.TempDir()), more...)
+	args := append(append(e.args, "-parley="+parley, "-dir="+journaltest.Dir(t)), more...)
 	if err := dispatch(t.Context(), args, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/sqlite"
@@ -39,7 +40,7 @@ func newStore(engine journal.Engine) *store {
 
 func openSQLite(t *testing.T) *store {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

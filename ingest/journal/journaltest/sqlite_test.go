@@ -11,7 +11,7 @@ import (
 )
 
 func TestSQLite(t *testing.T) {
-	dir, opened := t.TempDir(), make(chan int, 1)
+	dir, opened := journaltest.Dir(t), make(chan int, 1)
 	opened <- 0
 	stores := &stores[*sqlite.Engine]{
 		tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_migrations'`,

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/sqlite"
@@ -21,7 +22,7 @@ import (
 // embedded opens an empty SQLite store.
 func embedded(t *testing.T) transfer.Store {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"))
 	return opened(t, engine, err)
 }
 

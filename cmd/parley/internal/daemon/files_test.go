@@ -48,7 +48,7 @@ func (s *chatMessage) UnmarshalJSON(raw []byte) error {
 func attachmentsConfig(store, disk, s3 string) string {
 	return `
 listen: 127.0.0.1:0
-shutdown: 3s
+shutdown: 30s
 store: ` + store + `
 attachments: {dir: ` + disk + s3 + `}
 agents:

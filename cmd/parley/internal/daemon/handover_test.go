@@ -12,6 +12,7 @@ import (
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
 	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/sqlite"
@@ -84,7 +85,7 @@ func (e *holdingEngine) ReadOne(ctx context.Context, fn func(journal.Tx) error) 
 // openHolding returns a daemon on a holdingEngine. The daemon's clock stands still.
 func openHolding(t *testing.T) (*harness, *holdingEngine) {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

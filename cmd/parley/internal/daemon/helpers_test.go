@@ -24,10 +24,14 @@ import (
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
 	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
 )
 
 // testTimeout bounds every wait of a test. A busy machine can take much longer than an idle one.
 const testTimeout = 2 * time.Minute
+
+// shutdown bounds the stop of a daemon. Each phase of a stop has a part of it.
+const shutdown = 30 * time.Second
 
 // The secrets in the configuration of a test. They must not appear anywhere.
 const (
@@ -60,6 +64,7 @@ type plan struct {
 	store   string            // the URL of a PostgreSQL store; an embedded store if empty
 	engine  journal.Engine    // the store that the test has opened; nil for the configured one
 	hello   bool              // collect the texts for the operator
+	stop    time.Duration     // the limit of a stop; shutdown if zero
 
 	platforms []adapters.Platform // nil for the daemon's own
 }
@@ -74,6 +79,9 @@ func (p plan) write(t *testing.T, replace *strings.Replacer) {
 	if calls == "" {
 		calls = "timeout: 5s"
 	}
+	if p.stop == 0 {
+		p.stop = shutdown
+	}
 	if p.store != "" {
 		p.store = "store: " + p.store
 	}
@@ -83,7 +91,7 @@ func (p plan) write(t *testing.T, replace *strings.Replacer) {
 	files := map[string]string{
 		"parley.yaml": `
 listen: 127.0.0.1:0
-shutdown: 3s
+shutdown: ` + p.stop.String() + `
 metrics: {token: "` + p.metrics + `"}
 ` + p.store + `
 agents:
@@ -168,7 +176,7 @@ type harness struct {
 func open(t *testing.T, p plan) *harness {
 	t.Helper()
 	if p.dir == "" {
-		p.dir = t.TempDir()
+		p.dir = journaltest.Dir(t)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
@@ -208,7 +216,7 @@ func (h *harness) start(path string) error {
 	if path == "" {
 		load = func() (*config.Config, error) {
 			c := config.Default()
-			c.Listen, c.Store.Path, c.Shutdown = "127.0.0.1:0", filepath.Join(h.dir, "data/parley.db"), time.Second
+			c.Listen, c.Store.Path, c.Shutdown = "127.0.0.1:0", filepath.Join(h.dir, "data/parley.db"), shutdown
 			c.Attachments.Dir = filepath.Join(h.dir, "data/attachments")
 			return c, nil
 		}

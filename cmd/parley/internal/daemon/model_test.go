@@ -11,11 +11,13 @@ import (
 	"testing"
 )
 
-// model is an agent with OpenAI's API for chat completions. Each answer comes from the test.
+// model is an agent with OpenAI's API for chat completions. Each answer comes from the test. After
+// the test, the model refuses every request, so that the daemon can stop.
 type model struct {
 	*httptest.Server
 	key   atomic.Pointer[string] // the Authorization that is accepted
 	asked chan *modelRequest
+	ended <-chan struct{} // closed when the test ends
 }
 
 // modelRequest is one request to the model.
@@ -30,7 +32,7 @@ type modelRequest struct {
 type chatMessage struct{ Role, Content string }
 
 func newModel(t *testing.T) *model {
-	m := &model{asked: make(chan *modelRequest, 16)}
+	m := &model{asked: make(chan *modelRequest, 16), ended: t.Context().Done()}
 	m.key.Store(new("Bearer " + apiKey))
 	m.Server = httptest.NewServer(m)
 	t.Cleanup(m.Close)
@@ -49,12 +51,14 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case m.asked <- a:
 	case <-a.gone:
-		return
+	case <-m.ended:
 	}
 	select {
 	case reply := <-a.reply:
 		reply(w)
 	case <-a.gone:
+	case <-m.ended:
+		http.Error(w, "the test has ended", http.StatusBadRequest)
 	}
 }
 

@@ -85,7 +85,7 @@ func (n *node) configure(list ...config.Workspace) {
 	if n.config != nil {
 		c.Store, c.Attachments = n.config.Store, n.config.Attachments
 	}
-	c.Listen, c.Workspaces = "127.0.0.1:0", list
+	c.Listen, c.Shutdown, c.Workspaces = "127.0.0.1:0", shutdown, list
 	n.config = c
 }
 

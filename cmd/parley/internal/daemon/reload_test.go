@@ -17,6 +17,7 @@ import (
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
 	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
 )
 
@@ -228,7 +229,7 @@ func openFailing(t *testing.T) (h *harness, fail func(text string)) {
 // openCounting returns a daemon on a failingEngine that does not fail.
 func openCounting(t *testing.T) (*harness, *failingEngine) {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,13 +4,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestRunSurvivesRestart stops the daemon during a request to the agent. The next start
 // repeats the request as the same run, and nothing is posted before.
 func TestRunSurvivesRestart(t *testing.T) {
 	t.Parallel()
-	h := open(t, plan{})
+	h := open(t, plan{stop: 6 * time.Second}) // the stop waits for the run first
 	h.mention("a hard question")
 	first := h.nextRequest()
 	h.restart()

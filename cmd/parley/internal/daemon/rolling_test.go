@@ -53,7 +53,7 @@ func newPair(t *testing.T) *pair {
 func (p *pair) start(place int) {
 	p.t.Helper()
 	c := config.Default()
-	c.Listen, c.Attachments.Dir, c.Workspaces[0].Turns.Coalesce = "127.0.0.1:0", p.t.TempDir(), 0
+	c.Listen, c.Shutdown, c.Attachments.Dir, c.Workspaces[0].Turns.Coalesce = "127.0.0.1:0", shutdown, p.t.TempDir(), 0
 	if err := c.Store.UnmarshalText([]byte(p.store)); err != nil {
 		p.t.Fatal(err)
 	}
