@@ -81,7 +81,8 @@ func TestHalfOpenSocketIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		times := fastTimes
 		times.Ping, times.Silence = 20*time.Millisecond, 200*time.Millisecond
-		p := runAdapter(t, slacktest.Options{SocketOptions: slacktest.SocketOptions{AckWithin: 100 * time.Millisecond, Repeat: []time.Duration{0, time.Second}}}, 1, times, &memoryInbox{})
+		options := slacktest.Options{SocketOptions: slacktest.SocketOptions{PingEvery: 50 * time.Millisecond, AckWithin: 100 * time.Millisecond, Repeat: []time.Duration{0, time.Second}}}
+		p := runAdapter(t, options, 1, times, &memoryInbox{})
 		p.up()
 		p.server.Mute(1)
 		d := p.say("into the void")
