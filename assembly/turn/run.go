@@ -214,9 +214,14 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	}
 }
 
-// await leaves the run to the agent, which answers later.
+// await leaves the run to the agent, which answers later, or fails the run if the agent did
+// not answer in time. A start of the process makes the run due earlier.
 func (a *attempt) await(ctx context.Context) error {
-	due, err := a.Journal.AwaitAnswer(ctx, &a.claim.Claim, a.run, a.run.BegunAt.Add(a.profile.AnswerWithin))
+	until := a.run.BegunAt.Add(a.profile.AnswerWithin)
+	if !until.After(a.Now()) {
+		return a.failed(ctx, permanent{fmt.Errorf("%w (answer_within)", errTimeout)})
+	}
+	due, err := a.Journal.AwaitAnswer(ctx, &a.claim.Claim, a.run, until)
 	a.report.Outcome = Awaited
 	a.Work.WakeAt(work.Turns, a.profile.ID, due)
 	return err

@@ -314,6 +314,11 @@ func TestALaterAnswer(t *testing.T) {
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited, turn.Answered, turn.Answered})
 		same(t, "posts", d.deliveries(), []string{"later", "ok"})
 		same(t, "requests", len(d.agent.inputs), 2)
+
+		d.agent.does = []script{fails(turn.ErrLater), fails(turn.ErrLater)}
+		d.asks("3", "three")
+		pass(25 * time.Hour)
+		same(t, "the end of the wait", d.outcomes()[3:], []turn.Outcome{turn.Awaited, turn.Failed})
 	})
 }
 

@@ -74,11 +74,10 @@ func New(config Config, transport http.RoundTripper, now func() time.Time) *Agen
 
 // Run posts the run. The response is JSON {"content"}, whose other keys become keys of the
 // reply; or an event stream of data: {"content":"piece"} that ends with data: [DONE]; or 202,
-// for which Run returns turn.ErrLater. A run that was taken and is not answered in time is an
-// error: it is not posted again. An empty content is an answer without a post.
+// for which Run returns turn.ErrLater. A run that was taken is not posted again. An empty content is an answer without a post.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	if input.Taken {
-		return a.client.Rejected("the agent did not reply in time (answer_within)")
+		return turn.ErrLater
 	}
 	body, err := json.Marshal(a.request(input))
 	if err != nil {
