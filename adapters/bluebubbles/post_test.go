@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -179,7 +180,7 @@ func TestList(t *testing.T) {
 // network.
 func TestErrorsHideSecrets(t *testing.T) {
 	words := "no: " + canary + " " + canaryQuery + " " + canaryPath + " " + canaryWebhook
-	server := newEcho(t, words)
+	server := newEcho(t, fmt.Sprintf(`{"status":404,"message":"no","error":{"type":"x","message":%q}}`, words))
 	a := bluebubbles.New("home", settings(server))
 	_, err := a.LookupUser(t.Context(), nora)
 	checkHidden(t, err)

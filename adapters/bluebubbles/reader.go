@@ -107,21 +107,24 @@ func asWebhook(row json.RawMessage) []byte {
 	return fmt.Appendf(nil, `{"type":%q,"data":%s}`, newMessage, row)
 }
 
-// readAll reads the rows that are new or may have changed.
+// readAll reads the rows that are new, and then those that may have changed. Only the first
+// part lets webhooks wait.
 func (a *Adapter) readAll(ctx context.Context, inbox adapters.Inbox) error {
-	return a.reading(ctx, func(c *cursor) error {
-		_, err := a.rows(ctx, query{After: max(c.Date-changeWindow.Milliseconds(), c.From), Sort: "ASC"}, func(row json.RawMessage) error {
-			p, _ := read(asWebhook(row))
-			if date := p.created.UnixMilli(); date > c.From {
-				return a.take(ctx, inbox, asWebhook(row), p)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	var before cursor
+	if err := a.reading(ctx, func(c *cursor) error {
+		before = *c
 		return a.readNew(ctx, inbox, c)
+	}); err != nil || before == (cursor{}) {
+		return err
+	}
+	after := max(before.Date-changeWindow.Milliseconds(), before.From)
+	_, err := a.rows(ctx, query{After: after, Sort: "ASC"}, func(row json.RawMessage) error {
+		if p, _ := read(asWebhook(row)); p.created.UnixMilli() > before.From {
+			return a.take(ctx, inbox, asWebhook(row), p)
+		}
+		return nil
 	})
+	return err
 }
 
 // catchUp reads the rows before a webhook's row, unless they were accepted. It waits at most
