@@ -106,6 +106,7 @@ type Settings struct {
 	Agent  string        `yaml:"agent"`
 	Policy ingest.Policy `yaml:"policy"`
 	Turns  turn.Config   `yaml:"turns"`
+	Limits ingest.Limits `yaml:"limits"`
 }
 
 // Channel returns the settings of a channel.

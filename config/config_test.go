@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -334,6 +335,31 @@ channels: [{id: "any;+;chat1", agent: echo, policy: {require_mention: false}}]
 	}
 	if w.Channel("chat1").Policy.RequireMention || !w.Channel("chat2").Policy.RequireMention {
 		t.Error("the settings of chat1 are not found by its last part")
+	}
+}
+
+// TestLimits checks that a channel's own limits count its runs alone, even if they equal the
+// workspace's.
+func TestLimits(t *testing.T) {
+	w := load(t, "", `
+limits: {runs_per_user: 60/h, runs_per_workspace: "1000/d"}
+channels:
+  - {id: C1, limits: {runs_per_user: 10/15m}}
+  - {id: C2, limits: {runs_per_user: 60/h, runs_per_workspace: 0}}
+  - {id: C3, agent: echo}
+`).Workspaces[0]
+	hourly, daily := ingest.Rate{Runs: 60, Per: time.Hour}, ingest.Rate{Runs: 1000, Per: 24 * time.Hour}
+	own := hourly
+	own.Channel = "C2"
+	for channel, want := range map[string]ingest.Limits{
+		"C0": {RunsPerUser: hourly, RunsPerWorkspace: daily},
+		"C1": {RunsPerUser: ingest.Rate{Runs: 10, Per: 15 * time.Minute, Channel: "C1"}, RunsPerWorkspace: daily},
+		"C2": {RunsPerUser: own, RunsPerWorkspace: ingest.Rate{Channel: "C2"}},
+		"C3": {RunsPerUser: hourly, RunsPerWorkspace: daily},
+	} {
+		if diff := cmp.Diff(want, w.Channel(channel).Limits); diff != "" {
+			t.Errorf("channel %s (-want +got):\n%s", channel, diff)
+		}
 	}
 }
 

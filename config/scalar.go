@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/ingest"
 )
 
 // scalar is a single value of a file, after the replacement of its references.
@@ -27,7 +29,7 @@ var errNotText = errors.New("must be a text: put the value in quotes")
 // read returns the value in the setting's own type. An error has the words of a fault.
 func (s scalar) read(t reflect.Type) (any, error) {
 	if text, ok := reflect.New(t).Interface().(encoding.TextUnmarshaler); ok {
-		if !s.is("!!str") {
+		if _, isRate := text.(*ingest.Rate); !s.is("!!str") && !(isRate && s.is("!!int")) {
 			return nil, errNotText
 		}
 		err := text.UnmarshalText([]byte(s.text))

@@ -45,7 +45,7 @@ func (l *loader) workspace(name string, agents []Agent) Workspace {
 		id = p.ID
 	}
 	w.Policy.AllowUsers, w.Policy.AllowChannels = each(w.Policy.AllowUsers, id), each(w.Policy.AllowChannels, id)
-	f.channels(&w, entries, id, pick(values, "agent", "policy", "turns"), agents)
+	f.channels(&w, entries, id, pick(values, "agent", "policy", "turns", "limits"), agents)
 	l.checkUnique(f, &w)
 	l.places[w.ID] = f
 	l.faults = append(l.faults, f.sorted()...)
@@ -123,6 +123,13 @@ func (f *file) channels(w *Workspace, entries []map[string]any, known func(id st
 		f.decode(at, &settings, base, entry)
 		settings.Policy.FromMe = w.Policy.FromMe
 		settings.Policy.AllowUsers, settings.Policy.AllowChannels = each(settings.Policy.AllowUsers, known), each(settings.Policy.AllowChannels, known)
+		own, _ := entry["limits"].(map[string]any)
+		if _, ok := own["runs_per_user"]; ok {
+			settings.Limits.RunsPerUser.Channel = id
+		}
+		if _, ok := own["runs_per_workspace"]; ok {
+			settings.Limits.RunsPerWorkspace.Channel = id
+		}
 		w.Channels[id] = settings
 
 		var check checks

@@ -43,12 +43,20 @@ type Observer interface {
 	Settled(workspace string, envelope int64, outcome journal.Outcome)
 }
 
+// Notifier formats what Parley itself says to the sender of a message.
+type Notifier interface {
+	// Notice returns the posts that show a text to the author of a run's last message; none
+	// if the platform has no way to show it.
+	Notice(run *journal.Run, text string) ([]journal.Post, error)
+}
+
 // Parts are the components that Ingest uses.
 type Parts struct {
 	Journal  *journal.Journal
 	Work     *work.Scheduler
 	Turns    Turns
 	Observer Observer
+	Notices  Notifier
 	Log      *slog.Logger
 	Now      func() time.Time
 }

@@ -16,6 +16,8 @@ type gate struct {
 	// arrived is the time of the envelope. If it is zero, the age is not judged.
 	arrived time.Time
 	now     func() time.Time
+	// notice returns what a message's sender is told about a limit.
+	notice func(m *event.Message) *journal.Notice
 }
 
 // decide judges a message, or the new state of one. Every decision has a reason.
@@ -25,6 +27,10 @@ func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	}
 	addressed := g.addressed(m, look)
 	d := g.trigger(m, addressed, look)
+	if d.Trigger == journal.TriggerRun && look.Exhausted() {
+		d = passive(event.ReasonLimit)
+		d.Notice = g.notice(m)
+	}
 	d.Metadata = g.metadata(m, d, addressed)
 	d.NoMemory = g.KeepMetadata && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory
 	return d

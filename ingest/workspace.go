@@ -20,6 +20,9 @@ type Settings struct {
 	Policy Policy
 	// Coalesce and CoalesceMax are how long a turn waits for further messages.
 	Coalesce, CoalesceMax time.Duration
+	// Limits apply to the channel's runs. Those of the whole workspace also count the runs of
+	// a channel that has limits of its own.
+	Limits, WorkspaceLimits Limits
 	// KeepMetadata says that metadata is stored as it was given, without run hints.
 	KeepMetadata bool
 	// Asks reports whether a message may ask the agent with an id instead of Agent, by its

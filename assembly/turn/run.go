@@ -274,13 +274,9 @@ func (a *attempt) clears(posts bool) {
 // withdrawn is the notice of a run whose messages were deleted. It is not posted.
 const withdrawn = "The question was deleted, so it was not answered."
 
-// notice returns a notice of the run, with metadata in the contract's terms.
+// notice returns a notice of the run.
 func (a *attempt) notice(text string) journal.Notice {
-	m := event.Metadata{
-		Source: string(a.run.Platform), SenderID: journal.SystemSender, SenderDisplayName: "Parley", SenderType: event.Bot,
-		Extra: []event.Extra{{Key: "run_id", Value: []byte(`"` + a.run.ID + `"`)}}, // a UUID
-	}
-	return journal.Notice{Text: text, Metadata: m.Bytes()}
+	return journal.NewNotice(a.run.Platform, text, event.Extra{Key: "run_id", Value: []byte(`"` + a.run.ID + `"`)}) // a UUID
 }
 
 // apology returns the sentence for the people in the thread. The operator gets the cause.

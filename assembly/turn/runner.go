@@ -232,6 +232,9 @@ func (r *Runner) each(workspace, channel string) bool {
 // event. It never waits.
 func (r *Runner) Recorded(c *work.Claim, agent string, outcome journal.Outcome) {
 	report(c, agent, outcome)
+	if outcome.Told {
+		r.Outbox.Posted(c, nil)
+	}
 	if outcome.Begun != nil {
 		c.Put(handedKey{}, &going{agent: agent, run: outcome.Begun})
 	}

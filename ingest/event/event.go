@@ -91,6 +91,7 @@ const (
 	ReasonPassive        = "passive"         // passive: the sender asked for it
 	ReasonTooOld         = "too-old"         // passive: older than max_age
 	ReasonLoopGuard      = "loop-guard"      // passive: too many runs begun by bots
+	ReasonLimit          = "limit"           // passive: too many runs begun within limits
 	ReasonFromMe         = "from-me"         // passive: the account owner wrote it
 	ReasonAction         = "action"          // passive: a button; its question is ours
 	ReasonOwnMessage     = "own-message"     // ignored: the platform sent our own message

@@ -90,6 +90,7 @@ func (r *recordTx) holdsWords(m *Message) {
 // it now.
 func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 	r.loadFiles(known)
+	r.revised = known
 	d := r.Decide(r.withChannel(m, known), r)
 	switch {
 	case d.Ignore:
@@ -145,6 +146,9 @@ func (r *recordTx) apply(p patch, known *Message, m *event.Message, d Decision) 
 		if known.Trigger == TriggerRun {
 			known.Agent, r.asks = r.Agent, known
 		}
+	}
+	if known.Trigger == TriggerPassive {
+		r.notice = d.Notice
 	}
 	if p == (patch{}) {
 		r.unchanged(event.ReasonNoChange)

@@ -25,6 +25,9 @@ type Entry struct {
 	// Begin means that the agent could begin soon. If the turn need not wait, its run
 	// then begins in the transaction that records its message.
 	Begin bool
+	// Budgets count the run that the message asks for, if any. The first one also remembers
+	// that the sender was told.
+	Budgets []Budget
 	// Decide is the policy: it decides what this message, or this new state of one,
 	// triggers. It is called inside the transaction, maybe twice, and must do nothing but
 	// look. It is not called for deletes.
@@ -42,6 +45,9 @@ type Decision struct {
 	NoMemory bool
 	// Metadata is stored with the message; it includes the run hints.
 	Metadata []byte
+	// Notice tells the sender that a budget is exhausted, once in the first budget's window.
+	// It is nil if the sender is told nothing.
+	Notice *Notice
 }
 
 // Look answers the policy's queries from the store. After an error of the store the answers
@@ -51,6 +57,10 @@ type Look interface {
 	Ours(externalID string) bool
 	// Answered reports whether we have answered in the message's thread.
 	Answered() bool
+	// Exhausted reports whether the message would ask for more runs than one of its budgets
+	// has. A message asks for none if it joins a waiting turn, or changes a message that can
+	// ask for none any more.
+	Exhausted() bool
 	// BotRuns counts the runs that bots have begun in a channel since a time, and the
 	// requested ones that have not begun, except one that this message would join. No
 	// other message is counted in the channel until this one is recorded.
@@ -91,6 +101,8 @@ type Outcome struct {
 	Edited string
 	// Begun is the run that began with the message; nil for none.
 	Begun *Run
+	// Told means that there are deliveries of a notice to the message's sender.
+	Told bool
 }
 
 // Record applies an entry to its thread and settles its envelope, in one transaction.
@@ -136,6 +148,9 @@ type recordTx struct {
 	awaited  bool     // envelopes wait for the message
 	pending  bool     // the envelope is known to be pending in this thread
 	copies   bool     // stored copies may have lost their last reference
+	revised  *Message // the known message that the event changes
+	notice   *Notice  // for the message's sender
+	told     bool     // the sender was told in the first budget's window already
 }
 
 // threadState are the columns of a thread's row that intake needs.
@@ -143,14 +158,15 @@ type threadState struct {
 	channel           string
 	nextSeq, begunSeq int64
 	run               string // the unfinished run; empty for none
+	waiting           bool   // messages wait for a turn
 }
 
 // recordNew records a new message in three statements; most envelopes contain one. It
 // returns false, and has written nothing, if the message needs a closer look: it may be
-// ours, a bot's or known, or must be ignored.
+// ours, a bot's or known, must be ignored, or has budgets.
 func (r *recordTx) recordNew() bool {
 	e, m := r.Event, r.Event.Message
-	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" {
+	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || len(r.Budgets) > 0 {
 		return false
 	}
 	decision := r.Decide(m, r)
@@ -169,7 +185,8 @@ func (r *recordTx) recordNew() bool {
 // run records any other event.
 func (r *recordTx) run() {
 	t := &r.thread
-	r.lock(r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run}, `channel, next_seq, begun_seq, coalesce(run_id, '')`)
+	r.lock(r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting},
+		`channel, next_seq, begun_seq, coalesce(run_id, ''), CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
 	e := r.Event
 	switch {
 	case e.Ignored != "":
@@ -309,7 +326,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, condition string, more .
 		r.added++
 		r.addFiles(row, 0, m.Attachments)
 	}
-	r.out.Message, r.out.Trigger = row, row.Trigger
+	r.out.Message, r.out.Trigger, r.notice = row, row.Trigger, d.Notice
 	r.out.Fate = event.Fate{Disposition: event.Stored, Reason: d.Reason}
 	if d.Note {
 		r.out.Disposition = event.Ignored
@@ -352,6 +369,7 @@ func (r *recordTx) end() {
 	if !r.moves() {
 		r.settle()
 	}
+	r.count()
 	r.saveThread()
 }
 

@@ -66,6 +66,9 @@ func (r Retention) steps(now time.Time) []step {
 		}},
 		{name: "paces", bound: before(paceAge), statements: []string{`DELETE FROM paces WHERE (workspace, channel) IN (SELECT workspace, channel FROM paces
 			WHERE next_at <= $1 AND blocked_until <= $1 AND left_at <= $1 LIMIT 100)`}},
+		{name: "budgets", bound: before(0), statements: []string{
+			`DELETE FROM budgets WHERE (workspace, name) IN (SELECT workspace, name FROM budgets WHERE until_at <= $1 LIMIT 100)`,
+		}},
 	}
 }
 
@@ -90,7 +93,7 @@ func workspaceSteps(workspace string) []step {
 		byID("messages", "row", 5, checkAttached(messages), `DELETE FROM attachments WHERE `+messages,
 			`DELETE FROM run_events WHERE run`+runs, `DELETE FROM taken_runs WHERE run`+runs, `DELETE FROM runs WHERE id`+runs),
 		byID("deliveries", "id", 100), byKey("envelopes", "dedupe_key"), byID("threads", "id", 100),
-		byKey("channels", "id"), byKey("paces", "channel"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
+		byKey("channels", "id"), byKey("paces", "channel"), byKey("budgets", "name"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
 		byKey("adapter_state", "name"),
 		{name: "workspaces", bound: workspace, removed: true, statements: []string{`DELETE FROM workspaces WHERE id = $1`}},
 	}

@@ -45,6 +45,7 @@ var tables = []table{
 		text, attempts int, due_at int, reserved_at int, send_by int, created_at int, platform_id text, error text,
 		kind text, replaces int, stream int, asker text, file text`),
 	newTable("paces", 2, `workspace text, channel text, next_at int, blocked_until int, left_at int`),
+	newTable("budgets", 2, `workspace text, name text, until_at int, runs int, told int`),
 	newTable("watermarks", 1, `workspace text, at int`),
 	newTable("gaps", 2, `workspace text, channel text, from_at int, until_at int`),
 	newTable("adapter_state", 2, `workspace text, name text, value text`),

@@ -174,7 +174,7 @@ func (d *Daemon) assemble() {
 		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile,
 	})
 	d.ingest = ingest.New(ingest.Parts{
-		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d.metrics, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d.metrics, Notices: d.outbox, Log: d.log, Now: d.now,
 	})
 }
 

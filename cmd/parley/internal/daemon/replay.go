@@ -100,7 +100,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 		Journal: d.journal, Work: d.work, Outbox: discard{}, Files: discard{}, Observer: p, Log: r.Log, Now: time.Now,
 		Settings: p.turnSettings, Profile: d.profile, Mentions: config.Mentions,
 	})
-	p.ingest = ingest.New(ingest.Parts{Journal: d.journal, Work: d.work, Turns: p.turns, Observer: p, Log: r.Log, Now: time.Now})
+	p.ingest = ingest.New(ingest.Parts{Journal: d.journal, Work: d.work, Turns: p.turns, Observer: p, Notices: discard{}, Log: r.Log, Now: time.Now})
 	return p, nil
 }
 

@@ -229,6 +229,15 @@ CREATE TABLE paces (
 	PRIMARY KEY (workspace, channel)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE budgets (
+	workspace TEXT NOT NULL,
+	name TEXT NOT NULL, -- of the counter of a sender, a channel or the workspace
+	until_at INTEGER NOT NULL, -- the end of its window
+	runs INTEGER NOT NULL, -- that messages asked for in the window
+	told INTEGER NOT NULL, -- 1: the sender was told in the window that there are no more
+	PRIMARY KEY (workspace, name)
+) STRICT, WITHOUT ROWID;
+
 -- The position of retention in a table whose rows remain.
 CREATE TABLE retention_progress (
 	task TEXT PRIMARY KEY,

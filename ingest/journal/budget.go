@@ -1,0 +1,67 @@
+package journal
+
+import "time"
+
+// Budget bounds the runs that messages ask for within a window. The window begins with the
+// first of them.
+type Budget struct {
+	Name string // of the counter in its workspace
+	Most int64  // 0: the runs are only counted
+	Per  time.Duration
+}
+
+// spend adds a number of runs to a budget's window, or to a new one if the last has ended. It
+// returns the runs in the window, and whether the sender was told in it. The counter is locked
+// from here on. A transaction locks a thread's row before counters, never after them.
+func (r *recordTx) spend(b Budget, runs int64) (spent int64, told bool) {
+	r.row([]any{&spent, &told}, `INSERT INTO budgets (workspace, name, until_at, runs, told) VALUES ($1, $2, $3, $4, 0)
+		ON CONFLICT (workspace, name) DO UPDATE SET
+			runs = CASE WHEN budgets.until_at <= $5 THEN excluded.runs ELSE budgets.runs + excluded.runs END,
+			told = CASE WHEN budgets.until_at <= $5 THEN 0 ELSE budgets.told END,
+			until_at = CASE WHEN budgets.until_at BETWEEN $5 + 1 AND excluded.until_at THEN budgets.until_at ELSE excluded.until_at END
+		RETURNING runs, told`, r.Workspace, b.Name, r.now+b.Per.Milliseconds(), runs, r.now)
+	return spent, told
+}
+
+// Exhausted implements Look.
+func (r *recordTx) Exhausted() (exhausted bool) {
+	if k := r.revised; k != nil && k.Seq > 0 && !r.raises(k, Decision{Trigger: TriggerRun}) {
+		return false
+	}
+	for i, b := range r.Budgets {
+		spent, told := r.spend(b, 0)
+		if i == 0 {
+			r.told = told
+		}
+		exhausted = exhausted || b.Most > 0 && spent >= b.Most
+	}
+	return exhausted && !r.joins()
+}
+
+// joins reports whether a message that asks for a run joins a turn that waits already.
+func (r *recordTx) joins() bool { return r.Coalesce > 0 && r.thread.waiting }
+
+// count adds the run that the message asks for to its budgets, or tells its sender that there
+// is none left.
+func (r *recordTx) count() {
+	if r.asks != nil && !r.joins() {
+		for _, b := range r.Budgets {
+			r.spend(b, 1)
+		}
+	}
+	if r.notice == nil || r.told {
+		return
+	}
+	r.addNotice(r.claim.Thread, r.thread.nextSeq+r.added, r.Workspace, nil, *r.notice, r.now)
+	r.added++
+	for i, post := range r.notice.Posts {
+		d := &Delivery{Thread: r.claim.Thread, Workspace: r.Workspace, Run: r.out.Message.UUID, Key: DeliveryKey(r.out.Message.UUID, i),
+			Kind: DeliveryPost, Post: post, State: DeliveryPending, CreatedAt: Instant(r.now)}
+		if post.Alone {
+			d.Kind = DeliveryTell
+		}
+		r.insertDelivery(d, int64(i), false)
+		r.out.Told = true
+	}
+	r.do(`UPDATE budgets SET told = 1 WHERE workspace = $1 AND name = $2`, r.Workspace, r.Budgets[0].Name)
+}

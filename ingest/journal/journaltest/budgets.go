@@ -1,0 +1,203 @@
+package journaltest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func budgetPromises() []promise {
+	return []promise{
+		{"a budget counts the runs of its window, which begins with the first", budgetWindow},
+		{"messages that join one turn cost one run", budgetOfOneTurn},
+		{"an attempt that is repeated, and a second payload of a message, cost nothing", budgetOfRetries},
+		{"a budget without a bound only counts", budgetCounts},
+		{"each budget of a message bounds it", budgetsTogether},
+		{"a sender is told once in a window that a budget is exhausted", budgetNotice},
+		{"an edit that asks for a run costs one", budgetOfEdit},
+		{"concurrent requests in many threads are counted one after the other", budgetAtOnce},
+		{"budgets whose window has ended are removed", budgetsPruned},
+	}
+}
+
+// hourly is a budget of two runs.
+var hourly = journal.Budget{Name: " slack:U1", Most: 2, Per: time.Hour}
+
+var overLimit = event.Fate{Disposition: event.Stored, Reason: event.ReasonLimit}
+
+// whileAllowed is a policy that answers each message while its budgets allow it.
+func whileAllowed(m *event.Message, look journal.Look) journal.Decision {
+	if !look.Exhausted() {
+		return runs(m, look)
+	}
+	notice := journal.NewNotice(event.Slack, "Later.")
+	notice.Posts = []journal.Post{{Channel: channel, Place: "1", Text: "Later.", Asker: "U1", Alone: true}}
+	return journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonLimit, Metadata: m.Metadata.Bytes(), Notice: &notice}
+}
+
+// budgeted accepts a message, and returns its entry for the record.
+func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...journal.Budget) (*journal.Claim, journal.Entry) {
+	f.Helper()
+	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/m%d", accepted.ID), "hi")}, whileAllowed)
+	e.Budgets, e.Coalesce, e.CoalesceMax = budgets, coalesce, coalesce
+	return f.claim(accepted.Thread), e
+}
+
+// demand records a message with budgets.
+func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets ...journal.Budget) journal.Outcome {
+	f.Helper()
+	claim, e := f.budgeted(thread, coalesce, budgets...)
+	out, err := f.Record(f.ctx, claim, e)
+	f.must(err)
+	return out
+}
+
+func budgetWindow(f *fixture) {
+	for i, want := range []event.Fate{letIn, letIn, overLimit, overLimit} {
+		same(f, fmt.Sprint("message ", i), f.demand(threadKey(i), 0, hourly).Fate, want)
+		f.clock.advance(10 * time.Minute)
+	}
+	f.clock.advance(20*time.Minute - time.Millisecond)
+	same(f, "before the window's end", f.demand(threadKey(5), 0, hourly).Fate, overLimit)
+	f.clock.advance(time.Millisecond)
+	same(f, "in the next window", f.demand(threadKey(6), 0, hourly).Fate, letIn)
+	same(f, "another sender", f.demand(threadKey(7), 0, journal.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}).Fate, letIn)
+	shorter := hourly
+	shorter.Per = time.Minute
+	f.demand(threadKey(8), 0, hourly)
+	same(f, "a shorter window", f.demand(threadKey(9), 0, shorter).Fate, overLimit)
+	f.clock.advance(time.Minute)
+	same(f, "after a shorter window", f.demand(threadKey(10), 0, shorter).Fate, letIn)
+}
+
+func budgetOfOneTurn(f *fixture) {
+	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	for range 3 {
+		same(f, "message of one turn", f.demand(threadKey(1), time.Second, once).Fate, letIn)
+	}
+	same(f, "another thread", f.demand(threadKey(2), time.Second, once).Fate, overLimit)
+	f.clock.advance(time.Second)
+	f.commit(f.begin(threadKey(1)), answer("Hello."))
+	same(f, "after the turn", f.demand(threadKey(1), time.Second, once).Fate, overLimit)
+	same(f, "each message a turn", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Fate, letIn)
+	same(f, "each message a turn, again", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Fate, overLimit)
+}
+
+func budgetOfRetries(f *fixture) {
+	claim, e := f.budgeted(threadKey(1), 0, hourly)
+	_, err := f.Record(f.ctx, claim, e)
+	f.must(err)
+	run := f.begin(threadKey(1))
+	f.must(f.RetryRun(f.ctx, claim, run, f.clock.Now()))
+	f.commit(f.begin(threadKey(1)), answer("Hello."))
+	again := f.accept(f.envelope(event.KindMessage, threadKey(1), ""))
+	e.Envelope = again.ID
+	out, err := f.Record(f.ctx, claim, e)
+	f.must(err)
+	same(f, "the second payload", out.Disposition, event.Duplicate)
+	same(f, "the second run", f.demand(threadKey(2), 0, hourly).Fate, letIn)
+	same(f, "the third run", f.demand(threadKey(3), 0, hourly).Fate, overLimit)
+}
+
+func budgetCounts(f *fixture) {
+	counted := hourly
+	counted.Most = 0
+	for i := range 3 {
+		same(f, "without a bound", f.demand(threadKey(i), 0, counted).Fate, letIn)
+	}
+	same(f, "with a bound", f.demand(threadKey(4), 0, hourly).Fate, overLimit)
+}
+
+func budgetsTogether(f *fixture) {
+	all := journal.Budget{Name: " ", Most: 3, Per: time.Hour}
+	other := journal.Budget{Name: " slack:U2", Most: 2, Per: time.Hour}
+	same(f, "first", f.demand(threadKey(1), 0, hourly, all).Fate, letIn)
+	same(f, "second", f.demand(threadKey(2), 0, hourly, all).Fate, letIn)
+	same(f, "above the sender's", f.demand(threadKey(3), 0, hourly, all).Fate, overLimit)
+	same(f, "another sender", f.demand(threadKey(4), 0, other, all).Fate, letIn)
+	same(f, "above that of all", f.demand(threadKey(5), 0, other, all).Fate, overLimit)
+}
+
+func budgetNotice(f *fixture) {
+	none := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	f.demand(threadKey(1), 0, none)
+	out := f.demand(threadKey(1), 0, none)
+	same(f, "told", out.Told, true)
+	same(f, "messages", f.lines(threadKey(1)), []string{"1 hi", "2 hi", "3 Later."})
+	notice := f.list(threadKey(1))[2]
+	same(f, "author", notice.Author, journal.BySystem)
+	d := f.delivery(threadKey(1))
+	same(f, "kind", d.Kind, journal.DeliveryTell)
+	same(f, "post", d.Post, journal.Post{Channel: channel, Place: "1", Text: "Later.", Asker: "U1"})
+	f.deliver(threadKey(1), "")
+	same(f, "told again", f.demand(threadKey(1), 0, none).Told, false)
+	run := f.begin(threadKey(1))
+	same(f, "the run", contents(run.Messages), []string{"hi"})
+	reply := answer("Hello.")
+	reply.Stale = "drop"
+	same(f, "the reply, which the notice does not make stale", f.commit(run, reply).Outcome, journal.Committed)
+	f.clock.advance(time.Hour)
+	same(f, "in the next window", f.demand(threadKey(2), 0, none).Fate, letIn)
+	same(f, "told in the next window", f.demand(threadKey(3), 0, none).Told, true)
+}
+
+func budgetOfEdit(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hello"), passive)
+	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
+	e := entry(accepted.ID, edited("C1/1", "@bot hello", "2"), whileAllowed)
+	e.Budgets = []journal.Budget{{Name: " slack:U1", Most: 1, Per: time.Hour}}
+	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	f.must(err)
+	same(f, "the edit", out.Trigger, journal.TriggerRun)
+	out = f.demand(threadKey(2), 0, e.Budgets...)
+	same(f, "after the edit", out.Fate, overLimit)
+	same(f, "told", out.Told, true)
+
+	f.message(threadKey(3), said("C1/3", "hello"), passive)
+	f.message(threadKey(3), said("C1/4", "@bot hello"), runs)
+	f.begin(threadKey(3))
+	for _, id := range []string{"C1/3", "C1/4"} { // the run has seen both
+		accepted := f.accept(f.envelope(event.KindEdit, threadKey(3), id))
+		e := entry(accepted.ID, edited(id, "@bot hello again", "2"), whileAllowed)
+		e.Budgets = []journal.Budget{{Name: " slack:U1", Most: 1, Per: time.Hour}}
+		out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		f.must(err)
+		same(f, id, out.Told || out.Reason == event.ReasonLimit, false)
+	}
+}
+
+func budgetAtOnce(f *fixture) {
+	const most = 10
+	fates, errs := make([]event.Fate, most+5), make([]error, most+5)
+	var wait sync.WaitGroup
+	for i := range fates {
+		claim, e := f.budgeted(threadKey(i), time.Second, journal.Budget{Name: fmt.Sprint(" slack:U", i), Per: time.Hour}, journal.Budget{Name: " ", Most: most, Per: time.Hour})
+		wait.Go(func() {
+			var out journal.Outcome
+			out, errs[i] = f.Record(f.ctx, claim, e)
+			fates[i] = out.Fate
+		})
+	}
+	wait.Wait()
+	f.must(errors.Join(errs...))
+	same(f, "let in", len(slices.DeleteFunc(fates, func(fate event.Fate) bool { return fate != letIn })), most)
+}
+
+func budgetsPruned(f *fixture) {
+	f.demand(threadKey(1), 0, hourly)
+	prune := func() {
+		_, err := f.Prune(f.ctx, journal.DefaultRetention())
+		f.must(err)
+	}
+	prune()
+	same(f, "during the window", f.count("budgets"), 1)
+	f.clock.advance(time.Hour)
+	prune()
+	same(f, "after the window", f.count("budgets"), 0)
+}

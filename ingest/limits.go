@@ -1,0 +1,111 @@
+package ingest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Limits bound the runs that messages ask for. A zero Rate is no bound.
+type Limits struct {
+	RunsPerUser      Rate `yaml:"runs_per_user"` // by sender_id
+	RunsPerWorkspace Rate `yaml:"runs_per_workspace"`
+}
+
+// Rate is a number of runs within a time.
+type Rate struct {
+	Runs int
+	Per  time.Duration
+	// Channel is the channel whose runs count. It is empty for those of the workspace.
+	Channel string
+}
+
+// UnmarshalText reads 0 or a rate such as 60/h or 10/15m.
+func (r *Rate) UnmarshalText(text []byte) error {
+	fault := errors.New("must be 0 or a number of runs in a time, such as 60/h or 10/15m")
+	*r = Rate{}
+	if string(text) == "0" {
+		return nil
+	}
+	runs, per, _ := strings.Cut(string(text), "/")
+	n, err := strconv.ParseUint(runs, 10, 31)
+	if err != nil || n == 0 {
+		return fault
+	}
+	if unit, ok := map[string]string{"s": "1s", "m": "1m", "h": "1h", "d": "24h"}[per]; ok {
+		per = unit
+	}
+	if r.Per, err = time.ParseDuration(per); err != nil || r.Per < time.Second {
+		return fault
+	}
+	r.Runs = int(n)
+	return nil
+}
+
+// maxBudgetName bounds the name of a budget, in bytes. A longer one is replaced by its hash.
+const maxBudgetName = 256
+
+// budgets returns the counters of the run that a message asks for; none without limits. The
+// first one is its sender's, and remembers that the sender was told. Those of a sender come
+// before those of all, and a channel's before the workspace's, so that two messages never lock
+// counters in opposite orders.
+func (s Settings) budgets(m *event.Message) (list []journal.Budget) {
+	if m == nil {
+		return nil
+	}
+	sender := m.Metadata.SenderID
+	add := func(r Rate, counter string, bounded bool) {
+		b := journal.Budget{Name: r.Channel + " " + counter, Per: r.Per}
+		if len(b.Name) > maxBudgetName {
+			sum := sha256.Sum256([]byte(b.Name))
+			b.Name = hex.EncodeToString(sum[:])
+		}
+		if bounded {
+			b.Most = int64(r.Runs)
+		}
+		if r.Runs > 0 {
+			list = append(list, b)
+		}
+	}
+	user, all := s.Limits.RunsPerUser, s.Limits.RunsPerWorkspace
+	if user.Runs == 0 {
+		add(all, "told "+sender, false)
+	}
+	add(user, "by "+sender, true)
+	if user.Channel != "" {
+		add(s.WorkspaceLimits.RunsPerUser, "by "+sender, false)
+	}
+	add(all, "all", true)
+	if all.Channel != "" {
+		add(s.WorkspaceLimits.RunsPerWorkspace, "all", false)
+	}
+	return list
+}
+
+// limitText tells a person that a limit is reached.
+const limitText = "Sorry, I can't answer this now: the limit of questions is reached. Please ask again later."
+
+// limitNotice returns the notice for the sender of a message over a limit; nil for a bot, which
+// may answer it.
+func (in *Ingest) limitNotice(w *workspace, thread event.ThreadKey, m *event.Message) *journal.Notice {
+	if m.Metadata.SenderType == event.Bot {
+		return nil
+	}
+	notice := journal.NewNotice(w.config.Platform, limitText)
+	err := in.guard(func() (err error) {
+		notice.Posts, err = in.Notices.Notice(&journal.Run{
+			Workspace: w.config.ID, ThreadKey: thread, Messages: []journal.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: journal.ByHuman}},
+		}, limitText)
+		return err
+	})
+	if err != nil {
+		in.Log.Error("the notice of a limit is not posted", "workspace", w.config.ID, "err", err)
+	}
+	return &notice
+}
