@@ -400,6 +400,18 @@ func (h *harness) sql(query string, args ...any) {
 	}
 }
 
+// claims returns the counted claims of an envelope.
+func (h *harness) claims(envelope int64) (n int64) {
+	h.Helper()
+	if err := h.engine.Engine.ReadOne(h.Context(), func(tx journal.Tx) error {
+		_, err := tx.Row([]any{&n}, `SELECT claims FROM envelopes WHERE id = $1`, envelope)
+		return err
+	}); err != nil {
+		h.Fatal(err)
+	}
+	return n
+}
+
 // thread lists a thread's messages in their current state.
 func (h *harness) thread(key event.ThreadKey) []journal.Listed {
 	h.Helper()

@@ -21,9 +21,8 @@ const (
 	// maxAttempts is how often a failing envelope is tried before it is a dead
 	// letter. With the waits of attempt that takes about four minutes.
 	maxAttempts = 9
-	// suspectClaims is the number of claims that ended with their process after which
-	// an envelope runs in the serial queue. After maxClaims it is a dead letter.
-	suspectClaims, maxClaims = 3, 5
+	// maxClaims makes a suspect a dead letter: the process ended during two attempts at it.
+	maxClaims = journal.SuspectClaims + 2
 	// normalizeTimeout bounds the lookups of a normaliser in its directory.
 	normalizeTimeout = 10 * time.Second
 	// reviewEvery is how often waiting envelopes and the identities that other nodes
@@ -78,13 +77,27 @@ func (in *Ingest) envelope(ctx context.Context, c *work.Claim, t task) (more boo
 	switch {
 	case t.Claims >= maxClaims:
 		more, err = in.bury(ctx, c, t, fmt.Errorf("the process ended %d times while it worked on this", t.Claims))
-	case t.Claims >= suspectClaims && !c.Serial():
+	case t.Claims >= journal.SuspectClaims && !c.Serial():
 		return false, work.ErrSuspect
+	case t.Claims >= journal.SuspectClaims:
+		more, err = in.suspect(ctx, c, t)
 	default:
 		more, err = in.attempt(ctx, c, t)
 	}
 	if errors.Is(err, journal.ErrSettled) { // another worker has stored its result
 		return true, nil
+	}
+	return more, err
+}
+
+// suspect works on an envelope that may end the process. A process that ends leaves the
+// attempt counted. A queue of innocent envelopes at the end of a process is not counted again.
+func (in *Ingest) suspect(ctx context.Context, c *work.Claim, t task) (more bool, err error) {
+	if err := in.Journal.CountSuspect(ctx, &c.Claim, t.ID, 1); err != nil {
+		return false, err
+	}
+	if more, err = in.attempt(ctx, c, t); err != nil {
+		_ = in.Journal.CountSuspect(context.WithoutCancel(ctx), &c.Claim, t.ID, -1) // at worst, the attempt counts
 	}
 	return more, err
 }

@@ -163,12 +163,30 @@ func TestSuspectsRunOneAtATime(t *testing.T) {
 				t.Errorf("another thread's envelope: %+v", got.Fate)
 			}
 			h.pending(suspects[text])
+			if n := h.claims(suspects[text]); n != 4 {
+				t.Errorf("an attempt at a suspect that goes on: %d claims", n)
+			}
 			close(h.platform.slow[text])
 		}
 		for _, id := range suspects {
 			if got := h.result(id); got.Disposition != event.Stored {
 				t.Errorf("a suspect: %+v", got.Fate)
 			}
+		}
+	})
+}
+
+// TestAnAttemptAtASuspectThatEndsIsNotCounted: only the end of the process during the attempt
+// counts.
+func TestAnAttemptAtASuspectThatEndsIsNotCounted(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		suspect := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Trouble: panicsAlways})
+		h.sql(`UPDATE envelopes SET claims = 3`)
+		h.work()
+		advance(30 * time.Second)
+		h.pending(suspect.ID)
+		if got := h.platform.panics.Load(); got < 2 || h.claims(suspect.ID) != journal.SuspectClaims {
+			t.Errorf("%d attempts, %d claims", got, h.claims(suspect.ID))
 		}
 	})
 }

@@ -66,6 +66,18 @@ func (j *Journal) Postpone(ctx context.Context, claim *Claim, envelope int64, un
 	})
 }
 
+// SuspectClaims is the number of claims that ended with their process after which an envelope
+// is a suspect.
+const SuspectClaims = 3
+
+// CountSuspect counts an attempt at a suspect before it begins, or takes the count back after
+// an attempt during which the process did not end.
+func (j *Journal) CountSuspect(ctx context.Context, claim *Claim, envelope, by int64) error {
+	return j.change(ctx, claim.Key, func(tx *txn) {
+		tx.must(ErrSettled, `UPDATE envelopes SET claims = claims + $3 WHERE `+workedOn, envelope, claim.Thread, by)
+	})
+}
+
 // Bury settles an envelope as a dead letter. Its thread continues.
 func (j *Journal) Bury(ctx context.Context, claim *Claim, envelope int64, cause error) error {
 	return j.change(ctx, claim.Key, func(tx *txn) {
