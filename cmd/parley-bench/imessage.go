@@ -20,7 +20,7 @@ import (
 type imessage struct {
 	messages, chats, old, unclear, kills int
 	rate, lost, doubled                  float64
-	away, drain                          time.Duration
+	away, after, drain                   time.Duration
 	seed                                 uint64
 
 	*bench
@@ -50,6 +50,7 @@ func (m *imessage) define(f *flagSet) {
 	f.number(&m.old, "old", 10_000, 0, "number of week-old webhooks after a restart")
 	f.number(&m.unclear, "unclear", 500, 0, "number of sends that take effect and then time out or fail")
 	f.number(&m.kills, "kills", 50, 0, "number of kills during sends")
+	f.duration(&m.after, "after", 2*time.Second, 1, "longest time between a start and the send that the next kill interrupts")
 	f.duration(&m.drain, "drain", 5*time.Minute, 0, "time limit until all work is done")
 	f.seed(&m.seed)
 }
@@ -247,7 +248,8 @@ func (m *imessage) unclearSends(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// killsDuringSends kills the daemon while it sends.
+// killsDuringSends kills the daemon while it sends. Each process lives for a while, so that it can
+// go on: a process that always ends at its first send makes dead letters.
 func (m *imessage) killsDuringSends(ctx context.Context) error {
 	begun, daemon := time.Now(), m.nodes.all[0]
 	err := during(func(stop <-chan struct{}) {
@@ -261,6 +263,9 @@ func (m *imessage) killsDuringSends(ctx context.Context) error {
 		}
 	}, func() error {
 		for range m.kills {
+			if !pause(ctx, time.Duration(m.random.Int64N(int64(m.after)))) {
+				return ctx.Err()
+			}
 			select {
 			case <-m.called: // an older call
 			default:
