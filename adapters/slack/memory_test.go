@@ -76,7 +76,10 @@ func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error
 	here, there := net.Pipe()
 	select {
 	case l.accepted <- there:
-		return slowConn{here, time.Duration(l.readDelay.Load())}, nil
+		if delay := time.Duration(l.readDelay.Load()); delay > 0 {
+			return slowConn{here, delay}, nil
+		}
+		return here, nil
 	case <-l.closed:
 		return nil, net.ErrClosed
 	case <-ctx.Done():
