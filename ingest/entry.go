@@ -69,9 +69,12 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 		return entry, err
 	}
 	g.notice = func(m *event.Message) *journal.Notice { return in.limitNotice(w, c.Key, m) }
+	over := g
+	over.over = true
 	return journal.Entry{
 		Envelope: t.ID, MessageID: t.MessageID, Workspace: w.config.ID, Event: r.Event, Origin: origin(t.Envelope, g.KeepMetadata), Agent: g.Agent,
-		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide, Budgets: g.budgets(r.Message),
+		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide,
+		Budgets: g.budgets(r.Message), Over: over.decide,
 		Begin: g.Coalesce == 0 && in.Work.Room(work.Turns, g.Agent) && !w.behind(c.Key),
 	}, nil
 }

@@ -225,6 +225,7 @@ type harness struct {
 	settings  Settings
 	channels  map[string]Settings
 	names     names
+	mute      atomic.Bool // no notice can be formatted
 
 	mu       sync.Mutex
 	outcomes []settledOutcome // in the order of the reports
@@ -267,7 +268,7 @@ func (h *harness) open(options journal.Options) {
 	h.journal = journal.New(h.engine, options)
 	log := slog.New(slog.DiscardHandler)
 	h.scheduler = work.New(h.engine, work.Options{Node: options.Node, Lease: options.Lease, Now: options.Now, Log: log})
-	h.Ingest = New(Parts{Journal: h.journal, Work: h.scheduler, Turns: h, Observer: h, Log: log, Now: time.Now})
+	h.Ingest = New(Parts{Journal: h.journal, Work: h.scheduler, Turns: h, Observer: h, Notices: h, Log: log, Now: time.Now})
 	h.configure(h.workspace("acme"))
 }
 

@@ -16,6 +16,8 @@ type gate struct {
 	// arrived is the time of the envelope. If it is zero, the age is not judged.
 	arrived time.Time
 	now     func() time.Time
+	// over means that a limit is reached.
+	over bool
 	// notice returns what a message's sender is told about a limit.
 	notice func(m *event.Message) *journal.Notice
 }
@@ -27,8 +29,7 @@ func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	}
 	addressed := g.addressed(m, look)
 	d := g.trigger(m, addressed, look)
-	if d.Trigger == journal.TriggerRun && look.Exhausted() {
-		d = passive(event.ReasonLimit)
+	if d.Reason == event.ReasonLimit {
 		d.Notice = g.notice(m)
 	}
 	d.Metadata = g.metadata(m, d, addressed)
@@ -102,6 +103,8 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return passive(event.ReasonTooOld)
 	case g.looping(m, look):
 		return passive(event.ReasonLoopGuard)
+	case g.over:
+		return passive(event.ReasonLimit)
 	}
 	reason := event.ReasonOpen
 	switch {

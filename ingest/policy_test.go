@@ -17,7 +17,6 @@ var arrival = time.Date(2026, 9, 21, 14, 0, 0, 0, time.UTC)
 type store struct {
 	ours     string // external id of one of our messages
 	answered bool
-	spent    bool // a budget is exhausted
 	botRuns  int
 	echoes   int
 
@@ -31,8 +30,6 @@ func (s *store) Ours(id string) bool { return id == s.ours }
 func (s *store) Echoes(string, time.Time) int { return s.echoes }
 
 func (s *store) Answered() bool { return s.answered }
-
-func (s *store) Exhausted() bool { return s.spent }
 
 func (s *store) BotRuns(channel string, since time.Time) int {
 	s.channel, s.since = channel, since

@@ -1,6 +1,10 @@
 package journal
 
-import "time"
+import (
+	"time"
+
+	"parley/ingest/event"
+)
 
 // Budget bounds the runs that messages ask for within a window. The window begins with the
 // first of them.
@@ -23,11 +27,18 @@ func (r *recordTx) spend(b Budget, runs int64) (spent int64, told bool) {
 	return spent, told
 }
 
-// Exhausted implements Look.
-func (r *recordTx) Exhausted() (exhausted bool) {
-	if k := r.revised; k != nil && k.Seq > 0 && !r.raises(k, Decision{Trigger: TriggerRun}) {
-		return false
+// decide judges a message, or the new state of a known one.
+func (r *recordTx) decide(m *event.Message, known *Message) Decision {
+	d := r.Decide(m, r)
+	asks := d.Trigger == TriggerRun && (known == nil || known.Seq == 0 || r.raises(known, d))
+	if asks && r.exhausted() && !r.joins() {
+		return r.Over(m, r)
 	}
+	return d
+}
+
+// exhausted reports whether one of the budgets has no run left.
+func (r *recordTx) exhausted() (exhausted bool) {
 	for i, b := range r.Budgets {
 		spent, told := r.spend(b, 0)
 		if i == 0 {
@@ -35,7 +46,7 @@ func (r *recordTx) Exhausted() (exhausted bool) {
 		}
 		exhausted = exhausted || b.Most > 0 && spent >= b.Most
 	}
-	return exhausted && !r.joins()
+	return exhausted
 }
 
 // joins reports whether a message that asks for a run joins a turn that waits already.

@@ -90,8 +90,7 @@ func (r *recordTx) holdsWords(m *Message) {
 // it now.
 func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 	r.loadFiles(known)
-	r.revised = known
-	d := r.Decide(r.withChannel(m, known), r)
+	d := r.decide(r.withChannel(m, known), known)
 	switch {
 	case d.Ignore:
 		r.ignore(d.Reason)

@@ -45,7 +45,7 @@ func (r *recordTx) recordReaction(target *Message) {
 		return
 	}
 	m.Quoted = r.quote(target)
-	if decision := r.Decide(&m, r); !decision.Ignore && !decision.Note {
+	if decision := r.decide(&m, nil); !decision.Ignore && !decision.Note {
 		r.insert(&m, decision, "")
 	}
 }

@@ -32,6 +32,8 @@ type Entry struct {
 	// triggers. It is called inside the transaction, maybe twice, and must do nothing but
 	// look. It is not called for deletes.
 	Decide func(m *event.Message, look Look) Decision
+	// Over decides instead if the message would ask for more runs than one of its budgets has.
+	Over func(m *event.Message, look Look) Decision
 }
 
 // Decision is the policy's decision about a message.
@@ -57,10 +59,6 @@ type Look interface {
 	Ours(externalID string) bool
 	// Answered reports whether we have answered in the message's thread.
 	Answered() bool
-	// Exhausted reports whether the message would ask for more runs than one of its budgets
-	// has. A message asks for none if it joins a waiting turn, or changes a message that can
-	// ask for none any more.
-	Exhausted() bool
 	// BotRuns counts the runs that bots have begun in a channel since a time, and the
 	// requested ones that have not begun, except one that this message would join. No
 	// other message is counted in the channel until this one is recorded.
@@ -148,7 +146,6 @@ type recordTx struct {
 	awaited  bool     // envelopes wait for the message
 	pending  bool     // the envelope is known to be pending in this thread
 	copies   bool     // stored copies may have lost their last reference
-	revised  *Message // the known message that the event changes
 	notice   *Notice  // for the message's sender
 	told     bool     // the sender was told in the first budget's window already
 }
@@ -219,7 +216,7 @@ func (r *recordTx) message(m *event.Message) {
 		r.again(known, m)
 		return
 	}
-	decision := r.Decide(m, r)
+	decision := r.decide(m, nil)
 	switch {
 	case decision.Ignore:
 		r.ignore(decision.Reason)

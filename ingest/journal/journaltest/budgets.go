@@ -30,11 +30,8 @@ var hourly = journal.Budget{Name: " slack:U1", Most: 2, Per: time.Hour}
 
 var overLimit = event.Fate{Disposition: event.Stored, Reason: event.ReasonLimit}
 
-// whileAllowed is a policy that answers each message while its budgets allow it.
-func whileAllowed(m *event.Message, look journal.Look) journal.Decision {
-	if !look.Exhausted() {
-		return runs(m, look)
-	}
+// over is a policy that answers no message, and tells its sender so.
+func over(m *event.Message, _ journal.Look) journal.Decision {
 	notice := journal.NewNotice(event.Slack, "Later.")
 	notice.Posts = []journal.Post{{Channel: channel, Place: "1", Text: "Later.", Asker: "U1", Alone: true}}
 	return journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonLimit, Metadata: m.Metadata.Bytes(), Notice: &notice}
@@ -44,8 +41,8 @@ func whileAllowed(m *event.Message, look journal.Look) journal.Decision {
 func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...journal.Budget) (*journal.Claim, journal.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
-	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/m%d", accepted.ID), "hi")}, whileAllowed)
-	e.Budgets, e.Coalesce, e.CoalesceMax = budgets, coalesce, coalesce
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/m%d", accepted.ID), "hi")}, runs)
+	e.Budgets, e.Over, e.Coalesce, e.CoalesceMax = budgets, over, coalesce, coalesce
 	return f.claim(accepted.Thread), e
 }
 
@@ -150,8 +147,8 @@ func budgetNotice(f *fixture) {
 func budgetOfEdit(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hello"), passive)
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
-	e := entry(accepted.ID, edited("C1/1", "@bot hello", "2"), whileAllowed)
-	e.Budgets = []journal.Budget{{Name: " slack:U1", Most: 1, Per: time.Hour}}
+	e := entry(accepted.ID, edited("C1/1", "@bot hello", "2"), runs)
+	e.Over, e.Budgets = over, []journal.Budget{{Name: " slack:U1", Most: 1, Per: time.Hour}}
 	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "the edit", out.Trigger, journal.TriggerRun)
@@ -164,8 +161,8 @@ func budgetOfEdit(f *fixture) {
 	f.begin(threadKey(3))
 	for _, id := range []string{"C1/3", "C1/4"} { // the run has seen both
 		accepted := f.accept(f.envelope(event.KindEdit, threadKey(3), id))
-		e := entry(accepted.ID, edited(id, "@bot hello again", "2"), whileAllowed)
-		e.Budgets = []journal.Budget{{Name: " slack:U1", Most: 1, Per: time.Hour}}
+		e := entry(accepted.ID, edited(id, "@bot hello again", "2"), runs)
+		e.Over, e.Budgets = over, []journal.Budget{{Name: " slack:U1", Most: 1, Per: time.Hour}}
 		out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		same(f, id, out.Told || out.Reason == event.ReasonLimit, false)

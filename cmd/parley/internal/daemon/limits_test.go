@@ -1,0 +1,73 @@
+package daemon_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSendersAreToldOfALimit proves that a person above a limit gets one ephemeral notice in a
+// window, that other people are answered, and that the next window has runs again.
+func TestSendersAreToldOfALimit(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{acme: "limits: {runs_per_user: 1/h}"})
+	limited := envelopesMetric("message", "stored", "limit")
+	h.mention("one?")
+	h.answerNext(replyWith("One."))
+	h.posts(1)
+	second := h.mention("two?")
+	h.awaitMetric(sent, 2)
+	h.mention("three?")
+	h.awaitMetric(limited, 2)
+	other := h.newMessage("<@U0BOT> and I?")
+	other.User = "U0NORA"
+	h.accept(other.Mention())
+	h.answerNext(replyWith("You, too."))
+	h.posts(2)
+	h.clock.advance(time.Hour)
+	h.mention("four?")
+	asked := h.answerNext(replyWith("Four."))
+	if got := asked.messages[len(asked.messages)-1].Content; !strings.HasSuffix(got, "four?") {
+		t.Errorf("the agent was asked %q", got)
+	}
+	h.posts(3)
+	h.awaitMetric(sent, 4)
+	told := h.slack.Ephemerals()
+	if len(told) != 1 || told[0].User != mara || told[0].ThreadTS != second.TS || !strings.Contains(told[0].Text, "limit") {
+		t.Errorf("%+v", told)
+	}
+}
+
+// TestWebShowsALimit proves that a thread of the web contains the notice, and that all senders
+// together have the workspace's runs.
+func TestWebShowsALimit(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{files: map[string]string{"workspaces/few.yaml": `
+id: few
+platform: web
+agent: echo
+web: {tokens: [{id: bridge, token: ` + anyToken + `2, name: Bridge, senders: any}]}
+turns: {coalesce: 0s}
+limits: {runs_per_workspace: 1/d}
+`}})
+	for i, sender := range []string{"nora", "olivia", "olivia"} {
+		got := h.web(http.MethodPost, "few/messages", anyToken+"2", fmt.Sprintf(`{"thread_id":%q,"content":"hi","metadata":
+			{"source":"web","sender_id":"web:%s","sender_display_name":"%[2]s","sender_type":"human"}}`, thread, sender))
+		if got.status != http.StatusAccepted {
+			t.Fatalf("message %d: %d %s", i, got.status, got.body)
+		}
+	}
+	h.awaitMetric(`parley_envelopes_total{disposition="stored",kind="message",reason="limit",workspace="few"}`, 2)
+	got := h.web(http.MethodGet, "few/threads/"+thread+"/messages", anyToken+"2", "")
+	notices := 0
+	for _, m := range decode[struct{ Messages []listed }](t, got.body).Messages {
+		if m.Role == "system" && strings.Contains(m.Content, "limit") {
+			notices++
+		}
+	}
+	if notices != 1 {
+		t.Errorf("%d notices in %s", notices, got.body)
+	}
+}

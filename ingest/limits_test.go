@@ -1,0 +1,131 @@
+package ingest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// TestOver proves that a limit takes only runs away, and stores their messages even without
+// passive memory.
+func TestOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		addressed event.Addressed
+		change    func(g *gate, m *event.Message)
+		want      verdict
+		told      bool
+	}{
+		"a mention":                         {event.AddressedMention, nil, passively("limit"), true},
+		"a direct message":                  {event.AddressedDirect, nil, passively("limit"), true},
+		"an open channel":                   {"", func(g *gate, _ *event.Message) { g.Policy.RequireMention = false }, passively("limit"), true},
+		"a mention, without passive memory": {event.AddressedMention, func(g *gate, _ *event.Message) { g.Policy.PassiveMemory = false }, passively("limit"), true},
+		"no mention":                        {"", nil, passively("no-mention"), false},
+		"passive":                           {event.AddressedMention, func(_ *gate, m *event.Message) { m.Passive = true }, passively("passive"), false},
+		"refused":                           {event.AddressedMention, func(g *gate, _ *event.Message) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, m := defaultGate(), room()
+			g.over, m.Addressed = true, c.addressed
+			told := false
+			g.notice = func(*event.Message) *journal.Notice {
+				told = true
+				return &journal.Notice{}
+			}
+			if c.change != nil {
+				c.change(&g, m)
+			}
+			if diff := cmp.Diff(c.want, g.verdict(t, m, &store{})); diff != "" || told != c.told {
+				t.Errorf("told: %v, verdict (-want +got):\n%s", told, diff)
+			}
+		})
+	}
+}
+
+// TestBudgets proves that the first budget is the sender's own, and that a channel's own limits
+// leave the workspace's counters right.
+func TestBudgets(t *testing.T) {
+	user, all := Rate{Runs: 5, Per: time.Hour}, Rate{Runs: 9, Per: time.Minute}
+	of := func(r Rate, channel string) Rate {
+		r.Channel = channel
+		return r
+	}
+	none := Rate{Channel: "C1"}
+	for name, c := range map[string]struct {
+		own, workspace Limits
+		want           []journal.Budget
+	}{
+		"none": {},
+		"of a sender": {Limits{RunsPerUser: user}, Limits{RunsPerUser: user}, []journal.Budget{
+			{Name: " by slack:U1", Most: 5, Per: time.Hour},
+		}},
+		"of all": {Limits{RunsPerWorkspace: all}, Limits{RunsPerWorkspace: all}, []journal.Budget{
+			{Name: " told slack:U1", Per: time.Minute}, {Name: " all", Most: 9, Per: time.Minute},
+		}},
+		"of a channel": {Limits{of(user, "C1"), of(all, "C1")}, Limits{user, all}, []journal.Budget{
+			{Name: "C1 by slack:U1", Most: 5, Per: time.Hour}, {Name: " by slack:U1", Per: time.Hour},
+			{Name: "C1 all", Most: 9, Per: time.Minute}, {Name: " all", Per: time.Minute},
+		}},
+		"not in this channel": {Limits{none, none}, Limits{user, all}, []journal.Budget{
+			{Name: " by slack:U1", Per: time.Hour}, {Name: " all", Per: time.Minute},
+		}},
+	} {
+		got := Settings{Limits: c.own, WorkspaceLimits: c.workspace}.budgets(room())
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+
+	long := room()
+	long.Metadata.SenderID = "slack:" + strings.Repeat("U", 1000)
+	if got := (Settings{Limits: Limits{RunsPerUser: user}}).budgets(long); len(got[0].Name) > maxBudgetName {
+		t.Errorf("the name of a budget has %d bytes", len(got[0].Name))
+	}
+	if got := (Settings{Limits: Limits{RunsPerUser: user}}).budgets(nil); got != nil {
+		t.Errorf("an event without a message has the budgets %v", got)
+	}
+}
+
+// TestSendersAreToldOfALimit proves that a person is told once, that a bot is never told, and
+// that a platform's fault costs only the post.
+func TestSendersAreToldOfALimit(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.settings.Limits.RunsPerUser = Rate{Runs: 1, Per: time.Hour}
+		h.settings.Policy.AllowBotMessages = true
+		h.work()
+		for i, c := range []struct {
+			sender, reason string
+			told           bool
+		}{
+			{"U1", "mention", false}, {"U1", "limit", true}, {"U1", "limit", false},
+			{"B1", "mention", false}, {"B1", "limit", false},
+			{"U2", "mention", false}, {"U2", "limit", false}, // no post of U2's notice can be made
+		} {
+			if c.sender == "U2" {
+				h.mute.Store(true)
+			}
+			out := h.send(payload{ID: string(rune('a' + i)), Sender: c.sender, Bot: c.sender == "B1", Text: "hi", Mention: true})
+			if out.Reason != c.reason || out.Told != c.told {
+				t.Errorf("message %d is %+v, told %v; want %+v", i, out.Fate, out.Told, c)
+			}
+		}
+		want := []string{"hi", "hi", limitText, "hi", "hi", "hi", "hi", "hi", limitText}
+		if diff := cmp.Diff(want, contents(h.thread("slack:acme:t"))); diff != "" {
+			t.Errorf("messages (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Notice implements Notifier.
+func (h *harness) Notice(run *journal.Run, text string) ([]journal.Post, error) {
+	if h.mute.Load() {
+		return nil, errors.New("the platform's adapter is broken")
+	}
+	asker := run.Messages[len(run.Messages)-1].SenderID
+	return []journal.Post{{Channel: "C1", Place: "t", Text: text, Asker: asker, Alone: true}}, nil
+}
