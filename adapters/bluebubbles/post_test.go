@@ -2,7 +2,6 @@ package bluebubbles_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,20 +30,6 @@ func TestFormat(t *testing.T) {
 		if diff := cmp.Diff(want, a.Format(text, nil)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}
-	}
-}
-
-// calls collects the bodies of the calls of a route.
-type calls struct {
-	route  string
-	bodies []map[string]any
-}
-
-func (c *calls) add(call bluebubblestest.Call) {
-	if call.Route == c.route {
-		var body map[string]any
-		_ = json.Unmarshal(call.Body, &body)
-		c.bodies = append(c.bodies, body)
 	}
 }
 

@@ -150,19 +150,19 @@ func TestUnclearPostIsSettledByItsNonce(t *testing.T) {
 		t.Errorf("%d posts", len(posts))
 	}
 	// Another node, or this one after a restart, knows no nonce. After some minutes it compares texts.
-	other := newAdapter(l.Server, nil)
 	post := l.post("k9", roomID, "", "the same words")
 	for _, c := range []struct {
 		key  string
 		want int // posts
 	}{{"k0", 2}, {"k1", 2}, {"k9", 3}} {
-		post.Key, other = c.key, newAdapter(l.Server, nil)
+		post.Key = c.key
+		other := newAdapter(l.Server, nil)
 		id, found, err := other.Find(t.Context(), post)
 		if posts := l.Posts(roomID); !found || err != nil || len(posts) != c.want || !slices.ContainsFunc(posts, func(m discordtest.Message) bool { return m.ID == id && m.Nonce == c.key }) {
 			t.Errorf("%s, while the nonce is enforced: %q, %v, %v, %d posts", c.key, id, found, err, len(posts))
 		}
 	}
-	other = newAdapter(l.Server, nil)
+	other := newAdapter(l.Server, nil)
 	other.SetClock(func() time.Time { return now.Add(10 * time.Minute) })
 	if id, found, err := other.Find(t.Context(), post); !found || err != nil || id != l.Posts(roomID)[0].ID {
 		t.Errorf("later: %q, %v, %v", id, found, err)

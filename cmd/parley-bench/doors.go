@@ -162,9 +162,8 @@ func sendSlowly(ctx context.Context, address string, header http.Header, body st
 	var head strings.Builder
 	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", hookPath, address, attackBody)
 	_ = header.Write(&head) // a strings.Builder
-	_, err = io.WriteString(conn, head.String()+"\r\n"+body)
-	if err == nil {
-		_, err = conn.Read(make([]byte, 1))
+	if _, err = io.WriteString(conn, head.String()+"\r\n"+body); err == nil {
+		_, _ = conn.Read(make([]byte, 1)) // its end is the answer, or the end of the connection
 	}
 	return ctx.Err() == nil
 }

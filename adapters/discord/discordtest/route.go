@@ -98,9 +98,6 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// callKey is the key of a *Call in a request's context.
-type callKey struct{}
-
 // maxRequest bounds the body of a request, in bytes.
 const maxRequest = 32 << 20
 
