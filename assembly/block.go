@@ -121,7 +121,7 @@ func (b *block) person(author *event.Metadata) string {
 }
 
 // write adds a line, unless there is nothing to show. The name is empty if the content
-// includes one, or if nobody is named.
+// includes one, and for a line of nobody.
 func (b *block) write(name, content string, files int) {
 	text := excerpt(content)
 	if text == "" {

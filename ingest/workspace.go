@@ -81,7 +81,7 @@ func (w *workspace) Self() event.Self {
 }
 
 // unintroduced reports whether the platform of a live workspace has not confirmed our identity
-// yet. Until then any event may be another team's, whatever it carries.
+// yet. Until then any event may be another team's.
 func (w *workspace) unintroduced() bool {
 	return w.config.Facts == nil && w.config.Introduce != nil && w.Self().UserID == ""
 }

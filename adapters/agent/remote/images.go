@@ -26,13 +26,13 @@ const (
 	markDigits = 4
 )
 
-// Images are the images of one request. No image is held in memory: the request's JSON has a
-// mark in the place of each, and Send puts the image there while the request is sent.
+// Images are the images of one request. No image is held in memory. The request's JSON has a
+// mark for each image, and Send replaces the mark by the image.
 type Images struct {
 	files agent.Files
 	limit int64  // of one image, in bytes
 	room  int64  // of all further images together, in bytes
-	mark  string // begins every mark; it is drawn anew, so that no text contains it
+	mark  string // begins every mark; it is random, so no text contains it
 	list  []assembly.File
 }
 
@@ -43,8 +43,8 @@ func NewImages(files agent.Files, limit int64) *Images {
 }
 
 // Add adds a file if its bytes are an image that models accept and the image is not too large.
-// It returns the image's type, and the mark for the JSON. It reads the copy to its end, so that
-// a damaged one is left out.
+// It returns the image's type, and the mark for the JSON. It reads the whole copy, because a
+// damaged one is left out.
 func (i *Images) Add(ctx context.Context, file assembly.File) (kind, mark string, ok bool) {
 	most := min(i.limit, i.room)
 	if i.files == nil || file.Path == "" || file.Size > most {
