@@ -163,7 +163,7 @@ func sendSlowly(ctx context.Context, address string, header http.Header, body st
 	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", hookPath, address, attackBody)
 	_ = header.Write(&head) // a strings.Builder
 	if _, err = io.WriteString(conn, head.String()+"\r\n"+body); err == nil {
-		_, _ = conn.Read(make([]byte, 1)) // its end is the answer, or the end of the connection
+		_, _ = conn.Read(make([]byte, 1)) // it ends with the answer or with the connection
 	}
 	return ctx.Err() == nil
 }
