@@ -259,9 +259,11 @@ func (s *sockets) warn(message string, args ...any) {
 
 // pause waits for d. It returns false, possibly early, if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
+	if d > 0 {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+		}
 	}
 	return ctx.Err() == nil
 }
