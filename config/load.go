@@ -40,6 +40,7 @@ func load(path string, lookup func(string) (string, bool)) (*Config, Places, err
 		return nil, Places{}, l.faults
 	}
 	c.Warnings = l.warnings(c)
+	l.places[""] = l.main
 	return c, Places{l.places}, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -126,5 +127,36 @@ func TestCheckIsConcurrent(t *testing.T) {
 	}
 	if acme, other := strings.Index(got.stderr, "acme.yaml:6:"), strings.Index(got.stderr, "other.yaml:6:"); acme < 0 || other < acme {
 		t.Errorf("wrong order:\n%s", got.stderr)
+	}
+}
+
+// TestCheckRefusesWhatRunRefuses checks faults of the machine. A check leaves no file.
+func TestCheckRefusesWhatRunRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ main, want string }{
+		"address": {"store: sqlite:data/p.db\nlisten: 203.0.113.7:8484\n", `^parley\.yaml:2: listen: the daemon can't start: .*203\.0\.113\.7.*\n$`},
+		"folder":  {"listen: 127.0.0.1:0\nstore: sqlite:workspaces\n", `^parley\.yaml:2: store: the daemon can't start: .*is a directory\n$`},
+		"file":    {"listen: 127.0.0.1:0\nstore: sqlite:parley.yaml/p.db\n", `^parley\.yaml:2: store: the daemon can't start: .*not a directory\n$`},
+		"server":  {"listen: 127.0.0.1:0\nstore: postgres://u@127.0.0.1:1/d\n", `^parley\.yaml:2: store: the daemon can't start: connect to the database: .*refused\n$`},
+		"url":     {"listen: 127.0.0.1:0\nstore: postgres://u@127.0.0.1/d?sslmode=no\n", `^parley\.yaml:2: store: the daemon can't start: .*cannot be parsed.*\n$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "parley.yaml", c.main)
+			write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
+			if got := parley(t, dir, "check"); got.status != 1 || !regexp.MustCompile(c.want).MatchString(got.stdout) {
+				t.Errorf("check: %d\n%s\n%s", got.status, got.stdout, got.stderr)
+			}
+			if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 2 {
+				t.Errorf("after check: %q", files)
+			}
+			if got := parley(t, dir, "check", "--offline"); got.status != 0 {
+				t.Errorf("check --offline: %d\n%s", got.status, got.stdout)
+			}
+			if got := parley(t, dir, "run"); got.status != 1 {
+				t.Errorf("run: %d\n%s", got.status, got.stderr)
+			}
+		})
 	}
 }

@@ -187,17 +187,17 @@ func checkCommand() *cobra.Command {
 	var offline bool
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Reports the faults of the configuration, and asks the platforms for further faults",
+		Short: "Reports the faults of the configuration, the store and the address, and asks the platforms for further faults",
 		Args:  wrong(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return check(c, path, offline) },
 	}
 	configFlag(c, &path, ifExists)
-	c.Flags().BoolVar(&offline, "offline", false, "ask no platform")
+	c.Flags().BoolVar(&offline, "offline", false, "only read the files")
 	return c
 }
 
-// check prints every fault of the configuration, and its warnings to stderr. It asks the platforms only if the files
-// have no fault.
+// check prints every fault of the configuration, and its warnings to stderr. It tries the store and the address, and asks
+// the platforms, only if the files have no fault.
 func check(c *cobra.Command, path string, offline bool) error {
 	conf, places, err := config.LoadPlaces(path)
 	var list config.Faults
@@ -211,7 +211,7 @@ func check(c *cobra.Command, path string, offline bool) error {
 		}
 	}
 	if err == nil && !offline {
-		list = askPlatforms(c, conf, places)
+		list = furtherFaults(c, conf, places)
 	}
 	if len(list) > 0 {
 		fmt.Fprintln(c.OutOrStdout(), list)
@@ -221,9 +221,9 @@ func check(c *cobra.Command, path string, offline bool) error {
 	return nil
 }
 
-// askPlatforms returns the faults of a configuration that only the platforms know. It prints
+// furtherFaults returns the faults of a configuration that the files do not show. It prints
 // warnings and notes, which do not prevent a run, to stderr.
-func askPlatforms(c *cobra.Command, conf *config.Config, places config.Places) (list config.Faults) {
+func furtherFaults(c *cobra.Command, conf *config.Config, places config.Places) (list config.Faults) {
 	for _, found := range daemon.Check(c.Context(), conf) {
 		fault := places.Fault(found.Workspace, found.Key, found.Words)
 		switch {

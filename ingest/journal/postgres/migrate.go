@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -21,17 +22,43 @@ const oldestServer = 140000
 // transaction holds the lock, so that it works through a pooler too.
 const migrationLock = 0x7061726c6579 // "parley"
 
+// Check returns an error if Open could not connect to the server, or would refuse it. It
+// changes nothing.
+func Check(ctx context.Context, o Options) error {
+	config, err := parse(o.URL)
+	if err != nil {
+		return err
+	}
+	if _, err := parse(cmp.Or(o.ListenURL, o.URL)); err != nil {
+		return fmt.Errorf("listen_url: %w", err)
+	}
+	c, err := connect(ctx, config.ConnConfig)
+	if err != nil {
+		return err
+	}
+	return c.Close(context.WithoutCancel(ctx))
+}
+
+// connect opens a connection to a server that is new enough and has the right encoding.
+func connect(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
+	c, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	if err := check(ctx, c); err != nil {
+		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
 // prepare checks the server and applies the migrations. Nodes that start at the same time
 // wait for each other.
 func prepare(ctx context.Context, config *pgx.ConnConfig) (err error) {
-	c, err := pgx.ConnectConfig(ctx, config)
+	c, err := connect(ctx, config)
 	if err != nil {
-		return fmt.Errorf("connect to the database: %w", err)
-	}
-	defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
-	if err := check(ctx, c); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
 	// The transaction must see the changes of the nodes that held the lock before.
 	committed := pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}
 	return pgx.BeginTxFunc(ctx, c, committed, func(tx pgx.Tx) error {

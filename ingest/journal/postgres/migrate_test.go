@@ -57,6 +57,22 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 	}
 }
 
+// TestCheckChangesNothing proves that Check accepts an empty database and leaves it empty.
+func TestCheckChangesNothing(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	if err := postgres.Check(t.Context(), postgres.Options{URL: url}); err != nil {
+		t.Error(err)
+	}
+	var tables int
+	if err := connect(t, url).QueryRow(t.Context(), `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`).Scan(&tables); err != nil || tables > 0 {
+		t.Errorf("the check made %d tables, %v", tables, err)
+	}
+	if err := postgres.Check(t.Context(), postgres.Options{URL: url, ListenURL: "postgres://a:b@c@d/e"}); err == nil {
+		t.Error("a wrong listen_url is accepted")
+	}
+}
+
 func TestACurrentSchemaNeedsNoRightToCreate(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
@@ -72,6 +88,9 @@ func TestAnotherEncodingIsRefused(t *testing.T) {
 	name := url[at+1:] + "_ascii"
 	run(t, url, fmt.Sprintf("CREATE DATABASE %s ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'", name))
 	words := refused(t, url[:at+1]+name)
+	if err := postgres.Check(t.Context(), postgres.Options{URL: url[:at+1] + name}); err == nil || !strings.Contains(words, err.Error()) {
+		t.Errorf("Check: %v, Open: %s", err, words)
+	}
 	run(t, url, "DROP DATABASE "+name+" WITH (FORCE)")
 	if !strings.Contains(words, "SQL_ASCII") || !strings.Contains(words, "UTF8") {
 		t.Errorf("error %q", words)

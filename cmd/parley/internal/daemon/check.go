@@ -17,28 +17,29 @@ import (
 // checkTime bounds the wait for the answers of all platforms to a check.
 const checkTime = 3 * time.Second
 
-// Found is a finding of a platform about a workspace.
+// Found is a finding about a workspace, or about the daemon itself.
 type Found struct {
-	Workspace string
-	// Key of the workspace's file, such as "slack.bot_token".
+	Workspace string // empty for the daemon
+	// Key of the workspace's file, such as "slack.bot_token", or of parley.yaml.
 	adapters.Finding
 	// Unasked says that the platform gave no answer. Words are the reason then.
 	Unasked bool
 }
 
-// Check asks the platforms of a configuration whether its workspaces have the access that
-// they need. It asks all platforms at once, within three seconds. The findings are in the
-// order of the workspaces.
+// Check reports whether the daemon could start, and asks the platforms of a configuration
+// whether its workspaces have the access that they need. It asks all at once, within three
+// seconds. The findings are those of the daemon, then those of the workspaces in their order.
 func Check(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	found := make([][]Found, len(c.Workspaces))
+	found := make([][]Found, 1+len(c.Workspaces))
 	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), "http://"+c.Listen)
 	var asking sync.WaitGroup
+	asking.Go(func() { found[0] = checkStart(ctx, c) })
 	for i, w := range c.Workspaces {
 		platform, _ := config.Platform(w.Platform) // the configuration is checked
 		if checker, ok := platform.New(w.ID, w.Config).(adapters.Checker); ok {
-			asking.Go(func() { found[i] = checkOne(ctx, w, checker, wants(public, w)) })
+			asking.Go(func() { found[1+i] = checkOne(ctx, w, checker, wants(public, w)) })
 		}
 	}
 	asking.Wait()

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +48,8 @@ func TestCheckWithoutAnswer(t *testing.T) {
 	account.BotToken, account.AppToken, account.APIURL = secret.New(slacktest.Token), secret.New(slacktest.AppToken), server.URL()
 	w := config.NewWorkspace("acme", event.Slack, "echo")
 	w.Config = &account
-	found := daemon.Check(ctx, &config.Config{Workspaces: []config.Workspace{w}})
+	store := config.Store{Engine: config.SQLite, Path: filepath.Join(t.TempDir(), "parley.db")}
+	found := daemon.Check(ctx, &config.Config{Listen: "127.0.0.1:0", Store: store, Workspaces: []config.Workspace{w}})
 	if len(found) != 1 || !found[0].Unasked || found[0].Fault || found[0].Workspace != "acme" || found[0].Key != "slack" {
 		t.Errorf("%+v", found)
 	}

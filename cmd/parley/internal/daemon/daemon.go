@@ -115,11 +115,8 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, d.journal.Close())
 	}
 	d.metrics.backlog(context.WithoutCancel(ctx), d.journal)
-	if d.listener, err = net.Listen("tcp", o.Config.Listen); err != nil {
+	if d.listener, err = listen(o.Config); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen: %w", err), d.journal.Close())
-	}
-	if err := d.checkListener(o.Config); err != nil {
-		return nil, errors.Join(err, d.listener.Close(), d.journal.Close())
 	}
 	d.server = d.newServer()
 	return d, nil
@@ -128,11 +125,16 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 // openStore opens the configured engine.
 func openStore(ctx context.Context, store config.Store, log *slog.Logger, m *metrics) (journal.Engine, error) {
 	if store.Engine == config.Postgres {
-		return postgres.Open(ctx, postgres.Options{
-			URL: store.URL.Reveal(), ListenURL: store.ListenURL.Reveal(), Connections: store.Connections, Log: log, Recorder: m,
-		})
+		o := postgresOptions(store)
+		o.Log, o.Recorder = log, m
+		return postgres.Open(ctx, o)
 	}
 	return sqlite.Open(ctx, store.Path, sqlite.WithLogger(log), sqlite.WithRecorder(m))
+}
+
+// postgresOptions returns the options of a configured PostgreSQL store.
+func postgresOptions(store config.Store) postgres.Options {
+	return postgres.Options{URL: store.URL.Reveal(), ListenURL: store.ListenURL.Reveal(), Connections: store.Connections}
 }
 
 // DefaultLease is the time after which other nodes take over the threads of a dead node.
@@ -155,13 +157,15 @@ func (d *Daemon) share(engine journal.Engine) journal.Options {
 	return o
 }
 
-// checkListener returns an error if other machines could reach the local workspace, which
-// needs no token.
-func (d *Daemon) checkListener(c *config.Config) error {
-	if hasLocal(c) && !isLoopback(d.listener.Addr()) {
-		return fmt.Errorf("listen: %s is not a loopback address; the local workspace needs one because it has no token", d.Addr())
+// listen opens the listener. It fails if other machines could reach the local workspace,
+// which needs no token.
+func listen(c *config.Config) (net.Listener, error) {
+	l, err := net.Listen("tcp", c.Listen)
+	if err == nil && hasLocal(c) && !isLoopback(l.Addr()) {
+		err = fmt.Errorf("%s is not a loopback address; the local workspace needs one because it has no token", l.Addr())
+		return nil, errors.Join(err, l.Close())
 	}
-	return nil
+	return l, err
 }
 
 // assemble makes the components that a message passes through.
