@@ -40,7 +40,11 @@ var localToken = Token{ID: "local", Name: "You"}
 // reads and lists.
 func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, string) bool) (caller, bool) {
 	if a.config.Local {
-		if reason := foreign(r); reason != "" {
+		reason := foreign(r)
+		if reason == "" && r.Method == http.MethodPost && !isJSON(r) {
+			reason = "the local workspace accepts only Content-Type: application/json"
+		}
+		if reason != "" {
 			a.fail(w, http.StatusForbidden, "not-local", reason, nil)
 			return caller{}, false
 		}
@@ -49,15 +53,21 @@ func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, st
 	c := a.caller(guard.Bearer(r))
 	switch {
 	case c == nil || c.workspace != a.Workspace && !right(*c, a.Workspace):
-		refusal := a.Guard.Unauthorized(w, r, "unauthorized")
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		a.fail(w, refusal.Status, refusal.Reason, "the request needs a token of this workspace: Authorization: Bearer …", nil)
+		refuseToken(a, w, r, "the request needs a token of this workspace: Authorization: Bearer …")
 		return caller{}, false
 	case !right(*c, a.Workspace):
 		a.fail(w, http.StatusForbidden, "forbidden", "this token may not list threads: it needs senders: any, or read with this workspace", nil)
 		return caller{}, false
 	}
 	return *c, true
+}
+
+// refuseToken responds to a request whose token is wrong or missing, and counts the failure of
+// its address.
+func refuseToken(a API, w http.ResponseWriter, r *http.Request, message string) {
+	refusal := a.Guard.Unauthorized(w, r, "unauthorized")
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	a.fail(w, refusal.Status, refusal.Reason, message, nil)
 }
 
 // caller returns the caller with a token: of this workspace, or of another one that has a
@@ -103,10 +113,6 @@ func foreign(r *http.Request) string {
 	}
 	if !guard.IsLocal(r) {
 		return "the local workspace refuses other machines and forwarded requests"
-	}
-	mediaType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	if r.Method == http.MethodPost && !strings.EqualFold(strings.TrimSpace(mediaType), "application/json") {
-		return "the local workspace accepts only Content-Type: application/json"
 	}
 	return ""
 }

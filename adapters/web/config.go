@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"parley/adapters"
@@ -37,6 +38,8 @@ type Token struct {
 	Senders string `yaml:"senders"`
 	// Read are the ids of further workspaces whose threads the caller may list and read.
 	Read []string `yaml:"read"`
+	// Actor is the caller on the documents' routes; empty for a user of the token's own.
+	Actor Actor `yaml:"actor"`
 }
 
 // DefaultConfig returns the defaults: no tokens, so every request is refused.
@@ -46,8 +49,16 @@ var tokenID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
 var workspaceID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// Accounts implements adapters.Config. Workspaces may share a caller.
-func (Config) Accounts() []adapters.Account { return nil }
+// Accounts implements adapters.Config. The routes of the documents name no workspace, so a token
+// belongs to one. Validate reports a token that a workspace has twice.
+func (c Config) Accounts() (accounts []adapters.Account) {
+	for i, token := range c.Tokens {
+		if !slices.ContainsFunc(c.Tokens[:i], func(t Token) bool { return t.Token.Equal(token.Token.Reveal()) }) {
+			accounts = append(accounts, adapters.Account{Key: "tokens", Value: token.Token.Reveal(), Words: "each workspace needs tokens of its own, because a token names its workspace"})
+		}
+	}
+	return accounts
+}
 
 // Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
@@ -72,6 +83,7 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	check(!t.Token.IsShort(), "token", "must be a random word of at least 24 characters, which the caller sends as its bearer token")
 	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")
 	check(t.Senders == "" || t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
+	check(t.Actor == "" || t.Actor.IsValid(), "actor", "must be user:<uuid> or agent:<uuid>, in lower case")
 	for i, id := range t.Read {
 		check(workspaceID.MatchString(id), fmt.Sprintf("read[%d]", i), "must be the id of a workspace")
 	}

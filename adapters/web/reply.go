@@ -33,9 +33,7 @@ func (p Replies) Post(w http.ResponseWriter, r *http.Request) {
 	a := API{Guard: p.Guard}
 	agents := p.agents(guard.Bearer(r))
 	if len(agents) == 0 {
-		refusal := p.Guard.Unauthorized(w, r, "unauthorized")
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		a.fail(w, refusal.Status, refusal.Reason, "the request needs the secret of the run's agent: Authorization: Bearer …", nil)
+		refuseToken(a, w, r, "the request needs the secret of the run's agent: Authorization: Bearer …")
 		return
 	}
 	raw, ok := a.body(w, r)

@@ -36,6 +36,10 @@ func (d *Daemon) newServer() *http.Server {
 		Runs: d.journal, Secrets: d.replySecrets, Guard: d.guard,
 		Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) },
 	}.Post)
+	documents := web.Documents{Adapters: func() []*web.Adapter { return d.current.Load().web() }, API: d.apiOf, Guard: d.guard}
+	for _, route := range web.Routes() {
+		mux.HandleFunc(route.Pattern, documents.Handler(route))
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", d.operators(d.ready))
 	mux.HandleFunc("GET /metrics", d.operators(d.figures))
@@ -80,24 +84,29 @@ func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 	return receipt, err
 }
 
-// api passes a request to the API of its workspace. The API treats an unknown workspace like
-// a known one without tokens.
+// api passes a request to the API of the workspace that it names.
 func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) http.HandlerFunc {
-	unknown := web.New("", web.DefaultConfig())
-	return func(w http.ResponseWriter, r *http.Request) {
-		current, id := d.current.Load(), r.PathValue("workspace")
-		adapter, asks := unknown, func(string) bool { return false }
-		if a := current.accounts[id]; a != nil {
-			asks = hasAgent(&a.Workspace)
-			if own, ok := a.adapter.(*web.Adapter); ok {
-				adapter = own
-			}
+	return func(w http.ResponseWriter, r *http.Request) { serve(d.apiOf(r.PathValue("workspace")), w, r) }
+}
+
+// noTokens is the adapter of a workspace that is none of our API.
+var noTokens = web.New("", web.DefaultConfig())
+
+// apiOf returns the API of a workspace. It treats an unknown workspace like a known one
+// without tokens.
+func (d *Daemon) apiOf(workspace string) web.API {
+	current := d.current.Load()
+	adapter, asks := noTokens, func(string) bool { return false }
+	if a := current.accounts[workspace]; a != nil {
+		asks = hasAgent(&a.Workspace)
+		if own, ok := a.adapter.(*web.Adapter); ok {
+			adapter = own
 		}
-		serve(web.API{
-			Adapter: adapter, Workspace: id, Others: current.web, Asks: asks,
-			Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Store: d.journal, Files: d,
-			Guard: d.guard, Now: d.now,
-		}, w, r)
+	}
+	return web.API{
+		Adapter: adapter, Workspace: workspace, Others: current.web, Asks: asks,
+		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Store: d.journal, Files: d,
+		Guard: d.guard, Now: d.now,
 	}
 }
 

@@ -1,0 +1,131 @@
+package web
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+
+	"parley/adapters/guard"
+)
+
+// Documents serves the routes of the documents on threads, runs, attachments and updates.
+// These routes name no workspace: the caller's token does.
+type Documents struct {
+	// Adapters returns the adapters of all workspaces of our API.
+	Adapters func() []*Adapter
+	// API returns the API of a workspace.
+	API   func(workspace string) API
+	Guard *guard.Guard
+}
+
+// Routes returns the routes of the documents.
+func Routes() []Route {
+	return nil
+}
+
+// Route is one of the documents' routes.
+type Route struct {
+	Pattern string // of http.ServeMux
+	Right   Right
+	// MaxBody bounds a body of the route, in bytes; 0 is 256 KiB.
+	MaxBody int64
+	// TooLarge is the message of the error for a longer body; empty for the usual one.
+	TooLarge string
+	Serve    func(Call, http.ResponseWriter, *http.Request)
+}
+
+// Right is the kind of callers that may use a route.
+type Right int
+
+// The rights.
+const (
+	ForAll    Right = iota // a route that changes nothing
+	ForUsers               // it acts for the caller, and agents may not use it
+	ForAgents              // it acts for the caller, and users may not use it
+)
+
+// Call is a request of an authenticated caller.
+type Call struct {
+	// API is the API of the workspace that the token is of.
+	API
+	Token Token
+	Actor Actor
+}
+
+// Handler returns the handler of a route. It refuses bodies that declare too many bytes,
+// callers without a token, and callers without the route's right.
+func (d Documents) Handler(route Route) http.HandlerFunc {
+	if route.MaxBody == 0 {
+		route.MaxBody = maxBody
+	}
+	if route.TooLarge == "" {
+		route.TooLarge = "the body is too long"
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > route.MaxBody {
+			API{Guard: d.Guard}.fail(w, http.StatusRequestEntityTooLarge, "too-large", route.TooLarge, nil)
+			return
+		}
+		call, ok := d.admit(w, r)
+		switch {
+		case !ok:
+		case route.Right == ForUsers && call.Actor.IsAgent():
+			call.fail(w, http.StatusForbidden, "forbidden", "the token of an agent may only read, send agent-messages and add updates to runs", nil)
+		case route.Right == ForAgents && !call.Actor.IsAgent():
+			call.fail(w, http.StatusForbidden, "forbidden", "only the token of an agent may do this: its actor begins with agent:", nil)
+		default:
+			route.Serve(call, w, r)
+		}
+	}
+}
+
+// admit authenticates a request, or responds with an error.
+func (d Documents) admit(w http.ResponseWriter, r *http.Request) (Call, bool) {
+	adapters := d.Adapters()
+	for _, a := range adapters {
+		if !a.config.Local {
+			continue
+		}
+		if reason := foreign(r); reason != "" {
+			d.API(a.workspace).fail(w, http.StatusForbidden, "not-local", reason, nil)
+			return Call{}, false
+		}
+		return d.call(a, localToken), true
+	}
+	if a, token := find(adapters, guard.Bearer(r)); token != nil {
+		return d.call(a, *token), true
+	}
+	refuseToken(API{Guard: d.Guard}, w, r, "the request needs a token of a web workspace: Authorization: Bearer …")
+	return Call{}, false
+}
+
+func (d Documents) call(a *Adapter, token Token) Call {
+	return Call{API: d.API(a.workspace), Token: token, Actor: token.actor(a.workspace)}
+}
+
+// find returns the token with a value and its workspace's adapter. It compares with every
+// token of every workspace, so that the duration does not reveal which one matched.
+func find(adapters []*Adapter, given string) (of *Adapter, found *Token) {
+	for _, a := range adapters {
+		if token := a.find(given); token != nil {
+			of, found = a, token
+		}
+	}
+	return of, found
+}
+
+// JSON reads the body of a request, which must have the content type application/json. It
+// responds with an error if there is none.
+func (c Call) JSON(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	if !isJSON(r) {
+		c.fail(w, http.StatusUnsupportedMediaType, "content-type", "the body must have Content-Type: application/json", nil)
+		return nil, false
+	}
+	return c.body(w, r)
+}
+
+// isJSON reports whether a request says that its body is JSON.
+func isJSON(r *http.Request) bool {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && strings.EqualFold(mediaType, "application/json")
+}
