@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -19,7 +20,8 @@ type collector struct {
 	grow  func(text string) // gets the tokens of the answer; nil for none
 	files []stream.File     // of the answer
 
-	text     string // the answer
+	text     string          // the answer
+	own      json.RawMessage // the details of the answer; nil for none
 	answered bool
 	first    time.Time // the time of the first message
 	events   []stream.Message
@@ -79,9 +81,9 @@ func (c *collector) answer(m stream.Message) error {
 	c.files = append(c.files, files...)
 	switch {
 	case m.Type == stream.Answer, m.Type == stream.Complete && !c.answered && m.Text != "":
-		c.text, c.answered = event.Text(m.Text), true
+		c.text, c.own, c.answered = event.Text(m.Text), m.Details, true
 	case m.Type == stream.Complete && !c.answered && len(c.streamed) > 0:
-		c.text, c.answered = event.Text(string(c.streamed)), true
+		c.text, c.own, c.answered = event.Text(string(c.streamed)), m.Details, true
 	}
 	return nil
 }

@@ -176,7 +176,8 @@ var outcomes = map[journal.ReplyOutcome]Outcome{
 	journal.Interrupted: Interrupted,
 }
 
-// metadata returns the reply's metadata in the contract's terms, with the run's figures.
+// metadata returns the reply's metadata in the contract's terms, with the run's figures and
+// the agent's own keys.
 func (a *attempt) metadata(messageID string, latency time.Duration) ([]byte, error) {
 	m := event.Metadata{
 		Source: string(a.run.Platform), SenderID: "agent:" + a.run.Agent, SenderDisplayName: a.run.Agent, SenderType: event.Bot,
@@ -187,6 +188,7 @@ func (a *attempt) metadata(messageID string, latency time.Duration) ([]byte, err
 			{Key: "message_id", Value: []byte(`"` + messageID + `"`)}, // a UUID
 		},
 	}
+	m.Extra = append(m.Extra, ownKeys(a.said.own)...)
 	return m.Bytes(), nil
 }
 

@@ -378,6 +378,29 @@ func TestAReplyDescribesItsRun(t *testing.T) {
 	})
 }
 
+// TestAReplyHasTheAgentsOwnKeys checks that they keep their values, and that none replaces a
+// key of ours or makes the metadata large.
+func TestAReplyHasTheAgentsOwnKeys(t *testing.T) {
+	inBubble(t, func(d *fixture) { d.profile.MaxBytes = 1 << 20 }, func(d *fixture) {
+		details := func(raw string) script {
+			return func(_ context.Context, emit func(stream.Message) error) error {
+				return emit(stream.Message{Type: stream.Answer, Text: "done", Details: []byte(raw)})
+			}
+		}
+		d.agent.does = []script{
+			details(`{"mood":{"n":null},"run_id":"x","sender_id":"x","files":[],"large":"` + strings.Repeat("x", 64<<10) + `","n":1.50}`),
+			details(`["no object"]`), details(`{"a":1,"a":2}`),
+		}
+		for i, want := range []string{`,"mood":{"n":null},"n":1.50}`, `}`, `}`} {
+			d.asks(fmt.Sprint(i+1), "hi")
+			pass(2 * time.Second)
+			reply := d.replies()[i]
+			_, got, _ := strings.Cut(string(reply.Metadata), `"message_id":"`+reply.ExternalID+`"`)
+			same(t, "own keys", got, want)
+		}
+	})
+}
+
 // TestStreams: an ANSWER replaces the tokens, and a COMPLETE ends them.
 func TestStreams(t *testing.T) {
 	chunk := func(text string) stream.Message { return stream.Message{Type: stream.StreamingChunk, Text: text} }

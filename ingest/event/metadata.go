@@ -137,6 +137,11 @@ func (m *Metadata) fields() []field {
 	}
 }
 
+// IsKnown reports whether the contract gives a key of the metadata its meaning.
+func IsKnown(key string) bool {
+	return slices.ContainsFunc(new(Metadata).fields(), func(f field) bool { return f.key == key })
+}
+
 // ParseMetadata reads and validates a metadata object. Keys match exactly; null
 // is unset; an error is FieldErrors with every fault.
 func ParseMetadata(raw []byte) (Metadata, error) {
