@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -29,6 +30,30 @@ func Hello() assembly.Input {
 		Messages: []assembly.Message{{ID: "m1", Role: assembly.RoleUser, Parts: []assembly.Part{{Text: "[Olivia]: hi"}}}},
 		Said:     []assembly.Said{{ID: "m1", Content: "hi", Metadata: []byte(`{"sender_id":"slack:U1"}`)}},
 	}
+}
+
+// PNG is the content of an image.
+const PNG = "\x89PNG\r\n\x1a\npixels"
+
+// Shelf is an agent.Files of contents by path.
+type Shelf map[string]string
+
+// Open implements agent.Files.
+func (s Shelf) Open(_ context.Context, _, path string) (io.ReadCloser, error) {
+	content, ok := s[path]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(strings.NewReader(content)), nil
+}
+
+// Looks returns the input of a run whose message has an image and a document, and the files.
+func Looks() (assembly.Input, Shelf) {
+	image := assembly.File{Name: "a.png", MimeType: "image/png", Size: int64(len(PNG)), Path: "p"}
+	document := assembly.File{Name: "b.pdf", MimeType: "application/pdf", Size: 8, Path: "d"}
+	input := Hello()
+	input.Messages[0].Parts = append(input.Messages[0].Parts, assembly.Part{File: &image}, assembly.Part{File: &document})
+	return input, Shelf{"p": PNG, "d": "%PDF-1.7"}
 }
 
 // Serve runs the handler on a loopback socket and returns its address.

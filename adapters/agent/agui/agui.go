@@ -86,7 +86,8 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // a REQUEST_INPUT, and every other event as SYSTEM. A stream that ends without RUN_FINISHED
 // or RUN_ERROR is an error.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
-	body, err := json.Marshal(a.input(input))
+	images := remote.NewImages(a.files, remote.DefaultImageBytes, remote.DefaultImagesBytes)
+	body, err := json.Marshal(a.input(ctx, input, images))
 	if err != nil {
 		return err
 	}
@@ -94,6 +95,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if err != nil {
 		return err
 	}
+	images.Send(request, body)
 	for _, h := range a.config.Headers {
 		request.Header.Set(h.Name, h.Value.Reveal())
 	}

@@ -1,6 +1,7 @@
 package agui_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -80,6 +81,31 @@ func TestInput(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestImagesAreParts checks a message with an image, and that other files are named.
+func TestImagesAreParts(t *testing.T) {
+	var got struct{ Messages []any }
+	address := agenttest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		agenttest.Stream(w, events(started, finished))
+	})
+	input, files := agenttest.Looks()
+	agent := agui.New(agui.Config{URL: address, Config: remote.DefaultConfig()}, files, http.DefaultTransport)
+	if _, err := agenttest.Run(t.Context(), agent, input); err != nil {
+		t.Fatal(err)
+	}
+	type object = map[string]any
+	want := []any{object{"id": "m1", "role": "user", "content": []any{
+		object{"type": "text", "text": "[Olivia]: hi"},
+		object{"type": "image", "source": object{"type": "data", "value": base64.StdEncoding.EncodeToString([]byte(agenttest.PNG)), "mimeType": "image/png"}},
+		object{"type": "text", "text": "(file: b.pdf, application/pdf, 8 B)"},
+	}}}
+	if diff := cmp.Diff(want, got.Messages); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,6 +1,8 @@
 package agui
 
 import (
+	"context"
+
 	"parley/adapters/agent/remote"
 	"parley/assembly"
 )
@@ -17,14 +19,26 @@ type runInput struct {
 	ForwardedProps struct{}   `json:"forwardedProps"`
 }
 
-// message is one message. Its content is a string, or []any if it has images.
+// message is one message. Its content is a string, or a list of parts if it has images.
 type message struct {
 	ID      string        `json:"id"`
 	Role    assembly.Role `json:"role"`
 	Content any           `json:"content"`
 }
 
-func (a *Agent) input(input assembly.Input) runInput {
+// imagePart is an image of a user's message.
+type imagePart struct {
+	Type   string `json:"type"` // image
+	Source source `json:"source"`
+}
+
+type source struct {
+	Type     string `json:"type"` // data
+	Value    string `json:"value"`
+	MimeType string `json:"mimeType"`
+}
+
+func (a *Agent) input(ctx context.Context, input assembly.Input, images *remote.Images) runInput {
 	out := runInput{
 		ThreadID: input.ThreadID, RunID: input.RunID,
 		Messages: make([]message, 0, len(input.Messages)+1), Tools: []struct{}{}, Context: []struct{}{},
@@ -32,8 +46,11 @@ func (a *Agent) input(input assembly.Input) runInput {
 	if a.config.SystemPrompt != "" {
 		out.Messages = append(out.Messages, message{"system", assembly.RoleSystem, a.config.SystemPrompt})
 	}
-	for _, m := range input.Messages {
-		out.Messages = append(out.Messages, message{m.ID, m.Role, remote.Text(m)})
+	contents := images.Contents(ctx, input.Messages, func(kind, mark string) any {
+		return imagePart{"image", source{"data", mark, kind}}
+	})
+	for i, m := range input.Messages {
+		out.Messages = append(out.Messages, message{m.ID, m.Role, contents[i]})
 	}
 	return out
 }

@@ -25,6 +25,10 @@ import (
 // https://docs.anthropic.com/en/api/versioning
 const version = "2023-06-01"
 
+// maxImage is the size of the largest image, in bytes. The API bounds its base64 by 5 MiB.
+// https://docs.anthropic.com/en/docs/build-with-claude/vision
+const maxImage = 5 << 20 / 4 * 3
+
 var _ turn.Agent = (*Agent)(nil)
 
 // Kind describes agents behind Anthropic's Messages API.
@@ -81,7 +85,8 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // then the ANSWER. Run fails with a *remote.Error, with the error of emit, or, if ctx ended,
 // with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
-	body, err := json.Marshal(a.request(input))
+	images := remote.NewImages(a.files, maxImage, remote.DefaultImagesBytes)
+	body, err := json.Marshal(a.request(ctx, input, images))
 	if err != nil {
 		return err
 	}
@@ -89,6 +94,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if err != nil {
 		return err
 	}
+	images.Send(request, body)
 	request.Header.Set("Anthropic-Version", version)
 	if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
 		request.Header.Set("X-Api-Key", key)
@@ -117,18 +123,38 @@ type request struct {
 
 type said struct {
 	Role    assembly.Role `json:"role"`
-	Content string        `json:"content"`
+	Content any           `json:"content"` // a text, or a list of blocks if there are images
 }
 
-func (a *Agent) request(input assembly.Input) request {
-	return request{
-		Model: a.config.Model, MaxTokens: a.config.MaxTokens, System: a.config.SystemPrompt, Messages: alternate(input.Messages), Stream: true,
+type imageBlock struct {
+	Type   string `json:"type"` // image
+	Source source `json:"source"`
+}
+
+type source struct {
+	Type      string `json:"type"` // base64
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+}
+
+func (a *Agent) request(ctx context.Context, input assembly.Input, images *remote.Images) request {
+	messages := alternate(input.Messages)
+	contents := images.Contents(ctx, messages, func(kind, mark string) any {
+		return imageBlock{"image", source{"base64", kind, mark}}
+	})
+	out := request{Model: a.config.Model, MaxTokens: a.config.MaxTokens, System: a.config.SystemPrompt, Stream: true}
+	for i, m := range messages {
+		if text, ok := contents[i].(string); ok {
+			contents[i] = strings.TrimRight(text, " \n") // the API refuses it at the end of a reply
+		}
+		out.Messages = append(out.Messages, said{m.Role, contents[i]})
 	}
+	return out
 }
 
 // alternate returns the messages in alternating roles, as the API wants them: all messages
 // between two replies join, blank replies and replies before the first message are left out.
-func alternate(messages []assembly.Message) (out []said) {
+func alternate(messages []assembly.Message) (out []assembly.Message) {
 	var kept []assembly.Message
 	for _, m := range messages {
 		if m.Role != assembly.RoleAssistant || strings.TrimSpace(remote.Text(m)) != "" {
@@ -136,13 +162,12 @@ func alternate(messages []assembly.Message) (out []said) {
 		}
 	}
 	for _, m := range assembly.Join(kept) {
-		text := strings.TrimRight(remote.Text(m), " \n")
 		switch last := len(out) - 1; {
 		case last < 0 && m.Role == assembly.RoleAssistant:
-		case last >= 0 && out[last].Role == m.Role:
-			out[last].Content += "\n\n" + text
+		case last >= 0 && out[last].Role == m.Role: // two replies, because Join leaves no two other messages beside each other
+			out[last].Parts = []assembly.Part{{Text: strings.TrimRight(remote.Text(out[last]), " \n") + "\n\n" + remote.Text(m)}}
 		default:
-			out = append(out, said{m.Role, text})
+			out = append(out, m)
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -155,5 +156,31 @@ func TestRolesAlternate(t *testing.T) {
 	}
 	if header.Get("X-Api-Key") != agenttest.Canary || header.Get("Anthropic-Version") != "2023-06-01" {
 		t.Errorf("headers %v", header)
+	}
+}
+
+// TestImagesAreBlocks checks a message with an image, and that other files are named.
+func TestImagesAreBlocks(t *testing.T) {
+	var got struct{ Messages []any }
+	address := agenttest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		agenttest.Stream(w, events(start, block, one, end, stop))
+	})
+	input, files := agenttest.Looks()
+	config := anthropic.DefaultConfig()
+	config.BaseURL, config.Model = address, "claude"
+	if _, err := agenttest.Run(t.Context(), anthropic.New(config, files, http.DefaultTransport), input); err != nil {
+		t.Fatal(err)
+	}
+	type object = map[string]any
+	want := []any{object{"role": "user", "content": []any{
+		object{"type": "text", "text": "[Olivia]: hi"},
+		object{"type": "image", "source": object{"type": "base64", "media_type": "image/png", "data": base64.StdEncoding.EncodeToString([]byte(agenttest.PNG))}},
+		object{"type": "text", "text": "(file: b.pdf, application/pdf, 8 B)"},
+	}}}
+	if diff := cmp.Diff(want, got.Messages); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -51,7 +51,7 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // the model stopped early, then the ANSWER. Run fails with a *remote.Error, with the error of
 // emit, or, if ctx ended, with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
-	images := remote.NewImages(a.files, a.config.MaxImageBytes)
+	images := remote.NewImages(a.files, a.config.MaxImageBytes, remote.DefaultImagesBytes)
 	body, err := a.encode(ctx, input, images)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"parley/adapters/agent"
@@ -20,8 +21,11 @@ import (
 const (
 	// DefaultImageBytes is the default of the largest image that an agent gets.
 	DefaultImageBytes = 8 << 20
-	// maxImages bounds the images of one request together, in bytes before encoding.
-	maxImages = 20 << 20
+	// DefaultImagesBytes is the default of the images of one request together, in bytes
+	// before encoding.
+	DefaultImagesBytes = 20 << 20
+	// maxImages bounds the number of images of one request.
+	maxImages = 100
 	// markDigits is the length of the number in a mark.
 	markDigits = 4
 )
@@ -36,10 +40,10 @@ type Images struct {
 	list  []assembly.File
 }
 
-// NewImages returns no images. Each one that is added has at most limit bytes. It is read from
-// files; if that is nil, none can be added.
-func NewImages(files agent.Files, limit int64) *Images {
-	return &Images{files: files, limit: limit, room: maxImages, mark: rand.Text()}
+// NewImages returns no images. Each one that is added has at most limit bytes, and all together
+// have at most room bytes. They are read from files; if that is nil, none can be added.
+func NewImages(files agent.Files, limit, room int64) *Images {
+	return &Images{files: files, limit: limit, room: room, mark: rand.Text()}
 }
 
 // Add adds a file if its bytes are an image that models accept and the image is not too large.
@@ -47,7 +51,7 @@ func NewImages(files agent.Files, limit int64) *Images {
 // damaged one is left out.
 func (i *Images) Add(ctx context.Context, file assembly.File) (kind, mark string, ok bool) {
 	most := min(i.limit, i.room)
-	if i.files == nil || file.Path == "" || file.Size > most {
+	if i.files == nil || file.Path == "" || file.Size > most || len(i.list) == maxImages {
 		return "", "", false
 	}
 	opened, err := i.files.Open(ctx, file.Bucket, file.Path)
@@ -67,6 +71,46 @@ func (i *Images) Add(ctx context.Context, file assembly.File) (kind, mark string
 	i.room -= file.Size
 	i.list = append(i.list, file)
 	return kind, fmt.Sprintf("%s%0*d", i.mark, markDigits, len(i.list)-1), true
+}
+
+// TextPart is a text in a list of parts.
+type TextPart struct {
+	Type string `json:"type"` // text
+	Text string `json:"text"`
+}
+
+// Contents returns the content of each message: a list of parts if it has images, else a
+// text. Only a user's message can have images; image returns the part of one, from its type
+// and its mark. The newest images have priority, and the files without room are only named.
+func (i *Images) Contents(ctx context.Context, messages []assembly.Message, image func(kind, mark string) any) []any {
+	contents := make([]any, len(messages))
+	for n, m := range slices.Backward(messages) {
+		contents[n] = i.content(ctx, m, image)
+	}
+	return contents
+}
+
+func (i *Images) content(ctx context.Context, m assembly.Message, image func(kind, mark string) any) any {
+	before := len(i.list)
+	parts := make([]any, len(m.Parts))
+	texts := make([]string, len(m.Parts))
+	for n, p := range m.Parts {
+		texts[n] = p.Text
+		if p.File != nil {
+			texts[n] = Describe(*p.File)
+			if m.Role == assembly.RoleUser {
+				if kind, mark, ok := i.Add(ctx, *p.File); ok {
+					parts[n] = image(kind, mark)
+					continue
+				}
+			}
+		}
+		parts[n] = TextPart{"text", texts[n]}
+	}
+	if len(i.list) == before {
+		return strings.Join(texts, "\n")
+	}
+	return parts
 }
 
 // Send makes the JSON the body of a request, with the images in base64 instead of their marks.

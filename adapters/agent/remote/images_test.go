@@ -73,7 +73,7 @@ func (a *album) send(t *testing.T, limit int64, handler http.HandlerFunc, paths 
 	t.Helper()
 	server := httptest.NewServer(handler)
 	defer server.Close()
-	images := remote.NewImages(a, limit)
+	images := remote.NewImages(a, limit, remote.DefaultImagesBytes)
 	texts := []string{"a \" text"}
 	for _, path := range paths {
 		_, mark, ok := images.Add(t.Context(), assembly.File{Path: path})
@@ -144,7 +144,7 @@ func TestNoImageIsHeld(t *testing.T) {
 // TestImagesAreBounded leaves out an image above its limit, and one above that of all.
 func TestImagesAreBounded(t *testing.T) {
 	a := &album{sizes: map[string]int64{"small": mib, "fits": 8 * mib, "large": 8*mib + 1}}
-	images := remote.NewImages(a, 8*mib)
+	images := remote.NewImages(a, 8*mib, remote.DefaultImagesBytes)
 	for _, c := range []struct {
 		file assembly.File
 		want bool
@@ -184,7 +184,7 @@ func TestImageIsClosedAfterAbortedRequest(t *testing.T) {
 // TestLostImageFailsTheRequest: the copy disappears between Add and the request.
 func TestLostImageFailsTheRequest(t *testing.T) {
 	a := &album{sizes: map[string]int64{"one": 100}}
-	images := remote.NewImages(a, mib)
+	images := remote.NewImages(a, mib, remote.DefaultImagesBytes)
 	_, mark, _ := images.Add(t.Context(), assembly.File{Path: "one"})
 	a.refuse.Store(true)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:1", http.NoBody)
