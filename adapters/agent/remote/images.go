@@ -46,31 +46,41 @@ func NewImages(files agent.Files, limit, room int64) *Images {
 	return &Images{files: files, limit: limit, room: room, mark: rand.Text()}
 }
 
-// Add adds a file if its bytes are an image that models accept and the image is not too large.
-// It returns the image's type, and the mark for the JSON. It reads the whole copy, because a
-// damaged one is left out.
+// Add adds a file if it is an image that is not too large. It returns the image's type, and
+// the mark for the JSON.
 func (i *Images) Add(ctx context.Context, file assembly.File) (kind, mark string, ok bool) {
-	most := min(i.limit, i.room)
-	if i.files == nil || file.Path == "" || file.Size > most || len(i.list) == maxImages {
+	if len(i.list) == maxImages {
 		return "", "", false
 	}
-	opened, err := i.files.Open(ctx, file.Bucket, file.Path)
+	kind, file.Size, ok = CheckImage(ctx, i.files, file, min(i.limit, i.room))
+	if !ok {
+		return "", "", false
+	}
+	i.room -= file.Size
+	i.list = append(i.list, file)
+	return kind, fmt.Sprintf("%s%0*d", i.mark, markDigits, len(i.list)-1), true
+}
+
+// CheckImage returns the type and the size of a file, if its bytes are an image that models
+// accept, at most so many. It reads the whole copy from files, because a damaged one must be
+// left out. If files is nil, there is no copy.
+func CheckImage(ctx context.Context, files agent.Files, file assembly.File, most int64) (kind string, size int64, ok bool) {
+	if files == nil || file.Path == "" || file.Size > most {
+		return "", 0, false
+	}
+	opened, err := files.Open(ctx, file.Bucket, file.Path)
 	if err != nil {
-		return "", "", false // the copy is gone or unreachable
+		return "", 0, false // the copy is gone or unreachable
 	}
 	defer opened.Close()
 	copied := bufio.NewReader(opened)
 	head, _ := copied.Peek(512)
 	kind = http.DetectContentType(head)
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
-		return "", "", false
+		return "", 0, false
 	}
-	if file.Size, err = io.Copy(io.Discard, io.LimitReader(copied, most+1)); err != nil || file.Size > most {
-		return "", "", false
-	}
-	i.room -= file.Size
-	i.list = append(i.list, file)
-	return kind, fmt.Sprintf("%s%0*d", i.mark, markDigits, len(i.list)-1), true
+	size, err = io.Copy(io.Discard, io.LimitReader(copied, most+1))
+	return kind, size, err == nil && size <= most
 }
 
 // TextPart is a text in a list of parts.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -82,7 +83,10 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 
 // post asks the server for the run. A run that the server knows already is the same run.
 func (a *Agent) post(ctx context.Context, input assembly.Input) error {
-	in := a.input(input)
+	in, err := a.input(ctx, input)
+	if err != nil {
+		return err
+	}
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -90,36 +94,41 @@ func (a *Agent) post(ctx context.Context, input assembly.Input) error {
 	if err := in.Check(len(body)); err != nil {
 		return a.client.Rejected(err.Error())
 	}
-	request, err := a.request(ctx, "runs", input.RunID, body)
-	if err != nil {
-		return err
-	}
-	response, err := a.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Close()
-	answer, err := a.client.JSON(response)
+	request, err := a.request(ctx, "runs", input.RunID, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	var accepted struct{ RunID string }
-	if err := json.Unmarshal(answer, &accepted); err != nil || cmp.Or(accepted.RunID, input.RunID) != input.RunID {
-		return a.client.Invalid("the server did not accept the run: it answered "+string(answer), err)
+	answer, err := a.call(request, &accepted)
+	if err != nil {
+		return err
+	}
+	if cmp.Or(accepted.RunID, input.RunID) != input.RunID {
+		return a.client.Invalid("the server did not accept the run: it answered "+string(answer), nil)
 	}
 	return nil
 }
 
-// request returns a request with the bearer token: a POST if there is a body, else a GET.
-func (a *Agent) request(ctx context.Context, path, run string, body []byte) (*http.Request, error) {
-	address := strings.TrimRight(a.config.BaseURL, "/") + "/api/v1/agent/" + path
-	var request *http.Request
-	var err error
-	if body == nil {
-		request, err = a.client.Request(ctx, address, run, nil)
-	} else {
-		request, err = a.client.Request(ctx, address, run, bytes.NewReader(body))
+// call sends a request and reads the JSON of its answer, which it also returns as it is.
+func (a *Agent) call(request *http.Request, into any) ([]byte, error) {
+	response, err := a.client.Do(request)
+	if err != nil {
+		return nil, err
 	}
+	defer response.Close()
+	answer, err := a.client.JSON(response)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return nil, a.client.Invalid("the server answered "+string(answer), err)
+	}
+	return answer, nil
+}
+
+// request returns a request with the bearer token: a POST if there is a body, else a GET.
+func (a *Agent) request(ctx context.Context, path, run string, body io.Reader) (*http.Request, error) {
+	request, err := a.client.Request(ctx, strings.TrimRight(a.config.BaseURL, "/")+"/api/v1/agent/"+path, run, body)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +143,7 @@ func streamPath(run, since string) string {
 
 // input returns the body of a run: the messages since the last reply as one user message, and
 // the thread's context beside it. The server keeps the earlier turns itself.
-func (a *Agent) input(input assembly.Input) runinput.Input {
+func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input, error) {
 	in := runinput.Input{
 		ThreadID: input.ThreadID, RunID: input.RunID, State: json.RawMessage(`{}`), ForwardedProps: json.RawMessage(`{}`),
 		Tools: []runinput.Tool{}, Context: []runinput.Context{},
@@ -157,7 +166,15 @@ func (a *Agent) input(input assembly.Input) runinput.Input {
 		}
 	}
 	for _, m := range assembly.Join(said) {
-		in.Messages = append(in.Messages, runinput.Message{ID: m.ID, Role: string(m.Role), Content: runinput.Content{Text: remote.Text(m)}})
+		blocks, err := a.blocks(ctx, m)
+		if err != nil {
+			return in, err
+		}
+		content := runinput.Content{Blocks: blocks}
+		if blocks == nil {
+			content.Text = remote.Text(m)
+		}
+		in.Messages = append(in.Messages, runinput.Message{ID: m.ID, Role: string(m.Role), Content: content})
 	}
-	return in
+	return in, nil
 }

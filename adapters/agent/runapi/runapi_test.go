@@ -3,6 +3,7 @@ package runapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,13 +16,8 @@ import (
 	"parley/adapters/agent/remote"
 	"parley/adapters/agent/runapi"
 	"parley/assembly"
-	"parley/assembly/turn"
 	"parley/config/secret"
 )
-
-func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
-	return runapi.New(runapi.Config{BaseURL: address, Token: secret.New(agenttest.Canary), Config: config}, nil, transport)
-}
 
 // server is a server of the run protocol. Each connection to the stream gets the next script.
 type server struct {
@@ -29,7 +25,9 @@ type server struct {
 	posts   []map[string]any
 	sinces  []string
 	scripts []func(w http.ResponseWriter)
-	accept  string // the answer to a POST; empty for an ordinary one
+	accept  string                      // the answer to a POST; empty for an ordinary one
+	stored  []string                    // the attachments that were posted
+	store   func(w http.ResponseWriter) // answers the post of an attachment
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -46,6 +44,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
 		fmt.Fprint(w, s.accept)
+	case "POST /api/v1/agent/attachments":
+		file, head, err := r.FormFile("file")
+		if err != nil {
+			s.Error(err)
+			return
+		}
+		content, _ := io.ReadAll(file)
+		s.stored = append(s.stored, head.Filename+" "+head.Header.Get("Content-Type")+" "+string(content))
+		s.store(w)
 	case "GET /api/v1/agent/runs/run-1/stream":
 		s.sinces = append(s.sinces, r.URL.Query().Get("since"))
 		if len(s.scripts) == 0 {
@@ -89,7 +96,8 @@ func run(t *testing.T, s *server, change func(*assembly.Input)) (got []string, t
 	if change != nil {
 		change(&input)
 	}
-	agent := newAgent("http://agent.test", remote.DefaultConfig(), agenttest.Pipes(t, s.ServeHTTP))
+	_, files := agenttest.Looks()
+	agent := runapi.New(runapi.Config{BaseURL: "http://agent.test", Token: secret.New(agenttest.Canary), Config: remote.DefaultConfig()}, files, agenttest.Pipes(t, s.ServeHTTP))
 	emitted, err := agenttest.Run(t.Context(), agent, input)
 	for _, m := range emitted {
 		got = append(got, m.Type.String()+" "+m.Text)
@@ -214,4 +222,52 @@ func TestRejectedInputs(t *testing.T) {
 			t.Errorf("taken %d times, %v", taken, err)
 		}
 	})
+}
+
+// TestImagesArePostedFirst checks the post of an image, its block in the run, and servers that
+// do not take it.
+func TestImagesArePostedFirst(t *testing.T) {
+	const url = "https://store.example.com/storage/v1/object/sign/agent-files/a.png?token=x"
+	type object = map[string]any
+	text, name := object{"type": "text", "text": "[Olivia]: hi"}, object{"type": "text", "text": "(file: b.pdf, application/pdf, 8 B)"}
+	named := "[Olivia]: hi\n(file: a.png, image/png, 14 B)\n(file: b.pdf, application/pdf, 8 B)"
+	for _, c := range []struct {
+		status int
+		answer string
+		want   any    // the content of the message; nil if the run is not posted
+		fault  string // empty for none
+	}{
+		{200, `{"bucket":"agent-files","path":"a.png","mime_type":"image/png","url":"` + url + `"}`,
+			[]any{text, object{"type": "binary", "mimeType": "image/png", "url": url, "filename": "a.png"}, name}, ""},
+		{404, `{}`, named, ""},
+		{413, `{}`, named, ""},
+		{200, `{}`, nil, "named no url"},
+		{503, `{}`, nil, "503"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"hi"}`, `{"t":4}`)}}
+			s.store = func(w http.ResponseWriter) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, c.answer)
+			}
+			_, _, err := run(t, s, func(in *assembly.Input) {
+				looks, _ := agenttest.Looks()
+				in.Messages = looks.Messages
+			})
+			if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("%d: %v", c.status, err)
+			}
+			if diff := cmp.Diff([]string{"a.png image/png " + agenttest.PNG}, s.stored); diff != "" {
+				t.Errorf("%d: %s", c.status, diff)
+			}
+			var got any
+			if len(s.posts) > 0 {
+				got = s.posts[0]["messages"].([]any)[0].(object)["content"]
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%d: %s", c.status, diff)
+			}
+		})
+	}
 }
