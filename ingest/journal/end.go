@@ -39,7 +39,8 @@ type Reply struct {
 	Posts      []Post
 	// Send, if it is set, begins the first delivery in the same transaction, if no other
 	// delivery of the thread is open and its channel's pace allows it.
-	Send   *Send
+	Send *Send
+	// Events are the agent's messages that AppendEvents has not stored.
 	Events []stream.Message
 	// Metadata returns the message's metadata for its id and latency.
 	Metadata func(messageID string, latency time.Duration) ([]byte, error)
@@ -86,6 +87,7 @@ func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply
 	if e.begun != nil && e.begun.State != DeliverySending {
 		e.begun = nil // another delivery comes first, or its channel must wait
 	}
+	j.runEnded(ctx, run, e.chunks)
 	return Ended{Outcome: e.outcome, Message: e.message, Begun: e.begun, More: e.more}, nil
 }
 
@@ -111,6 +113,7 @@ type endRunTx struct {
 	begun   *Delivery // the first delivery, which may be marked as sending
 	more    bool      // messages wait for a further turn
 	added   int64     // messages that got a thread_seq: the reply or the notice
+	chunks  int64     // that were stored of the run, if it has ended
 
 	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
 }
@@ -139,7 +142,7 @@ func (e *endRunTx) commit(reply Reply) {
 		e.rerun()
 	case stale && reply.Stale == "drop":
 		e.outcome = Dropped
-		e.events(reply.Events, "")
+		e.events(reply.Events, RunDropped, "")
 		e.deliver(nil, nil)
 		e.end(RunDropped, "stale: newer messages were recorded", reply.AnsweredAt)
 	case !e.store(reply):
@@ -221,29 +224,10 @@ func (e *endRunTx) store(reply Reply) bool {
 		return false
 	}
 	e.message, e.outcome, e.added = m, Committed, 1
-	e.events(reply.Events, reply.Content)
+	e.events(reply.Events, RunDone, reply.Content)
 	e.deliver(reply.Posts, reply.Send)
 	e.end(RunDone, "", reply.AnsweredAt)
 	return true
-}
-
-// maxRunEvents bounds the stored events of one run.
-const maxRunEvents = 1000
-
-// events stores the messages that the agent emitted, except an ANSWER that only repeats
-// the reply.
-func (e *endRunTx) events(events []stream.Message, reply string) {
-	for i, m := range events[:min(len(events), maxRunEvents)] {
-		if m.Type == stream.Answer && m.Text == reply && len(m.Details) == 0 {
-			continue
-		}
-		var details any
-		if len(m.Details) > 0 {
-			details = []byte(m.Details)
-		}
-		e.do(`INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			e.run.ID, int64(i+1), int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, number(m.Final), millis(m.Time))
-	}
 }
 
 // record writes the row of an ended run.
@@ -260,9 +244,9 @@ func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 // end closes the run. The thread's next turn is due if messages wait for one.
 func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 	e.record(state, cause, answeredAt)
-	e.later(nil, []any{&e.more}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, next_seq = next_seq + $2,
+	e.later(nil, []any{&e.more, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, next_seq = next_seq + $2,
 		last_at = CASE WHEN $2 > 0 THEN $3 ELSE last_at END, turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
-		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`, e.run.Thread, e.added, e.now)
+		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, run_seq - run_events`, e.run.Thread, e.added, e.now)
 }
 
 // cancel ends the run without an answer. If its turn has no message left, the next turn
@@ -282,56 +266,65 @@ func (e *endRunTx) requeue() {
 	e.record(RunInterrupted, "interrupted by a newer message", time.Time{})
 	e.do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
 		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1 AND author <> 'agent'`, e.run.ID)
-	e.do(`UPDATE threads SET run_id = NULL, run_bot_channel = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3
-		WHERE id = $1`, e.run.Thread, e.run.ContextAfter, e.now)
+	e.later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3
+		WHERE id = $1 RETURNING run_seq - run_events`, e.run.Thread, e.run.ContextAfter, e.now)
 }
 
-func (j *Journal) endRun(ctx context.Context, claim *Claim, run *Run, how func(e *endRunTx)) error {
-	return j.change(ctx, claim.Key, func(tx *txn) {
-		e := endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
+// endRun changes the thread's run in a transaction, and returns the change.
+func (j *Journal) endRun(ctx context.Context, claim *Claim, run *Run, how func(e *endRunTx)) (*endRunTx, error) {
+	e, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
+		e := &endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
 		e.read()
-		how(&e)
+		how(e)
+		return e
 	})
+	if err == nil {
+		j.runEnded(ctx, run, e.chunks)
+	}
+	return e, err
 }
 
 // CancelRun ends a run without an answer: its messages were deleted, or no answer is
 // wanted any more.
 func (j *Journal) CancelRun(ctx context.Context, claim *Claim, run *Run, cause string, notice Notice) error {
-	return j.endRun(ctx, claim, run, func(e *endRunTx) { e.cancel(cause, notice) })
+	_, err := j.endRun(ctx, claim, run, func(e *endRunTx) { e.cancel(cause, notice) })
+	return err
 }
 
 // InterruptRun gives up a run for a newer message; the next turn has both.
 func (j *Journal) InterruptRun(ctx context.Context, claim *Claim, run *Run) error {
-	return j.endRun(ctx, claim, run, (*endRunTx).requeue)
+	_, err := j.endRun(ctx, claim, run, (*endRunTx).requeue)
+	return err
 }
 
 // RetryRun counts a failed attempt. The run is due again at a later time.
 func (j *Journal) RetryRun(ctx context.Context, claim *Claim, run *Run, at time.Time) error {
-	return j.endRun(ctx, claim, run, func(e *endRunTx) {
+	_, err := j.endRun(ctx, claim, run, func(e *endRunTx) {
 		e.do(`UPDATE threads SET run_attempts = run_attempts + 1, run_fence = 0, run_not_before = $2, turn_at = $2 WHERE id = $1`, run.Thread, millis(at))
 	})
+	return err
 }
 
 // PutOffRun postpones a run that a worker took too early. An interruptible run is given
 // up instead if a newer message waits, so that the next turn has both.
 func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, until time.Time, interruptible bool) (interrupted bool, err error) {
-	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) bool {
-		e := endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
-		e.read()
+	e, err := j.endRun(ctx, claim, run, func(e *endRunTx) {
 		if interruptible && e.asked() {
+			e.outcome = Interrupted
 			e.requeue()
-			return true
+			return
 		}
 		e.do(`UPDATE threads SET run_fence = 0, turn_at = $2 WHERE id = $1`, run.Thread, millis(until))
-		return false
 	})
+	return err == nil && e.outcome == Interrupted, err
 }
 
 // FailRun ends a run without an answer. The notice informs the thread.
 func (j *Journal) FailRun(ctx context.Context, claim *Claim, run *Run, cause error, notice Notice, events []stream.Message) error {
-	return j.endRun(ctx, claim, run, func(e *endRunTx) {
-		e.events(events, "")
+	_, err := j.endRun(ctx, claim, run, func(e *endRunTx) {
+		e.events(events, RunFailed, "")
 		e.tell(notice)
 		e.end(RunFailed, cause.Error(), time.Time{})
 	})
+	return err
 }

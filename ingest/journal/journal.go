@@ -17,6 +17,8 @@ type Journal struct {
 	lease  time.Duration
 	now    func() time.Time
 	copies chan struct{} // holds a signal if there are copies to check
+
+	followers followers
 }
 
 // Options are the settings of a Journal. The zero value is right for an embedded store.
@@ -37,7 +39,10 @@ func New(engine Engine, options Options) *Journal {
 	if now == nil {
 		now = time.Now
 	}
-	return &Journal{engine: engine, node: options.Node, lease: options.Lease, now: now, copies: make(chan struct{}, 1)}
+	return &Journal{
+		engine: engine, node: options.Node, lease: options.Lease, now: now, copies: make(chan struct{}, 1),
+		followers: followers{byRun: map[string]map[chan struct{}]bool{}},
+	}
 }
 
 // Close ends the engine.

@@ -49,6 +49,9 @@ type Run struct {
 	Previews int64
 	// Sign is the external id of the message with the sign of work; empty for none.
 	Sign string
+	// Followed says that other nodes are told of changes of the run, because clients may
+	// follow it there. AppendEvents sets it.
+	Followed bool
 	// Fresh means that Messages are as they were recorded: a transcript need not read
 	// them again.
 	Fresh bool
@@ -117,7 +120,7 @@ func (r *recordTx) finish() (err error) {
 
 // beginWithMessage makes the run of a message the thread's run.
 const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
-	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL`
+	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL` + noEvents
 
 // changeRun notes deletes and edits of messages of the unfinished run.
 const changeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
@@ -255,6 +258,7 @@ func (b *beginRunTx) resume(most int64) {
 	}
 	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
+	b.dropChunks(run.ID) // of the attempt before
 	run.has(b.lines(`m.run = $1 AND m.author <> 'agent' AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
 }
 
@@ -292,7 +296,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	run.has(waiting)
 	b.take(waiting)
 	b.do(`UPDATE threads SET run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
-			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7,
+			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
 			bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
 				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
 		WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"bots", botPromises()},
 		{"budgets", budgetPromises()},
 		{"replies", replyPromises()},
+		{"events", eventPromises()},
 		{"notices", noticePromises()},
 		{"later answers", laterPromises()},
 		{"listing", listingPromises()},

@@ -26,7 +26,7 @@ var tables = []table{
 		int, last_at int, begun_seq int, pending int, owner text, lease_until int, fence int, intake_at int, turn_at int,
 		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
 		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text,
-		accepting int, history text`),
+		run_seq int, run_events int, run_event_at int, accepting int, history text`),
 	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, subject text,
 		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
 		disposition text, reason text, error text, message int, message_id text, body bytes`),

@@ -46,6 +46,9 @@ CREATE TABLE threads (
 	run_left BIGINT NOT NULL DEFAULT 0, -- number of its messages that are not deleted
 	run_edited_at BIGINT NOT NULL DEFAULT 0, -- the last edit of one of its messages
 	run_bot_channel TEXT, -- workspace and channel, if a bot requested it
+	run_seq BIGINT NOT NULL DEFAULT 0, -- seq of its last event
+	run_events BIGINT NOT NULL DEFAULT 0, -- number of its events, without chunks
+	run_event_at BIGINT NOT NULL DEFAULT 0, -- time of its last event
 	accepting BIGINT NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
 	history TEXT NOT NULL DEFAULT '' -- JSON: the messages read from before it was known; empty: none were requested
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);

@@ -1,0 +1,143 @@
+package journal
+
+import (
+	"context"
+	"slices"
+
+	"parley/assembly/stream"
+)
+
+// maxRunEvents bounds the stored events of one run, without chunks. The messages that end
+// the run are stored beyond it.
+const maxRunEvents = 1000
+
+// AnswerActivity returns the activity id of the ANSWER that repeats a run's reply. The chunks
+// of the reply have the same one.
+func AnswerActivity(run string) string { return run + "/answer" }
+
+// AppendEvents stores messages of a run while it goes on. Chunks are removed when a message
+// of their activity is stored, and when the run ends. Messages beyond the run's bound are
+// left out.
+func (j *Journal) AppendEvents(ctx context.Context, claim *Claim, run *Run, messages []stream.Message) error {
+	err := j.change(ctx, claim.Key, func(tx *txn) {
+		a := appender{txn: tx, run: run.ID, now: millis(j.now())}
+		tx.lockRun(claim, run, a.dest(), appenderColumns)
+		a.append(messages, false)
+	})
+	if err == nil {
+		run.Followed = true
+		j.runChanged(run.ID, true)
+	}
+	return err
+}
+
+// AddEvents stores messages that another writer adds to an unfinished run. It fails with
+// ErrEnded if the run has ended, and with ErrNotFound if there is none.
+func (j *Journal) AddEvents(ctx context.Context, run string, messages []stream.Message) error {
+	err := j.change(ctx, "", func(tx *txn) {
+		a := appender{txn: tx, run: run, now: millis(j.now())}
+		if !tx.row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
+			if tx.has(`SELECT 1 FROM runs WHERE id = $1`, run) {
+				tx.fail(ErrEnded)
+			}
+			tx.fail(ErrNotFound)
+		}
+		a.append(messages, false)
+	})
+	if err == nil {
+		j.runChanged(run, true)
+	}
+	return err
+}
+
+// appender adds events to a run, whose thread's row the transaction has locked. So the seqs
+// of a run's events are committed in order.
+type appender struct {
+	*txn
+	run            string
+	now            int64
+	thread         int64
+	seq, count, at int64
+}
+
+const appenderColumns = `id, run_seq, run_events, run_event_at`
+
+// noEvents are the values of a run that begins.
+const noEvents = `, run_seq = 0, run_events = 0, run_event_at = 0`
+
+func (a *appender) dest() []any { return []any{&a.thread, &a.seq, &a.count, &a.at} }
+
+// append stores messages. ends means that the run ends with them. The times of a run's
+// events differ and rise, because clients order by them and continue behind them.
+func (a *appender) append(messages []stream.Message, ends bool) {
+	seq := a.seq
+	for _, m := range messages {
+		chunk := m.Type == stream.StreamingChunk
+		if a.count >= maxRunEvents && !(ends && isEnd(m)) {
+			continue
+		}
+		if m.ActivityID != "" && !chunk && a.seq > a.count {
+			a.do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND activity = $2`, a.run, m.ActivityID)
+		}
+		a.seq++
+		a.count += 1 - number(chunk)
+		a.at = max(a.now, a.at+1)
+		var details any
+		if len(m.Details) > 0 {
+			details = []byte(m.Details)
+		}
+		a.do(`INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			a.run, a.seq, int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, number(m.Final), a.at)
+	}
+	if a.seq > seq {
+		a.do(`UPDATE threads SET run_seq = $2, run_events = $3, run_event_at = $4 WHERE id = $1`, a.thread, a.seq, a.count, a.at)
+	}
+}
+
+// isEnd reports whether a message belongs to the end of its run.
+func isEnd(m stream.Message) bool {
+	switch m.Type {
+	case stream.Answer, stream.Complete, stream.Error, stream.RequestInput, stream.Terminated:
+		return m.OfMain()
+	}
+	return false
+}
+
+// isLast reports whether clients stop to follow a run after the message.
+func isLast(m stream.Message) bool {
+	return m.OfMain() && (m.Type == stream.Complete || m.Type == stream.Terminated)
+}
+
+// events stores the messages that are not stored yet, at the end of a run. It leaves out
+// those that readers compose from the run's row and its reply: see RunPage.
+func (e *endRunTx) events(events []stream.Message, state RunState, reply string) {
+	repeats := func(m stream.Message) bool {
+		return m.OfMain() && m.Text == reply && len(m.Details) == 0 && (m.ActivityID == "" || m.ActivityID == AnswerActivity(e.run.ID))
+	}
+	kept := slices.DeleteFunc(slices.Clone(events), func(m stream.Message) bool {
+		return isLast(m) && (state != RunDone || len(m.Details) == 0 && (m.Text == "" || m.Text == reply))
+	})
+	if state == RunDone && !slices.ContainsFunc(kept, isLast) { // otherwise the ANSWER has its place before the last message
+		kept = slices.DeleteFunc(kept, func(m stream.Message) bool { return m.Type == stream.Answer && repeats(m) })
+	}
+	if len(kept) == 0 {
+		return
+	}
+	a := appender{txn: e.txn, run: e.run.ID, now: e.now}
+	e.row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, e.run.Thread)
+	a.append(kept, true)
+}
+
+// dropChunks removes the chunks of a run.
+func (tx *txn) dropChunks(run string) {
+	tx.do(`DELETE FROM run_events WHERE run = $1 AND type = 12`, run)
+}
+
+// runEnded wakes the readers of a run that has ended, and removes its chunks. If that fails,
+// readers leave them out, and retention removes them.
+func (j *Journal) runEnded(ctx context.Context, run *Run, chunks int64) {
+	j.runChanged(run.ID, run.Followed)
+	if chunks > 0 {
+		_ = j.change(ctx, "", func(tx *txn) { tx.dropChunks(run.ID) })
+	}
+}

@@ -1,0 +1,157 @@
+package journal
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+)
+
+// RunEvent is a stored message of a run.
+type RunEvent struct {
+	Seq int64 // 1, 2, 3 …; some may be missing
+	stream.Message
+}
+
+// RunStatus describes a run.
+type RunStatus struct {
+	ID, Agent           string
+	ThreadID, Workspace string
+	Platform            event.Platform
+	State               string // running, done, failed or cancelled
+	Reason              string // for which it was dropped; else empty
+	BegunAt             time.Time
+	EndedAt             time.Time // zero while it is running
+}
+
+// Ended reports whether the run has ended: no event is added any more.
+func (s *RunStatus) Ended() bool { return !s.EndedAt.IsZero() }
+
+// RunPage is a part of a run's events, with the run's status at the same time. The ANSWER
+// that repeats the reply and the last message of main are not stored if they say nothing
+// else. Answered and Closed report whether they are; they are set for a run that has ended.
+type RunPage struct {
+	RunStatus
+	Events           []RunEvent
+	Answered, Closed bool
+}
+
+// RunEvents returns the events of a run after a seq, in order. It fails with ErrNotFound if
+// there is no such run, or none any more. A run that has ended has no chunks.
+func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit int) (RunPage, error) {
+	return read(ctx, j, func(tx *txn) RunPage {
+		p := RunPage{RunStatus: RunStatus{ID: run}}
+		p.read(tx)
+		kinds := ``
+		if p.Ended() {
+			kinds = ` AND type <> 12`
+			p.Answered = tx.has(`SELECT 1 FROM run_events e JOIN messages m ON m.run = e.run AND m.author = 'agent'
+				WHERE e.run = $1 AND e.type = 7 AND e.workstream IN ('', 'main') AND e.text = m.content LIMIT 1`, run)
+			p.Closed = tx.has(`SELECT 1 FROM run_events WHERE run = $1 AND type IN (4, 11) AND workstream IN ('', 'main') LIMIT 1`, run)
+		}
+		for _, r := range rows(tx, (*eventRow).dest, `SELECT seq, type, workstream, activity, text, details, final, at FROM run_events
+			WHERE run = $1 AND seq > $2`+kinds+` ORDER BY seq LIMIT CAST($3 AS BIGINT)`, run, after, int64(limit)) {
+			p.Events = append(p.Events, r.event())
+		}
+		return p
+	})
+}
+
+// eventRow is a row of a run's events.
+type eventRow struct {
+	RunEvent
+	kind    int64
+	details []byte
+}
+
+func (r *eventRow) dest() []any {
+	return []any{&r.Seq, &r.kind, &r.Workstream, &r.ActivityID, &r.Text, &r.details, &r.Final, &r.Time}
+}
+
+// event returns the message of a row.
+func (r *eventRow) event() RunEvent {
+	r.Type, r.Details = stream.Type(r.kind), r.details
+	return r.RunEvent
+}
+
+// RunMessages returns the messages of a run in order: its turn's, its reply and its notice.
+// Deleted ones are left out.
+func (j *Journal) RunMessages(ctx context.Context, run string) ([]Message, error) {
+	return read(ctx, j, func(tx *txn) []Message {
+		return tx.findAll(`run = $1 AND seq IS NOT NULL AND deleted_at = 0 ORDER BY seq`, run)
+	})
+}
+
+// read reads the status of the run with the id.
+func (s *RunStatus) read(tx *txn) {
+	var state string
+	if !tx.row([]any{&s.Agent, &s.ThreadID, &s.Workspace, (*string)(&s.Platform), &state, &s.Reason, &s.BegunAt, &s.EndedAt},
+		`SELECT agent, uuid, workspace, platform, 'running', '', run_begun_at, 0 FROM threads WHERE run_id = $1
+		UNION ALL SELECT r.agent, t.uuid, t.workspace, t.platform, r.state, CASE WHEN r.state = 'dropped' THEN r.error ELSE '' END, r.begun_at, r.ended_at
+		FROM runs r JOIN threads t ON t.id = r.thread WHERE r.id = $1 LIMIT 1`, s.ID) {
+		tx.fail(ErrNotFound)
+	}
+	if s.State = state; s.Ended() {
+		s.State = runStates[RunState(state)]
+	}
+}
+
+// followers are the channels of the readers that wait for changes of runs.
+type followers struct {
+	mu    sync.Mutex
+	byRun map[string]map[chan struct{}]bool
+}
+
+// FollowRun returns a channel that gets a value after each change of a run on this node, and
+// soon after most changes on other nodes. The caller ends with stop.
+func (j *Journal) FollowRun(run string) (changed <-chan struct{}, stop func()) {
+	f, mine := &j.followers, make(chan struct{}, 1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byRun[run] == nil {
+		f.byRun[run] = map[chan struct{}]bool{}
+	}
+	f.byRun[run][mine] = true
+	return mine, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if delete(f.byRun[run], mine); len(f.byRun[run]) == 0 {
+			delete(f.byRun, run)
+		}
+	}
+}
+
+func (f *followers) wake(run string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for changed := range f.byRun[run] {
+		select {
+		case changed <- struct{}{}:
+		default: // the reader has not taken the last value yet
+		}
+	}
+}
+
+// runWords begin the words that tell other nodes of a change of a run.
+const runWords = "run "
+
+// runChanged wakes the readers of a run on this node and, if tell is set, on others.
+func (j *Journal) runChanged(run string, tell bool) {
+	j.followers.wake(run)
+	if notifier, ok := j.engine.(Notifier); ok && tell {
+		notifier.Notify("", runWords+run)
+	}
+}
+
+// Heard takes words that another node sent by the engine's Notify. It returns false if they
+// are not the journal's.
+func (j *Journal) Heard(words string) bool {
+	run, ok := strings.CutPrefix(words, runWords)
+	if ok {
+		j.followers.wake(run)
+	}
+	return ok
+}

@@ -1,0 +1,212 @@
+package journaltest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/assembly/stream"
+	"parley/ingest/journal"
+)
+
+func eventPromises() []promise {
+	return []promise{
+		{"events are stored while the run works, in one order for all its writers and attempts", eventsAppended},
+		{"chunks are stored until the message of their activity, and no longer than the run", chunksReplaced},
+		{"the messages that end a run are stored beyond the bound of its events", endsUnbounded},
+		{"a message that only repeats the reply is not stored", repeatsLeftOut},
+		{"an ANSWER is stored before a last message that says more", answerBeforeLast},
+		{"the events of a run that failed have no last message", failedUnclosed},
+		{"no other claim, and nobody after the end, adds events to a run", eventsFenced},
+		{"readers of a run are woken by events and by its end", followersWoken},
+		{"a run has the messages of its turn, its reply and its notice", runMessages},
+	}
+}
+
+func thought(text string) stream.Message { return stream.Message{Type: stream.Thought, Text: text} }
+
+func chunk(activity, text string) stream.Message {
+	return stream.Message{Type: stream.StreamingChunk, Text: text, ActivityID: activity}
+}
+
+// append stores events of a run.
+func (f *fixture) append(run *journal.Run, messages ...stream.Message) {
+	f.Helper()
+	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, messages))
+}
+
+// events returns a run's events as "seq TYPE text", and its page.
+func (f *fixture) events(run string) ([]string, journal.RunPage) {
+	f.Helper()
+	page, err := f.RunEvents(f.ctx, run, 0, 10_000)
+	f.must(err)
+	return each(page.Events, func(e journal.RunEvent) string { return fmt.Sprintf("%d %s %s", e.Seq, e.Type, e.Text) }), page
+}
+
+// sameEvents fails the test if a run has other events.
+func (f *fixture) sameEvents(run string, want ...string) journal.RunPage {
+	f.Helper()
+	got, page := f.events(run)
+	same(f, "events", got, append([]string{}, want...))
+	return page
+}
+
+// asked returns a run for a message of its own.
+func (f *fixture) asked() *journal.Run {
+	f.Helper()
+	f.serial++
+	f.message(threadKey(1), said(fmt.Sprint("C1/asked", f.serial), "hi"), runs)
+	return f.begin(threadKey(1))
+}
+
+func eventsAppended(f *fixture) {
+	run := f.asked()
+	plan := stream.Message{Type: stream.Plan, Workstream: "w2", ActivityID: "p", Details: []byte(`{"a": 1}`), Final: true}
+	f.append(run, thought("a"), plan)
+	f.must(f.AddEvents(f.ctx, run.ID, []stream.Message{thought("of another writer")}))
+	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	run = f.begin(threadKey(1))
+	f.append(run, thought("b"))
+	page := f.sameEvents(run.ID, "1 THOUGHT a", "2 PLAN ", "3 THOUGHT of another writer", "4 THOUGHT b")
+	same(f, "status", page.RunStatus, journal.RunStatus{
+		ID: run.ID, Agent: agent, ThreadID: run.ThreadID, Workspace: workspace, Platform: "slack", State: "running", BegunAt: run.BegunAt,
+	})
+	plan.Time = f.clock.Now().Add(time.Millisecond) // every event has a later time than the one before
+	same(f, "plan", page.Events[1].Message, plan)
+	later, err := f.RunEvents(f.ctx, run.ID, 1, 2)
+	f.must(err)
+	same(f, "a page", []int64{later.Events[0].Seq, later.Events[1].Seq, int64(len(later.Events))}, []int64{2, 3, 2})
+	f.commit(run, answer("Hello."))
+	next := f.asked()
+	f.append(next, thought("c"))
+	f.sameEvents(next.ID, "1 THOUGHT c")
+}
+
+func chunksReplaced(f *fixture) {
+	run := f.asked()
+	f.append(run, chunk("a", "He"), chunk("b", "hm"), chunk("a", "llo"))
+	f.append(run, stream.Message{Type: stream.Thought, Text: "hmm", ActivityID: "b"}, chunk("a", "."))
+	f.sameEvents(run.ID, "1 STREAMING_CHUNK He", "3 STREAMING_CHUNK llo", "4 THOUGHT hmm", "5 STREAMING_CHUNK .")
+	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	run = f.begin(threadKey(1))
+	f.sameEvents(run.ID, "4 THOUGHT hmm")
+	f.append(run, chunk("a", "Hel"))
+	f.sameEvents(run.ID, "4 THOUGHT hmm", "6 STREAMING_CHUNK Hel")
+	f.commit(run, answer("Hello."))
+	f.sameEvents(run.ID, "4 THOUGHT hmm")
+
+	run = f.asked()
+	f.append(run, chunk("a", "Hel"))
+	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	run = f.begin(threadKey(1))
+	f.append(run, chunk("a", "Hel"))
+	f.fail(run, "sorry")
+	same(f, "chunks", f.count("run_events WHERE type = 12"), 0)
+}
+
+func endsUnbounded(f *fixture) {
+	run := f.asked()
+	f.append(run, make([]stream.Message, 999)...)
+	f.append(run, thought("the last one"), thought("too many"), chunk("a", "too many"))
+	reply := answer("Hello.")
+	reply.Events = []stream.Message{thought("too many"), {Type: stream.Answer, Text: "Hello.", Details: []byte(`{}`)}}
+	f.commit(run, reply)
+	events, _ := f.events(run.ID)
+	same(f, "events", int64(len(events)), 1001)
+	same(f, "the last ones", events[999:], []string{"1000 THOUGHT the last one", "1001 ANSWER Hello."})
+}
+
+func repeatsLeftOut(f *fixture) {
+	run := f.asked()
+	reply := answer("Hello.")
+	reply.Events = []stream.Message{
+		thought("hm"), {Type: stream.Answer, Text: "Hello.", ActivityID: journal.AnswerActivity(run.ID)}, {Type: stream.Complete, Text: "Hello."},
+	}
+	f.commit(run, reply)
+	page := f.sameEvents(run.ID, "1 THOUGHT hm")
+	same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{false, false})
+	same(f, "state", page.State, "done")
+	same(f, "end", page.EndedAt, f.clock.Now())
+
+	run = f.asked()
+	reply.Events = []stream.Message{{Type: stream.Answer, Text: "Hello.", ActivityID: "its own"}, {Type: stream.Complete}}
+	f.commit(run, reply)
+	page = f.sameEvents(run.ID, "1 ANSWER Hello.")
+	same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{true, false})
+}
+
+func answerBeforeLast(f *fixture) {
+	run := f.asked()
+	reply := answer("Hello.")
+	reply.Events = []stream.Message{{Type: stream.Answer, Text: "Hello."}, {Type: stream.Complete, Details: []byte(`{"a": 1}`)}}
+	f.commit(run, reply)
+	page := f.sameEvents(run.ID, "1 ANSWER Hello.", "2 COMPLETE ")
+	same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{true, true})
+}
+
+func failedUnclosed(f *fixture) {
+	run := f.asked()
+	events := []stream.Message{thought("hm"), {Type: stream.Complete, Details: []byte(`{"a": 1}`)}, {Type: stream.Complete, Workstream: "w2"}}
+	f.must(f.FailRun(f.ctx, f.claim(run.Thread), run, errors.New("broken"), journal.Notice{Text: "sorry", Metadata: []byte(`{}`)}, events))
+	page := f.sameEvents(run.ID, "1 THOUGHT hm", "2 COMPLETE ")
+	same(f, "closed", page.Closed, false)
+	same(f, "state", page.State, "failed")
+}
+
+func eventsFenced(f *fixture) {
+	run := f.asked()
+	other := f.successor("second")
+	other.append(other.begin(threadKey(1)), thought("hm"))
+	f.fails("a fenced write", f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{thought("late")}), journal.ErrFenced)
+	other.sameEvents(run.ID, "1 THOUGHT hm")
+	other.commit(run, answer("Hello."))
+	f.fails("after the end", f.AddEvents(f.ctx, run.ID, []stream.Message{thought("late")}), journal.ErrEnded)
+	f.fails("an unknown run", f.AddEvents(f.ctx, "another", []stream.Message{thought("late")}), journal.ErrNotFound)
+	_, err := f.RunEvents(f.ctx, "another", 0, 1)
+	f.fails("an unknown run", err, journal.ErrNotFound)
+	f.sameEvents(run.ID, "1 THOUGHT hm")
+}
+
+func followersWoken(f *fixture) {
+	run := f.asked()
+	changed, stop := f.FollowRun(run.ID)
+	woken := func(what string, want bool) {
+		f.Helper()
+		select {
+		case <-changed:
+			same(f, what, true, want)
+		default:
+			same(f, what, false, want)
+		}
+	}
+	woken("before", false)
+	f.append(run, thought("a"))
+	f.append(run, thought("b"))
+	woken("two events", true)
+	woken("again", false)
+	same(f, "words of another node", f.Heard("run "+run.ID), true)
+	woken("words of another node", true)
+	same(f, "other words", f.Heard("look"), false)
+	f.commit(run, answer("Hello."))
+	woken("the end", true)
+	stop()
+	f.Heard("run " + run.ID)
+	woken("stopped", false)
+}
+
+func runMessages(f *fixture) {
+	messages := func(run string) []string {
+		list, err := f.RunMessages(f.ctx, run)
+		f.must(err)
+		return each(list, func(m journal.Message) string { return string(m.Author) + " " + m.Content })
+	}
+	f.message(threadKey(1), said("C1/1", "gone"), runs)
+	f.message(threadKey(1), said("C1/2", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	f.commit(run, answer("Hello."))
+	same(f, "answered", messages(run.ID), []string{"human hi", "agent Hello."})
+	run = f.asked()
+	f.fail(run, "sorry")
+	same(f, "failed", messages(run.ID), []string{"human hi", "system sorry"})
+}
