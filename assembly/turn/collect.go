@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -9,23 +10,20 @@ import (
 	"parley/ingest/event"
 )
 
-// maxEvents is the maximum number of messages of a run that are stored beside its answer.
-const maxEvents = 1000
-
 // collector gathers an agent's messages, within bounds.
 type collector struct {
 	limit int64 // of the tokens, and again of the whole messages, in bytes
 	now   func() time.Time
 
-	grow  func(text string) // gets the tokens of the answer; nil for none
-	files []stream.File     // of the answer
+	grow   func(text string) // gets the tokens of the answer; nil for none
+	files  []stream.File     // of the answer
+	events *recorder
 
 	text     string          // the answer
 	own      json.RawMessage // the details of the answer; nil for none
 	answered bool
 	first    time.Time // the time of the first message
-	events   []stream.Message
-	refused  error // a message was too long or malformed
+	refused  error     // a message was too long or malformed
 
 	streamed                 []byte
 	chunkBytes, messageBytes int64 // of tokens, and of whole messages
@@ -40,16 +38,19 @@ func (c *collector) emit(m stream.Message) error {
 		c.first = c.now()
 	}
 	size := int64(len(m.Text) + len(m.Details))
-	main := m.Workstream == "" || m.Workstream == stream.Main
+	main := m.OfMain()
 	if m.Type == stream.StreamingChunk {
 		if main {
 			c.streamed = append(c.streamed, m.Text...)
 		}
 		c.chunkBytes += size
-		if err := c.bound(c.chunkBytes); err != nil || !main || c.grow == nil {
+		if err := c.bound(c.chunkBytes); err != nil {
 			return err
 		}
-		c.grow(m.Text)
+		if main && c.grow != nil {
+			c.grow(m.Text)
+		}
+		c.events.add(m)
 		return nil
 	}
 	c.messageBytes += size
@@ -61,12 +62,7 @@ func (c *collector) emit(m stream.Message) error {
 			return err
 		}
 	}
-	if m.Time.IsZero() {
-		m.Time = c.now()
-	}
-	if len(c.events) < maxEvents {
-		c.events = append(c.events, m)
-	}
+	c.events.add(m)
 	return nil
 }
 
@@ -80,10 +76,11 @@ func (c *collector) answer(m stream.Message) error {
 	}
 	c.files = append(c.files, files...)
 	switch {
-	case m.Type == stream.Answer, m.Type == stream.Complete && !c.answered && m.Text != "":
+	case m.Type == stream.Answer:
 		c.text, c.own, c.answered = event.Text(m.Text), m.Details, true
-	case m.Type == stream.Complete && !c.answered && len(c.streamed) > 0:
-		c.text, c.own, c.answered = event.Text(string(c.streamed)), m.Details, true
+	case m.Type == stream.Complete && !c.answered && len(m.Text)+len(c.streamed) > 0:
+		c.text, c.own, c.answered = event.Text(cmp.Or(m.Text, string(c.streamed))), m.Details, true
+		c.events.add(stream.Message{Type: stream.Answer, Text: c.text}) // readers of the run expect one
 	}
 	return nil
 }

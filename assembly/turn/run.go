@@ -31,6 +31,8 @@ type attempt struct {
 	said    collector
 	showing Showing // nil until the agent is asked
 	more    bool    // messages wait for a further turn
+	// rest are the agent's messages that are not stored; ends are those that end its run.
+	rest, ends []stream.Message
 }
 
 // make asks the agent and ends the run, or leaves it to a later attempt. asking
@@ -42,6 +44,7 @@ func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 	if a.showing != nil {
 		a.showing.Stop()
 	}
+	a.rest, a.ends = a.said.events.stop()
 	if err == nil {
 		err = a.commit(ctx)
 	} else {
@@ -123,7 +126,7 @@ func (a *attempt) commit(ctx context.Context) error {
 		return a.unanswered(ctx, err)
 	}
 	reply := journal.Reply{
-		Content: a.said.text, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: a.said.events, Metadata: a.metadata,
+		Content: a.said.text, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
 		Stale: a.settings.Stale, Interruptible: a.settings.Mode == ModeInterrupt, Withdrawn: a.notice(withdrawn),
 	}
 	var ended journal.Ended
@@ -199,10 +202,12 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	case errors.Is(cause, errWithdrawn):
 		a.report.Outcome = Canceled
 		defer a.clears(false)
+		a.keepEvents(committing)
 		return a.Journal.CancelRun(committing, &a.claim.Claim, a.run, cause.Error(), a.notice(withdrawn))
 	case errors.Is(cause, errInterrupted):
 		a.report.Outcome = Interrupted
 		defer a.clears(false)
+		a.keepEvents(committing)
 		return a.Journal.InterruptRun(committing, &a.claim.Claim, a.run)
 	case ctx.Err() != nil:
 		a.report.Outcome = LeftOff // the next start resumes the run
@@ -223,6 +228,7 @@ func (a *attempt) await(ctx context.Context) error {
 	if !until.After(a.Now()) {
 		return a.failed(ctx, permanent{fmt.Errorf("%w (answer_within)", errTimeout)})
 	}
+	a.keepEvents(ctx)
 	due, err := a.Journal.AwaitAnswer(ctx, &a.claim.Claim, a.run, until)
 	a.report.Outcome = Awaited
 	a.Work.WakeAt(work.Turns, a.profile.ID, due)
@@ -239,6 +245,7 @@ func (a *attempt) failed(ctx context.Context, cause error) error {
 	}
 	at := a.Now().Add(max(backoff(a.run.Attempts), pause))
 	a.report.Outcome = Retried
+	a.keepEvents(ctx)
 	err := a.Journal.RetryRun(ctx, &a.claim.Claim, a.run, at)
 	a.Work.WakeAt(work.Turns, a.profile.ID, at)
 	return err
@@ -262,7 +269,7 @@ func (a *attempt) fail(ctx context.Context, cause error) error {
 	}
 	a.report.Outcome = Failed
 	defer a.clears(len(notice.Posts) > 0)
-	return a.Journal.FailRun(ctx, &a.claim.Claim, a.run, cause, notice, a.said.events)
+	return a.Journal.FailRun(ctx, &a.claim.Claim, a.run, cause, notice, append(a.rest, a.ends...))
 }
 
 // clears wakes the deliveries of a run that has ended: those that remove its previews

@@ -18,6 +18,8 @@ import (
 type Settings struct {
 	Config
 	Window assembly.Window
+	// API says that clients may follow the runs: the growing answer is stored for them.
+	API bool
 }
 
 // Profile is an agent with the bounds of one run.
@@ -189,6 +191,8 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 		Runner: r, going: g, claim: c, profile: profile,
 		settings: r.Settings(run.Workspace, run.Channel), said: collector{limit: profile.MaxBytes, now: r.Now}, show: show,
 	}
+	run.Followed = a.settings.API
+	a.said.events = a.newRecorder(ctx)
 	interruptible := a.settings.Mode == ModeInterrupt
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread

@@ -17,7 +17,7 @@ func AnswerActivity(run string) string { return run + "/answer" }
 
 // AppendEvents stores messages of a run while it goes on. Chunks are removed when a message
 // of their activity is stored, and when the run ends. Messages beyond the run's bound are
-// left out.
+// left out, and so are COMPLETE and TERMINATED of main, which only the run's end stores.
 func (j *Journal) AppendEvents(ctx context.Context, claim *Claim, run *Run, messages []stream.Message) error {
 	err := j.change(ctx, claim.Key, func(tx *txn) {
 		a := appender{txn: tx, run: run.ID, now: millis(j.now())}
@@ -73,7 +73,7 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 	seq := a.seq
 	for _, m := range messages {
 		chunk := m.Type == stream.StreamingChunk
-		if a.count >= maxRunEvents && !(ends && isEnd(m)) {
+		if isLast(m) && !ends || a.count >= maxRunEvents && !(ends && isEnd(m)) {
 			continue
 		}
 		if m.ActivityID != "" && !chunk && a.seq > a.count {

@@ -49,6 +49,8 @@ type Run struct {
 	Previews int64
 	// Sign is the external id of the message with the sign of work; empty for none.
 	Sign string
+	// EventSeq is the seq of the last event of the attempts before this one; 0 for none.
+	EventSeq int64
 	// Followed says that other nodes are told of changes of the run, because clients may
 	// follow it there. AppendEvents sets it.
 	Followed bool
@@ -246,8 +248,8 @@ func (b *beginRunTx) read(claim *Claim) {
 func (b *beginRunTx) resume(most int64) {
 	run := &b.run
 	const claims = `run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END`
-	b.later(nil, []any{&run.Claims}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
-		WHERE id = $1 RETURNING run_claims`, run.Thread, most)
+	b.later(nil, []any{&run.Claims, &run.EventSeq}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
+		WHERE id = $1 RETURNING run_claims, run_seq`, run.Thread, most)
 	b.row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
 		coalesce((SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1), '')`, run.ID)
 	var answered int64
@@ -258,7 +260,9 @@ func (b *beginRunTx) resume(most int64) {
 	}
 	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
-	b.dropChunks(run.ID) // of the attempt before
+	if run.EventSeq > 0 {
+		b.dropChunks(run.ID) // of the attempt before
+	}
 	run.has(b.lines(`m.run = $1 AND m.author <> 'agent' AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
 }
 

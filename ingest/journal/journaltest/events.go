@@ -62,7 +62,7 @@ func (f *fixture) asked() *journal.Run {
 func eventsAppended(f *fixture) {
 	run := f.asked()
 	plan := stream.Message{Type: stream.Plan, Workstream: "w2", ActivityID: "p", Details: []byte(`{"a": 1}`), Final: true}
-	f.append(run, thought("a"), plan)
+	f.append(run, thought("a"), plan, stream.Message{Type: stream.Complete})
 	f.must(f.AddEvents(f.ctx, run.ID, []stream.Message{thought("of another writer")}))
 	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
 	run = f.begin(threadKey(1))

@@ -193,7 +193,7 @@ func (d *Daemon) turnSettings(workspace, channel string) turn.Settings {
 		w := config.NewWorkspace(workspace, "", "")
 		return turn.Settings{Config: w.Turns, Window: w.Context}
 	}
-	return turn.Settings{Config: a.Channel(channel).Turns, Window: a.Context}
+	return turn.Settings{Config: a.Channel(channel).Turns, Window: a.Context, API: a.platform.API}
 }
 
 func (d *Daemon) profile(id string) (turn.Profile, bool) {

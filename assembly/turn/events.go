@@ -1,0 +1,252 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+const (
+	// maxEvents bounds the messages of an attempt that are stored beside its answer.
+	maxEvents = 1000
+	// chunkTime and chunkChars bound the waiting tokens: they are stored together.
+	chunkTime  = 16 * time.Millisecond
+	chunkChars = 200
+	// storeTime bounds one write of events. A slow store delays the run's end no longer.
+	storeTime = 5 * time.Second
+)
+
+// recorder stores the messages of a run while the agent works. One goroutine writes, and
+// only while messages wait: all that wait go into its next write. The messages that end the
+// run are held back until the run ends, because its end decides whether they take effect.
+type recorder struct {
+	run    *journal.Run
+	store  func(messages []stream.Message) error
+	start  func(func()) // starts the goroutine
+	log    *slog.Logger
+	chunks bool   // chunks are stored, too
+	text   string // the activity of the last chunk of main; empty for none
+
+	mu      sync.Mutex
+	waiting []stream.Message
+	held    []stream.Message
+	taken   int           // number of messages, without chunks and held ones
+	due     chan struct{} // has a value if the waiting chunks must be stored now
+	done    chan struct{} // closed when the goroutine ends; nil if there is none
+	stopped bool          // nothing more is written
+}
+
+// newRecorder returns the recorder of an attempt.
+func (a *attempt) newRecorder(ctx context.Context) *recorder {
+	return &recorder{
+		run: a.run, start: a.show, log: a.Log, chunks: a.settings.API, due: make(chan struct{}, 1),
+		store: func(messages []stream.Message) error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+			defer cancel()
+			return a.Journal.AppendEvents(ctx, &a.claim.Claim, a.run, messages)
+		},
+	}
+}
+
+// add takes a message. It never waits.
+func (r *recorder) add(m stream.Message) {
+	m.Text, m.Workstream, m.ActivityID = event.Text(m.Text), event.Text(m.Workstream), r.activity(m)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case m.Type == stream.StreamingChunk:
+		if !r.chunks {
+			return
+		}
+		r.join(m)
+	case isHeld(m):
+		r.held = append(r.held, m)
+		return
+	default:
+		if m.OfMain() { // answers before it were not the last one
+			for _, answer := range r.held {
+				r.wait(answer)
+			}
+			r.held = nil
+		}
+		r.wait(m)
+	}
+	r.wake()
+}
+
+// isHeld reports whether a message belongs to the end of the run.
+func isHeld(m stream.Message) bool {
+	switch m.Type {
+	case stream.Answer, stream.Complete, stream.RequestInput, stream.Idle, stream.Terminated:
+		return m.OfMain()
+	}
+	return false
+}
+
+// activity returns the id of a message's activity. Chunks without one belong to the answer of
+// their workstream, which replaces them. An attempt has other ids than those before it,
+// because it begins its texts again.
+func (r *recorder) activity(m stream.Message) string {
+	id, own := event.Text(m.ActivityID), journal.AnswerActivity(r.run.ID)
+	if !r.chunks {
+		return id
+	}
+	if !m.OfMain() {
+		own += "/" + event.Text(m.Workstream)
+	}
+	chunk := m.Type == stream.StreamingChunk
+	if id == "" && (chunk || m.Type == stream.Answer) {
+		id = own
+		if !chunk && m.OfMain() && r.text != "" {
+			return r.text
+		}
+	}
+	if id != "" && r.run.EventSeq > 0 {
+		id = fmt.Sprintf("%s/%d", id, r.run.EventSeq)
+	}
+	if chunk && m.OfMain() {
+		r.text = id
+	}
+	return id
+}
+
+// wait appends a message that is not a chunk. The caller holds the lock.
+func (r *recorder) wait(m stream.Message) {
+	if r.taken++; r.taken <= maxEvents {
+		r.waiting = append(r.waiting, m)
+	}
+}
+
+// join appends a chunk, or adds it to the last one. The caller holds the lock.
+func (r *recorder) join(m stream.Message) {
+	if n := len(r.waiting); n > 0 {
+		last := &r.waiting[n-1]
+		if last.Type == stream.StreamingChunk && last.ActivityID == m.ActivityID && last.Workstream == m.Workstream && utf8.RuneCountInString(last.Text) < chunkChars {
+			last.Text += m.Text
+			last.Final = m.Final
+			return
+		}
+	}
+	r.waiting = append(r.waiting, m)
+}
+
+// gathers reports whether the waiting messages may wait for more: they are one chunk, which is
+// not full. The caller holds the lock.
+func (r *recorder) gathers() bool {
+	return len(r.waiting) == 1 && r.waiting[0].Type == stream.StreamingChunk && utf8.RuneCountInString(r.waiting[0].Text) < chunkChars
+}
+
+// wake starts the goroutine, or ends its wait for more tokens. The caller holds the lock.
+func (r *recorder) wake() {
+	switch {
+	case r.stopped || len(r.waiting) == 0:
+	case r.done == nil:
+		r.done = make(chan struct{})
+		r.start(r.write)
+	case !r.gathers():
+		select {
+		case r.due <- struct{}{}:
+		default: // it has not taken the last value yet
+		}
+	}
+}
+
+// write stores the waiting messages until there are none.
+func (r *recorder) write() {
+	for {
+		r.mu.Lock()
+		gathers := r.gathers() && !r.stopped
+		r.mu.Unlock()
+		if gathers {
+			select {
+			case <-r.due:
+			case <-time.After(chunkTime):
+			}
+		}
+		batch := r.take()
+		if batch == nil || !r.save(batch) {
+			return
+		}
+	}
+}
+
+// take returns the waiting messages. If there are none, or they must not be written now, it
+// returns nil, and the goroutine ends.
+func (r *recorder) take() []stream.Message {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped || len(r.waiting) == 0 {
+		r.end()
+		return nil
+	}
+	batch := r.waiting
+	r.waiting = nil
+	select {
+	case <-r.due: // it was about this batch
+	default:
+	}
+	return batch
+}
+
+// end ends the goroutine. The caller holds the lock.
+func (r *recorder) end() {
+	close(r.done)
+	r.done = nil
+}
+
+// save stores a batch. If the store cannot take it now, the batch waits for the next message
+// or for the end of the run, and the goroutine ends. It is lost if it may be stored already.
+func (r *recorder) save(batch []stream.Message) (saved bool) {
+	err := r.store(batch)
+	switch fenced := errors.Is(err, journal.ErrFenced); {
+	case err == nil:
+		return true
+	case fenced, journal.Unavailable(err) && !errors.Is(err, journal.ErrUnclear):
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.waiting = append(batch, r.waiting...)
+		r.stopped = r.stopped || fenced
+		r.end()
+		return false
+	}
+	r.log.Error("messages of a run are lost", "run", r.run.ID, "messages", len(batch), "err", err)
+	return true
+}
+
+// stop ends the writing. It returns the messages that are not stored, and those that were
+// held back.
+func (r *recorder) stop() (rest, held []stream.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	if done := r.done; done != nil {
+		select {
+		case r.due <- struct{}{}:
+		default: // the goroutine has not taken the last value yet
+		}
+		r.mu.Unlock()
+		<-done
+		r.mu.Lock()
+	}
+	isChunk := func(m stream.Message) bool { return m.Type == stream.StreamingChunk }
+	return slices.DeleteFunc(r.waiting, isChunk), r.held
+}
+
+// keepEvents stores the rest of the messages of an attempt that does not end its run.
+func (a *attempt) keepEvents(ctx context.Context) {
+	if len(a.rest) == 0 {
+		return
+	}
+	if err := a.Journal.AppendEvents(ctx, &a.claim.Claim, a.run, a.rest); err != nil {
+		a.Log.Error("messages of a run are lost", "run", a.run.ID, "messages", len(a.rest), "err", err)
+	}
+}

@@ -1,0 +1,163 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+)
+
+// events returns the stored events of a run as "seq type activity text".
+func (d *fixture) events(run string) (list []string) {
+	d.Helper()
+	synctest.Wait()
+	page, err := d.journal.RunEvents(d.Context(), run, 0, 10_000)
+	d.must(err)
+	for _, e := range page.Events {
+		list = append(list, fmt.Sprint(e.Seq, " ", e.Type, " ", e.ActivityID, " ", e.Text))
+	}
+	return list
+}
+
+// steps is a script whose steps the test releases one by one.
+func steps(list ...script) (run script, next func()) {
+	release := make(chan struct{})
+	return func(ctx context.Context, emit func(stream.Message) error) error {
+		for _, step := range list {
+			<-release
+			if err := step(ctx, emit); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() { release <- struct{}{} }
+}
+
+// api sets a platform whose clients follow runs.
+func api(d *fixture) { d.settings.API = true }
+
+func said(kind stream.Type, activity, text string) stream.Message {
+	return stream.Message{Type: kind, ActivityID: activity, Text: text}
+}
+
+// TestEventsAreStoredDuringTheRun, and the answer with the run's end.
+func TestEventsAreStoredDuringTheRun(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		script, next := steps(
+			streams(said(stream.Thought, "", "hm"), token("y"), said(stream.Answer, "", "no")),
+			streams(said(stream.Update, "u", "half")),
+			streams(said(stream.Answer, "a", "yes"), stream.Message{Type: stream.Complete}),
+		)
+		d.agent.does = []func(context.Context, func(stream.Message) error) error{script}
+		d.asks("C1/1", "so?")
+		run := d.agent.inputs[0].RunID
+		same(t, "before", d.events(run), nil)
+		next()
+		same(t, "an answer may be the last one", d.events(run), []string{"1 THOUGHT  hm"})
+		next()
+		same(t, "it was not", d.events(run), []string{"1 THOUGHT  hm", "2 ANSWER  no", "3 UPDATE u half"})
+		next()
+		same(t, "at the end", d.events(run)[3:], []string{"4 ANSWER a yes"})
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+	})
+}
+
+// TestChunksAreStoredForTheAPI, joined by time and length. They have the activity of the answer
+// that replaces them, and another one at each attempt.
+func TestChunksAreStoredForTheAPI(t *testing.T) {
+	inBubble(t, api, func(d *fixture) {
+		aside := stream.Message{Type: stream.StreamingChunk, Workstream: "w2", Text: "aside"}
+		script, next := steps(
+			streams(token("Hel"), token("lo")), streams(token(" the"), token("re"), aside),
+			func(context.Context, func(stream.Message) error) error { return errors.New("broken") },
+			streams(token("Hi")), streams(stream.Message{Type: stream.Complete, Details: []byte(`{"a":1}`)}),
+		)
+		d.agent.does = []func(context.Context, func(stream.Message) error) error{script, script}
+		d.asks("C1/1", "so?")
+		run := d.agent.inputs[0].RunID
+		next()
+		same(t, "at once", d.events(run), nil)
+		pass(16 * time.Millisecond)
+		same(t, "after 16 ms", d.events(run), []string{"1 STREAMING_CHUNK " + run + "/answer Hello"})
+		next()
+		pass(16 * time.Millisecond)
+		same(t, "later", d.events(run)[1:], []string{"2 STREAMING_CHUNK " + run + "/answer  there", "3 STREAMING_CHUNK " + run + "/answer/w2 aside"})
+		next()
+		d.agent.does = []func(context.Context, func(stream.Message) error) error{func(ctx context.Context, emit func(stream.Message) error) error {
+			_ = streams(token("Hi"))(ctx, emit)
+			pass(time.Second)
+			return emit(stream.Message{Type: stream.Complete, Details: []byte(`{"a":1}`)})
+		}}
+		pass(1500 * time.Millisecond)
+		same(t, "at the next attempt", d.events(run), []string{"4 STREAMING_CHUNK " + run + "/answer/3 Hi"})
+		pass(time.Second)
+		same(t, "at the end", d.events(run), []string{"5 ANSWER " + run + "/answer/3 Hi", "6 COMPLETE  "})
+	})
+}
+
+// TestLongChunksAreNotHeldBack for the time in which more tokens could come.
+func TestLongChunksAreNotHeldBack(t *testing.T) {
+	inBubble(t, api, func(d *fixture) {
+		script, next := steps(streams(token("a")), streams(token(fmt.Sprintf("%0199d", 1)), token("b")), answers("ab"))
+		d.agent.does = []func(context.Context, func(stream.Message) error) error{script}
+		d.asks("C1/1", "so?")
+		run := d.agent.inputs[0].RunID
+		next()
+		next()
+		same(t, "chunks", len(d.events(run)[:1]), 1)
+		next()
+		same(t, "at the end", d.events(run), nil)
+	})
+}
+
+// TestEventsOfAStoreThatFails are stored with the end of the run.
+func TestEventsOfAStoreThatFails(t *testing.T) {
+	inBubble(t, api, func(d *fixture) {
+		script, next := steps(streams(said(stream.Thought, "", "a")), streams(said(stream.Thought, "", "b"), token("y")), answers("yes"))
+		d.agent.does = []func(context.Context, func(stream.Message) error) error{script}
+		d.asks("C1/1", "so?")
+		run := d.agent.inputs[0].RunID
+		d.engine.down.Store(true)
+		next()
+		pass(time.Second)
+		next()
+		pass(time.Second)
+		same(t, "while it fails", d.events(run), nil)
+		d.engine.down.Store(false)
+		next()
+		same(t, "at the end", d.events(run), []string{"1 THOUGHT  a", "2 THOUGHT  b"})
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+	})
+}
+
+// TestEventsOfFailedAttempts are kept beside those of the next one.
+func TestEventsOfFailedAttempts(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []func(context.Context, func(stream.Message) error) error{
+			func(_ context.Context, emit func(stream.Message) error) error {
+				_ = emit(said(stream.Thought, "", "a"))
+				return errors.New("broken")
+			},
+			streams(said(stream.Thought, "", "b"), said(stream.Answer, "", "yes")),
+		}
+		d.asks("C1/1", "so?")
+		pass(time.Minute)
+		same(t, "events", d.events(d.agent.inputs[0].RunID), []string{"1 THOUGHT  a", "2 THOUGHT  b"})
+	})
+}
+
+// TestARunIsNotFollowedElsewhere unless clients may follow it or it has events.
+func TestARunIsNotFollowedElsewhere(t *testing.T) {
+	for followed, set := range map[bool]func(*fixture){false: nil, true: api} {
+		inBubble(t, set, func(d *fixture) {
+			d.asks("C1/1", "so?")
+			same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+			same(t, "followed", d.runs[0].Followed, followed)
+		})
+	}
+}
