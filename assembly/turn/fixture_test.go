@@ -85,7 +85,21 @@ func (a *agent) said() [][]string {
 // engine is a store that refuses writes while it is down.
 type engine struct {
 	journal.Engine
-	down atomic.Bool
+	down  atomic.Bool
+	heard sync.Map // func(words string), by node
+}
+
+// Notify and Listen implement journal.Notifier.
+func (e *engine) Notify(node, words string) {
+	if heard, ok := e.heard.Load(node); ok {
+		heard.(func(string))(words)
+	}
+}
+
+func (e *engine) Listen(ctx context.Context, node string, heard func(string), _ func()) error {
+	e.heard.Store(node, heard)
+	<-ctx.Done()
+	return nil
 }
 
 func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {

@@ -15,6 +15,7 @@ import (
 var (
 	errInterrupted = errors.New("a newer message, or an edit, begins the turn again")
 	errWithdrawn   = errors.New("every message of the turn was deleted")
+	errStopped     = errors.New("a person stopped the run")
 )
 
 // The keys of a claim's payloads.
@@ -36,6 +37,7 @@ type going struct {
 	newest        int64  // thread_seq of the newest message that asks the agent
 	edited        string // the id of the last run with an edited message
 	withdrawn     string // the id of the last run that lost all its messages
+	stopped       string // the id of the last run that a person stopped
 	changed       bool   // messages of the thread have changed since they were recorded
 }
 
@@ -75,6 +77,15 @@ func (g *going) record(agent string, outcome journal.Outcome) {
 	}
 	g.edited = cmp.Or(outcome.Edited, g.edited)
 	g.withdrawn = cmp.Or(outcome.Withdrawn, g.withdrawn)
+	g.stopped = cmp.Or(outcome.Stopped, g.stopped)
+	g.judge()
+}
+
+// stop cancels a run that the journal has ended.
+func (g *going) stop(run string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stopped = run
 	g.judge()
 }
 
@@ -87,11 +98,13 @@ func (g *going) begun(interruptible bool, cancel context.CancelCauseFunc) {
 	g.judge()
 }
 
-// judge cancels the run if all its messages were deleted, or if a newer message, or an
-// edit of a message that the run answers, interrupts it.
+// judge cancels the run if a person stopped it, if all its messages were deleted, or if a
+// newer message, or an edit of a message that the run answers, interrupts it.
 func (g *going) judge() {
 	switch {
 	case g.cancel == nil:
+	case g.stopped == g.run.ID:
+		g.cancel(errStopped)
 	case g.withdrawn == g.run.ID:
 		g.cancel(errWithdrawn)
 	case g.interruptible && (g.newest > g.run.BaseSeq || g.edited == g.run.ID):

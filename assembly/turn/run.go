@@ -96,7 +96,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		return a.profile.Agent.Run(ctx, a.report.Input, a.said.emit)
 	})
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errInterrupted), errors.Is(cause, errWithdrawn):
+	case errors.Is(cause, errInterrupted), errors.Is(cause, errWithdrawn), errors.Is(cause, errStopped):
 		return cause
 	case err != nil && cause != nil:
 		return cause
@@ -204,6 +204,10 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 		defer a.clears(false)
 		a.keepEvents(committing)
 		return a.Journal.CancelRun(committing, &a.claim.Claim, a.run, cause.Error(), a.notice(withdrawn))
+	case errors.Is(cause, errStopped): // the journal has ended the run already
+		a.report.Outcome = Canceled
+		a.clears(false)
+		return nil
 	case errors.Is(cause, errInterrupted):
 		a.report.Outcome = Interrupted
 		defer a.clears(false)

@@ -99,7 +99,7 @@ const (
 	Answered    Outcome = "answered"
 	Retried     Outcome = "retried"     // it failed; another attempt follows
 	Failed      Outcome = "failed"      // its last attempt failed
-	Canceled    Outcome = "canceled"    // its messages were deleted
+	Canceled    Outcome = "canceled"    // its messages were deleted, or a person stopped it
 	Interrupted Outcome = "interrupted" // a newer message begins the turn again
 	Awaited     Outcome = "awaited"     // the agent has taken the run and answers later
 	Rerun       Outcome = "rerun"       // the reply was stale; the agent is asked again
@@ -135,10 +135,13 @@ type Parts struct {
 }
 
 // Runner takes the turns that are due and asks their agents.
-type Runner struct{ Parts }
+type Runner struct {
+	Parts
+	works sync.Map // *going by thread: the runs that this node works on
+}
 
 // New returns a Runner that runs no turns yet; see Serve.
-func New(p Parts) *Runner { return &Runner{p} }
+func New(p Parts) *Runner { return &Runner{Parts: p} }
 
 // Serve runs the turns of one agent, as many concurrently as there are slots. It
 // takes new turns until ctx ends, and then waits for the active runs, which end with
@@ -146,7 +149,8 @@ func New(p Parts) *Runner { return &Runner{p} }
 func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) error {
 	var showings sync.WaitGroup
 	defer showings.Wait()
-	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Do: func(_ context.Context, c *work.Claim) error {
+	heard := func(thread int64) { showings.Go(func() { r.verify(running, thread) }) }
+	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
 		for ctx.Err() == nil {
 			if more, err := r.turn(running, c, agent, showings.Go); err != nil || !more {
 				return err
@@ -202,6 +206,8 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	case run.Claims >= suspectClaims && run.Claims < deadClaims && !c.Serial():
 		return false, work.ErrSuspect
 	}
+	r.works.Store(c.Thread, g)
+	defer r.works.Delete(c.Thread)
 	g.begun(interruptible, cancel)
 	return a.make(ctx, asking)
 }

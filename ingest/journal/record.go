@@ -94,6 +94,8 @@ type Outcome struct {
 	Reaction *event.Reaction
 	// Withdrawn is the id of the run whose last message was deleted; empty for none.
 	Withdrawn string
+	// Stopped is the id of the run that the message has stopped; empty for none.
+	Stopped string
 	// Edited is the id of the run that has the message, if the message's text changed;
 	// empty for none.
 	Edited string

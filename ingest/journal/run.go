@@ -250,8 +250,7 @@ func (b *beginRunTx) resume(most int64) {
 	const claims = `run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END`
 	b.later(nil, []any{&run.Claims, &run.EventSeq}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
 		WHERE id = $1 RETURNING run_claims, run_seq`, run.Thread, most)
-	b.row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
-		coalesce((SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1), '')`, run.ID)
+	b.readShown(run)
 	var answered int64
 	var content string
 	run.Taken = b.row([]any{&answered, &content}, `SELECT CASE WHEN content IS NULL THEN 0 ELSE 1 END, coalesce(content, '') FROM taken_runs WHERE run = $1`, run.ID)
@@ -264,6 +263,12 @@ func (b *beginRunTx) resume(most int64) {
 		b.dropChunks(run.ID) // of the attempt before
 	}
 	run.has(b.lines(`m.run = $1 AND m.author <> 'agent' AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
+}
+
+// readShown reads the previews and the sign of work that show a run.
+func (tx *txn) readShown(run *Run) {
+	tx.row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
+		coalesce((SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1), '')`, run.ID)
 }
 
 // maxTurn bounds the messages of one turn.

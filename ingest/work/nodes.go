@@ -27,6 +27,13 @@ func (s *Scheduler) notify(node, words string) {
 	}
 }
 
+// Tell sends a hint of a thread's work to the node that has the thread. See Queue.Heard.
+func (s *Scheduler) Tell(node string, kind Kind, agent string, thread int64) {
+	if node != "" {
+		s.notify(node, hint(kind, agent, thread))
+	}
+}
+
 func (s *Scheduler) heard(words string) {
 	kind, rest, _ := strings.Cut(words, " ")
 	number, agent, _ := strings.Cut(rest, " ")
@@ -36,6 +43,11 @@ func (s *Scheduler) heard(words string) {
 		return
 	}
 	s.Wake(Kind(kind), agent, thread)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := s.queues[queueKey{Kind(kind), agent}]; q != nil && q.Heard != nil {
+		q.Heard(thread)
+	}
 }
 
 // lookAll makes every queue look into the store.

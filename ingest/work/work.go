@@ -55,6 +55,9 @@ type Queue struct {
 	// must run in the serial queue. The scheduler logs any other error, and calls Do again
 	// after a pause. After ctx has ended, it ignores all errors.
 	Do func(ctx context.Context, c *Claim) error
+	// Heard is called when another node hints at work of a thread, which a worker may have
+	// already. It must not block or call the scheduler; nil for none.
+	Heard func(thread int64)
 }
 
 // Options are the settings of a Scheduler.

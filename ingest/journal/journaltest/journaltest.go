@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"events", eventPromises()},
 		{"notices", noticePromises()},
 		{"later answers", laterPromises()},
+		{"stops", stopPromises()},
 		{"listing", listingPromises()},
 		{"imports", importPromises()},
 		{"outbox", outboxPromises()},

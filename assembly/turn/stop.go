@@ -1,0 +1,37 @@
+package turn
+
+import (
+	"context"
+
+	"parley/ingest/journal"
+	"parley/ingest/work"
+)
+
+// Stop ends an unfinished run at a person's request, whichever node works on it. The notice
+// informs the thread. It returns journal.ErrEnded if the run has ended and
+// journal.ErrNotFound if it is unknown.
+func (r *Runner) Stop(ctx context.Context, run string, notice journal.Notice) error {
+	stopped, err := r.Journal.StopRun(ctx, run, notice)
+	if err != nil {
+		return err
+	}
+	if g, ok := r.works.Load(stopped.Thread); ok {
+		g.(*going).stop(run)
+	}
+	r.Work.Tell(stopped.Owner, work.Turns, stopped.Agent, stopped.Thread)
+	r.Work.Wake(work.Turns, stopped.Agent, stopped.Thread)
+	r.Work.Wake(work.Deliveries, "", stopped.Thread)
+	return nil
+}
+
+// verify cancels the run that this node works on in a thread if another node has ended it.
+func (r *Runner) verify(ctx context.Context, thread int64) {
+	g, ok := r.works.Load(thread)
+	if !ok {
+		return
+	}
+	run := g.(*going).run.ID
+	if unfinished, err := r.Journal.UnfinishedRun(ctx, thread); err == nil && unfinished != run {
+		g.(*going).stop(run)
+	}
+}

@@ -1,0 +1,55 @@
+package journal
+
+import (
+	"context"
+	"time"
+)
+
+// Stopped is a run that a person has stopped.
+type Stopped struct {
+	Thread int64
+	Agent  string
+	Owner  string // the node that has the thread's claim; empty for none
+}
+
+// StopRun ends an unfinished run without an answer, because a person wants none. It needs no
+// claim: a worker that has the run can write nothing about it afterwards. The notice informs
+// the thread. StopRun returns ErrEnded if the run has ended and ErrNotFound if it is unknown.
+func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopped, error) {
+	return write(ctx, j, WriteOptions{}, func(tx *txn) (s Stopped) {
+		if !tx.row([]any{&s.Thread, &s.Agent, &s.Owner}, `SELECT id, agent, owner FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
+			if tx.has(`SELECT 1 FROM runs WHERE id = $1`, run) {
+				tx.fail(ErrEnded)
+			}
+			tx.fail(ErrNotFound)
+			return s
+		}
+		e := tx.stopping(s.Thread, millis(j.now()))
+		e.tell(notice)
+		e.stop()
+		return s
+	})
+}
+
+// UnfinishedRun returns the id of a thread's unfinished run; empty for none.
+func (j *Journal) UnfinishedRun(ctx context.Context, thread int64) (run string, err error) {
+	_, err = j.row(ctx, []any{&run}, `SELECT coalesce(run_id, '') FROM threads WHERE id = $1`, thread)
+	return run, err
+}
+
+// stopping returns the end of a thread's unfinished run. The thread must be locked.
+func (tx *txn) stopping(thread, now int64) *endRunTx {
+	run := &Run{Thread: thread, Messages: make([]Message, 1)}
+	e := &endRunTx{txn: tx, now: now, run: run}
+	tx.row([]any{&run.ID, &run.Workspace, &run.Agent, &run.Attempts, &run.BegunAt, &e.nextSeq},
+		`SELECT run_id, workspace, agent, run_attempts, run_begun_at, next_seq FROM threads WHERE id = $1`, thread)
+	tx.row([]any{&run.Messages[0].SenderID}, `SELECT sender_id FROM messages WHERE run = $1 AND author <> 'agent' ORDER BY sent_at, seq LIMIT 1`, run.ID)
+	tx.readShown(run)
+	return e
+}
+
+// stop ends the run. Messages that wait for a turn are due at once.
+func (e *endRunTx) stop() {
+	e.end(RunCanceled, "stopped", time.Time{})
+	e.do(`UPDATE threads SET turn_at = $2 WHERE id = $1 AND turn_since IS NOT NULL AND turn_at > $2`, e.run.Thread, e.now)
+}
