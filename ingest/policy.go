@@ -99,6 +99,8 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return g.unasked(event.ReasonFromMe)
 	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction) && !g.follows(m, look):
 		return g.unasked(event.ReasonNoMention)
+	case addressed != event.AddressedMention && addressed != event.AddressedCommand && look.InvocationOnly():
+		return g.unasked(event.ReasonNoMention)
 	case !g.arrived.IsZero() && !m.SentAt.IsZero() && g.arrived.Sub(m.SentAt) > g.Policy.MaxAge:
 		return passive(event.ReasonTooOld)
 	case g.looping(m, look):

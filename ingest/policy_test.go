@@ -20,6 +20,8 @@ type store struct {
 	botRuns  int
 	echoes   int
 
+	invocationOnly bool
+
 	channel string // arguments of the last BotRuns
 	since   time.Time
 }
@@ -30,6 +32,8 @@ func (s *store) Ours(id string) bool { return id == s.ours }
 func (s *store) Echoes(string, time.Time) int { return s.echoes }
 
 func (s *store) Answered() bool { return s.answered }
+
+func (s *store) InvocationOnly() bool { return s.invocationOnly }
 
 func (s *store) BotRuns(channel string, since time.Time) int {
 	s.channel, s.since = channel, since
@@ -109,6 +113,7 @@ func TestGate(t *testing.T) {
 	follow := with(policy(func(p *Policy) { p.FollowThreads = true }), func(m *event.Message, _ *Policy, s *store) { m.FollowUp, s.answered = true, true })
 	users := func(ids ...string) change { return policy(func(p *Policy) { p.AllowUsers = ids }) }
 	channels := func(ids ...string) change { return policy(func(p *Policy) { p.AllowChannels = ids }) }
+	invoked := func(_ *event.Message, _ *Policy, s *store) { s.invocationOnly = true }
 	botRuns := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.botRuns = n } }
 
 	echoes := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.echoes = n } }
@@ -121,6 +126,10 @@ func TestGate(t *testing.T) {
 		"nothing addresses us":                     {with(), passively("no-mention")},
 		"a mention":                                {mention, runs("mention")},
 		"a direct message":                         {addressed(event.AddressedDirect), runs("direct")},
+		"a mention where only mentions run":        {with(invoked, mention), runs("mention")},
+		"a command where only mentions run":        {with(invoked, addressed(event.AddressedCommand)), runs("command")},
+		"a direct message where only mentions run": {with(invoked, addressed(event.AddressedDirect)), passively("no-mention")},
+		"an open channel where only mentions run":  {with(invoked, open), passively("no-mention")},
 		"a reply, as the payload says":             {addressed(event.AddressedReply), runs("reply")},
 		"a reply, as the store says":               {replies, runs("reply")},
 		"a mention in a reply to us":               {with(replies, mention), runs("mention")},

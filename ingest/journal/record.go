@@ -59,6 +59,8 @@ type Look interface {
 	Ours(externalID string) bool
 	// Answered reports whether we have answered in the message's thread.
 	Answered() bool
+	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
+	InvocationOnly() bool
 	// BotRuns counts the runs that bots have begun in a channel since a time, and the
 	// requested ones that have not begun, except one that this message would join. No
 	// other message is counted in the channel until this one is recorded.
@@ -158,11 +160,12 @@ type threadState struct {
 	nextSeq, begunSeq int64
 	run               string // the unfinished run; empty for none
 	waiting           bool   // messages wait for a turn
+	mode              ThreadMode
 }
 
 // recordNew records a new message in three statements; most envelopes contain one. It
 // returns false, and has written nothing, if the message needs a closer look: it may be
-// ours, a bot's or known, must be ignored, or has budgets.
+// ours, a bot's or known, must be ignored, or has budgets, or its thread is not open.
 func (r *recordTx) recordNew() bool {
 	e, m := r.Event, r.Event.Message
 	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || len(r.Budgets) > 0 {
@@ -172,7 +175,7 @@ func (r *recordTx) recordNew() bool {
 	if decision.Ignore || decision.Note {
 		return false
 	}
-	const fresh = ` AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $27 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	const fresh = ` AND mode = 'open' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $27 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
 	if !r.insert(m, decision, fresh, r.Envelope) {
 		return false
 	}
@@ -184,8 +187,8 @@ func (r *recordTx) recordNew() bool {
 // run records any other event.
 func (r *recordTx) run() {
 	t := &r.thread
-	r.lock(r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting},
-		`channel, next_seq, begun_seq, coalesce(run_id, ''), CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
+	r.lock(r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode)},
+		`channel, next_seq, begun_seq, coalesce(run_id, ''), CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, mode`)
 	e := r.Event
 	switch {
 	case e.Ignored != "":

@@ -23,6 +23,7 @@ func messagePromises() []promise {
 		{"two payloads of a message add the files of both, in both orders, once each", secondPayloadFiles},
 		{"a second payload in another thread moves to the message's thread", straySecondPayload},
 		{"a payload of a deleted message does not restore it", duplicateOfDeleted},
+		{"the policy knows the mode of the thread", threadModes},
 	}
 }
 
@@ -202,4 +203,26 @@ func duplicateOfDeleted(f *fixture) {
 	same(f, "raw bytes", len(f.body(accepted.ID)), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -"})
 	same(f, "turns", f.due(turns), nil)
+}
+
+func threadModes(f *fixture) {
+	invoked := func(m *event.Message, look journal.Look) journal.Decision {
+		if look.InvocationOnly() {
+			return mentions(m, look)
+		}
+		return runs(m, look)
+	}
+	trigger := func(id, content string) journal.Trigger {
+		return f.message(threadKey(1), said(id, content), invoked).Trigger
+	}
+	f.fails("an unknown thread", f.SetThreadMode(f.ctx, threadKey(1), journal.ModeOpen), journal.ErrNotFound)
+	same(f, "in an open thread", trigger("C1/1", "hi"), journal.TriggerRun)
+	f.must(f.SetThreadMode(f.ctx, threadKey(1), journal.ModeInvocationOnly))
+	mode, err := f.ThreadMode(f.ctx, threadKey(1))
+	f.must(err)
+	same(f, "mode", mode, journal.ModeInvocationOnly)
+	same(f, "without a mention", trigger("C1/2", "hi"), journal.TriggerPassive)
+	same(f, "with a mention", trigger("C1/3", "@bot hi"), journal.TriggerRun)
+	f.must(f.SetThreadMode(f.ctx, threadKey(1), journal.ModeOpen))
+	same(f, "in an open thread again", trigger("C1/4", "hi"), journal.TriggerRun)
 }

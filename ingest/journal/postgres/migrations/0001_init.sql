@@ -24,6 +24,7 @@ CREATE TABLE threads (
 	platform TEXT NOT NULL,
 	channel TEXT NOT NULL,
 	agent TEXT NOT NULL DEFAULT '', -- the agent of the turn that is due, or of the unfinished run
+	mode TEXT NOT NULL DEFAULT 'open', -- open, invocation_only
 	opened_on TEXT NOT NULL DEFAULT '', -- external id of the message of another thread on which it was opened
 	next_seq BIGINT NOT NULL DEFAULT 1,
 	last_at BIGINT NOT NULL DEFAULT 0, -- when its last message was recorded; 0: none was
