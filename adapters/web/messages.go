@@ -98,6 +98,8 @@ type message struct {
 	BaseSeq       *int64 `json:"base_seq,omitempty"`
 	LatestSeenSeq *int64 `json:"latest_seen_seq,omitempty"`
 	ServerSeq     *int64 `json:"server_seq_at_submit,omitempty"`
+	Stale         *bool  `json:"stale,omitempty"` // when it was submitted; nil if unknown
+	StaleLag      *int64 `json:"stale_lag,omitempty"`
 }
 
 // run is the run of a message: queued, running, done, failed or cancelled.
@@ -125,6 +127,7 @@ func view(m *journal.Listed) message {
 	}
 	if f := m.Freshness; f != nil {
 		out.BaseSeq, out.LatestSeenSeq, out.ServerSeq = &f.BaseSeq, &f.LatestSeenSeq, &f.ServerSeq
+		out.Stale, out.StaleLag = event.IsStale(&f.BaseSeq, f.ServerSeq), event.ComputeStaleLag(&f.BaseSeq, f.ServerSeq)
 	}
 	return out
 }

@@ -42,7 +42,8 @@ func TestListMessages(t *testing.T) {
 	want := map[string]any{"next": 7.0, "messages": []any{
 		row(4, "m1", "web:olivia", "user", "run", "", map[string]any{"reason": "direct", "deleted_at": at,
 			"run": map[string]any{"id": "run-1", "state": "failed", "error": "Sorry."}}),
-		row(5, "r1", "agent:helper", "assistant", "none", "hi", map[string]any{"run_id": "run", "base_seq": 3.0, "latest_seen_seq": 3.0, "server_seq_at_submit": 4.0}),
+		row(5, "r1", "agent:helper", "assistant", "none", "hi", map[string]any{"run_id": "run", "base_seq": 3.0, "latest_seen_seq": 3.0, "server_seq_at_submit": 4.0,
+			"stale": true, "stale_lag": 1.0}),
 		row(6, "n1", "system:parley", "system", "none", "Sorry.", map[string]any{"kind": "notice", "run_id": "run-1"}),
 		row(7, "o1", "slack:U1", "user", "none", "hello", map[string]any{"metadata": map[string]any{"source": "slack"}}),
 	}}

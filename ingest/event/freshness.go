@@ -1,0 +1,21 @@
+package event
+
+// IsStale reports whether a reply whose agent began at a thread_seq is behind a thread whose
+// highest thread_seq is current. Without a base, the answer is unknown: nil.
+func IsStale(base *int64, current int64) *bool {
+	lag := ComputeStaleLag(base, current)
+	if lag == nil {
+		return nil
+	}
+	return Bool(*lag > 0)
+}
+
+// ComputeStaleLag returns the number of messages by which such a reply is behind. It is 0 for
+// a base beyond current. Without a base, the number is unknown: nil.
+func ComputeStaleLag(base *int64, current int64) *int64 {
+	if base == nil {
+		return nil
+	}
+	lag := max(0, current-*base)
+	return &lag
+}
