@@ -86,6 +86,7 @@ type API struct {
 	Recorded Recorded
 	Store    Store
 	Files    Files
+	Streams  *Streams
 	Guard    *guard.Guard
 	Now      func() time.Time
 }

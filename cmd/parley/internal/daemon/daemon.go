@@ -17,6 +17,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/deliver"
 	"parley/adapters/guard"
+	"parley/adapters/web"
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
@@ -49,6 +50,7 @@ type Daemon struct {
 	listener net.Listener
 	server   *http.Server
 	guard    *guard.Guard
+	streams  *web.Streams
 	probe    probe
 
 	platforms map[event.Platform]adapters.Platform
@@ -94,7 +96,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	for _, p := range o.Platforms {
 		d.platforms[p.Name] = p
 	}
-	d.guard = guard.New(d.metrics.reject)
+	d.guard, d.streams = guard.New(d.metrics.reject), web.NewStreams()
 	engine, err := o.Engine, error(nil)
 	if engine == nil {
 		if engine, err = openStore(ctx, o.Config.Store, d.log, d.metrics); err != nil {

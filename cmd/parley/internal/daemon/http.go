@@ -51,6 +51,7 @@ func (d *Daemon) newServer() *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
 	}
+	server.RegisterOnShutdown(d.streams.Close)
 	d.guard.Protect(server)
 	return server
 }
@@ -106,7 +107,7 @@ func (d *Daemon) apiOf(workspace string) web.API {
 	return web.API{
 		Adapter: adapter, Workspace: workspace, Others: current.web, Asks: asks,
 		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Store: d.journal, Files: d,
-		Guard: d.guard, Now: d.now,
+		Streams: d.streams, Guard: d.guard, Now: d.now,
 	}
 }
 
