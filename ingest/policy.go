@@ -95,6 +95,8 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return passive(event.ReasonPassive)
 	case addressed == event.AddressedAction:
 		return passive(event.ReasonAction) // stored even without passive memory: our post asked for the press
+	case m.Known != nil && addressed != event.AddressedMention:
+		return passive(event.ReasonNoMention) // an agent outside Parley asks another one only by a mention
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
 		return g.unasked(event.ReasonFromMe)
 	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction) && !g.follows(m, look):

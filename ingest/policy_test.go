@@ -117,6 +117,7 @@ func TestGate(t *testing.T) {
 	botRuns := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.botRuns = n } }
 
 	echoes := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.echoes = n } }
+	agent := with(bot, botsWelcome, func(m *event.Message, _ *Policy, _ *store) { m.Known = new(event.Known) })
 	toldFromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(false) }
 
 	for name, c := range map[string]struct {
@@ -146,6 +147,8 @@ func TestGate(t *testing.T) {
 		"a follow-up, without passive memory":      {with(follow, noMemory), runs("followed")},
 		"an open channel":                          {open, runs("open")},
 		"a mention in an open channel":             {with(open, mention), runs("mention")},
+		"an agent outside":                         {with(agent, open, addressed(event.AddressedDirect)), passively("no-mention")},
+		"an agent outside that mentions ours":      {with(agent, mention), runs("mention")},
 		"passive, though it mentions us":           {with(mention, silent), passively("passive")},
 		"passive in its metadata":                  {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(true) }), passively("passive")},
 		"passive: false triggers nothing":          {func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(false) }, passively("no-mention")},

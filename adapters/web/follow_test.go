@@ -36,7 +36,7 @@ func (t *tap) source() source {
 	}}
 }
 
-// have gives the stream its next events, or its end.
+// have sets the results of the next read.
 func (t *tap) have(last bool, err error, events ...sent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

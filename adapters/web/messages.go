@@ -126,8 +126,8 @@ func view(m *journal.Listed) message {
 		out.Run = &run{given(asked.ID), asked.State, given(asked.Error)}
 	}
 	if f := m.Freshness; f != nil {
-		out.BaseSeq, out.LatestSeenSeq, out.ServerSeq = &f.BaseSeq, &f.LatestSeenSeq, &f.ServerSeq
-		out.Stale, out.StaleLag = event.IsStale(&f.BaseSeq, f.ServerSeq), event.ComputeStaleLag(&f.BaseSeq, f.ServerSeq)
+		out.BaseSeq, out.LatestSeenSeq, out.ServerSeq = f.BaseSeq, f.LatestSeenSeq, &f.ServerSeq
+		out.Stale, out.StaleLag = event.IsStale(f.BaseSeq, f.ServerSeq), event.ComputeStaleLag(f.BaseSeq, f.ServerSeq)
 	}
 	return out
 }

@@ -22,7 +22,7 @@ func TestListMessages(t *testing.T) {
 		{Message: journal.Message{Seq: 4, UUID: "m1", SenderID: "web:olivia", Author: journal.ByHuman, Version: 1, Trigger: journal.TriggerRun,
 			Reason: "direct", CreatedAt: noon, DeletedAt: noon, Metadata: []byte("{}")}, Asked: &journal.Asked{ID: "run-1", State: "failed", Error: "Sorry."}},
 		{Message: journal.Message{Seq: 5, UUID: "r1", SenderID: "agent:helper", Author: journal.ByAgent, Version: 1, Trigger: journal.TriggerNone,
-			Content: "hi", CreatedAt: noon, Metadata: []byte("{}"), Run: "run"}, Freshness: &journal.Freshness{BaseSeq: 3, LatestSeenSeq: 3, ServerSeq: 4}},
+			Content: "hi", CreatedAt: noon, Metadata: []byte("{}"), Run: "run"}, Freshness: &journal.Freshness{Known: event.Known{BaseSeq: new(int64(3)), LatestSeenSeq: new(int64(3))}, ServerSeq: 4}},
 		{Message: journal.Message{Seq: 6, UUID: "n1", SenderID: "system:parley", Author: journal.BySystem, Version: 1, Trigger: journal.TriggerNone,
 			Content: "Sorry.", CreatedAt: noon, Metadata: []byte("{}"), Run: "run-1"}},
 		{Message: journal.Message{Seq: 7, UUID: "o1", SenderID: "slack:U1", Author: journal.ByHuman, Trigger: journal.TriggerNone,

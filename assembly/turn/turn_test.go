@@ -374,7 +374,7 @@ func TestAReplyDescribesItsRun(t *testing.T) {
 			"source": "slack", "sender_id": "agent:helper", "sender_display_name": "helper", "sender_type": "bot",
 			"run_id": reply.Run, "stage": "answer", "latency_ms": float64(1500), "message_id": reply.ExternalID,
 		})
-		same(t, "freshness", *reply.Freshness, journal.Freshness{BaseSeq: 1, LatestSeenSeq: 1, ServerSeq: 1})
+		same(t, "freshness", *reply.Freshness, journal.Freshness{Known: event.Known{BaseSeq: new(int64(1)), LatestSeenSeq: new(int64(1))}, ServerSeq: 1})
 	})
 }
 

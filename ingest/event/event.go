@@ -259,6 +259,8 @@ type Message struct {
 	Quoted *Quote
 	// Forwarded are messages passed on inside this one: context, not content.
 	Forwarded []Quote
+	// Known is set for the messages of agents outside Parley.
+	Known *Known
 	// OpenedOn is the external id of the message of another thread on which this
 	// message's thread was opened; empty for none.
 	OpenedOn string

@@ -19,3 +19,10 @@ func ComputeStaleLag(base *int64, current int64) *int64 {
 	lag := max(0, current-*base)
 	return &lag
 }
+
+// Known is the newest messages that an agent outside Parley knew when it wrote its own, by
+// thread_seq; nil if the agent did not say.
+type Known struct {
+	BaseSeq       *int64 // when it began
+	LatestSeenSeq *int64 // when it ended
+}

@@ -2,16 +2,16 @@ package journal
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"parley/ingest/event"
 )
 
-// Freshness shows how much of its thread a reply's agent knew, in thread_seqs.
+// Freshness shows how much of its thread the agent of a message knew, in thread_seqs.
 type Freshness struct {
-	BaseSeq, LatestSeenSeq, ServerSeq int64
+	event.Known
+	ServerSeq int64 // the thread's highest one when the message was submitted
 }
 
 // Asked is the run that a message asked for.
@@ -24,7 +24,7 @@ type Asked struct {
 // Listed is a message in a list of its thread.
 type Listed struct {
 	Message
-	// Freshness is set for replies.
+	// Freshness is set for replies, and for messages of agents outside Parley.
 	Freshness *Freshness
 	// Asked is set for messages that ask for a run.
 	Asked *Asked
@@ -73,12 +73,13 @@ var runStates = map[RunState]string{
 // fact are the columns of a message that only a list shows. A run whose row is too old to
 // be stored ended as its reply and its message show.
 type fact struct {
-	row   int64
-	fresh Freshness
+	row                  int64
+	base, latest, server int64 // -1: unknown
 	Asked
 }
 
-const facts = `SELECT m.row, coalesce(m.base_seq, 0), coalesce(m.latest_seen_seq, 0), coalesce(m.server_seq, 0), coalesce(m.run, ''),
+const facts = `SELECT m.row, coalesce(CASE WHEN m.author = 'agent' THEN m.base_seq ELSE m.sender_base_seq END, -1),
+		coalesce(m.latest_seen_seq, -1), coalesce(m.server_seq, -1), coalesce(m.run, ''),
 		CASE WHEN m.run IS NULL THEN 'queued' WHEN t.run_id = m.run THEN 'running' ELSE coalesce(r.state, CASE
 			WHEN EXISTS (SELECT 1 FROM messages a WHERE a.run = m.run AND a.author = 'agent') THEN 'done'
 			WHEN m.deleted_at > 0 THEN 'canceled' ELSE 'failed' END) END,
@@ -87,7 +88,22 @@ const facts = `SELECT m.row, coalesce(m.base_seq, 0), coalesce(m.latest_seen_seq
 		LEFT JOIN messages n ON n.run = m.run AND n.author = 'system' WHERE m.thread = $1 AND m.seq BETWEEN $2 AND $3`
 
 func (f *fact) dest() []any {
-	return []any{&f.row, &f.fresh.BaseSeq, &f.fresh.LatestSeenSeq, &f.fresh.ServerSeq, &f.ID, &f.State, &f.Error}
+	return []any{&f.row, &f.base, &f.latest, &f.server, &f.ID, &f.State, &f.Error}
+}
+
+// freshness returns nil for a message of no agent.
+func (f *fact) freshness() *Freshness {
+	if f.server < 0 {
+		return nil
+	}
+	fresh := &Freshness{ServerSeq: f.server}
+	if f.base >= 0 {
+		fresh.BaseSeq = &f.base
+	}
+	if f.latest >= 0 {
+		fresh.LatestSeenSeq = &f.latest
+	}
+	return fresh
 }
 
 // listed reads messages of one thread with the facts that a list shows.
@@ -105,10 +121,8 @@ func (tx *txn) listed(where string, args ...any) []Listed {
 	for i, m := range messages {
 		list[i].Message = m
 		f := known[m.Row]
-		switch {
-		case m.Author == ByAgent && f.fresh.ServerSeq > 0:
-			list[i].Freshness = &f.fresh
-		case m.Trigger == TriggerRun:
+		list[i].Freshness = f.freshness()
+		if m.Trigger == TriggerRun {
 			if state, ended := runStates[RunState(f.State)]; ended {
 				f.State = state
 			}
@@ -129,22 +143,19 @@ type ThreadSummary struct {
 }
 
 // Cursor is the thread's position in the order of a workspace's threads.
-func (s *ThreadSummary) Cursor() string { return fmt.Sprintf("%d-%d", s.LastAt.UnixMilli(), s.row) }
+func (s *ThreadSummary) Cursor() string { return cursor(s.LastAt, s.row) }
 
 // Threads returns the threads of a workspace that have messages, the last active first. It
 // begins after the thread with the given Cursor; the first page has none.
 func (j *Journal) Threads(ctx context.Context, workspace, before string, limit int) ([]ThreadSummary, error) {
-	var at, row int64
-	condition := ``
+	condition, args := ``, []any{workspace, int64(limit)}
 	if before != "" {
-		if _, err := fmt.Sscanf(before, "%d-%d", &at, &row); err != nil {
-			return nil, event.FieldErrors{{Field: "before", Message: "must be next of the page before"}}
+		at, row, err := readCursor(before)
+		if err != nil {
+			return nil, err
 		}
 		condition = ` AND (t.last_at, t.id) < ($3, $4)`
-	}
-	args := []any{workspace, int64(limit), at, row}
-	if before == "" {
-		args = args[:2]
+		args = append(args, at, row)
 	}
 	return list(ctx, j, func(s *ThreadSummary) []any {
 		return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version}

@@ -175,7 +175,7 @@ func (r *recordTx) recordNew() bool {
 	if decision.Ignore || decision.Note {
 		return false
 	}
-	const fresh = ` AND mode = 'open' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $27 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	const fresh = ` AND mode = 'open' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $30 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
 	if !r.insert(m, decision, fresh, r.Envelope) {
 		return false
 	}
@@ -297,9 +297,11 @@ const awaiting = `envelopes.workspace = $1 AND envelopes.subject = $2 AND envelo
 // the run begins with the message.
 const insertMessage = `
 	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes, quoted_id,
-		metadata, version, origin, revision, files, envelopes, sent_at, created_at, reason, agent, memory, run, context_after, base_seq)
+		metadata, version, origin, revision, files, envelopes, sent_at, created_at, reason, agent, memory,
+		sender_base_seq, latest_seen_seq, server_seq, run, context_after, base_seq)
 	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13, $14,
-		$15, $16, $17, $18, $19, $20, $21, $22, $24, $25, $26, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.begun_seq END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
+		$15, $16, $17, $18, $19, $20, $21, $22, $24, $25, $26,
+		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.begun_seq END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
 	FROM (SELECT id, next_seq, begun_seq, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
 			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN CAST($4 AS TEXT) END AS begins
 		FROM threads WHERE id = $3 AND fence = $23`
@@ -320,7 +322,8 @@ func (r *recordTx) insert(m *event.Message, d Decision, condition string, more .
 	var contextAfter int64
 	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, number(!d.Note), optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
 		string(row.Author), string(row.Trigger), row.Content, quotes, quotedID, blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
-		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory)}, more...)
+		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory)}, knownSeqs(m)...)
+	args = append(args, more...)
 	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, insertMessage+condition+insertMessageEnd, args...) {
 		return false
 	}
@@ -343,6 +346,20 @@ func (r *recordTx) insert(m *event.Message, d Decision, condition string, more .
 		r.moved += r.admitWaiting(r.Workspace, m.ExternalID, r.claim.Thread)
 	}
 	return true
+}
+
+// knownSeqs returns the arguments of insertMessage about what an agent outside Parley knew.
+func knownSeqs(m *event.Message) []any {
+	seq := func(n *int64) any {
+		if n == nil {
+			return nil
+		}
+		return *n
+	}
+	if m.Known == nil {
+		return []any{nil, nil, int64(0)}
+	}
+	return []any{seq(m.Known.BaseSeq), seq(m.Known.LatestSeenSeq), int64(1)}
 }
 
 // addFiles stores the message's files from a part on.

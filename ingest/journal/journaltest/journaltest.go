@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"later answers", laterPromises()},
 		{"stops", stopPromises()},
 		{"listing", listingPromises()},
+		{"threads", threadPromises()},
 		{"imports", importPromises()},
 		{"outbox", outboxPromises()},
 		{"pace", pacePromises()},

@@ -495,7 +495,7 @@ func staleSent(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "ho"), passive)
 	same(f, "outcome", f.commit(run, answer("Hello.")).Outcome, journal.Committed)
-	same(f, "freshness", f.list(threadKey(1))[2].Freshness, &journal.Freshness{BaseSeq: 1, LatestSeenSeq: 1, ServerSeq: 2})
+	same(f, "freshness", f.list(threadKey(1))[2].Freshness, &journal.Freshness{Known: event.Known{BaseSeq: at(1), LatestSeenSeq: at(1)}, ServerSeq: 2})
 }
 
 func eventsBounded(f *fixture) {

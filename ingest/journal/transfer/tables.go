@@ -22,7 +22,7 @@ type table struct {
 var tables = []table{
 	newTable("workspaces", 1, `id text, self text, removed_at int`),
 	newTable("channels", 2, `workspace text, id text, type text`),
-	newTable("threads", 1, `id int, key text, uuid text, workspace text, platform text, channel text, agent text, mode text, opened_on text, next_seq
+	newTable("threads", 1, `id int, key text, uuid text, workspace text, platform text, channel text, agent text, mode text, made_by text, made_at int, opened_on text, next_seq
 		int, last_at int, begun_seq int, pending int, owner text, lease_until int, fence int, intake_at int, turn_at int,
 		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
 		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text,
@@ -33,7 +33,7 @@ var tables = []table{
 	newTable("messages", 1, `row int, id text, thread int, seq int, workspace text, external_id text, client_message_id text, sender_id
 		text, author text, trigger text, reason text, agent text, memory int, content text, quotes text, quoted_id text, metadata bytes, version int,
 		origin text, revision text, files int, reactions text, envelopes text, sent_at int, created_at int, edited_at
-		int, deleted_at int, run text, context_after int, base_seq int, gap int, latest_seen_seq int, server_seq int`),
+		int, deleted_at int, run text, context_after int, base_seq int, gap int, latest_seen_seq int, server_seq int, sender_base_seq int`),
 	newTable("attachments", 1, `id int, message int, part int, external_id text, name text, mime_type text,
 		size int, state text, bucket text, path text, sha256 text`),
 	newTable("copies_to_check", 2, `bucket text, path text, check_at int`),

@@ -22,6 +22,8 @@ CREATE TABLE threads (
 	channel TEXT NOT NULL,
 	agent TEXT NOT NULL DEFAULT '', -- the agent of the turn that is due, or of the unfinished run
 	mode TEXT NOT NULL DEFAULT 'open', -- open, invocation_only
+	made_by TEXT NOT NULL DEFAULT '', -- the caller of our API that made it and owns it; empty: its first message made it
+	made_at INTEGER NOT NULL DEFAULT 0, -- when made_by made it; 0: nobody did
 	opened_on TEXT NOT NULL DEFAULT '', -- external id of the message of another thread on which it was opened
 	next_seq INTEGER NOT NULL DEFAULT 1,
 	last_at INTEGER NOT NULL DEFAULT 0, -- when its last message was recorded; 0: none was
@@ -53,6 +55,8 @@ CREATE TABLE threads (
 CREATE INDEX threads_channel ON threads (workspace, channel, id);
 CREATE INDEX threads_uuid ON threads (uuid);
 CREATE INDEX threads_last ON threads (workspace, last_at, id) WHERE last_at > 0;
+CREATE INDEX threads_made ON threads (workspace, made_by, made_at, id) WHERE made_by <> '';
+CREATE INDEX threads_made_at ON threads (workspace, made_at, id) WHERE made_by <> '';
 CREATE INDEX threads_intake ON threads (intake_at) WHERE intake_at IS NOT NULL;
 CREATE INDEX threads_turn ON threads (agent, turn_at) WHERE turn_at IS NOT NULL;
 CREATE UNIQUE INDEX threads_run ON threads (run_id) WHERE run_id IS NOT NULL;
@@ -119,8 +123,9 @@ CREATE TABLE messages (
 	context_after INTEGER, -- of a turn's first message: its block holds passive messages after this thread_seq
 	base_seq INTEGER, -- of a turn's first message: its block ends at this thread_seq; of a reply: the highest thread_seq in the agent's input
 	gap INTEGER NOT NULL DEFAULT 0, -- of a turn's first message: some earlier messages could not be read
-	latest_seen_seq INTEGER, -- of a reply: the highest thread_seq that its agent knew
-	server_seq INTEGER -- of a reply: the thread's highest thread_seq when it was submitted
+	latest_seen_seq INTEGER, -- of a reply, or of an agent outside Parley: the highest thread_seq that its agent knew
+	server_seq INTEGER, -- of a reply, or of an agent outside Parley: the thread's highest thread_seq when it was submitted
+	sender_base_seq INTEGER -- of an agent outside Parley: the thread_seq with which it began; null: it gave none
 ) STRICT;
 CREATE UNIQUE INDEX messages_seq ON messages (thread, seq) WHERE seq IS NOT NULL;
 CREATE UNIQUE INDEX messages_external ON messages (workspace, external_id) WHERE external_id IS NOT NULL;

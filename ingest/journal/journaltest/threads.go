@@ -1,0 +1,126 @@
+package journaltest
+
+import (
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func threadPromises() []promise {
+	return []promise{
+		{"a client makes a thread once, and it belongs to the first", threadMadeOnce},
+		{"a client's threads are listed, the newest first", threadsOfClient},
+		{"a thread's mode decides about its messages", modeOfThread},
+		{"the senders of a thread are listed, those of the newest messages last", sendersOfThread},
+		{"an agent's message says how much of its thread the agent knew", knownByAgent},
+	}
+}
+
+// at returns a pointer to a thread_seq.
+func at(seq int64) *int64 { return &seq }
+
+const olivia, ash = "user:1", "user:2"
+
+// make makes the test's nth thread for a client.
+func (f *fixture) make(n int, madeBy string, mode journal.ThreadMode) (journal.Thread, bool) {
+	f.Helper()
+	t, made, err := f.MakeThread(f.ctx, journal.NewThread{
+		Workspace: workspace, Platform: event.Web, Key: threadKey(n), Channel: channel, Mode: mode, MadeBy: madeBy,
+	})
+	f.must(err)
+	return t, made
+}
+
+func threadMadeOnce(f *fixture) {
+	first, made := f.make(1, olivia, journal.ModeInvocationOnly)
+	same(f, "made", made, true)
+	same(f, "its owner, mode and newest message", [3]any{first.MadeBy, first.Mode, first.Newest}, [3]any{olivia, journal.ModeInvocationOnly, int64(0)})
+	same(f, "its time", first.CreatedAt, f.clock.Now())
+	f.clock.advance(time.Second)
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	second, made := f.make(1, ash, journal.ModeOpen)
+	same(f, "made again", made, false)
+	same(f, "the owner of the first", second.MadeBy, olivia)
+	same(f, "its time", second.CreatedAt, first.CreatedAt)
+	same(f, "its newest message", second.Newest, 1)
+
+	f.message(threadKey(2), said("C1/2", "hi"), passive)
+	other, err := f.Thread(f.ctx, workspace, journal.ThreadUUID(threadKey(2)))
+	f.must(err)
+	same(f, "a thread that its first message made", [3]any{other.MadeBy, other.Mode, other.CreatedAt}, [3]any{"", journal.ModeOpen, f.clock.Now()})
+	_, err = f.Thread(f.ctx, "other", other.ID)
+	f.fails("a thread of another workspace", err, journal.ErrNotFound)
+}
+
+func threadsOfClient(f *fixture) {
+	for i := range 3 {
+		f.make(i+1, olivia, journal.ModeOpen)
+		f.clock.advance(time.Second)
+	}
+	f.make(4, ash, journal.ModeOpen)
+	f.message(threadKey(5), said("C1/5", "nobody's"), passive)
+	page := func(madeBy, before string) ([]string, string) {
+		threads, err := f.ThreadsMadeBy(f.ctx, workspace, madeBy, before, 2)
+		f.must(err)
+		return each(threads, func(t journal.Thread) string { return string(t.Key) }), threads[len(threads)-1].Cursor()
+	}
+	got, next := page(olivia, "")
+	same(f, "the first page", got, []string{string(threadKey(3)), string(threadKey(2))})
+	got, _ = page(olivia, next)
+	same(f, "the second page", got, []string{string(threadKey(1))})
+	got, _ = page("", "")
+	same(f, "those of all", got, []string{string(threadKey(4)), string(threadKey(3))})
+	_, err := f.ThreadsMadeBy(f.ctx, workspace, olivia, "yesterday", 2)
+	if _, ok := err.(event.FieldErrors); !ok {
+		f.Fatalf("a position that is none: %v", err)
+	}
+}
+
+func modeOfThread(f *fixture) {
+	f.make(1, olivia, journal.ModeInvocationOnly)
+	invoked := func(m *event.Message, look journal.Look) journal.Decision {
+		if look.InvocationOnly() {
+			return passive(m, look)
+		}
+		return runs(m, look)
+	}
+	same(f, "the thread that a client made", f.message(threadKey(1), said("C1/1", "hi"), invoked).Trigger, journal.TriggerPassive)
+	same(f, "any other", f.message(threadKey(2), said("C1/2", "hi"), invoked).Trigger, journal.TriggerRun)
+}
+
+func sendersOfThread(f *fixture) {
+	by := func(id, sender, name string) *event.Message {
+		m := said(id, "hi")
+		m.Metadata.SenderID, m.Metadata.SenderDisplayName = sender, name
+		return m
+	}
+	f.message(threadKey(1), by("C1/1", olivia, "Liv"), passive)
+	f.message(threadKey(1), by("C1/2", ash, "Ash"), passive)
+	f.message(threadKey(1), by("C1/3", olivia, "Olivia"), passive)
+	thread, err := f.Thread(f.ctx, workspace, journal.ThreadUUID(threadKey(1)))
+	f.must(err)
+	senders, err := f.Senders(f.ctx, &thread)
+	f.must(err)
+	same(f, "senders with their newest names", each(senders, func(s journal.Sender) string {
+		m, err := event.ReadMetadata(s.Metadata)
+		f.must(err)
+		return s.ID + " " + m.SenderDisplayName
+	}), []string{ash + " Ash", olivia + " Olivia"})
+}
+
+func knownByAgent(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	f.message(threadKey(1), said("C1/2", "ho"), passive)
+	m := said("C1/3", "Hello.")
+	m.Metadata.SenderID, m.Metadata.SenderType, m.Known = "agent:7", event.Bot, &event.Known{BaseSeq: at(1), LatestSeenSeq: at(2)}
+	f.message(threadKey(1), m, passive)
+	silent := said("C1/4", "Asking the other agent.")
+	silent.Metadata.SenderType, silent.Known = event.Bot, new(event.Known)
+	f.message(threadKey(1), silent, runs)
+	f.begin(threadKey(1))
+	list := f.list(threadKey(1))
+	same(f, "a person's", list[0].Freshness, nil)
+	same(f, "an agent's", list[2].Freshness, &journal.Freshness{Known: *m.Known, ServerSeq: 2})
+	same(f, "one that says nothing, also in a run", list[3].Freshness, &journal.Freshness{ServerSeq: 3})
+}

@@ -1,0 +1,114 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Thread is a thread as clients of our API see it.
+type Thread struct {
+	ID        string // its UUID
+	Workspace string
+	Key       event.ThreadKey
+	Mode      ThreadMode
+	MadeBy    string // the client that made and owns it; empty: its first message made it
+	CreatedAt time.Time
+	Newest    int64 // its highest thread_seq; 0: it has no message
+
+	row int64
+}
+
+// Cursor is the thread's position in the order of a client's threads.
+func (t *Thread) Cursor() string { return cursor(t.CreatedAt, t.row) }
+
+// cursor is a position in the order of a time and a row.
+func cursor(at time.Time, row int64) string { return fmt.Sprintf("%d-%d", at.UnixMilli(), row) }
+
+// readCursor is the reverse of cursor. Its error is event.FieldErrors.
+func readCursor(before string) (at, row int64, err error) {
+	if _, err := fmt.Sscanf(before, "%d-%d", &at, &row); err != nil {
+		return 0, 0, event.FieldErrors{{Field: "before", Message: "must be next of the page before"}}
+	}
+	return at, row, nil
+}
+
+const threadColumns = `id, uuid, workspace, key, mode, made_by,
+	CASE WHEN made_at > 0 THEN made_at ELSE coalesce((SELECT m.created_at FROM messages m WHERE m.thread = threads.id AND m.seq = 1), 0) END, next_seq - 1`
+
+func (t *Thread) dest() []any {
+	return []any{&t.row, &t.ID, &t.Workspace, (*string)(&t.Key), (*string)(&t.Mode), &t.MadeBy, &t.CreatedAt, &t.Newest}
+}
+
+// NewThread is a thread that a client of our API makes before its first message.
+type NewThread struct {
+	Workspace string
+	Platform  event.Platform
+	Key       event.ThreadKey
+	Channel   string
+	Mode      ThreadMode
+	MadeBy    string
+}
+
+// MakeThread makes a thread without messages. If there is a thread with the key already, it
+// returns that one, which may be another client's, and false.
+func (j *Journal) MakeThread(ctx context.Context, n NewThread) (t Thread, made bool, err error) {
+	made, err = write(ctx, j, WriteOptions{Urgent: true, Thread: n.Key}, func(tx *txn) bool {
+		return tx.exec(`INSERT INTO threads (key, uuid, workspace, platform, channel, mode, made_by, made_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING`,
+			string(n.Key), ThreadUUID(n.Key), n.Workspace, string(n.Platform), n.Channel, string(n.Mode), n.MadeBy, millis(j.now())) > 0
+	})
+	if err == nil {
+		t, err = j.Thread(ctx, n.Workspace, ThreadUUID(n.Key))
+	}
+	return t, made, err
+}
+
+// Thread returns a thread of a workspace. It fails with ErrNotFound if there is none.
+func (j *Journal) Thread(ctx context.Context, workspace, id string) (t Thread, err error) {
+	found, err := j.row(ctx, t.dest(), `SELECT `+threadColumns+` FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
+	if err == nil && !found {
+		err = ErrNotFound
+	}
+	return t, err
+}
+
+// ThreadsMadeBy returns the threads that a client has made, or all that clients have made if
+// madeBy is empty, the newest first. It begins behind the thread with the given Cursor; the
+// first page has none.
+func (j *Journal) ThreadsMadeBy(ctx context.Context, workspace, madeBy, before string, limit int) ([]Thread, error) {
+	query, args := `SELECT `+threadColumns+` FROM threads WHERE workspace = $1 AND made_by <> ''`, []any{workspace, int64(limit)}
+	if before != "" {
+		at, row, err := readCursor(before)
+		if err != nil {
+			return nil, err
+		}
+		query += ` AND (made_at, id) < ($3, $4)`
+		args = append(args, at, row)
+	}
+	if madeBy != "" {
+		args = append(args, madeBy)
+		query += fmt.Sprintf(` AND made_by = $%d`, len(args))
+	}
+	return list(ctx, j, (*Thread).dest, query+` ORDER BY made_at DESC, id DESC LIMIT CAST($2 AS BIGINT)`, args...)
+}
+
+// Sender is the sender of messages of a thread.
+type Sender struct {
+	ID       string // sender_id
+	Author   Author
+	Metadata []byte // of its newest message
+}
+
+// sendersOf bounds the messages whose senders Senders returns.
+const sendersOf = 1000
+
+// Senders returns the senders of a thread's newest 1,000 messages, those of the newest last.
+func (j *Journal) Senders(ctx context.Context, t *Thread) ([]Sender, error) {
+	return list(ctx, j, func(s *Sender) []any { return []any{&s.ID, (*string)(&s.Author), &s.Metadata} },
+		`SELECT m.sender_id, m.author, m.metadata FROM messages m JOIN (
+			SELECT max(seq) AS seq FROM messages WHERE thread = $1 AND seq > $2 GROUP BY sender_id) AS newest ON m.seq = newest.seq
+		WHERE m.thread = $1 ORDER BY m.seq`, t.row, t.Newest-sendersOf)
+}
