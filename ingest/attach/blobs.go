@@ -11,7 +11,7 @@ import (
 // same rank. Its methods keep the contract of a place.
 type Blobs interface {
 	PutBlob(ctx context.Context, path string, content io.ReaderAt, size int64) error
-	OpenBlob(ctx context.Context, path string) (io.ReadCloser, error)
+	OpenBlob(ctx context.Context, path string) (io.ReadSeekCloser, error)
 	RemoveBlob(ctx context.Context, path string) error
 }
 
@@ -25,7 +25,11 @@ func (b blobs) put(ctx context.Context, draft *os.File, size int64, path string)
 }
 
 func (b blobs) open(ctx context.Context, path string) (io.ReadCloser, error) {
-	return b.store.OpenBlob(ctx, path)
+	content, err := b.store.OpenBlob(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return content, nil
 }
 
 func (b blobs) remove(ctx context.Context, path string) error { return b.store.RemoveBlob(ctx, path) }

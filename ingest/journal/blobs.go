@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -55,44 +56,71 @@ func lockBlob(tx *txn, path string) {
 
 // OpenBlob returns a reader of the blob at a path, which works while ctx lasts. A missing
 // blob is fs.ErrNotExist. If the blob is removed meanwhile, the reader ends early.
-func (j *Journal) OpenBlob(ctx context.Context, path string) (io.ReadCloser, error) {
-	read := func(part int64) (chunk []byte, found bool, err error) {
-		found, err = j.row(ctx, []any{&chunk}, `SELECT bytes FROM blobs WHERE path = $1 AND part = $2`, path, part)
-		return chunk, found, err
-	}
-	_, found, err := read(0)
+func (j *Journal) OpenBlob(ctx context.Context, path string) (io.ReadSeekCloser, error) {
+	var chunks, last int64
+	found, err := j.row(ctx, []any{&chunks, &last}, `SELECT part, length(bytes) FROM blobs WHERE path = $1
+		AND EXISTS (SELECT 1 FROM blobs WHERE path = $1 AND part = 0) ORDER BY part DESC LIMIT 1`, path)
 	if err == nil && !found {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
 		return nil, fmt.Errorf("blob %s: %w", path, err)
 	}
-	return io.NopCloser(&blobReader{read: read}), nil
+	b := &blobReader{size: max(0, chunks-1)*chunkSize + last, chunk: -1}
+	b.read = func(part int64) (chunk []byte, err error) {
+		_, err = j.row(ctx, []any{&chunk}, `SELECT bytes FROM blobs WHERE path = $1 AND part = $2`, path, part)
+		return chunk, err
+	}
+	return b, nil
 }
 
-// blobReader reads a blob chunk by chunk.
+// blobReader reads a blob chunk by chunk, from any position.
 type blobReader struct {
-	read  func(part int64) (chunk []byte, found bool, err error)
-	part  int64  // of chunk
-	chunk []byte // bytes that Read has not returned yet
+	read  func(part int64) ([]byte, error) // returns no bytes of a missing part
+	size  int64
+	at    int64 // the position
+	chunk int64 // the number of the chunk in bytes; -1 for none
+	bytes []byte
 }
 
 // Read implements io.Reader.
 func (b *blobReader) Read(p []byte) (int, error) {
-	if len(b.chunk) == 0 {
-		chunk, found, err := b.read(b.part + 1)
+	if b.at >= b.size {
+		return 0, io.EOF
+	}
+	if chunk := b.at / chunkSize; chunk != b.chunk {
+		bytes, err := b.read(chunk + 1)
 		if err != nil {
 			return 0, err
 		}
-		if !found {
-			return 0, io.EOF
-		}
-		b.part, b.chunk = b.part+1, chunk
+		b.chunk, b.bytes = chunk, bytes
 	}
-	n := copy(p, b.chunk)
-	b.chunk = b.chunk[n:]
+	rest := b.bytes[min(b.at%chunkSize, int64(len(b.bytes))):]
+	if len(rest) == 0 {
+		return 0, io.EOF // the blob was removed meanwhile
+	}
+	n := copy(p, rest)
+	b.at += int64(n)
 	return n, nil
 }
+
+// Seek implements io.Seeker.
+func (b *blobReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += b.at
+	case io.SeekEnd:
+		offset += b.size
+	}
+	if offset < 0 {
+		return b.at, errors.New("seek before the begin of a blob")
+	}
+	b.at = offset
+	return b.at, nil
+}
+
+// Close implements io.Closer.
+func (*blobReader) Close() error { return nil }
 
 // RemoveBlob removes the blob at a path, complete or not. A missing blob is no error.
 func (j *Journal) RemoveBlob(ctx context.Context, path string) error {

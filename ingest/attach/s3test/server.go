@@ -108,7 +108,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist")
 	case !signed(r, key == ""):
 		refuse(w, http.StatusForbidden, "SignatureDoesNotMatch", "Authorization was "+r.Header.Get("Authorization"))
-	case r.Header.Get("X-Amz-Content-Sha256") != hex.EncodeToString(sum[:]):
+	case !presigned(r) && r.Header.Get("X-Amz-Content-Sha256") != hex.EncodeToString(sum[:]):
 		refuse(w, http.StatusBadRequest, "XAmzContentSHA256Mismatch", "The provided sum does not match what was computed.")
 	default:
 		s.answer(w, r, key, body, fault)
@@ -129,9 +129,18 @@ func (s *Server) begin(method, key string) (fault Fault) {
 // region, because a client that asks for the region does not know it yet.
 func signed(r *http.Request, any bool) bool {
 	scope, ours := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential="+AccessKey+"/")
+	whole := strings.Contains(scope, "x-amz-content-sha256")
+	if presigned(r) {
+		scope, ours = strings.CutPrefix(r.URL.Query().Get("X-Amz-Credential"), AccessKey+"/")
+		whole = r.URL.Query().Get("X-Amz-Expires") != "" && r.Method == http.MethodGet
+	}
 	parts := strings.Split(scope, "/")
-	return ours && len(parts) > 3 && (any || parts[1] == Region) && parts[2] == "s3" && strings.Contains(scope, "x-amz-content-sha256")
+	return ours && len(parts) > 3 && (any || parts[1] == Region) && parts[2] == "s3" && whole
 }
+
+// presigned reports whether the address of a request carries its signature:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+func presigned(r *http.Request) bool { return r.URL.Query().Has("X-Amz-Signature") }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, key string, body []byte, fault Fault) {
 	s.mu.Lock()
@@ -157,6 +166,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, key string, body
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)-1))
 		_, _ = w.Write(content[:len(content)-1])
 	default:
+		for _, key := range []string{"Content-Type", "Content-Disposition"} {
+			if value := r.URL.Query().Get("response-" + strings.ToLower(key)); value != "" {
+				w.Header().Set(key, value)
+			}
+		}
 		_, _ = w.Write(content)
 	}
 }

@@ -1,0 +1,79 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// addressed is a place that serves copies at addresses of its own.
+type addressed interface {
+	// address returns the address of a copy. It is valid for a time, and its answers have
+	// the header.
+	address(ctx context.Context, path string, header http.Header, valid time.Duration) (string, error)
+}
+
+var _ addressed = (*bucket)(nil)
+
+// Address returns the address at which the place itself serves a copy, with Content-Type and
+// Content-Disposition of the header, for at least a second. It is empty if the place has no
+// addresses; OpenAt reads the copy then. Address does not check that the copy exists.
+func (s *Store) Address(ctx context.Context, bucket, path string, header http.Header, valid time.Duration) (string, error) {
+	if err := s.check(bucket, path); err != nil {
+		return "", err
+	}
+	place, ok := s.place.(addressed)
+	if !ok {
+		return "", nil
+	}
+	address, err := place.address(ctx, path, header, max(valid, time.Second))
+	if err != nil {
+		return "", fmt.Errorf("sign an address of an attachment in %s: %w", s.where, err)
+	}
+	return address, nil
+}
+
+// OpenAt is Open for reads from any position. Only a read of the whole copy checks the
+// bytes: if they have changed, it ends in ErrDamaged before the last ones.
+func (s *Store) OpenAt(ctx context.Context, bucket, at string) (io.ReadSeekCloser, error) {
+	if err := s.check(bucket, at); err != nil {
+		return nil, err
+	}
+	content, err := s.place.open(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("open attachment in %s: %w", s.where, err)
+	}
+	seeker, ok := content.(io.ReadSeekCloser)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("attachments in %s have addresses of their own", s.where), content.Close())
+	}
+	r := &positioned{ReadSeekCloser: seeker, sum: path.Base(at)}
+	if r.size, err = r.Seek(0, io.SeekEnd); err == nil {
+		_, err = r.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, content.Close())
+	}
+	return r, nil
+}
+
+// address returns a presigned address of the object.
+func (b *bucket) address(ctx context.Context, path string, header http.Header, valid time.Duration) (string, error) {
+	query := url.Values{}
+	for _, key := range []string{"Content-Type", "Content-Disposition"} {
+		if value := header.Get(key); value != "" {
+			query.Set("response-"+strings.ToLower(key), value)
+		}
+	}
+	address, err := b.client.PresignedGetObject(ctx, b.name, b.key(path), valid, query)
+	if err != nil {
+		return "", err
+	}
+	return address.String(), nil
+}
