@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"retention", retentionPromises()},
 		{"copies", copyPromises()},
 		{"blobs", blobPromises()},
+		{"keys", keyPromises()},
 		{"exclusive leases", leasePromises()},
 		{"gaps", gapPromises()},
 	} {

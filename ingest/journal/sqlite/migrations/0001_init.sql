@@ -267,7 +267,7 @@ CREATE TABLE gaps (
 	PRIMARY KEY (workspace, channel)
 ) STRICT, WITHOUT ROWID;
 
--- The small named values of adapters, such as a poller's cursor.
+-- The small named values of adapters, such as a poller's cursor. The workspace is empty for the store's own keys.
 CREATE TABLE adapter_state (
 	workspace TEXT NOT NULL,
 	name      TEXT NOT NULL,
