@@ -87,6 +87,7 @@ type API struct {
 	Store    Store
 	Files    Files
 	Streams  *Streams
+	Storage  Storage
 	Guard    *guard.Guard
 	Now      func() time.Time
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"math"
 	"mime"
 	"net/http"
 	"strings"
@@ -20,7 +21,9 @@ type Documents struct {
 
 // Routes returns the routes of the documents.
 func Routes() []Route {
-	return nil
+	return []Route{
+		{Pattern: "POST /api/v1/agent/attachments", Right: ForUsers, MaxBody: math.MaxInt64, Serve: Call.PostAttachment},
+	}
 }
 
 // Route is one of the documents' routes.

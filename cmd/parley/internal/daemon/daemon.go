@@ -45,6 +45,7 @@ type Daemon struct {
 	turns   *turn.Runner
 	outbox  *deliver.Outbox
 	files   *attach.Store
+	storage web.Storage
 
 	current  atomic.Pointer[setup]
 	listener net.Listener
@@ -112,6 +113,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if d.files, err = newFiles(o.Config, d.journal); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
+	d.storage = d.newStorage(o.Config.Attachments)
 	d.assemble()
 	if err := d.configure(ctx, o.Config); err != nil {
 		return nil, errors.Join(err, d.journal.Close())

@@ -6,8 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"time"
 
 	kinds "parley/adapters/agent"
+	"parley/adapters/web"
 	"parley/config"
 	"parley/ingest/attach"
 	"parley/ingest/journal"
@@ -21,6 +23,28 @@ func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
 		return attach.New(c.Attachments, nil)
 	}
 	return attach.New(c.Attachments, j)
+}
+
+// newStorage returns the storage of files that clients send and read.
+func (d *Daemon) newStorage(c attach.Config) web.Storage {
+	return web.Storage{
+		Links: &web.Links{
+			Base: d.publicURL, TTL: c.TTL, Now: d.now,
+			Key: func(ctx context.Context) ([]byte, error) { return d.journal.Key(ctx, "links") },
+		},
+		Copies: copies{d.files, d.journal}, MaxBytes: c.MaxBytes, Guard: d.guard,
+	}
+}
+
+// copies are the copies of attachments for the storage.
+type copies struct {
+	*attach.Store
+	journal *journal.Journal
+}
+
+// Hold implements web.Copies.
+func (c copies) Hold(ctx context.Context, bucket, path string, atLeast time.Duration) error {
+	return c.journal.CheckCopy(ctx, bucket, path, atLeast)
 }
 
 var _ kinds.Files = agentFiles{}

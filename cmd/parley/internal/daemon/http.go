@@ -40,6 +40,7 @@ func (d *Daemon) newServer() *http.Server {
 	for _, route := range web.Routes() {
 		mux.HandleFunc(route.Pattern, documents.Handler(route))
 	}
+	mux.HandleFunc("GET /storage/v1/object/sign/{bucket}/{path...}", d.storage.Get)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", d.operators(d.ready))
 	mux.HandleFunc("GET /metrics", d.operators(d.figures))
@@ -106,7 +107,7 @@ func (d *Daemon) apiOf(workspace string) web.API {
 	}
 	return web.API{
 		Adapter: adapter, Workspace: workspace, Others: current.web, Asks: asks,
-		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Store: d.journal, Files: d,
+		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Store: d.journal, Files: d, Storage: d.storage,
 		Streams: d.streams, Guard: d.guard, Now: d.now,
 	}
 }

@@ -1,0 +1,144 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/ingest/attach"
+	"parley/ingest/event"
+)
+
+const (
+	// uploadTimeout bounds the arrival of a file.
+	uploadTimeout = 2 * time.Minute
+	// formBytes is the room for the other parts of a form with a file.
+	formBytes = 64 << 10
+	// unnamed is how long a copy is kept that no message names.
+	unnamed = 24 * time.Hour
+	// maxName bounds the name of a file, in characters.
+	maxName = 255
+)
+
+// PostAttachment stores a file that a later message names: POST /api/v1/agent/attachments, with
+// a form that has a file, or with the file itself.
+func (c Call) PostAttachment(w http.ResponseWriter, r *http.Request) {
+	limit := c.Storage.MaxBytes
+	if r.ContentLength > limit+formBytes {
+		c.tooLarge(w, limit)
+		return
+	}
+	controller := http.NewResponseController(w)
+	if err := controller.SetReadDeadline(time.Now().Add(uploadTimeout)); err != nil {
+		c.busy(w)
+		return
+	}
+	_ = controller.SetWriteDeadline(time.Now().Add(uploadTimeout + recordTimeout))
+	r.Body = http.MaxBytesReader(w, r.Body, limit+formBytes)
+	source, file, err := uploaded(r)
+	if err == nil {
+		file, err = c.stored(r, source, file)
+	}
+	var url string
+	if err == nil {
+		url, err = c.Storage.Sign(r.Context(), c.Workspace, file)
+	}
+	if err != nil {
+		c.failUpload(w, err)
+		return
+	}
+	bucket, path := place(*file.Copy)
+	respond(w, http.StatusOK, map[string]string{"bucket": bucket, "path": path, "mime_type": file.MimeType, "url": url})
+}
+
+// stored stores a file and returns it with the type of its bytes.
+func (c Call) stored(r *http.Request, source io.Reader, file event.Attachment) (event.Attachment, error) {
+	kept, err := c.Storage.Copies.Put(r.Context(), source, file)
+	if err != nil {
+		return file, err
+	}
+	if err := c.Storage.Copies.Hold(r.Context(), kept.Bucket, kept.Path, max(unnamed, c.Storage.TTL)); err != nil {
+		return file, err
+	}
+	if file.MimeType != "" && file.MimeType != kept.MimeType {
+		return file, fmt.Errorf("%w: its bytes are %s", attach.ErrOtherContent, kept.MimeType)
+	}
+	if kept.Size == 0 {
+		return file, event.FieldErrors{{Field: "file", Message: "is empty"}}
+	}
+	file.MimeType, file.Size, file.Copy = kept.MimeType, kept.Size, &event.Copy{Bucket: kept.Bucket, Path: kept.Path}
+	return file, nil
+}
+
+// uploaded returns the file in a request: its bytes, and its announced name and type.
+func uploaded(r *http.Request) (io.Reader, event.Attachment, error) {
+	announced, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || announced != "multipart/form-data" {
+		_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Disposition"))
+		return r.Body, announcedFile(params["filename"], announced), nil
+	}
+	form, err := r.MultipartReader()
+	for err == nil {
+		part, next := form.NextPart()
+		if next == io.EOF {
+			break
+		}
+		if err = next; err == nil && part.FileName() != "" {
+			announced, _, _ = mime.ParseMediaType(part.Header.Get("Content-Type"))
+			return part, announcedFile(part.FileName(), announced), nil
+		}
+	}
+	if err == nil || !isTooLarge(err) {
+		err = event.FieldErrors{{Field: "file", Message: "is required: a part of the form with a filename"}}
+	}
+	return nil, event.Attachment{}, err
+}
+
+// announcedFile returns a file with the name and type that its sender gives. The type is empty
+// if the sender gives none: curl sends a file as a form without being told.
+func announcedFile(name, mimeType string) event.Attachment {
+	switch mimeType {
+	case "application/octet-stream", "application/x-www-form-urlencoded":
+		mimeType = ""
+	case "image/jpg":
+		mimeType = "image/jpeg"
+	}
+	runes := []rune(event.Text(filepath.Base(cmp.Or(name, "file"))))
+	return event.Attachment{Name: string(runes[:min(len(runes), maxName)]), MimeType: mimeType}
+}
+
+func isTooLarge(err error) bool {
+	var tooLarge *http.MaxBytesError
+	return errors.Is(err, attach.ErrTooLarge) || errors.As(err, &tooLarge)
+}
+
+// failUpload responds to a file that is not stored.
+func (c Call) failUpload(w http.ResponseWriter, err error) {
+	var faults event.FieldErrors
+	switch {
+	case isTooLarge(err):
+		c.tooLarge(w, c.Storage.MaxBytes)
+	case errors.Is(err, attach.ErrOtherContent):
+		c.fail(w, http.StatusBadRequest, "invalid", "the bytes are not of the announced type", event.FieldErrors{{Field: "file", Message: err.Error()}})
+	case errors.As(err, &faults):
+		c.fail(w, http.StatusBadRequest, "invalid", "the request has faults", faults)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		c.fail(w, http.StatusRequestTimeout, "slow-body", "the file must arrive within two minutes", nil)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		c.fail(w, http.StatusBadRequest, "broken-body", "the body ends too early", nil)
+	default:
+		c.busy(w)
+	}
+}
+
+func (c Call) tooLarge(w http.ResponseWriter, limit int64) {
+	w.Header().Set("Connection", "close")
+	c.fail(w, http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the file must have at most %d bytes", limit), nil)
+}
