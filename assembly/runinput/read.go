@@ -1,0 +1,299 @@
+package runinput
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"parley/ingest/event"
+)
+
+// Received is a RunAgentInput as a client has sent it.
+type Received struct {
+	Input
+	// Rest is the object for ReadRest.
+	Rest json.RawMessage
+}
+
+// roles are the roles of messages.
+var roles = []string{"user", "assistant", "system", "tool", "developer", "reasoning", "activity"}
+
+// Read reads a body. Its error is event.FieldErrors and names every member of a wrong form.
+// With it, Received has the other members, because a broken rule (Check) is reported first.
+func Read(raw []byte) (Received, error) {
+	var r reader
+	members, err := event.ReadObject(raw)
+	if !errors.As(err, &r.faults) && err != nil {
+		return Received{}, event.FieldErrors{{Field: "body", Message: err.Error()}}
+	}
+	var in Received
+	rest := members[:0:0]
+	for _, m := range members {
+		switch m.Key {
+		case "threadId":
+			in.ThreadID = strings.ToLower(r.text("", m))
+			continue
+		case "runId":
+			in.RunID = r.text("", m)
+			continue
+		case "parentRunId":
+			in.ParentRunID = r.text("", m)
+		case "messages":
+			in.Messages, m.Value = r.messages(m.Value)
+		case "tools":
+			r.tools(m.Value)
+		case "context":
+			r.context(m.Value)
+		}
+		rest = append(rest, m)
+	}
+	r.faults.Check(in.RunID != "", "runId", "is required")
+	r.faults.Check(strings.IndexFunc(in.RunID, unicode.IsControl) < 0, "runId", "must have no control characters")
+	in.Rest = object(rest)
+	return in, r.faults.Err()
+}
+
+// reader collects the faults of a body.
+type reader struct{ faults event.FieldErrors }
+
+// text reads a text; null is empty.
+func (r *reader) text(path string, m event.Extra) (s string) {
+	r.faults.Check(json.Unmarshal(m.Value, &s) == nil, path+m.Key, "must be a string")
+	return event.Text(s)
+}
+
+// list reads a list; null is empty.
+func (r *reader) list(path string, value json.RawMessage) (list []json.RawMessage) {
+	r.faults.Check(json.Unmarshal(value, &list) == nil, path, "must be a list")
+	return list
+}
+
+// object reads an object of a list.
+func (r *reader) object(path string, value json.RawMessage) []event.Extra {
+	members, err := event.ReadObject(value)
+	var doubled event.FieldErrors
+	switch {
+	case errors.As(err, &doubled):
+		for _, f := range doubled {
+			r.faults = append(r.faults, event.FieldError{Field: path + "." + f.Field, Message: f.Message})
+		}
+	case err != nil:
+		r.faults.Check(false, path, "must be an object")
+	}
+	return members
+}
+
+// required reports the texts that an object lacks.
+func (r *reader) required(path string, members []event.Extra, keys ...string) {
+	for _, key := range keys {
+		at := slices.IndexFunc(members, func(m event.Extra) bool { return m.Key == key })
+		if at < 0 || isNull(members[at].Value) {
+			r.faults.Check(false, path+"."+key, "is required: a string")
+		} else {
+			r.text(path+".", members[at])
+		}
+	}
+}
+
+// messages reads the messages. It returns the list for Rest too: the user message there has no
+// content, which the thread's message has.
+func (r *reader) messages(value json.RawMessage) ([]Message, json.RawMessage) {
+	list := r.list("messages", value)
+	messages := make([]Message, len(list))
+	for i, raw := range list {
+		path := fmt.Sprintf("messages[%d]", i)
+		members := r.object(path, raw)
+		r.required(path, members, "id", "role")
+		messages[i] = r.message(path, members)
+		if i == 0 {
+			list[0] = object(slices.DeleteFunc(members, func(m event.Extra) bool { return m.Key == "content" }))
+		}
+	}
+	if list == nil {
+		return nil, value
+	}
+	rest, _ := json.Marshal(list) // its values are valid
+	return messages, rest
+}
+
+// message reads one message.
+func (r *reader) message(path string, members []event.Extra) (m Message) {
+	for _, member := range members {
+		switch member.Key {
+		case "id":
+			_ = json.Unmarshal(member.Value, &m.ID) // required has checked it
+		case "role":
+			_ = json.Unmarshal(member.Value, &m.Role)
+			r.faults.Check(m.Role == "" || slices.Contains(roles, m.Role), path+".role", "must be one of "+strings.Join(roles, ", "))
+		case "name", "error", "encryptedValue":
+			r.text(path+".", member)
+		}
+	}
+	content := slices.IndexFunc(members, func(m event.Extra) bool { return m.Key == "content" })
+	switch {
+	case m.Role == "user" && content >= 0 && bytes.HasPrefix(members[content].Value, []byte("[")):
+		m.Content.Blocks = r.blocks(path+".content", members[content].Value)
+	case m.Role == "user", m.Role == "system", m.Role == "developer":
+		r.required(path, members, "content")
+	case m.Role == "tool":
+		r.required(path, members, "content", "toolCallId")
+	}
+	if content >= 0 && m.Content.Blocks == nil {
+		_ = json.Unmarshal(members[content].Value, &m.Content.Text)
+		m.Content.Text = event.Text(m.Content.Text)
+	}
+	return m
+}
+
+// blocks reads the blocks of a user message.
+func (r *reader) blocks(path string, value json.RawMessage) []Block {
+	list := r.list(path, value)
+	blocks := make([]Block, len(list))
+	for i, raw := range list {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		members := r.object(at, raw)
+		b := &blocks[i]
+		for _, m := range members {
+			switch m.Key {
+			case "type":
+				b.Type = r.text(at+".", m)
+			case "text":
+				b.Text = r.text(at+".", m)
+			case "mimeType":
+				b.MimeType = r.text(at+".", m)
+			case "url":
+				b.URL = r.text(at+".", m)
+			case "filename":
+				b.Filename = r.text(at+".", m)
+			case "data":
+				if data := ""; !isNull(m.Value) {
+					b.Data = &data // no value of it is allowed
+				}
+			}
+		}
+		r.faults.Check(b.Type == "text" || b.Type == "binary", at+".type", "must be text or binary")
+		if b.Type == "text" {
+			r.required(at, members, "text")
+		}
+	}
+	return blocks
+}
+
+// tools checks the tools.
+func (r *reader) tools(value json.RawMessage) {
+	for i, raw := range r.list("tools", value) {
+		path := fmt.Sprintf("tools[%d]", i)
+		members := r.object(path, raw)
+		r.required(path, members, "name", "description")
+		at := slices.IndexFunc(members, func(m event.Extra) bool { return m.Key == "parameters" })
+		r.faults.Check(at >= 0 && bytes.HasPrefix(members[at].Value, []byte("{")), path+".parameters", "is required: an object")
+	}
+}
+
+// context checks the facts beside the messages.
+func (r *reader) context(value json.RawMessage) {
+	for i, raw := range r.list("context", value) {
+		path := fmt.Sprintf("context[%d]", i)
+		r.required(path, r.object(path, raw), "description", "value")
+	}
+}
+
+func isNull(value json.RawMessage) bool { return string(value) == "null" }
+
+// object returns the JSON of members. Their values keep their bytes.
+func object(members []event.Extra) json.RawMessage {
+	out := []byte("{")
+	for i, m := range members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		key, _ := json.Marshal(m.Key) // a text always encodes
+		out = append(append(append(out, key...), ':'), m.Value...)
+	}
+	return append(out, '}')
+}
+
+// Rest is a RunAgentInput without its ids and the content of its user message, for an agent.
+// A raw value is nil if it is absent, and "null" if it is null.
+type Rest struct {
+	ParentRunID                           string
+	State, Tools, Context, ForwardedProps json.RawMessage
+	// User are the members of the user message besides id, role and content, such as
+	// encryptedValue.
+	User []event.Extra
+	// More are the messages after the user message.
+	More []json.RawMessage
+	// Extra are the members that the protocol does not know.
+	Extra []event.Extra
+}
+
+// ReadRest reads what Received.Rest or an empty text says.
+func ReadRest(raw []byte) (Rest, error) {
+	var r Rest
+	if len(raw) == 0 {
+		return r, nil
+	}
+	members, err := event.ReadObject(raw)
+	for _, m := range members {
+		switch m.Key {
+		case "parentRunId":
+			err = errors.Join(err, json.Unmarshal(m.Value, &r.ParentRunID))
+		case "state":
+			r.State = m.Value
+		case "tools":
+			r.Tools = m.Value
+		case "context":
+			r.Context = m.Value
+		case "forwardedProps":
+			r.ForwardedProps = m.Value
+		case "messages":
+			err = errors.Join(err, r.messages(m.Value))
+		default:
+			r.Extra = append(r.Extra, m)
+		}
+	}
+	if err != nil {
+		return Rest{}, fmt.Errorf("the rest of a RunAgentInput: %w", err)
+	}
+	return r, nil
+}
+
+// messages reads the messages of the rest.
+func (r *Rest) messages(value json.RawMessage) error {
+	if err := json.Unmarshal(value, &r.More); err != nil || len(r.More) == 0 {
+		return err
+	}
+	user, err := event.ReadObject(r.More[0])
+	r.More = r.More[1:]
+	r.User = slices.DeleteFunc(user, func(m event.Extra) bool { return m.Key == "id" || m.Key == "role" })
+	return err
+}
+
+// ToolsPrompt returns the block of text of the tools.
+func (r *Rest) ToolsPrompt() (string, error) {
+	var tools []Tool
+	if r.Tools != nil {
+		if err := json.Unmarshal(r.Tools, &tools); err != nil {
+			return "", err
+		}
+	}
+	return ToolsPrompt(tools)
+}
+
+// Instructions returns the texts of the system and developer messages.
+func (r *Rest) Instructions() (texts []string) {
+	for _, raw := range r.More {
+		var m struct{ Role, Content json.RawMessage }
+		_ = json.Unmarshal(raw, &m) // the reader has checked it
+		if role := string(m.Role); role == `"system"` || role == `"developer"` {
+			var text string
+			_ = json.Unmarshal(m.Content, &text)
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
