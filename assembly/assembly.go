@@ -103,12 +103,12 @@ type Input struct {
 	Said []Said
 }
 
-// Said is one message of the current turn: the typed text and the names of its files.
+// Said is one message of the current turn: the typed text and its files.
 type Said struct {
 	ID       string // a UUID
 	Content  string
 	Metadata []byte // a JSON object in the contract's terms
-	Files    []string
+	Files    []File
 }
 
 // Message is one message of an agent's input.

@@ -47,11 +47,9 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 // said returns the messages of a turn as their authors typed them, in the same order.
 func said(messages []journal.Message) []assembly.Said {
 	out := make([]assembly.Said, len(messages))
-	for i, m := range messages {
-		out[i] = assembly.Said{ID: m.UUID, Content: m.Content, Metadata: m.Metadata}
-		for _, file := range m.Attachments {
-			out[i].Files = append(out[i].Files, file.Name)
-		}
+	for i := range messages {
+		m := &messages[i]
+		out[i] = assembly.Said{ID: m.UUID, Content: m.Content, Metadata: m.Metadata, Files: files(m)}
 	}
 	return out
 }

@@ -50,10 +50,16 @@ func (l *lines) one(m *journal.Message) *assembly.Line {
 	if q := m.Quotes.Quoted; q != nil && q.Own && q.ExternalID != "" {
 		l.quotes = append(l.quotes, q)
 	}
-	for _, file := range m.Attachments {
-		line.Files = append(line.Files, assembly.File{Name: file.Name, MimeType: file.MimeType, Size: file.Size, Bucket: file.Bucket, Path: file.Path})
-	}
+	line.Files = files(m)
 	return line
+}
+
+// files returns the attachments of a message; nil for none.
+func files(m *journal.Message) (files []assembly.File) {
+	for _, f := range m.Attachments {
+		files = append(files, assembly.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Bucket, Path: f.Path})
+	}
+	return files
 }
 
 // metadata reads a message's metadata. Consecutive messages of one person are read once.

@@ -52,6 +52,7 @@ func Looks() (assembly.Input, Shelf) {
 	image := assembly.File{Name: "a.png", MimeType: "image/png", Size: int64(len(PNG)), Path: "p"}
 	document := assembly.File{Name: "b.pdf", MimeType: "application/pdf", Size: 8, Path: "d"}
 	input := Hello()
+	input.Said[0].Files = []assembly.File{image, document}
 	input.Messages[0].Parts = append(input.Messages[0].Parts, assembly.Part{File: &image}, assembly.Part{File: &document})
 	return input, Shelf{"p": PNG, "d": "%PDF-1.7"}
 }

@@ -55,7 +55,11 @@ func (Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Mes
 	last := input.Said[len(input.Said)-1]
 	text := last.Content
 	if strings.TrimSpace(text) == "" && len(last.Files) > 0 {
-		text = strings.Join(last.Files, "\n")
+		names := make([]string, len(last.Files))
+		for i, file := range last.Files {
+			names[i] = file.Name
+		}
+		text = strings.Join(names, "\n")
 	}
 	return emit(stream.Message{Type: stream.Answer, Text: text, Time: time.Now()})
 }

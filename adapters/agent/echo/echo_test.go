@@ -25,7 +25,7 @@ func run(ctx context.Context, said ...assembly.Said) (emitted []stream.Message, 
 }
 
 func TestEchoRepeatsLastMessage(t *testing.T) {
-	files := []string{"a.png", "report.pdf"}
+	files := []assembly.File{{Name: "a.png"}, {Name: "report.pdf"}}
 	for _, c := range []struct {
 		name string
 		said []assembly.Said

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -32,11 +33,15 @@ var (
 func Kind() agent.Kind {
 	return agent.Kind{
 		Name: "webhook", Config: func() agent.Config { return &Config{Config: remote.DefaultConfig()} },
-		New: func(c agent.Config, _ agent.Files) turn.Agent {
-			return New(*c.(*Config), http.DefaultTransport, time.Now)
+		New: func(c agent.Config, files agent.Files) turn.Agent {
+			return New(*c.(*Config), files, http.DefaultTransport, time.Now)
 		},
 	}
 }
+
+// maxImages bounds the images of one request together, in bytes before encoding. Many servers
+// of small programs take no larger body.
+const maxImages = 4 << 20
 
 // Config is the configuration of one webhook.
 type Config struct {
@@ -63,13 +68,14 @@ func (c *Config) ReplySecret() secret.Value { return c.Secret }
 // enforces Config.Bounds.
 type Agent struct {
 	config Config
+	files  agent.Files
 	client *remote.Client
 	now    func() time.Time
 }
 
 // New returns an agent for the configured address. The transport carries the requests.
-func New(config Config, transport http.RoundTripper, now func() time.Time) *Agent {
-	return &Agent{config, remote.New(config.Config, transport, config.Secret), now}
+func New(config Config, files agent.Files, transport http.RoundTripper, now func() time.Time) *Agent {
+	return &Agent{config, files, remote.New(config.Config, transport, config.Secret), now}
 }
 
 // Run posts the run. The response is JSON {"content"}, whose other keys become keys of the
@@ -79,7 +85,8 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if input.Taken {
 		return turn.ErrLater
 	}
-	body, err := json.Marshal(a.request(input))
+	images := remote.NewImages(a.files, maxImages, maxImages)
+	body, err := json.Marshal(a.request(ctx, input, images))
 	if err != nil {
 		return err
 	}
@@ -87,9 +94,10 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if err != nil {
 		return err
 	}
-	stamp := strconv.FormatInt(a.now().Unix(), 10)
-	request.Header.Set("X-Parley-Timestamp", stamp)
-	request.Header.Set("X-Parley-Signature", Sign(a.config.Secret.Reveal(), stamp, body))
+	images.Send(request, body)
+	if err := a.sign(request); err != nil {
+		return err
+	}
 	response, err := a.client.Do(request)
 	if err != nil {
 		return err
@@ -105,12 +113,30 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	return a.whole(response, answer)
 }
 
+// sign signs a request with images, whose body is read once more.
+func (a *Agent) sign(request *http.Request) error {
+	body, err := request.GetBody()
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	stamp := strconv.FormatInt(a.now().Unix(), 10)
+	signature, err := Sign(a.config.Secret.Reveal(), stamp, body)
+	if err != nil {
+		return a.client.Invalid("an image is not readable", err)
+	}
+	request.Header.Set("X-Parley-Timestamp", stamp)
+	request.Header.Set("X-Parley-Signature", signature)
+	return nil
+}
+
 // Sign returns the value of X-Parley-Signature: the hex HMAC-SHA256, under the secret, of
-// "v1:<timestamp>:<body>".
-func Sign(secret, timestamp string, body []byte) string {
+// "v1:<timestamp>:<body>". An error is the body's.
+func Sign(secret, timestamp string, body io.Reader) (string, error) {
 	mac := hmac.New(sha256.New, []byte(secret))
-	fmt.Fprintf(mac, "v1:%s:%s", timestamp, body)
-	return "v1=" + hex.EncodeToString(mac.Sum(nil))
+	fmt.Fprintf(mac, "v1:%s:", timestamp)
+	_, err := io.Copy(mac, body)
+	return "v1=" + hex.EncodeToString(mac.Sum(nil)), err
 }
 
 // request is the body of a request.
@@ -129,13 +155,21 @@ type said struct {
 }
 
 type message struct {
-	ID       string          `json:"id"`
-	Content  string          `json:"content"`
-	Metadata json.RawMessage `json:"metadata"`
-	Files    []string        `json:"files,omitempty"`
+	ID          string          `json:"id"`
+	Content     string          `json:"content"`
+	Metadata    json.RawMessage `json:"metadata"`
+	Attachments []attachment    `json:"attachments,omitempty"` // of all messages of the turn
 }
 
-func (a *Agent) request(input assembly.Input) request {
+// attachment is a file. Data is the base64 of an image, and absent for any other file.
+type attachment struct {
+	Name     string `json:"name"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"size"`
+	Data     string `json:"data,omitempty"`
+}
+
+func (a *Agent) request(ctx context.Context, input assembly.Input, images *remote.Images) request {
 	r := request{RunID: input.RunID, ThreadID: input.ThreadID, Workspace: input.Workspace, Platform: input.Platform}
 	if a.config.SystemPrompt != "" {
 		r.Messages = append(r.Messages, said{assembly.RoleSystem, a.config.SystemPrompt})
@@ -145,9 +179,22 @@ func (a *Agent) request(input assembly.Input) request {
 	}
 	if n := len(input.Said); n > 0 {
 		last := input.Said[n-1]
-		r.Message = message{last.ID, last.Content, last.Metadata, last.Files}
+		r.Message = message{last.ID, last.Content, last.Metadata, attachments(ctx, input.Said, images)}
 	}
 	return r
+}
+
+func attachments(ctx context.Context, said []assembly.Said, images *remote.Images) (list []attachment) {
+	for _, m := range said {
+		for _, file := range m.Files {
+			given := attachment{Name: file.Name, MimeType: file.MimeType, Size: file.Size}
+			if kind, mark, ok := images.Add(ctx, file); ok {
+				given.MimeType, given.Data = kind, mark
+			}
+			list = append(list, given)
+		}
+	}
+	return list
 }
 
 // whole reads an answer in one piece.

@@ -1,6 +1,8 @@
 package webhook_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -20,9 +22,11 @@ import (
 	"parley/config/secret"
 )
 
+var _, files = agenttest.Looks()
+
 func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
 	now := func() time.Time { return time.Unix(1700000000, 0) }
-	return webhook.New(webhook.Config{URL: address + "/hook", Secret: secret.New(agenttest.Canary), Config: config}, transport, now)
+	return webhook.New(webhook.Config{URL: address + "/hook", Secret: secret.New(agenttest.Canary), Config: config}, files, transport, now)
 }
 
 const answer = "data: {\"content\":\"Grüße, \"}\n\ndata: {\"content\":\"Olivia\"}\n\ndata: [DONE]\n\n"
@@ -40,8 +44,8 @@ func TestRequest(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		want := webhook.Sign(agenttest.Canary, r.Header.Get("X-Parley-Timestamp"), body)
-		if r.Header.Get("X-Parley-Timestamp") != "1700000000" || r.Header.Get("X-Parley-Signature") != want {
+		want, err := webhook.Sign(agenttest.Canary, r.Header.Get("X-Parley-Timestamp"), bytes.NewReader(body))
+		if err != nil || r.Header.Get("X-Parley-Timestamp") != "1700000000" || r.Header.Get("X-Parley-Signature") != want {
 			t.Errorf("headers %v", r.Header)
 		}
 		if err := json.Unmarshal(body, &got); err != nil {
@@ -51,13 +55,17 @@ func TestRequest(t *testing.T) {
 	})
 	config := remote.DefaultConfig()
 	config.SystemPrompt = "Be brief."
-	if _, err := agenttest.Run(t.Context(), newAgent(address, config, http.DefaultTransport), agenttest.Hello()); err != nil {
+	input, _ := agenttest.Looks()
+	if _, err := agenttest.Run(t.Context(), newAgent(address, config, http.DefaultTransport), input); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
 		"run_id": "run-1", "thread_id": "5f0c9a4e-8f5e-5c5a-9b5e-0d6f8f3c1a11", "workspace": "acme", "platform": "slack",
-		"messages": []any{map[string]any{"role": "system", "content": "Be brief."}, map[string]any{"role": "user", "content": "[Olivia]: hi"}},
-		"message":  map[string]any{"id": "m1", "content": "hi", "metadata": map[string]any{"sender_id": "slack:U1"}},
+		"messages": []any{map[string]any{"role": "system", "content": "Be brief."}, map[string]any{"role": "user", "content": "[Olivia]: hi\n(file: a.png, image/png, 14 B)\n(file: b.pdf, application/pdf, 8 B)"}},
+		"message": map[string]any{"id": "m1", "content": "hi", "metadata": map[string]any{"sender_id": "slack:U1"}, "attachments": []any{
+			map[string]any{"name": "a.png", "mime_type": "image/png", "size": 14.0, "data": base64.StdEncoding.EncodeToString([]byte(agenttest.PNG))},
+			map[string]any{"name": "b.pdf", "mime_type": "application/pdf", "size": 8.0},
+		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -68,8 +76,8 @@ func TestRequest(t *testing.T) {
 func TestSignature(t *testing.T) {
 	// printf 'v1:1700000000:{}' | openssl dgst -sha256 -hmac 0123456789abcdef01234567
 	const want = "v1=ce8734aaedad6e1fc7332a6dafb938f991cada8dbc85ec09be32116e035a2e13"
-	if got := webhook.Sign("0123456789abcdef01234567", "1700000000", []byte("{}")); got != want {
-		t.Errorf("signature %s, want %s", got, want)
+	if got, err := webhook.Sign("0123456789abcdef01234567", "1700000000", strings.NewReader("{}")); err != nil || got != want {
+		t.Errorf("signature %s, %v; want %s", got, err, want)
 	}
 }
 
