@@ -27,8 +27,6 @@ require (
 	pgregory.net/rapid v1.3.0 // tests: properties
 )
 
-require github.com/evanphx/json-patch/v5 v5.9.11
-
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -104,7 +104,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return err
 	}
 	defer response.Close()
-	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit), input)
+	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit), int(a.config.MaxBytes), input)
 	if err := a.client.Follow(response, r.answer, "RUN_FINISHED or RUN_ERROR", r.take); err != nil {
 		return err
 	}

@@ -22,10 +22,13 @@ type streamEvent struct {
 	Code            string          `json:"code"`
 	Name            string          `json:"name"`
 	SubagentRunID   string          `json:"subagentRunId"`
+	ParentSubagent  string          `json:"parentSubagentRunId"`
+	ParentMessageID string          `json:"parentMessageId"`
 	Snapshot        json.RawMessage `json:"snapshot"`
 	Messages        []snapshot      `json:"messages"`
 	Outcome         *outcome        `json:"outcome"`
 	Usage           json.RawMessage `json:"usage"`
+	Result          json.RawMessage `json:"result"`
 	ProtocolVersion string          `json:"protocolVersion"`
 
 	raw []byte
@@ -144,10 +147,10 @@ func (e streamEvent) check() error {
 // mustBegin returns the fault of a chunk event that begins a message or a tool call.
 func (e streamEvent) mustBegin(kind string) error {
 	switch {
-	case kind != "TOOL_CALL" && e.MessageID == "":
-		return fmt.Errorf("%s.messageId: is required in the first chunk", e.Type)
-	case kind == "TOOL_CALL" && e.ToolCallID == "":
+	case e.chunkID(kind) == "" && kind == "TOOL_CALL":
 		return fmt.Errorf("%s.toolCallId: is required in the first chunk", e.Type)
+	case e.chunkID(kind) == "":
+		return fmt.Errorf("%s.messageId: is required in the first chunk", e.Type)
 	case kind == "TOOL_CALL" && e.ToolCallName == "":
 		return fmt.Errorf("%s.toolCallName: is required in the first chunk", e.Type)
 	}

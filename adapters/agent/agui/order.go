@@ -5,7 +5,8 @@ import "fmt"
 // order checks the order of a run's events.
 type order struct {
 	begun, ended bool
-	open         [6]map[string]bool // by group
+	open         [6]map[string]bool   // by group
+	owners       [6]map[string]string // the subagent of each id that has begun; empty for the agent itself
 }
 
 // group is a set of ids that begin and end.
@@ -85,10 +86,42 @@ func (o *order) move(e streamEvent, g group, mark rune) error {
 		return fmt.Errorf("%s came for %s, which is open already", e.Type, id)
 	case mark != 'b' && !open:
 		return fmt.Errorf("%s came for %s, which is not open", e.Type, id)
-	case mark == 'b':
-		o.open[g][id] = true
-	case mark == 'e':
+	}
+	if err := o.own(e, g, id, mark); err != nil {
+		return err
+	}
+	if mark == 'e' {
 		delete(o.open[g], id)
+	} else {
+		o.open[g][id] = true
+	}
+	return nil
+}
+
+// own checks that one subagent, or the agent itself, sends all events of an id. An event
+// without a subagent's id belongs to the owner. A reasoning message and its span are one.
+func (o *order) own(e streamEvent, g group, id string, mark rune) error {
+	if g == reasoningSpans {
+		g = reasoningMessages
+	}
+	if o.owners[g] == nil {
+		o.owners[g] = map[string]string{}
+	}
+	owner, begun := o.owners[g][id]
+	parent, hasParent := o.owners[textMessages][e.ParentMessageID]
+	switch {
+	case g == subagents && mark == 'b' && begun:
+		return fmt.Errorf("%s came for %s, which has ended", e.Type, id)
+	case g == subagents && mark == 'b' && e.ParentSubagent != "" && o.owners[g][e.ParentSubagent] == "":
+		return fmt.Errorf("%s came for %s, whose parent has not begun", e.Type, id)
+	case begun && g != steps && e.SubagentRunID != "" && e.SubagentRunID != owner:
+		return fmt.Errorf("%s came from the subagent %s for %s, which is not its own", e.Type, e.SubagentRunID, id)
+	case g == toolCalls && mark == 'b' && hasParent && e.SubagentRunID != "" && e.SubagentRunID != parent:
+		return fmt.Errorf("%s came from the subagent %s for a message that is not its own: %s", e.Type, e.SubagentRunID, e.ParentMessageID)
+	case !begun && g == toolCalls && e.SubagentRunID == "":
+		o.owners[g][id] = parent
+	case !begun:
+		o.owners[g][id] = e.SubagentRunID
 	}
 	return nil
 }

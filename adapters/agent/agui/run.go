@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
-
 	"parley/adapters/agent/remote"
 	"parley/assembly"
 	"parley/assembly/stream"
@@ -17,15 +15,16 @@ type run struct {
 	client *remote.Client
 	answer *remote.Answer
 	order  order
-	chunk  streamEvent // the open message or tool call of chunk events; no type if none is open
+	chunks chunks
 	asked  map[string]bool
 
 	halves map[string]*remote.Halves // of deltas, by the id of their message
 	shown  string                    // the id of the text message that was written last
 	others map[string]bool           // open text messages that are no answer: of other roles and of subagents
 	calls  map[string]*call
-	state  json.RawMessage
+	state  *document
 	usage  json.RawMessage
+	result json.RawMessage
 	snaps  []snapshot // of the last MESSAGES_SNAPSHOT
 	asks   []json.RawMessage
 }
@@ -36,9 +35,9 @@ type call struct {
 	args strings.Builder
 }
 
-func newRun(client *remote.Client, answer *remote.Answer, input assembly.Input) *run {
+func newRun(client *remote.Client, answer *remote.Answer, limit int, input assembly.Input) *run {
 	r := &run{
-		client: client, answer: answer, asked: map[string]bool{}, state: json.RawMessage(`{}`),
+		client: client, answer: answer, chunks: chunks{}, asked: map[string]bool{}, state: &document{value: map[string]any{}, limit: limit, room: limit},
 		halves: map[string]*remote.Halves{}, others: map[string]bool{}, calls: map[string]*call{},
 	}
 	for _, m := range input.Messages {
@@ -56,7 +55,7 @@ func (r *run) take(event remote.Event) error {
 	if err != nil {
 		return r.client.Invalid("the stream contains an invalid event", err)
 	}
-	events, err := r.expand(e)
+	events, err := r.chunks.expand(e)
 	if err != nil {
 		return r.client.Invalid("the stream contains an invalid event", err)
 	}
@@ -69,51 +68,6 @@ func (r *run) take(event remote.Event) error {
 		}
 	}
 	return nil
-}
-
-// transparent are the events that end no open chunk.
-var transparent = map[string]bool{"RAW": true, "ACTIVITY_SNAPSHOT": true, "ACTIVITY_DELTA": true, "REASONING_ENCRYPTED_VALUE": true}
-
-// expand turns a chunk event into the events that begin, continue and end its message or
-// tool call. Any other event ends the open one before it.
-func (r *run) expand(e streamEvent) (events []streamEvent, err error) {
-	kind, isChunk := strings.CutSuffix(e.Type, "_CHUNK")
-	if !isChunk {
-		if r.chunk.Type != "" && !transparent[e.Type] {
-			events = append(events, r.endChunk())
-		}
-		return append(events, e), nil
-	}
-	e.MessageID = cmp.Or(e.MessageID, r.chunk.MessageID)
-	e.ToolCallID = cmp.Or(e.ToolCallID, r.chunk.ToolCallID)
-	if r.chunk.Type != "" && (kind != r.chunk.Type || e.MessageID != r.chunk.MessageID || e.ToolCallID != r.chunk.ToolCallID) {
-		events = append(events, r.endChunk())
-	}
-	if r.chunk.Type == "" {
-		if err := e.mustBegin(kind); err != nil {
-			return nil, err
-		}
-		begin := e
-		begin.Type = kind + "_START"
-		events = append(events, begin)
-		r.chunk = e
-		r.chunk.Type = kind
-	}
-	if len(e.Delta) > 0 && string(e.Delta) != "null" {
-		e.Type = kind + "_CONTENT"
-		if kind == "TOOL_CALL" {
-			e.Type = kind + "_ARGS"
-		}
-		events = append(events, e)
-	}
-	return events, nil
-}
-
-func (r *run) endChunk() streamEvent {
-	e := r.chunk
-	e.Type += "_END"
-	r.chunk = streamEvent{}
-	return e
 }
 
 // apply takes the effect of one event.
@@ -141,7 +95,9 @@ func (r *run) apply(e streamEvent) error {
 		return r.finished(e)
 	case "RUN_ERROR":
 		return r.client.Failure("the agent reports: "+strings.TrimSpace(e.Message+" "+e.Code), 0)
-	case "RUN_STARTED", "STEP_FINISHED", "REASONING_START", "REASONING_END", "REASONING_MESSAGE_START", "REASONING_MESSAGE_END":
+	case "REASONING_MESSAGE_END":
+		return r.answer.EndThought()
+	case "RUN_STARTED", "STEP_FINISHED", "REASONING_START", "REASONING_END", "REASONING_MESSAGE_START":
 	default: // an event that only the agent's own clients know
 		return r.answer.Say(stream.Message{Type: stream.System, Details: e.raw})
 	}
@@ -206,7 +162,6 @@ func (r *run) tool(e streamEvent) error {
 	case "TOOL_CALL_RESULT":
 		if c := r.calls[e.ToolCallID]; c != nil {
 			said.Text, details["tool"] = c.name, c.name
-			delete(r.calls, e.ToolCallID)
 		}
 		details["tool_event"], details["result"] = "completed", e.Content
 	}
@@ -217,25 +172,22 @@ func (r *run) tool(e streamEvent) error {
 	return r.answer.Say(said)
 }
 
-// change applies a snapshot or a JSON Patch (RFC 6902) to the agent's state.
-func (r *run) change(e streamEvent) error {
+// change applies a snapshot or a JSON Patch to the agent's state.
+func (r *run) change(e streamEvent) (err error) {
 	if e.Type == "STATE_SNAPSHOT" {
-		r.state = e.Snapshot
-		return nil
-	}
-	patch, err := jsonpatch.DecodePatch(e.Delta)
-	if err == nil {
-		r.state, err = patch.Apply(r.state)
+		r.state, err = newDocument(e.Snapshot, r.state.limit)
+	} else {
+		err = r.state.patch(e.Delta)
 	}
 	if err != nil {
-		return r.client.Invalid("the stream contains an invalid event: STATE_DELTA.delta", err)
+		return r.client.Invalid("the stream contains an invalid event: "+e.Type, err)
 	}
 	return nil
 }
 
 func (r *run) finished(e streamEvent) error {
 	r.answer.Done()
-	r.usage = e.Usage
+	r.usage, r.result = e.Usage, e.Result
 	if e.Outcome == nil {
 		return nil
 	}
@@ -246,27 +198,17 @@ func (r *run) finished(e streamEvent) error {
 	return nil
 }
 
-// end ends the answer after the stream. The state and the token counts become keys of the
-// reply. A run that was interrupted asks the people in the thread.
+// end ends the answer after the stream. The state, the result and the token counts become keys
+// of the reply. A run that was interrupted asks the people in the thread.
 func (r *run) end() error {
 	if r.shown == "" {
 		if err := r.answer.Text(r.fromSnapshot()); err != nil {
 			return err
 		}
 	}
-	own := map[string]json.RawMessage{}
-	if string(r.state) != "{}" {
-		own["state"] = r.state
-	}
-	if len(r.usage) > 0 && string(r.usage) != "null" {
-		own["usage"] = r.usage
-	}
-	var details json.RawMessage
-	var err error
-	if len(own) > 0 {
-		if details, err = json.Marshal(own); err != nil {
-			return err
-		}
+	details, err := r.own()
+	if err != nil {
+		return err
 	}
 	if len(r.asks) == 0 {
 		return r.answer.Finish("", details)
@@ -275,6 +217,23 @@ func (r *run) end() error {
 		return err
 	}
 	return r.answer.Ask(r.question(), details)
+}
+
+// own returns the agent's own keys of the reply; nil for none.
+func (r *run) own() (json.RawMessage, error) {
+	own := map[string]any{}
+	if !equal(r.state.value, map[string]any{}) {
+		own["state"] = r.state.value
+	}
+	for key, value := range map[string]json.RawMessage{"usage": r.usage, "result": r.result} {
+		if len(value) > 0 && string(value) != "null" {
+			own[key] = value
+		}
+	}
+	if len(own) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(own)
 }
 
 // question returns the messages of the interrupts.

@@ -48,7 +48,7 @@ func (a *Answer) Text(text string) error {
 	if text == "" {
 		return nil
 	}
-	if err := a.endThought(); err != nil {
+	if err := a.EndThought(); err != nil {
 		return err
 	}
 	text = event.Text(text)
@@ -81,7 +81,8 @@ func (a *Answer) bound(bytes int) error {
 	return nil
 }
 
-func (a *Answer) endThought() error {
+// EndThought emits the reasoning so far, if there is some.
+func (a *Answer) EndThought() error {
 	if a.thought.Len() == 0 {
 		return nil
 	}
@@ -93,7 +94,7 @@ func (a *Answer) endThought() error {
 
 // Say emits a message that is not a part of the answer's text.
 func (a *Answer) Say(m stream.Message) error {
-	if err := a.endThought(); err != nil {
+	if err := a.EndThought(); err != nil {
 		return err
 	}
 	return a.say(m)
@@ -113,7 +114,7 @@ func (a *Answer) String() string { return a.text.String() }
 // Finish emits the last chunk, a WARNING unless its text is empty, and the ANSWER, which
 // replaces the chunks. The details are the answer's own keys; nil for none.
 func (a *Answer) Finish(warning string, details json.RawMessage) error {
-	err := a.endThought()
+	err := a.EndThought()
 	if err == nil && a.text.Len() > 0 {
 		err = a.chunk(true)
 	}
@@ -129,7 +130,7 @@ func (a *Answer) Finish(warning string, details json.RawMessage) error {
 // Ask ends the answer with a REQUEST_INPUT: the agent needs an answer of the people in the
 // thread. The text so far precedes the question.
 func (a *Answer) Ask(question string, details json.RawMessage) error {
-	err := a.endThought()
+	err := a.EndThought()
 	if err == nil && a.text.Len() > 0 {
 		err = a.chunk(true)
 	}
