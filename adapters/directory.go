@@ -2,12 +2,18 @@ package adapters
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
+// ErrNoUser means that the platform knows no name of a user.
+var ErrNoUser = errors.New("the platform does not know the user")
+
 // Namer is an adapter that can look up a user on its platform.
 type Namer interface {
+	// LookupUser returns a user's name. It fails with ErrNoUser if the platform answers that
+	// it has none.
 	LookupUser(ctx context.Context, id string) (User, error)
 }
 
@@ -16,11 +22,13 @@ const (
 	lookupTimeout = time.Second
 	// nameTTL is the lifetime of a cached name.
 	nameTTL = time.Hour
+	// absentTTL is the lifetime of the answer that a platform has no name.
+	absentTTL = time.Minute
 	// nameLimit bounds each generation of cached names.
 	nameLimit = 10_000
 )
 
-// Names looks up names on a platform and caches them for a while. It does not cache
+// Names looks up names on a platform and caches the answers for a while. It does not cache
 // failures. It is safe for concurrent use.
 type Names struct {
 	namer Namer
@@ -31,8 +39,9 @@ type Names struct {
 }
 
 type cachedUser struct {
-	user User
-	at   time.Time
+	user  User
+	known bool
+	until time.Time
 }
 
 // NewNames returns the names that namer knows; a nil namer knows none.
@@ -49,14 +58,18 @@ func (n *Names) User(ctx context.Context, id string) (User, bool) {
 		r = n.old[id]
 	}
 	n.mu.Unlock()
-	if r.at.IsZero() || time.Since(r.at) >= nameTTL {
+	if !time.Now().Before(r.until) {
 		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
 		user, err := n.namer.LookupUser(ctx, id)
-		if err != nil {
+		switch {
+		case err == nil:
+			r = cachedUser{user, true, time.Now().Add(nameTTL)}
+		case errors.Is(err, ErrNoUser):
+			r = cachedUser{until: time.Now().Add(absentTTL)}
+		default:
 			return user, false
 		}
-		r = cachedUser{user, time.Now()}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,5 +77,5 @@ func (n *Names) User(ctx context.Context, id string) (User, bool) {
 		n.old, n.newer = n.newer, map[string]cachedUser{}
 	}
 	n.newer[id] = r
-	return r.user, true
+	return r.user, r.known
 }

@@ -63,6 +63,25 @@ func TestAFailedLookupIsRepeated(t *testing.T) {
 	}
 }
 
+// TestAnUnknownUserIsAskedForAgain checks that the answer that a platform has no name is used for
+// a minute.
+func TestAnUnknownUserIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &register{asked: map[string]int{}, fails: fmt.Errorf("look up U1: %w", adapters.ErrNoUser)}
+		names := adapters.NewNames(r)
+		for range 3 {
+			if got := user(t, names, "U1"); got != "(unknown)" || r.asked["U1"] != 1 {
+				t.Errorf("%q after %d lookups", got, r.asked["U1"])
+			}
+		}
+		r.fails = nil
+		advance(time.Minute)
+		if got := user(t, names, "U1"); got != "U1 2" {
+			t.Errorf("a minute later: %q", got)
+		}
+	})
+}
+
 func TestALookupTakesAtMostOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := adapters.NewNames(&register{asked: map[string]int{}, slow: true})

@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"parley/adapters"
@@ -69,8 +70,8 @@ func namesAreLookedUp(s *fixture) {
 
 func failedLookupIsError(s *fixture) {
 	namer := ability[adapters.Namer](s)
-	if user, err := namer.LookupUser(s.ctx, s.Asker.ID+"0"); s.record(err) == nil {
-		s.t.Errorf("an unknown user is %+v", user)
+	if user, err := namer.LookupUser(s.ctx, s.Asker.ID+"0"); !errors.Is(s.record(err), adapters.ErrNoUser) {
+		s.t.Errorf("an unknown user is %+v, %v", user, err)
 	}
 	s.readFails(Name, func(ctx context.Context) error {
 		_, err := namer.LookupUser(ctx, s.Asker.ID)

@@ -3,7 +3,6 @@ package bluebubbles
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -36,7 +35,7 @@ func (a *Adapter) LookupUser(ctx context.Context, address string) (adapters.User
 			return adapters.User{DisplayName: name}, nil
 		}
 	}
-	return adapters.User{}, errors.New("the contacts of the server do not contain the address")
+	return adapters.User{}, adapters.ErrNoUser
 }
 
 func (c contact) name() string {

@@ -19,7 +19,7 @@ func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, err
 	if !inGuild {
 		var answer discordgo.User
 		if err := a.get(ctx, "/users/"+id, &answer); err != nil {
-			return adapters.User{}, fmt.Errorf("look up discord user %s: %w", id, err)
+			return adapters.User{}, noUser(fmt.Errorf("look up discord user %s: %w", id, err))
 		}
 		return shownUser(answer, ""), nil
 	}
@@ -33,12 +33,21 @@ func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, err
 // member calls GET /guilds/{guild}/members/{user}.
 func (a *Adapter) member(ctx context.Context, guild, user string) (answer discordgo.Member, err error) {
 	if err = a.get(ctx, "/guilds/"+guild+"/members/"+user, &answer); err != nil {
-		return answer, fmt.Errorf("look up discord member %s: %w", user, err)
+		return answer, noUser(fmt.Errorf("look up discord member %s: %w", user, err))
 	}
 	if answer.User == nil {
 		answer.User = &discordgo.User{ID: user}
 	}
 	return answer, nil
+}
+
+// noUser adds adapters.ErrNoUser to an error if Discord does not know the user, such as one who
+// has left the server.
+func noUser(err error) error {
+	if code := refusedCode(err); code == codeUnknownMember || code == codeUnknownUser {
+		return fmt.Errorf("%w: %w", err, adapters.ErrNoUser)
+	}
+	return err
 }
 
 func shownUser(u discordgo.User, nick string) adapters.User {

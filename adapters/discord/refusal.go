@@ -15,7 +15,9 @@ import (
 // https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
 const (
 	codeUnknownChannel   = 10003
+	codeUnknownMember    = 10007
 	codeUnknownMessage   = 10008
+	codeUnknownUser      = 10013
 	codeUnknownWebhook   = 10015
 	codeAcknowledged     = 40060
 	codeCannotReact      = 90001

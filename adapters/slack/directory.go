@@ -2,7 +2,10 @@ package slack
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/slack-go/slack"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -12,6 +15,9 @@ import (
 // display name, else the full name, else the handle.
 func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, error) {
 	user, err := a.api.GetUserInfoContext(ctx, id)
+	if answer, ok := errors.AsType[slack.SlackErrorResponse](err); ok && answer.Err == "user_not_found" {
+		err = fmt.Errorf("%w: %w", err, adapters.ErrNoUser)
+	}
 	if err != nil {
 		return adapters.User{}, fmt.Errorf("look up slack user %s: %w", id, err)
 	}
