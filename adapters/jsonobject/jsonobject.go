@@ -27,9 +27,10 @@ func Parse(body []byte) (Fields, error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return f, errors.New("body: must be a JSON object")
 	}
-	if err := json.Unmarshal(body, &f.members); err != nil {
-		return f, fmt.Errorf("body: must be a JSON object: %w", err)
+	if !json.Valid(body) {
+		return f, fmt.Errorf("body: must be a JSON object: %w", json.Unmarshal(body, &f.members))
 	}
+	f.members, _ = members(bytes.TrimSpace(body))
 	return f, nil
 }
 
@@ -58,21 +59,25 @@ func (f Fields) Has(key string) bool { return f.Raw(key) != nil }
 // Decode decodes the member key into a pointer. It returns false if the member is missing, or if
 // it has another type; the fault is then "must be " and the wanted type.
 func (f Fields) Decode(key, want string, into any) bool {
+	_, ok := read(f, key, want, func(raw json.RawMessage) (struct{}, bool) { return struct{}{}, json.Unmarshal(raw, into) == nil })
+	return ok
+}
+
+// read decodes the member key. It returns false if the member is missing or decode refuses it.
+func read[T any](f Fields, key, want string, decode func(raw json.RawMessage) (T, bool)) (value T, ok bool) {
 	raw := f.Raw(key)
 	if raw == nil {
-		return false
+		return value, false
 	}
-	if json.Unmarshal(raw, into) != nil {
+	if value, ok = decode(raw); !ok {
 		f.Fault(key, "must be "+want)
-		return false
 	}
-	return true
+	return value, ok
 }
 
 // Text returns a string, cleaned by event.Text.
 func (f Fields) Text(key string) string {
-	var s string
-	f.Decode(key, "a string", &s)
+	s, _ := read(f, key, "a string", text)
 	return event.Text(s)
 }
 
@@ -88,22 +93,20 @@ func (f Fields) ShortText(key string, limit int) string {
 
 // Number returns an integer.
 func (f Fields) Number(key string) int64 {
-	var n int64
-	f.Decode(key, "a whole number", &n)
+	n, _ := read(f, key, "a whole number", number)
 	return n
 }
 
 // Flag returns a boolean.
 func (f Fields) Flag(key string) bool {
-	var b bool
-	f.Decode(key, "true or false", &b)
+	b, _ := read(f, key, "true or false", flag)
 	return b
 }
 
 // Child returns an object. It returns false if the member is missing or is not an object.
-func (f Fields) Child(key string) (Fields, bool) {
-	child := Fields{path: f.at(key), faults: f.faults}
-	ok := f.Decode(key, "an object", &child.members)
+func (f Fields) Child(key string) (child Fields, ok bool) {
+	child = Fields{path: f.at(key), faults: f.faults}
+	child.members, ok = read(f, key, "an object", members)
 	return child, ok
 }
 
@@ -117,8 +120,8 @@ func (f Fields) RequiredChild(key string) (Fields, bool) {
 
 // Children returns a list of objects.
 func (f Fields) Children(key string) []Fields {
-	var list []map[string]json.RawMessage
-	if !f.Decode(key, "a list of objects", &list) {
+	list, ok := read(f, key, "a list of objects", objects)
+	if !ok {
 		return nil
 	}
 	children := make([]Fields, len(list))
