@@ -30,6 +30,9 @@ func (i *inbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.R
 			return adapters.Receipt{}, err
 		}
 	}
+	if envelope.Queued != nil {
+		envelope.Queued()
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.taken = append(i.taken, envelope)

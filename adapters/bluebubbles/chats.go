@@ -37,9 +37,9 @@ func (a *Adapter) chatGUID(ctx context.Context, to adapters.Address) (string, er
 
 func (a *Adapter) askChat(ctx context.Context, to adapters.Address) (string, error) {
 	if to.Place != "" {
-		row, err := a.message(ctx, to.Place)
+		raw, err := a.message(ctx, to.Place)
 		if err == nil {
-			if p, err := read(asWebhook(row)); err == nil && p.chat != nil && chatName(p.chat.guid) == to.Channel {
+			if p := parse(a.row(raw)); p.err == nil && p.chat != nil && chatName(p.chat.guid) == to.Channel {
 				return p.chat.guid, nil
 			}
 		} else if !isMissing(err) {

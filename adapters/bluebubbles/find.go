@@ -65,9 +65,11 @@ func variants(guid string) []string {
 // ownRows returns the own messages of a chat that look like a post.
 func (a *Adapter) ownRows(ctx context.Context, chat string, post adapters.Post) (found []payload, err error) {
 	after := max(post.NotBefore.Add(-clockSkew).UnixMilli(), 0)
-	_, err = a.rows(ctx, query{Chat: chat, After: after, Sort: "ASC"}, func(row json.RawMessage) error {
-		if p, err := read(asWebhook(row)); err == nil && p.kind == event.KindMessage && p.fromMe && p.looksLike(post) {
-			found = append(found, p)
+	_, err = a.rows(ctx, query{Chat: chat, After: after, Sort: "ASC"}, func(page []json.RawMessage) error {
+		for _, raw := range page {
+			if p := parse(a.row(raw)); p.err == nil && p.kind == event.KindMessage && p.fromMe && p.looksLike(post) {
+				found = append(found, p.payload)
+			}
 		}
 		return nil
 	})

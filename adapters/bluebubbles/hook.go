@@ -44,14 +44,19 @@ func (a *Adapter) HookOnly() bool { return false }
 // receive accepts a webhook. It accepts it also if the rows before its own cannot be read now,
 // because the poller reads them later.
 func (a *Adapter) receive(ctx context.Context, inbox adapters.Inbox, body []byte) error {
-	p, _ := read(body)
+	envelope := a.envelope("webhook", body)
+	p := parse(envelope)
 	isRow := p.webhook == newMessage && p.row > 0 && (p.chat != nil || p.ignored != "")
-	if isRow && a.isRecent(p) && a.reader.misses(p.row) {
+	if !isRow {
+		return a.accept(ctx, inbox, envelope)
+	}
+	if a.isRecent(p) && a.reader.misses(p.row) {
 		_ = a.catchUp(ctx, inbox, p.row)
 	}
-	_, err := a.accept(ctx, inbox, body, "webhook", p)
-	if err == nil && isRow {
-		a.reader.follows(p.row)
+	envelope.Queued = func() { a.reader.follows(p.row) }
+	err := a.accept(ctx, inbox, envelope)
+	if err != nil {
+		a.reader.lost(p.row)
 	}
 	return err
 }

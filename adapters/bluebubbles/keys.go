@@ -31,11 +31,11 @@ var _ adapters.Normalizer = Normalizer{}
 // message that it refers to. A message in a one-to-one chat needs the account's own address,
 // because the chat may be the one with oneself.
 func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
-	p, err := read(envelope.Body)
-	if err != nil {
-		return event.Keys{Kind: event.KindOther, Dedupe: bodyKey(envelope.Body), Settled: event.Refuse(err)}
+	p := parse(envelope)
+	if p.err != nil {
+		return event.Keys{Kind: event.KindOther, Dedupe: p.dedupe, Settled: event.Refuse(p.err), Parsed: p}
 	}
-	keys := event.Keys{Kind: p.kind, Dedupe: p.dedupe(envelope.Body)}
+	keys := event.Keys{Kind: p.kind, Dedupe: p.dedupe, Parsed: p}
 	if p.ignored != "" {
 		keys.Settled = event.Ignore(p.ignored)
 		return keys
@@ -51,10 +51,10 @@ func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys
 	return keys
 }
 
-// dedupe returns the payload's key, which is unique in its workspace. A delete happens once.
+// key returns the payload's dedupe key, which is unique in its workspace. A delete happens once.
 // A tapback and a change of a group keep their guid in every repetition. The revision
 // distinguishes a message and its edits.
-func (p payload) dedupe(body []byte) string {
+func (p payload) key(body []byte) string {
 	switch {
 	case p.ignored != "" && p.guid == "":
 		return bodyKey(body)

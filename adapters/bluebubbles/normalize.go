@@ -15,9 +15,9 @@ import (
 // as in updates, the message's Thread, Channel and channel_external_id are empty, because the
 // recorded message has them.
 func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
-	p, err := read(envelope.Body)
-	if err != nil {
-		return event.Event{}, fmt.Errorf("read webhook: %w", err)
+	p := parse(envelope)
+	if p.err != nil {
+		return event.Event{}, fmt.Errorf("read webhook: %w", p.err)
 	}
 	e := event.Event{Kind: p.kind, Ignored: p.ignored}
 	if p.kind == event.KindMessage && p.copied(directory.Self()) {

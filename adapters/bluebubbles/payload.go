@@ -32,6 +32,25 @@ type payload struct {
 	tapback tapback // of a reaction
 }
 
+// parsed is a body that was read once.
+type parsed struct {
+	payload
+	dedupe string
+	err    error
+}
+
+// parse returns the envelope's Parsed, or reads its body.
+func parse(envelope event.Envelope) *parsed {
+	if p, ok := envelope.Parsed.(*parsed); ok {
+		return p
+	}
+	p, err := read(envelope.Body)
+	if err != nil {
+		return &parsed{payload: p, dedupe: bodyKey(envelope.Body), err: err}
+	}
+	return &parsed{payload: p, dedupe: p.key(envelope.Body)}
+}
+
 // read decodes a body. Its error means that the body is unusable, and names every faulty
 // field.
 func read(body []byte) (payload, error) {

@@ -1,6 +1,7 @@
 package bluebubbles
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,8 @@ type reader struct {
 	busy chan struct{} // holds a value during a read
 
 	mu sync.Mutex
-	// top is the number up to which every row is accepted, as far as this process knows.
+	// top is the number up to which every row is accepted, or has its place before later ones,
+	// as far as this process knows.
 	top int64
 	// taken are the dedupe keys of the last accepted payloads, by the message's guid. They
 	// spare the store most repetitions.
@@ -74,9 +76,9 @@ func newerThan(row int64) []where {
 	return []where{{"message.ROWID > :r", map[string]any{"r": row}}}
 }
 
-// rows calls f for each row of a query, page by page, and returns the number of pages. The
-// server orders rows by date.
-func (a *Adapter) rows(ctx context.Context, q query, f func(row json.RawMessage) error) (pages int, err error) {
+// rows calls f for each page of a query's rows, and returns the number of pages. The server
+// orders rows by date.
+func (a *Adapter) rows(ctx context.Context, q query, f func(page []json.RawMessage) error) (pages int, err error) {
 	q.With, q.Limit = []string{"chat", "attachment", "attributedBody"}, pageSize
 	if q.Where == nil {
 		q.Where = []where{}
@@ -89,10 +91,8 @@ func (a *Adapter) rows(ctx context.Context, q query, f func(row json.RawMessage)
 		if err != nil {
 			return pages, err
 		}
-		for _, row := range page {
-			if err := f(row); err != nil {
-				return pages, err
-			}
+		if err := f(page); err != nil {
+			return pages, err
 		}
 		pages++
 		if len(page) < q.Limit {
@@ -102,9 +102,25 @@ func (a *Adapter) rows(ctx context.Context, q query, f func(row json.RawMessage)
 	}
 }
 
-// asWebhook returns a row in the form of a webhook, which is its envelope's body.
-func asWebhook(row json.RawMessage) []byte {
-	return fmt.Appendf(nil, `{"type":%q,"data":%s}`, newMessage, row)
+// row returns a row's envelope, which is parsed. Its body has the form of a webhook.
+func (a *Adapter) row(raw json.RawMessage) event.Envelope {
+	return a.envelope(event.Backfilled, fmt.Appendf(nil, `{"type":%q,"data":%s}`, newMessage, raw))
+}
+
+// envelope returns the envelope of a body, which is parsed.
+func (a *Adapter) envelope(transport string, body []byte) event.Envelope {
+	e := event.Envelope{Workspace: a.workspace, Platform: event.BlueBubbles, Transport: transport, ReceivedAt: a.now(), Body: body}
+	e.Parsed = parse(e)
+	return e
+}
+
+// rowNumber returns the number of a row; 0 if it cannot be read.
+func rowNumber(raw json.RawMessage) int64 {
+	var row struct {
+		Number int64 `json:"originalROWID"`
+	}
+	_ = json.Unmarshal(raw, &row)
+	return row.Number
 }
 
 // readAll reads the rows that are new, and then those that may have changed. Only the first
@@ -118,11 +134,14 @@ func (a *Adapter) readAll(ctx context.Context, inbox adapters.Inbox) error {
 		return err
 	}
 	after := max(before.Date-changeWindow.Milliseconds(), before.From)
-	_, err := a.rows(ctx, query{After: after, Sort: "ASC"}, func(row json.RawMessage) error {
-		if p, _ := read(asWebhook(row)); p.created.UnixMilli() > before.From {
-			return a.take(ctx, inbox, asWebhook(row), p)
+	_, err := a.rows(ctx, query{After: after, Sort: "ASC"}, func(page []json.RawMessage) error {
+		var rows []event.Envelope
+		for _, raw := range page {
+			if row := a.row(raw); parse(row).created.UnixMilli() > before.From {
+				rows = append(rows, row)
+			}
 		}
-		return nil
+		return a.take(ctx, inbox, rows)
 	})
 	return err
 }
@@ -177,18 +196,17 @@ func (a *Adapter) reading(ctx context.Context, f func(c *cursor) error) error {
 
 // begin finds the cursor of a new workspace: behind every row that the server has.
 func (a *Adapter) begin(ctx context.Context, c *cursor) error {
-	skip := func(row json.RawMessage) error {
-		p, _ := read(asWebhook(row))
-		c.see(p)
+	skip := func(page []json.RawMessage) error {
+		for _, raw := range page {
+			c.see(parse(a.row(raw)))
+		}
 		return nil
 	}
 	var newest []json.RawMessage
 	if err := a.call(ctx, http.MethodPost, "message/query", nil, query{Where: []where{}, Sort: "DESC", Limit: pageSize}, &newest); err != nil {
 		return err
 	}
-	for _, row := range newest {
-		_ = skip(row)
-	}
+	_ = skip(newest)
 	_, err := a.rows(ctx, query{Where: newerThan(c.Row), Sort: "ASC"}, skip)
 	c.From = c.Date
 	a.reader.reached(c.Row)
@@ -196,7 +214,7 @@ func (a *Adapter) begin(ctx context.Context, c *cursor) error {
 }
 
 // see moves the cursor to a row that was read.
-func (c *cursor) see(p payload) {
+func (c *cursor) see(p *parsed) {
 	c.Row = max(c.Row, p.row)
 	if !p.created.IsZero() {
 		c.Date = max(c.Date, p.created.UnixMilli())
@@ -209,14 +227,17 @@ func (a *Adapter) readNew(ctx context.Context, inbox adapters.Inbox, c *cursor) 
 	seen, end := map[int64]bool{}, *c
 	for {
 		before := len(seen)
-		pages, err := a.rows(ctx, query{Where: newerThan(c.Row), Sort: "ASC"}, func(row json.RawMessage) error {
-			p, _ := read(asWebhook(row))
-			if seen[p.row] {
-				return nil
+		pages, err := a.rows(ctx, query{Where: newerThan(c.Row), Sort: "ASC"}, func(page []json.RawMessage) error {
+			var rows []event.Envelope
+			for _, raw := range page {
+				if n := rowNumber(raw); !seen[n] {
+					seen[n] = true
+					row := a.row(raw)
+					end.see(parse(row))
+					rows = append(rows, row)
+				}
 			}
-			seen[p.row] = true
-			end.see(p)
-			return a.take(ctx, inbox, asWebhook(row), p)
+			return a.take(ctx, inbox, rows)
 		})
 		if err != nil {
 			return err
@@ -230,36 +251,37 @@ func (a *Adapter) readNew(ctx context.Context, inbox adapters.Inbox, c *cursor) 
 	return nil
 }
 
-// take hands over a payload that was read, unless this process has handed it over before.
-func (a *Adapter) take(ctx context.Context, inbox adapters.Inbox, body []byte, p payload) error {
-	if a.reader.isTaken(p.guid, p.dedupe(body)) {
-		return nil
-	}
-	_, err := a.accept(ctx, inbox, body, event.Backfilled, p)
-	return err
+// take hands over rows that were read.
+func (a *Adapter) take(ctx context.Context, inbox adapters.Inbox, rows []event.Envelope) error {
+	return cmp.Or(adapters.InOrder(ctx, len(rows), func(i int, placed func()) error {
+		rows[i].Queued = placed
+		return a.accept(ctx, inbox, rows[i])
+	})...)
 }
 
-// accept makes a payload durable. If it is about an unknown message, the server is asked for
-// that message.
-func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, body []byte, transport string, p payload) (adapters.Receipt, error) {
+// accept makes an envelope durable, unless this process has accepted the same state of its
+// message last. If it is about an unknown message, the server is asked for that message.
+func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, envelope event.Envelope) error {
+	p := parse(envelope)
+	if a.reader.isTaken(p) {
+		return nil
+	}
 	if p.chat != nil {
 		a.chats.Store(chatName(p.chat.guid), p.chat.guid)
 	}
-	receipt, err := inbox.Accept(ctx, event.Envelope{
-		Workspace: a.workspace, Platform: event.BlueBubbles, Transport: transport, ReceivedAt: a.now(), Body: body,
-	})
+	receipt, err := inbox.Accept(ctx, envelope)
 	if err != nil {
-		return receipt, err
+		return err
 	}
-	a.reader.took(p.guid, p.dedupe(body))
+	a.reader.took(p)
 	if receipt.Waits && p.kind == event.KindEdit && a.isRecent(p) {
 		a.askMessage(ctx, inbox, p.guid)
 	}
-	return receipt, nil
+	return nil
 }
 
 // isRecent reports whether a message is not older than recentAge, as far as its payload shows.
-func (a *Adapter) isRecent(p payload) bool {
+func (a *Adapter) isRecent(p *parsed) bool {
 	return p.created.IsZero() || a.now().Sub(p.created) < recentAge
 }
 
@@ -268,12 +290,12 @@ func (a *Adapter) isRecent(p payload) bool {
 func (a *Adapter) askMessage(ctx context.Context, inbox adapters.Inbox, guid string) {
 	ctx, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
-	row, err := a.message(ctx, guid)
+	raw, err := a.message(ctx, guid)
 	if err != nil {
 		return
 	}
-	if p, err := read(asWebhook(row)); err == nil && p.chat != nil {
-		_, _ = a.accept(ctx, inbox, asWebhook(row), event.Backfilled, p)
+	if row := a.row(raw); parse(row).err == nil && parse(row).chat != nil {
+		_ = a.accept(ctx, inbox, row)
 	}
 }
 
@@ -300,7 +322,14 @@ func (r *reader) reached(row int64) {
 	r.top = max(r.top, row)
 }
 
-// follows notes that a row is accepted, if it is the next one.
+// lost notes that a row was not accepted after all.
+func (r *reader) lost(row int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.top = min(r.top, row-1)
+}
+
+// follows notes that a row has its place, if it is the next one.
 func (r *reader) follows(row int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -309,17 +338,17 @@ func (r *reader) follows(row int64) {
 	}
 }
 
-func (r *reader) isTaken(guid, dedupe string) bool {
+func (r *reader) isTaken(p *parsed) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return guid != "" && r.taken[guid] == dedupe
+	return p.guid != "" && r.taken[p.guid] == p.dedupe
 }
 
-func (r *reader) took(guid, dedupe string) {
+func (r *reader) took(p *parsed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.taken) >= maxTaken {
 		clear(r.taken)
 	}
-	r.taken[guid] = dedupe
+	r.taken[p.guid] = p.dedupe
 }

@@ -30,6 +30,7 @@ type desk struct {
 	texts   []string        // "text by transport", in the order of acceptance
 	busy    int             // the next envelopes that are refused
 	known   map[string]bool // the messages' guids
+	commit  func()          // waits for the commit; nil for no wait
 	changed *sync.Cond
 }
 
@@ -40,11 +41,22 @@ func newDesk() *desk {
 }
 
 func (d *desk) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, error) {
+	receipt, err := d.take(e)
+	if d.commit != nil {
+		d.commit()
+	}
+	return receipt, err
+}
+
+func (d *desk) take(e event.Envelope) (adapters.Receipt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy > 0 {
 		d.busy--
 		return adapters.Receipt{}, adapters.ErrBusy
+	}
+	if e.Queued != nil {
+		e.Queued()
 	}
 	known := contacts{self: event.Self{Address: owner}}
 	keys := bluebubbles.Normalizer{}.Keys(e, known)
@@ -236,6 +248,45 @@ func TestPollReadsAllPages(t *testing.T) {
 	}
 }
 
+// TestRowsAreAcceptedTogether checks that the rows of a page are accepted in their order, and
+// that none waits for the commit of the one before.
+func TestRowsAreAcceptedTogether(t *testing.T) {
+	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	n.stop()
+	const rows = 50
+	var want []string
+	var all sync.WaitGroup
+	all.Add(rows)
+	n.desk.commit = func() {
+		all.Done()
+		all.Wait()
+	}
+	for i := range rows {
+		n.hears(fmt.Sprint(i))
+		want = append(want, fmt.Sprint(i, " by backfill"))
+	}
+	n.start()
+	if diff := cmp.Diff(want, n.desk.await(t, rows)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTheCursorMovesOverCommittedRows checks that a row that the store refused is read again.
+func TestTheCursorMovesOverCommittedRows(t *testing.T) {
+	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	n.stop()
+	n.desk.busy = 1
+	for _, text := range []string{"one", "two", "three"} {
+		n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: text, CreatedAt: time.Now().Add(-48 * time.Hour)})
+	}
+	n.start()
+	if diff := cmp.Diff([]string{"one by backfill", "two by backfill", "three by backfill"}, n.desk.await(t, 3)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestAGapIsReadFirst checks that a webhook behind lost ones brings them along, in their order,
 // before its own envelope, and that reordered webhooks change nothing.
 func TestAGapIsReadFirst(t *testing.T) {
@@ -276,6 +327,43 @@ func TestARefusedWebhookIsRead(t *testing.T) {
 	}
 	if got := n.desk.await(t, 1); !strings.HasPrefix(got[0], "hi by ") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestARefusedWebhookComesBeforeTheNext checks that a message whose webhook the store refused is
+// read before the next message.
+func TestARefusedWebhookComesBeforeTheNext(t *testing.T) {
+	n := newNode(t, bluebubblestest.Options{}, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	n.desk.mu.Lock()
+	n.desk.busy = 1
+	n.desk.mu.Unlock()
+	for _, text := range []string{"one", "two"} {
+		_, sent := n.Say(bluebubblestest.Message{Chat: direct, From: nora, Text: text})
+		if _, err := sent.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"one by backfill", "two by backfill"}, n.desk.await(t, 2)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWebhooksInFlight checks that a webhook in its order reads nothing while the one before
+// waits for its commit.
+func TestWebhooksInFlight(t *testing.T) {
+	n := newNode(t, bluebubblestest.Options{}, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	committed := make(chan struct{})
+	n.desk.commit = func() { <-committed }
+	before := n.queries.Load()
+	for i, text := range []string{"one", "two"} {
+		n.Say(bluebubblestest.Message{Chat: direct, From: nora, Text: text})
+		n.desk.await(t, i+1)
+	}
+	close(committed)
+	if diff := cmp.Diff([]string{"one by webhook", "two by webhook"}, n.desk.await(t, 2)); diff != "" || n.queries.Load() != before {
+		t.Errorf("%d queries: %s", n.queries.Load()-before, diff)
 	}
 }
 

@@ -149,30 +149,9 @@ func (a *accepts) all(ctx context.Context, batch []received) {
 	}
 }
 
-// offer submits events to the inbox one after the other, waits for their commits together, and
-// returns those that failed. An event is submitted when the one before it has its place in the
-// order of commits. After a failure it submits no more, so that no event overtakes the failed one.
+// offer submits events to the inbox in their order, and returns those that failed.
 func (a *accepts) offer(ctx context.Context, batch []received) (failed []received) {
-	errs := make([]error, len(batch))
-	var flying sync.WaitGroup
-	var broken atomic.Bool
-	for i, r := range batch {
-		if ctx.Err() != nil || broken.Load() {
-			errs[i] = adapters.ErrBusy
-			continue
-		}
-		placed := make(chan struct{})
-		var once sync.Once
-		place := func() { once.Do(func() { close(placed) }) }
-		flying.Go(func() {
-			defer place()
-			if errs[i] = a.accept(ctx, r, place); errs[i] != nil {
-				broken.Store(true)
-			}
-		})
-		<-placed
-	}
-	flying.Wait()
+	errs := adapters.InOrder(ctx, len(batch), func(i int, placed func()) error { return a.accept(ctx, batch[i], placed) })
 	for i, err := range errs {
 		if err != nil {
 			failed = append(failed, batch[i])

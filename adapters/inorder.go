@@ -1,0 +1,36 @@
+package adapters
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// InOrder calls accept for the envelopes 0 to n-1 of a batch, and returns their errors. The
+// commits have the order of the batch and are waited for together: accept begins with an
+// envelope when the one before it has its place. So accept passes placed on as the envelope's
+// Queued. After the end of ctx or an error, accept is called for no further envelope, so that
+// none overtakes a failed one; the error of the others is ErrBusy.
+func InOrder(ctx context.Context, n int, accept func(i int, placed func()) error) []error {
+	errs := make([]error, n)
+	var flying sync.WaitGroup
+	var broken atomic.Bool
+	for i := range n {
+		if ctx.Err() != nil || broken.Load() {
+			errs[i] = ErrBusy
+			continue
+		}
+		placed := make(chan struct{})
+		var once sync.Once
+		place := func() { once.Do(func() { close(placed) }) }
+		flying.Go(func() {
+			defer place()
+			if errs[i] = accept(i, place); errs[i] != nil {
+				broken.Store(true)
+			}
+		})
+		<-placed
+	}
+	flying.Wait()
+	return errs
+}
