@@ -280,3 +280,39 @@ func TestReplayAsText(t *testing.T) {
 3  dead other: the line is not a JSON object
 `)
 }
+
+// TestWakeWordsInAReplay replays messages of groups with the wake words of a configuration.
+func TestWakeWordsInAReplay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "parley.yaml"), "listen: 127.0.0.1:0\n")
+	write(t, filepath.Join(dir, "workspaces", "home.yaml"), `
+id: home
+platform: bluebubbles
+agent: echo
+bluebubbles: {url: "http://127.0.0.1:1", password: secret, webhook_secret: a-secret-of-24-characters, wake: [parley], channels: [{id: chat2, wake: [gardener]}]}
+turns: {coalesce: 0s}
+`)
+	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recording strings.Builder
+	var want []string
+	for i, said := range []struct{ chat, text, trigger string }{
+		{"chat1", "Parley, are you there?", "run mention"}, {"chat1", "parleying", "passive no-mention"},
+		{"chat2", "parley?", "passive no-mention"}, {"chat2", "ask the gardener", "run mention"},
+	} {
+		fmt.Fprintf(&recording, `{"platform":"bluebubbles","body":{"type":"new-message","data":{"guid":"G-%d","text":%q,"handle":{"address":"+15555550142"},"chats":[{"guid":"iMessage;+;%s","style":43}]}}}`+"\n",
+			i, said.text, said.chat)
+		want = append(want, said.trigger)
+	}
+	path := filepath.Join(dir, "groups.jsonl")
+	write(t, path, recording.String())
+	var got []string
+	for line := range strings.Lines(replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true})) {
+		r := decode[struct{ Trigger, Reason string }](t, line)
+		got = append(got, r.Trigger+" "+r.Reason)
+	}
+	same(t, got, want)
+}

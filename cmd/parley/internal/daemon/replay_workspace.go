@@ -60,11 +60,16 @@ func (p *player) configured(platform event.Platform, id string) (*config.Workspa
 }
 
 // ingestWorkspace returns a workspace in the form that ingest needs: names come from the
-// recording's directory.
+// recording's directory. The adapter of a configured workspace reads by its own settings, such
+// as wake words; it opens no connection.
 func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) ingest.Workspace {
 	platform, _ := config.Platform(name)
+	normalizer := platform.Normalizer
+	if w.Config != nil {
+		normalizer = platform.New(w.ID, w.Config)
+	}
 	return ingest.Workspace{
-		ID: w.ID, Platform: name, Senders: platform.Namespace(), Normalizer: platform.Normalizer, Names: p.directory, Facts: p.directory.Facts(name),
+		ID: w.ID, Platform: name, Senders: platform.Namespace(), Normalizer: normalizer, Names: p.directory, Facts: p.directory.Facts(name),
 		Settings: func(channel string) ingest.Settings { return ingestSettings(w, platform.API, channel) },
 		Introduce: func(envelope event.Envelope, known event.Self) event.Self {
 			if platform.Self != nil && known.UserID == "" {
