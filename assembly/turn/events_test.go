@@ -75,9 +75,13 @@ func TestChunksAreStoredForTheAPI(t *testing.T) {
 		script, next := steps(
 			streams(token("Hel"), token("lo")), streams(token(" the"), token("re"), aside),
 			func(context.Context, func(stream.Message) error) error { return errors.New("broken") },
-			streams(token("Hi")), streams(stream.Message{Type: stream.Complete, Details: []byte(`{"a":1}`)}),
 		)
-		d.agent.does = []func(context.Context, func(stream.Message) error) error{script, script}
+		second := func(ctx context.Context, emit func(stream.Message) error) error {
+			_ = emit(token("Hi"))
+			pass(time.Second)
+			return emit(stream.Message{Type: stream.Complete, Details: []byte(`{"a":1}`)})
+		}
+		d.agent.does = []func(context.Context, func(stream.Message) error) error{script, second}
 		d.asks("C1/1", "so?")
 		run := d.agent.inputs[0].RunID
 		next()
@@ -88,11 +92,6 @@ func TestChunksAreStoredForTheAPI(t *testing.T) {
 		pass(16 * time.Millisecond)
 		same(t, "later", d.events(run)[1:], []string{"2 STREAMING_CHUNK " + run + "/answer  there", "3 STREAMING_CHUNK " + run + "/answer/w2 aside"})
 		next()
-		d.agent.does = []func(context.Context, func(stream.Message) error) error{func(ctx context.Context, emit func(stream.Message) error) error {
-			_ = streams(token("Hi"))(ctx, emit)
-			pass(time.Second)
-			return emit(stream.Message{Type: stream.Complete, Details: []byte(`{"a":1}`)})
-		}}
 		pass(1500 * time.Millisecond)
 		same(t, "at the next attempt", d.events(run), []string{"4 STREAMING_CHUNK " + run + "/answer/3 Hi"})
 		pass(time.Second)
