@@ -86,6 +86,7 @@ type API struct {
 	Recorded Recorded
 	Store    Store
 	Files    Files
+	Runs     Runs
 	Streams  *Streams
 	Storage  Storage
 	Guard    *guard.Guard

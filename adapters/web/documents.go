@@ -21,9 +21,9 @@ type Documents struct {
 
 // Routes returns the routes of the documents.
 func Routes() []Route {
-	return []Route{
-		{Pattern: "POST /api/v1/agent/attachments", Right: ForUsers, MaxBody: math.MaxInt64, Serve: Call.PostAttachment},
-	}
+	return append(runRoutes(),
+		Route{Pattern: "POST /api/v1/agent/attachments", Right: ForUsers, MaxBody: math.MaxInt64, Serve: Call.PostAttachment},
+	)
 }
 
 // Route is one of the documents' routes.

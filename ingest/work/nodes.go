@@ -35,6 +35,9 @@ func (s *Scheduler) Tell(node string, kind Kind, agent string, thread int64) {
 }
 
 func (s *Scheduler) heard(words string) {
+	if s.Others != nil && s.Others(words) {
+		return
+	}
 	kind, rest, _ := strings.Cut(words, " ")
 	number, agent, _ := strings.Cut(rest, " ")
 	thread, err := strconv.ParseInt(number, 10, 64)

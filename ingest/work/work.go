@@ -70,6 +70,9 @@ type Options struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	Log *slog.Logger
+	// Others takes the words of other nodes first. It returns false if they are hints of
+	// work. It may be nil.
+	Others func(words string) bool
 }
 
 // Scheduler claims threads for this node and hands them to workers.

@@ -1,0 +1,108 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Runs reads the messages of runs, and adds to them.
+type Runs interface {
+	RunEvents(ctx context.Context, run string, after int64, limit int) (journal.RunPage, error)
+	RunMessages(ctx context.Context, run string) ([]journal.Message, error)
+	FollowRun(run string) (changed <-chan struct{}, stop func())
+	AddEvents(ctx context.Context, run string, messages []stream.Message) error
+}
+
+// runRoutes returns the routes of the messages of runs.
+func runRoutes() []Route {
+	routes := []Route{
+		{Pattern: "GET /api/v1/runs/{runId}/events", Serve: Call.listRunEvents},
+		{Pattern: "GET /api/v1/agent/runs/{runId}/stream", Serve: Call.streamRun},
+	}
+	for _, prefix := range []string{"", "/api/v1"} {
+		routes = append(routes,
+			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/updates", Serve: Call.listUpdates},
+			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/stream", Serve: Call.streamRun},
+			Route{Pattern: "POST " + prefix + "/runs/{runId}/updates", Right: ForAgents, Serve: Call.addUpdates},
+		)
+	}
+	return routes
+}
+
+// run returns the status of the run that the path names, or responds with an error. A run
+// that the caller may not read, or of another thread than the path's, is like an unknown one.
+func (c Call) run(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bool) {
+	page, err := c.Runs.RunEvents(r.Context(), r.PathValue("runId"), 0, 0)
+	thread := r.PathValue("workflowId")
+	reader := caller{workspace: c.Workspace, token: c.Token, any: c.Token.Senders == SendersAny}
+	if err == nil && (!reader.reads(page.Workspace) || thread != "" && !strings.EqualFold(thread, page.ThreadID)) {
+		err = journal.ErrNotFound
+	}
+	if err != nil {
+		c.failRun(w, err)
+	}
+	return page.RunStatus, err == nil
+}
+
+// failRun responds to an error about a run.
+func (c Call) failRun(w http.ResponseWriter, err error) {
+	if errors.Is(err, journal.ErrNotFound) {
+		c.fail(w, http.StatusNotFound, "not-found", "there is no such run", nil)
+		return
+	}
+	c.failRead(w, err)
+}
+
+// listRunEvents responds with a page of the whole messages that are stored of a run: GET
+// /api/v1/runs/{run_id}/events?after=&limit=
+func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) {
+	var faults event.FieldErrors
+	after, limit := seqOf(r, "after", &faults), limitOf(r, &faults)
+	if len(faults) > 0 {
+		c.failRead(w, faults)
+		return
+	}
+	run, ok := c.run(w, r)
+	if !ok {
+		return
+	}
+	page, err := c.Runs.RunEvents(r.Context(), run.ID, after, limit)
+	if err != nil {
+		c.failRun(w, err)
+		return
+	}
+	list := []json.RawMessage{}
+	var next *int64
+	for _, e := range page.Events {
+		if e.Type == stream.StreamingChunk {
+			continue
+		}
+		raw, err := runEvent(e)
+		if err != nil {
+			c.failRun(w, err)
+			return
+		}
+		list = append(list, raw)
+	}
+	if len(page.Events) == limit {
+		next = &page.Events[limit-1].Seq
+	}
+	respond(w, http.StatusOK, map[string]any{"events": list, "next": next})
+}
+
+// runEvent returns a compact message with its seq and stage.
+func runEvent(e journal.RunEvent) (json.RawMessage, error) {
+	raw, err := json.Marshal(e.Message)
+	if err != nil {
+		return nil, fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	return append(fmt.Appendf(nil, `{"seq":%d,"stage":%q,`, e.Seq, e.Stage()), raw[1:]...), nil
+}

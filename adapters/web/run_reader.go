@@ -1,0 +1,175 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"parley/assembly/stream"
+	"parley/ingest/journal"
+)
+
+const (
+	// runPage bounds the messages of a run that are read at once.
+	runPage = 100
+	// The ids of the messages that end a run and are not stored. They come after the seqs of
+	// all stored ones, and are the same for every reader.
+	replyID, lastID = 1<<40 + 1, 1<<40 + 2
+)
+
+// runReader reads the messages of a run in order: its questions, the stored ones, and those
+// that its end implies. A reader that begins behind an id gets what the first one gets next.
+type runReader struct {
+	runs  Runs
+	run   string
+	asked bool  // the questions have been read
+	after int64 // the id of the last message that was read
+	// since leaves out earlier messages, except those that end the run. What has this very
+	// time is not left out.
+	since time.Time
+}
+
+// next returns the next messages, each with its id. last means that no more will come.
+func (s *runReader) next(ctx context.Context) (list []journal.RunEvent, last bool, err error) {
+	page, err := s.runs.RunEvents(ctx, s.run, s.after, runPage)
+	if err != nil {
+		return nil, false, err
+	}
+	var messages []journal.Message
+	ended := page.Ended() && len(page.Events) < runPage
+	if !s.asked || ended {
+		if messages, err = s.runs.RunMessages(ctx, s.run); err != nil {
+			return nil, false, err
+		}
+	}
+	if !s.asked {
+		list, s.asked = s.early(questions(messages)), true
+	}
+	list = append(list, s.early(page.Events)...)
+	if ended {
+		for _, e := range ends(&page, messages) {
+			if e.Seq > s.after {
+				list = append(list, e)
+			}
+		}
+	}
+	for _, e := range page.Events {
+		s.after = e.Seq
+		last = last || isLast(e.Message)
+	}
+	return list, last || ended, nil
+}
+
+// early leaves out the messages before since.
+func (s *runReader) early(events []journal.RunEvent) (list []journal.RunEvent) {
+	for _, e := range events {
+		if !e.Time.Before(s.since) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// isLast reports whether a reader stops after the message.
+func isLast(m stream.Message) bool {
+	return m.OfMain() && (m.Type == stream.Complete || m.Type == stream.Terminated)
+}
+
+// questions returns the messages of the run's turn.
+func questions(messages []journal.Message) (list []journal.RunEvent) {
+	for i := range messages {
+		m := &messages[i]
+		if m.Author == journal.ByAgent || m.Author == journal.BySystem {
+			continue
+		}
+		q := stream.Message{Type: stream.Question, Text: display(m), Time: m.CreatedAt}
+		if m.ClientMessageID != "" {
+			q.Details, _ = json.Marshal(map[string]string{"ack": m.ClientMessageID}) // a text always encodes
+		}
+		list = append(list, journal.RunEvent{Message: q})
+	}
+	return list
+}
+
+// ends returns the messages that the end of a run implies, without those that are stored. Each
+// has a later time than every message before it.
+func ends(page *journal.RunPage, messages []journal.Message) (list []journal.RunEvent) {
+	at := page.EndedAt
+	for _, q := range questions(messages) {
+		if !at.After(q.Time) {
+			at = q.Time.Add(time.Millisecond)
+		}
+	}
+	end := stream.Message{Type: stream.Terminated, Text: page.Reason}
+	if page.State == "done" {
+		end.Type = stream.Complete
+	}
+	for i := range messages {
+		m := &messages[i]
+		switch {
+		case m.Author == journal.ByAgent && !page.Answered:
+			list = append(list, journal.RunEvent{Seq: replyID, Message: stream.Message{
+				Type: stream.Answer, Text: m.Content, Time: at, ActivityID: journal.AnswerActivity(page.ID),
+			}})
+		case m.Author == journal.BySystem && page.State == "failed":
+			list = append(list, journal.RunEvent{Seq: replyID, Message: stream.Message{Type: stream.Error, Text: m.Content, Time: at}})
+		case m.Author == journal.BySystem:
+			end.Text = m.Content
+		}
+	}
+	if end.Time = at.Add(time.Millisecond); !page.Closed {
+		list = append(list, journal.RunEvent{Seq: lastID, Message: end})
+	}
+	return list
+}
+
+// sent returns the next messages as server-sent events.
+func (s *runReader) sent(ctx context.Context) (events []sent, last bool, err error) {
+	list, last, err := s.next(ctx)
+	for _, e := range list {
+		events = append(events, sent{id: strconv.FormatInt(e.Seq, 10), data: e.Message})
+	}
+	return events, last, err
+}
+
+// all returns all messages so far.
+func (s *runReader) all(ctx context.Context) (messages []stream.Message, err error) {
+	messages = []stream.Message{}
+	for {
+		before := s.after
+		list, last, err := s.next(ctx)
+		for _, e := range list {
+			messages = append(messages, e.Message)
+		}
+		if err != nil || last || s.after == before {
+			return messages, err
+		}
+	}
+}
+
+// skip leaves out the messages so far, except the last one of a run.
+func (s *runReader) skip(ctx context.Context) error {
+	s.asked = true
+	for {
+		page, err := s.runs.RunEvents(ctx, s.run, s.after, runPage)
+		for _, e := range page.Events {
+			if isLast(e.Message) {
+				return nil
+			}
+			s.after = e.Seq
+		}
+		if page.Ended() {
+			s.after = max(s.after, replyID)
+		}
+		if err != nil || len(page.Events) < runPage {
+			return err
+		}
+	}
+}
+
+// heard reports whether the reader has read the last message of the run already.
+func (s runReader) heard(ctx context.Context) (bool, error) {
+	list, last, err := s.next(ctx)
+	return last && len(list) == 0, err
+}

@@ -1,0 +1,175 @@
+package web
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// listUpdates responds with all messages of a run so far, as {"messages":[…]}: GET
+// /runs/{workflowId}/{runId}/updates?since=
+func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) {
+	var faults event.FieldErrors
+	since := sinceOf(r, &faults)
+	if len(faults) > 0 {
+		c.failRead(w, faults)
+		return
+	}
+	run, ok := c.run(w, r)
+	if !ok {
+		return
+	}
+	reader := runReader{runs: c.Runs, run: run.ID, since: since}
+	messages, err := reader.all(r.Context())
+	if err != nil {
+		c.failRun(w, err)
+		return
+	}
+	respondZipped(w, r, map[string]any{"messages": messages})
+}
+
+// respondZipped responds with JSON, compressed if the client accepts gzip.
+func respondZipped(w http.ResponseWriter, r *http.Request, body any) {
+	w.Header().Add("Vary", "Accept-Encoding")
+	if !acceptsGzip(r) {
+		respond(w, http.StatusOK, body)
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z := zipped{w, gzip.NewWriter(w)}
+	respond(z, http.StatusOK, body)
+	_ = z.zip.Close() // an error means that the client has disconnected
+}
+
+// zipped compresses the body of a response.
+type zipped struct {
+	http.ResponseWriter
+	zip *gzip.Writer
+}
+
+// Write implements http.ResponseWriter.
+func (z zipped) Write(p []byte) (int, error) { return z.zip.Write(p) }
+
+// acceptsGzip reports whether a client takes a body that is compressed with gzip.
+func acceptsGzip(r *http.Request) bool {
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, parameters, _ := strings.Cut(coding, ";")
+		quality, weighted := strings.CutPrefix(strings.TrimSpace(parameters), "q=")
+		if q, err := strconv.ParseFloat(quality, 64); strings.EqualFold(strings.TrimSpace(name), "gzip") && !(weighted && err == nil && q == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// streamRun responds with the messages of a run as they come: GET
+// /runs/{workflowId}/{runId}/stream?skipHistory=&since= and GET
+// /api/v1/agent/runs/{runId}/stream?since=. A client that comes back with Last-Event-ID
+// continues behind that message.
+func (c Call) streamRun(w http.ResponseWriter, r *http.Request) {
+	var faults event.FieldErrors
+	reader := runReader{runs: c.Runs, since: sinceOf(r, &faults)}
+	skip := r.URL.Query().Get("skipHistory")
+	faults.Check(skip == "" || skip == "true" || skip == "false", "skipHistory", "must be true or false")
+	if len(faults) > 0 {
+		c.failRead(w, faults)
+		return
+	}
+	run, ok := c.run(w, r)
+	if !ok {
+		return
+	}
+	reader.run = run.ID
+	var heard bool
+	var err error
+	if id, invalid := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64); invalid == nil && id >= 0 {
+		reader.asked, reader.after, reader.since = true, id, time.Time{}
+		heard, err = reader.heard(r.Context())
+	} else if skip == "true" && reader.since.IsZero() {
+		err = reader.skip(r.Context())
+	}
+	switch {
+	case err != nil:
+		c.failRun(w, err)
+		return
+	case heard: // an EventSource connects again until it gets this status
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	changed, stop := c.Runs.FollowRun(run.ID)
+	defer stop()
+	c.follow(w, r, source{changed, reader.sent})
+}
+
+// sinceOf reads the time in milliseconds since 1970 from the query; zero if it is absent.
+func sinceOf(r *http.Request, faults *event.FieldErrors) time.Time {
+	s := r.URL.Query().Get("since")
+	if s == "" || s == "0" {
+		return time.Time{}
+	}
+	ms, err := strconv.ParseInt(s, 10, 64)
+	faults.Check(err == nil && ms >= 0, "since", "must be a time in milliseconds since 1970")
+	return time.UnixMilli(ms)
+}
+
+// maxUpdates bounds the messages of one POST.
+const maxUpdates = 100
+
+// addUpdates adds messages of an external agent to a run that works: POST
+// /runs/{runId}/updates with a message, or a list of messages, in either form.
+func (c Call) addUpdates(w http.ResponseWriter, r *http.Request) {
+	raw, ok := c.JSON(w, r)
+	if !ok {
+		return
+	}
+	run, ok := c.run(w, r)
+	if !ok {
+		return
+	}
+	messages, faults := readUpdates(raw)
+	err := faults.Err()
+	switch {
+	case err != nil:
+	case run.Workspace != c.Workspace:
+		err = journal.ErrNotFound // it may only be read
+	default:
+		err = c.Runs.AddEvents(r.Context(), run.ID, messages)
+	}
+	switch {
+	case err == nil:
+		respond(w, http.StatusAccepted, map[string]any{"run_id": run.ID, "messages": len(messages)})
+	case errors.Is(err, journal.ErrEnded):
+		c.fail(w, http.StatusGone, "ended", err.Error(), nil)
+	default:
+		c.failRun(w, err)
+	}
+}
+
+// readUpdates reads one message or a list of messages.
+func readUpdates(raw []byte) (messages []stream.Message, faults event.FieldErrors) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		list = []json.RawMessage{raw}
+	}
+	faults.Check(len(list) >= 1 && len(list) <= maxUpdates, whole, "must have 1 to "+strconv.Itoa(maxUpdates)+" messages")
+	for i, one := range list[:min(len(list), maxUpdates)] {
+		m, err := stream.Parse(one)
+		field := "messages[" + strconv.Itoa(i) + "]"
+		if err != nil {
+			faults.Check(false, field, err.Error())
+			continue
+		}
+		faults.Check(!isLast(m), field, "must not be COMPLETE or TERMINATED of main: the run itself says when it ends")
+		m.Text, m.Workstream, m.ActivityID = event.Text(m.Text), event.Text(m.Workstream), event.Text(m.ActivityID)
+		messages = append(messages, m)
+	}
+	return messages, faults
+}
