@@ -159,7 +159,7 @@ func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 		d.engine = &engine{Engine: store}
 		d.settings = turn.Settings{Config: turn.DefaultConfig(), Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}}
 		d.settings.Coalesce, d.settings.CoalesceMax = 0, 0
-		d.profile = turn.Profile{ID: "helper", AnswerWithin: 24 * time.Hour, Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000}
+		d.profile = turn.Profile{ID: "helper", AnswerWithin: 5 * time.Minute, Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000}
 		d.format = func(text string) ([]journal.Post, error) { return []journal.Post{{Channel: "C1", Text: text}}, nil }
 		if set != nil {
 			set(d)

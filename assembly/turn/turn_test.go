@@ -304,9 +304,9 @@ func TestALaterAnswer(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{fails(turn.ErrLater)}
 		d.asks("1", "one")
-		pass(time.Hour)
+		pass(time.Minute)
 		d.asks("2", "two") // it waits for its own turn
-		pass(time.Hour)
+		pass(time.Minute)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited})
 		d.must(d.Journal.AnswerRun(d.Context(), d.agent.inputs[0].RunID, "later"))
 		d.scheduler.Wake(work.Turns, "helper", d.thread)
@@ -317,7 +317,7 @@ func TestALaterAnswer(t *testing.T) {
 
 		d.agent.does = []script{fails(turn.ErrLater), fails(turn.ErrLater)}
 		d.asks("3", "three")
-		pass(25 * time.Hour)
+		pass(6 * time.Minute)
 		same(t, "the end of the wait", d.outcomes()[3:], []turn.Outcome{turn.Awaited, turn.Failed})
 	})
 }
