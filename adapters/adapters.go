@@ -37,8 +37,8 @@ var ErrBusy = errors.New("the store cannot accept the message now")
 
 // Outcomes is an Inbox that knows the results of envelopes.
 type Outcomes interface {
-	// Runs waits for an envelope's result, and reports whether it triggers a run. known is
-	// false if ctx ends first.
+	// Runs waits for an envelope's result, and reports whether it triggers a run or is a chat
+	// command, so that an answer follows. known is false if ctx ends first.
 	Runs(ctx context.Context, envelope int64) (runs, known bool)
 }
 

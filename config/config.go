@@ -94,6 +94,8 @@ type Workspace struct {
 	// Settings apply to every channel that Channels does not name.
 	Settings `yaml:",inline"`
 	Context  assembly.Window `yaml:"context"`
+	// Commands are the settings of the chat commands.
+	Commands ingest.Commands `yaml:"commands"`
 	// Backfill bounds the reading of missed messages.
 	Backfill backfill.Config `yaml:"catch_up"`
 	// Channels are the settings of the channels that have their own, by channel id. Each
@@ -134,6 +136,7 @@ func NewWorkspace(id string, platform event.Platform, agent string) Workspace {
 		Platform: platform,
 		Settings: Settings{Agent: agent, Policy: ingest.DefaultPolicy(), Turns: turn.DefaultConfig()},
 		Context:  assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20},
+		Commands: ingest.DefaultCommands(),
 		Backfill: backfill.DefaultConfig(),
 	}
 }

@@ -88,6 +88,7 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 	check.require(w.Context.Turns > 0, "context.turns", "must be at least 1")
 	check.require(w.Context.Bytes > 0, "context.bytes", "must be at least 1")
 	check.require(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
+	check.under("commands", w.Commands.Validate())
 	check.under("catch_up", w.Backfill.Validate())
 	check.under("", w.Settings.faults(agents))
 	return check.faults

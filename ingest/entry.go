@@ -68,7 +68,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	if err != nil {
 		return entry, err
 	}
-	g.notice = func(m *event.Message) *journal.Notice { return in.limitNotice(w, c.Key, m) }
+	g.tell = func(m *event.Message, text string) *journal.Notice { return in.notice(w, c.Key, m, text) }
 	over := g
 	over.over = true
 	return journal.Entry{

@@ -219,7 +219,8 @@ func (in *Ingest) Runs(ctx context.Context, envelope int64) (runs, known bool) {
 	if err != nil || settled == nil {
 		return false, false
 	}
-	return settled.Message != nil && settled.Message.Trigger == journal.TriggerRun, true
+	m := settled.Message
+	return m != nil && (m.Trigger == journal.TriggerRun || m.Reason == event.ReasonCommand), true
 }
 
 func (in *Ingest) forget(envelope int64, done chan struct{}) {

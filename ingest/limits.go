@@ -91,21 +91,17 @@ func (s Settings) budgets(m *event.Message) (list []journal.Budget) {
 // limitText tells a person that a limit is reached.
 const limitText = "Sorry, I can't answer this now: the limit of questions is reached. Please ask again later."
 
-// limitNotice returns the notice for the sender of a message over a limit; nil for a bot, which
-// may answer it.
-func (in *Ingest) limitNotice(w *workspace, thread event.ThreadKey, m *event.Message) *journal.Notice {
-	if m.Metadata.SenderType == event.Bot {
-		return nil
-	}
-	notice := journal.NewNotice(w.config.Platform, limitText)
+// notice returns a notice to the sender of a message.
+func (in *Ingest) notice(w *workspace, thread event.ThreadKey, m *event.Message, text string) *journal.Notice {
+	notice := journal.NewNotice(w.config.Platform, text)
 	err := in.guard(func() (err error) {
 		notice.Posts, err = in.Notices.Notice(&journal.Run{
 			Workspace: w.config.ID, ThreadKey: thread, Messages: []journal.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: journal.ByHuman}},
-		}, limitText)
+		}, text)
 		return err
 	})
 	if err != nil {
-		in.Log.Error("the notice of a limit is not posted", "workspace", w.config.ID, "err", err)
+		in.Log.Error("a notice is not posted", "workspace", w.config.ID, "err", err)
 	}
 	return &notice
 }

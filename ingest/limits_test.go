@@ -33,7 +33,7 @@ func TestOver(t *testing.T) {
 			g, m := defaultGate(), room()
 			g.over, m.Addressed = true, c.addressed
 			told := false
-			g.notice = func(*event.Message) *journal.Notice {
+			g.tell = func(*event.Message, string) *journal.Notice {
 				told = true
 				return &journal.Notice{}
 			}

@@ -18,8 +18,8 @@ type gate struct {
 	now     func() time.Time
 	// over means that a limit is reached.
 	over bool
-	// notice returns what a message's sender is told about a limit.
-	notice func(m *event.Message) *journal.Notice
+	// tell returns a notice to a message's sender.
+	tell func(m *event.Message, text string) *journal.Notice
 }
 
 // decide judges a message, or the new state of one. Every decision has a reason.
@@ -29,8 +29,14 @@ func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	}
 	addressed := g.addressed(m, look)
 	d := g.trigger(m, addressed, look)
-	if d.Reason == event.ReasonLimit {
-		d.Notice = g.notice(m)
+	command := g.command(m)
+	switch {
+	case command != "" && d.Trigger == journal.TriggerRun:
+		d = g.obey(m, command)
+	case command != "" && d.Reason == event.ReasonTooOld:
+		d.Trigger = journal.TriggerNone
+	case d.Reason == event.ReasonLimit && m.Metadata.SenderType != event.Bot: // a bot may answer it
+		d.Notice = g.tell(m, limitText)
 	}
 	d.Metadata = g.metadata(m, d, addressed)
 	d.NoMemory = g.KeepMetadata && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory

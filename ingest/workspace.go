@@ -23,6 +23,8 @@ type Settings struct {
 	// Limits apply to the channel's runs. Those of the whole workspace also count the runs of
 	// a channel that has limits of its own.
 	Limits, WorkspaceLimits Limits
+	// Commands are the settings of the chat commands.
+	Commands
 	// KeepMetadata says that metadata is stored as it was given, without run hints.
 	KeepMetadata bool
 	// Asks reports whether a message may ask the agent with an id instead of Agent, by its

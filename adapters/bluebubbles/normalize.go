@@ -41,8 +41,8 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		}
 	case event.KindMessage, event.KindEdit:
 		e.Message = p.event(ctx, envelope.Workspace, directory)
-		if e.Message.Addressed == event.AddressedNone && n.wake.matches(e.Message.Channel, p.text) {
-			e.Message.Addressed = event.AddressedMention
+		if word := n.wake.match(e.Message.Channel, p.text); word != "" && e.Message.Addressed == event.AddressedNone {
+			e.Message.Addressed, e.Message.Called = event.AddressedMention, word
 		}
 	}
 	return e, nil

@@ -26,17 +26,20 @@ func newWakeWords(c Config) wakeWords {
 	return w
 }
 
-// matches reports whether a text in a channel contains a wake word. A payload without a chat
-// may be of a group.
-func (w wakeWords) matches(channel event.Channel, text string) bool {
+// match returns the first wake word that a text in a channel contains; empty for none. A
+// payload without a chat may be of a group.
+func (w wakeWords) match(channel event.Channel, text string) string {
 	if channel.Type == event.ChannelDirect {
-		return false
+		return ""
 	}
 	words, own := w.chats[channel.ID]
 	if !own {
 		words = w.everywhere
 	}
-	return slices.ContainsFunc(words, func(word string) bool { return containsWord(text, word) })
+	if i := slices.IndexFunc(words, func(word string) bool { return containsWord(text, word) }); i >= 0 {
+		return strings.TrimSpace(words[i])
+	}
+	return ""
 }
 
 // containsWord reports whether a text contains a word or phrase as a whole, in any case.

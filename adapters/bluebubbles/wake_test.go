@@ -50,8 +50,8 @@ func TestWakeWords(t *testing.T) {
 		{direct, 45, "parley?", event.AddressedDirect},
 	} {
 		e, err := a.Normalize(t.Context(), webhook(t, "new-message", hello().with(fields{"text": test.text}).in(test.chat, test.style)), contacts{self: event.Self{Address: owner}})
-		if err != nil || e.Message.Addressed != test.want {
-			t.Errorf("%q in %s: addressed %q, %v", test.text, test.chat, e.Message.Addressed, err)
+		if err != nil || e.Message.Addressed != test.want || (e.Message.Called != "") != (test.want == event.AddressedMention) {
+			t.Errorf("%q in %s: addressed %q by %q, %v", test.text, test.chat, e.Message.Addressed, e.Message.Called, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -220,14 +221,23 @@ func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked in
 	return "", false, sendError("answer a command", err)
 }
 
+// chatCommands are the slash commands that ask the agent nothing, with their descriptions.
+var chatCommands = map[string]string{
+	"stop": "Stop what the agent is doing here", "new": "Begin a new context here", "status": "Tell what the agent is doing here",
+}
+
 // commands are the commands of the bot.
 func commands() []discordgo.ApplicationCommand {
-	return []discordgo.ApplicationCommand{
+	list := []discordgo.ApplicationCommand{
 		{Type: discordgo.ChatApplicationCommand, Name: askCommand, Description: "Ask the agent", Options: []*discordgo.ApplicationCommandOption{
 			{Type: discordgo.ApplicationCommandOptionString, Name: "question", Description: "Your question", Required: true},
 		}},
 		{Type: discordgo.MessageApplicationCommand, Name: askMessage},
 	}
+	for _, name := range slices.Sorted(maps.Keys(chatCommands)) {
+		list = append(list, discordgo.ApplicationCommand{Type: discordgo.ChatApplicationCommand, Name: name, Description: chatCommands[name]})
+	}
+	return list
 }
 
 // upsertCommands registers the commands globally. Commands with other names stay.

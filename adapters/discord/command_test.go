@@ -44,9 +44,11 @@ func TestCommandsAreUpserted(t *testing.T) {
 	l.run()
 	l.up()
 	for {
-		if commands, _ := l.Commands(); len(commands) == 2 {
-			if commands["ask/1"] == nil || commands["Ask about this/3"] == nil {
-				t.Errorf("the commands are %q", commands)
+		if commands, _ := l.Commands(); len(commands) == 5 {
+			for _, name := range []string{"ask/1", "stop/1", "new/1", "status/1", "Ask about this/3"} {
+				if commands[name] == nil {
+					t.Errorf("the commands are %q", commands)
+				}
 			}
 			break
 		}
@@ -89,6 +91,23 @@ func TestCommandIsAnswered(t *testing.T) {
 	}
 	if err := l.adapter.Edit(t.Context(), first, l.post("k1", roomID, "command-"+i.ID, "the final answer")); err != nil || l.Posts(roomID)[0].Content != "the final answer" {
 		t.Errorf("an edit: %v, %+v", err, l.Posts(roomID))
+	}
+}
+
+// TestChatCommand checks a command that asks the agent nothing: its notice edits the response.
+func TestChatCommand(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.inbox.runs, l.inbox.decides = true, true
+	i, _ := l.ChatCommand(roomID, mara, "stop")
+	if asked := l.callback(i); asked.Type != 5 {
+		t.Errorf("the response is %+v", asked)
+	}
+	if m := l.event("command-" + i.ID).Message; m.Command != "stop" || m.Content != "/stop" || m.Addressed != event.AddressedCommand {
+		t.Errorf("the message is %+v", m)
+	}
+	l.send(l.post("k1", roomID, "command-"+i.ID, "Stopped."))
+	if posts := l.Posts(roomID); len(posts) != 1 || posts[0].Content != "Stopped." {
+		t.Errorf("the posts are %+v", posts)
 	}
 }
 

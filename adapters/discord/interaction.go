@@ -19,8 +19,8 @@ const (
 )
 
 // readInteraction reads a command or the use of a component. A command is a message of its user:
-// the text of the slash command, or a quotation of the message on which a message command was
-// used. A used component is a message with the shown labels.
+// the text of the slash command, its name if it has none, or a quotation of the message on which a
+// message command was used. A used component is a message with the shown labels.
 func (p *payload) readInteraction(d jsonobject.Fields) {
 	kind := d.Number("type")
 	data, _ := d.Child("data")
@@ -47,6 +47,9 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 	default:
 		p.kind, m.id, m.asked = event.KindCommand, commandPrefix+id, event.AddressedCommand
 		m.content = readOptions(data)
+		if name := data.Text("name"); name != askCommand {
+			m.command, m.content = name, "/"+name
+		}
 	}
 	p.place(m.channel, m.id)
 	p.dedupe, p.message = m.id, &m
@@ -55,7 +58,7 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 // isOurs reports whether the bot registers such a command. Another program may have registered
 // others for the same application.
 func isOurs(kind int64, name string) bool {
-	return kind == commandChatInput && name == askCommand || kind == commandMessage && name == askMessage
+	return kind == commandChatInput && (name == askCommand || chatCommands[name] != "") || kind == commandMessage && name == askMessage
 }
 
 // readInteractionUser reads the user of an interaction: a member in a server, and a user

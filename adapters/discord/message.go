@@ -49,10 +49,12 @@ type message struct {
 	quoted    *message // the message that this one replies to, if the payload contains it
 	forwarded []message
 
-	// Of an interaction: how it addresses us, the post with the used component, and metadata.
-	asked  event.Addressed
-	holder string
-	extra  []event.Extra
+	// Of an interaction: how it addresses us, the name of a command that asks the agent
+	// nothing, the post with the used component, and metadata.
+	asked   event.Addressed
+	command string
+	holder  string
+	extra   []event.Extra
 }
 
 // reference is a message's reference to another message.

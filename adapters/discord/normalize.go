@@ -84,6 +84,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		SentAt:      m.sentAt(),
 		Revision:    m.revision(),
 		Addressed:   m.addressed(self),
+		Command:     m.command,
 		ReplyTo:     m.repliedTo(),
 		FollowUp:    m.threaded && !m.callsSomeone(),
 		Own:         m.author.is(self),

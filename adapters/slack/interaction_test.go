@@ -79,6 +79,16 @@ func TestCommandThread(t *testing.T) {
 	}
 }
 
+// TestCommandWithoutText checks that the name of a command without a text is its word.
+func TestCommandWithoutText(t *testing.T) {
+	if m := messageOf(t, command(object{"command": "/stop", "text": ""}), fakeDirectory{self: us}); m.Command != "stop" || m.Content != "/stop" {
+		t.Errorf("the message is %+v", m)
+	}
+	if m := messageOf(t, command(nil), fakeDirectory{self: us}); m.Command != "" || m.Content != "/ask what is up" {
+		t.Errorf("the message is %+v", m)
+	}
+}
+
 // TestInteractionKeyUsesTheTrigger compares the transports. Without a trigger the key
 // is a hash of the body.
 func TestInteractionKeyUsesTheTrigger(t *testing.T) {

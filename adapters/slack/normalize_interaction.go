@@ -19,6 +19,7 @@ func (n Normalizer) interactionMessage(ctx context.Context, envelope event.Envel
 		Metadata:   (&wireMessage{User: d.user}).metadata(ctx, directory),
 		SentAt:     envelope.ReceivedAt,
 		Addressed:  event.AddressedCommand,
+		Command:    d.word,
 		Own:        sameID(d.user, self.UserID),
 	}
 	if p.kind == event.KindAction {

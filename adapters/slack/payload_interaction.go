@@ -70,6 +70,7 @@ type wireContainer struct {
 type interaction struct {
 	user string
 	text string // the typed text, or the label of the selected element
+	word string // the name of a command without a text
 	ts   string // time of the interaction, as a ts; empty if Slack gives none
 	// target is the message with which the user interacted; nil for a command.
 	target *wireMessage
@@ -106,6 +107,9 @@ func (p *payload) readCommand(raw []byte, path string) *payload {
 		typed += " " + decode(c.Text)
 	}
 	p.interaction = &interaction{user: c.UserID, text: typed}
+	if c.Text == "" {
+		p.interaction.word = strings.TrimPrefix(c.Command, "/")
+	}
 	return p.checkFields(&f)
 }
 

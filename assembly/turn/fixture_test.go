@@ -367,6 +367,12 @@ func (d *fixture) accept(trigger journal.Trigger, e event.Event) {
 		Envelope: accepted.ID, Workspace: "acme", Event: e, Agent: "helper",
 		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: d.history == nil,
 		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
+			if command, ok := strings.CutPrefix(m.Content, "/"); ok {
+				return journal.Decision{
+					Trigger: journal.TriggerNone, Metadata: m.Metadata.Bytes(), Command: journal.Command(command),
+					Reply: func(journal.ThreadState) *journal.Notice { return &journal.Notice{Text: "Done."} },
+				}
+			}
 			return journal.Decision{Trigger: trigger, Metadata: m.Metadata.Bytes()}
 		},
 	})

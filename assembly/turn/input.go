@@ -2,6 +2,9 @@ package turn
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/google/uuid"
 
 	"parley/assembly"
 	"parley/ingest/journal"
@@ -13,7 +16,7 @@ type storeError struct{ error }
 // input assembles the agent's input.
 func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
-	input := assembly.Input{ThreadID: a.run.ThreadID, RunID: a.run.ID, Workspace: a.run.Workspace, Platform: a.run.Platform}
+	input := assembly.Input{ThreadID: threadID(a.run), RunID: a.run.ID, Workspace: a.run.Workspace, Platform: a.run.Platform}
 	if a.History != nil && a.run.ContextAfter == 0 && a.run.Preface == nil {
 		if err := a.History.Preface(ctx, &a.claim.Claim, a.run, window.Thread); err != nil {
 			return input, err
@@ -42,6 +45,16 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions)
 	input.Said = said(current.Messages)
 	return input, nil
+}
+
+// threadID returns the id by which the agent knows the thread. After a command for a new
+// context it is another one, because an agent may remember the earlier turns by it.
+func threadID(run *journal.Run) string {
+	space, err := uuid.Parse(run.ThreadID)
+	if run.ContextFrom == 0 || err != nil {
+		return run.ThreadID
+	}
+	return uuid.NewSHA1(space, fmt.Appendf(nil, "new:%d", run.ContextFrom)).String()
 }
 
 // said returns the messages of a turn as their authors typed them, in the same order.

@@ -21,6 +21,47 @@ func (d *fixture) running() string {
 	return run
 }
 
+// TestTheCommandStop cancels the run at once.
+func TestTheCommandStop(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{thinks(50*time.Second, "never")}
+		d.asks("1", "one")
+		pass(time.Second)
+		d.asks("2", "/stop")
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Canceled})
+		same(t, "running", d.running(), "")
+		d.asks("3", "three")
+		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"three"}})
+		same(t, "posts", d.deliveries(), []string{"ok"})
+	})
+}
+
+// TestTheCommandNew hides what was said before it from later turns, also from an agent that
+// remembers the thread by its id.
+func TestTheCommandNew(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{answers("yes")}
+		d.record(journal.TriggerPassive, human("0", "aside"))
+		d.asks("1", "one")
+		d.asks("2", "two")
+		d.record(journal.TriggerPassive, human("3", "old"))
+		d.asks("4", "/new")
+		d.record(journal.TriggerPassive, human("5", "fresh"))
+		d.asks("6", "three")
+		d.asks("7", "four")
+		d.outcomes()
+		block := "system: [Thread context — prior messages in this thread, newest last]\n- Olivia: "
+		same(t, "before", d.assembled(1), block+"aside\nuser: [Olivia]: one\nassistant: yes\nuser: [Olivia]: two\n")
+		after := block + "fresh\nuser: [Olivia]: three\n"
+		same(t, "after", d.assembled(2), after)
+		same(t, "the turn after", d.assembled(3), after+"assistant: ok\nuser: [Olivia]: four\n")
+		ids := d.agent.inputs
+		if ids[0].ThreadID != ids[1].ThreadID || ids[1].ThreadID == ids[2].ThreadID || ids[2].ThreadID != ids[3].ThreadID {
+			t.Errorf("the agent's ids of the thread: %s, %s, %s, %s", ids[0].ThreadID, ids[1].ThreadID, ids[2].ThreadID, ids[3].ThreadID)
+		}
+	})
+}
+
 // TestAStopCancelsTheRun at once, on the node that works on it and on another one, and the
 // next message has a run of its own.
 func TestAStopCancelsTheRun(t *testing.T) {

@@ -241,6 +241,12 @@ type Message struct {
 	Revision string
 	// Addressed is how the message addresses us, by the payload alone.
 	Addressed Addressed
+	// Called is the word in the text that addresses us, on a platform without mentions;
+	// empty for none.
+	Called string
+	// Command is the word of a command of the platform that asks the agent nothing, such as
+	// "stop"; empty for any other message.
+	Command string
 	// ReplyTo is the external id of the message that this one answers; empty for
 	// none. A message that answers ours addresses us.
 	ReplyTo string

@@ -63,7 +63,15 @@ func (r *recordTx) count() {
 	if r.notice == nil || r.told {
 		return
 	}
-	r.addNotice(r.claim.Thread, r.thread.nextSeq+r.added, r.Workspace, nil, *r.notice, r.now)
+	r.tell()
+	if r.out.Trigger == TriggerPassive {
+		r.do(`UPDATE budgets SET told = 1 WHERE workspace = $1 AND name = $2`, r.Workspace, r.Budgets[0].Name)
+	}
+}
+
+// tell stores the notice to the message's sender, and its deliveries.
+func (r *recordTx) tell() {
+	r.addNotice(r.claim.Thread, r.thread.nextSeq+r.added, r.Workspace, optional(r.out.Stopped), *r.notice, r.now)
 	r.added++
 	for i, post := range r.notice.Posts {
 		d := &Delivery{Thread: r.claim.Thread, Workspace: r.Workspace, Run: r.out.Message.UUID, Key: DeliveryKey(r.out.Message.UUID, i),
@@ -74,5 +82,4 @@ func (r *recordTx) count() {
 		r.insertDelivery(d, int64(i), false)
 		r.out.Told = true
 	}
-	r.do(`UPDATE budgets SET told = 1 WHERE workspace = $1 AND name = $2`, r.Workspace, r.Budgets[0].Name)
 }

@@ -50,6 +50,10 @@ type Decision struct {
 	// Notice tells the sender that a budget is exhausted, once in the first budget's window.
 	// It is nil if the sender is told nothing.
 	Notice *Notice
+	// Command is the chat command that a new message is; empty for none. Reply returns the
+	// notice that answers it.
+	Command Command
+	Reply   func(ThreadState) *Notice
 }
 
 // Look answers the policy's queries from the store. After an error of the store the answers
@@ -165,14 +169,15 @@ type threadState struct {
 
 // recordNew records a new message in three statements; most envelopes contain one. It
 // returns false, and has written nothing, if the message needs a closer look: it may be
-// ours, a bot's or known, must be ignored, or has budgets, or its thread is not open.
+// ours, a bot's or known, must be ignored, is a command, has budgets, or its thread is not
+// open.
 func (r *recordTx) recordNew() bool {
 	e, m := r.Event, r.Event.Message
 	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || len(r.Budgets) > 0 {
 		return false
 	}
 	decision := r.Decide(m, r)
-	if decision.Ignore || decision.Note {
+	if decision.Ignore || decision.Note || decision.Command != "" {
 		return false
 	}
 	const fresh = ` AND mode = 'open' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $30 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
@@ -301,8 +306,8 @@ const insertMessage = `
 		sender_base_seq, latest_seen_seq, server_seq, run, context_after, base_seq)
 	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13, $14,
 		$15, $16, $17, $18, $19, $20, $21, $22, $24, $25, $26,
-		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.begun_seq END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
-	FROM (SELECT id, next_seq, begun_seq, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
+		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
+	FROM (SELECT id, next_seq, ` + contextAfter + ` AS behind, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
 			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN CAST($4 AS TEXT) END AS begins
 		FROM threads WHERE id = $3 AND fence = $23`
 
@@ -338,6 +343,9 @@ func (r *recordTx) insert(m *event.Message, d Decision, condition string, more .
 	}
 	if row.Trigger == TriggerRun {
 		r.asks = row
+	}
+	if d.Command != "" {
+		r.obey(row, d)
 	}
 	if row.Run != "" {
 		r.out.Begun = r.begun(row, m, contextAfter)

@@ -31,6 +31,9 @@ type Run struct {
 	// messages after ContextAfter and up to BaseSeq. BaseSeq is the thread's highest
 	// thread_seq at the begin.
 	ContextAfter, BaseSeq int64
+	// ContextFrom is the thread_seq of the command for a new context from which on the
+	// transcript reaches; 0 for none.
+	ContextFrom int64
 	// Gap means that some earlier messages could not be read in time.
 	Gap bool
 	// Taken says that the agent has taken the run and must not be asked again. Answer is its
@@ -90,8 +93,8 @@ func (r *recordTx) saveThread() {
 	if run := r.out.Begun; run != nil {
 		query += beginWithMessage
 		args = append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds())
-		returning += `, key, uuid, platform, channel, opened_on, history`
-		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.OpenedOn, &r.history)
+		returning += `, key, uuid, platform, channel, opened_on, history, context_from`
+		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.OpenedOn, &r.history, &run.ContextFrom)
 	} else {
 		query += changeRun
 		args = append(args, r.deleted, r.editedAt)
@@ -119,6 +122,9 @@ func (r *recordTx) finish() (err error) {
 	}
 	return err
 }
+
+// contextAfter is the thread_seq after which the block of the thread's next turn begins.
+const contextAfter = `CASE WHEN context_from > begun_seq THEN context_from ELSE begun_seq END`
 
 // beginWithMessage makes the run of a message the thread's run.
 const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
@@ -237,10 +243,10 @@ func (b *beginRunTx) read(claim *Claim) {
 	var history string
 	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
-		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns},
+		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom},
 		`key, uuid, workspace, platform, channel, opened_on,
-		next_seq, begun_seq, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
-		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns`)
+		next_seq, `+contextAfter+`, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
+		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns, context_from`)
 	run.Thread, run.Agent, run.Preface = claim.Thread, b.agent, b.readPreface(history)
 }
 
@@ -263,6 +269,9 @@ func (b *beginRunTx) resume(most int64) {
 		b.dropChunks(run.ID) // of the attempt before
 	}
 	run.has(b.lines(`m.run = $1 AND m.author <> 'agent' AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
+	if run.ContextAfter < run.ContextFrom { // the run began before the command
+		run.ContextFrom = 0
+	}
 }
 
 // readShown reads the previews and the sign of work that show a run.

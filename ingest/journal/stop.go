@@ -3,6 +3,8 @@ package journal
 import (
 	"context"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Stopped is a run that a person has stopped.
@@ -46,6 +48,17 @@ func (tx *txn) stopping(thread, now int64) *endRunTx {
 	tx.row([]any{&run.Messages[0].SenderID}, `SELECT sender_id FROM messages WHERE run = $1 AND author <> 'agent' ORDER BY sent_at, seq LIMIT 1`, run.ID)
 	tx.readShown(run)
 	return e
+}
+
+// stopWaiting ends the turn that waits in a thread without a run. The thread must be locked.
+// Its messages have a run that ended before it began.
+func (tx *txn) stopWaiting(thread, now int64) {
+	id := uuid.Must(uuid.NewV7()).String()
+	tx.do(`INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, error)
+		SELECT $2, thread, agent, sender_id, $3, 0, $4, 0, $4, 'stopped' FROM messages WHERE `+waits+` ORDER BY sent_at, seq LIMIT 1`,
+		thread, id, string(RunCanceled), now)
+	tx.do(`UPDATE messages SET run = $2 WHERE `+waits, thread, id)
+	tx.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, thread)
 }
 
 // stop ends the run. Messages that wait for a turn are due at once.

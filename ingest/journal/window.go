@@ -129,10 +129,10 @@ func (t *transcript) page(behind int) (spans []span) {
 	}
 	for _, l := range rows(t.txn, func(l *line) []any { return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.memory}, l.line()...) }, `
 		SELECT o.run, o.context_after, o.base_seq, o.gap, m.memory, `+lineColumns+`
-		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2
+		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2 AND seq > $5
 			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
 		JOIN messages m ON m.run = o.run AND m.author <> 'system'
-		ORDER BY o.sent_at DESC, o.seq DESC, m.sent_at, m.seq`, t.run.Thread, t.run.ID, int64(limit), int64(behind)) {
+		ORDER BY o.sent_at DESC, o.seq DESC, m.sent_at, m.seq`, t.run.Thread, t.run.ID, int64(limit), int64(behind), t.run.ContextFrom) {
 		if n := len(spans); n == 0 || spans[n-1].run != l.run {
 			spans = append(spans, l.span)
 		}

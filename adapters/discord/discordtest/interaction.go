@@ -47,6 +47,11 @@ func (s *Server) Command(channel, user, text string) (Interaction, Event) {
 	return s.Ask(channel, user, 2, map[string]any{"id": "1", "name": "ask", "type": 1, "options": []any{map[string]any{"type": 3, "name": "question", "value": text}}}, nil)
 }
 
+// ChatCommand sends a slash command without a text.
+func (s *Server) ChatCommand(channel, user, name string) (Interaction, Event) {
+	return s.Ask(channel, user, 2, map[string]any{"id": "1", "name": name, "type": 1}, nil)
+}
+
 // Asked returns the present state of an interaction.
 func (s *Server) Asked(token string) Interaction {
 	s.mu.Lock()

@@ -1,8 +1,11 @@
 package journaltest
 
 import (
+	"slices"
+	"strings"
 	"time"
 
+	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
@@ -12,6 +15,11 @@ func stopPromises() []promise {
 		{"a worker writes nothing about a stopped run", stoppedRunIsFenced},
 		{"messages that wait are due after a stop", stopLeavesTheNext},
 		{"only an unfinished run can be stopped", stopAfterEnd},
+		{"a command stops the run, and is answered", stopCommand},
+		{"without a run, a command stops the turn that waits", stopCommandWaiting},
+		{"a command for a new context hides what was before it", newCommand},
+		{"a command knows the work in its thread", statusCommand},
+		{"an edit carries out no command", editedCommand},
 	}
 }
 
@@ -54,8 +62,7 @@ func stoppedRunIsFenced(f *fixture) {
 	_, err = f.ChangePreview(f.ctx, f.claim(run.Thread), run, preview, journal.Send{})
 	f.fails("a change of the preview", err, journal.ErrFenced)
 	f.fails("a retry", f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()), journal.ErrFenced)
-	same(f, "the notice", f.deliver(threadKey(1), "C1/10").Kind, journal.DeliveryPost)
-	same(f, "the preview", f.deliver(threadKey(1), "").Kind, journal.DeliveryRemove)
+	same(f, "the notice takes over the preview", f.deliver(threadKey(1), "C1/9").Replaces.PlatformID, "C1/9")
 	same(f, "the sign", f.deliver(threadKey(1), "").Kind, journal.DeliveryUnsign)
 }
 
@@ -80,4 +87,109 @@ func stopAfterEnd(f *fixture) {
 	_, err = f.StopRun(f.ctx, "no such run", stopNotice)
 	f.fails("a stop of an unknown run", err, journal.ErrNotFound)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
+}
+
+// commands returns a policy by which a text after / is a command.
+func commands(state *journal.ThreadState) policy {
+	return func(m *event.Message, look journal.Look) journal.Decision {
+		command, ok := strings.CutPrefix(m.Content, "/")
+		if !ok {
+			return runs(m, look)
+		}
+		return journal.Decision{
+			Trigger: journal.TriggerNone, Reason: event.ReasonCommand, Command: journal.Command(command), Metadata: m.Metadata.Bytes(),
+			Reply: func(s journal.ThreadState) *journal.Notice {
+				if state != nil {
+					*state = s
+				}
+				done := stopNotice
+				return &done
+			},
+		}
+	}
+}
+
+func stopCommand(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: "He"}, false, journal.Send{Timeout: time.Second})
+	f.must(err)
+	_, err = f.Sent(f.ctx, preview, "C1/9")
+	f.must(err)
+	out := f.message(threadKey(1), said("C1/2", "/stop"), commands(nil))
+	same(f, "fate", out.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonCommand})
+	same(f, "stopped, told", [2]any{out.Stopped, out.Told}, [2]any{run.ID, true})
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 /stop", "3 Stopped."})
+	same(f, "asked", f.list(threadKey(1))[0].Asked, &journal.Asked{ID: run.ID, State: "cancelled", Error: "Stopped."})
+	same(f, "the preview", f.deliver(threadKey(1), "").Kind, journal.DeliveryRemove)
+	same(f, "post", f.delivery(threadKey(1)).Post.Text, "Stopped.")
+	_, err = f.CommitReply(f.ctx, f.claim(run.Thread), run, answer("Hello."))
+	f.fails("the reply", err, journal.ErrFenced)
+	f.message(threadKey(1), said("C1/3", "again"), runs)
+	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"again"})
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 /stop", "3 Stopped.", "4 again"})
+}
+
+func stopCommandWaiting(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	out := f.message(threadKey(1), said("C1/2", "/stop"), commands(nil))
+	same(f, "due", out.TurnDue.IsZero(), true)
+	same(f, "turns", f.due(turns), nil)
+	same(f, "state", f.list(threadKey(1))[0].Asked.State, "cancelled")
+	f.message(threadKey(1), said("C1/3", "again"), runs)
+	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"again"})
+}
+
+func newCommand(f *fixture) {
+	seen := func(run *journal.Run) (seen [][]string) {
+		turns, err := f.Transcript(f.ctx, run, journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+		f.must(err)
+		for _, turn := range turns {
+			if turn.Root != nil {
+				turn.Context = append(turn.Context, *turn.Root)
+			}
+			seen = append(seen, slices.Concat(contents(turn.Context), contents(turn.Messages)))
+		}
+		return seen
+	}
+	f.message(threadKey(1), said("C1/1", "old aside"), passive)
+	f.exchange(threadKey(1), "C1/2", "old question", "old answer")
+	f.message(threadKey(1), said("C1/3", "going"), runs)
+	going := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/4", "waits"), runs)
+	f.message(threadKey(1), said("C1/5", "/new"), commands(nil))
+	same(f, "seen by the run before", seen(going), [][]string{{"old aside", "old question"}, {"going"}})
+	f.commit(going, answer("late"))
+	f.message(threadKey(1), said("C1/6", "aside"), passive)
+	waited := f.mayBegin(threadKey(1), true)
+	same(f, "seen by the turn that waited", seen(waited), [][]string{{"aside", "waits"}})
+	f.commit(waited, answer("yes"))
+	run := f.tell("C1/7", runs, nil).Begun
+	same(f, "seen by the next turn", seen(run), [][]string{{"C1/7"}})
+	same(f, "the context's begin", run.ContextFrom > 0 && run.ContextFrom == waited.ContextFrom, true)
+}
+
+func statusCommand(f *fixture) {
+	var state journal.ThreadState
+	status := func(id string) journal.ThreadState {
+		f.message(threadKey(1), said(id, "/status"), commands(&state))
+		return state
+	}
+	same(f, "at first", status("C1/0").Run, "")
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	same(f, "a turn waits", status("C1/2").Waiting, 1)
+	run := f.begin(threadKey(1))
+	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
+	f.message(threadKey(1), said("C1/3", "and?"), runs)
+	same(f, "during a run", status("C1/4"), journal.ThreadState{Run: run.ID, Agent: agent, BegunAt: run.BegunAt, Attempts: 1, Taken: true, Waiting: 1})
+}
+
+func editedCommand(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "aside"), passive)
+	out := f.change(threadKey(1), edited("C1/2", "/stop", "1"), commands(nil))
+	same(f, "stopped", out.Stopped, "")
+	same(f, "outcome", f.commit(run, answer("Hello.")).Outcome, journal.Committed)
 }

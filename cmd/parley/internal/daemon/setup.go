@@ -176,7 +176,7 @@ func ingestSettings(w *config.Workspace, api bool, channel string) ingest.Settin
 	s := w.Channel(channel)
 	settings := ingest.Settings{
 		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.Backfill.MaxAge,
-		Limits: s.Limits, WorkspaceLimits: w.Limits,
+		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
 	}
 	if api { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true

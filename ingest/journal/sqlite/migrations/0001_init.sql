@@ -28,6 +28,7 @@ CREATE TABLE threads (
 	next_seq INTEGER NOT NULL DEFAULT 1,
 	last_at INTEGER NOT NULL DEFAULT 0, -- when its last message was recorded; 0: none was
 	begun_seq INTEGER NOT NULL DEFAULT 0, -- the highest thread_seq when the last run began
+	context_from INTEGER NOT NULL DEFAULT 0, -- thread_seq of the last command for a new context; 0: none
 	pending INTEGER NOT NULL DEFAULT 0, -- envelopes that are not settled
 	owner TEXT NOT NULL DEFAULT '', -- the node that has the claim; empty: none
 	lease_until INTEGER NOT NULL DEFAULT 0,

@@ -1,0 +1,116 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Commands are the settings of the chat commands.
+type Commands struct {
+	// Prefix precedes the word of a command, such as / in /stop.
+	Prefix string `yaml:"prefix"`
+}
+
+// DefaultCommands returns the settings that the configuration changes.
+func DefaultCommands() Commands { return Commands{Prefix: "/"} }
+
+// maxPrefix bounds the prefix of commands, in bytes.
+const maxPrefix = 8
+
+// Validate returns every fault, by key, without any value.
+func (c Commands) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	faults.Check(c.Prefix != "" && len(c.Prefix) <= maxPrefix && len(strings.Fields(c.Prefix)) == 1 && strings.TrimSpace(c.Prefix) == c.Prefix,
+		"prefix", fmt.Sprintf("must have 1 to %d bytes and no white space", maxPrefix))
+	return faults
+}
+
+// commands are the chat commands.
+var commands = []journal.Command{journal.CommandStop, journal.CommandNew, journal.CommandStatus}
+
+// command returns the chat command that a message is; empty for none. Its text is exactly the
+// prefix and the word, beside mentions and the word that called us.
+func (g gate) command(m *event.Message) journal.Command {
+	if m.Metadata.SenderType != event.Human || g.kind != event.KindMessage && g.kind != event.KindCommand && g.kind != event.KindEdit {
+		return ""
+	}
+	if m.Command != "" {
+		return known(m.Command)
+	}
+	text := m.Content
+	if g.kind == event.KindCommand { // such as /parley /stop
+		if name, rest, found := strings.Cut(text, " "); found && strings.HasPrefix(name, "/") {
+			text = rest
+		}
+	}
+	words := slices.DeleteFunc(strings.Fields(text), isMentionToken)
+	rest := strings.Join(words, " ")
+	if called := strings.TrimPrefix(rest, "@"); m.Called != "" && len(called) > len(m.Called) && strings.EqualFold(called[:len(m.Called)], m.Called) {
+		rest = strings.TrimLeft(called[len(m.Called):], ",: ")
+	}
+	word, ok := strings.CutPrefix(rest, g.Prefix)
+	if !ok {
+		return ""
+	}
+	return known(word)
+}
+
+func known(word string) journal.Command {
+	if slices.Contains(commands, journal.Command(word)) {
+		return journal.Command(word)
+	}
+	return ""
+}
+
+// isMentionToken reports whether a word is a platform's token for a user or a role.
+func isMentionToken(word string) bool {
+	return strings.HasPrefix(word, "<@") && strings.HasSuffix(word, ">")
+}
+
+// obey returns the decision about a command that policy admits. It is no input of an agent.
+func (g gate) obey(m *event.Message, command journal.Command) journal.Decision {
+	return journal.Decision{
+		Trigger: journal.TriggerNone, Reason: event.ReasonCommand, Command: command,
+		Reply: func(state journal.ThreadState) *journal.Notice { return g.tell(m, g.answer(command, state)) },
+	}
+}
+
+// answer returns what the sender of a command is told.
+func (g gate) answer(command journal.Command, state journal.ThreadState) string {
+	switch {
+	case command == journal.CommandNew:
+		return "I begin anew: from now on I don't see what was said here before."
+	case command == journal.CommandStatus:
+		return g.status(state)
+	case state.Run != "" || state.Waiting > 0:
+		return "Stopped."
+	}
+	return "There is nothing to stop."
+}
+
+// status describes the work in a thread.
+func (g gate) status(state journal.ThreadState) string {
+	text := g.Agent + " has nothing to do here."
+	if state.Run != "" {
+		does := "has been working"
+		switch {
+		case state.Taken:
+			does = "has taken the question, and has been thinking about it"
+		case state.Attempts > 0:
+			does = fmt.Sprintf("has failed (attempts: %d) and tries again; it has been working", state.Attempts)
+		}
+		text = fmt.Sprintf("%s %s since %s (%s).", state.Agent, does, state.BegunAt.UTC().Format("15:04:05 UTC"), g.now().Sub(state.BegunAt).Round(time.Second))
+	}
+	switch state.Waiting {
+	case 0:
+		return text
+	case 1:
+		return text + " One message waits for an answer."
+	}
+	return fmt.Sprintf("%s %d messages wait for an answer.", text, state.Waiting)
+}

@@ -1,0 +1,135 @@
+package ingest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// TestCommandTexts checks which messages are commands: exactly the prefix and the word, beside
+// what addresses us.
+func TestCommandTexts(t *testing.T) {
+	for name, c := range map[string]struct {
+		text   string
+		change func(g *gate, m *event.Message)
+		want   journal.Command
+	}{
+		"alone":                      {"/stop", nil, "stop"},
+		"after a mention":            {"<@U0BOT> /new\n", nil, "new"},
+		"before a mention":           {" /status <@U0BOT>", nil, "status"},
+		"after the word that called": {"hey Parley, /stop", func(_ *gate, m *event.Message) { m.Called = "hey parley" }, "stop"},
+		"after @ and that word":      {"@parley /stop", func(_ *gate, m *event.Message) { m.Called = "Parley" }, "stop"},
+		"another word":               {"/help", nil, ""},
+		"no prefix":                  {"stop", nil, ""},
+		"more words":                 {"/stop it", nil, ""},
+		"words before":               {"please /stop", nil, ""},
+		"another case":               {"/Stop", nil, ""},
+		"a mention alone":            {"<@U0BOT>", nil, ""},
+		"another prefix":             {"!stop", func(g *gate, _ *event.Message) { g.Prefix = "!" }, "stop"},
+		"not the prefix":             {"/stop", func(g *gate, _ *event.Message) { g.Prefix = "!" }, ""},
+		"a bot's":                    {"/stop", func(_ *gate, m *event.Message) { m.Metadata.SenderType = event.Bot }, ""},
+		"the platform's own":         {"/anything", func(g *gate, m *event.Message) { g.kind, m.Command = event.KindCommand, "stop" }, "stop"},
+		"of the platform's own":      {"/parley /stop", func(g *gate, _ *event.Message) { g.kind = event.KindCommand }, "stop"},
+		"a question to it":           {"/parley stop", func(g *gate, _ *event.Message) { g.kind = event.KindCommand }, ""},
+		"a button":                   {"/stop", func(g *gate, _ *event.Message) { g.kind = event.KindAction }, ""},
+	} {
+		g, m := defaultGate(), room()
+		g.Prefix, m.Content = "/", c.text
+		if c.change != nil {
+			c.change(&g, m)
+		}
+		if got := g.command(m); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestCommandsPassThePolicy checks that a command needs what a run needs.
+func TestCommandsPassThePolicy(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(g *gate, m *event.Message, s *store)
+		want   verdict
+	}{
+		"a mention":  {func(_ *gate, m *event.Message, _ *store) { m.Addressed = event.AddressedMention }, verdict{journal.TriggerNone, "command", "stored"}},
+		"no mention": {nil, passively("no-mention")},
+		"refused": {func(g *gate, m *event.Message, _ *store) {
+			m.Addressed, g.Policy.AllowUsers = event.AddressedMention, []string{}
+		}, ignored(event.ReasonUserRefused)},
+		"too old": {func(_ *gate, m *event.Message, _ *store) {
+			m.Addressed, m.SentAt = event.AddressedMention, arrival.Add(-2*time.Hour)
+		}, verdict{journal.TriggerNone, "too-old", "stored"}},
+	} {
+		g, m, s := defaultGate(), room(), &store{}
+		g.Prefix, m.Content = "/", "/stop"
+		if c.change != nil {
+			c.change(&g, m, s)
+		}
+		if diff := cmp.Diff(c.want, g.verdict(t, m, s)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if d := g.decide(m, s); (d.Command == journal.CommandStop) != (d.Reason == event.ReasonCommand) {
+			t.Errorf("%s: the command is %q", name, d.Command)
+		}
+	}
+}
+
+// TestAnswersToCommands checks what the sender of a command is told, which is posted too.
+func TestAnswersToCommands(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.settings.Prefix, h.settings.Coalesce, h.settings.CoalesceMax = "/", time.Second, time.Second
+		h.work()
+		say := func(id, text string) journal.Outcome {
+			return h.send(payload{ID: id, Thread: "t", Channel: "C1", Sender: "U1", Text: text, Mention: true})
+		}
+		for i, c := range []struct{ text, want string }{
+			{"/status", "helper has nothing to do here."},
+			{"/stop", "There is nothing to stop."},
+			{"hi", ""},
+			{"/status", "helper has nothing to do here. One message waits for an answer."},
+			{"/stop", "Stopped."},
+			{"/status", "helper has nothing to do here."},
+			{"/new", "I begin anew: from now on I don't see what was said here before."},
+		} {
+			out := say(string(rune('a'+i)), c.text)
+			if out.Told != (c.want != "") || c.want != "" && (out.Trigger != journal.TriggerNone || out.Reason != event.ReasonCommand) {
+				t.Errorf("%s: %+v", c.text, out)
+			}
+			if runs, known := h.Runs(h.Context(), h.outcomes[len(h.outcomes)-1].Envelope); !runs || !known {
+				t.Errorf("%s: no answer is expected", c.text)
+			}
+			if said := contents(h.thread("slack:acme:t")); c.want != "" && said[len(said)-1] != c.want {
+				t.Errorf("%s: %q, want %q", c.text, said[len(said)-1], c.want)
+			}
+		}
+	})
+}
+
+// TestStatus checks the words about an unfinished run.
+func TestStatus(t *testing.T) {
+	g := defaultGate()
+	g.now = func() time.Time { return arrival.Add(90 * time.Second) }
+	run := journal.ThreadState{Run: "r", Agent: "helper", BegunAt: arrival, Waiting: 2}
+	for want, change := range map[string]func(s *journal.ThreadState){
+		"helper has been working since 14:00:00 UTC (1m30s). 2 messages wait for an answer.":                                                func(*journal.ThreadState) {},
+		"helper has taken the question, and has been thinking about it since 14:00:00 UTC (1m30s).":                                         func(s *journal.ThreadState) { s.Taken, s.Waiting = true, 0 },
+		"helper has failed (attempts: 1) and tries again; it has been working since 14:00:00 UTC (1m30s). One message waits for an answer.": func(s *journal.ThreadState) { s.Attempts, s.Waiting = 1, 1 },
+	} {
+		s := run
+		if change(&s); g.status(s) != want {
+			t.Errorf("%q, want %q", g.status(s), want)
+		}
+	}
+}
+
+func TestCommandFaults(t *testing.T) {
+	for prefix, faulty := range map[string]bool{"/": false, "!": false, "parley:": false, "": true, " ": true, "/ ": true, "a b": true, strings.Repeat("x", 9): true} {
+		if faults := (Commands{Prefix: prefix}).Validate(); (len(faults) > 0) != faulty {
+			t.Errorf("prefix %q: %v", prefix, faults)
+		}
+	}
+}

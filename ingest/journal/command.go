@@ -1,0 +1,53 @@
+package journal
+
+import "time"
+
+// Command is a chat command.
+type Command string
+
+// The chat commands.
+const (
+	CommandStop   Command = "stop"   // ends the unfinished run, or else the turn that waits
+	CommandNew    Command = "new"    // later turns see nothing from before it
+	CommandStatus Command = "status" // changes nothing
+)
+
+// ThreadState is the work in a thread at the time of a command.
+type ThreadState struct {
+	Run      string // the unfinished run; empty for none, and the next four fields have no meaning
+	Agent    string
+	BegunAt  time.Time
+	Attempts int64 // reported failures
+	Taken    bool  // the agent answers later
+	Waiting  int64 // messages that wait for a turn
+}
+
+// waits is the condition that a message waits for a turn: $1 is the thread.
+const waits = `thread = $1 AND trigger = 'run' AND run IS NULL`
+
+// state reads the work in the thread.
+func (r *recordTx) state() (s ThreadState) {
+	s.Run = r.thread.run
+	r.row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken, &s.Waiting}, `SELECT agent, run_begun_at, run_attempts,
+		CASE WHEN EXISTS (SELECT 1 FROM taken_runs WHERE run = run_id AND content IS NULL) THEN 1 ELSE 0 END,
+		(SELECT count(*) FROM messages WHERE `+waits+`) FROM threads WHERE id = $1`, r.claim.Thread)
+	return s
+}
+
+// obey carries out the command that a new message is, and answers it with a notice.
+func (r *recordTx) obey(row *Message, d Decision) {
+	state, thread := r.state(), r.claim.Thread
+	switch {
+	case d.Command == CommandNew:
+		r.do(`UPDATE threads SET context_from = $2 WHERE id = $1`, thread, row.Seq)
+	case d.Command == CommandStop && state.Run != "":
+		e := r.stopping(thread, r.now)
+		e.deliver(nil, nil)
+		e.stop()
+		r.out.Stopped = state.Run
+		r.out.Told = true // the previews and the sign of the run have deliveries
+	case d.Command == CommandStop && state.Waiting > 0:
+		r.stopWaiting(thread, r.now)
+	}
+	r.notice = d.Reply(state)
+}
