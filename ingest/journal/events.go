@@ -133,10 +133,11 @@ func (tx *txn) dropChunks(run string) {
 	tx.do(`DELETE FROM run_events WHERE run = $1 AND type = 12`, run)
 }
 
-// runEnded wakes the readers of a run that has ended, and removes its chunks. If that fails,
-// readers leave them out, and retention removes them.
+// runEnded wakes the readers of a run that has ended and of its thread, and removes the run's
+// chunks. If that fails, readers leave them out, and retention removes them.
 func (j *Journal) runEnded(ctx context.Context, run *Run, chunks int64) {
 	j.runChanged(run.ID, run.Followed)
+	j.threadChanged(run.Thread, run.Followed)
 	if chunks > 0 {
 		_ = j.change(ctx, "", func(tx *txn) { tx.dropChunks(run.ID) })
 	}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -99,35 +100,57 @@ func (s *RunStatus) read(tx *txn) {
 	}
 }
 
-// followers are the channels of the readers that wait for changes of runs.
+// followers are the channels of the readers that wait for changes, by the words that tell other
+// nodes of a change.
 type followers struct {
-	mu    sync.Mutex
-	byRun map[string]map[chan struct{}]bool
+	mu      sync.Mutex
+	byWords map[string]map[chan struct{}]bool
 }
 
 // FollowRun returns a channel that gets a value after each change of a run on this node, and
 // soon after most changes on other nodes. The caller ends with stop.
 func (j *Journal) FollowRun(run string) (changed <-chan struct{}, stop func()) {
-	f, mine := &j.followers, make(chan struct{}, 1)
+	return j.followers.add(runWords + run)
+}
+
+// FollowThread is FollowRun for the messages of a thread.
+func (j *Journal) FollowThread(t *Thread) (changed <-chan struct{}, stop func()) {
+	return j.followers.add(threadWords(t.row))
+}
+
+func (f *followers) add(words string) (changed <-chan struct{}, stop func()) {
+	mine := make(chan struct{}, 1)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.byRun[run] == nil {
-		f.byRun[run] = map[chan struct{}]bool{}
+	if f.byWords[words] == nil {
+		f.byWords[words] = map[chan struct{}]bool{}
 	}
-	f.byRun[run][mine] = true
+	f.byWords[words][mine] = true
 	return mine, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if delete(f.byRun[run], mine); len(f.byRun[run]) == 0 {
-			delete(f.byRun, run)
+		if delete(f.byWords[words], mine); len(f.byWords[words]) == 0 {
+			delete(f.byWords, words)
 		}
 	}
 }
 
-func (f *followers) wake(run string) {
+func (f *followers) wake(words string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for changed := range f.byRun[run] {
+	wake(f.byWords[words])
+}
+
+func (f *followers) wakeAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, readers := range f.byWords {
+		wake(readers)
+	}
+}
+
+func wake(readers map[chan struct{}]bool) {
+	for changed := range readers {
 		select {
 		case changed <- struct{}{}:
 		default: // the reader has not taken the last value yet
@@ -138,20 +161,34 @@ func (f *followers) wake(run string) {
 // runWords begin the words that tell other nodes of a change of a run.
 const runWords = "run "
 
+// messagesWords begin those that tell of new or changed messages of a thread.
+const messagesWords = "messages "
+
+func threadWords(thread int64) string { return messagesWords + strconv.FormatInt(thread, 10) }
+
 // runChanged wakes the readers of a run on this node and, if tell is set, on others.
-func (j *Journal) runChanged(run string, tell bool) {
-	j.followers.wake(run)
+func (j *Journal) runChanged(run string, tell bool) { j.changed(runWords+run, tell) }
+
+// threadChanged wakes the readers of a thread's messages on this node and, if tell is set, on
+// others.
+func (j *Journal) threadChanged(thread int64, tell bool) { j.changed(threadWords(thread), tell) }
+
+func (j *Journal) changed(words string, tell bool) {
+	j.followers.wake(words)
 	if notifier, ok := j.engine.(Notifier); ok && tell {
-		notifier.Notify("", runWords+run)
+		notifier.Notify("", words)
 	}
 }
 
 // Heard takes words that another node sent by the engine's Notify. It returns false if they
 // are not the journal's.
 func (j *Journal) Heard(words string) bool {
-	run, ok := strings.CutPrefix(words, runWords)
-	if ok {
-		j.followers.wake(run)
+	ours := strings.HasPrefix(words, runWords) || strings.HasPrefix(words, messagesWords)
+	if ours {
+		j.followers.wake(words)
 	}
-	return ok
+	return ours
 }
+
+// Missed wakes all readers, because words of other nodes may have been lost.
+func (j *Journal) Missed() { j.followers.wakeAll() }

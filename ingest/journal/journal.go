@@ -41,7 +41,7 @@ func New(engine Engine, options Options) *Journal {
 	}
 	return &Journal{
 		engine: engine, node: options.Node, lease: options.Lease, now: now, copies: make(chan struct{}, 1),
-		followers: followers{byRun: map[string]map[chan struct{}]bool{}},
+		followers: followers{byWords: map[string]map[chan struct{}]bool{}},
 	}
 }
 

@@ -128,6 +128,9 @@ func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Outcom
 	if r.copies {
 		j.wakeRemover()
 	}
+	if r.added > 0 || r.out.Disposition == event.Updated {
+		j.threadChanged(claim.Thread, entry.Origin == API)
+	}
 	return *r.out, r.finish()
 }
 

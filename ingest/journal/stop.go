@@ -18,7 +18,7 @@ type Stopped struct {
 // claim: a worker that has the run can write nothing about it afterwards. The notice informs
 // the thread. StopRun returns ErrEnded if the run has ended and ErrNotFound if it is unknown.
 func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopped, error) {
-	return write(ctx, j, WriteOptions{}, func(tx *txn) (s Stopped) {
+	s, err := write(ctx, j, WriteOptions{}, func(tx *txn) (s Stopped) {
 		if !tx.row([]any{&s.Thread, &s.Agent, &s.Owner}, `SELECT id, agent, owner FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
 			if tx.has(`SELECT 1 FROM runs WHERE id = $1`, run) {
 				tx.fail(ErrEnded)
@@ -31,6 +31,11 @@ func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopp
 		e.stop()
 		return s
 	})
+	if err == nil {
+		j.runChanged(run, true)
+		j.threadChanged(s.Thread, true)
+	}
+	return s, err
 }
 
 // UnfinishedRun returns the id of a thread's unfinished run; empty for none.

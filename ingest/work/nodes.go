@@ -35,7 +35,7 @@ func (s *Scheduler) Tell(node string, kind Kind, agent string, thread int64) {
 }
 
 func (s *Scheduler) heard(words string) {
-	if s.Others != nil && s.Others(words) {
+	if s.Words != nil && s.Words(words) {
 		return
 	}
 	kind, rest, _ := strings.Cut(words, " ")
@@ -50,6 +50,14 @@ func (s *Scheduler) heard(words string) {
 	defer s.mu.Unlock()
 	if q := s.queues[queueKey{Kind(kind), agent}]; q != nil && q.Heard != nil {
 		q.Heard(thread)
+	}
+}
+
+// missed is called if words of other nodes may have been lost.
+func (s *Scheduler) missed() {
+	s.lookAll()
+	if s.Missed != nil {
+		s.Missed()
 	}
 }
 

@@ -70,9 +70,10 @@ type Options struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	Log *slog.Logger
-	// Others takes the words of other nodes first. It returns false if they are hints of
-	// work. It may be nil.
-	Others func(words string) bool
+	// Words takes words of other nodes that are not about work. It returns false for unknown
+	// ones. Missed is called whenever such words may have been lost. Both may be nil.
+	Words  func(words string) bool
+	Missed func()
 }
 
 // Scheduler claims threads for this node and hands them to workers.
@@ -114,7 +115,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	defer listening.Wait()
 	if s.notifier != nil {
 		listening.Go(func() {
-			if err := s.notifier.Listen(ctx, s.Node, s.heard, s.lookAll); err != nil {
+			if err := s.notifier.Listen(ctx, s.Node, s.heard, s.missed); err != nil {
 				s.warn("hints of other nodes cannot be received", err)
 			}
 		})

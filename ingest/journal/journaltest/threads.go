@@ -12,6 +12,7 @@ func threadPromises() []promise {
 		{"a client makes a thread once, and it belongs to the first", threadMadeOnce},
 		{"a client's threads are listed, the newest first", threadsOfClient},
 		{"a thread's mode decides about its messages", modeOfThread},
+		{"readers of a thread are woken by its messages and their changes", readersOfThread},
 		{"the senders of a thread are listed, those of the newest messages last", sendersOfThread},
 		{"an agent's message says how much of its thread the agent knew", knownByAgent},
 	}
@@ -87,6 +88,39 @@ func modeOfThread(f *fixture) {
 	}
 	same(f, "the thread that a client made", f.message(threadKey(1), said("C1/1", "hi"), invoked).Trigger, journal.TriggerPassive)
 	same(f, "any other", f.message(threadKey(2), said("C1/2", "hi"), invoked).Trigger, journal.TriggerRun)
+}
+
+func readersOfThread(f *fixture) {
+	thread, _ := f.make(1, olivia, journal.ModeOpen)
+	changed, stop := f.FollowThread(&thread)
+	woken := func(what string, want bool) {
+		f.Helper()
+		select {
+		case <-changed:
+			same(f, what, true, want)
+		default:
+			same(f, what, false, want)
+		}
+	}
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	woken("a message", true)
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	woken("the same message", false)
+	f.message(threadKey(2), said("C1/2", "hi"), runs)
+	woken("a message elsewhere", false)
+	f.change(threadKey(1), edited("C1/1", "ho", "1"), runs)
+	woken("an edit", true)
+	f.commit(f.begin(threadKey(1)), answer("Hello."))
+	woken("a reply", true)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	woken("a delete", true)
+	f.fail(f.asked(), "sorry")
+	woken("a notice", true)
+	f.Missed()
+	woken("lost words", true)
+	stop()
+	f.Missed()
+	woken("stopped", false)
 }
 
 func sendersOfThread(f *fixture) {

@@ -109,7 +109,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	shared := d.share(engine)
 	d.journal = journal.New(engine, shared)
-	d.work = work.New(engine, work.Options{Node: shared.Node, Lease: shared.Lease, Now: shared.Now, Log: d.log, Others: d.journal.Heard})
+	d.work = work.New(engine, work.Options{
+		Node: shared.Node, Lease: shared.Lease, Now: shared.Now, Log: d.log, Words: d.journal.Heard, Missed: d.journal.Missed,
+	})
 	if d.files, err = newFiles(o.Config, d.journal); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
