@@ -6,6 +6,7 @@
 package assembly
 
 import (
+	"encoding/json"
 	"time"
 
 	"parley/ingest/event"
@@ -93,6 +94,8 @@ type Input struct {
 	Workspace string
 	Platform  event.Platform
 	Messages  []Message
+	// Resume is the question that the turn answers; nil for none.
+	Resume *Resume
 	// Taken says that an earlier attempt of the run ended after Take.
 	Taken bool
 	// Take notes durably that the agent has taken the run, for agents that must not be asked
@@ -101,6 +104,16 @@ type Input struct {
 	// Said are the messages of the current turn as their authors typed them, without
 	// headers, for an agent that needs nothing else.
 	Said []Said
+}
+
+// Resume is an agent's question and the answer to it.
+type Resume struct {
+	RunID   string          // of the run that asked
+	Details json.RawMessage // of its REQUEST_INPUT
+	// Answered is false if nobody answered in time.
+	Answered bool
+	Option   string // the id of the chosen option; empty for other words
+	Text     string // as typed, or the label of the pressed button
 }
 
 // Said is one message of the current turn: the typed text and its files.

@@ -42,6 +42,16 @@ func (g gate) command(m *event.Message) journal.Command {
 	if m.Command != "" {
 		return known(m.Command)
 	}
+	word, ok := strings.CutPrefix(g.said(m), g.Prefix)
+	if !ok {
+		return ""
+	}
+	return known(word)
+}
+
+// said returns a message's text without mentions, without the word that called us, and without
+// the name of the platform's command.
+func (g gate) said(m *event.Message) string {
 	text := m.Content
 	if g.kind == event.KindCommand { // such as /parley /stop
 		if name, rest, found := strings.Cut(text, " "); found && strings.HasPrefix(name, "/") {
@@ -53,11 +63,7 @@ func (g gate) command(m *event.Message) journal.Command {
 	if called := strings.TrimPrefix(rest, "@"); m.Called != "" && len(called) > len(m.Called) && strings.EqualFold(called[:len(m.Called)], m.Called) {
 		rest = strings.TrimLeft(called[len(m.Called):], ",: ")
 	}
-	word, ok := strings.CutPrefix(rest, g.Prefix)
-	if !ok {
-		return ""
-	}
-	return known(word)
+	return rest
 }
 
 func known(word string) journal.Command {

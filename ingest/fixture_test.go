@@ -37,6 +37,7 @@ type payload struct {
 	Bot     bool              `json:"bot,omitempty"`
 	Needs   string            `json:"needs,omitempty"`
 	Trouble string            `json:"trouble,omitempty"`
+	Pressed string            `json:"pressed,omitempty"`
 	// Count counts the message in the adapter's state, and appends the number to its text.
 	Count bool `json:"count,omitempty"`
 }
@@ -136,7 +137,7 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 	}
 	e.Message = &event.Message{
 		ExternalID: p.ID, Channel: event.Channel{ID: p.Channel, Type: p.Type}, Content: p.Text, Revision: p.Revision,
-		SentAt: envelope.ReceivedAt, Thread: p.thread(envelope, directory),
+		SentAt: envelope.ReceivedAt, Thread: p.thread(envelope, directory), Pressed: p.Pressed,
 	}
 	if p.Sender != "" && p.Trouble != incomplete {
 		e.Message.Metadata = event.Metadata{

@@ -189,7 +189,7 @@ func (in *Ingest) Review(ctx context.Context) error {
 		if deadline.Before(begun) {
 			deadline = time.Time{} // gaps may be opened in the first minute
 		}
-		err := in.ReviewOnce(ctx, deadline)
+		err := errors.Join(in.ReviewOnce(ctx, deadline), in.ExpireQuestions(ctx))
 		for _, w := range *in.workspaces.Load() {
 			err = errors.Join(err, in.readSelf(ctx, w))
 		}

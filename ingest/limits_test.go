@@ -126,6 +126,9 @@ func (h *harness) Notice(run *journal.Run, text string) ([]journal.Post, error) 
 	if h.mute.Load() {
 		return nil, errors.New("the platform's adapter is broken")
 	}
-	asker := run.Messages[len(run.Messages)-1].SenderID
-	return []journal.Post{{Channel: "C1", Place: "t", Text: text, Asker: asker, Alone: true}}, nil
+	post := journal.Post{Channel: "C1", Place: "t", Text: text}
+	if n := len(run.Messages); n > 0 {
+		post.Asker, post.Alone = run.Messages[n-1].SenderID, true
+	}
+	return []journal.Post{post}, nil
 }

@@ -21,6 +21,7 @@ type store struct {
 	echoes   int
 
 	invocationOnly bool
+	question       *journal.Question
 
 	channel string // arguments of the last BotRuns
 	since   time.Time
@@ -32,6 +33,8 @@ func (s *store) Ours(id string) bool { return id == s.ours }
 func (s *store) Echoes(string, time.Time) int { return s.echoes }
 
 func (s *store) Answered() bool { return s.answered }
+
+func (s *store) Question() *journal.Question { return s.question }
 
 func (s *store) InvocationOnly() bool { return s.invocationOnly }
 

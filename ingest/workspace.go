@@ -23,6 +23,9 @@ type Settings struct {
 	// Limits apply to the channel's runs. Those of the whole workspace also count the runs of
 	// a channel that has limits of its own.
 	Limits, WorkspaceLimits Limits
+	// Approvers returns the users who may answer an agent's approvals; none if every admitted
+	// one may. It is nil if every admitted one may, for all agents.
+	Approvers func(agent string) []string
 	// Commands are the settings of the chat commands.
 	Commands
 	// KeepMetadata says that metadata is stored as it was given, without run hints.

@@ -35,7 +35,10 @@ type Bounds struct {
 	Timeout       time.Duration // of one run
 	MaxBytes      int64         // of a run's answer
 	MaxConcurrent int           // number of concurrent runs
-	AnswerWithin  time.Duration // of the wait for a later answer
+	AnswerWithin  time.Duration // of the wait for a later answer, and for an answer of people
+	// Approvers are the users who may answer the agent's approvals, by the platform's id; empty
+	// for every admitted one.
+	Approvers []string
 }
 
 // Replier is a Config whose agent may answer later over our API, with this bearer token.

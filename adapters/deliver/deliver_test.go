@@ -15,6 +15,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/deliver"
+	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/work"
@@ -450,7 +451,7 @@ func TestFormat(t *testing.T) {
 			return nil, err
 		}
 		showing.Stop()
-		posts, _ := showing.Format(text, files)
+		posts, _ := showing.Format(text, stream.Ask{}, files)
 		return posts, nil
 	}
 	posts, err := format("acme", "slack:acme:C1:1", "hello", journal.File{Name: "plot.png"})

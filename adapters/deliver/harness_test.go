@@ -17,6 +17,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/deliver"
+	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -155,7 +156,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	if ctx.Err() != nil {
 		return false, nil
 	}
-	posts, send := showing.Format(text, nil)
+	posts, send := showing.Format(text, stream.Ask{}, nil)
 	switch {
 	case errors.Is(err, errFailed):
 		at := time.Now().Add(time.Second)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"parley/adapters"
+	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/journal"
 	"parley/ingest/work"
@@ -90,10 +91,11 @@ func (s *Showing) Stop() {
 }
 
 // Format implements turn.Showing.
-func (s *Showing) Format(text string, files []journal.File) ([]journal.Post, *journal.Send) {
+func (s *Showing) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {
 	if s.platform.Sender == nil {
 		return nil, nil
 	}
+	text = ask.Numbered(text)
 	texts := s.texts(text)
 	if len(texts) > 0 && isOver(text, s.platform.Limits.FileOver) {
 		texts = texts[:1]

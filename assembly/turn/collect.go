@@ -22,8 +22,9 @@ type collector struct {
 	text     string          // the answer
 	own      json.RawMessage // the details of the answer; nil for none
 	answered bool
-	first    time.Time // the time of the first message
-	refused  error     // a message was too long or malformed
+	asks     *stream.Message // the agent's question, which ends the run; nil for none
+	first    time.Time       // the time of the first message
+	refused  error           // a message was too long or malformed
 
 	streamed                 []byte
 	chunkBytes, messageBytes int64 // of tokens, and of whole messages
@@ -66,7 +67,7 @@ func (c *collector) emit(m stream.Message) error {
 	return nil
 }
 
-// answer takes the run's text from an ANSWER. In a run without an ANSWER, it takes the
+// answer takes the run's text from an ANSWER or a REQUEST_INPUT. In a run without an ANSWER, it takes the
 // text of a COMPLETE, or the streamed text if the COMPLETE has none.
 func (c *collector) answer(m stream.Message) error {
 	files, err := m.Files()
@@ -77,12 +78,22 @@ func (c *collector) answer(m stream.Message) error {
 	c.files = append(c.files, files...)
 	switch {
 	case m.Type == stream.Answer:
-		c.text, c.own, c.answered = event.Text(m.Text), m.Details, true
+		c.text, c.own, c.answered, c.asks = event.Text(m.Text), m.Details, true, nil
+	case m.Type == stream.RequestInput:
+		c.text, c.own, c.answered, c.asks = joined(c.text, event.Text(m.Text)), nil, true, &m
 	case m.Type == stream.Complete && !c.answered && len(m.Text)+len(c.streamed) > 0:
 		c.text, c.own, c.answered = event.Text(cmp.Or(m.Text, string(c.streamed))), m.Details, true
 		c.events.add(stream.Message{Type: stream.Answer, Text: c.text}) // readers of the run expect one
 	}
 	return nil
+}
+
+// joined returns a question below the answer before it, if there is one.
+func joined(answer, question string) string {
+	if answer == "" || question == "" {
+		return cmp.Or(answer, question)
+	}
+	return answer + "\n\n" + question
 }
 
 // bound refuses further messages if the agent has sent too many bytes.

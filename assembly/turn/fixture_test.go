@@ -117,7 +117,8 @@ type fixture struct {
 	recorded func()
 	// ended is called at the end of a run, before its worker has left it; nil for none.
 	ended   func()
-	history turn.History // usually nil
+	history turn.History    // usually nil
+	answer  *journal.Answer // of each message to the open question; nil for none
 
 	*testing.T
 	*turn.Runner
@@ -252,11 +253,11 @@ func (s *showing) Grow(text string) {
 	s.d.shown[s.run] = append(s.d.shown[s.run], text)
 }
 func (s *showing) Stop() { s.stopped = true }
-func (s *showing) Format(text string, files []journal.File) ([]journal.Post, *journal.Send) {
+func (s *showing) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {
 	if !s.stopped {
 		s.d.Error("formatted while it was still shown")
 	}
-	posts, err := s.d.format(text)
+	posts, err := s.d.format(ask.Numbered(text))
 	if err != nil {
 		panic(err)
 	}
@@ -373,7 +374,7 @@ func (d *fixture) accept(trigger journal.Trigger, e event.Event) {
 					Reply: func(journal.ThreadState) *journal.Notice { return &journal.Notice{Text: "Done."} },
 				}
 			}
-			return journal.Decision{Trigger: trigger, Metadata: m.Metadata.Bytes()}
+			return journal.Decision{Trigger: trigger, Metadata: m.Metadata.Bytes(), Answer: d.answer}
 		},
 	})
 	d.mu.Unlock()

@@ -42,6 +42,9 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	if err := l.nameOwn(ctx, a.Journal, a.run.Workspace); err != nil {
 		return input, err
 	}
+	if input.Resume, err = a.resume(ctx); err != nil {
+		return input, err
+	}
 	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions)
 	input.Said = said(current.Messages)
 	return input, nil

@@ -121,12 +121,17 @@ func (a *attempt) guard(part string, f func() error) (err error) {
 
 // commit ends the run with the agent's answer.
 func (a *attempt) commit(ctx context.Context) error {
-	posts, send, err := a.posts(ctx)
+	question := a.question()
+	var ask stream.Ask
+	if question != nil {
+		ask = question.Ask
+	}
+	posts, send, err := a.posts(ctx, ask)
 	if err != nil {
 		return a.unanswered(ctx, err)
 	}
 	reply := journal.Reply{
-		Content: a.said.text, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
+		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
 		Stale: a.settings.Stale, Interruptible: a.settings.Mode == ModeInterrupt, Withdrawn: a.notice(withdrawn),
 	}
 	var ended journal.Ended
@@ -151,7 +156,7 @@ func (a *attempt) commit(ctx context.Context) error {
 
 // posts returns the posts of the answer and of the agent's files, and the bounds of the
 // first post.
-func (a *attempt) posts(ctx context.Context) (posts []journal.Post, send *journal.Send, err error) {
+func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Post, send *journal.Send, err error) {
 	var files []journal.File
 	for _, file := range a.said.files {
 		stored, err := a.Files.Put(ctx, file)
@@ -165,7 +170,7 @@ func (a *attempt) posts(ctx context.Context) (posts []journal.Post, send *journa
 		}
 	}
 	err = a.guard("formatting", func() error {
-		posts, send = a.showing.Format(a.said.text, files)
+		posts, send = a.showing.Format(a.said.text, ask, files)
 		return nil
 	})
 	return posts, send, err

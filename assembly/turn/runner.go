@@ -57,8 +57,8 @@ type Showing interface {
 	Stop()
 	// Format converts an answer for the thread's platform and splits it, and returns
 	// the bounds of its posts. Stop must have been called. If there are no posts, the
-	// reader takes the reply from the journal.
-	Format(text string, files []journal.File) ([]journal.Post, *journal.Send)
+	// reader takes the reply from the journal. The options of ask follow the text.
+	Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send)
 }
 
 // Files stores the files of messages and of answers.

@@ -93,7 +93,8 @@ const (
 	ReasonLoopGuard      = "loop-guard"      // passive: too many runs begun by bots
 	ReasonLimit          = "limit"           // passive: too many runs begun within limits
 	ReasonFromMe         = "from-me"         // passive: the account owner wrote it
-	ReasonAction         = "action"          // passive: a button; its question is ours
+	ReasonAction         = "action"          // passive: a button; its question is ours. runs: it answers a question of an agent
+	ReasonNoAnswer       = "no-answer"       // passive: it does not answer the agent's question, or its sender may not
 	ReasonOwnMessage     = "own-message"     // ignored: the platform sent our own message
 	ReasonBotMessage     = "bot-message"     // ignored: bots are not allowed here
 	ReasonNotAddressed   = "not-addressed"   // ignored: passive_memory is false
@@ -247,6 +248,9 @@ type Message struct {
 	// Command is the word of a command of the platform that asks the agent nothing, such as
 	// "stop"; empty for any other message.
 	Command string
+	// Pressed is the id of the pressed button, if a post of ours gave it that id; empty for any
+	// other message.
+	Pressed string
 	// ReplyTo is the external id of the message that this one answers; empty for
 	// none. A message that answers ours addresses us.
 	ReplyTo string

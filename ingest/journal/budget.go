@@ -64,7 +64,7 @@ func (r *recordTx) count() {
 		return
 	}
 	r.tell()
-	if r.out.Trigger == TriggerPassive {
+	if r.out.Reason == event.ReasonLimit {
 		r.do(`UPDATE budgets SET told = 1 WHERE workspace = $1 AND name = $2`, r.Workspace, r.Budgets[0].Name)
 	}
 }
@@ -73,13 +73,6 @@ func (r *recordTx) count() {
 func (r *recordTx) tell() {
 	r.addNotice(r.claim.Thread, r.thread.nextSeq+r.added, r.Workspace, optional(r.out.Stopped), *r.notice, r.now)
 	r.added++
-	for i, post := range r.notice.Posts {
-		d := &Delivery{Thread: r.claim.Thread, Workspace: r.Workspace, Run: r.out.Message.UUID, Key: DeliveryKey(r.out.Message.UUID, i),
-			Kind: DeliveryPost, Post: post, State: DeliveryPending, CreatedAt: Instant(r.now)}
-		if post.Alone {
-			d.Kind = DeliveryTell
-		}
-		r.insertDelivery(d, int64(i), false)
-		r.out.Told = true
-	}
+	r.post(r.claim.Thread, r.Workspace, r.out.Message.UUID, r.notice.Posts, r.now)
+	r.out.Told = r.out.Told || len(r.notice.Posts) > 0
 }

@@ -40,6 +40,7 @@ func (r *recordTx) obey(row *Message, d Decision) {
 	switch {
 	case d.Command == CommandNew:
 		r.do(`UPDATE threads SET context_from = $2 WHERE id = $1`, thread, row.Seq)
+		r.forget()
 	case d.Command == CommandStop && state.Run != "":
 		e := r.stopping(thread, r.now)
 		e.deliver(nil, nil)

@@ -48,6 +48,8 @@ type Reply struct {
 	Stale string
 	// Again says that the outcome of an earlier call with this reply is unknown.
 	Again bool
+	// Question is what the agent asks with its reply; nil for none.
+	Question *Question
 	// Withdrawn is the notice of the run if every message of its turn was deleted.
 	Withdrawn Notice
 	// Interruptible gives up the reply if a newer message triggers a run, or a message of
@@ -226,6 +228,7 @@ func (e *endRunTx) store(reply Reply) bool {
 	e.message, e.outcome, e.added = m, Committed, 1
 	e.events(reply.Events, RunDone, reply.Content)
 	e.deliver(reply.Posts, reply.Send)
+	e.ask(reply.Question)
 	e.end(RunDone, "", reply.AnsweredAt)
 	return true
 }
@@ -266,7 +269,8 @@ func (e *endRunTx) requeue() {
 	e.record(RunInterrupted, "interrupted by a newer message", time.Time{})
 	e.do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
 		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1 AND author <> 'agent'`, e.run.ID)
-	e.later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3
+	e.later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,
+		question = CASE WHEN run_question <> '' THEN run_question ELSE question END
 		WHERE id = $1 RETURNING run_seq - run_events`, e.run.Thread, e.run.ContextAfter, e.now)
 }
 

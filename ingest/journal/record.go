@@ -50,6 +50,8 @@ type Decision struct {
 	// Notice tells the sender that a budget is exhausted, once in the first budget's window.
 	// It is nil if the sender is told nothing.
 	Notice *Notice
+	// Answer is the answer to the thread's open question that a new message is; nil for none.
+	Answer *Answer
 	// Command is the chat command that a new message is; empty for none. Reply returns the
 	// notice that answers it.
 	Command Command
@@ -63,6 +65,8 @@ type Look interface {
 	Ours(externalID string) bool
 	// Answered reports whether we have answered in the message's thread.
 	Answered() bool
+	// Question returns the open question of the message's thread; nil for none.
+	Question() *Question
 	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
 	InvocationOnly() bool
 	// BotRuns counts the runs that bots have begun in a channel since a time, and the
@@ -168,22 +172,23 @@ type threadState struct {
 	run               string // the unfinished run; empty for none
 	waiting           bool   // messages wait for a turn
 	mode              ThreadMode
+	question          string // the run whose question the next run gets; empty for none
 }
 
 // recordNew records a new message in three statements; most envelopes contain one. It
 // returns false, and has written nothing, if the message needs a closer look: it may be
-// ours, a bot's or known, must be ignored, is a command, has budgets, or its thread is not
-// open.
+// ours, a bot's or known, must be ignored, is a command or a pressed button, has budgets, or its
+// thread is not open or has a question.
 func (r *recordTx) recordNew() bool {
 	e, m := r.Event, r.Event.Message
-	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || len(r.Budgets) > 0 {
+	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || m.Pressed != "" || len(r.Budgets) > 0 {
 		return false
 	}
 	decision := r.Decide(m, r)
 	if decision.Ignore || decision.Note || decision.Command != "" {
 		return false
 	}
-	const fresh = ` AND mode = 'open' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $30 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $30 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
 	if !r.insert(m, decision, fresh, r.Envelope) {
 		return false
 	}
@@ -195,8 +200,8 @@ func (r *recordTx) recordNew() bool {
 // run records any other event.
 func (r *recordTx) run() {
 	t := &r.thread
-	r.lock(r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode)},
-		`channel, next_seq, begun_seq, coalesce(run_id, ''), CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, mode`)
+	r.lock(r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode), &t.question},
+		`channel, next_seq, begun_seq, coalesce(run_id, ''), CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, mode, question`)
 	e := r.Event
 	switch {
 	case e.Ignored != "":
@@ -349,6 +354,9 @@ func (r *recordTx) insert(m *event.Message, d Decision, condition string, more .
 	}
 	if d.Command != "" {
 		r.obey(row, d)
+	}
+	if d.Answer != nil {
+		r.answer(*d.Answer)
 	}
 	if row.Run != "" {
 		r.out.Begun = r.begun(row, m, contextAfter)

@@ -61,6 +61,9 @@ func (r Retention) steps(now time.Time) []step {
 		{name: "taken_runs", bound: before(r.Runs), statements: []string{
 			`DELETE FROM taken_runs WHERE run IN (SELECT run FROM taken_runs WHERE taken_at <= $1 ORDER BY taken_at LIMIT 100)`,
 		}},
+		{name: "questions", bound: before(r.Runs), statements: []string{
+			`DELETE FROM questions WHERE run IN (SELECT run FROM questions WHERE asked_at <= $1 ORDER BY asked_at LIMIT 100)`,
+		}},
 		{name: "run_events", bound: before(r.RunEvents), statements: []string{
 			`DELETE FROM run_events WHERE (run, seq) IN (SELECT run, seq FROM run_events WHERE at <= $1 ORDER BY at LIMIT 100)`,
 		}},
@@ -91,7 +94,7 @@ func workspaceSteps(workspace string) []step {
 	}
 	return []step{
 		byID("messages", "row", 5, checkAttached(messages), `DELETE FROM attachments WHERE `+messages,
-			`DELETE FROM run_events WHERE run`+runs, `DELETE FROM taken_runs WHERE run`+runs, `DELETE FROM runs WHERE id`+runs),
+			`DELETE FROM run_events WHERE run`+runs, `DELETE FROM taken_runs WHERE run`+runs, `DELETE FROM questions WHERE run`+runs, `DELETE FROM runs WHERE id`+runs),
 		byID("deliveries", "id", 100), byKey("envelopes", "dedupe_key"), byID("threads", "id", 100),
 		byKey("channels", "id"), byKey("paces", "channel"), byKey("budgets", "name"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
 		byKey("adapter_state", "name"),

@@ -57,6 +57,8 @@ type Run struct {
 	// Followed says that other nodes are told of changes of the run, because clients may
 	// follow it there. AppendEvents sets it.
 	Followed bool
+	// Question is the id of the run whose question the run answers; empty for none.
+	Question string
 	// Fresh means that Messages are as they were recorded: a transcript need not read
 	// them again.
 	Fresh bool
@@ -93,8 +95,8 @@ func (r *recordTx) saveThread() {
 	if run := r.out.Begun; run != nil {
 		query += beginWithMessage
 		args = append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds())
-		returning += `, key, uuid, platform, channel, opened_on, history, context_from`
-		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.OpenedOn, &r.history, &run.ContextFrom)
+		returning += `, key, uuid, platform, channel, opened_on, history, context_from, run_question`
+		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.OpenedOn, &r.history, &run.ContextFrom, &run.Question)
 	} else {
 		query += changeRun
 		args = append(args, r.deleted, r.editedAt)
@@ -127,7 +129,7 @@ func (r *recordTx) finish() (err error) {
 const contextAfter = `CASE WHEN context_from > begun_seq THEN context_from ELSE begun_seq END`
 
 // beginWithMessage makes the run of a message the thread's run.
-const beginWithMessage = `, run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
+const beginWithMessage = `, run_question = question, question = '', run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
 	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL` + noEvents
 
 // changeRun notes deletes and edits of messages of the unfinished run.
@@ -243,10 +245,11 @@ func (b *beginRunTx) read(claim *Claim) {
 	var history string
 	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
-		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom},
+		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question},
 		`key, uuid, workspace, platform, channel, opened_on,
 		next_seq, `+contextAfter+`, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
-		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns, context_from`)
+		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns, context_from,
+		CASE WHEN run_id IS NULL THEN question ELSE run_question END`)
 	run.Thread, run.Agent, run.Preface = claim.Thread, b.agent, b.readPreface(history)
 }
 
@@ -313,7 +316,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	}
 	run.has(waiting)
 	b.take(waiting)
-	b.do(`UPDATE threads SET run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
+	b.do(`UPDATE threads SET run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
 			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
 			bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
 				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END

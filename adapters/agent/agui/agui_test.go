@@ -233,7 +233,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	want := stream.Message{
 		Type: stream.RequestInput, Text: "Grüße, \n\nDelete it?", ActivityID: "run-1/answer",
-		Details: []byte(`{"interrupts":[{"id":"i1","reason":"confirmation","message":"Delete it?"}]}`),
+		Details: []byte(`{"interrupts":[{"id":"i1","reason":"confirmation","message":"Delete it?"}],"ux":{"options":[{"id":"approve","label":"Approve"},{"id":"reject","label":"Reject"}]},"approval":true}`),
 	}
 	if diff := cmp.Diff(want, emitted[len(emitted)-1], cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
 		t.Error(diff)

@@ -17,6 +17,7 @@ type runInput struct {
 	Tools          []struct{} `json:"tools"`
 	Context        []struct{} `json:"context"`
 	ForwardedProps struct{}   `json:"forwardedProps"`
+	Resume         []resumed  `json:"resume,omitempty"`
 }
 
 // message is one message. Its content is a string, or a list of parts if it has images.
@@ -40,7 +41,7 @@ type source struct {
 
 func (a *Agent) input(ctx context.Context, input assembly.Input, images *remote.Images) runInput {
 	out := runInput{
-		ThreadID: input.ThreadID, RunID: input.RunID,
+		ThreadID: input.ThreadID, RunID: input.RunID, Resume: resume(input.Resume),
 		Messages: make([]message, 0, len(input.Messages)+1), Tools: []struct{}{}, Context: []struct{}{},
 	}
 	if a.config.SystemPrompt != "" {

@@ -1,7 +1,6 @@
 package agui
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -213,10 +212,11 @@ func (r *run) end() error {
 	if len(r.asks) == 0 {
 		return r.answer.Finish("", details)
 	}
-	if details, err = json.Marshal(map[string]any{"interrupts": r.asks}); err != nil {
+	text, asked := ask(r.asks)
+	if details, err = json.Marshal(asked); err != nil {
 		return err
 	}
-	return r.answer.Ask(r.question(), details)
+	return r.answer.Ask(text, details)
 }
 
 // own returns the agent's own keys of the reply; nil for none.
@@ -234,17 +234,6 @@ func (r *run) own() (json.RawMessage, error) {
 		return nil, nil
 	}
 	return json.Marshal(own)
-}
-
-// question returns the messages of the interrupts.
-func (r *run) question() string {
-	var lines []string
-	for _, raw := range r.asks {
-		var i struct{ Reason, Message string }
-		_ = json.Unmarshal(raw, &i) // an interrupt without words has none
-		lines = append(lines, cmp.Or(i.Message, i.Reason, "The agent needs an answer to go on."))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // fromSnapshot returns the answer of an agent that sends whole messages only: the

@@ -40,6 +40,9 @@ type Config struct {
 	MaxConcurrent int `yaml:"max_concurrent"`
 	// AnswerWithin bounds the wait for people, and for an agent that answers later.
 	AnswerWithin time.Duration `yaml:"answer_within"`
+	// Approvers are the platform's ids of the users who may answer approvals; empty for every
+	// admitted one.
+	Approvers []string `yaml:"approvers"`
 }
 
 // DefaultConfig returns the defaults.
@@ -49,7 +52,7 @@ func DefaultConfig() Config {
 
 // Bounds returns the bounds of the agent's runs.
 func (c Config) Bounds() agent.Bounds {
-	return agent.Bounds{Timeout: c.Timeout, MaxBytes: c.MaxBytes, MaxConcurrent: c.MaxConcurrent, AnswerWithin: c.AnswerWithin}
+	return agent.Bounds{Timeout: c.Timeout, MaxBytes: c.MaxBytes, MaxConcurrent: c.MaxConcurrent, AnswerWithin: c.AnswerWithin, Approvers: c.Approvers}
 }
 
 // Check adds the faults of the shared settings.

@@ -148,6 +148,9 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 		ThreadID: input.ThreadID, RunID: input.RunID, State: json.RawMessage(`{}`), ForwardedProps: json.RawMessage(`{}`),
 		Tools: []runinput.Tool{}, Context: []runinput.Context{},
 	}
+	if input.Resume != nil {
+		in.ParentRunID = input.Resume.RunID
+	}
 	if a.config.SystemPrompt != "" {
 		in.Context = append(in.Context, runinput.Context{Description: "Instructions", Value: a.config.SystemPrompt})
 	}

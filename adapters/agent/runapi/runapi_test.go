@@ -131,6 +131,17 @@ func TestARun(t *testing.T) {
 	})
 }
 
+// TestAnAnswerNamesTheRunThatAsked checks parentRunId.
+func TestAnAnswerNamesTheRunThatAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"hi"}`, `{"t":4}`)}}
+		_, _, err := run(t, s, func(in *assembly.Input) { in.Resume = &assembly.Resume{RunID: "run-0", Answered: true} })
+		if err != nil || s.posts[0]["parentRunId"] != "run-0" {
+			t.Errorf("%v, %v", s.posts, err)
+		}
+	})
+}
+
 // TestALostStreamIsContinued checks that nothing is emitted twice, although the server sends
 // the messages with the time since again.
 func TestALostStreamIsContinued(t *testing.T) {

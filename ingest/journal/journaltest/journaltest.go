@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"notices", noticePromises()},
 		{"later answers", laterPromises()},
 		{"stops", stopPromises()},
+		{"questions", questionPromises()},
 		{"listing", listingPromises()},
 		{"threads", threadPromises()},
 		{"imports", importPromises()},

@@ -25,7 +25,7 @@ var tables = []table{
 	newTable("threads", 1, `id int, key text, uuid text, workspace text, platform text, channel text, agent text, mode text, made_by text, made_at int, opened_on text, next_seq
 		int, last_at int, begun_seq int, context_from int, pending int, owner text, lease_until int, fence int, intake_at int, turn_at int,
 		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
-		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text,
+		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text, run_question text, question text,
 		run_seq int, run_events int, run_event_at int, accepting int, history text`),
 	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, subject text,
 		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
@@ -40,6 +40,7 @@ var tables = []table{
 	newTable("runs", 1, `id text, thread int, agent text, sender_id text, state text, attempts int, begun_at int, answered_at int,
 		ended_at int, bot_channel text, error text`),
 	newTable("taken_runs", 1, `run text, thread int, taken_at int, content text`),
+	newTable("questions", 1, `run text, thread int, agent text, state text, body text, answer text, asked_at int, until_at int`),
 	newTable("run_events", 2, `run text, seq int, type int, workstream text, activity text, text text, details bytes, final int, at int`),
 	newTable("deliveries", 1, `id int, thread int, run text, part int, key text, workspace text, channel text, place text, payload text, state
 		text, attempts int, due_at int, reserved_at int, send_by int, created_at int, platform_id text, error text,

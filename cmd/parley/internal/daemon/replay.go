@@ -124,7 +124,9 @@ func (discard) Grow(string) {}
 func (discard) Stop() {}
 
 // Format implements turn.Showing.
-func (discard) Format(string, []journal.File) ([]journal.Post, *journal.Send) { return nil, nil }
+func (discard) Format(string, stream.Ask, []journal.File) ([]journal.Post, *journal.Send) {
+	return nil, nil
+}
 
 // Notice implements turn.Outbox.
 func (discard) Notice(*journal.Run, string) ([]journal.Post, error) { return nil, nil }

@@ -136,6 +136,15 @@ func (d *Daemon) agent(old agent, c config.Agent) agent {
 	}}
 }
 
+// approvers returns the users who may answer the agent's approvals; empty for every admitted
+// one.
+func (a agent) approvers() []string {
+	if a.Config == nil {
+		return nil
+	}
+	return a.Config.Bounds().Approvers
+}
+
 // slots returns the maximum number of concurrent runs of the agent.
 func (a agent) slots() int { return a.Config.Bounds().MaxConcurrent }
 
@@ -145,7 +154,9 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 	for _, a := range s.accounts {
 		w := ingest.Workspace{
 			ID: a.ID, Platform: a.Platform, Senders: a.platform.Namespace(), Normalizer: a.adapter, Names: a.names,
-			Settings: func(channel string) ingest.Settings { return ingestSettings(&a.Workspace, a.platform.API, channel) },
+			Settings: func(channel string) ingest.Settings {
+				return ingestSettings(&a.Workspace, s.agents, a.platform.API, channel)
+			},
 		}
 		if a.platform.Self != nil {
 			w.Introduce = a.learnApp
@@ -172,11 +183,12 @@ func (a *account) learnApp(envelope event.Envelope, known event.Self) event.Self
 }
 
 // ingestSettings returns the settings of a channel in the form that ingest needs.
-func ingestSettings(w *config.Workspace, api bool, channel string) ingest.Settings {
+func ingestSettings(w *config.Workspace, agents map[string]agent, api bool, channel string) ingest.Settings {
 	s := w.Channel(channel)
 	settings := ingest.Settings{
 		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.Backfill.MaxAge,
 		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
+		Approvers: func(id string) []string { return agents[id].approvers() },
 	}
 	if api { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true

@@ -50,6 +50,8 @@ CREATE TABLE threads (
 	run_left BIGINT NOT NULL DEFAULT 0, -- number of its messages that are not deleted
 	run_edited_at BIGINT NOT NULL DEFAULT 0, -- the last edit of one of its messages
 	run_bot_channel TEXT, -- workspace and channel, if a bot requested it
+	run_question TEXT NOT NULL DEFAULT '', -- id of the run whose question the unfinished run answers; empty: none
+	question TEXT NOT NULL DEFAULT '', -- id of the run whose question the next run gets; empty: none
 	run_seq BIGINT NOT NULL DEFAULT 0, -- seq of its last event
 	run_events BIGINT NOT NULL DEFAULT 0, -- number of its events, without chunks
 	run_event_at BIGINT NOT NULL DEFAULT 0, -- time of its last event
@@ -187,6 +189,20 @@ CREATE TABLE taken_runs (
 	content TEXT -- the later answer; null: none yet
 );
 CREATE INDEX taken_runs_at ON taken_runs (taken_at);
+
+-- What agents have asked the people of a thread.
+CREATE TABLE questions (
+	run TEXT PRIMARY KEY, -- that asked it
+	thread BIGINT NOT NULL,
+	agent TEXT NOT NULL,
+	state TEXT NOT NULL, -- open, answered, expired
+	body TEXT NOT NULL, -- JSON: the options and the agent's details
+	answer TEXT NOT NULL DEFAULT '', -- JSON; empty: none
+	asked_at BIGINT NOT NULL,
+	until_at BIGINT NOT NULL
+);
+CREATE INDEX questions_open ON questions (until_at) WHERE state = 'open';
+CREATE INDEX questions_asked ON questions (asked_at);
 
 CREATE TABLE run_events (
 	run TEXT NOT NULL,

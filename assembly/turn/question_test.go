@@ -1,0 +1,66 @@
+package turn_test
+
+import (
+	"testing"
+	"time"
+
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/ingest/journal"
+)
+
+// question is a REQUEST_INPUT with two options.
+var question = stream.Message{
+	Type: stream.RequestInput, Text: "Shall I?", Details: []byte(`{"ux":{"options":[{"id":"y","label":"Yes"},{"id":"n","label":"No"}]},"approval":true}`),
+}
+
+// TestAQuestionEndsTheRun checks that the run ends with the agent's question, and that the next
+// run has the question and its answer, also after a restart.
+func TestAQuestionEndsTheRun(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{streams(token("It is old."), stream.Message{Type: stream.Answer, Text: "It is old."}, question)}
+		d.asks("1", "delete it")
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+		same(t, "posts", d.deliveries(), []string{"It is old.\n\nShall I?\n\n1. Yes\n2. No"})
+		d.stop()
+		d.work()
+		d.answer = &journal.Answer{Option: "y", Text: "1"}
+		d.asks("2", "1")
+		d.outcomes()
+		asked := d.runs[0].ID
+		same(t, "resume", d.agent.inputs[1].Resume, &assembly.Resume{RunID: asked, Details: question.Details, Answered: true, Option: "y", Text: "1"})
+		d.asks("3", "thanks")
+		d.outcomes()
+		if d.agent.inputs[0].Resume != nil || d.agent.inputs[2].Resume != nil {
+			t.Error("another run has the question")
+		}
+	})
+}
+
+// TestAQuestionHasATime checks that the wait for people is bounded by answer_within and by the
+// agent's own time.
+func TestAQuestionHasATime(t *testing.T) {
+	for within, want := range map[time.Duration]time.Duration{time.Hour: time.Hour, 24 * time.Hour: 2 * time.Hour} {
+		inBubble(t, func(d *fixture) { d.profile.AnswerWithin = within }, func(d *fixture) {
+			begun := time.Now()
+			asked := question
+			asked.Details = []byte(`{"expires_at":"` + begun.Add(2*time.Hour).Format(time.RFC3339) + `"}`)
+			d.agent.does = []script{streams(asked)}
+			d.asks("1", "delete it")
+			d.outcomes()
+			q, err := d.journal.Question(d.Context(), d.runs[0].ID)
+			d.must(err)
+			if until := q.UntilAt.Sub(begun).Round(time.Second); until != want {
+				t.Errorf("open for %v, want %v", until, want)
+			}
+			pass(want + time.Second)
+			d.must(d.journal.ExpireQuestions(d.Context(), func(*journal.Run) journal.Notice { return journal.Notice{Text: "closed"} }, func(int64) {}))
+			d.asks("2", "yes")
+			d.outcomes()
+			if r := d.agent.inputs[1].Resume; r == nil || r.Answered {
+				t.Errorf("the next run resumes %+v", r)
+			}
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package journaltest
+
+import (
+	"time"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func questionPromises() []promise {
+	return []promise{
+		{"a question is open until its answer, also over a restart, and the next run has both", questionAnswered},
+		{"a question is answered once", questionAnsweredOnce},
+		{"an interrupted run gives its question to the next", questionRequeued},
+		{"a question expires with a notice, and the next run knows it", questionExpires},
+		{"a new context has no question", questionForgotten},
+	}
+}
+
+// asking returns a reply that asks the people in the thread.
+func (f *fixture) asking() journal.Reply {
+	r := answer("May I?")
+	r.Question = &journal.Question{
+		Ask:     stream.Ask{Options: []stream.Option{{ID: "y", Label: "Yes"}, {ID: "n", Label: "No"}}, Approval: true},
+		Details: []byte(`{"k":1}`), UntilAt: f.clock.Now().Add(time.Hour),
+	}
+	return r
+}
+
+// answering returns a policy that takes messages as answers to the open question.
+func answering(asked **journal.Question) policy {
+	return func(m *event.Message, look journal.Look) journal.Decision {
+		d := runs(m, look)
+		q := look.Question()
+		if asked != nil {
+			*asked = q
+		}
+		if q != nil {
+			d.Answer = &journal.Answer{Option: "y", Text: m.Content}
+		}
+		return d
+	}
+}
+
+// questions records a message, and ends its run with a question.
+func (f *fixture) questions() *journal.Run {
+	f.Helper()
+	f.message(threadKey(1), said("C1/1", "do it"), runs)
+	run := f.begin(threadKey(1))
+	f.commit(run, f.asking())
+	return run
+}
+
+func questionAnswered(f *fixture) {
+	asked := f.questions()
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 do it", "2 May I?"})
+	after, open := f.successor("after"), new(journal.Question)
+	after.message(threadKey(1), said("C1/2", "yes"), answering(&open))
+	want := *f.asking().Question
+	want.Run, want.Agent = asked.ID, agent
+	same(f, "the open question", *open, want)
+	run := after.begin(threadKey(1))
+	same(f, "the question of the run", run.Question, asked.ID)
+	same(f, "the question of the resumed run", f.successor("again").begin(threadKey(1)).Question, asked.ID)
+	q, err := f.Question(f.ctx, asked.ID)
+	f.must(err)
+	same(f, "answer", q.Answer, &journal.Answer{Option: "y", Text: "yes"})
+	_, err = f.Question(f.ctx, run.ID)
+	f.fails("no question", err, journal.ErrNotFound)
+}
+
+func questionAnsweredOnce(f *fixture) {
+	f.questions()
+	open := new(journal.Question)
+	f.message(threadKey(1), said("C1/2", "yes"), answering(nil))
+	f.message(threadKey(1), said("C1/3", "no"), answering(&open))
+	same(f, "open for the second", open == nil, true)
+	run := f.begin(threadKey(1))
+	same(f, "asked", contents(run.Messages), []string{"yes", "no"})
+	q, err := f.Question(f.ctx, run.Question)
+	f.must(err)
+	same(f, "answer", q.Answer.Text, "yes")
+	f.commit(run, answer("Done."))
+	begun := f.tell("C1/4", answering(&open), nil).Begun
+	same(f, "the next run", begun.Question, "")
+}
+
+func questionRequeued(f *fixture) {
+	asked := f.questions()
+	run := f.tell("C1/2", answering(nil), nil).Begun
+	same(f, "the question of a run that begins with its message", run.Question, asked.ID)
+	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	same(f, "the question of the next", f.begin(threadKey(1)).Question, asked.ID)
+}
+
+func questionExpires(f *fixture) {
+	asked := f.questions()
+	told := 0
+	expire := func() {
+		notice := func(run *journal.Run) journal.Notice {
+			same(f, "thread of the notice", run.ThreadKey, threadKey(1))
+			return stopNotice
+		}
+		f.must(f.ExpireQuestions(f.ctx, notice, func(int64) { told++ }))
+	}
+	expire()
+	f.clock.advance(time.Hour)
+	expire()
+	expire()
+	same(f, "told", told, 1)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 do it", "2 May I?", "3 Stopped."})
+	same(f, "post", f.deliver(threadKey(1), "C1/9").Post.Text, "Stopped.")
+	open := new(journal.Question)
+	f.message(threadKey(1), said("C1/2", "yes"), answering(&open))
+	same(f, "open", open == nil, true)
+	run := f.begin(threadKey(1))
+	same(f, "the question of the next run", run.Question, asked.ID)
+	q, err := f.Question(f.ctx, asked.ID)
+	f.must(err)
+	same(f, "answered", q.Answer != nil, false)
+}
+
+func questionForgotten(f *fixture) {
+	f.questions()
+	open := new(journal.Question)
+	f.message(threadKey(1), said("C1/2", "/new"), commands(nil))
+	f.message(threadKey(1), said("C1/3", "yes"), answering(&open))
+	same(f, "open", open == nil, true)
+	same(f, "the question of the next run", f.begin(threadKey(1)).Question, "")
+}

@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"parley/assembly/stream"
+)
+
+// Question is what an agent asked the people of a thread at the end of a run. The thread's
+// next run has it, with the answer to it.
+type Question struct {
+	stream.Ask
+	Run     string          `json:"-"` // that asked it
+	Agent   string          `json:"-"`
+	Details json.RawMessage `json:"details,omitempty"` // of the agent's REQUEST_INPUT
+	UntilAt time.Time       `json:"-"`                 // an answer must come before
+	// Answer is nil if nobody answered.
+	Answer *Answer `json:"-"`
+}
+
+// Answer is a person's answer to a question.
+type Answer struct {
+	Option string `json:"option,omitempty"` // the id of the chosen option; empty for other words
+	Text   string `json:"text"`
+}
+
+// Button returns the id of the button of a question's option.
+func Button(run string, option int) string { return "parley-" + DeliveryKey(run+"/answer", option) }
+
+// ask stores the question with which the run ends. The thread's next run gets it.
+func (e *endRunTx) ask(q *Question) {
+	if q == nil {
+		return
+	}
+	e.do(`INSERT INTO questions (run, thread, agent, state, body, asked_at, until_at) VALUES ($1, $2, $3, 'open', $4, $5, $6)`,
+		e.run.ID, e.run.Thread, e.run.Agent, e.pack(q, false), e.now, millis(q.UntilAt))
+	e.do(`UPDATE threads SET question = $2 WHERE id = $1`, e.run.Thread, e.run.ID)
+}
+
+// Question returns the question of a run. It returns ErrNotFound if there is none.
+func (j *Journal) Question(ctx context.Context, run string) (Question, error) {
+	return readOne(ctx, j, func(tx *txn) Question {
+		q := tx.question(run, `true`)
+		if q == nil {
+			tx.fail(ErrNotFound)
+			return Question{}
+		}
+		return *q
+	})
+}
+
+func (tx *txn) question(run, condition string, args ...any) *Question {
+	q := &Question{Run: run}
+	var body, answer string
+	if !tx.row([]any{&q.Agent, &body, &answer, &q.UntilAt}, `SELECT agent, body, answer, until_at FROM questions WHERE run = $1 AND `+condition,
+		append([]any{run}, args...)...) {
+		return nil
+	}
+	tx.fail(unpack(body, q))
+	tx.fail(unpack(answer, &q.Answer))
+	return q
+}
+
+// Question implements Look.
+func (r *recordTx) Question() *Question {
+	if r.thread.question == "" {
+		return nil
+	}
+	return r.question(r.thread.question, `state = 'open' AND until_at > $2`, r.now)
+}
+
+// answer stores the answer to the thread's question.
+func (r *recordTx) answer(a Answer) {
+	r.do(`UPDATE questions SET state = 'answered', answer = $2 WHERE run = $1 AND state = 'open'`, r.thread.question, r.pack(a, false))
+}
+
+// forget takes the thread's question from its next run.
+func (r *recordTx) forget() {
+	r.do(`UPDATE questions SET state = 'expired' WHERE run = $1 AND state = 'open'`, r.thread.question)
+	r.do(`UPDATE threads SET question = '' WHERE id = $1`, r.claim.Thread)
+}
+
+// expired is a question that nobody answered in time.
+type expired struct {
+	Run
+	question string
+}
+
+// expireBatch bounds the questions of one call.
+const expireBatch = 100
+
+// ExpireQuestions ends the questions that nobody answered in time. The notice informs each
+// thread; told is called for each thread with deliveries. Several nodes may call it.
+func (j *Journal) ExpireQuestions(ctx context.Context, notice func(*Run) Notice, told func(thread int64)) error {
+	now := millis(j.now())
+	late, err := list(ctx, j, func(e *expired) []any {
+		return []any{&e.question, &e.Thread, (*string)(&e.ThreadKey), &e.Workspace, (*string)(&e.Platform), &e.Channel}
+	}, `SELECT q.run, t.id, t.key, t.workspace, t.platform, t.channel FROM questions q JOIN threads t ON t.id = q.thread
+		WHERE q.state = 'open' AND q.until_at <= $1 ORDER BY q.until_at LIMIT CAST($2 AS BIGINT)`, now, int64(expireBatch))
+	for _, e := range late {
+		n := notice(&e.Run)
+		if err := j.change(ctx, e.ThreadKey, func(tx *txn) { tx.expire(e, n, now) }); err != nil {
+			return err
+		}
+		told(e.Thread)
+	}
+	return err
+}
+
+func (tx *txn) expire(e expired, n Notice, now int64) {
+	var seq int64
+	tx.row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, e.Thread)
+	if tx.exec(`UPDATE questions SET state = 'expired' WHERE run = $1 AND state = 'open'`, e.question) == 0 {
+		return // another node, or an answer, was faster
+	}
+	tx.addNotice(e.Thread, seq, e.Workspace, nil, n, now)
+	tx.post(e.Thread, e.Workspace, e.question+"/expired", n.Posts, now)
+	tx.do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, e.Thread, now)
+}
+
+// post stores the deliveries of a notice under a key.
+func (tx *txn) post(thread int64, workspace, key string, posts []Post, now int64) {
+	for i, post := range posts {
+		d := &Delivery{Thread: thread, Workspace: workspace, Run: key, Key: DeliveryKey(key, i),
+			Kind: DeliveryPost, Post: post, State: DeliveryPending, CreatedAt: Instant(now)}
+		if post.Alone {
+			d.Kind = DeliveryTell
+		}
+		tx.insertDelivery(d, int64(i), false)
+	}
+}

@@ -1,0 +1,125 @@
+package ingest
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/work"
+)
+
+// The sentences about questions of agents.
+const (
+	closedText     = "This question is closed."
+	notAllowedText = "Sorry, only the approvers of this agent can answer this question."
+	chooseText     = "Please choose one of the answers:"
+	expiredText    = "Nobody answered the question in time, so it is closed."
+)
+
+// answers decides about a message in a thread with an open question of an agent, or about a
+// pressed button of one. d is the decision without the question. It returns false if the
+// message is no answer.
+func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) (journal.Decision, bool) {
+	pressed := m.Pressed != "" && g.kind == event.KindAction
+	if !pressed && (d.Trigger != journal.TriggerRun || g.kind != event.KindMessage && g.kind != event.KindCommand) || m.Metadata.SenderType != event.Human {
+		return d, false
+	}
+	q := look.Question()
+	option := -1
+	switch {
+	case q == nil && !pressed:
+		return d, false
+	case pressed:
+		option = pressedOption(m.Pressed, q)
+	default:
+		option = g.option(m, q)
+	}
+	_, sender, _ := strings.Cut(m.Metadata.SenderID, ":")
+	switch {
+	case pressed && option < 0:
+		return g.private(m, event.ReasonAction, closedText), true
+	case q.Approval && !g.approves(q.Agent, sender) && pressed:
+		return g.private(m, event.ReasonAction, notAllowedText), true
+	case q.Approval && !g.approves(q.Agent, sender):
+		return g.private(m, event.ReasonNoAnswer, notAllowedText), true
+	case q.Approval && option < 0 && len(q.Options) > 0:
+		return g.private(m, event.ReasonNoAnswer, q.Numbered(chooseText)), true
+	case pressed && g.over:
+		return passive(event.ReasonLimit), true
+	case pressed:
+		d = journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonAction}
+	}
+	d.Answer = &journal.Answer{Text: m.Content}
+	if option >= 0 {
+		d.Answer.Option = q.Options[option].ID
+	}
+	return d, true
+}
+
+// approves reports whether a user may answer approvals of an agent.
+func (g gate) approves(agent, user string) bool {
+	if g.Approvers == nil {
+		return true
+	}
+	list := g.Approvers(agent)
+	return len(list) == 0 || slices.Contains(list, user)
+}
+
+// private returns the decision about a message that answers nothing. Only its sender is told.
+func (g gate) private(m *event.Message, reason, text string) journal.Decision {
+	d := passive(reason)
+	d.Notice = g.tell(m, text)
+	if m.Channel.Type != event.ChannelDirect { // no platform shows a post to one person otherwise
+		d.Notice.Posts = slices.DeleteFunc(d.Notice.Posts, func(p journal.Post) bool { return !p.Alone })
+	}
+	return d
+}
+
+// pressedOption returns the option of a button; -1 if it is not the question's.
+func pressedOption(button string, q *journal.Question) int {
+	if q == nil {
+		return -1
+	}
+	return slices.IndexFunc(numbers(len(q.Options)), func(i int) bool { return journal.Button(q.Run, i) == button })
+}
+
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// option returns the option that a message names by its number or its label; -1 for none.
+func (g gate) option(m *event.Message, q *journal.Question) int {
+	text := g.said(m)
+	for i, o := range q.Options {
+		if text == strconv.Itoa(i+1) || text == strconv.Itoa(i+1)+"." || strings.EqualFold(text, o.Label) || text == o.ID {
+			return i
+		}
+	}
+	return -1
+}
+
+// ExpireQuestions ends the questions of agents that nobody answered in time. It may run on
+// every node.
+func (in *Ingest) ExpireQuestions(ctx context.Context) error {
+	return in.Journal.ExpireQuestions(ctx, in.expired, func(thread int64) { in.Work.Wake(work.Deliveries, "", thread) })
+}
+
+// expired returns the notice to a thread, for all its people, that a question is closed.
+func (in *Ingest) expired(run *journal.Run) journal.Notice {
+	notice := journal.NewNotice(run.Platform, expiredText)
+	err := in.guard(func() (err error) {
+		notice.Posts, err = in.Notices.Notice(run, expiredText)
+		return err
+	})
+	if err != nil {
+		in.Log.Error("a notice is not posted", "workspace", run.Workspace, "err", err)
+	}
+	return notice
+}

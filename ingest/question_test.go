@@ -1,0 +1,121 @@
+package ingest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// TestAnswers checks who may answer which question, with which words.
+func TestAnswers(t *testing.T) {
+	options := []stream.Option{{ID: "y", Label: "Yes, do it"}, {ID: "n", Label: "No"}}
+	open := func() *journal.Question {
+		return &journal.Question{Run: "run-1", Agent: "helper", Ask: stream.Ask{Options: options, Approval: true}}
+	}
+	const button, text = true, false
+	for name, c := range map[string]struct {
+		pressed bool
+		text    string // of the message, or the id of the button
+		change  func(g *gate, m *event.Message, q *journal.Question)
+		want    verdict
+		option  string // "-" for another text
+		told    string
+	}{
+		"a number":              {text, "2", nil, runs("mention"), "n", ""},
+		"a number with a dot":   {text, "<@U0BOT> 1.", nil, runs("mention"), "y", ""},
+		"a label":               {text, "yes, DO it", nil, runs("mention"), "y", ""},
+		"an id":                 {text, "n", nil, runs("mention"), "n", ""},
+		"other words":           {text, "why?", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
+		"a number out of range": {text, "3", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
+		"other words to a question that is no approval": {text, "why?", func(_ *gate, _ *event.Message, q *journal.Question) { q.Approval = false }, runs("mention"), "-", ""},
+		"not addressed": {text, "2", func(_ *gate, m *event.Message, _ *journal.Question) { m.Addressed = "" }, passively("no-mention"), "", ""},
+		"refused":       {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
+		"a bot": {text, "2", func(g *gate, m *event.Message, _ *journal.Question) {
+			g.Policy.AllowBotMessages, m.Metadata.SenderType = true, event.Bot
+		}, runs("mention"), "", ""},
+		"an approver":  {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U1") }, runs("mention"), "n", ""},
+		"no approver":  {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U2") }, passively("no-answer"), "", notAllowedText},
+		"no approvers": {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list() }, runs("mention"), "n", ""},
+		"not an approval": {text, "2", func(g *gate, _ *event.Message, q *journal.Question) {
+			g.Approvers, q.Approval = list("U2"), false
+		}, runs("mention"), "n", ""},
+		"a button":               {button, journal.Button("run-1", 1), nil, runs("action"), "n", ""},
+		"a button, no approver":  {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U2") }, passively("action"), "", notAllowedText},
+		"another run's button":   {button, journal.Button("run-2", 1), nil, passively("action"), "", closedText},
+		"a refused user's press": {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
+		"a press over a limit":   {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.over = true }, passively("limit"), "", ""},
+		"an edit":                {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.kind = event.KindEdit }, runs("mention"), "", ""},
+		"a command":              {text, "/status", nil, verdict{journal.TriggerNone, "command", "stored"}, "", ""},
+	} {
+		g, m, q, told := defaultGate(), room(), open(), ""
+		g.Prefix, m.Content, m.Addressed = "/", c.text, event.AddressedMention
+		if c.pressed {
+			g.kind, m.Pressed, m.Content, m.Addressed = event.KindAction, c.text, "No", event.AddressedAction
+		}
+		g.tell = func(_ *event.Message, text string) *journal.Notice {
+			told = text
+			return &journal.Notice{Posts: []journal.Post{{Text: text}}}
+		}
+		if c.change != nil {
+			c.change(&g, m, q)
+		}
+		if diff := cmp.Diff(c.want, g.verdict(t, m, &store{question: q})); diff != "" || told != c.told {
+			t.Errorf("%s: told %q, verdict (-want +got):\n%s", name, told, diff)
+		}
+		d, want := g.decide(m, &store{question: q}), (*journal.Answer)(nil)
+		switch c.option {
+		case "":
+		case "-":
+			want = &journal.Answer{Text: m.Content}
+		default:
+			want = &journal.Answer{Option: c.option, Text: m.Content}
+		}
+		if diff := cmp.Diff(want, d.Answer); diff != "" {
+			t.Errorf("%s: answer (-want +got):\n%s", name, diff)
+		}
+		if d.Notice != nil && len(d.Notice.Posts) > 0 {
+			t.Errorf("%s: the room sees %+v", name, d.Notice.Posts)
+		}
+	}
+}
+
+func list(ids ...string) func(string) []string { return func(string) []string { return ids } }
+
+// TestAButtonWithoutAQuestion checks a press after the question was answered: its sender is
+// told, without a limit and with one.
+func TestAButtonWithoutAQuestion(t *testing.T) {
+	for _, limited := range []bool{false, true} {
+		inBubble(t, func(h *harness) {
+			if limited {
+				h.settings.Limits.RunsPerUser = Rate{Runs: 1, Per: time.Hour}
+			}
+			h.work()
+			out := h.send(payload{Kind: event.KindAction, ID: "a", Thread: "t", Channel: "C1", Sender: "U1", Text: "Yes", Pressed: journal.Button("run-1", 0)})
+			if out.Trigger != journal.TriggerPassive || out.Reason != event.ReasonAction || !out.Told {
+				t.Errorf("%+v", out)
+			}
+			if diff := cmp.Diff([]string{"Yes", closedText}, contents(h.thread("slack:acme:t"))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestAQuestionExpires checks that the whole thread is told.
+func TestAQuestionExpires(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.work()
+		h.send(payload{ID: "a", Thread: "t", Channel: "C1", Sender: "U1", Text: "hi"})
+		h.sql(`INSERT INTO questions (run, thread, agent, state, body, asked_at, until_at)
+			SELECT 'run-1', id, 'helper', 'open', '{}', 0, 1 FROM threads`)
+		advance(reviewEvery + time.Second)
+		if diff := cmp.Diff([]string{"hi", expiredText}, contents(h.thread("slack:acme:t"))); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
