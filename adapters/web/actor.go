@@ -3,8 +3,6 @@ package web
 import (
 	"regexp"
 	"strings"
-
-	"github.com/google/uuid"
 )
 
 // Actor is a caller of the documents' routes: "user:<uuid>" or "agent:<uuid>". It is the
@@ -25,5 +23,5 @@ func (t *Token) actor(workspace string) Actor {
 	if t.Actor != "" {
 		return t.Actor
 	}
-	return Actor("user:" + uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:token:"+workspace+":"+t.ID)).String())
+	return Actor("user:" + urlUUID("token:"+workspace+":"+t.ID))
 }

@@ -30,6 +30,17 @@ const (
 type Store interface {
 	ThreadMessages(ctx context.Context, workspace, threadID string, page journal.Page) ([]journal.Listed, error)
 	Threads(ctx context.Context, workspace, before string, limit int) ([]journal.ThreadSummary, error)
+	ThreadStore
+}
+
+// ThreadStore has the threads of the documents.
+type ThreadStore interface {
+	MakeThread(ctx context.Context, n journal.NewThread) (t journal.Thread, made bool, err error)
+	Thread(ctx context.Context, workspace, id string) (journal.Thread, error)
+	ThreadsMadeBy(ctx context.Context, workspace, madeBy, before string, limit int) ([]journal.Thread, error)
+	Senders(ctx context.Context, t *journal.Thread) ([]journal.Sender, error)
+	ThreadChanges(ctx context.Context, t *journal.Thread, upTo int64, since time.Time, limit int) ([]journal.Listed, error)
+	FollowThread(t *journal.Thread) (changed <-chan struct{}, stop func())
 }
 
 // Files stores the attachments of messages.
@@ -81,6 +92,8 @@ type API struct {
 	Others func() []*Adapter
 	// Asks reports whether the workspace has an agent with this id.
 	Asks func(agent string) bool
+	// Agents are the ids of the workspace's agents, its own one first.
+	Agents []string
 
 	Inbox    adapters.Inbox
 	Recorded Recorded

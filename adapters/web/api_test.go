@@ -32,19 +32,20 @@ var noon = time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
 // backend is a fake of the parts that the API calls: the durable accept, intake and the
 // journal.
 type backend struct {
-	accepted []event.Envelope
-	receipt  adapters.Receipt
-	busy     error
-	result   func(b web.Body) *journal.Settled // nil: the wait times out
-	listed   []journal.Listed
-	list     error
-	asked    string // workspace and thread
-	page     journal.Page
-	threads  []journal.ThreadSummary
-	files    []stream.File
-	unkept   error
-	rejected []string
-	local    bool
+	web.ThreadStore // has no threads
+	accepted        []event.Envelope
+	receipt         adapters.Receipt
+	busy            error
+	result          func(b web.Body) *journal.Settled // nil: the wait times out
+	listed          []journal.Listed
+	list            error
+	asked           string // workspace and thread
+	page            journal.Page
+	threads         []journal.ThreadSummary
+	files           []stream.File
+	unkept          error
+	rejected        []string
+	local           bool
 }
 
 func (b *backend) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, error) {

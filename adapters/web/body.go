@@ -30,6 +30,8 @@ type Body struct {
 	// MessageID is the id of a message without a ClientMessageID.
 	MessageID   string
 	Attachments []Attachment
+	// Known is set for the messages of agents outside Parley.
+	Known *event.Known
 }
 
 // ReadBody reads a body. A source beside the metadata becomes a part of the metadata. Its
@@ -37,17 +39,14 @@ type Body struct {
 // metadata.
 func ReadBody(raw []byte) (Body, error) {
 	var b Body
-	members, err := event.ReadObject(raw)
-	var faults event.FieldErrors
-	if err != nil && !errors.As(err, &faults) {
-		return b, event.FieldErrors{{Field: whole, Message: err.Error()}}
-	}
 	content, source := false, ""
-	for _, m := range members {
+	var faults event.FieldErrors
+	err := readMembers(raw, func(m event.Extra) string {
 		content = content || m.Key == "content"
-		if fault := b.set(m, &source); fault != "" {
-			faults = append(faults, event.FieldError{Field: m.Key, Message: fault})
-		}
+		return b.set(m, &source)
+	})
+	if errors.As(err, &faults); unreadable(faults) {
+		return b, faults
 	}
 	if !content {
 		faults = append(faults, event.FieldError{Field: "content", Message: "is required; it may be empty"})
@@ -57,6 +56,22 @@ func ReadBody(raw []byte) (Body, error) {
 		return b, faults
 	}
 	return b, nil
+}
+
+// readMembers reads a JSON object. read returns the fault of a member, or "". The error is
+// event.FieldErrors.
+func readMembers(raw []byte, read func(m event.Extra) string) error {
+	members, err := event.ReadObject(raw)
+	var faults event.FieldErrors
+	if err != nil && !errors.As(err, &faults) {
+		return event.FieldErrors{{Field: whole, Message: err.Error()}}
+	}
+	for _, m := range members {
+		if fault := read(m); fault != "" {
+			faults = append(faults, event.FieldError{Field: m.Key, Message: fault})
+		}
+	}
+	return faults.Err()
 }
 
 // mergeSource adds the source beside the metadata to the metadata. The other values keep
@@ -144,6 +159,10 @@ func (b *Body) set(m event.Extra, source *string) string {
 		return text(m.Value, source)
 	case "attachments":
 		return b.setAttachments(m.Value)
+	case "known":
+		if json.Unmarshal(m.Value, &b.Known) != nil {
+			return "must be an object of base_seq and latest_seen_seq"
+		}
 	case "passive":
 		if !null && json.Unmarshal(m.Value, &b.Passive) != nil {
 			return "must be true or false"
@@ -172,7 +191,8 @@ func (b Body) Bytes() []byte {
 		MessageID       string       `json:"message_id,omitempty"`
 		Passive         bool         `json:"passive,omitempty"`
 		Attachments     []Attachment `json:"attachments,omitempty"`
-	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive, b.Attachments})
+		Known           *event.Known `json:"known,omitempty"`
+	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive, b.Attachments, b.Known})
 	if err != nil {
 		return nil // a struct of strings, numbers and bools always marshals
 	}

@@ -17,6 +17,9 @@ import (
 type caller struct {
 	workspace string
 	token     Token
+	// sender and kind identify the caller in its own messages.
+	sender string
+	kind   event.SenderType
 	// any allows the caller to set any identity in the metadata. bare allows the caller to
 	// omit the metadata.
 	any, bare bool
@@ -48,7 +51,7 @@ func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, st
 			a.fail(w, http.StatusForbidden, "not-local", reason, nil)
 			return caller{}, false
 		}
-		return caller{workspace: a.Workspace, token: localToken, any: true, bare: true}, true
+		return caller{workspace: a.Workspace, token: localToken, sender: "web:" + localToken.ID, kind: event.Human, any: true, bare: true}, true
 	}
 	c := a.caller(guard.Bearer(r))
 	switch {
@@ -75,7 +78,7 @@ func refuseToken(a API, w http.ResponseWriter, r *http.Request, message string) 
 func (a API) caller(given string) *caller {
 	if token := a.find(given); token != nil {
 		any := token.Senders == SendersAny
-		return &caller{workspace: a.Workspace, token: *token, any: any, bare: !any}
+		return &caller{workspace: a.Workspace, token: *token, sender: "web:" + token.ID, kind: event.Human, any: any, bare: !any}
 	}
 	for _, other := range a.Others() {
 		if token := other.find(given); token != nil && slices.Contains(token.Read, a.Workspace) {
@@ -135,6 +138,7 @@ func (c caller) complete(raw []byte, asks func(agent string) bool) (Body, error)
 	if b.ThreadID == "" {
 		b.ThreadID = newID()
 	}
+	faults.Check(b.Known == nil, "known", "is allowed only on the route of agent-messages")
 	metadata, more := c.metadata(b.Metadata)
 	b.Metadata = metadata
 	faults = append(append(faults, more...), b.unsent()...)
@@ -188,9 +192,9 @@ func (c caller) refusedClaims(m *event.Metadata) event.FieldErrors {
 		refuse(given != "" && given != want, field, fmt.Sprintf("must be %q for this token, or be left out", want))
 	}
 	fixed("source", m.Source, string(event.Web))
-	fixed("sender_id", m.SenderID, "web:"+c.token.ID)
+	fixed("sender_id", m.SenderID, c.sender)
 	fixed("sender_display_name", m.SenderDisplayName, c.token.Name)
-	fixed("sender_type", string(m.SenderType), string(event.Human))
+	fixed("sender_type", string(m.SenderType), string(c.kind))
 	refuse(m.ThreadContext != "", "thread_context", reserved)
 	refuse(m.IsFromMe != nil, "is_from_me", reserved)
 	refuse(m.RecipientID != "", "recipient_id", reserved)
@@ -202,7 +206,7 @@ func (c caller) refusedClaims(m *event.Metadata) event.FieldErrors {
 
 // own adds the caller's identity to the metadata and returns its bytes.
 func (c caller) own(m event.Metadata) []byte {
-	m.Source, m.SenderID, m.SenderDisplayName, m.SenderType = string(event.Web), "web:"+c.token.ID, c.token.Name, event.Human
+	m.Source, m.SenderID, m.SenderDisplayName, m.SenderType = string(event.Web), c.sender, c.token.Name, c.kind
 	m.Edited()
 	return m.Bytes()
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"parley/adapters/guard"
@@ -21,9 +22,9 @@ type Documents struct {
 
 // Routes returns the routes of the documents.
 func Routes() []Route {
-	return append(runRoutes(),
-		Route{Pattern: "POST /api/v1/agent/attachments", Right: ForUsers, MaxBody: math.MaxInt64, Serve: Call.PostAttachment},
-	)
+	return slices.Concat(chatRoutes(), runRoutes(), []Route{
+		{Pattern: "POST /api/v1/agent/attachments", Right: ForUsers, MaxBody: math.MaxInt64, Serve: Call.PostAttachment},
+	})
 }
 
 // Route is one of the documents' routes.

@@ -50,30 +50,54 @@ func (a API) busy(w http.ResponseWriter) {
 
 // accept passes a complete body to the durable accept, and responds with the result.
 func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
+	s, ok := a.send(w, r, b)
+	if !ok {
+		return
+	}
+	status := http.StatusAccepted
+	if s.known {
+		status = http.StatusOK
+	}
+	var message any = map[string]string{"id": s.id}
+	if s.message != nil {
+		message = view(s.message)
+	}
+	respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": message})
+}
+
+// accepted is the result of a message that was accepted durably.
+type accepted struct {
+	id      string          // of the message
+	known   bool            // it was accepted before
+	message *journal.Listed // nil if it was not recorded in time
+}
+
+// send passes a complete body to the durable accept, and waits until its message is recorded.
+// It responds with an error if that fails.
+func (a API) send(w http.ResponseWriter, r *http.Request, b Body) (s accepted, ok bool) {
 	receipt, err := a.Inbox.Accept(r.Context(), event.Envelope{
 		Workspace: a.Workspace, Platform: event.Web, Transport: "api", ReceivedAt: a.Now(), Body: b.Bytes(),
 	})
 	if err != nil {
 		a.busy(w)
-		return
+		return s, false
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
 	defer cancel()
 	settled, err := a.Recorded.Wait(ctx, receipt.ID)
-	status := http.StatusAccepted
-	if receipt.Duplicate || err == nil && settled != nil && settled.Disposition == event.Duplicate {
-		status = http.StatusOK
-	}
+	s = accepted{id: receipt.MessageID, known: receipt.Duplicate}
 	switch {
 	case err != nil || settled == nil:
-		respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": map[string]string{"id": receipt.MessageID}})
 	case settled.Disposition == event.Dead:
 		a.fail(w, http.StatusInternalServerError, "dead", "the message could not be recorded; it is now a dead letter", nil)
+		return s, false
 	case settled.Message == nil || settled.Disposition == event.Ignored:
 		a.fail(w, http.StatusForbidden, "refused", "the workspace's policy does not admit this message: "+settled.Reason, nil)
+		return s, false
 	default:
-		respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": view(settled.Message)})
+		s.known, s.message = s.known || settled.Disposition == event.Duplicate, settled.Message
 	}
+	return s, true
 }
 
 // message is a message in a response.
@@ -158,7 +182,7 @@ func (a API) ListMessages(w http.ResponseWriter, r *http.Request) {
 	}
 	var faults event.FieldErrors
 	id := strings.ToLower(r.PathValue("thread_id"))
-	page := journal.Page{After: seqOf(r, "after", &faults), Before: seqOf(r, "before", &faults), Limit: limitOf(r, &faults)}
+	page := pageOf(r, &faults)
 	faults.Check(len(id) == 36 && uuid.Validate(id) == nil, "thread_id", "must be a UUID")
 	if len(faults) > 0 {
 		a.failRead(w, faults)
@@ -173,19 +197,24 @@ func (a API) ListMessages(w http.ResponseWriter, r *http.Request) {
 	for i := range messages {
 		list[i] = view(&messages[i])
 	}
-	respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(list, page)})
+	respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})
 }
 
 // nextSeq returns the thread_seq that the next page begins after, or ends before if the
 // caller reads backwards; nil after the last page.
-func nextSeq(list []message, page journal.Page) *int64 {
+func nextSeq(list []journal.Listed, page journal.Page) *int64 {
 	switch {
 	case len(list) < page.Limit:
 		return nil
 	case page.Before > 0 && page.After == 0:
-		return &list[0].ThreadSeq
+		return &list[0].Seq
 	}
-	return &list[len(list)-1].ThreadSeq
+	return &list[len(list)-1].Seq
+}
+
+// pageOf reads the bounds of a page of messages from the query.
+func pageOf(r *http.Request, faults *event.FieldErrors) journal.Page {
+	return journal.Page{After: seqOf(r, "after", faults), Before: seqOf(r, "before", faults), Limit: limitOf(r, faults)}
 }
 
 // seqOf reads a thread_seq from the query; 0 if it is absent.

@@ -69,6 +69,10 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		Metadata:        metadata,
 		SentAt:          envelope.ReceivedAt,
 		Addressed:       event.AddressedDirect,
+		Known:           b.Known,
+	}
+	if metadata.RecipientID != "" {
+		m.Addressed = event.AddressedMention
 	}
 	if b.ClientMessageID == "" {
 		m.ExternalID = b.MessageID

@@ -23,6 +23,6 @@ func ComputeStaleLag(base *int64, current int64) *int64 {
 // Known is the newest messages that an agent outside Parley knew when it wrote its own, by
 // thread_seq; nil if the agent did not say.
 type Known struct {
-	BaseSeq       *int64 // when it began
-	LatestSeenSeq *int64 // when it ended
+	BaseSeq       *int64 `json:"base_seq,omitempty"`        // when it began
+	LatestSeenSeq *int64 `json:"latest_seen_seq,omitempty"` // when it ended
 }

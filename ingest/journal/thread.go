@@ -95,6 +95,21 @@ func (j *Journal) ThreadsMadeBy(ctx context.Context, workspace, madeBy, before s
 	return list(ctx, j, (*Thread).dest, query+` ORDER BY made_at DESC, id DESC LIMIT CAST($2 AS BIGINT)`, args...)
 }
 
+// ThreadChanges returns the messages up to a thread_seq that were edited or deleted at a time or
+// later, in the order of their changes.
+func (j *Journal) ThreadChanges(ctx context.Context, t *Thread, upTo int64, since time.Time, limit int) ([]Listed, error) {
+	return read(ctx, j, func(tx *txn) []Listed {
+		messages := tx.findAll(`thread = $1 AND seq <= $2 AND (edited_at > 0 AND edited_at >= $3 OR deleted_at > 0 AND deleted_at >= $3)
+			ORDER BY CASE WHEN deleted_at > edited_at THEN deleted_at ELSE edited_at END, seq LIMIT CAST($4 AS BIGINT)`,
+			t.row, upTo, millis(since), int64(limit))
+		list := make([]Listed, len(messages))
+		for i, m := range messages {
+			list[i].Message = m
+		}
+		return list
+	})
+}
+
 // Sender is the sender of messages of a thread.
 type Sender struct {
 	ID       string // sender_id

@@ -1,6 +1,9 @@
 package journal
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // View is a message in the form that replay prints and the HTTP API returns.
 type View struct {
@@ -20,9 +23,18 @@ type AttachmentView struct {
 	ID       string `json:"id"`
 }
 
+// Role returns the message's external role. An agent outside Parley is an assistant like ours,
+// though its messages are another bot's for an agent of ours.
+func (m *Message) Role() string {
+	if m.Author == ByBot && strings.HasPrefix(m.SenderID, "agent:") {
+		return ByAgent.Role()
+	}
+	return m.Author.Role()
+}
+
 // View returns the message in its external form.
 func (m *Message) View() View {
-	v := View{ID: m.ID(), ThreadSeq: m.Seq, Role: m.Author.Role(), Content: m.Content, Metadata: m.Metadata, Attachments: []AttachmentView{}}
+	v := View{ID: m.ID(), ThreadSeq: m.Seq, Role: m.Role(), Content: m.Content, Metadata: m.Metadata, Attachments: []AttachmentView{}}
 	for _, a := range m.Attachments {
 		v.Attachments = append(v.Attachments, AttachmentView{Name: a.Name, MimeType: a.MimeType, Size: a.Size, ID: a.ID})
 	}

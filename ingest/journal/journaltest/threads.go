@@ -13,6 +13,7 @@ func threadPromises() []promise {
 		{"a client's threads are listed, the newest first", threadsOfClient},
 		{"a thread's mode decides about its messages", modeOfThread},
 		{"readers of a thread are woken by its messages and their changes", readersOfThread},
+		{"edits and deletes of a thread are read in the order of their times", changesOfThread},
 		{"the senders of a thread are listed, those of the newest messages last", sendersOfThread},
 		{"an agent's message says how much of its thread the agent knew", knownByAgent},
 	}
@@ -121,6 +122,30 @@ func readersOfThread(f *fixture) {
 	stop()
 	f.Missed()
 	woken("stopped", false)
+}
+
+func changesOfThread(f *fixture) {
+	thread, _ := f.make(1, olivia, journal.ModeOpen)
+	for _, id := range []string{"C1/1", "C1/2", "C1/3", "C1/4"} {
+		f.message(threadKey(1), said(id, id), passive)
+	}
+	begun := f.clock.Now()
+	changes := func(upTo int64, since time.Time, limit int) []string {
+		list, err := f.ThreadChanges(f.ctx, &thread, upTo, since, limit)
+		f.must(err)
+		return each(list, func(m journal.Listed) string { return m.ExternalID + " " + m.Content })
+	}
+	same(f, "before a change", changes(4, time.Time{}, 9), []string{})
+	for i, id := range []string{"C1/3", "C1/1", "C1/4"} {
+		f.clock.advance(time.Second)
+		f.change(threadKey(1), edited(id, "edited", string(rune('1'+i))), passive)
+	}
+	f.clock.advance(time.Second)
+	f.change(threadKey(1), deleted("C1/2"), nil)
+	same(f, "all changes", changes(4, begun, 9), []string{"C1/3 edited", "C1/1 edited", "C1/4 edited", "C1/2 "})
+	same(f, "a page", changes(4, begun, 2), []string{"C1/3 edited", "C1/1 edited"})
+	same(f, "the changes since a time", changes(4, begun.Add(3*time.Second), 9), []string{"C1/4 edited", "C1/2 "})
+	same(f, "those of older messages", changes(2, begun, 9), []string{"C1/1 edited", "C1/2 "})
 }
 
 func sendersOfThread(f *fixture) {

@@ -98,15 +98,15 @@ var noTokens = web.New("", web.DefaultConfig())
 // without tokens.
 func (d *Daemon) apiOf(workspace string) web.API {
 	current := d.current.Load()
-	adapter, asks := noTokens, func(string) bool { return false }
+	adapter, asks, agents := noTokens, func(string) bool { return false }, []string(nil)
 	if a := current.accounts[workspace]; a != nil {
-		asks = hasAgent(&a.Workspace)
+		asks, agents = hasAgent(&a.Workspace), agentsOf(&a.Workspace)
 		if own, ok := a.adapter.(*web.Adapter); ok {
 			adapter = own
 		}
 	}
 	return web.API{
-		Adapter: adapter, Workspace: workspace, Others: current.web, Asks: asks,
+		Adapter: adapter, Workspace: workspace, Others: current.web, Asks: asks, Agents: agents,
 		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Store: d.journal, Files: d, Storage: d.storage,
 		Runs: d.journal, Streams: d.streams, Guard: d.guard, Now: d.now,
 	}

@@ -48,12 +48,22 @@ func (s *setup) web() (list []*web.Adapter) {
 	return list
 }
 
+// agentsOf returns the ids of the agents of a workspace: its own one, and those of its channels.
+func agentsOf(w *config.Workspace) []string {
+	var others []string
+	for _, s := range w.Channels {
+		if s.Agent != "" && s.Agent != w.Agent {
+			others = append(others, s.Agent)
+		}
+	}
+	slices.Sort(others)
+	return append([]string{w.Agent}, slices.Compact(others)...)
+}
+
 // hasAgent returns a function that reports whether a workspace, or one of its channels, has
 // an agent.
 func hasAgent(w *config.Workspace) func(id string) bool {
-	return func(id string) bool {
-		return id == w.Agent || slices.ContainsFunc(slices.Collect(maps.Values(w.Channels)), func(s config.Settings) bool { return s.Agent == id })
-	}
+	return func(id string) bool { return slices.Contains(agentsOf(w), id) }
 }
 
 // heir is an adapter that continues the paces of the workspace's previous adapter, because the

@@ -136,6 +136,8 @@ CREATE TABLE messages (
 CREATE UNIQUE INDEX messages_seq ON messages (thread, seq) WHERE seq IS NOT NULL;
 CREATE UNIQUE INDEX messages_external ON messages (workspace, external_id) WHERE external_id IS NOT NULL;
 CREATE UNIQUE INDEX messages_client ON messages (thread, sender_id, client_message_id) WHERE client_message_id IS NOT NULL;
+CREATE INDEX messages_edited ON messages (thread, edited_at) WHERE edited_at > 0;
+CREATE INDEX messages_deleted ON messages (thread, deleted_at) WHERE deleted_at > 0;
 CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
 CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
 CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;

@@ -1,0 +1,192 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+const (
+	// maxContent bounds the content of a message, in characters.
+	maxContent = 5000
+	// maxMentions bounds the mentions of a message.
+	maxMentions = 50
+)
+
+// PostChatMessage takes a message of a user: POST /api/v1/chat/threads/{thread_id}/messages
+func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request) { c.postChat(w, r, event.Human) }
+
+// PostAgentMessage takes a message of an agent outside Parley: POST
+// /api/v1/chat/threads/{thread_id}/agent-messages
+func (c Call) PostAgentMessage(w http.ResponseWriter, r *http.Request) { c.postChat(w, r, event.Bot) }
+
+func (c Call) postChat(w http.ResponseWriter, r *http.Request, kind event.SenderType) {
+	raw, ok := c.JSON(w, r)
+	if !ok {
+		return
+	}
+	t, ok := c.thread(w, r)
+	if !ok {
+		return
+	}
+	b, err := c.readChat(raw, kind)
+	if err == nil {
+		b.ThreadID = t.ID
+		err = c.keep(r.Context(), &b)
+	}
+	if faults, ok := errors.AsType[event.FieldErrors](err); ok {
+		c.fail(w, http.StatusBadRequest, "invalid", "the body has faults", faults)
+		return
+	}
+	if err != nil {
+		c.busy(w)
+		return
+	}
+	s, ok := c.send(w, r, b)
+	switch {
+	case !ok:
+	case s.message == nil:
+		respond(w, http.StatusAccepted, map[string]any{"id": s.id, "thread_id": t.ID})
+	case s.known:
+		respond(w, http.StatusOK, c.viewChat(t.ID, s.message))
+	default:
+		respond(w, http.StatusCreated, c.viewChat(t.ID, s.message))
+	}
+}
+
+// readChat reads the body of a message of the caller, and completes it except for its thread.
+// Its error is event.FieldErrors.
+func (c Call) readChat(raw []byte, kind event.SenderType) (b Body, err error) {
+	var mentions []Actor
+	if kind == event.Bot {
+		b.Known = new(event.Known)
+	}
+	keys := []string{"content", "client_message_id", "metadata", "attachments"}
+	var faults event.FieldErrors
+	err = readMembers(raw, func(m event.Extra) string {
+		switch {
+		case slices.Contains(keys, m.Key):
+			return b.set(m, nil)
+		case string(m.Value) == "null" && (m.Key == "mentions" || m.Key == "base_seq" || m.Key == "latest_seen_seq"):
+			return ""
+		case m.Key == "mentions":
+			return c.readMentions(m.Value, &mentions)
+		case m.Key == "base_seq" && b.Known != nil:
+			return readSeq(m.Value, &b.Known.BaseSeq)
+		case m.Key == "latest_seen_seq" && b.Known != nil:
+			return readSeq(m.Value, &b.Known.LatestSeenSeq)
+		}
+		return "is not a key of this message"
+	})
+	if errors.As(err, &faults); unreadable(faults) {
+		return b, faults
+	}
+	if n := utf8.RuneCountInString(b.Content); !slices.ContainsFunc(faults, func(f event.FieldError) bool { return f.Field == "content" }) {
+		faults.Check(n >= 1 && n <= maxContent, "content", fmt.Sprintf("must have 1 to %d characters", maxContent))
+	}
+	if b.ClientMessageID == "" {
+		b.MessageID = newID()
+	}
+	metadata, more := c.chatMetadata(b.Metadata, kind, mentions)
+	b.Metadata = metadata
+	return b, append(append(faults, more...), b.unsent()...).Err()
+}
+
+// readMentions reads the participants that a message mentions. It returns the fault's text, or
+// "".
+func (c Call) readMentions(value json.RawMessage, into *[]Actor) string {
+	if json.Unmarshal(value, into) != nil {
+		return `must be a list of participants, such as ["user:6ba7b810-9dad-41d1-80b4-00c04fd430c8"]`
+	}
+	if len(*into) > maxMentions {
+		return fmt.Sprintf("must be at most %d", maxMentions)
+	}
+	agents := c.participants(&journal.Thread{}, nil)
+	for i, m := range *into {
+		m = Actor(strings.ToLower(string(m)))
+		if (*into)[i] = m; !m.IsValid() {
+			return fmt.Sprintf("[%d] must be user:<uuid> or agent:<uuid>", i)
+		}
+		if m.IsAgent() && !slices.ContainsFunc(agents, func(p participant) bool { return p.ID == m }) {
+			return fmt.Sprintf("[%d] names no agent of this thread", i)
+		}
+	}
+	return ""
+}
+
+func readSeq(value json.RawMessage, into **int64) string {
+	var n int64
+	if json.Unmarshal(value, &n) != nil || n < 0 {
+		return "must be a thread_seq: 0 or more"
+	}
+	*into = &n
+	return ""
+}
+
+// mentionsKey is the key of a message's mentions in its metadata.
+const mentionsKey = "mentions"
+
+// chatMetadata returns the metadata to store for a message of the caller. A mention of an agent
+// of ours is its recipient; of several, the first.
+func (c Call) chatMetadata(raw []byte, kind event.SenderType, mentions []Actor) ([]byte, event.FieldErrors) {
+	own := caller{token: c.Token, sender: string(c.Actor), kind: kind}
+	m, err := event.ReadMetadata(raw)
+	if raw == nil {
+		m, err = event.Metadata{}, nil
+	}
+	var faults event.FieldErrors
+	if errors.As(err, &faults) {
+		return nil, faults
+	}
+	faults = own.refusedClaims(&m)
+	for _, extra := range m.Extra {
+		faults.Check(extra.Key != mentionsKey, "metadata."+mentionsKey, "is the key of the mentions beside the metadata")
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	if len(mentions) > 0 {
+		list, _ := json.Marshal(mentions) // texts always marshal
+		m.Extra = append(m.Extra, event.Extra{Key: mentionsKey, Value: list})
+	}
+	for _, agent := range c.Agents {
+		if m.RecipientID == "" && slices.Contains(mentions, agentActor(agent)) {
+			m.RecipientID = "bot:" + agent
+		}
+	}
+	return own.own(m), nil
+}
+
+// ListChatMessages responds with a page of a thread's messages, without deleted ones: GET
+// /api/v1/chat/threads/{thread_id}/messages?after=&before=&limit=
+func (c Call) ListChatMessages(w http.ResponseWriter, r *http.Request) {
+	t, ok := c.thread(w, r)
+	if !ok {
+		return
+	}
+	var faults event.FieldErrors
+	page := pageOf(r, &faults)
+	if len(faults) > 0 {
+		c.failRead(w, faults)
+		return
+	}
+	messages, err := c.Store.ThreadMessages(r.Context(), c.Workspace, t.ID, page)
+	if err != nil {
+		c.failRead(w, err)
+		return
+	}
+	list := []chatMessage{}
+	for i := range messages {
+		if m := &messages[i]; m.DeletedAt.IsZero() {
+			list = append(list, c.viewChat(t.ID, m))
+		}
+	}
+	respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})
+}

@@ -1,0 +1,101 @@
+package web
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// chatMessage is a message of a thread in a response.
+type chatMessage struct {
+	ID              string          `json:"id"`
+	ThreadID        string          `json:"thread_id"`
+	SenderID        Actor           `json:"sender_id"`
+	Role            string          `json:"role"`
+	Content         string          `json:"content"`
+	Metadata        json.RawMessage `json:"metadata"` // null for none
+	CreatedAt       time.Time       `json:"created_at"`
+	ClientMessageID *string         `json:"client_message_id"`
+	ThreadSeq       int64           `json:"thread_seq"`
+	*freshness                      // nil for a message of no agent
+}
+
+// freshness shows how much of its thread an agent knew. Its members are null if the agent did
+// not say.
+type freshness struct {
+	BaseSeq       *int64 `json:"base_seq"`
+	LatestSeenSeq *int64 `json:"latest_seen_seq"`
+	ServerSeq     int64  `json:"server_seq_at_submit"`
+	Stale         *bool  `json:"stale"`
+	StaleLag      *int64 `json:"stale_lag"`
+}
+
+func (c Call) viewChat(thread string, m *journal.Listed) chatMessage {
+	view := chatMessage{
+		ID: m.UUID, ThreadID: thread, SenderID: c.sender(m.SenderID, m.Author), Role: m.Role(), Content: display(&m.Message),
+		Metadata: givenMetadata(m.Metadata), CreatedAt: m.CreatedAt, ClientMessageID: given(m.ClientMessageID), ThreadSeq: m.Seq,
+	}
+	if f := m.Freshness; f != nil {
+		view.freshness = &freshness{f.BaseSeq, f.LatestSeenSeq, f.ServerSeq, event.IsStale(f.BaseSeq, f.ServerSeq), event.ComputeStaleLag(f.BaseSeq, f.ServerSeq)}
+	}
+	return view
+}
+
+// identity are the keys of metadata that repeat the sender and the mentions of a message.
+var identity = map[string]bool{
+	"source": true, "sender_id": true, "sender_display_name": true, "sender_type": true, "recipient_id": true,
+}
+
+// givenMetadata returns the stored metadata without the keys that Parley has added; nil if
+// nothing is left. The values keep their bytes.
+func givenMetadata(stored []byte) json.RawMessage {
+	members, err := event.ReadObject(stored)
+	if err != nil {
+		return nil
+	}
+	var left []byte
+	for _, m := range members {
+		if !identity[m.Key] {
+			left = append(append(append(append(left, ','), encode(m.Key)...), ':'), m.Value...)
+		}
+	}
+	if left == nil {
+		return nil
+	}
+	left[0] = '{'
+	return append(left, '}')
+}
+
+// agentActor returns the actor of an agent of ours.
+func agentActor(id string) Actor { return Actor("agent:" + urlUUID("agent:"+id)) }
+
+// urlUUID returns the UUIDv5 of "parley:" and a name, in the URL namespace.
+func urlUUID(name string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:"+name)).String()
+}
+
+// sender returns the sender of a stored message as an actor. A sender from elsewhere, such as
+// an integration, has a UUID made from its sender_id.
+func (c Call) sender(id string, author journal.Author) Actor {
+	namespace, name, _ := strings.Cut(id, ":")
+	switch {
+	case Actor(id).IsValid():
+		return Actor(id)
+	case author == journal.ByAgent:
+		return agentActor(name)
+	case author == journal.BySystem:
+		return Actor("agent:" + urlUUID("sender:"+id))
+	case namespace == string(event.Web):
+		for _, token := range c.config.Tokens {
+			if token.ID == name {
+				return token.actor(c.Workspace)
+			}
+		}
+	}
+	return Actor("user:" + urlUUID("sender:"+c.Workspace+":"+id))
+}

@@ -1,0 +1,40 @@
+package daemon
+
+import (
+	"context"
+
+	"parley/adapters/web"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Change records an edit or a delete of a message in a web thread. No client can send one
+// today; the envelope is of another platform, so that intake leaves it to the caller.
+func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64, e event.Event) error {
+	messages, err := d.journal.ThreadMessages(ctx, workspace, thread, journal.Page{After: seq - 1, Limit: 1})
+	if err != nil {
+		return err
+	}
+	e.Targets = []string{messages[0].ExternalID}
+	if m := e.Message; m != nil {
+		m.ExternalID, m.Thread = messages[0].ExternalID, web.ThreadKey(workspace, thread)
+		if m.Metadata, err = event.ReadMetadata(messages[0].Metadata); err != nil {
+			return err
+		}
+	}
+	accepted, err := d.journal.Accept(ctx, journal.AcceptRequest{
+		Envelope: event.Envelope{Workspace: workspace, Platform: event.Slack, Transport: "api", ReceivedAt: d.now(), Body: []byte("{}")},
+		Keys:     event.Keys{Kind: e.Kind, Dedupe: string(e.Kind) + " of " + e.Targets[0], Thread: web.ThreadKey(workspace, thread)},
+		Claim:    true,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = d.journal.Record(ctx, &accepted.Claim, journal.Entry{
+		Envelope: accepted.ID, Workspace: workspace, Event: e, Origin: journal.API,
+		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
+			return journal.Decision{Trigger: journal.TriggerPassive, Metadata: m.Metadata.Bytes()}
+		},
+	})
+	return err
+}
