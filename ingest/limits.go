@@ -1,9 +1,11 @@
 package ingest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -86,6 +88,26 @@ func (s Settings) budgets(m *event.Message) (list []journal.Budget) {
 		add(s.WorkspaceLimits.RunsPerWorkspace, "all", false)
 	}
 	return list
+}
+
+// Limited returns the time from which on the sender of an envelope of our API may ask for a run
+// again. It is zero if the sender may now, or if the envelope was accepted before. Runs that
+// begin meanwhile are counted only when a message is recorded.
+func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Time, error) {
+	w := in.workspace(envelope.Platform, envelope.Workspace)
+	if w == nil {
+		return time.Time{}, fmt.Errorf("workspace %q is not configured", envelope.Workspace)
+	}
+	keys := w.config.Normalizer.Keys(envelope, in.directory(ctx, w))
+	settings := w.config.Settings(keys.Channel.ID)
+	if keys.Settled != nil || settings.Limits == (Limits{}) && settings.WorkspaceLimits == (Limits{}) {
+		return time.Time{}, nil
+	}
+	e, err := in.normalize(ctx, w, envelope)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return in.Journal.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, settings.budgets(e.Message))
 }
 
 // limitText tells a person that a limit is reached.

@@ -97,6 +97,7 @@ type API struct {
 
 	Inbox    adapters.Inbox
 	Recorded Recorded
+	Limits   Limits
 	Store    Store
 	Files    Files
 	Runs     Runs

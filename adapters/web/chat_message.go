@@ -49,6 +49,9 @@ func (c Call) postChat(w http.ResponseWriter, r *http.Request, kind event.Sender
 		c.busy(w)
 		return
 	}
+	if (asksAgent(b) || kind == event.Human && t.Mode == journal.ModeOpen) && !c.mayAsk(w, r, b) {
+		return
+	}
 	s, ok := c.send(w, r, b)
 	switch {
 	case !ok:
@@ -97,6 +100,12 @@ func (c Call) readChat(raw []byte, kind event.SenderType) (b Body, err error) {
 	metadata, more := c.chatMetadata(b.Metadata, kind, mentions)
 	b.Metadata = metadata
 	return b, append(append(faults, more...), b.unsent()...).Err()
+}
+
+// asksAgent reports whether a complete body mentions an agent of ours.
+func asksAgent(b Body) bool {
+	m, err := event.ReadMetadata(b.Metadata)
+	return err == nil && m.RecipientID != ""
 }
 
 // readMentions reads the participants that a message mentions. It returns the fault's text, or

@@ -21,6 +21,9 @@ const (
 // the defaults.
 type Config struct {
 	Tokens []Token `yaml:"tokens"`
+	// Origins are the origins whose pages may call the API in a browser, such as
+	// https://app.example.com.
+	Origins []string `yaml:"origins"`
 	// Local marks the built-in workspace, which needs no token: it accepts only requests
 	// that a program on this machine can have sent.
 	Local bool `yaml:"-"`
@@ -65,6 +68,9 @@ func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	if len(c.Tokens) == 0 {
 		faults = append(faults, event.FieldError{Field: "tokens", Message: "must contain at least one token: without a token every request is refused"})
+	}
+	for i, origin := range c.Origins {
+		faults.Check(isOrigin(origin), fmt.Sprintf("origins[%d]", i), "must be an origin such as https://app.example.com, in lower case and without a path")
 	}
 	for i, token := range c.Tokens {
 		for _, fault := range token.validate(c.Tokens[:i]) {

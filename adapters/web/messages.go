@@ -72,12 +72,15 @@ type accepted struct {
 	message *journal.Listed // nil if it was not recorded in time
 }
 
+// envelope returns the envelope of a complete body.
+func (a API) envelope(b Body) event.Envelope {
+	return event.Envelope{Workspace: a.Workspace, Platform: event.Web, Transport: "api", ReceivedAt: a.Now(), Body: b.Bytes()}
+}
+
 // send passes a complete body to the durable accept, and waits until its message is recorded.
 // It responds with an error if that fails.
 func (a API) send(w http.ResponseWriter, r *http.Request, b Body) (s accepted, ok bool) {
-	receipt, err := a.Inbox.Accept(r.Context(), event.Envelope{
-		Workspace: a.Workspace, Platform: event.Web, Transport: "api", ReceivedAt: a.Now(), Body: b.Bytes(),
-	})
+	receipt, err := a.Inbox.Accept(r.Context(), a.envelope(b))
 	if err != nil {
 		a.busy(w)
 		return s, false

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"time"
 
 	"parley/ingest/event"
@@ -12,6 +13,24 @@ type Budget struct {
 	Name string // of the counter in its workspace
 	Most int64  // 0: the runs are only counted
 	Per  time.Duration
+}
+
+// ExhaustedUntil returns the time at which each budget has a run left again. It is zero if each
+// has one now, or if a payload with the dedupe key was accepted before.
+func (j *Journal) ExhaustedUntil(ctx context.Context, workspace, dedupe string, budgets []Budget) (time.Time, error) {
+	return read(ctx, j, func(tx *txn) (until time.Time) {
+		for _, b := range budgets {
+			var end time.Time
+			if b.Most > 0 && tx.row([]any{&end}, `SELECT until_at FROM budgets WHERE workspace = $1 AND name = $2 AND until_at > $3 AND runs >= $4`,
+				workspace, b.Name, millis(j.now()), b.Most) && end.After(until) {
+				until = end
+			}
+		}
+		if !until.IsZero() && tx.has(`SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, workspace, dedupe) {
+			return time.Time{}
+		}
+		return until
+	})
 }
 
 // spend adds a number of runs to a budget's window, or to a new one if the last has ended. It

@@ -14,6 +14,7 @@ import (
 func budgetPromises() []promise {
 	return []promise{
 		{"a budget counts the runs of its window, which begins with the first", budgetWindow},
+		{"a client learns when a budget has a run again", budgetExhaustedUntil},
 		{"messages that join one turn cost one run", budgetOfOneTurn},
 		{"an attempt that is repeated, and a second payload of a message, cost nothing", budgetOfRetries},
 		{"a budget without a bound only counts", budgetCounts},
@@ -53,6 +54,29 @@ func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets
 	out, err := f.Record(f.ctx, claim, e)
 	f.must(err)
 	return out
+}
+
+func budgetExhaustedUntil(f *fixture) {
+	until := func(dedupe string, budgets ...journal.Budget) time.Time {
+		f.Helper()
+		t, err := f.ExhaustedUntil(f.ctx, workspace, dedupe, budgets)
+		f.must(err)
+		return t
+	}
+	daily := journal.Budget{Name: " all", Most: 1, Per: 24 * time.Hour}
+	counted := journal.Budget{Name: " told", Per: 48 * time.Hour}
+	begun := f.clock.Now()
+	f.demand(threadKey(1), 0, hourly, daily, counted)
+	same(f, "one of two runs", until("new", hourly, counted), time.Time{})
+	f.clock.advance(time.Minute)
+	f.demand(threadKey(2), 0, hourly, counted)
+	same(f, "the last run", until("new", hourly, counted), begun.Add(time.Hour))
+	same(f, "two budgets", until("new", hourly, daily), begun.Add(24*time.Hour))
+	known := f.envelope(event.KindMessage, threadKey(3), "C1/1")
+	f.accept(known)
+	same(f, "a payload that was accepted", until(known.Keys.Dedupe, hourly), time.Time{})
+	f.clock.advance(time.Hour)
+	same(f, "a new window", until("new", hourly), time.Time{})
 }
 
 func budgetWindow(f *fixture) {

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/ingest/event"
 	"parley/ingest/journal/postgres/postgrestest"
@@ -372,5 +374,70 @@ func TestStreamOverNodes(t *testing.T) {
 	two.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, `{"content":"two"}`)
 	for _, l := range live {
 		same(t, []string{l.heard(), l.heard(), l.heard(), l.heard()}, []string{"1 one", "2 one", "3 two", "4 two"})
+	}
+}
+
+// TestChatLimit checks that a caller above a limit is told when to ask again, that nothing of
+// its message is stored, and that messages that ask no agent have no limit.
+func TestChatLimit(t *testing.T) {
+	t.Parallel()
+	p := chatPlan("sqlite:data/parley.db")
+	p.files["workspaces/ours.yaml"] += "limits: {runs_per_user: 1/h}\n"
+	h := open(t, p)
+	thread, quiet := h.newThread("open"), h.newThread("invocation_only")
+	const first = `{"content":"one","client_message_id":"c1"}`
+	h.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, first)
+	got := h.request("POST", chatPath+thread+"/messages", ownToken, "application/json", `{"content":"two"}`)
+	if wait, err := strconv.Atoi(got.header.Get("Retry-After")); got.status != http.StatusTooManyRequests || err != nil || wait < 3500 || wait > 3600 {
+		t.Errorf("%d %s, Retry-After %q", got.status, got.body, got.header.Get("Retry-After"))
+	}
+	h.chat(http.StatusOK, "POST", thread+"/messages", ownToken, first)
+	h.chat(http.StatusCreated, "POST", quiet+"/messages", ownToken, `{"content":"for later"}`)
+	h.chat(http.StatusTooManyRequests, "POST", quiet+"/messages", ownToken, `{"content":"now","mentions":["`+echoID+`"]}`)
+	h.messages(thread, 2)
+	h.clock.advance(time.Hour)
+	golden(t, h.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, `{"content":"two"}`), `{"id":"ID","thread_id":"ID","sender_id":"`+oliviaID+`",
+		"role":"user","content":"two","metadata":null,"created_at":"TIME","client_message_id":null,"thread_seq":3}`)
+}
+
+// TestOrigins checks that browsers may show the answers only to pages of configured origins.
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	const page = "https://app.example.com"
+	allowed := func(h *harness, method, path, origin string) (int, string) {
+		got := h.request(method, path, ownToken, "", "", "Origin", origin, "Access-Control-Request-Method", "GET")
+		if strings.Join(got.header.Values("Vary"), " ") != "Origin" {
+			t.Errorf("%s %s may be stored for other origins: %v", method, path, got.header)
+		}
+		return got.status, got.header.Get("Access-Control-Allow-Origin")
+	}
+	p := chatPlan("sqlite:data/parley.db")
+	p.files["workspaces/ours.yaml"] = strings.Replace(p.files["workspaces/ours.yaml"], "web:\n", "web:\n  origins: ["+page+"]\n", 1)
+	h := open(t, p)
+	for name, c := range map[string]struct {
+		method, path, origin string
+		status               int
+		allowed              string
+	}{
+		"a page":                 {"GET", chatPath, page, 200, page},
+		"its preflight":          {"OPTIONS", chatPath, page, 204, page},
+		"its error":              {"GET", chatPath + "/7", page, 400, page},
+		"another page":           {"GET", chatPath, "https://evil.example", 200, ""},
+		"another's preflight":    {"OPTIONS", chatPath, "https://evil.example", 405, ""},
+		"a page without a name":  {"OPTIONS", chatPath, "null", 405, ""},
+		"a page of another port": {"OPTIONS", chatPath, page + ":8443", 405, ""},
+	} {
+		if status, origin := allowed(h, c.method, c.path, c.origin); status != c.status || origin != c.allowed {
+			t.Errorf("%s: %d, allowed %q", name, status, origin)
+		}
+	}
+	for _, path := range []string{"/metrics", "/readyz"} {
+		if got := h.request("GET", path, "", "", "", "Origin", page); got.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s is for pages: %v", path, got.header)
+		}
+	}
+	off := open(t, chatPlan("sqlite:data/parley.db"))
+	if got := off.request("OPTIONS", chatPath, "", "", "", "Origin", page, "Access-Control-Request-Method", "GET"); got.status != http.StatusMethodNotAllowed || got.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("without origins: %d %v", got.status, got.header)
 	}
 }

@@ -45,7 +45,7 @@ func (d *Daemon) newServer() *http.Server {
 	mux.HandleFunc("GET /readyz", d.operators(d.ready))
 	mux.HandleFunc("GET /metrics", d.operators(d.figures))
 	server := &http.Server{
-		Handler:           mux,
+		Handler:           documents.WithOrigins(mux),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      requestTimeout,
@@ -107,7 +107,7 @@ func (d *Daemon) apiOf(workspace string) web.API {
 	}
 	return web.API{
 		Adapter: adapter, Workspace: workspace, Others: current.web, Asks: asks, Agents: agents,
-		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Store: d.journal, Files: d, Storage: d.storage,
+		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Files: d, Storage: d.storage,
 		Runs: d.journal, Streams: d.streams, Guard: d.guard, Now: d.now,
 	}
 }
