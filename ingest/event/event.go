@@ -269,6 +269,11 @@ type Message struct {
 	Quoted *Quote
 	// Forwarded are messages passed on inside this one: context, not content.
 	Forwarded []Quote
+	// RunID is the client's own id of the run that the message asks for, which is a turn of
+	// its own; empty elsewhere. RunInput is what the client gave for it besides the text, for
+	// the agent: a JSON object, or nil.
+	RunID    string
+	RunInput []byte
 	// Known is set for the messages of agents outside Parley.
 	Known *Known
 	// OpenedOn is the external id of the message of another thread on which this

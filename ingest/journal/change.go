@@ -41,8 +41,8 @@ func (r *recordTx) again(known *Message, m *event.Message) {
 		return
 	}
 	changed := m.Revision != known.Revision || m.Revision == "" && m.Content != known.Content
-	if known.Revision != "" && m.Revision == "" || known.Seq == 0 {
-		changed = false // an older state, or one whose content is not stored
+	if known.Revision != "" && m.Revision == "" || known.Seq == 0 || m.RunID != "" {
+		changed = false // an older state, one whose content is not stored, or the same run
 	}
 	r.revise(known, m, changed)
 }
@@ -260,7 +260,7 @@ func (r *recordTx) blank(m *Message, platformID string) {
 	}
 	r.out.Fate = event.Fate{Disposition: event.Updated}
 	m.Content, m.Quotes, m.Reactions, m.DeletedAt = "", Quotes{}, nil, Instant(r.now)
-	r.do(`UPDATE messages SET content = '', quotes = '', quoted_id = NULL, reactions = '', files = 0, deleted_at = $2,
+	r.do(`UPDATE messages SET content = '', quotes = '', quoted_id = NULL, reactions = '', files = 0, run_input = '', deleted_at = $2,
 		trigger = CASE WHEN run IS NULL THEN 'none' ELSE trigger END WHERE row = $1`, m.Row, r.now)
 	if m.files > 0 {
 		r.checkCopies(`message = $1`, m.Row)

@@ -18,6 +18,7 @@ type Message struct {
 	Seq             int64 // thread_seq; 0 for a message of which only the external id is stored
 	ExternalID      string
 	ClientMessageID string
+	ClientRunID     string // the client's own id of the run that it asks for; empty for none
 	SenderID        string
 	Author          Author
 	Trigger         Trigger
@@ -97,12 +98,12 @@ func (m *Message) dest() []any {
 
 // lineColumns are the columns of a message that a transcript shows.
 const lineColumns = `m.row, coalesce(m.seq, 0), coalesce(m.external_id, ''), m.sender_id, m.author, m.agent, m.content, m.quotes, m.metadata,
-	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, coalesce(m.run, '')`
+	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, coalesce(m.run, ''), coalesce(m.client_run_id, '')`
 
 // line is the scan target for lineColumns.
 func (m *Message) line() []any {
 	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Agent, &m.Content, &m.quotes, &m.Metadata,
-		&m.Version, &m.files, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run}
+		&m.Version, &m.files, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.ClientRunID}
 }
 
 // unpack sets the fields that are JSON in the columns of a message.

@@ -188,7 +188,7 @@ func (r *recordTx) recordNew() bool {
 	if decision.Ignore || decision.Note || decision.Command != "" {
 		return false
 	}
-	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $30 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $32 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
 	if !r.insert(m, decision, fresh, r.Envelope) {
 		return false
 	}
@@ -260,9 +260,12 @@ func (r *recordTx) ours(m *event.Message) bool {
 // known finds the message, if it is stored.
 func (r *recordTx) known(m *event.Message) *Message {
 	if m.ExternalID != "" {
-		if known := r.stored(m.ExternalID); known != nil || m.ClientMessageID == "" {
+		if known := r.stored(m.ExternalID); known != nil || m.ClientMessageID == "" && m.RunID == "" {
 			return known
 		}
+	}
+	if m.RunID != "" {
+		return r.find(`client_run_id = $1 AND thread = $2`, m.RunID, r.claim.Thread)
 	}
 	return r.find(`thread = $1 AND sender_id = $2 AND client_message_id = $3`, r.claim.Thread, m.Metadata.SenderID, m.ClientMessageID)
 }
@@ -275,7 +278,7 @@ func (r *recordTx) stored(externalID string) *Message {
 // newMessage returns the row of a message that is not stored yet.
 func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 	row := &Message{
-		UUID: r.MessageID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID,
+		UUID: r.MessageID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID, ClientRunID: m.RunID,
 		SenderID: m.Metadata.SenderID, Author: ByHuman, Trigger: d.Trigger, Reason: d.Reason, Content: m.Content, Metadata: d.Metadata,
 		Version: ContractVersion, Origin: r.Origin, Quotes: Quotes{m.Quoted, m.Forwarded}, Revision: m.Revision,
 		SentAt: m.SentAt, CreatedAt: Instant(r.now), files: int64(len(m.Attachments)),
@@ -311,10 +314,10 @@ const awaiting = `envelopes.workspace = $1 AND envelopes.subject = $2 AND envelo
 const insertMessage = `
 	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes, quoted_id,
 		metadata, version, origin, revision, files, envelopes, sent_at, created_at, reason, agent, memory,
-		sender_base_seq, latest_seen_seq, server_seq, run, context_after, base_seq)
+		sender_base_seq, latest_seen_seq, server_seq, client_run_id, run_input, run, context_after, base_seq)
 	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13, $14,
 		$15, $16, $17, $18, $19, $20, $21, $22, $24, $25, $26,
-		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
+		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, $30, $31, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
 	FROM (SELECT id, next_seq, ` + contextAfter + ` AS behind, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
 			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN CAST($4 AS TEXT) END AS begins
 		FROM threads WHERE id = $3 AND fence = $23`
@@ -330,13 +333,13 @@ func (r *recordTx) insert(m *event.Message, d Decision, condition string, more .
 	quotes, quotedID := r.quoteColumns(row.Quotes)
 	begins := ""
 	if r.Begin && row.Trigger == TriggerRun && row.Author != ByBot && r.Coalesce == 0 {
-		begins = uuid.Must(uuid.NewV7()).String()
+		begins = r.runID(row.ClientRunID)
 	}
 	var contextAfter int64
 	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, number(!d.Note), optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
 		string(row.Author), string(row.Trigger), row.Content, quotes, quotedID, blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
 		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory)}, knownSeqs(m)...)
-	args = append(args, more...)
+	args = append(append(args, optional(row.ClientRunID), string(m.RunInput)), more...)
 	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, insertMessage+condition+insertMessageEnd, args...) {
 		return false
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"parley/ingest/event"
 )
 
@@ -62,6 +60,8 @@ type Run struct {
 	// Fresh means that Messages are as they were recorded: a transcript need not read
 	// them again.
 	Fresh bool
+	// Named means that the run's only message came with an id for it. No newer message joins it.
+	Named bool
 	// Seen is the time of the newest edit in the agent's input; zero for none. Transcript
 	// sets it. A later edit makes the reply stale.
 	Seen time.Time
@@ -171,6 +171,7 @@ func (r *recordTx) begun(row *Message, m *event.Message, contextAfter int64) *Ru
 // has sets the run's messages.
 func (run *Run) has(messages []Message) {
 	run.Messages = messages
+	run.Named = len(messages) > 0 && messages[0].ClientRunID != ""
 	run.sees(messages)
 }
 
@@ -309,7 +310,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	if n := together(waiting); n < len(waiting) || n > limit {
 		waiting, since = waiting[:min(n, limit)], b.now
 	}
-	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = uuid.Must(uuid.NewV7()).String(), b.begunSeq, b.nextSeq-1, Instant(b.now), b.gap
+	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = b.runID(waiting[0].ClientRunID), b.begunSeq, b.nextSeq-1, Instant(b.now), b.gap
 	run.Attempts, run.Reruns, run.NotBefore = 0, 0, time.Time{} // the row still has those of the run before
 	for i := range waiting {
 		waiting[i].Run = run.ID
@@ -324,10 +325,12 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	return run
 }
 
-// together returns the number of the first messages that ask the same agent.
+// together returns the number of the first messages that ask the same agent for one run. A
+// message that came with an id for its run is alone.
 func together(waiting []Message) int {
-	if n := slices.IndexFunc(waiting, func(m Message) bool { return m.Agent != waiting[0].Agent }); n > 0 {
-		return n
+	first := waiting[0]
+	if n := slices.IndexFunc(waiting[1:], func(m Message) bool { return m.Agent != first.Agent || m.ClientRunID != "" || first.ClientRunID != "" }); n >= 0 {
+		return 1 + n
 	}
 	return len(waiting)
 }

@@ -57,6 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"copies", copyPromises()},
 		{"blobs", blobPromises()},
 		{"keys", keyPromises()},
+		{"runs of clients", namedPromises()},
 		{"exclusive leases", leasePromises()},
 		{"gaps", gapPromises()},
 	} {

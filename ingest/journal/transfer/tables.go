@@ -30,7 +30,7 @@ var tables = []table{
 	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, subject text,
 		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
 		disposition text, reason text, error text, message int, message_id text, body bytes`),
-	newTable("messages", 1, `row int, id text, thread int, seq int, workspace text, external_id text, client_message_id text, sender_id
+	newTable("messages", 1, `row int, id text, thread int, seq int, workspace text, external_id text, client_message_id text, client_run_id text, run_input text, sender_id
 		text, author text, trigger text, reason text, agent text, memory int, content text, quotes text, quoted_id text, metadata bytes, version int,
 		origin text, revision text, files int, reactions text, envelopes text, sent_at int, created_at int, edited_at
 		int, deleted_at int, run text, context_after int, base_seq int, gap int, latest_seen_seq int, server_seq int, sender_base_seq int`),

@@ -105,6 +105,8 @@ CREATE TABLE messages (
 	workspace TEXT NOT NULL,
 	external_id TEXT,
 	client_message_id TEXT,
+	client_run_id TEXT, -- the client's own id of the run that it asks for
+	run_input TEXT NOT NULL DEFAULT '', -- JSON: what the client gave for that run besides the text; empty: nothing
 	sender_id TEXT NOT NULL,
 	author TEXT NOT NULL, -- human, bot, agent, system
 	trigger TEXT NOT NULL, -- run, passive, none
@@ -138,6 +140,7 @@ CREATE UNIQUE INDEX messages_external ON messages (workspace, external_id) WHERE
 CREATE UNIQUE INDEX messages_client ON messages (thread, sender_id, client_message_id) WHERE client_message_id IS NOT NULL;
 CREATE INDEX messages_edited ON messages (thread, edited_at) WHERE edited_at > 0;
 CREATE INDEX messages_deleted ON messages (thread, deleted_at) WHERE deleted_at > 0;
+CREATE UNIQUE INDEX messages_client_run ON messages (client_run_id, thread) WHERE client_run_id IS NOT NULL;
 CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
 CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
 CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;

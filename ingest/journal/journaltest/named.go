@@ -1,0 +1,131 @@
+package journaltest
+
+import (
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func namedPromises() []promise {
+	return []promise{
+		{"a run has the id that its client gave", namedRun},
+		{"a run that begins with its message has the id that its client gave", namedAtOnce},
+		{"clients of two threads may give the same id", namedTwice},
+		{"a message with an id for its run is a turn of its own", namedAlone},
+		{"the same id in a thread is the same run", namedAgain},
+		{"what a client gave for a run is deleted with its message", namedInputDeleted},
+	}
+}
+
+// asks returns a message that asks for a run under an id of the client's.
+func asks(id, content, run string) *event.Message {
+	m := said(id, content)
+	m.RunID, m.RunInput = run, []byte(`{"run":"`+run+`"}`)
+	return m
+}
+
+// named returns the id of the run that a client asked for.
+func (f *fixture) named(thread event.ThreadKey, name string) string {
+	f.Helper()
+	run, err := f.NamedRun(f.ctx, workspace, "", journal.ThreadUUID(thread), name)
+	f.must(err)
+	return run
+}
+
+// input returns what a client gave for a run.
+func (f *fixture) input(run *journal.Run) string {
+	f.Helper()
+	input, err := f.RunInput(f.ctx, run)
+	f.must(err)
+	return string(input)
+}
+
+func namedRun(f *fixture) {
+	f.message(threadKey(1), asks("C1/1", "hi", "run-1"), runs)
+	same(f, "before it begins", f.named(threadKey(1), "run-1"), "")
+	run := f.begin(threadKey(1))
+	same(f, "run", run.ID, "run-1")
+	same(f, "named", run.Named, true)
+	same(f, "as the thread has it", f.named(threadKey(1), "run-1"), "run-1")
+	same(f, "input", f.input(run), `{"run":"run-1"}`)
+	resumed := f.successor("second").begin(threadKey(1))
+	same(f, "after a restart", resumed.ID, "run-1")
+	same(f, "input after a restart", f.input(resumed), `{"run":"run-1"}`)
+	same(f, "named after a restart", resumed.Named, true)
+	_, err := f.NamedRun(f.ctx, "other", "", journal.ThreadUUID(threadKey(1)), "run-1")
+	f.fails("another workspace", err, journal.ErrNotFound)
+	_, err = f.NamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(2)), "run-1")
+	f.fails("another thread", err, journal.ErrNotFound)
+}
+
+func namedAtOnce(f *fixture) {
+	begins := func(n int, m *event.Message) *journal.Run {
+		accepted := f.accept(f.envelope(event.KindMessage, threadKey(n), m.ExternalID))
+		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
+		e.Begin = true
+		outcome, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		f.must(err)
+		return outcome.Begun
+	}
+	run := begins(1, asks("C1/1", "hi", "run-1"))
+	same(f, "run", run.ID, "run-1")
+	same(f, "named", run.Named, true)
+	same(f, "its input", f.input(run), `{"run":"run-1"}`)
+	other := begins(2, asks("C1/2", "hi", "run-1"))
+	same(f, "the other thread's has the same id", other.ID == "run-1", false)
+	same(f, "as the other thread has it", f.named(threadKey(2), "run-1"), other.ID)
+	same(f, "without an id", begins(3, said("C1/3", "hi")).Named, false)
+}
+
+func namedTwice(f *fixture) {
+	for n := 1; n <= 2; n++ {
+		_, made, err := f.MakeThread(f.ctx, journal.NewThread{
+			Workspace: workspace, Platform: event.Web, Key: threadKey(n), Channel: channel, Mode: journal.ModeOpen, MadeBy: "user:" + string(rune('0'+n)),
+		})
+		f.must(err)
+		same(f, "made", made, true)
+		f.message(threadKey(n), asks([]string{"", "C1/1", "C1/2"}[n], "hi", "run-1"), runs)
+	}
+	first, second := f.begin(threadKey(1)), f.begin(threadKey(2))
+	same(f, "first", first.ID, "run-1")
+	same(f, "the second has the same id", second.ID == "run-1", false)
+	for by, want := range map[string]string{"user:1": first.ID, "user:2": second.ID} {
+		run, err := f.NamedRun(f.ctx, workspace, by, "", "run-1")
+		f.must(err)
+		same(f, by, run, want)
+	}
+	_, err := f.NamedRun(f.ctx, workspace, "user:3", "", "run-1")
+	f.fails("another client", err, journal.ErrNotFound)
+	f.commit(first, answer("one"))
+	f.message(threadKey(3), asks("C1/3", "hi", "run-1"), runs)
+	same(f, "a third has the id of one that has ended", f.begin(threadKey(3)).ID == "run-1", false)
+}
+
+func namedAlone(f *fixture) {
+	for _, m := range []*event.Message{
+		said("C1/1", "one"), said("C1/2", "two"), asks("C1/3", "three", "run-3"), asks("C1/4", "four", "run-4"), said("C1/5", "five"), said("C1/6", "six"),
+	} {
+		f.message(threadKey(1), m, runs)
+	}
+	for _, want := range [][]string{{"one", "two"}, {"three"}, {"four"}, {"five", "six"}} {
+		run := f.begin(threadKey(1))
+		same(f, "messages", contents(run.Messages), want)
+		same(f, "named", run.Named, len(want) == 1)
+		f.commit(run, answer("ok"))
+	}
+	same(f, "turns", f.due(turns), nil)
+}
+
+func namedAgain(f *fixture) {
+	first := f.message(threadKey(1), asks("C1/1", "hi", "run-1"), runs)
+	again := f.message(threadKey(1), asks("C1/2", "other words", "run-1"), runs)
+	same(f, "disposition", again.Disposition, event.Duplicate)
+	same(f, "message", again.Message.UUID, first.Message.UUID)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
+}
+
+func namedInputDeleted(f *fixture) {
+	f.message(threadKey(1), asks("C1/1", "hi", "run-1"), runs)
+	run := f.begin(threadKey(1))
+	f.change(threadKey(1), deleted("C1/1"), runs)
+	same(f, "input", f.input(run), "")
+}
