@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/assembly"
+	"parley/assembly/runinput"
 	"parley/ingest/journal"
 )
 
@@ -47,7 +48,38 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	}
 	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions)
 	input.Said = said(current.Messages)
-	return input, nil
+	return input, a.addGiven(ctx, &input)
+}
+
+// addGiven adds what a client of the run protocol gave for the run. Its texts come directly
+// before the turn's message, which is the last one.
+func (a *attempt) addGiven(ctx context.Context, input *assembly.Input) error {
+	raw, err := a.Journal.RunInput(ctx, a.run)
+	if err != nil || raw == nil {
+		return err
+	}
+	if input.Given, err = runinput.ReadRest(raw); err != nil {
+		return err
+	}
+	if _, native := a.profile.Agent.(TakesGiven); native {
+		return nil
+	}
+	tools, err := input.Given.ToolsPrompt()
+	if err != nil {
+		return err
+	}
+	last := len(input.Messages) - 1
+	said := input.Messages[last]
+	input.Messages = input.Messages[:last]
+	for i, text := range append(input.Given.Instructions(), tools) {
+		if text != "" {
+			input.Messages = append(input.Messages, assembly.Message{
+				ID: fmt.Sprintf("given-%d-%s", i, said.ID), Role: assembly.RoleSystem, Parts: []assembly.Part{{Text: text}},
+			})
+		}
+	}
+	input.Messages = append(input.Messages, said)
+	return nil
 }
 
 // threadID returns the id by which the agent knows the thread. After a command for a new

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -132,7 +133,7 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	reply := journal.Reply{
 		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
-		Stale: a.settings.Stale, Interruptible: a.settings.Mode == ModeInterrupt, Withdrawn: a.notice(withdrawn),
+		Stale: a.settings.Stale, Interruptible: a.interruptible(), Withdrawn: a.notice(withdrawn),
 	}
 	var ended journal.Ended
 	err = work.Insist(ctx, commitTime, func() (err error) {
@@ -190,7 +191,7 @@ func (a *attempt) metadata(messageID string, latency time.Duration) ([]byte, err
 	m := event.Metadata{
 		Source: string(a.run.Platform), SenderID: "agent:" + a.run.Agent, SenderDisplayName: a.run.Agent, SenderType: event.Bot,
 		Extra: []event.Extra{
-			{Key: "run_id", Value: []byte(`"` + a.run.ID + `"`)}, // a UUID
+			a.runID(),
 			{Key: "stage", Value: []byte(`"answer"`)},
 			{Key: "latency_ms", Value: strconv.AppendInt(nil, latency.Milliseconds(), 10)},
 			{Key: "message_id", Value: []byte(`"` + messageID + `"`)}, // a UUID
@@ -199,6 +200,16 @@ func (a *attempt) metadata(messageID string, latency time.Duration) ([]byte, err
 	m.Extra = append(m.Extra, ownKeys(a.said.own)...)
 	return m.Bytes(), nil
 }
+
+// runID returns the key of the metadata with the run's id, which a client may have chosen.
+func (a *attempt) runID() event.Extra {
+	id, _ := json.Marshal(a.run.ID) // a text always encodes
+	return event.Extra{Key: "run_id", Value: id}
+}
+
+// interruptible reports whether a newer message interrupts the run. A run under a client's own
+// id answers its message alone.
+func (a *attempt) interruptible() bool { return a.settings.Mode == ModeInterrupt && !a.run.Named }
 
 // unanswered ends a run that has no answer, or leaves it to a later attempt.
 func (a *attempt) unanswered(ctx context.Context, cause error) error {
@@ -294,7 +305,7 @@ const withdrawn = "The question was deleted, so it was not answered."
 
 // notice returns a notice of the run.
 func (a *attempt) notice(text string) journal.Notice {
-	return journal.NewNotice(a.run.Platform, text, event.Extra{Key: "run_id", Value: []byte(`"` + a.run.ID + `"`)}) // a UUID
+	return journal.NewNotice(a.run.Platform, text, a.runID())
 }
 
 // apology returns the sentence for the people in the thread. The operator gets the cause.

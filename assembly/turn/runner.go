@@ -197,7 +197,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	}
 	run.Followed = a.settings.API
 	a.said.events = a.newRecorder(ctx)
-	interruptible := a.settings.Mode == ModeInterrupt
+	interruptible := a.interruptible()
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
 		interrupted, err := r.Journal.PutOffRun(ctx, &c.Claim, run, run.NotBefore, interruptible)

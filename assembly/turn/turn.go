@@ -22,3 +22,10 @@ type Agent interface {
 	// different threads.
 	Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error
 }
+
+// TakesGiven is implemented by an Agent whose protocol has tools, context, state and further
+// messages of its own: it takes them from assembly.Input.Given. Any other agent gets the
+// client's tools and instructions as text.
+type TakesGiven interface {
+	TakesGiven()
+}
