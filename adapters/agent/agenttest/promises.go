@@ -29,7 +29,13 @@ type Protocol struct {
 	Beginning string
 	// Signs says that the requests carry a signature instead of the secret.
 	Signs bool
+	// Accepts answers the request before that of the stream; nil if there is none. Then the
+	// agent may ask for a lost stream again, until its time is over.
+	Accepts http.HandlerFunc
 }
+
+// mostStreams is the number of times that an agent may ask for a stream.
+const mostStreams = 11
 
 // Test checks the promises of an agent whose server misbehaves: each run ends within its
 // bounds after one request, with the answer or with an error that names the cause.
@@ -42,22 +48,51 @@ func Test(t *testing.T, p Protocol) {
 	t.Run("secrets", p.secrets)
 }
 
+// run runs an agent in a bubble, against a handler of its streams. It returns the number of
+// requests for a stream.
 func (p Protocol) run(t *testing.T, config remote.Config, handler http.HandlerFunc) (emitted []stream.Message, requests int, err error) {
 	t.Helper()
-	address := Serve(t, func(w http.ResponseWriter, r *http.Request) {
-		requests++
-		handler(w, r)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), config.Timeout, errLate) // as a turn's runner does
+		defer cancel()
+		agent := p.New("http://agent.test", config, Pipes(t, p.streams(func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			handler(w, r)
+		})))
+		emitted, err = Run(ctx, agent, Hello())
 	})
-	emitted, err = Run(t.Context(), p.New(address, config, http.DefaultTransport), Hello())
 	return emitted, requests, err
+}
+
+var errLate = errors.New("too late")
+
+// streams returns a handler that accepts what comes before a stream.
+func (p Protocol) streams(handler http.HandlerFunc) http.HandlerFunc {
+	if p.Accepts == nil {
+		return handler
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			p.Accepts(w, r)
+		} else {
+			handler(w, r)
+		}
+	}
+}
+
+// once reports whether the agent asked for the stream as often as it may.
+func (p Protocol) once(requests int) bool {
+	return requests == 1 || p.Accepts != nil && requests <= mostStreams
 }
 
 // framing checks the variants of a stream that the format allows.
 func (p Protocol) framing(t *testing.T) {
-	bytewise := func(w http.ResponseWriter) {
-		Stream(w, "")
-		for i := range len(p.Answer) {
-			Write(w, p.Answer[i:i+1])
+	bytewise := func(text string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			Stream(w, "")
+			for i := range len(text) {
+				Write(w, text[i:i+1])
+			}
 		}
 	}
 	whole := func(text string) func(http.ResponseWriter) {
@@ -65,11 +100,12 @@ func (p Protocol) framing(t *testing.T) {
 	}
 	for name, write := range map[string]func(http.ResponseWriter){
 		"as it is":        whole(p.Answer),
-		"byte by byte":    bytewise,
-		"CRLF":            whole(strings.ReplaceAll(p.Answer, "\n", "\r\n")),
-		"byte order mark": whole("\ufeff" + p.Answer),
+		"byte by byte":    bytewise(p.Answer),
+		"CRLF":            bytewise(strings.ReplaceAll(p.Answer, "\n", "\r\n")),
+		"CR":              bytewise(strings.ReplaceAll(p.Answer, "\n", "\r")),
+		"byte order mark": bytewise("\ufeff" + p.Answer),
 		"comments":        whole(": wait\n\n" + strings.ReplaceAll(p.Answer, "\n\n", "\n\n: more\n\n")),
-		"other fields":    whole("retry: 5\n\n" + strings.ReplaceAll(p.Answer, "data:", "id: 7\ndata:")),
+		"other fields":    whole("retry: 5\n\n" + p.numbered()),
 		"no space":        whole(strings.ReplaceAll(p.Answer, "data: ", "data:")),
 		"noise after it":  whole(p.Answer + "data: noise\n\n"),
 	} {
@@ -83,9 +119,20 @@ func (p Protocol) framing(t *testing.T) {
 	}
 }
 
+// numbered returns the answer with an id for each event.
+func (p Protocol) numbered() string {
+	var b strings.Builder
+	for i, event := range strings.SplitAfter(p.Answer, "\n\n") {
+		if event != "" {
+			fmt.Fprintf(&b, "id: %d\nevent: x\n%s", i, event)
+		}
+	}
+	return b.String()
+}
+
 // refusals checks responses that are not an answer.
 func (p Protocol) refusals(t *testing.T) {
-	elsewhere := Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the agent followed a redirect") })
+	const elsewhere = "http://elsewhere.test/"
 	for _, c := range []struct {
 		status    int
 		header    [2]string
@@ -103,14 +150,19 @@ func (p Protocol) refusals(t *testing.T) {
 		{307, [2]string{"Location", elsewhere}, true, 0},
 		{200, [2]string{"Content-Type", "text/html"}, true, 0},
 	} {
-		emitted, requests, err := p.run(t, remote.DefaultConfig(), func(w http.ResponseWriter, _ *http.Request) {
+		config := remote.DefaultConfig()
+		config.Timeout = time.Hour // enough for every pause
+		emitted, requests, err := p.run(t, config, func(w http.ResponseWriter, r *http.Request) {
+			if r.Host != "agent.test" {
+				t.Error("the agent followed a redirect")
+			}
 			w.Header().Set(c.header[0], c.header[1])
 			w.WriteHeader(c.status)
 			Write(w, "busy "+Canary)
 		})
 		fault, ok := errors.AsType[*remote.Error](err)
-		if !ok || fault.Permanent != c.permanent || fault.Pause() != c.pause || fault.Status != c.status || requests != 1 || len(emitted) != 0 {
-			t.Errorf("%d: %d requests, emitted %v, %+v", c.status, requests, emitted, err)
+		if !ok || fault.Permanent != c.permanent || fault.Pause() != c.pause || fault.Status != c.status || !p.once(requests) || len(emitted) != 0 {
+			t.Errorf("%d: %d requests, emitted %d messages, %+v", c.status, requests, len(emitted), err)
 		}
 	}
 }
@@ -131,15 +183,14 @@ func (p Protocol) brokenStreams(t *testing.T) {
 			end(w)
 		})
 		fault, ok := errors.AsType[*remote.Error](err)
-		if !ok || fault.Permanent || len(Texts(emitted, stream.Answer)) != 0 || requests != 1 {
-			t.Errorf("%s: %d requests, emitted %v, %v", name, requests, emitted, err)
+		if !ok || fault.Permanent || len(Texts(emitted, stream.Answer)) != 0 || !p.once(requests) {
+			t.Errorf("%s: %d requests, emitted %d messages, %v", name, requests, len(emitted), err)
 		}
 	}
 }
 
 // hangs checks servers that stop writing.
 func (p Protocol) hangs(t *testing.T) {
-	late := errors.New("too late")
 	for name, c := range map[string]struct {
 		begin func(http.ResponseWriter)
 		want  time.Duration
@@ -147,15 +198,18 @@ func (p Protocol) hangs(t *testing.T) {
 	}{
 		"before the response": {func(http.ResponseWriter) {}, time.Minute, "first_byte"},
 		"after the headers":   {func(w http.ResponseWriter) { Stream(w, "") }, time.Minute, "first_byte"},
-		"after a comment":     {func(w http.ResponseWriter) { Stream(w, ": wait\n\n") }, 5 * time.Minute, late.Error()},
-		"in the answer":       {func(w http.ResponseWriter) { Stream(w, p.Beginning) }, 5 * time.Minute, late.Error()},
+		"after a comment":     {func(w http.ResponseWriter) { Stream(w, ": wait\n\n") }, 5 * time.Minute, errLate.Error()},
+		"in the answer":       {func(w http.ResponseWriter) { Stream(w, p.Beginning) }, 5 * time.Minute, errLate.Error()},
 	} {
+		if p.Accepts != nil {
+			c.want, c.text = 5*time.Minute, errLate.Error() // it asks again
+		}
 		synctest.Test(t, func(t *testing.T) {
-			agent := p.New("http://agent.test", remote.DefaultConfig(), Pipes(t, func(w http.ResponseWriter, r *http.Request) {
+			agent := p.New("http://agent.test", remote.DefaultConfig(), Pipes(t, p.streams(func(w http.ResponseWriter, r *http.Request) {
 				c.begin(w)
 				<-r.Context().Done()
-			}))
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, late) // as a turn's runner does
+			})))
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errLate)
 			defer cancel()
 			begin := time.Now()
 			emitted, err := Run(ctx, agent, Hello())

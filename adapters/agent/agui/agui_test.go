@@ -239,24 +239,3 @@ func TestInterrupt(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-// FuzzEvents checks that no stream makes a run panic, or end without an answer, a question or
-// an error.
-func FuzzEvents(f *testing.F) {
-	f.Add(events(started, start, content, end, finished))
-	f.Add(events(started, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"n","delta":"{}"}`, `{"type":"STATE_DELTA","delta":[{"op":"add","path":"","value":null}]}`, finished))
-	f.Fuzz(func(t *testing.T, body string) {
-		transport := roundTripper(func(*http.Request) (*http.Response, error) {
-			return agenttest.Response("text/event-stream", body), nil
-		})
-		emitted, err := agenttest.Run(t.Context(), newAgent("http://agent.test", remote.DefaultConfig(), transport), agenttest.Hello())
-		ended := len(emitted) > 0 && (emitted[len(emitted)-1].Type == stream.Answer || emitted[len(emitted)-1].Type == stream.RequestInput)
-		if ended == (err != nil) {
-			t.Errorf("the run emitted %v and failed with %v", emitted, err)
-		}
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

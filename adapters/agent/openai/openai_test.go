@@ -9,8 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"parley/adapters/agent/agenttest"
+	"parley/adapters/agent/openai"
 	"parley/adapters/agent/remote"
 	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/config/secret"
 )
 
 func TestAnswerFollowsChunks(t *testing.T) {
@@ -195,4 +199,16 @@ func fault(t *testing.T, err error) *remote.Error {
 		t.Errorf("Temporary and Permanent agree: %v", err)
 	}
 	return found
+}
+
+func TestMisbehavingServers(t *testing.T) {
+	one, two := `data: {"choices":[{"delta":{"content":"Grüße, "}}]}`+"\n\n", `data: {"choices":[{"delta":{"content":"Olivia"}}]}`+"\n\n"
+	agenttest.Test(t, agenttest.Protocol{
+		New: func(address string, bounds remote.Config, transport http.RoundTripper) turn.Agent {
+			settings := config(address)
+			settings.Config, settings.APIKey = bounds, secret.New(agenttest.Canary)
+			return openai.New(settings, nil, transport)
+		},
+		Text: "Grüße, Olivia", Answer: one + two + "data: [DONE]\n\n", Beginning: one,
+	})
 }

@@ -51,7 +51,37 @@ type events struct {
 func newEvents(body io.Reader) *events {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, longestLine)
+	lines.Split(new(lineEnds).split)
 	return &events{lines: lines}
+}
+
+// lineEnds splits a stream into lines that end at LF, CRLF or CR.
+type lineEnds struct {
+	begun bool // the byte order mark, if there is one, is behind
+	cr    bool // the last line ended at CR; an LF after it ends no further line
+}
+
+// split is a bufio.SplitFunc. A CR ends its line at once, because the next byte may come late.
+func (l *lineEnds) split(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	skip := 0
+	if l.cr && len(data) > 0 && data[0] == '\n' {
+		skip = 1
+	}
+	end := bytes.IndexAny(data[skip:], "\r\n")
+	switch {
+	case end >= 0:
+		advance, line = skip+end+1, data[skip:skip+end]
+		l.cr = data[skip+end] == '\r'
+	case atEOF && len(data) > skip:
+		advance, line = len(data), data[skip:]
+	default:
+		return 0, nil, nil
+	}
+	if !l.begun {
+		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+	}
+	l.begun = true
+	return advance, line, nil
 }
 
 // next returns the next event with data. At the stream's end it returns io.EOF; data before
@@ -63,7 +93,7 @@ func (e *events) next() (Event, error) {
 		if len(line) == 0 && len(e.data) > 0 {
 			return e.event(), nil
 		}
-		name, value, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("\ufeff")), []byte(":"))
+		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "id":

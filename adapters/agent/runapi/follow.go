@@ -30,13 +30,13 @@ type follower struct {
 	answered bool
 	ended    bool
 	failure  error // the end of the run as an error
-	said     bool  // a message came over this connection
+	moved    bool  // this connection has brought a message that no later one will bring
 }
 
 // follow reads the stream until the run ends, and continues a lost stream.
 func (f *follower) follow(ctx context.Context) error {
 	for lost := 0; ; lost++ {
-		f.said = false
+		f.moved = false
 		err := f.connect(ctx)
 		switch {
 		case f.ended:
@@ -46,7 +46,7 @@ func (f *follower) follow(ctx context.Context) error {
 		case !isLost(err) || lost == reconnects:
 			return err
 		}
-		if f.said {
+		if f.moved {
 			lost = 0
 		}
 		pause := min(firstPause<<lost, longestPause)
@@ -79,30 +79,34 @@ func (f *follower) connect(ctx context.Context) error {
 	defer response.Close()
 	answer := remote.NewAnswer(f.run, f.agent.config.MaxBytes, f.emit)
 	return f.agent.client.Follow(response, answer, "COMPLETE or TERMINATED", func(e remote.Event) error {
-		if f.ended {
-			return nil
-		}
-		m, err := stream.Parse(e.Data)
-		if err != nil {
-			return f.agent.client.Invalid("the stream contains an invalid message", err)
-		}
-		if err := f.take(m, e); err != nil {
-			return err
-		}
+		err := f.read(e)
 		if f.ended {
 			answer.Done()
 		}
-		return nil
+		return err
 	})
+}
+
+// read reads one event of the stream. It ignores events after the end of the run.
+func (f *follower) read(e remote.Event) error {
+	if f.ended {
+		return nil
+	}
+	m, err := stream.Parse(e.Data)
+	if err != nil {
+		return f.agent.client.Invalid("the stream contains an invalid message", err)
+	}
+	return f.take(m, e)
 }
 
 // take emits a message, unless it was emitted over an earlier connection, and notes the end
 // of the run.
 func (f *follower) take(m stream.Message, e remote.Event) error {
-	f.said = true
+	before := f.since
 	if f.known(m, e) {
 		return nil
 	}
+	f.moved = f.moved || e.ID != "" || f.since > before
 	main := m.Workstream == "" || m.Workstream == stream.Main
 	if main {
 		f.answered = f.answered || m.Type == stream.Answer || m.Type == stream.RequestInput || m.Type == stream.Complete && m.Text != ""

@@ -1,6 +1,7 @@
 package runapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"parley/adapters/agent/remote"
 	"parley/adapters/agent/runapi"
 	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
 	"parley/config/secret"
 )
 
@@ -281,4 +284,28 @@ func TestImagesArePostedFirst(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestMisbehavingServers(t *testing.T) {
+	one := `data: {"t":12,"m":"Grüße, ","i":"a"}` + "\n\n"
+	agenttest.Test(t, agenttest.Protocol{
+		New: func(address string, bounds remote.Config, transport http.RoundTripper) turn.Agent {
+			return taker{runapi.New(runapi.Config{BaseURL: address, Token: secret.New(agenttest.Canary), Config: bounds}, nil, transport)}
+		},
+		Text: "Grüße, Olivia", Beginning: one,
+		Answer: one + `data: {"t":12,"m":"Olivia","i":"a","f":1}` + "\n\n" + `data: {"t":7,"m":"Grüße, Olivia","i":"a"}` + "\n\n" + `data: {"t":4}` + "\n\n",
+		Accepts: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusAccepted)
+			fmt.Fprint(w, `{"runId":"run-1"}`)
+		},
+	})
+}
+
+// taker is an agent whose runs note nothing when they are taken.
+type taker struct{ turn.Agent }
+
+func (a taker) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	input.Take = func() error { return nil }
+	return a.Agent.Run(ctx, input, emit)
 }

@@ -203,55 +203,69 @@ func (a *Agent) whole(response *remote.Response, answer *remote.Answer) error {
 	if err != nil {
 		return err
 	}
-	var own map[string]json.RawMessage
-	var content *string
-	if err := json.Unmarshal(body, &own); err != nil {
-		return a.client.Invalid("the answer is not a JSON object", err)
-	}
-	if err := json.Unmarshal(own["content"], &content); err != nil || content == nil {
-		return a.client.Invalid(`the answer has no text "content"`, nil)
-	}
-	if err := answer.Text(*content); err != nil {
+	content, details, err := a.decode(body)
+	if err != nil {
 		return err
 	}
-	delete(own, "content")
-	var details json.RawMessage
-	if len(own) > 0 {
-		if details, err = json.Marshal(own); err != nil {
-			return err
-		}
+	if err := answer.Text(content); err != nil {
+		return err
 	}
 	return answer.Finish("", details)
 }
 
-// follow reads an answer piece by piece.
+// decode returns the content of an answer, and an object of its other keys; nil for none.
+func (a *Agent) decode(body []byte) (content string, details json.RawMessage, err error) {
+	var own map[string]json.RawMessage
+	var given *string
+	if err := json.Unmarshal(body, &own); err != nil {
+		return "", nil, a.client.Invalid("the answer is not a JSON object", err)
+	}
+	if err := json.Unmarshal(own["content"], &given); err != nil || given == nil {
+		return "", nil, a.client.Invalid(`the answer has no text "content"`, nil)
+	}
+	delete(own, "content")
+	if len(own) > 0 {
+		details, err = json.Marshal(own)
+	}
+	return *given, details, err
+}
+
+// pieces reads an answer piece by piece.
+type pieces struct {
+	client *remote.Client
+	answer *remote.Answer
+	text   remote.Halves
+	done   bool // the end mark has come
+}
+
 func (a *Agent) follow(response *remote.Response, answer *remote.Answer) error {
-	var halves remote.Halves
-	done := false
-	err := a.client.Follow(response, answer, "data: [DONE]", func(event remote.Event) error {
-		if done = done || string(event.Data) == "[DONE]"; done {
-			answer.Done()
-			return nil
-		}
-		var piece struct {
-			Content, Error json.RawMessage
-		}
-		err := json.Unmarshal(event.Data, &piece)
-		if err == nil && piece.Error != nil {
-			text, status := remote.ErrorText(event.Data)
-			return a.client.Failure("the stream reports: "+text, status)
-		}
-		text := ""
-		if err == nil {
-			text, err = halves.Join(piece.Content)
-		}
-		if err != nil {
-			return a.client.Invalid(`the stream contains an event without a text "content"`, err)
-		}
-		return answer.Text(text)
-	})
-	if err != nil {
+	p := pieces{client: a.client, answer: answer}
+	if err := a.client.Follow(response, answer, "data: [DONE]", p.take); err != nil {
 		return err
 	}
 	return answer.Finish("", nil)
+}
+
+// take reads one event of the stream.
+func (p *pieces) take(event remote.Event) error {
+	if p.done = p.done || string(event.Data) == "[DONE]"; p.done {
+		p.answer.Done()
+		return nil
+	}
+	var piece struct {
+		Content, Error json.RawMessage
+	}
+	err := json.Unmarshal(event.Data, &piece)
+	if err == nil && piece.Error != nil {
+		text, status := remote.ErrorText(event.Data)
+		return p.client.Failure("the stream reports: "+text, status)
+	}
+	text := ""
+	if err == nil {
+		text, err = p.text.Join(piece.Content)
+	}
+	if err != nil {
+		return p.client.Invalid(`the stream contains an event without a text "content"`, err)
+	}
+	return p.answer.Text(text)
 }
