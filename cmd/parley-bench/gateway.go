@@ -129,7 +129,7 @@ func (g *gateway) newDaemon(name string, d *database) (*child, error) {
 	agent, agents, preview := "echo", "  - {id: echo, kind: echo}\n", "off"
 	if g.model != nil {
 		agent, preview = "model", "edit, preview_every: 100ms"
-		agents += fmt.Sprintf("  - {id: model, kind: openai, base_url: %q, model: fake}\n", g.model.url)
+		agents += g.model.agent("")
 	}
 	daemon := fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n%s", c.address, store, agents)
 	if err := c.write("parley.yaml", daemon); err != nil {

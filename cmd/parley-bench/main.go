@@ -57,6 +57,7 @@ func scenarios() []subcommand {
 		{"tenants", "one workspace beside others whose Slack is slow or refuses every call", 0, &tenants{}},
 		{"pace", "several daemons and the post rate of one channel", 4, &pace{}},
 		{"slow", "waiting times of many threads with a slow agent", 1, &slow{}},
+		{"agents", "the first token, kills and a misbehaving server for each kind of agent", 1, &agents{}},
 		{"scale", "memory and start-up time with a large store", 0, &scale{}},
 		{"doors", "attacks of unknown callers beside Slack's messages", 0, &doors{}},
 		{"freeze", "the store locked by another process under load", 0, &freeze{}},

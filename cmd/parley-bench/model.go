@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -11,8 +12,8 @@ import (
 	"time"
 )
 
-// model is a fake behind an OpenAI-compatible API. Its answer depends only on the mark
-// of the last user message.
+// model is a fake of an agent's server, by default behind an OpenAI-compatible API. Its answer
+// depends only on the last mark in the last user message.
 type model struct {
 	behaviour
 	ledger *ledger
@@ -20,12 +21,18 @@ type model struct {
 	url    string
 	http   *http.Server
 	served sync.WaitGroup
+
+	mu   sync.Mutex
+	asks []*asked // the POSTs, in the order of their arrival
 }
 
 // behaviour is the way in which a model answers.
 type behaviour struct {
+	dialect dialect // the zero dialect is the first of dialects
 	// duration returns the time that the answer to a message takes.
 	duration func(id int) time.Duration
+	// first returns the time until the first token; nil for an equal part of the duration.
+	first func(id int) time.Duration
 	// answer returns the paragraphs of an answer, one for each post.
 	answer func(id, revision int) []string
 	// failing is the share of runs whose first answer breaks off.
@@ -73,13 +80,20 @@ func startModel(l *ledger, b behaviour) (*model, error) {
 	}
 	l.model = true
 	l.expect = func(m *message, revision int) []string { return b.answer(m.id, revision) }
-	m := &model{behaviour: b, ledger: l, url: "http://" + listener.Addr().String() + "/v1"}
+	if b.dialect.kind == "" {
+		b.dialect = dialects()[0]
+	}
+	m := &model{behaviour: b, ledger: l, url: "http://" + listener.Addr().String()}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", m.complete)
+	mux.HandleFunc("POST /", m.complete)
+	mux.HandleFunc("GET /api/v1/agent/runs/{run}/stream", m.follow)
 	m.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	m.served.Go(func() { _ = m.http.Serve(listener) })
 	return m, nil
 }
+
+// agent returns the entry of the agent in the daemon's configuration.
+func (m *model) agent(more string) string { return m.dialect.agent("model", m.url, more) }
 
 func (m *model) close() error {
 	err := m.http.Close()
@@ -90,42 +104,67 @@ func (m *model) close() error {
 // turn is one message of a request's input.
 type turn struct{ Role, Content string }
 
-// complete answers one chat completion as a stream, and records it in the ledger.
+// complete answers the POST of a run, or accepts it.
 func (m *model) complete(w http.ResponseWriter, r *http.Request) {
-	asked := request{arrived: time.Now(), run: r.Header.Get("Idempotency-Key")}
+	given := request{arrived: time.Now(), run: r.Header.Get("Idempotency-Key")}
 	var body struct{ Messages []turn }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages) == 0 {
 		http.Error(w, "no messages", http.StatusBadRequest)
 		return
 	}
 	last := body.Messages[len(body.Messages)-1]
-	var ok bool
-	asked.id, asked.revision, _, ok = readMark(last.Content)
-	if !ok || last.Role != "user" {
+	marks := markPattern.FindAllString(last.Content, -1) // of several messages, if the agent gets them in one
+	if len(marks) == 0 || last.Role != "user" {
 		http.Error(w, "the last message is not a user's message with a mark", http.StatusBadRequest)
 		return
 	}
-	m.readInput(&asked, body.Messages)
-	answer := strings.Join(m.answer(asked.id, asked.revision), "")
+	given.id, given.revision, _, _ = readMark(marks[len(marks)-1])
+	m.readInput(&given, body.Messages)
+	m.mu.Lock()
+	m.asks = append(m.asks, &asked{request: given})
+	m.mu.Unlock()
+	if m.dialect.later {
+		acceptRun(w, given.run)
+		return
+	}
+	m.stream(w, r, given)
+}
+
+// stream writes an answer as a stream, and records it in the ledger.
+func (m *model) stream(w http.ResponseWriter, r *http.Request, given request) {
+	answer := strings.Join(m.answer(given.id, given.revision), "")
 	w.Header().Set("Content-Type", "text/event-stream")
-	if m.breaksOff(asked.run) {
-		_ = writeDelta(w, answer[:len(answer)/3])
+	_ = write(w, m.dialect.begin)
+	if m.breaksOff(given.run) {
+		_ = write(w, with(m.dialect.delta, quote(answer[:len(answer)/3])))
 		panic(http.ErrAbortHandler)
 	}
-	defer func() { m.ledger.addRequest(asked) }()
+	defer func() { m.ledger.addRequest(given) }()
 	for i := range deltas {
-		if !pause(r.Context(), m.duration(asked.id)/deltas) {
+		wait := m.duration(given.id) / deltas
+		if i == 0 && m.first != nil {
+			wait = m.first(given.id)
+		}
+		if !pause(r.Context(), wait) {
 			return
 		}
 		if i == 0 && m.onFirstToken != nil {
-			m.onFirstToken(asked.id)
+			m.onFirstToken(given.id)
 		}
-		if err := writeDelta(w, answer[i*len(answer)/deltas:(i+1)*len(answer)/deltas]); err != nil {
+		if err := write(w, with(m.dialect.delta, quote(answer[i*len(answer)/deltas:(i+1)*len(answer)/deltas]))); err != nil {
 			return
 		}
 	}
-	asked.ended = time.Now()
-	_, _ = fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, "\n\ndata: [DONE]\n\n")
+	given.ended = time.Now()
+	_ = write(w, with(m.dialect.end, quote(answer)))
+}
+
+// write writes and flushes.
+func write(w http.ResponseWriter, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return err
+	}
+	return http.NewResponseController(w).Flush()
 }
 
 // readInput notes the messages of a request that came before the last one.
@@ -151,17 +190,6 @@ func (m *model) breaksOff(run string) bool {
 	}
 	_, again := m.failed.LoadOrStore(run, true)
 	return !again
-}
-
-func writeDelta(w http.ResponseWriter, text string) error {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(w, `data: {"choices":[{"index":0,"delta":{"content":%s}}]}`+"\n\n", quoted); err != nil {
-		return err
-	}
-	return http.NewResponseController(w).Flush()
 }
 
 // longAnswer returns the posts of the long answer. Each post but the last ends with the

@@ -30,7 +30,7 @@ func TestModelRepeatsTheLastMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := `{"messages":[{"role":"user","content":"` + mark(1, 0, 1) + `"},{"role":"user","content":"` + mark(2, 5, 1) + `"}]}`
-	response, err := http.Post(m.url+"/chat/completions", "application/json", strings.NewReader(body))
+	response, err := http.Post(m.url+"/v1/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

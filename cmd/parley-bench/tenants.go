@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -57,13 +58,13 @@ func (t *tenants) run(ctx context.Context, b *bench) error {
 			revoked.api.Revoke()
 		}
 	}
-	if err := t.measure(ctx, l, "alone", nil, func() {}); err != nil {
+	if _, err := t.measure(ctx, l, "alone", nil, func() {}); err != nil {
 		return err
 	}
-	if err := t.measure(ctx, l, "beside two healthy ones", both, func() {}); err != nil {
+	if _, err := t.measure(ctx, l, "beside two healthy ones", both, func() {}); err != nil {
 		return err
 	}
-	if err := t.measure(ctx, l, "beside two failing ones", both, fail); err != nil {
+	if _, err := t.measure(ctx, l, "beside two failing ones", both, fail); err != nil {
 		return err
 	}
 	b.printf("the throttled one: %d events, %d posts, %d times 429; the revoked one: %d events, %d not accepted, %d posts\n",
@@ -72,8 +73,9 @@ func (t *tenants) run(ctx context.Context, b *bench) error {
 	return healthy.finish()
 }
 
-// measure loads the healthy workspace and its neighbours, while fail runs.
-func (t *tenants) measure(ctx context.Context, l *loader, name string, neighbours []*neighbour, fail func()) error {
+// measure loads the healthy workspace and its neighbours, while fail runs. It returns the times
+// of the healthy workspace's answers.
+func (t *tenants) measure(ctx context.Context, l *loader, name string, neighbours []*neighbour, fail func()) (answered times, err error) {
 	first := len(l.ledger.messages)
 	load := func(stop <-chan struct{}) {
 		var group sync.WaitGroup
@@ -83,18 +85,18 @@ func (t *tenants) measure(ctx context.Context, l *loader, name string, neighbour
 		}
 		group.Wait()
 	}
-	err := during(load, func() error {
+	err = during(load, func() error {
 		_, err := l.batch(ctx, int(t.rate*t.lasts.Seconds()), t.rate)
 		return err
 	})
-	waits := l.ledger.waits(l.api.Posts()[first:]) // a bare message has one post
-	l.printf("%-24s  acknowledged %v   answered %v\n", name, l.ackTimes(first), summarize(slices.Collect(maps.Values(waits))))
-	return err
+	answered = summarize(slices.Collect(maps.Values(l.ledger.waits(l.api.Posts()[first:])))) // a bare message has one post
+	l.printf("%-24s  acknowledged %v   answered %v\n", name, l.ackTimes(first), answered)
+	return answered, err
 }
 
 // neighbour is another workspace of the same daemon.
 type neighbour struct {
-	id            string
+	id, agent     string
 	api           *slacktest.Server
 	slow          atomic.Bool  // from now on it accepts one post per second
 	accepted      atomic.Int64 // the time of the last post since then, in Unix nanoseconds
@@ -118,10 +120,10 @@ func (n *neighbour) prepare(t *trial) (err error) {
 	n.api.SetHook(slacktest.Hook{URL: "http://daemon" + n.path(), Secret: signingSecret, Client: client})
 	return t.nodes.all[0].write("workspaces/"+n.id+".yaml", fmt.Sprintf(`id: %s
 platform: slack
-agent: echo
+agent: %s
 slack: {mode: http, bot_token: %s, signing_secret: %s, api_url: %q}
 turns: {coalesce: 0s, coalesce_max: 0s}
-`, n.id, n.token(), signingSecret, n.api.URL()))
+`, n.id, cmp.Or(n.agent, "echo"), n.token(), signingSecret, n.api.URL()))
 }
 
 // plan refuses all posts but one per second after the workspace became slow.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -188,6 +189,10 @@ type setup struct {
 	streams bool
 	// wholeThread gives the model the default window of a thread, not a short one.
 	wholeThread bool
+	// runs is the number of concurrent runs of the model; 0 for 128.
+	runs int
+	// agents are entries of further agents in the configuration.
+	agents string
 	// sockets is the daemon's number of Socket Mode connections; 0 for the hook.
 	sockets int
 }
@@ -205,8 +210,9 @@ func (t *trial) newDaemon(name string, d *database) (*child, error) {
 		store = d.url
 	}
 	if t.model != nil {
-		agents += fmt.Sprintf("  - {id: model, kind: openai, base_url: %q, model: fake, max_concurrent: 128}\n", t.model.url)
+		agents += t.model.agent(fmt.Sprintf(", max_concurrent: %d", cmp.Or(t.setup.runs, 128)))
 	}
+	agents += t.setup.agents
 	daemon := fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n%s", c.address, store, agents)
 	if err := c.write("parley.yaml", daemon); err != nil {
 		return nil, err

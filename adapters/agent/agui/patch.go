@@ -236,7 +236,7 @@ func put(in any, key string, value any) (any, error) {
 	return in, nil
 }
 
-// insert adds a value: to an array before a place or, for the key -, at its end.
+// insert adds a value to an object, or to an array before a place. The key - is the array's end.
 func insert(in any, key string, value any) (any, error) {
 	array, ok := in.([]any)
 	if !ok {
