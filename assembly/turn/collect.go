@@ -99,7 +99,22 @@ func joined(answer, question string) string {
 // bound refuses further messages if the agent has sent too many bytes.
 func (c *collector) bound(bytes int64) error {
 	if bytes > c.limit {
-		c.refused = permanent{fmt.Errorf("the agent said more than %d bytes", c.limit)}
+		c.refused = tooLong(c.limit)
 	}
 	return c.refused
 }
+
+// LongAnswer is the sentence for the people in the thread after an answer without end.
+const LongAnswer = "Sorry, my answer became too long, so I stopped."
+
+// tooLong is the error of an answer that is longer than its limit in bytes. Another attempt
+// would repeat it.
+type tooLong int64
+
+func (t tooLong) Error() string { return fmt.Sprintf("the agent said more than %d bytes", int64(t)) }
+
+// Temporary returns false.
+func (tooLong) Temporary() bool { return false }
+
+// Sentence returns the sentence for the people in the thread.
+func (tooLong) Sentence() string { return LongAnswer }

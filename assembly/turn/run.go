@@ -308,8 +308,13 @@ func (a *attempt) notice(text string) journal.Notice {
 	return journal.NewNotice(a.run.Platform, text, a.runID())
 }
 
-// apology returns the sentence for the people in the thread. The operator gets the cause.
+// apology returns the sentence for the people in the thread. The operator gets the cause. An
+// agent's error can have a sentence of its own.
 func apology(cause error) string {
+	var own interface{ Sentence() string }
+	if errors.As(cause, &own) && own.Sentence() != "" {
+		return own.Sentence()
+	}
 	if errors.Is(cause, errTimeout) {
 		return "Sorry, I couldn't answer this in time. Please ask again later."
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"parley/assembly/turn"
 )
 
 // Error is a failure of the agent or its server. Its text is for the operator and never
@@ -23,8 +25,9 @@ type Error struct {
 	Status     int           // of the HTTP response; 0 if the response was not the fault
 	RetryAfter time.Duration // the server's requested pause; 0 if it named none
 
-	text  string
-	cause error
+	text     string
+	sentence string
+	cause    error
 }
 
 // Error returns the text.
@@ -39,14 +42,26 @@ func (e *Error) Temporary() bool { return !e.Permanent }
 // Pause returns RetryAfter, for callers that do not know this package.
 func (e *Error) Pause() time.Duration { return e.RetryAfter }
 
+// Sentence returns the sentence for the people in the thread, if asking again does not help
+// them; empty for the common one.
+func (e *Error) Sentence() string {
+	if e.Flood() {
+		return turn.LongAnswer
+	}
+	return e.sentence
+}
+
 // Failure returns the error of an agent that reported a failure in its answer. A status of
 // 0 is unknown.
 func (c *Client) Failure(text string, status int) *Error {
 	return &Error{Permanent: status >= 400 && permanent(status), Status: status, text: c.Clean(text)}
 }
 
-// Rejected returns the error of an input that the agent's protocol does not allow.
-func (c *Client) Rejected(text string) *Error { return &Error{Permanent: true, text: c.Clean(text)} }
+// Rejected returns the error of an input that the agent's protocol does not allow, with the
+// sentence for the people in the thread; empty for the common one.
+func (c *Client) Rejected(text, sentence string) *Error {
+	return &Error{Permanent: true, text: c.Clean(text), sentence: sentence}
+}
 
 // Flood reports whether the agent said more than its bounds allow.
 func (e *Error) Flood() bool { return errors.Is(e.cause, errFlood) || errors.Is(e.cause, errLongLine) }

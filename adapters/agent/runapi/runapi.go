@@ -91,8 +91,12 @@ func (a *Agent) post(ctx context.Context, input assembly.Input) error {
 	if err != nil {
 		return err
 	}
-	if err := in.Check(len(body)); err != nil {
-		return a.client.Rejected(err.Error())
+	switch err := in.Check(len(body)); err {
+	case nil:
+	case runinput.LongText, runinput.TooLarge:
+		return a.client.Rejected(err.Error(), "Sorry, this is too long for me: please ask with fewer words.")
+	default:
+		return a.client.Rejected(err.Error(), "")
 	}
 	request, err := a.request(ctx, "runs", input.RunID, bytes.NewReader(body))
 	if err != nil {

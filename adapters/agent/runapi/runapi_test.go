@@ -226,7 +226,7 @@ func TestRejectedInputs(t *testing.T) {
 			in.Messages[0].Parts[0].Text = strings.Repeat("x", 10001)
 		})
 		fault, ok := err.(*remote.Error)
-		if !ok || !fault.Permanent || !strings.Contains(err.Error(), "RunAgentInput user message text exceeds limit") || len(s.posts) != 0 {
+		if !ok || !fault.Permanent || !strings.Contains(err.Error(), "RunAgentInput user message text exceeds limit") || !strings.Contains(fault.Sentence(), "too long") || len(s.posts) != 0 {
 			t.Errorf("%d posts, %v", len(s.posts), err)
 		}
 	})

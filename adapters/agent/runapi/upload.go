@@ -2,6 +2,7 @@ package runapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func (a *Agent) upload(ctx context.Context, file assembly.File) (*runinput.Block
 		return nil, nil // the copy is gone
 	}
 	defer content.Close()
-	name := remote.Plain(file.Name, 120)
+	name := cmp.Or(remote.Plain(file.Name, 120), "image") // a form's file has a name
 	var head, tail bytes.Buffer
 	form := multipart.NewWriter(&head)
 	if _, err := form.CreatePart(textproto.MIMEHeader{

@@ -228,7 +228,7 @@ func TestFailureNotice(t *testing.T) {
 		"fails":   {"", failWith(http.StatusServiceUnavailable), "something went wrong"},
 		"breaks":  {"", breakStream, "something went wrong"},
 		"hangs":   {"timeout: 300ms", nil, "in time"},
-		"floods":  {"max_bytes: 1KiB", replyWith(strings.Repeat("flood", 500)), "something went wrong"},
+		"floods":  {"max_bytes: 1KiB", replyWith(strings.Repeat("flood", 500)), "my answer became too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
