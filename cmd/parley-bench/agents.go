@@ -85,19 +85,19 @@ func (a *agents) tokens(ctx context.Context, b *bench, d dialect) error {
 	return violations(slow)
 }
 
-// between is the mean time between two first tokens.
-const between = 20 * time.Millisecond
+// between is the time between two first tokens, and opening the time that the daemon has to
+// open one stream before the first of them.
+const between, opening = 20 * time.Millisecond, 10 * time.Millisecond
 
 // firstTokens measures the delays while n answers stream. Their first tokens come one after
-// the other, and no answer ends before the last of them.
+// the other, when all streams are open, and no answer ends before the last of them.
 func (a *agents) firstTokens(ctx context.Context, b *bench, d dialect, n int) (times, error) {
 	answers := shortAnswers(0)
 	answers.dialect = d
-	spread := time.Duration(n) * between
-	answers.first = func(id int) time.Duration { return 300*time.Millisecond + spread*time.Duration(id%n)/time.Duration(n) }
-	answers.duration = func(id int) time.Duration {
-		return spread - spread*time.Duration(id%n)/time.Duration(n) + 300*time.Millisecond
+	answers.first = func(id int) time.Duration {
+		return 300*time.Millisecond + time.Duration(n)*opening + time.Duration(id%n)*between
 	}
+	answers.duration = func(id int) time.Duration { return 2*time.Second + time.Duration(n-id%n)*between }
 	var tokens, calls sync.Map // the first times, by message and by place
 	answers.onFirstToken = func(id int) { tokens.Store(id, time.Now()) }
 	onCall := func(call slacktest.Call) {
