@@ -55,6 +55,22 @@ func TestAfterARestart(t *testing.T) {
 	})
 }
 
+// TestMissedMessagesAreAcceptedTogether proves that a missed message does not wait for the commit
+// of the one before, and that they keep their order.
+func TestMissedMessagesAreAcceptedTogether(t *testing.T) {
+	inWorld(t, func(w *world) {
+		slowly(w)
+		w.said["a:-9000"] = []int{-300, -200, -100}
+		w.commit = time.Second
+	}, func(w *world) {
+		w.up()
+		advance(time.Second)
+		w.history()
+		same(w, "an old thread", w.begins("a:-9000"), "begins after 1s")
+		same(w, "read", w.history(), []string{"read a:-9000 -3600 to 120 urgently", "accept a:-9000/-300", "accept a:-9000/-200", "accept a:-9000/-100"})
+	})
+}
+
 // TestATurnWaitsTenSeconds proves that a turn waits at most so long, and only once.
 func TestATurnWaitsTenSeconds(t *testing.T) {
 	for name, c := range map[string]struct {

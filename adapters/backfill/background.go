@@ -143,26 +143,43 @@ func (w *Workspace) once(ctx context.Context, thread event.ThreadKey, gap event.
 	}
 }
 
-// hand hands messages over and counts the new ones. A known message may have been changed
-// since.
-func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *int) (err error) {
-	defer adapters.Recover(w.Log, &err)
-	for _, m := range list {
-		known := true
-		if m.New != nil {
-			known, err = w.accept(ctx, *m.New)
-		}
-		if m.Change != nil && known && err == nil {
-			_, err = w.accept(ctx, *m.Change)
-		}
-		if err != nil {
+// handBatch bounds the messages that are accepted together.
+const handBatch = 100
+
+// hand hands messages over and counts the new ones.
+func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *int) error {
+	for batch := range slices.Chunk(list, handBatch) {
+		isNew := make([]bool, len(batch))
+		errs := adapters.InOrder(ctx, len(batch), func(i int, placed func()) (err error) {
+			isNew[i], err = w.handOne(ctx, batch[i], placed)
 			return err
+		})
+		for _, one := range isNew {
+			if one {
+				*messages++
+			}
 		}
-		if !known {
-			*messages++
+		if err := cmp.Or(ctx.Err(), cmp.Or(errs...)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// handOne hands a message over, and returns whether it is new. A known message may have been
+// changed since. placed is called when the message has its place before the next ones.
+func (w *Workspace) handOne(ctx context.Context, m adapters.Missed, placed func()) (isNew bool, err error) {
+	defer adapters.Recover(w.Log, &err)
+	known := true
+	if m.New != nil {
+		envelope := *m.New
+		envelope.Queued = placed
+		known, err = w.accept(ctx, envelope)
+	}
+	if m.Change != nil && known && err == nil {
+		_, err = w.accept(ctx, *m.Change)
+	}
+	return !known && err == nil, err
 }
 
 // accept offers an envelope until it is durable. An envelope that is refused although the

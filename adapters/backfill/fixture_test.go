@@ -47,6 +47,7 @@ type world struct {
 	watermark time.Time
 	gaps      map[string]event.Gap
 	storing   time.Duration // duration of each call of the store
+	commit    time.Duration // duration of each Accept after the envelope has its place
 	suspended time.Duration // by which the workspace's clock is ahead of its timers
 	recent    []event.ThreadKey
 }
@@ -161,6 +162,17 @@ func (w *world) ReadChannel(ctx context.Context, read adapters.Reading) (found a
 
 // Accept implements adapters.Inbox.
 func (w *world) Accept(_ context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+	receipt, err := w.take(envelope)
+	if w.commit > 0 {
+		if envelope.Queued != nil {
+			envelope.Queued()
+		}
+		advance(w.commit)
+	}
+	return receipt, err
+}
+
+func (w *world) take(envelope event.Envelope) (adapters.Receipt, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id := string(envelope.Body)

@@ -20,13 +20,15 @@ type Adapter struct {
 	rest      rest
 	files     *http.Client
 
-	state  atomic.Pointer[adapters.State] // nil before UseState
-	guilds guilds
-	nonces nonces
-	paces  paces
-	starts starts
-	times  gatewayTimes
-	now    func() time.Time
+	state    atomic.Pointer[adapters.State] // nil before UseState
+	guilds   guilds
+	coverage coverage
+	names    *adapters.Names // of fetched messages' authors
+	nonces   nonces
+	paces    paces
+	starts   starts
+	times    gatewayTimes
+	now      func() time.Time
 }
 
 var (
@@ -62,6 +64,7 @@ func New(workspace string, config Config) *Adapter {
 		Normalizer: Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, files: newFileClient(transport, config.APIURL),
 		times: defaultGatewayTimes(), now: time.Now,
 	}
+	a.names = adapters.NewNames(a)
 	a.rest = newREST(config, transport, &a.paces)
 	return a
 }

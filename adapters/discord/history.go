@@ -65,8 +65,9 @@ func (a *Adapter) ReadThread(ctx context.Context, thread event.ThreadKey, read a
 	return err
 }
 
-// ReadChannel reads a channel from the end of the gap back to its beginning. Every channel is
-// one thread, and its threads are channels of their own. It skips our own messages.
+// ReadChannel reads a channel from the end of the gap back to its beginning, or back to the last
+// message that this process has accepted without a gap. Every channel is one thread, and its
+// threads are channels of their own. It skips our own messages.
 func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found adapters.Found, err error) {
 	channel := read.Gap.Channel
 	self, err := a.knownSelf(ctx)
@@ -77,18 +78,35 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found
 	if err != nil {
 		return found, markUnreadable(err)
 	}
-	var list []historyMessage
-	size := 0
-	before := snowflakeAt(read.Gap.Until.Add(time.Millisecond))
+	lacks := a.coverage.missing(channel)
+	list, newest, cut, err := a.readBack(ctx, read, self, lacks)
+	if err != nil {
+		return found, markUnreadable(err)
+	}
+	if err := a.handOver(ctx, read, guild, list); err != nil {
+		return found, err
+	}
+	a.coverage.filled(channel, lacks, read.Gap.Until, newest)
+	return adapters.Found{Cut: cut}, nil
+}
+
+// readBack returns the messages of a gap that may be missing, oldest first, and the id of the
+// newest message that it has seen.
+func (a *Adapter) readBack(ctx context.Context, read adapters.Reading, self string, lacks missing) (list []historyMessage, newest string, cut bool, err error) {
+	size, before := 0, snowflakeAt(read.Gap.Until.Add(time.Millisecond))
+	if lacks.before != "" && compareIDs(lacks.before, before) < 0 {
+		before = lacks.before
+	}
 	for more := true; more; {
-		page, err := a.page(ctx, channel, url.Values{"before": {before}}, read.Urgent)
+		page, err := a.page(ctx, read.Gap.Channel, url.Values{"before": {before}}, read.Urgent)
 		if err != nil {
-			return found, markUnreadable(err)
+			return nil, "", false, err
 		}
 		more = len(page) == historyPage
 		for _, m := range page {
-			before = m.ID
-			if at := snowflakeTime(m.ID); at.Before(read.Gap.From.Truncate(time.Millisecond)) {
+			before, newest = m.ID, later(newest, m.ID)
+			isKnown := lacks.after != "" && compareIDs(m.ID, lacks.after) < 0
+			if isKnown || snowflakeTime(m.ID).Before(read.Gap.From.Truncate(time.Millisecond)) {
 				more = false
 				break
 			}
@@ -96,14 +114,14 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found
 				continue
 			}
 			if len(list) == read.Messages || size > channelBytes {
-				found.Cut, more = true, false
+				cut, more = true, false
 				break
 			}
 			list, size = append(list, m), size+len(m.raw)
 		}
 	}
 	slices.Reverse(list)
-	return found, a.handOver(ctx, read, guild, list)
+	return list, newest, cut, nil
 }
 
 // handOver hands messages over, oldest first, as the events of a live connection.
@@ -111,10 +129,9 @@ func (a *Adapter) handOver(ctx context.Context, read adapters.Reading, guild str
 	if len(list) == 0 {
 		return nil
 	}
-	nicks := map[string]string{}
 	var missed []adapters.Missed
 	for _, m := range list {
-		d := m.live(guild, a.nick(ctx, guild, m, nicks))
+		d := m.live(guild, a.nick(ctx, guild, m))
 		one := adapters.Missed{New: a.envelope("MESSAGE_CREATE", event.Backfilled, d)}
 		if m.Edited != "" {
 			one.Change = a.envelope("MESSAGE_UPDATE", event.Backfilled, d)
@@ -124,19 +141,14 @@ func (a *Adapter) handOver(ctx context.Context, read adapters.Reading, guild str
 	return read.Hand(ThreadKey(a.workspace, read.Gap.Channel), missed)
 }
 
-// nick returns the nickname of a message's author, and remembers it in known. Fetched messages
-// have none. A failed lookup is no error: the message then has the author's other name.
-func (a *Adapter) nick(ctx context.Context, guild string, m historyMessage, known map[string]string) string {
+// nick returns the name of a message's author in the server, because fetched messages have no
+// nicknames. A failed lookup is no error: the message then has the author's other name.
+func (a *Adapter) nick(ctx context.Context, guild string, m historyMessage) string {
 	if guild == "" || m.Webhook != "" || !isSnowflake(m.Author.ID) {
 		return ""
 	}
-	nick, ok := known[m.Author.ID]
-	if !ok {
-		member, _ := a.member(ctx, guild, m.Author.ID)
-		nick = member.Nick
-		known[m.Author.ID] = nick
-	}
-	return nick
+	member, _ := a.names.User(ctx, guild+"/"+m.Author.ID)
+	return member.DisplayName
 }
 
 // historyMessage is a fetched message, with the fields that backfill uses.

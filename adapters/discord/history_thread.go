@@ -53,9 +53,8 @@ func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo strin
 	if root != nil {
 		list = append([]historyMessage{*root}, list...)
 	}
-	nicks := map[string]string{}
 	for _, m := range list {
-		before.Envelopes = append(before.Envelopes, *a.envelope("MESSAGE_CREATE", event.Reread, m.live(c.GuildID, a.nick(ctx, c.GuildID, m, nicks))))
+		before.Envelopes = append(before.Envelopes, *a.envelope("MESSAGE_CREATE", event.Reread, m.live(c.GuildID, a.nick(ctx, c.GuildID, m))))
 	}
 	return before, nil
 }
