@@ -111,10 +111,13 @@ type Settings struct {
 	Limits ingest.Limits `yaml:"limits"`
 }
 
-// Channel returns the settings of a channel.
-func (w *Workspace) Channel(id string) Settings {
-	if settings, ok := w.Channels[id]; ok {
-		return settings
+// Channel returns the settings of the first of these channels that has its own, such as a thread
+// and its parent; else the workspace's.
+func (w *Workspace) Channel(ids ...string) Settings {
+	for _, id := range ids {
+		if settings, ok := w.Channels[id]; ok {
+			return settings
+		}
 	}
 	return w.Settings
 }

@@ -50,6 +50,7 @@ type resolved struct {
 	event.Event
 	dedupe  string // the envelope's dedupe key
 	channel string // empty if no payload has named it
+	parent  string // of the channel; see event.Channel
 }
 
 // entry returns the record of an envelope: it resolves the event, judges it, and builds the
@@ -91,7 +92,7 @@ func (in *Ingest) resolve(ctx context.Context, w *workspace, c *work.Claim, t ta
 	if t.keys.Needs != "" && w.config.Facts == nil || w.unintroduced() {
 		return r, errNeedsSelf
 	}
-	r.dedupe = t.keys.Dedupe
+	r.dedupe, r.parent = t.keys.Dedupe, t.keys.Channel.Parent
 	if r.Event, err = in.normalize(ctx, w, t.Envelope); err != nil {
 		return r, err
 	}
@@ -105,7 +106,10 @@ func (in *Ingest) resolve(ctx context.Context, w *workspace, c *work.Claim, t ta
 // judge returns the gate of the event's channel. The journal asks the gate about messages
 // when it records them. judge itself judges quotations, forwards and reactions.
 func (in *Ingest) judge(ctx context.Context, w *workspace, envelope event.Envelope, r *resolved) (gate, error) {
-	g := gate{Settings: w.config.Settings(r.channel), kind: r.Kind, arrived: envelope.ReceivedAt, now: in.Now}
+	g := gate{
+		Settings: w.config.Settings(r.channel, r.parent), kind: r.Kind, channel: event.Channel{ID: r.channel, Parent: r.parent},
+		arrived: envelope.ReceivedAt, now: in.Now,
+	}
 	if envelope.Transport == event.Backfilled {
 		g.Policy.MaxAge = g.LateAge
 	}

@@ -276,7 +276,7 @@ func (h *harness) open(options journal.Options) {
 func (h *harness) workspace(id string) Workspace {
 	return Workspace{
 		ID: id, Platform: event.Slack, Senders: "slack", Normalizer: h.platform, Names: h.names,
-		Settings: func(channel string) Settings {
+		Settings: func(channel, _ string) Settings {
 			if s, ok := h.channels[channel]; ok {
 				return s
 			}

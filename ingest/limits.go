@@ -99,7 +99,7 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 		return time.Time{}, fmt.Errorf("workspace %q is not configured", envelope.Workspace)
 	}
 	keys := w.config.Normalizer.Keys(envelope, in.directory(ctx, w))
-	settings := w.config.Settings(keys.Channel.ID)
+	settings := w.config.Settings(keys.Channel.ID, keys.Channel.Parent)
 	if keys.Settled != nil || settings.Limits == (Limits{}) && settings.WorkspaceLimits == (Limits{}) {
 		return time.Time{}, nil
 	}

@@ -13,6 +13,8 @@ import (
 type gate struct {
 	Settings
 	kind event.Kind
+	// channel is the event's; a list that admits its parent admits it.
+	channel event.Channel
 	// arrived is the time of the envelope. If it is zero, the age is not judged.
 	arrived time.Time
 	now     func() time.Time
@@ -53,7 +55,7 @@ func (g gate) refuses(senderID, channel string, kind event.SenderType) string {
 		return event.ReasonBotMessage
 	case !admits(g.Policy.AllowUsers, id):
 		return event.ReasonUserRefused
-	case channel != "" && !admits(g.Policy.AllowChannels, channel):
+	case channel != "" && !g.admitsChannel(channel):
 		return event.ReasonChannelRefused
 	}
 	return ""
@@ -63,13 +65,20 @@ func (g gate) refuses(senderID, channel string, kind event.SenderType) string {
 // nobody.
 func admits(list []string, id string) bool { return list == nil || slices.Contains(list, id) }
 
+// admitsChannel reports whether the list of channels admits a channel. A quotation or a forward
+// names no parent, so only the event's own channel can be admitted by its parent.
+func (g gate) admitsChannel(id string) bool {
+	list := g.Policy.AllowChannels
+	return admits(list, id) || id == g.channel.ID && g.channel.Parent != "" && admits(list, g.channel.Parent)
+}
+
 // hide takes everything but the id from each quotation and each forward of a message whose
 // author or channel is refused. A forward without an author, or without a channel, is refused
 // if there is a list of admitted ones. A quotation is of the message's own channel.
 func (g gate) hide(m *event.Message) {
 	hidden := func(q event.Quote, channel string) event.Quote {
 		_, author, _ := strings.Cut(q.SenderID, ":")
-		if q.Own || admits(g.Policy.AllowUsers, author) && admits(g.Policy.AllowChannels, channel) {
+		if q.Own || admits(g.Policy.AllowUsers, author) && g.admitsChannel(channel) {
 			return q
 		}
 		return event.Quote{ExternalID: q.ExternalID, Hidden: true}

@@ -24,7 +24,7 @@ func (in *Ingest) Preface(ctx context.Context, claim *journal.Claim, run *journa
 	if !ok || slices.ContainsFunc(run.Messages, func(m journal.Message) bool { return m.ExternalID == root }) {
 		return nil
 	}
-	settings := w.config.Settings(run.Channel)
+	settings := w.config.Settings(run.Channel, "")
 	if !settings.Policy.PassiveMemory {
 		return nil
 	}
@@ -63,6 +63,7 @@ func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, before ada
 		if e.Ignored != "" || m == nil || e.Kind != event.KindMessage {
 			continue
 		}
+		g.channel = m.Channel
 		g.hide(m)
 		read := journal.Read{Message: m, Metadata: g.metadata(m, passive(event.ReasonNoMention), event.AddressedNone)}
 		switch {

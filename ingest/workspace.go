@@ -45,8 +45,9 @@ type Workspace struct {
 	Normalizer adapters.Normalizer
 	// Names resolves the names that payloads leave out.
 	Names Names
-	// Settings returns the settings of a channel.
-	Settings func(channel string) Settings
+	// Settings returns the settings of a channel: its own, else its parent's, else the
+	// workspace's. The parent may be empty.
+	Settings func(channel, parent string) Settings
 	// Introduce reads our identity from a payload, and completes the known one. Its
 	// envelope has the Parsed of Keys. It is nil if no payload contains our identity. If it
 	// is not nil, no event is recorded before our user is known.

@@ -185,6 +185,10 @@ func (a *accepts) accept(ctx context.Context, r received, placed func()) (err er
 	}
 	p := parse(envelope)
 	envelope.Parsed = p
+	if parent := a.guilds.parent(p.guild, p.channel.ID); parent != "" {
+		envelope.Body = withMember(envelope.Body, "parent_id", parent)
+		p.setParent(parent)
+	}
 	receipt, err := a.inbox.Accept(storing, envelope)
 	if err != nil {
 		return err
@@ -220,12 +224,21 @@ func (a *accepts) register(app string) {
 
 // withSession adds the session's id to a frame. With the sequence it identifies a reaction.
 func withSession(r received) []byte {
-	body := bytes.TrimSpace(r.body)
-	if r.session == "" || len(body) < 2 || body[len(body)-1] != '}' || r.seq == 0 {
+	if r.session == "" || r.seq == 0 {
 		return r.body
 	}
-	id, _ := json.Marshal(r.session) // encoding a string never fails
-	return append(append(append(make([]byte, 0, len(body)+len(id)+16), body[:len(body)-1]...), `,"session_id":`...), append(id, '}')...)
+	return withMember(r.body, "session_id", r.session)
+}
+
+// withMember adds a member to a JSON object that is not empty.
+func withMember(object []byte, key, value string) []byte {
+	body := bytes.TrimSpace(object)
+	if len(body) < 2 || body[len(body)-1] != '}' {
+		return object
+	}
+	text, _ := json.Marshal(value) // encoding a string never fails
+	added := append(make([]byte, 0, len(body)+len(key)+len(text)+5), body[:len(body)-1]...)
+	return append(append(append(added, `,"`+key+`":`...), text...), '}')
 }
 
 // pause waits for d. It returns false, possibly early, if ctx has ended.

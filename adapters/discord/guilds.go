@@ -332,6 +332,18 @@ func (g *guilds) place(channel string) (guildID string, kind discordgo.ChannelTy
 	return "", 0, false
 }
 
+// parent returns the channel of a thread; empty if the channel is no thread that is known.
+func (g *guilds) parent(guild, channel string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known := g.known[guild]; known != nil {
+		if thread := known.threads[channel]; thread != nil {
+			return thread.ParentID
+		}
+	}
+	return ""
+}
+
 // newDirect notes a channel of direct messages, and returns whether it was unknown.
 func (g *guilds) newDirect(channel string) bool {
 	g.mu.Lock()

@@ -130,11 +130,12 @@ func (a *Adapter) handOver(ctx context.Context, read adapters.Reading, guild str
 		return nil
 	}
 	var missed []adapters.Missed
+	parent := a.guilds.parent(guild, read.Gap.Channel)
 	for _, m := range list {
 		d := m.live(guild, a.nick(ctx, guild, m))
-		one := adapters.Missed{New: a.envelope("MESSAGE_CREATE", event.Backfilled, d)}
+		one := adapters.Missed{New: a.envelope("MESSAGE_CREATE", event.Backfilled, parent, d)}
 		if m.Edited != "" {
-			one.Change = a.envelope("MESSAGE_UPDATE", event.Backfilled, d)
+			one.Change = a.envelope("MESSAGE_UPDATE", event.Backfilled, parent, d)
 		}
 		missed = append(missed, one)
 	}
@@ -184,12 +185,14 @@ func (m historyMessage) live(guild, nick string) json.RawMessage {
 	return raw
 }
 
-// envelope returns a message as an event of the gateway.
-func (a *Adapter) envelope(name, transport string, d json.RawMessage) *event.Envelope {
-	return &event.Envelope{
-		Workspace: a.workspace, Platform: event.Discord, Transport: transport, ReceivedAt: a.now(),
-		Body: []byte(`{"op":0,"t":"` + name + `","s":null,"d":` + string(d) + `}`),
+// envelope returns a message as an event of the gateway. parent is the channel of the message's
+// thread; empty for none.
+func (a *Adapter) envelope(name, transport, parent string, d json.RawMessage) *event.Envelope {
+	body := []byte(`{"op":0,"t":"` + name + `","s":null,"d":` + string(d) + `}`)
+	if parent != "" {
+		body = withMember(body, "parent_id", parent)
 	}
+	return &event.Envelope{Workspace: a.workspace, Platform: event.Discord, Transport: transport, ReceivedAt: a.now(), Body: body}
 }
 
 // page reads one page of a channel, in Discord's order. It waits for the pace of the route; until

@@ -214,3 +214,36 @@ func TestRemovedServerEndsNothingElse(t *testing.T) {
 	}
 	l.send(l.post("k2", roomID, "", "hi"))
 }
+
+// TestMessagesOfAThreadNameItsChannel checks that the events of a thread, live and fetched, carry
+// the channel of the thread, which Discord leaves out.
+func TestMessagesOfAThreadNameItsChannel(t *testing.T) {
+	const thread = "700000000000000014"
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.SetChannel(discordtest.Channel{ID: thread, Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
+	l.run()
+	l.up()
+	l.say(roomID, "outside")
+	l.say(thread, "inside")
+	l.await(2)
+	var parents []string
+	note := func(e event.Envelope) {
+		e.Parsed = nil // as another node reads it
+		if keys := l.adapter.Keys(e, l.directory()); keys.Kind == event.KindMessage {
+			parents = append(parents, keys.Channel.Parent)
+		}
+	}
+	for _, e := range l.envelopes() {
+		note(e)
+	}
+	gap := event.Gap{Channel: thread, From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}
+	if _, err := l.adapter.ReadChannel(t.Context(), adapters.Reading{Gap: gap, Messages: 10, Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
+		note(*list[0].New)
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"", roomID, roomID}; !slices.Equal(parents, want) {
+		t.Errorf("the channels of the threads are %q, want %q", parents, want)
+	}
+}

@@ -54,7 +54,7 @@ func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo strin
 		list = append([]historyMessage{*root}, list...)
 	}
 	for _, m := range list {
-		before.Envelopes = append(before.Envelopes, *a.envelope("MESSAGE_CREATE", event.Reread, m.live(c.GuildID, a.nick(ctx, c.GuildID, m))))
+		before.Envelopes = append(before.Envelopes, *a.envelope("MESSAGE_CREATE", event.Reread, c.ParentID, m.live(c.GuildID, a.nick(ctx, c.GuildID, m))))
 	}
 	return before, nil
 }

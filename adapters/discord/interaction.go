@@ -36,6 +36,9 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 	place, _ := d.Child("channel")
 	m.guild = snowflake(d, "guild_id")
 	m.setPlace(requiredSnowflake(d, "channel_id"), place.Number("type"))
+	if m.threaded {
+		m.channel.Parent = snowflake(place, "parent_id")
+	}
 	switch {
 	case !isCommand:
 		p.kind, m.id, m.asked = event.KindAction, actionPrefix+id, event.AddressedAction

@@ -9,7 +9,8 @@ import (
 	"parley/ingest/event"
 )
 
-// Normalizer converts gateway frames, {"op","t","s","d"}. The receiver may add "session_id".
+// Normalizer converts gateway frames, {"op","t","s","d"}. The receiver may add "session_id", and
+// "parent_id", the channel of the thread in which the event happened.
 // A Normalizer has no state; the envelope's workspace is part of the thread key.
 type Normalizer struct {
 	// AutoThread gives each question in a channel a thread of its own.

@@ -15,6 +15,7 @@ type payload struct {
 	kind    event.Kind
 	ignored string // the reason for recording nothing, or empty
 	dedupe  string // empty if the key is a hash of the body
+	guild   string // empty outside of servers
 	channel event.Channel
 	// targets contains the ids of the messages that the payload creates, changes or refers
 	// to: at least one if channel is set.
@@ -65,7 +66,21 @@ func read(body []byte) (payload, error) {
 			p.readReaction(name, frame, d)
 		}
 	}
+	if frame.Err() == nil { // each fault is reported once
+		p.guild = snowflake(d, "guild_id")
+	}
+	if parent := snowflake(frame, "parent_id"); parent != "" {
+		p.setParent(parent)
+	}
 	return p, frame.Err()
+}
+
+// setParent notes the channel of the thread in which the event happened.
+func (p *payload) setParent(parent string) {
+	p.channel.Parent = parent
+	if p.message != nil {
+		p.message.channel.Parent = parent
+	}
 }
 
 // dispatch returns the name of the dispatched event. It is empty if the object is not a

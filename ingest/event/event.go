@@ -173,6 +173,9 @@ const (
 type Channel struct {
 	ID   string
 	Type ChannelType
+	// Parent is the channel that a thread belongs to if the thread is a channel itself; empty
+	// if there is none or the payload does not name it.
+	Parent string
 }
 
 // Self identifies our own account on a platform. An empty field is unknown.

@@ -316,3 +316,49 @@ turns: {coalesce: 0s}
 	}
 	same(t, got, want)
 }
+
+// TestAThreadHasTheSettingsOfItsChannel replays messages and reactions of Discord's threads, whose
+// frames name the channel of the thread.
+func TestAThreadHasTheSettingsOfItsChannel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "parley.yaml"), "listen: 127.0.0.1:0\n")
+	write(t, filepath.Join(dir, "workspaces", "acme.yaml"), `
+id: acme
+platform: discord
+agent: echo
+discord: {token: token}
+turns: {coalesce: 0s}
+policy: {allow_channels: ["500", "501"]}
+channels: [{id: "501", policy: {require_mention: false}}, {id: "602", policy: {require_mention: true}}]
+`)
+	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recording strings.Builder
+	var want []string
+	say := func(name, channel, parent, more, result string) {
+		fmt.Fprintf(&recording, `{"op":0,"t":%q,"s":1,"session_id":"s","d":{"channel_id":%q,"guild_id":"400",%s}%s}`+"\n", name, channel, more, parent)
+		want = append(want, result)
+	}
+	message := func(id string) string {
+		return fmt.Sprintf(`"id":%q,"content":"hi","author":{"id":"900","username":"nora"},"member":{}`, id)
+	}
+	say("MESSAGE_CREATE", "500", "", message("1"), "stored no-mention")
+	say("MESSAGE_CREATE", "600", `,"parent_id":"500"`, message("2"), "stored no-mention")
+	say("MESSAGE_CREATE", "600", "", message("3"), "ignored channel-refused")
+	say("MESSAGE_CREATE", "601", `,"parent_id":"501"`, message("4"), "stored open")
+	say("MESSAGE_CREATE", "602", `,"parent_id":"501"`, message("5"), "stored no-mention")
+	say("MESSAGE_CREATE", "603", `,"parent_id":"502"`, message("6"), "ignored channel-refused")
+	say("MESSAGE_REACTION_ADD", "600", `,"parent_id":"500"`, `"message_id":"2","user_id":"900","emoji":{"name":"👍"}`, "updated ")
+	path := filepath.Join(dir, "threads.jsonl")
+	lines := strings.ReplaceAll(recording.String(), `{"op":0`, `{"platform":"discord","body":{"op":0`)
+	write(t, path, `{"directory":{"self":{"user_id":"800"}}}`+"\n"+strings.ReplaceAll(lines, "\n", "}\n"))
+	var got []string
+	for line := range strings.Lines(replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true})) {
+		r := decode[struct{ Disposition, Reason string }](t, line)
+		got = append(got, r.Disposition+" "+r.Reason)
+	}
+	same(t, got, want)
+}

@@ -70,7 +70,9 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 	}
 	return ingest.Workspace{
 		ID: w.ID, Platform: name, Senders: platform.Namespace(), Normalizer: normalizer, Names: p.directory, Facts: p.directory.Facts(name),
-		Settings: func(channel string) ingest.Settings { return ingestSettings(w, nil, platform.API, channel) },
+		Settings: func(channel, parent string) ingest.Settings {
+			return ingestSettings(w, nil, platform.API, channel, parent)
+		},
 		Introduce: func(envelope event.Envelope, known event.Self) event.Self {
 			if platform.Self != nil && known.UserID == "" {
 				if self, ok := platform.Self(envelope); ok {

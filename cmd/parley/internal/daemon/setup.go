@@ -164,8 +164,8 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 	for _, a := range s.accounts {
 		w := ingest.Workspace{
 			ID: a.ID, Platform: a.Platform, Senders: a.platform.Namespace(), Normalizer: a.adapter, Names: a.names,
-			Settings: func(channel string) ingest.Settings {
-				return ingestSettings(&a.Workspace, s.agents, a.platform.API, channel)
+			Settings: func(channel, parent string) ingest.Settings {
+				return ingestSettings(&a.Workspace, s.agents, a.platform.API, channel, parent)
 			},
 		}
 		if a.platform.Self != nil {
@@ -193,8 +193,8 @@ func (a *account) learnApp(envelope event.Envelope, known event.Self) event.Self
 }
 
 // ingestSettings returns the settings of a channel in the form that ingest needs.
-func ingestSettings(w *config.Workspace, agents map[string]agent, api bool, channel string) ingest.Settings {
-	s := w.Channel(channel)
+func ingestSettings(w *config.Workspace, agents map[string]agent, api bool, channel, parent string) ingest.Settings {
+	s := w.Channel(channel, parent)
 	settings := ingest.Settings{
 		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.Backfill.MaxAge,
 		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
