@@ -155,6 +155,10 @@ type Connection struct {
 	// ends. After an error that is not a *RefusedError, the supervisor calls Run again,
 	// with backoff.
 	Run func(ctx context.Context, inbox Inbox, link Link) error
+	// Split replaces Run if only the platform knows of which connections this one consists:
+	// it asks the platform for them. Each of them then runs on its own. Its errors are those
+	// of Run.
+	Split func(ctx context.Context) ([]Connection, error)
 }
 
 // Link is how a connection reports its state. One goroutine at a time calls Up and Down, and

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ const (
 	Standby  ConnectionState = "standby" // another node has the exclusive connection
 	Down     ConnectionState = "down"    // no events arrive; the adapter or the supervisor keeps trying
 	Refused  ConnectionState = "refused" // the operator must act
+	Divided  ConnectionState = ""        // the connections of which this one consists have states of their own
 )
 
 // Status is an adapter's state on this node.
@@ -40,6 +42,8 @@ const (
 type Supervised struct {
 	Connection
 	Inbox Inbox
+	// Each supervises a connection that Split has returned, until ctx ends.
+	Each func(ctx context.Context, c Connection)
 	// Lease is held while an exclusive connection runs. Supervise sets its Waiting and Log.
 	Lease  ExclusiveLease
 	Up     func(event.Self) // called with our identity, each time that events can arrive (again)
@@ -107,7 +111,10 @@ func (s *Supervised) report(state ConnectionState, err error) {
 func (s *Supervised) guarded(ctx context.Context, link Link) (err error) {
 	defer Recover(s.Log, &err)
 	run := func(ctx context.Context) error { return s.Run(ctx, s.Inbox, link) }
-	if !s.Exclusive {
+	switch {
+	case s.Split != nil:
+		return s.split(ctx)
+	case !s.Exclusive:
 		return run(ctx)
 	}
 	lease := s.Lease
@@ -120,6 +127,22 @@ func (s *Supervised) guarded(ctx context.Context, link Link) (err error) {
 		}
 	}
 	return lease.While(ctx, run)
+}
+
+// split supervises the connections of which this one consists.
+func (s *Supervised) split(ctx context.Context) error {
+	parts, err := s.Split(ctx)
+	if err != nil {
+		return err
+	}
+	s.report(Divided, nil)
+	var running sync.WaitGroup
+	for _, c := range parts {
+		running.Go(func() { s.Each(ctx, c) })
+	}
+	running.Wait()
+	<-ctx.Done() // a refused one does not run again
+	return nil
 }
 
 // ErrPanic is wrapped by the error of a panic.

@@ -155,3 +155,36 @@ func TestARunMayRepairItsConnection(t *testing.T) {
 		}
 	})
 }
+
+// TestASplitConnection checks that each part runs on its own, that the whole asks again after a
+// failure, and that only the parts' states count then.
+func TestASplitConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		asked := 0
+		var states []adapters.ConnectionState
+		parts := make(chan string, 10)
+		adapters.Supervise(ctx, adapters.Supervised{
+			Connection: adapters.Connection{Name: "shards", Split: func(context.Context) ([]adapters.Connection, error) {
+				if asked++; asked == 1 {
+					return nil, errors.New("no route")
+				}
+				return []adapters.Connection{{Name: "a"}, {Name: "b"}}, nil
+			}},
+			Each:   func(_ context.Context, c adapters.Connection) { parts <- c.Name }, // a refused connection ends at once
+			Report: func(s adapters.Status) { states = append(states, s.State) }, Log: slog.New(slog.DiscardHandler),
+		})
+		close(parts)
+		seen := map[string]int{}
+		for name := range parts {
+			seen[name]++
+		}
+		if diff := cmp.Diff(map[string]int{"a": 1, "b": 1}, seen); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]adapters.ConnectionState{adapters.Starting, adapters.Down, adapters.Divided}, states); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

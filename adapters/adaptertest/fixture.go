@@ -175,13 +175,25 @@ func runAll(ctx context.Context, connections []adapters.Connection, inbox adapte
 	var running sync.WaitGroup
 	for _, c := range connections {
 		running.Go(func() {
-			err := c.Run(ctx, inbox, link)
+			err := runOne(ctx, c, inbox, link)
 			once.Do(func() { first = err })
 			cancel()
 		})
 	}
 	running.Wait()
 	return first
+}
+
+// runOne runs a connection, or those of which it consists.
+func runOne(ctx context.Context, c adapters.Connection, inbox adapters.Inbox, link adapters.Link) error {
+	if c.Split == nil {
+		return c.Run(ctx, inbox, link)
+	}
+	parts, err := c.Split(ctx)
+	if err != nil {
+		return err
+	}
+	return runAll(ctx, parts, inbox, link)
 }
 
 // start runs the adapter, and waits until events can arrive.

@@ -92,15 +92,20 @@ func (a *Adapter) Inherit(old adapters.Adapter) {
 	}
 }
 
-// Connections returns a connection for each configured shard, or one connection that runs all
-// shards which Discord recommends.
+// Connections returns a connection for each configured shard, or one that consists of the shards
+// which Discord recommends.
 func (a *Adapter) Connections() (all []adapters.Connection) {
 	if a.config.Shards == 0 {
-		return []adapters.Connection{{Exclusive: true, Run: a.runRecommended}}
+		return []adapters.Connection{{Name: "shards", Split: a.recommended}}
 	}
-	for id := range a.config.Shards {
+	return a.shards(a.config.Shards)
+}
+
+// shards returns a connection for each shard.
+func (a *Adapter) shards(count int) (all []adapters.Connection) {
+	for id := range count {
 		all = append(all, adapters.Connection{Name: shardName(id), Exclusive: true, Run: func(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
-			return a.newShard(id, a.config.Shards, inbox, link).run(ctx)
+			return a.newShard(id, count, inbox, link).run(ctx)
 		}})
 	}
 	return all

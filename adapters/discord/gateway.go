@@ -99,37 +99,13 @@ func (a *Adapter) newShard(id, count int, inbox adapters.Inbox, link adapters.Li
 	return s
 }
 
-// runRecommended runs all shards that Discord recommends.
-func (a *Adapter) runRecommended(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
+// recommended returns as many shards as Discord recommends.
+func (a *Adapter) recommended(ctx context.Context) ([]adapters.Connection, error) {
 	answer, err := a.askGateway(ctx)
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return nil, err
 	}
-	count := max(answer.Shards, 1)
-	running, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var mu sync.Mutex // a Link allows one call at a time
-	up, down := link.Up, link.Down
-	link.Up = func(self event.Self) { mu.Lock(); defer mu.Unlock(); up(self) }
-	link.Down = func(err error) { mu.Lock(); defer mu.Unlock(); down(err) }
-	var shards sync.WaitGroup
-	for id := range count {
-		shards.Go(func() {
-			if err := a.newShard(id, count, inbox, link).run(running); err != nil {
-				stop(err)
-			}
-		})
-	}
-	shards.Wait()
-	return unlessEnded(ctx, context.Cause(running))
-}
-
-// unlessEnded returns err, or nil if ctx has ended.
-func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return a.shards(max(answer.Shards, 1)), nil
 }
 
 // run keeps a session until ctx ends or a retry is useless. It reconnects by itself.

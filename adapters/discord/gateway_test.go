@@ -176,6 +176,11 @@ func TestSessionStartsAreCounted(t *testing.T) {
 // event comes from its shard.
 func TestRecommendedShards(t *testing.T) {
 	l := prepareLive(t, discordtest.Options{Shards: 3}, func(c *discord.Config) { c.Shards = 0 })
+	for n, c := range l.connections() {
+		if c.Name != fmt.Sprint("shard-", n) || !c.Exclusive {
+			t.Errorf("connection %d is %q, exclusive: %t", n, c.Name, c.Exclusive)
+		}
+	}
 	l.run()
 	for range 3 {
 		l.up()

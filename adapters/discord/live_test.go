@@ -130,7 +130,7 @@ func (l *live) run() {
 		Missed: func(string, time.Time) {}, State: l.state, Log: slog.New(slog.DiscardHandler),
 	}
 	var running sync.WaitGroup
-	for _, c := range l.adapter.Connections() {
+	for _, c := range l.connections() {
 		running.Go(func() { l.ended <- c.Run(ctx, l.inbox, link) })
 	}
 	l.stop = func() {
@@ -138,6 +138,20 @@ func (l *live) run() {
 		running.Wait()
 	}
 	l.t.Cleanup(l.stop)
+}
+
+// connections returns a connection for each shard.
+func (l *live) connections() []adapters.Connection {
+	l.t.Helper()
+	all := l.adapter.Connections()
+	if len(all) != 1 || all[0].Split == nil {
+		return all
+	}
+	all, err := all[0].Split(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return all
 }
 
 func (l *live) up() event.Self {

@@ -61,6 +61,7 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connection) {
 	adapters.Supervise(ctx, adapters.Supervised{
 		Connection: c,
+		Each:       func(ctx context.Context, c adapters.Connection) { d.supervise(ctx, a, c) },
 		Inbox:      timed{d.ingest, d.metrics},
 		Lease:      adapters.ExclusiveLease{Store: d.journal, Name: path.Join("workspace", a.ID, c.Name)},
 		Up: func(self event.Self) {

@@ -21,6 +21,9 @@ func (l *links) report(connection string, s adapters.Status) adapters.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.states[connection] = s
+	if s.State == adapters.Divided {
+		delete(l.states, connection)
+	}
 	return l.workspace()
 }
 

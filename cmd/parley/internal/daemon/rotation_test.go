@@ -150,11 +150,12 @@ func TestAppTokenRotates(t *testing.T) {
 	h.posts(1)
 }
 
-// TestDiscordTokenRotates gives a workspace whose token Discord has revoked its new token.
+// TestDiscordTokenRotates gives a workspace whose token Discord has revoked its new token. Discord
+// recommends two shards.
 func TestDiscordTokenRotates(t *testing.T) {
 	t.Parallel()
 	const rotated = "discordtest-rotated"
-	fake, err := discordtest.Start(discordtest.Options{Token: rotated})
+	fake, err := discordtest.Start(discordtest.Options{Token: rotated, Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +165,9 @@ func TestDiscordTokenRotates(t *testing.T) {
 	h.awaitState("guild", "refused")
 	h.rotate(p, discordtest.Token, rotated)
 	h.awaitState("guild", "up")
+	if err := fake.AwaitShards(h.ctx, 2); err != nil {
+		t.Errorf("%v\n%s", err, h.log)
+	}
 }
 
 // TestWebhookSecretRotates changes the secret of an agent that answers later.
