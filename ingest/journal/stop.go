@@ -18,7 +18,7 @@ type Stopped struct {
 // claim: a worker that has the run can write nothing about it afterwards. The notice informs
 // the thread. StopRun returns ErrEnded if the run has ended and ErrNotFound if it is unknown.
 func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopped, error) {
-	s, err := write(ctx, j, WriteOptions{}, func(tx *txn) (s Stopped) {
+	ended, err := write(ctx, j, WriteOptions{}, func(tx *txn) (s stoppedRun) {
 		if !tx.row([]any{&s.Thread, &s.Agent, &s.Owner}, `SELECT id, agent, owner FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
 			if tx.has(`SELECT 1 FROM runs WHERE id = $1`, run) {
 				tx.fail(ErrEnded)
@@ -26,16 +26,23 @@ func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopp
 			tx.fail(ErrNotFound)
 			return s
 		}
-		e := tx.stopping(s.Thread, millis(j.now()))
-		e.tell(notice)
-		e.stop()
+		s.endRunTx = tx.stopping(s.Thread, millis(j.now()))
+		s.tell(notice)
+		s.stop()
 		return s
 	})
 	if err == nil {
-		j.runChanged(run, true)
-		j.threadChanged(s.Thread, true)
+		ended.run.Followed = true // another node may have its readers
+		j.runEnded(ctx, ended.run, ended.chunks)
+		j.threadChanged(ended.Thread, true)
 	}
-	return s, err
+	return ended.Stopped, err
+}
+
+// stoppedRun is a stop inside its transaction.
+type stoppedRun struct {
+	Stopped
+	*endRunTx
 }
 
 // UnfinishedRun returns the id of a thread's unfinished run; empty for none.
