@@ -101,6 +101,7 @@ type API struct {
 	Store    Store
 	Files    Files
 	Runs     Runs
+	Tickets  Tickets
 	Streams  *Streams
 	Storage  Storage
 	Guard    *guard.Guard

@@ -99,6 +99,9 @@ func (d Documents) admit(w http.ResponseWriter, r *http.Request) (Call, bool) {
 	if a, token := find(adapters, guard.Bearer(r)); token != nil {
 		return d.call(a, *token), true
 	}
+	if a, token := d.redeem(adapters, r); token != nil {
+		return d.call(a, *token), true
+	}
 	refuseToken(API{Guard: d.Guard}, w, r, "the request needs a token of a web workspace: Authorization: Bearer …")
 	return Call{}, false
 }

@@ -26,6 +26,7 @@ func runRoutes() []Route {
 	routes := []Route{
 		{Pattern: "GET /api/v1/runs/{runId}/events", Serve: Call.listRunEvents},
 		{Pattern: "GET /api/v1/agent/runs/{runId}/stream", Serve: Call.streamRun},
+		{Pattern: "POST /api/v1/tickets", Serve: Call.postTicket},
 	}
 	for _, prefix := range []string{"", "/api/v1"} {
 		routes = append(routes,

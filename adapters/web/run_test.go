@@ -30,6 +30,20 @@ type store struct {
 	messages []journal.Message
 	changed  chan struct{}
 	added    []stream.Message
+	tickets  map[string]journal.Ticket
+}
+
+func (s *store) PutTicket(_ context.Context, secret string, t journal.Ticket, _ time.Duration) error {
+	s.tickets[secret] = t
+	return nil
+}
+
+func (s *store) TakeTicket(_ context.Context, secret string) (journal.Ticket, error) {
+	t, ok := s.tickets[secret]
+	if delete(s.tickets, secret); !ok {
+		return t, journal.ErrNotFound
+	}
+	return t, nil
 }
 
 func (s *store) RunEvents(_ context.Context, run string, after int64, limit int) (journal.RunPage, error) {
@@ -85,7 +99,7 @@ const run = "run-1"
 
 // working is a run in our workspace that has said something.
 func working() *store {
-	s := &store{changed: make(chan struct{}, 1), messages: []journal.Message{
+	s := &store{changed: make(chan struct{}, 1), tickets: map[string]journal.Ticket{}, messages: []journal.Message{
 		{Author: journal.ByHuman, Version: 1, Content: "so?", ClientMessageID: "c1", CreatedAt: noon},
 	}}
 	s.page.RunStatus = journal.RunStatus{ID: run, ThreadID: thread, Workspace: "ours", State: "running"}
@@ -115,7 +129,7 @@ func (s *store) serve(t *testing.T) *httptest.Server {
 	d := web.Documents{
 		Adapters: func() []*web.Adapter { return adapters }, Guard: guards,
 		API: func(workspace string) web.API {
-			return web.API{Workspace: workspace, Guard: guards, Runs: s, Streams: streams, Now: func() time.Time { return noon }}
+			return web.API{Workspace: workspace, Guard: guards, Runs: s, Tickets: s, Streams: streams, Now: func() time.Time { return noon }}
 		},
 	}
 	mux := http.NewServeMux()

@@ -69,6 +69,9 @@ func (r Retention) steps(now time.Time) []step {
 		}},
 		{name: "paces", bound: before(paceAge), statements: []string{`DELETE FROM paces WHERE (workspace, channel) IN (SELECT workspace, channel FROM paces
 			WHERE next_at <= $1 AND blocked_until <= $1 AND left_at <= $1 LIMIT 100)`}},
+		{name: "tickets", bound: before(0), statements: []string{
+			`DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE until_at <= $1 ORDER BY until_at LIMIT 100)`,
+		}},
 		{name: "budgets", bound: before(0), statements: []string{
 			`DELETE FROM budgets WHERE (workspace, name) IN (SELECT workspace, name FROM budgets WHERE until_at <= $1 LIMIT 100)`,
 		}},

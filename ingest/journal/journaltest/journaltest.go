@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"budgets", budgetPromises()},
 		{"replies", replyPromises()},
 		{"events", eventPromises()},
+		{"tickets", ticketPromises()},
 		{"notices", noticePromises()},
 		{"later answers", laterPromises()},
 		{"stops", stopPromises()},

@@ -42,6 +42,7 @@ var tables = []table{
 	newTable("taken_runs", 1, `run text, thread int, taken_at int, content text`),
 	newTable("questions", 1, `run text, thread int, agent text, state text, body text, answer text, asked_at int, until_at int`),
 	newTable("run_events", 2, `run text, seq int, type int, workstream text, activity text, text text, details bytes, final int, at int`),
+	newTable("tickets", 1, `hash text, workspace text, token text, path text, until_at int`),
 	newTable("deliveries", 1, `id int, thread int, run text, part int, key text, workspace text, channel text, place text, payload text, state
 		text, attempts int, due_at int, reserved_at int, send_by int, created_at int, platform_id text, error text,
 		kind text, replaces int, stream int, asker text, file text`),

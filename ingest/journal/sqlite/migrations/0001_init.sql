@@ -220,6 +220,16 @@ CREATE TABLE run_events (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_events_at ON run_events (at);
 
+-- Tickets admit one request each, instead of a token.
+CREATE TABLE tickets (
+	hash TEXT PRIMARY KEY, -- SHA-256 of the ticket
+	workspace TEXT NOT NULL,
+	token TEXT NOT NULL, -- id of the token that asked for it
+	path TEXT NOT NULL, -- that it is good for
+	until_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tickets_until ON tickets (until_at);
+
 CREATE TABLE deliveries (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	thread INTEGER NOT NULL,

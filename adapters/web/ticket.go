@@ -1,0 +1,78 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"parley/adapters/guard"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+const (
+	// ticketAge is the time for which a ticket is valid.
+	ticketAge = time.Minute
+	// ticketBytes is the length of a ticket before its encoding.
+	ticketBytes = 32
+	// maxPath bounds the path of a ticket, in bytes.
+	maxPath = 2048
+)
+
+// Tickets stores the tickets of callers that cannot set a header, such as a browser's
+// EventSource.
+type Tickets interface {
+	PutTicket(ctx context.Context, secret string, t journal.Ticket, age time.Duration) error
+	TakeTicket(ctx context.Context, secret string) (journal.Ticket, error)
+}
+
+// postTicket responds with a ticket for one GET of a path with the caller's rights: POST
+// /api/v1/tickets {"path"}
+func (c Call) postTicket(w http.ResponseWriter, r *http.Request) {
+	raw, ok := c.JSON(w, r)
+	if !ok {
+		return
+	}
+	var body struct{ Path string }
+	err := json.Unmarshal(raw, &body)
+	var faults event.FieldErrors
+	faults.Check(err == nil && strings.HasPrefix(body.Path, "/") && len(body.Path) <= maxPath, "path", "must be the path of a route, such as /runs/…/…/stream")
+	if len(faults) > 0 {
+		c.failRead(w, faults)
+		return
+	}
+	path, _, _ := strings.Cut(body.Path, "?")
+	random := make([]byte, ticketBytes)
+	_, _ = rand.Read(random) // never fails
+	ticket := base64.RawURLEncoding.EncodeToString(random)
+	if err := c.Tickets.PutTicket(r.Context(), ticket, journal.Ticket{Workspace: c.Workspace, Token: c.Token.ID, Path: event.Text(path)}, ticketAge); err != nil {
+		c.failRead(w, err)
+		return
+	}
+	respond(w, http.StatusCreated, map[string]string{"ticket": ticket})
+}
+
+// redeem returns the token whose rights a request's ticket gives, and the token's workspace.
+// It returns nil for a request without a valid ticket.
+func (d Documents) redeem(adapters []*Adapter, r *http.Request) (*Adapter, *Token) {
+	secret := r.URL.Query().Get("ticket")
+	if len(secret) != base64.RawURLEncoding.EncodedLen(ticketBytes) || r.Method != http.MethodGet || guard.Bearer(r) != "" {
+		return nil, nil
+	}
+	ticket, err := d.API("").Tickets.TakeTicket(r.Context(), secret)
+	if err != nil || ticket.Path != r.URL.Path && ticket.Path != r.URL.EscapedPath() {
+		return nil, nil
+	}
+	for _, a := range adapters {
+		for i := range a.config.Tokens {
+			if a.workspace == ticket.Workspace && a.config.Tokens[i].ID == ticket.Token {
+				return a, &a.config.Tokens[i]
+			}
+		}
+	}
+	return nil, nil // it is not configured any more
+}

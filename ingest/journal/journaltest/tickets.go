@@ -1,0 +1,33 @@
+package journaltest
+
+import (
+	"time"
+
+	"parley/ingest/journal"
+)
+
+func ticketPromises() []promise {
+	return []promise{
+		{"a ticket is taken once, by any node, within its time", ticketTakenOnce},
+	}
+}
+
+func ticketTakenOnce(f *fixture) {
+	for _, secret := range []string{"a", "b"} {
+		f.must(f.PutTicket(f.ctx, secret, journal.Ticket{Workspace: workspace, Token: "olivia", Path: "/" + secret}, time.Minute))
+	}
+	other := f.node("second")
+	got, err := other.TakeTicket(f.ctx, "a")
+	f.must(err)
+	same(f, "ticket", got, journal.Ticket{Workspace: workspace, Token: "olivia", Path: "/a"})
+	for _, secret := range []string{"a", "c", ""} {
+		_, err := f.TakeTicket(f.ctx, secret)
+		f.fails("no ticket", err, journal.ErrNotFound)
+	}
+	same(f, "stored secrets", f.count("tickets WHERE hash = 'b'"), 0)
+	f.clock.advance(time.Minute)
+	_, err = f.TakeTicket(f.ctx, "b")
+	f.fails("too late", err, journal.ErrNotFound)
+	f.prune()
+	same(f, "tickets", f.count("tickets"), 0)
+}

@@ -1,0 +1,46 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
+
+// Ticket admits one request for a path with the rights of a workspace's token.
+type Ticket struct{ Workspace, Token, Path string }
+
+// PutTicket stores a ticket under its secret for some time. The store has only a hash of the
+// secret.
+func (j *Journal) PutTicket(ctx context.Context, secret string, t Ticket, age time.Duration) error {
+	return j.change(ctx, "", func(tx *txn) {
+		tx.do(`INSERT INTO tickets (hash, workspace, token, path, until_at) VALUES ($1, $2, $3, $4, $5)`,
+			hashOf(secret), t.Workspace, t.Token, t.Path, millis(j.now().Add(age)))
+	})
+}
+
+// TakeTicket returns and removes the ticket with a secret. It fails with ErrNotFound if there
+// is none, or none any more.
+func (j *Journal) TakeTicket(ctx context.Context, secret string) (Ticket, error) {
+	known, err := j.row(ctx, []any{new(int64)}, `SELECT 1 FROM tickets WHERE hash = $1`, hashOf(secret))
+	switch {
+	case err != nil:
+		return Ticket{}, err
+	case !known: // a guess costs no write
+		return Ticket{}, ErrNotFound
+	}
+	return write(ctx, j, WriteOptions{}, func(tx *txn) (t Ticket) {
+		if !tx.row([]any{&t.Workspace, &t.Token, &t.Path},
+			`DELETE FROM tickets WHERE hash = $1 AND until_at > $2 RETURNING workspace, token, path`, hashOf(secret), millis(j.now())) {
+			tx.fail(ErrNotFound)
+		}
+		return t
+	})
+}
+
+// hashOf returns the stored form of a ticket's secret. A lookup of a hash tells nobody in its
+// duration how much of a guess is right.
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
