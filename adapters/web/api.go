@@ -102,10 +102,13 @@ type API struct {
 	Files    Files
 	Runs     Runs
 	Tickets  Tickets
-	Streams  *Streams
-	Storage  Storage
-	Guard    *guard.Guard
-	Now      func() time.Time
+	// Stop ends an unfinished run because its reader wants no answer. The notice informs the
+	// thread.
+	Stop    func(ctx context.Context, run string, notice journal.Notice) error
+	Streams *Streams
+	Storage Storage
+	Guard   *guard.Guard
+	Now     func() time.Time
 }
 
 func (a API) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {

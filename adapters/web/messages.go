@@ -30,6 +30,11 @@ func (a API) PostMessage(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	a.post(w, r, caller, raw)
+}
+
+// post accepts the message of an authenticated caller.
+func (a API) post(w http.ResponseWriter, r *http.Request, caller caller, raw []byte) {
 	b, err := caller.complete(raw, a.Asks)
 	if err == nil {
 		err = a.keep(r.Context(), &b)

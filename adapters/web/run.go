@@ -33,6 +33,7 @@ func runRoutes() []Route {
 			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/updates", Serve: Call.listUpdates},
 			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/stream", Serve: Call.streamRun},
 			Route{Pattern: "POST " + prefix + "/runs/{runId}/updates", Right: ForAgents, Serve: Call.addUpdates},
+			Route{Pattern: "POST " + prefix + "/runs/{runId}/signals", Right: ForUsers, Serve: Call.signal},
 		)
 	}
 	return routes
@@ -53,13 +54,26 @@ func (c Call) run(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bo
 	return page.RunStatus, err == nil
 }
 
+// ownRun is run for a change: a run that the caller may only read is like an unknown one.
+func (c Call) ownRun(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bool) {
+	run, ok := c.run(w, r)
+	if ok && run.Workspace != c.Workspace {
+		c.failRun(w, journal.ErrNotFound)
+		return run, false
+	}
+	return run, ok
+}
+
 // failRun responds to an error about a run.
 func (c Call) failRun(w http.ResponseWriter, err error) {
-	if errors.Is(err, journal.ErrNotFound) {
+	switch {
+	case errors.Is(err, journal.ErrNotFound):
 		c.fail(w, http.StatusNotFound, "not-found", "there is no such run", nil)
-		return
+	case errors.Is(err, journal.ErrEnded):
+		c.fail(w, http.StatusGone, "ended", err.Error(), nil)
+	default:
+		c.failRead(w, err)
 	}
-	c.failRead(w, err)
 }
 
 // listRunEvents responds with a page of the whole messages that are stored of a run: GET

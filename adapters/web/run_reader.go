@@ -18,8 +18,8 @@ const (
 	replyID, lastID = 1<<40 + 1, 1<<40 + 2
 )
 
-// runReader reads the messages of a run in order: its questions, the stored ones, and those
-// that its end implies. A reader that begins behind an id gets what the first one gets next.
+// runReader reads the messages of a run in order: the questions, the stored messages, and the
+// messages that follow from the run's end. A reader that begins behind an id gets what the first one gets next.
 type runReader struct {
 	runs  Runs
 	run   string
@@ -92,7 +92,7 @@ func questions(messages []journal.Message) (list []journal.RunEvent) {
 	return list
 }
 
-// ends returns the messages that the end of a run implies, without those that are stored. Each
+// ends returns the messages that follow from the end of a run and are not stored. Each
 // has a later time than every message before it.
 func ends(page *journal.RunPage, messages []journal.Message) (list []journal.RunEvent) {
 	at := page.EndedAt

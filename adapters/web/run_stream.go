@@ -3,7 +3,6 @@ package web
 import (
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
 )
 
 // listUpdates responds with all messages of a run so far, as {"messages":[…]}: GET
@@ -130,27 +128,20 @@ func (c Call) addUpdates(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	run, ok := c.run(w, r)
+	run, ok := c.ownRun(w, r)
 	if !ok {
 		return
 	}
 	messages, faults := readUpdates(raw)
 	err := faults.Err()
-	switch {
-	case err != nil:
-	case run.Workspace != c.Workspace:
-		err = journal.ErrNotFound // it may only be read
-	default:
+	if err == nil {
 		err = c.Runs.AddEvents(r.Context(), run.ID, messages)
 	}
-	switch {
-	case err == nil:
-		respond(w, http.StatusAccepted, map[string]any{"run_id": run.ID, "messages": len(messages)})
-	case errors.Is(err, journal.ErrEnded):
-		c.fail(w, http.StatusGone, "ended", err.Error(), nil)
-	default:
+	if err != nil {
 		c.failRun(w, err)
+		return
 	}
+	respond(w, http.StatusAccepted, map[string]any{"run_id": run.ID, "messages": len(messages)})
 }
 
 // readUpdates reads one message or a list of messages.

@@ -31,6 +31,16 @@ type store struct {
 	changed  chan struct{}
 	added    []stream.Message
 	tickets  map[string]journal.Ticket
+	backend  backend
+	stopped  []string // run and notice
+}
+
+func (s *store) stop(_ context.Context, run string, notice journal.Notice) error {
+	if s.page.Ended() {
+		return journal.ErrEnded
+	}
+	s.stopped = append(s.stopped, run+" "+notice.Text)
+	return nil
 }
 
 func (s *store) PutTicket(_ context.Context, secret string, t journal.Ticket, _ time.Duration) error {
@@ -129,7 +139,10 @@ func (s *store) serve(t *testing.T) *httptest.Server {
 	d := web.Documents{
 		Adapters: func() []*web.Adapter { return adapters }, Guard: guards,
 		API: func(workspace string) web.API {
-			return web.API{Workspace: workspace, Guard: guards, Runs: s, Tickets: s, Streams: streams, Now: func() time.Time { return noon }}
+			return web.API{
+				Workspace: workspace, Guard: guards, Runs: s, Tickets: s, Stop: s.stop, Streams: streams, Now: func() time.Time { return noon },
+				Asks: func(string) bool { return false }, Inbox: &s.backend, Recorded: &s.backend, Files: &s.backend,
+			}
 		},
 	}
 	mux := http.NewServeMux()

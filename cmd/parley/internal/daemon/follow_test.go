@@ -142,3 +142,22 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 		t.Errorf("heard %q", got)
 	}
 }
+
+// TestASignalStopsARun, and its readers learn that it has ended.
+func TestASignalStopsARun(t *testing.T) {
+	t.Parallel()
+	l := openLater(t)
+	run := l.take()
+	s := l.listen("/api/v1/agent/runs/" + run + "/stream")
+	request, err := http.NewRequestWithContext(l.ctx, http.MethodPost, l.url+"/runs/"+run+"/signals", strings.NewReader(`{"signal":"Stop"}`))
+	if err == nil {
+		request.Header.Set("Authorization", "Bearer "+ownToken)
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if got := l.send(request, err); got.status != http.StatusAccepted {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if got := []string{s.next(), s.next(), s.next()}; got[0] != "QUESTION hi" || got[1] != "TERMINATED Stopped." || got[2] != "" {
+		t.Errorf("heard %q", got)
+	}
+}

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// signal takes a signal to a run: POST /runs/{runId}/signals {"signal","data"}. A UserInput and a
+// FileUploaded become the next message of the run's thread, also after the run's end. Stop
+// ends the run.
+func (c Call) signal(w http.ResponseWriter, r *http.Request) {
+	raw, ok := c.JSON(w, r)
+	if !ok {
+		return
+	}
+	run, ok := c.ownRun(w, r)
+	if !ok {
+		return
+	}
+	var body struct {
+		Signal string
+		Data   json.RawMessage
+	}
+	err := json.Unmarshal(raw, &body)
+	var message map[string]any
+	var faults event.FieldErrors
+	switch {
+	case err != nil:
+		faults.Check(false, whole, "must be an object with signal and data")
+	case body.Signal == "UserInput":
+		message, faults = userInput(body.Data)
+	case body.Signal == "FileUploaded":
+		message, faults = fileUploaded(body.Data)
+	default:
+		faults.Check(body.Signal == "Stop", "signal", "must be UserInput, FileUploaded or Stop")
+	}
+	switch {
+	case len(faults) > 0:
+		c.failRead(w, faults)
+	case message == nil:
+		c.stopRun(w, r, run)
+	default:
+		message["thread_id"] = run.ThreadID
+		raw, _ := json.Marshal(message) // texts and valid JSON always encode
+		c.post(w, r, caller{workspace: c.Workspace, token: c.Token, any: c.Token.Senders == SendersAny, bare: true}, raw)
+	}
+}
+
+// stopped is the notice of a run that a signal has stopped.
+const stopped = "Stopped."
+
+func (c Call) stopRun(w http.ResponseWriter, r *http.Request, run journal.RunStatus) {
+	if err := c.Stop(r.Context(), run.ID, journal.NewNotice(run.Platform, stopped)); err != nil {
+		c.failRun(w, err)
+		return
+	}
+	respond(w, http.StatusAccepted, map[string]string{"run_id": run.ID})
+}
+
+// userInput returns the message of a UserInput, in the form of Body.
+func userInput(data []byte) (map[string]any, event.FieldErrors) {
+	var input struct {
+		Message         *string         `json:"message"`
+		ClientMessageID string          `json:"client_message_id"`
+		Metadata        json.RawMessage `json:"metadata"`
+		Attachments     json.RawMessage `json:"attachments"`
+	}
+	var faults event.FieldErrors
+	err := json.Unmarshal(data, &input)
+	faults.Check(err == nil && input.Message != nil, "data", "must be an object with message, a text; client_message_id, metadata and attachments are optional")
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	message := map[string]any{"content": *input.Message}
+	if input.ClientMessageID != "" {
+		message["client_message_id"] = input.ClientMessageID
+	}
+	if input.Metadata != nil {
+		message["metadata"] = input.Metadata
+	}
+	if input.Attachments != nil {
+		message["attachments"] = input.Attachments
+	}
+	return message, nil
+}
+
+// fileUploaded returns the message of a FileUploaded, in the form of Body. It has the file and
+// no words.
+func fileUploaded(data []byte) (map[string]any, event.FieldErrors) {
+	var file struct {
+		Name        string `json:"name"`
+		Filename    string `json:"filename"`
+		MimeType    string `json:"mime_type"`
+		ContentType string `json:"content_type"`
+		Data        []byte `json:"data"`
+	}
+	var faults event.FieldErrors
+	err := json.Unmarshal(data, &file)
+	attached := Attachment{Name: cmp.Or(file.Name, file.Filename), MimeType: cmp.Or(file.MimeType, file.ContentType), Data: file.Data}
+	faults.Check(err == nil && attached.Name != "" && len(attached.Data) > 0, "data", "must be an object with name, mime_type and data, the file's bytes in base64")
+	return map[string]any{"content": "", "attachments": []Attachment{attached}}, faults
+}

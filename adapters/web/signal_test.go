@@ -1,0 +1,59 @@
+package web_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/web"
+)
+
+// TestSignals checks that input and files become messages of the run's thread, and that a stop
+// stops.
+func TestSignals(t *testing.T) {
+	const path = "/api/v1/runs/" + run + "/signals"
+	for name, c := range map[string]struct {
+		token, body string
+		status      int
+		message     string // the content of the accepted message
+		files       int
+		stopped     []string
+	}{
+		"input":             {ownToken, `{"signal":"UserInput","data":{"message":"and?","client_message_id":"c2","metadata":{"mood":1}}}`, 202, "and?", 0, nil},
+		"input with a file": {ownToken, `{"signal":"UserInput","data":{"message":"see","attachments":[{"name":"a.txt","data":"aGk="}]}}`, 202, "see", 1, nil},
+		"a file":            {ownToken, `{"signal":"FileUploaded","data":{"filename":"a.txt","content_type":"text/plain","data":"aGk="}}`, 202, "", 1, nil},
+		"a stop":            {ownToken, `{"signal":"Stop","data":{"message":"enough"}}`, 202, "", 0, []string{run + " Stopped."}},
+		"no message":        {ownToken, `{"signal":"UserInput","data":{"message":7}}`, 400, "", 0, nil},
+		"no file":           {ownToken, `{"signal":"FileUploaded","data":{"name":"a.txt"}}`, 400, "", 0, nil},
+		"another name":      {ownToken, `{"signal":"UserInput","data":{"message":"hi","metadata":{"sender_id":"web:ada"}}}`, 400, "", 0, nil},
+		"another signal":    {ownToken, `{"signal":"Resume"}`, 400, "", 0, nil},
+		"no object":         {ownToken, `[]`, 400, "", 0, nil},
+		"an agent's":        {anyToken, `{"signal":"Stop"}`, 403, "", 0, nil},
+		"only a reader's":   {readerToken, `{"signal":"Stop"}`, 404, "", 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := working()
+			s.backend.result = stored
+			status, body := post(t, s.serve(t), c.token, path, c.body)
+			if diff := cmp.Diff(c.stopped, s.stopped); status != c.status || diff != "" || len(s.backend.files) != c.files {
+				t.Fatalf("%d %s, %d files %s", status, body, len(s.backend.files), diff)
+			}
+			if len(s.backend.accepted) == 0 {
+				if c.status == http.StatusAccepted && c.stopped == nil {
+					t.Error("no message was accepted")
+				}
+				return
+			}
+			got, err := web.ReadBody(s.backend.accepted[0].Body)
+			if err != nil || got.Content != c.message || got.ThreadID != thread || len(got.Attachments) != c.files {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	s := working()
+	s.end("done", nil)
+	if status, body := post(t, s.serve(t), ownToken, path, `{"signal":"Stop"}`); status != http.StatusGone {
+		t.Errorf("a stop after the end: %d %s", status, body)
+	}
+}
