@@ -114,6 +114,9 @@ type Limits struct {
 	// after which the sign is shown again, because it ends by itself; 0 means never.
 	Sign      bool
 	SignEvery time.Duration
+	// SignText is the greatest length of a sign's text in characters. 0 means that the sign
+	// has no text.
+	SignText int
 }
 
 // Preview is the form of a live preview.
@@ -307,6 +310,9 @@ type Sign struct {
 	To     Address
 	// Message is the external id of the message that the turn answers.
 	Message string
+	// Text says what the agent is doing, in one line of plain text; empty for the platform's
+	// own words. A sign without a text ignores it.
+	Text string
 }
 
 // WorkingIndicator is an adapter that can show people that the agent is at work. Both

@@ -81,6 +81,8 @@ func (l Log) Severity() slog.Level {
 type Agent struct {
 	ID   string `yaml:"id"`
 	Kind string `yaml:"kind"` // the name of a kind
+	// Show are the messages of the agent that people see during a run, of turn.Shown.
+	Show []string `yaml:"show"`
 	// Config is the settings of its kind. In a file its keys are siblings of id and kind.
 	Config agent.Config `yaml:"-"`
 }
@@ -154,6 +156,6 @@ func defaults() *Config {
 		Shutdown:    10 * time.Second,
 		Retention:   journal.DefaultRetention(),
 		Attachments: attach.DefaultConfig(),
-		Agents:      []Agent{{ID: "echo", Kind: "echo", Config: new(echo.Config)}},
+		Agents:      []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Config: new(echo.Config)}},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/assembly/turn"
 	"parley/ingest/attach"
 )
 
@@ -90,12 +91,16 @@ func (l *loader) config() *Config {
 	return c
 }
 
+// agentKeys are the keys of an agent of any kind.
+var agentKeys = []string{"id", "kind", "show"}
+
 // agents reads the list of agents. A key of another kind of agent is a fault.
 func (f *file) agents(items []map[string]any) []Agent {
 	agents := make([]Agent, len(items))
 	for i, item := range items {
 		at := fmt.Sprintf("agents[%d]", i)
-		f.decode(at, &agents[i], pick(item, "id", "kind"))
+		agents[i].Show = turn.DefaultShow()
+		f.decode(at, &agents[i], pick(item, agentKeys...))
 		kind, ok := Kind(agents[i].Kind)
 		if !ok {
 			continue
@@ -105,8 +110,8 @@ func (f *file) agents(items []map[string]any) []Agent {
 		var check checks
 		for _, key := range keys(reflect.TypeFor[Agent]()) {
 			_, given := item[key]
-			check.require(!given || key == "id" || key == "kind" || slices.Contains(own, key), join(at, key),
-				fmt.Sprintf("is not a key of an agent of kind %s, whose keys are %s: remove it", kind.Name, strings.Join(append([]string{"id", "kind"}, own...), ", ")))
+			check.require(!given || slices.Contains(agentKeys, key) || slices.Contains(own, key), join(at, key),
+				fmt.Sprintf("is not a key of an agent of kind %s, whose keys are %s: remove it", kind.Name, strings.Join(slices.Concat(agentKeys, own), ", ")))
 		}
 		f.report(check.faults)
 		f.decode(at, agents[i].Config, pick(item, own...))

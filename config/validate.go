@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/assembly/turn"
 	"parley/ingest/event"
 )
 
@@ -83,6 +84,9 @@ func (a Agent) faults() event.FieldErrors {
 	var check checks
 	check.require(idForm.MatchString(a.ID), "id", idWords)
 	check.oneOf("kind", a.Kind, kindNames()...)
+	for i, name := range a.Show {
+		check.oneOf(fmt.Sprintf("show[%d]", i), name, turn.Shown()...)
+	}
 	if a.Config != nil {
 		check.under("", a.Config.Validate())
 	}

@@ -228,7 +228,7 @@ func (b *board) FindStream(ctx context.Context, post adapters.Post) (ids []strin
 }
 
 func (b *board) ShowWorking(ctx context.Context, sign adapters.Sign) error {
-	return b.do(ctx, "sign", "", func() error { b.signs[sign.Message] = sign.To; return nil })
+	return b.do(ctx, "sign", sign.Text, func() error { b.signs[sign.Message] = sign.To; return nil })
 }
 
 // ClearWorking removes a sign only at its own address.

@@ -35,9 +35,11 @@ type Showing struct {
 
 	mu     sync.Mutex
 	said   strings.Builder
-	fresh  int      // the last bytes of said, which no piece has yet
-	pieces []*piece // the last one may still grow
-	forced bool     // a piece was ended early, because its stream was old
+	fresh  int           // the last bytes of said, which no piece has yet
+	pieces []*piece      // the last one may still grow
+	forced bool          // a piece was ended early, because its stream was old
+	note   string        // the last message about the agent's work
+	noted  chan struct{} // has a value if the note has changed
 }
 
 var _ turn.Showing = (*Showing)(nil)
@@ -51,7 +53,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 	showing, stop := context.WithCancel(ctx)
 	s := &Showing{
 		outbox: o, claim: c, run: run, platform: platform, to: to, mentions: mentions, pieces: []*piece{newPiece("")},
-		grown: make(chan struct{}, 1), stop: stop, stopped: showing.Err,
+		grown: make(chan struct{}, 1), noted: make(chan struct{}, 1), stop: stop, stopped: showing.Err,
 	}
 	if editor, ok := platform.Sender.(adapters.Editor); ok && platform.Limits.Preview != adapters.PreviewOff && platform.Limits.Preview != "" {
 		s.editor = editor
@@ -79,6 +81,21 @@ func (s *Showing) Grow(text string) {
 	s.mu.Unlock()
 	select {
 	case s.grown <- struct{}{}:
+	default: // the goroutine has not taken the last value yet
+	}
+}
+
+// Note implements turn.Showing.
+func (s *Showing) Note(text string) {
+	text = line(text, s.platform.Limits.SignText)
+	if text == "" {
+		return
+	}
+	s.mu.Lock()
+	s.note = text
+	s.mu.Unlock()
+	select {
+	case s.noted <- struct{}{}:
 	default: // the goroutine has not taken the last value yet
 	}
 }

@@ -2,6 +2,8 @@ package deliver_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,4 +195,47 @@ func TestFileOverCountsCharacters(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// notes says what the agent is doing, 900 ms apart, and then answers.
+func notes(texts ...string) func(context.Context, *journal.Run, turn.Showing) (string, error) {
+	return func(_ context.Context, _ *journal.Run, s turn.Showing) (string, error) {
+		for _, text := range texts {
+			s.Note(text)
+			time.Sleep(900 * time.Millisecond) // of synctest's clock
+		}
+		return "an answer", nil
+	}
+}
+
+// TestNotesAreTheTextOfTheSign proves that the sign shows what the agent is doing, in one short
+// line and not too often, and that a sign without a text stays as it is.
+func TestNotesAreTheTextOfTheSign(t *testing.T) {
+	for limit, want := range map[int][]string{
+		12: {"sign reads a file", "sign calls a too…", "unsign", "send an answer"},
+		0:  {"sign", "unsign", "send an answer"},
+	} {
+		withHarness(t, func(h *harness) {
+			h.platform.Limits.Preview, h.platform.Limits.SignText = adapters.PreviewOff, limit
+			h.answer = notes("reads a\n file", "thinks", "calls a tool of the house", " \n")
+			h.ask("t")
+			h.settles("an answer")
+			got := h.board.did("")
+			slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(order(a), order(b)) })
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("limit %d: %s", limit, diff)
+			}
+		})
+	}
+}
+
+// order puts the removal of a sign before the post, because either may come first.
+func order(call string) string {
+	switch {
+	case strings.HasPrefix(call, "sign"):
+		return "1"
+	case call == "unsign":
+		return "2"
+	}
+	return "3"
 }

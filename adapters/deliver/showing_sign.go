@@ -3,6 +3,7 @@ package deliver
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/adapters"
@@ -39,21 +40,71 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 		return
 	}
 	for {
+		sign.Text = s.lastNote()
 		err := s.outbox.call(ctx, s.platform, d, sendBy, func(ctx context.Context) error { return signer.ShowWorking(ctx, sign) })
-		call.clean = certain && !isFailure(err, adapters.Unclear)
+		certain = certain && !isFailure(err, adapters.Unclear)
+		call.clean = certain
 		if err != nil {
 			s.outbox.Log.Debug("the sign of work cannot be shown", "workspace", s.run.Workspace, "err", err)
 		}
-		if s.platform.Limits.SignEvery <= 0 {
+		if !s.signsAgain(showing) {
 			return
-		}
-		select {
-		case <-showing.Done():
-			return
-		case <-time.After(s.platform.Limits.SignEvery):
 		}
 		sendBy = s.outbox.Now().Add(timeout)
 	}
+}
+
+// noteEvery is the shortest time between two texts of a sign.
+const noteEvery = 1500 * time.Millisecond
+
+// signsAgain waits until the sign must be shown again, because it ends by itself or has
+// another text. It returns false if that never happens.
+func (s *Showing) signsAgain(showing context.Context) bool {
+	limits := s.platform.Limits
+	var ends <-chan time.Time
+	if limits.SignEvery > 0 {
+		ends = time.After(limits.SignEvery)
+	}
+	if limits.SignEvery <= 0 && limits.SignText <= 0 {
+		return false
+	}
+	pace := time.After(noteEvery)
+	select {
+	case <-showing.Done():
+		return false
+	case <-ends:
+		return true
+	case <-s.noted:
+	}
+	select {
+	case <-showing.Done():
+		return false
+	case <-pace:
+		return true
+	}
+}
+
+// lastNote returns the last message about the agent's work; empty for none.
+func (s *Showing) lastNote() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.noted: // the caller shows it
+	default:
+	}
+	return s.note
+}
+
+// line returns a text in one line of at most limit characters.
+func line(text string, limit int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > limit {
+		text = string(runes[:max(limit-1, 0)]) + "…"
+	}
+	if limit <= 0 {
+		return ""
+	}
+	return text
 }
 
 // signed returns the message that gets the sign of work: the turn's last one, unless an

@@ -91,10 +91,14 @@ func New(workspace string, config Config) *Adapter {
 
 // Limits returns the configured limits, and Slack's limit for streams.
 func (a *Adapter) Limits() adapters.Limits {
-	return adapters.Limits{
+	limits := adapters.Limits{
 		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
 		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, StreamAge: streamAge, Sign: a.config.Working != WorkingOff,
 	}
+	if a.config.Working == WorkingStatus {
+		limits.SignText = maxStatus
+	}
+	return limits
 }
 
 // Connections implements adapters.Connector. Each node has sockets of its own.

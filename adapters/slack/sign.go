@@ -1,8 +1,10 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/slack-go/slack"
 
@@ -16,11 +18,19 @@ const (
 	WorkingOff      = "off"
 )
 
+// maxStatus is the greatest length of an agent's words in a status, in characters. Slack
+// shows a status in one line.
+const maxStatus = 100
+
+// plainStatus removes the signs of tokens from an agent's words, so that a status names and
+// notifies nobody.
+var plainStatus = strings.NewReplacer("<", "‹", ">", "›")
+
 // ShowWorking shows that the agent is working, as configured.
 func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	switch a.config.Working {
 	case WorkingStatus:
-		return a.status(ctx, sign, a.config.WorkingText)
+		return a.status(ctx, sign, cmp.Or(plainStatus.Replace(sign.Text), a.config.WorkingText))
 	case WorkingReaction:
 		return a.react(ctx, "reactions.add", sign, a.api.AddReactionContext, "already_reacted")
 	}

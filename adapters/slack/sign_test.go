@@ -14,6 +14,11 @@ func TestStatusSign(t *testing.T) {
 	if err := s.adapter.ShowWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Place) != "is thinking…" {
 		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Place), err)
 	}
+	working := s.sign
+	working.Text = "asks <!channel>"
+	if err := s.adapter.ShowWorking(t.Context(), working); err != nil || s.server.Status(room, s.post.To.Place) != "asks ‹!channel›" {
+		t.Errorf("%q, %v", s.server.Status(room, s.post.To.Place), err)
+	}
 	for range 2 {
 		if err := s.adapter.ClearWorking(t.Context(), s.sign); err != nil || s.server.Status(room, s.post.To.Place) != "" {
 			t.Errorf("%q, %v", s.server.Status(room, s.post.To.Place), err)
@@ -34,6 +39,9 @@ func TestReactionSign(t *testing.T) {
 	c := config(s.server.URL())
 	c.Working, c.WorkingEmoji = slack.WorkingReaction, "hourglass"
 	adapter := slack.New("acme", c)
+	if limits := adapter.Limits(); limits.SignText != 0 || s.adapter.Limits().SignText == 0 {
+		t.Error("a reaction has a text, or a status has none")
+	}
 	for range 2 { // a second call is no error
 		if err := adapter.ShowWorking(t.Context(), s.sign); err != nil {
 			t.Error(err)

@@ -25,8 +25,8 @@ type runReader struct {
 	run   string
 	asked bool  // the questions have been read
 	after int64 // the id of the last message that was read
-	// since leaves out earlier messages, except those that end the run. What has this very
-	// time is not left out.
+	// since leaves out earlier messages, except those that end the run. A message of this very
+	// time is sent.
 	since time.Time
 }
 

@@ -215,7 +215,8 @@ func TestEventsOfARun(t *testing.T) {
 	}
 }
 
-// TestRunsOfOthers are like unknown ones, and so is a run under another thread's id.
+// TestRunsOfOthers checks that they are like unknown ones, and so is a run with the id of another
+// thread.
 func TestRunsOfOthers(t *testing.T) {
 	server := working().serve(t)
 	_, unknown := get(t, server, ownToken, "/api/v1/runs/nothing/events")

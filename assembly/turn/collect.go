@@ -15,8 +15,9 @@ type collector struct {
 	limit int64 // of the tokens, and again of the whole messages, in bytes
 	now   func() time.Time
 
-	grow   func(text string) // gets the tokens of the answer; nil for none
-	files  []stream.File     // of the answer
+	grow   func(text string)      // gets the tokens of the answer; nil for none
+	note   func(m stream.Message) // gets the whole messages; nil for none
+	files  []stream.File          // of the answer
 	events *recorder
 
 	text     string          // the answer
@@ -64,6 +65,9 @@ func (c *collector) emit(m stream.Message) error {
 		}
 	}
 	c.events.add(m)
+	if c.note != nil {
+		c.note(m)
+	}
 	return nil
 }
 

@@ -27,7 +27,7 @@ const (
 
 // recorder stores the messages of a run while the agent works. One goroutine writes, and
 // only while messages wait: all that wait go into its next write. The messages that end the
-// run are held back until the run ends, because its end decides whether they take effect.
+// run wait for the run's end, because the end decides whether they take effect.
 type recorder struct {
 	run    *journal.Run
 	store  func(messages []stream.Message) error

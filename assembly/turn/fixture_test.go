@@ -143,6 +143,7 @@ type fixture struct {
 	format  func(text string) ([]journal.Post, error)
 
 	shown    [][]string // the parts of the growing answers, one list for each showing
+	notes    []string   // about the agent's work
 	mentions [][]string
 	serials  []bool // whether the claims of the shown runs were serial
 }
@@ -160,7 +161,7 @@ func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 		d.engine = &engine{Engine: store}
 		d.settings = turn.Settings{Config: turn.DefaultConfig(), Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}}
 		d.settings.Coalesce, d.settings.CoalesceMax = 0, 0
-		d.profile = turn.Profile{ID: "helper", AnswerWithin: 5 * time.Minute, Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000}
+		d.profile = turn.Profile{ID: "helper", AnswerWithin: 5 * time.Minute, Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000, Show: turn.DefaultShow()}
 		d.format = func(text string) ([]journal.Post, error) { return []journal.Post{{Channel: "C1", Text: text}}, nil }
 		if set != nil {
 			set(d)
@@ -246,11 +247,16 @@ type showing struct {
 	stopped bool
 }
 
-// Grow, Stop and Format implement turn.Showing.
+// Grow, Note, Stop and Format implement turn.Showing.
 func (s *showing) Grow(text string) {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
 	s.d.shown[s.run] = append(s.d.shown[s.run], text)
+}
+func (s *showing) Note(text string) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	s.d.notes = append(s.d.notes, text)
 }
 func (s *showing) Stop() { s.stopped = true }
 func (s *showing) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {

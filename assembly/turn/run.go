@@ -87,7 +87,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		if a.showing, err = a.Outbox.Show(running, a.claim, a.run, mentions(a.report.Input.Messages), a.show); err != nil {
 			return err
 		}
-		a.said.grow = a.showing.Grow
+		a.showSaid()
 		if a.run.Answer != nil {
 			return a.said.emit(stream.Message{Type: stream.Answer, Text: *a.run.Answer})
 		}

@@ -31,6 +31,8 @@ type Profile struct {
 	MaxBytes int64
 	// AnswerWithin bounds the wait for a later answer.
 	AnswerWithin time.Duration
+	// Show are the messages that people see during a run, of Shown.
+	Show []string
 }
 
 // Outbox shows a run while it goes on, converts its reply to posts, and sends them.
@@ -52,6 +54,9 @@ type Outbox interface {
 type Showing interface {
 	// Grow takes the next part of the growing answer. It never waits.
 	Grow(text string)
+	// Note takes a message about the agent's work, which replaces the one before. It never
+	// waits.
+	Note(text string)
 	// Stop ends the showing: after it has returned, the showing writes nothing to
 	// the journal. It may be called again.
 	Stop()

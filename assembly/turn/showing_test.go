@@ -48,6 +48,34 @@ func TestTheAnswersTokensAreShown(t *testing.T) {
 	})
 }
 
+// TestShow checks which messages people see, and that the answer is posted in any case.
+func TestShow(t *testing.T) {
+	for name, c := range map[string]struct {
+		show, notes []string
+		grows       [][]string
+	}{
+		"the answer":     {turn.DefaultShow(), nil, [][]string{{"It rains."}}},
+		"all":            {turn.Shown(), []string{"hm", "first this", "half", "search"}, [][]string{{"It rains."}}},
+		"updates alone":  {[]string{turn.ShowUpdate}, []string{"half"}, [][]string{nil}},
+		"plans and more": {[]string{turn.ShowPlan, turn.ShowTool}, []string{"first this", "search"}, [][]string{nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(d *fixture) { d.profile.Show = c.show }, func(d *fixture) {
+				d.agent.does = []script{streams(
+					said(stream.Thought, "", "hm"), said(stream.Plan, "", "first this"), said(stream.Update, "", "half"), said(stream.Update, "", ""),
+					stream.Message{Type: stream.Update, Text: "search", Details: []byte(`{"tool":"search"}`)}, said(stream.Warning, "", "careful"),
+					token("It rains."), said(stream.Answer, "", "It rains."),
+				)}
+				d.asks("C1/1", "so?")
+				same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+				same(t, "notes", d.notes, c.notes)
+				same(t, "answer", d.shown, c.grows)
+				same(t, "posts", d.deliveries(), []string{"It rains."})
+			})
+		})
+	}
+}
+
 // TestEachAttemptHasItsOwnShowing checks an attempt after a failed one.
 func TestEachAttemptHasItsOwnShowing(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {

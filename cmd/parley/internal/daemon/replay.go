@@ -120,6 +120,9 @@ func (discard) Put(_ context.Context, file stream.File) (journal.File, error) {
 // Grow implements turn.Showing.
 func (discard) Grow(string) {}
 
+// Note implements turn.Showing.
+func (discard) Note(string) {}
+
 // Stop implements turn.Showing.
 func (discard) Stop() {}
 

@@ -1,0 +1,52 @@
+package turn
+
+import (
+	"slices"
+
+	"parley/assembly/stream"
+)
+
+// The messages of an agent that people can see during a run.
+const (
+	ShowAnswer  = "answer" // the growing answer
+	ShowThought = "thought"
+	ShowPlan    = "plan"
+	ShowUpdate  = "update"
+	ShowTool    = "tool"
+)
+
+// Shown returns the names of the messages that people can see.
+func Shown() []string { return []string{ShowAnswer, ShowThought, ShowPlan, ShowUpdate, ShowTool} }
+
+// DefaultShow returns the messages that people see if nothing else is configured.
+func DefaultShow() []string { return []string{ShowAnswer} }
+
+// shownAs returns the name under which people can see a whole message; empty for none.
+func shownAs(m stream.Message) string {
+	switch {
+	case m.Type == stream.Answer:
+		return ""
+	case m.Stage() == stream.StageToolExecution:
+		return ShowTool
+	case m.Type == stream.Thought:
+		return ShowThought
+	case m.Type == stream.Plan:
+		return ShowPlan
+	case m.Type == stream.Update:
+		return ShowUpdate
+	}
+	return ""
+}
+
+// showSaid lets people see the agent's messages that the configuration names.
+func (a *attempt) showSaid() {
+	shows := func(name string) bool { return slices.Contains(a.profile.Show, name) }
+	if shows(ShowAnswer) {
+		a.said.grow = a.showing.Grow
+	}
+	a.said.note = func(m stream.Message) {
+		if name := shownAs(m); name != "" && m.Text != "" && shows(name) {
+			a.showing.Note(m.Text)
+		}
+	}
+}
