@@ -132,6 +132,9 @@ func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Outcom
 	if r.copies {
 		j.wakeRemover()
 	}
+	if stopped := r.out.Stopped; stopped != "" {
+		j.runEnded(ctx, &Run{ID: stopped, Thread: claim.Thread, Followed: true}, 1) // it may have chunks
+	}
 	if r.added > 0 || r.out.Disposition == event.Updated {
 		j.threadChanged(claim.Thread, entry.Origin == API)
 	}
