@@ -60,6 +60,7 @@ func scenarios() []subcommand {
 		{"agents", "the first token, kills and a misbehaving server for each kind of agent", 1, &agents{}},
 		{"scale", "memory and start-up time with a large store", 0, &scale{}},
 		{"doors", "attacks of unknown callers beside Slack's messages", 0, &doors{}},
+		{"follow", "many clients that follow runs on several daemons, one of which is killed", 2, &follow{}},
 		{"freeze", "the store locked by another process under load", 0, &freeze{}},
 	}
 }

@@ -1,0 +1,370 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/assembly/stream"
+	"parley/cmd/internal/command"
+)
+
+// follow lets many clients follow runs while a node is killed, and compares what each heard
+// with the agent's answers.
+type follow struct {
+	streams, runs, tokens int
+	every, wait           time.Duration
+
+	nodes *nodes
+	agent *speaker
+
+	mu     sync.Mutex
+	delays []time.Duration // of tokens, from the agent to a client
+	faults []string
+	again  int // connections after the first ones
+}
+
+func (s *follow) define(f *flagSet) {
+	f.number(&s.streams, "streams", 500, 1, "open streams, spread over the daemons and the runs")
+	f.number(&s.runs, "runs", 50, 1, "runs that work at the same time")
+	f.number(&s.tokens, "tokens", 60, 1, "tokens of an answer")
+	f.duration(&s.every, "every", 200*time.Millisecond, 0, "time between two tokens")
+	f.duration(&s.wait, "wait", time.Minute, 0, "time limit from the first token to the last stream's end")
+}
+
+// check refuses one daemon: a killed one must leave another.
+func (s *follow) check(b *bench) error {
+	if b.daemons < 2 {
+		return errors.New("follow needs several -daemons")
+	}
+	return nil
+}
+
+// clientToken is the token of all clients.
+const clientToken = "parley-bench-follows-every-run"
+
+func (s *follow) run(ctx context.Context, b *bench) (err error) {
+	b.printf("follow: %s, %d streams of %d runs, a token every %v\n", b.store(), s.streams, s.runs, s.every)
+	if s.agent, err = startSpeaker(s.tokens, s.every); err != nil {
+		return err
+	}
+	b.onClose(s.agent.close)
+	if s.nodes, err = b.newNodes(ctx, "parley", func(name string, d *database) (*child, error) { return s.newDaemon(b, name, d) }); err != nil {
+		return err
+	}
+	if err := s.nodes.start(ctx); err != nil {
+		return err
+	}
+	if err := s.ask(ctx); err != nil {
+		return err
+	}
+	before := s.nodes.memory().now
+	var listening, opened sync.WaitGroup
+	for i := range s.streams {
+		opened.Add(1)
+		c := &listener{follow: s, thread: threadOf(i % s.runs), node: i / s.runs, opened: sync.OnceFunc(opened.Done)}
+		listening.Go(func() { c.listen(ctx) })
+	}
+	opened.Wait()
+	after := s.nodes.memory().now
+	ctx, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
+	s.agent.begin()
+	pause(ctx, time.Duration(s.tokens)*s.every/3)
+	if err := s.nodes.all[0].kill(); err != nil {
+		return err
+	}
+	listening.Wait()
+	b.printf("from the agent's token to the client's ear: %v (%d tokens heard)\n", summarize(s.delays), len(s.delays))
+	b.printf("memory for each stream: %.0f KB; %d times a client connected again\n", float64(after-before)/1e3/float64(s.streams), s.again)
+	b.printf("%d streams: %d faults\n", s.streams, len(s.faults))
+	for _, fault := range s.faults[:min(len(s.faults), 10)] {
+		b.printf("  %s\n", fault)
+	}
+	if len(s.faults) > 0 {
+		return errors.Join(errViolated, errors.New(s.nodes.logTail()))
+	}
+	return nil
+}
+
+// newDaemon prepares a daemon with one web workspace, whose agent is the speaker.
+func (s *follow) newDaemon(b *bench, name string, d *database) (*child, error) {
+	c, err := b.newChild(b.parley, name)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		return nil, command.UsageError{Err: errors.New("follow needs -postgres")}
+	}
+	c.args = []string{"run", "--config", "parley.yaml"}
+	err = c.write("parley.yaml", fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n  - {id: speaker, kind: webhook, url: %q, secret: %s}\n",
+		c.address, d.url, s.agent.url, clientToken))
+	if err != nil {
+		return nil, err
+	}
+	return c, c.write("workspaces/bench.yaml", fmt.Sprintf("id: bench\nplatform: web\nagent: speaker\nweb: {tokens: [{id: client, token: %s, name: Client}]}\nturns: {coalesce: 0s}\n", clientToken))
+}
+
+// threadOf returns the id of the thread of the nth run.
+func threadOf(n int) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley-bench:"+strconv.Itoa(n))).String()
+}
+
+// ask posts a message to each run's thread, and waits until the agent has all runs.
+func (s *follow) ask(ctx context.Context) error {
+	for n := range s.runs {
+		body, _ := json.Marshal(map[string]string{"thread_id": threadOf(n), "content": "so?"}) // texts always encode
+		url := "http://" + s.nodes.all[n%len(s.nodes.all)].address + "/api/v1/workspaces/bench/messages"
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Authorization", "Bearer "+clientToken)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return fmt.Errorf("post a message: %w", err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusAccepted {
+			return fmt.Errorf("post a message: %s", response.Status)
+		}
+	}
+	for s.agent.known() < s.runs {
+		if !pause(ctx, 10*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// listener is one client.
+type listener struct {
+	*follow
+	thread string
+	node   int // of the next connection
+	opened func()
+
+	last     int64 // the id of the last message; 0 for none
+	asked    bool  // the question was heard
+	chunks   map[string]string
+	answered bool
+	ended    bool
+}
+
+// listen follows the run, over as many connections as it takes.
+func (l *listener) listen(ctx context.Context) {
+	defer l.opened()
+	l.chunks = map[string]string{}
+	for connections := 0; !l.ended; connections++ {
+		if connections > 0 {
+			l.note(func() { l.again++ })
+			if !pause(ctx, 50*time.Millisecond) {
+				break
+			}
+			l.node++
+		}
+		_ = l.connect(ctx) // a broken stream is opened again
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if !l.ended || !l.answered || !l.asked {
+		l.fault("the question was heard: %v, the answer: %v, the end: %v", l.asked, l.answered, l.ended)
+	}
+}
+
+func (l *listener) connect(ctx context.Context) error {
+	url := fmt.Sprintf("http://%s/runs/%s/%s/stream", l.nodes.all[l.node%len(l.nodes.all)].address, l.thread, l.agent.run(l.thread))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+clientToken)
+	if l.asked {
+		request.Header.Set("Last-Event-ID", strconv.FormatInt(l.last, 10))
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	return l.read(response.Body)
+}
+
+// read takes the events of one connection.
+func (l *listener) read(body io.Reader) error {
+	lines := bufio.NewScanner(body)
+	var id int64
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "id":
+			id, _ = strconv.ParseInt(value, 10, 64)
+		case "data":
+			var m stream.Message
+			if err := json.Unmarshal([]byte(value), &m); err != nil {
+				l.fault("an unreadable message: %v", err)
+				return err
+			}
+			l.take(id, m)
+			l.opened()
+		}
+	}
+	return lines.Err()
+}
+
+// take checks one message.
+func (l *listener) take(id int64, m stream.Message) {
+	if id <= l.last && l.asked {
+		l.fault("message %d came after %d", id, l.last)
+	}
+	l.last = id
+	switch m.Type {
+	case stream.Question:
+		if l.asked {
+			l.fault("the question came twice")
+		}
+		l.asked = true
+	case stream.StreamingChunk:
+		l.chunks[m.ActivityID] += m.Text
+		l.measure(m.Text)
+	case stream.Answer:
+		if want := l.agent.answer(l.thread); m.Text != want || l.answered {
+			l.fault("another answer, or a second one: %q, want %q", m.Text, want)
+		}
+		if heard := l.chunks[m.ActivityID]; !strings.HasPrefix(m.Text, heard) {
+			l.fault("the tokens were %q, the answer is %q", heard, m.Text)
+		}
+		l.answered = true
+	case stream.Complete:
+		l.ended = true
+	default:
+		l.fault("an unexpected message of type %s", m.Type)
+	}
+}
+
+// measure notes the delays of the tokens in a chunk.
+func (l *listener) measure(text string) {
+	now := time.Now()
+	for token := range strings.FieldsSeq(text) {
+		_, at, _ := strings.Cut(token, "@")
+		if ns, err := strconv.ParseInt(at, 10, 64); err == nil {
+			l.note(func() { l.delays = append(l.delays, now.Sub(time.Unix(0, ns))) })
+		}
+	}
+}
+
+func (l *listener) note(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
+func (l *listener) fault(format string, args ...any) {
+	l.note(func() { l.faults = append(l.faults, l.thread+": "+fmt.Sprintf(format, args...)) })
+}
+
+// speaker is an agent behind a webhook that says one token after the other. A token is its
+// number and its time.
+type speaker struct {
+	tokens int
+	every  time.Duration
+	url    string
+	http   *http.Server
+	served sync.WaitGroup
+	begun  chan struct{}
+	begin  func()
+
+	mu      sync.Mutex
+	runs    map[string]string // by thread
+	answers map[string]string // of the last attempt, by thread
+}
+
+func startSpeaker(tokens int, every time.Duration) (*speaker, error) {
+	address, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the agent: %w", err)
+	}
+	s := &speaker{tokens: tokens, every: every, url: "http://" + address.Addr().String(), begun: make(chan struct{}), runs: map[string]string{}, answers: map[string]string{}}
+	s.begin = sync.OnceFunc(func() { close(s.begun) })
+	s.http = &http.Server{Handler: http.HandlerFunc(s.speak), ReadHeaderTimeout: 10 * time.Second}
+	s.served.Go(func() { _ = s.http.Serve(address) })
+	return s, nil
+}
+
+func (s *speaker) close() error {
+	err := s.http.Close()
+	s.served.Wait()
+	return err
+}
+
+// speak answers one run, after begin.
+func (s *speaker) speak(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		RunID    string `json:"run_id"`
+		ThreadID string `json:"thread_id"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.put(s.runs, asked.ThreadID, asked.RunID)
+	select {
+	case <-s.begun:
+	case <-r.Context().Done():
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	said := ""
+	for n := range s.tokens {
+		token := fmt.Sprintf("%d@%d ", n, time.Now().UnixNano())
+		said += token
+		s.put(s.answers, asked.ThreadID, said)
+		if _, err := fmt.Fprintf(w, "data: {\"content\":%q}\n\n", token); err != nil || http.NewResponseController(w).Flush() != nil || !pause(r.Context(), s.every) {
+			return
+		}
+	}
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+func (s *speaker) put(values map[string]string, thread, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	values[thread] = value
+}
+
+func (s *speaker) known() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.runs)
+}
+
+func (s *speaker) run(thread string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[thread]
+}
+
+// answer returns the text of the last attempt.
+func (s *speaker) answer(thread string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers[thread]
+}
