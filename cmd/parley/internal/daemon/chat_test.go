@@ -290,9 +290,15 @@ type listener struct {
 // listen opens the stream of a thread; last is the Last-Event-ID, or empty.
 func (h *harness) listen(thread, token, last string) *listener {
 	h.t.Helper()
+	return &listener{h.t, h.stream(chatPath+thread, token, last)}
+}
+
+// stream opens a stream of server-sent events and returns its lines.
+func (h *harness) stream(path, token, last string) *bufio.Scanner {
+	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.ctx)
 	h.t.Cleanup(cancel)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+chatPath+thread, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+path, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -305,7 +311,7 @@ func (h *harness) listen(thread, token, last string) *listener {
 		h.t.Fatalf("%v %v", response, err)
 	}
 	h.t.Cleanup(func() { _ = response.Body.Close() })
-	return &listener{h.t, bufio.NewScanner(response.Body)}
+	return bufio.NewScanner(response.Body)
 }
 
 // heard returns the next event: its id, its name and its content.

@@ -49,19 +49,10 @@ type heard struct {
 	lines *bufio.Scanner
 }
 
-func (h *harness) listen(path string) heard {
+// followRun opens the stream of a run.
+func (h *harness) followRun(path string) heard {
 	h.t.Helper()
-	request, err := http.NewRequestWithContext(h.ctx, http.MethodGet, h.url+path, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+ownToken)
-	response, err := h.client.Do(request)
-	if err != nil || response.StatusCode != http.StatusOK {
-		h.t.Fatal(response, err)
-	}
-	h.t.Cleanup(func() { _ = response.Body.Close() })
-	return heard{h, bufio.NewScanner(response.Body)}
+	return heard{h, h.stream(path, ownToken, "")}
 }
 
 // next returns the next message as "TYPE text"; "" at the stream's end.
@@ -93,7 +84,7 @@ turns: {coalesce: 0s}
 	one.postWeb("so?")
 	run := <-agent.runs
 	path := "/runs/" + thread + "/" + run
-	streams := []heard{one.listen(path + "/stream"), other.listen("/api/v1" + path + "/stream")}
+	streams := []heard{one.followRun(path + "/stream"), other.followRun("/api/v1" + path + "/stream")}
 	hear := func(want string) {
 		t.Helper()
 		for _, s := range streams {
@@ -131,7 +122,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	t.Parallel()
 	l := openLater(t)
 	run := l.take()
-	s := l.listen("/api/v1/agent/runs/" + run + "/stream")
+	s := l.followRun("/api/v1/agent/runs/" + run + "/stream")
 	if got := s.next(); got != "QUESTION hi" {
 		t.Errorf("heard %q", got)
 	}
@@ -148,7 +139,7 @@ func TestASignalStopsARun(t *testing.T) {
 	t.Parallel()
 	l := openLater(t)
 	run := l.take()
-	s := l.listen("/api/v1/agent/runs/" + run + "/stream")
+	s := l.followRun("/api/v1/agent/runs/" + run + "/stream")
 	request, err := http.NewRequestWithContext(l.ctx, http.MethodPost, l.url+"/runs/"+run+"/signals", strings.NewReader(`{"signal":"Stop"}`))
 	if err == nil {
 		request.Header.Set("Authorization", "Bearer "+ownToken)
