@@ -4,7 +4,7 @@
 // An adapter is one package with its own Config. Every adapter implements Normalizer. An
 // ability that only some platforms have is a further interface, found by type assertion:
 // Connector, Stateful, Hook, Fetcher; Sender, Finder, Lister, Editor, PartialFormatter, Streamer,
-// StreamFinder, Ephemeral; WorkingIndicator; Backfiller, ContextReader; Checker.
+// StreamFinder, Ephemeral, ButtonSender; WorkingIndicator; Backfiller, ContextReader; Checker.
 package adapters
 
 import (
@@ -213,6 +213,30 @@ type Post struct {
 	NotBefore time.Time
 	// File is posted with the text, which may then be empty. Nil means no file.
 	File *File
+	// Buttons are shown below the text; only of a ButtonSender.
+	Buttons []Button
+}
+
+// Button is a button of a post.
+type Button struct {
+	ID    string // at most 100 of [a-z0-9-]; it begins with ButtonPrefix
+	Label string
+}
+
+// ButtonPrefix begins the ids of our buttons.
+const ButtonPrefix = "parley-"
+
+// ButtonSender is a Sender whose Send shows buttons. A press of one is an event of kind action
+// whose message has the id as Pressed.
+type ButtonSender interface {
+	// ButtonLimits returns the bounds of a post with buttons. Pure.
+	ButtonLimits() ButtonLimits
+}
+
+// ButtonLimits are the bounds of a post with buttons.
+type ButtonLimits struct {
+	Buttons     int // number
+	Label, Text int // characters of a label, and of the text as Format returned it
 }
 
 // File is a file that an agent made.

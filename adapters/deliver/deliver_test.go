@@ -439,6 +439,46 @@ func TestAStalledNodeKeepsOrder(t *testing.T) {
 	})
 }
 
+// buttoned is a chat whose posts can have two buttons with labels of three characters, below a
+// text of six.
+type buttoned struct{ *chat }
+
+func (buttoned) ButtonLimits() adapters.ButtonLimits {
+	return adapters.ButtonLimits{Buttons: 2, Label: 3, Text: 6}
+}
+
+// TestOptions proves that a question's options are buttons if the platform can show them, and
+// else lines of the text.
+func TestOptions(t *testing.T) {
+	yes, no := stream.Option{ID: "y", Label: "Yes"}, stream.Option{ID: "n", Label: "No"}
+	buttons := []journal.PostButton{{ID: journal.Button("run-1", 0), Label: "Yes"}, {ID: journal.Button("run-1", 1), Label: "No"}}
+	for name, c := range map[string]struct {
+		sender adapters.Sender
+		text   string
+		ask    []stream.Option
+		want   []journal.Post
+	}{
+		"no buttons":      {&chat{}, "May I?", []stream.Option{yes, no}, []journal.Post{{Text: "May I?\n\n1. Yes\n2. No"}}},
+		"buttons":         {buttoned{&chat{}}, "May I?", []stream.Option{yes, no}, []journal.Post{{Text: "May I?", Buttons: buttons}}},
+		"a long question": {buttoned{&chat{}}, "May I now?", []stream.Option{yes, no}, []journal.Post{{Text: "May I now?"}, {Text: "Please choose:", Buttons: buttons}}},
+		"a long label":    {buttoned{&chat{}}, "May I?", []stream.Option{{ID: "y", Label: "Yess"}}, []journal.Post{{Text: "May I?\n\n1. Yess"}}},
+		"many options":    {buttoned{&chat{}}, "May I?", []stream.Option{yes, no, yes}, []journal.Post{{Text: "May I?\n\n1. Yes\n2. No\n3. Yes"}}},
+		"no options":      {buttoned{&chat{}}, "May I?", nil, []journal.Post{{Text: "May I?"}}},
+	} {
+		box := deliver.New(deliver.Parts{Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
+		showing, err := box.Show(t.Context(), nil, &journal.Run{ID: "run-1", Workspace: "acme", ThreadKey: "t"}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		showing.Stop()
+		posts, _ := showing.Format(c.text, stream.Ask{Options: c.ask}, nil)
+		for i := range c.want {
+			c.want[i].Channel, c.want[i].Place = "C1", "t"
+		}
+		same(t, name, posts, c.want)
+	}
+}
+
 // TestFormat proves that a reply goes to its thread's destination. A reply that clients
 // read from the journal needs no post.
 func TestFormat(t *testing.T) {

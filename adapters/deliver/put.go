@@ -23,6 +23,9 @@ func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 		Key: d.Key, Thread: d.ThreadKey, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.CreatedAt,
 		To: adapters.Address{Channel: d.Post.Channel, Place: d.Post.Place},
 	}
+	for _, b := range d.Post.Buttons {
+		post.Buttons = append(post.Buttons, adapters.Button(b))
+	}
 	if f := d.Post.File; f != nil {
 		post.File = &adapters.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Open: func(ctx context.Context) (io.ReadCloser, error) {
 			if f.Path == "" {

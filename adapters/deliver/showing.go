@@ -112,13 +112,16 @@ func (s *Showing) Format(text string, ask stream.Ask, files []journal.File) ([]j
 	if s.platform.Sender == nil {
 		return nil, nil
 	}
-	text = ask.Numbered(text)
+	buttons := s.buttons(ask)
+	if buttons == nil {
+		text = ask.Numbered(text)
+	}
 	texts := s.texts(text)
 	if len(texts) > 0 && isOver(text, s.platform.Limits.FileOver) {
 		texts = texts[:1]
 		files = append([]journal.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
 	}
-	list := posts(s.to, texts)
+	list := s.withButtons(posts(s.to, texts), buttons)
 	for _, file := range files {
 		post := s.to
 		post.File = &file
@@ -126,6 +129,38 @@ func (s *Showing) Format(text string, ask stream.Ask, files []journal.File) ([]j
 	}
 	send := bounds(s.platform.Limits)
 	return list, &send
+}
+
+// buttons returns the buttons of a question; nil if it has no options, or if the platform cannot
+// show them.
+func (s *Showing) buttons(ask stream.Ask) (list []journal.PostButton) {
+	sender, ok := s.platform.Sender.(adapters.ButtonSender)
+	if !ok || len(ask.Options) > sender.ButtonLimits().Buttons {
+		return nil
+	}
+	for i, o := range ask.Options {
+		if utf8.RuneCountInString(o.Label) > sender.ButtonLimits().Label {
+			return nil
+		}
+		list = append(list, journal.PostButton{ID: journal.Button(s.run.ID, i), Label: o.Label})
+	}
+	return list
+}
+
+// choose is the text of a post with buttons below a question that is too long for one post.
+const choose = "Please choose:"
+
+// withButtons adds the buttons to the last post, or to a further one if it is too long.
+func (s *Showing) withButtons(list []journal.Post, buttons []journal.PostButton) []journal.Post {
+	if buttons == nil {
+		return list
+	}
+	most := s.platform.Sender.(adapters.ButtonSender).ButtonLimits().Text
+	if n := len(list); n == 0 || utf8.RuneCountInString(list[n-1].Text) > most {
+		list = append(list, posts(s.to, s.platform.Sender.Format(choose, nil))...)
+	}
+	list[len(list)-1].Buttons = buttons
+	return list
 }
 
 // isOver reports whether a text has more characters than a reply's posts may; 0 is no

@@ -39,6 +39,7 @@ var (
 	_ adapters.Editor           = (*Adapter)(nil)
 	_ adapters.PartialFormatter = (*Adapter)(nil)
 	_ adapters.Finder           = (*Adapter)(nil)
+	_ adapters.ButtonSender     = (*Adapter)(nil)
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)

@@ -53,6 +53,8 @@ type interaction struct {
 	Data *struct {
 		Type int64  `json:"type"`
 		Name string `json:"name"`
+		// CustomID is the id of a used component.
+		CustomID string `json:"custom_id,omitempty"`
 	} `json:"data,omitempty"`
 }
 
@@ -99,7 +101,7 @@ type callback struct {
 func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked interaction) {
 	switch {
 	case asked.Type == discordgo.InteractionMessageComponent:
-		a.callback(ctx, asked, callback{Type: discordgo.InteractionResponseDeferredMessageUpdate})
+		a.respondToPress(ctx, inbox, receipt, asked)
 		return
 	case !asked.isCommand():
 		return
@@ -126,6 +128,23 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 	if err != nil {
 		a.link.Log.Warn("the refusal of a command is not shown", "err", err)
 	}
+}
+
+// refusedPress is shown to a person whose press of a button of ours answers nothing.
+const refusedPress = "This question is closed, or you can't answer it."
+
+// respondToPress responds to the use of a component. A person whose press answers no question
+// sees a sentence alone.
+func (a *accepts) respondToPress(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked interaction) {
+	response := callback{Type: discordgo.InteractionResponseDeferredMessageUpdate}
+	if asked.Data != nil && strings.HasPrefix(asked.Data.CustomID, adapters.ButtonPrefix) {
+		if runs, known := outcome(ctx, inbox, receipt, lookFor); known && !runs {
+			refused := content(refusedPress)
+			refused.Flags |= discordgo.MessageFlagsEphemeral
+			response = callback{discordgo.InteractionResponseChannelMessageWithSource, &refused}
+		}
+	}
+	a.callback(ctx, asked, response)
 }
 
 // outcome waits for the decision about an envelope.
@@ -202,7 +221,9 @@ const responded = 10 * time.Second
 func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked interaction, age time.Duration) (id string, done bool, err error) {
 	path := "/webhooks/" + asked.App + "/" + asked.Token + "/messages/@original"
 	var sent struct{ ID string }
-	if body := content(post.Text); post.File != nil {
+	body := content(post.Text)
+	body.Components = components(post.Buttons)
+	if post.File != nil {
 		err = a.sendFile(ctx, http.MethodPatch, path, post.File, body, &sent)
 	} else {
 		err = a.send(ctx, http.MethodPatch, path, body, &sent)

@@ -3,6 +3,8 @@ package discord_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +165,34 @@ func TestMessageCommandQuotes(t *testing.T) {
 	}
 }
 
+// TestOurButtons checks a post with buttons, and the presses: a press that answers a question, and
+// one that answers none, whose sender alone sees a sentence.
+func TestOurButtons(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		l := startLive(t, discordtest.Options{}, nil)
+		l.inbox.runs, l.inbox.decides = answers, true
+		post := l.post("k1", roomID, "", "May I?")
+		for n := range 6 {
+			post.Buttons = append(post.Buttons, adapters.Button{ID: fmt.Sprint("parley-", n), Label: fmt.Sprint("Option ", n)})
+		}
+		id := l.send(post)
+		var sent struct{ Components []map[string]any }
+		if err := json.Unmarshal(l.Posts(roomID)[0].Body, &sent); err != nil || len(sent.Components) != 2 || len(sent.Components[0]["components"].([]any)) != 5 {
+			t.Fatalf("the post is %s, %v", l.Posts(roomID)[0].Body, err)
+		}
+		i, _ := l.Ask(roomID, mara, 3, map[string]any{"custom_id": "parley-5", "component_type": 2}, map[string]any{
+			"message": map[string]any{"id": id, "components": sent.Components},
+		})
+		asked := l.callback(i)
+		if private := asked.Type == 4 && asked.Flags&64 != 0; private == answers || answers && asked.Type != 6 {
+			t.Errorf("answers %v: the response is %+v", answers, asked)
+		}
+		if m := l.event("action-" + i.ID).Message; m.Pressed != "parley-5" || m.Content != "Option 5" {
+			t.Errorf("the message is %+v", m)
+		}
+	}
+}
+
 func TestButtonsComeBack(t *testing.T) {
 	l := startLive(t, discordtest.Options{}, nil)
 	on := map[string]any{"id": "1529841438720000000", "components": []any{map[string]any{"type": 1, "components": []any{
@@ -172,7 +202,7 @@ func TestButtonsComeBack(t *testing.T) {
 		t.Errorf("the response is %+v", asked)
 	}
 	e := l.event("action-" + i.ID)
-	if e.Kind != event.KindAction || e.Message.Content != "Approve" || e.Message.Addressed != event.AddressedAction {
+	if e.Kind != event.KindAction || e.Message.Content != "Approve" || e.Message.Addressed != event.AddressedAction || e.Message.Pressed != "" {
 		t.Errorf("the event is %+v", e.Message)
 	}
 	if keys := l.adapter.Keys(l.envelopes()[0], l.directory()); keys.Holder != "1529841438720000000" || keys.Thread != discord.ThreadKey("acme", roomID) {

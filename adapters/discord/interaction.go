@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/adapters"
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
@@ -111,6 +112,9 @@ const maxValues = 25
 // metadata key discord_action has the component's id and values.
 func (m *message) readComponent(data, on jsonobject.Fields) {
 	id := data.ShortText("custom_id", 100)
+	if strings.HasPrefix(id, adapters.ButtonPrefix) {
+		m.pressed = id
+	}
 	var values []string
 	data.Decode("values", "a list of texts", &values)
 	values = values[:min(len(values), maxValues)]

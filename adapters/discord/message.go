@@ -53,6 +53,7 @@ type message struct {
 	// nothing, the post with the used component, and metadata.
 	asked   event.Addressed
 	command string
+	pressed string // the id of a pressed button of ours; empty for none
 	holder  string
 	extra   []event.Extra
 }

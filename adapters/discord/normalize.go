@@ -85,6 +85,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		Revision:    m.revision(),
 		Addressed:   m.addressed(self),
 		Command:     m.command,
+		Pressed:     m.pressed,
 		ReplyTo:     m.repliedTo(),
 		FollowUp:    m.threaded && !m.callsSomeone(),
 		Own:         m.author.is(self),

@@ -39,6 +39,7 @@ type outgoing struct {
 	EnforceNonce    bool                             `json:"enforce_nonce,omitempty"`
 	Reference       *discordgo.MessageReference      `json:"message_reference,omitempty"`
 	Attachments     []*discordgo.MessageAttachment   `json:"attachments,omitempty"`
+	Components      []discordgo.MessageComponent     `json:"components,omitempty"`
 }
 
 // content returns the part of a body that posts and edits share. It pings the users whose tokens
@@ -68,6 +69,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		return "", err
 	}
 	body := content(post.Text)
+	body.Components = components(post.Buttons)
 	body.Nonce, body.EnforceNonce = post.Key, post.Key != ""
 	refer := a.config.Reply && isSnowflake(post.To.Place) && post.To.Place != post.To.Channel && !a.refusesReplies(post.To.Channel)
 	if refer {

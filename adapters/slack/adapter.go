@@ -51,6 +51,7 @@ var (
 	_ adapters.Finder           = (*Adapter)(nil)
 	_ adapters.StreamFinder     = (*Adapter)(nil)
 	_ adapters.Ephemeral        = (*Adapter)(nil)
+	_ adapters.ButtonSender     = (*Adapter)(nil)
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)

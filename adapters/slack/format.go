@@ -56,18 +56,18 @@ func (a *Adapter) FormatPartial(text string, mentions []string, growth adapters.
 // The call asks Slack for no previews of links. Slack documents that for chat.postMessage,
 // and has no way to ask for it in a stream or beside a file.
 // https://docs.slack.dev/messaging/unfurling-links-in-messages
-func (a *Adapter) sendText(text string, call func(content slack.MsgOption) error) error {
+func (a *Adapter) sendText(text string, buttons []adapters.Button, call func(content slack.MsgOption) error) error {
 	send := func(content slack.MsgOption) error {
 		return call(slack.MsgOptionCompose(content, slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()))
 	}
 	if !a.refuses(markdownFeature) {
-		err := send(asMarkdown(text))
+		err := send(asMarkdown(text, buttons))
 		if !isRefused(err, refusesBlocks) {
 			return err
 		}
 		a.remember(markdownFeature)
 	}
-	return send(asMrkdwn(text))
+	return send(asMrkdwn(text, buttons))
 }
 
 // markdownFeature is the key under which a refusal of markdown blocks is remembered.
@@ -80,12 +80,12 @@ func refusesBlocks(code string) bool {
 	return slices.Contains(codes, code)
 }
 
-// asMarkdown returns a text as a markdown block. Notifications show the beginning of
-// the text.
-func asMarkdown(text string) slack.MsgOption {
+// asMarkdown returns a text as a markdown block, with buttons below it. Notifications show the
+// beginning of the text.
+func asMarkdown(text string, buttons []adapters.Button) slack.MsgOption {
 	return slack.MsgOptionCompose(
 		slack.MsgOptionText(summary(text), false),
-		slack.MsgOptionBlocks(slack.NewMarkdownBlock("", text)),
+		slack.MsgOptionBlocks(append([]slack.Block{slack.NewMarkdownBlock("", text)}, actions(buttons)...)...),
 	)
 }
 
@@ -109,10 +109,10 @@ func beginning(text string, most int) string {
 }
 
 // asMrkdwn returns a text as mrkdwn: as the message's text if it is short enough, else
-// in sections.
-func asMrkdwn(text string) slack.MsgOption {
+// in sections. A text with buttons is in sections.
+func asMrkdwn(text string, buttons []adapters.Button) slack.MsgOption {
 	whole := markdown.Format(text, markdown.Slack, textLimit)
-	if len(whole) == 1 {
+	if len(whole) == 1 && len(buttons) == 0 {
 		return slack.MsgOptionText(whole[0], false)
 	}
 	var sections []slack.Block
@@ -121,5 +121,5 @@ func asMrkdwn(text string) slack.MsgOption {
 		section.Expand = true
 		sections = append(sections, section)
 	}
-	return slack.MsgOptionCompose(slack.MsgOptionText(summary(text), false), slack.MsgOptionBlocks(sections...))
+	return slack.MsgOptionCompose(slack.MsgOptionText(summary(text), false), slack.MsgOptionBlocks(append(sections, actions(buttons)...)...))
 }

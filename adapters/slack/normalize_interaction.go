@@ -20,6 +20,7 @@ func (n Normalizer) interactionMessage(ctx context.Context, envelope event.Envel
 		SentAt:     envelope.ReceivedAt,
 		Addressed:  event.AddressedCommand,
 		Command:    d.word,
+		Pressed:    d.pressed,
 		Own:        sameID(d.user, self.UserID),
 	}
 	if p.kind == event.KindAction {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -97,6 +98,9 @@ func (p *payload) readActionList(i *wireInteraction, f *fields) {
 			labels = append(labels, label)
 		}
 		p.interaction.ts = firstOf(p.interaction.ts, a.ActionTS)
+		if strings.HasPrefix(a.ActionID, adapters.ButtonPrefix) {
+			p.interaction.pressed = event.Text(a.ActionID)
+		}
 	}
 	p.interaction.text = strings.Join(labels, "\n")
 	p.interaction.extra = actionMetadata(i.Actions)

@@ -71,7 +71,9 @@ type interaction struct {
 	user string
 	text string // the typed text, or the label of the selected element
 	word string // the name of a command without a text
-	ts   string // time of the interaction, as a ts; empty if Slack gives none
+	// pressed is the id of a pressed button of ours; empty for none.
+	pressed string
+	ts      string // time of the interaction, as a ts; empty if Slack gives none
 	// target is the message with which the user interacted; nil for a command.
 	target *wireMessage
 	extra  []event.Extra

@@ -36,7 +36,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		options = append(options, slack.MsgOptionTS(post.To.Place))
 	}
 	channel, ts := "", ""
-	err := a.sendText(post.Text, func(content slack.MsgOption) (err error) {
+	err := a.sendText(post.Text, post.Buttons, func(content slack.MsgOption) (err error) {
 		channel, ts, err = a.api.PostMessageContext(ctx, post.To.Channel, append(options, content)...)
 		return err
 	})
@@ -55,7 +55,7 @@ func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	if post.Asker == "" {
 		return permanent("the post has no asker who could see it")
 	}
-	err := a.sendText(post.Text, func(content slack.MsgOption) error {
+	err := a.sendText(post.Text, nil, func(content slack.MsgOption) error {
 		options := []slack.MsgOption{content}
 		if post.To.Place != "" {
 			options = append(options, slack.MsgOptionTS(post.To.Place))

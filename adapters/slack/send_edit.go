@@ -12,7 +12,7 @@ import (
 // edited, so Edit first stops the stream that the message may be.
 func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error {
 	return a.change(ctx, "chat.update", id, post, func(channel, ts string) error {
-		return a.sendText(post.Text, func(content slack.MsgOption) error {
+		return a.sendText(post.Text, post.Buttons, func(content slack.MsgOption) error {
 			// The empty blocks remove the blocks of an earlier text.
 			_, _, _, err := a.api.UpdateMessageContext(ctx, channel, ts, slack.MsgOptionBlocks(), content)
 			return err

@@ -17,6 +17,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/event"
 )
 
 func testPost(key string) adapters.Post {
@@ -43,6 +44,33 @@ func TestSendPostsOnce(t *testing.T) {
 	}
 	if posts := server.Posts(); len(posts) != 1 || posts[0].Key() != "k1" {
 		t.Errorf("%+v", posts)
+	}
+}
+
+// TestButtons checks the blocks of a post with buttons, also in a workspace that refuses markdown
+// blocks, and the press of a button.
+func TestButtons(t *testing.T) {
+	const actions = `{"type":"actions","elements":[{"type":"button","text":{"type":"plain_text","text":"Yes","emoji":false},"action_id":"parley-a","value":"parley-a"},` +
+		`{"type":"button","text":{"type":"plain_text","text":"No","emoji":false},"action_id":"parley-b","value":"parley-b"}]}`
+	for refuses, above := range map[bool]string{
+		false: `{"type":"markdown","text":"May I?"}`, true: `{"type":"section","text":{"type":"mrkdwn","text":"May I?"},"expand":true}`,
+	} {
+		server, adapter := startFake(t, slacktest.Options{NoMarkdownBlocks: refuses})
+		post := testPost("k1")
+		post.Text, post.Buttons = "May I?", []adapters.Button{{ID: "parley-a", Label: "Yes"}, {ID: "parley-b", Label: "No"}}
+		if _, err := adapter.Send(t.Context(), post); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff("["+above+","+actions+"]", string(server.Posts()[0].Blocks)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	pressed := buttonPress(object{"type": "button", "action_id": "parley-b", "text": object{"type": "plain_text", "text": "No"}}, nil)
+	if m := messageOf(t, pressed, fakeDirectory{self: us}); m.Pressed != "parley-b" || m.Content != "No" || m.Addressed != event.AddressedAction {
+		t.Errorf("the message is %+v", m)
+	}
+	if m := messageOf(t, buttonPress(object{"type": "button", "action_id": "b"}, nil), fakeDirectory{self: us}); m.Pressed != "" {
+		t.Errorf("the message is %+v", m)
 	}
 }
 

@@ -305,5 +305,5 @@ func (r *recordTx) blankReply(m *Message) {
 	r.do(`DELETE FROM run_events WHERE run = $1`, m.Run)
 	r.do(`UPDATE copies_to_check SET check_at = 0
 		WHERE EXISTS (SELECT 1 FROM deliveries WHERE run = $1 AND file LIKE '%' || copies_to_check.path || '%')`, m.Run)
-	r.do(`UPDATE deliveries SET payload = '', file = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, m.Run)
+	r.do(`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, m.Run)
 }

@@ -20,6 +20,14 @@ type Post struct {
 	Alone bool
 	// File, if it is not nil, is posted beside the text.
 	File *File
+	// Buttons are shown below the text.
+	Buttons []PostButton
+}
+
+// PostButton is a button of a post; see Button.
+type PostButton struct {
+	ID    string `json:"id"`
+	Label string `json:"label"`
 }
 
 // File is a file of a reply: a text, or the place of a stored copy.

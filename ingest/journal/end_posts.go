@@ -21,7 +21,7 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 		switch {
 		case post.Alone:
 			d.Kind = DeliveryTell
-		case post.File == nil && len(shown) > 0:
+		case post.File == nil && post.Buttons == nil && len(shown) > 0:
 			d.Replaces, shown = &shown[0], shown[1:]
 		}
 		if i == 0 && send != nil && send.Every == 0 {
@@ -62,23 +62,23 @@ func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 	if d.Replaces != nil {
 		replaces = d.Replaces.ID
 	}
-	query, dest := insertDelivery+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id`, []any{&d.ID}
+	query, dest := insertDelivery+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id`, []any{&d.ID}
 	args := []any{d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Place, d.Post.Text, millis(d.CreatedAt), string(d.Kind), replaces,
-		number(d.Stream), d.Post.Asker, tx.pack(d.Post.File, d.Post.File == nil), millis(d.SendBy), string(d.State), d.Attempts, millis(due)}
+		number(d.Stream), d.Post.Asker, tx.pack(d.Post.File, d.Post.File == nil), tx.pack(d.Post.Buttons, d.Post.Buttons == nil), millis(d.SendBy), string(d.State), d.Attempts, millis(due)}
 	if begin {
 		query, dest = beginDelivery, []any{&d.ID, (*string)(&d.State), &d.Attempts}
-		args = args[:15]
+		args = args[:16]
 	}
 	tx.later(nil, dest, query, args...)
 }
 
 const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload,
-	created_at, kind, replaces, stream, asker, file, send_by, state, attempts, due_at)`
+	created_at, kind, replaces, stream, asker, file, buttons, send_by, state, attempts, due_at)`
 
 // beginDelivery marks the delivery as sending if no delivery comes before it and neither
 // its channel nor its workspace must wait. Otherwise the delivery is pending, and due at once.
-const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE 0 END,
-	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($15 AS BIGINT) ELSE $9 END
+const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, CASE WHEN free = 1 THEN CAST($16 AS BIGINT) ELSE 0 END,
+	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($16 AS BIGINT) ELSE $9 END
 	FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM deliveries WHERE thread = $1 AND ` + open + ` AND kind <> 'unsign')
 		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel IN ($6, '') AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
 	WHERE true RETURNING id, state, attempts`

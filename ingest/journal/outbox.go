@@ -69,13 +69,13 @@ func (j *Journal) NextDelivery(ctx context.Context, thread int64) (*Delivery, er
 
 func (tx *txn) openDelivery(thread int64) *Delivery {
 	d := Delivery{Thread: thread}
-	var file string
+	var file, buttons string
 	var of Preview
 	if !tx.row(append([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), (*string)(&d.Platform), &d.Workspace, &d.Key, (*string)(&d.Kind),
-		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt},
+		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt},
 		of.dest()...), `
 		SELECT d.id, d.run, t.key, t.platform, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
-			d.asker, d.file, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
+			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
 			coalesce(p.id, 0), coalesce(p.state, ''), coalesce(p.platform_id, ''), coalesce(p.stream, 0), coalesce(p.send_by, 0),
 			coalesce(p.channel, ''), coalesce(p.place, '')
 		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
@@ -83,6 +83,7 @@ func (tx *txn) openDelivery(thread int64) *Delivery {
 		return nil
 	}
 	tx.fail(unpack(file, &d.Post.File))
+	tx.fail(unpack(buttons, &d.Post.Buttons))
 	if of.ID != 0 {
 		d.Replaces = &of
 	}

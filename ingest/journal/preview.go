@@ -97,7 +97,7 @@ func (j *Journal) MarkSigned(ctx context.Context, claim *Claim, run *Run, sign P
 	err := j.change(ctx, claim.Key, func(tx *txn) {
 		tx.lockRun(claim, run, []any{new(int64)}, `id`)
 		now := j.now()
-		tx.do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'unsign', 0, 0, '', '', $9, 'held', 0, $8)
+		tx.do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'unsign', 0, 0, '', '', '', $9, 'held', 0, $8)
 			ON CONFLICT (key) DO UPDATE SET send_by = excluded.send_by, place = excluded.place`,
 			run.Thread, run.ID, DeliveryKey(run.ID+"/unsign/"+sign.Text, 0), run.Workspace, sign.Channel, sign.Place, sign.Text,
 			millis(now), millis(now.Add(timeout)))

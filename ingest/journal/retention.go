@@ -53,7 +53,7 @@ func (r Retention) steps(now time.Time) []step {
 			`UPDATE envelopes SET body = substr(body, 1, 0) WHERE ` + page + ` AND state = 'done' AND length(body) > 0`,
 		}},
 		{name: "envelopes", bound: before(r.Keys), page: aged, statements: []string{`DELETE FROM envelopes WHERE ` + page + ` AND state <> 'pending'`}},
-		{name: "payloads", bound: before(r.Envelopes), statements: []string{`UPDATE deliveries SET payload = '', file = '' WHERE id IN (SELECT id FROM deliveries
+		{name: "payloads", bound: before(r.Envelopes), statements: []string{`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE id IN (SELECT id FROM deliveries
 			WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '') AND due_at <= $1 ORDER BY due_at LIMIT 100)`}},
 		{name: "runs", bound: before(r.Runs), statements: []string{
 			`DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended_at <= $1 ORDER BY ended_at LIMIT 100)`,

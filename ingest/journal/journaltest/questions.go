@@ -15,6 +15,7 @@ func questionPromises() []promise {
 		{"an interrupted run gives its question to the next", questionRequeued},
 		{"a question expires with a notice, and the next run knows it", questionExpires},
 		{"a new context has no question", questionForgotten},
+		{"a post with buttons takes over no preview", questionWithButtons},
 	}
 }
 
@@ -128,4 +129,20 @@ func questionForgotten(f *fixture) {
 	f.message(threadKey(1), said("C1/3", "yes"), answering(&open))
 	same(f, "open", open == nil, true)
 	same(f, "the question of the next run", f.begin(threadKey(1)).Question, "")
+}
+
+func questionWithButtons(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "do it"), runs)
+	run := f.begin(threadKey(1))
+	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: "May"}, false, journal.Send{Timeout: time.Second})
+	f.must(err)
+	_, err = f.Sent(f.ctx, preview, "C1/9")
+	f.must(err)
+	reply := f.asking()
+	reply.Posts = []journal.Post{{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: "parley-a", Label: "Yes"}}}}
+	f.commit(run, reply)
+	posted := f.deliver(threadKey(1), "C1/10")
+	same(f, "post", posted.Post, reply.Posts[0])
+	same(f, "the post that it takes over", posted.Replaces == nil, true)
+	same(f, "the preview", f.deliver(threadKey(1), "").Kind, journal.DeliveryRemove)
 }

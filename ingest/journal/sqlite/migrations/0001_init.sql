@@ -252,7 +252,8 @@ CREATE TABLE deliveries (
 	replaces INTEGER NOT NULL DEFAULT 0, -- the preview whose post it takes over or removes; 0: none
 	stream INTEGER NOT NULL DEFAULT 0, -- of a preview: it began as a stream
 	asker TEXT NOT NULL DEFAULT '', -- the platform's id of the user whom it answers
-	file TEXT NOT NULL DEFAULT '' -- JSON; empty: none
+	file TEXT NOT NULL DEFAULT '', -- JSON; empty: none
+	buttons TEXT NOT NULL DEFAULT '' -- JSON; empty: none
 ) STRICT;
 CREATE UNIQUE INDEX deliveries_platform ON deliveries (workspace, platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state IN ('pending', 'sending');
