@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -71,7 +72,7 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		Addressed:       event.AddressedDirect,
 		Known:           b.Known,
 	}
-	if metadata.RecipientID != "" {
+	if mentioned := func(e event.Extra) bool { return e.Key == mentionsKey }; metadata.RecipientID != "" && slices.ContainsFunc(metadata.Extra, mentioned) {
 		m.Addressed = event.AddressedMention
 	}
 	if b.ClientMessageID == "" {
