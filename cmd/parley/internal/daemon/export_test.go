@@ -38,3 +38,11 @@ func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64
 	})
 	return err
 }
+
+// Patterns returns the patterns of all routes.
+func (d *Daemon) Patterns() (patterns []string) {
+	for _, r := range d.routes(web.Documents{}) {
+		patterns = append(patterns, r.pattern)
+	}
+	return patterns
+}

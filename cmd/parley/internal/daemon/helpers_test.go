@@ -270,7 +270,7 @@ type answer struct {
 	header http.Header
 }
 
-// send sends a request to the daemon.
+// send sends a request to the daemon. The answer must be as openapi.yaml describes it.
 func (h *harness) send(request *http.Request, err error) answer {
 	h.t.Helper()
 	if err != nil {
@@ -285,7 +285,9 @@ func (h *harness) send(request *http.Request, err error) answer {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return answer{response.StatusCode, string(body), response.Header}
+	got := answer{response.StatusCode, string(body), response.Header}
+	readDescription(h.t).check(h.t, request, got)
+	return got
 }
 
 func (h *harness) get(path string) answer {

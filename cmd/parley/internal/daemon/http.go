@@ -24,26 +24,44 @@ const (
 	idleTimeout    = 30 * time.Second
 )
 
+// route is a route of the daemon.
+type route struct {
+	pattern string // of http.ServeMux
+	serve   http.HandlerFunc
+}
+
+// routes returns all routes. The package web describes them in openapi.yaml.
+func (d *Daemon) routes(documents web.Documents) []route {
+	replies := web.Replies{
+		Runs: d.journal, Secrets: d.replySecrets, Guard: d.guard,
+		Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) },
+	}
+	routes := []route{
+		{"POST /hooks/{platform}/{workspace}", d.hook},
+		{"POST /hooks/{platform}/{workspace}/{secret}", d.hook},
+		{"POST /api/v1/workspaces/{workspace}/messages", d.api(web.API.PostMessage)},
+		{"GET /api/v1/workspaces/{workspace}/threads", d.api(web.API.ListThreads)},
+		{"GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.ListMessages)},
+		{"POST /api/v1/runs/{run_id}/reply", replies.Post},
+		{"GET /storage/v1/object/sign/{bucket}/{path...}", d.storage.Get},
+		{"GET /openapi.json", web.OpenAPI},
+		{"GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }},
+		{"GET /readyz", d.operators(d.ready)},
+		{"GET /metrics", d.operators(d.figures)},
+	}
+	for _, r := range web.Routes() {
+		routes = append(routes, route{r.Pattern, documents.Handler(r)})
+	}
+	return routes
+}
+
 // newServer returns the HTTP server with all its routes.
 func (d *Daemon) newServer() *http.Server {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /hooks/{platform}/{workspace}", d.hook)
-	mux.HandleFunc("POST /hooks/{platform}/{workspace}/{secret}", d.hook)
-	mux.HandleFunc("POST /api/v1/workspaces/{workspace}/messages", d.api(web.API.PostMessage))
-	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads", d.api(web.API.ListThreads))
-	mux.HandleFunc("GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.ListMessages))
-	mux.HandleFunc("POST /api/v1/runs/{run_id}/reply", web.Replies{
-		Runs: d.journal, Secrets: d.replySecrets, Guard: d.guard,
-		Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) },
-	}.Post)
 	documents := web.Documents{Adapters: func() []*web.Adapter { return d.current.Load().web() }, API: d.apiOf, Guard: d.guard}
-	for _, route := range web.Routes() {
-		mux.HandleFunc(route.Pattern, documents.Handler(route))
+	for _, r := range d.routes(documents) {
+		mux.HandleFunc(r.pattern, r.serve)
 	}
-	mux.HandleFunc("GET /storage/v1/object/sign/{bucket}/{path...}", d.storage.Get)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("GET /readyz", d.operators(d.ready))
-	mux.HandleFunc("GET /metrics", d.operators(d.figures))
 	server := &http.Server{
 		Handler:           documents.WithOrigins(mux),
 		ReadHeaderTimeout: headerTimeout,
