@@ -69,6 +69,9 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	if err != nil {
 		return entry, err
 	}
+	if r.Message != nil && r.Message.RunID != "" {
+		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
+	}
 	g.tell = func(m *event.Message, text string) *journal.Notice { return in.notice(w, c.Key, m, text) }
 	over := g
 	over.over = true

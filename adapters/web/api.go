@@ -112,9 +112,18 @@ type API struct {
 }
 
 func (a API) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	return a.bodyUpTo(w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
+}
+
+// bodyUpTo reads a body. tooLarge is the message of the error for one that is too long.
+func (a API) bodyUpTo(w http.ResponseWriter, r *http.Request, tooLarge string) ([]byte, bool) {
 	raw, refusal := a.Guard.Body(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout})
-	if refusal != nil {
-		a.fail(w, refusal.Status, refusal.Reason, "the body must have at most 256 KiB and arrive within 10 seconds", nil)
+	switch {
+	case refusal == nil:
+	case refusal.Status == http.StatusRequestEntityTooLarge:
+		a.fail(w, refusal.Status, refusal.Reason, tooLarge, nil)
+	default:
+		a.fail(w, refusal.Status, refusal.Reason, "the body must arrive within 10 seconds", nil)
 	}
 	return raw, refusal == nil
 }

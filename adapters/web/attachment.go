@@ -48,11 +48,13 @@ func (b *Body) setAttachments(value json.RawMessage) string {
 	return ""
 }
 
-// unsent returns a fault for every attachment that names a copy, which no client may do.
+// unsent returns a fault for every member that no client may set: an attachment that names a
+// copy, and the members of runs.
 func (b *Body) unsent() (faults event.FieldErrors) {
 	for i, a := range b.Attachments {
 		faults.Check(a.Size == 0 && a.Bucket == "" && a.Path == "", fmt.Sprintf("attachments[%d]", i), "may have only name, mime_type and data")
 	}
+	faults.Check(b.RunID == "" && b.RunInput == nil, "run_id", "and run_input come only with POST /api/v1/agent/runs")
 	return faults
 }
 

@@ -32,6 +32,9 @@ type Body struct {
 	Attachments []Attachment
 	// Known is set for the messages of agents outside Parley.
 	Known *event.Known
+	// RunID and RunInput are those of event.Message. Only the handler of runs sets them.
+	RunID    string
+	RunInput json.RawMessage
 }
 
 // ReadBody reads a body. A source beside the metadata becomes a part of the metadata. Its
@@ -163,6 +166,10 @@ func (b *Body) set(m event.Extra, source *string) string {
 		if json.Unmarshal(m.Value, &b.Known) != nil {
 			return "must be an object of base_seq and latest_seen_seq"
 		}
+	case "run_id":
+		return text(m.Value, &b.RunID)
+	case "run_input":
+		b.RunInput = m.Value
 	case "passive":
 		if !null && json.Unmarshal(m.Value, &b.Passive) != nil {
 			return "must be true or false"
@@ -192,15 +199,17 @@ func (b Body) Bytes() []byte {
 		Passive         bool         `json:"passive,omitempty"`
 		Attachments     []Attachment `json:"attachments,omitempty"`
 		Known           *event.Known `json:"known,omitempty"`
-	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive, b.Attachments, b.Known})
+		RunID           string       `json:"run_id,omitempty"`
+	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive, b.Attachments, b.Known, b.RunID})
 	if err != nil {
 		return nil // a struct of strings, numbers and bools always marshals
 	}
-	if b.Metadata == nil {
-		return raw
+	for _, m := range []event.Extra{{Key: `,"metadata":`, Value: b.Metadata}, {Key: `,"run_input":`, Value: b.RunInput}} {
+		if m.Value != nil { // byte for byte
+			raw = append(append(append(raw[:len(raw)-1], m.Key...), m.Value...), '}')
+		}
 	}
-	raw = append(raw[:len(raw)-1], `,"metadata":`...)
-	return append(append(raw, b.Metadata...), '}')
+	return raw
 }
 
 // Stamp adds a message id to a body without an id, as the handler does before the durable

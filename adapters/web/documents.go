@@ -22,7 +22,7 @@ type Documents struct {
 
 // Routes returns the routes of the documents.
 func Routes() []Route {
-	return slices.Concat(chatRoutes(), runRoutes(), []Route{
+	return slices.Concat(chatRoutes(), runRoutes(), agentRoutes(), []Route{
 		{Pattern: "POST /api/v1/agent/attachments", Right: ForUsers, MaxBody: math.MaxInt64, Serve: Call.PostAttachment},
 	})
 }
@@ -54,6 +54,8 @@ type Call struct {
 	API
 	Token Token
 	Actor Actor
+
+	tooLong string // the route's TooLarge
 }
 
 // Handler returns the handler of a route. It refuses bodies that declare too many bytes,
@@ -71,6 +73,7 @@ func (d Documents) Handler(route Route) http.HandlerFunc {
 			return
 		}
 		call, ok := d.admit(w, r)
+		call.tooLong = route.TooLarge
 		switch {
 		case !ok:
 		case route.Right == ForUsers && call.Actor.IsAgent():
@@ -128,7 +131,7 @@ func (c Call) JSON(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		c.fail(w, http.StatusUnsupportedMediaType, "content-type", "the body must have Content-Type: application/json", nil)
 		return nil, false
 	}
-	return c.body(w, r)
+	return c.bodyUpTo(w, r, c.tooLong)
 }
 
 // isJSON reports whether a request says that its body is JSON.

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"net/url"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +50,11 @@ type link struct {
 	MimeType  string `json:"mime_type"`
 	Size      int64  `json:"size"`
 	Expires   int64  `json:"exp"` // unix seconds
+}
+
+// file returns the file of a link.
+func (l link) file() event.Attachment {
+	return event.Attachment{ID: path.Base(l.Path), Name: l.Name, MimeType: l.MimeType, Size: l.Size, Copy: &event.Copy{Bucket: l.Bucket, Path: l.Path}}
 }
 
 // place returns the bucket and path of a copy as a client sees them: the bucket has no slash.
@@ -114,4 +121,20 @@ func (l *Links) check(ctx context.Context, place, token string) (link, error) {
 		return claims, errExpired
 	}
 	return claims, nil
+}
+
+// named returns the file of a link that a message of a workspace has. Nothing is fetched: the
+// address must be ours, and the token valid and of the same workspace.
+func (l *Links) named(ctx context.Context, workspace, address string) (event.Attachment, error) {
+	rest, ours := strings.CutPrefix(address, l.Base()+signPath)
+	place, query, _ := strings.Cut(rest, "?")
+	values, err := url.ParseQuery(query)
+	if !ours || err != nil || len(values) != 1 || len(values["token"]) != 1 {
+		return event.Attachment{}, errNoLink
+	}
+	claims, err := l.check(ctx, place, values.Get("token"))
+	if err == nil && claims.Workspace != workspace {
+		err = errNoLink
+	}
+	return claims.file(), err
 }

@@ -37,6 +37,9 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 		Subject: b.MessageID,
 		Dedupe:  "message:" + b.MessageID,
 	}
+	if b.RunID != "" {
+		keys.Dedupe = "run:" + b.ThreadID + ":" + b.RunID
+	}
 	if b.ClientMessageID != "" {
 		keys.Subject = ""
 		sender := metadata.SenderID
@@ -71,9 +74,15 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		SentAt:          envelope.ReceivedAt,
 		Addressed:       event.AddressedDirect,
 		Known:           b.Known,
+		RunID:           b.RunID,
+		RunInput:        b.RunInput,
 	}
-	if mentioned := func(e event.Extra) bool { return e.Key == mentionsKey }; metadata.RecipientID != "" && slices.ContainsFunc(metadata.Extra, mentioned) {
+	mentioned := func(e event.Extra) bool { return e.Key == mentionsKey }
+	switch {
+	case metadata.RecipientID != "" && slices.ContainsFunc(metadata.Extra, mentioned):
 		m.Addressed = event.AddressedMention
+	case b.RunID != "":
+		m.Addressed = event.AddressedCommand // also in a thread whose agents answer only mentions
 	}
 	if b.ClientMessageID == "" {
 		m.ExternalID = b.MessageID

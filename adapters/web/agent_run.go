@@ -1,0 +1,168 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"parley/assembly/runinput"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// agentRoutes returns the routes of the agent run protocol.
+func agentRoutes() []Route {
+	run := Route{Right: ForUsers, TooLarge: runinput.TooLarge.Error(), Serve: Call.PostRun}
+	runs := run
+	run.Pattern, runs.Pattern = "POST /api/v1/agent/run", "POST /api/v1/agent/runs"
+	return []Route{run, runs}
+}
+
+// taskAccepted is the answer to a run.
+type taskAccepted struct {
+	TaskID   string    `json:"taskId"` // the id of the run's message
+	ThreadID string    `json:"threadId"`
+	RunID    string    `json:"runId"`
+	Created  time.Time `json:"created"`
+}
+
+// PostRun takes a run of the agent run protocol: POST /api/v1/agent/runs with a RunAgentInput.
+// The run with the same runId in the same thread is the same run.
+func (c Call) PostRun(w http.ResponseWriter, r *http.Request) {
+	raw, ok := c.JSON(w, r)
+	if !ok {
+		return
+	}
+	b, err := c.readRun(r.Context(), raw)
+	if err == nil {
+		err = c.claimThread(r, b.ThreadID)
+	}
+	var rule runinput.Fault
+	var faults event.FieldErrors
+	switch {
+	case errors.As(err, &rule):
+		c.fail(w, http.StatusBadRequest, "invalid", rule.Error(), nil)
+		return
+	case errors.As(err, &faults):
+		c.fail(w, http.StatusBadRequest, "invalid", "the body has faults", faults)
+		return
+	case err != nil:
+		c.failRead(w, err)
+		return
+	}
+	if !c.mayAsk(w, r, b) {
+		return
+	}
+	s, ok := c.send(w, r, b)
+	if !ok || !c.asks(w, s) {
+		return
+	}
+	out := taskAccepted{TaskID: s.id, ThreadID: b.ThreadID, RunID: b.RunID, Created: c.Now().UTC()}
+	if s.message != nil {
+		out.TaskID, out.Created = s.message.UUID, s.message.CreatedAt
+	}
+	status := http.StatusAccepted
+	if s.known {
+		status = http.StatusOK
+	}
+	respond(w, status, out)
+}
+
+// asks responds with an error if a message was recorded but starts no run.
+func (c Call) asks(w http.ResponseWriter, s accepted) bool {
+	if m := s.message; m != nil && m.Trigger != journal.TriggerRun && m.Run == "" {
+		c.fail(w, http.StatusForbidden, "refused", "the workspace's policy starts no run for this message: "+m.Reason, nil)
+		return false
+	}
+	return true
+}
+
+// claimThread makes a thread of the caller's, unless there is one with the id. Another caller's
+// thread is journal.ErrNotFound.
+func (c Call) claimThread(r *http.Request, id string) error {
+	t, _, err := c.makeThread(r, id, journal.ModeOpen)
+	if err == nil && !c.sees(&t) {
+		err = journal.ErrNotFound
+	}
+	return err
+}
+
+// readRun reads a RunAgentInput and returns the message of its user. Its error is a
+// runinput.Fault, event.FieldErrors, or the store's.
+func (c Call) readRun(ctx context.Context, raw []byte) (b Body, err error) {
+	in, err := runinput.Read(raw)
+	var faults event.FieldErrors
+	if errors.As(err, &faults); unreadable(faults) {
+		return b, faults
+	}
+	if err := in.Check(len(raw)); err != nil { // before the faults of other members
+		return b, err
+	}
+	if len(faults) > 0 {
+		return b, faults
+	}
+	b = Body{MessageID: newID(), ThreadID: in.ThreadID, RunID: in.RunID, RunInput: in.Rest}
+	user := in.Messages[0]
+	texts := []string{user.Content.Text}
+	if user.Content.Blocks != nil {
+		texts, b.Attachments, err = c.readBlocks(ctx, user.Content.Blocks)
+	}
+	b.Content = strings.Join(texts, "\n")
+	b.Metadata = c.runMetadata(in.RunID, user.ID, b.Attachments)
+	return b, err
+}
+
+// readBlocks returns the texts of a user message, and the files that its links name.
+func (c Call) readBlocks(ctx context.Context, blocks []runinput.Block) (texts []string, files []Attachment, err error) {
+	var faults event.FieldErrors
+	for i, block := range blocks {
+		if block.Type == "text" {
+			texts = append(texts, block.Text)
+			continue
+		}
+		field := fmt.Sprintf("messages[0].content[%d].url", i)
+		file, err := c.Storage.named(ctx, c.Workspace, block.URL)
+		switch {
+		case errors.Is(err, errNoLink), errors.Is(err, errExpired):
+			faults = append(faults, event.FieldError{Field: field, Message: err.Error()})
+			continue
+		case err != nil:
+			return nil, nil, err
+		case !strings.HasPrefix(file.MimeType, "image/"): // by its bytes
+			return nil, nil, runinput.NoImage
+		}
+		if err := c.Storage.Copies.Hold(ctx, file.Copy.Bucket, file.Copy.Path, unnamed); err != nil {
+			return nil, nil, err
+		}
+		files = append(files, Attachment{Name: file.Name, MimeType: file.MimeType, Size: file.Size, Bucket: file.Copy.Bucket, Path: file.Copy.Path})
+	}
+	faults.Check(len(files) <= maxAttachments, "messages[0].content", fmt.Sprintf("must have at most %d files", maxAttachments))
+	return texts, files, faults.Err()
+}
+
+// The keys of a message's metadata that the documents define.
+const (
+	runIDKey       = "run_id"
+	messageIDKey   = "message_id"
+	attachmentsKey = "user_message_attachments"
+)
+
+// runMetadata returns the metadata of the user's message of a run: the documents' keys, with
+// the place of its first file and never a link.
+func (c Call) runMetadata(runID, messageID string, files []Attachment) []byte {
+	m := event.Metadata{Extra: []event.Extra{{Key: runIDKey, Value: encode(runID)}, {Key: messageIDKey, Value: encode(messageID)}}}
+	if len(files) > 0 {
+		bucket, path := place(event.Copy{Bucket: files[0].Bucket, Path: files[0].Path})
+		value, _ := json.Marshal(struct {
+			Bucket   string `json:"bucket"`
+			Path     string `json:"path"`
+			MimeType string `json:"mime_type"`
+		}{bucket, path, files[0].MimeType}) // texts always encode
+		m.Extra = append(m.Extra, event.Extra{Key: attachmentsKey, Value: value})
+	}
+	return caller{token: c.Token, sender: string(c.Actor), kind: event.Human}.own(m)
+}
