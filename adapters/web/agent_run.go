@@ -19,7 +19,7 @@ func agentRoutes() []Route {
 	run := Route{Right: ForUsers, TooLarge: runinput.TooLarge.Error(), Serve: Call.PostRun}
 	runs := run
 	run.Pattern, runs.Pattern = "POST /api/v1/agent/run", "POST /api/v1/agent/runs"
-	return []Route{run, runs}
+	return []Route{run, runs, {Pattern: "GET /api/v1/agent/history", Serve: Call.History}}
 }
 
 // taskAccepted is the answer to a run.

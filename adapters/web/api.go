@@ -106,6 +106,7 @@ type API struct {
 	// thread.
 	Stop    func(ctx context.Context, run string, notice journal.Notice) error
 	Streams *Streams
+	Days    Days
 	Storage Storage
 	Guard   *guard.Guard
 	Now     func() time.Time

@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"blobs", blobPromises()},
 		{"keys", keyPromises()},
 		{"runs of clients", namedPromises()},
+		{"history", historyPromises()},
 		{"exclusive leases", leasePromises()},
 		{"gaps", gapPromises()},
 	} {

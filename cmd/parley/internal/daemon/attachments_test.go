@@ -29,15 +29,20 @@ func documentsPlan(store, attachments string) plan {
 	}}
 }
 
-// everyStore runs a test with a daemon of documentsPlan on each engine.
-func everyStore(t *testing.T, test func(t *testing.T, h *harness)) {
+// everyStore runs a test with a daemon of documentsPlan on each engine. The changes apply to the
+// plan.
+func everyStore(t *testing.T, test func(t *testing.T, h *harness), changes ...func(*plan)) {
 	for name, store := range map[string]func(t *testing.T) string{
 		"SQLite":     func(*testing.T) string { return "sqlite:data/parley.db" },
 		"PostgreSQL": func(t *testing.T) string { return postgrestest.URL(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, open(t, documentsPlan(store(t), "")))
+			p := documentsPlan(store(t), "")
+			for _, change := range changes {
+				change(&p)
+			}
+			test(t, open(t, p))
 		})
 	}
 }

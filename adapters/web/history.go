@@ -1,0 +1,165 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/assembly/runinput"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Days reads the days of threads.
+type Days interface {
+	HistoryDay(ctx context.Context, t *journal.Thread, before time.Time) (journal.HistoryDay, error)
+}
+
+// historySnapshot is a day of a thread's history. ThreadID and Day are nil if there is none.
+type historySnapshot struct {
+	Scope    string           `json:"scope"` // history_day
+	ThreadID *string          `json:"threadId"`
+	Day      *string          `json:"day"` // YYYY-MM-DD, in UTC
+	HasMore  bool             `json:"hasMore"`
+	Messages []historyMessage `json:"messages"`
+}
+
+// historyMessage is a message of a user, an agent or a tool. A field that its role does not
+// have is nil.
+type historyMessage struct {
+	ID       string           `json:"id"`
+	Seq      int64            `json:"seq"` // thread_seq
+	Role     string           `json:"role"`
+	Content  string           `json:"content"`
+	Parts    []historyPart    `json:"parts,omitempty"` // of a user's message with files
+	URL      *json.RawMessage `json:"url,omitempty"`
+	UISchema *json.RawMessage `json:"uiSchema,omitempty"`
+	Time     time.Time        `json:"timestamp"`
+}
+
+// historyPart is a text or a file.
+type historyPart struct {
+	Type     string `json:"type"` // text or binary
+	Text     string `json:"text,omitempty"`
+	MimeType string `json:"mimeType,omitempty"`
+	URL      string `json:"url,omitempty"`
+}
+
+// History responds with the newest day of a thread before a day: GET
+// /api/v1/agent/history?threadId=&before=YYYY-MM-DD. Without threadId, the thread is the
+// caller's newest one.
+func (c Call) History(w http.ResponseWriter, r *http.Request) {
+	id, before := strings.ToLower(r.URL.Query().Get("threadId")), time.Time{}
+	if id != "" && (len(id) != 36 || uuid.Validate(id) != nil) {
+		c.fail(w, http.StatusBadRequest, "invalid", runinput.NoThread.Error(), nil)
+		return
+	}
+	if given := r.URL.Query().Get("before"); given != "" {
+		var err error
+		if before, err = time.Parse(time.DateOnly, given); err != nil {
+			c.failRead(w, event.FieldErrors{{Field: "before", Message: "must be a day such as 2026-03-15"}})
+			return
+		}
+	}
+	snapshot, err := c.history(r.Context(), id, before)
+	if err != nil {
+		c.failRead(w, err)
+		return
+	}
+	respond(w, http.StatusOK, snapshot)
+}
+
+// history returns the newest day of a thread before a time.
+func (c Call) history(ctx context.Context, id string, before time.Time) (historySnapshot, error) {
+	snapshot := historySnapshot{Scope: "history_day", Messages: []historyMessage{}}
+	t, err := c.threadOrNewest(ctx, id)
+	if err != nil || t == nil {
+		return snapshot, err
+	}
+	snapshot.ThreadID = &t.ID
+	day, err := c.Days.HistoryDay(ctx, t, before)
+	if err != nil || day.Begin.IsZero() {
+		return snapshot, err
+	}
+	snapshot.Day, snapshot.HasMore = new(day.Begin.Format(time.DateOnly)), day.More
+	for i := range day.Messages {
+		m, err := c.historyMessage(ctx, &day.Messages[i])
+		if err != nil {
+			return snapshot, err
+		}
+		snapshot.Messages = append(snapshot.Messages, m)
+	}
+	return snapshot, nil
+}
+
+// threadOrNewest returns the thread with an id, or the caller's newest one if that is empty; nil
+// for none. A thread that the caller may not see is journal.ErrNotFound.
+func (c Call) threadOrNewest(ctx context.Context, id string) (*journal.Thread, error) {
+	if id == "" {
+		threads, err := c.Store.ThreadsMadeBy(ctx, c.Workspace, string(c.Actor), "", 1)
+		if err != nil || len(threads) == 0 {
+			return nil, err
+		}
+		return &threads[0], nil
+	}
+	t, err := c.Store.Thread(ctx, c.Workspace, id)
+	if err == nil && !c.sees(&t) {
+		err = journal.ErrNotFound
+	}
+	return &t, err
+}
+
+// null is the value of a field that a role has and a message does not.
+var null = json.RawMessage("null")
+
+// historyMessage returns a message in the form of its role. It signs new links to its files.
+func (c Call) historyMessage(ctx context.Context, m *journal.Message) (historyMessage, error) {
+	var metadata struct {
+		MessageID string          `json:"message_id"`
+		Stage     string          `json:"stage"`
+		UISchema  json.RawMessage `json:"uiSchema"`
+	}
+	_ = json.Unmarshal(m.Metadata, &metadata) // values of other types are left out
+	out := historyMessage{ID: m.UUID, Seq: m.Seq, Role: m.View().Role, Content: display(m), Time: m.CreatedAt.UTC()}
+	if metadata.MessageID != "" {
+		out.ID = metadata.MessageID
+	}
+	if out.Role == "user" {
+		out.URL = &null
+		return out, c.addLinks(ctx, &out, m)
+	}
+	if metadata.Stage == "tool_execution" {
+		out.Role = "tool"
+	}
+	if out.UISchema = &null; bytes.HasPrefix(metadata.UISchema, []byte("{")) {
+		out.UISchema = &metadata.UISchema
+	}
+	return out, nil
+}
+
+// addLinks adds new links to the files of a user's message.
+func (c Call) addLinks(ctx context.Context, out *historyMessage, m *journal.Message) error {
+	for _, a := range m.Attachments {
+		if a.State != journal.AttachmentStored {
+			continue
+		}
+		a.Copy = &event.Copy{Bucket: a.Bucket, Path: a.Path}
+		link, err := c.Storage.Sign(ctx, c.Workspace, a.Attachment)
+		if err != nil {
+			return err
+		}
+		if out.Parts == nil {
+			out.URL = new(json.RawMessage(encode(link)))
+			if out.Content != "" {
+				out.Parts = append(out.Parts, historyPart{Type: "text", Text: out.Content})
+			}
+		}
+		out.Parts = append(out.Parts, historyPart{Type: "binary", MimeType: a.MimeType, URL: link})
+	}
+	return nil
+}
