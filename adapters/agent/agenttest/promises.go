@@ -43,6 +43,7 @@ func Test(t *testing.T, p Protocol) {
 	t.Run("framing", p.framing)
 	t.Run("refusals", p.refusals)
 	t.Run("broken streams", p.brokenStreams)
+	t.Run("lost connections", p.lostConnections)
 	t.Run("hangs", p.hangs)
 	t.Run("floods", p.floods)
 	t.Run("secrets", p.secrets)
@@ -187,6 +188,31 @@ func (p Protocol) brokenStreams(t *testing.T) {
 			t.Errorf("%s: %d requests, emitted %d messages, %v", name, requests, len(emitted), err)
 		}
 	}
+}
+
+// lostConnections checks a server that closes a connection after it has read the second
+// request over it. A client that then repeats the request by itself asks twice.
+func (p Protocol) lostConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken, posts := false, 0
+		answer := p.streams(func(w http.ResponseWriter, _ *http.Request) { Stream(w, p.Answer) })
+		agent := p.New("http://agent.test", remote.DefaultConfig(), Pipes(t, func(w http.ResponseWriter, r *http.Request) {
+			if !broken {
+				answer(w, r)
+				return
+			}
+			posts++
+			panic(http.ErrAbortHandler)
+		}))
+		if _, err := Run(t.Context(), agent, Hello()); err != nil {
+			t.Fatal(err)
+		}
+		broken = true
+		_, err := Run(t.Context(), agent, Hello())
+		if fault, ok := errors.AsType[*remote.Error](err); !ok || fault.Permanent || posts != 1 {
+			t.Errorf("%d requests, %v", posts, err)
+		}
+	})
 }
 
 // hangs checks servers that stop writing.

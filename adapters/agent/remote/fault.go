@@ -80,7 +80,11 @@ func (c *Client) unreachable(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	return &Error{text: c.Clean(err.Error()), cause: err}
+	text := err.Error()
+	if errors.Is(err, io.EOF) {
+		text = "the server closed the connection without an answer"
+	}
+	return &Error{text: c.Clean(text), cause: err}
 }
 
 // interrupted returns the error of a body whose reading failed.

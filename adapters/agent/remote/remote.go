@@ -86,6 +86,10 @@ func New(config Config, transport http.RoundTripper, hidden ...secret.Value) *Cl
 	}}
 }
 
+// idempotencyKey is the header's name in lower case, as HTTP allows: net/http repeats a request
+// by itself if it finds the canonical name.
+const idempotencyKey = "idempotency-key"
+
 // Request returns a POST of JSON, or a GET if there is no body. The server can recognise the
 // repeated request of a run by its headers.
 func (c *Client) Request(ctx context.Context, address, run string, body io.Reader) (*http.Request, error) {
@@ -104,7 +108,7 @@ func (c *Client) Request(ctx context.Context, address, run string, body io.Reade
 	request.Header.Set("User-Agent", "parley")
 	if run != "" {
 		id := url.PathEscape(run) // a client may have chosen the id, and a header must not contain a line break
-		request.Header.Set("Idempotency-Key", id)
+		request.Header[idempotencyKey] = []string{id}
 		request.Header.Set("X-Request-Id", id)
 	}
 	return request, nil
