@@ -107,6 +107,9 @@ func (f *follower) take(m stream.Message, e remote.Event) error {
 		return nil
 	}
 	f.moved = f.moved || e.ID != "" || f.since > before
+	if m.Type == stream.Question { // the turn's own message
+		return nil
+	}
 	main := m.Workstream == "" || m.Workstream == stream.Main
 	if main {
 		f.answered = f.answered || m.Type == stream.Answer || m.Type == stream.RequestInput || m.Type == stream.Complete && m.Text != ""

@@ -111,7 +111,7 @@ func run(t *testing.T, s *server, change func(*assembly.Input)) (got []string, t
 func TestARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{scripts: []func(http.ResponseWriter){streams(
-			`{"t":1,"m":"Hm.","ts":1000}`, `{"t":12,"m":"hi","i":"a"}`, `{"t":4,"m":"child","w":"w1","ts":1500}`, `{"t":7,"m":"hi there","i":"a","ts":2000}`, `{"t":4,"ts":2000}`, `{"t":7,"m":"late","ts":3000}`,
+			`{"t":8,"m":"[Olivia]: hi","ts":900}`, `{"t":1,"m":"Hm.","ts":1000}`, `{"t":12,"m":"hi","i":"a"}`, `{"t":4,"m":"child","w":"w1","ts":1500}`, `{"t":7,"m":"hi there","i":"a","ts":2000}`, `{"t":4,"ts":2000}`, `{"t":7,"m":"late","ts":3000}`,
 		)}}
 		got, taken, err := run(t, s, func(in *assembly.Input) {
 			in.Messages = append([]assembly.Message{
