@@ -226,11 +226,11 @@ func startMisbehaving(d dialect) (*misbehaving, error) {
 
 // ServeHTTP answers each request in the next bad way.
 func (m *misbehaving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n := m.asked.Add(1)
 	if m.dialect.later && r.Method == http.MethodPost {
 		acceptRun(w, r.Header.Get("Idempotency-Key"))
 		return
 	}
+	n := m.asked.Add(1)
 	stream := func(text string) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = write(w, m.dialect.begin+with(m.dialect.delta, `"It was"`)+text)
