@@ -16,6 +16,7 @@ import (
 	"parley/adapters/slack"
 	"parley/adapters/web"
 	"parley/assembly"
+	"parley/assembly/turn"
 	"parley/config"
 	"parley/config/secret"
 	"parley/ingest"
@@ -157,7 +158,7 @@ func TestDocumentedExample(t *testing.T) {
 	want := config.Default()
 	model := openai.DefaultConfig()
 	model.APIKey, model.Model = secret.New("sk-1"), "llama3.2"
-	want.Agents = append(want.Agents, config.Agent{ID: "assistant", Kind: "openai", Config: &model})
+	want.Agents = append(want.Agents, config.Agent{ID: "assistant", Kind: "openai", Show: turn.DefaultShow(), Config: &model})
 
 	acme := config.NewWorkspace("acme", event.Slack, "assistant")
 	account := slack.DefaultConfig()

@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"parley/adapters/web"
+	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/attach"
 )
@@ -36,6 +39,8 @@ func entry(t reflect.Type) reflect.Value {
 	switch t {
 	case reflect.TypeFor[web.Token]():
 		return reflect.ValueOf(web.Token{Senders: web.SendersOwn})
+	case reflect.TypeFor[Agent]():
+		return reflect.ValueOf(Agent{Show: turn.DefaultShow()})
 	}
 	return reflect.Zero(t)
 }
@@ -102,6 +107,10 @@ func isDefault(key, cell string, want reflect.Value) bool {
 	text, closed := strings.CutSuffix(text, "`")
 	if !ok || !closed || text == "" {
 		return false
+	}
+	if want.Kind() == reflect.Slice {
+		got := reflect.New(want.Type())
+		return yaml.Unmarshal([]byte(text), got.Interface()) == nil && reflect.DeepEqual(got.Elem().Interface(), want.Interface())
 	}
 	got, err := scalar{text: text, replaced: true}.read(want.Type())
 	return err == nil && reflect.DeepEqual(reflect.ValueOf(got).Convert(want.Type()).Interface(), want.Interface())
