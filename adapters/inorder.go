@@ -4,15 +4,18 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"parley/ingest/event"
 )
 
-// InOrder calls accept for the envelopes 0 to n-1 of a batch, and returns their errors. The
-// commits have the order of the batch and are waited for together: accept begins with an
+// InOrder calls accept for the envelopes 0 to n-1 of a series, and returns their errors. The
+// commits have the order of the series and are waited for together: accept begins with an
 // envelope when the one before it has its place. So accept passes placed on as the envelope's
-// Queued. After the end of ctx or an error, accept is called for no further envelope, so that
-// none overtakes a failed one; the error of the others is ErrBusy.
-func InOrder(ctx context.Context, n int, accept func(i int, placed func()) error) []error {
-	errs := make([]error, n)
+// Queued, and batch as its Batch, so that no envelope overtakes one that is not stored. After the
+// end of ctx or an error, accept is called for no further envelope; the error of the others is
+// ErrBusy.
+func InOrder(ctx context.Context, n int, accept func(i int, placed func(), batch *event.Batch) error) []error {
+	errs, batch := make([]error, n), new(event.Batch)
 	var flying sync.WaitGroup
 	var broken atomic.Bool
 	for i := range n {
@@ -25,7 +28,7 @@ func InOrder(ctx context.Context, n int, accept func(i int, placed func()) error
 		place := func() { once.Do(func() { close(placed) }) }
 		flying.Go(func() {
 			defer place()
-			if errs[i] = accept(i, place); errs[i] != nil {
+			if errs[i] = accept(i, place, batch); errs[i] != nil {
 				broken.Store(true)
 			}
 		})

@@ -1,14 +1,16 @@
 package adapters_test
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
+	"parley/ingest/event"
 )
 
 // TestInOrder checks that envelopes have their places in their order, and that their commits are
@@ -18,7 +20,11 @@ func TestInOrder(t *testing.T) {
 	var order []int // each call appends before it has its place
 	var all sync.WaitGroup
 	all.Add(n)
-	errs := adapters.InOrder(t.Context(), n, func(i int, placed func()) error {
+	var series *event.Batch
+	errs := adapters.InOrder(t.Context(), n, func(i int, placed func(), batch *event.Batch) error {
+		if series = cmp.Or(series, batch); batch == nil || batch != series {
+			t.Errorf("call %d has another batch", i)
+		}
 		order = append(order, i)
 		placed()
 		all.Done()
@@ -34,14 +40,14 @@ func TestInOrder(t *testing.T) {
 func TestInOrderEndsAtAnError(t *testing.T) {
 	failure := errors.New("the store is full")
 	var called []int
-	errs := adapters.InOrder(t.Context(), 4, func(i int, _ func()) error {
+	errs := adapters.InOrder(t.Context(), 4, func(i int, _ func(), _ *event.Batch) error {
 		called = append(called, i)
 		if i == 1 {
 			return failure
 		}
 		return nil
 	})
-	if diff := cmp.Diff([]int{0, 1}, called); diff != "" {
+	if diff := gocmp.Diff([]int{0, 1}, called); diff != "" {
 		t.Error(diff)
 	}
 	for i, want := range []error{nil, failure, adapters.ErrBusy, adapters.ErrBusy} {

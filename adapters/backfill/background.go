@@ -150,7 +150,7 @@ const handBatch = 100
 func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *int) error {
 	for batch := range slices.Chunk(list, handBatch) {
 		isNew := make([]bool, len(batch))
-		errs := adapters.InOrder(ctx, len(batch), func(i int, placed func()) (err error) {
+		errs := adapters.InOrder(ctx, len(batch), func(i int, placed func(), _ *event.Batch) (err error) {
 			isNew[i], err = w.handOne(ctx, batch[i], placed)
 			return err
 		})

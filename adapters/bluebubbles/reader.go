@@ -253,8 +253,8 @@ func (a *Adapter) readNew(ctx context.Context, inbox adapters.Inbox, c *cursor) 
 
 // take hands over rows that were read.
 func (a *Adapter) take(ctx context.Context, inbox adapters.Inbox, rows []event.Envelope) error {
-	return cmp.Or(adapters.InOrder(ctx, len(rows), func(i int, placed func()) error {
-		rows[i].Queued = placed
+	return cmp.Or(adapters.InOrder(ctx, len(rows), func(i int, placed func(), batch *event.Batch) error {
+		rows[i].Queued, rows[i].Batch = placed, batch
 		return a.accept(ctx, inbox, rows[i])
 	})...)
 }

@@ -270,6 +270,11 @@ func TestRowsAreAcceptedTogether(t *testing.T) {
 	if diff := cmp.Diff(want, n.desk.await(t, rows)); diff != "" {
 		t.Error(diff)
 	}
+	for _, e := range n.desk.taken {
+		if e.Batch == nil || e.Batch != n.desk.taken[0].Batch {
+			t.Fatal("the rows are no batch: a later one may overtake one that is not stored")
+		}
+	}
 }
 
 // TestTheCursorMovesOverCommittedRows checks that a row that the store refused is read again.

@@ -151,7 +151,9 @@ func (a *accepts) all(ctx context.Context, batch []received) {
 
 // offer submits events to the inbox in their order, and returns those that failed.
 func (a *accepts) offer(ctx context.Context, batch []received) (failed []received) {
-	errs := adapters.InOrder(ctx, len(batch), func(i int, placed func()) error { return a.accept(ctx, batch[i], placed) })
+	errs := adapters.InOrder(ctx, len(batch), func(i int, placed func(), series *event.Batch) error {
+		return a.accept(ctx, batch[i], placed, series)
+	})
 	for i, err := range errs {
 		if err != nil {
 			failed = append(failed, batch[i])
@@ -161,7 +163,7 @@ func (a *accepts) offer(ctx context.Context, batch []received) (failed []receive
 }
 
 // accept accepts one event. Events about servers and channels change the adapter's memory alone.
-func (a *accepts) accept(ctx context.Context, r received, placed func()) (err error) {
+func (a *accepts) accept(ctx context.Context, r received, placed func(), series *event.Batch) (err error) {
 	defer adapters.Recover(a.link.Log, &err)
 	storing := context.WithoutCancel(ctx)
 	var asked interaction
@@ -181,7 +183,7 @@ func (a *accepts) accept(ctx context.Context, r received, placed func()) (err er
 		}
 	}
 	envelope := event.Envelope{
-		Workspace: a.workspace, Platform: event.Discord, Transport: "gateway", ReceivedAt: r.at, Body: withSession(r), Queued: placed,
+		Workspace: a.workspace, Platform: event.Discord, Transport: "gateway", ReceivedAt: r.at, Body: withSession(r), Queued: placed, Batch: series,
 	}
 	p := parse(envelope)
 	envelope.Parsed = p

@@ -219,3 +219,15 @@ func TestUnreadableFrameIsStored(t *testing.T) {
 		t.Errorf("%d dead letters and %d ignored events", dead, ignored)
 	}
 }
+
+// TestEventsAreABatch checks that no event can overtake one that the store does not take.
+func TestEventsAreABatch(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.say(roomID, "hi")
+	l.await(1)
+	for _, e := range l.envelopes() {
+		if e.Batch == nil {
+			t.Errorf("an event belongs to no batch: %s", e.Body)
+		}
+	}
+}

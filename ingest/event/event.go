@@ -62,6 +62,8 @@ type Envelope struct {
 	// thread; nil if the adapter does not need it. It may be called more than once, and is
 	// not called if the envelope is refused before.
 	Queued func()
+	// Batch is the series to which the envelope belongs; nil for none.
+	Batch *Batch
 	// Parsed is the adapter's parsed form of Body; nil for none. It belongs to the
 	// adapter, is never stored, and never changes.
 	Parsed any

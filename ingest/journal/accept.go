@@ -45,7 +45,7 @@ type AcceptRequest struct {
 
 // Accept makes an envelope durable, once, and finds its thread.
 func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
-	made, err := write(ctx, j, WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued}, func(tx *txn) *acceptTx {
+	made, err := write(ctx, j, WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued, Batch: a.Envelope.Batch}, func(tx *txn) *acceptTx {
 		made := &acceptTx{AcceptRequest: a, txn: tx, j: j, now: millis(j.now()), token: rand.Int64(), messageID: uuid.Must(uuid.NewV7()).String()}
 		made.run()
 		return made

@@ -48,6 +48,9 @@ type WriteOptions struct {
 	// Queued is called when the call has its place behind the earlier calls about the
 	// thread; it may be nil.
 	Queued func()
+	// Batch is the series of calls to which the call belongs; nil for none. A call that fails
+	// or whose ctx ends breaks the batch. A later call of a broken batch does not run.
+	Batch *event.Batch
 }
 
 // Engine is a database of the journal. Queries are written in the SQL that SQLite and

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
@@ -36,7 +37,7 @@ func (q *Queue) Submit(ctx context.Context, options journal.WriteOptions, fn fun
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
 	}
-	c, line := &Call{fn: fn, result: make(chan error, 1)}, q.ordinary
+	c, line := &Call{fn: fn, batch: options.Batch, result: make(chan error, 1)}, q.ordinary
 	if options.Urgent {
 		line = q.urgent
 	}
@@ -102,6 +103,7 @@ const (
 // Call is one call of Write.
 type Call struct {
 	fn     func(journal.Tx) error
+	batch  *event.Batch
 	state  atomic.Int32
 	result chan error // holds the answer; never blocks the serving goroutine
 }
@@ -112,6 +114,7 @@ func (c *Call) wait(ctx context.Context) error {
 	case err := <-c.result:
 		return err
 	case <-ctx.Done():
+		c.batch.Break() // before the call leaves, so that no later one runs without it
 	}
 	for {
 		switch {
@@ -126,8 +129,17 @@ func (c *Call) wait(ctx context.Context) error {
 	}
 }
 
-// Take begins the call. It returns false if its caller has left.
-func (c *Call) Take() bool { return c.state.CompareAndSwap(waiting, running) }
+// errBroken is the answer to a call of a broken batch. It says nothing about the store.
+var errBroken = fmt.Errorf("wait to write: an earlier call of the batch was not made: %w", context.Canceled)
+
+// Take begins the call. It returns false if its caller has left, or if its batch is broken.
+func (c *Call) Take() bool {
+	if c.batch.IsBroken() {
+		c.Answer(errBroken)
+		return false
+	}
+	return c.state.CompareAndSwap(waiting, running)
+}
 
 // Release notes that the call has had no effect after all.
 func (c *Call) Release() { c.state.CompareAndSwap(running, waiting) }
@@ -137,6 +149,9 @@ func (c *Call) Gone() bool { return c.state.Load() == left }
 
 // Answer gives the caller its result, unless the caller has left.
 func (c *Call) Answer(err error) {
+	if err != nil {
+		c.batch.Break()
+	}
 	if c.state.CompareAndSwap(running, answered) || c.state.CompareAndSwap(waiting, answered) {
 		c.result <- err
 	}

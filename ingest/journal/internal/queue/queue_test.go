@@ -1,11 +1,13 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"testing"
 	"time"
 
+	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
@@ -40,5 +42,49 @@ func TestUrgentCallsGoFirst(t *testing.T) {
 		if err := <-ended; !errors.Is(err, errServed) {
 			t.Error(err)
 		}
+	}
+}
+
+// TestABrokenBatch proves that no call of a batch runs after an earlier one whose caller has left,
+// or that has failed.
+func TestABrokenBatch(t *testing.T) {
+	for name, fail := range map[string]func(q *Queue, leave func()){
+		"the caller left": func(_ *Queue, leave func()) { leave() },
+		"the call failed": func(q *Queue, _ func()) {
+			first := q.Next(nil)
+			first.Take()
+			first.Answer(errServed)
+		},
+	} {
+		q, batch := New(), new(event.Batch)
+		leaving, leave := context.WithCancel(t.Context())
+		results := []chan error{make(chan error, 1), make(chan error, 1), make(chan error, 1)}
+		for i, ctx := range []context.Context{leaving, t.Context(), t.Context()} {
+			placed := make(chan struct{})
+			options := journal.WriteOptions{Urgent: true, Queued: func() { close(placed) }, Batch: batch}
+			if i == 2 {
+				options.Batch = nil
+			}
+			go func() { results[i] <- q.Submit(ctx, options, func(journal.Tx) error { return nil }) }()
+			<-placed
+		}
+		fail(q, leave)
+		if err := <-results[0]; err == nil {
+			t.Errorf("%s: the first call has no error", name)
+		}
+		taken := 0
+		for len(q.urgent) > 0 {
+			if c := q.Next(nil); c.Take() {
+				taken++
+				c.Answer(nil)
+			}
+		}
+		if err := <-results[1]; !errors.Is(err, errBroken) {
+			t.Errorf("%s: the error of the second call is %v", name, err)
+		}
+		if err := <-results[2]; err != nil || taken != 1 {
+			t.Errorf("%s: the call of no batch ends with %v; %d calls ran", name, err, taken)
+		}
+		leave()
 	}
 }
