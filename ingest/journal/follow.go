@@ -41,35 +41,54 @@ type RunPage struct {
 }
 
 // RunEvents returns the events of a run after a seq, in order. It fails with ErrNotFound if
-// there is no such run, or none any more. A run that has ended has no chunks.
+// there is no such run, or none any more. A run that has ended has no chunks. While a run
+// works, each of its readers calls RunEvents at each change, so that takes one query.
 func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit int) (RunPage, error) {
-	return read(ctx, j, func(tx *txn) RunPage {
-		p := RunPage{RunStatus: RunStatus{ID: run}}
-		p.read(tx)
-		kinds := ``
-		if p.Ended() {
-			kinds = ` AND type <> 12`
-			p.Answered = tx.has(`SELECT 1 FROM run_events e JOIN messages m ON m.run = e.run AND m.author = 'agent'
-				WHERE e.run = $1 AND e.type = 7 AND e.workstream IN ('', 'main') AND e.text = m.content LIMIT 1`, run)
-			p.Closed = tx.has(`SELECT 1 FROM run_events WHERE run = $1 AND type IN (4, 11) AND workstream IN ('', 'main') LIMIT 1`, run)
-		}
-		for _, r := range rows(tx, (*eventRow).dest, `SELECT seq, type, workstream, activity, text, details, final, at FROM run_events
-			WHERE run = $1 AND seq > $2`+kinds+` ORDER BY seq LIMIT CAST($3 AS BIGINT)`, run, after, int64(limit)) {
+	p := RunPage{RunStatus: RunStatus{ID: run}}
+	found, err := list(ctx, j, (*eventRow).dest, runEvents, run, after, int64(max(limit, 1)))
+	switch {
+	case err != nil:
+		return p, err
+	case len(found) == 0:
+		return p, ErrNotFound
+	}
+	p.RunStatus = found[0].RunStatus
+	p.ID = run
+	for _, r := range found[:min(limit, len(found))] {
+		if r.Seq > 0 {
 			p.Events = append(p.Events, r.event())
 		}
-		return p
-	})
+	}
+	if p.Ended() { // nothing changes any more
+		p.State = runStates[RunState(p.State)]
+		_, err = j.row(ctx, []any{&p.Answered, &p.Closed}, `SELECT
+			CASE WHEN EXISTS (SELECT 1 FROM run_events e JOIN messages m ON m.run = e.run AND m.author = 'agent'
+				WHERE e.run = $1 AND e.type = 7 AND e.workstream IN ('', 'main') AND e.text = m.content) THEN 1 ELSE 0 END,
+			CASE WHEN EXISTS (SELECT 1 FROM run_events WHERE run = $1 AND type IN (4, 11) AND workstream IN ('', 'main')) THEN 1 ELSE 0 END`, run)
+	}
+	return p, err
 }
 
-// eventRow is a row of a run's events.
+// runEvents reads the status of run $1 with each of at most $3 events after $2, or with none.
+const runEvents = `SELECT s.agent, s.uuid, s.workspace, s.platform, s.state, s.reason, s.begun_at, s.ended_at,
+		coalesce(e.seq, 0), coalesce(e.type, 0), coalesce(e.workstream, ''), coalesce(e.activity, ''), coalesce(e.text, ''), e.details, coalesce(e.final, 0), coalesce(e.at, 0)
+	FROM (SELECT agent, uuid, workspace, platform, 'running' AS state, '' AS reason, run_begun_at AS begun_at, 0 AS ended_at FROM threads WHERE run_id = $1
+		UNION ALL SELECT r.agent, t.uuid, t.workspace, t.platform, r.state, CASE WHEN r.state = 'dropped' THEN r.error ELSE '' END, r.begun_at, r.ended_at
+		FROM runs r JOIN threads t ON t.id = r.thread WHERE r.id = $1) AS s
+	LEFT JOIN run_events e ON e.run = $1 AND e.seq > $2 AND (s.ended_at = 0 OR e.type <> 12)
+	ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
+
+// eventRow is a run's status with one of its events; its Seq is 0 for none.
 type eventRow struct {
+	RunStatus
 	RunEvent
 	kind    int64
 	details []byte
 }
 
 func (r *eventRow) dest() []any {
-	return []any{&r.Seq, &r.kind, &r.Workstream, &r.ActivityID, &r.Text, &r.details, &r.Final, &r.Time}
+	return []any{&r.Agent, &r.ThreadID, &r.Workspace, (*string)(&r.Platform), &r.State, &r.Reason, &r.BegunAt, &r.EndedAt,
+		&r.Seq, &r.kind, &r.Workstream, &r.ActivityID, &r.Text, &r.details, &r.Final, &r.Time}
 }
 
 // event returns the message of a row.
@@ -84,20 +103,6 @@ func (j *Journal) RunMessages(ctx context.Context, run string) ([]Message, error
 	return read(ctx, j, func(tx *txn) []Message {
 		return tx.findAll(`run = $1 AND seq IS NOT NULL AND deleted_at = 0 ORDER BY seq`, run)
 	})
-}
-
-// read reads the status of the run with the id.
-func (s *RunStatus) read(tx *txn) {
-	var state string
-	if !tx.row([]any{&s.Agent, &s.ThreadID, &s.Workspace, (*string)(&s.Platform), &state, &s.Reason, &s.BegunAt, &s.EndedAt},
-		`SELECT agent, uuid, workspace, platform, 'running', '', run_begun_at, 0 FROM threads WHERE run_id = $1
-		UNION ALL SELECT r.agent, t.uuid, t.workspace, t.platform, r.state, CASE WHEN r.state = 'dropped' THEN r.error ELSE '' END, r.begun_at, r.ended_at
-		FROM runs r JOIN threads t ON t.id = r.thread WHERE r.id = $1 LIMIT 1`, s.ID) {
-		tx.fail(ErrNotFound)
-	}
-	if s.State = state; s.Ended() {
-		s.State = runStates[RunState(state)]
-	}
 }
 
 // followers are the channels of the readers that wait for changes, by the words that tell other
