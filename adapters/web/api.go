@@ -101,6 +101,7 @@ type API struct {
 	Store    Store
 	Files    Files
 	Runs     Runs
+	Updates  Updates
 	Tickets  Tickets
 	// Stop ends an unfinished run because its reader wants no answer. The notice informs the
 	// thread.

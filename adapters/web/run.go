@@ -13,11 +13,16 @@ import (
 	"parley/ingest/journal"
 )
 
-// Runs reads the messages of runs, and adds to them.
+// Runs reads the messages of runs.
 type Runs interface {
 	RunEvents(ctx context.Context, run string, after int64, limit int) (journal.RunPage, error)
 	RunMessages(ctx context.Context, run string) ([]journal.Message, error)
 	FollowRun(run string) (changed <-chan struct{}, stop func())
+	NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run string, err error)
+}
+
+// Updates adds messages to runs.
+type Updates interface {
 	AddEvents(ctx context.Context, run string, messages []stream.Message) error
 }
 
@@ -39,14 +44,19 @@ func runRoutes() []Route {
 	return routes
 }
 
-// run returns the status of the run that the path names, or responds with an error. A run
-// that the caller may not read, or of another thread than the path's, is like an unknown one.
+// run returns the status of the run that the path names, or responds with an error. The ID is
+// empty if a client has asked for the run under this name and it has not begun. A run that
+// the caller may not read, or of another thread than the path's, is like an unknown one.
 func (c Call) run(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bool) {
-	page, err := c.Runs.RunEvents(r.Context(), r.PathValue("runId"), 0, 0)
-	thread := r.PathValue("workflowId")
-	reader := caller{workspace: c.Workspace, token: c.Token, any: c.Token.Senders == SendersAny}
-	if err == nil && (!reader.reads(page.Workspace) || thread != "" && !strings.EqualFold(thread, page.ThreadID)) {
-		err = journal.ErrNotFound
+	id, err := c.runID(r)
+	var page journal.RunPage
+	if err == nil && id != "" {
+		page, err = c.Runs.RunEvents(r.Context(), id, 0, 0)
+		thread := r.PathValue("workflowId")
+		reader := caller{workspace: c.Workspace, token: c.Token, any: c.Token.Senders == SendersAny}
+		if err == nil && (!reader.reads(page.Workspace) || thread != "" && !strings.EqualFold(thread, page.ThreadID)) {
+			err = journal.ErrNotFound
+		}
 	}
 	if err != nil {
 		c.failRun(w, err)
@@ -54,7 +64,19 @@ func (c Call) run(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bo
 	return page.RunStatus, err == nil
 }
 
-// ownRun is run for a change: a run that the caller may only read is like an unknown one.
+// runID returns the id of the run that the path names: a client may have given it a name of its
+// own. It is empty if that run has not begun.
+func (c Call) runID(r *http.Request) (string, error) {
+	name := r.PathValue("runId")
+	id, err := c.Runs.NamedRun(r.Context(), c.Workspace, string(c.Actor), strings.ToLower(r.PathValue("workflowId")), name)
+	if errors.Is(err, journal.ErrNotFound) {
+		return name, nil
+	}
+	return id, err
+}
+
+// ownRun is run for a change: a run that has not begun, or that the caller may only read, is
+// like an unknown one.
 func (c Call) ownRun(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bool) {
 	run, ok := c.run(w, r)
 	if ok && run.Workspace != c.Workspace {
@@ -89,7 +111,10 @@ func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	page, err := c.Runs.RunEvents(r.Context(), run.ID, after, limit)
+	page, err := journal.RunPage{}, error(nil)
+	if run.ID != "" {
+		page, err = c.Runs.RunEvents(r.Context(), run.ID, after, limit)
+	}
 	if err != nil {
 		c.failRun(w, err)
 		return

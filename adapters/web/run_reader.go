@@ -23,8 +23,9 @@ const (
 type runReader struct {
 	runs  Runs
 	run   string
-	asked bool  // the questions have been read
-	after int64 // the id of the last message that was read
+	begun <-chan string // gets the id of a run that has not begun; nil for one that has
+	asked bool          // the questions have been read
+	after int64         // the id of the last message that was read
 	// since leaves out earlier messages, except those that end the run. A message of this very
 	// time is sent.
 	since time.Time
@@ -32,6 +33,13 @@ type runReader struct {
 
 // next returns the next messages, each with its id. last means that no more will come.
 func (s *runReader) next(ctx context.Context) (list []journal.RunEvent, last bool, err error) {
+	if s.run == "" {
+		select {
+		case s.run = <-s.begun:
+		default:
+			return nil, false, nil
+		}
+	}
 	page, err := s.runs.RunEvents(ctx, s.run, s.after, runPage)
 	if err != nil {
 		return nil, false, err
@@ -124,13 +132,55 @@ func ends(page *journal.RunPage, messages []journal.Message) (list []journal.Run
 	return list
 }
 
-// sent returns the next messages as server-sent events.
+// sent returns the next messages as server-sent events. It reads on if it has left out a page.
 func (s *runReader) sent(ctx context.Context) (events []sent, last bool, err error) {
-	list, last, err := s.next(ctx)
-	for _, e := range list {
-		events = append(events, sent{id: strconv.FormatInt(e.Seq, 10), data: e.Message})
+	for {
+		before := s.after
+		list, last, err := s.next(ctx)
+		for _, e := range list {
+			events = append(events, sent{id: strconv.FormatInt(e.Seq, 10), data: e.Message})
+		}
+		if err != nil || last || len(events) > 0 || s.after == before {
+			return events, last, err
+		}
 	}
-	return events, last, err
+}
+
+// beginEvery is the time between two looks for the begin of a run.
+const beginEvery = 250 * time.Millisecond
+
+// await returns a channel that gets a value after the run's begin and after each change, until
+// ctx ends. id returns the run's id; empty if it has not begun.
+func (s *runReader) await(ctx context.Context, id func() (string, error)) <-chan struct{} {
+	begun, changed := make(chan string, 1), make(chan struct{}, 1)
+	s.begun = begun
+	go func() {
+		run, ticks := "", time.NewTicker(beginEvery)
+		for run == "" {
+			select {
+			case <-ctx.Done():
+				ticks.Stop()
+				return
+			case <-ticks.C:
+				run, _ = id() // after an error it looks again
+			}
+		}
+		ticks.Stop()
+		changes, stop := s.runs.FollowRun(run)
+		defer stop()
+		for begun <- run; ; {
+			select {
+			case changed <- struct{}{}:
+			default: // the reader has not taken the last value yet
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-changes:
+			}
+		}
+	}()
+	return changed
 }
 
 // all returns all messages so far.

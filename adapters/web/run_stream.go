@@ -26,7 +26,10 @@ func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reader := runReader{runs: c.Runs, run: run.ID, since: since}
-	messages, err := reader.all(r.Context())
+	messages, err := []stream.Message{}, error(nil)
+	if run.ID != "" {
+		messages, err = reader.all(r.Context())
+	}
 	if err != nil {
 		c.failRun(w, err)
 		return
@@ -85,7 +88,11 @@ func (c Call) streamRun(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	reader.run = run.ID
+	if reader.run = run.ID; run.ID == "" {
+		changed := reader.await(r.Context(), func() (string, error) { return c.runID(r) })
+		c.follow(w, r, source{changed, reader.sent})
+		return
+	}
 	var heard bool
 	var err error
 	if id, invalid := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64); invalid == nil && id >= 0 {
@@ -135,7 +142,7 @@ func (c Call) addUpdates(w http.ResponseWriter, r *http.Request) {
 	messages, faults := readUpdates(raw)
 	err := faults.Err()
 	if err == nil {
-		err = c.Runs.AddEvents(r.Context(), run.ID, messages)
+		err = c.Updates.AddEvents(r.Context(), run.ID, messages)
 	}
 	if err != nil {
 		c.failRun(w, err)

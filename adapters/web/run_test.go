@@ -31,6 +31,7 @@ type store struct {
 	changed  chan struct{}
 	added    []stream.Message
 	tickets  map[string]journal.Ticket
+	named    map[string]string // the ids of runs, by the names that a client gave them
 	backend  backend
 	stopped  []string // run and notice
 }
@@ -76,6 +77,15 @@ func (s *store) RunMessages(context.Context, string) ([]journal.Message, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.messages), nil
+}
+
+func (s *store) NamedRun(_ context.Context, workspace, madeBy, threadID, name string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, ok := s.named[name]; ok && workspace == "ours" && strings.HasPrefix(madeBy, "user:") && (threadID == "" || threadID == thread) {
+		return id, nil
+	}
+	return "", journal.ErrNotFound
 }
 
 func (s *store) FollowRun(string) (<-chan struct{}, func()) { return s.changed, func() {} }
@@ -140,7 +150,7 @@ func (s *store) serve(t *testing.T) *httptest.Server {
 		Adapters: func() []*web.Adapter { return adapters }, Guard: guards,
 		API: func(workspace string) web.API {
 			return web.API{
-				Workspace: workspace, Guard: guards, Runs: s, Tickets: s, Stop: s.stop, Streams: streams, Now: func() time.Time { return noon },
+				Workspace: workspace, Guard: guards, Runs: s, Updates: s, Tickets: s, Stop: s.stop, Streams: streams, Now: func() time.Time { return noon },
 				Asks: func(string) bool { return false }, Inbox: &s.backend, Recorded: &s.backend, Files: &s.backend,
 			}
 		},
@@ -428,4 +438,41 @@ func TestAddedUpdates(t *testing.T) {
 	if status, body := post(t, s.serve(t), anyToken, path, `{"t":1}`); status != http.StatusGone {
 		t.Errorf("after the end: %d %s", status, body)
 	}
+}
+
+// TestStreamOfMany checks that a stream leaves out more messages than it reads at once.
+func TestStreamOfMany(t *testing.T) {
+	s := working()
+	for seq := range int64(250) {
+		s.have(said(seq+5, stream.Update, "on"))
+	}
+	many := listens(t, s.serve(t), follow+"?since="+stamp("254"))
+	many.hears("254 " + at("254", `"t":3,"m":"on"`))
+}
+
+// TestNamedRuns checks that a client finds its run under the name that it gave, also before the
+// run's begin.
+func TestNamedRuns(t *testing.T) {
+	s := working()
+	s.named = map[string]string{"mine": run, "soon": ""}
+	server := s.serve(t)
+	if status, body := get(t, server, ownToken, "/runs/"+strings.ToUpper(thread)+"/mine/updates"); status != http.StatusOK || !strings.Contains(body, "hm") {
+		t.Errorf("by its name: %d %s", status, body)
+	}
+	for path, want := range map[string]string{"/runs/" + thread + "/soon/updates": `{"messages":[]}`, "/api/v1/runs/soon/events": `{"events":[],"next":null}`} {
+		if status, body := get(t, server, ownToken, path); status != http.StatusOK || strings.TrimSpace(body) != want {
+			t.Errorf("before its begin: %d %s", status, body)
+		}
+	}
+	if status, body := get(t, server, "their-token", "/api/v1/runs/mine/events"); status != http.StatusNotFound {
+		t.Errorf("a name of others: %d %s", status, body)
+	}
+	if status, body := post(t, server, ownToken, "/runs/soon/signals", `{"signal":"Stop"}`); status != http.StatusNotFound {
+		t.Errorf("a stop before the begin: %d %s", status, body)
+	}
+	soon := listens(t, server, "/api/v1/agent/runs/soon/stream?since="+stamp("4"))
+	s.mu.Lock()
+	s.named["soon"] = run
+	s.mu.Unlock()
+	soon.hears("4 " + at("4", `"t":12,"m":"Y"`))
 }

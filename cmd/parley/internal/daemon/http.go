@@ -126,7 +126,7 @@ func (d *Daemon) apiOf(workspace string) web.API {
 	return web.API{
 		Adapter: adapter, Workspace: workspace, Others: current.web, Asks: asks, Agents: agents,
 		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Files: d, Storage: d.storage,
-		Runs: d.journal, Tickets: d.journal, Stop: d.turns.Stop, Streams: d.streams, Days: d.journal, Guard: d.guard, Now: d.now,
+		Runs: d.journal, Updates: d.journal, Tickets: d.journal, Stop: d.turns.Stop, Streams: d.streams, Days: d.journal, Guard: d.guard, Now: d.now,
 	}
 }
 
