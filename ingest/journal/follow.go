@@ -34,6 +34,7 @@ func (s *RunStatus) Ended() bool { return !s.EndedAt.IsZero() }
 // RunPage is a part of a run's events, with the run's status at the same time. The ANSWER
 // that repeats the reply and the last message of main are not stored if they say nothing
 // else. Answered and Closed report whether they are; they are set for a run that has ended.
+// A REQUEST_INPUT is the reply, too.
 type RunPage struct {
 	RunStatus
 	Events           []RunEvent
@@ -63,7 +64,7 @@ func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit 
 		p.State = runStates[RunState(p.State)]
 		_, err = j.row(ctx, []any{&p.Answered, &p.Closed}, `SELECT
 			CASE WHEN EXISTS (SELECT 1 FROM run_events e JOIN messages m ON m.run = e.run AND m.author = 'agent'
-				WHERE e.run = $1 AND e.type = 7 AND e.workstream IN ('', 'main') AND e.text = m.content) THEN 1 ELSE 0 END,
+				WHERE e.run = $1 AND e.workstream IN ('', 'main') AND (e.type = 7 AND e.text = m.content OR e.type = 9)) THEN 1 ELSE 0 END,
 			CASE WHEN EXISTS (SELECT 1 FROM run_events WHERE run = $1 AND type IN (4, 11) AND workstream IN ('', 'main')) THEN 1 ELSE 0 END`, run)
 	}
 	return p, err

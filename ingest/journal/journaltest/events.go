@@ -133,6 +133,12 @@ func repeatsLeftOut(f *fixture) {
 	f.commit(run, reply)
 	page = f.sameEvents(run.ID, "1 ANSWER Hello.")
 	same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{true, false})
+
+	run = f.asked()
+	reply.Events = []stream.Message{{Type: stream.RequestInput, Text: "Which one?"}}
+	f.commit(run, reply)
+	page = f.sameEvents(run.ID, "1 REQUEST_INPUT Which one?")
+	same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{true, false})
 }
 
 func answerBeforeLast(f *fixture) {
