@@ -18,7 +18,8 @@ import (
 const (
 	// maxEvents bounds the messages of an attempt that are stored beside its answer.
 	maxEvents = 1000
-	// chunkTime and chunkChars bound the waiting tokens: they are stored together.
+	// chunkTime is the least time between two writes of tokens, and chunkChars the length of
+	// the waiting tokens that ends it: so many tokens are stored together.
 	chunkTime  = 16 * time.Millisecond
 	chunkChars = 200
 	// storeTime bounds one write of events. A slow store delays the run's end no longer.
@@ -43,6 +44,7 @@ type recorder struct {
 	due     chan struct{} // has a value if the waiting chunks must be stored now
 	done    chan struct{} // closed when the goroutine ends; nil if there is none
 	stopped bool          // nothing more is written
+	wrote   time.Time     // the begin of the last write; zero for none
 }
 
 // newRecorder returns the recorder of an attempt.
@@ -164,12 +166,13 @@ func (r *recorder) wake() {
 func (r *recorder) write() {
 	for {
 		r.mu.Lock()
-		gathers := r.gathers() && !r.stopped
+		wait := chunkTime - time.Since(r.wrote)
+		gathers := r.gathers() && !r.stopped && wait > 0
 		r.mu.Unlock()
 		if gathers {
 			select {
 			case <-r.due:
-			case <-time.After(chunkTime):
+			case <-time.After(wait):
 			}
 		}
 		batch := r.take()
@@ -189,7 +192,7 @@ func (r *recorder) take() []stream.Message {
 		return nil
 	}
 	batch := r.waiting
-	r.waiting = nil
+	r.waiting, r.wrote = nil, time.Now()
 	select {
 	case <-r.due: // it was about this batch
 	default:

@@ -73,7 +73,7 @@ func TestChunksAreStoredForTheAPI(t *testing.T) {
 	inBubble(t, api, func(d *fixture) {
 		aside := stream.Message{Type: stream.StreamingChunk, Workstream: "w2", Text: "aside"}
 		script, next := steps(
-			streams(token("Hel"), token("lo")), streams(token(" the"), token("re"), aside),
+			streams(token("He")), streams(token("ll"), token("o")), streams(aside),
 			func(context.Context, func(stream.Message) error) error { return errors.New("broken") },
 		)
 		second := func(ctx context.Context, emit func(stream.Message) error) error {
@@ -85,12 +85,14 @@ func TestChunksAreStoredForTheAPI(t *testing.T) {
 		d.asks("C1/1", "so?")
 		run := d.agent.inputs[0].RunID
 		next()
-		same(t, "at once", d.events(run), nil)
-		pass(16 * time.Millisecond)
-		same(t, "after 16 ms", d.events(run), []string{"1 STREAMING_CHUNK " + run + "/answer Hello"})
+		same(t, "the first token", d.events(run), []string{"1 STREAMING_CHUNK " + run + "/answer He"})
 		next()
+		same(t, "at once", len(d.events(run)), 1)
 		pass(16 * time.Millisecond)
-		same(t, "later", d.events(run)[1:], []string{"2 STREAMING_CHUNK " + run + "/answer  there", "3 STREAMING_CHUNK " + run + "/answer/w2 aside"})
+		same(t, "after 16 ms", d.events(run)[1:], []string{"2 STREAMING_CHUNK " + run + "/answer llo"})
+		pass(time.Second)
+		next()
+		same(t, "later, at once", d.events(run)[2:], []string{"3 STREAMING_CHUNK " + run + "/answer/w2 aside"})
 		next()
 		pass(1500 * time.Millisecond)
 		same(t, "at the next attempt", d.events(run), []string{"4 STREAMING_CHUNK " + run + "/answer/3 Hi"})
@@ -107,8 +109,9 @@ func TestLongChunksAreNotHeldBack(t *testing.T) {
 		d.asks("C1/1", "so?")
 		run := d.agent.inputs[0].RunID
 		next()
+		same(t, "the first token", len(d.events(run)), 1)
 		next()
-		same(t, "chunks", len(d.events(run)[:1]), 1)
+		same(t, "a long one", len(d.events(run)), 2)
 		next()
 		same(t, "at the end", d.events(run), nil)
 	})
