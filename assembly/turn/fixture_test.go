@@ -422,11 +422,17 @@ func (d *fixture) posts() (posts []journal.Post) {
 	}
 }
 
-func (d *fixture) replies() []journal.Listed {
+// all returns the messages of the thread.
+func (d *fixture) all() []journal.Listed {
 	d.Helper()
 	all, err := d.journal.Messages(d.Context(), key, 0, 100)
 	d.must(err)
-	return slices.DeleteFunc(all, func(m journal.Listed) bool { return m.Author != journal.ByAgent })
+	return all
+}
+
+func (d *fixture) replies() []journal.Listed {
+	d.Helper()
+	return slices.DeleteFunc(d.all(), func(m journal.Listed) bool { return m.Author != journal.ByAgent })
 }
 
 // assembled returns the agent's input of a run, one line for each message.

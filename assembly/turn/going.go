@@ -15,8 +15,11 @@ import (
 var (
 	errInterrupted = errors.New("a newer message, or an edit, begins the turn again")
 	errWithdrawn   = errors.New("every message of the turn was deleted")
-	errStopped     = errors.New("a person stopped the run")
 )
+
+// ErrStopped is the cause for which the context of an agent's run ends if a person stopped the
+// run.
+var ErrStopped = errors.New("a person stopped the run")
 
 // The keys of a claim's payloads.
 type (
@@ -30,6 +33,8 @@ type (
 type going struct {
 	agent string
 	run   *journal.Run // nil until the run begins
+	// arrived holds a signal if messages that ask the agent have arrived since the last one.
+	arrived chan struct{}
 
 	mu            sync.Mutex
 	cancel        context.CancelCauseFunc // nil until the run has begun
@@ -41,13 +46,17 @@ type going struct {
 	changed       bool   // messages of the thread have changed since they were recorded
 }
 
+func newGoing(agent string, run *journal.Run) *going {
+	return &going{agent: agent, run: run, arrived: make(chan struct{}, 1)}
+}
+
 // enter registers the run that is about to begin, or takes the one that began with
 // its message. A handed run that this claim has begun or resumed from the store already
 // is dropped: the agent was asked for it.
 func enter(c *work.Claim, agent string) *going {
 	g, handed := c.Get(handedKey{}).(*going)
 	if !handed || g.run.ID == c.Get(begunKey{}) {
-		g = &going{agent: agent}
+		g = newGoing(agent, nil)
 	}
 	c.Put(goingKey{}, g) // before the run leaves handedKey, so that report finds it under one key
 	if handed {
@@ -74,6 +83,10 @@ func (g *going) record(agent string, outcome journal.Outcome) {
 	g.changed = g.changed || outcome.Disposition == event.Updated
 	if !outcome.TurnAt.IsZero() && outcome.Message != nil && agent == g.agent {
 		g.newest = max(g.newest, outcome.Message.Seq)
+		select {
+		case g.arrived <- struct{}{}:
+		default:
+		}
 	}
 	g.edited = cmp.Or(outcome.Edited, g.edited)
 	g.withdrawn = cmp.Or(outcome.Withdrawn, g.withdrawn)
@@ -104,7 +117,7 @@ func (g *going) judge() {
 	switch {
 	case g.cancel == nil:
 	case g.stopped == g.run.ID:
-		g.cancel(errStopped)
+		g.cancel(ErrStopped)
 	case g.withdrawn == g.run.ID:
 		g.cancel(errWithdrawn)
 	case g.interruptible && (g.newest > g.run.BaseSeq || g.edited == g.run.ID):

@@ -91,13 +91,19 @@ func (a *attempt) ask(running, asking context.Context) error {
 		if a.run.Answer != nil {
 			return a.said.emit(stream.Message{Type: stream.Answer, Text: *a.run.Answer})
 		}
+		steering := a.steer(ctx, a.report.Input)
+		defer steering.end()
 		a.report.Input.Taken, a.report.Input.Take = a.run.Taken, func() error {
-			return a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run)
+			err := a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run)
+			if err == nil && steering != nil {
+				steering.take()
+			}
+			return err
 		}
 		return a.profile.Agent.Run(ctx, a.report.Input, a.said.emit)
 	})
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errInterrupted), errors.Is(cause, errWithdrawn), errors.Is(cause, errStopped):
+	case errors.Is(cause, errInterrupted), errors.Is(cause, errWithdrawn), errors.Is(cause, ErrStopped):
 		return cause
 	case err != nil && cause != nil:
 		return cause
@@ -220,7 +226,7 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 		defer a.clears(false)
 		a.keepEvents(committing)
 		return a.Journal.CancelRun(committing, &a.claim.Claim, a.run, cause.Error(), a.notice(withdrawn))
-	case errors.Is(cause, errStopped): // the journal has ended the run already
+	case errors.Is(cause, ErrStopped): // the journal has ended the run already
 		a.report.Outcome = Canceled
 		a.clears(false)
 		return nil

@@ -251,7 +251,7 @@ func (r *Runner) Recorded(c *work.Claim, agent string, outcome journal.Outcome) 
 		r.Outbox.Posted(c, nil)
 	}
 	if outcome.Begun != nil {
-		c.Put(handedKey{}, &going{agent: agent, run: outcome.Begun})
+		c.Put(handedKey{}, newGoing(agent, outcome.Begun))
 	}
 	switch {
 	case outcome.TurnDue.IsZero() || outcome.Pending > 0: // the turn begins after the intake of all envelopes

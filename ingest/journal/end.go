@@ -185,10 +185,11 @@ func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *S
 	})
 }
 
-// stale reports whether a participating message was recorded after the run began.
+// stale reports whether a participating message was recorded after the run began, and the run
+// did not get it.
 func (e *endRunTx) stale() bool {
 	return e.nextSeq-1 > e.run.BaseSeq && e.has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND trigger <> 'none' AND author <> 'agent'
-		AND deleted_at = 0 AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq)
+		AND (run IS NULL OR run <> $3) AND deleted_at = 0 AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID)
 }
 
 // forAgent is the condition that a message waits for a run of an agent: $1 is the thread,

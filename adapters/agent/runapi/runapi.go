@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -67,7 +68,7 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 
 // Run posts the run, unless the server has accepted it before, and emits the messages of its
 // stream. A lost stream is continued. The run ends with a COMPLETE, IDLE, REQUEST_INPUT or
-// TERMINATED of the main workstream.
+// TERMINATED of the main workstream. The server is told if a person stops the run.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	if !input.Taken {
 		if err := a.post(ctx, input); err != nil {
@@ -78,7 +79,11 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		}
 	}
 	f := &follower{agent: a, run: input.RunID, emit: emit, seen: map[string]bool{}}
-	return f.follow(ctx)
+	err := f.follow(ctx)
+	if errors.Is(context.Cause(ctx), turn.ErrStopped) {
+		a.stop(ctx, input.RunID)
+	}
+	return err
 }
 
 // post asks the server for the run. A run that the server knows already is the same run.
@@ -136,8 +141,13 @@ func (a *Agent) request(ctx context.Context, path, run string, body io.Reader) (
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(a.config.Token.Reveal()))
+	a.authorize(request)
 	return request, nil
+}
+
+// authorize adds the bearer token.
+func (a *Agent) authorize(request *http.Request) {
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(a.config.Token.Reveal()))
 }
 
 // streamPath is the path of a run's stream from a time in milliseconds on.

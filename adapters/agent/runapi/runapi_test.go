@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/agent"
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
 	"parley/adapters/agent/runapi"
@@ -27,6 +28,8 @@ type server struct {
 	*testing.T
 	posts   []map[string]any
 	sinces  []string
+	signals []string
+	signal  func(w http.ResponseWriter) // answers a signal
 	scripts []func(w http.ResponseWriter)
 	accept  string                      // the answer to a POST; empty for an ordinary one
 	stored  []string                    // the attachments that were posted
@@ -47,6 +50,13 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
 		fmt.Fprint(w, s.accept)
+	case "POST /runs/run-1/signals":
+		body, _ := io.ReadAll(r.Body)
+		s.signals = append(s.signals, string(body))
+		if r.Header.Get("Idempotency-Key") != "" {
+			s.Errorf("headers %v", r.Header)
+		}
+		s.signal(w)
 	case "POST /api/v1/agent/attachments":
 		file, head, err := r.FormFile("file")
 		if err != nil {
@@ -87,6 +97,11 @@ func streams(events ...string) func(w http.ResponseWriter) {
 	}
 }
 
+// agent returns an agent of the server.
+func (s *server) agent(files agent.Files) *runapi.Agent {
+	return runapi.New(runapi.Config{BaseURL: "http://agent.test", Token: secret.New(agenttest.Canary), Config: remote.DefaultConfig()}, files, agenttest.Pipes(s.T, s.ServeHTTP))
+}
+
 // run runs the agent in a bubble against the scripts.
 func run(t *testing.T, s *server, change func(*assembly.Input)) (got []string, taken int, err error) {
 	t.Helper()
@@ -100,8 +115,7 @@ func run(t *testing.T, s *server, change func(*assembly.Input)) (got []string, t
 		change(&input)
 	}
 	_, files := agenttest.Looks()
-	agent := runapi.New(runapi.Config{BaseURL: "http://agent.test", Token: secret.New(agenttest.Canary), Config: remote.DefaultConfig()}, files, agenttest.Pipes(t, s.ServeHTTP))
-	emitted, err := agenttest.Run(t.Context(), agent, input)
+	emitted, err := agenttest.Run(t.Context(), s.agent(files), input)
 	for _, m := range emitted {
 		got = append(got, m.Type.String()+" "+m.Text)
 	}
@@ -143,6 +157,48 @@ func TestAnAnswerNamesTheRunThatAsked(t *testing.T) {
 			t.Errorf("%v, %v", s.posts, err)
 		}
 	})
+}
+
+// TestSteer posts each message as a signal of its own, until one is refused.
+func TestSteer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		status := 202
+		s := &server{T: t, signal: func(w http.ResponseWriter) { w.WriteHeader(status) }}
+		agent := s.agent(nil)
+		user := func(id, text string) assembly.Message {
+			return assembly.Message{ID: id, Role: assembly.RoleUser, Parts: []assembly.Part{{Text: text}}}
+		}
+		messages := []assembly.Message{{Role: assembly.RoleSystem, Parts: []assembly.Part{{Text: "context"}}}, user("m2", "[Bo]: and this"), user("m3", "[Bo]: and that")}
+		if err := agent.Steer(t.Context(), agenttest.Hello(), messages); err != nil {
+			t.Error(err)
+		}
+		want := []string{
+			`{"data":{"message":"[Bo]: and this","client_message_id":"m2"},"signal":"UserInput"}`,
+			`{"data":{"message":"[Bo]: and that","client_message_id":"m3"},"signal":"UserInput"}`,
+		}
+		if diff := cmp.Diff(want, s.signals); diff != "" {
+			t.Error(diff)
+		}
+		if status = 409; agent.Steer(t.Context(), agenttest.Hello(), messages) == nil || len(s.signals) != 3 {
+			t.Errorf("%d signals after a refusal", len(s.signals))
+		}
+	})
+}
+
+// TestAStopIsSignalled checks that the server hears of a stop, and of no other end.
+func TestAStopIsSignalled(t *testing.T) {
+	for cause, want := range map[error]int{turn.ErrStopped: 1, context.Canceled: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			s := &server{T: t, accept: "{}", signal: func(http.ResponseWriter) {}, scripts: []func(http.ResponseWriter){func(http.ResponseWriter) { cancel(cause) }}}
+			input := agenttest.Hello()
+			input.Take = func() error { return nil }
+			_, err := agenttest.Run(ctx, s.agent(nil), input)
+			if err == nil || len(s.signals) != want || want > 0 && s.signals[0] != `{"data":{},"signal":"Stop"}` {
+				t.Errorf("%v: %v, %v", cause, s.signals, err)
+			}
+		})
+	}
 }
 
 // TestALostStreamIsContinued checks that nothing is emitted twice, although the server sends

@@ -20,6 +20,8 @@ func stopPromises() []promise {
 		{"a command for a new context hides what was before it", newCommand},
 		{"a command knows the work in its thread", statusCommand},
 		{"an edit carries out no command", editedCommand},
+		{"a run gets the messages that its agent takes during it, once", joinedRun},
+		{"messages that the agent does not take wait for the next turn", leftRun},
 	}
 }
 
@@ -192,4 +194,44 @@ func editedCommand(f *fixture) {
 	out := f.change(threadKey(1), edited("C1/2", "/stop", "1"), commands(nil))
 	same(f, "stopped", out.Stopped, "")
 	same(f, "outcome", f.commit(run, answer("Hello.")).Outcome, journal.Committed)
+}
+
+func joinedRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	join := func() []string {
+		joined, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
+		f.must(err)
+		return contents(joined)
+	}
+	same(f, "joined at first", join(), []string{})
+	f.message(threadKey(1), said("C1/2", "and?"), runs)
+	f.message(threadKey(1), said("C1/3", "aside"), passive)
+	same(f, "joined", join(), []string{"and?"})
+	same(f, "joined again", join(), []string{})
+	f = f.successor("after")
+	run = f.begin(threadKey(1))
+	same(f, "messages of the resumed run", contents(run.Messages), []string{"hi", "and?"})
+	reply := answer("both")
+	reply.Stale = "rerun"
+	f.message(threadKey(1), said("C1/1", "hi"), runs) // a duplicate
+	same(f, "a reply is stale for the passive message only", f.commit(run, reply).Outcome, journal.Stale)
+	ended := f.commit(f.begin(threadKey(1)), answer("both"))
+	same(f, "more", ended.More, false)
+	same(f, "turns", f.due(turns), nil)
+	_, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
+	f.fails("after the end", err, journal.ErrFenced)
+}
+
+func leftRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "and?"), runs)
+	f.message(threadKey(1), said("C1/3", "gone"), runs)
+	joined, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
+	f.must(err)
+	f.change(threadKey(1), deleted("C1/3"), nil)
+	f.must(f.LeaveRun(f.ctx, f.claim(run.Thread), run, joined))
+	same(f, "more", f.commit(run, answer("one")).More, true)
+	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"and?"})
 }

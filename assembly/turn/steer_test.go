@@ -1,0 +1,116 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/ingest/journal"
+)
+
+// steered is an agent that takes its runs, and messages during them.
+type steered struct {
+	*agent
+	mu    sync.Mutex
+	given []string // "run text", in order
+	fails error
+}
+
+func (s *steered) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	if !input.Taken {
+		if err := input.Take(); err != nil {
+			return err
+		}
+	}
+	return s.agent.Run(ctx, input, emit)
+}
+
+func (s *steered) Steer(_ context.Context, input assembly.Input, messages []assembly.Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range messages {
+		s.given = append(s.given, input.RunID+" "+m.Text())
+	}
+	return s.fails
+}
+
+func steering(s *steered) func(d *fixture) {
+	return func(d *fixture) {
+		s.agent = d.agent
+		d.settings.Mode, d.profile.Agent = turn.ModeSteer, s
+	}
+}
+
+// TestSteer hands the messages that arrive during a run to the agent. They are answered by the
+// run, and no reply is stale for them.
+func TestSteer(t *testing.T) {
+	s := &steered{}
+	inBubble(t, steering(s), func(d *fixture) {
+		d.settings.Stale = turn.StaleDrop
+		d.agent.does = []script{thinks(10*time.Second, "both done")}
+		d.asks("1", "one")
+		pass(time.Second)
+		run := d.running()
+		d.asks("2", "and two")
+		d.asks("3", "and three")
+		pass(time.Second)
+		same(t, "given", s.given, []string{run + " [Olivia]: and two", run + " [Olivia]: and three"})
+		pass(10 * time.Second)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+		d.asks("4", "four")
+		d.outcomes()
+		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"four"}})
+		same(t, "the next input", d.assembled(1), "user: [Olivia]: one\nuser: [Olivia]: and two\nuser: [Olivia]: and three\nassistant: both done\nuser: [Olivia]: four\n")
+	})
+}
+
+// TestAnAgentThatTakesNoMessages leaves them to the next turn: an agent that refuses them, and one
+// that cannot take any.
+func TestAnAgentThatTakesNoMessages(t *testing.T) {
+	for _, s := range []*steered{{fails: errors.New("too late")}, nil} {
+		set := func(d *fixture) { d.settings.Mode = turn.ModeSteer }
+		if s != nil {
+			set = steering(s)
+		}
+		inBubble(t, set, func(d *fixture) {
+			d.agent.does = []script{thinks(10*time.Second, "done")}
+			d.asks("1", "one")
+			pass(time.Second)
+			d.asks("2", "two")
+			pass(20 * time.Second)
+			same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered, turn.Answered})
+			same(t, "turns", d.agent.said(), [][]string{{"one"}, {"two"}})
+		})
+	}
+}
+
+// TestSteerAfterARestart checks that a run that goes on gets the messages again of which it is
+// not known whether the agent has them, and that none is answered twice.
+func TestSteerAfterARestart(t *testing.T) {
+	s := &steered{}
+	inBubble(t, steering(s), func(d *fixture) {
+		d.agent.does = []script{thinks(50*time.Second, "never"), thinks(10*time.Second, "all done")}
+		d.asks("1", "one")
+		pass(time.Second)
+		run := d.running()
+		d.asks("2", "two")
+		pass(time.Second)
+		d.kill()
+		d.work()
+		d.asks("3", "three")
+		pass(20 * time.Second)
+		two := run + " [Olivia]: two"
+		same(t, "given", s.given, []string{two, two, run + " [Olivia]: three"})
+		same(t, "posts", d.deliveries(), []string{"all done"})
+		for _, m := range d.all() {
+			if m.Author == journal.ByHuman && m.Run != run {
+				t.Errorf("%s belongs to run %s", m.Content, m.Run)
+			}
+		}
+	})
+}
