@@ -48,7 +48,7 @@ func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) (
 	case q.Approval && option < 0 && len(q.Options) > 0:
 		return g.private(m, event.ReasonNoAnswer, q.Numbered(chooseText)), true
 	case pressed && g.over:
-		return passive(event.ReasonLimit), true
+		return g.private(m, event.ReasonLimit, limitText), true
 	case pressed:
 		d = journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonAction}
 	}

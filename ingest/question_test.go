@@ -48,7 +48,7 @@ func TestAnswers(t *testing.T) {
 		"a button, no approver":  {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U2") }, passively("action"), "", notAllowedText},
 		"another run's button":   {button, journal.Button("run-2", 1), nil, passively("action"), "", closedText},
 		"a refused user's press": {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
-		"a press over a limit":   {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.over = true }, passively("limit"), "", ""},
+		"a press over a limit":   {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.over = true }, passively("limit"), "", limitText},
 		"an edit":                {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.kind = event.KindEdit }, runs("mention"), "", ""},
 		"a command":              {text, "/status", nil, verdict{journal.TriggerNone, "command", "stored"}, "", ""},
 	} {

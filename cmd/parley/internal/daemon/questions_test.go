@@ -1,0 +1,156 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// asking is a daemon whose agent is an AG-UI endpoint that asks before each work.
+type asking struct {
+	*harness
+	inputs chan string // the resume of each run
+	serial int
+}
+
+func openAsking(t *testing.T) *asking {
+	t.Helper()
+	a := &asking{inputs: make(chan string, 16)}
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var input struct {
+			RunID  string
+			Resume json.RawMessage
+		}
+		if err := json.NewDecoder(r.Body).Decode(&input); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		send := func(event string) { fmt.Fprintf(w, "data: %s\n\n", strings.ReplaceAll(event, "THE-RUN", input.RunID)) }
+		send(`{"type":"RUN_STARTED","threadId":"t","runId":"THE-RUN"}`)
+		if input.Resume == nil {
+			send(`{"type":"RUN_FINISHED","threadId":"t","runId":"THE-RUN","outcome":{"type":"interrupt","interrupts":[{"id":"i1","reason":"confirmation","message":"Water them?"}]}}`)
+		} else {
+			send(`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"assistant","delta":"Done."}`)
+			send(`{"type":"RUN_FINISHED","threadId":"t","runId":"THE-RUN"}`)
+		}
+		a.inputs <- string(input.Resume)
+	}))
+	t.Cleanup(endpoint.Close)
+	a.harness = open(t, plan{files: map[string]string{"parley.yaml": `
+listen: 127.0.0.1:0
+shutdown: 3s
+agents:
+  - {id: helper, kind: agui, url: "` + endpoint.URL + `", approvers: [` + mara + `]}
+  - {id: echo, kind: echo}
+`}})
+	return a
+}
+
+// press presses a button of the question.
+func (a *asking) press(user, root string, question slacktest.Post, button int) {
+	a.t.Helper()
+	var blocks []struct {
+		Elements []json.RawMessage `json:"elements"`
+	}
+	if err := json.Unmarshal(question.Blocks, &blocks); err != nil || len(blocks) != 2 || len(blocks[1].Elements) != 2 {
+		a.t.Fatalf("the blocks are %s, %v", question.Blocks, err)
+	}
+	a.serial++
+	fate, err := a.slack.PushRaw(slacktest.Interactive, fmt.Appendf(nil, `{"type":"block_actions","api_app_id":%q,"team":{"id":%q},"user":{"id":%q},"trigger_id":"1.2.%d",
+		"channel":{"id":%q,"name":"garden"},"container":{"type":"message","message_ts":%q,"channel_id":%q,"thread_ts":%q},
+		"message":{"bot_id":%q,"text":"Water them?","ts":%q,"thread_ts":%q},"actions":[%s]}`,
+		slacktest.App, slacktest.Team, user, a.serial, room, question.TS, room, root, slacktest.BotID, question.TS, root, blocks[1].Elements[button])).Wait(a.ctx)
+	if err != nil || fate.State != slacktest.Acked {
+		a.t.Fatalf("%+v, %v\n%s", fate, err, a.log)
+	}
+}
+
+// private waits for the nth sentence that only one user sees.
+func (h *harness) private(n int) slacktest.Ephemeral {
+	h.t.Helper()
+	for len(h.slack.Ephemerals()) < n {
+		if !h.poll() {
+			h.t.Fatalf("no sentence is shown\n%s", h.log)
+		}
+	}
+	return h.slack.Ephemerals()[n-1]
+}
+
+// TestAnApproval: the agent's question has buttons, only an approver may press one, also after a
+// restart, and a second press answers nothing.
+func TestAnApproval(t *testing.T) {
+	t.Parallel()
+	a := openAsking(t)
+	a.slack.SetHook(slacktest.Hook{URL: a.url + "/hooks/slack/acme", Secret: signingSecret})
+	m := a.mention("water the tomatoes")
+	same(t, <-a.inputs, "")
+	question := a.posts(1)[0]
+	if question.Markdown != "Water them?" {
+		t.Errorf("the question is %+v", question)
+	}
+	a.press("U0TOM", m.TS, question, 0)
+	if told := a.private(1); told.User != "U0TOM" || !strings.Contains(told.Text, "approvers") {
+		t.Errorf("%+v", told)
+	}
+	a.restart()
+	a.slack.SetHook(slacktest.Hook{URL: a.url + "/hooks/slack/acme", Secret: signingSecret})
+	a.press(mara, m.TS, question, 0)
+	same(t, <-a.inputs, `[{"interruptId":"i1","status":"resolved","payload":{"approved":true}}]`)
+	if posts := a.posts(2); posts[1].Text != "Done." || posts[1].ThreadTS != m.TS {
+		t.Errorf("%+v", posts[1])
+	}
+	a.press(mara, m.TS, question, 1)
+	if told := a.private(2); told.User != mara || !strings.Contains(told.Text, "closed") {
+		t.Errorf("%+v", told)
+	}
+	if len(a.inputs) != 0 {
+		t.Errorf("the agent was asked again: %s", <-a.inputs)
+	}
+}
+
+// TestAnApprovalByNumber in a thread without buttons.
+func TestAnApprovalByNumber(t *testing.T) {
+	t.Parallel()
+	a := openAsking(t)
+	a.postWeb("water them")
+	a.awaitReply("Water them?\n\n1. Approve\n2. Reject")
+	same(t, <-a.inputs, "")
+	a.postWeb("2")
+	for { // olivia is no approver
+		messages := a.thread()
+		if last := messages[len(messages)-1]; last.Kind == "notice" {
+			if !strings.Contains(last.Content, "approvers") || messages[len(messages)-2].Reason != "no-answer" {
+				t.Errorf("%+v", messages)
+			}
+			return
+		}
+		if !a.poll() {
+			t.Fatalf("%+v", messages)
+		}
+	}
+}
+
+// TestStopCommand stops the run of its thread, and tells its sender.
+func TestStopCommand(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	m := h.mention("count the leaves")
+	asked := h.nextRequest()
+	stop := h.newMessage("<@" + slacktest.BotUser + "> /stop")
+	stop.ThreadTS = m.TS
+	h.accept(stop.Mention())
+	h.awaitHangup(asked)
+	if told := h.private(1); told.User != mara || told.Text != "Stopped." || told.ThreadTS != m.TS {
+		t.Errorf("%+v", told)
+	}
+	h.awaitMetric(envelopesMetric("message", "stored", "command"), 1)
+	h.mention("and the weather?")
+	if asked := h.answerNext(replyWith("Fine.")); len(asked.messages) != 1 {
+		t.Errorf("the agent was asked %q", asked.messages)
+	}
+}
