@@ -46,7 +46,7 @@ func (c Call) signal(w http.ResponseWriter, r *http.Request) {
 	default:
 		message["thread_id"] = run.ThreadID
 		raw, _ := json.Marshal(message) // texts and valid JSON always encode
-		c.post(w, r, caller{workspace: c.Workspace, token: c.Token, any: c.Token.Senders == SendersAny, bare: true}, raw)
+		c.post(w, r, caller{workspace: c.Workspace, token: c.Token, sender: string(c.Actor), kind: event.Human, bare: true}, raw)
 	}
 }
 

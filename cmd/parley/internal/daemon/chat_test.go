@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -287,8 +288,8 @@ type listener struct {
 	lines *bufio.Scanner
 }
 
-// listen opens the stream of a thread; last is the Last-Event-ID, or empty.
-func (h *harness) listen(thread, token, last string) *listener {
+// hear opens the stream of a thread; last is the Last-Event-ID, or empty.
+func (h *harness) hear(thread, token, last string) *listener {
 	h.t.Helper()
 	return &listener{h.t, h.stream(chatPath+thread, token, last)}
 }
@@ -342,20 +343,20 @@ func (l *listener) heard() string {
 func TestThreadStream(t *testing.T) {
 	everyChat(t, func(t *testing.T, h *harness) {
 		thread := h.newThread("open")
-		live := h.listen(thread+"/stream", ownToken, "")
+		live := h.hear(thread+"/stream", ownToken, "")
 		h.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, `{"content":"one"}`)
 		same(t, []string{live.heard(), live.heard()}, []string{"1 one", "2 one"})
 		h.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, `{"content":"two"}`)
 		same(t, []string{live.heard(), live.heard()}, []string{"3 two", "4 two"})
-		same(t, h.listen(thread+"/stream?after=2", scoutToken, "").heard(), "3 two")
-		same(t, h.listen(thread+"/stream?after=1", ownToken, "3").heard(), "4 two")
+		same(t, h.hear(thread+"/stream?after=2", scoutToken, "").heard(), "3 two")
+		same(t, h.hear(thread+"/stream?after=1", ownToken, "3").heard(), "4 two")
 
 		h.alter(thread[1:], 1, event.Event{Kind: event.KindEdit, Message: &event.Message{Content: "uno", Revision: "2"}})
 		same(t, live.heard(), "edit uno")
 		h.alter(thread[1:], 3, event.Event{Kind: event.KindDelete})
 		same(t, live.heard(), "delete ")
 		same(t, len(h.messages(thread, 3)), 3)
-		late := h.listen(thread+"/stream", ownToken, "1")
+		late := h.hear(thread+"/stream", ownToken, "1")
 		same(t, []string{late.heard(), late.heard(), late.heard()}, []string{"edit uno", "2 one", "4 two"})
 	})
 }
@@ -374,7 +375,7 @@ func TestStreamOverNodes(t *testing.T) {
 	store := postgrestest.URL(t)
 	one, two := open(t, chatPlan(store)), open(t, chatPlan(store))
 	thread := one.newThread("open")
-	live := []*listener{one.listen(thread+"/stream", ownToken, ""), two.listen(thread+"/stream", ownToken, "")}
+	live := []*listener{one.hear(thread+"/stream", ownToken, ""), two.hear(thread+"/stream", ownToken, "")}
 	one.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, `{"content":"one"}`)
 	one.messages(thread, 2)
 	two.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, `{"content":"two"}`)
@@ -445,5 +446,21 @@ func TestOrigins(t *testing.T) {
 	off := open(t, chatPlan("sqlite:data/parley.db"))
 	if got := off.request("OPTIONS", chatPath, "", "", "", "Origin", page, "Access-Control-Request-Method", "GET"); got.status != http.StatusMethodNotAllowed || got.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("without origins: %d %v", got.status, got.header)
+	}
+}
+
+// TestSignalSpeaksAsActor checks that the input of a signal is a message of the caller's actor.
+func TestSignalSpeaksAsActor(t *testing.T) {
+	t.Parallel()
+	h := open(t, chatPlan("sqlite:data/parley.db"))
+	thread := h.newThread("open")
+	h.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, `{"content":"one"}`)
+	reply := decode[struct{ Metadata map[string]any }](t, h.messages(thread, 2)[1])
+	got := h.request("POST", fmt.Sprintf("/runs/%v/signals", reply.Metadata["run_id"]), ownToken, "application/json", `{"signal":"UserInput","data":{"message":"two"}}`)
+	if got.status != http.StatusAccepted {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if two := h.messages(thread, 3)[2]; !strings.Contains(two, `"content":"two"`) || !strings.Contains(two, oliviaID) {
+		t.Errorf("the input is %s", two)
 	}
 }
