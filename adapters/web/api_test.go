@@ -69,6 +69,10 @@ func (b *backend) ThreadMessages(_ context.Context, workspace, threadID string, 
 	return b.listed[:min(page.Limit, len(b.listed))], b.list
 }
 
+func (b *backend) Thread(context.Context, string, string) (journal.Thread, error) {
+	return journal.Thread{}, nil
+}
+
 func (b *backend) Threads(_ context.Context, workspace, before string, limit int) ([]journal.ThreadSummary, error) {
 	b.asked = workspace + "/" + before
 	return b.threads[:min(limit, len(b.threads))], b.list

@@ -456,7 +456,14 @@ func TestSignalSpeaksAsActor(t *testing.T) {
 	thread := h.newThread("open")
 	h.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, `{"content":"one"}`)
 	reply := decode[struct{ Metadata map[string]any }](t, h.messages(thread, 2)[1])
-	got := h.request("POST", fmt.Sprintf("/runs/%v/signals", reply.Metadata["run_id"]), ownToken, "application/json", `{"signal":"UserInput","data":{"message":"two"}}`)
+	run := fmt.Sprintf("/runs/%v", reply.Metadata["run_id"])
+	for _, request := range []string{"POST " + run + "/signals", "GET /api/v1" + run + "/events", "GET /runs" + thread + strings.TrimPrefix(run, "/runs") + "/stream"} {
+		method, path, _ := strings.Cut(request, " ")
+		if got := h.request(method, path, bobToken, "application/json", `{"signal":"Stop"}`); got.status != http.StatusNotFound {
+			t.Errorf("%s of another caller: %d %s", request, got.status, got.body)
+		}
+	}
+	got := h.request("POST", run+"/signals", ownToken, "application/json", `{"signal":"UserInput","data":{"message":"two"}}`)
 	if got.status != http.StatusAccepted {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
