@@ -197,7 +197,7 @@ func TestFileOverCountsCharacters(t *testing.T) {
 	})
 }
 
-// notes says what the agent is doing, 900 ms apart, and then answers.
+// notes returns an agent that notes a text every 900 ms and then answers.
 func notes(texts ...string) func(context.Context, *journal.Run, turn.Showing) (string, error) {
 	return func(_ context.Context, _ *journal.Run, s turn.Showing) (string, error) {
 		for _, text := range texts {
@@ -208,8 +208,8 @@ func notes(texts ...string) func(context.Context, *journal.Run, turn.Showing) (s
 	}
 }
 
-// TestNotesAreTheTextOfTheSign proves that the sign shows what the agent is doing, in one short
-// line and not too often, and that a sign without a text stays as it is.
+// TestNotesAreTheTextOfTheSign proves that the sign shows the agent's notes in one short line, and
+// no more often than it may. A sign without a text does not change.
 func TestNotesAreTheTextOfTheSign(t *testing.T) {
 	for limit, want := range map[int][]string{
 		12: {"sign reads a file", "sign calls a too…", "unsign", "send an answer"},

@@ -225,8 +225,8 @@ func TestEventsOfARun(t *testing.T) {
 	}
 }
 
-// TestRunsOfOthers checks that they are like unknown ones, and so is a run with the id of another
-// thread.
+// TestRunsOfOthers checks that a caller cannot tell runs of others from unknown runs. The same
+// holds for a run under another thread's id.
 func TestRunsOfOthers(t *testing.T) {
 	server := working().serve(t)
 	_, unknown := get(t, server, ownToken, "/api/v1/runs/nothing/events")
