@@ -7,9 +7,13 @@ import (
 	"parley/assembly/stream"
 )
 
-// maxRunEvents bounds the stored events of one run, without chunks. The messages that end
-// the run are stored beyond it.
-const maxRunEvents = 1000
+const (
+	// maxRunEvents bounds the stored events of one run, without chunks. The messages that end
+	// the run are stored beyond it.
+	maxRunEvents = 1000
+	// maxRunChunks bounds its chunks: more than an agent says in five minutes.
+	maxRunChunks = 20_000
+)
 
 // AnswerActivity returns the activity id of the ANSWER that repeats a run's reply. The chunks
 // of the reply have the same one.
@@ -73,7 +77,7 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 	seq := a.seq
 	for _, m := range messages {
 		chunk := m.Type == stream.StreamingChunk
-		if isLast(m) && !ends || a.count >= maxRunEvents && !(ends && isEnd(m)) {
+		if isLast(m) && !ends || chunk && a.seq-a.count >= maxRunChunks || a.count >= maxRunEvents && !(ends && isEnd(m)) {
 			continue
 		}
 		if m.ActivityID != "" && !chunk && a.seq > a.count {

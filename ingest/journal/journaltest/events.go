@@ -97,6 +97,9 @@ func chunksReplaced(f *fixture) {
 
 	run = f.asked()
 	f.append(run, chunk("a", "Hel"))
+	f.exec(`UPDATE threads SET run_seq = run_events + 20000 WHERE run_id = $1`, run.ID)
+	f.append(run, chunk("a", "lo"), thought("hm"))
+	f.sameEvents(run.ID, "1 STREAMING_CHUNK Hel", "20001 THOUGHT hm")
 	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
 	run = f.begin(threadKey(1))
 	f.append(run, chunk("a", "Hel"))
