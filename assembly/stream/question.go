@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Ask is what a REQUEST_INPUT asks for, beside its text.
+// Ask describes the answer to a REQUEST_INPUT.
 type Ask struct {
 	// Options are the answers to choose from; empty if people answer in their own words.
 	Options []Option `json:"options,omitempty"`

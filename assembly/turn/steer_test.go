@@ -89,8 +89,8 @@ func TestAnAgentThatTakesNoMessages(t *testing.T) {
 	}
 }
 
-// TestSteerAfterARestart checks that a run that goes on gets the messages again of which it is
-// not known whether the agent has them, and that none is answered twice.
+// TestSteerAfterARestart checks that the agent gets a joined message again after a restart,
+// because it may not have it, and that no message is answered twice.
 func TestSteerAfterARestart(t *testing.T) {
 	s := &steered{}
 	inBubble(t, steering(s), func(d *fixture) {

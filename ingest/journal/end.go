@@ -56,7 +56,7 @@ type Reply struct {
 	Stale string
 	// Again says that the outcome of an earlier call with this reply is unknown.
 	Again bool
-	// Question is what the agent asks with its reply; nil for none.
+	// Question is the agent's question to the thread; nil for none.
 	Question *Question
 	// Withdrawn is the notice of the run if every message of its turn was deleted.
 	Withdrawn Notice

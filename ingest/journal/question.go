@@ -8,8 +8,8 @@ import (
 	"parley/assembly/stream"
 )
 
-// Question is what an agent asked the people of a thread at the end of a run. The thread's
-// next run has it, with the answer to it.
+// Question is an agent's question to the people of a thread, which ended a run. The thread's
+// next run has the question and its answer.
 type Question struct {
 	stream.Ask
 	Run     string          `json:"-"` // that asked it

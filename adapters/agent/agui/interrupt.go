@@ -46,7 +46,7 @@ type ux struct {
 	Options []stream.Option `json:"options"`
 }
 
-// interrupts reads interrupts. One with a field of another type keeps what was read of it.
+// interrupts reads interrupts. If a field has another type, the interrupt lacks the rest.
 func interrupts(raw []json.RawMessage) []interrupt {
 	list := make([]interrupt, len(raw))
 	for i := range raw {
