@@ -273,6 +273,22 @@ func (r *Rest) messages(value json.RawMessage) error {
 	return err
 }
 
+// Or returns a value, or another one if it is absent or null.
+func Or(value json.RawMessage, other string) json.RawMessage {
+	if value == nil || isNull(value) {
+		return json.RawMessage(other)
+	}
+	return value
+}
+
+// With returns the JSON of an object with further members, which it does not have yet.
+func With(raw json.RawMessage, members []event.Extra) json.RawMessage {
+	if len(members) == 0 {
+		return raw
+	}
+	return append(append(raw[:len(raw)-1:len(raw)-1], ','), object(members)[1:]...)
+}
+
 // ToolsPrompt returns the block of text of the tools.
 func (r *Rest) ToolsPrompt() (string, error) {
 	var tools []Tool

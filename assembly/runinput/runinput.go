@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"parley/ingest/event"
 )
 
 // The limits of the protocol.
@@ -38,6 +40,23 @@ type Message struct {
 	ID      string  `json:"id"`
 	Role    string  `json:"role"`
 	Content Content `json:"content"`
+	// More are further members, such as encryptedValue. Raw, if it is not nil, is the whole
+	// message instead, as a client sent it. Read sets neither.
+	More []event.Extra   `json:"-"`
+	Raw  json.RawMessage `json:"-"`
+}
+
+// MarshalJSON returns the message with its further members.
+func (m Message) MarshalJSON() ([]byte, error) {
+	if m.Raw != nil {
+		return m.Raw, nil
+	}
+	type plain Message
+	raw, err := json.Marshal(plain(m))
+	if err != nil {
+		return nil, err
+	}
+	return With(raw, m.More), nil
 }
 
 // Content is a text, or a list of blocks.

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"parley/assembly"
+	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 )
@@ -30,6 +31,16 @@ func Hello() assembly.Input {
 		Messages: []assembly.Message{{ID: "m1", Role: assembly.RoleUser, Parts: []assembly.Part{{Text: "[Olivia]: hi"}}}},
 		Said:     []assembly.Said{{ID: "m1", Content: "hi", Metadata: []byte(`{"sender_id":"slack:U1"}`)}},
 	}
+}
+
+// Given returns the input of a run whose client gave tools, context, state, properties, and
+// messages after the user's.
+func Given() assembly.Input {
+	input := Hello()
+	input.Given, _ = runinput.ReadRest([]byte(`{"state":{"n":1},"tools":[{"name":"f","description":"d","parameters":{}}],
+		"context":[{"description":"page","value":"home"}],"forwardedProps":{"k":[]},"resume":[{"interruptId":"i","status":"resolved"}],
+		"messages":[{"id":"u","role":"user","encryptedValue":"e"},{"id":"m2","role":"tool","content":"ok","toolCallId":"c","x":1}]}`)) // it is valid
+	return input
 }
 
 // PNG is the content of an image.

@@ -87,7 +87,11 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // or RUN_ERROR is an error.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	images := remote.NewImages(a.files, remote.DefaultImageBytes, remote.DefaultImagesBytes)
-	body, err := json.Marshal(a.input(ctx, input, images))
+	in, err := a.input(ctx, input, images)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}

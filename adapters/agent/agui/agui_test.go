@@ -85,6 +85,32 @@ func TestInput(t *testing.T) {
 	}
 }
 
+// TestGivenIsSent posts what a client gave for a run, but nothing that could answer an interrupt.
+func TestGivenIsSent(t *testing.T) {
+	var got map[string]any
+	address := agenttest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		agenttest.Stream(w, events(started, finished))
+	})
+	if _, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), agenttest.Given()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"threadId": "5f0c9a4e-8f5e-5c5a-9b5e-0d6f8f3c1a11", "runId": "run-1", "state": map[string]any{"n": 1.0},
+		"tools":   []any{map[string]any{"name": "f", "description": "d", "parameters": map[string]any{}}},
+		"context": []any{map[string]any{"description": "page", "value": "home"}}, "forwardedProps": map[string]any{"k": []any{}},
+		"messages": []any{
+			map[string]any{"id": "m1", "role": "user", "content": "[Olivia]: hi", "encryptedValue": "e"},
+			map[string]any{"id": "m2", "role": "tool", "content": "ok", "toolCallId": "c", "x": 1.0},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestImagesAreParts checks a message with an image, and that other files are named.
 func TestImagesAreParts(t *testing.T) {
 	var got struct{ Messages []any }

@@ -23,7 +23,10 @@ import (
 	"parley/ingest/event"
 )
 
-var _ turn.Agent = (*Agent)(nil)
+var (
+	_ turn.Agent      = (*Agent)(nil)
+	_ turn.TakesGiven = (*Agent)(nil)
+)
 
 // Kind describes agents behind a server of the run protocol.
 func Kind() agent.Kind {
@@ -158,9 +161,14 @@ func streamPath(run, since string) string {
 // input returns the body of a run: the messages since the last reply as one user message, and
 // the thread's context beside it. The server keeps the earlier turns itself.
 func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input, error) {
+	given := input.Given
 	in := runinput.Input{
-		ThreadID: input.ThreadID, RunID: input.RunID, State: json.RawMessage(`{}`), ForwardedProps: json.RawMessage(`{}`),
+		ThreadID: input.ThreadID, RunID: input.RunID, ParentRunID: given.ParentRunID,
+		State: runinput.Or(given.State, `{}`), ForwardedProps: runinput.Or(given.ForwardedProps, `{}`),
 		Tools: []runinput.Tool{}, Context: []runinput.Context{},
+	}
+	if err := errors.Join(json.Unmarshal(runinput.Or(given.Tools, `[]`), &in.Tools), json.Unmarshal(runinput.Or(given.Context, `[]`), &in.Context)); err != nil {
+		return in, err
 	}
 	if input.Resume != nil {
 		in.ParentRunID = input.Resume.RunID
@@ -191,7 +199,13 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 		if blocks == nil {
 			content.Text = remote.Text(m)
 		}
-		in.Messages = append(in.Messages, runinput.Message{ID: m.ID, Role: string(m.Role), Content: content})
+		in.Messages = append(in.Messages, runinput.Message{ID: m.ID, Role: string(m.Role), Content: content, More: given.User})
+	}
+	for _, raw := range given.More {
+		in.Messages = append(in.Messages, runinput.Message{Raw: raw})
 	}
 	return in, nil
 }
+
+// TakesGiven implements turn.TakesGiven.
+func (a *Agent) TakesGiven() {}

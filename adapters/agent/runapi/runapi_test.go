@@ -148,6 +148,28 @@ func TestARun(t *testing.T) {
 	})
 }
 
+// TestGivenIsSent posts what a client gave for a run.
+func TestGivenIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"hi","ts":1000}`, `{"t":4,"ts":1000}`)}}
+		if _, _, err := run(t, s, func(in *assembly.Input) { in.Given = agenttest.Given().Given }); err != nil {
+			t.Fatal(err)
+		}
+		body := []map[string]any{{
+			"threadId": "5f0c9a4e-8f5e-5c5a-9b5e-0d6f8f3c1a11", "runId": "run-1", "state": map[string]any{"n": 1.0}, "forwardedProps": map[string]any{"k": []any{}},
+			"tools":   []any{map[string]any{"name": "f", "description": "d", "parameters": map[string]any{}}},
+			"context": []any{map[string]any{"description": "page", "value": "home"}},
+			"messages": []any{
+				map[string]any{"id": "m1", "role": "user", "content": "[Olivia]: hi", "encryptedValue": "e"},
+				map[string]any{"id": "m2", "role": "tool", "content": "ok", "toolCallId": "c", "x": 1.0},
+			},
+		}}
+		if diff := cmp.Diff(body, s.posts); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // TestAnAnswerNamesTheRunThatAsked checks parentRunId.
 func TestAnAnswerNamesTheRunThatAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
