@@ -3,9 +3,11 @@
 //
 //	go run ./cmd/parley-fake slack
 //	go run ./cmd/parley-fake discord
+//	go run ./cmd/parley-fake client
 //
 // It prints the workspace file for a daemon and shows every action of the bot. It sends
-// each typed line to the daemon as a message of a person.
+// each typed line to the daemon as a message of a person. The client plays one conversation
+// over the HTTP API instead, and prints each step.
 package main
 
 import (
@@ -22,7 +24,7 @@ func main() {
 	})
 }
 
-// dispatch plays the platform that the first argument names until the input or ctx ends.
+// dispatch plays what the first argument names until the input or ctx ends.
 func dispatch(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	return command.Dispatch(ctx, "usage: parley-fake PLATFORM [FLAGS]; PLATFORM -h lists the flags", []command.Command{
 		{Name: "slack", Purpose: "a Slack workspace with one person, over Socket Mode or HTTP", Run: func(ctx context.Context, args []string) error {
@@ -33,6 +35,9 @@ func dispatch(ctx context.Context, args []string, in io.Reader, out io.Writer) e
 		}},
 		{Name: "bluebubbles", Purpose: "an iMessage account behind a BlueBubbles server, with one other person", Run: func(ctx context.Context, args []string) error {
 			return playBlueBubbles(ctx, args, in, out)
+		}},
+		{Name: "client", Purpose: "a client of the HTTP API, which plays a whole conversation", Run: func(ctx context.Context, args []string) error {
+			return playClient(ctx, args, out)
 		}},
 	}, args)
 }
