@@ -53,8 +53,7 @@ func (c Call) run(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bo
 	if err == nil && id != "" {
 		page, err = c.Runs.RunEvents(r.Context(), id, 0, 0)
 		thread := r.PathValue("workflowId")
-		reader := caller{workspace: c.Workspace, token: c.Token, any: c.Token.Senders == SendersAny}
-		if err == nil && (!reader.reads(page.Workspace) || thread != "" && !strings.EqualFold(thread, page.ThreadID)) {
+		if err == nil && (!c.readsRun(&page.RunStatus) || thread != "" && !strings.EqualFold(thread, page.ThreadID)) {
 			err = journal.ErrNotFound
 		}
 		if err == nil {
@@ -85,6 +84,14 @@ func (c Call) runID(r *http.Request) (string, error) {
 		return name, nil
 	}
 	return id, err
+}
+
+// readsRun reports whether the caller may read a run. Runs of a thread that a client made are
+// its own; agents and integrations may read all of their workspace.
+func (c Call) readsRun(run *journal.RunStatus) bool {
+	reader := caller{workspace: c.Workspace, token: c.Token, any: c.Token.Senders == SendersAny}
+	all := reader.lists(run.Workspace) || c.Actor.IsAgent() || run.MadeBy == "" || run.MadeBy == string(c.Actor)
+	return reader.reads(run.Workspace) && all
 }
 
 // ownRun is run for a change: a run that has not begun, or that the caller may only read, is

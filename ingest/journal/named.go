@@ -26,11 +26,12 @@ func (j *Journal) RunInput(ctx context.Context, run *Run) (input []byte, err err
 }
 
 // NamedRun returns the id of the run that a client of a workspace asked for under an id of its
-// own; empty if it has not begun. The thread is the one with the UUID threadID; if that is
-// empty, the newest of those that madeBy has made. It fails with ErrNotFound if there is none.
+// own; empty if it has not begun. The client is madeBy, which has made the thread. The thread is
+// the one with the UUID threadID; if that is empty, the newest with such a run. NamedRun fails
+// with ErrNotFound if there is none.
 func (j *Journal) NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run string, err error) {
 	found, err := j.row(ctx, []any{&run}, `SELECT coalesce(m.run, '') FROM messages m JOIN threads t ON t.id = m.thread
-		WHERE m.client_run_id = $1 AND t.workspace = $2 AND (t.uuid = $3 OR $3 = '' AND t.made_by = $4) ORDER BY m.row DESC LIMIT 1`,
+		WHERE m.client_run_id = $1 AND t.workspace = $2 AND t.made_by = $4 AND (t.uuid = $3 OR $3 = '') ORDER BY m.row DESC LIMIT 1`,
 		name, workspace, threadID, madeBy)
 	if err == nil && !found {
 		err = ErrNotFound

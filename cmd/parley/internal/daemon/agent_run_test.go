@@ -320,3 +320,86 @@ func TestOnlyRunsSetRunMembers(t *testing.T) {
 		}
 	}
 }
+
+// TestRunsAreFoundByTheirClientsIDs reads runs whose clients gave them the same id, and one that
+// has not begun.
+func TestRunsAreFoundByTheirClientsIDs(t *testing.T) {
+	t.Parallel()
+	const mayToken = "canary-may-70c1d2-aa15c0de-77"
+	everyStore(t, func(t *testing.T, h *harness) {
+		one, other := uuid.NewString(), uuid.NewString()
+		h.started(ownToken, runInput(one, "run-1", `"mine"`))
+		mine := h.nextRequest()
+		h.started(mayToken, runInput(other, "run-1", `"May's"`))
+		h.answerNext(replyWith("To May."))
+		h.started(ownToken, runInput(one, "run-2", `"later"`))
+		updates := func(token, path string) answer { return h.request(http.MethodGet, path+"/updates", token, "", "") }
+		for name, c := range map[string]struct {
+			token, path, said string
+			status            int
+		}{
+			"mine":                     {ownToken, "/runs/" + one + "/run-1", `"m":"mine"`, 200},
+			"May's":                    {mayToken, "/api/v1/runs/" + other + "/run-1", `"m":"May's"`, 200},
+			"a thread in upper case":   {ownToken, "/runs/" + strings.ToUpper(one) + "/run-1", `"m":"mine"`, 200},
+			"one that waits":           {ownToken, "/runs/" + one + "/run-2", `{"messages":[]}`, 200},
+			"May's, for me":            {ownToken, "/runs/" + other + "/run-1", "", 404},
+			"mine, for May":            {mayToken, "/runs/" + one + "/run-1", "", 404},
+			"one that waits, for May":  {mayToken, "/runs/" + one + "/run-2", "", 404},
+			"mine, elsewhere":          {theirToken, "/runs/" + one + "/run-1", "", 404},
+			"mine, for an integration": {anyToken, "/runs/" + one + "/run-1", `"m":"mine"`, 200},
+		} {
+			if got := updates(c.token, c.path); got.status != c.status || !strings.Contains(got.body, c.said) {
+				t.Errorf("%s: %d %s", name, got.status, got.body)
+			}
+		}
+		for token, said := range map[string]string{ownToken: `"m":"mine"`, mayToken: `"m":"May's"`} {
+			if token == ownToken {
+				h.answer(mine, replyWith("To you."))
+				h.answerNext(replyWith("To you, later."))
+			}
+			if got := h.request(http.MethodGet, "/api/v1/agent/runs/run-1/stream?since=0", token, "", ""); got.status != 200 || !strings.Contains(got.body, said) {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		}
+	}, func(p *plan) {
+		p.files["workspaces/ours.yaml"] = "id: ours\nplatform: web\nagent: helper\nturns: {coalesce: 0s}\nweb:\n  tokens:\n" +
+			"    - {id: olivia, token: " + ownToken + ", name: Olivia}\n    - {id: may, token: " + mayToken + ", name: May}\n" +
+			"    - {id: bridge, token: " + anyToken + ", name: Bridge, senders: any}\n"
+	})
+}
+
+// TestLocalWorkspaceNeedsNoToken sends a file and a run to the built-in workspace.
+func TestLocalWorkspaceNeedsNoToken(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{without: true})
+	contentType, body := form(t, "cat.png", "image/png", catPNG)
+	got := h.request(http.MethodPost, attachmentsPath, "", contentType, body)
+	if got.status != http.StatusOK {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	image := decode[attachment](t, got.body)
+	h.started("", runInput(thread, "run-1", `[{"type":"text","text":"hi"},{"type":"binary","mimeType":"image/png","url":"`+image.URL+`"}]`))
+	if got := h.request(http.MethodGet, "/runs/"+thread+"/run-1/stream", "", "", ""); !strings.Contains(got.body, `"m":"hi"`) {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := h.history("", ""); !strings.Contains(got.body, `"role":"assistant","content":"hi"`) {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := h.request(http.MethodPost, attachmentsPath, "", contentType, body, "Origin", "https://example.com"); got.status != http.StatusForbidden {
+		t.Errorf("a page of another site: %d", got.status)
+	}
+}
+
+// TestRunInAThreadForMentions posts a run to a thread whose agents answer only mentions. It
+// names the agent by itself.
+func TestRunInAThreadForMentions(t *testing.T) {
+	t.Parallel()
+	everyStore(t, func(t *testing.T, h *harness) {
+		made := decode[struct{ ID string }](t, h.request(http.MethodPost, "/api/v1/chat/threads", ownToken, "application/json", `{"mode":"invocation_only"}`).body)
+		if got := h.request(http.MethodPost, "/api/v1/chat/threads/"+made.ID+"/messages", ownToken, "application/json", `{"content":"aside"}`); got.status != http.StatusCreated {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+		h.started(ownToken, runInput(made.ID, "run-1", `"hi"`))
+		same(t, h.answerNext(replyWith("Hello.")).messages, []chatMessage{{"system", contextHead + "- Olivia: aside"}, {"user", "[Olivia]: hi"}})
+	})
+}
