@@ -102,8 +102,8 @@ type Input struct {
 	// Take notes durably that the agent has taken the run, for agents that must not be asked
 	// twice.
 	Take func() error
-	// Given is what a client of the run protocol gave for the run. A protocol that has tools,
-	// context or further messages of its own takes them from here.
+	// Given has the tools, context, state and further messages of a client of the run
+	// protocol. An agent whose protocol has these takes them from here.
 	Given runinput.Rest
 	// Said are the messages of the current turn as their authors typed them, without
 	// headers, for an agent that needs nothing else.

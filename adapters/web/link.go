@@ -29,7 +29,7 @@ var (
 // {base}/storage/v1/object/sign/{bucket}/{path}?token=. The token is a JSON Web Token, signed
 // with HMAC-SHA256, and holds all facts about the file.
 type Links struct {
-	// Base returns our public address. It has no slash at its end.
+	// Base returns our public address without a final slash.
 	Base func() string
 	// Key returns the secret key of all signatures. Links keeps the first one.
 	Key func(ctx context.Context) ([]byte, error)

@@ -275,8 +275,8 @@ type Message struct {
 	// Forwarded are messages passed on inside this one: context, not content.
 	Forwarded []Quote
 	// RunID is the client's own id of the run that the message asks for, which is a turn of
-	// its own; empty elsewhere. RunInput is what the client gave for it besides the text, for
-	// the agent: a JSON object, or nil.
+	// its own; empty elsewhere. RunInput is the rest of the client's request for that run: a
+	// JSON object for the agent, or nil.
 	RunID    string
 	RunInput []byte
 	// Known is set for the messages of agents outside Parley.

@@ -226,7 +226,7 @@ func TestLinkIsSafe(t *testing.T) {
 		}
 		h.clock.advance(59 * time.Minute)
 		if got := h.request(http.MethodGet, made.URL, "", "", ""); got.status != http.StatusOK {
-			t.Errorf("a minute before its end: %d", got.status)
+			t.Errorf("with a minute left: %d", got.status)
 		}
 		h.clock.advance(time.Minute)
 		if got := h.request(http.MethodGet, made.URL, "", "", ""); got.status != http.StatusForbidden || !strings.Contains(got.body, "expired") {
