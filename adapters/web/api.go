@@ -31,6 +31,7 @@ type Store interface {
 	ThreadMessages(ctx context.Context, workspace, threadID string, page journal.Page) ([]journal.Listed, error)
 	Threads(ctx context.Context, workspace, before string, limit int) ([]journal.ThreadSummary, error)
 	ThreadStore
+	ThreadFollower
 }
 
 // ThreadStore has the threads of the documents.
@@ -39,6 +40,10 @@ type ThreadStore interface {
 	Thread(ctx context.Context, workspace, id string) (journal.Thread, error)
 	ThreadsMadeBy(ctx context.Context, workspace, madeBy, before string, limit int) ([]journal.Thread, error)
 	Senders(ctx context.Context, t *journal.Thread) ([]journal.Sender, error)
+}
+
+// ThreadFollower reads the changes of a thread, and tells of new ones.
+type ThreadFollower interface {
 	ThreadChanges(ctx context.Context, t *journal.Thread, upTo int64, since time.Time, limit int) ([]journal.Listed, error)
 	FollowThread(t *journal.Thread) (changed <-chan struct{}, stop func())
 }

@@ -32,20 +32,21 @@ var noon = time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
 // backend is a fake of the parts that the API calls: the durable accept, intake and the
 // journal.
 type backend struct {
-	web.ThreadStore // has no threads
-	accepted        []event.Envelope
-	receipt         adapters.Receipt
-	busy            error
-	result          func(b web.Body) *journal.Settled // nil: the wait times out
-	listed          []journal.Listed
-	list            error
-	asked           string // workspace and thread
-	page            journal.Page
-	threads         []journal.ThreadSummary
-	files           []stream.File
-	unkept          error
-	rejected        []string
-	local           bool
+	web.ThreadStore    // has no threads
+	web.ThreadFollower // follows none
+	accepted           []event.Envelope
+	receipt            adapters.Receipt
+	busy               error
+	result             func(b web.Body) *journal.Settled // nil: the wait times out
+	listed             []journal.Listed
+	list               error
+	asked              string // workspace and thread
+	page               journal.Page
+	threads            []journal.ThreadSummary
+	files              []stream.File
+	unkept             error
+	rejected           []string
+	local              bool
 }
 
 func (b *backend) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, error) {
@@ -67,10 +68,6 @@ func (b *backend) Wait(context.Context, int64) (*journal.Settled, error) {
 func (b *backend) ThreadMessages(_ context.Context, workspace, threadID string, page journal.Page) ([]journal.Listed, error) {
 	b.asked, b.page = workspace+"/"+threadID, page
 	return b.listed[:min(page.Limit, len(b.listed))], b.list
-}
-
-func (b *backend) Thread(context.Context, string, string) (journal.Thread, error) {
-	return journal.Thread{}, nil
 }
 
 func (b *backend) Threads(_ context.Context, workspace, before string, limit int) ([]journal.ThreadSummary, error) {

@@ -56,23 +56,11 @@ func (c Call) run(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bo
 		if err == nil && (!c.readsRun(&page.RunStatus) || thread != "" && !strings.EqualFold(thread, page.ThreadID)) {
 			err = journal.ErrNotFound
 		}
-		if err == nil {
-			err = c.owns(r.Context(), &page.RunStatus)
-		}
 	}
 	if err != nil {
 		c.failRun(w, err)
 	}
 	return page.RunStatus, err == nil
-}
-
-// owns returns ErrNotFound if another caller of the workspace has made the thread of a run.
-func (c Call) owns(ctx context.Context, run *journal.RunStatus) error {
-	t, err := c.Store.Thread(ctx, run.Workspace, run.ThreadID)
-	if err == nil && t.MadeBy != "" && run.Workspace == c.Workspace && !c.sees(&t) {
-		return journal.ErrNotFound
-	}
-	return err
 }
 
 // runID returns the id of the run that the path names: a client may have given it a name of its

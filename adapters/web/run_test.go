@@ -151,7 +151,7 @@ func (s *store) serve(t *testing.T) *httptest.Server {
 		API: func(workspace string) web.API {
 			return web.API{
 				Workspace: workspace, Guard: guards, Runs: s, Updates: s, Tickets: s, Stop: s.stop, Streams: streams, Now: func() time.Time { return noon },
-				Asks: func(string) bool { return false }, Inbox: &s.backend, Recorded: &s.backend, Store: &s.backend, Files: &s.backend,
+				Asks: func(string) bool { return false }, Inbox: &s.backend, Recorded: &s.backend, Files: &s.backend,
 			}
 		},
 	}

@@ -61,6 +61,12 @@ type Decision struct {
 // Look answers the policy's queries from the store. After an error of the store the answers
 // are zero values, and the transaction fails whatever the policy decides.
 type Look interface {
+	ThreadLook
+	LoopLook
+}
+
+// ThreadLook is the part of Look about the message's thread.
+type ThreadLook interface {
 	// Ours reports whether an external id belongs to a message of ours.
 	Ours(externalID string) bool
 	// Answered reports whether we have answered in the message's thread.
@@ -69,6 +75,10 @@ type Look interface {
 	Question() *Question
 	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
 	InvocationOnly() bool
+}
+
+// LoopLook is the part of Look that bounds the runs of bots that answer each other.
+type LoopLook interface {
 	// BotRuns counts the runs that bots have begun in a channel since a time, and the
 	// requested ones that have not begun, except one that this message would join. No
 	// other message is counted in the channel until this one is recorded.
