@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -125,7 +124,7 @@ func (c Call) readBlocks(ctx context.Context, blocks []runinput.Block) (texts []
 			continue
 		}
 		field := fmt.Sprintf("messages[0].content[%d].url", i)
-		file, err := c.Storage.named(ctx, c.Workspace, block.URL)
+		file, err := c.linked(ctx, block.URL)
 		switch {
 		case errors.Is(err, errNoLink), errors.Is(err, errExpired):
 			faults = append(faults, event.FieldError{Field: field, Message: err.Error()})
@@ -135,10 +134,7 @@ func (c Call) readBlocks(ctx context.Context, blocks []runinput.Block) (texts []
 		case !strings.HasPrefix(file.MimeType, "image/"): // by its bytes
 			return nil, nil, runinput.NoImage
 		}
-		if err := c.Storage.Copies.Hold(ctx, file.Copy.Bucket, file.Copy.Path, unnamed); err != nil {
-			return nil, nil, err
-		}
-		files = append(files, Attachment{Name: file.Name, MimeType: file.MimeType, Size: file.Size, Bucket: file.Copy.Bucket, Path: file.Copy.Path})
+		files = append(files, file)
 	}
 	faults.Check(len(files) <= maxAttachments, "messages[0].content", fmt.Sprintf("must have at most %d files", maxAttachments))
 	return texts, files, faults.Err()
@@ -146,23 +142,17 @@ func (c Call) readBlocks(ctx context.Context, blocks []runinput.Block) (texts []
 
 // The keys of a message's metadata that the documents define.
 const (
-	runIDKey       = "run_id"
-	messageIDKey   = "message_id"
-	attachmentsKey = "user_message_attachments"
+	runIDKey     = "run_id"
+	messageIDKey = "message_id"
 )
 
 // runMetadata returns the metadata of the user's message of a run: the documents' keys, with
-// the place of its first file and never a link.
+// the place of its first file.
 func (c Call) runMetadata(runID, messageID string, files []Attachment) []byte {
 	m := event.Metadata{Extra: []event.Extra{{Key: runIDKey, Value: encode(runID)}, {Key: messageIDKey, Value: encode(messageID)}}}
+	metadata := caller{token: c.Token, sender: string(c.Actor), kind: event.Human}.own(m)
 	if len(files) > 0 {
-		bucket, path := place(event.Copy{Bucket: files[0].Bucket, Path: files[0].Path})
-		value, _ := json.Marshal(struct {
-			Bucket   string `json:"bucket"`
-			Path     string `json:"path"`
-			MimeType string `json:"mime_type"`
-		}{bucket, path, files[0].MimeType}) // texts always encode
-		m.Extra = append(m.Extra, event.Extra{Key: attachmentsKey, Value: value})
+		metadata = named(metadata, files[0])
 	}
-	return caller{token: c.Token, sender: string(c.Actor), kind: event.Human}.own(m)
+	return metadata
 }

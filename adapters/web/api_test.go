@@ -134,7 +134,7 @@ func (b *backend) serve(t *testing.T) *httptest.Server {
 			serve(web.API{
 				Adapter: adapters[id], Workspace: id, Others: func() []*web.Adapter { return []*web.Adapter{adapters["ours"], adapters["theirs"]} },
 				Asks: func(agent string) bool { return agent == "helper" || agent == "other" }, Inbox: b, Recorded: b, Store: b, Files: b,
-				Guard: guards, Now: func() time.Time { return noon },
+				Storage: web.Storage{Links: &web.Links{Base: func() string { return "https://parley.example" }}}, Guard: guards, Now: func() time.Time { return noon },
 			}, w, r)
 		})
 	}

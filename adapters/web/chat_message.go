@@ -58,9 +58,9 @@ func (c Call) postChat(w http.ResponseWriter, r *http.Request, kind event.Sender
 	case s.message == nil:
 		respond(w, http.StatusAccepted, map[string]any{"id": s.id, "thread_id": t.ID})
 	case s.known:
-		respond(w, http.StatusOK, c.viewChat(t.ID, s.message))
+		respond(w, http.StatusOK, c.viewChat(r.Context(), t.ID, s.message))
 	default:
-		respond(w, http.StatusCreated, c.viewChat(t.ID, s.message))
+		respond(w, http.StatusCreated, c.viewChat(r.Context(), t.ID, s.message))
 	}
 }
 
@@ -194,7 +194,7 @@ func (c Call) ListChatMessages(w http.ResponseWriter, r *http.Request) {
 	list := []chatMessage{}
 	for i := range messages {
 		if m := &messages[i]; m.DeletedAt.IsZero() {
-			list = append(list, c.viewChat(t.ID, m))
+			list = append(list, c.viewChat(r.Context(), t.ID, m))
 		}
 	}
 	respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})

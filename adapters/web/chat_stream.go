@@ -81,7 +81,7 @@ func (s *chatStream) next(ctx context.Context) (events []sent, last bool, err er
 		m := &changes[i]
 		if at := changedAt(&m.Message); !at.Equal(s.sent[m.Seq]) {
 			s.sent[m.Seq] = at
-			events = append(events, s.change(m))
+			events = append(events, s.change(ctx, m))
 		}
 	}
 	if len(changes) > 0 {
@@ -98,7 +98,7 @@ func (s *chatStream) next(ctx context.Context) (events []sent, last bool, err er
 			s.sent[m.Seq] = at
 		}
 		if m.DeletedAt.IsZero() {
-			events = append(events, sent{strconv.FormatInt(m.Seq, 10), "", s.call.viewChat(s.thread.ID, m)})
+			events = append(events, sent{strconv.FormatInt(m.Seq, 10), "", s.call.viewChat(ctx, s.thread.ID, m)})
 		}
 	}
 	return events, false, nil
@@ -121,9 +121,9 @@ func (s *chatStream) forget(newest time.Time, full bool) {
 }
 
 // change returns the event of a changed message.
-func (s *chatStream) change(m *journal.Listed) sent {
+func (s *chatStream) change(ctx context.Context, m *journal.Listed) sent {
 	if m.DeletedAt.IsZero() {
-		return sent{"", "edit", s.call.viewChat(s.thread.ID, m)}
+		return sent{"", "edit", s.call.viewChat(ctx, s.thread.ID, m)}
 	}
 	return sent{"", "delete", map[string]any{"id": m.UUID, "thread_id": s.thread.ID, "thread_seq": m.Seq}}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"time"
@@ -22,7 +23,16 @@ type chatMessage struct {
 	CreatedAt       time.Time       `json:"created_at"`
 	ClientMessageID *string         `json:"client_message_id"`
 	ThreadSeq       int64           `json:"thread_seq"`
+	Attachments     []chatFile      `json:"attachments,omitempty"`
 	*freshness                      // nil for a message of no agent
+}
+
+// chatFile is a file of a message.
+type chatFile struct {
+	Name     string  `json:"name"`
+	MimeType string  `json:"mime_type"`
+	Size     int64   `json:"size"`
+	URL      *string `json:"url"` // a new link; null while there is no copy
 }
 
 // freshness shows how much of its thread an agent knew. Its members are null if the agent did
@@ -35,10 +45,17 @@ type freshness struct {
 	StaleLag      *int64 `json:"stale_lag"`
 }
 
-func (c Call) viewChat(thread string, m *journal.Listed) chatMessage {
+func (c Call) viewChat(ctx context.Context, thread string, m *journal.Listed) chatMessage {
 	view := chatMessage{
 		ID: m.UUID, ThreadID: thread, SenderID: c.sender(m.SenderID, m.Author), Role: m.Role(), Content: display(&m.Message),
 		Metadata: givenMetadata(m.Metadata), CreatedAt: m.CreatedAt, ClientMessageID: given(m.ClientMessageID), ThreadSeq: m.Seq,
+	}
+	for _, a := range m.Attachments {
+		file := chatFile{Name: a.Name, MimeType: a.MimeType, Size: a.Size}
+		if link, err := c.signed(ctx, a); err == nil && link != "" {
+			file.URL = &link
+		}
+		view.Attachments = append(view.Attachments, file)
 	}
 	if f := m.Freshness; f != nil {
 		view.freshness = &freshness{f.BaseSeq, f.LatestSeenSeq, f.ServerSeq, event.IsStale(f.BaseSeq, f.ServerSeq), event.ComputeStaleLag(f.BaseSeq, f.ServerSeq)}

@@ -142,16 +142,24 @@ func (c Call) historyMessage(ctx context.Context, m *journal.Message) (historyMe
 	return out, nil
 }
 
+// signed returns a new link to a file of a message; "" if there is no copy.
+func (c Call) signed(ctx context.Context, a journal.Attachment) (string, error) {
+	if a.State != journal.AttachmentStored {
+		return "", nil
+	}
+	a.Copy = &event.Copy{Bucket: a.Bucket, Path: a.Path}
+	return c.Storage.Sign(ctx, c.Workspace, a.Attachment)
+}
+
 // addLinks adds new links to the files of a user's message.
 func (c Call) addLinks(ctx context.Context, out *historyMessage, m *journal.Message) error {
 	for _, a := range m.Attachments {
-		if a.State != journal.AttachmentStored {
-			continue
-		}
-		a.Copy = &event.Copy{Bucket: a.Bucket, Path: a.Path}
-		link, err := c.Storage.Sign(ctx, c.Workspace, a.Attachment)
+		link, err := c.signed(ctx, a)
 		if err != nil {
 			return err
+		}
+		if link == "" {
+			continue
 		}
 		if out.Parts == nil {
 			out.URL = new(json.RawMessage(encode(link)))

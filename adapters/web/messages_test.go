@@ -205,7 +205,7 @@ func TestAttachments(t *testing.T) {
 		`[{"data":"aGk="}]`:                "attachments",
 		`[{"name":"a"}]`:                   "attachments",
 		`[{"name":"a","data":"not base"}]`: "attachments",
-		`[{"name":"a","url":"http://x"}]`:  "attachments",
+		`[{"name":"a","url":"http://x"}]`:  "attachments[0].url",
 		`[{"name":"a","data":"aGk=","bucket":"b","path":"ab/abcd"}]`: "attachments[0]",
 		`[` + strings.Repeat(one+",", 10) + one + `]`:                "attachments",
 	} {

@@ -97,10 +97,11 @@ func fileUploaded(data []byte) (map[string]any, event.FieldErrors) {
 		MimeType    string `json:"mime_type"`
 		ContentType string `json:"content_type"`
 		Data        []byte `json:"data"`
+		URL         string `json:"url"`
 	}
 	var faults event.FieldErrors
 	err := json.Unmarshal(data, &file)
-	attached := Attachment{Name: cmp.Or(file.Name, file.Filename), MimeType: cmp.Or(file.MimeType, file.ContentType), Data: file.Data}
-	faults.Check(err == nil && attached.Name != "" && len(attached.Data) > 0, "data", "must be an object with name, mime_type and data, the file's bytes in base64")
+	attached := Attachment{Name: cmp.Or(file.Name, file.Filename), MimeType: cmp.Or(file.MimeType, file.ContentType), Data: file.Data, URL: file.URL}
+	faults.Check(err == nil && (attached.URL != "" || attached.Name != "" && len(attached.Data) > 0), "data", "must be an object with name, mime_type and data, the file's bytes in base64, or with url")
 	return map[string]any{"content": "", "attachments": []Attachment{attached}}, faults
 }

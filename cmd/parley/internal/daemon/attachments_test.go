@@ -296,3 +296,41 @@ func TestUnnamedFileIsRemoved(t *testing.T) {
 		}
 	}
 }
+
+// TestAMessageNamesAFileByItsLink sends a message with the link of a file. The message has the
+// file's place and never a link, and each reader gets a new link.
+func TestAMessageNamesAFileByItsLink(t *testing.T) {
+	t.Parallel()
+	everyStore(t, func(t *testing.T, h *harness) {
+		thread, made := h.newThread("open"), h.upload(ownToken, "cat.png", "image/png", catPNG)
+		body := func(address string) string {
+			return fmt.Sprintf(`{"content":"look","attachments":[{"url":%q}]}`, address)
+		}
+		for name, address := range map[string]string{
+			"another origin":   strings.Replace(made.URL, h.url, "http://127.0.0.1:9", 1),
+			"a changed path":   strings.Replace(made.URL, made.Path, made.Path+"0", 1),
+			"without a token":  strings.SplitN(made.URL, "?", 2)[0],
+			"another protocol": "file:///etc/passwd",
+		} {
+			if got := h.chat(http.StatusBadRequest, "POST", thread+"/messages", ownToken, body(address)); !strings.Contains(got, "attachments[0].url") {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		h.chat(http.StatusBadRequest, "POST", thread+"/messages", ownToken, `{"content":"look","attachments":[{"name":"a","data":"aGk=","url":"x"}]}`)
+		h.clock.advance(time.Minute)
+		h.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, body(made.URL))
+		list := h.chat(http.StatusOK, "GET", thread+"/messages", ownToken, "")
+		first := decode[struct {
+			Messages []struct {
+				Metadata    map[string]attachment
+				Attachments []attachment
+			}
+		}](t, list).Messages[0]
+		same(t, first.Metadata["user_message_attachments"], attachment{made.Bucket, made.Path, "", "image/png"})
+		if len(first.Attachments) != 1 || first.Attachments[0].URL == made.URL {
+			t.Fatal(list)
+		}
+		read := h.request(http.MethodGet, first.Attachments[0].URL, "", "", "")
+		same(t, read.body, catPNG)
+	})
+}
