@@ -334,7 +334,7 @@ type Sign struct {
 	To     Address
 	// Message is the external id of the message that the turn answers.
 	Message string
-	// Text says what the agent is doing, in one line of plain text; empty for the platform's
+	// Text describes the work of the agent, in one line of plain text; empty for the platform's
 	// own words. A sign without a text ignores it.
 	Text string
 }

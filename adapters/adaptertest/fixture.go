@@ -184,7 +184,7 @@ func runAll(ctx context.Context, connections []adapters.Connection, inbox adapte
 	return first
 }
 
-// runOne runs a connection, or those of which it consists.
+// runOne runs a connection, or the connections that it splits into.
 func runOne(ctx context.Context, c adapters.Connection, inbox adapters.Inbox, link adapters.Link) error {
 	if c.Split == nil {
 		return c.Run(ctx, inbox, link)
