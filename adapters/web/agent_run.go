@@ -152,7 +152,7 @@ func (c Call) runMetadata(runID, messageID string, files []Attachment) []byte {
 	m := event.Metadata{Extra: []event.Extra{{Key: runIDKey, Value: encode(runID)}, {Key: messageIDKey, Value: encode(messageID)}}}
 	metadata := caller{token: c.Token, sender: string(c.Actor), kind: event.Human}.own(m)
 	if len(files) > 0 {
-		metadata = named(metadata, files[0])
+		metadata = nameFile(metadata, files[0])
 	}
 	return metadata
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"parley/assembly/stream"
 	"parley/ingest/attach"
@@ -78,7 +80,7 @@ func (a API) keep(ctx context.Context, b *Body) error {
 			if err != nil {
 				return err
 			}
-			*file, b.Metadata = linked, named(b.Metadata, linked)
+			*file, b.Metadata = linked, nameFile(b.Metadata, linked)
 			continue
 		}
 		kept, err := a.Files.Put(ctx, stream.File{Name: file.Name, MimeType: file.MimeType, Data: file.Data})
@@ -112,9 +114,9 @@ func (a API) linked(ctx context.Context, url string) (Attachment, error) {
 // define it.
 const attachmentsKey = "user_message_attachments"
 
-// named returns metadata that names a file by its place, and never by a link. Metadata that has
+// nameFile returns metadata that names a file by its place, and never by a link. Metadata that has
 // the key, or that no message could have, remains as it is.
-func named(metadata []byte, file Attachment) []byte {
+func nameFile(metadata []byte, file Attachment) []byte {
 	m, err := event.ReadMetadata(metadata)
 	if err != nil || slices.ContainsFunc(m.Extra, func(e event.Extra) bool { return e.Key == attachmentsKey }) {
 		return metadata
@@ -130,9 +132,15 @@ func named(metadata []byte, file Attachment) []byte {
 	return m.Bytes()
 }
 
-// event returns the attachment of the message. Its id is the SHA-256 of the bytes.
+// event returns the attachment of the message. Its id is the SHA-256 of the bytes, with which
+// the path of a copy ends too.
 func (a Attachment) event() event.Attachment {
-	if a.Path != "" {
+	switch {
+	case a.URL != "": // only a recording of a request has a link here, and nothing reads it
+		address, _, _ := strings.Cut(a.URL, "?")
+		id := path.Base(address)
+		return event.Attachment{ID: id, Name: cmp.Or(a.Name, id), MimeType: a.MimeType}
+	case a.Path != "":
 		return event.Attachment{ID: path.Base(a.Path), Name: a.Name, MimeType: a.MimeType, Size: a.Size, Copy: &event.Copy{Bucket: a.Bucket, Path: a.Path}}
 	}
 	sum := sha256.Sum256(a.Data)

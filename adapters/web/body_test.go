@@ -122,6 +122,18 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
+// TestARecordedLinkIsNotRead checks that replay shows the file of a link and reads nothing.
+func TestARecordedLinkIsNotRead(t *testing.T) {
+	body := `{"content":"look","thread_id":"` + thread + `","message_id":"id-1","metadata":` + crmJSON + `,"attachments":[{"url":"http://127.0.0.1/storage/v1/object/sign/b/ab/abcd?token=x"}]}`
+	e, err := web.Normalizer{}.Normalize(t.Context(), envelope(body), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]event.Attachment{{ID: "abcd", Name: "abcd"}}, e.Message.Attachments); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestPassiveBodyWins checks that a passive body never leaves passive: false in the stored
 // metadata, and that it changes no other byte.
 func TestPassiveBodyWins(t *testing.T) {
