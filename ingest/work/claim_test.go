@@ -124,12 +124,12 @@ func TestWorkThatWaitsKeepsAUsedClaim(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		})
-		results, told := []error{work.ErrWaits, work.ErrSuspect, nil}, 0
+		results := []error{work.ErrWaits, work.ErrSuspect, nil}
 		one.serves(intake, func(_ context.Context, c *work.Claim) error {
-			if c.Get("going") == true {
-				told++
+			if c.Get("going") != true {
+				return work.ErrWaits // the run has not begun, or the claim has lost it
 			}
-			err := results[0]
+			err := results[0] // the suspect's envelope comes at least twice
 			if err != work.ErrSuspect || c.Serial() {
 				results = results[1:]
 			}
@@ -146,8 +146,8 @@ func TestWorkThatWaitsKeepsAUsedClaim(t *testing.T) {
 			one.Accepted(r, nil)
 			synctest.Wait()
 		}
-		if told != 4 { // the suspect's envelope twice
-			t.Errorf("the intake saw the run %d times", told)
+		if len(results) > 0 {
+			t.Errorf("the intake did not get to %v", results)
 		}
 		advance(2 * lease)
 		if fence, _ := two.claimNow(r.Thread); fence != 0 {
