@@ -100,21 +100,21 @@ func (s *Scheduler) take(ctx context.Context, q *queue, thread int64) (*Claim, e
 }
 
 // leave removes a user from a claim. A lost claim is forgotten. The claim of a thread whose
-// work waits is forgotten if no user is left; then the caller must release it, unless the
-// lease was extended beyond the returned time.
-func (s *Scheduler) leave(c *Claim, lost, waits bool) (until time.Time, release bool) {
+// work waits is forgotten if no user is left; then the caller must release it, unless it was
+// extended at the returned time or later.
+func (s *Scheduler) leave(c *Claim, lost, waits bool) (now time.Time, release bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until = c.until
+	now = s.Now()
 	c.users--
 	if s.Lease == 0 {
-		c.until = s.Now().Add(keepUnused)
+		c.until = now.Add(keepUnused)
 	}
 	release = waits && c.users == 0
 	if (lost || release) && s.claims[c.Thread] == c {
 		delete(s.claims, c.Thread)
 	}
-	return until, release
+	return now, release
 }
 
 // sweep renews the leases in use, well before they end, and forgets unused claims. A

@@ -276,9 +276,9 @@ func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial boo
 	if c != nil {
 		err = do(ctx, q, &Claim{c.Claim, serial, c.held})
 		waits = errors.Is(err, ErrWaits) || errors.Is(err, ErrSuspect) && !serial
-		until, release := s.leave(c, errors.Is(err, journal.ErrFenced), waits)
+		now, release := s.leave(c, errors.Is(err, journal.ErrFenced), waits)
 		if release { // while the work waits, the end of this process proves nothing about it
-			err = errors.Join(err, s.release(ctx, []*Claim{c}, until))
+			err = errors.Join(err, s.release(ctx, []*Claim{c}, now))
 		}
 	}
 	s.mu.Lock()

@@ -57,15 +57,16 @@ func (s *Scheduler) renew(ctx context.Context, claims []*Claim, until time.Time)
 		WHERE id = (SELECT id FROM threads WHERE id = $1 AND fence = $2 FOR UPDATE SKIP LOCKED) RETURNING id`, until.UnixMilli())
 }
 
-// givesBack is the part of an UPDATE that releases a claim. A run that this claim worked
-// on did not end with its process.
-const givesBack = `owner = '', run_fence = CASE WHEN run_fence = fence THEN 0 ELSE run_fence END`
+// givesBack is the part of an UPDATE that releases a claim. The fence rises, because an
+// accept at the same time may have returned this claim. A run that this claim worked on did
+// not end with its process.
+const givesBack = `owner = '', fence = fence + 1, run_fence = CASE WHEN run_fence = fence THEN 0 ELSE run_fence END`
 
-// release releases claims, each unless another node has claimed its thread. A claim
-// stays if it has a lease that was extended beyond until.
-func (s *Scheduler) release(ctx context.Context, claims []*Claim, until time.Time) error {
-	_, err := s.each(ctx, claims, `UPDATE threads SET `+givesBack+` WHERE id = $1 AND fence = $2 AND lease_until <= $3 RETURNING id`,
-		journal.LeasesEnded(until, s.Lease))
+// release releases claims, each unless another node has claimed its thread, or this node
+// has claimed it or extended its lease since the given time.
+func (s *Scheduler) release(ctx context.Context, claims []*Claim, since time.Time) error {
+	_, err := s.each(ctx, claims, `UPDATE threads SET `+givesBack+` WHERE id = $1 AND fence = $2 AND lease_until < $3 RETURNING id`,
+		since.Add(s.Lease).UnixMilli())
 	return err
 }
 

@@ -147,7 +147,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	if s.Lease == 0 {
 		return s.releaseDue(ctx)
 	}
-	err := s.release(ctx, claims, s.Now().Add(2*s.Lease)) // no lease ends later
+	err := s.release(ctx, claims, s.Now().Add(s.Lease)) // also what was extended just now
 	s.notify("", lookAgain)
 	return err
 }
