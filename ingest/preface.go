@@ -24,7 +24,7 @@ func (in *Ingest) Preface(ctx context.Context, claim *journal.Claim, run *journa
 	if !ok || slices.ContainsFunc(run.Messages, func(m journal.Message) bool { return m.ExternalID == root }) {
 		return nil
 	}
-	settings := w.config.Settings(run.Channel, "")
+	settings := w.config.Settings(run.Channel, run.Parent)
 	if !settings.Policy.PassiveMemory {
 		return nil
 	}

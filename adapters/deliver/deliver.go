@@ -62,8 +62,8 @@ type Platform struct {
 	// Sender is nil if replies are read from the journal.
 	Sender adapters.Sender
 	Limits adapters.Limits
-	// Unknown returns the policy for deliveries with an unknown outcome in a channel.
-	Unknown func(channel string) string
+	// Unknown returns the policy of a delivery's channel for an unknown outcome.
+	Unknown func(*journal.Delivery) string
 }
 
 // Observer sees the final state of each delivery. It is called concurrently.

@@ -96,7 +96,7 @@ func TestAQueryWaits(t *testing.T) {
 // decides.
 func TestFailedQueriesBackOff(t *testing.T) {
 	withOutbox(t, func(o *fixture) {
-		o.platform.Unknown = func(string) string { return "hold" }
+		o.platform.Unknown = func(*journal.Delivery) string { return "hold" }
 		o.chat.faults["one"] = []fault{lost}
 		for range 1000 {
 			o.chat.findings = append(o.chat.findings, errors.New("the platform is down"))
@@ -196,8 +196,8 @@ func TestUnknownOutcomes(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			withOutbox(t, func(o *fixture) {
 				o.platform.Sender = o.chat // the chat has no Find
-				o.platform.Unknown = func(channel string) string {
-					same(t, "channel", channel, "C1")
+				o.platform.Unknown = func(d *journal.Delivery) string {
+					same(t, "channel", d.Channel, "C1")
 					return policy
 				}
 				o.chat.faults["one"] = []fault{arrived}

@@ -207,7 +207,7 @@ func withOutbox(t *testing.T, test func(o *fixture)) {
 			T: t, chat: c, path: filepath.Join(journaltest.Dir(t), "journal.db"),
 			platform: deliver.Platform{
 				Sender: honest{c}, Limits: adapters.Limits{Timeout: 10 * time.Second},
-				Unknown: func(string) string { return "resend" },
+				Unknown: func(*journal.Delivery) string { return "resend" },
 			},
 		}
 		o.open()
@@ -329,7 +329,7 @@ func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel strin
 	}); err != nil {
 		return journal.Ended{}, err
 	}
-	run, err := j.BeginRun(ctx, claim, "helper", false, func(string, string) bool { return false }, math.MaxInt64)
+	run, err := j.BeginRun(ctx, claim, "helper", false, func(*journal.Run) bool { return false }, math.MaxInt64)
 	if err != nil {
 		return journal.Ended{}, err
 	}

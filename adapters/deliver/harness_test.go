@@ -64,7 +64,7 @@ func withHarness(t *testing.T, test func(h *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := &harness{T: t, board: newBoard(), path: filepath.Join(journaltest.Dir(t), "journal.db"), thread: "t", stale: "send", entries: map[int64][]journal.Entry{}}
-		h.platform = deliver.Platform{Sender: h.board, Unknown: func(string) string { return "resend" }, Limits: adapters.Limits{
+		h.platform = deliver.Platform{Sender: h.board, Unknown: func(*journal.Delivery) string { return "resend" }, Limits: adapters.Limits{
 			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second, Sign: true,
 		}}
 		h.start()
@@ -139,7 +139,7 @@ func (h *harness) Delivery(string, journal.DeliveryState) {}
 
 // turn works on a turn like a turn.Runner.
 func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.Scheduler, box *deliver.Outbox, c *work.Claim) (bool, error) {
-	run, err := j.BeginRun(ctx, &c.Claim, "helper", false, func(string, string) bool { return false }, math.MaxInt64)
+	run, err := j.BeginRun(ctx, &c.Claim, "helper", false, func(*journal.Run) bool { return false }, math.MaxInt64)
 	if err != nil || run == nil {
 		return false, err
 	}

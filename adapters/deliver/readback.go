@@ -116,7 +116,7 @@ func askAgain(past time.Duration, err error) time.Duration {
 func (o *Outbox) unknown(ctx context.Context, d *journal.Delivery, platform Platform, cause error) error {
 	policy := turn.UnknownHold
 	if d.Kind != journal.DeliveryPreview && d.Attempts < maxResends {
-		policy = platform.Unknown(d.Post.Channel)
+		policy = platform.Unknown(d)
 	}
 	switch policy {
 	case turn.UnknownHold:

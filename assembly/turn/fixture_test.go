@@ -181,7 +181,7 @@ func (d *fixture) work() {
 	d.scheduler = scheduler
 	parts := turn.Parts{
 		Journal: d.journal, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now,
-		Settings: func(string, string) turn.Settings { return d.settings },
+		Settings: func(*journal.Run) turn.Settings { return d.settings },
 		Profile: func(string) (turn.Profile, bool) {
 			d.mu.Lock()
 			defer d.mu.Unlock()

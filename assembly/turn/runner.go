@@ -131,8 +131,8 @@ type Parts struct {
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Settings returns the settings of a workspace's channel.
-	Settings func(workspace, channel string) Settings
+	// Settings returns the settings of a run's channel.
+	Settings func(*journal.Run) Settings
 	// Mentions knows the platforms' mention tokens.
 	Mentions assembly.Mentions
 	// Profile finds an agent. It returns false if the agent is not configured.
@@ -198,7 +198,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	run.Agent = profile.ID // it may have taken over the threads of a removed agent
 	a := &attempt{
 		Runner: r, going: g, claim: c, profile: profile,
-		settings: r.Settings(run.Workspace, run.Channel), said: collector{limit: profile.MaxBytes, now: r.Now}, show: show,
+		settings: r.Settings(run), said: collector{limit: profile.MaxBytes, now: r.Now}, show: show,
 	}
 	run.Followed = a.settings.API
 	a.said.events = a.newRecorder(ctx)
@@ -236,10 +236,10 @@ func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *j
 	return run, err
 }
 
-// each reports whether every message of a channel is a turn of its own. A message
+// each reports whether every message of a thread is a turn of its own. A message
 // that interrupts a run joins its turn.
-func (r *Runner) each(workspace, channel string) bool {
-	settings := r.Settings(workspace, channel)
+func (r *Runner) each(run *journal.Run) bool {
+	settings := r.Settings(run)
 	return settings.Coalesce == 0 && settings.Mode != ModeInterrupt
 }
 

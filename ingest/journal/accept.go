@@ -143,11 +143,11 @@ func (a *acceptTx) place() {
 }
 
 // placeNamed puts the envelope into the thread that the payload names, or into the thread
-// of another payload or post if that one is known: its key is $13 there, and $18 here.
+// of another payload or post if that one is known: its key is $14 there, and $18 here.
 func (a *acceptTx) placeNamed() {
 	const (
-		byPost    = `coalesce((SELECT t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = $3 AND d.platform_id = $13), $1)`
-		byPayload = `coalesce((SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = $3 AND e.dedupe_key = $13), $1)`
+		byPost    = `coalesce((SELECT t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = $3 AND d.platform_id = $14), $1)`
+		byPayload = `coalesce((SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = $3 AND e.dedupe_key = $14), $1)`
 	)
 	key, other := `$1`, []any(nil)
 	switch {
@@ -165,7 +165,7 @@ func (a *acceptTx) placeNamed() {
 }
 
 // inInsert renumbers the arguments of upsertThread to those of insert.
-var inInsert = strings.NewReplacer(`$13`, `$18`, `$1)`, `$16)`, `$3`, `$1`)
+var inInsert = strings.NewReplacer(`$14`, `$18`, `$1)`, `$16)`, `$3`, `$1`)
 
 // upsertThread makes the thread or finds it, and counts the envelope. If the caller asked
 // for a claim, it claims the thread or extends this node's claim. A thread whose owner
@@ -180,9 +180,10 @@ func (a *acceptTx) upsertThread(key string, other []any) {
 	const free = `excluded.owner <> '' AND threads.owner <> excluded.owner AND (threads.owner = ''
 		OR threads.lease_until <= $11 AND threads.pending = 0 AND threads.run_id IS NULL)`
 	a.later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, `
-		INSERT INTO threads (key, uuid, workspace, platform, channel, pending, intake_at, owner, lease_until, fence, accepting)
-		SELECT `+key+`, $2, $3, $4, $5, 1, $6, $7, $8, 1, $9 WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $10)
+		INSERT INTO threads (key, uuid, workspace, platform, channel, parent, pending, intake_at, owner, lease_until, fence, accepting)
+		SELECT `+key+`, $2, $3, $4, $5, $13, 1, $6, $7, $8, 1, $9 WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $10)
 		ON CONFLICT (key) DO UPDATE SET
+			parent      = CASE WHEN threads.parent = '' THEN excluded.parent ELSE threads.parent END,
 			pending     = threads.pending + 1,
 			accepting   = excluded.accepting,
 			intake_at   = coalesce(threads.intake_at, excluded.intake_at),
@@ -191,7 +192,7 @@ func (a *acceptTx) upsertThread(key string, other []any) {
 			owner       = CASE WHEN `+free+` THEN excluded.owner ELSE threads.owner END
 		RETURNING id, key, CASE WHEN lease_until > $11 OR owner = $12 THEN owner ELSE '' END, fence, pending`,
 		append([]any{string(a.Keys.Thread), ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
-			a.now, node, a.now + a.j.lease.Milliseconds(), a.token, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node}, other...)...)
+			a.now, node, a.now + a.j.lease.Milliseconds(), a.token, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node, a.Keys.Channel.Parent}, other...)...)
 }
 
 // countIn counts the envelope in a thread that is known by its id.

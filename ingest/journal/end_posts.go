@@ -43,7 +43,7 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 // delivery returns a delivery of the run, not stored yet.
 func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery {
 	return &Delivery{
-		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Platform: run.Platform, Run: run.ID,
+		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Platform: run.Platform, Channel: run.Channel, Parent: run.Parent, Run: run.ID,
 		Kind: kind, Post: post, State: DeliveryPending, CreatedAt: now,
 	}
 }

@@ -14,6 +14,8 @@ type Delivery struct {
 	ThreadKey event.ThreadKey
 	Workspace string
 	Platform  event.Platform
+	Channel   string // of the thread
+	Parent    string // of the channel; see event.Channel
 	Run       string // id of the run whose reply it carries
 	Key       string
 	Kind      DeliveryKind
@@ -71,10 +73,10 @@ func (tx *txn) openDelivery(thread int64) *Delivery {
 	d := Delivery{Thread: thread}
 	var file, buttons string
 	var of Preview
-	if !tx.row(append([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), (*string)(&d.Platform), &d.Workspace, &d.Key, (*string)(&d.Kind),
+	if !tx.row(append([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), (*string)(&d.Platform), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
 		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt},
 		of.dest()...), `
-		SELECT d.id, d.run, t.key, t.platform, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
+		SELECT d.id, d.run, t.key, t.platform, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
 			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
 			coalesce(p.id, 0), coalesce(p.state, ''), coalesce(p.platform_id, ''), coalesce(p.stream, 0), coalesce(p.send_by, 0),
 			coalesce(p.channel, ''), coalesce(p.place, '')

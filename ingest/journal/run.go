@@ -18,6 +18,7 @@ type Run struct {
 	Workspace string
 	Platform  event.Platform
 	Channel   string
+	Parent    string // of the channel; see event.Channel
 	// OpenedOn is the external id of the message of another thread on which the thread
 	// was opened; empty for none.
 	OpenedOn string
@@ -95,8 +96,8 @@ func (r *recordTx) saveThread() {
 	if run := r.out.Begun; run != nil {
 		query += beginWithMessage
 		args = append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds())
-		returning += `, key, uuid, platform, channel, opened_on, history, context_from, run_question`
-		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.OpenedOn, &r.history, &run.ContextFrom, &run.Question)
+		returning += `, key, uuid, platform, channel, parent, opened_on, history, context_from, run_question`
+		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn, &r.history, &run.ContextFrom, &run.Question)
 	} else {
 		query += changeRun
 		args = append(args, r.deleted, r.editedAt)
@@ -194,12 +195,12 @@ func (agent OtherAgentError) Error() string { return "the turn belongs to agent 
 
 // BeginRun resumes the thread's unfinished run, or begins one for the waiting messages:
 // all those for the agent of the earliest one, or the earliest one alone if each reports
-// that every message of the channel is a turn of its own. If that agent is another one, the
+// that every message of the thread is a turn of its own. If that agent is another one, the
 // error is an OtherAgentError. It returns nil if nothing is due, and while intake must record
 // envelopes first; Outcome.TurnDue then tells when. gap means that some of the thread's
 // earlier messages could not be read in time. The caller works only on a run with fewer
 // than most Claims: the end of its process is not counted in any other run.
-func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(workspace, channel string) bool, most int64) (*Run, error) {
+func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(*Run) bool, most int64) (*Run, error) {
 	b, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *beginRunTx {
 		b := &beginRunTx{txn: tx, now: millis(j.now()), agent: agent, gap: gap}
 		b.read(claim)
@@ -212,7 +213,7 @@ func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap 
 			b.resume(most)
 			b.made = &b.run
 		default:
-			b.made = b.begin(each(b.run.Workspace, b.run.Channel))
+			b.made = b.begin(each(&b.run))
 		}
 		return b
 	})
@@ -244,10 +245,10 @@ type beginRunTx struct {
 func (b *beginRunTx) read(claim *Claim) {
 	run := &b.run
 	var history string
-	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.OpenedOn,
+	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
 		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question},
-		`key, uuid, workspace, platform, channel, opened_on,
+		`key, uuid, workspace, platform, channel, parent, opened_on,
 		next_seq, `+contextAfter+`, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
 		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns, context_from,
 		CASE WHEN run_id IS NULL THEN question ELSE run_question END`)

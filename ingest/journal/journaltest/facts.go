@@ -2,6 +2,7 @@ package journaltest
 
 import (
 	"fmt"
+	"time"
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -11,6 +12,7 @@ func factPromises() []promise {
 	return []promise{
 		{"our identity is stored by workspace", selfRemembered},
 		{"a channel's type is stored from payloads", channelRemembered},
+		{"a thread's parent is stored from the first payload that names it", parentRemembered},
 		{"a thread's messages are listed in order, with tombstones", listed},
 		{"the state of a file's copy is stored", attachments},
 		{"a thread is answered from its first reply on", answeredThreads},
@@ -47,6 +49,28 @@ func channelRemembered(f *fixture) {
 		same(f, "type", kind(workspace, channel), want)
 	}
 	same(f, "in another workspace", kind("other", channel), event.ChannelUnknown)
+}
+
+func parentRemembered(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	a := f.envelope(event.KindMessage, threadKey(1), "C1/2")
+	a.Keys.Channel.Parent = "C0"
+	accepted := f.accept(a)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/2", "hello")}, runs)
+	e.Begin = true
+	outcome, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	f.must(err)
+	same(f, "of a run that begins with its message", outcome.Begun.Parent, "C0")
+	f.message(threadKey(1), said("C1/3", "hello?"), runs) // its payload names no parent
+	next := f.successor("second")
+	run := next.begin(threadKey(1))
+	same(f, "of a resumed run", [2]string{run.Channel, run.Parent}, [2]string{channel, "C0"})
+	reply := answer("re", "re")
+	reply.Send = &journal.Send{Timeout: time.Second}
+	begun := next.commit(run, reply).Begun
+	same(f, "of a delivery that begins with its reply", [2]string{begun.Channel, begun.Parent}, [2]string{channel, "C0"})
+	d := next.delivery(threadKey(1))
+	same(f, "of a delivery", [2]string{d.Channel, d.Parent}, [2]string{channel, "C0"})
 }
 
 func listed(f *fixture) {

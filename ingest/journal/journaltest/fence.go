@@ -36,7 +36,7 @@ func oldFence(f *fixture) {
 		"Postpone": func() error { return f.Postpone(f.ctx, old, accepted.ID, soon, cause) },
 		"Bury":     func() error { return f.Bury(f.ctx, old, accepted.ID, cause) },
 		"BeginRun": func() error {
-			_, err := f.BeginRun(f.ctx, old, agent, false, func(string, string) bool { return false }, math.MaxInt64)
+			_, err := f.BeginRun(f.ctx, old, agent, false, func(*journal.Run) bool { return false }, math.MaxInt64)
 			return err
 		},
 		"CommitReply": func() error {

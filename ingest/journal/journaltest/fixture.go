@@ -248,7 +248,7 @@ func (f *fixture) begin(thread event.ThreadKey) *journal.Run {
 
 func (f *fixture) mayBegin(thread event.ThreadKey, alone bool) *journal.Run {
 	f.Helper()
-	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(string, string) bool { return alone }, math.MaxInt64)
+	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(*journal.Run) bool { return alone }, math.MaxInt64)
 	f.must(err)
 	return run
 }

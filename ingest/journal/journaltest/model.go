@@ -236,7 +236,7 @@ func (m *machine) loseThread(rt *rapid.T) {
 		_, err := m.Record(m.ctx, old, entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, runs))
 		m.fails("record", err, journal.ErrFenced)
 	}
-	_, err := m.BeginRun(m.ctx, old, agent, false, func(string, string) bool { return false }, math.MaxInt64)
+	_, err := m.BeginRun(m.ctx, old, agent, false, func(*journal.Run) bool { return false }, math.MaxInt64)
 	m.fails("begin", err, journal.ErrFenced)
 }
 

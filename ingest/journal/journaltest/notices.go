@@ -205,7 +205,7 @@ func (f *fixture) tells(id, to string) journal.Outcome {
 // beginFor begins the turn of an agent, which must be due.
 func (f *fixture) beginFor(to string) *journal.Run {
 	f.Helper()
-	run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), to, false, func(string, string) bool { return false }, math.MaxInt64)
+	run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), to, false, func(*journal.Run) bool { return false }, math.MaxInt64)
 	f.must(err)
 	return run
 }
@@ -213,7 +213,7 @@ func (f *fixture) beginFor(to string) *journal.Run {
 // belongsTo fails the test unless the turn, which one agent would begin, is another's.
 func (f *fixture) belongsTo(begins, want string) {
 	f.Helper()
-	_, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), begins, false, func(string, string) bool { return false }, math.MaxInt64)
+	_, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), begins, false, func(*journal.Run) bool { return false }, math.MaxInt64)
 	f.fails("the turn", err, journal.OtherAgentError(want))
 }
 

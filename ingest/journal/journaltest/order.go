@@ -80,7 +80,7 @@ func batchBounded(f *fixture) {
 // nodes.
 func (f *fixture) answerAll(lease *journal.Claim) error {
 	for {
-		run, err := f.BeginRun(f.ctx, lease, agent, false, func(string, string) bool { return true }, math.MaxInt64)
+		run, err := f.BeginRun(f.ctx, lease, agent, false, func(*journal.Run) bool { return true }, math.MaxInt64)
 		if err != nil || run == nil {
 			return err
 		}

@@ -177,7 +177,7 @@ func claimsOfRun(f *fixture) {
 	same(f, "after two processes", three.begin(threadKey(1)).Claims, 2)
 	f.must(three.RetryRun(f.ctx, three.claim(run.Thread), run, f.clock.Now()))
 	four := f.node("four")
-	suspect, err := four.BeginRun(f.ctx, four.claim(run.Thread), agent, false, func(string, string) bool { return false }, 2)
+	suspect, err := four.BeginRun(f.ctx, four.claim(run.Thread), agent, false, func(*journal.Run) bool { return false }, 2)
 	f.must(err)
 	same(f, "after a retry", suspect.Claims, 2)
 	same(f, "after a process that did not work on the suspect", f.node("five").begin(threadKey(1)).Claims, 2)

@@ -78,7 +78,7 @@ func timeOfArrival(f *fixture) {
 func turnWithGap(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "a"), runs)
 	begin := func(gap bool) *journal.Run {
-		run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), agent, gap, func(string, string) bool { return false }, math.MaxInt64)
+		run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), agent, gap, func(*journal.Run) bool { return false }, math.MaxInt64)
 		f.must(err)
 		return run
 	}

@@ -22,7 +22,7 @@ type table struct {
 var tables = []table{
 	newTable("workspaces", 1, `id text, self text, removed_at int`),
 	newTable("channels", 2, `workspace text, id text, type text`),
-	newTable("threads", 1, `id int, key text, uuid text, workspace text, platform text, channel text, agent text, mode text, made_by text, made_at int, opened_on text, next_seq
+	newTable("threads", 1, `id int, key text, uuid text, workspace text, platform text, channel text, parent text, agent text, mode text, made_by text, made_at int, opened_on text, next_seq
 		int, last_at int, begun_seq int, context_from int, pending int, owner text, lease_until int, fence int, intake_at int, turn_at int,
 		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
 		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text, run_question text, question text,

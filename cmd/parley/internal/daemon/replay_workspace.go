@@ -8,6 +8,7 @@ import (
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/event"
+	"parley/ingest/journal"
 )
 
 // workspace returns the workspace of a line. Without a configuration it makes the workspace
@@ -84,14 +85,11 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 	}
 }
 
-// turnSettings returns the settings of a channel's turns. Workspaces of two platforms that
-// have the same id have the same settings.
-func (p *player) turnSettings(workspace, channel string) turn.Settings {
-	for _, platform := range config.Platforms() {
-		if w, err := p.configured(platform.Name, workspace); err == nil {
-			return turn.Settings{Config: w.Channel(channel).Turns, Window: w.Context}
-		}
+// turnSettings returns the settings of a run's channel.
+func (p *player) turnSettings(run *journal.Run) turn.Settings {
+	if w, err := p.configured(run.Platform, run.Workspace); err == nil {
+		return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context}
 	}
-	w := config.NewWorkspace(workspace, "", "")
+	w := config.NewWorkspace(run.Workspace, "", "")
 	return turn.Settings{Config: w.Turns, Window: w.Context}
 }

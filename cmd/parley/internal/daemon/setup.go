@@ -15,6 +15,7 @@ import (
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/event"
+	"parley/ingest/journal"
 )
 
 // setup is one loaded configuration with its accounts and agents. It does not change after
@@ -207,15 +208,15 @@ func ingestSettings(w *config.Workspace, agents map[string]agent, api bool, chan
 	return settings
 }
 
-// turnSettings returns the settings of a channel's turns; the defaults for a workspace that
-// is not configured any more.
-func (d *Daemon) turnSettings(workspace, channel string) turn.Settings {
-	a := d.current.Load().accounts[workspace]
+// turnSettings returns the settings of a run's channel; the defaults for a workspace that is not
+// configured any more.
+func (d *Daemon) turnSettings(run *journal.Run) turn.Settings {
+	a := d.current.Load().accounts[run.Workspace]
 	if a == nil {
-		w := config.NewWorkspace(workspace, "", "")
+		w := config.NewWorkspace(run.Workspace, "", "")
 		return turn.Settings{Config: w.Turns, Window: w.Context}
 	}
-	return turn.Settings{Config: a.Channel(channel).Turns, Window: a.Context, API: a.platform.API}
+	return turn.Settings{Config: a.Channel(run.Channel, run.Parent).Turns, Window: a.Context, API: a.platform.API}
 }
 
 func (d *Daemon) profile(id string) (turn.Profile, bool) {
@@ -232,6 +233,6 @@ func (d *Daemon) platform(workspace string) (deliver.Platform, bool) {
 	sender, _ := a.adapter.(adapters.Sender)
 	return deliver.Platform{
 		Sender: sender, Limits: a.adapter.Limits(),
-		Unknown: func(channel string) string { return a.Channel(channel).Turns.Unknown },
+		Unknown: func(d *journal.Delivery) string { return a.Channel(d.Channel, d.Parent).Turns.Unknown },
 	}, true
 }

@@ -20,6 +20,7 @@ CREATE TABLE threads (
 	workspace TEXT NOT NULL,
 	platform TEXT NOT NULL,
 	channel TEXT NOT NULL,
+	parent TEXT NOT NULL DEFAULT '', -- of the channel, if the thread is a channel that belongs to another one
 	agent TEXT NOT NULL DEFAULT '', -- the agent of the turn that is due, or of the unfinished run
 	mode TEXT NOT NULL DEFAULT 'open', -- open, invocation_only
 	made_by TEXT NOT NULL DEFAULT '', -- the caller of our API that made it and owns it; empty: its first message made it

@@ -1,0 +1,59 @@
+package daemon_test
+
+import (
+	"testing"
+
+	"parley/adapters/discord/discordtest"
+)
+
+// TestThreadHasTheSettingsOfItsChannel checks that the settings of a channel apply in its threads,
+// except in one with settings of its own.
+func TestThreadHasTheSettingsOfItsChannel(t *testing.T) {
+	t.Parallel()
+	const (
+		guild, shed     = "700000000000000001", "700000000000000002"
+		thread, another = "700000000000000003", "700000000000000004"
+		mara            = "700000000000000005"
+	)
+	fake, err := discordtest.Start(discordtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fake.Close() })
+	fake.AddGuild(discordtest.Guild{ID: guild})
+	fake.AddUser(discordtest.User{ID: mara, Username: "Mara"})
+	fake.SetChannel(discordtest.Channel{ID: shed, Guild: guild})
+	fake.SetChannel(discordtest.Channel{ID: thread, Guild: guild, Type: discordtest.PublicThread, Parent: shed})
+	fake.SetChannel(discordtest.Channel{ID: another, Guild: guild, Type: discordtest.PublicThread, Parent: shed})
+	fake.Say(discordtest.Message{Channel: thread, Author: mara, Content: "a table?"})
+	h := open(t, plan{files: map[string]string{"workspaces/guild.yaml": `
+id: guild
+platform: discord
+agent: helper
+discord: {token: ` + discordtest.Token + `, api_url: "` + fake.URL() + `", post_rate: 0, preview: off, working: off, commands: false}
+turns: {coalesce: 0s, mode: queue}
+policy: {passive_memory: false}
+channels:
+  - {id: "` + shed + `", policy: {passive_memory: true}, turns: {mode: interrupt}}
+  - {id: "` + another + `", turns: {mode: queue}}
+`}})
+	h.awaitState("guild", "up")
+	ask := func(channel, text string) *modelRequest {
+		fake.Say(discordtest.Message{Channel: channel, Author: mara, Content: "<@" + discordtest.BotUser + "> " + text})
+		return h.nextRequest()
+	}
+	first := ask(thread, "for two")
+	second := ask(thread, "no, for three") // also interrupts the first run
+	h.awaitHangup(first)
+	same(t, first.messages[0], chatMessage{"system", contextHead + "- Mara (<@" + mara + ">): a table?"})
+	h.answer(second, replyWith("For three."))
+
+	first = ask(another, "for two")
+	fake.Say(discordtest.Message{Channel: another, Author: mara, Content: "<@" + discordtest.BotUser + "> no, for three"})
+	h.awaitMetric(`parley_envelopes_total{disposition="stored",kind="message",reason="mention",workspace="guild"}`, 4)
+	h.answer(first, replyWith("For two."))
+	h.answerNext(replyWith("For three."))
+	if _, err := fake.Await(h.ctx, 3); err != nil {
+		t.Errorf("%v\n%s", err, h.log)
+	}
+}
