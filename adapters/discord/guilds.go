@@ -178,6 +178,8 @@ func (g *guilds) apply(name, id string, data []byte) {
 		GuildID string          `json:"guild_id"`
 		Role    *discordgo.Role `json:"role"`
 		RoleID  string          `json:"role_id"`
+		// Threads are those of channels that the bot has begun to see.
+		Threads []json.RawMessage `json:"threads"`
 	}
 	_ = json.Unmarshal(data, &d)
 	known := g.known[d.GuildID]
@@ -196,6 +198,10 @@ func (g *guilds) apply(name, id string, data []byte) {
 		known.set(known.channels, data)
 	case name == "THREAD_CREATE", name == "THREAD_UPDATE":
 		known.set(known.threads, data)
+	case name == "THREAD_LIST_SYNC":
+		for _, thread := range d.Threads {
+			known.set(known.threads, thread)
+		}
 	}
 }
 
@@ -317,19 +323,18 @@ func (g *guilds) missed(now time.Time) (ids []string) {
 	return ids
 }
 
-// place returns the server of a channel and the channel's type. It returns false for an unknown
-// channel.
-func (g *guilds) place(channel string) (guildID string, kind discordgo.ChannelType, ok bool) {
+// place returns the server of a channel, and the channel; nil for an unknown one.
+func (g *guilds) place(channel string) (guildID string, c *discordgo.Channel) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, known := range g.known {
 		for _, all := range []map[string]*discordgo.Channel{known.channels, known.threads} {
 			if c := all[channel]; c != nil {
-				return id, c.Type, true
+				return id, c
 			}
 		}
 	}
-	return "", 0, false
+	return "", nil
 }
 
 // parent returns the channel of a thread; empty if the channel is no thread that is known.

@@ -74,7 +74,7 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found
 	if err != nil {
 		return found, err
 	}
-	guild, err := a.guildOf(ctx, channel)
+	guild, parent, err := a.placeOf(ctx, channel)
 	if err != nil {
 		return found, markUnreadable(err)
 	}
@@ -83,7 +83,7 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found
 	if err != nil {
 		return found, markUnreadable(err)
 	}
-	if err := a.handOver(ctx, read, guild, list); err != nil {
+	if err := a.handOver(ctx, read, guild, parent, list); err != nil {
 		return found, err
 	}
 	a.coverage.filled(channel, lacks, read.Gap.Until, newest)
@@ -125,12 +125,11 @@ func (a *Adapter) readBack(ctx context.Context, read adapters.Reading, self stri
 }
 
 // handOver hands messages over, oldest first, as the events of a live connection.
-func (a *Adapter) handOver(ctx context.Context, read adapters.Reading, guild string, list []historyMessage) error {
+func (a *Adapter) handOver(ctx context.Context, read adapters.Reading, guild, parent string, list []historyMessage) error {
 	if len(list) == 0 {
 		return nil
 	}
 	var missed []adapters.Missed
-	parent := a.guilds.parent(guild, read.Gap.Channel)
 	for _, m := range list {
 		d := m.live(guild, a.nick(ctx, guild, m))
 		one := adapters.Missed{New: a.envelope("MESSAGE_CREATE", event.Backfilled, parent, d)}
@@ -275,19 +274,27 @@ func (a *Adapter) knownSelf(ctx context.Context) (string, error) {
 	return user.ID, nil
 }
 
-// guildOf returns the server of a channel; empty for direct messages.
-func (a *Adapter) guildOf(ctx context.Context, channel string) (string, error) {
-	if guild, _, ok := a.guilds.place(channel); ok {
-		return guild, nil
+// placeOf returns the server of a channel, which is empty for direct messages, and the channel of
+// a thread. It asks Discord about a channel of another node's servers.
+func (a *Adapter) placeOf(ctx context.Context, channel string) (guild, parent string, err error) {
+	guild, c := a.guilds.place(channel)
+	if c == nil {
+		if c, err = a.channel(ctx, channel); err != nil {
+			return "", "", err
+		}
+		guild = c.GuildID
 	}
-	c, err := a.channel(ctx, channel)
-	return c.GuildID, err
+	if isThread(int64(c.Type)) {
+		parent = c.ParentID
+	}
+	return guild, parent, nil
 }
 
 // channel calls GET /channels/{channel}.
-func (a *Adapter) channel(ctx context.Context, id string) (c discordgo.Channel, err error) {
-	if err = a.get(ctx, "/channels/"+id, &c); err != nil {
-		err = fmt.Errorf("look up discord channel %s: %w", id, err)
+func (a *Adapter) channel(ctx context.Context, id string) (*discordgo.Channel, error) {
+	c := new(discordgo.Channel)
+	if err := a.get(ctx, "/channels/"+id, c); err != nil {
+		return nil, fmt.Errorf("look up discord channel %s: %w", id, err)
 	}
-	return c, err
+	return c, nil
 }

@@ -216,16 +216,21 @@ func TestRemovedServerEndsNothingElse(t *testing.T) {
 }
 
 // TestMessagesOfAThreadNameItsChannel checks that the events of a thread, live and fetched, carry
-// the channel of the thread, which Discord leaves out.
+// the channel of the thread, which Discord leaves out: also of a thread in a channel that the bot
+// has just begun to see, and of one that another node's shard has.
 func TestMessagesOfAThreadNameItsChannel(t *testing.T) {
-	const thread = "700000000000000014"
+	const thread, shown, later = "700000000000000014", "700000000000000015", "700000000000000016"
 	l := prepareLive(t, discordtest.Options{}, nil)
 	l.SetChannel(discordtest.Channel{ID: thread, Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
+	l.SetChannel(discordtest.Channel{ID: shown, Guild: gardenID, Hidden: true})
+	l.SetChannel(discordtest.Channel{ID: later, Guild: gardenID, Type: discordtest.PublicThread, Parent: shown})
 	l.run()
 	l.up()
+	l.SetChannel(discordtest.Channel{ID: shown, Guild: gardenID})
 	l.say(roomID, "outside")
 	l.say(thread, "inside")
-	l.await(2)
+	l.say(later, "inside")
+	l.await(3)
 	var parents []string
 	note := func(e event.Envelope) {
 		e.Parsed = nil // as another node reads it
@@ -236,14 +241,19 @@ func TestMessagesOfAThreadNameItsChannel(t *testing.T) {
 	for _, e := range l.envelopes() {
 		note(e)
 	}
-	gap := event.Gap{Channel: thread, From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}
-	if _, err := l.adapter.ReadChannel(t.Context(), adapters.Reading{Gap: gap, Messages: 10, Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
-		note(*list[0].New)
-		return nil
-	}}); err != nil {
-		t.Fatal(err)
+	other := newAdapter(l.Server, nil)
+	gap := event.Gap{From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}
+	for _, reader := range []*discord.Adapter{l.adapter, other} {
+		for _, gap.Channel = range []string{roomID, thread} {
+			if _, err := reader.ReadChannel(t.Context(), adapters.Reading{Gap: gap, Messages: 10, Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
+				note(*list[0].New)
+				return nil
+			}}); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	if want := []string{"", roomID, roomID}; !slices.Equal(parents, want) {
+	if want := []string{"", roomID, shown, "", roomID, "", roomID}; !slices.Equal(parents, want) {
 		t.Errorf("the channels of the threads are %q, want %q", parents, want)
 	}
 }

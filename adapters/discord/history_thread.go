@@ -27,7 +27,7 @@ func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo strin
 	if err != nil {
 		return before, err
 	}
-	if _, kind, known := a.guilds.place(to.Channel); known && !isThread(int64(kind)) {
+	if _, known := a.guilds.place(to.Channel); known != nil && !isThread(int64(known.Type)) {
 		return before, nil
 	}
 	c, err := a.channel(ctx, to.Channel)
@@ -85,7 +85,7 @@ func (m historyMessage) isStarter() bool {
 
 // threadRoot returns the root of a thread as a message of the thread; nil if it is gone. It is in
 // the parent, except for a forum post.
-func (a *Adapter) threadRoot(ctx context.Context, thread discordgo.Channel) (*historyMessage, error) {
+func (a *Adapter) threadRoot(ctx context.Context, thread *discordgo.Channel) (*historyMessage, error) {
 	for _, channel := range []string{thread.ParentID, thread.ID} {
 		var raw json.RawMessage
 		err := a.get(ctx, messagePath(channel, thread.ID), &raw)

@@ -110,6 +110,7 @@ func (s *Server) SetChannel(c Channel) {
 
 func (s *Server) setChannel(c Channel) {
 	known := s.channels[c.ID]
+	hidden := known != nil && known.Hidden
 	name := "CHANNEL_"
 	if c.isThread() {
 		name = "THREAD_"
@@ -121,8 +122,13 @@ func (s *Server) setChannel(c Channel) {
 		known.Channel = c
 		name += "UPDATE"
 	}
-	if c.Guild != "" {
-		s.dispatch(c.Guild, name, c.wire(0))
+	if c.Guild == "" {
+		return
+	}
+	s.dispatch(c.Guild, name, c.wire(0))
+	if hidden && !c.Hidden {
+		_, threads := s.channelWires(c.Guild)
+		s.dispatch(c.Guild, "THREAD_LIST_SYNC", map[string]any{"guild_id": c.Guild, "channel_ids": []string{c.ID}, "threads": threads})
 	}
 }
 
@@ -149,6 +155,7 @@ func (s *Server) channelWires(guild string) (channels, threads []any) {
 	for _, id := range slices.Sorted(maps.Keys(s.channels)) {
 		switch c := s.channels[id]; {
 		case c.Guild != guild:
+		case c.isThread() && s.channels[c.Parent] != nil && s.channels[c.Parent].Hidden:
 		case c.isThread():
 			threads = append(threads, c.wire(len(c.messages)))
 		default:
