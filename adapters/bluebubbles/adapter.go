@@ -57,7 +57,7 @@ func Platform() adapters.Platform {
 // connection.
 func New(workspace string, config Config) *Adapter {
 	return &Adapter{
-		Normalizer: Normalizer{newWakeWords(config)}, workspace: workspace, config: config,
+		Normalizer: Normalizer{newWakeWords(config), config.Working == WorkingReaction}, workspace: workspace, config: config,
 		client: httpcall.NewClient(newTransport()), reader: newReader(), now: time.Now,
 	}
 }
@@ -66,9 +66,9 @@ func New(workspace string, config Config) *Adapter {
 // preview.
 func (a *Adapter) Limits() adapters.Limits {
 	info := a.info.Load()
+	private := a.config.Method == MethodPrivateAPI || a.config.Method == MethodAuto && (info == nil || info.PrivateAPI && info.Helper)
 	return adapters.Limits{
-		PostRate: a.config.PostRate, Timeout: a.config.Timeout, Preview: adapters.PreviewOff,
-		Sign: a.config.Method == MethodPrivateAPI || a.config.Method == MethodAuto && (info == nil || info.PrivateAPI && info.Helper),
+		PostRate: a.config.PostRate, Timeout: a.config.Timeout, Preview: adapters.PreviewOff, Sign: private && a.config.Working != WorkingOff,
 	}
 }
 

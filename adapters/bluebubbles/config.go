@@ -25,6 +25,13 @@ const (
 	FromMeRun     = "run"     // they are judged like other people's messages
 )
 
+// The values of Config.Working, which select the sign that the agent works.
+const (
+	WorkingTyping   = "typing"
+	WorkingReaction = "reaction" // a tapback on the question
+	WorkingOff      = "off"
+)
+
 // The values of Config.ReadReceipts.
 const (
 	ReceiptsAnswered = "answered" // a chat is marked as read when we answer there
@@ -51,6 +58,9 @@ type Config struct {
 	Channels []ChannelWake `yaml:"channels"`
 	// ReadReceipts is ReceiptsAnswered or ReceiptsOff.
 	ReadReceipts string `yaml:"read_receipts"`
+	// Working is WorkingTyping, WorkingReaction or WorkingOff; without the private API, there is no
+	// sign.
+	Working string `yaml:"working"`
 	// FromMe is FromMePassive or FromMeRun.
 	FromMe string `yaml:"from_me"`
 	// PostRate is the number of messages a second that one chat takes; 0 is no bound.
@@ -68,7 +78,7 @@ type ChannelWake struct {
 // DefaultConfig returns the defaults. URL, Password and WebhookSecret have none.
 func DefaultConfig() Config {
 	return Config{
-		Method: MethodAuto, Poll: time.Minute, ReadReceipts: ReceiptsAnswered, FromMe: FromMePassive,
+		Method: MethodAuto, Poll: time.Minute, ReadReceipts: ReceiptsAnswered, Working: WorkingTyping, FromMe: FromMePassive,
 		PostRate: 1, Timeout: 30 * time.Second,
 	}
 }
@@ -95,6 +105,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Method == MethodAuto || c.Method == MethodAppleScript || c.Method == MethodPrivateAPI, "method", "must be auto, apple-script or private-api")
 	check(c.Poll > 0, "poll", "must be more than 0s")
 	check(c.ReadReceipts == ReceiptsAnswered || c.ReadReceipts == ReceiptsOff, "read_receipts", "must be answered or off")
+	check(c.Working == WorkingTyping || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be typing, reaction or off")
 	check(c.FromMe == FromMePassive || c.FromMe == FromMeRun, "from_me", "must be passive or run")
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more messages a second")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")

@@ -32,11 +32,13 @@ func TestConfigFaults(t *testing.T) {
 	}{
 		"the defaults with a server": {func(*Config) {}, nil},
 		"nothing": {func(c *Config) { *c = Config{} },
-			[]string{"url", "password", "webhook_secret", "method", "poll", "read_receipts", "from_me", "timeout"}},
-		"the password in the address":  {func(c *Config) { c.URL = "http://mac.local:1234?password=p" }, []string{"url"}},
-		"a secret that a URL escapes":  {func(c *Config) { c.WebhookSecret = secret.New(strings.Repeat("a/b", 8)) }, []string{"webhook_secret"}},
-		"a short secret":               {func(c *Config) { c.WebhookSecret = secret.New("short") }, []string{"webhook_secret"}},
-		"the other values":             {func(c *Config) { c.Method, c.FromMe, c.ReadReceipts = MethodPrivateAPI, FromMeRun, ReceiptsOff }, nil},
+			[]string{"url", "password", "webhook_secret", "method", "poll", "read_receipts", "working", "from_me", "timeout"}},
+		"the password in the address": {func(c *Config) { c.URL = "http://mac.local:1234?password=p" }, []string{"url"}},
+		"a secret that a URL escapes": {func(c *Config) { c.WebhookSecret = secret.New(strings.Repeat("a/b", 8)) }, []string{"webhook_secret"}},
+		"a short secret":              {func(c *Config) { c.WebhookSecret = secret.New("short") }, []string{"webhook_secret"}},
+		"the other values": {func(c *Config) {
+			c.Method, c.FromMe, c.ReadReceipts, c.Working = MethodPrivateAPI, FromMeRun, ReceiptsOff, WorkingOff
+		}, nil},
 		"a negative rate, and no time": {func(c *Config) { c.PostRate, c.Poll = -1, -time.Second }, []string{"poll", "post_rate"}},
 		"empty words": {func(c *Config) { c.Wake, c.Channels = []string{" "}, []ChannelWake{{Wake: []string{""}}} },
 			[]string{"wake[0]", "channels[0].id", "channels[0].wake[0]"}},

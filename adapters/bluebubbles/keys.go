@@ -23,7 +23,11 @@ import (
 
 // Normalizer converts webhook bodies, {"type","data"}, as the server posts them. It has no
 // state; the envelope's workspace is part of the thread key. The zero value knows no wake word.
-type Normalizer struct{ wake wakeWords }
+type Normalizer struct {
+	wake wakeWords
+	// signs says that our sign of work is a tapback.
+	signs bool
+}
 
 var _ adapters.Normalizer = Normalizer{}
 

@@ -20,7 +20,7 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		return event.Event{}, fmt.Errorf("read webhook: %w", p.err)
 	}
 	e := event.Event{Kind: p.kind, Ignored: p.ignored}
-	if p.kind == event.KindMessage && p.copied(directory.Self()) {
+	if p.kind == event.KindMessage && p.copied(directory.Self()) || n.signs && p.fromMe && p.tapback.emoji == workingTapback {
 		e.Ignored = event.ReasonOwnMessage
 	}
 	if e.Ignored != "" {

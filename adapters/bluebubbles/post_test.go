@@ -15,6 +15,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/bluebubbles/bluebubblestest"
+	"parley/ingest/event"
 )
 
 // TestFormat checks plain text, a bubble for each paragraph, and fewer bubbles for many.
@@ -69,6 +70,43 @@ func TestMethods(t *testing.T) {
 		if n.adapter.Limits().Sign != (c.reads > 0) {
 			t.Errorf("%+v: limits %+v", c, n.adapter.Limits())
 		}
+	}
+}
+
+// TestWorkingByReaction checks that a tapback on the question shows that the agent works, that it
+// goes away, and that its events are ours. A question that is no message has no sign.
+func TestWorkingByReaction(t *testing.T) {
+	n := newNode(t, bluebubblestest.Options{PrivateAPI: true}, func(c *bluebubbles.Config) { c.Working = bluebubbles.WorkingReaction })
+	question := n.hears("a question")
+	sign := adapters.Sign{To: adapters.Address{Channel: nora, Place: question.GUID}, Message: question.GUID}
+	no := sign
+	no.Message = "reaction/1"
+	if err := errors.Join(n.adapter.ShowWorking(t.Context(), no), n.adapter.ShowWorking(t.Context(), sign), n.adapter.ClearWorking(t.Context(), sign)); err != nil {
+		t.Error(err)
+	}
+	var tapbacks []string
+	for _, m := range n.Messages()[1:] {
+		tapbacks = append(tapbacks, m.Tapback+" on "+m.Target)
+	}
+	if diff := cmp.Diff([]string{"like on " + question.GUID, "-like on " + question.GUID}, tapbacks); diff != "" {
+		t.Error(diff)
+	}
+	for kind, want := range map[string]string{"like": event.ReasonOwnMessage, "-like": event.ReasonOwnMessage, "love": ""} {
+		e, err := n.adapter.Normalize(t.Context(), webhook(t, "new-message", tapback(kind, "").with(fields{"isFromMe": true})), contacts{})
+		if err != nil || e.Ignored != want {
+			t.Errorf("the owner's tapback %s: %q, %v", kind, e.Ignored, err)
+		}
+	}
+	n.Script("POST message/react", bluebubblestest.Fault{Status: http.StatusNotFound}, bluebubblestest.Fault{Status: http.StatusInternalServerError})
+	if err := n.adapter.ClearWorking(t.Context(), sign); err != nil {
+		t.Errorf("the question is gone: %v", err)
+	}
+	if n.adapter.ShowWorking(t.Context(), sign) == nil {
+		t.Error("a failed call is no error")
+	}
+	off := settings(n.URL())
+	if off.Working = bluebubbles.WorkingOff; !n.adapter.Limits().Sign || bluebubbles.New("home", off).Limits().Sign {
+		t.Error("working: off has a sign, or reaction has none")
 	}
 }
 

@@ -7,20 +7,35 @@ import (
 	"parley/adapters"
 )
 
-// ShowWorking shows that we type, if the server has the private API.
+// workingTapback is the tapback that shows that the agent works. The owner's own tapbacks of that
+// name cannot be told from it.
+const workingTapback = "like"
+
+// ShowWorking shows that the agent works, as configured, if the server has the private API.
 func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
-	return a.typing(ctx, http.MethodPost, sign)
+	return a.sign(ctx, sign, http.MethodPost, workingTapback)
 }
 
-// ClearWorking ends the sign. Messages also ends it when our message arrives.
+// ClearWorking ends the sign. Messages also ends the typing sign when our message arrives.
 func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
-	return a.typing(ctx, http.MethodDelete, sign)
+	return a.sign(ctx, sign, http.MethodDelete, "-"+workingTapback)
 }
 
-func (a *Adapter) typing(ctx context.Context, method string, sign adapters.Sign) error {
+// sign types, or reacts on the question. It is no error if the question is gone.
+func (a *Adapter) sign(ctx context.Context, sign adapters.Sign, typing, reaction string) error {
 	chat, private, err := a.destination(ctx, sign.To)
-	if err != nil || !private {
+	switch {
+	case err != nil || !private:
 		return err
+	case a.config.Working == WorkingTyping:
+		return a.call(ctx, typing, "chat/"+escape(chat)+"/typing", nil, nil, nil)
+	case a.config.Working == WorkingReaction && isGUID(sign.Message):
+		err = a.call(ctx, http.MethodPost, "message/react", nil, map[string]any{
+			"chatGuid": chat, "selectedMessageGuid": sign.Message, "reaction": reaction, "partIndex": 0,
+		}, nil)
 	}
-	return a.call(ctx, method, "chat/"+escape(chat)+"/typing", nil, nil, nil)
+	if isMissing(err) {
+		return nil
+	}
+	return err
 }
