@@ -95,7 +95,9 @@ type Workspace struct {
 	Config adapters.Config `yaml:"-"`
 	// Settings apply to every channel that Channels does not name.
 	Settings `yaml:",inline"`
-	Context  assembly.Window `yaml:"context"`
+	// MaxConcurrent bounds the runs of all agents on a node at one time; 0 for no bound.
+	MaxConcurrent int             `yaml:"max_concurrent"`
+	Context       assembly.Window `yaml:"context"`
 	// Commands are the settings of the chat commands.
 	Commands ingest.Commands `yaml:"commands"`
 	// Backfill bounds the reading of missed messages.

@@ -85,6 +85,7 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 			check.under(key, block.Validate())
 		}
 	}
+	check.require(w.MaxConcurrent >= 0, "max_concurrent", "must be 0 or more")
 	check.require(w.Context.Turns > 0, "context.turns", "must be at least 1")
 	check.require(w.Context.Bytes > 0, "context.bytes", "must be at least 1")
 	check.require(w.Context.Thread >= 0, "context.thread", "must be 0 or more")

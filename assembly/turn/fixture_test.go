@@ -136,6 +136,7 @@ type fixture struct {
 	serial  int
 	nodes   int
 	thread  int64
+	place   event.ThreadKey           // of new messages
 	entries map[int64][]journal.Entry // the entries before the intake, by thread
 	runs    []*journal.Run
 	reports []turn.Report
@@ -152,7 +153,7 @@ type fixture struct {
 func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &fixture{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}}
+		d := &fixture{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}, place: key}
 		store, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "journal.db"))
 		if err != nil {
 			t.Fatal(err)
@@ -363,15 +364,16 @@ func (d *fixture) apply(trigger journal.Trigger, e event.Event) {
 func (d *fixture) accept(trigger journal.Trigger, e event.Event) {
 	d.Helper()
 	d.serial++
+	workspace := strings.Split(string(d.place), ":")[1]
 	accepted, err := d.journal.Accept(d.Context(), journal.AcceptRequest{
-		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack},
-		Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(d.serial), Thread: key, Channel: event.Channel{ID: "C1"}},
+		Envelope: event.Envelope{Workspace: workspace, Platform: event.Slack},
+		Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(d.serial), Thread: d.place, Channel: event.Channel{ID: "C1"}},
 	})
 	d.must(err)
 	d.mu.Lock()
 	d.thread = accepted.Thread
 	d.entries[d.thread] = append(d.entries[d.thread], journal.Entry{
-		Envelope: accepted.ID, Workspace: "acme", Event: e, Agent: "helper",
+		Envelope: accepted.ID, Workspace: workspace, Event: e, Agent: "helper",
 		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: d.history == nil,
 		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
 			if command, ok := strings.CutPrefix(m.Content, "/"); ok {

@@ -20,6 +20,8 @@ type Settings struct {
 	Window assembly.Window
 	// API says that clients may follow the runs: the growing answer is stored for them.
 	API bool
+	// MaxConcurrent bounds the workspace's runs on this node at one time; 0 for no bound.
+	MaxConcurrent int
 }
 
 // Profile is an agent with the bounds of one run.
@@ -143,10 +145,11 @@ type Parts struct {
 type Runner struct {
 	Parts
 	works sync.Map // *going by thread: the runs that this node works on
+	busy  busy
 }
 
 // New returns a Runner that runs no turns yet; see Serve.
-func New(p Parts) *Runner { return &Runner{Parts: p} }
+func New(p Parts) *Runner { return &Runner{Parts: p, busy: busy{turns: map[string]int{}}} }
 
 // Serve runs the turns of one agent, as many concurrently as there are slots. It
 // takes new turns until ctx ends, and then waits for the active runs, which end with
@@ -155,7 +158,7 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 	var showings sync.WaitGroup
 	defer showings.Wait()
 	heard := func(thread int64) { showings.Go(func() { r.verify(running, thread) }) }
-	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
+	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Full: r.full, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
 		for ctx.Err() == nil {
 			if more, err := r.turn(running, c, agent, showings.Go); err != nil || !more {
 				return err
@@ -180,6 +183,11 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	if !ok {
 		return false, fmt.Errorf("agent %q is not configured", agent)
 	}
+	leave, ok := r.room(c.Workspace, agent)
+	if !ok {
+		return false, work.ErrWaits
+	}
+	defer leave()
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	g := enter(c, agent)

@@ -75,6 +75,24 @@ func TestQueue(t *testing.T) {
 	})
 }
 
+// TestAWorkspacesRunsAreBounded: its further turns wait, and those of other workspaces do not.
+func TestAWorkspacesRunsAreBounded(t *testing.T) {
+	inBubble(t, func(d *fixture) { d.settings.MaxConcurrent = 1 }, func(d *fixture) {
+		begin := time.Now()
+		for i, place := range []event.ThreadKey{"slack:acme:C1:1", "slack:acme:C1:2", "slack:acme:C1:3", "slack:acme:C1:4", "slack:acme:C1:5", "slack:other:C1:1"} {
+			d.agent.does = append(d.agent.does, thinks(10*time.Second, "done"))
+			d.place = place
+			d.asks(fmt.Sprint(i), "please")
+		}
+		pass(time.Minute)
+		var waits []time.Duration
+		for _, at := range d.agent.times {
+			waits = append(waits, at.Sub(begin).Truncate(time.Second))
+		}
+		same(t, "waits", waits, []time.Duration{0, 0, 10 * time.Second, 20 * time.Second, 30 * time.Second, 40 * time.Second})
+	})
+}
+
 // TestInterrupt: a newer message begins the turn again, with both.
 func TestInterrupt(t *testing.T) {
 	inBubble(t, interrupting, func(d *fixture) {

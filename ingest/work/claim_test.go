@@ -298,6 +298,29 @@ func workOfUnknownWorkspacesIsLeftToOtherNodes(t *testing.T, s *store) {
 	}
 }
 
+func turnsOfFullWorkspacesWaitInTheStore(t *testing.T, s *store) {
+	n := newNode(t, s, "one", 0)
+	n.accept(1)
+	ours := n.accept(2).Thread
+	n.exec(`UPDATE threads SET workspace = 'home' WHERE id = $1`, ours)
+	n.exec(`UPDATE threads SET agent = 'helper', turn_at = id, pending = 0, intake_at = NULL`)
+	full := turns
+	full.Slots, full.Full = 1, func() []string { return []string{"acme"} }
+	worked := make(chan int64, 10)
+	stop := n.serves(full, func(_ context.Context, c *work.Claim) error {
+		n.exec(`UPDATE threads SET turn_at = NULL WHERE id = $1`, c.Thread)
+		worked <- c.Thread
+		return nil
+	})
+	if got := <-worked; got != ours {
+		t.Errorf("thread %d, want %d", got, ours)
+	}
+	stop()
+	if len(worked) > 0 {
+		t.Errorf("thread %d too", <-worked)
+	}
+}
+
 // TestAPayloadEndsWithItsClaim covers a thread that another node had meanwhile.
 func TestAPayloadEndsWithItsClaim(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {

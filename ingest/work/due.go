@@ -30,8 +30,12 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 	s.mu.Unlock()
 	turns := ""
 	if q.Kind == Turns { // the thread's intake wakes the turn when it is done
-		turns = ` AND agent = $5 AND (pending = 0 OR intake_at IS NULL OR intake_at > $6)`
-		args = append(args, q.Agent, now.UnixMilli())
+		turns = ` AND agent = $5 AND (pending = 0 OR intake_at IS NULL OR intake_at > $6) AND $7 NOT LIKE '%,' || threads.workspace || ',%'`
+		full := ""
+		if q.Full != nil {
+			full = between(q.Full())
+		}
+		args = append(args, q.Agent, now.UnixMilli(), full)
 	}
 	err = s.engine.ReadOne(ctx, func(tx journal.Tx) error {
 		list = nil
@@ -51,5 +55,9 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 func (s *Scheduler) Serves(workspaces []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.served = "," + strings.Join(workspaces, ",") + "," // ids contain no comma, and no character that LIKE interprets
+	s.served = between(workspaces)
 }
+
+// between returns the ids of workspaces between commas. They contain no comma, and no character
+// that LIKE interprets.
+func between(workspaces []string) string { return "," + strings.Join(workspaces, ",") + "," }

@@ -68,6 +68,7 @@ var promises = []struct {
 	{"a lease is renewed as long as a worker needs it", aLeaseIsRenewedAsLongAsAWorkerNeedsIt},
 	{"a follow up extends the lease", aFollowUpExtendsTheLease},
 	{"work of unknown workspaces is left to other nodes", workOfUnknownWorkspacesIsLeftToOtherNodes},
+	{"turns of full workspaces wait in the store", turnsOfFullWorkspacesWaitInTheStore},
 }
 
 func TestSQLite(t *testing.T) {

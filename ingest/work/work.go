@@ -55,6 +55,9 @@ type Queue struct {
 	// must run in the serial queue. The scheduler logs any other error, and calls Do again
 	// after a pause. After ctx has ended, it ignores all errors.
 	Do func(ctx context.Context, c *Claim) error
+	// Full returns the workspaces whose threads cannot begin work of Turns now; nil for none. It must
+	// not block or call the scheduler.
+	Full func() []string
 	// Heard is called when another node hints at work of a thread, which a worker may have
 	// already. It must not block or call the scheduler; nil for none.
 	Heard func(thread int64)

@@ -71,3 +71,24 @@ limits: {runs_per_workspace: 1/d}
 		t.Errorf("%d notices in %s", notices, got.body)
 	}
 }
+
+// TestAWorkspaceHasItsRuns proves that a workspace's run that may not begin yet waits, and
+// that another workspace's run of the same agent does not.
+func TestAWorkspaceHasItsRuns(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{acme: "max_concurrent: 1"})
+	last := func(asked *modelRequest) string { return asked.messages[len(asked.messages)-1].Content }
+	h.mention("one?")
+	first := h.nextRequest()
+	h.mention("two?")
+	h.awaitMetric(envelopesMetric("message", "stored", "mention"), 2)
+	h.postWeb("three?")
+	if got := last(h.answerNext(replyWith("Three."))); !strings.HasSuffix(got, "three?") {
+		t.Errorf("the agent was asked %q", got)
+	}
+	h.answer(first, replyWith("One."))
+	if got := last(h.answerNext(replyWith("Two."))); !strings.HasSuffix(got, "two?") {
+		t.Errorf("the agent was asked %q", got)
+	}
+	h.posts(2)
+}

@@ -216,7 +216,7 @@ func (d *Daemon) turnSettings(run *journal.Run) turn.Settings {
 		w := config.NewWorkspace(run.Workspace, "", "")
 		return turn.Settings{Config: w.Turns, Window: w.Context}
 	}
-	return turn.Settings{Config: a.Channel(run.Channel, run.Parent).Turns, Window: a.Context, API: a.platform.API}
+	return turn.Settings{Config: a.Channel(run.Channel, run.Parent).Turns, Window: a.Context, API: a.platform.API, MaxConcurrent: a.MaxConcurrent}
 }
 
 func (d *Daemon) profile(id string) (turn.Profile, bool) {
