@@ -154,7 +154,7 @@ func TestARefusalOpensAGapOfItsChannel(t *testing.T) {
 // TestARetriedPayloadOpensAGap proves that the gap begins at the last arrival before the
 // payload's first attempt, and that a channel has at most one a minute.
 func TestARetriedPayloadOpensAGap(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	inWorld(t, func(w *world) { w.hook = true }, func(w *world) {
 		w.up()
 		for range 30 { // the last payload arrives in second 290
 			w.Accepted("b", false)
@@ -174,10 +174,15 @@ func TestARetriedPayloadOpensAGap(t *testing.T) {
 		w.Accepted("a", true)
 		same(w, "a minute later", w.open(), []string{"a 170 to 2190"})
 	})
-	inWorld(t, func(w *world) { slowly(w); w.channels = nil }, func(w *world) {
+	inWorld(t, func(w *world) { slowly(w); w.hook, w.channels = true, nil }, func(w *world) {
 		w.up()
 		w.Accepted("a", true)
 		same(w, "soon after a start", w.open(), []string{"a -3600 to 0"})
+	})
+	inWorld(t, func(w *world) { slowly(w); w.channels = nil }, func(w *world) {
+		w.up()
+		w.Accepted("a", true)
+		same(w, "over a connection", w.open(), nil)
 	})
 }
 
@@ -201,7 +206,7 @@ func TestAGivenUpPayloadOpensAGapFromItsFirstAttempt(t *testing.T) {
 // TestNothingBeforeTheFirstStartIsRead proves this for gaps that open soon after the
 // first start.
 func TestNothingBeforeTheFirstStartIsRead(t *testing.T) {
-	inWorld(t, func(w *world) { slowly(w); w.watermark = time.Time{}; w.channels = nil }, func(w *world) {
+	inWorld(t, func(w *world) { slowly(w); w.watermark = time.Time{}; w.hook, w.channels = true, nil }, func(w *world) {
 		advance(5 * time.Second)
 		w.up()
 		advance(30 * time.Second)

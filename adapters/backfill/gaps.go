@@ -45,11 +45,12 @@ func (w *Workspace) Refused(channel string, retried bool) {
 }
 
 // Accepted notes that a payload of a channel was accepted for the first time. If the
-// platform had sent the payload before, others may be missing.
+// platform had sent the payload to a hook before, the hook was unreachable, and others may be
+// missing. A connection that was lost reports its gap itself.
 func (w *Workspace) Accepted(channel string, retried bool) {
 	now := w.Now()
 	w.mu.Lock()
-	from, missing := w.arrivals.add(now, channel, retried)
+	from, missing := w.arrivals.add(now, channel, retried && w.HookOnly)
 	w.mu.Unlock()
 	if missing && channel != "" && !from.IsZero() {
 		w.Missed(channel, from)

@@ -20,6 +20,9 @@ const (
 	// urgent calls.
 	// https://docs.slack.dev/apis/web-api/rate-limits
 	historyPerMinute, historyReserve = 50, 10
+	// historyBurst is the number of calls in a minute from which the other calls keep a
+	// steady pace, so that urgent calls soon after a gap find more than the reserve.
+	historyBurst = 20
 	// paceWindow is Slack's minute and one second more, because the latency of calls
 	// varies.
 	paceWindow = time.Minute + time.Second
@@ -232,6 +235,11 @@ func (p *pace) take(now time.Time, most int) time.Duration {
 	}
 	if over := len(p.calls) - most; over >= 0 {
 		return p.calls[over].Add(paceWindow).Sub(now)
+	}
+	if n := len(p.calls); n >= historyBurst && most < historyPerMinute {
+		if wait := p.calls[n-1].Add(paceWindow / (historyPerMinute - historyReserve)).Sub(now); wait > 0 {
+			return wait
+		}
 	}
 	p.calls = append(p.calls, now)
 	return 0

@@ -358,8 +358,8 @@ func TestChannelsReadsEveryPage(t *testing.T) {
 	}
 }
 
-// TestPace checks that no minute has more calls than Slack allows, and that calls
-// without a waiting turn leave a fifth to urgent calls.
+// TestPace checks that no minute has more calls than Slack allows, and that calls without a
+// waiting turn keep a steady pace after a burst, so that urgent calls come first.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, urgent := time.Now(), make(chan struct{})
@@ -371,17 +371,20 @@ func TestPace(t *testing.T) {
 			}
 			return int(time.Since(begun).Seconds())
 		}
-		for i := range 40 {
+		for i := range 20 {
 			checkEqual(t, fmt.Sprint("in the background, ", i), wait(nil), 0)
 		}
+		for i := range 10 {
+			checkEqual(t, fmt.Sprint("at a steady pace, ", i), wait(nil), (i+1)*61/40)
+		}
 		hurried := make(chan struct{})
-		time.AfterFunc(3*time.Second, func() { close(hurried) })
-		checkEqual(t, "becomes urgent", wait(hurried), 3)
-		for i := range 9 {
-			checkEqual(t, fmt.Sprint("urgent, ", i), wait(urgent), 3)
+		time.AfterFunc(time.Second, func() { close(hurried) })
+		checkEqual(t, "becomes urgent", wait(hurried), 16)
+		for i := range 19 {
+			checkEqual(t, fmt.Sprint("urgent, ", i), wait(urgent), 16)
 		}
 		checkEqual(t, "too many", wait(urgent), 61)
-		checkEqual(t, "in the background again", wait(nil), 61)
+		checkEqual(t, "in the background again", wait(nil), 62)
 	})
 }
 
