@@ -64,7 +64,11 @@ func (c *Client) Rejected(text, sentence string) *Error {
 }
 
 // Flood reports whether the agent said more than its bounds allow.
-func (e *Error) Flood() bool { return errors.Is(e.cause, errFlood) || errors.Is(e.cause, errLongLine) }
+func (e *Error) Flood() bool { return isFlood(e.cause) }
+
+func isFlood(err error) bool {
+	return errors.Is(err, errFlood) || errors.Is(err, errLongLine) || errors.Is(err, errManyEvents)
+}
 
 // Invalid returns the error of an answer that a repetition may mend.
 func (c *Client) Invalid(text string, cause error) *Error {
@@ -89,7 +93,7 @@ func (c *Client) unreachable(err error) error {
 
 // interrupted returns the error of a body whose reading failed.
 func (c *Client) interrupted(err error) error {
-	if errors.Is(err, errFlood) || errors.Is(err, errLongLine) {
+	if isFlood(err) {
 		return &Error{text: "the answer contains " + err.Error(), cause: err}
 	}
 	return c.Invalid("the answer was interrupted", err)

@@ -27,11 +27,15 @@ import (
 // before an answer is streamed too.
 const overhead = 16
 
+// maxEvents bounds the events of a response. It is more than the tokens of any model's answer.
+const maxEvents = 1 << 18
+
 // Config is the settings that all remote agents share.
 type Config struct {
 	// SystemPrompt precedes the thread; empty for none.
 	SystemPrompt string `yaml:"system_prompt"`
-	// Timeout bounds a run. FirstByte bounds the wait for the first byte of its answer.
+	// Timeout bounds a run. FirstByte bounds the wait for the first event of its answer, or for
+	// the first byte of an answer in one piece. A comment in a stream is no event.
 	Timeout   time.Duration `yaml:"timeout"`
 	FirstByte time.Duration `yaml:"first_byte"`
 	// MaxBytes bounds a run's answer, in bytes.
@@ -117,7 +121,9 @@ func (c *Client) Request(ctx context.Context, address, run string, body io.Reade
 // Response is a response with a status of 2xx. Its body is bounded.
 type Response struct {
 	*http.Response
-	ctx   context.Context // of the call
+	ctx context.Context // of the call
+	// Begun ends the wait for the first event.
+	Begun func()
 	close func()
 }
 
@@ -138,8 +144,12 @@ func (c *Client) Do(request *http.Request) (*Response, error) {
 		return nil, c.explain(ctx, c.unreachable(err))
 	}
 	body := response.Body
-	response.Body = &bounded{body, overhead * c.config.MaxBytes, func() { late.Stop() }}
-	r := &Response{response, ctx, func() { late.Stop(); cancel(nil); body.Close() }}
+	r := &Response{response, ctx, func() { late.Stop() }, func() { late.Stop(); cancel(nil); body.Close() }}
+	first := r.Begun
+	if r.IsStream() {
+		first = func() {} // the first event counts
+	}
+	response.Body = &bounded{body, overhead * c.config.MaxBytes, first}
 	if response.StatusCode/100 != 2 {
 		defer r.Close()
 		return nil, c.explain(ctx, c.refused(response))
@@ -188,7 +198,7 @@ func (c *Client) Follow(r *Response, answer *Answer, end string, take func(Event
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(events)
-		broken = c.read(ctx, r.Body, events)
+		broken = c.read(ctx, r, events)
 	})
 	defer func() { cancel(); r.Close(); reader.Wait() }()
 	done, err := answer.follow(events, take)
@@ -204,10 +214,13 @@ func (c *Client) Follow(r *Response, answer *Answer, end string, take func(Event
 }
 
 // read sends the stream's events until the stream ends or fails.
-func (c *Client) read(ctx context.Context, body io.Reader, events chan<- Event) error {
-	stream := newEvents(body)
-	for {
+func (c *Client) read(ctx context.Context, r *Response, events chan<- Event) error {
+	stream := newEvents(r.Body)
+	for n := 0; ; n++ {
 		event, err := stream.next()
+		if err == nil && n == maxEvents {
+			err = errManyEvents
+		}
 		if err == io.EOF {
 			return nil
 		}
@@ -217,6 +230,7 @@ func (c *Client) read(ctx context.Context, body io.Reader, events chan<- Event) 
 		if len(event.Data) == 0 {
 			continue
 		}
+		r.Begun()
 		select {
 		case events <- event:
 		case <-ctx.Done():

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -11,8 +12,9 @@ import (
 const longestLine = 1 << 20
 
 var (
-	errFlood    = errors.New("more bytes than max_bytes allows")
-	errLongLine = errors.New("an event of more than 1 MiB")
+	errFlood      = errors.New("more bytes than max_bytes allows")
+	errLongLine   = errors.New("an event of more than 1 MiB")
+	errManyEvents = fmt.Errorf("more than %d events", maxEvents)
 )
 
 // bounded is a body of bounded length that calls first after every read of data.

@@ -27,6 +27,7 @@ type follower struct {
 
 	since    int64           // the latest time of a message, in milliseconds
 	seen     map[string]bool // the messages with the time since, by SSE id or whole; and all SSE ids
+	heard    bool            // an event has come
 	answered bool
 	ended    bool
 	failure  error // the end of the run as an error
@@ -77,6 +78,9 @@ func (f *follower) connect(ctx context.Context) error {
 		return err
 	}
 	defer response.Close()
+	if f.heard {
+		response.Begun() // a run that has begun may be silent for longer
+	}
 	answer := remote.NewAnswer(f.run, f.agent.config.MaxBytes, f.emit)
 	return f.agent.client.Follow(response, answer, "COMPLETE or TERMINATED", func(e remote.Event) error {
 		err := f.read(e)
@@ -89,6 +93,7 @@ func (f *follower) connect(ctx context.Context) error {
 
 // read reads one event of the stream. It ignores events after the end of the run.
 func (f *follower) read(e remote.Event) error {
+	f.heard = true
 	if f.ended {
 		return nil
 	}

@@ -250,6 +250,25 @@ func TestALostStreamIsContinued(t *testing.T) {
 	})
 }
 
+// TestARunThatHasBegunMayBeSilent checks that first_byte bounds the wait for the run's first
+// event only, and not that of a continued stream.
+func TestARunThatHasBegunMayBeSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{scripts: []func(http.ResponseWriter){
+			func(w http.ResponseWriter) { streams(`{"t":1,"m":"hm","ts":1000}`)(w); panic(http.ErrAbortHandler) },
+			func(w http.ResponseWriter) {
+				agenttest.Stream(w, ":\n\n")
+				<-time.After(2 * remote.DefaultConfig().FirstByte)
+				streams(`{"t":7,"m":"done","ts":2000}`, `{"t":4,"ts":2000}`)(w)
+			},
+		}}
+		got, _, err := run(t, s, nil)
+		if diff := cmp.Diff([]string{"THOUGHT hm", "ANSWER done", "COMPLETE "}, got); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
+	})
+}
+
 func TestEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []string

@@ -1,0 +1,35 @@
+package remote
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// transport answers each request.
+type transport func() *http.Response
+
+func (t transport) RoundTrip(*http.Request) (*http.Response, error) { return t(), nil }
+
+// TestEventsAreBounded checks a stream of more events than a run may have, which are few bytes.
+func TestEventsAreBounded(t *testing.T) {
+	client := New(DefaultConfig(), transport(func() *http.Response {
+		body := io.NopCloser(strings.NewReader(strings.Repeat("data: x\n\n", maxEvents+1)))
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body}
+	}))
+	request, err := client.Request(t.Context(), "http://agent.test", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := 0
+	err = client.Follow(response, NewAnswer("run", 1, nil), "an end", func(Event) error { taken++; return nil })
+	if fault, ok := errors.AsType[*Error](err); !ok || !fault.Flood() || taken != maxEvents {
+		t.Errorf("%d events, %v", taken, err)
+	}
+}
