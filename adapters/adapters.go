@@ -276,7 +276,7 @@ type Sender interface {
 // retry, write nothing after ctx has ended, and fail with *SendError. Both may be called
 // again after any failure.
 type Editor interface {
-	// Edit replaces the text of the post with this id by post.Text. If the post is a
+	// Edit replaces the text and the buttons of the post with this id. If the post is a
 	// stream, Edit ends the stream first. Permanent means that the platform refuses the
 	// change.
 	Edit(ctx context.Context, id string, post Post) error

@@ -59,15 +59,15 @@ func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, pl
 		return "", one.PostEphemeral(ctx, post)
 	case d.Replaces != nil && d.Replaces.PlatformID != "":
 		return o.finalise(ctx, c, d, platform)
-	case d.Kind == journal.DeliveryRemove: // the preview has no known post
+	case d.Kind == journal.DeliveryRemove, d.Kind == journal.DeliveryClose: // there is no known post
 		return "", nil
 	}
 	return platform.Sender.Send(ctx, post)
 }
 
-// finalise removes a preview's post, or makes it show the delivery's text: the end of its
-// stream adds the rest of the text, or an edit states all of it. It returns the platform's
-// id of the post, or an empty id if it has removed the post.
+// finalise removes an earlier post, takes its buttons, or makes it show the delivery's text: the
+// end of its stream adds the rest of the text, or an edit states all of it. It returns the platform's
+// id of the post, or an empty id if the post is not the delivery's.
 func (o *Outbox) finalise(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (string, error) {
 	editor, ok := platform.Sender.(adapters.Editor)
 	id, post := d.Replaces.PlatformID, o.post(d)
@@ -76,6 +76,8 @@ func (o *Outbox) finalise(ctx context.Context, c *work.Claim, d *journal.Deliver
 		return "", errNotHere
 	case d.Kind == journal.DeliveryRemove:
 		return "", editor.Remove(ctx, id, post)
+	case d.Kind == journal.DeliveryClose:
+		return "", editor.Edit(ctx, id, post)
 	}
 	streamer, streams := platform.Sender.(adapters.Streamer)
 	if p := pieceOf(c, d); streams && p != nil && p.clean && p.open && strings.HasPrefix(post.Text, p.shown) {

@@ -102,12 +102,16 @@ func (a *Adapter) post(ctx context.Context, post adapters.Post, body outgoing, a
 	return a.sendFile(ctx, http.MethodPost, path, post.File, body, answer)
 }
 
-// Edit replaces the text of a message of ours.
+// Edit replaces the text and the buttons of a message of ours.
 func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error {
 	if !isSnowflake(id) {
 		return permanent(fmt.Sprintf("%q is not a message of discord", id))
 	}
-	err := a.send(ctx, http.MethodPatch, messagePath(post.To.Channel, id), content(post.Text), nil)
+	body := struct {
+		outgoing
+		Components []discordgo.MessageComponent `json:"components"` // an empty list removes the buttons
+	}{content(post.Text), append([]discordgo.MessageComponent{}, components(post.Buttons)...)}
+	err := a.send(ctx, http.MethodPatch, messagePath(post.To.Channel, id), body, nil)
 	if err != nil {
 		return sendError("edit in discord channel "+post.To.Channel, err)
 	}

@@ -100,6 +100,9 @@ func TestPostsReferToTheQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	decodeBody(t, calls[len(calls)-1]).check(t)
+	if raw := string(calls[len(calls)-1].Body); !strings.Contains(raw, `"components":[]`) {
+		t.Errorf("the edit %s keeps the buttons", raw)
+	}
 	l.SetChannel(discordtest.Channel{ID: roomID, Guild: gardenID, NoHistory: true})
 	for _, key := range []string{"k2", "k3"} {
 		l.send(l.post(key, roomID, question.ID, "hi"))

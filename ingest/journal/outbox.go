@@ -24,7 +24,7 @@ type Delivery struct {
 	// Attempts counts the calls that were begun. Every write about the delivery names the
 	// number that its caller knows, so a node that lost the delivery changes nothing.
 	Attempts int64
-	// Replaces is the preview whose post it takes over or removes; nil for none.
+	// Replaces is the earlier delivery whose post it takes over, removes or closes; nil for none.
 	Replaces *Preview
 	// Stream means that a preview was begun as a stream.
 	Stream bool
@@ -43,6 +43,7 @@ const (
 	DeliveryPost    DeliveryKind = "post"    // posts a part of a reply, or takes over the post of a preview
 	DeliveryPreview DeliveryKind = "preview" // posts the beginning of an unfinished reply
 	DeliveryRemove  DeliveryKind = "remove"  // removes a preview's post
+	DeliveryClose   DeliveryKind = "close"   // takes the buttons from the post of a question
 	DeliveryTell    DeliveryKind = "tell"    // shows a text to the asker alone
 	DeliveryUnsign  DeliveryKind = "unsign"  // removes the sign of work from the message that its text names
 )
@@ -234,6 +235,8 @@ func (j *Journal) ResendMarked(ctx context.Context, d *Delivery, text, cause str
 	})
 }
 
-// Puts reports whether the delivery adds or changes text. A removal has no place in its
+// Puts reports whether the delivery adds or changes text. Any other one has no place in its
 // channel's pace, because nobody reads it.
-func (d *Delivery) Puts() bool { return d.Kind != DeliveryRemove && d.Kind != DeliveryUnsign }
+func (d *Delivery) Puts() bool {
+	return d.Kind == DeliveryPost || d.Kind == DeliveryPreview || d.Kind == DeliveryTell
+}

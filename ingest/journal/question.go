@@ -71,14 +71,25 @@ func (r *recordTx) Question() *Question {
 	return r.question(r.thread.question, `state = 'open' AND until_at > $2`, r.now)
 }
 
+// close ends a question in a state. A delivery takes the buttons from its post. It returns false,
+// and changes nothing, if the question is not open.
+func (tx *txn) close(question, state, answer string, now int64) bool {
+	if question == "" || tx.exec(`UPDATE questions SET state = $2, answer = $3 WHERE run = $1 AND state = 'open'`, question, state, answer) == 0 {
+		return false
+	}
+	tx.do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, payload, $3, 'close', id, 0, '', '', '', 0, 'pending', 0, $3
+		FROM deliveries WHERE run = $1 AND buttons <> ''`, question, DeliveryKey(question+"/close", 0), now)
+	return true
+}
+
 // answer stores the answer to the thread's question.
 func (r *recordTx) answer(a Answer) {
-	r.do(`UPDATE questions SET state = 'answered', answer = $2 WHERE run = $1 AND state = 'open'`, r.thread.question, r.pack(a, false))
+	r.out.Told = r.close(r.thread.question, "answered", r.pack(a, false), r.now) || r.out.Told
 }
 
 // forget takes the thread's question from its next run.
 func (r *recordTx) forget() {
-	r.do(`UPDATE questions SET state = 'expired' WHERE run = $1 AND state = 'open'`, r.thread.question)
+	r.out.Told = r.close(r.thread.question, "expired", "", r.now) || r.out.Told
 	r.do(`UPDATE threads SET question = '' WHERE id = $1`, r.claim.Thread)
 }
 
@@ -112,7 +123,7 @@ func (j *Journal) ExpireQuestions(ctx context.Context, notice func(*Run) Notice,
 func (tx *txn) expire(e expired, n Notice, now int64) {
 	var seq int64
 	tx.row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, e.Thread)
-	if tx.exec(`UPDATE questions SET state = 'expired' WHERE run = $1 AND state = 'open'`, e.question) == 0 {
+	if !tx.close(e.question, "expired", "", now) {
 		return // another node, or an answer, was faster
 	}
 	tx.addNotice(e.Thread, seq, e.Workspace, nil, n, now)

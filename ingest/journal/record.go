@@ -121,7 +121,8 @@ type Outcome struct {
 	Edited string
 	// Begun is the run that began with the message; nil for none.
 	Begun *Run
-	// Told means that there are deliveries of a notice to the message's sender.
+	// Told means that there are deliveries: of a notice to the message's sender, or of a change of
+	// earlier posts.
 	Told bool
 }
 

@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"fmt"
 	"time"
 
 	"parley/assembly/stream"
@@ -16,6 +17,7 @@ func questionPromises() []promise {
 		{"a question expires with a notice, and the next run knows it", questionExpires},
 		{"a new context has no question", questionForgotten},
 		{"a post with buttons takes over no preview", questionWithButtons},
+		{"a question that is closed loses its buttons", questionLosesItsButtons},
 	}
 }
 
@@ -145,4 +147,38 @@ func questionWithButtons(f *fixture) {
 	same(f, "post", posted.Post, reply.Posts[0])
 	same(f, "the post that it takes over", posted.Replaces == nil, true)
 	same(f, "the preview", f.deliver(threadKey(1), "").Kind, journal.DeliveryRemove)
+}
+
+func questionLosesItsButtons(f *fixture) {
+	for i, end := range []func(key event.ThreadKey, id string){
+		func(key event.ThreadKey, id string) { f.message(key, said(id, "yes"), answering(nil)) },
+		func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands(nil)) },
+		func(key event.ThreadKey, id string) { // the run does not get an answer
+			f.message(key, said(id, "hurry"), runs)
+			f.commit(f.begin(key), answer("I wait."))
+		},
+		func(key event.ThreadKey, id string) {
+			f.message(key, said(id, "hurry"), runs)
+			_, err := f.StopRun(f.ctx, f.begin(key).ID, stopNotice)
+			f.must(err)
+		},
+		func(event.ThreadKey, string) {
+			f.clock.advance(time.Hour)
+			f.must(f.ExpireQuestions(f.ctx, func(*journal.Run) journal.Notice { return stopNotice }, func(int64) {}))
+		},
+	} {
+		key, reply := threadKey(i), f.asking()
+		reply.Posts = []journal.Post{{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: "parley-a", Label: "Yes"}}}}
+		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
+		f.commit(f.begin(key), reply)
+		post := fmt.Sprint("C1/post", i)
+		f.deliver(key, post)
+		end(key, fmt.Sprint("C1/b", i))
+		closed := f.deliver(key, "")
+		for n := 0; closed.Kind != journal.DeliveryClose && n < 2; n++ { // a notice or a reply may come before
+			closed = f.deliver(key, "")
+		}
+		same(f, "closing", closed.Post, journal.Post{Channel: channel, Place: "1", Text: "May I?"})
+		same(f, "the closed post", closed.Replaces.PlatformID, post)
+	}
 }

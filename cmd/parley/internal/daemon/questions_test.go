@@ -104,6 +104,14 @@ func TestAnApproval(t *testing.T) {
 	if posts := a.posts(2); posts[1].Text != "Done." || posts[1].ThreadTS != m.TS {
 		t.Errorf("%+v", posts[1])
 	}
+	for len(a.slack.Posts()[0].Blocks) == len(question.Blocks) {
+		if !a.poll() {
+			t.Fatalf("the question keeps its buttons\n%s", a.log)
+		}
+	}
+	if left := a.slack.Posts()[0]; left.Markdown != question.Markdown || strings.Contains(string(left.Blocks), "actions") {
+		t.Errorf("%+v", left)
+	}
 	a.press(mara, m.TS, question, 1)
 	if told := a.private(2); told.User != mara || !strings.Contains(told.Text, "closed") {
 		t.Errorf("%+v", told)
