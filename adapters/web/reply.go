@@ -2,11 +2,11 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 
 	"parley/adapters/guard"
+	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -15,7 +15,7 @@ import (
 // LaterRuns takes the later answers of agents that have taken a run.
 type LaterRuns interface {
 	LaterRun(ctx context.Context, run string) (journal.Later, error)
-	AnswerRun(ctx context.Context, run, content string) error
+	AnswerRun(ctx context.Context, run string, answer stream.Message) error
 }
 
 // Replies handles the later answers of agents.
@@ -28,7 +28,8 @@ type Replies struct {
 	Guard *guard.Guard
 }
 
-// Post takes one answer: POST /api/v1/runs/{run_id}/reply {"content"}
+// Post takes one answer: POST /api/v1/runs/{run_id}/reply {"content"}. Its other keys are the
+// agent's own, as in an answer to the request.
 func (p Replies) Post(w http.ResponseWriter, r *http.Request) {
 	a := API{Guard: p.Guard}
 	agents := p.agents(guard.Bearer(r))
@@ -40,18 +41,19 @@ func (p Replies) Post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	var body struct{ Content *string }
-	if err := json.Unmarshal(raw, &body); err != nil || body.Content == nil {
+	answer, err := stream.ParseAnswer([]byte(event.Text(string(raw))))
+	if err != nil {
 		a.fail(w, http.StatusBadRequest, "invalid", "the request has faults", event.FieldErrors{{Field: "content", Message: "is required: a text, which may be empty"}})
 		return
 	}
+	answer.Text = event.Text(answer.Text) // without an escaped U+0000
 	run := r.PathValue("run_id")
 	later, err := p.Runs.LaterRun(r.Context(), run)
 	if err == nil && !agents[later.Agent] {
 		err = journal.ErrNotFound // the run of another agent
 	}
 	if err == nil {
-		err = p.Runs.AnswerRun(r.Context(), run, event.Text(*body.Content))
+		err = p.Runs.AnswerRun(r.Context(), run, answer)
 	}
 	switch {
 	case err == nil:

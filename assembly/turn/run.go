@@ -89,7 +89,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		}
 		a.showSaid()
 		if a.run.Answer != nil {
-			return a.said.emit(stream.Message{Type: stream.Answer, Text: *a.run.Answer})
+			return a.said.emit(*a.run.Answer)
 		}
 		steering := a.steer(ctx, a.report.Input)
 		defer steering.end()

@@ -326,7 +326,7 @@ func TestALaterAnswer(t *testing.T) {
 		d.asks("2", "two") // it waits for its own turn
 		pass(time.Minute)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited})
-		d.must(d.Journal.AnswerRun(d.Context(), d.agent.inputs[0].RunID, "later"))
+		d.must(d.Journal.AnswerRun(d.Context(), d.agent.inputs[0].RunID, stream.Message{Type: stream.Answer, Text: "later"}))
 		d.scheduler.Wake(work.Turns, "helper", d.thread)
 		pass(time.Second)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited, turn.Answered, turn.Answered})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"parley/assembly/stream"
 )
 
 // ErrAnswered and ErrEnded are the errors of a later answer that comes too late: the run has
@@ -59,7 +61,7 @@ func (j *Journal) LaterRun(ctx context.Context, run string) (l Later, err error)
 
 // AnswerRun stores the later answer of a run, which makes the run due. The agent may answer
 // before AwaitAnswer. It returns ErrAnswered or ErrEnded if the answer comes too late.
-func (j *Journal) AnswerRun(ctx context.Context, run, content string) error {
+func (j *Journal) AnswerRun(ctx context.Context, run string, answer stream.Message) error {
 	return j.change(ctx, "", func(tx *txn) {
 		now := millis(j.now())
 		if tx.has(`SELECT 1 FROM taken_runs WHERE run = $1 AND content IS NOT NULL`, run) {
@@ -67,6 +69,6 @@ func (j *Journal) AnswerRun(ctx context.Context, run, content string) error {
 		}
 		tx.must(ErrEnded, `UPDATE threads SET run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END WHERE run_id = $1`, run, now)
 		tx.must(ErrAnswered, `INSERT INTO taken_runs (run, thread, taken_at, content) SELECT $1, id, $2, $3 FROM threads WHERE run_id = $1
-			ON CONFLICT (run) DO UPDATE SET content = excluded.content WHERE taken_runs.content IS NULL`, run, now, content)
+			ON CONFLICT (run) DO UPDATE SET content = excluded.content WHERE taken_runs.content IS NULL`, run, now, tx.pack(answer, false))
 	})
 }

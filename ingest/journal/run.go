@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/assembly/stream"
 	"parley/ingest/event"
 )
 
@@ -38,7 +39,7 @@ type Run struct {
 	// Taken says that the agent has taken the run and must not be asked again. Answer is its
 	// later answer; nil for none.
 	Taken     bool
-	Answer    *string
+	Answer    *stream.Message
 	Attempts  int64 // reported failures
 	Claims    int64 // claims that ended with their process while they worked on the run
 	Reruns    int64
@@ -262,12 +263,9 @@ func (b *beginRunTx) resume(most int64) {
 	b.later(nil, []any{&run.Claims, &run.EventSeq}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
 		WHERE id = $1 RETURNING run_claims, run_seq`, run.Thread, most)
 	b.readShown(run)
-	var answered int64
-	var content string
-	run.Taken = b.row([]any{&answered, &content}, `SELECT CASE WHEN content IS NULL THEN 0 ELSE 1 END, coalesce(content, '') FROM taken_runs WHERE run = $1`, run.ID)
-	if answered > 0 {
-		run.Answer = &content
-	}
+	var answer string
+	run.Taken = b.row([]any{&answer}, `SELECT coalesce(content, '') FROM taken_runs WHERE run = $1`, run.ID)
+	b.fail(unpack(answer, &run.Answer))
 	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
 	if run.EventSeq > 0 {

@@ -203,31 +203,14 @@ func (a *Agent) whole(response *remote.Response, answer *remote.Answer) error {
 	if err != nil {
 		return err
 	}
-	content, details, err := a.decode(body)
+	m, err := stream.ParseAnswer(body)
 	if err != nil {
+		return a.client.Invalid(err.Error(), nil)
+	}
+	if err := answer.Text(m.Text); err != nil {
 		return err
 	}
-	if err := answer.Text(content); err != nil {
-		return err
-	}
-	return answer.Finish("", details)
-}
-
-// decode returns the content of an answer, and an object of its other keys; nil for none.
-func (a *Agent) decode(body []byte) (content string, details json.RawMessage, err error) {
-	var own map[string]json.RawMessage
-	var given *string
-	if err := json.Unmarshal(body, &own); err != nil {
-		return "", nil, a.client.Invalid("the answer is not a JSON object", err)
-	}
-	if err := json.Unmarshal(own["content"], &given); err != nil || given == nil {
-		return "", nil, a.client.Invalid(`the answer has no text "content"`, nil)
-	}
-	delete(own, "content")
-	if len(own) > 0 {
-		details, err = json.Marshal(own)
-	}
-	return *given, details, err
+	return answer.Finish("", m.Details)
 }
 
 // pieces reads an answer piece by piece.

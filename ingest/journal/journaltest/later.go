@@ -3,6 +3,7 @@ package journaltest
 import (
 	"time"
 
+	"parley/assembly/stream"
 	"parley/ingest/journal"
 )
 
@@ -16,6 +17,11 @@ func laterPromises() []promise {
 	}
 }
 
+// late returns a later answer.
+func late(text string) stream.Message {
+	return stream.Message{Type: stream.Answer, Text: text, Details: []byte(`{"mood":"good"}`)}
+}
+
 func takenRunWaits(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
@@ -26,11 +32,11 @@ func takenRunWaits(f *fixture) {
 	same(f, "due", due.Equal(until), true)
 
 	after := f.node("after")
-	f.must(after.AnswerRun(f.ctx, run.ID, "Hello."))
+	f.must(after.AnswerRun(f.ctx, run.ID, late("Hello.")))
 	again := after.begin(threadKey(1))
 	same(f, "run", again.ID, run.ID)
 	same(f, "taken", again.Taken, true)
-	same(f, "answer", *again.Answer, "Hello.")
+	same(f, "answer", *again.Answer, late("Hello."))
 	later, err := f.LaterRun(f.ctx, run.ID)
 	f.must(err)
 	same(f, "thread and agent", later, journal.Later{Thread: run.Thread, Agent: agent})
@@ -51,11 +57,11 @@ func takenRunEnds(f *fixture) {
 func answerBeforeWait(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	f.must(f.AnswerRun(f.ctx, run.ID, ""))
+	f.must(f.AnswerRun(f.ctx, run.ID, late("")))
 	due, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, f.clock.Now().Add(time.Hour))
 	f.must(err)
 	same(f, "due now", due.After(f.clock.Now()), false)
-	same(f, "answer", *f.begin(threadKey(1)).Answer, "")
+	same(f, "answer", *f.begin(threadKey(1)).Answer, late(""))
 }
 
 func oneLaterAnswer(f *fixture) {
@@ -63,10 +69,10 @@ func oneLaterAnswer(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
-	f.must(f.AnswerRun(f.ctx, run.ID, "one"))
-	f.fails("the second answer", f.AnswerRun(f.ctx, run.ID, "two"), journal.ErrAnswered)
+	f.must(f.AnswerRun(f.ctx, run.ID, late("one")))
+	f.fails("the second answer", f.AnswerRun(f.ctx, run.ID, late("two")), journal.ErrAnswered)
 	f.commit(f.begin(threadKey(1)), answer("one"))
-	f.fails("an answer after the end", f.AnswerRun(f.ctx, run.ID, "two"), journal.ErrAnswered)
+	f.fails("an answer after the end", f.AnswerRun(f.ctx, run.ID, late("two")), journal.ErrAnswered)
 }
 
 func answerAfterEnd(f *fixture) {
@@ -74,7 +80,7 @@ func answerAfterEnd(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
 	f.fail(run, "Sorry.")
-	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, "late"), journal.ErrEnded)
+	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, late("late")), journal.ErrEnded)
 	_, err := f.LaterRun(f.ctx, "no such run")
 	f.fails("an unknown run", err, journal.ErrNotFound)
 }

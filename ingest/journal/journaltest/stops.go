@@ -77,7 +77,7 @@ func stopLeavesTheNext(f *fixture) {
 	f.stop(run)
 	same(f, "turns", f.due(turns), []int64{run.Thread})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"and?"})
-	f.fails("the later answer", f.AnswerRun(f.ctx, run.ID, "late"), journal.ErrEnded)
+	f.fails("the later answer", f.AnswerRun(f.ctx, run.ID, late("")), journal.ErrEnded)
 }
 
 func stopAfterEnd(f *fixture) {

@@ -192,7 +192,7 @@ CREATE TABLE taken_runs (
 	run TEXT PRIMARY KEY,
 	thread BIGINT NOT NULL,
 	taken_at BIGINT NOT NULL,
-	content TEXT -- the later answer; null: none yet
+	content TEXT -- the later answer, a compact message; null: none yet
 );
 CREATE INDEX taken_runs_at ON taken_runs (taken_at);
 

@@ -189,7 +189,7 @@ CREATE TABLE taken_runs (
 	run TEXT PRIMARY KEY,
 	thread INTEGER NOT NULL,
 	taken_at INTEGER NOT NULL,
-	content TEXT -- the later answer; null: none yet
+	content TEXT -- the later answer, a compact message; null: none yet
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX taken_runs_at ON taken_runs (taken_at);
 
