@@ -32,8 +32,9 @@ var noon = time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
 // backend is a fake of the parts that the API calls: the durable accept, intake and the
 // journal.
 type backend struct {
-	web.ThreadStore    // has no threads
-	web.ThreadFollower // follows none
+	web.ThreadStore           // makes no threads
+	madeBy             string // of every thread; empty if there is none
+	web.ThreadFollower        // follows none
 	accepted           []event.Envelope
 	receipt            adapters.Receipt
 	busy               error
@@ -68,6 +69,13 @@ func (b *backend) Wait(context.Context, int64) (*journal.Settled, error) {
 func (b *backend) ThreadMessages(_ context.Context, workspace, threadID string, page journal.Page) ([]journal.Listed, error) {
 	b.asked, b.page = workspace+"/"+threadID, page
 	return b.listed[:min(page.Limit, len(b.listed))], b.list
+}
+
+func (b *backend) Thread(_ context.Context, workspace, id string) (journal.Thread, error) {
+	if b.madeBy == "" {
+		return journal.Thread{}, journal.ErrNotFound
+	}
+	return journal.Thread{ID: id, MadeBy: b.madeBy}, nil
 }
 
 func (b *backend) Threads(_ context.Context, workspace, before string, limit int) ([]journal.ThreadSummary, error) {

@@ -10,6 +10,7 @@ import (
 
 	"parley/adapters/guard"
 	"parley/ingest/event"
+	"parley/ingest/journal"
 )
 
 // caller is an authenticated caller: the workspace of its token, its identity there, and its
@@ -33,7 +34,34 @@ func (c caller) reads(workspace string) bool { return c.writes(workspace) || c.l
 
 // lists reports whether the caller may list the threads of a workspace.
 func (c caller) lists(workspace string) bool {
-	return c.any && c.workspace == workspace || slices.Contains(c.token.Read, workspace)
+	return (c.any || c.token.Senders == SendersAny) && c.workspace == workspace || slices.Contains(c.token.Read, workspace)
+}
+
+// uses reports whether the caller may use a thread of a workspace that it reads. madeBy is the
+// client that made the thread; empty for none. A client's thread is for itself, for agents
+// and for those who may list it.
+func (c caller) uses(workspace, madeBy string) bool {
+	actor := c.token.actor(c.workspace)
+	return madeBy == "" || madeBy == string(actor) || actor.IsAgent() || c.lists(workspace)
+}
+
+// admitThread reports whether the caller may use the thread with an id; there may be none yet.
+// Another client's thread is like an unknown one. If not, it responds with an error.
+func (a API) admitThread(w http.ResponseWriter, r *http.Request, c caller, id string) bool {
+	if c.lists(a.Workspace) {
+		return true
+	}
+	t, err := a.Store.Thread(r.Context(), a.Workspace, id)
+	switch {
+	case err == nil && !c.uses(a.Workspace, t.MadeBy):
+		err = journal.ErrNotFound
+	case errors.Is(err, journal.ErrNotFound):
+		err = nil
+	}
+	if err != nil {
+		a.failRead(w, err)
+	}
+	return err == nil
 }
 
 // localToken is the identity of a request without metadata to the local workspace.

@@ -48,6 +48,9 @@ const (
 	ForAgents              // it acts for the caller, and users may not use it
 )
 
+// agentsMay is the message of the error for an agent's token.
+const agentsMay = "the token of an agent may only read, send agent-messages and add updates to runs"
+
 // Call is a request of an authenticated caller.
 type Call struct {
 	// API is the API of the workspace that the token is of.
@@ -77,7 +80,7 @@ func (d Documents) Handler(route Route) http.HandlerFunc {
 		switch {
 		case !ok:
 		case route.Right == ForUsers && call.Actor.IsAgent():
-			call.fail(w, http.StatusForbidden, "forbidden", "the token of an agent may only read, send agent-messages and add updates to runs", nil)
+			call.fail(w, http.StatusForbidden, "forbidden", agentsMay, nil)
 		case route.Right == ForAgents && !call.Actor.IsAgent():
 			call.fail(w, http.StatusForbidden, "forbidden", "only the token of an agent may do this: its actor begins with agent:", nil)
 		default:

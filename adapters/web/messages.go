@@ -26,16 +26,21 @@ func (a API) PostMessage(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	raw, ok := a.body(w, r)
-	if !ok {
+	if caller.token.actor(a.Workspace).IsAgent() {
+		a.fail(w, http.StatusForbidden, "forbidden", agentsMay, nil)
 		return
 	}
-	a.post(w, r, caller, raw)
+	if raw, ok := a.body(w, r); ok {
+		a.post(w, r, caller, raw)
+	}
 }
 
 // post accepts the message of an authenticated caller.
 func (a API) post(w http.ResponseWriter, r *http.Request, caller caller, raw []byte) {
 	b, err := caller.complete(raw, a.Asks)
+	if err == nil && !a.admitThread(w, r, caller, b.ThreadID) {
+		return
+	}
 	if err == nil {
 		err = a.keep(r.Context(), &b)
 	}
@@ -185,7 +190,8 @@ func display(m *journal.Message) string {
 // ListMessages responds with a page of a thread's messages: GET
 // /api/v1/workspaces/{workspace}/threads/{thread_id}/messages?after=&before=&limit=
 func (a API) ListMessages(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.admit(w, r, caller.reads); !ok {
+	c, ok := a.admit(w, r, caller.reads)
+	if !ok {
 		return
 	}
 	var faults event.FieldErrors
@@ -194,6 +200,9 @@ func (a API) ListMessages(w http.ResponseWriter, r *http.Request) {
 	faults.Check(len(id) == 36 && uuid.Validate(id) == nil, "thread_id", "must be a UUID")
 	if len(faults) > 0 {
 		a.failRead(w, faults)
+		return
+	}
+	if !a.admitThread(w, r, c, id) {
 		return
 	}
 	messages, err := a.Store.ThreadMessages(r.Context(), a.Workspace, id, page)

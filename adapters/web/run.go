@@ -74,12 +74,10 @@ func (c Call) runID(r *http.Request) (string, error) {
 	return id, err
 }
 
-// readsRun reports whether the caller may read a run. Runs of a thread that a client made are
-// its own; agents and integrations may read all of their workspace.
+// readsRun reports whether the caller may read a run.
 func (c Call) readsRun(run *journal.RunStatus) bool {
-	reader := caller{workspace: c.Workspace, token: c.Token, any: c.Token.Senders == SendersAny}
-	all := reader.lists(run.Workspace) || c.Actor.IsAgent() || run.MadeBy == "" || run.MadeBy == string(c.Actor)
-	return reader.reads(run.Workspace) && all
+	reader := caller{workspace: c.Workspace, token: c.Token}
+	return reader.reads(run.Workspace) && reader.uses(run.Workspace, run.MadeBy)
 }
 
 // ownRun is run for a change: a run that has not begun, or that the caller may only read, is

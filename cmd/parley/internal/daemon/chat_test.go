@@ -228,6 +228,17 @@ func TestOthersThreads(t *testing.T) {
 				same(t, h.chat(http.StatusNotFound, method, thread+path, token, `{"content":"hi"}`), none)
 			}
 		}
+		workspace := func(status int, method, path, token, body string) string {
+			got := h.web(method, "ours"+path, token, body)
+			same(t, got.status, status)
+			return got.body
+		}
+		intrusion := `{"thread_id":"` + thread[1:] + `","content":"hi"}`
+		same(t, workspace(http.StatusNotFound, "POST", "/messages", bobToken, intrusion), none)
+		same(t, workspace(http.StatusNotFound, "GET", "/threads"+thread+"/messages", bobToken, ""), none)
+		workspace(http.StatusForbidden, "POST", "/messages", scoutToken, intrusion)
+		workspace(http.StatusAccepted, "POST", "/messages", ownToken, intrusion)
+		workspace(http.StatusOK, "GET", "/threads"+thread+"/messages", scoutToken, "")
 		h.chat(http.StatusOK, "GET", thread+"/messages", scoutToken, "")
 		h.chat(http.StatusForbidden, "POST", thread+"/messages", scoutToken, `{"content":"hi"}`)
 		h.chat(http.StatusForbidden, "POST", "", scoutToken, `{}`)
