@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -22,7 +20,6 @@ type agents struct {
 	kills, samples, most int
 	rate                 float64
 	lasts                time.Duration
-	seed                 uint64
 }
 
 func (a *agents) define(f *flagSet) {
@@ -37,12 +34,9 @@ func (a *agents) define(f *flagSet) {
 	f.number(&a.most, "streams", 500, 1, "largest number of streams at once")
 	f.float(&a.rate, "rate", 30, 0.001, "messages per second, under the kills and in each workspace beside")
 	f.duration(&a.lasts, "lasts", 15*time.Second, time.Second, "duration of each measurement beside")
-	f.seed(&a.seed)
 }
 
 func (a *agents) run(ctx context.Context, b *bench) error {
-	a.seed = cmp.Or(a.seed, rand.Uint64())
-	b.printf("agents: %s, seed %d\n", b.store(), a.seed)
 	for _, d := range dialects() {
 		if a.kind != "all" && a.kind != d.kind {
 			continue
@@ -136,12 +130,11 @@ func (a *agents) underKills(ctx context.Context, b *bench, d dialect) error {
 	if err != nil {
 		return err
 	}
-	random := rand.New(rand.NewPCG(a.seed, 0))
 	var deaths []death
-	load := traffic{trial: t, conversations: newConversations(100), workers: 16, rate: a.rate, seed: a.seed}
+	load := traffic{trial: t, conversations: newConversations(100), workers: 16, rate: a.rate}
 	err = during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error {
-		return repeat(ctx, random, a.kills, 2*time.Second, func() error {
-			daemon := t.nodes.lockOne(random)
+		return repeat(ctx, b.random, a.kills, 2*time.Second, func() error {
+			daemon := t.nodes.lockOne(b.random)
 			defer daemon.Unlock()
 			begun := time.Now()
 			if err := daemon.kill(); err != nil {

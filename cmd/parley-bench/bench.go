@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -22,6 +25,9 @@ type bench struct {
 	keep        bool
 	postgres    string // URL of the server; empty for SQLite
 	daemons     int    // 1 or more
+	seed        uint64 // of all random choices
+	// random makes the scenario's own choices. A goroutine beside it has draws of its own.
+	random *rand.Rand
 
 	work    string // the directory of this run
 	out     io.Writer
@@ -32,6 +38,7 @@ func (b *bench) define(f *flagSet, daemons int) {
 	f.StringVar(&b.parley, "parley", "", "the daemon's binary; if empty, the tool builds it")
 	f.StringVar(&b.dir, "dir", "", "the parent of the run's directory; if empty, the system's directory for temporary files")
 	f.BoolVar(&b.keep, "keep", false, "keep the run's directory and databases")
+	f.Uint64Var(&b.seed, "seed", 0, "seed of all random choices; 0 for a new one, which the tool prints")
 	b.daemons = 1
 	if daemons > 0 {
 		f.StringVar(&b.postgres, "postgres", "", "URL of a PostgreSQL server; the store is a new database on it. If empty, the store is SQLite")
@@ -43,14 +50,17 @@ func (b *bench) define(f *flagSet, daemons int) {
 // the directory and ends all daemons, even if ctx has ended.
 func (c subcommand) start(ctx context.Context, args []string, out io.Writer) (err error) {
 	b := &bench{out: out}
-	err = command.ParseFlags(c.name, args, func(flags *flag.FlagSet) {
-		f := &flagSet{flags}
-		b.define(f, c.daemons)
-		c.scenario.define(f)
+	own := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	c.scenario.define(&flagSet{own})
+	err = command.ParseFlags(c.name, args, func(all *flag.FlagSet) {
+		b.define(&flagSet{all}, c.daemons)
+		own.VisitAll(func(f *flag.Flag) { all.Var(f.Value, f.Name, f.Usage) })
 	})
 	if err != nil {
 		return err
 	}
+	settings := ""
+	own.VisitAll(func(f *flag.Flag) { settings += fmt.Sprintf(", %s %v", f.Name, f.Value) })
 	if b.daemons > 1 && b.postgres == "" {
 		return command.UsageError{Err: errors.New("several daemons need -postgres: SQLite belongs to one process")}
 	}
@@ -63,11 +73,14 @@ func (c subcommand) start(ctx context.Context, args []string, out io.Writer) (er
 	if err := b.open(ctx); err != nil {
 		return err
 	}
+	b.printf("%s: %s, %d cores for all, seed %d%s\n", c.name, b.store(), runtime.NumCPU(), b.seed, settings)
 	return c.scenario.run(ctx, b)
 }
 
-// open makes the run's directory and builds the daemon if no binary was given.
+// open chooses a seed and builds the daemon, if none was given, and makes the run's directory.
 func (b *bench) open(ctx context.Context) (err error) {
+	b.seed = cmp.Or(b.seed, rand.Uint64())
+	b.random = b.draws(0)
 	if b.work, err = os.MkdirTemp(b.dir, "parley-bench-"); err != nil {
 		return fmt.Errorf("make the run's directory: %w", err)
 	}
@@ -105,6 +118,9 @@ func (b *bench) close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// draws returns one of the run's sequences of random numbers.
+func (b *bench) draws(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(b.seed, stream)) }
 
 func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 

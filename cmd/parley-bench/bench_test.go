@@ -39,7 +39,8 @@ func buildDaemon(t *testing.T) string {
 // newTestBench returns a bench without a daemon's binary.
 func newTestBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{daemons: 1, work: t.TempDir(), out: t.Output()}
+	b := &bench{daemons: 1, work: t.TempDir(), out: t.Output(), seed: 1}
+	b.random = b.draws(0)
 	t.Cleanup(func() {
 		if err := b.close(); err != nil {
 			t.Error(err)

@@ -50,7 +50,6 @@ func (c *cluster) check(b *bench) error {
 }
 
 func (c *cluster) run(ctx context.Context, b *bench) error {
-	b.printf("cluster: %d suspensions of %v, a connection terminated every %v\n", c.suspensions, c.suspension, c.cuts)
 	err := c.kill.run(ctx, b)
 	b.printf("%d connections terminated; %d times a daemon was suspended in the middle of a post\n", c.cut, c.suspended)
 	if c.outage != "" {
@@ -73,7 +72,7 @@ func (k *kill) harm(ctx context.Context, phase int) error {
 			}
 		})
 	}
-	random := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(k.seed, stream+10*uint64(phase))) }
+	random := func(stream uint64) *rand.Rand { return k.draws(stream + 10*uint64(phase)) }
 	share := func(n int) int { return (n + phase) / len(phases()) }
 	start(&cuts, func() error { return k.cutAll(cutting, random(2)) })
 	start(&others, func() error {

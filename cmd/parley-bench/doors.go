@@ -44,7 +44,6 @@ type attack struct {
 }
 
 func (d *doors) run(ctx context.Context, b *bench) error {
-	b.printf("doors: %v messages/s beside each attack of %v\n", d.rate, d.lasts)
 	t, err := b.startTrial(ctx, "parley", setup{})
 	if err != nil {
 		return err

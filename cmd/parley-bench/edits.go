@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -26,7 +25,6 @@ func (e *edits) define(f *flagSet) {
 	f.float(&e.rate, "rate", 5, 0.001, "questions per second")
 	f.duration(&e.after, "after", 2*time.Second, 1, "longest time between a start and a kill")
 	f.duration(&e.drain, "drain", 5*time.Minute, 0, "time limit for the remaining answers")
-	f.seed(&e.seed)
 }
 
 // discordAnswer is the answer of the model: it fits into one message.
@@ -54,9 +52,7 @@ func discordFaults(routes ...string) (all []discordtest.Chance) {
 }
 
 func (e *edits) run(ctx context.Context, b *bench) (err error) {
-	e.bench, e.shards, e.said, e.mentions, e.seed = b, 1, map[string][]string{}, 1, cmp.Or(e.seed, rand.Uint64())
-	e.random = rand.New(rand.NewPCG(e.seed, 0))
-	b.printf("edits: %s, %d kills, %v questions/s, seed %d\n", b.store(), e.kills, e.rate, e.seed)
+	e.bench, e.shards, e.said, e.mentions = b, 1, map[string][]string{}, 1
 	slow := slowAnswers()
 	slow.answer = discordAnswer
 	if e.model, err = startModel(newLedger(), slow); err != nil {

@@ -56,7 +56,6 @@ func (s *follow) check(b *bench) error {
 const clientToken = "parley-bench-follows-every-run"
 
 func (s *follow) run(ctx context.Context, b *bench) (err error) {
-	b.printf("follow: %s, %d streams of %d runs, a token every %v\n", b.store(), s.streams, s.runs, s.every)
 	if s.agent, err = startSpeaker(s.tokens, s.every); err != nil {
 		return err
 	}

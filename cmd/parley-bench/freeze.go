@@ -33,7 +33,6 @@ const (
 )
 
 func (z *freeze) run(ctx context.Context, b *bench) error {
-	b.printf("freeze: %v under %v messages/s over %d connections\n", z.hold, z.rate, z.connections)
 	t, err := b.startTrial(ctx, "parley", setup{})
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -19,13 +18,11 @@ type gateway struct {
 	drops, restarts, messages, channels, shards int
 	rate, mentions, burstRate                   float64
 	burst, drain                                time.Duration
-	seed                                        uint64
 
 	*bench
 	server *discordtest.Server
 	model  *model // nil for the echo agent
 	nodes  *nodes
-	random *rand.Rand
 	faults []string
 
 	mu    sync.Mutex
@@ -45,7 +42,6 @@ func (g *gateway) define(f *flagSet) {
 	f.duration(&g.burst, "burst", 20*time.Second, 0, "duration of a burst without drops")
 	f.float(&g.burstRate, "burst-rate", 5000, 0.001, "messages per second during the burst")
 	f.duration(&g.drain, "drain", 3*time.Minute, 0, "time limit until the journal has all messages")
-	f.seed(&g.seed)
 }
 
 // The person of the scenario, and the interval of Discord's heartbeats.
@@ -63,9 +59,7 @@ func (g *gateway) guild(shard int) string {
 }
 
 func (g *gateway) run(ctx context.Context, b *bench) (err error) {
-	g.bench, g.said, g.seed = b, map[string][]string{}, cmp.Or(g.seed, rand.Uint64())
-	g.random = rand.New(rand.NewPCG(g.seed, 0))
-	b.printf("gateway: %s, %d drops at %v messages/s, %d restarts with %d messages each, seed %d\n", b.store(), g.drops, g.rate, g.restarts, g.messages, g.seed)
+	g.bench, g.said = b, map[string][]string{}
 	if err := g.prepare(ctx, discordtest.Options{}); err != nil {
 		return err
 	}

@@ -21,16 +21,14 @@ type imessage struct {
 	messages, chats, old, unclear, kills int
 	rate, lost, doubled                  float64
 	away, after, drain                   time.Duration
-	seed                                 uint64
 
 	*bench
 	server *bluebubblestest.Server
 	nodes  *nodes
-	random *rand.Rand // of say and of the kills
 	faults []string
 
 	mu    sync.Mutex
-	draws *rand.Rand        // of the webhooks
+	hooks *rand.Rand        // the draws for webhooks
 	asked map[string]string // each question's chat
 	rows  map[string]int64  // each question's row, by its guid
 
@@ -52,7 +50,6 @@ func (m *imessage) define(f *flagSet) {
 	f.number(&m.kills, "kills", 50, 0, "number of kills during sends")
 	f.duration(&m.after, "after", 2*time.Second, 1, "longest time between a start and the send that the next kill interrupts")
 	f.duration(&m.drain, "drain", 5*time.Minute, 0, "time limit until all work is done")
-	f.seed(&m.seed)
 }
 
 // macHook is the secret of the daemon's hook.
@@ -62,9 +59,8 @@ const macHook = "bench-webhook-secret-0123456789"
 const unclearTimeout = time.Second
 
 func (m *imessage) run(ctx context.Context, b *bench) (err error) {
-	m.bench, m.asked, m.rows, m.seed = b, map[string]string{}, map[string]int64{}, cmp.Or(m.seed, rand.Uint64())
-	m.random, m.draws, m.called = rand.New(rand.NewPCG(m.seed, 0)), rand.New(rand.NewPCG(m.seed, 1)), make(chan struct{}, 1)
-	b.printf("imessage: %s, %d messages in %d chats, seed %d\n", b.store(), m.messages, m.chats, m.seed)
+	m.bench, m.asked, m.rows = b, map[string]string{}, map[string]int64{}
+	m.hooks, m.called = b.draws(1), make(chan struct{}, 1)
 	m.server, err = bluebubblestest.Start(bluebubblestest.Options{PrivateAPI: true, Webhooks: m.webhooks, Plan: m.plan})
 	if err != nil {
 		return err
@@ -117,11 +113,11 @@ func (m *imessage) webhooks(string) (delays []time.Duration) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delay := func() time.Duration { return time.Duration(m.draws.Int64N(int64(200 * time.Millisecond))) }
-	if m.draws.Float64() < m.lost {
+	delay := func() time.Duration { return time.Duration(m.hooks.Int64N(int64(200 * time.Millisecond))) }
+	if m.hooks.Float64() < m.lost {
 		return nil
 	}
-	if delays = append(delays, delay()); m.draws.Float64() < m.doubled {
+	if delays = append(delays, delay()); m.hooks.Float64() < m.doubled {
 		delays = append(delays, delay())
 	}
 	return delays

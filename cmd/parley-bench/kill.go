@@ -18,11 +18,9 @@ type kill struct {
 	kills, events, threads int
 	rate, gentle           float64
 	after, drain, margin   time.Duration
-	seed                   uint64
 
 	*trial
 	load   profile
-	random *rand.Rand      // of the kills; each worker of the load has its own
 	starts []time.Duration // the durations of the restarts
 	stops  []time.Duration // the durations of the ends after SIGTERM
 	faults                 // of cluster; none by default
@@ -42,7 +40,6 @@ func (k *kill) defineWith(f *flagSet, kills int, gentle float64, after, margin t
 	f.duration(&k.drain, "drain", 5*time.Minute, 0, "time limit for the remaining work after the last kill")
 	f.duration(&k.margin, "margin", margin, 0, "time that the daemon has to apply an acknowledged edit or delete; longer if a node must learn of it from another node")
 	f.StringVar(&k.timeout, "timeout", "", "slack.timeout in the daemon's configuration; if empty, the daemon's default")
-	f.seed(&k.seed)
 }
 
 func (k *kill) check(*bench) error {
@@ -106,11 +103,8 @@ func phases() []int { return []int{1, 16, 64} }
 
 func (k *kill) run(ctx context.Context, b *bench) (err error) {
 	k.load = profiles(k.profile)
-	k.seed = cmp.Or(k.seed, rand.Uint64())
 	k.rate, k.after = cmp.Or(k.rate, k.load.rate), cmp.Or(k.after, k.load.after)
-	k.random = rand.New(rand.NewPCG(k.seed, 0))
-	b.printf("kill: profile %s, %s, %d kills, %v messages/s, margin %v, seed %d\n", k.profile, b.store(), k.kills, k.rate, k.margin, k.seed)
-	plan := k.ambush.plan(slacktest.Mix(k.seed, k.load.faults...))
+	plan := k.ambush.plan(slacktest.Mix(b.seed, k.load.faults...))
 	s := setup{slack: slacktest.Options{Plan: plan}, timeout: k.timeout, model: k.load.model, streams: k.profile == "stream"}
 	if k.trial, err = b.startTrial(ctx, "parley", s); err != nil {
 		return err
@@ -129,7 +123,7 @@ func (k *kill) run(ctx context.Context, b *bench) (err error) {
 func (k *kill) phase(ctx context.Context, number, connections int) error {
 	load := traffic{
 		trial: k.trial, workers: connections, mix: k.load.mix, rate: k.rate, messages: max(1, k.events/len(phases())),
-		seed: k.seed, stream: uint64(1 + number*1000),
+		stream: uint64(number * 1000),
 	}
 	for n := range k.threads {
 		load.conversations = append(load.conversations, newConversation(number*k.threads+n))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,7 +14,7 @@ func TestGentleKillIsASIGTERM(t *testing.T) {
 	trial := startFloor(t, slacktest.Options{})
 	c := trial.nodes.all[0]
 	for gentle, want := range []syscall.WaitStatus{syscall.WaitStatus(syscall.SIGKILL), 0} { // 0 is a normal exit
-		k := &kill{trial: trial, gentle: float64(gentle), random: rand.New(rand.NewPCG(1, 1))}
+		k := &kill{trial: trial, gentle: float64(gentle)}
 		before := c.cmd
 		if err := k.killOne(t.Context()); err != nil {
 			t.Fatal(err)

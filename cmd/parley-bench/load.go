@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 )
 
@@ -53,8 +52,6 @@ const (
 )
 
 func (l *load) run(ctx context.Context, b *bench) error {
-	b.printf("load: %d connections, %d messages in %d threads, rate %v, %s, %d cores for all\n",
-		l.connections, l.events, l.threads, l.rate, b.store(), runtime.NumCPU())
 	if b.postgres != "" {
 		b.printf("postgres is the CPU of all PostgreSQL processes on this machine; the tool is Slack; each floor has as many connections as a daemon\n")
 	}

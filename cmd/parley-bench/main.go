@@ -98,30 +98,41 @@ func (f *flagSet) duration(target *time.Duration, name string, value, least time
 	bound(f, target, name, value, least, usage, time.ParseDuration)
 }
 
-// bound declares a flag whose value must be at least least.
-func bound[T cmp.Ordered](f *flagSet, target *T, name string, value, least T, usage string, parse func(string) (T, error)) {
-	f.Func(name, fmt.Sprintf("%s (default %v)", usage, value), func(text string) (err error) {
-		if *target, err = parse(text); err == nil && *target < least {
-			err = fmt.Errorf("must be at least %v", least)
-		}
-		return err
-	})
-	*target = value
-}
-
 // choice declares a flag whose value must be one of the choices.
 func (f *flagSet) choice(target *string, name, value string, choices []string, usage string) {
-	f.Func(name, fmt.Sprintf("%s: %s (default %q)", usage, strings.Join(choices, ", "), value), func(text string) error {
+	bound(f, target, name, value, "", fmt.Sprintf("%s: %s", usage, strings.Join(choices, ", ")), func(text string) (string, error) {
 		if !slices.Contains(choices, text) && text != value {
-			return fmt.Errorf("must be one of %v", choices)
+			return "", fmt.Errorf("must be one of %v", choices)
 		}
-		*target = text
-		return nil
+		return text, nil
 	})
-	*target = value
 }
 
-// seed declares the flag -seed. Its default, 0, means a new random seed.
-func (f *flagSet) seed(target *uint64) {
-	f.Uint64Var(target, "seed", 0, "seed of all random choices; 0 for a new one, which the tool prints")
+// bound declares a flag whose value must be at least least.
+func bound[T cmp.Ordered](f *flagSet, target *T, name string, value, least T, usage string, parse func(string) (T, error)) {
+	*target = value
+	f.Var(limited[T]{target, least, parse}, name, usage)
+}
+
+// limited is the value of a flag.
+type limited[T cmp.Ordered] struct {
+	target *T // nil only in the zero value, which package flag makes
+	least  T
+	parse  func(string) (T, error)
+}
+
+// Set reads the value from the command line.
+func (l limited[T]) Set(text string) (err error) {
+	if *l.target, err = l.parse(text); err == nil && *l.target < l.least {
+		err = fmt.Errorf("must be at least %v", l.least)
+	}
+	return err
+}
+
+// String returns the value.
+func (l limited[T]) String() string {
+	if l.target == nil {
+		return ""
+	}
+	return fmt.Sprint(*l.target)
 }

@@ -19,7 +19,6 @@ func (p *pace) define(f *flagSet) {
 }
 
 func (p *pace) run(ctx context.Context, b *bench) error {
-	b.printf("pace: %s, one channel, %d threads of %d messages\n", b.store(), p.threads, p.messages)
 	var calls atomic.Int64
 	onCall := func(call slacktest.Call) {
 		if call.Method == "chat.postMessage" {

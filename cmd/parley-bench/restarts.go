@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -20,10 +18,8 @@ type restarts struct {
 	tiers                                           bool
 	rate                                            float64
 	drain, newWithin, oldWithin                     time.Duration
-	seed                                            uint64
 
 	*trial
-	random *rand.Rand
 	known  []*conversation // in which the daemon takes part
 	unseen []*conversation // whose first message is older than the daemon's first start
 	faults []string
@@ -41,17 +37,9 @@ func (r *restarts) define(f *flagSet) {
 	f.BoolVar(&r.tiers, "tiers", false, "Slack enforces its limits per minute, such as 50 reads of channels")
 	f.float(&r.rate, "rate", 20, 0.001, "messages per second while the daemon runs")
 	f.duration(&r.drain, "drain", 5*time.Minute, 0, "time limit until all missed messages have their replies")
-	f.seed(&r.seed)
 }
 
 func (r *restarts) run(ctx context.Context, b *bench) (err error) {
-	r.seed = cmp.Or(r.seed, rand.Uint64())
-	limits := ""
-	if r.tiers {
-		limits = ", Slack's limits a minute"
-	}
-	b.printf("restarts: mode %s%s, %d restarts with %d messages each, seed %d\n", r.mode, limits, r.restarts, r.messages, r.seed)
-	r.random = rand.New(rand.NewPCG(r.seed, 0))
 	s := setup{slack: slacktest.Options{Tiers: r.tiers}, wholeThread: true, slackRetries: true}
 	if r.mode == "socket" {
 		s.sockets = 1
@@ -130,7 +118,7 @@ func (r *restarts) awaitSocket(ctx context.Context) error {
 // load sends messages in the known conversations until Slack has finished all of them or
 // stop is closed.
 func (r *restarts) load(ctx context.Context, messages int, stop <-chan struct{}) {
-	traffic{trial: r.trial, conversations: r.known, rate: r.rate, messages: messages, seed: r.random.Uint64()}.run(ctx, stop)
+	traffic{trial: r.trial, conversations: r.known, rate: r.rate, messages: messages, stream: r.random.Uint64()}.run(ctx, stop)
 }
 
 // restart stops the daemon in the middle of a load, sends messages during the downtime,

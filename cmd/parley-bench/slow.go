@@ -25,7 +25,6 @@ func (s *slow) define(f *flagSet) {
 }
 
 func (s *slow) run(ctx context.Context, b *bench) error {
-	b.printf("slow: %s, %d threads at once, the agent takes %v\n", b.store(), s.threads, s.agent)
 	model := shortAnswers(s.agent)
 	var tokens, calls sync.Map // the first times, by message and by place
 	model.onFirstToken = func(id int) { tokens.Store(id, time.Now()) }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,7 +17,6 @@ type sockets struct {
 	disconnects, sockets, threads, channels int
 	rate                                    float64
 	every, drain                            time.Duration
-	seed                                    uint64
 }
 
 func (s *sockets) define(f *flagSet) {
@@ -30,7 +27,6 @@ func (s *sockets) define(f *flagSet) {
 	f.float(&s.rate, "rate", 20, 0.001, "messages per second of all conversations together")
 	f.duration(&s.every, "every", 2*time.Second, time.Millisecond, "mean time between two disconnects")
 	f.duration(&s.drain, "drain", 10*time.Minute, 0, "time limit for the remaining work; Slack sends an event for the last time after six minutes")
-	f.seed(&s.seed)
 }
 
 // disconnect is one kind of disconnect. It returns the number of sockets that it hit.
@@ -75,9 +71,6 @@ func cutAndRefuse(s *slacktest.Server, n int, fault slacktest.Fault) int {
 }
 
 func (s *sockets) run(ctx context.Context, b *bench) error {
-	s.seed = cmp.Or(s.seed, rand.Uint64())
-	b.printf("sockets: %d of them, %s, %d disconnects, %v messages/s in %d conversations, seed %d\n",
-		s.sockets, b.store(), s.disconnects, s.rate, s.threads, s.seed)
 	t, err := b.startTrial(ctx, "parley", setup{sockets: s.sockets, slackRetries: true})
 	if err != nil {
 		return err
@@ -85,7 +78,7 @@ func (s *sockets) run(ctx context.Context, b *bench) error {
 	if err := t.api.AwaitFresh(ctx, s.sockets); err != nil {
 		return fmt.Errorf("%w\n%s", err, t.nodes.logTail())
 	}
-	load := traffic{trial: t, rate: s.rate, seed: s.seed, stream: 1}
+	load := traffic{trial: t, rate: s.rate}
 	for n := range s.threads {
 		load.conversations = append(load.conversations, newRoom(n, s.channels))
 	}
@@ -115,10 +108,10 @@ func (s *sockets) run(ctx context.Context, b *bench) error {
 // disconnectAll makes all disconnects in random order, and counts them by name. If no
 // socket is open, it waits for one. It returns when a socket is open again.
 func (s *sockets) disconnectAll(ctx context.Context, t *trial, counts map[string]int) error {
-	random, kinds := rand.New(rand.NewPCG(s.seed, 0)), disconnects()
+	kinds := disconnects()
 	plan := slices.Repeat(kinds, (s.disconnects+len(kinds)-1)/len(kinds))
-	random.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
-	err := repeat(ctx, random, s.disconnects, 2*s.every, func() error {
+	t.random.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
+	err := repeat(ctx, t.random, s.disconnects, 2*s.every, func() error {
 		kind := plan[0]
 		plan = plan[1:]
 		counts[kind.name]++

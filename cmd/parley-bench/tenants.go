@@ -33,7 +33,6 @@ func (t *tenants) define(f *flagSet) {
 }
 
 func (t *tenants) run(ctx context.Context, b *bench) error {
-	b.printf("tenants: %v messages/s in the healthy workspace, %v in each of the others, %v each\n", t.rate, t.beside, t.lasts)
 	healthy, err := b.newTrial(ctx, "parley", setup{})
 	if err != nil {
 		return err

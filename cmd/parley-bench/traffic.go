@@ -26,9 +26,9 @@ type traffic struct {
 	messages, each int // the number of all workers, or of each worker; 0 for no limit
 	// bare sends one event for each message and keeps the message away from Slack's API.
 	// Each worker goes around its conversations.
-	bare         bool
-	mix          mix
-	seed, stream uint64 // of the random choices
+	bare   bool
+	mix    mix
+	stream uint64 // the draws of the first worker, from which the others count on
 }
 
 // mix is the probability of each further event for a message.
@@ -48,7 +48,7 @@ func (t traffic) run(ctx context.Context, stop <-chan struct{}) {
 	times := make(chan time.Time)
 	var group sync.WaitGroup
 	for n := range t.workers {
-		w := &worker{traffic: t, random: rand.New(rand.NewPCG(t.seed, t.stream+uint64(n)))}
+		w := &worker{traffic: t, random: t.draws(1 + t.stream + uint64(n))}
 		w.conversations = nil
 		for i := n; i < len(t.conversations); i += t.workers {
 			w.conversations = append(w.conversations, t.conversations[i])

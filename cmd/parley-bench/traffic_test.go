@@ -64,7 +64,7 @@ func newRecorder(t *testing.T, status func(n int) int) *recorder {
 
 // send sends n messages in one channel's thread.
 func (r *recorder) send(ctx context.Context, n int, m mix, bare bool) {
-	traffic{trial: r.trial, conversations: []*conversation{newConversation(0)}, messages: n, mix: m, bare: bare, seed: 1}.run(ctx, nil)
+	traffic{trial: r.trial, conversations: []*conversation{newConversation(0)}, messages: n, mix: m, bare: bare}.run(ctx, nil)
 }
 
 func ok(int) int { return http.StatusOK }
