@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -157,11 +156,8 @@ func (a *agents) underKills(ctx context.Context, b *bench, d dialect) error {
 // beside measures the answers of one workspace, alone and beside another whose agent
 // misbehaves in every way.
 func (a *agents) beside(ctx context.Context, b *bench, d dialect) error {
-	bad, err := startMisbehaving(d)
-	if err != nil {
-		return err
-	}
-	b.onClose(bad.http.Close)
+	bad := &misbehaving{dialect: d}
+	bad.url = b.serve(bad)
 	answers := shortAnswers(100 * time.Millisecond)
 	answers.dialect = d
 	t, err := b.newTrial(ctx, "beside-"+d.kind, setup{model: &answers,
@@ -202,19 +198,7 @@ func (a *agents) beside(ctx context.Context, b *bench, d dialect) error {
 type misbehaving struct {
 	dialect dialect
 	url     string
-	http    *http.Server
 	asked   atomic.Int64
-}
-
-func startMisbehaving(d dialect) (*misbehaving, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen for the bad agent: %w", err)
-	}
-	m := &misbehaving{dialect: d, url: "http://" + listener.Addr().String()}
-	m.http = &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = m.http.Serve(listener) }() // until Close
-	return m, nil
 }
 
 // ServeHTTP answers each request in the next bad way.

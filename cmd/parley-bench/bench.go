@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,6 +112,17 @@ func binary(ctx context.Context, given, target string) (string, error) {
 
 // onClose registers a function for close, which calls the functions in reverse order.
 func (b *bench) onClose(do func() error) { b.closers = append(b.closers, do) }
+
+// serve serves HTTP until close and returns the server's URL.
+func (b *bench) serve(handler http.Handler) string {
+	server := httptest.NewServer(handler)
+	b.onClose(func() error {
+		server.CloseClientConnections() // a request that hangs ends
+		server.Close()
+		return nil
+	})
+	return server.URL
+}
 
 func (b *bench) close() error {
 	var errs []error

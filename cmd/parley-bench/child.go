@@ -53,6 +53,30 @@ func (b *bench) newChild(binary, name string) (*child, error) {
 	return &child{binary: binary, dir: dir, address: address}, err
 }
 
+// newDaemon prepares a daemon with one workspace. The agents are entries of the configuration,
+// besides the echo agent. Without a database the daemon's store is SQLite.
+func (b *bench) newDaemon(name string, d *database, agents, workspace string) (*child, error) {
+	c, err := b.newChild(b.parley, name)
+	if err != nil {
+		return nil, err
+	}
+	c.args = []string{"run", "--config", "parley.yaml"}
+	store := "sqlite:data/parley.db"
+	if d != nil {
+		store = d.url
+	}
+	daemon := fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n  - {id: echo, kind: echo}\n%s", c.address, store, agents)
+	return c, errors.Join(c.write("parley.yaml", daemon), c.write("workspaces/bench.yaml", workspace))
+}
+
+// write writes a file in the child's directory.
+func (c *child) write(name, text string) error {
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return nil
+}
+
 // By default, Linux takes no ports of this range for outgoing connections. So no other
 // program takes such a port between two starts of a child.
 const firstPort, lastPort = 20_000, 32_767

@@ -44,10 +44,8 @@ func TestEachKindUnderstandsItsDialect(t *testing.T) {
 		answers := shortAnswers(0)
 		answers.dialect = d
 		l := newLedger()
-		m, err := startModel(l, answers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := newTestBench(t)
+		m := b.startModel(l, answers)
 		input := agenttest.Hello()
 		input.Take = func() error { return nil }
 		input.Messages[0].Parts[0].Text = "[Olivia]: " + mark(7, 1, 1)
@@ -59,7 +57,7 @@ func TestEachKindUnderstandsItsDialect(t *testing.T) {
 		if diff := cmp.Diff([]string{want}, agenttest.Texts(emitted, stream.Answer)); diff != "" {
 			t.Errorf("%s: %s", d.kind, diff)
 		}
-		if err := m.close(); err != nil {
+		if err := b.close(); err != nil { // it waits for the server
 			t.Error(err)
 		}
 		if len(m.asks) != 1 || m.asks[0].id != 7 || m.asks[0].run != input.RunID || len(l.requests) != 1 {

@@ -55,10 +55,7 @@ func (e *edits) run(ctx context.Context, b *bench) (err error) {
 	e.bench, e.shards, e.said, e.mentions = b, 1, map[string][]string{}, 1
 	slow := slowAnswers()
 	slow.answer = discordAnswer
-	if e.model, err = startModel(newLedger(), slow); err != nil {
-		return err
-	}
-	b.onClose(e.model.close)
+	e.model = b.startModel(newLedger(), slow)
 	faults := discordtest.Mix(e.seed, discordFaults(discordtest.Post, discordtest.Edit, discordtest.Remove)...)
 	if err := e.prepare(ctx, discordtest.Options{Plan: faults}); err != nil {
 		return err

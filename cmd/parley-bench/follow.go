@@ -18,7 +18,6 @@ import (
 	"github.com/google/uuid"
 
 	"parley/assembly/stream"
-	"parley/cmd/internal/command"
 )
 
 // follow lets many clients follow runs while a node is killed, and compares what each heard
@@ -56,10 +55,7 @@ func (s *follow) check(b *bench) error {
 const clientToken = "parley-bench-follows-every-run"
 
 func (s *follow) run(ctx context.Context, b *bench) (err error) {
-	if s.agent, err = startSpeaker(s.tokens, s.every); err != nil {
-		return err
-	}
-	b.onClose(s.agent.close)
+	s.agent = b.startSpeaker(s.tokens, s.every)
 	if s.nodes, err = b.newNodes(ctx, "parley", func(name string, d *database) (*child, error) { return s.newDaemon(b, name, d) }); err != nil {
 		return err
 	}
@@ -100,20 +96,12 @@ func (s *follow) run(ctx context.Context, b *bench) (err error) {
 
 // newDaemon prepares a daemon with one web workspace, whose agent is the speaker.
 func (s *follow) newDaemon(b *bench, name string, d *database) (*child, error) {
-	c, err := b.newChild(b.parley, name)
-	if err != nil {
-		return nil, err
-	}
-	if d == nil {
-		return nil, command.UsageError{Err: errors.New("follow needs -postgres")}
-	}
-	c.args = []string{"run", "--config", "parley.yaml"}
-	err = c.write("parley.yaml", fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n  - {id: speaker, kind: webhook, url: %q, secret: %s}\n",
-		c.address, d.url, s.agent.url, clientToken))
-	if err != nil {
-		return nil, err
-	}
-	return c, c.write("workspaces/bench.yaml", fmt.Sprintf("id: bench\nplatform: web\nagent: speaker\nweb: {tokens: [{id: client, token: %s, name: Client}]}\nturns: {coalesce: 0s}\n", clientToken))
+	return b.newDaemon(name, d, fmt.Sprintf("  - {id: speaker, kind: webhook, url: %q, secret: %s}\n", s.agent.url, clientToken), fmt.Sprintf(`id: bench
+platform: web
+agent: speaker
+web: {tokens: [{id: client, token: %s, name: Client}]}
+turns: {coalesce: 0s}
+`, clientToken))
 }
 
 // threadOf returns the id of the thread of the nth run.
@@ -286,8 +274,6 @@ type speaker struct {
 	tokens int
 	every  time.Duration
 	url    string
-	http   *http.Server
-	served sync.WaitGroup
 	begun  chan struct{}
 	begin  func()
 
@@ -296,22 +282,11 @@ type speaker struct {
 	answers map[string]string // of the last attempt, by thread
 }
 
-func startSpeaker(tokens int, every time.Duration) (*speaker, error) {
-	address, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen for the agent: %w", err)
-	}
-	s := &speaker{tokens: tokens, every: every, url: "http://" + address.Addr().String(), begun: make(chan struct{}), runs: map[string]string{}, answers: map[string]string{}}
+func (b *bench) startSpeaker(tokens int, every time.Duration) *speaker {
+	s := &speaker{tokens: tokens, every: every, begun: make(chan struct{}), runs: map[string]string{}, answers: map[string]string{}}
 	s.begin = sync.OnceFunc(func() { close(s.begun) })
-	s.http = &http.Server{Handler: http.HandlerFunc(s.speak), ReadHeaderTimeout: 10 * time.Second}
-	s.served.Go(func() { _ = s.http.Serve(address) })
-	return s, nil
-}
-
-func (s *speaker) close() error {
-	err := s.http.Close()
-	s.served.Wait()
-	return err
+	s.url = b.serve(http.HandlerFunc(s.speak))
+	return s
 }
 
 // speak answers one run, after begin.

@@ -111,25 +111,11 @@ func (g *gateway) prepare(ctx context.Context, options discordtest.Options) (err
 
 // newDaemon prepares a daemon with its configuration. Each mention is a turn of its own.
 func (g *gateway) newDaemon(name string, d *database) (*child, error) {
-	c, err := g.newChild(g.parley, name)
-	if err != nil {
-		return nil, err
-	}
-	c.args = []string{"run", "--config", "parley.yaml"}
-	store := "sqlite:data/parley.db"
-	if d != nil {
-		store = d.url
-	}
-	agent, agents, preview := "echo", "  - {id: echo, kind: echo}\n", "off"
+	agent, agents, preview := "echo", "", "off"
 	if g.model != nil {
-		agent, preview = "model", "edit, preview_every: 100ms"
-		agents += g.model.agent("")
+		agent, agents, preview = "model", g.model.agent(""), "edit, preview_every: 100ms"
 	}
-	daemon := fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n%s", c.address, store, agents)
-	if err := c.write("parley.yaml", daemon); err != nil {
-		return nil, err
-	}
-	return c, c.write("workspaces/bench.yaml", fmt.Sprintf(`id: bench
+	return g.bench.newDaemon(name, d, agents, fmt.Sprintf(`id: bench
 platform: discord
 agent: %s
 discord: {token: %s, api_url: %q, post_rate: 0, shards: %d, preview: %s, working: off, commands: false}

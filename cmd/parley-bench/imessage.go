@@ -86,19 +86,7 @@ func (m *imessage) run(ctx context.Context, b *bench) (err error) {
 
 // newDaemon prepares a daemon with its configuration.
 func (m *imessage) newDaemon(name string, d *database) (*child, error) {
-	c, err := m.newChild(m.parley, name)
-	if err != nil {
-		return nil, err
-	}
-	c.args = []string{"run", "--config", "parley.yaml"}
-	store := "sqlite:data/parley.db"
-	if d != nil {
-		store = d.url
-	}
-	if err := c.write("parley.yaml", fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: error, format: text}\n", c.address, store)); err != nil {
-		return nil, err
-	}
-	return c, c.write("workspaces/bench.yaml", fmt.Sprintf(`id: bench
+	return m.bench.newDaemon(name, d, "", fmt.Sprintf(`id: bench
 platform: bluebubbles
 agent: echo
 bluebubbles: {url: %q, password: %s, webhook_secret: %s, poll: 2s, post_rate: 0, timeout: %v}

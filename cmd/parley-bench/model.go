@@ -2,10 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,8 +17,6 @@ type model struct {
 	ledger *ledger
 	failed sync.Map // the runs whose first answer broke off
 	url    string
-	http   *http.Server
-	served sync.WaitGroup
 
 	mu   sync.Mutex
 	asks []*asked // the POSTs, in the order of their arrival
@@ -72,34 +68,23 @@ const (
 	deltas         = 8 // the pieces of the stream
 )
 
-// startModel serves until close. From then on the ledger expects the model's answers.
-func startModel(l *ledger, b behaviour) (*model, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen for the fake model: %w", err)
-	}
+// startModel serves until the bench's close. From now on the ledger expects the model's answers.
+func (b *bench) startModel(l *ledger, answers behaviour) *model {
 	l.model = true
-	l.expect = func(m *message, revision int) []string { return b.answer(m.id, revision) }
-	if b.dialect.kind == "" {
-		b.dialect = dialects()[0]
+	l.expect = func(m *message, revision int) []string { return answers.answer(m.id, revision) }
+	if answers.dialect.kind == "" {
+		answers.dialect = dialects()[0]
 	}
-	m := &model{behaviour: b, ledger: l, url: "http://" + listener.Addr().String()}
+	m := &model{behaviour: answers, ledger: l}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /", m.complete)
 	mux.HandleFunc("GET /api/v1/agent/runs/{run}/stream", m.follow)
-	m.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	m.served.Go(func() { _ = m.http.Serve(listener) })
-	return m, nil
+	m.url = b.serve(mux)
+	return m
 }
 
 // agent returns the entry of the agent in the daemon's configuration.
 func (m *model) agent(more string) string { return m.dialect.agent("model", m.url, more) }
-
-func (m *model) close() error {
-	err := m.http.Close()
-	m.served.Wait()
-	return err
-}
 
 // turn is one message of a request's input.
 type turn struct{ Role, Content string }

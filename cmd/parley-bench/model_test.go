@@ -24,18 +24,15 @@ func TestLongAnswerIsThreePosts(t *testing.T) {
 }
 
 func TestModelRepeatsTheLastMark(t *testing.T) {
-	l := newLedger()
-	m, err := startModel(l, behaviour{duration: func(int) time.Duration { return 0 }, answer: longAnswer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, b := newLedger(), newTestBench(t)
+	m := b.startModel(l, behaviour{duration: func(int) time.Duration { return 0 }, answer: longAnswer})
 	body := `{"messages":[{"role":"user","content":"` + mark(1, 0, 1) + `"},{"role":"user","content":"` + mark(2, 5, 1) + `"}]}`
 	response, err := http.Post(m.url+"/v1/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := readStream(t, response)
-	if err := m.close(); err != nil {
+	if err := b.close(); err != nil { // it waits for the server
 		t.Fatal(err)
 	}
 	if want := strings.Join(longAnswer(2, 5), ""); answer != want {

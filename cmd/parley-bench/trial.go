@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -45,10 +43,7 @@ func (b *bench) newTrial(ctx context.Context, name string, s setup) (t *trial, e
 		return nil, err
 	}
 	if s.model != nil {
-		if t.model, err = startModel(t.ledger, *s.model); err != nil {
-			return nil, err
-		}
-		b.onClose(t.model.close)
+		t.model = b.startModel(t.ledger, *s.model)
 	}
 	newChild := t.newDaemon
 	if s.floor {
@@ -200,24 +195,11 @@ type setup struct {
 // newDaemon prepares a daemon with its configuration. Each message is a turn of its own
 // (coalesce: 0s), since the ledger compares each reply with one message.
 func (t *trial) newDaemon(name string, d *database) (*child, error) {
-	c, err := t.newChild(t.parley, name)
-	if err != nil {
-		return nil, err
-	}
-	c.args = []string{"run", "--config", "parley.yaml"}
-	store, agents := "sqlite:data/parley.db", "  - {id: echo, kind: echo}\n"
-	if d != nil {
-		store = d.url
-	}
+	agents := t.setup.agents
 	if t.model != nil {
 		agents += t.model.agent(fmt.Sprintf(", max_concurrent: %d", cmp.Or(t.setup.runs, 128)))
 	}
-	agents += t.setup.agents
-	daemon := fmt.Sprintf("listen: %s\nstore: %q\nlog: {level: warn, format: text}\nagents:\n%s", c.address, store, agents)
-	if err := c.write("parley.yaml", daemon); err != nil {
-		return nil, err
-	}
-	return c, c.write("workspaces/bench.yaml", t.setup.workspace(t.api.ClientURL(name)))
+	return t.bench.newDaemon(name, d, agents, t.setup.workspace(t.api.ClientURL(name)))
 }
 
 func (s setup) workspace(apiURL string) string {
@@ -248,12 +230,4 @@ agent: %s
 slack: {%s}
 turns: {mode: %s, coalesce: 0s, coalesce_max: 0s}
 %s`, workspace, agent, strings.Join(slack, ", "), mode, window)
-}
-
-// write writes a file in the child's directory.
-func (c *child) write(name, text string) error {
-	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
-	}
-	return nil
 }
