@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"parley/adapters/slack/slacktest"
@@ -52,6 +53,15 @@ func (v *verdict) String() string {
 		counts = append(counts, fmt.Sprintf("%d %s", v.counts[kind], kind))
 	}
 	return strings.Join(append([]string{strings.Join(counts, ", ")}, v.details...), "\n    ") + "\n"
+}
+
+// onceEach counts the wanted things of which got has none, and those beyond the first.
+func onceEach[T comparable](wanted iter.Seq[T], got map[T]int) (missing, repeated int) {
+	for one := range wanted {
+		missing += max(0, 1-got[one])
+		repeated += max(0, got[one]-1)
+	}
+	return missing, repeated
 }
 
 // audit is the state of one check.

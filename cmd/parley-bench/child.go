@@ -127,6 +127,15 @@ func (c *child) start(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), nil
 }
 
+// crash kills the process and starts it again.
+func (c *child) crash(ctx context.Context) error {
+	if err := c.kill(); err != nil {
+		return err
+	}
+	_, err := c.start(ctx)
+	return err
+}
+
 // awaitReady calls /readyz until it answers 200.
 func (c *child) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
@@ -361,6 +370,27 @@ func (n *nodes) backlog(ctx context.Context) (b backlog, err error) {
 		return b, fmt.Errorf("read the daemons' backlog: %w", err)
 	}
 	return b, nil
+}
+
+// settle waits until the daemons have no unfinished work and missing, which may change that work,
+// describes nothing. It returns a description of what is left when the time limit has passed or a
+// daemon has ended; empty for nothing.
+func (n *nodes) settle(ctx context.Context, within time.Duration, missing func(work *backlog) string) (left string) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	left = "the store could not be read"
+	for {
+		if work, err := n.backlog(ctx); err == nil {
+			more := missing(&work)
+			if work == (backlog{}) && more == "" {
+				return ""
+			}
+			left = fmt.Sprintf("%v, %s", work, more)
+		}
+		if n.alive() != nil || !pause(ctx, 50*time.Millisecond) {
+			return left
+		}
+	}
 }
 
 // openStore opens the daemons' store. The connection is made by the first statement.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +53,7 @@ func discordFaults(routes ...string) (all []discordtest.Chance) {
 }
 
 func (e *edits) run(ctx context.Context, b *bench) (err error) {
-	e.bench, e.shards, e.said, e.mentions = b, 1, map[string][]string{}, 1
+	e.bench, e.shards, e.mentions = b, 1, 1
 	slow := slowAnswers()
 	slow.answer = discordAnswer
 	e.model = b.startModel(newLedger(), slow)
@@ -61,7 +62,9 @@ func (e *edits) run(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	begun := time.Now()
-	err = during(func(stop <-chan struct{}) { e.pump(ctx, e.rate, 0, stop) }, func() error { return e.killAll(ctx) })
+	err = during(func(stop <-chan struct{}) { pump(ctx, e.rate, endless, stop, e.say) }, func() error {
+		return repeat(ctx, e.random, e.kills, e.after, func() error { return e.killOne(ctx) })
+	})
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, e.nodes.logTail())
 	}
@@ -74,26 +77,14 @@ func (e *edits) run(ctx context.Context, b *bench) (err error) {
 	return cmp.Or(e.nodes.stop(), violations(e.faults))
 }
 
-// killAll kills the daemon, each time while an answer stands half there.
-func (e *edits) killAll(ctx context.Context) error {
-	daemon := e.nodes.all[0]
-	for range e.kills {
-		if !pause(ctx, time.Duration(e.random.Int64N(int64(e.after)))) {
+// killOne kills the daemon while an answer stands half there.
+func (e *edits) killOne(ctx context.Context) error {
+	for !e.half() {
+		if !pause(ctx, time.Millisecond) {
 			return ctx.Err()
 		}
-		for !e.half() {
-			if !pause(ctx, time.Millisecond) {
-				return ctx.Err()
-			}
-		}
-		if err := daemon.kill(); err != nil {
-			return err
-		}
-		if _, err := daemon.start(ctx); err != nil {
-			return err
-		}
 	}
-	return nil
+	return e.nodes.all[0].crash(ctx)
 }
 
 // half reports whether some post is the beginning of an answer.
@@ -109,19 +100,15 @@ func (e *edits) half() bool {
 // compareAnswers compares the posts with the questions: each has its whole answer once, and there
 // is no other post.
 func (e *edits) compareAnswers() {
-	whole, other := map[int]int{}, 0
+	whole, other := map[string]int{}, 0
 	for _, p := range e.server.Posts("") {
 		if id, revision, _, ok := readMark(p.Content); ok && p.Content == discordAnswer(id, revision)[0] {
-			whole[id]++
+			whole[e.asked[id-1]]++
 		} else {
 			other++
 		}
 	}
-	unanswered, repeated := 0, 0
-	for id := range e.count {
-		unanswered += max(0, 1-whole[id+1])
-		repeated += max(0, whole[id+1]-1)
-	}
+	unanswered, repeated := onceEach(slices.Values(e.asked), whole)
 	e.printf("%d questions: %d unanswered, %d answered twice, %d other posts\n", e.count, unanswered, repeated, other)
 	if unanswered+repeated+other > 0 {
 		e.faults = append(e.faults, "the answers differ from the model's")

@@ -26,8 +26,8 @@ type gateway struct {
 	faults []string
 
 	mu    sync.Mutex
-	said  map[string][]string // the ids of the messages, by channel
-	asked []string            // the texts that must be answered
+	said  []string // the ids of the messages
+	asked []string // the texts that must be answered
 	count int
 }
 
@@ -59,7 +59,7 @@ func (g *gateway) guild(shard int) string {
 }
 
 func (g *gateway) run(ctx context.Context, b *bench) (err error) {
-	g.bench, g.said = b, map[string][]string{}
+	g.bench = b
 	if err := g.prepare(ctx, discordtest.Options{}); err != nil {
 		return err
 	}
@@ -136,46 +136,25 @@ func (g *gateway) say() {
 		g.asked = append(g.asked, text)
 	}
 	m, _ := g.server.Say(discordtest.Message{Channel: channel, Author: discordUser, Content: text})
-	g.said[channel] = append(g.said[channel], m.ID)
-}
-
-// pump says messages at a rate until stop is closed, and at most n if n is not 0.
-func (g *gateway) pump(ctx context.Context, rate float64, n int, stop <-chan struct{}) {
-	begun := time.Now()
-	for said := 0; n == 0 || said < n; {
-		for due := int(time.Since(begun).Seconds() * rate); said < due && (n == 0 || said < n); said++ {
-			g.say()
-		}
-		select {
-		case <-stop:
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Millisecond):
-		}
-	}
+	g.said = append(g.said, m.ID)
 }
 
 // dropAll drops connections under load. It returns the number of sessions that Discord forgot.
 func (g *gateway) dropAll(ctx context.Context) (forgotten int, err error) {
 	kinds := []discordtest.Kind{discordtest.Clean, discordtest.Cut, discordtest.Zombie, discordtest.Reconnect, discordtest.InvalidTrue, discordtest.InvalidFalse}
 	begun := time.Now()
-	err = during(func(stop <-chan struct{}) { g.pump(ctx, g.rate, 0, stop) }, func() error {
-		for n := range g.drops {
-			if !pause(ctx, time.Duration(g.random.Int64N(int64(200*time.Millisecond)))) {
-				return ctx.Err()
-			}
+	err = during(func(stop <-chan struct{}) { pump(ctx, g.rate, endless, stop, g.say) }, func() error {
+		n := 0
+		return repeat(ctx, g.random, g.drops, 200*time.Millisecond, func() error {
 			identifies, resumes := g.server.Starts()
 			kind := kinds[n%len(kinds)]
+			n++
 			dropped := g.server.Drop(kind)
 			if kind == discordtest.InvalidFalse {
 				forgotten += dropped
 			}
-			if err := g.server.AwaitStarts(ctx, identifies+resumes+dropped); err != nil {
-				return err
-			}
-		}
-		return nil
+			return g.server.AwaitStarts(ctx, identifies+resumes+dropped)
+		})
 	})
 	g.printf("%d drops and %d messages in %v\n", g.drops, g.count, round(begun))
 	return forgotten, err
@@ -187,7 +166,7 @@ func (g *gateway) restart(ctx context.Context, n int) error {
 	if n%2 == 1 {
 		end = daemon.kill
 	}
-	err := during(func(stop <-chan struct{}) { g.pump(ctx, g.rate, 0, stop) }, func() error {
+	err := during(func(stop <-chan struct{}) { pump(ctx, g.rate, endless, stop, g.say) }, func() error {
 		pause(ctx, 200*time.Millisecond)
 		return end()
 	})
@@ -195,7 +174,7 @@ func (g *gateway) restart(ctx context.Context, n int) error {
 		return err
 	}
 	begun := time.Now()
-	g.pump(ctx, g.rate, g.messages, nil)
+	pump(ctx, g.rate, g.messages, nil, g.say)
 	if g.daemons > 1 {
 		if err := g.server.AwaitShards(ctx, g.shards); err != nil {
 			return err
@@ -215,7 +194,7 @@ func (g *gateway) flood(ctx context.Context) error {
 	}
 	identifies, resumes := g.server.Starts()
 	before, begun := g.count, time.Now()
-	g.pump(ctx, g.burstRate, int(g.burstRate*g.burst.Seconds()), nil)
+	pump(ctx, g.burstRate, int(g.burstRate*g.burst.Seconds()), nil, g.say)
 	said := time.Since(begun)
 	g.settle(ctx)
 	took := time.Since(begun)
@@ -230,22 +209,11 @@ func (g *gateway) flood(ctx context.Context) error {
 
 // settle waits until the journal has all messages and the daemon no unfinished work.
 func (g *gateway) settle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, g.drain)
-	defer cancel()
-	for {
+	g.faults = append(g.faults, g.nodes.settle(ctx, g.drain, func(*backlog) string {
 		var stored int
-		work, err := g.nodes.backlog(ctx)
-		if err == nil {
-			err = g.nodes.store.QueryRowContext(ctx, `SELECT count(*) FROM messages WHERE author = 'human'`).Scan(&stored)
-		}
-		if err == nil && stored >= g.count && work == (backlog{}) {
-			return
-		}
-		if !pause(ctx, 100*time.Millisecond) {
-			g.faults = append(g.faults, fmt.Sprintf("%d of %d messages are stored; %v", stored, g.count, work))
-			return
-		}
-	}
+		_ = g.nodes.store.QueryRowContext(ctx, `SELECT count(*) FROM messages WHERE author = 'human'`).Scan(&stored) // 0 after an error
+		return fewer(stored, g.count, "messages are stored")
+	}))
 }
 
 // compare compares the journal and the answers with the messages. Messages that were read after a
@@ -274,14 +242,12 @@ func (g *gateway) compare(ctx context.Context) error {
 			last[key] = id
 		}
 	}
-	lost, doubled := 0, 0
-	for _, ids := range g.said {
-		for _, id := range ids {
-			lost += max(0, 1-seen[id])
-			doubled += max(0, seen[id]-1)
-		}
+	lost, doubled := onceEach(slices.Values(g.said), seen)
+	answers := map[string]int{}
+	for _, p := range g.server.Posts("") {
+		answers[strings.TrimSpace(p.Content)]++
 	}
-	unanswered, repeated := g.answers()
+	unanswered, repeated := onceEach(slices.Values(g.asked), answers)
 	g.printf("%d messages: %d lost, %d doubled, %d out of order, %d read after a gap; %d questions: %d unanswered, %d answered twice\n",
 		g.count, lost, doubled, disordered, late, len(g.asked), unanswered, repeated)
 	if g.daemons > 1 { // two nodes may record the messages of a shard that moves at the same time
@@ -291,17 +257,4 @@ func (g *gateway) compare(ctx context.Context) error {
 		g.faults = append(g.faults, "the journal or the answers differ from the messages")
 	}
 	return rows.Err()
-}
-
-// answers counts the questions without an answer, and those with several.
-func (g *gateway) answers() (unanswered, repeated int) {
-	answers := map[string]int{}
-	for _, p := range g.server.Posts("") {
-		answers[strings.TrimSpace(p.Content)]++
-	}
-	for _, text := range slices.Compact(g.asked) {
-		unanswered += max(0, 1-answers[text])
-		repeated += max(0, answers[text]-1)
-	}
-	return unanswered, repeated
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -153,37 +154,19 @@ func (m *imessage) say() {
 	m.rows[row.GUID] = row.ROWID
 }
 
-// pump asks n questions at the rate.
-func (m *imessage) pump(ctx context.Context, n int) {
-	for range n {
-		m.say()
-		if !pause(ctx, time.Duration(float64(time.Second)/m.rate)) {
-			return
-		}
-	}
-}
-
 // faultyWebhooks asks questions whose webhooks are lost, doubled and reordered. The server is
 // away in the middle, and people go on.
 func (m *imessage) faultyWebhooks(ctx context.Context) error {
 	begun := time.Now()
-	m.pump(ctx, m.messages/2)
+	pump(ctx, m.rate, m.messages/2, nil, m.say)
 	m.server.SetAway(true)
-	err := during(func(stop <-chan struct{}) {
-		for asked := m.messages / 2; asked < m.messages; asked++ {
-			m.say()
-			if !pause(ctx, time.Duration(float64(time.Second)/m.rate)) {
-				return
-			}
-		}
-		<-stop
-	}, func() error {
-		pause(ctx, m.away)
-		m.server.SetAway(false)
-		return ctx.Err()
-	})
+	var group sync.WaitGroup
+	group.Go(func() { pump(ctx, m.rate, m.messages-m.messages/2, nil, m.say) })
+	pause(ctx, m.away)
+	m.server.SetAway(false)
+	group.Wait()
 	m.printf("%d messages, %v away: %v\n", m.messages, m.away, round(begun))
-	return err
+	return ctx.Err()
 }
 
 // weekOld restarts the daemon and then repeats old webhooks.
@@ -226,7 +209,7 @@ func (m *imessage) unclearSends(ctx context.Context) error {
 	begun := time.Now()
 	m.hangs.Store(true)
 	defer m.hangs.Store(false)
-	m.pump(ctx, m.unclear)
+	pump(ctx, m.rate, m.unclear, nil, m.say)
 	m.settle(ctx)
 	m.printf("%d sends without an answer: %v\n", m.unclear, round(begun))
 	return ctx.Err()
@@ -235,21 +218,9 @@ func (m *imessage) unclearSends(ctx context.Context) error {
 // killsDuringSends kills the daemon while it sends. Each process lives for a while, so that it can
 // go on: a process that always ends at its first send makes dead letters.
 func (m *imessage) killsDuringSends(ctx context.Context) error {
-	begun, daemon := time.Now(), m.nodes.all[0]
-	err := during(func(stop <-chan struct{}) {
-		for {
-			m.say()
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Duration(float64(time.Second) / m.rate)):
-			}
-		}
-	}, func() error {
-		for range m.kills {
-			if !pause(ctx, time.Duration(m.random.Int64N(int64(m.after)))) {
-				return ctx.Err()
-			}
+	begun := time.Now()
+	err := during(func(stop <-chan struct{}) { pump(ctx, m.rate, endless, stop, m.say) }, func() error {
+		return repeat(ctx, m.random, m.kills, m.after, func() error {
 			select {
 			case <-m.called: // an older call
 			default:
@@ -260,14 +231,8 @@ func (m *imessage) killsDuringSends(ctx context.Context) error {
 				return ctx.Err()
 			}
 			pause(ctx, time.Duration(m.random.Int64N(int64(5*time.Millisecond))))
-			if err := daemon.kill(); err != nil {
-				return err
-			}
-			if _, err := daemon.start(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
+			return m.nodes.all[0].crash(ctx)
+		})
 	})
 	m.printf("%d kills during sends: %v\n", m.kills, round(begun))
 	return err
@@ -275,21 +240,11 @@ func (m *imessage) killsDuringSends(ctx context.Context) error {
 
 // settle waits until every question has an answer and the daemon has no unfinished work.
 func (m *imessage) settle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, m.drain)
-	defer cancel()
-	for {
+	m.faults = append(m.faults, m.nodes.settle(ctx, m.drain, func(*backlog) string {
 		m.mu.Lock()
-		asked := len(m.asked)
-		m.mu.Unlock()
-		work, err := m.nodes.backlog(ctx)
-		if err == nil && len(m.server.Sent()) >= asked && work == (backlog{}) {
-			return
-		}
-		if !pause(ctx, 100*time.Millisecond) {
-			m.faults = append(m.faults, fmt.Sprintf("%d of %d questions are answered; %v", len(m.server.Sent()), asked, work))
-			return
-		}
-	}
+		defer m.mu.Unlock()
+		return fewer(len(m.server.Sent()), len(m.asked), "questions are answered")
+	}))
 }
 
 // compare compares the answers and the journal with the questions.
@@ -312,11 +267,7 @@ func (m *imessage) compare(ctx context.Context) error {
 		}
 		answers[sent.Text]++
 	}
-	lost, doubled := 0, 0
-	for text := range m.asked {
-		lost += max(0, 1-answers[text])
-		doubled += max(0, answers[text]-1)
-	}
+	lost, doubled := onceEach(maps.Keys(m.asked), answers)
 	transcript, echoes, err := m.transcript(ctx)
 	m.printf("%d questions: %d lost, %d answered twice, %d answers out of order, %d in the wrong chat, %d other; transcript: %d out of order, %d echoes\n",
 		len(m.asked), lost, doubled, disordered, misrouted, other, transcript, echoes)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"time"
@@ -129,19 +128,6 @@ func (k *kill) phase(ctx context.Context, number, connections int) error {
 		load.conversations = append(load.conversations, newConversation(number*k.threads+n))
 	}
 	return during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error { return k.harm(ctx, number) })
-}
-
-// repeat calls do n times, each time after a random pause of less than longest.
-func repeat(ctx context.Context, random *rand.Rand, n int, longest time.Duration, do func() error) error {
-	for range n {
-		if !pause(ctx, time.Duration(random.Int64N(int64(longest)))) {
-			return ctx.Err()
-		}
-		if err := do(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // killOne kills a random daemon and starts it again. With the profile stream, it waits

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -92,6 +93,39 @@ func during(load func(stop <-chan struct{}), action func() error) error {
 	close(stop)
 	group.Wait()
 	return err
+}
+
+// endless is a number of messages that no run reaches.
+const endless = math.MaxInt
+
+// pump calls say n times at a rate, or until stop is closed. It makes up for every delay.
+func pump(ctx context.Context, rate float64, n int, stop <-chan struct{}, say func()) {
+	begun := time.Now()
+	for said := 0; said < n; {
+		for due := min(n, int(time.Since(begun).Seconds()*rate)); said < due; said++ {
+			say()
+		}
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// repeat calls do n times, each time after a random pause of less than longest.
+func repeat(ctx context.Context, random *rand.Rand, n int, longest time.Duration, do func() error) error {
+	for range n {
+		if !pause(ctx, time.Duration(random.Int64N(int64(longest)))) {
+			return ctx.Err()
+		}
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // worker is one sender of a traffic with its own conversations.

@@ -96,29 +96,23 @@ func (t *trial) awaitPosts(ctx context.Context, n int, within time.Duration) err
 	return nil
 }
 
-// settle waits until the daemons have no unfinished work and Slack has n posts. It
-// returns a description of the missing work when the time limit has passed; empty for
-// none. gaps says whether gaps count as unfinished work.
+// settle waits until the daemons have no unfinished work and Slack has n posts, and describes
+// what is left. gaps says whether gaps count as unfinished work.
 func (t *trial) settle(ctx context.Context, n int, gaps bool, within time.Duration) (left string) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	left = "the store could not be read"
-	for {
-		work, err := t.nodes.backlog(ctx)
+	return t.nodes.settle(ctx, within, func(work *backlog) string {
 		if !gaps {
 			work.gaps = 0
 		}
-		posts := len(t.api.Posts())
-		if err == nil && work == (backlog{}) && posts >= n {
-			return ""
-		}
-		if err == nil {
-			left = fmt.Sprintf("%v, %d posts missing", work, max(0, n-posts))
-		}
-		if t.nodes.alive() != nil || !pause(ctx, 50*time.Millisecond) {
-			return left
-		}
+		return fewer(len(t.api.Posts()), n, "posts")
+	})
+}
+
+// fewer describes too small a number of things; empty for enough.
+func fewer(there, due int, things string) string {
+	if there >= due {
+		return ""
 	}
+	return fmt.Sprintf("%d of %d %s", there, due, things)
 }
 
 // finish stops the programs, prints the ledger's verdict, and returns errViolated if
