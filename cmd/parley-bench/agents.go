@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"parley/adapters/slack/slacktest"
 )
 
 // agents measures what the daemon adds to the first token of each kind of agent, kills it
@@ -91,15 +88,7 @@ func (a *agents) firstTokens(ctx context.Context, b *bench, d dialect, n int) (t
 		return 300*time.Millisecond + time.Duration(n)*opening + time.Duration(id%n)*between
 	}
 	answers.duration = func(id int) time.Duration { return 2*time.Second + time.Duration(n-id%n)*between }
-	var tokens, calls sync.Map // the first times, by message and by place
-	answers.onFirstToken = func(id int) { tokens.Store(id, time.Now()) }
-	onCall := func(call slacktest.Call) {
-		if call.Method == "chat.startStream" || call.Method == "chat.postMessage" {
-			calls.LoadOrStore(place{call.Form.Get("channel"), call.Form.Get("thread_ts")}, time.Now())
-		}
-	}
-	t, err := b.startTrial(ctx, fmt.Sprintf("tokens-%s-%d", d.kind, n),
-		setup{slack: slacktest.Options{OnCall: onCall}, model: &answers, streams: true, runs: n})
+	t, delays, err := b.startTimed(ctx, fmt.Sprintf("tokens-%s-%d", d.kind, n), setup{model: &answers, streams: true, runs: n})
 	if err != nil {
 		return times{}, err
 	}
@@ -109,15 +98,7 @@ func (a *agents) firstTokens(ctx context.Context, b *bench, d dialect, n int) (t
 			return times{}, fmt.Errorf("not answered: %s\n%s", left, t.nodes.logTail())
 		}
 	}
-	var delays []time.Duration
-	for _, m := range t.ledger.messages {
-		token, said := tokens.Load(m.id)
-		call, shown := calls.Load(m.place)
-		if said && shown && !m.direct() { // a direct chat is one place for all rounds
-			delays = append(delays, call.(time.Time).Sub(token.(time.Time)))
-		}
-	}
-	return summarize(delays), t.finish()
+	return delays(), t.finish()
 }
 
 // underKills kills the daemon under load. No run may be asked twice, except one whose request

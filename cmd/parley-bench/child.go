@@ -156,16 +156,23 @@ func (c *child) awaitReady(ctx context.Context) error {
 
 // get returns the status of a GET.
 func (c *child) get(ctx context.Context, path string) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address+path, nil)
-	if err != nil {
-		return 0, err
-	}
-	client := http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	response, err := c.request(ctx, http.MethodGet, path, http.Header{"Connection": {"close"}}, "")
 	if err != nil {
 		return 0, err
 	}
 	return response.StatusCode, response.Body.Close()
+}
+
+// request sends one request to the process.
+func (c *child) request(ctx context.Context, method, path string, header http.Header, body string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.address+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header = header
+	return http.DefaultClient.Do(request)
 }
 
 // kill sends SIGKILL and waits for the process's end. It does nothing if the process was
@@ -340,6 +347,15 @@ func (n *nodes) memory() (sum memory) {
 		sum = memory{sum.now + one.now, sum.peak + one.peak}
 	}
 	return sum
+}
+
+// growth returns the most that the nodes' memory grows until ctx ends, in bytes.
+func (n *nodes) growth(ctx context.Context) (most int64) {
+	before := n.memory().now
+	for pause(ctx, 50*time.Millisecond) {
+		most = max(most, n.memory().now-before)
+	}
+	return most
 }
 
 // logTail returns the end of each node's log.

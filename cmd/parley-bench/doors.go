@@ -49,38 +49,27 @@ func (d *doors) run(ctx context.Context, b *bench) error {
 		return err
 	}
 	target := t.nodes.all[0]
-	var mu sync.Mutex
-	var took []time.Duration
-	t.transport.observe = func(a attempt) {
-		mu.Lock()
-		defer mu.Unlock()
-		took = append(took, a.ended.Sub(a.sent))
-	}
 	load := traffic{trial: t, conversations: newConversations(64), workers: 16, rate: d.rate, bare: true}
 	var faults []string
 	err = during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error {
 		for _, a := range d.attacks() {
-			before, growth := t.nodes.memory().now, int64(0)
-			mu.Lock()
-			took = nil
-			mu.Unlock()
+			begun := time.Now()
 			attacked, end := context.WithTimeout(ctx, d.lasts)
 			var group sync.WaitGroup
 			var words string
 			group.Go(func() { words = a.run(attacked, target) })
-			for pause(attacked, 50*time.Millisecond) {
-				growth = max(growth, t.nodes.memory().now-before)
-			}
+			growth := t.nodes.growth(attacked)
 			group.Wait()
 			end()
-			mu.Lock()
-			b.printf("%-12s %s; %s more memory; Slack's answers beside it: %v\n", a.name, words, megabytes(growth), summarize(took))
-			for _, one := range took {
-				if one >= slackTimeout {
-					faults = append(faults, fmt.Sprintf("%s: Slack waited %v", a.name, one))
-				}
+			var took []time.Duration
+			for _, one := range t.transport.since(begun) {
+				took = append(took, one.ended.Sub(one.sent))
 			}
-			mu.Unlock()
+			beside := summarize(took)
+			b.printf("%-12s %s; %s more memory; Slack's answers beside it: %v\n", a.name, words, megabytes(growth), beside)
+			if beside.max >= slackTimeout {
+				faults = append(faults, fmt.Sprintf("%s: Slack waited %v", a.name, beside.max))
+			}
 			if growth > maxAttackGrowth {
 				faults = append(faults, a.name+": "+megabytes(growth)+" more memory")
 			}
@@ -108,21 +97,11 @@ func (d *doors) attacks() []attack {
 		{"forged", func(ctx context.Context, c *child) string { return d.bodies(ctx, c, forged) }},
 		{"idle", d.idle},
 		{"signatures", func(ctx context.Context, c *child) string {
-			return d.guess(ctx, func() (*http.Request, error) {
-				r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.address+hookPath, strings.NewReader("{}"))
-				if err == nil {
-					r.Header = forged()
-				}
-				return r, err
-			})
+			return d.guess(ctx, c, http.MethodPost, hookPath, forged)
 		}},
 		{"tokens", func(ctx context.Context, c *child) string {
-			return d.guess(ctx, func() (*http.Request, error) {
-				r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address+"/api/v1/workspaces/acme/threads", nil)
-				if err == nil {
-					r.Header.Set("Authorization", "Bearer guess-"+strconv.FormatInt(time.Now().UnixNano(), 36))
-				}
-				return r, err
+			return d.guess(ctx, c, http.MethodGet, "/api/v1/workspaces/acme/threads", func() http.Header {
+				return http.Header{"Authorization": {"Bearer guess-" + strconv.FormatInt(time.Now().UnixNano(), 36)}}
 			})
 		}},
 	}
@@ -192,20 +171,15 @@ func (d *doors) idle(ctx context.Context, c *child) string {
 }
 
 // guess sends wrong credentials as fast as it gets answers.
-func (d *doors) guess(ctx context.Context, request func() (*http.Request, error)) string {
+func (d *doors) guess(ctx context.Context, c *child, method, path string, header func() http.Header) string {
 	begun := time.Now()
 	statuses := map[int]int{}
 	var mu sync.Mutex
 	var group sync.WaitGroup
-	client := &http.Client{Transport: &http.Transport{}}
 	for range d.guessers {
 		group.Go(func() {
 			for ctx.Err() == nil {
-				r, err := request()
-				if err != nil {
-					return
-				}
-				response, err := client.Do(r)
+				response, err := c.request(ctx, method, path, header(), "{}")
 				if err != nil {
 					continue
 				}
@@ -217,7 +191,6 @@ func (d *doors) guess(ctx context.Context, request func() (*http.Request, error)
 		})
 	}
 	group.Wait()
-	client.CloseIdleConnections()
 	guessed := 0
 	for status, n := range statuses {
 		if status != http.StatusTooManyRequests {
@@ -235,12 +208,7 @@ func (d *doors) guess(ctx context.Context, request func() (*http.Request, error)
 // of details in the answers; empty for none.
 func (d *doors) leak(ctx context.Context, c *child) string {
 	for _, path := range []string{"/readyz", "/metrics"} {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address+path, nil)
-		if err != nil {
-			return err.Error()
-		}
-		r.Header.Set("X-Forwarded-For", "203.0.113.7")
-		response, err := http.DefaultClient.Do(r)
+		response, err := c.request(ctx, http.MethodGet, path, http.Header{"X-Forwarded-For": {"203.0.113.7"}}, "")
 		if err != nil {
 			return err.Error()
 		}

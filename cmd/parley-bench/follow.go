@@ -2,13 +2,11 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -113,14 +111,8 @@ func threadOf(n int) string {
 func (s *follow) ask(ctx context.Context) error {
 	for n := range s.runs {
 		body, _ := json.Marshal(map[string]string{"thread_id": threadOf(n), "content": "so?"}) // texts always encode
-		url := "http://" + s.nodes.all[n%len(s.nodes.all)].address + "/api/v1/workspaces/bench/messages"
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		request.Header.Set("Authorization", "Bearer "+clientToken)
-		request.Header.Set("Content-Type", "application/json")
-		response, err := http.DefaultClient.Do(request)
+		response, err := s.nodes.all[n%len(s.nodes.all)].request(ctx, http.MethodPost, "/api/v1/workspaces/bench/messages",
+			http.Header{"Authorization": {"Bearer " + clientToken}, "Content-Type": {"application/json"}}, string(body))
 		if err != nil {
 			return fmt.Errorf("post a message: %w", err)
 		}
@@ -174,17 +166,12 @@ func (l *listener) listen(ctx context.Context) {
 }
 
 func (l *listener) connect(ctx context.Context) error {
-	url := fmt.Sprintf("http://%s/runs/%s/%s/stream", l.nodes.all[l.node%len(l.nodes.all)].address, l.thread, l.agent.run(l.thread))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+clientToken)
+	header := http.Header{"Authorization": {"Bearer " + clientToken}, "Connection": {"close"}}
 	if l.asked {
-		request.Header.Set("Last-Event-ID", strconv.FormatInt(l.last, 10))
+		header.Set("Last-Event-ID", strconv.FormatInt(l.last, 10))
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
-	response, err := client.Do(request)
+	path := fmt.Sprintf("/runs/%s/%s/stream", l.thread, l.agent.run(l.thread))
+	response, err := l.nodes.all[l.node%len(l.nodes.all)].request(ctx, http.MethodGet, path, header, "")
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -37,14 +36,7 @@ func (z *freeze) run(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	var mu sync.Mutex
-	var attempts []attempt
 	load := traffic{trial: t, conversations: newConversations(10 * z.connections), workers: z.connections, rate: z.rate, bare: true}
-	t.transport.observe = func(a attempt) {
-		mu.Lock()
-		defer mu.Unlock()
-		attempts = append(attempts, a)
-	}
 	var frozen, thawed time.Time
 	var growth int64
 	err = during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() (err error) {
@@ -57,7 +49,7 @@ func (z *freeze) run(ctx context.Context, b *bench) error {
 		return err
 	}
 	left := t.settle(ctx, 0, false, z.drain)
-	statuses, during, recovery, faults := checkAnswers(attempts, frozen, thawed)
+	statuses, during, recovery, faults := checkAnswers(t.transport.since(time.Time{}), frozen, thawed)
 	b.printf("answers during the lock, by status: %v; %v\n", statuses, during)
 	b.printf("%s more memory during the lock; first message accepted %v after the lock\n", megabytes(growth), recovery.Round(time.Millisecond))
 	if growth > maxGrowth {
@@ -74,16 +66,15 @@ func (z *freeze) lock(ctx context.Context, t *trial) (frozen, thawed time.Time, 
 		return frozen, thawed, 0, fmt.Errorf("open the daemon's store: %w", err)
 	}
 	defer conn.Close()
-	before := t.nodes.memory().now
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return frozen, thawed, 0, fmt.Errorf("lock the daemon's store: %w", err)
 	}
 	frozen = time.Now()
-	for time.Since(frozen) < z.hold && pause(ctx, 50*time.Millisecond) {
-		growth = max(growth, t.nodes.memory().now-before)
-	}
+	held, cancel := context.WithTimeout(ctx, z.hold)
+	defer cancel()
+	growth = t.nodes.growth(held)
 	status, readyErr := t.nodes.all[0].get(ctx, "/readyz")
-	t.printf("/readyz at the end of the lock: %d; memory before the lock %s\n", status, megabytes(before))
+	t.printf("/readyz at the end of the lock: %d\n", status)
 	_, err = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	return frozen, time.Now(), growth, errors.Join(readyErr, err)
 }

@@ -26,14 +26,7 @@ func (s *slow) define(f *flagSet) {
 
 func (s *slow) run(ctx context.Context, b *bench) error {
 	model := shortAnswers(s.agent)
-	var tokens, calls sync.Map // the first times, by message and by place
-	model.onFirstToken = func(id int) { tokens.Store(id, time.Now()) }
-	onCall := func(call slacktest.Call) {
-		if call.Method == "chat.startStream" || call.Method == "chat.postMessage" {
-			calls.LoadOrStore(place{call.Form.Get("channel"), call.Form.Get("thread_ts")}, time.Now())
-		}
-	}
-	t, err := b.startTrial(ctx, "parley", setup{slack: slacktest.Options{OnCall: onCall}, model: &model, streams: s.stream})
+	t, delays, err := b.startTimed(ctx, "parley", setup{model: &model, streams: s.stream})
 	if err != nil {
 		return err
 	}
@@ -49,15 +42,32 @@ func (s *slow) run(ctx context.Context, b *bench) error {
 	b.printf("the last reply came %s after the first message; each reply after its own message: %v\n",
 		millis(posts[len(posts)-1].At.Sub(begun)), summarize(slices.Collect(maps.Values(t.ledger.waits(posts)))))
 	if s.stream {
-		var delays []time.Duration
-		for _, m := range t.ledger.messages {
-			token, called := tokens.Load(m.id)
-			call, shown := calls.Load(m.place)
-			if called && shown {
-				delays = append(delays, call.(time.Time).Sub(token.(time.Time)))
-			}
-		}
-		b.printf("from the model's first token to the first call of Slack: %v\n", summarize(delays))
+		b.printf("from the model's first token to the first call of Slack: %v\n", delays())
 	}
 	return t.finish()
+}
+
+// startTimed starts a trial. delays returns the times from the model's first token for a message
+// to the first call of Slack in its thread. It leaves out direct chats, since a chat is one place
+// for several messages.
+func (b *bench) startTimed(ctx context.Context, name string, s setup) (t *trial, delays func() times, err error) {
+	var tokens, calls sync.Map // the first times, by message and by place
+	s.model.onFirstToken = func(id int) { tokens.Store(id, time.Now()) }
+	s.slack.OnCall = func(call slacktest.Call) {
+		if call.Method == "chat.startStream" || call.Method == "chat.postMessage" {
+			calls.LoadOrStore(place{call.Form.Get("channel"), call.Form.Get("thread_ts")}, time.Now())
+		}
+	}
+	t, err = b.startTrial(ctx, name, s)
+	return t, func() times {
+		var all []time.Duration
+		for _, m := range t.ledger.messages {
+			token, said := tokens.Load(m.id)
+			call, shown := calls.Load(m.place)
+			if said && shown && !m.direct() {
+				all = append(all, call.(time.Time).Sub(token.(time.Time)))
+			}
+		}
+		return summarize(all)
+	}, err
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -14,8 +16,9 @@ type transport struct {
 	nodes []*target
 	base  http.Transport
 	next  atomic.Int64
-	// observe gets every attempt of Slack's; may be nil.
-	observe func(attempt)
+
+	mu       sync.Mutex
+	attempts []attempt // all of Slack's
 }
 
 // attempt is one attempt to deliver an event.
@@ -76,10 +79,18 @@ func (t *transport) RoundTrip(request *http.Request) (response *http.Response, e
 	if err == nil {
 		try.status = response.StatusCode
 	}
-	if try.ended = time.Now(); t.observe != nil {
-		t.observe(try)
-	}
+	try.ended = time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.attempts = append(t.attempts, try)
 	return response, err
+}
+
+// since returns the attempts that were sent after a time and have ended.
+func (t *transport) since(begun time.Time) []attempt {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(t.attempts), func(a attempt) bool { return a.sent.Before(begun) })
 }
 
 // pick returns the next daemon that does not hang. If all daemons hang, it returns the

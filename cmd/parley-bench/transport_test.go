@@ -109,12 +109,15 @@ func TestTransportSkipsADaemonThatHangs(t *testing.T) {
 	}
 }
 
-func TestTransportObservesAttempts(t *testing.T) {
+func TestTransportKeepsAttempts(t *testing.T) {
 	var visits visits
 	transport := newTestTransport(t, &visits, 503)
-	var got []attempt
-	transport.observe = func(a attempt) { got = append(got, a) }
+	begun := time.Now()
 	post(t, transport)
+	if left := transport.since(time.Now()); len(left) != 0 {
+		t.Errorf("attempts of the future: %+v", left)
+	}
+	got := transport.since(begun)
 	if len(got) != 1 || got[0].status != http.StatusServiceUnavailable || got[0].ended.Before(got[0].sent) {
 		t.Errorf("attempts %+v", got)
 	}
