@@ -205,7 +205,7 @@ func (f field) set(value json.RawMessage) string {
 	case value[0] != '"':
 		return "must be a string"
 	}
-	s, err := unquote(value)
+	s, err := Unquote(value)
 	if err != nil {
 		return "must be a string"
 	}
@@ -258,7 +258,7 @@ func (m *Metadata) SetSubject(subject string) {
 func (m *Metadata) Subject() (subject string) {
 	for _, extra := range m.Extra {
 		if extra.Key == subjectKey && extra.Value[0] == '"' {
-			subject, _ = unquote(extra.Value) // a valid string always decodes
+			subject, _ = Unquote(extra.Value) // a valid string always decodes
 		}
 	}
 	return Text(subject)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"unicode/utf8"
 )
@@ -18,24 +19,28 @@ func ReadObject(raw []byte) ([]Extra, error) {
 		var v any
 		return nil, fmt.Errorf("must be a JSON object: %w", json.Unmarshal(raw, &v))
 	}
-	if trim(raw)[0] != '{' {
+	if raw = bytes.Trim(raw, " \t\r\n"); raw[0] != '{' {
 		return nil, errors.New("must be a JSON object")
 	}
-	pairs := split(raw)
-	if len(pairs) > maxMembers {
-		return nil, fmt.Errorf("must have at most %d keys", maxMembers)
-	}
-	members := make([]Extra, 0, len(pairs))
+	members := make([]Extra, 0, 16)
 	var doubled FieldErrors
-	for _, pair := range pairs {
-		key, err := unquote(pair.key)
+	var quoted []byte // the key of the next value
+	for value := range Values(raw) {
+		if quoted == nil {
+			quoted = value
+			continue
+		}
+		if len(members) == maxMembers {
+			return nil, fmt.Errorf("must have at most %d keys", maxMembers)
+		}
+		key, err := Unquote(quoted)
 		if err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(members, func(m Extra) bool { return m.Key == key }) {
 			doubled = append(doubled, FieldError{clip(key), "is given twice"})
 		}
-		members = append(members, Extra{key, pair.value})
+		members, quoted = append(members, Extra{key, value}), nil
 	}
 	return members, doubled.Err()
 }
@@ -43,47 +48,49 @@ func ReadObject(raw []byte) ([]Extra, error) {
 // maxMembers bounds the keys of one object, because each is compared with the others.
 const maxMembers = 1000
 
-// pair holds the original bytes of a member of an object.
-type pair struct{ key, value []byte }
+// Values returns the values inside an object or a list of valid JSON, without white space around
+// it, one after the other, with their original bytes. An object's keys and values alternate.
+func Values(raw []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for at := 1; ; {
+			for bytes.IndexByte([]byte(" \t\r\n,:"), raw[at]) >= 0 {
+				at++
+			}
+			n := length(raw[at:])
+			if n == 0 || !yield(raw[at:at+n:at+n]) {
+				return
+			}
+			at += n
+		}
+	}
+}
 
-// split returns the members of an object that is known to be valid JSON. It stops after
-// the first one above the limit.
-func split(object []byte) []pair {
-	pairs := make([]pair, 0, 16)
-	depth, start, colon := 0, 0, 0 // a member begins at start; its colon has been found if colon > start
-	for i := 0; i < len(object); i++ {
-		switch c := object[i]; c {
+// length returns the length of the value at the beginning of b; 0 at the end of the object or
+// the list.
+func length(b []byte) int {
+	depth := 0
+	for i := 0; ; i++ {
+		switch b[i] {
 		case '"':
-			i += text(object[i:]) - 1
+			i += text(b[i:]) - 1
 		case '{', '[':
-			if depth++; depth == 1 {
-				start = i + 1
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
 			}
-		case ':':
-			if depth == 1 {
-				colon = i
-			}
-		case ',', '}', ']':
-			if depth == 1 && colon > start {
-				if pairs = append(pairs, pair{trim(object[start:colon]), trim(object[colon+1 : i : i])}); len(pairs) > maxMembers {
-					return pairs
-				}
-				start = i + 1
-			}
-			if c != ',' {
-				depth--
+			depth--
+		case ',', ':', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
 			}
 		}
 	}
-	return pairs
 }
 
-// trim removes the white space of JSON from the ends of b.
-func trim(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
-
-// unquote reads a string that is known to be valid JSON.
-func unquote(quoted []byte) (s string, err error) {
-	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
+// Unquote reads a string of valid JSON. It returns an error for another value.
+func Unquote(quoted []byte) (s string, err error) {
+	if quoted[0] == '"' && bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
 		return string(quoted[1 : len(quoted)-1]), nil
 	}
 	err = json.Unmarshal(quoted, &s)
