@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -66,61 +65,42 @@ func (j *Journal) OpenBlob(ctx context.Context, path string) (io.ReadSeekCloser,
 	if err != nil {
 		return nil, fmt.Errorf("blob %s: %w", path, err)
 	}
-	b := &blobReader{size: max(0, chunks-1)*chunkSize + last, chunk: -1}
-	b.read = func(part int64) (chunk []byte, err error) {
+	size := max(0, chunks-1)*chunkSize + last
+	b := &blobReader{chunk: -1, read: func(part int64) (chunk []byte, err error) {
 		_, err = j.row(ctx, []any{&chunk}, `SELECT bytes FROM blobs WHERE path = $1 AND part = $2`, path, part)
 		return chunk, err
-	}
-	return b, nil
+	}}
+	return struct {
+		*io.SectionReader
+		io.Closer
+	}{io.NewSectionReader(b, 0, size), io.NopCloser(nil)}, nil
 }
 
-// blobReader reads a blob chunk by chunk, from any position.
+// blobReader reads a blob chunk by chunk.
 type blobReader struct {
 	read  func(part int64) ([]byte, error) // returns no bytes of a missing part
-	size  int64
-	at    int64 // the position
-	chunk int64 // the number of the chunk in bytes; -1 for none
+	chunk int64                            // the number of the chunk in bytes; -1 for none
 	bytes []byte
 }
 
-// Read implements io.Reader.
-func (b *blobReader) Read(p []byte) (int, error) {
-	if b.at >= b.size {
-		return 0, io.EOF
-	}
-	if chunk := b.at / chunkSize; chunk != b.chunk {
-		bytes, err := b.read(chunk + 1)
-		if err != nil {
-			return 0, err
+// ReadAt implements io.ReaderAt, for one reader.
+func (b *blobReader) ReadAt(p []byte, at int64) (n int, err error) {
+	for n < len(p) {
+		if chunk := at / chunkSize; chunk != b.chunk {
+			bytes, err := b.read(chunk + 1)
+			if err != nil {
+				return n, err
+			}
+			b.chunk, b.bytes = chunk, bytes
 		}
-		b.chunk, b.bytes = chunk, bytes
+		copied := copy(p[n:], b.bytes[min(at%chunkSize, int64(len(b.bytes))):])
+		if copied == 0 {
+			return n, io.EOF // the blob was removed meanwhile
+		}
+		n, at = n+copied, at+int64(copied)
 	}
-	rest := b.bytes[min(b.at%chunkSize, int64(len(b.bytes))):]
-	if len(rest) == 0 {
-		return 0, io.EOF // the blob was removed meanwhile
-	}
-	n := copy(p, rest)
-	b.at += int64(n)
 	return n, nil
 }
-
-// Seek implements io.Seeker.
-func (b *blobReader) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += b.at
-	case io.SeekEnd:
-		offset += b.size
-	}
-	if offset < 0 {
-		return b.at, errors.New("seek before the begin of a blob")
-	}
-	b.at = offset
-	return b.at, nil
-}
-
-// Close implements io.Closer.
-func (*blobReader) Close() error { return nil }
 
 // RemoveBlob removes the blob at a path, complete or not. A missing blob is no error.
 func (j *Journal) RemoveBlob(ctx context.Context, path string) error {

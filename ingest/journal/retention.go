@@ -48,6 +48,11 @@ func (r Retention) steps(now time.Time) []step {
 		page = `id > $1 AND id <= $2 AND accepted_at <= $3`
 	)
 	before := func(age time.Duration) int64 { return millis(now.Add(-age)) }
+	byAge := func(table, key, at string, age time.Duration) step {
+		return step{name: table, bound: before(age), statements: []string{
+			fmt.Sprintf(`DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s <= $1 ORDER BY %[3]s LIMIT 100)`, table, key, at),
+		}}
+	}
 	return []step{
 		{name: "bodies", bound: before(r.Envelopes), page: aged, stays: true, statements: []string{
 			`UPDATE envelopes SET body = substr(body, 1, 0) WHERE ` + page + ` AND state = 'done' AND length(body) > 0`,
@@ -55,23 +60,10 @@ func (r Retention) steps(now time.Time) []step {
 		{name: "envelopes", bound: before(r.Keys), page: aged, statements: []string{`DELETE FROM envelopes WHERE ` + page + ` AND state <> 'pending'`}},
 		{name: "payloads", bound: before(r.Envelopes), statements: []string{`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE id IN (SELECT id FROM deliveries
 			WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '') AND due_at <= $1 ORDER BY due_at LIMIT 100)`}},
-		{name: "runs", bound: before(r.Runs), statements: []string{
-			`DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended_at <= $1 ORDER BY ended_at LIMIT 100)`,
-		}},
-		{name: "taken_runs", bound: before(r.Runs), statements: []string{
-			`DELETE FROM taken_runs WHERE run IN (SELECT run FROM taken_runs WHERE taken_at <= $1 ORDER BY taken_at LIMIT 100)`,
-		}},
-		{name: "questions", bound: before(r.Runs), statements: []string{
-			`DELETE FROM questions WHERE run IN (SELECT run FROM questions WHERE asked_at <= $1 ORDER BY asked_at LIMIT 100)`,
-		}},
-		{name: "run_events", bound: before(r.RunEvents), statements: []string{
-			`DELETE FROM run_events WHERE (run, seq) IN (SELECT run, seq FROM run_events WHERE at <= $1 ORDER BY at LIMIT 100)`,
-		}},
+		byAge("runs", "id", "ended_at", r.Runs), byAge("taken_runs", "run", "taken_at", r.Runs), byAge("questions", "run", "asked_at", r.Runs),
+		byAge("run_events", "run, seq", "at", r.RunEvents), byAge("tickets", "hash", "until_at", 0),
 		{name: "paces", bound: before(paceAge), statements: []string{`DELETE FROM paces WHERE (workspace, channel) IN (SELECT workspace, channel FROM paces
 			WHERE next_at <= $1 AND blocked_until <= $1 AND left_at <= $1 LIMIT 100)`}},
-		{name: "tickets", bound: before(0), statements: []string{
-			`DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE until_at <= $1 ORDER BY until_at LIMIT 100)`,
-		}},
 		{name: "budgets", bound: before(0), statements: []string{
 			`DELETE FROM budgets WHERE (workspace, name) IN (SELECT workspace, name FROM budgets WHERE until_at <= $1 LIMIT 100)`,
 		}},
