@@ -72,7 +72,13 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	if r.Message != nil && r.Message.RunID != "" {
 		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
 	}
-	g.tell = func(m *event.Message, text string) *journal.Notice { return in.notice(w, c.Key, m, text) }
+	g.tell = func(m *event.Message, text string) *journal.Notice {
+		notice := in.notice(&journal.Run{
+			Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: c.Key,
+			Messages: []journal.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: journal.ByHuman}},
+		}, text)
+		return &notice
+	}
 	over := g
 	over.over = true
 	return journal.Entry{

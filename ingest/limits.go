@@ -113,17 +113,15 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 // limitText tells a person that a limit is reached.
 const limitText = "Sorry, I can't answer this now: the limit of questions is reached. Please ask again later."
 
-// notice returns a notice to the sender of a message.
-func (in *Ingest) notice(w *workspace, thread event.ThreadKey, m *event.Message, text string) *journal.Notice {
-	notice := journal.NewNotice(w.config.Platform, text)
+// notice returns a notice to the thread of a run; to the sender, if the run has messages.
+func (in *Ingest) notice(run *journal.Run, text string) journal.Notice {
+	notice := journal.NewNotice(run.Platform, text)
 	err := in.guard(func() (err error) {
-		notice.Posts, err = in.Notices.Notice(&journal.Run{
-			Workspace: w.config.ID, ThreadKey: thread, Messages: []journal.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: journal.ByHuman}},
-		}, text)
+		notice.Posts, err = in.Notices.Notice(run, text)
 		return err
 	})
 	if err != nil {
-		in.Log.Error("a notice is not posted", "workspace", w.config.ID, "err", err)
+		in.Log.Error("a notice is not posted", "workspace", run.Workspace, "err", err)
 	}
-	return &notice
+	return notice
 }

@@ -83,15 +83,12 @@ func pressedOption(button string, q *journal.Question) int {
 	if q == nil {
 		return -1
 	}
-	return slices.IndexFunc(numbers(len(q.Options)), func(i int) bool { return journal.Button(q.Run, i) == button })
-}
-
-func numbers(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
+	for i := range q.Options {
+		if journal.Button(q.Run, i) == button {
+			return i
+		}
 	}
-	return list
+	return -1
 }
 
 // option returns the option that a message names by its number or its label; -1 for none.
@@ -108,18 +105,6 @@ func (g gate) option(m *event.Message, q *journal.Question) int {
 // ExpireQuestions ends the questions of agents that nobody answered in time. It may run on
 // every node.
 func (in *Ingest) ExpireQuestions(ctx context.Context) error {
-	return in.Journal.ExpireQuestions(ctx, in.expired, func(thread int64) { in.Work.Wake(work.Deliveries, "", thread) })
-}
-
-// expired returns the notice to a thread, for all its people, that a question is closed.
-func (in *Ingest) expired(run *journal.Run) journal.Notice {
-	notice := journal.NewNotice(run.Platform, expiredText)
-	err := in.guard(func() (err error) {
-		notice.Posts, err = in.Notices.Notice(run, expiredText)
-		return err
-	})
-	if err != nil {
-		in.Log.Error("a notice is not posted", "workspace", run.Workspace, "err", err)
-	}
-	return notice
+	closed := func(run *journal.Run) journal.Notice { return in.notice(run, expiredText) } // for all people of the thread
+	return in.Journal.ExpireQuestions(ctx, closed, func(thread int64) { in.Work.Wake(work.Deliveries, "", thread) })
 }
