@@ -98,9 +98,12 @@ func (s *conformanceFake) fake() adaptertest.Fake {
 	}
 }
 
-// called counts a call, and signals a test that waits for it.
+// called counts a call, and signals a test that waits for it. The registration of the commands runs
+// in the background.
 func (s *conformanceFake) called(c discordtest.Call) {
-	s.calls.Add(1)
+	if c.Route != discordtest.Upsert {
+		s.calls.Add(1)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if waiting := s.faults[c.Route]; len(waiting) > 0 {
