@@ -37,6 +37,9 @@ const maxFrame = 64 << 20
 // 1000 or 1001, Discord forgets the session.
 const closeResumable = 4000
 
+// unnoticed bounds the time in which a dead connection may look alive.
+const unnoticed = 2 * time.Minute
+
 // conn is one connection. One goroutine reads it, and one sends heartbeats.
 type conn struct {
 	*shard
@@ -282,6 +285,9 @@ func (c *conn) ready(raw json.RawMessage) error {
 	c.begin()
 	c.session = session{id: d.SessionID, address: d.Address}
 	c.guilds.begin(c.shard.id, event.Self{UserID: d.User.ID, AppID: d.Application.ID}, d.Guilds)
+	if c.cause != nil && time.Since(c.lost) >= c.times.downAfter { // the shards of other nodes have moved the watermark on
+		c.link.Missed("", c.lost.Add(-unnoticed))
+	}
 	c.link.Log.Info("the gateway session begins", "shard", c.id, "servers", len(d.Guilds))
 	return nil
 }

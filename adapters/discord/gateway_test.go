@@ -141,7 +141,8 @@ func TestSilentGatewayHangsNothing(t *testing.T) {
 	}
 }
 
-// TestUnreachableGatewayIsDown checks that the workspace is down after a while, and up again.
+// TestUnreachableGatewayIsDown checks that the workspace is down after a while, and up again, and
+// that the whole time counts as missed: the watermark moves on if another node has other shards.
 func TestUnreachableGatewayIsDown(t *testing.T) {
 	l := prepareLive(t, discordtest.Options{}, nil)
 	l.adapter.SetTimes(20*time.Millisecond, time.Second)
@@ -151,11 +152,20 @@ func TestUnreachableGatewayIsDown(t *testing.T) {
 		l.Script(discordtest.Connect, discordtest.Fault{Status: http.StatusServiceUnavailable})
 		l.Script(discordtest.GetGateway, discordtest.Fault{Status: http.StatusServiceUnavailable})
 	}
-	l.Drop(discordtest.Cut)
+	lost := time.Now()
+	l.Drop(discordtest.Forget)
 	if err := <-l.downs; err == nil {
 		t.Error("Down has no reason")
 	}
 	l.up()
+	select {
+	case since := <-l.missed:
+		if since.After(lost.Add(-time.Minute)) {
+			t.Errorf("missed since %v, the connection was lost at %v", since, lost)
+		}
+	default:
+		t.Error("nothing counts as missed")
+	}
 }
 
 // TestSessionStartsAreCounted checks that the adapter does not identify without a start left.

@@ -24,6 +24,7 @@ type live struct {
 	inbox   *inbox
 	ups     chan event.Self
 	downs   chan error
+	missed  chan time.Time
 	ended   chan error
 	stop    context.CancelFunc
 }
@@ -124,10 +125,10 @@ func prepareLive(t *testing.T, options discordtest.Options, change func(*discord
 // run runs the adapter's connections until the test ends, or stop is called.
 func (l *live) run() {
 	ctx, cancel := context.WithCancel(l.t.Context())
-	l.ups, l.downs, l.ended = make(chan event.Self, 100), make(chan error, 100), make(chan error, 10)
+	l.ups, l.downs, l.ended, l.missed = make(chan event.Self, 100), make(chan error, 100), make(chan error, 10), make(chan time.Time, 100)
 	link := adapters.Link{
 		Up: func(self event.Self) { l.ups <- self }, Down: func(err error) { l.downs <- err },
-		Missed: func(string, time.Time) {}, State: l.state, Log: slog.New(slog.DiscardHandler),
+		Missed: func(_ string, since time.Time) { l.missed <- since }, State: l.state, Log: slog.New(slog.DiscardHandler),
 	}
 	var running sync.WaitGroup
 	for _, c := range l.connections() {
