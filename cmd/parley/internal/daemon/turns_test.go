@@ -183,6 +183,7 @@ func TestMessagesCoalesce(t *testing.T) {
 	h := open(t, plan{turns: "coalesce: 1h, coalesce_max: 2h"})
 	h.postWeb("one")
 	h.postWeb("two")
+	h.awaitMetric(strings.Replace(envelopesMetric("message", "stored", "direct"), "acme", "ours", 1), 2) // a slow record is not awaited by its POST
 	h.clock.advance(time.Hour)
 	same(t, h.answerNext(replyWith("Both.")).messages, []chatMessage{{"user", "[Olivia]: one"}, {"user", "[Olivia]: two"}})
 	h.awaitReply("Both.")
