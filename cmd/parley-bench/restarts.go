@@ -139,6 +139,9 @@ func (r *restarts) restart(ctx context.Context, n int) error {
 	}
 	first := len(r.ledger.messages)
 	missed := r.downtime(ctx)
+	if r.tiers && r.mentions > 0 && !pause(ctx, time.Minute) { // Slack also counts the calls before the stop
+		return ctx.Err()
+	}
 	ready, err := daemon.start(ctx)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ type sockets struct {
 func (s *sockets) define(f *flagSet) {
 	f.number(&s.disconnects, "disconnects", 100, 0, "number of disconnects, in a random order of all kinds")
 	f.number(&s.sockets, "sockets", 2, 1, "number of connections that each daemon keeps open")
-	f.number(&s.threads, "threads", 32, 1, "number of conversations; every fourth is a direct message")
+	f.number(&s.threads, "threads", 12, 1, "number of conversations; every fourth is a direct message")
 	f.number(&s.channels, "channels", 6, 1, "number of channels for the other conversations")
 	f.float(&s.rate, "rate", 20, 0.001, "messages per second of all conversations together")
 	f.duration(&s.every, "every", 2*time.Second, time.Millisecond, "mean time between two disconnects")
