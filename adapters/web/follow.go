@@ -13,11 +13,9 @@ import (
 )
 
 const (
-	// heartbeat is the silence after which a stream sends a comment, so that no proxy closes
-	// it and a dead reader is noticed.
+	// heartbeat is the silence after which a stream reads the store without a wake, and sends a
+	// comment, so that no proxy closes it and a dead reader is noticed.
 	heartbeat = 15 * time.Second
-	// lookAgain is the interval at which a stream reads the store without a wake.
-	lookAgain = 5 * time.Second
 	// slowReader bounds one write to a reader. A slower reader is cut off; it can come back
 	// with Last-Event-ID.
 	slowReader = 10 * time.Second
@@ -109,7 +107,7 @@ func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) {
 		}
 		select {
 		case <-s.changed:
-		case <-time.After(lookAgain):
+		case <-time.After(time.Until(out.wrote.Add(heartbeat))):
 		case <-c.Streams.closing:
 			return
 		case <-r.Context().Done():

@@ -123,7 +123,7 @@ func TestStreamLooksWithoutWake(t *testing.T) {
 		from, out := &tap{}, newEar()
 		ended, stop := following(t, NewStreams(), out, from.source())
 		from.have(false, nil, sent{"1", "", 1})
-		time.Sleep(lookAgain)
+		time.Sleep(heartbeat)
 		synctest.Wait()
 		if got := out.heard(); got != ":\n\nid: 1\ndata: 1\n\n" {
 			t.Errorf("without a wake: %q", got)
@@ -145,8 +145,8 @@ func TestStreamEnds(t *testing.T) {
 		end   func(s *Streams, from *tap, w *ear)
 		after time.Duration
 	}{
-		"slow reader": {func(_ *Streams, from *tap, w *ear) { w.deaf(); from.have(false, nil, sent{"1", "", 1}) }, lookAgain + slowReader},
-		"gone":        {func(_ *Streams, from *tap, _ *ear) { from.have(false, journal.ErrNotFound) }, lookAgain},
+		"slow reader": {func(_ *Streams, from *tap, w *ear) { w.deaf(); from.have(false, nil, sent{"1", "", 1}) }, heartbeat + slowReader},
+		"gone":        {func(_ *Streams, from *tap, _ *ear) { from.have(false, journal.ErrNotFound) }, heartbeat},
 		"stop":        {func(s *Streams, _ *tap, _ *ear) { s.Close() }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,25 +97,6 @@ func helloOn(w *os.File) func(text string) {
 	return func(text string) { fmt.Fprintln(w, text) }
 }
 
-// The daemon's live heap is a few MiB, so the default of GOGC collects tens of times a second
-// under load. The heap may grow to five times its live size before the next collection, but
-// softMemory bounds the whole.
-const (
-	heapGrowth = 400
-	softMemory = 96 << 20
-)
-
-// collectLess sets the garbage collector for a small heap and a high rate of allocation. The
-// environment variable GOGC overrides the growth, and GOMEMLIMIT the bound.
-func collectLess() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(heapGrowth)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(softMemory)
-	}
-}
-
 // faults puts each fault of a configuration on its own line.
 func faults(err error) error {
 	if _, ok := errors.AsType[config.Faults](err); ok {
