@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -80,8 +81,8 @@ func (b *builder) endLine() {
 // breakLine ends a line inside a paragraph. It closes emphasis and opens it again,
 // because platforms read emphasis line by line.
 func (b *builder) breakLine() {
-	for i := len(b.inline) - 1; i >= 0; i-- {
-		b.close(b.inline[i])
+	for _, m := range slices.Backward(b.inline) {
+		b.close(m)
 	}
 	b.endLine()
 	b.add(atom{kind: newline, text: "\n"})
@@ -94,12 +95,7 @@ func (b *builder) breakLine() {
 // within puts the atoms that content adds inside a mark. It adds no mark if m is nil or
 // already open.
 func (b *builder) within(m *mark, content func()) {
-	for _, open := range b.inline {
-		if open == m {
-			m = nil
-		}
-	}
-	if m == nil {
+	if m == nil || slices.Contains(b.inline, m) {
 		content()
 		return
 	}

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,12 +33,7 @@ func (b *builder) children(parent node, between func(node) kind, write func(node
 // separate ends a block. A quote contains no empty lines, because an empty line would end
 // the quote.
 func (b *builder) separate(k kind) {
-	for _, p := range b.prefixes {
-		if p.quote {
-			k = newline
-		}
-	}
-	if k == blank {
+	if k == blank && !slices.ContainsFunc(b.prefixes, func(p *prefix) bool { return p.quote }) {
 		b.add(atom{kind: blank, text: "\n\n"})
 		return
 	}

@@ -88,13 +88,10 @@ func (b *builder) codeSpan(code string) {
 		return
 	}
 	pieces := b.scan(code, true)
-	var content strings.Builder
-	for _, p := range pieces {
-		content.WriteString(p.text)
-	}
+	text := tick + joined(pieces) + tick
 	m := around(tick, false)
 	pieces = append([]atom{{kind: opening, mark: m}}, pieces...)
-	b.add(atom{kind: whole, text: tick + content.String() + tick, pieces: append(pieces, atom{kind: closing, mark: m})})
+	b.add(atom{kind: whole, text: text, pieces: append(pieces, atom{kind: closing, mark: m})})
 }
 
 // link adds a link. If its scheme is not allowed, the label and the address become text.
@@ -131,11 +128,16 @@ func (b *builder) autoLink(n *ast.AutoLink) {
 // whole adds a text that must not be divided.
 func (b *builder) whole(s string) {
 	pieces := b.cut(s)
+	b.add(atom{kind: whole, text: joined(pieces), pieces: pieces})
+}
+
+// joined returns the text of atoms.
+func joined(atoms []atom) string {
 	var text strings.Builder
-	for _, p := range pieces {
-		text.WriteString(p.text)
+	for _, a := range atoms {
+		text.WriteString(a.text)
 	}
-	b.add(atom{kind: whole, text: text.String(), pieces: pieces})
+	return text.String()
 }
 
 // runsOn reports whether text follows the node without white space.

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -130,16 +131,9 @@ func discordLink(label, address string) string {
 
 func plainLink(label, address string) string {
 	if label == "" || label == address || "mailto:"+label == address {
-		return firstOf(label, address)
+		return cmp.Or(label, address)
 	}
 	return label + " (" + address + ")"
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // isLink reports whether an address may be a link. Other schemes can do more than open a
