@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -417,7 +418,7 @@ func (h *harness) claims(envelope int64) (n int64) {
 // thread lists a thread's messages in their current state.
 func (h *harness) thread(key event.ThreadKey) []journal.Listed {
 	h.Helper()
-	messages, err := h.journal.Messages(h.Context(), key, 0, 1000)
+	messages, err := h.journal.ThreadMessages(h.Context(), strings.Split(string(key), ":")[1], journal.ThreadUUID(key), journal.Page{Limit: 1000})
 	if err != nil {
 		h.Fatal(err)
 	}

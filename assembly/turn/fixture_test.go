@@ -427,7 +427,7 @@ func (d *fixture) posts() (posts []journal.Post) {
 // all returns the messages of the thread.
 func (d *fixture) all() []journal.Listed {
 	d.Helper()
-	all, err := d.journal.Messages(d.Context(), key, 0, 100)
+	all, err := d.journal.ThreadMessages(d.Context(), strings.Split(string(key), ":")[1], journal.ThreadUUID(key), journal.Page{Limit: 100})
 	d.must(err)
 	return all
 }

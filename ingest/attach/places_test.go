@@ -249,7 +249,7 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list, err := j.Messages(t.Context(), "slack:acme:C1:1", 0, 10)
+			list, err := j.ThreadMessages(t.Context(), "acme", journal.ThreadUUID("slack:acme:C1:1"), journal.Page{Limit: 10})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -37,22 +37,12 @@ type Page struct {
 	Limit  int
 }
 
-// Messages returns a thread's messages after a thread_seq, in order, deleted ones as
+// ThreadMessages returns a page of the messages of a workspace's thread, in order, deleted ones as
 // tombstones. It fails with ErrNotFound if there is no such thread.
-func (j *Journal) Messages(ctx context.Context, key event.ThreadKey, after int64, limit int) ([]Listed, error) {
-	return j.page(ctx, Page{After: after, Limit: limit}, `key = $1`, string(key))
-}
-
-// ThreadMessages returns a page of the messages of a workspace's thread, in order. It fails
-// with ErrNotFound if there is no such thread.
 func (j *Journal) ThreadMessages(ctx context.Context, workspace, threadID string, page Page) ([]Listed, error) {
-	return j.page(ctx, page, `uuid = $1 AND workspace = $2`, threadID, workspace)
-}
-
-func (j *Journal) page(ctx context.Context, page Page, where string, args ...any) ([]Listed, error) {
 	return read(ctx, j, func(tx *txn) []Listed {
 		var thread int64
-		if !tx.row([]any{&thread}, `SELECT id FROM threads WHERE `+where, args...) {
+		if !tx.row([]any{&thread}, `SELECT id FROM threads WHERE uuid = $1 AND workspace = $2`, threadID, workspace) {
 			tx.fail(ErrNotFound)
 		}
 		if page.Before == 0 || page.After > 0 {

@@ -74,14 +74,14 @@ func parentRemembered(f *fixture) {
 }
 
 func listed(f *fixture) {
-	_, err := f.Messages(f.ctx, threadKey(1), 0, 10)
+	_, err := f.ThreadMessages(f.ctx, workspace, journal.ThreadUUID(threadKey(1)), journal.Page{Limit: 10})
 	f.fails("a missing thread", err, journal.ErrNotFound)
 	for i := range 5 {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), fmt.Sprint(i)), passive)
 	}
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	same(f, "all", f.lines(threadKey(1)), []string{"1 0", "2 1", "3 -", "4 3", "5 4"})
-	page, err := f.Messages(f.ctx, threadKey(1), 1, 3)
+	page, err := f.ThreadMessages(f.ctx, workspace, journal.ThreadUUID(threadKey(1)), journal.Page{After: 1, Limit: 3})
 	f.must(err)
 	same(f, "a page", each(page, func(m journal.Listed) int64 { return m.Seq }), []int64{2, 3, 4})
 	same(f, "freshness of a question is absent", page[0].Freshness == nil, true)

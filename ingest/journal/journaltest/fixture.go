@@ -285,7 +285,7 @@ func (f *fixture) exchange(thread event.ThreadKey, id, question, reply string, p
 // list returns the thread's messages.
 func (f *fixture) list(thread event.ThreadKey) []journal.Listed {
 	f.Helper()
-	out, err := f.Messages(f.ctx, thread, 0, 1000)
+	out, err := f.ThreadMessages(f.ctx, strings.Split(string(thread), ":")[1], journal.ThreadUUID(thread), journal.Page{Limit: 1000})
 	f.must(err)
 	return out
 }

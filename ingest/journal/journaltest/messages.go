@@ -212,17 +212,11 @@ func threadModes(f *fixture) {
 		}
 		return runs(m, look)
 	}
-	trigger := func(id, content string) journal.Trigger {
-		return f.message(threadKey(1), said(id, content), invoked).Trigger
+	trigger := func(thread int, id, content string) journal.Trigger {
+		return f.message(threadKey(thread), said(id, content), invoked).Trigger
 	}
-	f.fails("an unknown thread", f.SetThreadMode(f.ctx, threadKey(1), journal.ModeOpen), journal.ErrNotFound)
-	same(f, "in an open thread", trigger("C1/1", "hi"), journal.TriggerRun)
-	f.must(f.SetThreadMode(f.ctx, threadKey(1), journal.ModeInvocationOnly))
-	mode, err := f.ThreadMode(f.ctx, threadKey(1))
-	f.must(err)
-	same(f, "mode", mode, journal.ModeInvocationOnly)
-	same(f, "without a mention", trigger("C1/2", "hi"), journal.TriggerPassive)
-	same(f, "with a mention", trigger("C1/3", "@bot hi"), journal.TriggerRun)
-	f.must(f.SetThreadMode(f.ctx, threadKey(1), journal.ModeOpen))
-	same(f, "in an open thread again", trigger("C1/4", "hi"), journal.TriggerRun)
+	f.make(1, olivia, journal.ModeInvocationOnly)
+	same(f, "without a mention", trigger(1, "C1/1", "hi"), journal.TriggerPassive)
+	same(f, "with a mention", trigger(1, "C1/2", "@bot hi"), journal.TriggerRun)
+	same(f, "in an open thread", trigger(2, "C1/3", "hi"), journal.TriggerRun)
 }

@@ -70,7 +70,7 @@ func (h *harness) origins(root slacktest.Post) map[string]journal.Origin {
 	}
 	defer engine.Close()
 	key := event.ThreadKey("slack:acme:" + root.Channel + ":" + root.TS)
-	list, err := journal.New(engine, journal.Options{}).Messages(h.ctx, key, 0, 100)
+	list, err := journal.New(engine, journal.Options{}).ThreadMessages(h.ctx, "acme", journal.ThreadUUID(key), journal.Page{Limit: 100})
 	if err != nil {
 		h.t.Fatal(err)
 	}
