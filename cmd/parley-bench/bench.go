@@ -75,7 +75,11 @@ func (c subcommand) start(ctx context.Context, args []string, out io.Writer) (er
 	if err := b.open(ctx); err != nil {
 		return err
 	}
-	b.printf("%s: %s, %d cores for all, seed %d%s\n", c.name, b.store(), runtime.NumCPU(), b.seed, settings)
+	engine := "SQLite"
+	if b.postgres != "" {
+		engine = "PostgreSQL"
+	}
+	b.printf("%s: %d x %s, %d cores for all, seed %d%s\n", c.name, b.daemons, engine, runtime.NumCPU(), b.seed, settings)
 	return c.scenario.run(ctx, b)
 }
 
@@ -137,13 +141,14 @@ func (b *bench) draws(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(b.
 
 func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 
-// store names the number of daemons and the engine of their store.
-func (b *bench) store() string {
-	engine := "SQLite"
-	if b.postgres != "" {
-		engine = "PostgreSQL"
+// await waits until a condition holds. It returns an error if ctx ends before.
+func await(ctx context.Context, holds func() bool) error {
+	for !holds() {
+		if !pause(ctx, time.Millisecond) {
+			return ctx.Err()
+		}
 	}
-	return fmt.Sprintf("%d x %s", b.daemons, engine)
+	return nil
 }
 
 // pause waits for d. It returns early with false when ctx ends.

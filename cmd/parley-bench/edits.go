@@ -79,10 +79,8 @@ func (e *edits) run(ctx context.Context, b *bench) (err error) {
 
 // killOne kills the daemon while an answer stands half there.
 func (e *edits) killOne(ctx context.Context) error {
-	for !e.half() {
-		if !pause(ctx, time.Millisecond) {
-			return ctx.Err()
-		}
+	if err := await(ctx, e.half); err != nil {
+		return err
 	}
 	return e.nodes.all[0].crash(ctx)
 }

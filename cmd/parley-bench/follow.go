@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -121,12 +122,7 @@ func (s *follow) ask(ctx context.Context) error {
 			return fmt.Errorf("post a message: %s", response.Status)
 		}
 	}
-	for s.agent.known() < s.runs {
-		if !pause(ctx, 10*time.Millisecond) {
-			return ctx.Err()
-		}
-	}
-	return nil
+	return await(ctx, func() bool { return s.agent.asked.Load() == int64(s.runs) })
 }
 
 // listener is one client.
@@ -170,7 +166,8 @@ func (l *listener) connect(ctx context.Context) error {
 	if l.asked {
 		header.Set("Last-Event-ID", strconv.FormatInt(l.last, 10))
 	}
-	path := fmt.Sprintf("/runs/%s/%s/stream", l.thread, l.agent.run(l.thread))
+	run, _ := l.agent.runs.Load(l.thread)
+	path := fmt.Sprintf("/runs/%s/%s/stream", l.thread, run)
 	response, err := l.nodes.all[l.node%len(l.nodes.all)].request(ctx, http.MethodGet, path, header, "")
 	if err != nil {
 		return err
@@ -220,7 +217,7 @@ func (l *listener) take(id int64, m stream.Message) {
 		l.chunks[m.ActivityID] += m.Text
 		l.measure(m.Text)
 	case stream.Answer:
-		if want := l.agent.answer(l.thread); m.Text != want || l.answered {
+		if want, _ := l.agent.answers.Load(l.thread); m.Text != want || l.answered {
 			l.fault("another answer, or a second one: %q, want %q", m.Text, want)
 		}
 		if heard := l.chunks[m.ActivityID]; !strings.HasPrefix(m.Text, heard) {
@@ -264,13 +261,12 @@ type speaker struct {
 	begun  chan struct{}
 	begin  func()
 
-	mu      sync.Mutex
-	runs    map[string]string // by thread
-	answers map[string]string // of the last attempt, by thread
+	asked         atomic.Int64 // threads
+	runs, answers sync.Map     // of the last attempt, by thread
 }
 
 func (b *bench) startSpeaker(tokens int, every time.Duration) *speaker {
-	s := &speaker{tokens: tokens, every: every, begun: make(chan struct{}), runs: map[string]string{}, answers: map[string]string{}}
+	s := &speaker{tokens: tokens, every: every, begun: make(chan struct{})}
 	s.begin = sync.OnceFunc(func() { close(s.begun) })
 	s.url = b.serve(http.HandlerFunc(s.speak))
 	return s
@@ -286,7 +282,9 @@ func (s *speaker) speak(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s.put(s.runs, asked.ThreadID, asked.RunID)
+	if _, again := s.runs.Swap(asked.ThreadID, asked.RunID); !again {
+		s.asked.Add(1)
+	}
 	select {
 	case <-s.begun:
 	case <-r.Context().Done():
@@ -297,35 +295,10 @@ func (s *speaker) speak(w http.ResponseWriter, r *http.Request) {
 	for n := range s.tokens {
 		token := fmt.Sprintf("%d@%d ", n, time.Now().UnixNano())
 		said += token
-		s.put(s.answers, asked.ThreadID, said)
+		s.answers.Store(asked.ThreadID, said)
 		if _, err := fmt.Fprintf(w, "data: {\"content\":%q}\n\n", token); err != nil || http.NewResponseController(w).Flush() != nil || !pause(r.Context(), s.every) {
 			return
 		}
 	}
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
-}
-
-func (s *speaker) put(values map[string]string, thread, value string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	values[thread] = value
-}
-
-func (s *speaker) known() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.runs)
-}
-
-func (s *speaker) run(thread string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.runs[thread]
-}
-
-// answer returns the text of the last attempt.
-func (s *speaker) answer(thread string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.answers[thread]
 }

@@ -73,7 +73,10 @@ func (m *imessage) run(ctx context.Context, b *bench) (err error) {
 	if err := m.nodes.start(ctx); err != nil {
 		return err
 	}
-	for _, phase := range []func(context.Context) error{m.registered, m.faultyWebhooks, m.weekOld, m.unclearSends, m.killsDuringSends} {
+	if err := await(ctx, func() bool { return len(m.server.Registered()) > 0 }); err != nil {
+		return fmt.Errorf("the daemon has not registered its webhook: %w\n%s", err, m.nodes.logTail())
+	}
+	for _, phase := range []func(context.Context) error{m.faultyWebhooks, m.weekOld, m.unclearSends, m.killsDuringSends} {
 		if err := phase(ctx); err != nil {
 			return fmt.Errorf("%w\n%s", err, m.nodes.logTail())
 		}
@@ -128,16 +131,6 @@ func (m *imessage) plan(call bluebubblestest.Call) bluebubblestest.Fault {
 		return bluebubblestest.Fault{Effect: true, Status: http.StatusInternalServerError}
 	}
 	return bluebubblestest.Fault{Effect: true, Hold: make(chan struct{})}
-}
-
-// registered waits until the daemon has registered its webhook.
-func (m *imessage) registered(ctx context.Context) error {
-	for len(m.server.Registered()) == 0 {
-		if !pause(ctx, 10*time.Millisecond) {
-			return ctx.Err()
-		}
-	}
-	return nil
 }
 
 // say lets a person ask a question in one of the chats, in turn.

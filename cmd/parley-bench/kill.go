@@ -133,10 +133,8 @@ func (k *kill) phase(ctx context.Context, number, connections int) error {
 // killOne kills a random daemon and starts it again. With the profile stream, it waits
 // until an answer grows on Slack.
 func (k *kill) killOne(ctx context.Context) error {
-	for k.setup.streams && len(k.api.OpenStreams()) == 0 {
-		if !pause(ctx, time.Millisecond) {
-			return ctx.Err()
-		}
+	if err := await(ctx, func() bool { return !k.setup.streams || len(k.api.OpenStreams()) > 0 }); err != nil {
+		return err
 	}
 	daemon := k.nodes.lockOne(k.random)
 	defer daemon.Unlock()

@@ -35,8 +35,8 @@ func (s *slow) run(ctx context.Context, b *bench) error {
 	if err := t.awaitPosts(ctx, s.threads, s.wait); err != nil {
 		return err
 	}
-	for len(t.api.OpenStreams()) > 0 && pause(ctx, time.Millisecond) {
-		continue
+	if err := await(ctx, func() bool { return len(t.api.OpenStreams()) == 0 }); err != nil {
+		return err
 	}
 	posts := t.api.Posts()
 	b.printf("the last reply came %s after the first message; each reply after its own message: %v\n",
