@@ -280,8 +280,7 @@ func TestUnnamedFileIsRemoved(t *testing.T) {
 		after time.Duration
 		want  int
 	}{{47 * time.Hour, http.StatusOK}, {30 * time.Minute, http.StatusOK}, {31 * time.Minute, 0}} {
-		h.clock.advance(step.after)
-		h.restart() // a start removes what is due
+		h.restart(func() { h.clock.advance(step.after) }) // a start removes what is due
 		made.URL = h.url + made.URL[strings.Index(made.URL, "/storage/"):]
 		got := h.request(http.MethodGet, made.URL, "", "", "").status
 		if step.want != 0 && got != step.want {

@@ -252,11 +252,14 @@ func (h *harness) run(o daemon.Options) (err error) {
 	return nil
 }
 
-// restart stops the daemon and starts it again on the same store.
-func (h *harness) restart() {
+// restart stops the daemon and starts it again on the same store, and calls meanwhile in between.
+func (h *harness) restart(meanwhile ...func()) {
 	h.t.Helper()
 	if err := h.stop(); err != nil {
 		h.t.Fatalf("stop: %v\n%s", err, h.log)
+	}
+	for _, do := range meanwhile {
+		do()
 	}
 	if err := h.start(filepath.Join(h.dir, "parley.yaml")); err != nil {
 		h.t.Fatal(err)
