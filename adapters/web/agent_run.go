@@ -40,17 +40,12 @@ func (c Call) PostRun(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = c.claimThread(r, b.ThreadID)
 	}
-	var rule runinput.Fault
-	var faults event.FieldErrors
-	switch {
-	case errors.As(err, &rule):
+	if rule, ok := errors.AsType[runinput.Fault](err); ok {
 		c.fail(w, http.StatusBadRequest, "invalid", rule.Error(), nil)
 		return
-	case errors.As(err, &faults):
-		c.fail(w, http.StatusBadRequest, "invalid", "the body has faults", faults)
-		return
-	case err != nil:
-		c.failRead(w, err)
+	}
+	if err != nil {
+		c.failWith(w, err)
 		return
 	}
 	if !c.mayAsk(w, r, b) {

@@ -165,13 +165,22 @@ func limitOf(r *http.Request, faults *event.FieldErrors) int {
 	return n
 }
 
-// failRead responds to an error of the store.
-func (a API) failRead(w http.ResponseWriter, err error) {
+// failWith responds to faults of the request, or to an error of the store.
+func (a API) failWith(w http.ResponseWriter, err error) {
 	if faults, ok := errors.AsType[event.FieldErrors](err); ok {
 		a.fail(w, http.StatusBadRequest, "invalid", "the request has faults", faults)
 	} else if errors.Is(err, journal.ErrNotFound) {
 		a.fail(w, http.StatusNotFound, "not-found", "the workspace has no such thread", nil)
 	} else {
-		a.fail(w, http.StatusServiceUnavailable, "busy", "the store cannot be read now", nil)
+		w.Header().Set("Retry-After", "1")
+		a.fail(w, http.StatusServiceUnavailable, "busy", "the store does not answer now; send the request again", nil)
 	}
+}
+
+// isFaulty reports whether a request has faults, and responds with them.
+func (a API) isFaulty(w http.ResponseWriter, faults event.FieldErrors) bool {
+	if len(faults) > 0 {
+		a.failWith(w, faults)
+	}
+	return len(faults) > 0
 }

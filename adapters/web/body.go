@@ -140,7 +140,7 @@ func (b *Body) set(m event.Extra, source *string) string {
 			return fault
 		}
 		b.ThreadID = strings.ToLower(b.ThreadID)
-		if len(b.ThreadID) != 36 || uuid.Validate(b.ThreadID) != nil {
+		if !isUUID(b.ThreadID) {
 			return "must be a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8; leave it out for a new thread"
 		}
 	case "client_message_id":
@@ -222,5 +222,8 @@ func Stamp(raw []byte) []byte {
 	b.MessageID = newID()
 	return b.Bytes()
 }
+
+// isUUID reports whether a text is a UUID in its usual form.
+func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -59,7 +59,7 @@ func (a API) admitThread(w http.ResponseWriter, r *http.Request, c caller, id st
 		err = nil
 	}
 	if err != nil {
-		a.failRead(w, err)
+		a.failWith(w, err)
 	}
 	return err == nil
 }

@@ -1,12 +1,10 @@
 package web
 
 import (
-	"errors"
+	"context"
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -52,13 +50,12 @@ func (c Call) PostThread(w http.ResponseWriter, r *http.Request) {
 		}
 		return fault
 	})
-	if faults, ok := errors.AsType[event.FieldErrors](err); ok {
-		c.fail(w, http.StatusBadRequest, "invalid", "the body has faults", faults)
-		return
+	var t journal.Thread
+	if err == nil {
+		t, _, err = c.makeThread(r, newID(), mode)
 	}
-	t, _, err := c.makeThread(r, newID(), mode)
 	if err != nil {
-		c.busy(w)
+		c.failWith(w, err)
 		return
 	}
 	respond(w, http.StatusCreated, viewThread(&t))
@@ -76,8 +73,7 @@ func (c Call) makeThread(r *http.Request, id string, mode journal.ThreadMode) (t
 func (c Call) ListOwnThreads(w http.ResponseWriter, r *http.Request) {
 	var faults event.FieldErrors
 	limit := limitOf(r, &faults)
-	if len(faults) > 0 {
-		c.failRead(w, faults)
+	if c.isFaulty(w, faults) {
 		return
 	}
 	madeBy := string(c.Actor)
@@ -86,7 +82,7 @@ func (c Call) ListOwnThreads(w http.ResponseWriter, r *http.Request) {
 	}
 	threads, err := c.Store.ThreadsMadeBy(r.Context(), c.Workspace, madeBy, r.URL.Query().Get("before"), limit)
 	if err != nil {
-		c.failRead(w, err)
+		c.failWith(w, err)
 		return
 	}
 	list := make([]chatThread, len(threads))
@@ -115,7 +111,7 @@ func (c Call) GetThread(w http.ResponseWriter, r *http.Request) {
 	}
 	senders, err := c.Store.Senders(r.Context(), &t)
 	if err != nil {
-		c.failRead(w, err)
+		c.failWith(w, err)
 		return
 	}
 	respond(w, http.StatusOK, struct {
@@ -170,19 +166,25 @@ func (c Call) nameOf(actor Actor) string {
 // error. An agent may see each thread of its workspace.
 func (c Call) thread(w http.ResponseWriter, r *http.Request) (t journal.Thread, ok bool) {
 	id := strings.ToLower(r.PathValue("thread_id"))
-	if len(id) != 36 || uuid.Validate(id) != nil {
-		c.failRead(w, event.FieldErrors{{Field: "thread_id", Message: "must be a UUID"}})
+	if !isUUID(id) {
+		c.failWith(w, event.FieldErrors{{Field: "thread_id", Message: "must be a UUID"}})
 		return t, false
 	}
-	t, err := c.Store.Thread(r.Context(), c.Workspace, id)
+	t, err := c.seenThread(r.Context(), id)
+	if err != nil {
+		c.failWith(w, err)
+	}
+	return t, err == nil
+}
+
+// seenThread returns the thread with an id, if the caller may see it, or else
+// journal.ErrNotFound.
+func (c Call) seenThread(ctx context.Context, id string) (journal.Thread, error) {
+	t, err := c.Store.Thread(ctx, c.Workspace, id)
 	if err == nil && !c.sees(&t) {
 		err = journal.ErrNotFound
 	}
-	if err != nil {
-		c.failRead(w, err)
-		return t, false
-	}
-	return t, true
+	return t, err
 }
 
 // sees reports whether the caller may see a thread of its workspace.

@@ -41,12 +41,8 @@ func (c Call) postChat(w http.ResponseWriter, r *http.Request, kind event.Sender
 		b.ThreadID = t.ID
 		err = c.keep(r.Context(), &b)
 	}
-	if faults, ok := errors.AsType[event.FieldErrors](err); ok {
-		c.fail(w, http.StatusBadRequest, "invalid", "the body has faults", faults)
-		return
-	}
 	if err != nil {
-		c.busy(w)
+		c.failWith(w, err)
 		return
 	}
 	if (asksAgent(b) || kind == event.Human && t.Mode == journal.ModeOpen) && !c.mayAsk(w, r, b) {
@@ -182,13 +178,12 @@ func (c Call) ListChatMessages(w http.ResponseWriter, r *http.Request) {
 	}
 	var faults event.FieldErrors
 	page := pageOf(r, &faults)
-	if len(faults) > 0 {
-		c.failRead(w, faults)
+	if c.isFaulty(w, faults) {
 		return
 	}
 	messages, err := c.Store.ThreadMessages(r.Context(), c.Workspace, t.ID, page)
 	if err != nil {
-		c.failRead(w, err)
+		c.failWith(w, err)
 		return
 	}
 	list := []chatMessage{}

@@ -34,14 +34,13 @@ func (c Call) StreamThread(w http.ResponseWriter, r *http.Request) {
 		faults.Check(err == nil && n >= 0, "Last-Event-ID", "must be a thread_seq: 0 or more")
 		s.after = n
 	}
-	if len(faults) > 0 {
-		c.failRead(w, faults)
+	if c.isFaulty(w, faults) {
 		return
 	}
 	changed, stop := c.Store.FollowThread(&t)
 	defer stop()
 	if err := s.begin(r.Context()); err != nil {
-		c.failRead(w, err)
+		c.failWith(w, err)
 		return
 	}
 	c.follow(w, r, source{changed, s.next})

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"parley/assembly/runinput"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -55,20 +53,20 @@ type historyPart struct {
 // caller's newest one.
 func (c Call) History(w http.ResponseWriter, r *http.Request) {
 	id, before := strings.ToLower(r.URL.Query().Get("threadId")), time.Time{}
-	if id != "" && (len(id) != 36 || uuid.Validate(id) != nil) {
+	if id != "" && !isUUID(id) {
 		c.fail(w, http.StatusBadRequest, "invalid", runinput.NoThread.Error(), nil)
 		return
 	}
 	if given := r.URL.Query().Get("before"); given != "" {
 		var err error
 		if before, err = time.Parse(time.DateOnly, given); err != nil {
-			c.failRead(w, event.FieldErrors{{Field: "before", Message: "must be a day such as 2026-03-15"}})
+			c.failWith(w, event.FieldErrors{{Field: "before", Message: "must be a day such as 2026-03-15"}})
 			return
 		}
 	}
 	snapshot, err := c.history(r.Context(), id, before)
 	if err != nil {
-		c.failRead(w, err)
+		c.failWith(w, err)
 		return
 	}
 	respond(w, http.StatusOK, snapshot)
@@ -107,10 +105,7 @@ func (c Call) threadOrNewest(ctx context.Context, id string) (*journal.Thread, e
 		}
 		return &threads[0], nil
 	}
-	t, err := c.Store.Thread(ctx, c.Workspace, id)
-	if err == nil && !c.sees(&t) {
-		err = journal.ErrNotFound
-	}
+	t, err := c.seenThread(ctx, id)
 	return &t, err
 }
 

@@ -23,7 +23,7 @@ func (c Call) mayAsk(w http.ResponseWriter, r *http.Request, b Body) bool {
 	until, err := c.Limits.Limited(r.Context(), c.envelope(b))
 	switch {
 	case err != nil:
-		c.busy(w)
+		c.failWith(w, err)
 	case !until.IsZero():
 		wait := max(1, int(math.Ceil(until.Sub(c.Now()).Seconds())))
 		w.Header().Set("Retry-After", strconv.Itoa(wait))

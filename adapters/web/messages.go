@@ -3,13 +3,10 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"parley/assembly/legacy"
 	"parley/ingest/event"
@@ -44,18 +41,11 @@ func (a API) post(w http.ResponseWriter, r *http.Request, caller caller, raw []b
 	if err == nil {
 		err = a.keep(r.Context(), &b)
 	}
-	if faults, ok := errors.AsType[event.FieldErrors](err); ok {
-		a.fail(w, http.StatusBadRequest, "invalid", "the body has faults", faults)
-	} else if err != nil {
-		a.busy(w)
-	} else {
-		a.accept(w, r, b)
+	if err != nil {
+		a.failWith(w, err)
+		return
 	}
-}
-
-func (a API) busy(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
-	a.fail(w, http.StatusServiceUnavailable, "busy", "the store cannot store the message now; send it again", nil)
+	a.accept(w, r, b)
 }
 
 // accept passes a complete body to the durable accept, and responds with the result.
@@ -92,7 +82,7 @@ func (a API) envelope(b Body) event.Envelope {
 func (a API) send(w http.ResponseWriter, r *http.Request, b Body) (s accepted, ok bool) {
 	receipt, err := a.Inbox.Accept(r.Context(), a.envelope(b))
 	if err != nil {
-		a.busy(w)
+		a.failWith(w, err)
 		return s, false
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
@@ -197,9 +187,8 @@ func (a API) ListMessages(w http.ResponseWriter, r *http.Request) {
 	var faults event.FieldErrors
 	id := strings.ToLower(r.PathValue("thread_id"))
 	page := pageOf(r, &faults)
-	faults.Check(len(id) == 36 && uuid.Validate(id) == nil, "thread_id", "must be a UUID")
-	if len(faults) > 0 {
-		a.failRead(w, faults)
+	faults.Check(isUUID(id), "thread_id", "must be a UUID")
+	if a.isFaulty(w, faults) {
 		return
 	}
 	if !a.admitThread(w, r, c, id) {
@@ -207,7 +196,7 @@ func (a API) ListMessages(w http.ResponseWriter, r *http.Request) {
 	}
 	messages, err := a.Store.ThreadMessages(r.Context(), a.Workspace, id, page)
 	if err != nil {
-		a.failRead(w, err)
+		a.failWith(w, err)
 		return
 	}
 	list := make([]message, len(messages))

@@ -37,8 +37,8 @@ func runRoutes() []Route {
 		routes = append(routes,
 			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/updates", Serve: Call.listUpdates},
 			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/stream", Serve: Call.streamRun},
-			Route{Pattern: "POST " + prefix + "/runs/{runId}/updates", Right: ForAgents, Serve: Call.addUpdates},
-			Route{Pattern: "POST " + prefix + "/runs/{runId}/signals", Right: ForUsers, Serve: Call.signal},
+			Route{Pattern: "POST " + prefix + "/runs/{runId}/updates", Right: ForAgents, Serve: changesRun(Call.addUpdates)},
+			Route{Pattern: "POST " + prefix + "/runs/{runId}/signals", Right: ForUsers, Serve: changesRun(Call.signal)},
 		)
 	}
 	return routes
@@ -80,15 +80,21 @@ func (c Call) readsRun(run *journal.RunStatus) bool {
 	return reader.reads(run.Workspace) && reader.uses(run.Workspace, run.MadeBy)
 }
 
-// ownRun is run for a change: a run that has not begun, or that the caller may only read, is
-// like an unknown one.
-func (c Call) ownRun(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bool) {
-	run, ok := c.run(w, r)
-	if ok && run.Workspace != c.Workspace {
-		c.failRun(w, journal.ErrNotFound)
-		return run, false
+// changesRun returns a handler of JSON that changes a run. A run that has not begun, or that the
+// caller may only read, is like an unknown one.
+func changesRun(change func(c Call, w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte)) func(Call, http.ResponseWriter, *http.Request) {
+	return func(c Call, w http.ResponseWriter, r *http.Request) {
+		raw, ok := c.JSON(w, r)
+		if !ok {
+			return
+		}
+		switch run, ok := c.run(w, r); {
+		case ok && run.Workspace != c.Workspace:
+			c.failRun(w, journal.ErrNotFound)
+		case ok:
+			change(c, w, r, run, raw)
+		}
 	}
-	return run, ok
 }
 
 // failRun responds to an error about a run.
@@ -99,7 +105,7 @@ func (c Call) failRun(w http.ResponseWriter, err error) {
 	case errors.Is(err, journal.ErrEnded):
 		c.fail(w, http.StatusGone, "ended", err.Error(), nil)
 	default:
-		c.failRead(w, err)
+		c.failWith(w, err)
 	}
 }
 
@@ -108,8 +114,7 @@ func (c Call) failRun(w http.ResponseWriter, err error) {
 func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) {
 	var faults event.FieldErrors
 	after, limit := seqOf(r, "after", &faults), limitOf(r, &faults)
-	if len(faults) > 0 {
-		c.failRead(w, faults)
+	if c.isFaulty(w, faults) {
 		return
 	}
 	run, ok := c.run(w, r)

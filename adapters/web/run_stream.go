@@ -3,6 +3,7 @@ package web
 import (
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal"
 )
 
 // listUpdates responds with all messages of a run so far, as {"messages":[…]}: GET
@@ -17,8 +19,7 @@ import (
 func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) {
 	var faults event.FieldErrors
 	since := sinceOf(r, &faults)
-	if len(faults) > 0 {
-		c.failRead(w, faults)
+	if c.isFaulty(w, faults) {
 		return
 	}
 	run, ok := c.run(w, r)
@@ -80,8 +81,7 @@ func (c Call) streamRun(w http.ResponseWriter, r *http.Request) {
 	reader := runReader{runs: c.Runs, since: sinceOf(r, &faults)}
 	skip := r.URL.Query().Get("skipHistory")
 	faults.Check(skip == "" || skip == "true" || skip == "false", "skipHistory", "must be true or false")
-	if len(faults) > 0 {
-		c.failRead(w, faults)
+	if c.isFaulty(w, faults) {
 		return
 	}
 	run, ok := c.run(w, r)
@@ -130,15 +130,7 @@ const maxUpdates = 100
 
 // addUpdates adds messages of an external agent to a run that works: POST
 // /runs/{runId}/updates with a message, or a list of messages, in either form.
-func (c Call) addUpdates(w http.ResponseWriter, r *http.Request) {
-	raw, ok := c.JSON(w, r)
-	if !ok {
-		return
-	}
-	run, ok := c.ownRun(w, r)
-	if !ok {
-		return
-	}
+func (c Call) addUpdates(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) {
 	messages, faults := readUpdates(raw)
 	err := faults.Err()
 	if err == nil {
@@ -161,6 +153,9 @@ func readUpdates(raw []byte) (messages []stream.Message, faults event.FieldError
 	for i, one := range list[:min(len(list), maxUpdates)] {
 		m, err := stream.Parse(one)
 		field := "messages[" + strconv.Itoa(i) + "]"
+		if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
+			err = errors.New(`must be a message such as {"t":3,"m":"halfway"}, whose members have their types`)
+		}
 		if err != nil {
 			faults.Check(false, field, err.Error())
 			continue

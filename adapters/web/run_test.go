@@ -422,6 +422,8 @@ func TestAddedUpdates(t *testing.T) {
 		"the end of another":    {anyToken, `{"t":4,"w":"w2"}`, 202, 1},
 		"the end of the run":    {anyToken, `[{"t":1},{"t":4}]`, 400, 0},
 		"no message":            {anyToken, `{"m":"hm"}`, 400, 0},
+		"no object":             {anyToken, `[[]]`, 400, 0},
+		"another type":          {anyToken, `{"t":1,"m":7}`, 400, 0},
 		"no messages":           {anyToken, `[]`, 400, 0},
 		"too many":              {anyToken, `[` + strings.Repeat(`{"t":1},`, 100) + `{"t":1}]`, 400, 0},
 		"of a user":             {ownToken, `{"t":1}`, 403, 0},
@@ -429,7 +431,7 @@ func TestAddedUpdates(t *testing.T) {
 	} {
 		s := working()
 		status, body := post(t, s.serve(t), c.token, path, c.body)
-		if status != c.status || len(s.added) != c.added {
+		if status != c.status || len(s.added) != c.added || strings.Contains(body, " Go ") {
 			t.Errorf("%s: %d %s, %d added; want %d, %d", name, status, body, len(s.added), c.status, c.added)
 		}
 	}

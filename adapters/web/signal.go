@@ -12,15 +12,7 @@ import (
 // signal takes a signal to a run: POST /runs/{runId}/signals {"signal","data"}. A UserInput and a
 // FileUploaded become the next message of the run's thread, also after the run's end. Stop
 // ends the run.
-func (c Call) signal(w http.ResponseWriter, r *http.Request) {
-	raw, ok := c.JSON(w, r)
-	if !ok {
-		return
-	}
-	run, ok := c.ownRun(w, r)
-	if !ok {
-		return
-	}
+func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) {
 	var body struct {
 		Signal string
 		Data   json.RawMessage
@@ -40,7 +32,7 @@ func (c Call) signal(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case len(faults) > 0:
-		c.failRead(w, faults)
+		c.failWith(w, faults)
 	case message == nil:
 		c.stopRun(w, r, run)
 	default:

@@ -55,7 +55,7 @@ func (s Storage) Get(w http.ResponseWriter, r *http.Request) {
 		refusal := s.Guard.Unauthorized(w, r, "no-link")
 		a.fail(w, refusal.Status, refusal.Reason, "the address "+errNoLink.Error(), nil)
 	case err != nil:
-		a.busy(w)
+		a.failWith(w, err)
 	default:
 		s.serve(w, r, link)
 	}
@@ -87,7 +87,7 @@ func (s Storage) serve(w http.ResponseWriter, r *http.Request, l link) {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, attach.ErrElsewhere) {
 			a.fail(w, http.StatusNotFound, "not-found", "the file is not stored any more", nil)
 		} else {
-			a.busy(w)
+			a.failWith(w, err)
 		}
 		return
 	}

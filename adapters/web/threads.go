@@ -26,13 +26,12 @@ func (a API) ListThreads(w http.ResponseWriter, r *http.Request) {
 	}
 	var faults event.FieldErrors
 	limit := limitOf(r, &faults)
-	if len(faults) > 0 {
-		a.failRead(w, faults)
+	if a.isFaulty(w, faults) {
 		return
 	}
 	threads, err := a.Store.Threads(r.Context(), a.Workspace, r.URL.Query().Get("before"), limit)
 	if err != nil {
-		a.failRead(w, err)
+		a.failWith(w, err)
 		return
 	}
 	list := make([]thread, len(threads))

@@ -41,8 +41,7 @@ func (c Call) postTicket(w http.ResponseWriter, r *http.Request) {
 	err := json.Unmarshal(raw, &body)
 	var faults event.FieldErrors
 	faults.Check(err == nil && strings.HasPrefix(body.Path, "/") && len(body.Path) <= maxPath, "path", "must be the path of a route, such as /runs/…/…/stream")
-	if len(faults) > 0 {
-		c.failRead(w, faults)
+	if c.isFaulty(w, faults) {
 		return
 	}
 	path, _, _ := strings.Cut(body.Path, "?")
@@ -50,7 +49,7 @@ func (c Call) postTicket(w http.ResponseWriter, r *http.Request) {
 	_, _ = rand.Read(random) // never fails
 	ticket := base64.RawURLEncoding.EncodeToString(random)
 	if err := c.Tickets.PutTicket(r.Context(), ticket, journal.Ticket{Workspace: c.Workspace, Token: c.Token.ID, Path: event.Text(path)}, ticketAge); err != nil {
-		c.failRead(w, err)
+		c.failWith(w, err)
 		return
 	}
 	respond(w, http.StatusCreated, map[string]string{"ticket": ticket})

@@ -36,7 +36,7 @@ func (c Call) PostAttachment(w http.ResponseWriter, r *http.Request) {
 	}
 	controller := http.NewResponseController(w)
 	if err := controller.SetReadDeadline(time.Now().Add(uploadTimeout)); err != nil {
-		c.busy(w)
+		c.failWith(w, err)
 		return
 	}
 	_ = controller.SetWriteDeadline(time.Now().Add(uploadTimeout + recordTimeout))
@@ -120,21 +120,18 @@ func isTooLarge(err error) bool {
 
 // failUpload responds to a file that is not stored.
 func (c Call) failUpload(w http.ResponseWriter, err error) {
-	var faults event.FieldErrors
 	switch {
 	case isTooLarge(err):
 		c.tooLarge(w, c.Storage.MaxBytes)
 	case errors.Is(err, attach.ErrOtherContent):
-		c.fail(w, http.StatusBadRequest, "invalid", "the bytes are not of the announced type", event.FieldErrors{{Field: "file", Message: err.Error()}})
-	case errors.As(err, &faults):
-		c.fail(w, http.StatusBadRequest, "invalid", "the request has faults", faults)
+		c.fail(w, http.StatusBadRequest, "invalid", "the bytes are not of the announced type", event.FieldErrors{{Field: "file", Message: "must have the bytes of the type that its Content-Type announces; only text/html may be a web page"}})
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		c.fail(w, http.StatusRequestTimeout, "slow-body", "the file must arrive within two minutes", nil)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		c.fail(w, http.StatusBadRequest, "broken-body", "the body ends too early", nil)
 	default:
-		c.busy(w)
+		c.failWith(w, err)
 	}
 }
 
