@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"parley/ingest/wake"
 )
 
 // LeaseStore stores exclusive leases for all nodes that share it. The journal implements
@@ -62,10 +64,7 @@ func (l *ExclusiveLease) While(ctx context.Context, f func(ctx context.Context) 
 		asked := time.Now()
 		if acquired, _ := l.acquire(ctx); !acquired {
 			waits(true)
-			select {
-			case <-ctx.Done():
-			case <-time.After(leaseRetry):
-			}
+			wake.After(ctx, leaseRetry)
 			continue
 		}
 		waits(false)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 // ConnectionState is the state of an adapter.
@@ -92,10 +93,8 @@ func Supervise(ctx context.Context, s Supervised) {
 		}
 		s.Log.Warn("the adapter failed; it runs again after a wait", "err", err, "wait", wait)
 		s.report(Down, err)
-		select {
-		case <-ctx.Done():
+		if !wake.After(ctx, wait) {
 			return
-		case <-time.After(wait):
 		}
 	}
 }

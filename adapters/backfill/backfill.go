@@ -20,6 +20,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 const (
@@ -93,15 +94,8 @@ type Workspace struct {
 // everywhere is the channel of a gap that every channel has.
 const everywhere = ""
 
-// wakes are channels that hold a value each when a part of Run has work.
-type wakes struct{ store, read, urgent chan struct{} }
-
-func wake(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
+// wakes are set when a part of Run has work.
+type wakes struct{ store, read, urgent wake.Signal }
 
 // New returns the backfill of a workspace; Run does its work. If the workspace was
 // connected before, messages may be missing since its watermark.
@@ -112,7 +106,7 @@ func New(ctx context.Context, parts Parts) (*Workspace, error) {
 	// also has no monotonic clock, which stands still while a machine is suspended.
 	parts.Now = func() time.Time { return now().Truncate(time.Microsecond) }
 	w := &Workspace{
-		Parts: parts, wake: wakes{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)},
+		Parts: parts, wake: wakes{wake.NewSignal(), wake.NewSignal(), wake.NewSignal()},
 		unstored: map[string]event.Gap{}, stored: map[string]event.Gap{}, threads: map[event.ThreadKey]*threadRead{},
 	}
 	if err := w.refresh(ctx); err != nil {
@@ -169,7 +163,7 @@ func (w *Workspace) Up(ctx context.Context) {
 			w.Log.Warn("store the watermark", "err", err)
 		}
 	}
-	wake(w.wake.store)
+	w.wake.store.Set()
 }
 
 // Down notes that events cannot arrive.
@@ -213,13 +207,6 @@ func (w *Workspace) retry(ctx context.Context, what string, f func(context.Conte
 			return
 		}
 		w.Log.Warn(what, "err", err, "wait", wait)
-		pause(ctx, wait)
-	}
-}
-
-func pause(ctx context.Context, wait time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(wait):
+		wake.After(ctx, wait)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 )
 
 const (
@@ -196,6 +197,6 @@ func (w *Workspace) accept(ctx context.Context, envelope event.Envelope) (known 
 			w.Log.Error("a missed message cannot be stored", "err", err)
 			return true, nil
 		}
-		pause(ctx, acceptPause)
+		wake.After(ctx, acceptPause)
 	}
 }

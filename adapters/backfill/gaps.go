@@ -27,7 +27,7 @@ func (w *Workspace) Missed(channel string, since time.Time) {
 	}
 	gap := event.Gap{Channel: channel, From: since, Until: w.Now()}
 	w.change(func() { w.unstored[gap.Channel] = w.unstored[gap.Channel].Union(gap) })
-	wake(w.wake.store)
+	w.wake.store.Set()
 }
 
 // Refused notes that a payload of a channel was refused: the platform may give it up. If
@@ -116,7 +116,7 @@ func (w *Workspace) refresh(ctx context.Context) error {
 		}
 	})
 	if len(gaps) > 0 {
-		wake(w.wake.read)
+		w.wake.read.Set()
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (w *Workspace) Ready(thread event.ThreadKey, wakeTurn func()) (ready, gap b
 		if r == nil || r.ended {
 			r = w.newRead(thread, missing)
 			w.asked = append(w.asked, r)
-			wake(w.wake.urgent)
+			w.wake.urgent.Set()
 		}
 		if r.since.IsZero() {
 			r.since = time.Now()

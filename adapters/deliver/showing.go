@@ -10,6 +10,7 @@ import (
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 	"parley/ingest/work"
 )
 
@@ -28,18 +29,18 @@ type Showing struct {
 	editor   adapters.Editor           // set only together with grower
 	streamer adapters.Streamer         // nil if streams are not possible, or no longer
 
-	grown   chan struct{} // has a value if there is more to show
-	stop    func()        // ends the goroutines, but no call in progress
-	stopped func() error  // not nil if nothing more is shown
-	writing sync.Mutex    // held during writes to the journal, so that Stop waits for them
+	grown   wake.Signal  // is set if there is more to show
+	stop    func()       // ends the goroutines, but no call in progress
+	stopped func() error // not nil if nothing more is shown
+	writing sync.Mutex   // held during writes to the journal, so that Stop waits for them
 
 	mu     sync.Mutex
 	said   strings.Builder
-	fresh  int           // the last bytes of said, which no piece has yet
-	pieces []*piece      // the last one may still grow
-	forced bool          // a piece was ended early, because its stream was old
-	note   string        // the last message about the agent's work
-	noted  chan struct{} // has a value if the note has changed
+	fresh  int         // the last bytes of said, which no piece has yet
+	pieces []*piece    // the last one may still grow
+	forced bool        // a piece was ended early, because its stream was old
+	note   string      // the last message about the agent's work
+	noted  wake.Signal // is set if the note has changed
 }
 
 var _ turn.Showing = (*Showing)(nil)
@@ -53,7 +54,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 	showing, stop := context.WithCancel(ctx)
 	s := &Showing{
 		outbox: o, claim: c, run: run, platform: platform, to: to, mentions: mentions, pieces: []*piece{newPiece("")},
-		grown: make(chan struct{}, 1), noted: make(chan struct{}, 1), stop: stop, stopped: showing.Err,
+		grown: wake.NewSignal(), noted: wake.NewSignal(), stop: stop, stopped: showing.Err,
 	}
 	if editor, ok := platform.Sender.(adapters.Editor); ok && platform.Limits.Preview != adapters.PreviewOff && platform.Limits.Preview != "" {
 		s.editor = editor
@@ -79,10 +80,7 @@ func (s *Showing) Grow(text string) {
 	s.said.WriteString(text)
 	s.fresh += len(text)
 	s.mu.Unlock()
-	select {
-	case s.grown <- struct{}{}:
-	default: // the goroutine has not taken the last value yet
-	}
+	s.grown.Set()
 }
 
 // Note implements turn.Showing.
@@ -94,10 +92,7 @@ func (s *Showing) Note(text string) {
 	s.mu.Lock()
 	s.note = text
 	s.mu.Unlock()
-	select {
-	case s.noted <- struct{}{}:
-	default: // the goroutine has not taken the last value yet
-	}
+	s.noted.Set()
 }
 
 // Stop implements turn.Showing.

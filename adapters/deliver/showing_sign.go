@@ -8,6 +8,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 )
 
 // signAfter is the duration of a run after which it gets a sign of work.
@@ -17,10 +18,8 @@ const signAfter = 500 * time.Millisecond
 // recorded before the call, so that any end of the run removes it. A sign that ends by itself is
 // shown again until the showing ends.
 func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndicator) {
-	select {
-	case <-showing.Done():
+	if !wake.After(showing, signAfter) {
 		return
-	case <-time.After(signAfter):
 	}
 	d := &journal.Delivery{Key: s.run.ID, ThreadKey: s.run.ThreadKey, Workspace: s.run.Workspace, Post: s.to}
 	d.Post.Text = s.signed()
@@ -88,10 +87,7 @@ func (s *Showing) signsAgain(showing context.Context) bool {
 func (s *Showing) lastNote() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-s.noted: // the caller shows it
-	default:
-	}
+	s.noted.Clear() // the caller shows it
 	return s.note
 }
 

@@ -13,6 +13,7 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 )
 
 const (
@@ -41,7 +42,7 @@ type recorder struct {
 	waiting []stream.Message
 	held    []stream.Message
 	taken   int           // number of messages, without chunks and held ones
-	due     chan struct{} // has a value if the waiting chunks must be stored now
+	due     wake.Signal   // is set if the waiting chunks must be stored now
 	done    chan struct{} // closed when the goroutine ends; nil if there is none
 	stopped bool          // nothing more is written
 	wrote   time.Time     // the begin of the last write; zero for none
@@ -50,7 +51,7 @@ type recorder struct {
 // newRecorder returns the recorder of an attempt.
 func (a *attempt) newRecorder(ctx context.Context) *recorder {
 	return &recorder{
-		run: a.run, start: a.show, log: a.Log, chunks: a.settings.API, due: make(chan struct{}, 1),
+		run: a.run, start: a.show, log: a.Log, chunks: a.settings.API, due: wake.NewSignal(),
 		store: func(messages []stream.Message) error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 			defer cancel()
@@ -155,10 +156,7 @@ func (r *recorder) wake() {
 		r.done = make(chan struct{})
 		r.start(r.write)
 	case !r.gathers():
-		select {
-		case r.due <- struct{}{}:
-		default: // it has not taken the last value yet
-		}
+		r.due.Set()
 	}
 }
 
@@ -193,10 +191,7 @@ func (r *recorder) take() []stream.Message {
 	}
 	batch := r.waiting
 	r.waiting, r.wrote = nil, time.Now()
-	select {
-	case <-r.due: // it was about this batch
-	default:
-	}
+	r.due.Clear() // it was about this batch
 	return batch
 }
 
@@ -232,10 +227,7 @@ func (r *recorder) stop() (rest, held []stream.Message) {
 	defer r.mu.Unlock()
 	r.stopped = true
 	if done := r.done; done != nil {
-		select {
-		case r.due <- struct{}{}:
-		default: // the goroutine has not taken the last value yet
-		}
+		r.due.Set()
 		r.mu.Unlock()
 		<-done
 		r.mu.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 	"parley/ingest/work"
 )
 
@@ -34,7 +35,7 @@ type going struct {
 	agent string
 	run   *journal.Run // nil until the run begins
 	// arrived holds a signal if messages that ask the agent have arrived since the last one.
-	arrived chan struct{}
+	arrived wake.Signal
 
 	mu            sync.Mutex
 	cancel        context.CancelCauseFunc // nil until the run has begun
@@ -47,7 +48,7 @@ type going struct {
 }
 
 func newGoing(agent string, run *journal.Run) *going {
-	return &going{agent: agent, run: run, arrived: make(chan struct{}, 1)}
+	return &going{agent: agent, run: run, arrived: wake.NewSignal()}
 }
 
 // enter registers the run that is about to begin, or takes the one that began with
@@ -83,10 +84,7 @@ func (g *going) record(agent string, outcome journal.Outcome) {
 	g.changed = g.changed || outcome.Disposition == event.Updated
 	if !outcome.TurnAt.IsZero() && outcome.Message != nil && agent == g.agent {
 		g.newest = max(g.newest, outcome.Message.Seq)
-		select {
-		case g.arrived <- struct{}{}:
-		default:
-		}
+		g.arrived.Set()
 	}
 	g.edited = cmp.Or(outcome.Edited, g.edited)
 	g.withdrawn = cmp.Or(outcome.Withdrawn, g.withdrawn)

@@ -12,6 +12,8 @@ import (
 	"path"
 	"time"
 
+	"parley/ingest/wake"
+
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
@@ -69,9 +71,7 @@ func (b *bucket) put(ctx context.Context, draft *os.File, size int64, at string)
 		if err == nil || refused(err) || try+1 == tries {
 			return err
 		}
-		select {
-		case <-time.After(tryPause << try):
-		case <-ctx.Done():
+		if !wake.After(ctx, tryPause<<try) {
 			return context.Cause(ctx)
 		}
 	}

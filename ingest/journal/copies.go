@@ -44,13 +44,6 @@ func (tx *txn) checkCopy(bucket, path string, at time.Time) {
 // UnusedCopies signals that RemoveCopies may have work.
 func (j *Journal) UnusedCopies() <-chan struct{} { return j.copies }
 
-func (j *Journal) wakeRemover() {
-	select {
-	case j.copies <- struct{}{}:
-	default:
-	}
-}
-
 // RemoveCopies calls remove for each copy that is due and that no attachment and no
 // delivery names. It returns the first error of remove after it has tried all of them.
 // A copy whose removal failed is due again later.

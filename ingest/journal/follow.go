@@ -9,6 +9,7 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 // RunEvent is a stored message of a run.
@@ -111,7 +112,7 @@ func (j *Journal) RunMessages(ctx context.Context, run string) ([]Message, error
 // nodes of a change.
 type followers struct {
 	mu      sync.Mutex
-	byWords map[string]map[chan struct{}]bool
+	byWords map[string]map[wake.Signal]bool
 }
 
 // FollowRun returns a channel that gets a value after each change of a run on this node, and
@@ -126,11 +127,11 @@ func (j *Journal) FollowThread(t *Thread) (changed <-chan struct{}, stop func())
 }
 
 func (f *followers) add(words string) (changed <-chan struct{}, stop func()) {
-	mine := make(chan struct{}, 1)
+	mine := wake.NewSignal()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.byWords[words] == nil {
-		f.byWords[words] = map[chan struct{}]bool{}
+		f.byWords[words] = map[wake.Signal]bool{}
 	}
 	f.byWords[words][mine] = true
 	return mine, func() {
@@ -145,22 +146,17 @@ func (f *followers) add(words string) (changed <-chan struct{}, stop func()) {
 func (f *followers) wake(words string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	wake(f.byWords[words])
+	for changed := range f.byWords[words] {
+		changed.Set()
+	}
 }
 
 func (f *followers) wakeAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, readers := range f.byWords {
-		wake(readers)
-	}
-}
-
-func wake(readers map[chan struct{}]bool) {
-	for changed := range readers {
-		select {
-		case changed <- struct{}{}:
-		default: // the reader has not taken the last value yet
+		for changed := range readers {
+			changed.Set()
 		}
 	}
 }

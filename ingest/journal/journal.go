@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 // Journal is the durable store of envelopes, messages, runs and deliveries.
@@ -16,7 +17,7 @@ type Journal struct {
 	node   string
 	lease  time.Duration
 	now    func() time.Time
-	copies chan struct{} // holds a signal if there are copies to check
+	copies wake.Signal // is set if there are copies to check
 
 	followers followers
 }
@@ -40,8 +41,8 @@ func New(engine Engine, options Options) *Journal {
 		now = time.Now
 	}
 	return &Journal{
-		engine: engine, node: options.Node, lease: options.Lease, now: now, copies: make(chan struct{}, 1),
-		followers: followers{byWords: map[string]map[chan struct{}]bool{}},
+		engine: engine, node: options.Node, lease: options.Lease, now: now, copies: wake.NewSignal(),
+		followers: followers{byWords: map[string]map[wake.Signal]bool{}},
 	}
 }
 

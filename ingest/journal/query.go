@@ -56,7 +56,7 @@ func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string
 	})
 	if err == nil && recorded == 0 && a.Path != "" {
 		err = j.CheckCopy(ctx, a.Bucket, a.Path, 0)
-		j.wakeRemover()
+		j.copies.Set()
 	}
 	return err
 }

@@ -141,7 +141,7 @@ func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Outcom
 		return Outcome{}, err
 	}
 	if r.copies {
-		j.wakeRemover()
+		j.copies.Set()
 	}
 	if stopped := r.out.Stopped; stopped != "" {
 		j.runEnded(ctx, &Run{ID: stopped, Thread: claim.Thread, Followed: true}, 1) // it may have chunks

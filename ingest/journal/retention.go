@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/ingest/wake"
 )
 
 const (
@@ -117,7 +119,7 @@ func (j *Journal) Prune(ctx context.Context, retention Retention) (Pruned, error
 			pruned[s.name] += n
 		}
 	}
-	j.wakeRemover()
+	j.copies.Set()
 	return pruned, err
 }
 
@@ -133,10 +135,8 @@ func (j *Journal) prune(ctx context.Context, s step) (changed int64, err error) 
 		if err != nil || n == 0 && (at == before || s.removed) {
 			break
 		}
-		select {
-		case <-ctx.Done():
+		if !wake.After(ctx, prunePause) {
 			err = context.Cause(ctx)
-		case <-time.After(prunePause):
 		}
 	}
 	return changed, err

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 const (
@@ -111,10 +112,7 @@ func (e *Engine) Listen(ctx context.Context, node string, heard func(words strin
 		}
 		e.log.Log(ctx, level, "listening connection lost; this node polls until it is back", "err", err)
 		level = slog.LevelDebug // one warning for each break
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		wake.After(ctx, wait)
 	}
 	return nil
 }

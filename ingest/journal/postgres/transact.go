@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 )
 
 const (
@@ -112,10 +113,5 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	case !isBroken(err) || time.Since(t.began) >= waitOut:
 		return false
 	}
-	select {
-	case <-time.After(betweenTries):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return wake.After(ctx, betweenTries)
 }

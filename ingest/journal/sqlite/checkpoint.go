@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"log/slog"
+
+	"parley/ingest/wake"
 )
 
 // checkpointer moves the write-ahead log into the database beside the commits.
@@ -16,7 +18,7 @@ type checkpointer struct {
 	log     *slog.Logger
 	passive int // pages after which a passive checkpoint is due
 	longest int // pages after which the log begins again
-	due     chan struct{}
+	due     wake.Signal
 
 	// Pages since the last signal, and since the log's beginning. The committer owns
 	// them.
@@ -28,7 +30,7 @@ func newCheckpointer(ctx context.Context, path string, o options) (*checkpointer
 	if err != nil {
 		return nil, err
 	}
-	return &checkpointer{conn: c, log: o.log, passive: o.passivePages, longest: o.longestPages, due: make(chan struct{}, 1)}, nil
+	return &checkpointer{conn: c, log: o.log, passive: o.passivePages, longest: o.longestPages, due: wake.NewSignal()}, nil
 }
 
 // run serves the signals until quit is closed. It repeats a failed checkpoint after the
@@ -52,10 +54,7 @@ func (k *checkpointer) wrote(c *conn, pages int) {
 	k.length += pages
 	if k.grown >= k.passive {
 		k.grown = 0
-		select {
-		case k.due <- struct{}{}:
-		default: // one signal is waiting already
-		}
+		k.due.Set()
 	}
 	if k.length >= k.longest {
 		k.length = k.restart(c)

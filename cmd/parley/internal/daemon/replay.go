@@ -19,6 +19,7 @@ import (
 	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 	"parley/ingest/work"
 )
 
@@ -64,7 +65,7 @@ type player struct {
 	repeats   map[int64][]*replay.Fate // of lines that repeat a waiting envelope, by its id
 	asked     map[int64]*replay.Fate   // of messages that wait for their run, by row
 	printed   int                      // the number of printed results
-	changed   chan struct{}            // gets a value after a change of a result
+	changed   wake.Signal              // set after a change of a result
 }
 
 // scope identifies a workspace. Workspaces of two platforms may have the same id in a
@@ -90,7 +91,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	d.journal = journal.New(engine, journal.Options{Node: node})
 	d.work = work.New(engine, work.Options{Node: node, Log: r.Log})
 	p := &player{Recording: r, Daemon: d, directory: replay.NewDirectory(), workspaces: map[scope]*config.Workspace{},
-		envelopes: map[int64]*replay.Fate{}, repeats: map[int64][]*replay.Fate{}, asked: map[int64]*replay.Fate{}, changed: make(chan struct{}, 1)}
+		envelopes: map[int64]*replay.Fate{}, repeats: map[int64][]*replay.Fate{}, asked: map[int64]*replay.Fate{}, changed: wake.NewSignal()}
 	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(agent{}, a)
@@ -298,7 +299,7 @@ func (p *player) Settled(_ string, envelope int64, o journal.Outcome) {
 	}
 	delete(p.repeats, envelope)
 	p.mu.Unlock()
-	p.signal()
+	p.changed.Set()
 }
 
 // RunEnded implements turn.Observer. It adds the agent's input and reply to the result of
@@ -324,14 +325,7 @@ func (p *player) RunEnded(run *journal.Run, r turn.Report) {
 		}
 	}
 	p.mu.Unlock()
-	p.signal()
-}
-
-func (p *player) signal() {
-	select {
-	case p.changed <- struct{}{}:
-	default:
-	}
+	p.changed.Set()
 }
 
 // pollInterval is the time after which quiet asks the journal again. An envelope that
