@@ -27,7 +27,7 @@ type Adapter struct {
 	nonces   nonces
 	paces    paces
 	starts   starts
-	times    gatewayTimes
+	limits   gatewayLimits
 	now      func() time.Time
 }
 
@@ -63,7 +63,7 @@ func New(workspace string, config Config) *Adapter {
 	transport := httpcall.NewTransport()
 	a := &Adapter{
 		Normalizer: Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, files: newFileClient(transport, config.APIURL),
-		times: defaultGatewayTimes(), now: time.Now,
+		limits: defaultGatewayLimits(), now: time.Now,
 	}
 	a.names = adapters.NewNames(a)
 	a.rest = newREST(config, transport, &a.paces)

@@ -27,9 +27,6 @@ const (
 	// limit is 15 minutes.
 	// https://docs.discord.com/developers/interactions/receiving-and-responding#followup-messages
 	answerFor = 14 * time.Minute
-	// lookFor bounds how long a response to a command waits for the decision of the policy.
-	// Discord expects the response within 3 s.
-	lookFor = time.Second
 	// refuseFor bounds how long a deferred response waits for a refusal.
 	refuseFor = 30 * time.Second
 	// interactionsName is the name of the open interactions in the state, and maxInteractions
@@ -108,7 +105,7 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 	}
 	refused := content(refusedText)
 	refused.Flags |= discordgo.MessageFlagsEphemeral
-	runs, known := outcome(ctx, inbox, receipt, lookFor)
+	runs, known := outcome(ctx, inbox, receipt, a.limits.look)
 	if known && !runs {
 		a.callback(ctx, asked, callback{discordgo.InteractionResponseChannelMessageWithSource, &refused})
 		return
@@ -138,7 +135,7 @@ const refusedPress = "This question is closed, or you can't answer it."
 func (a *accepts) respondToPress(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked interaction) {
 	response := callback{Type: discordgo.InteractionResponseDeferredMessageUpdate}
 	if asked.Data != nil && strings.HasPrefix(asked.Data.CustomID, adapters.ButtonPrefix) {
-		if runs, known := outcome(ctx, inbox, receipt, lookFor); known && !runs {
+		if runs, known := outcome(ctx, inbox, receipt, a.limits.look); known && !runs {
 			refused := content(refusedPress)
 			refused.Flags |= discordgo.MessageFlagsEphemeral
 			response = callback{discordgo.InteractionResponseChannelMessageWithSource, &refused}
@@ -264,7 +261,7 @@ func commands() []discordgo.ApplicationCommand {
 // upsertCommands registers the commands globally. Commands with other names stay.
 // https://docs.discord.com/developers/interactions/application-commands#create-global-application-command
 func (a *accepts) upsertCommands(ctx context.Context, app string) {
-	for wait := a.times.backoffMin; ; wait = min(2*wait, a.times.backoffMax) {
+	for wait := a.limits.backoffMin; ; wait = min(2*wait, a.limits.backoffMax) {
 		var err error
 		for _, c := range commands() {
 			if err == nil {

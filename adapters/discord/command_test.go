@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -41,8 +42,8 @@ func (l *live) event(id string) event.Event {
 }
 
 func TestCommandsAreUpserted(t *testing.T) {
-	var calls []discordtest.Call
-	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls)}, nil)
+	var calls calls
+	l := prepareLive(t, discordtest.Options{OnCall: calls.note}, nil)
 	l.run()
 	l.up()
 	for {
@@ -61,8 +62,61 @@ func TestCommandsAreUpserted(t *testing.T) {
 		}
 	}
 	l.stop()
-	if len(only(calls, discordtest.Overwrite)) != 0 {
+	if len(calls.of(discordtest.Overwrite)) != 0 {
 		t.Error("the commands of others were overwritten")
+	}
+}
+
+// TestCommandsAreOptional checks that commands: false registers none.
+func TestCommandsAreOptional(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, func(c *discord.Config) { c.Commands = false })
+	l.say(roomID, "hi")
+	l.await(1)
+	l.stop()
+	if _, upserts := l.Commands(); upserts != 0 {
+		t.Errorf("%d commands were registered", upserts)
+	}
+}
+
+// TestLateRefusalReplacesTheResponse checks a command that is refused after the response was
+// deferred: the response goes away, and its sender alone sees a sentence.
+func TestLateRefusalReplacesTheResponse(t *testing.T) {
+	told := make(chan struct{}, 1)
+	l := prepareLive(t, discordtest.Options{OnCall: func(c discordtest.Call) {
+		if c.Route == discordtest.FollowUp {
+			told <- struct{}{}
+		}
+	}}, nil)
+	l.inbox.decision = make(chan bool)
+	l.run()
+	l.up()
+	i, _ := l.Command(roomID, mara, "hello")
+	asked := l.callback(i)
+	if asked.Type != 5 || !l.Has(roomID, asked.Answer) {
+		t.Errorf("the response is %+v", asked)
+	}
+	l.inbox.decision <- false
+	<-told
+	l.stop() // after the answer to the call
+	if asked := l.Asked(i.Token); asked.Flags&64 == 0 || !strings.Contains(asked.Content, "Sorry") || l.Has(roomID, asked.Answer) {
+		t.Errorf("after the refusal: %+v", asked)
+	}
+}
+
+// TestCommandIsAnsweredByAFile checks that a file, and buttons, edit the response too.
+func TestCommandIsAnsweredByAFile(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.inbox.runs, l.inbox.decides = true, true
+	i, _ := l.Command(roomID, mara, "a long story?")
+	asked := l.callback(i)
+	post := l.post("k1", roomID, "command-"+i.ID, "")
+	post.File = &adapters.File{Name: "story.md", MimeType: "text/markdown", Size: 5, Open: func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("story")), nil
+	}}
+	post.Buttons = []adapters.Button{{ID: "parley-1", Label: "More"}}
+	l.send(post)
+	if posts := l.Posts(roomID); len(posts) != 1 || posts[0].ID != asked.Answer || len(posts[0].Files) != 1 || !bytes.Contains(posts[0].Body, []byte(`"label":"More"`)) {
+		t.Errorf("the posts are %+v", posts)
 	}
 }
 
@@ -71,6 +125,7 @@ func TestCommandsAreUpserted(t *testing.T) {
 func TestCommandIsAnswered(t *testing.T) {
 	l := startLive(t, discordtest.Options{}, nil)
 	l.inbox.runs, l.inbox.decides = true, true
+	l.Script(discordtest.Callback, discordtest.Fault{Status: 503})
 	i, _ := l.Command(roomID, mara, "what is new?")
 	if asked := l.callback(i); asked.Type != 5 || asked.Answer == "" {
 		t.Errorf("the response is %+v", asked)

@@ -21,8 +21,8 @@ import (
 const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
 	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent
 
-// gatewayTimes are the time limits of the gateway.
-type gatewayTimes struct {
+// gatewayLimits are the limits of the gateway.
+type gatewayLimits struct {
 	open                   time.Duration // the websocket's handshake, the hello, and the answer to our identify or resume
 	write                  time.Duration // one frame of ours
 	closeWait              time.Duration // the write of our close
@@ -32,13 +32,19 @@ type gatewayTimes struct {
 	downAfter              time.Duration // without a session, after which the shard is down
 	silence                float64       // heartbeat intervals without an acknowledgement after which a connection is dead
 	guilds                 time.Duration // the longest wait of backfill for the guilds of a new session
+	// look bounds how long a response to a command waits for the decision of the policy. Discord
+	// expects the response within 3 s.
+	look time.Duration
+	// waiting bounds the bodies of the events that wait for the store, in bytes. Beyond it the
+	// connection ends, and its session is resumed when the store has taken them.
+	waiting int
 }
 
-func defaultGatewayTimes() gatewayTimes {
-	return gatewayTimes{
+func defaultGatewayLimits() gatewayLimits {
+	return gatewayLimits{
 		open: 10 * time.Second, write: 5 * time.Second, closeWait: 500 * time.Millisecond, identifyEvery: 5 * time.Second,
 		invalidMin: time.Second, invalidMax: 5 * time.Second, backoffMin: time.Second, backoffMax: time.Minute,
-		downAfter: 30 * time.Second, silence: 1.5, guilds: 5 * time.Second,
+		downAfter: 30 * time.Second, silence: 1.5, guilds: 5 * time.Second, look: time.Second, waiting: 64 << 20,
 	}
 }
 
@@ -139,7 +145,7 @@ func (s *shard) run(ctx context.Context) error {
 		s.link.Log.Debug("the gateway connection ended", "shard", s.id, "err", err, "session", s.session.id != "")
 		wait := time.Duration(0)
 		if !connected {
-			wait = jitter(min(s.times.backoffMax, s.times.backoffMin<<min(failures, 20))) + retryAfter(err)
+			wait = jitter(min(s.limits.backoffMax, s.limits.backoffMin<<min(failures, 20))) + retryAfter(err)
 			failures++
 		}
 		if !s.pause(ctx, wait) || !s.accepts.drained(ctx) {
@@ -150,7 +156,7 @@ func (s *shard) run(ctx context.Context) error {
 
 // pause waits. It reports that the shard is down once it had no connection for a while.
 func (s *shard) pause(ctx context.Context, wait time.Duration) bool {
-	if time.Since(s.lost)+wait >= s.times.downAfter {
+	if time.Since(s.lost)+wait >= s.limits.downAfter {
 		s.down()
 	}
 	return pause(ctx, wait)
@@ -185,7 +191,7 @@ func (s *shard) permitted(ctx context.Context) (string, error) {
 		after := time.Duration(limit.ResetAfter) * time.Millisecond
 		return "", limited(min(max(after, minRetry), maxRetry), adapters.ScopeWorkspace, "the bot has no session starts left today")
 	}
-	if err := s.starts.wait(ctx, s.id%max(limit.MaxConcurrency, 1), s.times.identifyEvery); err != nil {
+	if err := s.starts.wait(ctx, s.id%max(limit.MaxConcurrency, 1), s.limits.identifyEvery); err != nil {
 		return "", err
 	}
 	return answer.URL, nil

@@ -16,9 +16,6 @@ import (
 const (
 	// maxBatch bounds the events that are accepted concurrently.
 	maxBatch = 256
-	// maxWaiting bounds the bodies of the events that wait for the store, in bytes. Beyond it
-	// the connection ends, and its session is resumed when the store has taken them.
-	maxWaiting = 64 << 20
 	// acceptPause is the wait before events that the store did not take are offered again.
 	acceptPause = 100 * time.Millisecond
 )
@@ -61,7 +58,7 @@ var errTooSlow = errors.New("too many events wait for the store")
 func (a *accepts) add(r received) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.size+len(r.body) > maxWaiting {
+	if a.size+len(r.body) > a.limits.waiting {
 		return errTooSlow
 	}
 	a.waiting, a.size = append(a.waiting, r), a.size+len(r.body)

@@ -76,7 +76,7 @@ func (s *shard) open(ctx context.Context, address string) (*conn, error) {
 	}
 	u.RawQuery = "v=10&encoding=json"
 	stop := func() bool { return true }
-	dialer := websocket.Dialer{Proxy: websocket.DefaultDialer.Proxy, HandshakeTimeout: s.times.open,
+	dialer := websocket.Dialer{Proxy: websocket.DefaultDialer.Proxy, HandshakeTimeout: s.limits.open,
 		NetDialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
 			c, err := new(net.Dialer).DialContext(dialing, network, address)
 			if err == nil { // the library's handshake does not notice the end of ctx
@@ -122,7 +122,7 @@ func (c *conn) close(ctx context.Context) {
 	if ctx.Err() != nil {
 		code = websocket.CloseNormalClosure
 	}
-	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(c.times.closeWait))
+	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(c.limits.closeWait))
 	_ = c.ws.Close()
 }
 
@@ -132,7 +132,7 @@ func (c *conn) ended(ctx context.Context, err error) error {
 	if !errors.As(err, &closed) {
 		if errors.Is(err, errInvalid) {
 			c.session = session{}
-			c.pause(ctx, c.times.invalidMin+jitter(c.times.invalidMax-c.times.invalidMin))
+			c.pause(ctx, c.limits.invalidMin+jitter(c.limits.invalidMax-c.limits.invalidMin))
 		}
 		return err
 	}
@@ -149,7 +149,7 @@ func (c *conn) ended(ctx context.Context, err error) error {
 // read handles frames until the connection ends. Until the session has begun, each frame must
 // come soon; after that, the heartbeats bound the silence.
 func (c *conn) read(ctx context.Context) error {
-	begin := time.Now().Add(c.times.open)
+	begin := time.Now().Add(c.limits.open)
 	for {
 		if !c.began {
 			_ = c.ws.SetReadDeadline(begin)
@@ -214,7 +214,7 @@ func (c *conn) hello(ctx context.Context, raw json.RawMessage) error {
 // heartbeat is sent after a part of the interval, as Discord asks for.
 // https://docs.discord.com/developers/events/gateway#heartbeat-interval
 func (c *conn) beat(ctx context.Context, interval time.Duration) {
-	silence := time.Duration(c.times.silence * float64(interval))
+	silence := time.Duration(c.limits.silence * float64(interval))
 	watch := time.NewTicker(max(interval/4, time.Millisecond))
 	defer watch.Stop()
 	next := time.NewTimer(jitter(interval))
@@ -250,7 +250,7 @@ func (c *conn) heartbeat() error {
 func (c *conn) write(op int, d any) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	_ = c.ws.SetWriteDeadline(time.Now().Add(c.times.write))
+	_ = c.ws.SetWriteDeadline(time.Now().Add(c.limits.write))
 	if err := c.ws.WriteJSON(map[string]any{"op": op, "d": d}); err != nil {
 		return fmt.Errorf("write to the gateway: %w", err)
 	}
@@ -285,7 +285,7 @@ func (c *conn) ready(raw json.RawMessage) error {
 	c.begin()
 	c.session = session{id: d.SessionID, address: d.Address}
 	c.guilds.begin(c.shard.id, event.Self{UserID: d.User.ID, AppID: d.Application.ID}, d.Guilds)
-	if c.cause != nil && time.Since(c.lost) >= c.times.downAfter { // the shards of other nodes have moved the watermark on
+	if c.cause != nil && time.Since(c.lost) >= c.limits.downAfter { // the shards of other nodes have moved the watermark on
 		c.link.Missed("", c.lost.Add(-unnoticed))
 	}
 	c.link.Log.Info("the gateway session begins", "shard", c.id, "servers", len(d.Guilds))

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +42,26 @@ func TestDropsLoseNothing(t *testing.T) {
 	}
 	if len(l.ups) != 0 {
 		t.Error("Up was called although nothing was missed")
+	}
+}
+
+// TestReactionsArrive checks that reactions arrive from servers and from direct messages, and that
+// the session and the sequence identify each.
+func TestReactionsArrive(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	for _, channel := range []string{roomID, directID} {
+		l.AddReaction(channel, l.say(channel, "hi").ID, mara, "🎉")
+	}
+	l.say(directID, "bye")
+	l.await(3)
+	dedupe := map[string]bool{}
+	for _, e := range l.envelopes() {
+		if keys := l.adapter.Keys(e, l.directory()); keys.Kind == event.KindReaction && strings.HasPrefix(keys.Dedupe, "reaction:") {
+			dedupe[keys.Dedupe] = true
+		}
+	}
+	if len(dedupe) != 2 {
+		t.Errorf("the keys of the reactions are %v", dedupe)
 	}
 }
 
@@ -88,18 +110,23 @@ func TestFatalCodesStop(t *testing.T) {
 }
 
 // TestSlowStoreResumes lets the store fail, and checks that heartbeats go on with the last
-// committed sequence, and that every message arrives in order.
+// committed sequence, and that every message arrives once and in order: the session is resumed when
+// the store has taken the events.
 func TestSlowStoreResumes(t *testing.T) {
 	l := startLive(t, discordtest.Options{Heartbeat: 50 * time.Millisecond}, nil)
-	busy := make(chan struct{})
+	var refusals atomic.Int64
+	refusals.Store(math.MaxInt64)
+	offered := make(chan struct{}, 1)
 	l.inbox.mu.Lock()
 	l.inbox.refuse = func(event.Envelope) error {
-		select {
-		case <-busy:
+		if refusals.Add(-1) < 0 {
 			return nil
-		default:
-			return adapters.ErrBusy
 		}
+		select {
+		case offered <- struct{}{}:
+		default:
+		}
+		return adapters.ErrBusy
 	}
 	l.inbox.mu.Unlock()
 	m, sent := l.Say(discordtest.Message{Channel: roomID, Author: mara, Content: "0"})
@@ -107,18 +134,56 @@ func TestSlowStoreResumes(t *testing.T) {
 	for n := range 9 {
 		want = append(want, l.say(roomID, fmt.Sprint(n+1)).Content)
 	}
+	<-offered
 	l.Drop(discordtest.Cut)
 	if acked, err := sent.Acked(t.Context()); acked || err != nil {
 		t.Errorf("an event that the store did not take is acknowledged: %v, %v", acked, err)
 	}
-	close(busy)
-	if diff := cmp.Diff(want, l.await(10)[:10]); diff != "" {
+	refusals.Store(2) // the next offers fail, too
+	l.awaitSession()
+	if diff := cmp.Diff(append(want, l.say(roomID, "10").Content), l.await(11)); diff != "" {
 		t.Error(diff)
 	}
-	l.awaitSession()
 	if identifies, resumes := l.Starts(); identifies != 1 || resumes != 1 {
 		t.Errorf("%d identifies and %d resumes", identifies, resumes)
 	}
+}
+
+// TestTooManyEventsAreSentAgain checks that a connection ends while too many bytes wait for the
+// store, and that the session is resumed when the store has taken them.
+func TestTooManyEventsAreSentAgain(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.adapter.SetWaiting(100_000)
+	busy, big := make(chan struct{}), strings.Repeat("a", 40_000)
+	l.inbox.refuse = func(event.Envelope) error { <-busy; return nil }
+	l.run()
+	l.up()
+	for range 3 {
+		l.Push(gardenID, "UNHEARD_OF", map[string]any{"x": big})
+	}
+	l.awaitShards(0)
+	close(busy)
+	l.say(roomID, "hi")
+	l.await(1)
+	if identifies, resumes := l.Starts(); identifies != 1 || resumes != 1 || len(l.envelopes()) != 4 {
+		t.Errorf("%d identifies, %d resumes and %d events", identifies, resumes, len(l.envelopes()))
+	}
+}
+
+// TestAPanicOfTheStoreIsAFailure checks that an event is offered again after a panic.
+func TestAPanicOfTheStoreIsAFailure(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	var calls atomic.Int64
+	l.inbox.refuse = func(event.Envelope) error {
+		if calls.Add(1) == 1 {
+			panic("a bug")
+		}
+		return nil
+	}
+	l.run()
+	l.up()
+	l.say(roomID, "hi")
+	l.await(1)
 }
 
 // TestSilentGatewayHangsNothing checks that a gateway without a hello delays neither the next
@@ -182,8 +247,33 @@ func TestSessionStartsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRecommendedShards checks that shards: 0 opens as many as Discord recommends, and that each
-// event comes from its shard.
+// TestADeadAddressOfASessionIsReplaced checks that the session is resumed at the gateway's address
+// if its own cannot be reached.
+func TestADeadAddressOfASessionIsReplaced(t *testing.T) {
+	var calls calls
+	l := startLive(t, discordtest.Options{OnCall: calls.note}, nil)
+	l.Script(discordtest.Connect, discordtest.Fault{Status: http.StatusServiceUnavailable})
+	l.Drop(discordtest.Cut)
+	l.awaitSession()
+	if _, resumes := l.Starts(); resumes != 1 || len(calls.of(discordtest.GetGateway)) != 2 {
+		t.Errorf("%d resumes, %d calls for the gateway's address", resumes, len(calls.of(discordtest.GetGateway)))
+	}
+}
+
+// TestIdentifiesArePaced checks that a node identifies once in a while for each rate-limit key.
+func TestIdentifiesArePaced(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{Shards: 3, Concurrency: 2}, func(c *discord.Config) { c.Shards = 0 })
+	l.adapter.SetIdentifyEvery(time.Hour)
+	l.run()
+	l.up()
+	l.up()
+	if identifies, _ := l.Starts(); identifies != 2 {
+		t.Errorf("%d identifies", identifies)
+	}
+}
+
+// TestRecommendedShards checks that shards: 0 opens as many as Discord recommends, that each event
+// comes from its shard, and that the first alone registers the commands.
 func TestRecommendedShards(t *testing.T) {
 	l := prepareLive(t, discordtest.Options{Shards: 3}, func(c *discord.Config) { c.Shards = 0 })
 	for n, c := range l.connections() {
@@ -201,8 +291,12 @@ func TestRecommendedShards(t *testing.T) {
 		l.say(id+"0", "hi")
 	}
 	l.await(3)
+	l.stop()
 	if identifies, _ := l.Starts(); identifies != 3 {
 		t.Errorf("%d identifies", identifies)
+	}
+	if _, upserts := l.Commands(); upserts > 5 {
+		t.Errorf("%d commands were registered", upserts)
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 // before, with their active threads, and the known direct messages. It asks Discord for the
 // bot's servers first.
 func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
-	a.guilds.complete(ctx, a.times.guilds)
+	a.guilds.complete(ctx, a.limits.guilds)
 	if err := a.get(ctx, "/users/@me/guilds?limit=1", new(json.RawMessage)); err != nil {
 		return nil, fmt.Errorf("ask discord for the bot's servers: %w", err)
 	}

@@ -49,8 +49,8 @@ func TestKnownChannelsAreBackfilled(t *testing.T) {
 // TestMissedMessagesHaveNicknames checks that a fetched message gets its server and its author's
 // nickname, which Discord leaves out, with one call for each author.
 func TestMissedMessagesHaveNicknames(t *testing.T) {
-	var calls []discordtest.Call
-	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls)}, nil)
+	var calls calls
+	l := prepareLive(t, discordtest.Options{OnCall: calls.note}, nil)
 	l.AddGuild(discordtest.Guild{ID: gardenID, Nicks: map[string]string{mara: "Mara (garden)"}})
 	for n := range 250 {
 		l.say(roomID, fmt.Sprint("word ", n))
@@ -73,7 +73,7 @@ func TestMissedMessagesHaveNicknames(t *testing.T) {
 	if len(names) != 250 || names[0] != "Mara (garden)" || names[249] != "Mara (garden)" {
 		t.Errorf("%d messages, the first of %q", len(names), names[0])
 	}
-	if n := len(only(calls, discordtest.GetMember)); n != 1 {
+	if n := len(calls.of(discordtest.GetMember)); n != 1 {
 		t.Errorf("%d lookups", n)
 	}
 }
@@ -84,8 +84,8 @@ func TestMissedMessagesHaveNicknames(t *testing.T) {
 func TestOnlyTheMissedAreReadAgain(t *testing.T) {
 	var ahead atomic.Int64 // of the clock, in seconds
 	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Second) }
-	var calls []discordtest.Call
-	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls), Now: clock}, nil)
+	var calls calls
+	l := prepareLive(t, discordtest.Options{OnCall: calls.note, Now: clock}, nil)
 	l.adapter.SetClock(clock)
 	l.run()
 	l.up()
@@ -132,7 +132,7 @@ func TestOnlyTheMissedAreReadAgain(t *testing.T) {
 			t.Errorf("the read after interruption %d finds %q, want %q", round, got, want)
 		}
 	}
-	if n := len(only(calls, discordtest.Read)); n != 4 {
+	if n := len(calls.of(discordtest.Read)); n != 4 {
 		t.Errorf("%d reads of pages", n)
 	}
 }
@@ -157,6 +157,39 @@ func TestAReadOfAnEarlierGapLeavesTheLater(t *testing.T) {
 		if want := map[bool]int{true: 2}[until > 0]; err != nil || found != want {
 			t.Errorf("a read until %v finds %d messages, %v; want %d", until, found, err, want)
 		}
+	}
+}
+
+// TestAForgottenSessionLeavesAGap checks that a message of the time between two sessions is read,
+// although later ones were heard.
+func TestAForgottenSessionLeavesAGap(t *testing.T) {
+	var ahead atomic.Int64 // of Discord's clock, in seconds: each message is later
+	l := startLive(t, discordtest.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Add(10)) * time.Second) }}, nil)
+	read := func() (n int) {
+		gap := event.Gap{Channel: roomID, From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}
+		if _, err := l.adapter.ReadChannel(t.Context(), adapters.Reading{Gap: gap, Messages: 10, Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
+			for _, m := range list {
+				n += strings.Count(string(m.New.Body), "missed")
+			}
+			return nil
+		}}); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	l.say(roomID, "heard")
+	l.await(1)
+	read()
+	away := make(chan struct{})
+	l.Script(discordtest.Connect, discordtest.Fault{Hold: away})
+	l.Drop(discordtest.Forget)
+	l.say(roomID, "missed")
+	close(away)
+	l.up()
+	l.say(roomID, "heard again")
+	l.await(2)
+	if n := read(); n != 1 {
+		t.Errorf("%d messages were read", n)
 	}
 }
 
@@ -200,12 +233,17 @@ func TestRoleMentionAddressesUs(t *testing.T) {
 	}
 }
 
-// TestRemovedServerEndsNothingElse checks that a removal from one server leaves the others.
+// TestRemovedServerEndsNothingElse checks that a removal from one server, a deleted channel and a
+// deleted thread leave the others.
 func TestRemovedServerEndsNothingElse(t *testing.T) {
 	l := startLive(t, discordtest.Options{}, nil)
 	l.AddGuild(discordtest.Guild{ID: "700000000000000020"})
 	l.SetChannel(discordtest.Channel{ID: "700000000000000021", Guild: "700000000000000020"})
+	l.SetChannel(discordtest.Channel{ID: "700000000000000022", Guild: gardenID})
+	l.SetChannel(discordtest.Channel{ID: "700000000000000023", Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
 	l.RemoveGuild("700000000000000020")
+	l.RemoveChannel("700000000000000022")
+	l.RemoveChannel("700000000000000023")
 	l.say(roomID, "hi")
 	l.await(1)
 	_, err := l.adapter.Send(t.Context(), l.post("k1", "700000000000000021", "", "hi"))
@@ -213,6 +251,11 @@ func TestRemovedServerEndsNothingElse(t *testing.T) {
 		t.Errorf("a post in a channel that is gone: %v", err)
 	}
 	l.send(l.post("k2", roomID, "", "hi"))
+	l.stop()
+	l.adapter.SetClock(func() time.Time { return time.Now().Add(2 * time.Minute) })
+	if got, err := l.adapter.Channels(t.Context()); err != nil || !slices.Equal(got, []string{roomID}) {
+		t.Errorf("the channels are %q, %v", got, err)
+	}
 }
 
 // TestMessagesOfAThreadNameItsChannel checks that the events of a thread, live and fetched, carry

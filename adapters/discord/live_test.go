@@ -39,6 +39,8 @@ type inbox struct {
 	// runs says that envelopes trigger runs. If decides is nil, the decision is never known.
 	runs    bool
 	decides bool
+	// decision is the later decision about the only envelope; nil for none.
+	decision chan bool
 }
 
 func (i *inbox) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, error) {
@@ -62,6 +64,14 @@ func (i *inbox) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, e
 }
 
 func (i *inbox) Runs(ctx context.Context, _ int64) (runs, known bool) {
+	if i.decision != nil {
+		select {
+		case runs = <-i.decision:
+			return runs, true
+		case <-ctx.Done():
+			return false, false
+		}
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.runs, i.decides
@@ -177,9 +187,15 @@ func (l *live) say(channel, text string) discordtest.Message {
 // awaitSession waits until the adapter has a session again.
 func (l *live) awaitSession() {
 	l.t.Helper()
+	l.awaitShards(1)
+}
+
+// awaitShards waits until n sessions are connected.
+func (l *live) awaitShards(n int) {
+	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), 10*time.Second)
 	defer cancel()
-	if err := l.AwaitShards(ctx, 1); err != nil {
+	if err := l.AwaitShards(ctx, n); err != nil {
 		l.t.Fatal(err)
 	}
 }

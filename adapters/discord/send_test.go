@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -66,9 +67,30 @@ func (b sentBody) check(t *testing.T, users ...string) {
 	}
 }
 
-// bodies records the bodies of calls.
-func bodies(calls *[]discordtest.Call) func(discordtest.Call) {
-	return func(c discordtest.Call) { *calls = append(*calls, c) }
+// calls records the calls of a fake. They may come concurrently.
+type calls struct {
+	mu  sync.Mutex
+	all []discordtest.Call
+}
+
+func (c *calls) note(call discordtest.Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, call)
+}
+
+// of returns the calls of a route.
+func (c *calls) of(route string) []discordtest.Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.all), func(call discordtest.Call) bool { return call.Route != route })
+}
+
+// last returns the last call.
+func (c *calls) last() discordtest.Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[len(c.all)-1]
 }
 
 func decodeBody(t *testing.T, c discordtest.Call) (b sentBody) {
@@ -79,16 +101,12 @@ func decodeBody(t *testing.T, c discordtest.Call) (b sentBody) {
 	return b
 }
 
-func only(calls []discordtest.Call, route string) []discordtest.Call {
-	return slices.DeleteFunc(slices.Clone(calls), func(c discordtest.Call) bool { return c.Route != route })
-}
-
 func TestPostsReferToTheQuestion(t *testing.T) {
-	var calls []discordtest.Call
-	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls)}, nil)
+	var calls calls
+	l := prepareLive(t, discordtest.Options{OnCall: calls.note}, nil)
 	question := l.say(roomID, "a question")
 	id := l.send(l.post("k1", roomID, question.ID, "hi <@"+mara+">, see https://example.com"))
-	b := decodeBody(t, calls[len(calls)-1])
+	b := decodeBody(t, calls.last())
 	b.check(t, mara)
 	if b.Reference == nil || b.Reference.MessageID != question.ID || b.Reference.FailIfNotExists == nil || *b.Reference.FailIfNotExists {
 		t.Errorf("the reference is %+v", b.Reference)
@@ -99,8 +117,8 @@ func TestPostsReferToTheQuestion(t *testing.T) {
 	if err := l.adapter.Edit(t.Context(), id, l.post("k1", roomID, question.ID, "hello @everyone")); err != nil {
 		t.Fatal(err)
 	}
-	decodeBody(t, calls[len(calls)-1]).check(t)
-	if raw := string(calls[len(calls)-1].Body); !strings.Contains(raw, `"components":[]`) {
+	decodeBody(t, calls.last()).check(t)
+	if raw := string(calls.last().Body); !strings.Contains(raw, `"components":[]`) {
 		t.Errorf("the edit %s keeps the buttons", raw)
 	}
 	l.SetChannel(discordtest.Channel{ID: roomID, Guild: gardenID, NoHistory: true})
@@ -110,24 +128,24 @@ func TestPostsReferToTheQuestion(t *testing.T) {
 	if posts := l.Posts(roomID); len(posts) != 3 || posts[2].ReplyTo != "" {
 		t.Errorf("without the permission: %+v", posts)
 	}
-	if n := len(only(calls, discordtest.Post)); n != 4 {
+	if n := len(calls.of(discordtest.Post)); n != 4 {
 		t.Errorf("%d calls, want 4: the refusal of references is remembered", n)
 	}
 	l.send(l.post("k4", directID, "", "hi"))
-	if b := decodeBody(t, calls[len(calls)-1]); b.Reference != nil {
+	if b := decodeBody(t, calls.last()); b.Reference != nil {
 		t.Error("a post without a question refers to a message")
 	}
 }
 
 func TestAtMostHundredMentions(t *testing.T) {
-	var calls []discordtest.Call
-	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls)}, nil)
+	var calls calls
+	l := prepareLive(t, discordtest.Options{OnCall: calls.note}, nil)
 	var text strings.Builder
 	for n := range 130 {
 		fmt.Fprintf(&text, "<@%d>", 1000+n)
 	}
 	l.send(l.post("k1", roomID, "", text.String()))
-	if b := decodeBody(t, calls[len(calls)-1]); len(b.AllowedMentions.Users) != 100 {
+	if b := decodeBody(t, calls.last()); len(b.AllowedMentions.Users) != 100 {
 		t.Errorf("%d users", len(b.AllowedMentions.Users))
 	}
 }
@@ -181,8 +199,8 @@ func TestUnclearPostIsSettledByItsNonce(t *testing.T) {
 }
 
 func TestHeadersSetThePace(t *testing.T) {
-	var calls []discordtest.Call
-	l := prepareLive(t, discordtest.Options{OnCall: bodies(&calls), PostLimit: 2, PostPer: time.Minute}, nil)
+	var calls calls
+	l := prepareLive(t, discordtest.Options{OnCall: calls.note, PostLimit: 2, PostPer: time.Minute}, nil)
 	for n := range 2 {
 		l.send(l.post(fmt.Sprint("k", n), roomID, "", "hi"))
 	}
@@ -191,7 +209,7 @@ func TestHeadersSetThePace(t *testing.T) {
 	if !ok || failure.Failure != adapters.RateLimited || failure.Scope != adapters.ScopeChannel || failure.RetryAfter <= 0 || failure.RetryAfter > time.Minute {
 		t.Errorf("the third call: %v", err)
 	}
-	if n := len(only(calls, discordtest.Post)); n != 2 {
+	if n := len(calls.of(discordtest.Post)); n != 2 {
 		t.Errorf("%d calls reached Discord, want 2", n)
 	}
 	l.send(l.post("k4", directID, "", "hi")) // another channel has its own limit

@@ -132,12 +132,16 @@ func (s *Server) setChannel(c Channel) {
 	}
 }
 
-// RemoveChannel deletes a channel, and sends its event.
+// RemoveChannel deletes a channel or a thread, and sends its event.
 func (s *Server) RemoveChannel(id string) {
 	s.change(func() {
 		if c := s.channels[id]; c != nil {
 			delete(s.channels, id)
-			s.dispatch(c.Guild, "CHANNEL_DELETE", c.wire(len(c.messages)))
+			name := "CHANNEL_DELETE"
+			if c.isThread() {
+				name = "THREAD_DELETE"
+			}
+			s.dispatch(c.Guild, name, c.wire(len(c.messages)))
 		}
 	})
 }

@@ -35,6 +35,7 @@ type frame struct {
 type session struct {
 	id            string
 	shard, shards int
+	intents       int
 	seq           int64
 	acked         int64 // the sequence of the client's last heartbeat or resume
 	sent          [][]byte
@@ -210,8 +211,27 @@ func (s *Server) handle(c *conn, f frame) {
 	}
 }
 
-// contentIntent is the privileged intent for the content of messages.
-const contentIntent = 1 << 15
+// contentIntent is the privileged intent for the content of messages. The other privileged ones,
+// for members and presences, are refused to the bot.
+const contentIntent, privilegedIntents = 1 << 15, 1<<1 | 1<<8
+
+// intentOf returns the intent with which an event is sent; 0 if it needs none.
+// https://docs.discord.com/developers/events/gateway#list-of-intents
+func intentOf(guild, name string) int {
+	direct := 0 // the intents for direct messages are three bits higher
+	if guild == "" {
+		direct = 3
+	}
+	switch {
+	case strings.HasPrefix(name, "MESSAGE_REACTION_"):
+		return 1 << (10 + direct)
+	case strings.HasPrefix(name, "MESSAGE_"):
+		return 1 << (9 + direct)
+	case strings.HasPrefix(name, "GUILD_"), strings.HasPrefix(name, "CHANNEL_"), strings.HasPrefix(name, "THREAD_"):
+		return 1
+	}
+	return 0
+}
 
 // identify starts a session.
 // https://docs.discord.com/developers/events/gateway#identifying
@@ -244,14 +264,14 @@ func (s *Server) identify(c *conn, raw json.RawMessage) {
 	case d.Intents&^(1<<26-1) != 0:
 		c.close(4013, "Invalid intent(s).")
 		return
-	case s.options.NoContent && d.Intents&contentIntent != 0:
+	case s.options.NoContent && d.Intents&contentIntent != 0, d.Intents&privilegedIntents != 0:
 		c.close(4014, "Disallowed intent(s).")
 		return
 	case recent > s.options.Concurrency:
 		c.send(encode(frame{Op: opInvalid, D: []byte("false")}))
 		return
 	}
-	next := &session{id: "session" + s.newID(), shard: d.Shard[0], shards: d.Shard[1], conn: c}
+	next := &session{id: "session" + s.newID(), shard: d.Shard[0], shards: d.Shard[1], intents: d.Intents, conn: c}
 	s.sessions[next.id], c.session = next, next
 	guilds := []any{}
 	for id := range s.guilds {

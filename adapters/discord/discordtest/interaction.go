@@ -92,6 +92,16 @@ func interactionHandlers() map[string]handler {
 				return nil
 			})
 		},
+		FollowUp: func(s *Server, r request) any {
+			i := s.asked[r.PathValue("token")]
+			if i == nil || r.PathValue("app") != App {
+				return unknownHook
+			}
+			var b response
+			r.decode(&b)
+			i.Flags, i.Content = b.Flags, b.Content
+			return map[string]any{"id": s.newID()}
+		},
 		Upsert: func(s *Server, r request) any {
 			var b struct {
 				Name string `json:"name"`
@@ -119,6 +129,12 @@ func interactionHandlers() map[string]handler {
 // loading is the flag of a deferred answer.
 const loading = 1 << 7
 
+// response is the body of an immediate response, and of a further one.
+type response struct {
+	Content string `json:"content"`
+	Flags   int    `json:"flags"`
+}
+
 // callback responds to an interaction, once.
 // https://docs.discord.com/developers/interactions/receiving-and-responding
 func (s *Server) callback(r request) any {
@@ -130,11 +146,8 @@ func (s *Server) callback(r request) any {
 		return refusal{http.StatusBadRequest, 40060, "Interaction has already been acknowledged."}
 	}
 	var b struct {
-		Type int `json:"type"`
-		Data struct {
-			Content string `json:"content"`
-			Flags   int    `json:"flags"`
-		} `json:"data"`
+		Type int      `json:"type"`
+		Data response `json:"data"`
 	}
 	r.decode(&b)
 	i.Type, i.Flags, i.Content = b.Type, b.Data.Flags, b.Data.Content

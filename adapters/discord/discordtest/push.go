@@ -25,11 +25,11 @@ func (e Event) Acked(ctx context.Context) (acked bool, err error) {
 	return acked, err
 }
 
-// dispatch sends an event about a guild to its shard, or about direct messages to the first.
-// The caller holds the lock.
+// dispatch sends an event about a guild to its shard, or about direct messages to the first, if
+// the session has the event's intent. The caller holds the lock.
 func (s *Server) dispatch(guild, name string, d any) (e Event) {
 	for _, session := range s.sessions {
-		if shardOf(guild, session.shards) == session.shard {
+		if intent := intentOf(guild, name); shardOf(guild, session.shards) == session.shard && session.intents&intent == intent {
 			e = Event{s, session, session.dispatch(name, d)}
 		}
 	}

@@ -36,6 +36,7 @@ const (
 	EditAnswer  = "PATCH /webhooks/{app}/{token}/messages/@original"
 	GetAnswer   = "GET /webhooks/{app}/{token}/messages/@original"
 	EndAnswer   = "DELETE /webhooks/{app}/{token}/messages/@original"
+	FollowUp    = "POST /webhooks/{app}/{token}"
 	Upsert      = "POST /applications/{app}/commands"
 	GetCommands = "GET /applications/{app}/commands"
 	Overwrite   = "PUT /applications/{app}/commands"
