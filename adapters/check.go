@@ -17,6 +17,8 @@ type Finding struct {
 	// Fault says that the workspace cannot work. Otherwise only some of its abilities are
 	// missing.
 	Fault bool
+	// Note says that nothing is missing.
+	Note bool
 }
 
 // Wants are the facts about a workspace's settings that matter to its platform, beyond the

@@ -36,6 +36,8 @@ func load(path string, lookup func(string) (string, bool)) (*Config, Places, err
 	c := Default()
 	if _, err := os.Stat(File); path != "" || !errors.Is(err, fs.ErrNotExist) {
 		c = l.config()
+	} else if unread, _ := filepath.Glob(c.Glob); len(unread) > 0 {
+		l.main.warn("", "does not exist, so "+unread[0]+" is not read: make the file, which may be empty")
 	}
 	if len(l.faults) > 0 {
 		return nil, Places{}, l.faults

@@ -106,3 +106,12 @@ func TestWarningsWithoutFiles(t *testing.T) {
 		t.Errorf("%q, want %q", c.Warnings.Error(), want)
 	}
 }
+
+// TestWarningAboutUnreadWorkspaces checks that a workspace's file without a parley.yaml is named.
+func TestWarningAboutUnreadWorkspaces(t *testing.T) {
+	write(t, map[string]string{"workspaces/w.yaml": webWorkspace})
+	c, err := config.Load("")
+	if err != nil || !strings.Contains(c.Warnings.Error(), "parley.yaml:1: does not exist, so workspaces/w.yaml is not read") {
+		t.Errorf("%v, %v", c, err)
+	}
+}

@@ -55,7 +55,7 @@ func (a *Adapter) Check(ctx context.Context, _ adapters.Wants) (found []adapters
 	for _, p := range needed {
 		all |= p.bit
 	}
-	found = append(found, adapters.Finding{Key: "token", Words: "invite the bot to a server with https://discord.com/oauth2/authorize?client_id=" + app.ID +
+	found = append(found, adapters.Finding{Key: "token", Note: true, Words: "invite the bot to a server with https://discord.com/oauth2/authorize?client_id=" + app.ID +
 		"&scope=bot+applications.commands&permissions=" + strconv.FormatInt(all, 10)})
 	lacking, err := a.checkGuilds(ctx, user.ID)
 	return append(found, lacking...), err

@@ -211,7 +211,7 @@ func furtherFaults(c *cobra.Command, conf *config.Config, places config.Places) 
 		case found.Fault:
 			list = append(list, fault)
 			continue
-		case found.Unasked:
+		case found.Unasked, found.Note:
 			fault.Words = "note: " + fault.Words
 		default:
 			fault.Words = "warning: " + fault.Words
