@@ -82,11 +82,12 @@ func (a *agent) said() [][]string {
 	return out
 }
 
-// engine is a store that refuses writes while it is down.
+// engine is a store that refuses writes while it is down. The outcome of a write is unknown if
+// unclear is set, and that clears it.
 type engine struct {
 	journal.Engine
-	down  atomic.Bool
-	heard sync.Map // func(words string), by node
+	down, unclear atomic.Bool
+	heard         sync.Map // func(words string), by node
 }
 
 // Notify and Listen implement journal.Notifier.
@@ -106,7 +107,11 @@ func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn fun
 	if e.down.Load() {
 		return journal.ErrUnavailable
 	}
-	return e.Engine.Write(ctx, options, fn)
+	err := e.Engine.Write(ctx, options, fn)
+	if err == nil && e.unclear.CompareAndSwap(true, false) {
+		return journal.ErrUnclear
+	}
+	return err
 }
 
 // fixture is a Runner with its store, scheduler, intake and agent, in a bubble. It is also
@@ -129,6 +134,8 @@ type fixture struct {
 	settings  turn.Settings
 	profile   turn.Profile
 	gone      bool
+	asked     string // the agent that new messages ask
+	slots     int    // of the helper
 	stop      func() // ends the work, as the daemon's stop does
 	kill      func() // ends the work and leaves its claims
 
@@ -137,6 +144,7 @@ type fixture struct {
 	nodes   int
 	thread  int64
 	place   event.ThreadKey           // of new messages
+	noFile  bool                      // the store refuses the next file
 	entries map[int64][]journal.Entry // the entries before the intake, by thread
 	runs    []*journal.Run
 	reports []turn.Report
@@ -153,7 +161,7 @@ type fixture struct {
 func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &fixture{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}, place: key}
+		d := &fixture{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}, place: key, asked: "helper", slots: 4}
 		store, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "journal.db"))
 		if err != nil {
 			t.Fatal(err)
@@ -183,17 +191,20 @@ func (d *fixture) work() {
 	parts := turn.Parts{
 		Journal: d.journal, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now,
 		Settings: func(*journal.Run) turn.Settings { return d.settings },
-		Profile: func(string) (turn.Profile, bool) {
+		Profile: func(agent string) (turn.Profile, bool) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			return d.profile, !d.gone
+			profile := d.profile
+			profile.ID = agent
+			return profile, !d.gone
 		},
 	}
 	d.Runner = turn.New(parts)
 	ctx, cancel := context.WithCancel(d.Context())
 	var working sync.WaitGroup
 	working.Go(func() { _ = scheduler.Run(ctx) })
-	working.Go(func() { _ = d.Serve(ctx, ctx, "helper", 4) })
+	working.Go(func() { _ = d.Serve(ctx, ctx, "helper", d.slots) })
+	working.Go(func() { _ = d.Serve(ctx, ctx, "other", 4) })
 	working.Go(func() {
 		_ = scheduler.Serve(ctx, work.Queue{Kind: work.Intake, Slots: 4, Do: d.intake})
 	})
@@ -225,7 +236,7 @@ func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 		if d.recorded != nil {
 			d.recorded()
 		}
-		d.Recorded(c, "helper", outcome)
+		d.Recorded(c, entries[0].Agent, outcome)
 	}
 }
 
@@ -278,6 +289,10 @@ func (s *showing) Format(text string, ask stream.Ask, files []journal.File) ([]j
 func (d *fixture) Put(_ context.Context, file stream.File) (journal.File, error) {
 	if file.Name == "too large" {
 		return journal.File{}, errors.New("too large")
+	}
+	if d.noFile {
+		d.noFile = false
+		return journal.File{}, journal.ErrUnavailable
 	}
 	return journal.File{Name: file.Name, Size: int64(len(file.Data))}, nil
 }
@@ -373,7 +388,7 @@ func (d *fixture) accept(trigger journal.Trigger, e event.Event) {
 	d.mu.Lock()
 	d.thread = accepted.Thread
 	d.entries[d.thread] = append(d.entries[d.thread], journal.Entry{
-		Envelope: accepted.ID, Workspace: workspace, Event: e, Agent: "helper",
+		Envelope: accepted.ID, Workspace: workspace, Event: e, Agent: d.asked,
 		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: d.history == nil,
 		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
 			if command, ok := strings.CutPrefix(m.Content, "/"); ok {

@@ -53,14 +53,19 @@ func newGoing(agent string, run *journal.Run) *going {
 
 // enter registers the run that is about to begin, or takes the one that began with
 // its message. A handed run that this claim has begun or resumed from the store already
-// is dropped: the agent was asked for it.
+// is dropped: the agent was asked for it. enter returns nil while another agent's worker
+// works on the thread: that one, or the next look into the store, wakes this agent's.
 func enter(c *work.Claim, agent string) *going {
-	g, handed := c.Get(handedKey{}).(*going)
-	if !handed || g.run.ID == c.Get(begunKey{}) {
+	handed, _ := c.Get(handedKey{}).(*going)
+	ours := handed != nil && handed.agent == agent
+	g := handed
+	if !ours || g.run.ID == c.Get(begunKey{}) {
 		g = newGoing(agent, nil)
 	}
-	c.Put(goingKey{}, g) // before the run leaves handedKey, so that report finds it under one key
-	if handed {
+	if !c.PutNew(goingKey{}, g) { // before the run leaves handedKey, so that report finds it under one key
+		return nil
+	}
+	if ours {
 		c.Take(handedKey{})
 	}
 	return g

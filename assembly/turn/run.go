@@ -166,7 +166,11 @@ func (a *attempt) commit(ctx context.Context) error {
 func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Post, send *journal.Send, err error) {
 	var files []journal.File
 	for _, file := range a.said.files {
-		stored, err := a.Files.Put(ctx, file)
+		var stored journal.File
+		err := work.Insist(ctx, commitTime, func() (err error) {
+			stored, err = a.Files.Put(ctx, file)
+			return err
+		})
 		switch {
 		case err == nil:
 			files = append(files, stored)

@@ -191,6 +191,9 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	g := enter(c, agent)
+	if g == nil {
+		return false, nil
+	}
 	defer c.Take(goingKey{})
 	if g.run == nil {
 		g.run, err = r.begin(asking, c, profile.ID)
@@ -213,7 +216,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	interruptible := a.interruptible()
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
-		interrupted, err := r.Journal.PutOffRun(ctx, &c.Claim, run, run.NotBefore, interruptible)
+		interrupted, err := r.Journal.PutOffRun(ctx, &c.Claim, run, interruptible)
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
 		return interrupted, err
 	case run.Claims >= suspectClaims && run.Claims < deadClaims && !c.Serial():

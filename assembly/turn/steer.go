@@ -9,6 +9,7 @@ import (
 
 	"parley/assembly"
 	"parley/ingest/journal"
+	"parley/ingest/work"
 )
 
 // Steerer is an Agent that takes messages while it works on a run.
@@ -57,43 +58,38 @@ func (s *steering) end() {
 	}
 }
 
-// run hands over messages until the run ends. It begins with those that an earlier attempt has
-// joined to the run: the process may have ended before the agent took them.
+// run hands over messages until the run ends, also those that an earlier attempt has joined to
+// the run: the process may have ended before the agent took them.
 func (s *steering) run(ctx context.Context, input assembly.Input) {
 	select {
 	case <-s.taken:
 	case <-s.stop:
 		return
 	}
-	a := s.attempt
-	s.hand(ctx, input, slices.DeleteFunc(slices.Clone(a.run.Messages), func(m journal.Message) bool { return m.Seq <= a.run.BaseSeq }))
+	handed := map[int64]bool{} // by thread_seq
 	for {
-		s.join(ctx, input)
+		s.join(ctx, input, handed)
 		select {
 		case <-s.stop:
 			return
-		case <-a.arrived:
+		case <-s.attempt.arrived:
 		}
 	}
 }
 
-// join gives the run the messages that wait, and hands them over.
-func (s *steering) join(ctx context.Context, input assembly.Input) {
+// join gives the run the messages that wait, and hands over those that the agent has not been
+// given. If the agent does not take them, they wait for the next turn.
+func (s *steering) join(ctx context.Context, input assembly.Input, handed map[int64]bool) {
 	a := s.attempt
-	joined, err := a.Journal.JoinRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run)
-	if err != nil && !errors.Is(err, journal.ErrFenced) {
-		a.Log.Warn("messages wait for the next turn", "run", a.run.ID, "err", err)
-	}
-	s.hand(ctx, input, joined)
-}
-
-// hand gives messages of the run to the agent. If the agent does not take them, they wait for
-// the next turn.
-func (s *steering) hand(ctx context.Context, input assembly.Input, messages []journal.Message) {
+	var messages []journal.Message
+	s.insist(ctx, func(ctx context.Context) (err error) {
+		messages, err = a.Journal.JoinRun(ctx, &a.claim.Claim, a.run)
+		return err
+	})
+	messages = slices.DeleteFunc(messages, func(m journal.Message) bool { return handed[m.Seq] })
 	if len(messages) == 0 {
 		return
 	}
-	a := s.attempt
 	err := a.guard("steering", func() error {
 		l := lines{agent: a.run.Agent}
 		turn := assembly.Turn{Messages: l.many(messages)}
@@ -105,10 +101,20 @@ func (s *steering) hand(ctx context.Context, input assembly.Input, messages []jo
 		return s.agent.Steer(calling, input, assembly.Assemble(a.profile.ID, []assembly.Turn{turn}, assembly.Window{}, a.Mentions))
 	})
 	if err == nil {
+		for _, m := range messages {
+			handed[m.Seq] = true
+		}
 		return
 	}
 	a.Log.Warn("the agent takes no messages during its run; they wait for the next turn", "agent", a.profile.ID, "run", a.run.ID, "err", err)
-	if err := a.Journal.LeaveRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run, messages); err != nil && !errors.Is(err, journal.ErrFenced) {
-		a.Log.Error("messages stay with the run", "run", a.run.ID, "err", err)
+	s.insist(ctx, func(ctx context.Context) error { return a.Journal.LeaveRun(ctx, &a.claim.Claim, a.run, messages) })
+}
+
+// insist repeats a write while the store is unavailable: a message must not be left between the
+// run and the next turn.
+func (s *steering) insist(ctx context.Context, write func(context.Context) error) {
+	a := s.attempt
+	if err := work.Insist(ctx, commitTime, func() error { return write(context.WithoutCancel(ctx)) }); err != nil && !errors.Is(err, journal.ErrFenced) {
+		a.Log.Error("messages to a working agent are not recorded", "run", a.run.ID, "err", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/assembly"
@@ -66,6 +67,29 @@ func TestSteer(t *testing.T) {
 		d.outcomes()
 		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"four"}})
 		same(t, "the next input", d.assembled(1), "user: [Olivia]: one\nuser: [Olivia]: and two\nuser: [Olivia]: and three\nassistant: both done\nuser: [Olivia]: four\n")
+	})
+}
+
+// TestSteerWithAnUnclearCommit hands a message over although the store does not say whether the
+// message has joined the run. A message with an id for its run waits.
+func TestSteerWithAnUnclearCommit(t *testing.T) {
+	s := &steered{}
+	inBubble(t, steering(s), func(d *fixture) {
+		d.agent.does = []script{thinks(10*time.Second, "both done")}
+		d.asks("1", "one")
+		pass(time.Second)
+		run := d.running()
+		d.recorded = func() { d.engine.unclear.Store(true) }
+		d.asks("2", "and two")
+		d.recorded = nil
+		m := human("3", "another run")
+		m.RunID = "run-of-a-client"
+		d.record("run", m)
+		pass(time.Second)
+		synctest.Wait()
+		same(t, "given", s.given, []string{run + " [Olivia]: and two"})
+		pass(10 * time.Second)
+		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"another run"}})
 	})
 }
 

@@ -193,20 +193,25 @@ func (e *endRunTx) stale() bool {
 }
 
 // forAgent is the condition that a message waits for a run of an agent: $1 is the thread,
-// $2 the agent.
-const forAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2`
+// $2 the agent. joins is the condition that the message may join a run: one that came with
+// an id for its run has a run of its own.
+const (
+	forAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2`
+	joins    = forAgent + ` AND client_run_id IS NULL`
+)
 
-// asked reports whether a newer message asks the run's agent.
+// asked reports whether a message that is newer than the run's begin asks its agent. Earlier
+// ones may wait too: they could not be in the same run.
 func (e *endRunTx) asked() bool {
-	return e.turnSince != 0 && e.has(`SELECT 1 FROM messages WHERE `+forAgent+` LIMIT 1`, e.run.Thread, e.run.Agent)
+	return e.turnSince != 0 && e.has(`SELECT 1 FROM messages WHERE `+forAgent+` AND seq > $3 LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq)
 }
 
-// rerun adds the newer messages to the run, which then runs again. Messages to another
-// agent wait.
+// rerun adds the newer messages that may join to the run, which then runs again. The others
+// wait.
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
 	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1 AND context_after IS NOT NULL`, e.run.ID, base)
-	e.do(`UPDATE messages SET run = $3 WHERE `+forAgent, e.run.Thread, e.run.Agent, e.run.ID)
+	e.do(`UPDATE messages SET run = $3 WHERE `+joins, e.run.Thread, e.run.Agent, e.run.ID)
 	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
 		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE thread = $1 AND trigger = 'run' AND run IS NULL) THEN turn_since END,
 		run_bot_channel = coalesce(run_bot_channel, bot_channel), bot_channel = NULL, run_edited_at = 0,
@@ -319,16 +324,17 @@ func (j *Journal) RetryRun(ctx context.Context, claim *Claim, run *Run, at time.
 	return err
 }
 
-// PutOffRun postpones a run that a worker took too early. An interruptible run is given
-// up instead if a newer message waits, so that the next turn has both.
-func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, until time.Time, interruptible bool) (interrupted bool, err error) {
+// PutOffRun postpones a run that a worker took too early, unless its later answer has arrived
+// since. An interruptible run is given up instead if a newer message waits, so that the next
+// turn has both.
+func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, interruptible bool) (interrupted bool, err error) {
 	e, err := j.endRun(ctx, claim, run, func(e *endRunTx) {
 		if interruptible && e.asked() {
 			e.outcome = Interrupted
 			e.requeue()
 			return
 		}
-		e.do(`UPDATE threads SET run_fence = 0, turn_at = $2 WHERE id = $1`, run.Thread, millis(until))
+		e.do(`UPDATE threads SET run_fence = 0, turn_at = CASE WHEN run_not_before > $2 THEN run_not_before ELSE $2 END WHERE id = $1`, run.Thread, e.now)
 	})
 	return err == nil && e.outcome == Interrupted, err
 }

@@ -2,20 +2,17 @@ package journal
 
 import "context"
 
-// JoinRun gives the messages that wait for the run's agent to the run, which its worker hands to
-// the agent now. It returns them, by time; none if none waits. It fails with ErrFenced if the run
-// has ended.
+// JoinRun gives the messages that wait for the run's agent and may join to the run, which its
+// worker hands to the agent now. It returns all messages that have joined the run, by time. It
+// fails with ErrFenced if the run has ended. A call with an unknown outcome may be repeated.
 func (j *Journal) JoinRun(ctx context.Context, claim *Claim, run *Run) ([]Message, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) []Message {
 		tx.lockRun(claim, run, []any{new(int64)}, `id`)
-		joined := tx.lines(`m.row IN (SELECT row FROM messages WHERE `+forAgent+`) ORDER BY m.sent_at, m.seq`, run.Thread, run.Agent)
-		if len(joined) == 0 {
-			return nil
+		if joined := tx.exec(`UPDATE messages SET run = $3 WHERE `+joins, run.Thread, run.Agent, run.ID); joined > 0 {
+			tx.do(`UPDATE threads SET run_left = run_left + $2, run_bot_channel = coalesce(run_bot_channel, bot_channel), bot_channel = NULL,
+				turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END WHERE id = $1`, run.Thread, joined)
 		}
-		tx.do(`UPDATE messages SET run = $3 WHERE `+forAgent, run.Thread, run.Agent, run.ID)
-		tx.do(`UPDATE threads SET run_left = run_left + $2, run_bot_channel = coalesce(run_bot_channel, bot_channel), bot_channel = NULL,
-			turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END WHERE id = $1`, run.Thread, int64(len(joined)))
-		return joined
+		return tx.lines(`m.run = $1 AND m.seq > $2 AND m.author <> 'agent' AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID, run.BaseSeq)
 	})
 }
 

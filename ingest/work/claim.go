@@ -30,6 +30,12 @@ type held struct {
 // is needed to work without the payload.
 func (h *held) Put(key, value any) { h.payloads.Store(key, value) }
 
+// PutNew is Put if there is no payload under the key. It reports whether there was none.
+func (h *held) PutNew(key, value any) bool {
+	_, loaded := h.payloads.LoadOrStore(key, value)
+	return !loaded
+}
+
 // Get returns the payload that was put under a key, or nil.
 func (h *held) Get(key any) any {
 	value, _ := h.payloads.Load(key)

@@ -12,6 +12,7 @@ func laterPromises() []promise {
 		{"a run that was taken waits for its answer, also over a restart", takenRunWaits},
 		{"a run without its answer is due after the wait, and was taken", takenRunEnds},
 		{"an answer may come before the wait for it", answerBeforeWait},
+		{"a run that is put off has its answer already", answerDuringPutOff},
 		{"a run has one later answer", oneLaterAnswer},
 		{"an answer after another end of its run is refused", answerAfterEnd},
 	}
@@ -61,6 +62,20 @@ func answerBeforeWait(f *fixture) {
 	due, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, f.clock.Now().Add(time.Hour))
 	f.must(err)
 	same(f, "due now", due.After(f.clock.Now()), false)
+	same(f, "answer", *f.begin(threadKey(1)).Answer, late(""))
+}
+
+// answerDuringPutOff: a message woke the thread, and the answer came before the run was put off.
+func answerDuringPutOff(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	_, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, f.clock.Now().Add(time.Hour))
+	f.must(err)
+	f.message(threadKey(1), said("C1/2", "still there?"), runs)
+	run = f.begin(threadKey(1))
+	f.must(f.AnswerRun(f.ctx, run.ID, late("")))
+	_, err = f.PutOffRun(f.ctx, f.claim(run.Thread), run, false)
+	f.must(err)
 	same(f, "answer", *f.begin(threadKey(1)).Answer, late(""))
 }
 

@@ -208,7 +208,8 @@ func joinedRun(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "and?"), runs)
 	f.message(threadKey(1), said("C1/3", "aside"), passive)
 	same(f, "joined", join(), []string{"and?"})
-	same(f, "joined again", join(), []string{})
+	f.message(threadKey(1), asks("C1/4", "alone", "run-1"), runs)
+	same(f, "joined again", join(), []string{"and?"})
 	f = f.successor("after")
 	run = f.begin(threadKey(1))
 	same(f, "messages of the resumed run", contents(run.Messages), []string{"hi", "and?"})
@@ -217,8 +218,8 @@ func joinedRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs) // a duplicate
 	same(f, "a reply is stale for the passive message only", f.commit(run, reply).Outcome, journal.Stale)
 	ended := f.commit(f.begin(threadKey(1)), answer("both"))
-	same(f, "more", ended.More, false)
-	same(f, "turns", f.due(turns), nil)
+	same(f, "more", ended.More, true)
+	same(f, "a message with an id for its run", contents(f.begin(threadKey(1)).Messages), []string{"alone"})
 	_, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
 	f.fails("after the end", err, journal.ErrFenced)
 }
