@@ -80,22 +80,9 @@ func (a *Adapter) Connections() []adapters.Connection {
 	return []adapters.Connection{{Exclusive: true, Run: a.poll}}
 }
 
-// registered makes the registration of our webhook right. If it changed the registration, it
-// reads the messages from before the change.
-func (a *Adapter) registered(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
-	changed, err := a.register(ctx, link.Wants.Hook)
-	switch {
-	case err != nil && ctx.Err() == nil:
-		link.Log.Warn("the webhook cannot be registered; messages arrive at the next poll", "err", err)
-	case changed:
-		return a.readAll(ctx, inbox)
-	}
-	return nil
-}
-
-// poll reads the messages that the webhooks missed, at the start and then at each poll. It
-// also keeps the registration of the webhook right. After a failure the supervisor runs it again, so it reads
-// at once.
+// poll keeps the registration of the webhook right, and reads the messages that the webhooks
+// missed, at the start and then at each poll. After a failure the supervisor runs it again, so it
+// reads at once.
 func (a *Adapter) poll(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
 	if link.Wants.Everybody {
 		a.warned.Do(func() { link.Log.Warn(everybodyWords) })
@@ -103,10 +90,10 @@ func (a *Adapter) poll(ctx context.Context, inbox adapters.Inbox, link adapters.
 	for up := false; ; up = true {
 		info, err := a.askInfo(ctx)
 		if err == nil {
+			if err := a.register(ctx, link.Wants.Hook); err != nil && ctx.Err() == nil {
+				link.Log.Warn("the webhook cannot be registered; messages arrive at the next poll", "err", err)
+			}
 			err = a.readAll(ctx, inbox)
-		}
-		if err == nil {
-			err = a.registered(ctx, inbox, link)
 		}
 		switch {
 		case ctx.Err() != nil:

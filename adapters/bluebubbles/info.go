@@ -85,7 +85,9 @@ func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adap
 		return found, err
 	}
 	_, missing := a.stale(list, wants.Hook)
-	note(missing && wants.Hook != "", false, "webhook_secret", "the webhook is not registered at the server yet; a running daemon registers it")
+	if missing && wants.Hook != "" {
+		found = append(found, adapters.Finding{Key: "webhook_secret", Note: true, Words: "the webhook is not registered at the server yet; a running daemon registers it"})
+	}
 	return found, nil
 }
 

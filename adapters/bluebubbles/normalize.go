@@ -41,7 +41,7 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		}
 	case event.KindMessage, event.KindEdit:
 		e.Message = p.event(ctx, envelope.Workspace, directory)
-		if word := n.wake.match(e.Message.Channel, p.text); word != "" && e.Message.Addressed == event.AddressedNone {
+		if word := n.wake.match(e.Message.Channel, p.text); word != "" {
 			e.Message.Addressed, e.Message.Called = event.AddressedMention, word
 		}
 	}

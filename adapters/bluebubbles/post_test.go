@@ -127,11 +127,12 @@ func TestRepliesInGroups(t *testing.T) {
 		question, _ := n.Say(bluebubblestest.Message{Chat: group, From: nora, Text: "a question"})
 		n.reply(t, "chat640021977", question.GUID, "one")
 		n.reply(t, "chat640021977", question.GUID, "two")
+		n.reply(t, "chat640021977", "reaction/1", "three") // no message to refer to
 		want := ""
 		if private {
 			want = question.GUID
 		}
-		if sent := n.Sent(); sent[0].ReplyTo != want || sent[1].ReplyTo != "" {
+		if sent := n.Sent(); sent[0].ReplyTo != want || sent[1].ReplyTo != "" || sent[2].ReplyTo != "" {
 			t.Errorf("private %v: sent %+v", private, sent)
 		}
 	}
@@ -147,6 +148,8 @@ func TestTheGUIDLastSeen(t *testing.T) {
 	question, _ := n.Say(bluebubblestest.Message{Chat: sms, From: nora, Text: "by text message"})
 	n.reply(t, nora, question.GUID, "one")
 	n.reply(t, "+15555550199", "", "two")
+	n.SetChat(bluebubblestest.Chat{GUID: group})
+	n.reply(t, "chat640021977", "", "to all")
 	n.start()
 	n.hears("by iMessage")
 	n.stop()
@@ -156,12 +159,17 @@ func TestTheGUIDLastSeen(t *testing.T) {
 	for _, m := range n.Sent() {
 		got = append(got, m.Chat)
 	}
-	if diff := cmp.Diff([]string{sms, any, direct}, got); diff != "" {
+	if diff := cmp.Diff([]string{sms, any, group, direct}, got); diff != "" {
 		t.Error(diff)
 	}
 	_, err := n.adapter.Send(t.Context(), adapters.Post{Key: "k9", To: adapters.Address{Channel: "+15555550000"}, Text: "x"})
 	if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != adapters.Permanent {
 		t.Errorf("an unknown chat: %v", err)
+	}
+	n.Script("GET chat", bluebubblestest.Fault{Status: http.StatusBadGateway})
+	_, err = n.adapter.Send(t.Context(), adapters.Post{Key: "k9", To: adapters.Address{Channel: "+15555550000"}, Text: "x"})
+	if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != adapters.NotSent {
+		t.Errorf("a chat that the server cannot look up: %v", err)
 	}
 }
 

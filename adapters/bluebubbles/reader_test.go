@@ -206,9 +206,11 @@ func TestFirstStartReplaysNoHistory(t *testing.T) {
 func TestPollFindsWhatWebhooksMissed(t *testing.T) {
 	n := newNode(t, silent, quickly)
 	n.start()
+	old := n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "old", CreatedAt: time.Now().Add(-15 * time.Minute)})
 	edited, unsent, late := n.hears("edited"), n.hears("unsent"), n.hears("late")
-	n.desk.await(t, 3)
+	n.desk.await(t, 4)
 	n.stop()
+	n.Edit(old.GUID, "old, indeed")
 	n.Edit(edited.GUID, "edited, indeed")
 	n.Unsend(unsent.GUID)
 	n.Change(late.GUID, func(m *bluebubblestest.Message) {
@@ -218,10 +220,10 @@ func TestPollFindsWhatWebhooksMissed(t *testing.T) {
 	n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "synced late", CreatedAt: time.Now().Add(-48 * time.Hour)})
 	n.start()
 	got := map[string]bool{}
-	for _, text := range n.desk.await(t, 8)[3:] {
+	for _, text := range n.desk.await(t, 10)[4:] {
 		got[text] = true
 	}
-	want := map[string]bool{"edited, indeed by backfill": true, "delete by backfill": true, "late by backfill": true, "reaction by backfill": true, "synced late by backfill": true}
+	want := map[string]bool{"old, indeed by backfill": true, "edited, indeed by backfill": true, "delete by backfill": true, "late by backfill": true, "reaction by backfill": true, "synced late by backfill": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -409,7 +411,8 @@ func TestAnUnknownUpdateIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestWeekOldWebhooksReadNothing checks that repeated webhooks of known rows make no calls.
+// TestWeekOldWebhooksReadNothing checks that repeated webhooks of known rows, and an old one behind
+// a gap, make no calls.
 func TestWeekOldWebhooksReadNothing(t *testing.T) {
 	n := newNode(t, bluebubblestest.Options{}, func(c *bluebubbles.Config) { c.Poll = time.Hour })
 	n.start()
@@ -420,12 +423,17 @@ func TestWeekOldWebhooksReadNothing(t *testing.T) {
 		}
 	}
 	before := n.queries.Load()
+	old := fmt.Sprintf(`{"type":"new-message","data":{"originalROWID":900,"guid":"old","text":"old","dateCreated":%d,"chats":[{"guid":%q}]}}`,
+		time.Now().Add(-7*24*time.Hour).UnixMilli(), direct)
+	if status := post(t, n.hook.URL+"/hooks/bluebubbles/home/"+canaryWebhook, old); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
 	for _, d := range n.Replay() {
 		if status, err := d.Wait(t.Context()); status != http.StatusOK || err != nil {
 			t.Fatalf("status %d, %v", status, err)
 		}
 	}
-	if got := n.desk.await(t, 20); len(got) != 20 || n.queries.Load() != before {
+	if got := n.desk.await(t, 21); len(got) != 21 || n.queries.Load() != before {
 		t.Errorf("%d envelopes, %d queries", len(got), n.queries.Load()-before)
 	}
 }

@@ -45,7 +45,7 @@ func (a *Adapter) stale(list []webhook, hook string) (ours []webhook, missing bo
 	for _, w := range list {
 		switch {
 		case !strings.HasPrefix(w.URL, hook+"/"):
-		case missing && w.URL == hook+"/"+a.config.WebhookSecret.Reveal() && sameEvents(w.Events):
+		case w.URL == hook+"/"+a.config.WebhookSecret.Reveal() && sameEvents(w.Events):
 			missing = false
 		default:
 			ours = append(ours, w)
@@ -59,27 +59,26 @@ func sameEvents(list []string) bool {
 	return len(list) == len(events) && !slices.ContainsFunc(events, func(e string) bool { return !slices.Contains(list, e) })
 }
 
-// register makes the server's registration of our hook right, and reports whether it was
-// missing. The server does not change the events of a registered URL, so register deletes a
-// wrong one first.
-func (a *Adapter) register(ctx context.Context, hook string) (changed bool, err error) {
+// register makes the server's registration of our hook right. The server does not change the
+// events of a registered URL, so register deletes a wrong one first.
+func (a *Adapter) register(ctx context.Context, hook string) error {
 	if hook == "" {
-		return false, nil
+		return nil
 	}
 	list, err := a.webhooks(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
 	ours, missing := a.stale(list, hook)
 	for _, w := range ours {
 		if err := a.call(ctx, http.MethodDelete, "webhook/"+strconv.Itoa(w.ID), nil, nil, nil); err != nil && !isMissing(err) {
-			return false, err
+			return err
 		}
 	}
 	if !missing {
-		return false, nil
+		return nil
 	}
-	return true, a.call(ctx, http.MethodPost, "webhook", nil, map[string]any{"url": hook + "/" + a.config.WebhookSecret.Reveal(), "events": events}, nil)
+	return a.call(ctx, http.MethodPost, "webhook", nil, map[string]any{"url": hook + "/" + a.config.WebhookSecret.Reveal(), "events": events}, nil)
 }

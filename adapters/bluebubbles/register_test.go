@@ -79,9 +79,11 @@ func TestCheck(t *testing.T) {
 		"all is well": {bluebubblestest.Options{PrivateAPI: true}, "auto", adapters.Wants{Hook: hookURL}, func(n *node) {
 			n.Register(hookURL+"/"+canaryWebhook, "new-message", "updated-message", "message-send-error")
 		}, nil},
-		"a wrong password":          {bluebubblestest.Options{}, "auto", adapters.Wants{}, func(n *node) { n.revoked.Store(true) }, []finding{{"password", true}}},
-		"no private API":            {bluebubblestest.Options{}, "auto", adapters.Wants{}, nil, []finding{{"method", false}}},
-		"a missing private API":     {bluebubblestest.Options{}, "private-api", adapters.Wants{}, nil, []finding{{"method", true}}},
+		"a wrong password":      {bluebubblestest.Options{}, "auto", adapters.Wants{}, func(n *node) { n.revoked.Store(true) }, []finding{{"password", true}}},
+		"no private API":        {bluebubblestest.Options{}, "auto", adapters.Wants{}, nil, []finding{{"method", false}}},
+		"a missing private API": {bluebubblestest.Options{}, "private-api", adapters.Wants{}, nil, []finding{{"method", true}}},
+		"an old server, signed out": {bluebubblestest.Options{PrivateAPI: true, Version: "1.8.12", SignedOut: true}, "auto", adapters.Wants{}, nil,
+			[]finding{{"url", false}, {"url", false}}},
 		"AppleScript, as one wants": {bluebubblestest.Options{}, "apple-script", adapters.Wants{}, nil, nil},
 		"no webhook, and everybody": {bluebubblestest.Options{PrivateAPI: true}, "auto", adapters.Wants{Hook: hookURL, Everybody: true}, nil,
 			[]finding{{"url", false}, {"webhook_secret", false}}},

@@ -56,6 +56,16 @@ func TestWakeWords(t *testing.T) {
 	}
 }
 
+// TestTheOwnersWordsInADirectChatAreNoMention checks that they are for the other person.
+func TestTheOwnersWordsInADirectChatAreNoMention(t *testing.T) {
+	c := settings("http://127.0.0.1:1")
+	c.Wake = []string{"parley"}
+	e, err := bluebubbles.New("home", c).Normalize(t.Context(), webhook(t, "new-message", mine().with(fields{"text": "ask parley"})), contacts{self: event.Self{Address: owner}})
+	if err != nil || e.Message.Addressed != event.AddressedNone {
+		t.Errorf("addressed %q, %v", e.Message.Addressed, err)
+	}
+}
+
 // TestPrograms checks that a bank or a one-time code is not a person.
 func TestPrograms(t *testing.T) {
 	for address, want := range map[string]event.SenderType{

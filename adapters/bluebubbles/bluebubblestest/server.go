@@ -43,6 +43,9 @@ type Options struct {
 	Listen string
 	// Password is the server's password. Address is the account's own address.
 	Password, Address string
+	// Version is the server's version, 1.9.9 if empty. SignedOut says that Messages has no account.
+	Version   string
+	SignedOut bool
 	// PrivateAPI says that the server can type, reply, react, edit and mark chats as read.
 	PrivateAPI bool
 	// BodyOnly says that only attributedBody contains the text of our own messages.
@@ -104,6 +107,10 @@ func Start(options Options) (*Server, error) {
 	setDefault(&options.Listen, "127.0.0.1:0")
 	setDefault(&options.Password, Password)
 	setDefault(&options.Address, Address)
+	setDefault(&options.Version, "1.9.9")
+	if options.SignedOut {
+		options.Address = ""
+	}
 	if options.Now == nil {
 		options.Now = time.Now
 	}
@@ -295,7 +302,7 @@ func (s *Server) ping(*request) (any, error) { return "pong", nil }
 
 func (s *Server) info(*request) (any, error) {
 	return map[string]any{
-		"computer_id": "fake", "os_version": "14.5", "server_version": "1.9.9", "private_api": s.options.PrivateAPI,
+		"computer_id": "fake", "os_version": "14.5", "server_version": s.options.Version, "private_api": s.options.PrivateAPI,
 		"helper_connected": s.options.PrivateAPI, "proxy_service": "dynamic-dns", "detected_icloud": "me@example.org",
 		"detected_imessage": s.options.Address, "local_ipv4s": []string{"127.0.0.1"},
 	}, nil
