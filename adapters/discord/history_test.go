@@ -300,3 +300,17 @@ func TestMessagesOfAThreadNameItsChannel(t *testing.T) {
 		t.Errorf("the channels of the threads are %q, want %q", parents, want)
 	}
 }
+
+// TestTheRootOfAThreadMayBeGone checks the history of a thread whose root was deleted, without the
+// message by which Discord shows the root.
+func TestTheRootOfAThreadMayBeGone(t *testing.T) {
+	const thread = "700000000000000014"
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.SetChannel(discordtest.Channel{ID: thread, Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
+	l.Say(discordtest.Message{Channel: thread, Author: mara, Type: 21})
+	l.say(thread, "one")
+	before, err := l.adapter.Before(t.Context(), discord.ThreadKey("acme", thread), l.say(thread, "two").ID, 20)
+	if err != nil || len(before.Envelopes) != 1 || !strings.Contains(string(before.Envelopes[0].Body), `"one"`) {
+		t.Errorf("%+v, %v", before, err)
+	}
+}

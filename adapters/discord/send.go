@@ -71,7 +71,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	body := content(post.Text)
 	body.Components = components(post.Buttons)
 	body.Nonce, body.EnforceNonce = post.Key, post.Key != ""
-	refer := a.config.Reply && isSnowflake(post.To.Place) && post.To.Place != post.To.Channel && !a.refusesReplies(post.To.Channel)
+	refer := a.config.Reply && isSnowflake(post.To.Place) && !a.refusesReplies(post.To.Channel)
 	if refer {
 		body.Reference = &discordgo.MessageReference{MessageID: post.To.Place, FailIfNotExists: new(bool)}
 	}

@@ -3,6 +3,7 @@ package discord_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -318,6 +319,41 @@ func TestQuestionGetsItsOwnThread(t *testing.T) {
 	for _, e := range l.envelopes() {
 		if keys := l.adapter.Keys(e, l.directory()); keys.Subject == follow.ID && keys.Thread != discord.ThreadKey("acme", question.ID) {
 			t.Errorf("a later message has the keys %+v", keys)
+		}
+	}
+}
+
+// TestAThreadThatIsNotOpenYet checks the calls about a question before the first answer opens its
+// thread: the sign of work, the search for a post, and the opening itself.
+func TestAThreadThatIsNotOpenYet(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, func(c *discord.Config) { c.AutoThread, c.Working = true, discord.WorkingReaction })
+	typing := newAdapter(l.Server, func(c *discord.Config) { c.AutoThread = true })
+	typing.UseState(l.state)
+	question := l.say(roomID, "<@"+discordtest.BotUser+"> a question")
+	l.await(1)
+	post := l.post("k1", question.ID, question.ID, "an answer")
+	sign := adapters.Sign{Thread: post.Thread, To: post.To, Message: question.ID}
+	if err := errors.Join(l.adapter.ShowWorking(t.Context(), sign), typing.ShowWorking(t.Context(), sign)); err != nil || l.Reactions(roomID, question.ID) != 1 {
+		t.Errorf("the sign: %v, %d reactions", err, l.Reactions(roomID, question.ID))
+	}
+	if _, found, err := l.adapter.Find(t.Context(), post); found || err != nil {
+		t.Errorf("the search: %v, %v", found, err)
+	}
+	l.Script(discordtest.OpenThread, discordtest.Fault{Status: 503}, discordtest.Fault{Status: 400, Code: 160004, Effect: true})
+	_, err := l.adapter.Send(t.Context(), post)
+	if failure, ok := err.(*adapters.SendError); !ok || failure.Failure != adapters.NotSent {
+		t.Errorf("an unclear opening: %v", err)
+	}
+	l.send(post) // another node has opened the thread
+	if posts := l.Posts(question.ID); len(posts) != 1 || posts[0].ReplyTo != "" {
+		t.Errorf("the posts are %+v", posts)
+	}
+	l.Change(roomID, question.ID, "<@"+discordtest.BotUser+"> another question")
+	l.say(roomID, "bye")
+	l.await(3)
+	for _, e := range l.envelopes() {
+		if keys := l.adapter.Keys(e, l.directory()); keys.Kind == event.KindEdit && keys.Thread != "" {
+			t.Errorf("an edit names the thread %s", keys.Thread)
 		}
 	}
 }
