@@ -14,20 +14,16 @@ import (
 // Codes of refused calls.
 // https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
 const (
-	codeUnknownChannel   = 10003
-	codeUnknownMember    = 10007
-	codeUnknownMessage   = 10008
-	codeUnknownUser      = 10013
-	codeUnknownWebhook   = 10015
-	codeAcknowledged     = 40060
-	codeCannotReact      = 90001
-	codeMissingAccess    = 50001
-	codeMissingPerms     = 50013
-	codeInvalidToken     = 50027 // of an interaction
-	codeNoHistory        = 160002
-	codeThreadExists     = 160004
-	codeUnknownReaction  = 10014
-	codeReactionsBlocked = 30010
+	codeUnknownChannel  = 10003
+	codeUnknownMember   = 10007
+	codeUnknownMessage  = 10008
+	codeUnknownUser     = 10013
+	codeUnknownWebhook  = 10015
+	codeAcknowledged    = 40060
+	codeInvalidToken    = 50027 // of an interaction
+	codeNoHistory       = 160002
+	codeThreadExists    = 160004
+	codeUnknownReaction = 10014
 )
 
 // statusError is an answer that refuses a call.

@@ -3,7 +3,6 @@ package discord
 import (
 	"bytes"
 	"context"
-
 	"errors"
 	"fmt"
 	"io"
