@@ -6,9 +6,7 @@
 package agui
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -91,19 +89,12 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	request, err := a.client.Request(ctx, a.config.URL, input.RunID, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	images.Send(request, body)
-	for _, h := range a.config.Headers {
-		request.Header.Set(h.Name, h.Value.Reveal())
-	}
-	response, err := a.client.Do(request)
+	response, err := a.client.Ask(ctx, a.config.URL, input.RunID, in, images, func(r *http.Request) error {
+		for _, h := range a.config.Headers {
+			r.Header.Set(h.Name, h.Value.Reveal())
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,20 +85,14 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	images := remote.NewImages(a.files, maxImage, remote.DefaultImagesBytes)
-	body, err := json.Marshal(a.request(ctx, input, images))
-	if err != nil {
-		return err
-	}
-	request, err := a.client.Request(ctx, strings.TrimRight(a.config.BaseURL, "/")+"/v1/messages", input.RunID, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	images.Send(request, body)
-	request.Header.Set("Anthropic-Version", version)
-	if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
-		request.Header.Set("X-Api-Key", key)
-	}
-	response, err := a.client.Do(request)
+	address := strings.TrimRight(a.config.BaseURL, "/") + "/v1/messages"
+	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, input, images), images, func(r *http.Request) error {
+		r.Header.Set("Anthropic-Version", version)
+		if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
+			r.Header.Set("X-Api-Key", key)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,20 +51,13 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // emit, or, if ctx ended, with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	images := remote.NewImages(a.files, a.config.MaxImageBytes, remote.DefaultImagesBytes)
-	body, err := a.encode(ctx, input, images)
-	if err != nil {
-		return err
-	}
 	address := strings.TrimRight(a.config.BaseURL, "/") + "/chat/completions"
-	request, err := a.client.Request(ctx, address, input.RunID, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	images.Send(request, body)
-	if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
-		request.Header.Set("Authorization", "Bearer "+key)
-	}
-	response, err := a.client.Do(request)
+	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, input, images), images, func(r *http.Request) error {
+		if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,6 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
@@ -39,8 +37,8 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// encode returns the JSON of a run's request.
-func (a *Agent) encode(ctx context.Context, input assembly.Input, images *remote.Images) ([]byte, error) {
+// request returns the body of a run's request.
+func (a *Agent) request(ctx context.Context, input assembly.Input, images *remote.Images) request {
 	messages := make([]message, 0, len(input.Messages)+1)
 	if a.config.SystemPrompt != "" {
 		messages = append(messages, message{assembly.RoleSystem, a.config.SystemPrompt})
@@ -51,9 +49,5 @@ func (a *Agent) encode(ctx context.Context, input assembly.Input, images *remote
 	for i, m := range input.Messages {
 		messages = append(messages, message{m.Role, contents[i]})
 	}
-	body, err := json.Marshal(request{Model: a.config.Model, Stream: true, Options: options{IncludeUsage: true}, Messages: messages})
-	if err != nil {
-		return nil, fmt.Errorf("encode the request: %w", err)
-	}
-	return body, nil
+	return request{Model: a.config.Model, Stream: true, Options: options{IncludeUsage: true}, Messages: messages}
 }

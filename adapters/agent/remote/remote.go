@@ -7,7 +7,9 @@
 package remote
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -116,6 +118,24 @@ func (c *Client) Request(ctx context.Context, address, run string, body io.Reade
 		request.Header.Set("X-Request-Id", id)
 	}
 	return request, nil
+}
+
+// Ask posts the JSON of body, with the images that it names. prepare completes the request's
+// headers. The caller closes the response. Ask fails like Do, and with the error of prepare.
+func (c *Client) Ask(ctx context.Context, address, run string, body any, images *Images, prepare func(*http.Request) error) (*Response, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode the request: %w", err)
+	}
+	request, err := c.Request(ctx, address, run, bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	images.Send(request, raw)
+	if err := prepare(request); err != nil {
+		return nil, err
+	}
+	return c.Do(request)
 }
 
 // Response is a response with a status of 2xx. Its body is bounded.

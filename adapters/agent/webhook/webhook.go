@@ -3,7 +3,6 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -86,19 +85,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return turn.ErrLater
 	}
 	images := remote.NewImages(a.files, maxImages, maxImages)
-	body, err := json.Marshal(a.request(ctx, input, images))
-	if err != nil {
-		return err
-	}
-	request, err := a.client.Request(ctx, a.config.URL, input.RunID, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	images.Send(request, body)
-	if err := a.sign(request); err != nil {
-		return err
-	}
-	response, err := a.client.Do(request)
+	response, err := a.client.Ask(ctx, a.config.URL, input.RunID, a.request(ctx, input, images), images, a.sign)
 	if err != nil {
 		return err
 	}
