@@ -13,26 +13,33 @@ import (
 // FileUploaded become the next message of the run's thread, also after the run's end. Stop
 // ends the run.
 func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) {
-	var body struct {
-		Signal string
-		Data   json.RawMessage
+	var signal string
+	var data json.RawMessage
+	err := readMembers(raw, func(m event.Extra) string {
+		switch m.Key {
+		case "signal":
+			return text(m.Value, &signal)
+		case "data":
+			data = m.Value
+		}
+		return ""
+	})
+	if err != nil {
+		c.failWith(w, err)
+		return
 	}
-	err := json.Unmarshal(raw, &body)
 	var message map[string]any
 	var faults event.FieldErrors
-	switch {
-	case err != nil:
-		faults.Check(false, whole, "must be an object with signal and data")
-	case body.Signal == "UserInput":
-		message, faults = userInput(body.Data)
-	case body.Signal == "FileUploaded":
-		message, faults = fileUploaded(body.Data)
+	switch signal {
+	case "UserInput":
+		message, faults = userInput(data)
+	case "FileUploaded":
+		message, faults = fileUploaded(data)
 	default:
-		faults.Check(body.Signal == "Stop", "signal", "must be UserInput, FileUploaded or Stop")
+		faults.Check(signal == "Stop", "signal", "must be UserInput, FileUploaded or Stop")
 	}
 	switch {
-	case len(faults) > 0:
-		c.failWith(w, faults)
+	case c.isFaulty(w, faults):
 	case message == nil:
 		c.stopRun(w, r, run)
 	default:

@@ -29,6 +29,7 @@ func TestSignals(t *testing.T) {
 		"another name":      {ownToken, `{"signal":"UserInput","data":{"message":"hi","metadata":{"sender_id":"web:ada"}}}`, 400, "", 0, nil},
 		"another signal":    {ownToken, `{"signal":"Resume"}`, 400, "", 0, nil},
 		"no object":         {ownToken, `[]`, 400, "", 0, nil},
+		"given twice":       {ownToken, `{"signal":"UserInput","signal":"Stop"}`, 400, "", 0, nil},
 		"an agent's":        {anyToken, `{"signal":"Stop"}`, 403, "", 0, nil},
 		"only a reader's":   {readerToken, `{"signal":"Stop"}`, 404, "", 0, nil},
 	} {

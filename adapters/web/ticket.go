@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -37,18 +36,25 @@ func (c Call) postTicket(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	var body struct{ Path string }
-	err := json.Unmarshal(raw, &body)
-	var faults event.FieldErrors
-	faults.Check(err == nil && strings.HasPrefix(body.Path, "/") && len(body.Path) <= maxPath, "path", "must be the path of a route, such as /runs/…/…/stream")
-	if c.isFaulty(w, faults) {
+	var path string
+	err := readMembers(raw, func(m event.Extra) string {
+		if m.Key != "path" {
+			return "is not a key of a ticket; the only one is path"
+		}
+		return text(m.Value, &path)
+	})
+	if err == nil && (!strings.HasPrefix(path, "/") || len(path) > maxPath) {
+		err = event.FieldErrors{{Field: "path", Message: "must be the path of a route, such as /runs/…/…/stream"}}
+	}
+	if err != nil {
+		c.failWith(w, err)
 		return
 	}
-	path, _, _ := strings.Cut(body.Path, "?")
+	path, _, _ = strings.Cut(path, "?")
 	random := make([]byte, ticketBytes)
 	_, _ = rand.Read(random) // never fails
 	ticket := base64.RawURLEncoding.EncodeToString(random)
-	if err := c.Tickets.PutTicket(r.Context(), ticket, journal.Ticket{Workspace: c.Workspace, Token: c.Token.ID, Path: event.Text(path)}, ticketAge); err != nil {
+	if err := c.Tickets.PutTicket(r.Context(), ticket, journal.Ticket{Workspace: c.Workspace, Token: c.Token.ID, Path: path}, ticketAge); err != nil {
 		c.failWith(w, err)
 		return
 	}

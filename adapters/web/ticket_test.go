@@ -54,7 +54,7 @@ func TestTicketAdmitsOnce(t *testing.T) {
 			t.Errorf("%d %s; want %d", status, body, want)
 		}
 	}
-	for _, body := range []string{`{}`, `{"path":"runs"}`, `[]`, `{"path":7}`} {
+	for _, body := range []string{`{}`, `{"path":"runs"}`, `[]`, `{"path":7}`, `{"path":"/a","path":"/b"}`} {
 		if status, got := post(t, server, ownToken, "/api/v1/tickets", body); status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", body, status, got)
 		}
