@@ -169,7 +169,7 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 	}
 	learn := w.news(keys.Channel)
 	result, err = in.Journal.Accept(ctx, journal.AcceptRequest{
-		Envelope: *envelope, Keys: keys, LearnChannel: learn, Claim: in.Work.Room(work.Intake, ""),
+		Envelope: *envelope, Keys: keys, LearnChannel: learn, Claim: in.Work.Room(work.Intake, "", ""),
 	})
 	if err == nil && learn {
 		w.remember(keys.Channel)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -314,6 +315,12 @@ func turnsOfFullWorkspacesWaitInTheStore(t *testing.T, s *store) {
 	})
 	if got := <-worked; got != ours {
 		t.Errorf("thread %d, want %d", got, ours)
+	}
+	for !n.Room(work.Turns, "helper", "home") { // until the worker has left the thread
+		runtime.Gosched()
+	}
+	if n.Room(work.Turns, "helper", "acme") {
+		t.Error("the full workspace has room")
 	}
 	stop()
 	if len(worked) > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -190,13 +191,13 @@ func (s *Scheduler) WakeAt(kind Kind, agent string, at time.Time) {
 	q.lookBy(s.since() + wait)
 }
 
-// Room reports whether a worker of a queue could begin with a further thread soon. An
-// envelope takes milliseconds, so many of them may wait for a worker.
-func (s *Scheduler) Room(kind Kind, agent string) bool {
+// Room reports whether a worker of a queue could begin with a further thread of a workspace
+// soon. An envelope takes milliseconds, so many of them may wait for a worker.
+func (s *Scheduler) Room(kind Kind, agent, workspace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queues[queueKey{kind, agent}]
-	return q != nil && (q.free() > 0 || kind == Intake && len(q.waiting) < queueLimit/2)
+	return q != nil && (q.free() > 0 || kind == Intake && len(q.waiting) < queueLimit/2) && (q.Full == nil || !slices.Contains(q.Full(), workspace))
 }
 
 // Resize sets the number of threads of a queue that are worked on concurrently.

@@ -167,7 +167,7 @@ func TestAQueueThatDrains(t *testing.T) {
 
 func TestTheQueueIsBounded(t *testing.T) {
 	n := newNode(t, openSQLite(t), "one", 0)
-	if n.Room(work.Intake, "") {
+	if n.Room(work.Intake, "", "") {
 		t.Error("room before Serve")
 	}
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -181,13 +181,13 @@ func TestTheQueueIsBounded(t *testing.T) {
 		return nil
 	})
 	<-entered
-	if !n.Room(work.Intake, "") {
+	if !n.Room(work.Intake, "", "") {
 		t.Error("no room for an envelope in an empty queue")
 	}
 	for i := range int64(3 * work.QueueLimit) {
 		n.Wake(work.Intake, "", 1000+i)
 	}
-	if got := n.Waiting(work.Intake, ""); got != work.QueueLimit || n.Room(work.Intake, "") {
+	if got := n.Waiting(work.Intake, ""); got != work.QueueLimit || n.Room(work.Intake, "", "") {
 		t.Errorf("%d threads wait in memory, want %d and no room", got, work.QueueLimit)
 	}
 	close(leave)
@@ -199,12 +199,12 @@ func TestATurnHasRoomOnlyIfAWorkerIsFree(t *testing.T) {
 		leave := make(chan struct{})
 		n.serves(work.Queue{Kind: work.Turns, Agent: "helper", Slots: 1}, func(context.Context, *work.Claim) error { <-leave; return nil })
 		synctest.Wait()
-		if !n.Room(work.Turns, "helper") {
+		if !n.Room(work.Turns, "helper", "acme") {
 			t.Error("no room with a free worker")
 		}
 		n.Wake(work.Turns, "helper", n.accept(1).Thread)
 		synctest.Wait()
-		if n.Room(work.Turns, "helper") {
+		if n.Room(work.Turns, "helper", "acme") {
 			t.Error("room while the only worker is busy")
 		}
 		close(leave)
