@@ -53,7 +53,7 @@ func Read(raw []byte) (Received, error) {
 	}
 	r.faults.Check(in.RunID != "", "runId", "is required")
 	r.faults.Check(strings.IndexFunc(in.RunID, unicode.IsControl) < 0, "runId", "must have no control characters")
-	in.Rest = object(rest)
+	in.Rest = event.WriteObject(rest)
 	return in, r.faults.Err()
 }
 
@@ -110,7 +110,7 @@ func (r *reader) messages(value json.RawMessage) ([]Message, json.RawMessage) {
 		r.required(path, members, "id", "role")
 		messages[i] = r.message(path, members)
 		if i == 0 {
-			list[0] = object(slices.DeleteFunc(members, func(m event.Extra) bool { return m.Key == "content" }))
+			list[0] = event.WriteObject(slices.DeleteFunc(members, func(m event.Extra) bool { return m.Key == "content" }))
 		}
 	}
 	if list == nil {
@@ -157,22 +157,13 @@ func (r *reader) blocks(path string, value json.RawMessage) []Block {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		members := r.object(at, raw)
 		b := &blocks[i]
+		texts := map[string]*string{"type": &b.Type, "text": &b.Text, "mimeType": &b.MimeType, "url": &b.URL, "filename": &b.Filename}
 		for _, m := range members {
-			switch m.Key {
-			case "type":
-				b.Type = r.text(at+".", m)
-			case "text":
-				b.Text = r.text(at+".", m)
-			case "mimeType":
-				b.MimeType = r.text(at+".", m)
-			case "url":
-				b.URL = r.text(at+".", m)
-			case "filename":
-				b.Filename = r.text(at+".", m)
-			case "data":
-				if data := ""; !isNull(m.Value) {
-					b.Data = &data // no value of it is allowed
-				}
+			if text := texts[m.Key]; text != nil {
+				*text = r.text(at+".", m)
+			}
+			if m.Key == "data" && !isNull(m.Value) {
+				b.Data = new(string) // no value of it is allowed
 			}
 		}
 		r.faults.Check(b.Type == "text" || b.Type == "binary", at+".type", "must be text or binary")
@@ -203,19 +194,6 @@ func (r *reader) context(value json.RawMessage) {
 }
 
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
-
-// object returns the JSON of members. Their values keep their bytes.
-func object(members []event.Extra) json.RawMessage {
-	out := []byte("{")
-	for i, m := range members {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		key, _ := json.Marshal(m.Key) // a text always encodes
-		out = append(append(append(out, key...), ':'), m.Value...)
-	}
-	return append(out, '}')
-}
 
 // Rest is a RunAgentInput without its ids and the content of its user message, for an agent.
 // A raw value is nil if it is absent, and "null" if it is null.
@@ -286,7 +264,7 @@ func With(raw json.RawMessage, members []event.Extra) json.RawMessage {
 	if len(members) == 0 {
 		return raw
 	}
-	return append(append(raw[:len(raw)-1:len(raw)-1], ','), object(members)[1:]...)
+	return append(append(raw[:len(raw)-1:len(raw)-1], ','), event.WriteObject(members)[1:]...)
 }
 
 // ToolsPrompt returns the block of text of the tools.

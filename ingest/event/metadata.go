@@ -276,36 +276,22 @@ func (m *Metadata) Bytes() []byte {
 	if m.original != nil {
 		return m.original
 	}
-	var b bytes.Buffer
-	b.WriteByte('{')
+	members := make([]Extra, 0, 16+len(m.Extra))
 	for _, f := range m.fields() {
 		switch {
 		case f.flag != nil && *f.flag != nil:
-			writeMember(&b, f.key, fmt.Appendf(nil, "%t", **f.flag))
+			members = append(members, Extra{f.key, fmt.Appendf(nil, "%t", **f.flag)})
 		case f.text != nil && *f.text != "":
-			writeMember(&b, f.key, quote(*f.text))
+			members = append(members, Extra{f.key, quote(*f.text)})
 		}
 	}
-	for _, extra := range m.Extra {
-		writeMember(&b, extra.Key, extra.Value)
-	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return WriteObject(append(members, m.Extra...))
 }
 
 // UnmarshalJSON reads a stored object; see ReadMetadata.
 func (m *Metadata) UnmarshalJSON(raw []byte) (err error) {
 	*m, err = ReadMetadata(raw)
 	return err
-}
-
-func writeMember(b *bytes.Buffer, key string, value []byte) {
-	if b.Len() > 1 {
-		b.WriteByte(',')
-	}
-	b.Write(quote(key))
-	b.WriteByte(':')
-	b.Write(value)
 }
 
 // quote writes s as a JSON string, with <, > and & as they are.

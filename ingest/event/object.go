@@ -45,6 +45,18 @@ func ReadObject(raw []byte) ([]Extra, error) {
 	return members, doubled.Err()
 }
 
+// WriteObject returns the JSON object of members, whose values keep their bytes.
+func WriteObject(members []Extra) []byte {
+	out := []byte{'{'}
+	for i, m := range members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quote(m.Key)...), ':'), m.Value...)
+	}
+	return append(out, '}')
+}
+
 // maxMembers bounds the keys of one object, because each is compared with the others.
 const maxMembers = 1000
 
