@@ -388,9 +388,9 @@ func (n *nodes) backlog(ctx context.Context) (b backlog, err error) {
 	return b, nil
 }
 
-// settle waits until the daemons have no unfinished work and missing, which may change that work,
-// describes nothing. It returns a description of what is left when the time limit has passed or a
-// daemon has ended; empty for nothing.
+// settle waits until the daemons have no unfinished work and missing describes nothing; missing
+// may change that work. settle returns what is left if the time limit passes or a daemon ends;
+// empty for nothing.
 func (n *nodes) settle(ctx context.Context, within time.Duration, missing func(work *backlog) string) (left string) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
