@@ -27,9 +27,9 @@ func (d *Daemon) retain(ctx context.Context) error {
 		var orphans sync.WaitGroup
 		defer orphans.Wait()
 		orphans.Go(func() {
-			_ = every(ctx, orphansEvery, d.assignOrphans)
+			_ = every(ctx, orphansEvery, nil, d.assignOrphans)
 		})
-		return every(ctx, pruneEvery, d.prune)
+		return every(ctx, pruneEvery, nil, d.prune)
 	})
 }
 
@@ -60,7 +60,7 @@ func (d *Daemon) prune(ctx context.Context) {
 // sweep removes unused copies of files at once, and unfinished files after draftAge,
 // until ctx ends. It also records which workspaces this node has configured.
 func (d *Daemon) sweep(ctx context.Context) error {
-	return everyOr(ctx, pruneEvery, d.journal.UnusedCopies(), func(ctx context.Context) {
+	return every(ctx, pruneEvery, d.journal.UnusedCopies(), func(ctx context.Context) {
 		if err := errors.Join(
 			d.journal.Configured(ctx, slices.Collect(maps.Keys(d.current.Load().accounts))),
 			d.journal.RemoveCopies(ctx, d.files.Remove),
@@ -71,13 +71,8 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	})
 }
 
-// every calls do now and after each pause, until ctx ends.
-func every(ctx context.Context, pause time.Duration, do func(context.Context)) error {
-	return everyOr(ctx, pause, nil, do)
-}
-
-// everyOr is every, and calls do for each signal of wake too.
-func everyOr(ctx context.Context, pause time.Duration, wake <-chan struct{}, do func(context.Context)) error {
+// every calls do now, after each pause and at each signal of wake, until ctx ends. wake may be nil.
+func every(ctx context.Context, pause time.Duration, wake <-chan struct{}, do func(context.Context)) error {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
