@@ -14,13 +14,9 @@ import (
 func (e *Engine) Storable(text string) string { return event.Text(text) }
 
 // LastIDs returns the last id that each table's sequence gave to a row.
-func (e *Engine) LastIDs(ctx context.Context) (last map[string]int64, err error) {
-	err = e.Read(ctx, func(tx journal.Tx) error {
-		last, err = schema.LastIDs(tx, `SELECT CAST(table_name AS TEXT), coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence(table_name, column_name) AS REGCLASS)), 0)
-			FROM information_schema.columns WHERE table_schema = current_schema() AND is_identity = 'YES'`)
-		return err
-	})
-	return last, err
+func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {
+	return schema.LastIDs(ctx, e, `SELECT CAST(table_name AS TEXT), coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence(table_name, column_name) AS REGCLASS)), 0)
+		FROM information_schema.columns WHERE table_schema = current_schema() AND is_identity = 'YES'`)
 }
 
 // SkipIDs makes each table's next id higher than the given one and than the ids of

@@ -11,12 +11,8 @@ import (
 func (e *Engine) Storable(text string) string { return text }
 
 // LastIDs returns the highest id that a row of each table ever had.
-func (e *Engine) LastIDs(ctx context.Context) (last map[string]int64, err error) {
-	err = e.ReadOne(ctx, func(tx journal.Tx) error {
-		last, err = schema.LastIDs(tx, `SELECT name, seq FROM sqlite_sequence`)
-		return err
-	})
-	return last, err
+func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {
+	return schema.LastIDs(ctx, e, `SELECT name, seq FROM sqlite_sequence`)
 }
 
 // SkipIDs makes each table's next id higher than the given one. SQLite itself ensures
