@@ -175,8 +175,9 @@ func (a *acceptTx) upsertThread(key string, other []any) {
 	if a.Claim {
 		node = a.j.node
 	}
-	// excluded is the row that a new thread would have.
-	const ours = `excluded.owner <> '' AND threads.owner = excluded.owner`
+	// excluded is the row that a new thread would have. An accept that reaches the server late
+	// shortens no lease.
+	const ours = `excluded.owner <> '' AND threads.owner = excluded.owner AND threads.lease_until < excluded.lease_until`
 	const free = `excluded.owner <> '' AND threads.owner <> excluded.owner AND (threads.owner = ''
 		OR threads.lease_until <= $11 AND threads.pending = 0 AND threads.run_id IS NULL)`
 	a.later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, `

@@ -58,6 +58,8 @@ func (c *Claim) lapsed(now time.Time) bool { return c.users == 0 && !now.Before(
 const (
 	// sweepEvery is the interval between two sweeps of the claims.
 	sweepEvery = time.Second
+	// renewWithin bounds one renewal of leases, so that a further one succeeds before they end.
+	renewWithin = 2 * time.Second
 	// keepUnused is how long an unused claim is kept if claims have no lease, and
 	// keepQueued how long one is kept whose thread waits for a worker.
 	keepUnused, keepQueued = 2 * time.Second, time.Minute
@@ -138,7 +140,9 @@ func (s *Scheduler) sweep(ctx context.Context) {
 		}
 	}
 	s.mu.Unlock()
-	renewed, err := s.renew(ctx, ending, now.Add(s.Lease))
+	within, cancel := context.WithTimeout(ctx, renewWithin)
+	defer cancel()
+	renewed, err := s.renew(within, ending, now.Add(s.Lease))
 	if err != nil && ctx.Err() == nil {
 		s.warn("store unavailable; leases are not renewed", err)
 	}

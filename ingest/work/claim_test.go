@@ -254,6 +254,34 @@ func aLeaseIsRenewedAsLongAsAWorkerNeedsIt(t *testing.T, s *store) {
 	}
 }
 
+// TestAHangingRenewalIsTriedAgain proves that a lease does not end while a renewal hangs, and
+// that this renewal does not shorten the lease when it happens at last.
+func TestAHangingRenewalIsTriedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		const lease = 8 * time.Second
+		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+		one.starts(one.Scheduler.Run)
+		one.serves(intake, func(ctx context.Context, _ *work.Claim) error {
+			<-ctx.Done()
+			return nil
+		})
+		synctest.Wait()
+		r := one.accepts(1, true)
+		one.Accepted(r, nil)
+		s.hangs.Store(true)
+		advance(lease)
+		if fence, _ := two.claimNow(r.Thread); fence != 0 {
+			t.Fatal("the other node claimed a thread in work")
+		}
+		const until = `SELECT lease_until FROM threads`
+		before := one.number(until)
+		one.check(s.late())
+		if after := one.number(until); after < before {
+			t.Errorf("the lease is %d ms shorter", before-after)
+		}
+	})
+}
+
 // aFollowUpExtendsTheLease proves that the node that answered before keeps its claim.
 func aFollowUpExtendsTheLease(t *testing.T, s *store) {
 	now := time.UnixMilli(1_700_000_000_000)

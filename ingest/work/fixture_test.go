@@ -27,6 +27,8 @@ type store struct {
 	refuses       atomic.Bool
 	reads, writes atomic.Int64
 	afterRead     func() // if not nil; set it before the nodes start
+	hangs         atomic.Bool
+	late          func() error // the write that hung, as the server makes it later
 
 	mu    sync.Mutex
 	now   time.Time // zero: the time of the machine or of the bubble
@@ -100,6 +102,11 @@ func (s *store) Write(ctx context.Context, options journal.WriteOptions, fn func
 	s.writes.Add(1)
 	if s.refuses.Load() {
 		return fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
+	}
+	if s.hangs.CompareAndSwap(true, false) {
+		s.late = func() error { return s.Engine.Write(context.WithoutCancel(ctx), options, fn) }
+		<-ctx.Done()
+		return fmt.Errorf("%w: %w", journal.ErrUnclear, context.Cause(ctx))
 	}
 	return s.Engine.Write(ctx, options, fn)
 }

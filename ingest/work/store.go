@@ -51,10 +51,10 @@ func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (jou
 
 // renew extends the leases of claims, each unless another node has claimed its thread, and
 // returns the claims that hold. It skips rows that are locked: the next sweep tries them
-// again.
+// again. A renewal that reaches the server late shortens no lease.
 func (s *Scheduler) renew(ctx context.Context, claims []*Claim, until time.Time) ([]*Claim, error) {
 	return s.each(ctx, claims, `UPDATE threads SET lease_until = $3
-		WHERE id = (SELECT id FROM threads WHERE id = $1 AND fence = $2 FOR UPDATE SKIP LOCKED) RETURNING id`, until.UnixMilli())
+		WHERE id = (SELECT id FROM threads WHERE id = $1 AND fence = $2 AND lease_until <= $3 FOR UPDATE SKIP LOCKED) RETURNING id`, until.UnixMilli())
 }
 
 // givesBack is the part of an UPDATE that releases a claim. The fence rises, because an

@@ -23,7 +23,7 @@ func parse(url string) (*pgxpool.Config, error) {
 		return nil, errAddress // an @ there is a part of the password, which pgx shows in its errors
 	}
 	config.ConnConfig.ConnectTimeout = cmp.Or(config.ConnConfig.ConnectTimeout, connectWithin)
-	config.PingTimeout = cmp.Or(config.PingTimeout, connectWithin)
+	config.PingTimeout = cmp.Or(config.PingTimeout, pingWithin)
 	return config, nil
 }
 

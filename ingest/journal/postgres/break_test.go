@@ -194,9 +194,20 @@ func TestTerminatedIdleConnectionsAreNoError(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url})
+	connects(t, e, 6)
+	run(t, url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	write(t, e, insert("a"))
+	if diff := cmp.Diff([]string{"a"}, names(t, e)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// connects opens several connections of an engine.
+func connects(t *testing.T, e *postgres.Engine, n int) {
+	t.Helper()
 	var together, gone sync.WaitGroup
-	together.Add(6)
-	for range 6 {
+	together.Add(n)
+	for range n {
 		gone.Go(func() {
 			if err := e.Read(t.Context(), func(tx journal.Tx) error {
 				_, err := tx.Row(nil, "SELECT WHERE true")
@@ -209,10 +220,57 @@ func TestTerminatedIdleConnectionsAreNoError(t *testing.T) {
 		})
 	}
 	gone.Wait()
-	run(t, url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
-	write(t, e, insert("a"))
-	if diff := cmp.Diff([]string{"a"}, names(t, e)); diff != "" {
-		t.Error(diff)
+}
+
+// lease is the time in which a call must succeed after the network has dropped all
+// connections.
+const lease = 8 * time.Second
+
+// TestSilentlyDroppedConnectionsAreReplaced proves that at most one try of a call meets a
+// dropped connection, and that this try ends long before a lease.
+func TestSilentlyDroppedConnectionsAreReplaced(t *testing.T) {
+	t.Parallel()
+	for name, fn := range map[string]func(journal.Tx) error{"before COMMIT": insert("a"), "at COMMIT": later("a")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := through(t, database(t))
+			e := engine(t, postgres.Options{URL: p.url})
+			connects(t, e, 6)
+			p.freeze()
+			ctx, cancel := context.WithTimeout(t.Context(), lease)
+			defer cancel()
+			err := e.Write(ctx, journal.WriteOptions{}, fn)
+			if errors.Is(err, journal.ErrUnclear) {
+				err = e.Write(ctx, journal.WriteOptions{}, fn)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestABrokenConnectionLeavesItsPlace proves that a reading of the clock which meets a dropped
+// connection makes the pool replace all connections, and that the server's silence delays no
+// call.
+func TestABrokenConnectionLeavesItsPlace(t *testing.T) {
+	t.Parallel()
+	p := through(t, database(t))
+	e := engine(t, postgres.Options{URL: p.url, Connections: 3})
+	connects(t, e, 3)
+	p.freeze()
+	ctx, cancel := context.WithTimeout(t.Context(), lease)
+	defer cancel()
+	reading, stop := context.WithTimeout(ctx, lease/50)
+	defer stop()
+	if err := e.AskTheTime(reading); err == nil {
+		t.Fatal("a dropped connection answered")
+	}
+	for e.Open() > 0 && ctx.Err() == nil {
+		yield()
+	}
+	if err := e.Write(ctx, journal.WriteOptions{}, later("a")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -17,6 +17,9 @@ func (e *Engine) Waiting() (n int) {
 	return n
 }
 
+// Open returns the number of open connections, without the one that listens.
+func (e *Engine) Open() int { return int(e.pool.Stat().TotalConns()) }
+
 // Backdate sets the last reading of the clock back.
 func (e *Engine) Backdate(by time.Duration) {
 	wrong := *e.clock.reading.Load()

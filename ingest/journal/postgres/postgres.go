@@ -6,6 +6,10 @@
 // each of its calls runs again in its own transaction on a further connection. pgx
 // prepares statements once per connection.
 //
+// A shared transaction has little time, because accepts and the renewals of leases wait
+// behind it. If a connection breaks or is silent for too long, the pool replaces all
+// connections.
+//
 // The engine repeats a transaction that lost a race, or whose connection broke before
 // COMMIT was sent. If the connection breaks after that, the outcome is unclear, and the
 // caller must look at its rows.
@@ -115,7 +119,14 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 	if err := prepare(ctx, config.ConnConfig); err != nil {
 		return nil, err
 	}
-	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
+	var pool *pgxpool.Pool
+	config.BeforeClose = func(c *pgx.Conn) {
+		if c.IsClosed() { // it broke, perhaps while the pool pinged it
+			_ = c.PgConn().Conn().Close() // or its place stays taken while pgx waits for the server's last words
+			pool.Reset()
+		}
+	}
+	pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, err
 	}

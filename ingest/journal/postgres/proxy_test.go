@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -47,7 +49,7 @@ type link struct {
 	client, server net.Conn
 	queries        map[string]string // by name; only the client's pump uses it
 	mu             sync.Mutex
-	deaf           bool
+	deaf, frozen   bool
 }
 
 // through returns a proxy for a database.
@@ -108,6 +110,19 @@ func (p *proxy) cut() {
 	defer p.mu.Unlock()
 	for l := range p.links {
 		l.close()
+	}
+}
+
+// freeze drops all further messages of the present connections, as a firewall does that has
+// lost its state. New connections work.
+func (p *proxy) freeze() {
+	p.mu.Lock()
+	present := slices.Collect(maps.Keys(p.links))
+	p.mu.Unlock()
+	for _, l := range present {
+		l.mu.Lock()
+		l.frozen = true
+		l.mu.Unlock()
 	}
 }
 
@@ -177,6 +192,9 @@ func (l *link) pump(from, to net.Conn, fromServer bool) {
 func (l *link) judge(m message) verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.frozen {
+		return drop
+	}
 	if l.deaf && m.fromServer {
 		if m.kind == 'Z' {
 			return cut

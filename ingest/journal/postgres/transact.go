@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"parley/ingest/journal"
 	"parley/ingest/wake"
@@ -16,8 +17,14 @@ const (
 	// answerWithin bounds a whole transaction. After it, the engine gives up a server
 	// that does not answer.
 	answerWithin = 30 * time.Second
-	// connectWithin bounds the opening of a connection, and the ping of an idle one.
+	// shareWithin bounds a shared transaction, which waits for no other one. A network may
+	// drop connections silently. Accepts and renewals of leases wait behind the transaction,
+	// and must succeed on a new connection while the leases last.
+	shareWithin = 2 * time.Second
+	// connectWithin bounds the opening of a connection.
 	connectWithin = 5 * time.Second
+	// pingWithin bounds the ping of an idle connection.
+	pingWithin = time.Second
 	// waitOut bounds the retries of a call while the server cannot be reached.
 	waitOut = 2 * time.Second
 	// betweenTries is the pause after a connection broke or could not be opened.
@@ -38,7 +45,7 @@ func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) erro
 
 func (e *Engine) read(ctx context.Context, opening []string, fn func(tx journal.Tx) error) error {
 	for tries := (tries{began: time.Now()}); ; {
-		err := e.transact(ctx, opening, func(t *tx) error {
+		err := e.transact(ctx, e.within, opening, func(t *tx) error {
 			if err := fn(t); err != nil {
 				return err
 			}
@@ -54,10 +61,10 @@ func (e *Engine) read(ctx context.Context, opening []string, fn func(tx journal.
 	}
 }
 
-// write runs fn in a transaction and commits it. fn returns the number of calls that
-// share the transaction.
-func (e *Engine) write(ctx context.Context, opening []string, fn func(t *tx) (callers int, err error)) error {
-	return e.transact(ctx, opening, func(t *tx) error {
+// write runs fn in a transaction and commits it, within a time. fn returns the number of
+// calls that share the transaction.
+func (e *Engine) write(ctx context.Context, within time.Duration, opening []string, fn func(t *tx) (callers int, err error)) error {
+	return e.transact(ctx, within, opening, func(t *tx) error {
 		callers, err := fn(t)
 		if err != nil {
 			return err
@@ -74,14 +81,15 @@ func (e *Engine) write(ctx context.Context, opening []string, fn func(t *tx) (ca
 }
 
 // transact runs fn in a transaction on a connection of the pool, and rolls back
-// anything that fn did not commit. ctx bounds only the wait for the connection.
-func (e *Engine) transact(ctx context.Context, opening []string, fn func(*tx) error) (err error) {
+// anything that fn did not commit. ctx bounds only the wait for the connection, and within
+// the time after it.
+func (e *Engine) transact(ctx context.Context, within time.Duration, opening []string, fn func(*tx) error) (err error) {
 	c, err := e.pool.Acquire(ctx)
 	if err != nil {
 		return broken(err)
 	}
-	defer c.Release() // the pool drops a connection that is not open and idle
-	if err := c.Conn().PgConn().Conn().SetDeadline(time.Now().Add(e.within)); err != nil {
+	defer e.release(c)
+	if err := c.Conn().PgConn().Conn().SetDeadline(time.Now().Add(within)); err != nil {
 		return broken(err)
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -93,6 +101,15 @@ func (e *Engine) transact(ctx context.Context, opening []string, fn func(*tx) er
 		err = t.err
 	}
 	return err
+}
+
+// release gives a connection back to the pool. If the connection broke, the network may have
+// dropped the others too: the pool replaces all of them, before the next call gets one.
+func (e *Engine) release(c *pgxpool.Conn) {
+	if c.Conn().IsClosed() {
+		e.pool.Reset()
+	}
+	c.Release() // the pool drops a connection that is not open and idle
 }
 
 // tries counts the failed tries of one call.

@@ -52,7 +52,7 @@ func (e *committer) serve(ctx context.Context) {
 func (e *committer) share(ctx context.Context, first *queue.Call) {
 	var calls []*queue.Call
 	began := time.Now()
-	err := e.write(ctx, e.opening(beginWrite), func(t *tx) (int, error) {
+	err := e.write(ctx, min(shareWithin, e.within), e.opening(beginWrite), func(t *tx) (int, error) {
 		for c := first; c != nil; c = e.line.Behind(len(calls), began) {
 			if !c.Take() {
 				continue
@@ -95,7 +95,7 @@ func (e *Engine) alone(ctx context.Context, c *queue.Call) {
 	e.apart <- struct{}{}
 	defer func() { <-e.apart }()
 	for tries := (tries{began: time.Now()}); c.Take(); c.Release() {
-		err := e.write(ctx, append(e.opening(beginWrite), waitForLocks), func(t *tx) (int, error) { return 1, c.Run(t) })
+		err := e.write(ctx, e.within, append(e.opening(beginWrite), waitForLocks), func(t *tx) (int, error) { return 1, c.Run(t) })
 		if !tries.again(ctx, err) {
 			c.Answer(unavailable(err))
 			return

@@ -183,7 +183,8 @@ func (c *copier) run(ctx context.Context) error {
 	}
 	return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
 		// The fences increase, so that no former owner can write to the copy.
-		if err := tx.Later(nil, nil, `UPDATE threads SET owner = '', lease_until = 0, fence = fence + 1 WHERE owner <> ''`); err != nil {
+		// As in copy, a slow target may need more time.
+		if _, err := tx.Exec(`UPDATE threads SET owner = '', lease_until = 0, fence = fence + 1 WHERE owner <> ''`); err != nil {
 			return err
 		}
 		return tx.Later(nil, nil, `DELETE FROM unfinished_copy`)
@@ -198,12 +199,16 @@ func (c *copier) copy(ctx context.Context, t table) (checksum, error) {
 			c.alter(r)
 		}
 		return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
-			for _, r := range rows {
+			last := len(rows) - 1
+			for _, r := range rows[:last] {
 				if err := tx.Later(nil, nil, insert, r...); err != nil {
 					return err
 				}
 			}
-			return nil
+			// All rows are there before COMMIT. If a slow target takes longer than its engine
+			// allows at first, the engine can repeat the transaction with more time.
+			_, err := tx.Exec(insert, rows[last]...)
+			return err
 		})
 	})
 }
