@@ -72,7 +72,7 @@ type Options struct {
 	// It may be called concurrently. If it is nil, there are no such texts.
 	Hello func(text string)
 	// Now is the clock of all waits and stored times. If it is nil, the clock is the store's
-	// if several nodes share the store, and time.Now otherwise.
+	// if several nodes share the store, and steady otherwise; see journal.NewSteadyClock.
 	Now func() time.Time
 	// Lease is the time after which other nodes take over the threads of a dead node; 0
 	// is DefaultLease.
@@ -157,7 +157,7 @@ func (d *Daemon) share(engine journal.Engine) journal.Options {
 		}
 	}
 	if d.now == nil {
-		d.now = time.Now
+		d.now = journal.NewSteadyClock()
 	}
 	o.Now = d.now
 	return o
