@@ -31,6 +31,9 @@ const (
 	// sendingWait is how long an envelope waits that may be our own post, until the platform's
 	// id of that post is known.
 	sendingWait = 250 * time.Millisecond
+	// maxSelfWait bounds how long an envelope waits for our identity before it is tried again.
+	// SetSelf wakes the waiting envelopes, except for one that is being tried at that moment.
+	maxSelfWait = time.Minute
 	// unconfigured is how long an envelope waits if its workspace is not configured
 	// any more.
 	unconfigured = time.Minute
@@ -132,7 +135,8 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	case ctx.Err() != nil, errors.Is(err, journal.ErrFenced), errors.Is(err, journal.ErrSettled), journal.Unavailable(err):
 		return false, fmt.Errorf("record an envelope: %w", err)
 	case errors.Is(err, errNeedsSelf):
-		return false, in.postpone(ctx, c, t, reviewEvery, nil)
+		age := in.Now().Sub(t.Envelope.ReceivedAt)
+		return false, in.postpone(ctx, c, t, min(max(age, reviewEvery), maxSelfWait), nil)
 	case errors.Is(err, errBeingSent):
 		return false, in.postpone(ctx, c, t, sendingWait, nil)
 	case errors.As(err, &unreadable), t.Attempts+1 >= maxAttempts:

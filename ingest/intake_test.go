@@ -274,16 +274,21 @@ func TestAnEnvelopeWaitsForOurIdentity(t *testing.T) {
 }
 
 // TestNothingIsRecordedBeforeOurIdentityIsKnown proves that an event waits even if its payload
-// needs nothing, because it may be another team's.
+// needs nothing, because it may be another team's, and that it is tried more seldom as it
+// grows older.
 func TestNothingIsRecordedBeforeOurIdentityIsKnown(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		w := h.workspace("acme")
-		w.Introduce = func(_ event.Envelope, known event.Self) event.Self { return known }
+		var tries atomic.Int64
+		w.Introduce = func(_ event.Envelope, known event.Self) event.Self { tries.Add(1); return known }
 		h.configure(w)
 		h.work()
 		waiting := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Mention: true})
-		advance(time.Minute)
+		advance(time.Hour)
 		h.pending(waiting.ID)
+		if n := tries.Load(); n > 70 {
+			t.Errorf("tried %d times in an hour", n)
+		}
 		if err := h.SetSelf(h.Context(), event.Slack, "acme", event.Self{UserID: "UBOT"}); err != nil {
 			t.Fatal(err)
 		}
