@@ -170,7 +170,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 	if n.Room(work.Intake, "", "") {
 		t.Error("room before Serve")
 	}
-	entered, leave := make(chan struct{}), make(chan struct{})
+	entered, leave := make(chan struct{}, 1), make(chan struct{})
 	n.accept(1)
 	n.serves(work.Queue{Kind: work.Intake, Slots: 1}, func(ctx context.Context, _ *work.Claim) error {
 		select {
