@@ -15,6 +15,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/ingest/wake"
 )
 
 const (
@@ -164,7 +165,7 @@ func (a *accepts) callback(ctx context.Context, asked interaction, response call
 		if err = a.bounded(ctx, http.MethodPost, path, response); err == nil || refusedCode(err) == codeAcknowledged {
 			return
 		}
-		if refusedCode(err) != 0 || !pause(ctx, acceptPause) {
+		if refusedCode(err) != 0 || !wake.After(ctx, acceptPause) {
 			break
 		}
 	}
@@ -272,7 +273,7 @@ func (a *accepts) upsertCommands(ctx context.Context, app string) {
 			return
 		}
 		a.link.Log.Warn("the commands are not registered", "err", err)
-		if refusedStatus(err) != 0 || !pause(ctx, wait) {
+		if refusedStatus(err) != 0 || !wake.After(ctx, wait) {
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 // intents are the events that the gateway sends. Of the privileged intents, only the content of
@@ -159,7 +160,7 @@ func (s *shard) pause(ctx context.Context, wait time.Duration) bool {
 	if time.Since(s.lost)+wait >= s.limits.downAfter {
 		s.down()
 	}
-	return pause(ctx, wait)
+	return wake.After(ctx, wait)
 }
 
 // connect makes one connection and serves it until it ends. It returns whether a session was

@@ -11,6 +11,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 const (
@@ -135,7 +136,7 @@ func (a *accepts) all(ctx context.Context, batch []received) {
 		if open = a.offer(ctx, open); len(open) == 0 {
 			break
 		}
-		if !pause(ctx, acceptPause) {
+		if !wake.After(ctx, acceptPause) {
 			return
 		}
 	}
@@ -238,13 +239,4 @@ func withMember(object []byte, key, value string) []byte {
 	text, _ := json.Marshal(value) // encoding a string never fails
 	added := append(make([]byte, 0, len(body)+len(key)+len(text)+5), body[:len(body)-1]...)
 	return append(append(append(added, `,"`+key+`":`...), text...), '}')
-}
-
-// pause waits for d. It returns false, possibly early, if ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 const (
@@ -217,7 +218,7 @@ func (a *Adapter) page(ctx context.Context, channel string, query url.Values, ur
 		var raw []json.RawMessage
 		err := a.get(ctx, path, &raw)
 		if after := retryAfter(err); after > 0 {
-			if !pause(ctx, after) {
+			if !wake.After(ctx, after) {
 				return nil, ctx.Err()
 			}
 			continue

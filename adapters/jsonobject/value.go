@@ -2,8 +2,9 @@ package jsonobject
 
 import (
 	"encoding/json"
-	"parley/ingest/event"
 	"strconv"
+
+	"parley/ingest/event"
 )
 
 // The functions below read values of a payload that is valid JSON. So they need not check it

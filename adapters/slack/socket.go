@@ -257,17 +257,6 @@ func (s *sockets) warn(message string, args ...any) {
 	}
 }
 
-// pause waits for d. It returns false, possibly early, if ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d > 0 {
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
-		}
-	}
-	return ctx.Err() == nil
-}
-
 // jitter returns a random duration below most, so that clients that failed together do
 // not retry together.
 func jitter(most time.Duration) time.Duration { return rand.N(max(most, 1)) }

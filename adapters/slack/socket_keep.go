@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/ingest/wake"
 )
 
 // errTooMany is Slack's refusal of a socket because the app has its maximum number of
@@ -70,7 +71,7 @@ func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
 		}
 	default:
 	}
-	if !pause(ctx, wait) {
+	if !wake.After(ctx, wait) {
 		return nil, nil
 	}
 	return s.dial(ctx, old)
@@ -84,7 +85,7 @@ func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
 		s.mu.Lock()
 		until := s.dialAfter
 		s.mu.Unlock()
-		if !pause(ctx, time.Until(until)) {
+		if !wake.After(ctx, time.Until(until)) {
 			return nil, nil
 		}
 		c, err := s.dialOnce(ctx, before)
@@ -99,7 +100,7 @@ func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
 		}
 		wait := s.backoff(failures, err)
 		s.warnError("opening a slack socket failed; retrying", err, "wait", wait)
-		if !pause(ctx, wait) {
+		if !wake.After(ctx, wait) {
 			return nil, nil
 		}
 	}

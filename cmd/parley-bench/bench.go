@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"parley/cmd/internal/command"
+	"parley/ingest/wake"
 )
 
 // bench is one run of a subcommand: its common flags, its directory and the binary
@@ -144,21 +145,9 @@ func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, 
 // await waits until a condition holds. It returns an error if ctx ends before.
 func await(ctx context.Context, holds func() bool) error {
 	for !holds() {
-		if !pause(ctx, time.Millisecond) {
+		if !wake.After(ctx, time.Millisecond) {
 			return ctx.Err()
 		}
 	}
 	return nil
-}
-
-// pause waits for d. It returns early with false when ctx ends.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
+
+	"parley/ingest/wake"
 )
 
 const (
@@ -148,7 +150,7 @@ func (c *child) awaitReady(ctx context.Context) error {
 		if err := c.alive(); err != nil {
 			return err
 		}
-		if !pause(ctx, time.Millisecond) {
+		if !wake.After(ctx, time.Millisecond) {
 			return fmt.Errorf("%s is not ready after %v (status %d, %w)\n%s", c.name(), readyWithin, status, err, c.logTail())
 		}
 	}
@@ -352,7 +354,7 @@ func (n *nodes) memory() (sum memory) {
 // growth returns the most that the nodes' memory grows until ctx ends, in bytes.
 func (n *nodes) growth(ctx context.Context) (most int64) {
 	before := n.memory().now
-	for pause(ctx, 50*time.Millisecond) {
+	for wake.After(ctx, 50*time.Millisecond) {
 		most = max(most, n.memory().now-before)
 	}
 	return most
@@ -403,7 +405,7 @@ func (n *nodes) settle(ctx context.Context, within time.Duration, missing func(w
 			}
 			left = fmt.Sprintf("%v, %s", work, more)
 		}
-		if n.alive() != nil || !pause(ctx, 50*time.Millisecond) {
+		if n.alive() != nil || !wake.After(ctx, 50*time.Millisecond) {
 			return left
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/wake"
 )
 
 // cluster is kill with several daemons and further faults.
@@ -97,7 +98,7 @@ func (k *kill) cutAll(ctx context.Context, random *rand.Rand) error {
 	if k.cuts == 0 || k.nodes.database == nil {
 		return nil
 	}
-	for pause(ctx, time.Duration(random.Int64N(2*int64(k.cuts)))) {
+	for wake.After(ctx, time.Duration(random.Int64N(2*int64(k.cuts)))) {
 		begun := time.Now()
 		found, err := k.nodes.database.cut(ctx)
 		if found {
@@ -128,7 +129,7 @@ func (k *kill) suspendOne(ctx context.Context, daemon *child) error {
 		return fmt.Errorf("%s made no post in which to suspend it: %w", daemon.name(), waiting.Err())
 	}
 	k.suspended++
-	pause(ctx, k.suspension)
+	wake.After(ctx, k.suspension)
 	return daemon.signal(syscall.SIGCONT)
 }
 
@@ -173,7 +174,7 @@ const outageWithin = 2 * time.Minute
 // interrupt runs the outage's command after a delay, and returns when the server answers
 // again. The command is never interrupted, since half of it would leave no server.
 func (k *kill) interrupt(ctx context.Context, after time.Duration) error {
-	if !pause(ctx, after) {
+	if !wake.After(ctx, after) {
 		return ctx.Err()
 	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), outageWithin)
@@ -189,7 +190,7 @@ func (k *kill) interrupt(ctx context.Context, after time.Duration) error {
 		return fmt.Errorf("%s: %w\n%s", k.outage, err, &output)
 	}
 	for err := admin.PingContext(within); err != nil; err = admin.PingContext(within) {
-		if !pause(within, 20*time.Millisecond) {
+		if !wake.After(within, 20*time.Millisecond) {
 			return fmt.Errorf("PostgreSQL is not back after %v: %w", outageWithin, err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"parley/ingest/wake"
 )
 
 // doors attacks the daemon as an unknown caller, beside Slack's own messages.
@@ -119,7 +121,7 @@ func (d *doors) bodies(ctx context.Context, c *child, header func() http.Header)
 				if sendSlowly(ctx, c.address, header(), body) {
 					refused.Add(1)
 				}
-				pause(ctx, 10*time.Millisecond)
+				wake.After(ctx, 10*time.Millisecond)
 			}
 		})
 	}
@@ -165,7 +167,7 @@ func (d *doors) idle(ctx context.Context, c *child) string {
 				return fmt.Sprintf("%d idle connections; /healthz answers %d, %v", open, status, err)
 			}
 		}
-		pause(ctx, 10*time.Millisecond)
+		wake.After(ctx, 10*time.Millisecond)
 	}
 	return fmt.Sprintf("%d idle connections; /healthz within %s", open, millis(worst))
 }

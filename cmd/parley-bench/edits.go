@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/adapters/discord/discordtest"
+	"parley/ingest/wake"
 )
 
 // edits kills the daemon while answers grow in Discord, and compares every answer with the
@@ -70,7 +71,7 @@ func (e *edits) run(ctx context.Context, b *bench) (err error) {
 	}
 	b.printf("%d kills and %d questions in %v\n", e.kills, e.count, round(begun))
 	e.settle(ctx)
-	if !pause(ctx, latest) { // a late effect could double a post
+	if !wake.After(ctx, latest) { // a late effect could double a post
 		return ctx.Err()
 	}
 	e.compareAnswers()

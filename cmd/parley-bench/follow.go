@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/assembly/stream"
+	"parley/ingest/wake"
 )
 
 // follow lets many clients follow runs while a node is killed, and compares what each heard
@@ -76,7 +77,7 @@ func (s *follow) run(ctx context.Context, b *bench) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	s.agent.begin()
-	pause(ctx, time.Duration(s.tokens)*s.every/3)
+	wake.After(ctx, time.Duration(s.tokens)*s.every/3)
 	if err := s.nodes.all[0].kill(); err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (l *listener) listen(ctx context.Context) {
 	for connections := 0; !l.ended; connections++ {
 		if connections > 0 {
 			l.note(func() { l.again++ })
-			if !pause(ctx, 50*time.Millisecond) {
+			if !wake.After(ctx, 50*time.Millisecond) {
 				break
 			}
 			l.node++
@@ -296,7 +297,7 @@ func (s *speaker) speak(w http.ResponseWriter, r *http.Request) {
 		token := fmt.Sprintf("%d@%d ", n, time.Now().UnixNano())
 		said += token
 		s.answers.Store(asked.ThreadID, said)
-		if _, err := fmt.Fprintf(w, "data: {\"content\":%q}\n\n", token); err != nil || http.NewResponseController(w).Flush() != nil || !pause(r.Context(), s.every) {
+		if _, err := fmt.Fprintf(w, "data: {\"content\":%q}\n\n", token); err != nil || http.NewResponseController(w).Flush() != nil || !wake.After(r.Context(), s.every) {
 			return
 		}
 	}

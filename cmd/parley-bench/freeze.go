@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"parley/ingest/wake"
 )
 
 // freeze locks the daemon's store under load.
@@ -40,9 +42,9 @@ func (z *freeze) run(ctx context.Context, b *bench) error {
 	var frozen, thawed time.Time
 	var growth int64
 	err = during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() (err error) {
-		pause(ctx, around)
+		wake.After(ctx, around)
 		frozen, thawed, growth, err = z.lock(ctx, t)
-		pause(ctx, around)
+		wake.After(ctx, around)
 		return errors.Join(err, ctx.Err())
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/adapters/discord/discordtest"
+	"parley/ingest/wake"
 )
 
 // gateway drops Discord's gateway connection under load, restarts the daemon, and compares the
@@ -167,7 +168,7 @@ func (g *gateway) restart(ctx context.Context, n int) error {
 		end = daemon.kill
 	}
 	err := during(func(stop <-chan struct{}) { pump(ctx, g.rate, endless, stop, g.say) }, func() error {
-		pause(ctx, 200*time.Millisecond)
+		wake.After(ctx, 200*time.Millisecond)
 		return end()
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/adapters/bluebubbles/bluebubblestest"
+	"parley/ingest/wake"
 )
 
 // imessage plays a BlueBubbles server with its traps: webhooks that are lost, doubled,
@@ -155,7 +156,7 @@ func (m *imessage) faultyWebhooks(ctx context.Context) error {
 	m.server.SetAway(true)
 	var group sync.WaitGroup
 	group.Go(func() { pump(ctx, m.rate, m.messages-m.messages/2, nil, m.say) })
-	pause(ctx, m.away)
+	wake.After(ctx, m.away)
 	m.server.SetAway(false)
 	group.Wait()
 	m.printf("%d messages, %v away: %v\n", m.messages, m.away, round(begun))
@@ -223,7 +224,7 @@ func (m *imessage) killsDuringSends(ctx context.Context) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			pause(ctx, time.Duration(m.random.Int64N(int64(5*time.Millisecond))))
+			wake.After(ctx, time.Duration(m.random.Int64N(int64(5*time.Millisecond))))
 			return m.nodes.all[0].crash(ctx)
 		})
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/wake"
 )
 
 // kill kills the daemons under load and checks the ledger.
@@ -166,7 +167,7 @@ func (k *kill) restart(ctx context.Context, daemon *child) error {
 			k.starts = append(k.starts, took)
 			return nil
 		}
-		if !k.outageSince(begun) || !pause(ctx, 100*time.Millisecond) {
+		if !k.outageSince(begun) || !wake.After(ctx, 100*time.Millisecond) {
 			return err
 		}
 	}
@@ -183,7 +184,7 @@ func (k *kill) finish(ctx context.Context, begun time.Time) error {
 	if left != "" {
 		k.printf("not drained within %v: %s\n", k.drain, left)
 	}
-	if len(k.load.faults) > 0 && !pause(ctx, latest) { // a late effect could double a post
+	if len(k.load.faults) > 0 && !wake.After(ctx, latest) { // a late effect could double a post
 		return ctx.Err()
 	}
 	return k.trial.finish(k.leftovers())

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"parley/ingest/wake"
 )
 
 // load measures the daemon beside the floor.
@@ -144,7 +146,7 @@ func newLoader(t *trial, l loading) *loader {
 }
 
 func (l *loader) measure(ctx context.Context) (f figures, err error) {
-	if !pause(ctx, l.calm) {
+	if !wake.After(ctx, l.calm) {
 		return f, ctx.Err()
 	}
 	f.idle = l.nodes.memory()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"parley/ingest/wake"
 )
 
 // model is a fake of an agent's server, by default behind an OpenAI-compatible API. Its answer
@@ -130,7 +132,7 @@ func (m *model) stream(w http.ResponseWriter, r *http.Request, given request) {
 		if i == 0 && m.first != nil {
 			wait = m.first(given.id)
 		}
-		if !pause(r.Context(), wait) {
+		if !wake.After(r.Context(), wait) {
 			return
 		}
 		if i == 0 && m.onFirstToken != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/wake"
 )
 
 // restarts stops the daemon, sends messages during its downtime, and checks the ledger.
@@ -75,7 +76,7 @@ func (r *restarts) all(ctx context.Context) error {
 	}
 	r.faults = append(r.faults, r.settle(ctx, r.ledger.due(), true, r.drain))
 	for begun := time.Now(); r.api.UnderWay() > 0 && time.Since(begun) < r.drain; {
-		if !pause(ctx, 50*time.Millisecond) {
+		if !wake.After(ctx, 50*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
@@ -139,7 +140,7 @@ func (r *restarts) restart(ctx context.Context, n int) error {
 	}
 	first := len(r.ledger.messages)
 	missed := r.downtime(ctx)
-	if r.tiers && r.mentions > 0 && !pause(ctx, time.Minute) { // Slack also counts the calls before the stop
+	if r.tiers && r.mentions > 0 && !wake.After(ctx, time.Minute) { // Slack also counts the calls before the stop
 		return ctx.Err()
 	}
 	ready, err := daemon.start(ctx)
@@ -175,7 +176,7 @@ func (r *restarts) downtime(ctx context.Context) string {
 	cancel() // no event can be delivered now, so edit waits for none
 	var said []*message
 	edits, unaddressed := 0, 0
-	for len(said) < r.messages && pause(ctx, 5*time.Millisecond) {
+	for len(said) < r.messages && wake.After(ctx, 5*time.Millisecond) {
 		if len(said) > 0 && r.random.Float64() < 0.1 {
 			r.edit(gone, said[r.random.IntN(len(said))])
 			edits++

@@ -12,6 +12,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/wake"
 )
 
 // scale measures start-up time and memory with a large store.
@@ -55,7 +56,7 @@ func (s *scale) run(ctx context.Context, b *bench) error {
 	if ready, err = daemon.start(ctx); err != nil {
 		return err
 	}
-	pause(ctx, idleAfter)
+	wake.After(ctx, idleAfter)
 	b.printf("%d stored, none pending: ready in %s, idle %v\n", s.stored+2*s.pending, millis(ready), t.nodes.memory())
 	return t.nodes.stop()
 }

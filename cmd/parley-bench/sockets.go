@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/wake"
 )
 
 // sockets disconnects Socket Mode connections under load and checks the ledger.
@@ -119,7 +120,7 @@ func (s *sockets) disconnectAll(ctx context.Context, t *trial, counts map[string
 			if err := t.nodes.alive(); err != nil {
 				return err
 			}
-			if !pause(ctx, 100*time.Millisecond) {
+			if !wake.After(ctx, 100*time.Millisecond) {
 				return ctx.Err()
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/wake"
 )
 
 // tenants measures one workspace alone, beside two healthy workspaces, and beside a
@@ -53,7 +54,7 @@ func (t *tenants) run(ctx context.Context, b *bench) error {
 	}
 	fail := func() {
 		throttled.slow.Store(true)
-		if pause(ctx, t.lasts/2) {
+		if wake.After(ctx, t.lasts/2) {
 			revoked.api.Revoke()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/wake"
 )
 
 // traffic is a load of messages and of further events about them. The fake of Slack
@@ -71,7 +72,7 @@ func (t traffic) pace(ctx context.Context, stop <-chan struct{}, times chan<- ti
 			if now := time.Now(); at.Before(now.Add(-time.Second)) {
 				at = now
 			}
-			pause(ctx, time.Until(at))
+			wake.After(ctx, time.Until(at))
 		}
 		select {
 		case times <- at:
@@ -118,7 +119,7 @@ func pump(ctx context.Context, rate float64, n int, stop <-chan struct{}, say fu
 // repeat calls do n times, each time after a random pause of less than longest.
 func repeat(ctx context.Context, random *rand.Rand, n int, longest time.Duration, do func() error) error {
 	for range n {
-		if !pause(ctx, time.Duration(random.Int64N(int64(longest)))) {
+		if !wake.After(ctx, time.Duration(random.Int64N(int64(longest)))) {
 			return ctx.Err()
 		}
 		if err := do(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/wake"
 )
 
 // trial is one set-up under test: the fakes of Slack and of the model, the programs, and
@@ -135,7 +136,7 @@ const secondReplyWait = 3 * time.Second
 
 // finishLate is finish after a wait for second replies.
 func (t *trial) finishLate(ctx context.Context, faults ...string) error {
-	if !pause(ctx, secondReplyWait) {
+	if !wake.After(ctx, secondReplyWait) {
 		return ctx.Err()
 	}
 	return t.finish(faults...)

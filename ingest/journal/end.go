@@ -258,7 +258,8 @@ func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 		e.run.Thread, e.run.ID, e.run.Agent, sender, string(state), e.run.Attempts, millis(e.run.BegunAt), millis(answeredAt), e.now, cause)
 }
 
-// end closes the run, and the question that it had and nobody answered. The thread's next turn is due if messages wait for one.
+// end closes the run, and the question that it had and nobody answered. The thread's next
+// turn is due if messages wait for one.
 func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 	e.record(state, cause, answeredAt)
 	e.close(e.run.Question, "expired", "", e.now)

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// After waits for d. It returns false at once when ctx ends before.
+// After waits for d, and reports whether ctx still lasts. It returns at once when ctx ends.
 func After(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
 	case <-ctx.Done():
-		return false
 	}
+	return ctx.Err() == nil
 }
 
 // Signal wakes the goroutine that receives from it. It holds one value, so a goroutine that looks

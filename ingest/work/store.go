@@ -18,7 +18,8 @@ const available = `(owner = '' OR owner = $1 OR lease_until <= $2)`
 // claim claims a thread if it is free; otherwise it returns the thread's owner. A claim
 // of a thread that this node owns keeps its fence. If the previous owner ended without a
 // release, the claim is counted in the thread's first pending envelope, which may be the
-// cause; a postponed one is not, and of a suspect only its own worker counts. A row that another transaction has locked is not free.
+// cause; a postponed one is not, and of a suspect only its own worker counts. A row that
+// another transaction has locked is not free.
 func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (journal.Claim, string, error) {
 	var c journal.Claim
 	var owner string
