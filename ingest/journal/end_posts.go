@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // deliver stores the posts of the run's end. They take over the posts of its live
@@ -84,8 +86,21 @@ const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, 
 	WHERE true RETURNING id, state, attempts`
 
 // DeliveryKey returns the idempotency key of one part of a run's reply: 25 of [a-z2-7],
-// because Discord's nonce holds no more.
+// because Discord's nonce holds no more. It begins with the time of the run's UUIDv7, if the
+// id is one, so that new keys are neighbours in the index; 77 bits of a hash follow.
 func DeliveryKey(runID string, part int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", runID, part))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:25]
+	var key [16]byte
+	copy(key[copy(key[:], madeAt(runID)):], sum[:])
+	return strings.ToLower(base32.StdEncoding.EncodeToString(key[:]))[:25]
+}
+
+// madeAt returns the 48 bits of a UUIDv7 that hold its time; nil if the id does not begin
+// with one.
+func madeAt(id string) []byte {
+	made, err := uuid.Parse(id[:min(len(id), len(uuid.Nil.String()))])
+	if err != nil || made.Version() != 7 {
+		return nil
+	}
+	return made[:6]
 }

@@ -210,9 +210,9 @@ func TestACallersWaitForAFrozenDiskEndsWithItsContext(t *testing.T) {
 // TestBusyWritersKeepTheLogBounded has no passive checkpoint, which could delay a restart of the
 // log. So the log is longer than its limit by one batch at most.
 func TestBusyWritersKeepTheLogBounded(t *testing.T) {
-	const writes, bytes, writers, pages = 600, 16 << 10, 4, 128
-	const batch = writers * (bytes/4096 + 5)   // a body's own pages, and those of the table's tree
-	const limit = 32 + (pages+batch)*(24+4096) // the log's header, and the header and bytes of each page
+	const writes, bytes, writers, pages, page = 600, 16 << 10, 4, 128, 8192
+	const batch = writers * (bytes/page + 5)   // a body's own pages, and those of the table's tree
+	const limit = 32 + (pages+batch)*(24+page) // the log's header, and the header and bytes of each page
 	path := file(t)
 	var longest int64
 	e := open(t, path, sqlite.WithCheckpoints(math.MaxInt, pages), sqlite.WithRecorder(&commits{each: func() {
@@ -238,7 +238,7 @@ func TestBusyWritersKeepTheLogBounded(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if longest < pages*4096 || longest > limit {
+	if longest < pages*page || longest > limit {
 		t.Errorf("the log grew to %d bytes, want at most %d", longest, limit)
 	}
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {

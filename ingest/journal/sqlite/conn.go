@@ -24,16 +24,23 @@ const maxStatements = 512
 type conn struct {
 	raw        driver.Conn
 	statements map[string]statement
-	args       []driver.Value // reused by each statement
+	args       []driver.NamedValue // reused by each statement
 }
 
-// statement is a prepared statement. The engine uses its methods without a context:
-// with a context, the driver starts a goroutine for each statement, and a cancelled write
+// statement is a prepared statement. The engine passes it the background context only: with
+// one that can end, the driver starts a goroutine for each statement, and a cancelled write
 // leaves its transaction in an unknown state.
 type statement struct {
-	driver.Stmt
+	prepared
 	// verb is the first word, in capitals.
 	verb string
+}
+
+// prepared is the part of the driver's statement that takes arguments without copying them.
+type prepared interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
 }
 
 // connect opens path through the named VFS (empty: the system's) and runs the
@@ -96,7 +103,7 @@ func (c *conn) statement(query string) (statement, error) {
 	if err != nil {
 		return statement{}, err
 	}
-	s := statement{raw, verb}
+	s := statement{raw.(prepared), verb}
 	c.statements[query] = s
 	return s, nil
 }
@@ -126,7 +133,7 @@ func (c *conn) run(query string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Exec(c.bind(args))
+	_, err = s.ExecContext(context.Background(), c.bind(args))
 	return err
 }
 
@@ -155,8 +162,8 @@ func first(dest []any, found *bool) func([]driver.Value) error {
 // each calls visit for every row of a statement. It always runs the statement to the end,
 // because a statement that writes and returns rows is complete only then. An error of
 // visit ends a SELECT early. failed is that error, and err an error of the driver.
-func (c *conn) each(s statement, args []driver.Value, visit func([]driver.Value) error) (failed, err error) {
-	rows, err := s.Query(args)
+func (c *conn) each(s statement, args []driver.NamedValue, visit func([]driver.Value) error) (failed, err error) {
+	rows, err := s.QueryContext(context.Background(), args)
 	if err != nil {
 		return nil, err
 	}
@@ -180,10 +187,10 @@ func (c *conn) each(s statement, args []driver.Value, visit func([]driver.Value)
 }
 
 // bind converts args to the driver's form, in a buffer that the next call reuses.
-func (c *conn) bind(args []any) []driver.Value {
+func (c *conn) bind(args []any) []driver.NamedValue {
 	c.args = c.args[:0]
-	for _, arg := range args {
-		c.args = append(c.args, arg)
+	for i, arg := range args {
+		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: arg})
 	}
 	return c.args
 }

@@ -25,10 +25,10 @@ type options struct {
 	passivePages, longestPages int
 }
 
-// The sizes of the log, in pages of 4 KiB: 4 MiB and 64 MiB.
+// The sizes of the log, in pages of 8 KiB: 4 MiB and 64 MiB.
 const (
-	passivePages = 1024
-	longestPages = 16 * 1024
+	passivePages = 512
+	longestPages = 8 * 1024
 )
 
 // maxReaders bounds the concurrent snapshots. Each connection may keep 2 MiB of pages,

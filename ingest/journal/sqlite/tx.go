@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (t *tx) Exec(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	result, err := s.Exec(values)
+	result, err := s.ExecContext(context.Background(), values)
 	if err != nil {
 		return 0, t.failed(query, err)
 	}
@@ -84,7 +85,7 @@ func (t *tx) visit(query string, args []any, visit func([]driver.Value) error) e
 	return failed
 }
 
-func (t *tx) prepare(query string, args []any) (statement, []driver.Value, error) {
+func (t *tx) prepare(query string, args []any) (statement, []driver.NamedValue, error) {
 	if t.dead != nil {
 		return statement{}, nil, t.dead
 	}
