@@ -38,7 +38,9 @@ const zeroWidth = "\u200b"
 type builder struct {
 	source []byte
 	style  *style
-	atoms  []atom
+	// uncut keeps the white space between the words of a text in one atom with them.
+	uncut bool
+	atoms []atom
 	// prefixes begin every line: those of quotes, list items and headings.
 	prefixes []*prefix
 	line     *mark   // the open prefixes of the current line
@@ -131,6 +133,10 @@ func (b *builder) cut(s string) []atom {
 // scan converts a text to atoms. If spaces is false, everything but escapes is a word.
 func (b *builder) scan(s string, spaces bool) (atoms []atom) {
 	from, in := 0, word
+	var first, last int // white space between them is a part of the words
+	if b.uncut {
+		first, last = len(s)-len(strings.TrimLeftFunc(s, unicode.IsSpace)), len(strings.TrimRightFunc(s, unicode.IsSpace))
+	}
 	flush := func(to int) {
 		if from < to {
 			atoms = append(atoms, atom{kind: in, text: s[from:to]})
@@ -139,7 +145,7 @@ func (b *builder) scan(s string, spaces bool) (atoms []atom) {
 	for i, r := range s {
 		escape, escaped := b.style.escapes[r]
 		now := word
-		if spaces && unicode.IsSpace(r) {
+		if spaces && unicode.IsSpace(r) && (i < first || i >= last) {
 			now = space
 		}
 		if now != in || escaped {

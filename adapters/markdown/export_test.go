@@ -1,5 +1,7 @@
 package markdown
 
+import "github.com/yuin/goldmark/text"
+
 // PartialParts calls FormatPartial and returns the parts of the result: the post
 // without the line that closes a fence, that line, the text that opens the fence again,
 // the number of used bytes of the cleaned text, and whether the post is full.
@@ -14,3 +16,10 @@ var (
 	// Unescape resolves character references and backslash escapes.
 	Unescape = unescape
 )
+
+// FormatCut is Format with every text cut between its words, whether it must be or not.
+func FormatCut(source string, dialect Dialect, limit int) []string {
+	style, bytes := dialect.style(), []byte(clean(source))
+	posts, _ := split(atomsOf(commonMark().Parse(text.NewReader(bytes)), builder{source: bytes, style: style}), limit)
+	return posts
+}

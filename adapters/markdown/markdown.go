@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
@@ -49,15 +50,24 @@ const minLimit = 64
 func Format(source string, dialect Dialect, limit int) []string {
 	limit = max(limit, minLimit)
 	source = clean(source)
-	b := builder{source: []byte(source), style: dialect.style()}
-	b.blocks(commonMark().Parse(text.NewReader(b.source)))
-	posts := split(b.atoms, limit)
+	style, bytes := dialect.style(), []byte(source)
+	document := commonMark().Parse(text.NewReader(bytes))
+	// Most texts fit into one post. Only a text that does not is cut between its words.
+	posts, fits := split(atomsOf(document, builder{source: bytes, style: style, uncut: true}), limit)
+	if !fits {
+		posts, _ = split(atomsOf(document, builder{source: bytes, style: style}), limit)
+	}
 	if len(posts) == 0 {
-		literal := builder{style: b.style}
+		literal := builder{style: style}
 		literal.lines(strings.TrimSpace(source))
-		posts = split(literal.atoms, limit)
+		posts, _ = split(literal.atoms, limit)
 	}
 	return posts
+}
+
+func atomsOf(document ast.Node, b builder) []atom {
+	b.blocks(document)
+	return b.atoms
 }
 
 // commonMark parses CommonMark with tables, strikethrough and bare links. It does not

@@ -10,14 +10,15 @@ import (
 
 // split fills posts of at most limit UTF-16 units with atoms. A post ends at the strongest
 // white space in its second half: an empty line, a newline, a space. Without one, it
-// ends at its last white space. Without any, it ends inside a word.
-func split(atoms []atom, limit int) []string {
-	w := &splitter{limit: limit, atoms: atoms}
+// ends at its last white space. Without any, it ends inside a word. fits says that every atom
+// fitted into the first post.
+func split(atoms []atom, limit int) (posts []string, fits bool) {
+	w := &splitter{limit: limit, atoms: atoms, fits: true}
 	for w.next < len(w.atoms) {
 		w.step()
 	}
 	w.finish()
-	return w.posts
+	return w.posts, w.fits
 }
 
 // openMark is a mark around the next atoms. The splitter writes it before visible text,
@@ -56,6 +57,7 @@ type splitter struct {
 	atoms []atom
 	next  int
 	posts []string
+	fits  bool
 
 	post    []byte
 	size    int // of post, in UTF-16 units
@@ -172,6 +174,7 @@ func (w *splitter) append(s string) {
 
 // overflow makes room for an atom that does not fit.
 func (w *splitter) overflow(a *atom) {
+	w.fits = false
 	switch p := w.best(); {
 	case p != nil:
 		w.post, w.size, w.open, w.next = w.post[:p.end], p.size, p.open, p.next

@@ -2,6 +2,7 @@ package markdown_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -193,6 +194,22 @@ func TestCodeIsKept(t *testing.T) {
 		}
 		if got := strings.Join(parts, "\n"); got != code {
 			t.Fatalf("%q became %q", code, got)
+		}
+	})
+}
+
+// FuzzUncut proves that a text which fits into one post reads the same whether it is cut
+// between its words or not.
+func FuzzUncut(f *testing.F) {
+	for _, r := range rows {
+		f.Add(r.source)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		for _, dialect := range []markdown.Dialect{markdown.Slack, markdown.Discord, markdown.Plain} {
+			cut := markdown.FormatCut(source, dialect, 1<<20)
+			if got := markdown.Format(source, dialect, 1<<20); len(cut) > 0 && !slices.Equal(got, cut) {
+				t.Fatalf("%q became %q, and %q if it is cut", source, got, cut)
+			}
 		}
 	})
 }
