@@ -139,7 +139,7 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	reply := journal.Reply{
 		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
-		Stale: a.settings.Stale, Interruptible: a.interruptible(), Withdrawn: a.notice(withdrawn),
+		Stale: a.settings.Stale, Interruptible: a.interruptible(), Withdrawn: func() journal.Notice { return a.notice(withdrawn) },
 	}
 	var ended journal.Ended
 	err = work.Insist(ctx, commitTime, func() (err error) {

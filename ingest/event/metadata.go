@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -119,8 +120,8 @@ type field struct {
 }
 
 // fields lists the known keys in the order of the output.
-func (m *Metadata) fields() []field {
-	return []field{
+func (m *Metadata) fields() [13]field {
+	return [...]field{
 		{key: "source", required: true, text: &m.Source},
 		{key: "sender_id", required: true, text: &m.SenderID},
 		{key: "sender_display_name", required: true, text: &m.SenderDisplayName},
@@ -139,7 +140,8 @@ func (m *Metadata) fields() []field {
 
 // IsKnown reports whether the contract gives a key of the metadata its meaning.
 func IsKnown(key string) bool {
-	return slices.ContainsFunc(new(Metadata).fields(), func(f field) bool { return f.key == key })
+	known := new(Metadata).fields()
+	return slices.ContainsFunc(known[:], func(f field) bool { return f.key == key })
 }
 
 // ParseMetadata reads and validates a metadata object. Keys match exactly; null
@@ -180,7 +182,7 @@ func readMetadata(raw []byte) (Metadata, FieldErrors) {
 	}
 	known := m.fields()
 	for _, member := range object {
-		i := slices.IndexFunc(known, func(f field) bool { return f.key == member.Key })
+		i := slices.IndexFunc(known[:], func(f field) bool { return f.key == member.Key })
 		if i < 0 {
 			m.Extra = append(m.Extra, member)
 			continue
@@ -280,7 +282,7 @@ func (m *Metadata) Bytes() []byte {
 	for _, f := range m.fields() {
 		switch {
 		case f.flag != nil && *f.flag != nil:
-			members = append(members, Extra{f.key, fmt.Appendf(nil, "%t", **f.flag)})
+			members = append(members, Extra{f.key, strconv.AppendBool(nil, **f.flag)})
 		case f.text != nil && *f.text != "":
 			members = append(members, Extra{f.key, quote(*f.text)})
 		}

@@ -47,7 +47,11 @@ func ReadObject(raw []byte) ([]Extra, error) {
 
 // WriteObject returns the JSON object of members, whose values keep their bytes.
 func WriteObject(members []Extra) []byte {
-	out := []byte{'{'}
+	size := 2
+	for _, m := range members {
+		size += len(m.Key) + len(m.Value) + len(`"":,`)
+	}
+	out := append(make([]byte, 0, size), '{')
 	for i, m := range members {
 		if i > 0 {
 			out = append(out, ',')

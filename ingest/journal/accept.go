@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -117,9 +118,9 @@ func (a *acceptTx) run() {
 	case a.Keys.Settled == nil:
 		a.place()
 	case a.Keys.Settled.Disposition == event.Dead:
-		a.insert("dead", noThread)
+		a.insert("dead", insertApart)
 	default:
-		a.insert("done", noThread)
+		a.insert("done", insertApart)
 	}
 }
 
@@ -135,63 +136,79 @@ func (a *acceptTx) place() {
 		a.thread = a.subjectThread(a.Envelope.Workspace, a.Keys.Subject)
 	}
 	if a.thread == 0 {
-		a.insert("pending", noThread)
+		a.insert("pending", insertApart)
 		return
 	}
 	a.countIn()
-	a.insert("pending", `id FROM threads WHERE id = $16 AND accepting = $17`, a.thread, a.token)
+	a.insert("pending", insertByID, a.thread, a.token)
 }
 
 // placeNamed puts the envelope into the thread that the payload names, or into the thread
-// of another payload or post if that one is known: its key is $14 there, and $18 here.
+// of another payload or post if that one is known.
 func (a *acceptTx) placeNamed() {
-	const (
-		byPost    = `coalesce((SELECT t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = $3 AND d.platform_id = $14), $1)`
-		byPayload = `coalesce((SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = $3 AND e.dedupe_key = $14), $1)`
-	)
-	key, other := `$1`, []any(nil)
+	place, other := placeByKey, []any(nil)
 	switch {
 	case a.Keys.Holder != "":
-		key, other = byPost, []any{a.Keys.Holder}
+		place, other = placeByPost, []any{a.Keys.Holder}
 	case a.Keys.Twin != "":
-		key, other = byPayload, []any{a.Keys.Twin}
+		place, other = placeByPayload, []any{a.Keys.Twin}
 	}
-	a.upsertThread(key, other)
-	thread := `key = $16`
-	if other != nil { // the row may have been inserted since, in another thread; then the token is in this one
-		thread = `(key = $16 OR key = ` + inInsert.Replace(key) + `)`
-	}
-	a.insert("pending", `id FROM threads WHERE `+thread+` AND accepting = $17`, append([]any{string(a.Keys.Thread), a.token}, other...)...)
+	a.upsertThread(place.upsert, other)
+	a.insert("pending", place.insert, append([]any{string(a.Keys.Thread), a.token}, other...)...)
 }
 
-// inInsert renumbers the arguments of upsertThread to those of insert.
-var inInsert = strings.NewReplacer(`$14`, `$18`, `$1)`, `$16)`, `$3`, `$1`)
+// placement are the statements that store an envelope in a thread with a key.
+type placement struct{ upsert, insert string }
 
-// upsertThread makes the thread or finds it, and counts the envelope. If the caller asked
-// for a claim, it claims the thread or extends this node's claim. A thread whose owner
-// ended during its work is not claimed here; see AcceptRequest.
-func (a *acceptTx) upsertThread(key string, other []any) {
-	node := ""
-	if a.Claim {
-		node = a.j.node
+// The key is the one that the payload names, or first that of another thread: of the post, or
+// of the payload, that is named by $14 in the first statement and by $18 in the second.
+var (
+	placeByKey     = placement{upsertThread(`$1`), insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)}
+	placeByPost    = placeByOther(`(SELECT t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = %s AND d.platform_id = %s)`)
+	placeByPayload = placeByOther(`(SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = %s AND e.dedupe_key = %s)`)
+)
+
+// placeByOther returns the statements for a query of another thread's key. The row that the
+// query looks for may have been inserted between the two statements, in another thread; then
+// the token is in the thread that the payload names.
+func placeByOther(query string) placement {
+	return placement{
+		upsertThread(fmt.Sprintf(`coalesce(`+query+`, $1)`, `$3`, `$14`)),
+		insertEnvelope(fmt.Sprintf(`id FROM threads WHERE (key = $16 OR key = coalesce(`+query+`, $16)) AND accepting = $17`, `$1`, `$18`)),
 	}
+}
+
+// upsertThread returns the statement that makes the thread with a key or finds it, and counts
+// the envelope; see acceptTx.upsertThread.
+func upsertThread(key string) string {
 	// excluded is the row that a new thread would have. An accept that reaches the server late
 	// shortens no lease.
 	const ours = `excluded.owner <> '' AND threads.owner = excluded.owner AND threads.lease_until < excluded.lease_until`
 	const free = `excluded.owner <> '' AND threads.owner <> excluded.owner AND (threads.owner = ''
 		OR threads.lease_until <= $11 AND threads.pending = 0 AND threads.run_id IS NULL)`
-	a.later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, `
+	return `
 		INSERT INTO threads (key, uuid, workspace, platform, channel, parent, pending, intake_at, owner, lease_until, fence, accepting)
-		SELECT `+key+`, $2, $3, $4, $5, $13, 1, $6, $7, $8, 1, $9 WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $10)
+		SELECT ` + key + `, $2, $3, $4, $5, $13, 1, $6, $7, $8, 1, $9 WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $10)
 		ON CONFLICT (key) DO UPDATE SET
 			parent      = CASE WHEN threads.parent = '' THEN excluded.parent ELSE threads.parent END,
 			pending     = threads.pending + 1,
 			accepting   = excluded.accepting,
 			intake_at   = coalesce(threads.intake_at, excluded.intake_at),
-			fence       = CASE WHEN `+free+` THEN threads.fence + 1 ELSE threads.fence END,
-			lease_until = CASE WHEN `+ours+` OR `+free+` THEN excluded.lease_until ELSE threads.lease_until END,
-			owner       = CASE WHEN `+free+` THEN excluded.owner ELSE threads.owner END
-		RETURNING id, key, CASE WHEN lease_until > $11 OR owner = $12 THEN owner ELSE '' END, fence, pending`,
+			fence       = CASE WHEN ` + free + ` THEN threads.fence + 1 ELSE threads.fence END,
+			lease_until = CASE WHEN ` + ours + ` OR ` + free + ` THEN excluded.lease_until ELSE threads.lease_until END,
+			owner       = CASE WHEN ` + free + ` THEN excluded.owner ELSE threads.owner END
+		RETURNING id, key, CASE WHEN lease_until > $11 OR owner = $12 THEN owner ELSE '' END, fence, pending`
+}
+
+// upsertThread makes the thread or finds it, and counts the envelope. If the caller asked
+// for a claim, it claims the thread or extends this node's claim. A thread whose owner
+// ended during its work is not claimed here; see AcceptRequest.
+func (a *acceptTx) upsertThread(query string, other []any) {
+	node := ""
+	if a.Claim {
+		node = a.j.node
+	}
+	a.later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, query,
 		append([]any{string(a.Keys.Thread), ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
 			a.now, node, a.now + a.j.lease.Milliseconds(), a.token, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node, a.Keys.Channel.Parent}, other...)...)
 }
@@ -204,23 +221,32 @@ func (a *acceptTx) countIn() {
 		a.thread, a.token, a.now, a.Envelope.Workspace, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node)
 }
 
-// noThread stores an envelope without a thread, if its key is new.
-const noThread = `CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`
+// The statements that store an envelope in the thread with an id, and without a thread if its
+// key is new.
+var (
+	insertByID  = insertEnvelope(`id FROM threads WHERE id = $16 AND accepting = $17`)
+	insertApart = insertEnvelope(`CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`)
+)
 
-// insert stores the envelope. thread is the end of a SELECT, whose arguments begin with
-// $16: the thread's id, if the envelope is to be stored.
-func (a *acceptTx) insert(state, thread string, args ...any) {
+// insertEnvelope returns the statement that stores an envelope. thread is the end of a SELECT,
+// whose arguments begin with $16: the thread's id, if the envelope is to be stored.
+func insertEnvelope(thread string) string {
+	return `
+		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, subject, received_at, accepted_at,
+			state, disposition, reason, error, message_id, body, channel, thread)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ` + thread + ` RETURNING id`
+}
+
+// insert stores the envelope by one of these statements, with its further arguments.
+func (a *acceptTx) insert(state, query string, args ...any) {
 	fate, channel := event.Fate{}, ""
 	if a.Keys.Settled != nil {
 		fate = *a.Keys.Settled
 	}
-	if thread == noThread {
+	if query == insertApart {
 		channel = a.Keys.Channel.ID
 	}
-	a.later(nil, []any{&a.id}, `
-		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, subject, received_at, accepted_at,
-			state, disposition, reason, error, message_id, body, channel, thread)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, `+thread+` RETURNING id`,
+	a.later(nil, []any{&a.id}, query,
 		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
 			a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
 			state, string(fate.Disposition), fate.Reason, fate.Error, a.messageID, blob(a.Envelope.Body), channel}, args...)...)

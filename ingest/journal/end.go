@@ -58,8 +58,8 @@ type Reply struct {
 	Again bool
 	// Question is the agent's question to the thread; nil for none.
 	Question *Question
-	// Withdrawn is the notice of the run if every message of its turn was deleted.
-	Withdrawn Notice
+	// Withdrawn returns the notice of the run if every message of its turn was deleted.
+	Withdrawn func() Notice
 	// Interruptible gives up the reply if a newer message triggers a run, or a message of
 	// its turn was edited.
 	Interruptible bool
@@ -143,7 +143,7 @@ func (e *endRunTx) commit(reply Reply) {
 		e.outcome = Stale // an earlier call, whose outcome was unclear, has added the newer messages
 	case e.left == 0:
 		e.outcome = Withdrawn
-		e.cancel("every message was deleted", reply.Withdrawn)
+		e.cancel("every message was deleted", reply.Withdrawn())
 	case reply.Interruptible && (edited || e.asked()):
 		e.outcome = Interrupted
 		e.requeue()

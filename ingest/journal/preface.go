@@ -64,8 +64,8 @@ func (r *recordTx) addRead(read Read, p *Preface) {
 	if read.Agent != "" {
 		m.Metadata.SenderID = "agent:" + read.Agent
 	}
-	if !r.insert(&m, Decision{Trigger: TriggerPassive, Metadata: read.Metadata}, ` AND NOT EXISTS (
-		SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2)`) {
+	if !r.insert(&m, Decision{Trigger: TriggerPassive, Metadata: read.Metadata}, insertMessage+` AND NOT EXISTS (
+		SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2)`+insertMessageEnd) {
 		return
 	}
 	row := r.out.Message

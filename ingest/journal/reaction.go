@@ -46,7 +46,7 @@ func (r *recordTx) recordReaction(target *Message) {
 	}
 	m.Quoted = r.quote(target)
 	if decision := r.decide(&m, nil); !decision.Ignore && !decision.Note {
-		r.insert(&m, decision, "")
+		r.insert(&m, decision, insertMessage+insertMessageEnd)
 	}
 }
 

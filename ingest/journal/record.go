@@ -203,7 +203,7 @@ func (r *recordTx) recordNew() bool {
 		return false
 	}
 	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $32 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
-	if !r.insert(m, decision, fresh, r.Envelope) {
+	if !r.insert(m, decision, insertMessage+fresh+insertMessageEnd, r.Envelope) {
 		return false
 	}
 	r.pending = true
@@ -252,7 +252,7 @@ func (r *recordTx) message(m *event.Message) {
 	switch {
 	case decision.Ignore:
 		r.ignore(decision.Reason)
-	case !r.insert(m, decision, ""):
+	case !r.insert(m, decision, insertMessage+insertMessageEnd):
 		r.fail(fmt.Errorf("%w: another transaction stored the message meanwhile", ErrUnavailable))
 	}
 }
@@ -340,9 +340,9 @@ const insertMessageEnd = ` FOR UPDATE) AS t WHERE true ON CONFLICT DO NOTHING
 	RETURNING row, coalesce(seq, 0), coalesce(run, ''), coalesce(context_after, 0),
 		CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN 1 ELSE 0 END`
 
-// insert stores a message if a further condition on its thread, with its arguments,
-// holds. It returns whether it did. A known message is not stored.
-func (r *recordTx) insert(m *event.Message, d Decision, condition string, more ...any) bool {
+// insert stores a message by insertMessage, maybe with a further condition on its thread and
+// its arguments. It returns whether it did. A known message is not stored.
+func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...any) bool {
 	row := r.newMessage(m, d)
 	quotes, quotedID := r.quoteColumns(row.Quotes)
 	begins := ""
@@ -354,7 +354,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, condition string, more .
 		string(row.Author), string(row.Trigger), row.Content, quotes, quotedID, blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
 		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory)}, knownSeqs(m)...)
 	args = append(append(args, optional(row.ClientRunID), string(m.RunInput)), more...)
-	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, insertMessage+condition+insertMessageEnd, args...) {
+	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, query, args...) {
 		return false
 	}
 	if !d.Note {

@@ -89,27 +89,26 @@ const resumeAfter = time.Second
 // saveThread updates the thread's row after a record: it counts the envelope as settled,
 // and makes a turn due or begins a run if the message triggers one.
 func (r *recordTx) saveThread() {
-	query, args := `UPDATE threads SET next_seq = next_seq + $2, last_at = CASE WHEN $2 > 0 THEN $4 ELSE last_at END, pending = pending + $3,
-		intake_at = CASE WHEN pending + $3 > 0 THEN CAST($4 AS BIGINT) END, opened_on = CASE WHEN opened_on = '' THEN $5 ELSE opened_on END`,
-		[]any{r.claim.Thread, r.added, r.moved - 1, r.now, r.openedOn()}
+	const (
+		save = `UPDATE threads SET next_seq = next_seq + $2, last_at = CASE WHEN $2 > 0 THEN $4 ELSE last_at END, pending = pending + $3,
+			intake_at = CASE WHEN pending + $3 > 0 THEN CAST($4 AS BIGINT) END, opened_on = CASE WHEN opened_on = '' THEN $5 ELSE opened_on END`
+		saved = ` WHERE id = $1 RETURNING pending, coalesce(turn_at, 0)`
+	)
+	args := []any{r.claim.Thread, r.added, r.moved - 1, r.now, r.openedOn()}
 	dest := []any{&r.out.Pending, &r.out.TurnDue}
-	returning := ` WHERE id = $1 RETURNING pending, coalesce(turn_at, 0)`
 	if run := r.out.Begun; run != nil {
-		query += beginWithMessage
-		args = append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds())
-		returning += `, key, uuid, platform, channel, parent, opened_on, history, context_from, run_question`
 		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn, &r.history, &run.ContextFrom, &run.Question)
-	} else {
-		query += changeRun
-		args = append(args, r.deleted, r.editedAt)
-		returning += `, run_left`
-		dest = append(dest, &r.runLeft)
+		r.later(nil, dest, save+beginWithMessage+saved+`, key, uuid, platform, channel, parent, opened_on, history, context_from, run_question`,
+			append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds())...)
+		return
 	}
-	if r.asks != nil && r.out.Begun == nil {
-		query += askForTurn
+	query := save + changeRun + saved + `, run_left`
+	args = append(args, r.deleted, r.editedAt)
+	if r.asks != nil {
+		query = save + changeRun + askForTurn + saved + `, run_left`
 		args = append(args, r.Agent, r.now+r.Coalesce.Milliseconds(), r.CoalesceMax.Milliseconds(), r.askedByBot())
 	}
-	r.later(nil, dest, query+returning, args...)
+	r.later(nil, append(dest, &r.runLeft), query, args...)
 }
 
 // finish completes the outcome from the thread's row.

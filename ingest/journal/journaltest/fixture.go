@@ -256,7 +256,8 @@ func (f *fixture) mayBegin(thread event.ThreadKey, alone bool) *journal.Run {
 // answer returns a reply with some posts.
 func answer(content string, posts ...string) journal.Reply {
 	r := journal.Reply{
-		Content: content, Stale: "send",
+		Withdrawn: func() journal.Notice { return journal.Notice{} },
+		Content:   content, Stale: "send",
 		Metadata: func(id string, _ time.Duration) ([]byte, error) {
 			return fmt.Appendf(nil, `{"message_id":%q}`, id), nil
 		},

@@ -57,7 +57,7 @@ func noticeOfWithdrawn(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	reply := answer("Hello.", "Hello.")
-	reply.Withdrawn = journal.Notice{Text: "Deleted."}
+	reply.Withdrawn = func() journal.Notice { return journal.Notice{Text: "Deleted."} }
 	same(f, "outcome", f.commit(run, reply).Outcome, journal.Withdrawn)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 Deleted."})
 	same(f, "state", f.asks(threadKey(1)), []string{"cancelled Deleted.", "system"})
