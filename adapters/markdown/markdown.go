@@ -53,7 +53,11 @@ func Format(source string, dialect Dialect, limit int) []string {
 	style, bytes := dialect.style(), []byte(source)
 	document := commonMark().Parse(text.NewReader(bytes))
 	// Most texts fit into one post. Only a text that does not is cut between its words.
-	posts, fits := split(atomsOf(document, builder{source: bytes, style: style, uncut: true}), limit)
+	var posts []string
+	fits := len(bytes) <= limit
+	if fits {
+		posts, fits = split(atomsOf(document, builder{source: bytes, style: style, uncut: true}), limit)
+	}
 	if !fits {
 		posts, _ = split(atomsOf(document, builder{source: bytes, style: style}), limit)
 	}
