@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"slices"
 )
@@ -124,15 +125,23 @@ func (t *transcript) page(behind int) (spans []span) {
 	}
 	type line struct {
 		span
-		memory bool
+		memory  bool
+		at, seq int64 // of the turn's first message
 		Message
 	}
-	for _, l := range rows(t.txn, func(l *line) []any { return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.memory}, l.line()...) }, `
-		SELECT o.run, o.context_after, o.base_seq, o.gap, m.memory, `+lineColumns+`
-		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2 AND seq > $5
+	// SQLite would use an index of thread_seq for seq, and sort the whole thread; +seq has none.
+	lines := rows(t.txn, func(l *line) []any {
+		return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.memory, &l.at, &l.seq}, l.line()...)
+	}, `
+		SELECT o.run, o.context_after, o.base_seq, o.gap, m.memory, o.sent_at, o.seq, `+lineColumns+`
+		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2 AND +seq > $5
 			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
-		JOIN messages m ON m.run = o.run AND m.author <> 'system'
-		ORDER BY o.sent_at DESC, o.seq DESC, m.sent_at, m.seq`, t.run.Thread, t.run.ID, int64(limit), int64(behind), t.run.ContextFrom) {
+		JOIN messages m ON m.run = o.run AND m.author <> 'system'`, t.run.Thread, t.run.ID, int64(limit), int64(behind), t.run.ContextFrom)
+	// A store would write all columns of the lines once more to sort them.
+	slices.SortFunc(lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.seq, a.seq), a.SentAt.Compare(b.SentAt), cmp.Compare(a.Seq, b.Seq))
+	})
+	for _, l := range lines {
 		if n := len(spans); n == 0 || spans[n-1].run != l.run {
 			spans = append(spans, l.span)
 		}
@@ -189,10 +198,13 @@ func (t *transcript) unseen(s span) bool {
 const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND trigger = 'passive' AND deleted_at = 0 AND memory = 1 AND ` + notContext + `
 	AND (content <> '' OR files > 0 OR quotes <> '')`
 
-// block reads the passive messages of a turn: the newest, and the thread's root.
+// block reads the passive messages of a turn: the newest, and the thread's root. Only the
+// messages that were recorded last are put in the order of time, so that the cost is bounded.
 func (t *transcript) block(s span, turn *Turn) {
-	turn.Context = t.lines(passive+` ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)`,
-		t.run.Thread, s.after, s.upTo, int64(t.window.Context))
+	most := int64(EarlierLimit + t.window.Context + 1)
+	turn.Context = t.lines(`row IN (SELECT row FROM (SELECT row, sent_at, seq FROM messages WHERE `+passive+` ORDER BY seq DESC LIMIT CAST($5 AS BIGINT)) AS last
+		ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)) ORDER BY sent_at DESC, seq DESC`,
+		t.run.Thread, s.after, s.upTo, int64(t.window.Context), most)
 	for i := range turn.Context {
 		t.bytes += len(turn.Context[i].Content)
 	}
@@ -205,7 +217,7 @@ func (t *transcript) block(s span, turn *Turn) {
 	}
 	var n int64
 	t.row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT CAST($4 AS BIGINT)) AS earlier`,
-		t.run.Thread, s.after, s.upTo, int64(EarlierLimit+t.window.Context+1))
+		t.run.Thread, s.after, s.upTo, most)
 	if turn.Root != nil {
 		n--
 	}

@@ -120,8 +120,8 @@ func (c *conversation) record(key string, e event.Event, target string) (journal
 	return outcome, claim
 }
 
-// exchange is a message and its answer: accept, record and begin, end, sent.
-func (c *conversation) exchange(id string) {
+// ask accepts and records a message, and begins its run.
+func (c *conversation) ask(id string) (*journal.Run, *journal.Claim) {
 	c.Helper()
 	outcome, claim := c.record("message:"+id, event.Event{Kind: event.KindMessage, Message: &event.Message{
 		ExternalID: id, Content: "hello", Channel: event.Channel{ID: "C1"}, SentAt: time.Now(), Quoted: &event.Quote{ExternalID: "C1/1"},
@@ -130,7 +130,14 @@ func (c *conversation) exchange(id string) {
 	if outcome.Begun == nil {
 		c.Fatal("no run began with the message")
 	}
-	ended, err := c.CommitReply(c.Context(), claim, outcome.Begun, journal.Reply{
+	return outcome.Begun, claim
+}
+
+// exchange is a message and its answer: accept, record and begin, end, sent.
+func (c *conversation) exchange(id string) {
+	c.Helper()
+	run, claim := c.ask(id)
+	ended, err := c.CommitReply(c.Context(), claim, run, journal.Reply{
 		Content: "Hello.", Stale: "send", Posts: []journal.Post{{Channel: "C1", Place: "1", Text: "Hello."}}, Send: &journal.Send{Timeout: time.Second},
 		Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil },
 	})
@@ -169,21 +176,54 @@ func TestNoStatementScansATable(t *testing.T) {
 		Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
 	}}, "C1/1")
 	c.record("delete:1", event.Event{Kind: event.KindDelete, Targets: []string{"C1/1"}}, "C1/1")
-	statements, _ := c.recorder.taken()
-	db, err := sql.Open("sqlite", c.path)
-	c.must(err)
-	defer db.Close()
-	for _, statement := range statements {
-		plan, err := explain(db, strings.ReplaceAll(statement, " FOR UPDATE", ""))
-		if err != nil {
-			t.Errorf("%v: %s", err, statement)
-		}
+	for statement, plan := range c.plans() {
 		for _, table := range []string{"threads", "envelopes", "messages", "deliveries", "runs", "attachments"} {
 			if strings.Contains(plan, "SCAN "+table) {
 				t.Errorf("%s\nreads all of %s:\n%s", statement, table, plan)
 			}
 		}
 	}
+}
+
+// TestTranscriptReadsTheWindow proves that the earlier turns of a thread are found in the order
+// in which the window takes them. So the cost of a turn does not grow with its thread.
+func TestTranscriptReadsTheWindow(t *testing.T) {
+	c := newConversation(t)
+	c.exchange("C1/1")
+	run, _ := c.ask("C1/2")
+	c.recorder.taken()
+	turns, err := c.Transcript(c.Context(), run, journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	c.must(err)
+	if len(turns) != 2 {
+		t.Fatalf("%d turns", len(turns))
+	}
+	plans := c.plans()
+	if len(plans) != 1 {
+		t.Errorf("%d statements", len(plans))
+	}
+	for statement, plan := range plans {
+		if !strings.Contains(plan, "USING INDEX messages_turns (thread=?)") || strings.Contains(plan, "ORDER BY") {
+			t.Errorf("%s\nsorts the turns of the thread:\n%s", statement, plan)
+		}
+	}
+}
+
+// plans returns the plans of the recorded statements.
+func (c *conversation) plans() map[string]string {
+	c.Helper()
+	statements, _ := c.recorder.taken()
+	db, err := sql.Open("sqlite", c.path)
+	c.must(err)
+	defer db.Close()
+	plans := map[string]string{}
+	for _, statement := range statements {
+		plan, err := explain(db, strings.ReplaceAll(statement, " FOR UPDATE", ""))
+		if err != nil {
+			c.Errorf("%v: %s", err, statement)
+		}
+		plans[statement] = plan
+	}
+	return plans
 }
 
 // explain returns a statement's plan, one line for each step.
