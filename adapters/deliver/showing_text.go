@@ -2,7 +2,6 @@ package deliver
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -96,10 +95,8 @@ func (s *Showing) begin(ctx context.Context, v *view) time.Duration {
 	post := s.to
 	post.Text = v.text
 	if !s.write(func() (err error) {
-		if d, err = s.adopt(ctx, v.piece); d != nil || err != nil {
-			return err
-		}
-		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, post, s.streamer != nil, bounds(s.platform.Limits))
+		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, int64(len(s.pieces)-1),
+			post, s.streamer != nil, bounds(s.platform.Limits))
 		return err
 	}) {
 		return troubled
@@ -107,36 +104,12 @@ func (s *Showing) begin(ctx context.Context, v *view) time.Duration {
 	switch {
 	case d == nil:
 		return s.until(again)
-	case d.State == journal.DeliverySent:
+	case d.PlatformID != "": // of an earlier attempt: the text of the post is unknown
+		v.d, v.id = d, d.PlatformID
+		s.claim.Put(pieceKey{preview: d.ID}, v.piece)
 		return s.change(ctx, v)
 	}
 	return s.post(ctx, v, d)
-}
-
-// errUnclear means that the outbox is still asking the platform whether a preview
-// arrived.
-var errUnclear = errors.New("the outcome of an earlier call is unclear")
-
-// adopt takes over the post that an earlier attempt of the run, or a call with an unclear
-// outcome, made for the piece; nil means none. The text of that post is unknown.
-func (s *Showing) adopt(ctx context.Context, p *piece) (*journal.Delivery, error) {
-	at := len(s.pieces) - 1
-	if s.run.Previews <= int64(at) {
-		return nil, nil
-	}
-	list, err := s.outbox.Journal.Previews(ctx, s.run)
-	if err != nil || len(list) <= at {
-		return nil, err
-	}
-	old := list[at]
-	if old.PlatformID == "" {
-		return nil, errUnclear
-	}
-	p.d = &journal.Delivery{ID: old.ID, State: old.State, SendBy: old.SendBy, Workspace: s.run.Workspace, Post: s.to}
-	p.d.Post.Channel, p.d.Post.Place = old.Channel, old.Place
-	p.id = old.PlatformID
-	s.claim.Put(pieceKey{preview: old.ID}, p)
-	return p.d, nil
 }
 
 // post calls the platform to post a piece's first text.

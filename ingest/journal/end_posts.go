@@ -13,7 +13,7 @@ import (
 // deliver stores the posts of the run's end. They take over the posts of its live
 // previews; deliveries remove the other previews and the sign of work.
 func (e *endRunTx) deliver(posts []Post, send *Send) {
-	var shown []Preview
+	var shown []Delivery
 	if e.run.Previews > 0 {
 		shown = e.previews(e.run.ID)
 	}
@@ -33,7 +33,7 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 		e.insertDelivery(d, int64(i), d == e.begun)
 	}
 	for i := range shown {
-		d := e.run.delivery(DeliveryRemove, Post{Channel: shown[i].Channel, Place: shown[i].Place}, Instant(e.now))
+		d := e.run.delivery(DeliveryRemove, shown[i].Post, Instant(e.now))
 		d.Key, d.Replaces = DeliveryKey(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
 		e.insertDelivery(d, noPart, false)
 	}
@@ -45,7 +45,7 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 // delivery returns a delivery of the run, not stored yet.
 func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery {
 	return &Delivery{
-		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Platform: run.Platform, Channel: run.Channel, Parent: run.Parent, Run: run.ID,
+		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Channel: run.Channel, Parent: run.Parent, Run: run.ID,
 		Kind: kind, Post: post, State: DeliveryPending, CreatedAt: now,
 	}
 }

@@ -13,7 +13,6 @@ type Delivery struct {
 	Thread    int64
 	ThreadKey event.ThreadKey
 	Workspace string
-	Platform  event.Platform
 	Channel   string // of the thread
 	Parent    string // of the channel; see event.Channel
 	Run       string // id of the run whose reply it carries
@@ -24,8 +23,11 @@ type Delivery struct {
 	// Attempts counts the calls that were begun. Every write about the delivery names the
 	// number that its caller knows, so a node that lost the delivery changes nothing.
 	Attempts int64
+	// PlatformID is the platform's id of its post; empty for none.
+	PlatformID string
 	// Replaces is the earlier delivery whose post it takes over, removes or closes; nil for none.
-	Replaces *Preview
+	// Of that one, only ID, PlatformID and SendBy are known.
+	Replaces *Delivery
 	// Stream means that a preview was begun as a stream.
 	Stream bool
 	// SendBy is the deadline of the last call.
@@ -73,14 +75,13 @@ func (j *Journal) NextDelivery(ctx context.Context, thread int64) (*Delivery, er
 func (tx *txn) openDelivery(thread int64) *Delivery {
 	d := Delivery{Thread: thread}
 	var file, buttons string
-	var of Preview
-	if !tx.row(append([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), (*string)(&d.Platform), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
-		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt},
-		of.dest()...), `
-		SELECT d.id, d.run, t.key, t.platform, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
+	var of Delivery
+	if !tx.row([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
+		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt,
+		&of.ID, &of.PlatformID, &of.SendBy}, `
+		SELECT d.id, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
 			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
-			coalesce(p.id, 0), coalesce(p.state, ''), coalesce(p.platform_id, ''), coalesce(p.stream, 0), coalesce(p.send_by, 0),
-			coalesce(p.channel, ''), coalesce(p.place, '')
+			coalesce(p.id, 0), coalesce(p.platform_id, ''), coalesce(p.send_by, 0)
 		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
 		WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread) {
 		return nil

@@ -6,48 +6,33 @@ import (
 	"time"
 )
 
-// Preview is a post of ours that shows, or has shown, a reply during its run. The journal
-// holds its first text, like that of any delivery, but not its later texts.
-type Preview struct {
-	ID    int64 // of the delivery
-	State DeliveryState
-	// PlatformID is the platform's id of the post; empty for none.
-	PlatformID string
-	// Stream means that the preview began as a stream.
-	Stream bool
-	// SendBy is the deadline of the last call for it.
-	SendBy         time.Time
-	Channel, Place string // its address
-}
-
-// dest is the scan target for the columns of a preview.
-func (p *Preview) dest() []any {
-	return []any{&p.ID, (*string)(&p.State), &p.PlatformID, &p.Stream, &p.SendBy, &p.Channel, &p.Place}
-}
-
-// previews reads a run's previews that may be on the platform, in their order.
-func (tx *txn) previews(run string) []Preview {
-	return rows(tx, (*Preview).dest, `SELECT id, state, coalesce(platform_id, ''), stream, send_by, channel, place FROM deliveries
+// previews reads a run's previews that may be on the platform, in their order: their id, deadline
+// and address, and the platform's id of their post.
+func (tx *txn) previews(run string) []Delivery {
+	return rows(tx, func(d *Delivery) []any { return []any{&d.ID, &d.PlatformID, &d.SendBy, &d.Post.Channel, &d.Post.Place} },
+		`SELECT id, coalesce(platform_id, ''), send_by, channel, place FROM deliveries
 		WHERE run = $1 AND kind = 'preview' AND state IN ('sending', 'sent', 'unknown') ORDER BY id`, run)
 }
 
-// Previews returns the run's previews that may be on the platform, in their order, those
-// of earlier attempts included.
-func (j *Journal) Previews(ctx context.Context, run *Run) ([]Preview, error) {
-	return readOne(ctx, j, func(tx *txn) []Preview { return tx.previews(run.ID) })
-}
-
-// BeginPreview marks a further preview of an unfinished run as sending, if no delivery of
-// its thread is open and its channel's pace has room for it now. Otherwise it returns nil
-// and the time of the next attempt. It fails with ErrFenced if the run is no longer the
-// thread's.
-func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, post Post, stream bool, send Send) (*Delivery, time.Time, error) {
+// BeginPreview marks the next preview of an unfinished run as sending, after as many previews as
+// at, if no delivery of its thread is open and its channel's pace has room for it now. Otherwise
+// it returns nil and the time of the next attempt. If an earlier attempt of the run, or a call
+// with an unclear outcome, has made that preview, BeginPreview returns it with its PlatformID:
+// the text of its post is unknown. It fails with ErrFenced if the run is no longer the thread's.
+func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, at int64, post Post, stream bool, send Send) (*Delivery, time.Time, error) {
 	type result struct {
 		begun *Delivery
 		again time.Time
 	}
 	made, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) result {
 		now := j.now()
+		switch earlier := tx.earlierPreview(run, at); {
+		case earlier != nil && earlier.PlatformID == "":
+			return result{again: now.Add(unclearFor)}
+		case earlier != nil:
+			earlier.Workspace, earlier.Post.Asker = run.Workspace, post.Asker
+			return result{begun: earlier}
+		}
 		if again := tx.admitPreview(claim, run, post.Channel, millis(now), send); !again.IsZero() {
 			return result{again: again}
 		}
@@ -57,14 +42,28 @@ func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, post
 		tx.insertDelivery(d, noPart, false) // due at SendBy, unless its result is recorded before
 		return result{begun: d}
 	})
-	if made.begun != nil {
+	if made.begun != nil && made.begun.PlatformID == "" {
 		run.Previews++
 	}
 	return made.begun, made.again, err
 }
 
+// earlierPreview returns the preview that was begun after as many previews as at; nil for none.
+func (tx *txn) earlierPreview(run *Run, at int64) *Delivery {
+	if run.Previews > at {
+		if list := tx.previews(run.ID); int64(len(list)) > at {
+			return &list[at]
+		}
+	}
+	return nil
+}
+
 // busyFor is how long a preview waits for open deliveries of its thread.
 const busyFor = 250 * time.Millisecond
+
+// unclearFor is how long a preview waits while the outbox asks the platform whether an earlier
+// call for it took effect.
+const unclearFor = 2 * time.Second
 
 // admitPreview returns the time of the next attempt; zero if the preview may be shown
 // now.
@@ -125,7 +124,7 @@ func (j *Journal) Repost(ctx context.Context, d *Delivery, cause string) error {
 		for _, r := range rows(tx, func(r *removal) []any { return []any{&r.Key, &r.Post.Channel, &r.Post.Place, &r.preview, &r.CreatedAt} },
 			`SELECT key, channel, place, replaces, created_at FROM deliveries WHERE `+follow+` ORDER BY id`, d.Run, d.ID) {
 			r.Thread, r.Run, r.Workspace, r.Kind, r.State = d.Thread, d.Run, d.Workspace, DeliveryRemove, DeliveryPending
-			r.Key, r.Replaces = DeliveryKey(r.Key+"/remove", int(r.preview)), &Preview{ID: r.preview}
+			r.Key, r.Replaces = DeliveryKey(r.Key+"/remove", int(r.preview)), &Delivery{ID: r.preview}
 			tx.insertDelivery(&r.Delivery, noPart, false)
 		}
 		tx.do(`UPDATE deliveries SET replaces = 0, due_at = $3, error = $4 WHERE `+follow, d.Run, d.ID, millis(j.now()), cause)

@@ -159,7 +159,7 @@ func wholeWorkspace(f *fixture) {
 	f.message(threadKey(8), said("C1/8", "a"), runs)
 	run := f.begin(threadKey(8))
 	for _, pace := range []time.Duration{0, every} {
-		d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, sign, true, journal.Send{Timeout: time.Minute, Every: pace})
+		d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, sign, true, journal.Send{Timeout: time.Minute, Every: pace})
 		f.must(err)
 		same(f, "a preview waits", d == nil && again.Equal(short), true)
 	}

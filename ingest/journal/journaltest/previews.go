@@ -33,7 +33,7 @@ var sign = journal.Post{Channel: channel, Place: "1", Text: "C1/2"}
 // preview begins a preview of a run. It returns nil if the preview may not be shown yet.
 func (f *fixture) preview(run *journal.Run, text string) (*journal.Delivery, time.Time) {
 	f.Helper()
-	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Place: sign.Place, Text: text}, true, sending)
+	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, journal.Post{Channel: channel, Place: sign.Place, Text: text}, true, sending)
 	f.must(err)
 	return d, again
 }
@@ -90,6 +90,9 @@ func previewOrphan(f *fixture) {
 	run := f.begin(threadKey(1))
 	d, _ := f.preview(run, "grow")
 	same(f, "due immediately", f.due(deliveries), nil)
+	again, wait, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, journal.Post{Channel: channel, Text: "grow"}, true, sending)
+	f.must(err)
+	same(f, "begun again before its outcome is known", again != nil || !wait.After(f.clock.Now()), false)
 	f.clock.advance(10 * time.Second)
 	same(f, "due", f.due(deliveries), []int64{run.Thread})
 	next := f.delivery(threadKey(1))
@@ -104,7 +107,7 @@ func previewFenced(f *fixture) {
 	f.commit(run, answer("A", "A"))
 	f.outbox(run)
 	lease := f.claim(run.Thread)
-	_, _, err := f.BeginPreview(f.ctx, lease, run, journal.Post{Channel: channel, Text: "more"}, false, sending)
+	_, _, err := f.BeginPreview(f.ctx, lease, run, run.Previews, journal.Post{Channel: channel, Text: "more"}, false, sending)
 	f.fails("begin a preview", err, journal.ErrFenced)
 	_, err = f.ChangePreview(f.ctx, lease, run, d, sending)
 	f.fails("change a preview", err, journal.ErrFenced)
@@ -160,9 +163,10 @@ func previewsKept(f *fixture) {
 	same(f, "deliveries", f.outbox(run), nil)
 	again := f.begin(threadKey(1))
 	same(f, "kept", [2]any{again.Previews, again.Sign}, [2]any{int64(1), "C1/2"})
-	list, err := f.Previews(f.ctx, again)
+	shown, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), again, 0, journal.Post{Channel: channel, Text: "grow"}, true, sending)
 	f.must(err)
-	same(f, "preview", list[0].PlatformID, "C1/8")
+	same(f, "preview", [3]string{shown.PlatformID, shown.Post.Channel, shown.Post.Place}, [3]string{"C1/8", channel, sign.Place})
+	same(f, "previews", again.Previews, 1)
 	f.commit(again, answer("A", "A1"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/8", "unsign C1/2"})
 }
@@ -213,7 +217,7 @@ func previewGivesWay(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), runs)
 	run := f.begin(threadKey(1))
 	paced := journal.Send{Timeout: 10 * time.Second, Every: every}
-	d, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: "grow"}, true, paced)
+	d, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, journal.Post{Channel: channel, Text: "grow"}, true, paced)
 	f.must(err)
 	_, err = f.Sent(f.ctx, d, "C1/8")
 	f.must(err)

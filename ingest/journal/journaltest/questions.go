@@ -136,7 +136,7 @@ func questionForgotten(f *fixture) {
 func questionWithButtons(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "do it"), runs)
 	run := f.begin(threadKey(1))
-	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: "May"}, false, journal.Send{Timeout: time.Second})
+	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, journal.Post{Channel: channel, Text: "May"}, false, journal.Send{Timeout: time.Second})
 	f.must(err)
 	_, err = f.Sent(f.ctx, preview, "C1/9")
 	f.must(err)

@@ -53,7 +53,7 @@ func stoppedRun(f *fixture) {
 func stoppedRunIsFenced(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run, post := f.begin(threadKey(1)), journal.Post{Channel: channel, Place: "1", Text: "He"}
-	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, post, false, journal.Send{Timeout: time.Second})
+	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, post, false, journal.Send{Timeout: time.Second})
 	f.must(err)
 	_, err = f.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
@@ -114,7 +114,7 @@ func commands(state *journal.ThreadState) policy {
 func stopCommand(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: "He"}, false, journal.Send{Timeout: time.Second})
+	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, journal.Post{Channel: channel, Text: "He"}, false, journal.Send{Timeout: time.Second})
 	f.must(err)
 	_, err = f.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
