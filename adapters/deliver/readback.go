@@ -53,24 +53,29 @@ var errTooOld = errors.New("the outcome of every attempt was unclear")
 // errCantTell means that a platform cannot report the outcome of a call.
 var errCantTell = errors.New("the platform cannot report the outcome")
 
-// find searches the platform for a delivery.
+// find searches the platform for a delivery. Only some platforms recognise the post. Of the others'
+// lists, the post is the first one that no delivery and no recorded message has.
 func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
 	err = o.call(ctx, platform, d, o.Now().Add(platform.Limits.Timeout), func(ctx context.Context) error {
 		finder, finds := platform.Sender.(adapters.Finder)
 		lister, lists := platform.Sender.(adapters.Lister)
+		streams, listsStreams := platform.Sender.(adapters.StreamFinder)
+		var ids []string
 		switch {
-		case d.Stream:
-			id, found, err = o.findStream(ctx, d, platform)
-		case finds:
+		case d.Stream && listsStreams:
+			ids, err = streams.FindStream(ctx, o.post(d))
+		case finds && !d.Stream:
 			id, found, err = finder.Find(ctx, o.post(d))
-		case lists:
-			var ids []string
-			if ids, err = lister.List(ctx, o.post(d)); err == nil {
-				id, found, err = o.firstUnknown(ctx, d, ids)
-			}
+			return err
+		case lists && !d.Stream:
+			ids, err = lister.List(ctx, o.post(d))
 		default:
 			err = errCantTell
 		}
+		if err == nil {
+			id, err = o.Journal.FirstUnknown(ctx, d.Workspace, ids)
+		}
+		found = err == nil && id != ""
 		return err
 	})
 	return id, found, err
@@ -82,26 +87,6 @@ func (o *Outbox) settles(d *journal.Delivery, platform Platform) time.Duration {
 		return lister.Settles(o.post(d))
 	}
 	return 0
-}
-
-// findStream searches for the stream of a preview: a post of ours that belongs to no
-// delivery.
-func (o *Outbox) findStream(ctx context.Context, d *journal.Delivery, platform Platform) (string, bool, error) {
-	finder, ok := platform.Sender.(adapters.StreamFinder)
-	if !ok {
-		return "", false, errCantTell
-	}
-	ids, err := finder.FindStream(ctx, o.post(d))
-	if err != nil {
-		return "", false, err
-	}
-	return o.firstUnknown(ctx, d, ids)
-}
-
-// firstUnknown returns the first id of a list that no delivery and no recorded message has.
-func (o *Outbox) firstUnknown(ctx context.Context, d *journal.Delivery, ids []string) (string, bool, error) {
-	id, err := o.Journal.FirstUnknown(ctx, d.Workspace, ids)
-	return id, err == nil && id != "", err
 }
 
 // askAgain is the wait after a failed query. It grows with the time since the end of the
