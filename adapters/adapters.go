@@ -201,8 +201,7 @@ type Hook interface {
 // Post is one message for a platform.
 type Post struct {
 	// Key identifies this post and is never used again: at most 25 of [a-z0-9].
-	Key    string
-	Thread event.ThreadKey
+	Key string
 	// To is the destination in the platform's own terms, as Address returned it.
 	To   Address
 	Text string // as Format or FormatPartial returned it
@@ -330,8 +329,7 @@ type Ephemeral interface {
 
 // Sign identifies the turn for which the platform shows that the agent is at work.
 type Sign struct {
-	Thread event.ThreadKey
-	To     Address
+	To Address
 	// Message is the external id of the message that the turn answers.
 	Message string
 	// Text describes the work of the agent, in one line of plain text; empty for the platform's

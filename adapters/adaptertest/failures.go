@@ -41,8 +41,8 @@ func (s *fixture) prepare() arguments {
 	s.prepared++
 	key := fmt.Sprint("p", s.prepared)
 	p := arguments{
-		post: adapters.Post{Key: key + "a", Thread: question.keys.Thread, To: to, Text: "hello", Asker: s.Asker.ID, NotBefore: s.started},
-		sign: adapters.Sign{Thread: question.keys.Thread, To: to, Message: question.event.Message.ExternalID},
+		post: s.reply(key+"a", to),
+		sign: adapters.Sign{To: to, Message: question.event.Message.ExternalID},
 	}
 	p.message = s.send(p.post)
 	if _, ok := s.Adapter.(adapters.Streamer); ok {

@@ -275,8 +275,13 @@ func (s *fixture) say(to adapters.Address, text string) arrival {
 // ask lets the asker begin a thread in a channel, and returns a post that replies.
 func (s *fixture) ask(channel, key string) adapters.Post {
 	s.t.Helper()
-	question, to := s.thread(channel, "a question")
-	return adapters.Post{Key: key, Thread: question.keys.Thread, To: to, Text: "hello", Asker: s.Asker.ID, NotBefore: s.started}
+	_, to := s.thread(channel, "a question")
+	return s.reply(key, to)
+}
+
+// reply returns a post to a place.
+func (s *fixture) reply(key string, to adapters.Address) adapters.Post {
+	return adapters.Post{Key: key, To: to, Text: "hello", Asker: s.Asker.ID, NotBefore: s.started}
 }
 
 // send sends a post and ends the test if that fails.

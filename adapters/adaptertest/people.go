@@ -45,7 +45,7 @@ func workingIsShown(s *fixture) {
 	s.start()
 	for _, channel := range s.channels() {
 		question, to := s.thread(channel, "a question")
-		sign := adapters.Sign{Thread: question.keys.Thread, To: to, Message: question.event.Message.ExternalID}
+		sign := adapters.Sign{To: to, Message: question.event.Message.ExternalID}
 		for range 2 {
 			if s.must(signer.ShowWorking(s.ctx, sign)); !s.Working(sign) {
 				s.t.Errorf("%s: the sign is not shown", channel)

@@ -36,14 +36,15 @@ func sendPostsOnce(s *fixture) {
 func ownPostArrives(s *fixture) {
 	s.start()
 	for _, channel := range s.channels() {
-		post := s.ask(channel, "k1")
+		question, to := s.thread(channel, "a question")
+		post := s.reply("k1", to)
 		a := s.await(event.KindMessage, s.send(post))
 		_, byID := s.Adapter.(adapters.Lister) // the id alone shows that the post is ours
 		if m := a.event.Message; m == nil || !byID && !m.Own && m.OwnKey != post.Key {
 			s.t.Errorf("the post is not recognised as ours: %s", a.envelope.Body)
 		}
-		if a.keys.Thread != post.Thread {
-			s.t.Errorf("the answer is in %s, the question in %s", a.keys.Thread, post.Thread)
+		if a.keys.Thread != question.keys.Thread {
+			s.t.Errorf("the answer is in %s, the question in %s", a.keys.Thread, question.keys.Thread)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func (b *board) Remove(ctx context.Context, id string, post adapters.Post) error
 	})
 }
 
-func (b *board) Streams(post adapters.Post) bool { return post.Thread != "direct" }
+func (b *board) Streams(post adapters.Post) bool { return !strings.HasPrefix(post.To.Place, "direct ") }
 
 func (b *board) Begin(ctx context.Context, post adapters.Post) (id string, err error) {
 	err = b.do(ctx, "begin", post.Text, func() error { id = b.pin("", post, true); return nil })

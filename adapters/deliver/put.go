@@ -20,7 +20,7 @@ type Files interface {
 // post returns a delivery in the platform's terms.
 func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 	post := adapters.Post{
-		Key: d.Key, Thread: d.ThreadKey, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.CreatedAt,
+		Key: d.Key, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.CreatedAt,
 		To: adapters.Address{Channel: d.Post.Channel, Place: d.Post.Place},
 	}
 	for _, b := range d.Post.Buttons {
@@ -50,7 +50,7 @@ func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, pl
 		if !ok {
 			return "", errNotHere
 		}
-		return "", signer.ClearWorking(ctx, adapters.Sign{Thread: d.ThreadKey, To: post.To, Message: d.Post.Text})
+		return "", signer.ClearWorking(ctx, adapters.Sign{To: post.To, Message: d.Post.Text})
 	case d.Kind == journal.DeliveryTell:
 		one, ok := platform.Sender.(adapters.Ephemeral)
 		if !ok {

@@ -61,7 +61,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 		s.grower, _ = platform.Sender.(adapters.PartialFormatter)
 	}
 	if platform.Limits.Preview == adapters.PreviewStream {
-		if streamer, ok := platform.Sender.(adapters.Streamer); ok && streamer.Streams(o.post(&journal.Delivery{ThreadKey: run.ThreadKey, Post: to})) {
+		if streamer, ok := platform.Sender.(adapters.Streamer); ok && streamer.Streams(o.post(&journal.Delivery{Post: to})) {
 			s.streamer = streamer
 		}
 	}

@@ -21,9 +21,9 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 	if !wake.After(showing, signAfter) {
 		return
 	}
-	d := &journal.Delivery{Key: s.run.ID, ThreadKey: s.run.ThreadKey, Workspace: s.run.Workspace, Post: s.to}
+	d := &journal.Delivery{Key: s.run.ID, Workspace: s.run.Workspace, Post: s.to}
 	d.Post.Text = s.signed()
-	sign := adapters.Sign{Thread: d.ThreadKey, To: s.outbox.post(d).To, Message: d.Post.Text}
+	sign := adapters.Sign{To: s.outbox.post(d).To, Message: d.Post.Text}
 	timeout := s.platform.Limits.Timeout
 	sendBy := s.outbox.Now().Add(timeout)
 	key := pieceKey{signed: s.run.ID}

@@ -27,7 +27,7 @@ func (l *live) post(key, channel, answered, text string) adapters.Post {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return adapters.Post{Key: key, Thread: discord.ThreadKey("acme", channel), To: to, Text: text, NotBefore: time.Now()}
+	return adapters.Post{Key: key, To: to, Text: text, NotBefore: time.Now()}
 }
 
 func (l *live) send(post adapters.Post) string {
@@ -332,7 +332,7 @@ func TestAThreadThatIsNotOpenYet(t *testing.T) {
 	question := l.say(roomID, "<@"+discordtest.BotUser+"> a question")
 	l.await(1)
 	post := l.post("k1", question.ID, question.ID, "an answer")
-	sign := adapters.Sign{Thread: post.Thread, To: post.To, Message: question.ID}
+	sign := adapters.Sign{To: post.To, Message: question.ID}
 	if err := errors.Join(l.adapter.ShowWorking(t.Context(), sign), typing.ShowWorking(t.Context(), sign)); err != nil || l.Reactions(roomID, question.ID) != 1 {
 		t.Errorf("the sign: %v, %d reactions", err, l.Reactions(roomID, question.ID))
 	}
