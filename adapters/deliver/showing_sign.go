@@ -21,19 +21,18 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 	if !wake.After(showing, signAfter) {
 		return
 	}
-	d := &journal.Delivery{Key: s.run.ID, Workspace: s.run.Workspace, Post: s.to}
+	d := &journal.Delivery{Kind: journal.DeliveryUnsign, Run: s.run.ID, Key: s.run.ID, Workspace: s.run.Workspace, Post: s.to}
 	d.Post.Text = s.signed()
 	sign := adapters.Sign{To: s.outbox.post(d).To, Message: d.Post.Text}
 	timeout := s.platform.Limits.Timeout
+	before := pieceOf(s.claim, d)
 	sendBy := s.outbox.Now().Add(timeout)
-	key := pieceKey{signed: s.run.ID}
-	before, _ := s.claim.Get(key).(*piece)
 	certain := s.run.Sign == "" || before != nil && before.clean // the call of a process that ended may still take effect
 	call := newPiece("")
 	call.calling.enter() // the sign's removal waits for it
 	defer call.calling.leave()
 	if !s.write(func() error {
-		s.claim.Put(key, call)
+		s.claim.Put(keyOf(d), call)
 		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, d.Post, timeout+readBackAfter)
 	}) {
 		return
