@@ -161,13 +161,15 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	case errors.Is(err, errFailed):
 		at := time.Now().Add(time.Second)
 		scheduler.WakeAt(work.Turns, "helper", at)
-		return true, j.RetryRun(ctx, &c.Claim, run, at)
+		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{At: at, Failed: true})
 	case errors.Is(err, errHopeless):
 		notice, _ := box.Notice(run, "Sorry.")
-		err = j.FailRun(ctx, &c.Claim, run, err, journal.Notice{Text: "Sorry.", Posts: notice}, nil)
+		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{
+			State: journal.RunFailed, Cause: err.Error(), Notice: journal.Notice{Text: "Sorry.", Posts: notice},
+		})
 		box.Posted(c, nil)
 	case errors.Is(err, errInterrupted):
-		err = j.InterruptRun(ctx, &c.Claim, run)
+		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{State: journal.RunInterrupted})
 		box.Posted(c, nil)
 	default:
 		var ended journal.Ended

@@ -235,13 +235,3 @@ func (r *recorder) stop() (rest, held []stream.Message) {
 	isChunk := func(m stream.Message) bool { return m.Type == stream.StreamingChunk }
 	return slices.DeleteFunc(r.waiting, isChunk), r.held
 }
-
-// keepEvents stores the rest of the messages of an attempt that does not end its run.
-func (a *attempt) keepEvents(ctx context.Context) {
-	if len(a.rest) == 0 {
-		return
-	}
-	if err := a.Journal.AppendEvents(ctx, &a.claim.Claim, a.run, a.rest); err != nil {
-		a.Log.Error("messages of a run are lost", "run", a.run.ID, "messages", len(a.rest), "err", err)
-	}
-}

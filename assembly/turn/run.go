@@ -150,12 +150,12 @@ func (a *attempt) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.report.Outcome, a.report.Reply = outcomes[ended.Outcome], ended.Message
+	a.report.Outcome, a.report.Reply = outcomes[ended.State], ended.Message
 	a.more = ended.More
 	switch {
-	case ended.Outcome == journal.Committed && len(posts) > 0:
+	case ended.State == journal.RunDone && len(posts) > 0:
 		a.Outbox.Posted(a.claim, ended.Begun)
-	case ended.Outcome != journal.Stale:
+	case ended.State != journal.RunUnfinished:
 		a.clears(false)
 	}
 	return nil
@@ -187,12 +187,12 @@ func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Po
 	return posts, send, err
 }
 
-var outcomes = map[journal.ReplyOutcome]Outcome{
-	journal.Committed:   Answered,
-	journal.Stale:       Rerun,
-	journal.Dropped:     Dropped,
-	journal.Withdrawn:   Canceled,
-	journal.Interrupted: Interrupted,
+var outcomes = map[journal.RunState]Outcome{
+	journal.RunDone:        Answered,
+	journal.RunUnfinished:  Rerun,
+	journal.RunDropped:     Dropped,
+	journal.RunCanceled:    Canceled,
+	journal.RunInterrupted: Interrupted,
 }
 
 // metadata returns the reply's metadata in the contract's terms, with the run's figures and
@@ -226,19 +226,13 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	var store storeError
 	switch committing := context.WithoutCancel(ctx); {
 	case errors.Is(cause, errWithdrawn):
-		a.report.Outcome = Canceled
-		defer a.clears(false)
-		a.keepEvents(committing)
-		return a.Journal.CancelRun(committing, &a.claim.Claim, a.run, cause.Error(), a.notice(withdrawn))
+		return a.end(committing, Canceled, journal.Unanswered{State: journal.RunCanceled, Cause: cause.Error(), Notice: a.notice(withdrawn)})
 	case errors.Is(cause, ErrStopped): // the journal has ended the run already
 		a.report.Outcome = Canceled
 		a.clears(false)
 		return nil
 	case errors.Is(cause, errInterrupted):
-		a.report.Outcome = Interrupted
-		defer a.clears(false)
-		a.keepEvents(committing)
-		return a.Journal.InterruptRun(committing, &a.claim.Claim, a.run)
+		return a.end(committing, Interrupted, journal.Unanswered{State: journal.RunInterrupted})
 	case ctx.Err() != nil:
 		a.report.Outcome = LeftOff // the next start resumes the run
 		return nil
@@ -258,10 +252,23 @@ func (a *attempt) await(ctx context.Context) error {
 	if !until.After(a.Now()) {
 		return a.failed(ctx, permanent{fmt.Errorf("%w (answer_within)", errTimeout)})
 	}
-	a.keepEvents(ctx)
-	due, err := a.Journal.AwaitAnswer(ctx, &a.claim.Claim, a.run, until)
-	a.report.Outcome = Awaited
-	a.Work.WakeAt(work.Turns, a.profile.ID, due)
+	return a.end(ctx, Awaited, journal.Unanswered{At: until, Taken: true})
+}
+
+// end ends an attempt that has no answer. A failure of the store leaves the run to a later
+// attempt, and loses the messages of this one that are not stored.
+func (a *attempt) end(ctx context.Context, outcome Outcome, u journal.Unanswered) error {
+	a.report.Outcome, u.Events = outcome, a.rest
+	if u.State == journal.RunFailed {
+		u.Events = append(u.Events, a.ends...)
+	}
+	next, err := a.Journal.EndAttempt(ctx, &a.claim.Claim, a.run, u)
+	switch {
+	case u.State != journal.RunUnfinished:
+		a.clears(len(u.Notice.Posts) > 0)
+	case err == nil:
+		a.Work.WakeAt(work.Turns, a.profile.ID, next)
+	}
 	return err
 }
 
@@ -274,11 +281,7 @@ func (a *attempt) failed(ctx context.Context, cause error) error {
 		return a.fail(ctx, cause)
 	}
 	at := a.Now().Add(max(backoff(a.run.Attempts), pause))
-	a.report.Outcome = Retried
-	a.keepEvents(ctx)
-	err := a.Journal.RetryRun(ctx, &a.claim.Claim, a.run, at)
-	a.Work.WakeAt(work.Turns, a.profile.ID, at)
-	return err
+	return a.end(ctx, Retried, journal.Unanswered{At: at, Failed: true})
 }
 
 // backoff returns the wait before the next attempt, for the number of earlier failures: 1 s,
@@ -297,9 +300,7 @@ func (a *attempt) fail(ctx context.Context, cause error) error {
 	if err != nil {
 		a.Log.Error("the notice of a failed run is not posted", "run", a.run.ID, "err", err)
 	}
-	a.report.Outcome = Failed
-	defer a.clears(len(notice.Posts) > 0)
-	return a.Journal.FailRun(ctx, &a.claim.Claim, a.run, cause, notice, append(a.rest, a.ends...))
+	return a.end(ctx, Failed, journal.Unanswered{State: journal.RunFailed, Cause: cause.Error(), Notice: notice})
 }
 
 // clears wakes the deliveries of a run that has ended: those that remove its previews

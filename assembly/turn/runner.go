@@ -216,9 +216,9 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	interruptible := a.interruptible()
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
-		interrupted, err := r.Journal.PutOffRun(ctx, &c.Claim, run, interruptible)
+		next, err := r.Journal.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{Interruptible: interruptible})
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
-		return interrupted, err
+		return err == nil && next.IsZero(), err
 	case run.Claims >= suspectClaims && run.Claims < deadClaims && !c.Serial():
 		return false, work.ErrSuspect
 	}

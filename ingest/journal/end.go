@@ -65,18 +65,6 @@ type Reply struct {
 	Interruptible bool
 }
 
-// ReplyOutcome is the result of CommitReply.
-type ReplyOutcome string
-
-// The outcomes of CommitReply.
-const (
-	Committed   ReplyOutcome = "committed"
-	Stale       ReplyOutcome = "stale"       // the agent is asked again, with the newer messages
-	Dropped     ReplyOutcome = "dropped"     // recorded with its reason, not sent
-	Withdrawn   ReplyOutcome = "withdrawn"   // every message of the turn was deleted
-	Interrupted ReplyOutcome = "interrupted" // a newer message restarts the turn
-)
-
 // maxReruns bounds the repeated requests for a stale reply.
 const maxReruns = 2
 
@@ -98,12 +86,16 @@ func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply
 		e.begun = nil // another delivery comes first, or its channel must wait
 	}
 	j.runEnded(ctx, run, e.chunks)
-	return Ended{Outcome: e.outcome, Message: e.message, Begun: e.begun, More: e.more}, nil
+	return Ended{State: e.state, Message: e.message, Begun: e.begun, More: e.more}, nil
 }
 
 // Ended is the result of CommitReply.
 type Ended struct {
-	Outcome ReplyOutcome
+	// State is the state in which the run has ended: RunDone with a committed reply, RunDropped
+	// with a reply that is recorded and not sent, RunCanceled if every message of the turn was
+	// deleted, or RunInterrupted. It is RunUnfinished if the agent is asked again, with the newer
+	// messages.
+	State   RunState
 	Message *Message // the reply, if it was committed
 	// Begun is the first delivery, if it is marked as sending already.
 	Begun *Delivery
@@ -118,12 +110,13 @@ type endRunTx struct {
 	run   *Run
 	claim *Claim
 
-	outcome ReplyOutcome
+	state   RunState  // in which the run has ended
 	message *Message  // the reply
 	begun   *Delivery // the first delivery, which may be marked as sending
 	more    bool      // messages wait for a further turn
 	added   int64     // messages that got a thread_seq: the reply or the notice
 	chunks  int64     // that were stored of the run, if it has ended
+	next    time.Time // when the run is due again, if an attempt without an answer has not ended it
 
 	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
 }
@@ -140,18 +133,14 @@ func (e *endRunTx) commit(reply Reply) {
 	stale := reply.Stale != "send" && (edited || e.stale())
 	switch {
 	case e.reruns != e.run.Reruns:
-		e.outcome = Stale // an earlier call, whose outcome was unclear, has added the newer messages
+		// an earlier call, whose outcome was unclear, has added the newer messages
 	case e.left == 0:
-		e.outcome = Withdrawn
-		e.cancel("every message was deleted", reply.Withdrawn())
+		e.giveUp(RunCanceled, "every message was deleted", reply.Withdrawn())
 	case reply.Interruptible && (edited || e.asked()):
-		e.outcome = Interrupted
 		e.requeue()
 	case stale && reply.Stale == "rerun" && e.run.Reruns < maxReruns:
-		e.outcome = Stale
 		e.rerun()
 	case stale && reply.Stale == "drop":
-		e.outcome = Dropped
 		e.events(reply.Events, RunDropped, "")
 		e.deliver(nil, nil)
 		e.end(RunDropped, "stale: newer messages were recorded", reply.AnsweredAt)
@@ -173,7 +162,7 @@ func (e *endRunTx) read() {
 // call would post it twice.
 func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *Send) (*endRunTx, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
-		e := &endRunTx{outcome: Committed}
+		e := &endRunTx{state: RunDone}
 		tx.lock(claim, []any{&e.more}, `CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
 		if e.message = tx.find(`run = $1 AND author = 'agent'`, run.ID); e.message == nil {
 			tx.fail(ErrFenced)
@@ -239,7 +228,7 @@ func (e *endRunTx) store(reply Reply) bool {
 		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq) {
 		return false
 	}
-	e.message, e.outcome, e.added = m, Committed, 1
+	e.message, e.added = m, 1
 	e.events(reply.Events, RunDone, reply.Content)
 	e.deliver(reply.Posts, reply.Send)
 	e.ask(reply.Question)
@@ -249,6 +238,7 @@ func (e *endRunTx) store(reply Reply) bool {
 
 // record writes the row of an ended run.
 func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
+	e.state = state
 	sender := ""
 	if len(e.run.Messages) > 0 {
 		sender = e.run.Messages[0].SenderID
@@ -268,14 +258,14 @@ func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, run_seq - run_events`, e.run.Thread, e.added, e.now)
 }
 
-// cancel ends the run without an answer. If its turn has no message left, the next turn
+// giveUp ends the run without an answer. If its turn has no message left, the next turn
 // has its block.
-func (e *endRunTx) cancel(cause string, notice Notice) {
+func (e *endRunTx) giveUp(state RunState, cause string, notice Notice) {
 	if e.left == 0 {
 		e.do(`UPDATE threads SET begun_seq = $2 WHERE id = $1`, e.run.Thread, e.run.ContextAfter)
 	}
 	e.tell(notice)
-	e.end(RunCanceled, cause, time.Time{})
+	e.end(state, cause, time.Time{})
 }
 
 // requeue ends the run without an answer and gives its messages back: the thread's next
@@ -290,62 +280,68 @@ func (e *endRunTx) requeue() {
 		WHERE id = $1 RETURNING run_seq - run_events`, e.run.Thread, e.run.ContextAfter, e.now)
 }
 
-// endRun changes the thread's run in a transaction, and returns the change.
-func (j *Journal) endRun(ctx context.Context, claim *Claim, run *Run, how func(e *endRunTx)) (*endRunTx, error) {
+// Unanswered describes the end of an attempt that has no answer.
+type Unanswered struct {
+	// State is the state in which the run ends: RunFailed, RunCanceled, or RunInterrupted, which
+	// leaves its messages to the thread's next turn. If it is RunUnfinished, another attempt
+	// follows.
+	State RunState
+	// Cause is the cause of the end. An interrupted run has a cause of its own.
+	Cause string
+	// Notice informs the thread of the end, unless the run is interrupted.
+	Notice Notice
+	// Events are the agent's messages that AppendEvents has not stored.
+	Events []stream.Message
+
+	// At is the time of the next attempt. If it is zero, a worker took the run too early, and its
+	// time stays.
+	At time.Time
+	// Failed counts the attempt as a failed one.
+	Failed bool
+	// Taken says that the agent has taken the run and answers later. Its answer makes the run due
+	// before At.
+	Taken bool
+	// Interruptible interrupts the run if a newer message waits, so that the next turn has both.
+	Interruptible bool
+}
+
+// EndAttempt ends an attempt without an answer. It returns the time of the next attempt, which is
+// zero if the run has ended.
+func (j *Journal) EndAttempt(ctx context.Context, claim *Claim, run *Run, u Unanswered) (next time.Time, err error) {
 	e, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
 		e := &endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
 		e.read()
-		how(e)
+		e.events(u.Events, u.State, "")
+		switch {
+		case u.State == RunInterrupted, u.Interruptible && e.asked():
+			e.requeue()
+		case u.State != RunUnfinished:
+			e.giveUp(u.State, u.Cause, u.Notice)
+		default:
+			e.postpone(u)
+		}
 		return e
 	})
-	if err == nil {
-		j.runEnded(ctx, run, e.chunks)
+	if err != nil {
+		return time.Time{}, err
 	}
-	return e, err
+	run.Followed = run.Followed || len(u.Events) > 0
+	j.runEnded(ctx, run, e.chunks)
+	return e.next, nil
 }
 
-// CancelRun ends a run without an answer: its messages were deleted, or no answer is
-// wanted any more.
-func (j *Journal) CancelRun(ctx context.Context, claim *Claim, run *Run, cause string, notice Notice) error {
-	_, err := j.endRun(ctx, claim, run, func(e *endRunTx) { e.cancel(cause, notice) })
-	return err
-}
-
-// InterruptRun gives up a run for a newer message; the next turn has both.
-func (j *Journal) InterruptRun(ctx context.Context, claim *Claim, run *Run) error {
-	_, err := j.endRun(ctx, claim, run, (*endRunTx).requeue)
-	return err
-}
-
-// RetryRun counts a failed attempt. The run is due again at a later time.
-func (j *Journal) RetryRun(ctx context.Context, claim *Claim, run *Run, at time.Time) error {
-	_, err := j.endRun(ctx, claim, run, func(e *endRunTx) {
-		e.do(`UPDATE threads SET run_attempts = run_attempts + 1, run_fence = 0, run_not_before = $2, turn_at = $2 WHERE id = $1`, run.Thread, millis(at))
-	})
-	return err
-}
-
-// PutOffRun postpones a run that a worker took too early, unless its later answer has arrived
-// since. An interruptible run is given up instead if a newer message waits, so that the next
-// turn has both.
-func (j *Journal) PutOffRun(ctx context.Context, claim *Claim, run *Run, interruptible bool) (interrupted bool, err error) {
-	e, err := j.endRun(ctx, claim, run, func(e *endRunTx) {
-		if interruptible && e.asked() {
-			e.outcome = Interrupted
-			e.requeue()
-			return
+// postpone leaves the run to another attempt. A later answer that has arrived since makes it due
+// at once.
+func (e *endRunTx) postpone(u Unanswered) {
+	at := millis(u.At)
+	if u.Taken {
+		e.take(e.run.ID, e.run.Thread, e.now)
+		if e.has(`SELECT 1 FROM taken_runs WHERE run = $1 AND content IS NOT NULL`, e.run.ID) {
+			at = e.now
 		}
-		e.do(`UPDATE threads SET run_fence = 0, turn_at = CASE WHEN run_not_before > $2 THEN run_not_before ELSE $2 END WHERE id = $1`, run.Thread, e.now)
-	})
-	return err == nil && e.outcome == Interrupted, err
-}
-
-// FailRun ends a run without an answer. The notice informs the thread.
-func (j *Journal) FailRun(ctx context.Context, claim *Claim, run *Run, cause error, notice Notice, events []stream.Message) error {
-	_, err := j.endRun(ctx, claim, run, func(e *endRunTx) {
-		e.events(events, RunFailed, "")
-		e.tell(notice)
-		e.end(RunFailed, cause.Error(), time.Time{})
-	})
-	return err
+	}
+	e.later(nil, []any{&e.next}, `UPDATE threads SET run_attempts = run_attempts + $3, run_fence = 0,
+		run_not_before = CASE WHEN CAST($2 AS BIGINT) > 0 THEN $2 ELSE run_not_before END,
+		turn_at = CASE WHEN $2 > 0 THEN $2 WHEN run_not_before > $4 THEN run_not_before ELSE $4 END
+		WHERE id = $1 RETURNING turn_at`, e.run.Thread, at, number(u.Failed), e.now)
 }

@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"errors"
-	"time"
 
 	"parley/assembly/stream"
 )
@@ -27,21 +26,6 @@ func (tx *txn) take(run string, thread, now int64) {
 	tx.do(`INSERT INTO taken_runs (run, thread, taken_at) VALUES ($1, $2, $3) ON CONFLICT (run) DO NOTHING`, run, thread, now)
 }
 
-// AwaitAnswer ends the attempt of a run whose agent has taken it and answers later. The
-// answer makes the run due; without one, it is due at until. AwaitAnswer returns the time.
-func (j *Journal) AwaitAnswer(ctx context.Context, claim *Claim, run *Run, until time.Time) (due time.Time, err error) {
-	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) time.Time {
-		now, due := millis(j.now()), millis(until)
-		tx.lockRun(claim, run, []any{new(int64)}, `id`)
-		tx.take(run.ID, run.Thread, now)
-		if tx.has(`SELECT 1 FROM taken_runs WHERE run = $1 AND content IS NOT NULL`, run.ID) {
-			due = now
-		}
-		tx.do(`UPDATE threads SET run_fence = 0, run_not_before = $2, turn_at = $2 WHERE id = $1`, run.Thread, due)
-		return Instant(due)
-	})
-}
-
 // Later is a run whose agent may answer later.
 type Later struct {
 	Thread int64
@@ -60,7 +44,7 @@ func (j *Journal) LaterRun(ctx context.Context, run string) (l Later, err error)
 }
 
 // AnswerRun stores the later answer of a run, which makes the run due. The agent may answer
-// before AwaitAnswer. It returns ErrAnswered or ErrEnded if the answer comes too late.
+// before the attempt has ended. It returns ErrAnswered or ErrEnded if the answer comes too late.
 func (j *Journal) AnswerRun(ctx context.Context, run string, answer stream.Message) error {
 	return j.change(ctx, "", func(tx *txn) {
 		now := millis(j.now())

@@ -72,8 +72,9 @@ type Run struct {
 // RunState is the state of a run that has ended.
 type RunState string
 
-// The states of runs that have ended.
+// The states of runs that have ended, and of one that has not.
 const (
+	RunUnfinished  RunState = ""
 	RunDone        RunState = "done"
 	RunFailed      RunState = "failed"
 	RunCanceled    RunState = "canceled"

@@ -156,12 +156,12 @@ func botsCountOnce(f *fixture) {
 	f.clock.advance(time.Second)
 	first := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
-	f.must(f.InterruptRun(f.ctx, f.claim(first.Thread), first))
+	f.leaves(first, journal.Unanswered{State: journal.RunInterrupted})
 	same(f, "count after an interruption", f.askedByBots(), 1)
 	second := f.begin(threadKey(1))
 	same(f, "asked again", contents(second.Messages), []string{"beep", "hi"})
 	same(f, "count after the second begin", f.askedByBots(), 1)
-	f.must(f.RetryRun(f.ctx, f.claim(second.Thread), second, f.clock.Now()))
+	f.leaves(second, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	f.commit(f.begin(threadKey(1)), answer("boop"))
 	same(f, "count after a retry", f.askedByBots(), 1)
 }
@@ -182,7 +182,7 @@ func botsTakenOver(f *fixture) {
 	f.recordBot(threadKey(1), time.Second)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)
+	same(f, "outcome", f.commit(run, reply).State, journal.RunUnfinished)
 	same(f, "counted", f.askedByBots(), 1)
 	f.commit(f.begin(threadKey(1)), reply)
 	same(f, "counted afterwards", f.askedByBots(), 1)

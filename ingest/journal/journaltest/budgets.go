@@ -115,7 +115,7 @@ func budgetOfRetries(f *fixture) {
 	_, err := f.Record(f.ctx, claim, e)
 	f.must(err)
 	run := f.begin(threadKey(1))
-	f.must(f.RetryRun(f.ctx, claim, run, f.clock.Now()))
+	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
 	again := f.accept(f.envelope(event.KindMessage, threadKey(1), ""))
 	e.Envelope = again.ID
@@ -162,7 +162,7 @@ func budgetNotice(f *fixture) {
 	same(f, "the run", contents(run.Messages), []string{"hi"})
 	reply := answer("Hello.")
 	reply.Stale = "drop"
-	same(f, "the reply, which the notice does not make stale", f.commit(run, reply).Outcome, journal.Committed)
+	same(f, "the reply, which the notice does not make stale", f.commit(run, reply).State, journal.RunDone)
 	f.clock.advance(time.Hour)
 	same(f, "in the next window", f.demand(threadKey(2), 0, none).Fate, letIn)
 	same(f, "told in the next window", f.demand(threadKey(3), 0, none).Told, true)

@@ -1,7 +1,6 @@
 package journaltest
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -64,7 +63,7 @@ func eventsAppended(f *fixture) {
 	plan := stream.Message{Type: stream.Plan, Workstream: "w2", ActivityID: "p", Details: []byte(`{"a": 1}`), Final: true}
 	f.append(run, thought("a"), plan, stream.Message{Type: stream.Complete})
 	f.must(f.AddEvents(f.ctx, run.ID, []stream.Message{thought("of another writer")}))
-	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	run = f.begin(threadKey(1))
 	f.append(run, thought("b"))
 	page := f.sameEvents(run.ID, "1 THOUGHT a", "2 PLAN ", "3 THOUGHT of another writer", "4 THOUGHT b")
@@ -87,7 +86,7 @@ func chunksReplaced(f *fixture) {
 	f.append(run, chunk("a", "He"), chunk("b", "hm"), chunk("a", "llo"))
 	f.append(run, stream.Message{Type: stream.Thought, Text: "hmm", ActivityID: "b"}, chunk("a", "."))
 	f.sameEvents(run.ID, "1 STREAMING_CHUNK He", "3 STREAMING_CHUNK llo", "4 THOUGHT hmm", "5 STREAMING_CHUNK .")
-	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	run = f.begin(threadKey(1))
 	f.sameEvents(run.ID, "4 THOUGHT hmm")
 	f.append(run, chunk("a", "Hel"))
@@ -100,7 +99,7 @@ func chunksReplaced(f *fixture) {
 	f.exec(`UPDATE threads SET run_seq = run_events + 20000 WHERE run_id = $1`, run.ID)
 	f.append(run, chunk("a", "lo"), thought("hm"))
 	f.sameEvents(run.ID, "1 STREAMING_CHUNK Hel", "20001 THOUGHT hm")
-	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
 	run = f.begin(threadKey(1))
 	f.append(run, chunk("a", "Hel"))
 	f.fail(run, "sorry")
@@ -156,7 +155,7 @@ func answerBeforeLast(f *fixture) {
 func failedUnclosed(f *fixture) {
 	run := f.asked()
 	events := []stream.Message{thought("hm"), {Type: stream.Complete, Details: []byte(`{"a": 1}`)}, {Type: stream.Complete, Workstream: "w2"}}
-	f.must(f.FailRun(f.ctx, f.claim(run.Thread), run, errors.New("broken"), journal.Notice{Text: "sorry", Metadata: []byte(`{}`)}, events))
+	f.leaves(run, journal.Unanswered{State: journal.RunFailed, Cause: "broken", Notice: journal.Notice{Text: "sorry", Metadata: []byte(`{}`)}, Events: events})
 	page := f.sameEvents(run.ID, "1 THOUGHT hm", "2 COMPLETE ")
 	same(f, "closed", page.Closed, false)
 	same(f, "state", page.State, "failed")

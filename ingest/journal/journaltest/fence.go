@@ -28,6 +28,10 @@ func oldFence(f *fixture) {
 	before := f.dump()
 
 	soon, cause := f.clock.Now().Add(time.Second), errors.New("cause")
+	leave := func(u journal.Unanswered) error {
+		_, err := f.EndAttempt(f.ctx, old, run, u)
+		return err
+	}
 	for name, write := range map[string]func() error{
 		"Record": func() error {
 			_, err := f.Record(f.ctx, old, entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/4", "four")}, runs))
@@ -43,11 +47,12 @@ func oldFence(f *fixture) {
 			_, err := f.CommitReply(f.ctx, old, run, answer("3", "3"))
 			return err
 		},
-		"CancelRun":    func() error { return f.CancelRun(f.ctx, old, run, "cause", journal.Notice{}) },
-		"InterruptRun": func() error { return f.InterruptRun(f.ctx, old, run) },
-		"RetryRun":     func() error { return f.RetryRun(f.ctx, old, run, soon) },
-		"FailRun": func() error {
-			return f.FailRun(f.ctx, old, run, cause, journal.Notice{Text: "Sorry.", Posts: answer("", "Sorry.").Posts}, nil)
+		"EndAttempt, canceled":    func() error { return leave(journal.Unanswered{State: journal.RunCanceled, Cause: "cause"}) },
+		"EndAttempt, interrupted": func() error { return leave(journal.Unanswered{State: journal.RunInterrupted}) },
+		"EndAttempt, failed once": func() error { return leave(journal.Unanswered{At: soon, Failed: true}) },
+		"EndAttempt, taken":       func() error { return leave(journal.Unanswered{At: soon, Taken: true}) },
+		"EndAttempt, failed": func() error {
+			return leave(journal.Unanswered{State: journal.RunFailed, Cause: "cause", Notice: journal.Notice{Text: "Sorry.", Posts: answer("", "Sorry.").Posts}})
 		},
 		"BeginSend": func() error {
 			_, err := f.BeginSend(f.ctx, old, delivery, journal.Send{Timeout: time.Second, Every: time.Second})

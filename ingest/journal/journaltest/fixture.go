@@ -280,7 +280,7 @@ func (f *fixture) commit(run *journal.Run, reply journal.Reply) journal.Ended {
 func (f *fixture) exchange(thread event.ThreadKey, id, question, reply string, posts ...string) {
 	f.Helper()
 	f.message(thread, said(id, question), runs)
-	same(f, "outcome", f.commit(f.begin(thread), answer(reply, posts...)).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(f.begin(thread), answer(reply, posts...)).State, journal.RunDone)
 }
 
 // list returns the thread's messages.
@@ -427,5 +427,12 @@ func thumbsUp(target string) event.Event {
 func (f *fixture) fail(run *journal.Run, notice string) {
 	f.Helper()
 	told := journal.Notice{Text: notice, Metadata: []byte(`{"k":1}`), Posts: []journal.Post{{Channel: channel, Place: "1", Text: notice}}}
-	f.must(f.FailRun(f.ctx, f.claim(run.Thread), run, errors.New("the agent is gone"), told, nil))
+	f.leaves(run, journal.Unanswered{State: journal.RunFailed, Cause: "the agent is gone", Notice: told})
+}
+
+// leaves ends an attempt of a run without an answer.
+func (f *fixture) leaves(run *journal.Run, u journal.Unanswered) {
+	f.Helper()
+	_, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, u)
+	f.must(err)
 }

@@ -93,7 +93,7 @@ func importedBesideLive(f *fixture) {
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"now"})
 	same(f, "turns", f.turnsOf(run, 50), []string{"heard|one|ONE", "|now|"})
-	same(f, "outcome", f.commit(run, answer("Hello.")).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
 }
 
 func manyImported(f *fixture) {

@@ -28,7 +28,7 @@ func takenRunWaits(f *fixture) {
 	run := f.begin(threadKey(1))
 	same(f, "taken at first", run.Taken, false)
 	until := f.clock.Now().Add(time.Hour)
-	due, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, until)
+	due, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, journal.Unanswered{At: until, Taken: true})
 	f.must(err)
 	same(f, "due", due.Equal(until), true)
 
@@ -46,8 +46,7 @@ func takenRunWaits(f *fixture) {
 func takenRunEnds(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	_, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, f.clock.Now().Add(time.Hour))
-	f.must(err)
+	f.leaves(run, journal.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
 	f.clock.advance(time.Hour)
 	again := f.node("after").begin(threadKey(1))
 	same(f, "run", again.ID, run.ID)
@@ -59,7 +58,7 @@ func answerBeforeWait(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	f.must(f.AnswerRun(f.ctx, run.ID, late("")))
-	due, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, f.clock.Now().Add(time.Hour))
+	due, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, journal.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
 	f.must(err)
 	same(f, "due now", due.After(f.clock.Now()), false)
 	same(f, "answer", *f.begin(threadKey(1)).Answer, late(""))
@@ -69,13 +68,11 @@ func answerBeforeWait(f *fixture) {
 func answerDuringPutOff(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	_, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, f.clock.Now().Add(time.Hour))
-	f.must(err)
+	f.leaves(run, journal.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
 	f.message(threadKey(1), said("C1/2", "still there?"), runs)
 	run = f.begin(threadKey(1))
 	f.must(f.AnswerRun(f.ctx, run.ID, late("")))
-	_, err = f.PutOffRun(f.ctx, f.claim(run.Thread), run, false)
-	f.must(err)
+	f.leaves(run, journal.Unanswered{})
 	same(f, "answer", *f.begin(threadKey(1)).Answer, late(""))
 }
 

@@ -175,11 +175,11 @@ func (m *machine) answerTurn(t *imagined) bool {
 		return false
 	}
 	text := "re " + run.ID
-	outcome := m.commit(run, answer(text, text)).Outcome
+	outcome := m.commit(run, answer(text, text)).State
 	if len(t.asked) == 0 {
-		same(m, "outcome", outcome, journal.Withdrawn)
+		same(m, "outcome", outcome, journal.RunCanceled)
 	} else {
-		same(m, "outcome", outcome, journal.Committed)
+		same(m, "outcome", outcome, journal.RunDone)
 		t.listed = append(t.listed, &spoken{text: text, seq: int64(len(t.listed) + 1)})
 		t.posts = append(t.posts, text)
 	}
@@ -193,7 +193,7 @@ func (m *machine) answerTurn(t *imagined) bool {
 func (m *machine) retryTurn(rt *rapid.T) {
 	if run := m.beginTurn(m.pick(rt)); run != nil {
 		at := m.clock.Now().Add(time.Second)
-		m.must(m.RetryRun(m.ctx, m.claim(run.Thread), run, at))
+		m.leaves(run, journal.Unanswered{At: at, Failed: true})
 		m.clock.advance(time.Second)
 	}
 }
@@ -201,7 +201,7 @@ func (m *machine) retryTurn(rt *rapid.T) {
 func (m *machine) interruptTurn(rt *rapid.T) {
 	t := m.pick(rt)
 	if run := m.beginTurn(t); run != nil {
-		m.must(m.InterruptRun(m.ctx, m.claim(run.Thread), run))
+		m.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
 		t.waiting = append(t.asked, t.waiting...)
 		slices.SortFunc(t.waiting, func(a, b *spoken) int { return int(a.seq - b.seq) })
 		t.runID, t.asked = "", nil

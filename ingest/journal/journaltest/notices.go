@@ -48,7 +48,7 @@ func noticeOutside(f *fixture) {
 	same(f, "its context", len(transcript[0].Context)+len(transcript[1].Context), 0)
 	reply := answer("Hello.")
 	reply.Stale = "drop"
-	same(f, "the reply after the notice", f.commit(next, reply).Outcome, journal.Committed)
+	same(f, "the reply after the notice", f.commit(next, reply).State, journal.RunDone)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Sorry.", "3 ho", "4 Hello."})
 }
 
@@ -58,7 +58,7 @@ func noticeOfWithdrawn(f *fixture) {
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	reply := answer("Hello.", "Hello.")
 	reply.Withdrawn = func() journal.Notice { return journal.Notice{Text: "Deleted."} }
-	same(f, "outcome", f.commit(run, reply).Outcome, journal.Withdrawn)
+	same(f, "outcome", f.commit(run, reply).State, journal.RunCanceled)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 Deleted."})
 	same(f, "state", f.asks(threadKey(1)), []string{"cancelled Deleted.", "system"})
 	same(f, "deliveries", f.count("deliveries"), 0)
@@ -242,7 +242,7 @@ func otherAgentWaits(f *fixture) {
 	f.tells("C1/2", "other")
 	reply := answer("Hello.")
 	reply.Interruptible = true
-	same(f, "outcome", f.commit(run, reply).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(run, reply).State, journal.RunDone)
 	f.belongsTo(agent, "other")
 }
 
@@ -253,10 +253,10 @@ func rerunOfAgent(f *fixture) {
 	f.tells("C1/3", agent)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)
+	same(f, "outcome", f.commit(run, reply).State, journal.RunUnfinished)
 	run = f.beginFor(agent)
 	same(f, "asked", contents(run.Messages), []string{"C1/1", "C1/3"})
-	same(f, "outcome", f.commit(run, reply).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(run, reply).State, journal.RunDone)
 	f.belongsTo(agent, "other")
 	same(f, "the other is asked", contents(f.beginFor("other").Messages), []string{"C1/2"})
 }

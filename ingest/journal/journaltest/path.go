@@ -38,7 +38,7 @@ func wholePath(f *fixture) {
 	same(f, "question", contents(transcript[0].Messages), []string{"<@B> hi"})
 
 	ended := f.commit(run, answer("Hello.", "Hello."))
-	same(f, "outcome", ended.Outcome, journal.Committed)
+	same(f, "outcome", ended.State, journal.RunDone)
 	same(f, "threads with turns", f.due(turns), nil)
 	same(f, "threads with deliveries", f.due(deliveries), []int64{accepted.Thread})
 

@@ -85,7 +85,7 @@ func prefaceKnown(f *fixture) {
 func prefaceInterrupted(f *fixture) {
 	run := middle(f)
 	f.say("b", runs)
-	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
 	next := f.begin(threadKey(1))
 	same(f, "preface of the next run", next.Preface, run.Preface)
 	same(f, "the turn", f.transcript(next, wide), []string{"^root", "...7", "#r1", "#r2", ">a", ">b"})
@@ -93,7 +93,7 @@ func prefaceInterrupted(f *fixture) {
 
 func prefaceBegun(f *fixture) {
 	run := middle(f)
-	f.must(f.CancelRun(f.ctx, f.claim(run.Thread), run, "no", journal.Notice{}))
+	f.leaves(run, journal.Unanswered{State: journal.RunCanceled, Cause: "no"})
 	f.exec(`UPDATE threads SET begun_seq = 0`) // as if every message of its turn had been deleted
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/b")
 	accepted := f.accept(a)
@@ -115,7 +115,7 @@ func prefaceQuiet(f *fixture) {
 	same(f, "a turn is due", change.TurnAt.IsZero(), true)
 	reply := answer("re a")
 	reply.Stale = "drop"
-	same(f, "the reply", f.commit(run, reply).Outcome, journal.Committed)
+	same(f, "the reply", f.commit(run, reply).State, journal.RunDone)
 }
 
 func prefaceChanges(f *fixture) {

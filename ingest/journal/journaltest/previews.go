@@ -1,7 +1,6 @@
 package journaltest
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,8 +21,6 @@ func previewPromises() []promise {
 		{"a preview yields its place in the pace to a post", previewGivesWay},
 	}
 }
-
-var errNoAnswer = errors.New("the agent is gone")
 
 var sending = journal.Send{Timeout: 10 * time.Second}
 
@@ -128,21 +125,19 @@ func previewsReplaced(f *fixture) {
 }
 
 func previewsCleared(f *fixture) {
-	for i, end := range []func(run *journal.Run, lease *journal.Claim) error{
-		func(run *journal.Run, lease *journal.Claim) error {
-			return f.CancelRun(f.ctx, lease, run, "deleted", journal.Notice{})
-		},
-		func(run *journal.Run, lease *journal.Claim) error { return f.InterruptRun(f.ctx, lease, run) },
-		func(run *journal.Run, lease *journal.Claim) error {
-			return f.FailRun(f.ctx, lease, run, errNoAnswer, journal.Notice{Text: "Sorry", Posts: []journal.Post{{Channel: channel, Place: sign.Place, Text: "Sorry", Asker: "U1", Alone: true}}}, nil)
-		},
+	for i, end := range []journal.Unanswered{
+		{State: journal.RunCanceled, Cause: "deleted"},
+		{State: journal.RunInterrupted},
+		{State: journal.RunFailed, Cause: "the agent is gone", Notice: journal.Notice{
+			Text: "Sorry", Posts: []journal.Post{{Channel: channel, Place: sign.Place, Text: "Sorry", Asker: "U1", Alone: true}},
+		}},
 	} {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), "a"), runs)
 		run := f.begin(threadKey(1))
 		f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 		id := fmt.Sprint("C1/8", i)
 		f.shows(run, "grow", id)
-		f.must(end(run, f.claim(run.Thread)))
+		f.leaves(run, end)
 		want := []string{"remove  of " + id, "unsign C1/2"}
 		if i == 2 {
 			want = append([]string{"tell Sorry"}, want...)
@@ -159,7 +154,7 @@ func previewsKept(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	f.shows(run, "grow", "C1/8")
-	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	same(f, "deliveries", f.outbox(run), nil)
 	again := f.begin(threadKey(1))
 	same(f, "kept", [2]any{again.Previews, again.Sign}, [2]any{int64(1), "C1/2"})

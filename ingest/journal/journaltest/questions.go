@@ -93,7 +93,7 @@ func questionRequeued(f *fixture) {
 	asked := f.questions()
 	run := f.tell("C1/2", answering(nil), nil).Begun
 	same(f, "the question of a run that begins with its message", run.Question, asked.ID)
-	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
 	same(f, "the question of the next", f.begin(threadKey(1)).Question, asked.ID)
 }
 

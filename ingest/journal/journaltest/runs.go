@@ -111,7 +111,7 @@ func begunWithMessage(f *fixture) {
 	again := next.begin(threadKey(1))
 	same(f, "run", again.ID, run.ID)
 	same(f, "messages of the second run", again.Messages[0].Row, run.Messages[0].Row)
-	same(f, "outcome", next.commit(again, answer("Hello.")).Outcome, journal.Committed)
+	same(f, "outcome", next.commit(again, answer("Hello.")).State, journal.RunDone)
 	same(f, "turns left", next.due(turns), nil)
 	same(f, "the next block", next.tell("C1/2", runs, nil).Begun.ContextAfter, int64(2))
 }
@@ -147,7 +147,7 @@ func resumed(f *fixture) {
 	same(f, "block", [2]int64{second.ContextAfter, second.BaseSeq}, [2]int64{first.ContextAfter, first.BaseSeq})
 	_, err := f.CommitReply(f.ctx, f.claim(first.Thread), first, answer("late"))
 	f.fails("reply of the first process", err, journal.ErrFenced)
-	same(f, "outcome", next.commit(second, answer("Hello.")).Outcome, journal.Committed)
+	same(f, "outcome", next.commit(second, answer("Hello.")).State, journal.RunDone)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
 	_, err = next.CommitReply(f.ctx, next.claim(first.Thread), second, answer("again"))
 	f.fails("a second reply", err, journal.ErrFenced)
@@ -157,7 +157,7 @@ func retried(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	at := f.clock.Now().Add(time.Second)
-	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, at))
+	f.leaves(run, journal.Unanswered{At: at, Failed: true})
 	same(f, "turns", f.due(turns), nil)
 	f.clock.advance(time.Second)
 	again := f.begin(threadKey(1))
@@ -175,7 +175,7 @@ func claimsOfRun(f *fixture) {
 	same(f, "after a process that worked on it, and one that did not", run.Claims, 1)
 	three := f.node("three")
 	same(f, "after two processes", three.begin(threadKey(1)).Claims, 2)
-	f.must(three.RetryRun(f.ctx, three.claim(run.Thread), run, f.clock.Now()))
+	three.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	four := f.node("four")
 	suspect, err := four.BeginRun(f.ctx, four.claim(run.Thread), agent, false, func(*journal.Run) bool { return false }, 2)
 	f.must(err)
@@ -199,7 +199,7 @@ func interrupted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "no, ho"), runs)
-	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
 	next := f.begin(threadKey(1))
 	same(f, "asked", contents(next.Messages), []string{"hi", "no, ho"})
 	same(f, "a run of its own", next.ID != run.ID, true)
@@ -211,13 +211,13 @@ func canceled(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	f.must(f.CancelRun(f.ctx, f.claim(run.Thread), run, "every message was deleted", journal.Notice{}))
+	f.leaves(run, journal.Unanswered{State: journal.RunCanceled, Cause: "every message was deleted"})
 	same(f, "turns", f.due(turns), nil)
 	f.message(threadKey(1), said("C1/2", "ho"), runs)
 	next := f.begin(threadKey(1))
 	same(f, "block", [2]int64{next.ContextAfter, next.BaseSeq}, [2]int64{0, 3})
 
-	f.must(f.CancelRun(f.ctx, f.claim(next.Thread), next, "stopped", journal.Notice{}))
+	f.leaves(next, journal.Unanswered{State: journal.RunCanceled, Cause: "stopped"})
 	f.message(threadKey(1), said("C1/3", "hum"), runs)
 	last := f.begin(threadKey(1))
 	same(f, "asked after a stop", contents(last.Messages), []string{"hum"})
@@ -344,7 +344,7 @@ func committed(f *fixture) {
 		f.Fatalf("a reply without metadata was committed")
 	}
 	same(f, "deliveries", f.count("deliveries"), 2)
-	same(f, "outcome", f.commit(run, answer("y")).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(run, answer("y")).State, journal.RunDone)
 }
 
 func withdrawn(f *fixture) {
@@ -352,7 +352,7 @@ func withdrawn(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	same(f, "outcome", f.commit(run, answer("Hello.", "Hello.")), journal.Ended{Outcome: journal.Withdrawn})
+	same(f, "outcome", f.commit(run, answer("Hello.", "Hello.")), journal.Ended{State: journal.RunCanceled})
 	same(f, "deliveries", f.count("deliveries"), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 before", "2 -"})
 	same(f, "turns", f.due(turns), nil)
@@ -365,7 +365,7 @@ func partlyDeleted(f *fixture) {
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "asked after a restart", contents(f.successor("second").begin(threadKey(1)).Messages), []string{"ho"})
 	delete(f.claims, run.Thread)
-	same(f, "outcome", f.commit(run, answer("Hello.")).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
 }
 
 func givesWay(f *fixture) {
@@ -375,10 +375,10 @@ func givesWay(f *fixture) {
 	reply := answer("Hello.")
 	reply.Interruptible = true
 	f.message(threadKey(1), said("C1/3", "ho"), runs)
-	same(f, "outcome", f.commit(run, reply).Outcome, journal.Interrupted)
+	same(f, "outcome", f.commit(run, reply).State, journal.RunInterrupted)
 	run = f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"hi", "ho"})
-	same(f, "outcome", f.commit(run, reply).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(run, reply).State, journal.RunDone)
 }
 
 func rerun(f *fixture) {
@@ -387,14 +387,14 @@ func rerun(f *fixture) {
 	reply.Stale = "rerun"
 	run := f.begin(threadKey(1))
 	id, asked := run.ID, []string{"0"}
-	for i, want := range []journal.ReplyOutcome{journal.Stale, journal.Stale, journal.Committed} {
+	for i, want := range []journal.RunState{journal.RunUnfinished, journal.RunUnfinished, journal.RunDone} {
 		same(f, "asked", contents(run.Messages), asked)
 		text := fmt.Sprint(i + 1)
 		f.message(threadKey(1), said("C1/"+text, text), runs)
 		asked = append(asked, text)
-		same(f, "outcome", f.commit(run, reply).Outcome, want)
+		same(f, "outcome", f.commit(run, reply).State, want)
 		run = f.begin(threadKey(1))
-		same(f, "the same run", run.ID == id, want == journal.Stale)
+		same(f, "the same run", run.ID == id, want == journal.RunUnfinished)
 	}
 	same(f, "asked next", contents(run.Messages), []string{"3"})
 	same(f, "replies", f.count("deliveries"), 1)
@@ -415,23 +415,23 @@ func rerunOnce(f *fixture) {
 		f.clock.advance(time.Second)
 		newer(thread)
 		for _, reply.Again = range []bool{false, true} {
-			same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)
+			same(f, "outcome", f.commit(run, reply).State, journal.RunUnfinished)
 			same(f, "reruns", f.begin(thread).Reruns, 1)
 		}
 		reply.Again = false
-		same(f, "outcome of the rerun", f.commit(f.begin(thread), reply).Outcome, journal.Committed)
+		same(f, "outcome of the rerun", f.commit(f.begin(thread), reply).State, journal.RunDone)
 	}
 }
 
 func freshRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	run = f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "ho"), runs)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "outcome", f.commit(run, reply).Outcome, journal.Stale)
+	same(f, "outcome", f.commit(run, reply).State, journal.RunUnfinished)
 	f.commit(f.begin(threadKey(1)), reply)
 	f.message(threadKey(1), said("C1/3", "hum"), runs)
 	run = f.begin(threadKey(1))
@@ -439,7 +439,7 @@ func freshRun(f *fixture) {
 }
 
 func editMakesStale(f *fixture) {
-	for policy, want := range map[string]journal.ReplyOutcome{"send": journal.Committed, "drop": journal.Dropped, "rerun": journal.Stale, "": journal.Interrupted} {
+	for policy, want := range map[string]journal.RunState{"send": journal.RunDone, "drop": journal.RunDropped, "rerun": journal.RunUnfinished, "": journal.RunInterrupted} {
 		id, reply := "C1/"+policy, answer("Hello.")
 		reply.Stale, reply.Interruptible = cmp.Or(policy, "send"), policy == ""
 		f.message(threadKey(1), said(id, "hi"), runs)
@@ -449,11 +449,11 @@ func editMakesStale(f *fixture) {
 		same(f, "asked", contents(run.Messages), []string{"ho"})
 		f.clock.advance(1e9)
 		f.change(threadKey(1), edited(id, "hum", "2"), runs)
-		same(f, policy, f.commit(run, reply).Outcome, want)
-		if want == journal.Stale || want == journal.Interrupted {
+		same(f, policy, f.commit(run, reply).State, want)
+		if want == journal.RunUnfinished || want == journal.RunInterrupted {
 			run = f.begin(threadKey(1))
 			same(f, "asked again", contents(run.Messages), []string{"hum"})
-			same(f, "and now", f.commit(run, reply).Outcome, journal.Committed)
+			same(f, "and now", f.commit(run, reply).State, journal.RunDone)
 		}
 	}
 	f.message(threadKey(2), said("C1/2", "hi"), runs)
@@ -464,7 +464,7 @@ func editMakesStale(f *fixture) {
 	f.must(err)
 	reply := answer("Hello.")
 	reply.Stale = "drop"
-	same(f, "an edit seen by the agent", f.commit(run, reply).Outcome, journal.Committed)
+	same(f, "an edit seen by the agent", f.commit(run, reply).State, journal.RunDone)
 }
 
 func editNamesRun(f *fixture) {
@@ -483,7 +483,7 @@ func dropped(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "never mind"), passive)
 	reply := answer("Hello.", "Hello.")
 	reply.Stale, reply.Events = "drop", []stream.Message{{Type: stream.Answer, Text: "Hello."}}
-	same(f, "outcome", f.commit(run, reply), journal.Ended{Outcome: journal.Dropped})
+	same(f, "outcome", f.commit(run, reply), journal.Ended{State: journal.RunDropped})
 	same(f, "deliveries", f.count("deliveries"), 0)
 	same(f, "events", f.count("run_events"), 1)
 	same(f, "runs with their reason", f.count("runs WHERE state = 'dropped' AND error <> ''"), 1)
@@ -494,7 +494,7 @@ func staleSent(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "ho"), passive)
-	same(f, "outcome", f.commit(run, answer("Hello.")).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
 	same(f, "freshness", f.list(threadKey(1))[2].Freshness, &journal.Freshness{Known: event.Known{BaseSeq: at(1), LatestSeenSeq: at(1)}, ServerSeq: 2})
 }
 
@@ -514,7 +514,7 @@ func committedUnclearly(f *fixture) {
 	first := f.commit(run, reply)
 	reply.Again = true
 	again := f.commit(run, reply)
-	same(f, "outcome", again.Outcome, journal.Committed)
+	same(f, "outcome", again.State, journal.RunDone)
 	same(f, "reply", again.Message.ExternalID, first.Message.ExternalID)
 	same(f, "begun", again.Begun.ID, first.Begun.ID)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})

@@ -63,7 +63,8 @@ func stoppedRunIsFenced(f *fixture) {
 	f.fails("the reply", err, journal.ErrFenced)
 	_, err = f.ChangePreview(f.ctx, f.claim(run.Thread), run, preview, journal.Send{})
 	f.fails("a change of the preview", err, journal.ErrFenced)
-	f.fails("a retry", f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()), journal.ErrFenced)
+	_, err = f.EndAttempt(f.ctx, f.claim(run.Thread), run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	f.fails("a retry", err, journal.ErrFenced)
 	same(f, "the notice takes over the preview", f.deliver(threadKey(1), "C1/9").Replaces.PlatformID, "C1/9")
 	same(f, "the sign", f.deliver(threadKey(1), "").Kind, journal.DeliveryUnsign)
 }
@@ -72,7 +73,7 @@ func stopLeavesTheNext(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "and?"), runs)
-	_, err := f.AwaitAnswer(f.ctx, f.claim(run.Thread), run, f.clock.Now().Add(time.Hour))
+	_, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, journal.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
 	f.must(err)
 	f.stop(run)
 	same(f, "turns", f.due(turns), []int64{run.Thread})
@@ -181,7 +182,7 @@ func statusCommand(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	same(f, "a turn waits", status("C1/2").Waiting, 1)
 	run := f.begin(threadKey(1))
-	f.must(f.RetryRun(f.ctx, f.claim(run.Thread), run, f.clock.Now()))
+	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
 	f.message(threadKey(1), said("C1/3", "and?"), runs)
 	same(f, "during a run", status("C1/4"), journal.ThreadState{Run: run.ID, Agent: agent, BegunAt: run.BegunAt, Attempts: 1, Taken: true, Waiting: 1})
@@ -193,7 +194,7 @@ func editedCommand(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "aside"), passive)
 	out := f.change(threadKey(1), edited("C1/2", "/stop", "1"), commands(nil))
 	same(f, "stopped", out.Stopped, "")
-	same(f, "outcome", f.commit(run, answer("Hello.")).Outcome, journal.Committed)
+	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
 }
 
 func joinedRun(f *fixture) {
@@ -216,7 +217,7 @@ func joinedRun(f *fixture) {
 	reply := answer("both")
 	reply.Stale = "rerun"
 	f.message(threadKey(1), said("C1/1", "hi"), runs) // a duplicate
-	same(f, "a reply is stale for the passive message only", f.commit(run, reply).Outcome, journal.Stale)
+	same(f, "a reply is stale for the passive message only", f.commit(run, reply).State, journal.RunUnfinished)
 	ended := f.commit(f.begin(threadKey(1)), answer("both"))
 	same(f, "more", ended.More, true)
 	same(f, "a message with an id for its run", contents(f.begin(threadKey(1)).Messages), []string{"alone"})

@@ -196,7 +196,7 @@ func endedTurns(f *fixture) {
 	f.say("b", passive)
 	f.say("c", runs)
 	stopped := f.begin(threadKey(1))
-	f.must(f.CancelRun(f.ctx, f.claim(stopped.Thread), stopped, "stopped", journal.Notice{}))
+	f.leaves(stopped, journal.Unanswered{State: journal.RunCanceled, Cause: "stopped"})
 	f.say("d", runs)
 	run := f.begin(threadKey(1))
 	f.say("e", passive)
@@ -206,7 +206,7 @@ func endedTurns(f *fixture) {
 	f.say("f", runs)
 	run = f.begin(threadKey(1))
 	f.say("g", runs)
-	f.must(f.InterruptRun(f.ctx, f.claim(run.Thread), run))
+	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
 	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "#b", ">c", ">d", "#e", ">f", ">g"})
 }
 
