@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 	"parley/ingest/work"
 )
 
@@ -67,9 +66,7 @@ type Ingest struct {
 	workspaces atomic.Pointer[map[scope]*workspace]
 	waiting    atomic.Int64 // in bytes
 	refusals   refusals
-
-	mu      sync.Mutex
-	waiters map[int64][]chan struct{} // by envelope id
+	waiters    wake.Group[int64] // by envelope id
 }
 
 var (
@@ -79,7 +76,7 @@ var (
 
 // New returns an Ingest without workspaces; see Configure.
 func New(p Parts) *Ingest {
-	in := &Ingest{Parts: p, waiters: map[int64][]chan struct{}{}}
+	in := &Ingest{Parts: p}
 	in.workspaces.Store(&map[scope]*workspace{})
 	return in
 }
@@ -180,23 +177,14 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 // settled reports the result of an envelope to the observer and to every Wait.
 func (in *Ingest) settled(workspace string, envelope int64, outcome journal.Outcome) {
 	in.Observer.Settled(workspace, envelope, outcome)
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for _, waiter := range in.waiters[envelope] {
-		close(waiter)
-	}
-	delete(in.waiters, envelope)
+	in.waiters.Wake(envelope)
 }
 
 // Wait waits for an envelope's result. It returns nil if ctx ends first.
 func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.Settled, error) {
-	done := make(chan struct{})
-	in.mu.Lock()
-	in.waiters[envelope] = append(in.waiters[envelope], done)
-	in.mu.Unlock()
-	defer in.forget(envelope, done)
-
-	for here := done; ; {
+	here, stop := in.waiters.Wait(envelope)
+	defer stop()
+	for {
 		settled, err := in.Journal.Envelope(ctx, envelope)
 		switch {
 		case settled != nil, ctx.Err() != nil:
@@ -206,7 +194,6 @@ func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.Settled, e
 		}
 		select {
 		case <-here:
-			here = nil
 		case <-time.After(lookEvery): // another node may have recorded it
 		case <-ctx.Done():
 		}
@@ -221,13 +208,4 @@ func (in *Ingest) Runs(ctx context.Context, envelope int64) (runs, known bool) {
 	}
 	m := settled.Message
 	return m != nil && (m.Trigger == journal.TriggerRun || m.Reason == event.ReasonCommand), true
-}
-
-func (in *Ingest) forget(envelope int64, done chan struct{}) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.waiters[envelope] = slices.DeleteFunc(in.waiters[envelope], func(waiter chan struct{}) bool { return waiter == done })
-	if len(in.waiters[envelope]) == 0 {
-		delete(in.waiters, envelope)
-	}
 }

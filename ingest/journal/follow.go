@@ -4,12 +4,10 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/wake"
 )
 
 // RunEvent is a stored message of a run.
@@ -108,57 +106,15 @@ func (j *Journal) RunMessages(ctx context.Context, run string) ([]Message, error
 	})
 }
 
-// followers are the channels of the readers that wait for changes, by the words that tell other
-// nodes of a change.
-type followers struct {
-	mu      sync.Mutex
-	byWords map[string]map[wake.Signal]bool
-}
-
 // FollowRun returns a channel that gets a value after each change of a run on this node, and
 // soon after most changes on other nodes. The caller ends with stop.
 func (j *Journal) FollowRun(run string) (changed <-chan struct{}, stop func()) {
-	return j.followers.add(runWords + run)
+	return j.followers.Wait(runWords + run)
 }
 
 // FollowThread is FollowRun for the messages of a thread.
 func (j *Journal) FollowThread(t *Thread) (changed <-chan struct{}, stop func()) {
-	return j.followers.add(threadWords(t.row))
-}
-
-func (f *followers) add(words string) (changed <-chan struct{}, stop func()) {
-	mine := wake.NewSignal()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.byWords[words] == nil {
-		f.byWords[words] = map[wake.Signal]bool{}
-	}
-	f.byWords[words][mine] = true
-	return mine, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if delete(f.byWords[words], mine); len(f.byWords[words]) == 0 {
-			delete(f.byWords, words)
-		}
-	}
-}
-
-func (f *followers) wake(words string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for changed := range f.byWords[words] {
-		changed.Set()
-	}
-}
-
-func (f *followers) wakeAll() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, readers := range f.byWords {
-		for changed := range readers {
-			changed.Set()
-		}
-	}
+	return j.followers.Wait(threadWords(t.row))
 }
 
 // runWords begin the words that tell other nodes of a change of a run.
@@ -177,7 +133,7 @@ func (j *Journal) runChanged(run string, tell bool) { j.changed(runWords+run, te
 func (j *Journal) threadChanged(thread int64, tell bool) { j.changed(threadWords(thread), tell) }
 
 func (j *Journal) changed(words string, tell bool) {
-	j.followers.wake(words)
+	j.followers.Wake(words)
 	if notifier, ok := j.engine.(Notifier); ok && tell {
 		notifier.Notify("", words)
 	}
@@ -188,10 +144,10 @@ func (j *Journal) changed(words string, tell bool) {
 func (j *Journal) Heard(words string) bool {
 	ours := strings.HasPrefix(words, runWords) || strings.HasPrefix(words, messagesWords)
 	if ours {
-		j.followers.wake(words)
+		j.followers.Wake(words)
 	}
 	return ours
 }
 
 // Missed wakes all readers, because words of other nodes may have been lost.
-func (j *Journal) Missed() { j.followers.wakeAll() }
+func (j *Journal) Missed() { j.followers.WakeAll() }

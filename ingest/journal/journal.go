@@ -19,7 +19,9 @@ type Journal struct {
 	now    func() time.Time
 	copies wake.Signal // is set if there are copies to check
 
-	followers followers
+	// followers are the readers that wait for changes, by the words that tell other nodes of a
+	// change.
+	followers wake.Group[string]
 }
 
 // Options are the settings of a Journal. The zero value is right for an embedded store.
@@ -40,10 +42,7 @@ func New(engine Engine, options Options) *Journal {
 	if now == nil {
 		now = time.Now
 	}
-	return &Journal{
-		engine: engine, node: options.Node, lease: options.Lease, now: now, copies: wake.NewSignal(),
-		followers: followers{byWords: map[string]map[wake.Signal]bool{}},
-	}
+	return &Journal{engine: engine, node: options.Node, lease: options.Lease, now: now, copies: wake.NewSignal()}
 }
 
 // Close ends the engine.

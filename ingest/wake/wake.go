@@ -3,6 +3,7 @@ package wake
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -37,5 +38,53 @@ func (s Signal) Clear() {
 	select {
 	case <-s:
 	default:
+	}
+}
+
+// Group wakes the goroutines that wait for a key. The zero value is ready. It is safe for
+// concurrent use.
+type Group[K comparable] struct {
+	mu      sync.Mutex
+	waiting map[K]map[Signal]bool
+}
+
+// Wait returns a signal that each later Wake of the key sets. The caller ends with stop.
+func (g *Group[K]) Wait(key K) (woken Signal, stop func()) {
+	woken = NewSignal()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting == nil {
+		g.waiting = map[K]map[Signal]bool{}
+	}
+	if g.waiting[key] == nil {
+		g.waiting[key] = map[Signal]bool{}
+	}
+	g.waiting[key][woken] = true
+	return woken, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if delete(g.waiting[key], woken); len(g.waiting[key]) == 0 {
+			delete(g.waiting, key)
+		}
+	}
+}
+
+// Wake wakes the goroutines that wait for a key.
+func (g *Group[K]) Wake(key K) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for signal := range g.waiting[key] {
+		signal.Set()
+	}
+}
+
+// WakeAll wakes all goroutines.
+func (g *Group[K]) WakeAll() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, signals := range g.waiting {
+		for signal := range signals {
+			signal.Set()
+		}
 	}
 }
