@@ -33,7 +33,7 @@ var _ journal.Engine = (*Engine)(nil)
 // Engine is an open database file. It implements journal.Engine.
 type Engine struct {
 	committer  *committer
-	readers    *readers
+	readers    readers
 	checkpoint *checkpointer
 	lock       *os.File
 
@@ -172,7 +172,8 @@ func (e *Engine) Close() error {
 	e.calls.Wait()
 	close(e.quit)
 	e.workers.Wait()
-	err := errors.Join(e.readers.close(), e.checkpoint.conn.close(), e.committer.close(), e.lock.Close())
+	e.readers.Close()
+	err := errors.Join(e.checkpoint.conn.close(), e.committer.close(), e.lock.Close())
 	if err != nil {
 		return fmt.Errorf("close journal: %w", err)
 	}
