@@ -186,14 +186,10 @@ func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self
 // wake makes the postponed envelopes of a workspace due.
 func (j *Journal) wake(ctx context.Context, workspace string) error {
 	now := millis(j.now())
-	threads, err := j.threads(ctx, `intake_at > $1 AND workspace = $2`, now, workspace)
-	if err != nil {
-		return err
-	}
-	return j.eachThread(ctx, threads, func(tx *txn, thread int64) {
+	return j.eachThread(ctx, func(tx *txn, thread int64) {
 		tx.do(`UPDATE threads SET intake_at = $1 WHERE id = $2 AND intake_at > $3`, now, thread, now)
 		tx.do(`UPDATE envelopes SET not_before = 0 WHERE thread = $1 AND state = 'pending' AND not_before > $2`, thread, now)
-	})
+	}, `intake_at > $1 AND workspace = $2`, now, workspace)
 }
 
 // ChannelType returns the stored type of a channel; empty if no payload has named it.

@@ -138,19 +138,15 @@ func (s *ThreadSummary) Cursor() string { return cursor(s.LastAt, s.row) }
 // Threads returns the threads of a workspace that have messages, the last active first. It
 // begins after the thread with the given Cursor; the first page has none.
 func (j *Journal) Threads(ctx context.Context, workspace, before string, limit int) ([]ThreadSummary, error) {
-	condition, args := ``, []any{workspace, int64(limit)}
-	if before != "" {
-		at, row, err := readCursor(before)
-		if err != nil {
-			return nil, err
-		}
-		condition = ` AND (t.last_at, t.id) < ($3, $4)`
-		args = append(args, at, row)
+	at, row, err := readCursor(before)
+	if err != nil {
+		return nil, err
 	}
 	return list(ctx, j, func(s *ThreadSummary) []any {
 		return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version}
 	}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, coalesce(m.content, ''), m.metadata, coalesce(m.version, 1)
 		FROM threads t LEFT JOIN messages m ON m.row = (SELECT f.row FROM messages f WHERE f.thread = t.id AND f.seq IS NOT NULL
 			AND f.content <> '' AND f.author <> 'system' ORDER BY f.seq LIMIT 1)
-		WHERE t.workspace = $1 AND t.last_at > 0`+condition+` ORDER BY t.last_at DESC, t.id DESC LIMIT CAST($2 AS BIGINT)`, args...)
+		WHERE t.workspace = $1 AND t.last_at > 0 AND (t.last_at, t.id) < ($3, $4) ORDER BY t.last_at DESC, t.id DESC LIMIT CAST($2 AS BIGINT)`,
+		workspace, int64(limit), at, row)
 }

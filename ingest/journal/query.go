@@ -76,15 +76,11 @@ func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir strin
 		if slices.Contains(agents, agent) {
 			continue
 		}
-		threads, err := j.threads(ctx, orphan, agent, due, ended)
-		if err != nil {
-			return err
-		}
-		if err := j.eachThread(ctx, threads, func(tx *txn, thread int64) {
+		if err := j.eachThread(ctx, func(tx *txn, thread int64) {
 			if tx.exec(`UPDATE threads SET agent = $4 WHERE id = $5 AND `+orphan, agent, due, ended, heir, thread) > 0 {
 				tx.do(`UPDATE messages SET agent = $3 WHERE `+forAgent, thread, agent, heir)
 			}
-		}); err != nil {
+		}, orphan, agent, due, ended); err != nil {
 			return err
 		}
 	}

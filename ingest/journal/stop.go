@@ -12,13 +12,15 @@ type Stopped struct {
 	Thread int64
 	Agent  string
 	Owner  string // the node that has the thread's claim; empty for none
+
+	end *endRunTx
 }
 
 // StopRun ends an unfinished run without an answer, because a person wants none. It needs no
 // claim: a worker that has the run can write nothing about it afterwards. The notice informs
 // the thread. StopRun returns ErrEnded if the run has ended and ErrNotFound if it is unknown.
 func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopped, error) {
-	ended, err := write(ctx, j, WriteOptions{}, func(tx *txn) (s stoppedRun) {
+	s, err := write(ctx, j, WriteOptions{}, func(tx *txn) (s Stopped) {
 		if !tx.row([]any{&s.Thread, &s.Agent, &s.Owner}, `SELECT id, agent, owner FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
 			if tx.has(`SELECT 1 FROM runs WHERE id = $1`, run) {
 				tx.fail(ErrEnded)
@@ -26,23 +28,16 @@ func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopp
 			tx.fail(ErrNotFound)
 			return s
 		}
-		s.endRunTx = tx.stopping(s.Thread, millis(j.now()))
-		s.tell(notice)
-		s.stop()
+		s.end = tx.stopping(s.Thread, millis(j.now()))
+		s.end.tell(notice)
+		s.end.stop()
 		return s
 	})
 	if err == nil {
-		ended.run.Followed = true // another node may have its readers
-		j.runEnded(ctx, ended.run, ended.chunks)
-		j.threadChanged(ended.Thread, true)
+		s.end.run.Followed = true // another node may have its readers
+		j.runEnded(ctx, s.end.run, s.end.chunks)
 	}
-	return ended.Stopped, err
-}
-
-// stoppedRun is a stop inside its transaction.
-type stoppedRun struct {
-	Stopped
-	*endRunTx
+	return s, err
 }
 
 // UnfinishedRun returns the id of a thread's unfinished run; empty for none.

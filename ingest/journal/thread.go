@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"parley/ingest/event"
@@ -27,8 +28,12 @@ func (t *Thread) Cursor() string { return cursor(t.CreatedAt, t.row) }
 // cursor is a position in the order of a time and a row.
 func cursor(at time.Time, row int64) string { return fmt.Sprintf("%d-%d", at.UnixMilli(), row) }
 
-// readCursor is the reverse of cursor. Its error is event.FieldErrors.
+// readCursor is the reverse of cursor. An empty one is the position before all others. The error
+// is event.FieldErrors.
 func readCursor(before string) (at, row int64, err error) {
+	if before == "" {
+		return math.MaxInt64, math.MaxInt64, nil
+	}
 	if _, err := fmt.Sscanf(before, "%d-%d", &at, &row); err != nil {
 		return 0, 0, event.FieldErrors{{Field: "before", Message: "must be next of the page before"}}
 	}
@@ -79,18 +84,14 @@ func (j *Journal) Thread(ctx context.Context, workspace, id string) (t Thread, e
 // madeBy is empty, the newest first. It begins behind the thread with the given Cursor; the
 // first page has none.
 func (j *Journal) ThreadsMadeBy(ctx context.Context, workspace, madeBy, before string, limit int) ([]Thread, error) {
-	query, args := `SELECT `+threadColumns+` FROM threads WHERE workspace = $1 AND made_by <> ''`, []any{workspace, int64(limit)}
-	if before != "" {
-		at, row, err := readCursor(before)
-		if err != nil {
-			return nil, err
-		}
-		query += ` AND (made_at, id) < ($3, $4)`
-		args = append(args, at, row)
+	at, row, err := readCursor(before)
+	if err != nil {
+		return nil, err
 	}
+	query, args := `SELECT `+threadColumns+` FROM threads WHERE workspace = $1 AND made_by <> '' AND (made_at, id) < ($3, $4)`, []any{workspace, int64(limit), at, row}
 	if madeBy != "" {
 		args = append(args, madeBy)
-		query += fmt.Sprintf(` AND made_by = $%d`, len(args))
+		query += ` AND made_by = $5`
 	}
 	return list(ctx, j, (*Thread).dest, query+` ORDER BY made_at DESC, id DESC LIMIT CAST($2 AS BIGINT)`, args...)
 }

@@ -32,7 +32,7 @@ func (f *fixture) stop(run *journal.Run) {
 	f.Helper()
 	stopped, err := f.StopRun(f.ctx, run.ID, stopNotice)
 	f.must(err)
-	same(f, "stopped", stopped, journal.Stopped{Thread: run.Thread, Agent: agent, Owner: "test"})
+	same(f, "stopped", [3]any{stopped.Thread, stopped.Agent, stopped.Owner}, [3]any{run.Thread, agent, "test"})
 }
 
 func stoppedRun(f *fixture) {
