@@ -41,10 +41,7 @@ func (j *Journal) AddEvents(ctx context.Context, run string, messages []stream.M
 	err := j.change(ctx, "", func(tx *txn) {
 		a := appender{txn: tx, run: run, now: millis(j.now())}
 		if !tx.row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
-			if tx.has(`SELECT 1 FROM runs WHERE id = $1`, run) {
-				tx.fail(ErrEnded)
-			}
-			tx.fail(ErrNotFound)
+			tx.failEnded(run)
 		}
 		a.append(messages, false)
 	})

@@ -35,11 +35,8 @@ type Later struct {
 // LaterRun finds the thread and the agent of a run. It returns ErrNotFound for an unknown
 // one.
 func (j *Journal) LaterRun(ctx context.Context, run string) (l Later, err error) {
-	found, err := j.row(ctx, []any{&l.Thread, &l.Agent}, `SELECT id, agent FROM threads WHERE run_id = $1
+	err = j.one(ctx, []any{&l.Thread, &l.Agent}, `SELECT id, agent FROM threads WHERE run_id = $1
 		UNION ALL SELECT thread, agent FROM runs WHERE id = $1 LIMIT 1`, run)
-	if err == nil && !found {
-		err = ErrNotFound
-	}
 	return l, err
 }
 

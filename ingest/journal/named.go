@@ -30,11 +30,8 @@ func (j *Journal) RunInput(ctx context.Context, run *Run) (input []byte, err err
 // the one with the UUID threadID; if that is empty, the newest with such a run. NamedRun fails
 // with ErrNotFound if there is none.
 func (j *Journal) NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run string, err error) {
-	found, err := j.row(ctx, []any{&run}, `SELECT coalesce(m.run, '') FROM messages m JOIN threads t ON t.id = m.thread
+	err = j.one(ctx, []any{&run}, `SELECT coalesce(m.run, '') FROM messages m JOIN threads t ON t.id = m.thread
 		WHERE m.client_run_id = $1 AND t.workspace = $2 AND t.made_by = $4 AND (t.uuid = $3 OR $3 = '') ORDER BY m.row DESC LIMIT 1`,
 		name, workspace, threadID, madeBy)
-	if err == nil && !found {
-		err = ErrNotFound
-	}
 	return run, err
 }

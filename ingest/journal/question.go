@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -41,14 +42,11 @@ func (e *endRunTx) ask(q *Question) {
 
 // Question returns the question of a run. It returns ErrNotFound if there is none.
 func (j *Journal) Question(ctx context.Context, run string) (Question, error) {
-	return readOne(ctx, j, func(tx *txn) Question {
-		q := tx.question(run, `true`)
-		if q == nil {
-			tx.fail(ErrNotFound)
-			return Question{}
-		}
-		return *q
-	})
+	q, err := readOne(ctx, j, func(tx *txn) *Question { return tx.question(run, `true`) })
+	if err != nil || q == nil {
+		return Question{}, cmp.Or(err, ErrNotFound)
+	}
+	return *q, nil
 }
 
 func (tx *txn) question(run, condition string, args ...any) *Question {

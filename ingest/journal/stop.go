@@ -22,10 +22,7 @@ type Stopped struct {
 func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopped, error) {
 	s, err := write(ctx, j, WriteOptions{}, func(tx *txn) (s Stopped) {
 		if !tx.row([]any{&s.Thread, &s.Agent, &s.Owner}, `SELECT id, agent, owner FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
-			if tx.has(`SELECT 1 FROM runs WHERE id = $1`, run) {
-				tx.fail(ErrEnded)
-			}
-			tx.fail(ErrNotFound)
+			tx.failEnded(run)
 			return s
 		}
 		s.end = tx.stopping(s.Thread, millis(j.now()))
@@ -38,6 +35,15 @@ func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopp
 		j.runEnded(ctx, s.end.run, s.end.chunks)
 	}
 	return s, err
+}
+
+// failEnded ends the transaction because a run is not unfinished: with ErrEnded if it has ended,
+// and with ErrNotFound if it is unknown.
+func (tx *txn) failEnded(run string) {
+	if tx.has(`SELECT 1 FROM runs WHERE id = $1`, run) {
+		tx.fail(ErrEnded)
+	}
+	tx.fail(ErrNotFound)
 }
 
 // UnfinishedRun returns the id of a thread's unfinished run; empty for none.

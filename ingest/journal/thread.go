@@ -73,10 +73,7 @@ func (j *Journal) MakeThread(ctx context.Context, n NewThread) (t Thread, made b
 
 // Thread returns a thread of a workspace. It fails with ErrNotFound if there is none.
 func (j *Journal) Thread(ctx context.Context, workspace, id string) (t Thread, err error) {
-	found, err := j.row(ctx, t.dest(), `SELECT `+threadColumns+` FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
-	if err == nil && !found {
-		err = ErrNotFound
-	}
+	err = j.one(ctx, t.dest(), `SELECT `+threadColumns+` FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
 	return t, err
 }
 

@@ -22,12 +22,8 @@ func (j *Journal) PutTicket(ctx context.Context, secret string, t Ticket, age ti
 // TakeTicket returns and removes the ticket with a secret. It fails with ErrNotFound if there
 // is none, or none any more.
 func (j *Journal) TakeTicket(ctx context.Context, secret string) (Ticket, error) {
-	known, err := j.row(ctx, []any{new(int64)}, `SELECT 1 FROM tickets WHERE hash = $1`, hashOf(secret))
-	switch {
-	case err != nil:
-		return Ticket{}, err
-	case !known: // a guess costs no write
-		return Ticket{}, ErrNotFound
+	if err := j.one(ctx, []any{new(int64)}, `SELECT 1 FROM tickets WHERE hash = $1`, hashOf(secret)); err != nil {
+		return Ticket{}, err // a guess costs no write
 	}
 	return write(ctx, j, WriteOptions{}, func(tx *txn) (t Ticket) {
 		if !tx.row([]any{&t.Workspace, &t.Token, &t.Path},

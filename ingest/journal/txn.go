@@ -123,6 +123,15 @@ func (j *Journal) row(ctx context.Context, dest []any, query string, args ...any
 	return readOne(ctx, j, func(tx *txn) bool { return tx.row(dest, query, args...) })
 }
 
+// one is row for a row that must exist; otherwise it returns ErrNotFound.
+func (j *Journal) one(ctx context.Context, dest []any, query string, args ...any) error {
+	found, err := j.row(ctx, dest, query, args...)
+	if err == nil && !found {
+		err = ErrNotFound
+	}
+	return err
+}
+
 // list is rows of a transaction for a single query.
 func list[T any](ctx context.Context, j *Journal, dest func(row *T) []any, query string, args ...any) ([]T, error) {
 	return readOne(ctx, j, func(tx *txn) []T { return rows(tx, dest, query, args...) })
