@@ -21,8 +21,6 @@ const (
 	// maxAttempts is how often a failing envelope is tried before it is a dead
 	// letter. With the waits of attempt that takes about four minutes.
 	maxAttempts = 9
-	// maxClaims makes a suspect a dead letter: the process ended during two attempts at it.
-	maxClaims = journal.SuspectClaims + 2
 	// normalizeTimeout bounds the lookups of a normaliser in its directory.
 	normalizeTimeout = 10 * time.Second
 	// reviewEvery is how often waiting envelopes and the identities that other nodes
@@ -78,7 +76,7 @@ func (in *Ingest) thread(ctx context.Context, c *work.Claim) error {
 // are due.
 func (in *Ingest) envelope(ctx context.Context, c *work.Claim, t task) (more bool, err error) {
 	switch {
-	case t.Claims >= maxClaims:
+	case t.Claims >= journal.DeadClaims:
 		more, err = in.bury(ctx, c, t, fmt.Errorf("the process ended %d times while it worked on this", t.Claims))
 	case t.Claims >= journal.SuspectClaims && !c.Serial():
 		return false, work.ErrSuspect

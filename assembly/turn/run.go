@@ -73,7 +73,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 	if len(a.run.Messages) == 0 {
 		return errWithdrawn
 	}
-	if a.run.Claims >= deadClaims {
+	if a.run.Claims >= journal.DeadClaims {
 		return permanent{fmt.Errorf("the process ended %d times during this run", a.run.Claims)}
 	}
 	ctx, cancel := context.WithTimeoutCause(asking, a.profile.Timeout, errTimeout)

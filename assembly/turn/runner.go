@@ -168,14 +168,6 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 	}})
 }
 
-const (
-	// suspectClaims is the number of claims that end with their process during a run
-	// and make the run a suspect.
-	suspectClaims = 3
-	// deadClaims is the number of such claims that end the run for good.
-	deadClaims = 5
-)
-
 // turn works on the thread's next turn, if one is due. It returns whether the thread
 // may have a further turn.
 func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show func(func())) (more bool, err error) {
@@ -219,7 +211,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 		next, err := r.Journal.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{Interruptible: interruptible})
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
 		return err == nil && next.IsZero(), err
-	case run.Claims >= suspectClaims && run.Claims < deadClaims && !c.Serial():
+	case run.Claims >= journal.SuspectClaims && run.Claims < journal.DeadClaims && !c.Serial():
 		return false, work.ErrSuspect
 	}
 	r.works.Store(c.Thread, g)
@@ -236,9 +228,9 @@ func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *j
 			return nil, nil
 		}
 	}
-	most := int64(suspectClaims)
+	most := int64(journal.SuspectClaims)
 	if c.Serial() {
-		most = deadClaims
+		most = journal.DeadClaims
 	}
 	run, err = r.Journal.BeginRun(ctx, &c.Claim, agent, gap, r.each, most)
 	if err == nil && run != nil {

@@ -66,9 +66,14 @@ func (j *Journal) Postpone(ctx context.Context, claim *Claim, envelope int64, un
 	})
 }
 
-// SuspectClaims is the number of claims that ended with their process after which an envelope
-// is a suspect.
-const SuspectClaims = 3
+const (
+	// SuspectClaims is the number of claims that ended with their process after which an envelope
+	// or a run is a suspect.
+	SuspectClaims = 3
+	// DeadClaims is the number after which it is given up: the process ended during two attempts
+	// at the suspect.
+	DeadClaims = SuspectClaims + 2
+)
 
 // CountSuspect counts an attempt at a suspect before it begins, or takes the count back after
 // an attempt during which the process did not end.
