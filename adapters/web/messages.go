@@ -105,21 +105,21 @@ func (a API) send(w http.ResponseWriter, r *http.Request, b Body) (s accepted, o
 
 // message is a message in a response.
 type message struct {
-	ID              string                   `json:"id"`
-	ClientMessageID string                   `json:"client_message_id,omitempty"`
-	ThreadSeq       int64                    `json:"thread_seq"`
-	Role            string                   `json:"role"`
-	Kind            string                   `json:"kind,omitempty"` // notice
-	SenderID        string                   `json:"sender_id"`
-	Content         string                   `json:"content"`
-	Metadata        json.RawMessage          `json:"metadata"`
-	Attachments     []journal.AttachmentView `json:"attachments"`
-	Trigger         journal.Trigger          `json:"trigger"`
-	Reason          string                   `json:"reason,omitempty"`
-	Run             *run                     `json:"run,omitempty"` // that the message asked for
-	CreatedAt       time.Time                `json:"created_at"`
-	EditedAt        *time.Time               `json:"edited_at,omitempty"`
-	DeletedAt       *time.Time               `json:"deleted_at,omitempty"`
+	ID              string             `json:"id"`
+	ClientMessageID string             `json:"client_message_id,omitempty"`
+	ThreadSeq       int64              `json:"thread_seq"`
+	Role            string             `json:"role"`
+	Kind            string             `json:"kind,omitempty"` // notice
+	SenderID        string             `json:"sender_id"`
+	Content         string             `json:"content"`
+	Metadata        json.RawMessage    `json:"metadata"`
+	Attachments     []event.Attachment `json:"attachments"`
+	Trigger         journal.Trigger    `json:"trigger"`
+	Reason          string             `json:"reason,omitempty"`
+	Run             *run               `json:"run,omitempty"` // that the message asked for
+	CreatedAt       time.Time          `json:"created_at"`
+	EditedAt        *time.Time         `json:"edited_at,omitempty"`
+	DeletedAt       *time.Time         `json:"deleted_at,omitempty"`
 	// The fields of replies. A notice has the id of its run too.
 	RunID         string `json:"run_id,omitempty"`
 	BaseSeq       *int64 `json:"base_seq,omitempty"`

@@ -324,10 +324,10 @@ type Reaction struct {
 // Attachment is a file that came with a message. It holds no URL: a platform's
 // links expire and may carry credentials, so files are fetched by id.
 type Attachment struct {
-	ID       string `json:"id"` // the platform's id, for the fetch
 	Name     string `json:"name"`
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size"` // bytes, 0 if unknown
+	ID       string `json:"id"`   // the platform's id, for the fetch
 	// Gone says that the platform has removed the file or does not show it.
 	Gone bool `json:"-"`
 	// Copy is the place of the stored copy; nil for none yet.

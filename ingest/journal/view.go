@@ -3,24 +3,18 @@ package journal
 import (
 	"encoding/json"
 	"strings"
+
+	"parley/ingest/event"
 )
 
 // View is a message in the form that replay prints and the HTTP API returns.
 type View struct {
-	ID          string           `json:"id"`
-	ThreadSeq   int64            `json:"thread_seq"`
-	Role        string           `json:"role"`
-	Content     string           `json:"content"`
-	Metadata    json.RawMessage  `json:"metadata"`
-	Attachments []AttachmentView `json:"attachments"`
-}
-
-// AttachmentView is a file of a View.
-type AttachmentView struct {
-	Name     string `json:"name"`
-	MimeType string `json:"mime_type"`
-	Size     int64  `json:"size"`
-	ID       string `json:"id"`
+	ID          string             `json:"id"`
+	ThreadSeq   int64              `json:"thread_seq"`
+	Role        string             `json:"role"`
+	Content     string             `json:"content"`
+	Metadata    json.RawMessage    `json:"metadata"`
+	Attachments []event.Attachment `json:"attachments"`
 }
 
 // Role returns the message's external role. An agent outside Parley is an assistant like ours,
@@ -34,9 +28,9 @@ func (m *Message) Role() string {
 
 // View returns the message in its external form.
 func (m *Message) View() View {
-	v := View{ID: m.ID(), ThreadSeq: m.Seq, Role: m.Role(), Content: m.Content, Metadata: m.Metadata, Attachments: []AttachmentView{}}
+	v := View{ID: m.ID(), ThreadSeq: m.Seq, Role: m.Role(), Content: m.Content, Metadata: m.Metadata, Attachments: []event.Attachment{}}
 	for _, a := range m.Attachments {
-		v.Attachments = append(v.Attachments, AttachmentView{Name: a.Name, MimeType: a.MimeType, Size: a.Size, ID: a.ID})
+		v.Attachments = append(v.Attachments, a.Attachment)
 	}
 	return v
 }
