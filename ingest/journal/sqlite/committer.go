@@ -61,37 +61,61 @@ func (c *committer) run(ctx context.Context, quit <-chan struct{}) {
 	}
 }
 
-// together commits first and the calls that wait behind it in one transaction.
+// together commits first and the calls that wait behind it in one transaction. If that fails,
+// and another attempt may succeed, each of them runs again, in its own transaction.
 func (c *committer) together(ctx context.Context, first *queue.Call) {
-	if !c.begin(ctx, first) {
+	batch, err := c.transact(ctx, first, false)
+	if err == nil || len(batch) == 1 && !journal.Unavailable(err) {
+		for _, call := range batch {
+			call.Answer(err)
+		}
 		return
 	}
-	batch, err := c.collect(first)
+	doubted := errors.Is(err, journal.ErrUnclear) // the COMMIT may have left a record
+	for _, call := range batch {
+		call.Release()
+	}
+	for _, call := range batch {
+		_, err := c.transact(ctx, call, true)
+		if err != nil && doubted && c.doubt {
+			err = unclear(err)
+		}
+		call.Answer(err) // without effect if it has its answer, or has left
+	}
+}
+
+// transact runs a call and, unless it runs alone, those that wait behind it in one transaction,
+// and commits it. It returns the calls that have a part in the transaction.
+func (c *committer) transact(ctx context.Context, first *queue.Call, alone bool) (batch []*queue.Call, err error) {
+	if !c.begin(ctx, first) {
+		return nil, nil
+	}
+	batch, err = c.collect(first, alone)
 	if err == nil && len(batch) > 0 {
 		err = c.commit(len(batch))
 	}
 	if err != nil || len(batch) == 0 {
 		c.rollback()
 	}
-	if err != nil && (len(batch) > 1 || journal.Unavailable(err)) {
-		c.apart(ctx, batch, errors.Is(err, journal.ErrUnclear))
-		return
-	}
-	for _, call := range batch {
-		call.Answer(err)
-	}
+	return batch, err
 }
 
 // collect runs the waiting calls, up to the first that makes the transaction impossible
 // to commit. It returns the calls that have a part in the transaction.
-func (c *committer) collect(first *queue.Call) (batch []*queue.Call, err error) {
+func (c *committer) collect(first *queue.Call, alone bool) (batch []*queue.Call, err error) {
 	bytes, begun := 0, time.Now()
-	for call := first; call != nil; call = c.Behind(len(batch), begun) {
+	behind := func() *queue.Call {
+		if alone {
+			return nil
+		}
+		return c.Behind(len(batch), begun)
+	}
+	for call := first; call != nil; call = behind() {
 		if !call.Take() {
 			continue
 		}
 		t, err := c.call(call)
-		if err != nil && !t.wrote {
+		if err != nil && !t.wrote && !alone {
 			call.Answer(err)
 			continue
 		}
@@ -112,40 +136,6 @@ func (c *committer) call(call *queue.Call) (t *tx, err error) {
 	}
 	t.dead = errDone // a function may keep t, but cannot use it
 	return t, err
-}
-
-// apart runs the calls of a transaction that was rolled back again, each in its own
-// transaction. doubted says that the COMMIT may have left a record.
-func (c *committer) apart(ctx context.Context, batch []*queue.Call, doubted bool) {
-	for _, call := range batch {
-		call.Release()
-	}
-	for _, call := range batch {
-		if !c.begin(ctx, call) {
-			continue
-		}
-		if !call.Take() {
-			c.rollback()
-			continue
-		}
-		err := c.alone(call)
-		if err != nil && doubted && c.doubt {
-			err = unclear(err)
-		}
-		call.Answer(err)
-	}
-}
-
-// alone runs and commits one call in the open transaction.
-func (c *committer) alone(call *queue.Call) error {
-	_, err := c.call(call)
-	if err == nil {
-		err = c.commit(1)
-	}
-	if err != nil {
-		c.rollback()
-	}
-	return err
 }
 
 // begin opens a transaction for a call. It waits for another program's write lock as long
