@@ -58,7 +58,8 @@ type place interface {
 	// put stores a draft of size bytes at path, completely or not at all. It may rename
 	// the draft.
 	put(ctx context.Context, draft *os.File, size int64, path string) error
-	// open reads a copy while ctx lasts. A missing copy is fs.ErrNotExist.
+	// open reads a copy while ctx lasts. A missing copy is fs.ErrNotExist. The reader means
+	// nothing beside an error.
 	open(ctx context.Context, path string) (io.ReadCloser, error)
 	// remove deletes a copy. A missing copy is no error.
 	remove(ctx context.Context, path string) error

@@ -25,11 +25,7 @@ func (b blobs) put(ctx context.Context, draft *os.File, size int64, path string)
 }
 
 func (b blobs) open(ctx context.Context, path string) (io.ReadCloser, error) {
-	content, err := b.store.OpenBlob(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return content, nil
+	return b.store.OpenBlob(ctx, path)
 }
 
 func (b blobs) remove(ctx context.Context, path string) error { return b.store.RemoveBlob(ctx, path) }

@@ -38,11 +38,7 @@ func syncDir(name string) error {
 }
 
 func (d directory) open(_ context.Context, path string) (io.ReadCloser, error) {
-	file, err := os.OpenInRoot(string(d), path)
-	if err != nil {
-		return nil, err
-	}
-	return file, nil
+	return os.OpenInRoot(string(d), path)
 }
 
 func (d directory) remove(_ context.Context, path string) error {
