@@ -36,7 +36,7 @@ type Store interface {
 
 // ThreadStore has the threads of the documents.
 type ThreadStore interface {
-	MakeThread(ctx context.Context, n journal.NewThread) (t journal.Thread, made bool, err error)
+	MakeThread(ctx context.Context, platform event.Platform, channel string, n journal.Thread) (t journal.Thread, made bool, err error)
 	Thread(ctx context.Context, workspace, id string) (journal.Thread, error)
 	ThreadsMadeBy(ctx context.Context, workspace, madeBy, before string, limit int) ([]journal.Thread, error)
 	Senders(ctx context.Context, t *journal.Thread) ([]journal.Sender, error)

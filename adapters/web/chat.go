@@ -63,8 +63,8 @@ func (c Call) PostThread(w http.ResponseWriter, r *http.Request) {
 
 // makeThread makes a thread of the caller's, unless there is one with the id.
 func (c Call) makeThread(r *http.Request, id string, mode journal.ThreadMode) (t journal.Thread, made bool, err error) {
-	return c.Store.MakeThread(r.Context(), journal.NewThread{
-		Workspace: c.Workspace, Platform: event.Web, Key: ThreadKey(c.Workspace, id), Channel: id, Mode: mode, MadeBy: string(c.Actor),
+	return c.Store.MakeThread(r.Context(), event.Web, id, journal.Thread{
+		Workspace: c.Workspace, Key: ThreadKey(c.Workspace, id), Mode: mode, MadeBy: string(c.Actor),
 	})
 }
 

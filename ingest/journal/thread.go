@@ -47,23 +47,14 @@ func (t *Thread) dest() []any {
 	return []any{&t.row, &t.ID, &t.Workspace, (*string)(&t.Key), (*string)(&t.Mode), &t.MadeBy, &t.CreatedAt, &t.Newest}
 }
 
-// NewThread is a thread that a client of our API makes before its first message.
-type NewThread struct {
-	Workspace string
-	Platform  event.Platform
-	Key       event.ThreadKey
-	Channel   string
-	Mode      ThreadMode
-	MadeBy    string
-}
-
-// MakeThread makes a thread without messages. If there is a thread with the key already, it
-// returns that one, which may be another client's, and false.
-func (j *Journal) MakeThread(ctx context.Context, n NewThread) (t Thread, made bool, err error) {
+// MakeThread makes the thread n of a client of our API, before its first message, from the
+// Workspace, Key, Mode and MadeBy of n. If there is a thread with the key already, it returns that
+// one, which may be another client's, and false.
+func (j *Journal) MakeThread(ctx context.Context, platform event.Platform, channel string, n Thread) (t Thread, made bool, err error) {
 	made, err = write(ctx, j, WriteOptions{Urgent: true, Thread: n.Key}, func(tx *txn) bool {
 		return tx.exec(`INSERT INTO threads (key, uuid, workspace, platform, channel, mode, made_by, made_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING`,
-			string(n.Key), ThreadUUID(n.Key), n.Workspace, string(n.Platform), n.Channel, string(n.Mode), n.MadeBy, millis(j.now())) > 0
+			string(n.Key), ThreadUUID(n.Key), n.Workspace, string(platform), channel, string(n.Mode), n.MadeBy, millis(j.now())) > 0
 	})
 	if err == nil {
 		t, err = j.Thread(ctx, n.Workspace, ThreadUUID(n.Key))

@@ -78,8 +78,8 @@ func namedAtOnce(f *fixture) {
 
 func namedTwice(f *fixture) {
 	for n := 1; n <= 2; n++ {
-		_, made, err := f.MakeThread(f.ctx, journal.NewThread{
-			Workspace: workspace, Platform: event.Web, Key: threadKey(n), Channel: channel, Mode: journal.ModeOpen, MadeBy: "user:" + string(rune('0'+n)),
+		_, made, err := f.MakeThread(f.ctx, event.Web, channel, journal.Thread{
+			Workspace: workspace, Key: threadKey(n), Mode: journal.ModeOpen, MadeBy: "user:" + string(rune('0'+n)),
 		})
 		f.must(err)
 		same(f, "made", made, true)

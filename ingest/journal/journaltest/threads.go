@@ -27,9 +27,7 @@ const olivia, ash = "user:1", "user:2"
 // make makes the test's nth thread for a client.
 func (f *fixture) make(n int, madeBy string, mode journal.ThreadMode) (journal.Thread, bool) {
 	f.Helper()
-	t, made, err := f.MakeThread(f.ctx, journal.NewThread{
-		Workspace: workspace, Platform: event.Web, Key: threadKey(n), Channel: channel, Mode: mode, MadeBy: madeBy,
-	})
+	t, made, err := f.MakeThread(f.ctx, event.Web, channel, journal.Thread{Workspace: workspace, Key: threadKey(n), Mode: mode, MadeBy: madeBy})
 	f.must(err)
 	return t, made
 }
