@@ -251,7 +251,7 @@ func inBubble(t *testing.T, test func(h *harness)) {
 
 func newHarness(t *testing.T, path string) *harness {
 	t.Helper()
-	real, err := sqlite.Open(t.Context(), path)
+	real, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

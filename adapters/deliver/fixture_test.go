@@ -219,7 +219,7 @@ func withOutbox(t *testing.T, test func(o *fixture)) {
 // open starts a process on the fixture's store.
 func (o *fixture) open() {
 	o.Helper()
-	store, err := sqlite.Open(o.Context(), o.path)
+	store, err := sqlite.Open(o.Context(), o.path, sqlite.Options{})
 	o.must(err)
 	engine := &engine{Engine: store}
 	node := fmt.Sprint("node", o.serial)

@@ -77,7 +77,7 @@ func withHarness(t *testing.T, test func(h *harness)) {
 // start starts a process on the harness's store.
 func (h *harness) start() {
 	h.Helper()
-	store, err := sqlite.Open(h.Context(), h.path)
+	store, err := sqlite.Open(h.Context(), h.path, sqlite.Options{})
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		d := &fixture{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}, place: key, asked: "helper", slots: 4}
-		store, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "journal.db"))
+		store, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "journal.db"), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

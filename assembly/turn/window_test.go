@@ -18,7 +18,7 @@ import (
 func BenchmarkWindow(b *testing.B) {
 	for _, stored := range []int{1, 10, 100, 1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(stored), func(b *testing.B) {
-			engine, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "window.db"))
+			engine, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "window.db"), sqlite.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

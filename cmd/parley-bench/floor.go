@@ -219,7 +219,7 @@ var floorTables string
 // openFloorStore also returns the function that closes the store.
 func openFloorStore(ctx context.Context, f floorFlags) (floorStore, func(), error) {
 	if f.postgres == "" {
-		engine, err := sqlite.Open(ctx, f.store, sqlite.WithMigrations(floorMigrations, "floor/sqlite/*.sql"))
+		engine, err := sqlite.Open(ctx, f.store, sqlite.Options{Migrations: floorMigrations, Pattern: "floor/sqlite/*.sql"})
 		return floorSQLite{engine}, func() { _ = engine.Close() }, err // all commits are durable before
 	}
 	config, err := pgxpool.ParseConfig(f.postgres)

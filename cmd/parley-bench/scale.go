@@ -69,7 +69,7 @@ const fillThreads = 10_000
 // messages that were answered long ago. The journal accepts the pending envelopes, whose
 // messages are in the ledger.
 func fill(ctx context.Context, path string, stored, pending int, l *ledger) (err error) {
-	engine, err := sqlite.Open(ctx, path)
+	engine, err := sqlite.Open(ctx, path, sqlite.Options{})
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func openStore(ctx context.Context, store config.Store) (transfer.Store, error) 
 	if store.Engine == config.Postgres {
 		return postgres.Open(ctx, postgres.Options{URL: store.URL.Reveal()})
 	}
-	return sqlite.Open(ctx, store.Path)
+	return sqlite.Open(ctx, store.Path, sqlite.Options{})
 }
 
 // lineEvery is the number of rows in one table after which a line is printed.

@@ -17,7 +17,7 @@ import (
 // starts would share the store's lock until it executes its program.
 func open(t *testing.T, path string) *sqlite.Engine {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), path)
+	engine, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

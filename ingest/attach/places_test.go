@@ -68,7 +68,7 @@ func open(t *testing.T, config attach.Config, shared attach.Blobs) *attach.Store
 
 func newSQLite(t *testing.T) journal.Engine {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"))
+	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func newStore(engine journal.Engine) *store {
 
 func openSQLite(t *testing.T) *store {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"))
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // answer and 64 concurrent threads. cpu-ns/op is the CPU time of the process, which a busy
 // machine changes less than the time.
 func BenchmarkMessage(b *testing.B) {
-	engine, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "parley.db"))
+	engine, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "parley.db"), sqlite.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

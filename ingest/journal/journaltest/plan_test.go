@@ -85,7 +85,7 @@ type conversation struct {
 func newConversation(t *testing.T) *conversation {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "parley.db")
-	engine, err := sqlite.Open(t.Context(), path)
+	engine, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestSQLite(t *testing.T) {
 			test.Helper()
 			n := <-opened
 			opened <- n + 1
-			engine, err := sqlite.Open(t.Context(), filepath.Join(dir, fmt.Sprintf("%d.db", n)))
+			engine, err := sqlite.Open(t.Context(), filepath.Join(dir, fmt.Sprintf("%d.db", n)), sqlite.Options{})
 			if err != nil {
 				test.Fatal(err)
 			}

@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("the check left %v, %v", entries, err)
 	}
-	e, err := sqlite.Open(t.Context(), path)
+	e, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,12 +25,12 @@ type checkpointer struct {
 	grown, length int
 }
 
-func newCheckpointer(ctx context.Context, path string, o options) (*checkpointer, error) {
+func newCheckpointer(ctx context.Context, path string, o Options) (*checkpointer, error) {
 	c, err := connect(ctx, path, o.vfs, "busy_timeout=0", "synchronous=FULL", "wal_autocheckpoint=0", "cache_size=-256", "mmap_size=0")
 	if err != nil {
 		return nil, err
 	}
-	return &checkpointer{conn: c, log: o.log, passive: o.passivePages, longest: o.longestPages, due: wake.NewSignal()}, nil
+	return &checkpointer{conn: c, log: o.Log, passive: o.passivePages, longest: o.longestPages, due: wake.NewSignal()}, nil
 }
 
 // run serves the signals until quit is closed. It repeats a failed checkpoint after the

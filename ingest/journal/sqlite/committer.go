@@ -38,12 +38,12 @@ type committer struct {
 	pages int // written to the log since the last account
 }
 
-func newCommitter(path string, o options, check *checkpointer, closing <-chan struct{}) *committer {
+func newCommitter(path string, o Options, check *checkpointer, closing <-chan struct{}) *committer {
 	return &committer{
 		Queue:    queue.New(),
 		closing:  closing,
 		check:    check,
-		recorder: o.recorder,
+		recorder: o.Recorder,
 		// Each RETURNING fills a temporary table, which temp_store=MEMORY keeps from
 		// being opened as a file.
 		connect: func(ctx context.Context) (*conn, error) {

@@ -25,7 +25,7 @@ func file(t testing.TB) string {
 // open opens the database at path with the scratch schema.
 func open(t testing.TB, path string, opts ...sqlite.Option) *sqlite.Engine {
 	t.Helper()
-	e, err := sqlite.Open(t.Context(), path, append([]sqlite.Option{sqlite.WithMigrations(scratch, "*.sql")}, opts...)...)
+	e, err := sqlite.Open(t.Context(), path, sqlite.With(append([]sqlite.Option{sqlite.WithMigrations(scratch, "*.sql")}, opts...)...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,40 @@
 package sqlite
 
+import (
+	"io/fs"
+
+	"parley/ingest/journal"
+)
+
+// Option changes the options of a test's engine.
+type Option func(*Options)
+
 // WithCheckpoints sets the numbers of pages after which the log is checkpointed and
 // restarted.
 func WithCheckpoints(passive, longest int) Option {
-	return func(o *options) { o.passivePages, o.longestPages = passive, longest }
+	return func(o *Options) { o.passivePages, o.longestPages = passive, longest }
+}
+
+// WithVFS opens the files through the named SQLite VFS instead of the system's.
+func WithVFS(name string) Option { return func(o *Options) { o.vfs = name } }
+
+// WithMigrations sets the schema.
+func WithMigrations(files fs.FS, pattern string) Option {
+	return func(o *Options) { o.Migrations, o.Pattern = files, pattern }
+}
+
+// WithRecorder sets the recorder of commits.
+func WithRecorder(recorder journal.Recorder) Option {
+	return func(o *Options) { o.Recorder = recorder }
+}
+
+// With returns options that are changed.
+func With(opts ...Option) (o Options) {
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
 }
 
 // Waiting returns the number of writes that wait for a transaction.
 func (e *Engine) Waiting() int { _, ordinary := e.committer.Waiting(); return ordinary }
-
-// WithVFS opens the files through the named SQLite VFS instead of the system's.
-func WithVFS(name string) Option { return func(o *options) { o.vfs = name } }

@@ -4,7 +4,7 @@ import "parley/ingest/journal/internal/schema"
 
 // migrate updates the schema in one transaction. A process that is killed meanwhile
 // leaves the old schema.
-func migrate(c *conn, o options) error {
+func migrate(c *conn, o Options) error {
 	if err := c.run("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -13,7 +13,7 @@ func migrate(c *conn, o options) error {
 		return n, err
 	}
 	const exists = `SELECT count(*) FROM sqlite_master WHERE name = 'schema_migrations'`
-	if err := schema.Migrate(o.migrations, o.pattern, exists, c.run, number); err != nil {
+	if err := schema.Migrate(o.Migrations, o.Pattern, exists, c.run, number); err != nil {
 		return err // the caller closes the connection, which ends the transaction
 	}
 	return c.run("COMMIT")

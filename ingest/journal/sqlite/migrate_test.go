@@ -39,7 +39,7 @@ func versions(t *testing.T, e journal.Engine) (out []int64) {
 // refused opens path and returns the error's text.
 func refused(t *testing.T, path string, opts ...sqlite.Option) string {
 	t.Helper()
-	e, err := sqlite.Open(t.Context(), path, opts...)
+	e, err := sqlite.Open(t.Context(), path, sqlite.With(opts...))
 	if err == nil {
 		t.Fatal("opened", e.Close())
 	}
@@ -122,7 +122,7 @@ func TestAKilledMigrationIsRepeated(t *testing.T) {
 }
 
 func TestTheJournalsSchemaIsApplied(t *testing.T) {
-	e, err := sqlite.Open(t.Context(), file(t))
+	e, err := sqlite.Open(t.Context(), file(t), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"embed"
 	"io/fs"
 	"log/slog"
@@ -11,17 +12,20 @@ import (
 //go:embed migrations
 var embedded embed.FS
 
-// Option changes how Open opens a journal.
-type Option func(*options)
+// Options are the settings of an engine.
+type Options struct {
+	// Log is for failures that no caller receives, such as a failed checkpoint. If it is nil,
+	// nothing is logged.
+	Log      *slog.Logger
+	Recorder journal.Recorder // nil: no recorder
+	// Migrations, if it is not nil, replaces the journal's schema by the files that match Pattern.
+	// migrations/README.md explains their names.
+	Migrations fs.FS
+	Pattern    string
 
-type options struct {
-	vfs        string // the name of an SQLite VFS, by which tests inject faults; empty: the system's
-	log        *slog.Logger
-	recorder   journal.Recorder // nil: no recorder
-	migrations fs.FS
-	pattern    string // of the migrations' files
+	vfs string // the name of an SQLite VFS, by which tests inject faults; empty: the system's
 	// The log is checkpointed after it has grown by passivePages. It is restarted between
-	// two commits after longestPages have been written to it.
+	// two commits after longestPages have been written to it. 0 is the constant of that name.
 	passivePages, longestPages int
 }
 
@@ -35,31 +39,11 @@ const (
 // and is opened at its first use.
 const maxReaders = 6
 
-func newOptions(opts []Option) options {
-	o := options{
-		log:          slog.New(slog.DiscardHandler),
-		migrations:   embedded,
-		pattern:      "migrations/*.sql",
-		passivePages: passivePages,
-		longestPages: longestPages,
+// complete sets what is not set.
+func (o *Options) complete() {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Migrations == nil {
+		o.Migrations, o.Pattern = embedded, "migrations/*.sql"
 	}
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return o
-}
-
-// WithLogger sets the log for failures that no caller receives, such as a failed
-// checkpoint. Without it, nothing is logged.
-func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
-
-// WithRecorder sets the recorder of commits.
-func WithRecorder(recorder journal.Recorder) Option {
-	return func(o *options) { o.recorder = recorder }
-}
-
-// WithMigrations replaces the journal's schema by the files that match a pattern.
-// migrations/README.md explains their names.
-func WithMigrations(files fs.FS, pattern string) Option {
-	return func(o *options) { o.migrations, o.pattern = files, pattern }
+	o.passivePages, o.longestPages = cmp.Or(o.passivePages, passivePages), cmp.Or(o.longestPages, longestPages)
 }

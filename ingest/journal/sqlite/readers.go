@@ -13,7 +13,7 @@ import (
 // connection first, so that a journal with few reads keeps few pages in memory.
 type readers struct{ *puddle.Pool[*conn] }
 
-func newReaders(path string, o options) readers {
+func newReaders(path string, o Options) readers {
 	pool, _ := puddle.NewPool(&puddle.Config[*conn]{
 		Constructor: func(ctx context.Context) (*conn, error) {
 			return connect(ctx, path, o.vfs, "busy_timeout=1000", "query_only=ON", "cache_size=-2048", "mmap_size=0")

@@ -48,15 +48,16 @@ type Engine struct {
 // run on after ctx has ended, until Close stops them.
 //
 // The error wraps journal.ErrLocked if another process has the file open.
-func Open(ctx context.Context, path string, opts ...Option) (*Engine, error) {
-	e, err := open(ctx, path, newOptions(opts))
+func Open(ctx context.Context, path string, o Options) (*Engine, error) {
+	o.complete()
+	e, err := open(ctx, path, o)
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	return e, nil
 }
 
-func open(ctx context.Context, path string, o options) (e *Engine, err error) {
+func open(ctx context.Context, path string, o Options) (e *Engine, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ const pageSize = "8192"
 
 // prepare switches the database to WAL mode and applies the migrations. It waits for a
 // short lock of another program.
-func prepare(ctx context.Context, path string, o options) (err error) {
+func prepare(ctx context.Context, path string, o Options) (err error) {
 	c, err := connect(ctx, path, o.vfs, "page_size="+pageSize, "busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON", "wal_autocheckpoint=0")
 	if err != nil {
 		return err

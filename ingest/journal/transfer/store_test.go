@@ -22,7 +22,7 @@ import (
 // embedded opens an empty SQLite store.
 func embedded(t *testing.T) transfer.Store {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"))
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"), sqlite.Options{})
 	return opened(t, engine, err)
 }
 

@@ -64,7 +64,7 @@ func (h *harness) origins(root slacktest.Post) map[string]journal.Origin {
 	if err := h.stop(); err != nil {
 		h.t.Fatal(err)
 	}
-	engine, err := sqlite.Open(h.ctx, filepath.Join(h.dir, "data/parley.db"))
+	engine, err := sqlite.Open(h.ctx, filepath.Join(h.dir, "data/parley.db"), sqlite.Options{})
 	if err != nil {
 		h.t.Fatal(err)
 	}

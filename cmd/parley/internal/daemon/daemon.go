@@ -135,7 +135,7 @@ func openStore(ctx context.Context, store config.Store, log *slog.Logger, m *met
 		o.Log, o.Recorder = log, m
 		return postgres.Open(ctx, o)
 	}
-	return sqlite.Open(ctx, store.Path, sqlite.WithLogger(log), sqlite.WithRecorder(m))
+	return sqlite.Open(ctx, store.Path, sqlite.Options{Log: log, Recorder: m})
 }
 
 // postgresOptions returns the options of a configured PostgreSQL store.

@@ -85,7 +85,7 @@ func (e *holdingEngine) ReadOne(ctx context.Context, fn func(journal.Tx) error) 
 // openHolding returns a daemon on a holdingEngine. The daemon's clock stands still.
 func openHolding(t *testing.T) (*harness, *holdingEngine) {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"))
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

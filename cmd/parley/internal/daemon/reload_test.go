@@ -229,7 +229,7 @@ func openFailing(t *testing.T) (h *harness, fail func(text string)) {
 // openCounting returns a daemon on a failingEngine that does not fail.
 func openCounting(t *testing.T) (*harness, *failingEngine) {
 	t.Helper()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"))
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
