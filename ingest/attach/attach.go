@@ -98,24 +98,12 @@ func New(config Config, shared Blobs) (*Store, error) {
 // ErrTooLarge, ErrOtherContent, ctx's error, or the error of the source or the place, and
 // then there is no copy. It checks ctx between reads; a source that may block must check
 // ctx too.
-func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attachment) (Copy, error) {
-	made, err := s.put(ctx, source, announced)
-	if err != nil {
-		return Copy{}, fmt.Errorf("store attachment %q: %w", announced.Name, err)
-	}
-	return made, nil
-}
-
-// Fits fails with ErrTooLarge if size is above the limit, so that the caller need not
-// request the bytes.
-func (s *Store) Fits(size int64) error {
-	if size > s.maxBytes {
-		return fmt.Errorf("%w (%d bytes)", ErrTooLarge, s.maxBytes)
-	}
-	return nil
-}
-
-func (s *Store) put(ctx context.Context, source io.Reader, announced event.Attachment) (Copy, error) {
+func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attachment) (made Copy, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("store attachment %q: %w", announced.Name, err)
+		}
+	}()
 	if err := s.Fits(announced.Size); err != nil {
 		return Copy{}, err
 	}
@@ -143,6 +131,15 @@ func (s *Store) put(ctx context.Context, source io.Reader, announced event.Attac
 		return Copy{}, fmt.Errorf("in %s: %w", s.where, err)
 	}
 	return Copy{Bucket: s.bucket, Path: path, MimeType: mimeType, Size: size, SHA256: sum}, nil
+}
+
+// Fits fails with ErrTooLarge if size is above the limit, so that the caller need not
+// request the bytes.
+func (s *Store) Fits(size int64) error {
+	if size > s.maxBytes {
+		return fmt.Errorf("%w (%d bytes)", ErrTooLarge, s.maxBytes)
+	}
+	return nil
 }
 
 // bounded reads source while ctx lasts. More bytes than the limit are ErrTooLarge. Only
