@@ -18,14 +18,12 @@ type RunEvent struct {
 
 // RunStatus describes a run.
 type RunStatus struct {
-	ID, Agent           string
-	ThreadID, Workspace string
-	Platform            event.Platform
-	MadeBy              string // the client that made the thread; empty for none
-	State               string // running, done, failed or cancelled
-	Reason              string // for which it was dropped; else empty
-	BegunAt             time.Time
-	EndedAt             time.Time // zero while it is running
+	ID, ThreadID, Workspace string
+	Platform                event.Platform
+	MadeBy                  string    // the client that made the thread; empty for none
+	State                   string    // running, done, failed or cancelled
+	Reason                  string    // for which it was dropped; else empty
+	EndedAt                 time.Time // zero while it is running
 }
 
 // Ended reports whether the run has ended: no event is added any more.
@@ -71,10 +69,10 @@ func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit 
 }
 
 // runEvents reads the status of run $1 with each of at most $3 events after $2, or with none.
-const runEvents = `SELECT s.agent, s.uuid, s.workspace, s.platform, s.made_by, s.state, s.reason, s.begun_at, s.ended_at,
+const runEvents = `SELECT s.uuid, s.workspace, s.platform, s.made_by, s.state, s.reason, s.ended_at,
 		coalesce(e.seq, 0), coalesce(e.type, 0), coalesce(e.workstream, ''), coalesce(e.activity, ''), coalesce(e.text, ''), e.details, coalesce(e.final, 0), coalesce(e.at, 0)
-	FROM (SELECT agent, uuid, workspace, platform, made_by, 'running' AS state, '' AS reason, run_begun_at AS begun_at, 0 AS ended_at FROM threads WHERE run_id = $1
-		UNION ALL SELECT r.agent, t.uuid, t.workspace, t.platform, t.made_by, r.state, CASE WHEN r.state = 'dropped' THEN r.error ELSE '' END, r.begun_at, r.ended_at
+	FROM (SELECT uuid, workspace, platform, made_by, 'running' AS state, '' AS reason, 0 AS ended_at FROM threads WHERE run_id = $1
+		UNION ALL SELECT t.uuid, t.workspace, t.platform, t.made_by, r.state, CASE WHEN r.state = 'dropped' THEN r.error ELSE '' END, r.ended_at
 		FROM runs r JOIN threads t ON t.id = r.thread WHERE r.id = $1) AS s
 	LEFT JOIN run_events e ON e.run = $1 AND e.seq > $2 AND (s.ended_at = 0 OR e.type <> 12)
 	ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
@@ -88,7 +86,7 @@ type eventRow struct {
 }
 
 func (r *eventRow) dest() []any {
-	return []any{&r.Agent, &r.ThreadID, &r.Workspace, (*string)(&r.Platform), &r.MadeBy, &r.State, &r.Reason, &r.BegunAt, &r.EndedAt,
+	return []any{&r.ThreadID, &r.Workspace, (*string)(&r.Platform), &r.MadeBy, &r.State, &r.Reason, &r.EndedAt,
 		&r.Seq, &r.kind, &r.Workstream, &r.ActivityID, &r.Text, &r.details, &r.Final, &r.Time}
 }
 

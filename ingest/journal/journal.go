@@ -180,11 +180,6 @@ func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self
 	}); err != nil {
 		return err
 	}
-	return j.wake(ctx, workspace)
-}
-
-// wake makes the postponed envelopes of a workspace due.
-func (j *Journal) wake(ctx context.Context, workspace string) error {
 	now := millis(j.now())
 	return j.eachThread(ctx, func(tx *txn, thread int64) {
 		tx.do(`UPDATE threads SET intake_at = $1 WHERE id = $2 AND intake_at > $3`, now, thread, now)

@@ -68,7 +68,7 @@ func eventsAppended(f *fixture) {
 	f.append(run, thought("b"))
 	page := f.sameEvents(run.ID, "1 THOUGHT a", "2 PLAN ", "3 THOUGHT of another writer", "4 THOUGHT b")
 	same(f, "status", page.RunStatus, journal.RunStatus{
-		ID: run.ID, Agent: agent, ThreadID: run.ThreadID, Workspace: workspace, Platform: "slack", State: "running", BegunAt: run.BegunAt,
+		ID: run.ID, ThreadID: run.ThreadID, Workspace: workspace, Platform: "slack", State: "running",
 	})
 	plan.Time = f.clock.Now().Add(time.Millisecond) // every event has a later time than the one before
 	same(f, "plan", page.Events[1].Message, plan)
