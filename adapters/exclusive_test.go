@@ -433,8 +433,8 @@ func TestAnExclusiveAdapterStandsBy(t *testing.T) {
 				s := &store{owner: "another", until: time.Now().Add(5 * time.Second)}
 				r := &runner{start: time.Now()}
 				adapters.Supervise(ctx, adapters.Supervised{
-					Connection: adapters.Connection{Exclusive: c.exclusive, Run: r.Run}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
-					Up: func(event.Self) {}, Report: func(s adapters.Status) { states = append(states, s.State) },
+					Connection: adapters.Connection{Exclusive: c.exclusive, Run: r.Run}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}},
+					Link: adapters.Link{Up: func(event.Self) {}, Log: slog.New(slog.DiscardHandler)}, Report: func(s adapters.Status) { states = append(states, s.State) },
 				})
 				if diff := cmp.Diff(c.states, states); diff != "" {
 					t.Error(diff)
@@ -469,8 +469,8 @@ func TestAFailedAdapterReleasesItsLease(t *testing.T) {
 				var running sync.WaitGroup
 				running.Go(func() {
 					adapters.Supervise(ctx, adapters.Supervised{
-						Connection: adapters.Connection{Exclusive: true, Run: r.Run}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}}, Log: slog.New(slog.DiscardHandler),
-						Up: func(event.Self) {}, Report: func(adapters.Status) {},
+						Connection: adapters.Connection{Exclusive: true, Run: r.Run}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}},
+						Link: adapters.Link{Up: func(event.Self) {}, Log: slog.New(slog.DiscardHandler)}, Report: func(adapters.Status) {},
 					})
 				})
 				synctest.Wait()

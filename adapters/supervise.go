@@ -42,18 +42,15 @@ const (
 // Supervised is a connection under supervision.
 type Supervised struct {
 	Connection
+	// Link is passed to the connection. Its Up is called with our identity, each time that events
+	// can arrive (again). Supervise sets its Down.
+	Link
 	Inbox Inbox
 	// Each supervises a connection that Split has returned, until ctx ends.
 	Each func(ctx context.Context, c Connection)
 	// Lease is held while an exclusive connection runs. Supervise sets its Waiting and Log.
 	Lease  ExclusiveLease
-	Up     func(event.Self) // called with our identity, each time that events can arrive (again)
-	Report func(Status)     // called at every change of state
-	State  State            // of the workspace
-	// Missed is passed to the connection in its Link.
-	Missed func(channel string, since time.Time)
-	Log    *slog.Logger
-	Wants  Wants
+	Report func(Status) // called at every change of state
 }
 
 // Supervise runs one connection until ctx ends. It runs a failed connection again, with
@@ -66,17 +63,17 @@ func Supervise(ctx context.Context, s Supervised) {
 	s.report(Starting, nil)
 	for wait := restartMin; ; wait = min(2*wait, restartMax) {
 		var reached atomic.Bool
-		err := s.guarded(ctx, Link{State: s.State, Log: s.Log, Wants: s.Wants, Missed: s.Missed,
-			Up: func(self event.Self) {
-				reached.Store(true)
-				s.Up(self)
-				s.report(Up, nil)
-			},
-			Down: func(err error) {
-				s.Log.Warn("no events arrive; the adapter keeps trying", "err", err)
-				s.report(Down, err)
-			},
-		})
+		link := s.Link
+		link.Up = func(self event.Self) {
+			reached.Store(true)
+			s.Up(self)
+			s.report(Up, nil)
+		}
+		link.Down = func(err error) {
+			s.Log.Warn("no events arrive; the adapter keeps trying", "err", err)
+			s.report(Down, err)
+		}
+		err := s.guarded(ctx, link)
 		if reached.Load() {
 			wait = restartMin
 		}

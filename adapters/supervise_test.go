@@ -48,10 +48,13 @@ func supervised(r *runner, d time.Duration) (states []adapters.ConnectionState, 
 	defer cancel()
 	r.start = time.Now()
 	adapters.Supervise(ctx, adapters.Supervised{
-		Connection: adapters.Connection{Run: r.Run}, Log: slog.New(slog.DiscardHandler),
-		Up: func(self event.Self) { selves = append(selves, self.UserID) },
-		Missed: func(channel string, since time.Time) {
-			r.missed = append(r.missed, fmt.Sprint(channel, " ", since.Sub(r.start)))
+		Connection: adapters.Connection{Run: r.Run},
+		Link: adapters.Link{
+			Up: func(self event.Self) { selves = append(selves, self.UserID) },
+			Missed: func(channel string, since time.Time) {
+				r.missed = append(r.missed, fmt.Sprint(channel, " ", since.Sub(r.start)))
+			},
+			Log: slog.New(slog.DiscardHandler),
 		},
 		Report: func(s adapters.Status) { states, last = append(states, s.State), s },
 	})
@@ -173,7 +176,8 @@ func TestASplitConnection(t *testing.T) {
 				return []adapters.Connection{{Name: "a"}, {Name: "b"}}, nil
 			}},
 			Each:   func(_ context.Context, c adapters.Connection) { parts <- c.Name }, // a refused connection ends at once
-			Report: func(s adapters.Status) { states = append(states, s.State) }, Log: slog.New(slog.DiscardHandler),
+			Report: func(s adapters.Status) { states = append(states, s.State) },
+			Link:   adapters.Link{Log: slog.New(slog.DiscardHandler)},
 		})
 		close(parts)
 		seen := map[string]int{}

@@ -64,20 +64,22 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 		Each:       func(ctx context.Context, c adapters.Connection) { d.supervise(ctx, a, c) },
 		Inbox:      timed{d.ingest, d.metrics},
 		Lease:      adapters.ExclusiveLease{Store: d.journal, Name: path.Join("workspace", a.ID, c.Name)},
-		Up: func(self event.Self) {
-			d.introduce(ctx, a, self)
-			d.sayHello(ctx, a, self)
-			if a.backfill != nil && a.links.complete(c.Name) {
-				a.backfill.Up(ctx)
-			}
-		},
-		Missed: func(channel string, since time.Time) {
-			if a.backfill != nil {
-				a.backfill.Missed(channel, since)
-			}
+		Link: adapters.Link{
+			Up: func(self event.Self) {
+				d.introduce(ctx, a, self)
+				d.sayHello(ctx, a, self)
+				if a.backfill != nil && a.links.complete(c.Name) {
+					a.backfill.Up(ctx)
+				}
+			},
+			Missed: func(channel string, since time.Time) {
+				if a.backfill != nil {
+					a.backfill.Missed(channel, since)
+				}
+			},
+			State: d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID), Wants: wants(d.publicURL(), a.Workspace),
 		},
 		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
-		State:  d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID), Wants: wants(d.publicURL(), a.Workspace),
 	})
 }
 
