@@ -24,8 +24,7 @@ func InOrder(ctx context.Context, n int, accept func(i int, placed func(), batch
 			continue
 		}
 		placed := make(chan struct{})
-		var once sync.Once
-		place := func() { once.Do(func() { close(placed) }) }
+		place := sync.OnceFunc(func() { close(placed) })
 		flying.Go(func() {
 			defer place()
 			if errs[i] = accept(i, place, batch); errs[i] != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 )
 
 // insistEvery is the wait between two calls of Insist.
@@ -19,13 +20,8 @@ func Insist(ctx context.Context, within time.Duration, f func() error) error {
 	defer cancel()
 	for {
 		err := f()
-		if !journal.Unavailable(err) || errors.Is(err, journal.ErrClosed) {
+		if !journal.Unavailable(err) || errors.Is(err, journal.ErrClosed) || !wake.After(ctx, insistEvery) {
 			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(insistEvery):
 		}
 	}
 }

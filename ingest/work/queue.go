@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 )
 
 const (
@@ -51,7 +52,7 @@ type queue struct {
 	resumeAt time.Duration // no look before this, because the store was unavailable
 	pause    time.Duration
 
-	changed chan struct{}
+	changed wake.Signal
 	spawn   func(f func(ctx context.Context))
 }
 
@@ -61,7 +62,7 @@ func (s *Scheduler) Serve(ctx context.Context, config Queue) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	q := &queue{
-		Queue: config, busy: map[int64]bool{}, changed: make(chan struct{}, 1),
+		Queue: config, busy: map[int64]bool{}, changed: wake.NewSignal(),
 		spawn: func(f func(context.Context)) { workers.Go(func() { f(ctx) }) },
 	}
 	key := queueKey{config.Kind, config.Agent}
@@ -151,10 +152,7 @@ func (s *Scheduler) begin(q *queue) {
 // lookBy makes the queue look by a time.
 func (q *queue) lookBy(at time.Duration) {
 	q.lookAt = min(q.lookAt, at)
-	select {
-	case q.changed <- struct{}{}:
-	default:
-	}
+	q.changed.Set()
 }
 
 // Wake reports that a thread has work now.
