@@ -82,11 +82,11 @@ func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply
 	if err != nil {
 		return Ended{}, err
 	}
-	if e.begun != nil && e.begun.State != DeliverySending {
-		e.begun = nil // another delivery comes first, or its channel must wait
+	if e.Begun != nil && e.Begun.State != DeliverySending {
+		e.Begun = nil // another delivery comes first, or its channel must wait
 	}
 	j.runEnded(ctx, run, e.chunks)
-	return Ended{State: e.state, Message: e.message, Begun: e.begun, More: e.more}, nil
+	return e.Ended, nil
 }
 
 // Ended is the result of CommitReply.
@@ -110,13 +110,10 @@ type endRunTx struct {
 	run   *Run
 	claim *Claim
 
-	state   RunState  // in which the run has ended
-	message *Message  // the reply
-	begun   *Delivery // the first delivery, which may be marked as sending
-	more    bool      // messages wait for a further turn
-	added   int64     // messages that got a thread_seq: the reply or the notice
-	chunks  int64     // that were stored of the run, if it has ended
-	next    time.Time // when the run is due again, if an attempt without an answer has not ended it
+	Ended            // its Begun may not be marked as sending
+	added  int64     // messages that got a thread_seq: the reply or the notice
+	chunks int64     // that were stored of the run, if it has ended
+	next   time.Time // when the run is due again, if an attempt without an answer has not ended it
 
 	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
 }
@@ -162,13 +159,13 @@ func (e *endRunTx) read() {
 // call would post it twice.
 func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *Send) (*endRunTx, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
-		e := &endRunTx{state: RunDone}
-		tx.lock(claim, []any{&e.more}, `CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
-		if e.message = tx.find(`run = $1 AND author = 'agent'`, run.ID); e.message == nil {
+		e := &endRunTx{Ended: Ended{State: RunDone}}
+		tx.lock(claim, []any{&e.More}, `CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
+		if e.Message = tx.find(`run = $1 AND author = 'agent'`, run.ID); e.Message == nil {
 			tx.fail(ErrFenced)
 		}
 		if d := tx.openDelivery(run.Thread); send != nil && d != nil && d.Key == DeliveryKey(run.ID, 0) && d.SendBy.Equal(d.CreatedAt.Add(send.Timeout)) {
-			e.begun = d
+			e.Begun = d
 		}
 		return e
 	})
@@ -228,7 +225,7 @@ func (e *endRunTx) store(reply Reply) bool {
 		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq) {
 		return false
 	}
-	e.message, e.added = m, 1
+	e.Message, e.added = m, 1
 	e.events(reply.Events, RunDone, reply.Content)
 	e.deliver(reply.Posts, reply.Send)
 	e.ask(reply.Question)
@@ -238,7 +235,7 @@ func (e *endRunTx) store(reply Reply) bool {
 
 // record writes the row of an ended run.
 func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
-	e.state = state
+	e.State = state
 	sender := ""
 	if len(e.run.Messages) > 0 {
 		sender = e.run.Messages[0].SenderID
@@ -253,7 +250,7 @@ func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 	e.record(state, cause, answeredAt)
 	e.close(e.run.Question, "expired", "", e.now)
-	e.later(nil, []any{&e.more, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, next_seq = next_seq + $2,
+	e.later(nil, []any{&e.More, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, next_seq = next_seq + $2,
 		last_at = CASE WHEN $2 > 0 THEN $3 ELSE last_at END, turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
 		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, run_seq - run_events`, e.run.Thread, e.added, e.now)
 }

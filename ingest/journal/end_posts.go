@@ -27,10 +27,10 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 			d.Replaces, shown = &shown[0], shown[1:]
 		}
 		if i == 0 && send != nil && send.Every == 0 {
-			e.begun = d
+			e.Begun = d
 			d.SendBy = Instant(e.now).Add(send.Timeout)
 		}
-		e.insertDelivery(d, int64(i), d == e.begun)
+		e.insertDelivery(d, int64(i), d == e.Begun)
 	}
 	for i := range shown {
 		d := e.run.delivery(DeliveryRemove, shown[i].Post, Instant(e.now))
