@@ -39,33 +39,28 @@ func (c *collector) emit(m stream.Message) error {
 	if c.first.IsZero() {
 		c.first = c.now()
 	}
-	size := int64(len(m.Text) + len(m.Details))
-	main := m.OfMain()
-	if m.Type == stream.StreamingChunk {
-		if main {
-			c.streamed = append(c.streamed, m.Text...)
-		}
-		c.chunkBytes += size
-		if err := c.bound(c.chunkBytes); err != nil {
-			return err
-		}
-		if main && c.grow != nil {
+	chunk, main := m.Type == stream.StreamingChunk, m.OfMain()
+	bytes := &c.messageBytes
+	if chunk {
+		bytes = &c.chunkBytes
+	}
+	if *bytes += int64(len(m.Text) + len(m.Details)); *bytes > c.limit {
+		c.refused = tooLong(c.limit)
+		return c.refused
+	}
+	switch {
+	case chunk && main:
+		c.streamed = append(c.streamed, m.Text...)
+		if c.grow != nil {
 			c.grow(m.Text)
 		}
-		c.events.add(m)
-		return nil
-	}
-	c.messageBytes += size
-	if err := c.bound(c.messageBytes); err != nil {
-		return err
-	}
-	if main {
+	case main:
 		if err := c.answer(m); err != nil {
 			return err
 		}
 	}
 	c.events.add(m)
-	if c.note != nil {
+	if c.note != nil && !chunk {
 		c.note(m)
 	}
 	return nil
@@ -98,14 +93,6 @@ func joined(answer, question string) string {
 		return cmp.Or(answer, question)
 	}
 	return answer + "\n\n" + question
-}
-
-// bound refuses further messages if the agent has sent too many bytes.
-func (c *collector) bound(bytes int64) error {
-	if bytes > c.limit {
-		c.refused = tooLong(c.limit)
-	}
-	return c.refused
 }
 
 // LongAnswer is the sentence for the people in the thread after an answer without end.
