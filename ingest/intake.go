@@ -9,6 +9,7 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 	"parley/ingest/work"
 )
 
@@ -178,15 +179,8 @@ func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) 
 // Review moves or ends the envelopes that wait for their message, and reads the identities
 // that other nodes have stored, until ctx ends. It may run on every node.
 func (in *Ingest) Review(ctx context.Context) error {
-	ticker := time.NewTicker(reviewEvery)
-	defer ticker.Stop()
 	begun := in.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	for wake.After(ctx, reviewEvery) {
 		deadline := in.Now().Add(-journal.WaitLimit)
 		if deadline.Before(begun) {
 			deadline = time.Time{} // gaps may be opened in the first minute
@@ -199,6 +193,7 @@ func (in *Ingest) Review(ctx context.Context) error {
 			in.Log.Warn("waiting envelopes cannot be reviewed", "err", err)
 		}
 	}
+	return nil
 }
 
 // ReviewOnce ends the envelopes that have waited for their message since before the

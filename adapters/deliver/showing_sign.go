@@ -66,20 +66,14 @@ func (s *Showing) signsAgain(showing context.Context) bool {
 	if limits.SignEvery <= 0 && limits.SignText <= 0 {
 		return false
 	}
-	pace := time.After(noteEvery)
+	begun := time.Now()
 	select {
 	case <-showing.Done():
-		return false
 	case <-ends:
 		return true
 	case <-s.noted:
 	}
-	select {
-	case <-showing.Done():
-		return false
-	case <-pace:
-		return true
-	}
+	return wake.After(showing, noteEvery-time.Since(begun))
 }
 
 // lastNote returns the last message about the agent's work; empty for none.
