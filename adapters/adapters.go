@@ -238,14 +238,6 @@ type ButtonLimits struct {
 	Label, Text int // characters of a label, and of the text as Format returned it
 }
 
-// File is a file that an agent made.
-type File struct {
-	Name, MimeType string
-	Size           int64 // bytes
-	// Open reads the file; the caller closes the reader.
-	Open func(ctx context.Context) (io.ReadCloser, error)
-}
-
 // Address is the destination of a reply. Only the adapter that made it reads Place.
 type Address struct {
 	// Channel is the key of the pace: the posts of one channel share it. It is not empty.
@@ -429,6 +421,20 @@ func (e *SendError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *SendError) Unwrap() error { return e.Err }
+
+// Permanently returns a permanent failure without a call.
+func Permanently(message string) *SendError {
+	return &SendError{Failure: Permanent, Err: errors.New(message)}
+}
+
+// WithoutEffect returns the failure of a call that has no visible effect by itself, and that may
+// be repeated therefore: an unclear one is NotSent. It returns any other error unchanged.
+func WithoutEffect(err error) error {
+	if failure, ok := errors.AsType[*SendError](err); ok && failure.Failure == Unclear {
+		return &SendError{Failure: NotSent, Err: err}
+	}
+	return err
+}
 
 // RefusedError means that the platform refuses our credentials or our presence. Another
 // try without a change of configuration is useless.

@@ -196,17 +196,9 @@ func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Add
 func (a *Adapter) Send(ctx context.Context, post adapters.Post) (id string, err error) {
 	body := map[string]any{"channel": post.To.Channel, "reply_to": post.To.Place, "key": post.Key, "text": post.Text}
 	if post.File != nil {
-		source, err := post.File.Open(ctx)
+		content, err := post.File.Content(ctx, 1<<20)
 		if err != nil {
-			return "", &adapters.SendError{Failure: adapters.NotSent, Err: err}
-		}
-		defer source.Close()
-		content, err := io.ReadAll(io.LimitReader(source, post.File.Size+1))
-		if err != nil {
-			return "", &adapters.SendError{Failure: adapters.NotSent, Err: err}
-		}
-		if int64(len(content)) != post.File.Size {
-			return "", &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("the file's size is wrong")}
+			return "", err
 		}
 		body["file_name"], body["file"] = post.File.Name, content // in base64
 	}

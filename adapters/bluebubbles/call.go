@@ -57,7 +57,7 @@ func (a *Adapter) call(ctx context.Context, method, path string, query url.Value
 	body, err := []byte(nil), error(nil)
 	if in != nil {
 		if body, err = json.Marshal(in); err != nil {
-			return permanent(err.Error())
+			return adapters.Permanently(err.Error())
 		}
 	}
 	return a.send(ctx, method, path, query, "application/json", body, out)
@@ -68,7 +68,7 @@ func (a *Adapter) send(ctx context.Context, method, path string, query url.Value
 	name := method + " " + path[:strings.IndexByte(path+"/", '/')]
 	request, err := http.NewRequestWithContext(ctx, method, a.address(path, query), bytes.NewReader(body))
 	if err != nil {
-		return permanent(name + ": the address of the call is not valid")
+		return adapters.Permanently(name + ": the address of the call is not valid")
 	}
 	request.Header.Set("Content-Type", contentType)
 	response, raw, err := httpcall.Do(a.client, request, maxAnswer)
@@ -123,11 +123,6 @@ func (a *Adapter) refusal(name string, response *http.Response, answer envelope)
 		failure.Failure = adapters.Permanent
 	}
 	return failure
-}
-
-// permanent returns a permanent failure without a call.
-func permanent(message string) *adapters.SendError {
-	return &adapters.SendError{Failure: adapters.Permanent, Err: errors.New(message)}
 }
 
 // withoutURL removes the URL of a call from an error.

@@ -60,5 +60,5 @@ func (a *Adapter) askChat(ctx context.Context, to adapters.Address) (string, err
 			}
 		}
 	}
-	return "", permanent("the server does not know the chat " + to.Channel)
+	return "", adapters.Permanently("the server does not know the chat " + to.Channel)
 }

@@ -2,6 +2,7 @@ package bluebubbles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,7 +17,7 @@ func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.Re
 	address := a.address("attachment/"+escape(attachment.ID)+"/download", url.Values{"original": {"true"}})
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, permanent("the address of the attachment is not valid")
+		return nil, errors.New("the address of the attachment is not valid")
 	}
 	response, err := a.client.Do(request)
 	if err != nil {

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"math/rand/v2"
 	"mime/multipart"
 	"net/http"
@@ -52,7 +49,7 @@ func (a *Adapter) Format(text string, _ []string) []string {
 // first bubble of an answer in a group refers to its question.
 func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) {
 	if post.File != nil && post.Text != "" {
-		return "", permanent("a message has a text or a file, not both")
+		return "", adapters.Permanently("a message has a text or a file, not both")
 	}
 	chat, private, err := a.destination(ctx, post.To)
 	if err != nil {
@@ -87,10 +84,7 @@ func (a *Adapter) destination(ctx context.Context, to adapters.Address) (chat st
 	if private, err = a.private(ctx); err == nil {
 		chat, err = a.chatGUID(ctx, to)
 	}
-	if failure, ok := errors.AsType[*adapters.SendError](err); ok && failure.Failure == adapters.Unclear {
-		failure.Failure = adapters.NotSent
-	}
-	return chat, private, err
+	return chat, private, adapters.WithoutEffect(err)
 }
 
 func method(private bool) string {
@@ -130,7 +124,7 @@ func (a *Adapter) answered(ctx context.Context, to adapters.Address, chat string
 
 // postFile posts a file.
 func (a *Adapter) postFile(ctx context.Context, post adapters.Post, chat string, private bool, sent any) error {
-	content, err := readFile(ctx, post.File)
+	content, err := post.File.Content(ctx, maxFile)
 	if err != nil {
 		return err
 	}
@@ -143,27 +137,4 @@ func (a *Adapter) postFile(ctx context.Context, post adapters.Post, chat string,
 	_, _ = part.Write(content)
 	_ = form.Close()
 	return a.send(ctx, http.MethodPost, "message/attachment", nil, form.FormDataContentType(), body.Bytes(), sent)
-}
-
-// readFile reads a file of exactly its declared size.
-func readFile(ctx context.Context, file *adapters.File) ([]byte, error) {
-	if file.Size <= 0 || file.Size > maxFile {
-		return nil, permanent(fmt.Sprintf("Messages takes no file of %d bytes", file.Size))
-	}
-	source, err := file.Open(ctx)
-	if errors.Is(err, fs.ErrNotExist) { // a deleted file does not come back
-		return nil, permanent(fmt.Sprintf("%s no longer exists: %v", file.Name, err))
-	}
-	if err != nil {
-		return nil, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("open %s: %w", file.Name, err)}
-	}
-	defer source.Close()
-	content, err := io.ReadAll(io.LimitReader(source, file.Size+1))
-	if err != nil {
-		return nil, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read %s: %w", file.Name, err)}
-	}
-	if int64(len(content)) != file.Size {
-		return nil, permanent(file.Name + " does not have the declared size")
-	}
-	return content, nil
 }

@@ -87,7 +87,7 @@ func (a *Adapter) send(ctx context.Context, method, path string, body, answer an
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return permanent("the call cannot be encoded: " + err.Error())
+		return adapters.Permanently("the call cannot be encoded: " + err.Error())
 	}
 	return a.rest.call(ctx, method, path, "application/json", raw, answer)
 }
@@ -150,9 +150,4 @@ func (o once) tooMany(name string, response *http.Response, body []byte) error {
 
 func limited(after time.Duration, scope adapters.Scope, reason string) *adapters.SendError {
 	return &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: after, Scope: scope, Err: errors.New(reason)}
-}
-
-// permanent returns a permanent failure without a call.
-func permanent(message string) *adapters.SendError {
-	return &adapters.SendError{Failure: adapters.Permanent, Err: errors.New(message)}
 }

@@ -105,7 +105,7 @@ func (a *Adapter) post(ctx context.Context, post adapters.Post, body outgoing, a
 // Edit replaces the text and the buttons of a message of ours.
 func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error {
 	if !isSnowflake(id) {
-		return permanent(fmt.Sprintf("%q is not a message of discord", id))
+		return adapters.Permanently(fmt.Sprintf("%q is not a message of discord", id))
 	}
 	body := struct {
 		outgoing
@@ -121,7 +121,7 @@ func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error
 // Remove deletes a message of ours. A deleted message is no error.
 func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) error {
 	if !isSnowflake(id) {
-		return permanent(fmt.Sprintf("%q is not a message of discord", id))
+		return adapters.Permanently(fmt.Sprintf("%q is not a message of discord", id))
 	}
 	err := a.send(ctx, http.MethodDelete, messagePath(post.To.Channel, id), nil, nil)
 	if err != nil && refusedCode(err) != codeUnknownMessage {

@@ -79,11 +79,7 @@ func (a *Adapter) openThread(ctx context.Context, post adapters.Post) error {
 	body := discordgo.ThreadStart{Name: threadName(post.Text), AutoArchiveDuration: 1440}
 	err = a.send(ctx, http.MethodPost, messagePath(list[at].Channel, post.To.Channel)+"/threads", body, nil)
 	if err != nil && refusedCode(err) != codeThreadExists {
-		failure := callError(err)
-		if failure.Failure == adapters.Unclear { // the call may be repeated
-			failure.Failure = adapters.NotSent
-		}
-		return sendError("open a thread in discord channel "+list[at].Channel, failure)
+		return sendError("open a thread in discord channel "+list[at].Channel, adapters.WithoutEffect(err))
 	}
 	err = updateList(ctx, *state, questionsName, maxQuestions, func(list []question) []question {
 		for i := range list {

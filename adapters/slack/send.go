@@ -53,7 +53,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 // Slack.
 func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	if post.Asker == "" {
-		return permanent("the post has no asker who could see it")
+		return adapters.Permanently("the post has no asker who could see it")
 	}
 	err := a.sendText(post.Text, nil, func(content slack.MsgOption) error {
 		options := []slack.MsgOption{content}
@@ -77,7 +77,7 @@ func messageID(channel, ts string) string { return channel + "/" + ts }
 func splitID(id string) (channel, ts string, err error) {
 	channel, ts, _ = strings.Cut(id, "/")
 	if !isID(channel) || !isTimestamp(ts) {
-		return "", "", permanent(fmt.Sprintf("%q is not a slack message", id))
+		return "", "", adapters.Permanently(fmt.Sprintf("%q is not a slack message", id))
 	}
 	return channel, ts, nil
 }

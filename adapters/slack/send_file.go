@@ -1,12 +1,10 @@
 package slack
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -33,17 +31,17 @@ const (
 // https://docs.slack.dev/messaging/working-with-files#uploading_files
 func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, error) {
 	file := post.File
-	if file.Size <= 0 || file.Size > maxUpload {
-		return "", permanent(fmt.Sprintf("slack accepts no file of %d bytes", file.Size))
+	if err := file.Fits(maxUpload); err != nil {
+		return "", err
 	}
 	target, err := a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
 		FileName: fileName(file.Name, post.Key), FileSize: int(file.Size),
 	})
 	if err != nil {
-		return "", withoutEffect(sendError("files.getUploadURLExternal", post.To.Channel, err))
+		return "", adapters.WithoutEffect(sendError("files.getUploadURLExternal", post.To.Channel, err))
 	}
 	if err := a.upload(ctx, target.UploadURL, file); err != nil {
-		return "", withoutEffect(sendError("upload a file", post.To.Channel, err))
+		return "", adapters.WithoutEffect(sendError("upload a file", post.To.Channel, err))
 	}
 	_, err = a.api.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
 		Files:           []slack.FileSummary{{ID: target.FileID, Title: file.Name}},
@@ -57,73 +55,32 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 	return a.sharedMessageID(ctx, target.FileID, post)
 }
 
-// withoutEffect returns the failure of a call that has no visible effect by itself.
-func withoutEffect(failure *adapters.SendError) *adapters.SendError {
-	if failure.Failure == adapters.Unclear {
-		failure.Failure = adapters.NotSent
-	}
-	return failure
-}
-
 // upload sends a file's content to the address that Slack has given. The upload needs
 // no token.
 func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) error {
 	target, err := url.Parse(to)
 	if err != nil || !isSlackURL(target, a.base, slackDomain) {
-		return permanent("slack's upload address is not an address of slack")
+		return adapters.Permanently("slack's upload address is not an address of slack")
 	}
-	content, err := file.Open(ctx)
-	if errors.Is(err, fs.ErrNotExist) { // a deleted file does not come back
-		return permanent(fmt.Sprintf("%s no longer exists: %v", file.Name, err))
-	}
+	content, err := file.Reader(ctx, maxUpload)
 	if err != nil {
-		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("open %s: %w", file.Name, err)}
+		return err
 	}
 	defer content.Close()
-	body := &exactReader{from: bufio.NewReader(content), left: file.Size}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, body)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, io.NopCloser(content))
 	if err != nil {
-		return permanent("slack's address for the file can't be read")
+		return adapters.Permanently("slack's address for the file can't be read")
 	}
 	request.ContentLength = file.Size
 	request.Header.Set("Content-Type", firstOf(file.MimeType, "application/octet-stream"))
 	_, err = a.web.Do(request)
 	switch {
-	case errors.Is(err, errSize):
-		return &adapters.SendError{Failure: adapters.Permanent, Err: fmt.Errorf("read %s: %w", file.Name, errSize)}
+	case errors.Is(err, adapters.ErrFileSize):
+		return adapters.Permanently(file.Name + ": " + adapters.ErrFileSize.Error())
 	case err != nil:
 		return fmt.Errorf("send %s: %w", file.Name, withoutURL(err))
 	}
 	return nil
-}
-
-var errSize = errors.New("the file does not have the declared size")
-
-// exactReader reads exactly the declared number of bytes; fewer or more bytes are an
-// error. It detects surplus bytes before it returns the last bytes, because Slack
-// answers once it has those.
-type exactReader struct {
-	from *bufio.Reader
-	left int64
-}
-
-func (s *exactReader) Read(p []byte) (int, error) {
-	if s.left == 0 {
-		return 0, io.EOF
-	}
-	n, err := s.from.Read(p[:min(int64(len(p)), s.left)])
-	if s.left -= int64(n); s.left == 0 {
-		_, err = s.from.Peek(1)
-		if err == nil {
-			return 0, errSize
-		}
-	} else if err == io.EOF {
-		return 0, errSize
-	}
-	if err == io.EOF {
-		err = nil // the next call returns io.EOF
-	}
-	return n, err
 }
 
 // sharedMessageID returns the id of the message that shares a file. Slack may answer

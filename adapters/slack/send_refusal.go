@@ -73,11 +73,6 @@ func isUnavailable(code string) bool {
 	return false
 }
 
-// permanent returns a permanent failure without a call.
-func permanent(message string) *adapters.SendError {
-	return &adapters.SendError{Failure: adapters.Permanent, Err: errors.New(message)}
-}
-
 // refusedFor is the time for which a refusal of a whole workspace is remembered.
 const refusedFor = time.Hour
 

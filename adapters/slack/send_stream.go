@@ -40,7 +40,7 @@ func isUnsupportedChannel(code string) bool {
 // remembers that for an hour.
 func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error) {
 	if !a.Streams(post) {
-		return "", permanent("slack does not support a stream for this post")
+		return "", adapters.Permanently("slack does not support a stream for this post")
 	}
 	options := []slack.MsgOption{slack.MsgOptionTS(post.To.Place), slack.MsgOptionMarkdownText(post.Text)}
 	if post.Asker != "" {

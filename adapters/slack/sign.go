@@ -57,7 +57,7 @@ func (a *Adapter) status(ctx context.Context, sign adapters.Sign, text string) e
 		_, thread, _ = splitID(sign.Message)
 	}
 	if thread == "" {
-		return permanent("there is no thread that can show a status")
+		return adapters.Permanently("there is no thread that can show a status")
 	}
 	return a.callOptional("assistant.threads.setStatus", sign, func() error {
 		return a.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{
