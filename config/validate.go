@@ -3,12 +3,12 @@ package config
 import (
 	"fmt"
 	"net"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"parley/adapters"
 	"parley/assembly/turn"
 	"parley/ingest/event"
 )
@@ -60,7 +60,7 @@ func (u unique) add(value, place string) (before string) {
 func (c *Config) faults() event.FieldErrors {
 	var check checks
 	check.require(isListen(c.Listen), "listen", "must be host:port, such as 127.0.0.1:8484")
-	check.require(c.PublicURL == "" || isAddress(c.PublicURL), "public_url", "must be an http or https address without credentials, or empty")
+	check.require(c.PublicURL == "" || adapters.IsBase(c.PublicURL), "public_url", "must be an http or https address without credentials, or empty")
 	check.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	check.oneOf("log.format", c.Log.Format, "auto", "text", "tint", "json")
 	check.require(c.Glob != "", "workspaces", "must be a pattern of file names, such as workspaces/*.yaml")
@@ -101,10 +101,4 @@ func isListen(address string) bool {
 	}
 	_, err = strconv.ParseUint(port, 10, 16)
 	return err == nil
-}
-
-// isAddress reports whether s is an http or https URL without credentials and query.
-func isAddress(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""
 }

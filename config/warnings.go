@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/adapters"
 	"parley/config/secret"
 	"parley/ingest/journal/postgres"
 )
@@ -65,7 +65,8 @@ func (f *file) warnWritable(key string, paths ...string) {
 // warnPostgres warns of an address of PostgreSQL if TLS does not protect the connection to
 // another host.
 func (f *file) warnPostgres(address secret.Value, key string) {
-	if slices.ContainsFunc(postgres.PlainHosts(address.Reveal()), func(host string) bool { return !isPrivate(host) }) {
+	isFar := func(host string) bool { return !strings.HasPrefix(host, "/") && !adapters.IsNear(host) } // a path is a socket of this machine
+	if slices.ContainsFunc(postgres.PlainHosts(address.Reveal()), isFar) {
 		f.warn(key, "the connection to another host may have no TLS: add sslmode=verify-full to the address")
 	}
 }
@@ -77,22 +78,8 @@ func (f *file) warnPlain(path string, component any) {
 		if one.value.Kind() != reflect.String {
 			continue
 		}
-		if u, err := url.Parse(one.value.String()); err == nil && u.Scheme == "http" && !isPrivate(u.Hostname()) {
+		if u, err := url.Parse(one.value.String()); err == nil && u.Scheme == "http" && !adapters.IsNear(u.Hostname()) {
 			f.warn(join(path, one.key), "http sends secrets and messages readable to another host: use https")
 		}
 	}
-}
-
-// privateDomains are the domains that the public DNS does not have.
-var privateDomains = []string{".localhost", ".local", ".internal", ".home.arpa"}
-
-// isPrivate reports whether a host is this machine or in a private network, as far as its name
-// shows. A name without a dot is one of a private network. A path is a socket of this machine.
-func isPrivate(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		ip = ip.Unmap()
-		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified()
-	}
-	return strings.HasPrefix(host, "/") || !strings.Contains(host, ".") ||
-		slices.ContainsFunc(privateDomains, func(domain string) bool { return strings.HasSuffix(strings.ToLower(host), domain) })
 }

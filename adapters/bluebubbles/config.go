@@ -2,7 +2,6 @@ package bluebubbles
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -94,9 +93,10 @@ func (c Config) Accounts() []adapters.Account { return []adapters.Account{{Key: 
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
-	address, isAddress := parseAddress(c.URL)
+	address, _ := url.Parse(c.URL)
+	isAddress := adapters.IsBase(c.URL)
 	check(isAddress, "url", "must be the http or https address of the BlueBubbles server, without the password")
-	check(!isAddress || c.Insecure || address.Scheme == "https" || isNear(address.Hostname()), "url",
+	check(!isAddress || c.Insecure || address.Scheme == "https" || adapters.IsNear(address.Hostname()), "url",
 		"must be a loopback or private address, or use https: the password is part of each call's address (insecure: true permits it)")
 	check(!c.Password.IsZero(), "password", "is required: the password of the BlueBubbles server")
 	outside := strings.Trim(c.WebhookSecret.Reveal(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
@@ -122,29 +122,4 @@ func checkWords(check func(ok bool, field, message string), key string, words []
 	for i, word := range words {
 		check(strings.TrimSpace(word) != "", fmt.Sprintf("%s[%d]", key, i), "must be a word")
 	}
-}
-
-// parseAddress parses an http or https address without credentials.
-func parseAddress(s string) (*url.URL, bool) {
-	u, err := url.Parse(s)
-	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
-}
-
-// sharedNet is the range for addresses behind a carrier or in an overlay network.
-// https://www.rfc-editor.org/rfc/rfc6598
-var sharedNet = net.IPNet{IP: net.IPv4(100, 64, 0, 0).To4(), Mask: net.CIDRMask(10, 32)}
-
-// isNear reports whether a host is this machine or in a private network, as far as its name
-// shows.
-func isNear(host string) bool {
-	if ip := net.ParseIP(host); ip != nil {
-		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || sharedNet.Contains(ip)
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	for _, private := range []string{".localhost", ".local", ".internal", ".lan", ".home.arpa"} {
-		if strings.HasSuffix(host, private) {
-			return true
-		}
-	}
-	return !strings.ContainsRune(host, '.') // localhost, or a name of the local network
 }

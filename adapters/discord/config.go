@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"net/url"
 	"strings"
 	"time"
 
@@ -72,7 +71,7 @@ func (c Config) Validate() event.FieldErrors {
 	check := faults.Check
 	check(!c.Token.IsZero(), "token", "is required: the bot's token, from the developer portal")
 	check(!strings.HasPrefix(c.Token.Reveal(), "Bot "), "token", "must not begin with the word Bot")
-	check(isAddress(c.APIURL), "api_url", "must be an http or https address without credentials")
+	check(adapters.IsBase(c.APIURL), "api_url", "must be an http or https address without credentials")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	check(c.Shards >= 0 && c.Shards <= maxShards, "shards", "must be from 0, for the number that Discord recommends, to 100")
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more posts a second")
@@ -81,10 +80,4 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Working == WorkingTyping || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be typing, reaction or off")
 	check(c.FileOver >= 0, "file_over", "must be 0 or more characters")
 	return faults
-}
-
-// isAddress reports whether s is an http or https address without credentials.
-func isAddress(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""
 }

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -103,7 +102,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Mode != ModeSocket || !c.AppToken.IsZero(), "app_token", "is required with mode socket: the app-level token, which begins with xapp-")
 	check(!strings.HasPrefix(c.AppToken.Reveal(), "xoxb-"), "app_token", "holds a bot token: this is the place of the one that begins with xapp-")
 	check(c.Mode != ModeHTTP || !c.SigningSecret.IsZero(), "signing_secret", "is required with mode http: the app's signing secret, from its Basic Information")
-	check(isAddress(c.APIURL), "api_url", "must be an http or https address without credentials")
+	check(adapters.IsBase(c.APIURL), "api_url", "must be an http or https address without credentials")
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more posts a second")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	check(c.Preview == adapters.PreviewStream || c.Preview == adapters.PreviewEdit || c.Preview == adapters.PreviewOff,
@@ -118,11 +117,4 @@ func (c Config) Validate() event.FieldErrors {
 		check(p.Title != "" && p.Message != "", fmt.Sprintf("suggested_prompts[%d]", i), "needs a title, which Slack shows, and a message, which Slack sends")
 	}
 	return faults
-}
-
-// isAddress reports whether s is an http or https address without credentials and
-// without a query.
-func isAddress(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == ""
 }

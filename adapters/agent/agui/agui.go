@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"parley/adapters"
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
@@ -49,7 +50,8 @@ type Header struct {
 // Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	faults.Check(remote.IsAddress(c.URL), "url", "must be the http or https address of the agent, without credentials")
+	_, isAddress := adapters.ParseAddress(c.URL)
+	faults.Check(isAddress, "url", "must be the http or https address of the agent, without credentials")
 	for _, h := range c.Headers {
 		faults.Check(isToken(h.Name) && !strings.ContainsAny(h.Value.Reveal(), "\r\n"), "headers",
 			"must be a list of {name, value}: a name of letters, digits and -, and a value of one line")

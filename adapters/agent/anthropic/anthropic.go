@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 
+	"parley/adapters"
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
@@ -60,7 +61,7 @@ func DefaultConfig() Config {
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
-	check(remote.IsAddress(c.BaseURL) && !strings.Contains(c.BaseURL, "?"), "base_url", "must be an http or https address without /v1 and credentials")
+	check(adapters.IsBase(c.BaseURL), "base_url", "must be an http or https address without /v1 and credentials")
 	check(c.Model != "", "model", "is required: the model's name, such as claude-sonnet-4-5")
 	check(c.MaxTokens > 0, "max_tokens", "must be more than 0")
 	c.Config.Check(&faults)

@@ -1,8 +1,7 @@
 package openai
 
 import (
-	"strings"
-
+	"parley/adapters"
 	"parley/adapters/agent/remote"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -33,7 +32,7 @@ func DefaultConfig() Config {
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
-	check(remote.IsAddress(c.BaseURL) && !strings.Contains(c.BaseURL, "?"), "base_url", "must be an http or https address up to and including /v1, without credentials")
+	check(adapters.IsBase(c.BaseURL), "base_url", "must be an http or https address up to and including /v1, without credentials")
 	check(c.Model != "", "model", "is required: the model's name, as the server knows it")
 	check(c.MaxImageBytes > 0, "max_image_bytes", "must be more than 0")
 	c.Config.Check(&faults)

@@ -70,12 +70,6 @@ func (c Config) Check(faults *event.FieldErrors) {
 	faults.Check(c.AnswerWithin > 0, "answer_within", "must be more than 0s")
 }
 
-// IsAddress reports whether s is an http or https address without credentials.
-func IsAddress(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
-}
-
 // Client calls the server of one agent. It is used concurrently.
 type Client struct {
 	config Config

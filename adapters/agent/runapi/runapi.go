@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 
+	"parley/adapters"
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
@@ -50,7 +51,7 @@ type Config struct {
 // Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	faults.Check(remote.IsAddress(c.BaseURL) && !strings.Contains(c.BaseURL, "?"), "base_url", "must be an http or https address without /api/v1 and credentials")
+	faults.Check(adapters.IsBase(c.BaseURL), "base_url", "must be an http or https address without /api/v1 and credentials")
 	faults.Check(!c.Token.IsZero(), "token", "is required: the server's bearer token")
 	c.Config.Check(&faults)
 	return faults

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"parley/adapters"
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
@@ -54,7 +55,8 @@ type Config struct {
 // Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	faults.Check(remote.IsAddress(c.URL), "url", "must be the http or https address of the agent, without credentials")
+	_, isAddress := adapters.ParseAddress(c.URL)
+	faults.Check(isAddress, "url", "must be the http or https address of the agent, without credentials")
 	faults.Check(len(c.Secret.Reveal()) >= secret.MinLength, "secret", fmt.Sprintf("must have at least %d characters", secret.MinLength))
 	c.Config.Check(&faults)
 	return faults

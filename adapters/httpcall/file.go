@@ -1,0 +1,79 @@
+package httpcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley/ingest/event"
+)
+
+// Download is the content of a file with the platform's description of it. It implements
+// adapters.Described.
+type Download struct {
+	io.ReadCloser
+	Info event.Attachment
+}
+
+// Describe implements adapters.Described.
+func (d *Download) Describe() event.Attachment { return d.Info }
+
+// Open requests a file, with a bearer token unless that is empty. The caller closes the body of the
+// response, whose status is 200. No error contains the address, which may contain a credential.
+func Open(ctx context.Context, client *http.Client, address, token string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, errors.New("the address of the file is not valid")
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	if response.StatusCode != http.StatusOK {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("the platform answered %s", response.Status)
+	}
+	return response, nil
+}
+
+// withoutURL removes the address of a call from its error, because it may contain a credential.
+func withoutURL(err error) error {
+	if failure, ok := errors.AsType[*url.Error](err); ok {
+		return failure.Err
+	}
+	return err
+}
+
+// IsAt reports whether an address is at the host of base, which is the configured address of the
+// platform, or, over https, in one of the platform's domains.
+func IsAt(address, base *url.URL, domains ...string) bool {
+	switch {
+	case address.User != nil:
+		return false
+	case address.Scheme == base.Scheme && (address.Host == base.Host || isSameMachine(address, base)):
+		return true
+	}
+	return address.Scheme == "https" && address.Port() == "" && IsIn(address, domains...)
+}
+
+// IsIn reports whether the host of an address is in one of the domains.
+func IsIn(address *url.URL, domains ...string) bool {
+	host := "." + strings.ToLower(address.Hostname())
+	return slices.ContainsFunc(domains, func(domain string) bool { return strings.HasSuffix(host, "."+domain) })
+}
+
+// isSameMachine reports whether two addresses name the same port of this machine. A fake platform
+// on this machine can have several host names.
+func isSameMachine(a, b *url.URL) bool {
+	isLocal := func(u *url.URL) bool { return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback() }
+	return isLocal(a) && isLocal(b) && a.Port() == b.Port()
+}
