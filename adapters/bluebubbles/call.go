@@ -73,7 +73,7 @@ func (a *Adapter) send(ctx context.Context, method, path string, query url.Value
 	request.Header.Set("Content-Type", contentType)
 	response, raw, err := httpcall.Do(a.client, request, maxAnswer)
 	if failure, ok := errors.AsType[*adapters.SendError](err); ok {
-		return &adapters.SendError{Failure: failure.Failure, Err: fmt.Errorf("%s: %w", name, a.withoutURL(failure.Err))}
+		return &adapters.SendError{Failure: failure.Failure, Err: fmt.Errorf("%s: %w", name, a.hideIn(httpcall.WithoutURL(failure.Err)))}
 	}
 	var answer envelope
 	err = json.Unmarshal(raw, &answer)
@@ -125,11 +125,8 @@ func (a *Adapter) refusal(name string, response *http.Response, answer envelope)
 	return failure
 }
 
-// withoutURL removes the URL of a call from an error.
-func (a *Adapter) withoutURL(err error) error {
-	if failure, ok := errors.AsType[*url.Error](err); ok {
-		err = failure.Err
-	}
+// hideIn removes secrets from an error.
+func (a *Adapter) hideIn(err error) error {
 	if text := err.Error(); a.hide(text) != text {
 		return errors.New(a.hide(text))
 	}

@@ -2,12 +2,11 @@ package bluebubbles
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 
+	"parley/adapters/httpcall"
 	"parley/ingest/event"
 )
 
@@ -15,17 +14,9 @@ import (
 // recordings otherwise. The caller closes the reader, and bounds its size and time.
 func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error) {
 	address := a.address("attachment/"+escape(attachment.ID)+"/download", url.Values{"original": {"true"}})
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	response, err := httpcall.Open(ctx, a.client, address, "")
 	if err != nil {
-		return nil, errors.New("the address of the attachment is not valid")
-	}
-	response, err := a.client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("fetch attachment %s: %w", attachment.ID, a.withoutURL(err))
-	}
-	if response.StatusCode != http.StatusOK {
-		_ = response.Body.Close()
-		return nil, fmt.Errorf("fetch attachment %s: bluebubbles answered %s", attachment.ID, response.Status)
+		return nil, fmt.Errorf("fetch attachment %s: %w", attachment.ID, a.hideIn(err))
 	}
 	return response.Body, nil
 }

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/httpcall"
 	"parley/ingest/event"
 )
 
@@ -61,27 +60,11 @@ func newFileClient(transport *http.Transport, api string) *http.Client {
 		base = &url.URL{}
 	}
 	return &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
-		if len(via) > 3 || !isFileURL(next.URL, base) {
+		if len(via) > 3 || !httpcall.IsAt(next.URL, base, fileHosts...) {
 			return fmt.Errorf("redirected to %s, which is not discord's", next.URL.Host)
 		}
 		return nil
 	}}
-}
-
-// isFileURL reports whether an address is at one of Discord's file hosts, or at the host of the
-// configured API.
-func isFileURL(u, base *url.URL) bool {
-	switch {
-	case u.User != nil:
-		return false
-	case u.Scheme == base.Scheme && (u.Host == base.Host || isLocal(u) && isLocal(base) && u.Port() == base.Port()):
-		return true
-	}
-	return u.Scheme == "https" && u.Port() == "" && slices.Contains(fileHosts, strings.ToLower(u.Hostname()))
-}
-
-func isLocal(u *url.URL) bool {
-	return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
 }
 
 // Fetch opens a file of a message. It asks for the message, whose links are fresh. The caller
@@ -89,7 +72,7 @@ func isLocal(u *url.URL) bool {
 func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error) {
 	content, err := a.fetch(ctx, attachment.ID)
 	if err != nil {
-		return nil, fmt.Errorf("fetch discord file %s: %w", attachment.ID, withoutURL(err))
+		return nil, fmt.Errorf("fetch discord file %s: %w", attachment.ID, err)
 	}
 	return content, nil
 }
@@ -101,23 +84,15 @@ func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 	}
 	address, err := url.Parse(file.URL)
 	base, _ := url.Parse(a.config.APIURL) // validated
-	if err != nil || base == nil || !isFileURL(address, base) {
+	if err != nil || base == nil || !httpcall.IsAt(address, base, fileHosts...) {
 		return nil, errors.New("the address of the file is not discord's")
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	response, err := httpcall.Open(ctx, a.files, address.String(), "")
 	if err != nil {
 		return nil, err
-	}
-	response, err := a.files.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		_ = response.Body.Close()
-		return nil, fmt.Errorf("discord answered %s", response.Status)
 	}
 	info := event.Attachment{ID: id, Name: event.Text(file.Filename), MimeType: event.Text(file.ContentType), Size: int64(file.Size)}
-	return &download{response.Body, info}, nil
+	return &httpcall.Download{ReadCloser: response.Body, Info: info}, nil
 }
 
 // attachment returns an attachment with a fresh link.
@@ -145,14 +120,3 @@ func (a *Adapter) attachment(ctx context.Context, id string) (*discordgo.Message
 	}
 	return nil, errors.New("the message no longer has the file")
 }
-
-// download is the content of a file with its description.
-type download struct {
-	io.ReadCloser
-	info event.Attachment
-}
-
-// Describe implements adapters.Described.
-func (d *download) Describe() event.Attachment { return d.info }
-
-var _ adapters.Described = (*download)(nil)

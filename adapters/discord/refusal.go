@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/httpcall"
 )
 
 // Codes of refused calls.
@@ -43,8 +43,8 @@ func callError(err error) *adapters.SendError {
 	var done *adapters.SendError
 	var refused *discordgo.RESTError
 	switch {
-	case errors.As(err, &done):
-		return &adapters.SendError{Failure: done.Failure, RetryAfter: done.RetryAfter, Scope: done.Scope, Err: withoutURL(done.Err)}
+	case errors.As(err, &done): // the address of an answer to an interaction contains a token
+		return &adapters.SendError{Failure: done.Failure, RetryAfter: done.RetryAfter, Scope: done.Scope, Err: httpcall.WithoutURL(done.Err)}
 	case !errors.As(err, &refused):
 		return &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("discord's answer cannot be read")}
 	}
@@ -57,16 +57,6 @@ func callError(err error) *adapters.SendError {
 		failure.Failure = adapters.NotSent // the call succeeds once the token is right
 	}
 	return failure
-}
-
-// withoutURL removes the address of a call from an error, because the address of an answer to an
-// interaction contains a token.
-func withoutURL(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
-		return failed.Err
-	}
-	return err
 }
 
 // refusedCode returns the code of a refused call; 0 if err is not a refusal.

@@ -36,7 +36,7 @@ func Open(ctx context.Context, client *http.Client, address, token string) (*htt
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, WithoutURL(err)
 	}
 	if response.StatusCode != http.StatusOK {
 		_ = response.Body.Close()
@@ -45,8 +45,8 @@ func Open(ctx context.Context, client *http.Client, address, token string) (*htt
 	return response, nil
 }
 
-// withoutURL removes the address of a call from its error, because it may contain a credential.
-func withoutURL(err error) error {
+// WithoutURL removes the address of a call from its error, because it may contain a credential.
+func WithoutURL(err error) error {
 	if failure, ok := errors.AsType[*url.Error](err); ok {
 		return failure.Err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"parley/adapters/httpcall"
 	"parley/ingest/event"
 )
 
@@ -25,7 +26,7 @@ func newFileClient(transport *http.Transport, base *url.URL) *http.Client {
 	return &http.Client{
 		Transport: transport,
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
-			if !isSlackURL(next.URL, base, redirectDomains...) {
+			if !httpcall.IsAt(next.URL, base, redirectDomains...) {
 				return fmt.Errorf("redirected to %s: the bot may not read the file, or lacks the scope files:read", next.URL.Host)
 			}
 			if len(via) > maxRedirects {
@@ -61,36 +62,17 @@ func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location.String(), nil)
+	response, err := httpcall.Open(ctx, a.files, location.String(), a.config.BotToken.Reveal())
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Authorization", "Bearer "+a.config.BotToken.Reveal())
-	response, err := a.files.Do(request)
-	if err != nil {
-		return nil, withoutURL(err)
-	}
-	if err := checkDownload(response, location, file.Mimetype); err != nil {
+	if isSignInPage(response, location, file.Mimetype) {
 		_ = response.Body.Close()
-		return nil, err
+		return nil, errors.New("slack sent its sign-in page: the bot may not read the file, or lacks the scope files:read")
 	}
-	return &download{response.Body, describe(file)}, nil
-}
-
-// download is the content of a file, with the file's description from files.info. In a
-// shared channel, a message may carry only the id of a file of the other team.
-type download struct {
-	io.ReadCloser
-	info event.Attachment
-}
-
-// Describe implements adapters.Described.
-func (d *download) Describe() event.Attachment { return d.info }
-
-// describe returns the attachment that files.info describes.
-func describe(file *slack.File) event.Attachment {
-	wire := wireFile{ID: file.ID, Name: file.Name, Title: file.Title, Mimetype: file.Mimetype, Size: int64(file.Size)}
-	return wire.attachment()
+	// In a shared channel, a message may carry only the id of a file of the other team.
+	described := wireFile{ID: file.ID, Name: file.Name, Title: file.Title, Mimetype: file.Mimetype, Size: int64(file.Size)}
+	return &httpcall.Download{ReadCloser: response.Body, Info: described.attachment()}, nil
 }
 
 // fileURL returns the download address of a file. It is an error if the address is at a
@@ -100,35 +82,18 @@ func (a *Adapter) fileURL(file *slack.File) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("slack's address of the file can't be read")
 	}
-	if !isSlackURL(location, a.base, filesHost) {
+	if !httpcall.IsAt(location, a.base, filesHost) {
 		return nil, fmt.Errorf("the file is at %q, which is not slack's", location.Host)
 	}
 	return location, nil
 }
 
-// checkDownload returns an error unless the response is the file. If the bot may not
-// read the file, Slack answers with an error status or with its sign-in page. An HTML
-// response is the file only if files.info describes an HTML file, and it comes from the
-// requested path or from a host without a sign-in page.
-func checkDownload(response *http.Response, asked *url.URL, mimeType string) error {
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("slack answered %s", response.Status)
-	}
+// isSignInPage reports whether Slack has answered with its sign-in page, because the bot may not
+// read the file. An HTML response is the file only if files.info describes an HTML file, and it
+// comes from the requested path or from a host without a sign-in page.
+func isSignInPage(response *http.Response, asked *url.URL, mimeType string) bool {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	from := response.Request.URL
-	moved := from.Path != asked.Path && (from.Host == asked.Host || isIn(from, slackDomain))
-	isPage := kind == "text/html" && (!strings.HasPrefix(mimeType, "text/html") || moved)
-	if isPage {
-		return errors.New("slack sent its sign-in page: the bot may not read the file, or lacks the scope files:read")
-	}
-	return nil
-}
-
-// withoutURL removes a download's address from an error, because the address may
-// contain a credential.
-func withoutURL(err error) error {
-	if failure, ok := errors.AsType[*url.Error](err); ok {
-		return failure.Err
-	}
-	return err
+	moved := from.Path != asked.Path && (from.Host == asked.Host || httpcall.IsIn(from, slackDomain))
+	return kind == "text/html" && (!strings.HasPrefix(mimeType, "text/html") || moved)
 }

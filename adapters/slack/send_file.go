@@ -14,6 +14,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
+	"parley/adapters/httpcall"
 	"parley/adapters/markdown"
 )
 
@@ -59,7 +60,7 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 // no token.
 func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) error {
 	target, err := url.Parse(to)
-	if err != nil || !isSlackURL(target, a.base, slackDomain) {
+	if err != nil || !httpcall.IsAt(target, a.base, slackDomain) {
 		return adapters.Permanently("slack's upload address is not an address of slack")
 	}
 	content, err := file.Reader(ctx, maxUpload)
@@ -78,7 +79,7 @@ func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) er
 	case errors.Is(err, adapters.ErrFileSize):
 		return adapters.Permanently(file.Name + ": " + adapters.ErrFileSize.Error())
 	case err != nil:
-		return fmt.Errorf("send %s: %w", file.Name, withoutURL(err))
+		return fmt.Errorf("send %s: %w", file.Name, httpcall.WithoutURL(err))
 	}
 	return nil
 }
