@@ -31,29 +31,27 @@ type taskAccepted struct {
 
 // PostRun takes a run of the agent run protocol: POST /api/v1/agent/runs with a RunAgentInput.
 // The run with the same runId in the same thread is the same run.
-func (c Call) PostRun(w http.ResponseWriter, r *http.Request) {
-	raw, ok := c.JSON(w, r)
-	if !ok {
-		return
+func (c Call) PostRun(w http.ResponseWriter, r *http.Request) error {
+	raw, err := c.JSON(w, r)
+	if err != nil {
+		return err
 	}
 	b, err := c.readRun(r.Context(), raw)
 	if err == nil {
 		err = c.claimThread(r, b.ThreadID)
 	}
-	if rule, ok := errors.AsType[runinput.Fault](err); ok {
-		c.fail(w, http.StatusBadRequest, "invalid", rule.Error(), nil)
-		return
+	if err == nil {
+		err = c.mayAsk(w, r, b)
 	}
 	if err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
-	if !c.mayAsk(w, r, b) {
-		return
+	s, err := c.send(r, b)
+	if err == nil {
+		err = s.refused()
 	}
-	s, ok := c.send(w, r, b)
-	if !ok || !c.asks(w, s) {
-		return
+	if err != nil {
+		return err
 	}
 	out := taskAccepted{TaskID: s.id, ThreadID: b.ThreadID, RunID: b.RunID, Created: c.Now().UTC()}
 	if s.message != nil {
@@ -63,16 +61,15 @@ func (c Call) PostRun(w http.ResponseWriter, r *http.Request) {
 	if s.known {
 		status = http.StatusOK
 	}
-	respond(w, status, out)
+	return respond(w, status, out)
 }
 
-// asks responds with an error if a message was recorded but starts no run.
-func (c Call) asks(w http.ResponseWriter, s accepted) bool {
+// refused returns an error if the message was recorded but starts no run.
+func (s accepted) refused() error {
 	if m := s.message; m != nil && m.Trigger != journal.TriggerRun && m.Run == "" {
-		c.fail(w, http.StatusForbidden, "refused", "the workspace's policy starts no run for this message: "+m.Reason, nil)
-		return false
+		return fail(http.StatusForbidden, "refused", "the workspace's policy starts no run for this message: "+m.Reason)
 	}
-	return true
+	return nil
 }
 
 // claimThread makes a thread of the caller's, unless there is one with the id. Another caller's

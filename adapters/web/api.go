@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/guard"
+	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -116,42 +118,78 @@ type API struct {
 	Storage Storage
 	Guard   *guard.Guard
 	Now     func() time.Time
+
+	notFound string // the message of the error for journal.ErrNotFound; empty for the usual one
 }
 
-func (a API) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	return a.bodyUpTo(w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
+// failure is the error of a request. The response has its status, code, message and fields.
+type failure struct {
+	status        int
+	code, message string
+	fields        event.FieldErrors
 }
 
-// bodyUpTo reads a body. tooLarge is the message of the error for one that is too long.
-func (a API) bodyUpTo(w http.ResponseWriter, r *http.Request, tooLarge string) ([]byte, bool) {
+// Error returns the message.
+func (f *failure) Error() string { return f.message }
+
+func fail(status int, code, message string) error { return &failure{status, code, message, nil} }
+
+// Serve responds to a request with serve, or to its error.
+func (a API) Serve(w http.ResponseWriter, r *http.Request, serve func(API, http.ResponseWriter, *http.Request) error) {
+	if err := serve(a, w, r); err != nil {
+		a.fail(w, err)
+	}
+}
+
+// fail responds to the error of a handler, and reports its code to the guard. The error is a
+// failure, faults of the request, or the store's.
+func (a API) fail(w http.ResponseWriter, err error) {
+	f, _ := errors.AsType[*failure](err)
+	faults, _ := errors.AsType[event.FieldErrors](err)
+	rule, broken := errors.AsType[runinput.Fault](err)
+	switch {
+	case f != nil:
+	case broken:
+		f = &failure{http.StatusBadRequest, "invalid", rule.Error(), nil}
+	case faults != nil:
+		f = &failure{http.StatusBadRequest, "invalid", "the request has faults", faults}
+	case errors.Is(err, journal.ErrNotFound):
+		f = &failure{http.StatusNotFound, "not-found", cmp.Or(a.notFound, "the workspace has no such thread"), nil}
+	case errors.Is(err, journal.ErrEnded):
+		f = &failure{http.StatusGone, "ended", err.Error(), nil}
+	default:
+		w.Header().Set("Retry-After", "1")
+		f = &failure{http.StatusServiceUnavailable, "busy", "the store does not answer now; send the request again", nil}
+	}
+	a.Guard.Rejected(f.code)
+	body := map[string]any{"code": f.code, "message": f.message}
+	if len(f.fields) > 0 {
+		body["fields"] = f.fields.Capped()
+	}
+	_ = respond(w, f.status, map[string]any{"error": body})
+}
+
+// body reads a body. tooLarge is the message of the error for one that is too long.
+func (a API) body(w http.ResponseWriter, r *http.Request, tooLarge string) ([]byte, error) {
 	raw, refusal := a.Guard.Body(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout})
 	switch {
 	case refusal == nil:
+		return raw, nil
 	case refusal.Status == http.StatusRequestEntityTooLarge:
-		a.fail(w, refusal.Status, refusal.Reason, tooLarge, nil)
-	default:
-		a.fail(w, refusal.Status, refusal.Reason, "the body must arrive within 10 seconds", nil)
+		return nil, fail(refusal.Status, refusal.Reason, tooLarge)
 	}
-	return raw, refusal == nil
+	return nil, fail(refusal.Status, refusal.Reason, "the body must arrive within 10 seconds")
 }
 
-// fail responds with an error and reports its code to the guard.
-func (a API) fail(w http.ResponseWriter, status int, code, message string, fields event.FieldErrors) {
-	a.Guard.Rejected(code)
-	body := map[string]any{"code": code, "message": message}
-	if len(fields) > 0 {
-		body["fields"] = fields.Capped()
-	}
-	respond(w, status, map[string]any{"error": body})
-}
-
-func respond(w http.ResponseWriter, status int, body any) {
+// respond responds with JSON. It returns nil, so that a handler can return it.
+func respond(w http.ResponseWriter, status int, body any) error {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(body) // an error means that the client has disconnected
+	return nil
 }
 
 // limitOf reads the length of a page from the query.
@@ -163,24 +201,4 @@ func limitOf(r *http.Request, faults *event.FieldErrors) int {
 	n, err := strconv.Atoi(s)
 	faults.Check(err == nil && n >= 1 && n <= pageLimit, "limit", "must be 1 to "+strconv.Itoa(pageLimit))
 	return n
-}
-
-// failWith responds to faults of the request, or to an error of the store.
-func (a API) failWith(w http.ResponseWriter, err error) {
-	if faults, ok := errors.AsType[event.FieldErrors](err); ok {
-		a.fail(w, http.StatusBadRequest, "invalid", "the request has faults", faults)
-	} else if errors.Is(err, journal.ErrNotFound) {
-		a.fail(w, http.StatusNotFound, "not-found", "the workspace has no such thread", nil)
-	} else {
-		w.Header().Set("Retry-After", "1")
-		a.fail(w, http.StatusServiceUnavailable, "busy", "the store does not answer now; send the request again", nil)
-	}
-}
-
-// isFaulty reports whether a request has faults, and responds with them.
-func (a API) isFaulty(w http.ResponseWriter, faults event.FieldErrors) bool {
-	if len(faults) > 0 {
-		a.failWith(w, faults)
-	}
-	return len(faults) > 0
 }

@@ -135,15 +135,15 @@ func (b *backend) serve(t *testing.T) *httptest.Server {
 		"acme": web.New("", web.DefaultConfig()),
 	}
 	mux, guards := http.NewServeMux(), guard.New(func(reason string) { b.rejected = append(b.rejected, reason) })
-	handle := func(pattern string, serve func(web.API, http.ResponseWriter, *http.Request)) {
+	handle := func(pattern string, serve func(web.API, http.ResponseWriter, *http.Request) error) {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" /{workspace}"+path, func(w http.ResponseWriter, r *http.Request) {
 			id := r.PathValue("workspace")
-			serve(web.API{
+			web.API{
 				Adapter: adapters[id], Workspace: id, Others: func() []*web.Adapter { return []*web.Adapter{adapters["ours"], adapters["theirs"]} },
 				Asks: func(agent string) bool { return agent == "helper" || agent == "other" }, Inbox: b, Recorded: b, Store: b, Files: b,
 				Storage: web.Storage{Links: &web.Links{Base: func() string { return "https://parley.example" }}}, Guard: guards, Now: func() time.Time { return noon },
-			}, w, r)
+			}.Serve(w, r, serve)
 		})
 	}
 	handle("POST /messages", web.API.PostMessage)

@@ -45,60 +45,53 @@ func (c caller) uses(workspace, madeBy string) bool {
 	return madeBy == "" || madeBy == string(actor) || actor.IsAgent() || c.lists(workspace)
 }
 
-// admitThread reports whether the caller may use the thread with an id; there may be none yet.
-// Another client's thread is like an unknown one. If not, it responds with an error.
-func (a API) admitThread(w http.ResponseWriter, r *http.Request, c caller, id string) bool {
+// admitThread returns an error if the caller may not use the thread with an id; there may be none
+// yet. Another client's thread is like an unknown one.
+func (a API) admitThread(r *http.Request, c caller, id string) error {
 	if c.lists(a.Workspace) {
-		return true
+		return nil
 	}
 	t, err := a.Store.Thread(r.Context(), a.Workspace, id)
 	switch {
 	case err == nil && !c.uses(a.Workspace, t.MadeBy):
-		err = journal.ErrNotFound
+		return journal.ErrNotFound
 	case errors.Is(err, journal.ErrNotFound):
-		err = nil
+		return nil
 	}
-	if err != nil {
-		a.failWith(w, err)
-	}
-	return err == nil
+	return err
 }
 
 // localToken is the identity of a request without metadata to the local workspace.
 var localToken = Token{ID: "local", Name: "You"}
 
-// admit authenticates a request, or responds with an error. The right is one of writes,
-// reads and lists.
-func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, string) bool) (caller, bool) {
+// admit authenticates a request. The right is one of writes, reads and lists.
+func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, string) bool) (caller, error) {
 	if a.config.Local {
 		reason := foreign(r)
 		if reason == "" && r.Method == http.MethodPost && !isJSON(r) {
 			reason = "the local workspace accepts only Content-Type: application/json"
 		}
 		if reason != "" {
-			a.fail(w, http.StatusForbidden, "not-local", reason, nil)
-			return caller{}, false
+			return caller{}, fail(http.StatusForbidden, "not-local", reason)
 		}
-		return caller{workspace: a.Workspace, token: localToken, sender: "web:" + localToken.ID, kind: event.Human, any: true, bare: true}, true
+		return caller{workspace: a.Workspace, token: localToken, sender: "web:" + localToken.ID, kind: event.Human, any: true, bare: true}, nil
 	}
 	c := a.caller(guard.Bearer(r))
 	switch {
 	case c == nil || c.workspace != a.Workspace && !right(*c, a.Workspace):
-		refuseToken(a, w, r, "the request needs a token of this workspace: Authorization: Bearer …")
-		return caller{}, false
+		return caller{}, refuseToken(a.Guard, w, r, "the request needs a token of this workspace: Authorization: Bearer …")
 	case !right(*c, a.Workspace):
-		a.fail(w, http.StatusForbidden, "forbidden", "this token may not list threads: it needs senders: any, or read with this workspace", nil)
-		return caller{}, false
+		return caller{}, fail(http.StatusForbidden, "forbidden", "this token may not list threads: it needs senders: any, or read with this workspace")
 	}
-	return *c, true
+	return *c, nil
 }
 
-// refuseToken responds to a request whose token is wrong or missing, and counts the failure of
-// its address.
-func refuseToken(a API, w http.ResponseWriter, r *http.Request, message string) {
-	refusal := a.Guard.Unauthorized(w, r, "unauthorized")
+// refuseToken returns the error of a request whose token is wrong or missing, and counts the
+// failure of its address.
+func refuseToken(g *guard.Guard, w http.ResponseWriter, r *http.Request, message string) error {
+	refusal := g.Unauthorized(w, r, "unauthorized")
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	a.fail(w, refusal.Status, refusal.Reason, message, nil)
+	return fail(refusal.Status, refusal.Reason, message)
 }
 
 // caller returns the caller with a token: of this workspace, or of another one that has a

@@ -34,13 +34,13 @@ type chatThread struct {
 func viewThread(t *journal.Thread) chatThread { return chatThread{t.ID, t.Mode, t.CreatedAt} }
 
 // PostThread makes a thread of the caller's: POST /api/v1/chat/threads {"mode"}
-func (c Call) PostThread(w http.ResponseWriter, r *http.Request) {
-	raw, ok := c.JSON(w, r)
-	if !ok {
-		return
+func (c Call) PostThread(w http.ResponseWriter, r *http.Request) error {
+	raw, err := c.JSON(w, r)
+	if err != nil {
+		return err
 	}
 	mode := journal.ModeOpen
-	err := readMembers(raw, func(m event.Extra) string {
+	err = readMembers(raw, func(m event.Extra) string {
 		if m.Key != "mode" {
 			return "is not a key of a thread; the only one is mode"
 		}
@@ -55,10 +55,9 @@ func (c Call) PostThread(w http.ResponseWriter, r *http.Request) {
 		t, _, err = c.makeThread(r, newID(), mode)
 	}
 	if err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
-	respond(w, http.StatusCreated, viewThread(&t))
+	return respond(w, http.StatusCreated, viewThread(&t))
 }
 
 // makeThread makes a thread of the caller's, unless there is one with the id.
@@ -70,11 +69,11 @@ func (c Call) makeThread(r *http.Request, id string, mode journal.ThreadMode) (t
 
 // ListOwnThreads responds with a page of the caller's threads, the newest first. An agent gets the
 // threads of all callers of its workspace: GET /api/v1/chat/threads?before=&limit=
-func (c Call) ListOwnThreads(w http.ResponseWriter, r *http.Request) {
+func (c Call) ListOwnThreads(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
 	limit := limitOf(r, &faults)
-	if c.isFaulty(w, faults) {
-		return
+	if len(faults) > 0 {
+		return faults
 	}
 	madeBy := string(c.Actor)
 	if c.Actor.IsAgent() {
@@ -82,8 +81,7 @@ func (c Call) ListOwnThreads(w http.ResponseWriter, r *http.Request) {
 	}
 	threads, err := c.Store.ThreadsMadeBy(r.Context(), c.Workspace, madeBy, r.URL.Query().Get("before"), limit)
 	if err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
 	list := make([]chatThread, len(threads))
 	for i := range threads {
@@ -93,7 +91,7 @@ func (c Call) ListOwnThreads(w http.ResponseWriter, r *http.Request) {
 	if len(threads) == limit {
 		next = given(threads[limit-1].Cursor())
 	}
-	respond(w, http.StatusOK, map[string]any{"threads": list, "next": next})
+	return respond(w, http.StatusOK, map[string]any{"threads": list, "next": next})
 }
 
 // participant is a user or an agent of a thread.
@@ -104,17 +102,16 @@ type participant struct {
 
 // GetThread responds with a thread, its participants and its newest thread_seq, which is 0
 // without messages: GET /api/v1/chat/threads/{thread_id}
-func (c Call) GetThread(w http.ResponseWriter, r *http.Request) {
-	t, ok := c.thread(w, r)
-	if !ok {
-		return
+func (c Call) GetThread(w http.ResponseWriter, r *http.Request) error {
+	t, err := c.thread(r)
+	if err != nil {
+		return err
 	}
 	senders, err := c.Store.Senders(r.Context(), &t)
 	if err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
-	respond(w, http.StatusOK, struct {
+	return respond(w, http.StatusOK, struct {
 		chatThread
 		Participants []participant `json:"participants"`
 		Newest       int64         `json:"thread_seq"`
@@ -162,19 +159,14 @@ func (c Call) nameOf(actor Actor) string {
 	return ""
 }
 
-// thread returns the thread that a request names, if the caller may see it, or responds with an
-// error. An agent may see each thread of its workspace.
-func (c Call) thread(w http.ResponseWriter, r *http.Request) (t journal.Thread, ok bool) {
+// thread returns the thread that a request names, if the caller may see it. An agent may see each
+// thread of its workspace.
+func (c Call) thread(r *http.Request) (journal.Thread, error) {
 	id := strings.ToLower(r.PathValue("thread_id"))
 	if !isUUID(id) {
-		c.failWith(w, event.FieldErrors{{Field: "thread_id", Message: "must be a UUID"}})
-		return t, false
+		return journal.Thread{}, event.FieldErrors{{Field: "thread_id", Message: "must be a UUID"}}
 	}
-	t, err := c.seenThread(r.Context(), id)
-	if err != nil {
-		c.failWith(w, err)
-	}
-	return t, err == nil
+	return c.seenThread(r.Context(), id)
 }
 
 // seenThread returns the thread with an id, if the caller may see it, or else

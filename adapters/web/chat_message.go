@@ -21,43 +21,46 @@ const (
 )
 
 // PostChatMessage takes a message of a user: POST /api/v1/chat/threads/{thread_id}/messages
-func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request) { c.postChat(w, r, event.Human) }
+func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request) error {
+	return c.postChat(w, r, event.Human)
+}
 
 // PostAgentMessage takes a message of an agent outside Parley: POST
 // /api/v1/chat/threads/{thread_id}/agent-messages
-func (c Call) PostAgentMessage(w http.ResponseWriter, r *http.Request) { c.postChat(w, r, event.Bot) }
+func (c Call) PostAgentMessage(w http.ResponseWriter, r *http.Request) error {
+	return c.postChat(w, r, event.Bot)
+}
 
-func (c Call) postChat(w http.ResponseWriter, r *http.Request, kind event.SenderType) {
-	raw, ok := c.JSON(w, r)
-	if !ok {
-		return
+func (c Call) postChat(w http.ResponseWriter, r *http.Request, kind event.SenderType) error {
+	raw, err := c.JSON(w, r)
+	if err != nil {
+		return err
 	}
-	t, ok := c.thread(w, r)
-	if !ok {
-		return
+	t, err := c.thread(r)
+	if err != nil {
+		return err
 	}
 	b, err := c.readChat(raw, kind)
 	if err == nil {
 		b.ThreadID = t.ID
 		err = c.keep(r.Context(), &b)
 	}
+	if err == nil && (asksAgent(b) || kind == event.Human && t.Mode == journal.ModeOpen) {
+		err = c.mayAsk(w, r, b)
+	}
 	if err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
-	if (asksAgent(b) || kind == event.Human && t.Mode == journal.ModeOpen) && !c.mayAsk(w, r, b) {
-		return
-	}
-	s, ok := c.send(w, r, b)
+	s, err := c.send(r, b)
 	switch {
-	case !ok:
+	case err != nil:
+		return err
 	case s.message == nil:
-		respond(w, http.StatusAccepted, map[string]any{"id": s.id, "thread_id": t.ID})
+		return respond(w, http.StatusAccepted, map[string]any{"id": s.id, "thread_id": t.ID})
 	case s.known:
-		respond(w, http.StatusOK, c.viewChat(r.Context(), t.ID, s.message))
-	default:
-		respond(w, http.StatusCreated, c.viewChat(r.Context(), t.ID, s.message))
+		return respond(w, http.StatusOK, c.viewChat(r.Context(), t.ID, s.message))
 	}
+	return respond(w, http.StatusCreated, c.viewChat(r.Context(), t.ID, s.message))
 }
 
 // readChat reads the body of a message of the caller, and completes it except for its thread.
@@ -171,20 +174,19 @@ func (c Call) chatMetadata(raw []byte, kind event.SenderType, mentions []Actor) 
 
 // ListChatMessages responds with a page of a thread's messages, without deleted ones: GET
 // /api/v1/chat/threads/{thread_id}/messages?after=&before=&limit=
-func (c Call) ListChatMessages(w http.ResponseWriter, r *http.Request) {
-	t, ok := c.thread(w, r)
-	if !ok {
-		return
+func (c Call) ListChatMessages(w http.ResponseWriter, r *http.Request) error {
+	t, err := c.thread(r)
+	if err != nil {
+		return err
 	}
 	var faults event.FieldErrors
 	page := pageOf(r, &faults)
-	if c.isFaulty(w, faults) {
-		return
+	if len(faults) > 0 {
+		return faults
 	}
 	messages, err := c.Store.ThreadMessages(r.Context(), c.Workspace, t.ID, page)
 	if err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
 	list := []chatMessage{}
 	for i := range messages {
@@ -192,5 +194,5 @@ func (c Call) ListChatMessages(w http.ResponseWriter, r *http.Request) {
 			list = append(list, c.viewChat(r.Context(), t.ID, m))
 		}
 	}
-	respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})
+	return respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})
 }

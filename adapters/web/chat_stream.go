@@ -22,10 +22,10 @@ const (
 //
 // An edited message is sent again as the event edit, and a deleted one as the event delete. A
 // reader that comes back gets the changes since its last message, maybe again.
-func (c Call) StreamThread(w http.ResponseWriter, r *http.Request) {
-	t, ok := c.thread(w, r)
-	if !ok {
-		return
+func (c Call) StreamThread(w http.ResponseWriter, r *http.Request) error {
+	t, err := c.thread(r)
+	if err != nil {
+		return err
 	}
 	var faults event.FieldErrors
 	s := chatStream{call: c, thread: &t, after: seqOf(r, "after", &faults), sent: map[int64]time.Time{}}
@@ -34,16 +34,15 @@ func (c Call) StreamThread(w http.ResponseWriter, r *http.Request) {
 		faults.Check(err == nil && n >= 0, "Last-Event-ID", "must be a thread_seq: 0 or more")
 		s.after = n
 	}
-	if c.isFaulty(w, faults) {
-		return
+	if len(faults) > 0 {
+		return faults
 	}
 	changed, stop := c.Store.FollowThread(&t)
 	defer stop()
 	if err := s.begin(r.Context()); err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
-	c.follow(w, r, source{changed, s.next})
+	return c.follow(w, r, source{changed, s.next})
 }
 
 // chatStream is the position of a stream in its thread.

@@ -35,7 +35,9 @@ type Route struct {
 	MaxBody int64
 	// TooLarge is the message of the error for a longer body; empty for the usual one.
 	TooLarge string
-	Serve    func(Call, http.ResponseWriter, *http.Request)
+	// NotFound is the message of the error for an unknown thread or run; empty for the usual one.
+	NotFound string
+	Serve    func(Call, http.ResponseWriter, *http.Request) error
 }
 
 // Right is the kind of callers that may use a route.
@@ -71,45 +73,44 @@ func (d Documents) Handler(route Route) http.HandlerFunc {
 		route.TooLarge = "the body is too long"
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength > route.MaxBody {
-			API{Guard: d.Guard}.fail(w, http.StatusRequestEntityTooLarge, "too-large", route.TooLarge, nil)
-			return
-		}
-		call, ok := d.admit(w, r)
-		call.tooLong = route.TooLarge
-		switch {
-		case !ok:
-		case route.Right == ForUsers && call.Actor.IsAgent():
-			call.fail(w, http.StatusForbidden, "forbidden", agentsMay, nil)
-		case route.Right == ForAgents && !call.Actor.IsAgent():
-			call.fail(w, http.StatusForbidden, "forbidden", "only the token of an agent may do this: its actor begins with agent:", nil)
-		default:
-			route.Serve(call, w, r)
-		}
+		API{Guard: d.Guard, notFound: route.NotFound}.Serve(w, r, func(API, http.ResponseWriter, *http.Request) error {
+			if r.ContentLength > route.MaxBody {
+				return fail(http.StatusRequestEntityTooLarge, "too-large", route.TooLarge)
+			}
+			call, err := d.admit(w, r)
+			call.tooLong = route.TooLarge
+			switch {
+			case err != nil:
+				return err
+			case route.Right == ForUsers && call.Actor.IsAgent():
+				return fail(http.StatusForbidden, "forbidden", agentsMay)
+			case route.Right == ForAgents && !call.Actor.IsAgent():
+				return fail(http.StatusForbidden, "forbidden", "only the token of an agent may do this: its actor begins with agent:")
+			}
+			return route.Serve(call, w, r)
+		})
 	}
 }
 
-// admit authenticates a request, or responds with an error.
-func (d Documents) admit(w http.ResponseWriter, r *http.Request) (Call, bool) {
+// admit authenticates a request.
+func (d Documents) admit(w http.ResponseWriter, r *http.Request) (Call, error) {
 	adapters := d.Adapters()
 	for _, a := range adapters {
 		if !a.config.Local {
 			continue
 		}
 		if reason := foreign(r); reason != "" {
-			d.API(a.workspace).fail(w, http.StatusForbidden, "not-local", reason, nil)
-			return Call{}, false
+			return Call{}, fail(http.StatusForbidden, "not-local", reason)
 		}
-		return d.call(a, localToken), true
+		return d.call(a, localToken), nil
 	}
 	if a, token := find(adapters, guard.Bearer(r)); token != nil {
-		return d.call(a, *token), true
+		return d.call(a, *token), nil
 	}
 	if a, token := d.redeem(adapters, r); token != nil {
-		return d.call(a, *token), true
+		return d.call(a, *token), nil
 	}
-	refuseToken(API{Guard: d.Guard}, w, r, "the request needs a token of a web workspace: Authorization: Bearer …")
-	return Call{}, false
+	return Call{}, refuseToken(d.Guard, w, r, "the request needs a token of a web workspace: Authorization: Bearer …")
 }
 
 func (d Documents) call(a *Adapter, token Token) Call {
@@ -127,14 +128,12 @@ func find(adapters []*Adapter, given string) (of *Adapter, found *Token) {
 	return of, found
 }
 
-// JSON reads the body of a request, which must have the content type application/json. It
-// responds with an error if there is none.
-func (c Call) JSON(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+// JSON reads the body of a request, which must have the content type application/json.
+func (c Call) JSON(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if !isJSON(r) {
-		c.fail(w, http.StatusUnsupportedMediaType, "content-type", "the body must have Content-Type: application/json", nil)
-		return nil, false
+		return nil, fail(http.StatusUnsupportedMediaType, "content-type", "the body must have Content-Type: application/json")
 	}
-	return c.bodyUpTo(w, r, c.tooLong)
+	return c.body(w, r, c.tooLong)
 }
 
 // isJSON reports whether a request says that its body is JSON.

@@ -31,8 +31,9 @@ func documents(t *testing.T, local bool) *httptest.Server {
 	}
 	mux := http.NewServeMux()
 	for name, right := range map[string]web.Right{"GET /all": web.ForAll, "POST /users": web.ForUsers, "POST /agents": web.ForAgents} {
-		mux.HandleFunc(name, d.Handler(web.Route{Right: right, MaxBody: 8, TooLarge: "too many words", Serve: func(c web.Call, w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(string(c.Actor) + " of " + c.Workspace))
+		mux.HandleFunc(name, d.Handler(web.Route{Right: right, MaxBody: 8, TooLarge: "too many words", Serve: func(c web.Call, w http.ResponseWriter, _ *http.Request) error {
+			_, err := w.Write([]byte(string(c.Actor) + " of " + c.Workspace))
+			return err
 		}}))
 	}
 	server := httptest.NewServer(mux)

@@ -80,12 +80,11 @@ type source struct {
 // follow responds with the events of a source as they come, until the last one, the end of the
 // request, or the end of the server. Each event is read from the store, so a reader that comes
 // back behind an event misses none and gets none twice.
-func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) {
+func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) error {
 	owner := streamOwner{c.Workspace, c.Token.ID}
 	if !c.Streams.take(owner) {
 		w.Header().Set("Retry-After", "10")
-		c.fail(w, http.StatusTooManyRequests, "too-many-streams", "this token has too many streams open", nil)
-		return
+		return fail(http.StatusTooManyRequests, "too-many-streams", "this token has too many streams open")
 	}
 	defer c.Streams.release(owner)
 	out := reader{ResponseWriter: w, control: http.NewResponseController(w)}
@@ -99,7 +98,7 @@ func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) {
 		events, last, err := s.next(r.Context())
 		switch out.send(events); {
 		case last, errors.Is(err, journal.ErrNotFound):
-			return
+			return nil
 		case len(events) > 0:
 			continue
 		case time.Since(out.wrote) >= heartbeat:
@@ -109,11 +108,12 @@ func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) {
 		case <-s.changed:
 		case <-time.After(time.Until(out.wrote.Add(heartbeat))):
 		case <-c.Streams.closing:
-			return
+			return nil
 		case <-r.Context().Done():
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // reader writes events to the reader of a stream, until the first error.

@@ -91,7 +91,7 @@ func following(t *testing.T, streams *Streams, w http.ResponseWriter, s source) 
 	ended = make(chan struct{})
 	go func() {
 		defer close(ended)
-		c.follow(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), s)
+		c.Serve(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), func(_ API, w http.ResponseWriter, r *http.Request) error { return c.follow(w, r, s) })
 	}()
 	synctest.Wait()
 	return ended, cancel

@@ -51,25 +51,22 @@ type historyPart struct {
 // History responds with the newest day of a thread before a day: GET
 // /api/v1/agent/history?threadId=&before=YYYY-MM-DD. Without threadId, the thread is the
 // caller's newest one.
-func (c Call) History(w http.ResponseWriter, r *http.Request) {
+func (c Call) History(w http.ResponseWriter, r *http.Request) error {
 	id, before := strings.ToLower(r.URL.Query().Get("threadId")), time.Time{}
 	if id != "" && !isUUID(id) {
-		c.fail(w, http.StatusBadRequest, "invalid", runinput.NoThread.Error(), nil)
-		return
+		return runinput.NoThread
 	}
 	if given := r.URL.Query().Get("before"); given != "" {
 		var err error
 		if before, err = time.Parse(time.DateOnly, given); err != nil {
-			c.failWith(w, event.FieldErrors{{Field: "before", Message: "must be a day such as 2026-03-15"}})
-			return
+			return event.FieldErrors{{Field: "before", Message: "must be a day such as 2026-03-15"}}
 		}
 	}
 	snapshot, err := c.history(r.Context(), id, before)
 	if err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
-	respond(w, http.StatusOK, snapshot)
+	return respond(w, http.StatusOK, snapshot)
 }
 
 // history returns the newest day of a thread before a time.

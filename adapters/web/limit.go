@@ -17,19 +17,14 @@ type Limits interface {
 	Limited(ctx context.Context, envelope event.Envelope) (time.Time, error)
 }
 
-// mayAsk reports whether the caller may ask for one more run with a complete body. If not, it
-// responds with the time to wait, and nothing is stored.
-func (c Call) mayAsk(w http.ResponseWriter, r *http.Request, b Body) bool {
+// mayAsk returns an error if the caller may not ask for one more run with a complete body. Nothing
+// is stored then. The response has the time to wait.
+func (c Call) mayAsk(w http.ResponseWriter, r *http.Request, b Body) error {
 	until, err := c.Limits.Limited(r.Context(), c.envelope(b))
-	switch {
-	case err != nil:
-		c.failWith(w, err)
-	case !until.IsZero():
-		wait := max(1, int(math.Ceil(until.Sub(c.Now()).Seconds())))
-		w.Header().Set("Retry-After", strconv.Itoa(wait))
-		c.fail(w, http.StatusTooManyRequests, "limit", "the limit of runs is reached; ask again later", nil)
-	default:
-		return true
+	if err != nil || until.IsZero() {
+		return err
 	}
-	return false
+	wait := max(1, int(math.Ceil(until.Sub(c.Now()).Seconds())))
+	w.Header().Set("Retry-After", strconv.Itoa(wait))
+	return fail(http.StatusTooManyRequests, "limit", "the limit of runs is reached; ask again later")
 }

@@ -14,45 +14,39 @@ import (
 )
 
 // PostMessage accepts a message: POST /api/v1/workspaces/{workspace}/messages.
-func (a API) PostMessage(w http.ResponseWriter, r *http.Request) {
+func (a API) PostMessage(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength > maxBody {
-		a.fail(w, http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB", nil)
-		return
+		return fail(http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB")
 	}
-	caller, ok := a.admit(w, r, caller.writes)
-	if !ok {
-		return
+	caller, err := a.admit(w, r, caller.writes)
+	if err != nil {
+		return err
 	}
 	if caller.token.actor(a.Workspace).IsAgent() {
-		a.fail(w, http.StatusForbidden, "forbidden", agentsMay, nil)
-		return
+		return fail(http.StatusForbidden, "forbidden", agentsMay)
 	}
-	if raw, ok := a.body(w, r); ok {
-		a.post(w, r, caller, raw)
+	raw, err := a.body(w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
+	if err != nil {
+		return err
 	}
+	return a.post(w, r, caller, raw)
 }
 
 // post accepts the message of an authenticated caller.
-func (a API) post(w http.ResponseWriter, r *http.Request, caller caller, raw []byte) {
+func (a API) post(w http.ResponseWriter, r *http.Request, caller caller, raw []byte) error {
 	b, err := caller.complete(raw, a.Asks)
-	if err == nil && !a.admitThread(w, r, caller, b.ThreadID) {
-		return
+	if err == nil {
+		err = a.admitThread(r, caller, b.ThreadID)
 	}
 	if err == nil {
 		err = a.keep(r.Context(), &b)
 	}
 	if err != nil {
-		a.failWith(w, err)
-		return
+		return err
 	}
-	a.accept(w, r, b)
-}
-
-// accept passes a complete body to the durable accept, and responds with the result.
-func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
-	s, ok := a.send(w, r, b)
-	if !ok {
-		return
+	s, err := a.send(r, b)
+	if err != nil {
+		return err
 	}
 	status := http.StatusAccepted
 	if s.known {
@@ -62,7 +56,7 @@ func (a API) accept(w http.ResponseWriter, r *http.Request, b Body) {
 	if s.message != nil {
 		message = view(s.message)
 	}
-	respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": message})
+	return respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": message})
 }
 
 // accepted is the result of a message that was accepted durably.
@@ -78,12 +72,10 @@ func (a API) envelope(b Body) event.Envelope {
 }
 
 // send passes a complete body to the durable accept, and waits until its message is recorded.
-// It responds with an error if that fails.
-func (a API) send(w http.ResponseWriter, r *http.Request, b Body) (s accepted, ok bool) {
+func (a API) send(r *http.Request, b Body) (s accepted, err error) {
 	receipt, err := a.Inbox.Accept(r.Context(), a.envelope(b))
 	if err != nil {
-		a.failWith(w, err)
-		return s, false
+		return s, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
 	defer cancel()
@@ -92,15 +84,13 @@ func (a API) send(w http.ResponseWriter, r *http.Request, b Body) (s accepted, o
 	switch {
 	case err != nil || settled == nil:
 	case settled.Disposition == event.Dead:
-		a.fail(w, http.StatusInternalServerError, "dead", "the message could not be recorded; it is now a dead letter", nil)
-		return s, false
+		return s, fail(http.StatusInternalServerError, "dead", "the message could not be recorded; it is now a dead letter")
 	case settled.Message == nil || settled.Disposition == event.Ignored:
-		a.fail(w, http.StatusForbidden, "refused", "the workspace's policy does not admit this message: "+settled.Reason, nil)
-		return s, false
+		return s, fail(http.StatusForbidden, "refused", "the workspace's policy does not admit this message: "+settled.Reason)
 	default:
 		s.known, s.message = s.known || settled.Disposition == event.Duplicate, settled.Message
 	}
-	return s, true
+	return s, nil
 }
 
 // message is a message in a response.
@@ -179,31 +169,30 @@ func display(m *journal.Message) string {
 
 // ListMessages responds with a page of a thread's messages: GET
 // /api/v1/workspaces/{workspace}/threads/{thread_id}/messages?after=&before=&limit=
-func (a API) ListMessages(w http.ResponseWriter, r *http.Request) {
-	c, ok := a.admit(w, r, caller.reads)
-	if !ok {
-		return
+func (a API) ListMessages(w http.ResponseWriter, r *http.Request) error {
+	c, err := a.admit(w, r, caller.reads)
+	if err != nil {
+		return err
 	}
 	var faults event.FieldErrors
 	id := strings.ToLower(r.PathValue("thread_id"))
 	page := pageOf(r, &faults)
 	faults.Check(isUUID(id), "thread_id", "must be a UUID")
-	if a.isFaulty(w, faults) {
-		return
+	if len(faults) > 0 {
+		return faults
 	}
-	if !a.admitThread(w, r, c, id) {
-		return
+	if err := a.admitThread(r, c, id); err != nil {
+		return err
 	}
 	messages, err := a.Store.ThreadMessages(r.Context(), a.Workspace, id, page)
 	if err != nil {
-		a.failWith(w, err)
-		return
+		return err
 	}
 	list := make([]message, len(messages))
 	for i := range messages {
 		list[i] = view(&messages[i])
 	}
-	respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})
+	return respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})
 }
 
 // nextSeq returns the thread_seq that the next page begins after, or ends before if the

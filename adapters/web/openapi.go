@@ -29,5 +29,5 @@ func OpenAPI(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError) // a test proves that it has no fault
 		return
 	}
-	respond(w, http.StatusOK, json.RawMessage(document))
+	_ = respond(w, http.StatusOK, json.RawMessage(document))
 }

@@ -31,20 +31,21 @@ type Replies struct {
 // Post takes one answer: POST /api/v1/runs/{run_id}/reply {"content"}. Its other keys are the
 // agent's own, as in an answer to the request.
 func (p Replies) Post(w http.ResponseWriter, r *http.Request) {
-	a := API{Guard: p.Guard}
+	API{Guard: p.Guard, notFound: "this agent has no such run"}.Serve(w, r, p.post)
+}
+
+func (p Replies) post(a API, w http.ResponseWriter, r *http.Request) error {
 	agents := p.agents(guard.Bearer(r))
 	if len(agents) == 0 {
-		refuseToken(a, w, r, "the request needs the secret of the run's agent: Authorization: Bearer …")
-		return
+		return refuseToken(p.Guard, w, r, "the request needs the secret of the run's agent: Authorization: Bearer …")
 	}
-	raw, ok := a.body(w, r)
-	if !ok {
-		return
+	raw, err := a.body(w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
+	if err != nil {
+		return err
 	}
 	answer, err := stream.ParseAnswer([]byte(event.Text(string(raw))))
 	if err != nil {
-		a.fail(w, http.StatusBadRequest, "invalid", "the request has faults", event.FieldErrors{{Field: "content", Message: "is required: a text, which may be empty"}})
-		return
+		return event.FieldErrors{{Field: "content", Message: "is required: a text, which may be empty"}}
 	}
 	answer.Text = event.Text(answer.Text) // without an escaped U+0000
 	run := r.PathValue("run_id")
@@ -55,19 +56,14 @@ func (p Replies) Post(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = p.Runs.AnswerRun(r.Context(), run, answer)
 	}
-	switch {
-	case err == nil:
-		p.Wake(later.Agent, later.Thread)
-		respond(w, http.StatusAccepted, map[string]any{"run_id": run})
-	case errors.Is(err, journal.ErrNotFound):
-		a.fail(w, http.StatusNotFound, "not-found", "this agent has no such run", nil)
-	case errors.Is(err, journal.ErrAnswered):
-		a.fail(w, http.StatusConflict, "answered", err.Error(), nil)
-	case errors.Is(err, journal.ErrEnded):
-		a.fail(w, http.StatusGone, "ended", err.Error(), nil)
-	default:
-		a.fail(w, http.StatusServiceUnavailable, "busy", "the store takes no answer now: send it again", nil)
+	if errors.Is(err, journal.ErrAnswered) {
+		err = fail(http.StatusConflict, "answered", err.Error())
 	}
+	if err != nil {
+		return err
+	}
+	p.Wake(later.Agent, later.Thread)
+	return respond(w, http.StatusAccepted, map[string]any{"run_id": run})
 }
 
 // agents returns the agents with a secret. It compares with every secret, so that the duration

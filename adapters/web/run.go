@@ -41,13 +41,15 @@ func runRoutes() []Route {
 			Route{Pattern: "POST " + prefix + "/runs/{runId}/signals", Right: ForUsers, Serve: changesRun(Call.signal)},
 		)
 	}
+	for i := range routes {
+		routes[i].NotFound = "there is no such run"
+	}
 	return routes
 }
 
-// run returns the status of the run that the path names, or responds with an error. The ID is
-// empty if a client has asked for the run under this name and it has not begun. A run that
+// run returns the status of the run that the path names. The ID is empty if a client has asked for the run under this name and it has not begun. A run that
 // the caller may not read, or of another thread than the path's, is like an unknown one.
-func (c Call) run(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bool) {
+func (c Call) run(r *http.Request) (journal.RunStatus, error) {
 	id, err := c.runID(r)
 	var page journal.RunPage
 	if err == nil && id != "" {
@@ -57,10 +59,7 @@ func (c Call) run(w http.ResponseWriter, r *http.Request) (journal.RunStatus, bo
 			err = journal.ErrNotFound
 		}
 	}
-	if err != nil {
-		c.failRun(w, err)
-	}
-	return page.RunStatus, err == nil
+	return page.RunStatus, err
 }
 
 // runID returns the id of the run that the path names: a client may have given it a name of its
@@ -82,52 +81,38 @@ func (c Call) readsRun(run *journal.RunStatus) bool {
 
 // changesRun returns a handler of JSON that changes a run. A run that has not begun, or that the
 // caller may only read, is like an unknown one.
-func changesRun(change func(c Call, w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte)) func(Call, http.ResponseWriter, *http.Request) {
-	return func(c Call, w http.ResponseWriter, r *http.Request) {
-		raw, ok := c.JSON(w, r)
-		if !ok {
-			return
+func changesRun(change func(c Call, w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) error) func(Call, http.ResponseWriter, *http.Request) error {
+	return func(c Call, w http.ResponseWriter, r *http.Request) error {
+		raw, err := c.JSON(w, r)
+		if err != nil {
+			return err
 		}
-		switch run, ok := c.run(w, r); {
-		case ok && run.Workspace != c.Workspace:
-			c.failRun(w, journal.ErrNotFound)
-		case ok:
-			change(c, w, r, run, raw)
+		run, err := c.run(r)
+		if err == nil && run.Workspace != c.Workspace {
+			err = journal.ErrNotFound
 		}
-	}
-}
-
-// failRun responds to an error about a run.
-func (c Call) failRun(w http.ResponseWriter, err error) {
-	switch {
-	case errors.Is(err, journal.ErrNotFound):
-		c.fail(w, http.StatusNotFound, "not-found", "there is no such run", nil)
-	case errors.Is(err, journal.ErrEnded):
-		c.fail(w, http.StatusGone, "ended", err.Error(), nil)
-	default:
-		c.failWith(w, err)
+		if err != nil {
+			return err
+		}
+		return change(c, w, r, run, raw)
 	}
 }
 
 // listRunEvents responds with a page of the whole messages that are stored of a run: GET
 // /api/v1/runs/{run_id}/events?after=&limit=
-func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) {
+func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
 	after, limit := seqOf(r, "after", &faults), limitOf(r, &faults)
-	if c.isFaulty(w, faults) {
-		return
+	if len(faults) > 0 {
+		return faults
 	}
-	run, ok := c.run(w, r)
-	if !ok {
-		return
-	}
-	page, err := journal.RunPage{}, error(nil)
-	if run.ID != "" {
+	run, err := c.run(r)
+	var page journal.RunPage
+	if err == nil && run.ID != "" {
 		page, err = c.Runs.RunEvents(r.Context(), run.ID, after, limit)
 	}
 	if err != nil {
-		c.failRun(w, err)
-		return
+		return err
 	}
 	list := []json.RawMessage{}
 	var next *int64
@@ -137,15 +122,14 @@ func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) {
 		}
 		raw, err := runEvent(e)
 		if err != nil {
-			c.failRun(w, err)
-			return
+			return err
 		}
 		list = append(list, raw)
 	}
 	if len(page.Events) == limit {
 		next = &page.Events[limit-1].Seq
 	}
-	respond(w, http.StatusOK, map[string]any{"events": list, "next": next})
+	return respond(w, http.StatusOK, map[string]any{"events": list, "next": next})
 }
 
 // runEvent returns a compact message with its seq and stage.

@@ -16,39 +16,33 @@ import (
 
 // listUpdates responds with all messages of a run so far, as {"messages":[…]}: GET
 // /runs/{workflowId}/{runId}/updates?since=
-func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) {
+func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
 	since := sinceOf(r, &faults)
-	if c.isFaulty(w, faults) {
-		return
+	if len(faults) > 0 {
+		return faults
 	}
-	run, ok := c.run(w, r)
-	if !ok {
-		return
-	}
-	reader := runReader{runs: c.Runs, run: run.ID, since: since}
-	messages, err := []stream.Message{}, error(nil)
-	if run.ID != "" {
+	run, err := c.run(r)
+	reader, messages := runReader{runs: c.Runs, run: run.ID, since: since}, []stream.Message{}
+	if err == nil && run.ID != "" {
 		messages, err = reader.all(r.Context())
 	}
 	if err != nil {
-		c.failRun(w, err)
-		return
+		return err
 	}
-	respondZipped(w, r, map[string]any{"messages": messages})
+	return respondZipped(w, r, map[string]any{"messages": messages})
 }
 
 // respondZipped responds with JSON, compressed if the client accepts gzip.
-func respondZipped(w http.ResponseWriter, r *http.Request, body any) {
+func respondZipped(w http.ResponseWriter, r *http.Request, body any) error {
 	w.Header().Add("Vary", "Accept-Encoding")
 	if !acceptsGzip(r) {
-		respond(w, http.StatusOK, body)
-		return
+		return respond(w, http.StatusOK, body)
 	}
 	w.Header().Set("Content-Encoding", "gzip")
 	z := zipped{w, gzip.NewWriter(w)}
-	respond(z, http.StatusOK, body)
-	_ = z.zip.Close() // an error means that the client has disconnected
+	defer z.zip.Close() // an error means that the client has disconnected
+	return respond(z, http.StatusOK, body)
 }
 
 // zipped compresses the body of a response.
@@ -76,25 +70,23 @@ func acceptsGzip(r *http.Request) bool {
 // /runs/{workflowId}/{runId}/stream?skipHistory=&since= and GET
 // /api/v1/agent/runs/{runId}/stream?since=. A client that comes back with Last-Event-ID
 // continues behind that message.
-func (c Call) streamRun(w http.ResponseWriter, r *http.Request) {
+func (c Call) streamRun(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
 	reader := runReader{runs: c.Runs, since: sinceOf(r, &faults)}
 	skip := r.URL.Query().Get("skipHistory")
 	faults.Check(skip == "" || skip == "true" || skip == "false", "skipHistory", "must be true or false")
-	if c.isFaulty(w, faults) {
-		return
+	if len(faults) > 0 {
+		return faults
 	}
-	run, ok := c.run(w, r)
-	if !ok {
-		return
+	run, err := c.run(r)
+	if err != nil {
+		return err
 	}
 	if reader.run = run.ID; run.ID == "" {
 		changed := reader.await(r.Context(), func() (string, error) { return c.runID(r) })
-		c.follow(w, r, source{changed, reader.sent})
-		return
+		return c.follow(w, r, source{changed, reader.sent})
 	}
 	var heard bool
-	var err error
 	if id, invalid := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64); invalid == nil && id >= 0 {
 		reader.asked, reader.after, reader.since = true, id, time.Time{}
 		heard, err = reader.heard(r.Context())
@@ -103,15 +95,14 @@ func (c Call) streamRun(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case err != nil:
-		c.failRun(w, err)
-		return
+		return err
 	case heard: // an EventSource connects again until it gets this status
 		w.WriteHeader(http.StatusNoContent)
-		return
+		return nil
 	}
 	changed, stop := c.Runs.FollowRun(run.ID)
 	defer stop()
-	c.follow(w, r, source{changed, reader.sent})
+	return c.follow(w, r, source{changed, reader.sent})
 }
 
 // sinceOf reads the time in milliseconds since 1970 from the query; zero if it is absent.
@@ -130,17 +121,16 @@ const maxUpdates = 100
 
 // addUpdates adds messages of an external agent to a run that works: POST
 // /runs/{runId}/updates with a message, or a list of messages, in either form.
-func (c Call) addUpdates(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) {
+func (c Call) addUpdates(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) error {
 	messages, faults := readUpdates(raw)
 	err := faults.Err()
 	if err == nil {
 		err = c.Updates.AddEvents(r.Context(), run.ID, messages)
 	}
 	if err != nil {
-		c.failRun(w, err)
-		return
+		return err
 	}
-	respond(w, http.StatusAccepted, map[string]any{"run_id": run.ID, "messages": len(messages)})
+	return respond(w, http.StatusAccepted, map[string]any{"run_id": run.ID, "messages": len(messages)})
 }
 
 // readUpdates reads one message or a list of messages.

@@ -12,7 +12,7 @@ import (
 // signal takes a signal to a run: POST /runs/{runId}/signals {"signal","data"}. A UserInput and a
 // FileUploaded become the next message of the run's thread, also after the run's end. Stop
 // ends the run.
-func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) {
+func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) error {
 	var signal string
 	var data json.RawMessage
 	err := readMembers(raw, func(m event.Extra) string {
@@ -25,8 +25,7 @@ func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStat
 		return ""
 	})
 	if err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
 	var message map[string]any
 	var faults event.FieldErrors
@@ -39,25 +38,24 @@ func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStat
 		faults.Check(signal == "Stop", "signal", "must be UserInput, FileUploaded or Stop")
 	}
 	switch {
-	case c.isFaulty(w, faults):
+	case len(faults) > 0:
+		return faults
 	case message == nil:
-		c.stopRun(w, r, run)
-	default:
-		message["thread_id"] = run.ThreadID
-		raw, _ := json.Marshal(message) // texts and valid JSON always encode
-		c.post(w, r, caller{workspace: c.Workspace, token: c.Token, sender: string(c.Actor), kind: event.Human, bare: true}, raw)
+		return c.stopRun(w, r, run)
 	}
+	message["thread_id"] = run.ThreadID
+	raw, _ = json.Marshal(message) // texts and valid JSON always encode
+	return c.post(w, r, caller{workspace: c.Workspace, token: c.Token, sender: string(c.Actor), kind: event.Human, bare: true}, raw)
 }
 
 // stopped is the notice of a run that a signal has stopped.
 const stopped = "Stopped."
 
-func (c Call) stopRun(w http.ResponseWriter, r *http.Request, run journal.RunStatus) {
+func (c Call) stopRun(w http.ResponseWriter, r *http.Request, run journal.RunStatus) error {
 	if err := c.Stop(r.Context(), run.ID, journal.NewNotice(run.Platform, stopped)); err != nil {
-		c.failRun(w, err)
-		return
+		return err
 	}
-	respond(w, http.StatusAccepted, map[string]string{"run_id": run.ID})
+	return respond(w, http.StatusAccepted, map[string]string{"run_id": run.ID})
 }
 
 // userInput returns the message of a UserInput, in the form of Body.

@@ -45,25 +45,26 @@ type Storage struct {
 // Get serves a file, which needs no token but the link's: GET
 // /storage/v1/object/sign/{bucket}/{path}?token=
 func (s Storage) Get(w http.ResponseWriter, r *http.Request) {
-	a := API{Guard: s.Guard}
+	API{Guard: s.Guard}.Serve(w, r, s.get)
+}
+
+func (s Storage) get(_ API, w http.ResponseWriter, r *http.Request) error {
 	place := strings.TrimPrefix(r.URL.EscapedPath(), signPath) // a place needs no escapes
 	link, err := s.check(r.Context(), place, r.URL.Query().Get("token"))
 	switch {
 	case errors.Is(err, errExpired):
-		a.fail(w, http.StatusForbidden, "expired", "the address "+errExpired.Error(), nil)
+		return fail(http.StatusForbidden, "expired", "the address "+errExpired.Error())
 	case errors.Is(err, errNoLink):
 		refusal := s.Guard.Unauthorized(w, r, "no-link")
-		a.fail(w, refusal.Status, refusal.Reason, "the address "+errNoLink.Error(), nil)
+		return fail(refusal.Status, refusal.Reason, "the address "+errNoLink.Error())
 	case err != nil:
-		a.failWith(w, err)
-	default:
-		s.serve(w, r, link)
+		return err
 	}
+	return s.serve(w, r, link)
 }
 
 // serve responds with a file, or with the address at which its bucket serves it.
-func (s Storage) serve(w http.ResponseWriter, r *http.Request, l link) {
-	a := API{Guard: s.Guard}
+func (s Storage) serve(w http.ResponseWriter, r *http.Request, l link) error {
 	left := time.Unix(l.Expires, 0).Sub(s.Now())
 	header := w.Header()
 	header.Set("Content-Type", l.MimeType)
@@ -74,27 +75,25 @@ func (s Storage) serve(w http.ResponseWriter, r *http.Request, l link) {
 	address, err := s.Copies.Address(r.Context(), l.Bucket, l.Path, header, left)
 	if err == nil && address != "" {
 		http.Redirect(w, r, address, http.StatusTemporaryRedirect)
-		return
+		return nil
 	}
 	var content io.ReadSeekCloser
 	if err == nil {
 		content, err = s.Copies.OpenAt(r.Context(), l.Bucket, l.Path)
 	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, attach.ErrElsewhere) {
+		err = fail(http.StatusNotFound, "not-found", "the file is not stored any more")
+	}
 	if err != nil {
-		for _, key := range []string{"Content-Disposition", "Cache-Control"} {
-			header.Del(key)
-		}
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, attach.ErrElsewhere) {
-			a.fail(w, http.StatusNotFound, "not-found", "the file is not stored any more", nil)
-		} else {
-			a.failWith(w, err)
-		}
-		return
+		header.Del("Content-Disposition")
+		header.Del("Cache-Control")
+		return err
 	}
 	defer content.Close()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(serveTimeout)) // without it the server's limit applies
 	header.Set("ETag", `"`+path.Base(l.Path)+`"`)
 	http.ServeContent(w, r, "", time.Time{}, content)
+	return nil
 }
 
 // shown are the types of images that a browser can show without a risk.

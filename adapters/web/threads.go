@@ -20,19 +20,18 @@ type thread struct {
 
 // ListThreads responds with a page of the workspace's threads, the last active first: GET
 // /api/v1/workspaces/{workspace}/threads?before=&limit=
-func (a API) ListThreads(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.admit(w, r, caller.lists); !ok {
-		return
+func (a API) ListThreads(w http.ResponseWriter, r *http.Request) error {
+	if _, err := a.admit(w, r, caller.lists); err != nil {
+		return err
 	}
 	var faults event.FieldErrors
 	limit := limitOf(r, &faults)
-	if a.isFaulty(w, faults) {
-		return
+	if len(faults) > 0 {
+		return faults
 	}
 	threads, err := a.Store.Threads(r.Context(), a.Workspace, r.URL.Query().Get("before"), limit)
 	if err != nil {
-		a.failWith(w, err)
-		return
+		return err
 	}
 	list := make([]thread, len(threads))
 	for i, t := range threads {
@@ -42,7 +41,7 @@ func (a API) ListThreads(w http.ResponseWriter, r *http.Request) {
 	if len(threads) == limit {
 		next = given(threads[limit-1].Cursor())
 	}
-	respond(w, http.StatusOK, map[string]any{"threads": list, "next": next})
+	return respond(w, http.StatusOK, map[string]any{"threads": list, "next": next})
 }
 
 // maxTitle is the greatest length of a thread's title, in characters.

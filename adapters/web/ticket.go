@@ -31,13 +31,13 @@ type Tickets interface {
 
 // postTicket responds with a ticket for one GET of a path with the caller's rights: POST
 // /api/v1/tickets {"path"}
-func (c Call) postTicket(w http.ResponseWriter, r *http.Request) {
-	raw, ok := c.JSON(w, r)
-	if !ok {
-		return
+func (c Call) postTicket(w http.ResponseWriter, r *http.Request) error {
+	raw, err := c.JSON(w, r)
+	if err != nil {
+		return err
 	}
 	var path string
-	err := readMembers(raw, func(m event.Extra) string {
+	err = readMembers(raw, func(m event.Extra) string {
 		if m.Key != "path" {
 			return "is not a key of a ticket; the only one is path"
 		}
@@ -47,18 +47,16 @@ func (c Call) postTicket(w http.ResponseWriter, r *http.Request) {
 		err = event.FieldErrors{{Field: "path", Message: "must be the path of a route, such as /runs/…/…/stream"}}
 	}
 	if err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
 	path, _, _ = strings.Cut(path, "?")
 	random := make([]byte, ticketBytes)
 	_, _ = rand.Read(random) // never fails
 	ticket := base64.RawURLEncoding.EncodeToString(random)
 	if err := c.Tickets.PutTicket(r.Context(), ticket, journal.Ticket{Workspace: c.Workspace, Token: c.Token.ID, Path: path}, ticketAge); err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
-	respond(w, http.StatusCreated, map[string]string{"ticket": ticket})
+	return respond(w, http.StatusCreated, map[string]string{"ticket": ticket})
 }
 
 // redeem returns the token whose rights a request's ticket gives, and the token's workspace.

@@ -28,16 +28,14 @@ const (
 
 // PostAttachment stores a file that a later message names: POST /api/v1/agent/attachments, with
 // a form that has a file, or with the file itself.
-func (c Call) PostAttachment(w http.ResponseWriter, r *http.Request) {
+func (c Call) PostAttachment(w http.ResponseWriter, r *http.Request) error {
 	limit := c.Storage.MaxBytes
 	if r.ContentLength > limit+formBytes {
-		c.tooLarge(w, limit)
-		return
+		return c.tooLarge(w)
 	}
 	controller := http.NewResponseController(w)
 	if err := controller.SetReadDeadline(time.Now().Add(uploadTimeout)); err != nil {
-		c.failWith(w, err)
-		return
+		return err
 	}
 	_ = controller.SetWriteDeadline(time.Now().Add(uploadTimeout + recordTimeout))
 	r.Body = http.MaxBytesReader(w, r.Body, limit+formBytes)
@@ -50,11 +48,10 @@ func (c Call) PostAttachment(w http.ResponseWriter, r *http.Request) {
 		url, err = c.Storage.Sign(r.Context(), c.Workspace, file)
 	}
 	if err != nil {
-		c.failUpload(w, err)
-		return
+		return c.failedUpload(w, err)
 	}
 	bucket, path := place(*file.Copy)
-	respond(w, http.StatusOK, map[string]string{"bucket": bucket, "path": path, "mime_type": file.MimeType, "url": url})
+	return respond(w, http.StatusOK, map[string]string{"bucket": bucket, "path": path, "mime_type": file.MimeType, "url": url})
 }
 
 // stored stores a file and returns it with the type of its bytes.
@@ -118,24 +115,24 @@ func isTooLarge(err error) bool {
 	return errors.Is(err, attach.ErrTooLarge) || errors.As(err, &tooLarge)
 }
 
-// failUpload responds to a file that is not stored.
-func (c Call) failUpload(w http.ResponseWriter, err error) {
+// failedUpload returns the error for the sender of a file that is not stored.
+func (c Call) failedUpload(w http.ResponseWriter, err error) error {
 	switch {
 	case isTooLarge(err):
-		c.tooLarge(w, c.Storage.MaxBytes)
+		return c.tooLarge(w)
 	case errors.Is(err, attach.ErrOtherContent):
-		c.fail(w, http.StatusBadRequest, "invalid", "the bytes are not of the announced type", event.FieldErrors{{Field: "file", Message: "must have the bytes of the type that its Content-Type announces; only text/html may be a web page"}})
+		return &failure{http.StatusBadRequest, "invalid", "the bytes are not of the announced type",
+			event.FieldErrors{{Field: "file", Message: "must have the bytes of the type that its Content-Type announces; only text/html may be a web page"}}}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		c.fail(w, http.StatusRequestTimeout, "slow-body", "the file must arrive within two minutes", nil)
+		return fail(http.StatusRequestTimeout, "slow-body", "the file must arrive within two minutes")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		c.fail(w, http.StatusBadRequest, "broken-body", "the body ends too early", nil)
-	default:
-		c.failWith(w, err)
+		return fail(http.StatusBadRequest, "broken-body", "the body ends too early")
 	}
+	return err
 }
 
-func (c Call) tooLarge(w http.ResponseWriter, limit int64) {
+func (c Call) tooLarge(w http.ResponseWriter) error {
 	w.Header().Set("Connection", "close")
-	c.fail(w, http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the file must have at most %d bytes", limit), nil)
+	return fail(http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the file must have at most %d bytes", c.Storage.MaxBytes))
 }

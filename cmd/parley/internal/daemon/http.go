@@ -105,8 +105,8 @@ func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 }
 
 // api passes a request to the API of the workspace that it names.
-func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { serve(d.apiOf(r.PathValue("workspace")), w, r) }
+func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { d.apiOf(r.PathValue("workspace")).Serve(w, r, serve) }
 }
 
 // noTokens is the adapter of a workspace that is none of our API.
