@@ -41,40 +41,34 @@ type Body struct {
 // error is event.FieldErrors and names every faulty member. event.ParseMetadata checks the
 // metadata.
 func ReadBody(raw []byte) (Body, error) {
-	var b Body
+	b, faults := readBody(raw)
+	return b, faults.Err()
+}
+
+func readBody(raw []byte) (b Body, faults event.FieldErrors) {
 	content, source := false, ""
-	var faults event.FieldErrors
-	err := readMembers(raw, func(m event.Extra) string {
+	faults = readMembers(raw, func(m event.Extra) string {
 		content = content || m.Key == "content"
 		return b.set(m, &source)
 	})
-	if errors.As(err, &faults); unreadable(faults) {
+	if unreadable(faults) {
 		return b, faults
 	}
-	if !content {
-		faults = append(faults, event.FieldError{Field: "content", Message: "is required; it may be empty"})
-	}
-	faults = append(faults, b.mergeSource(source)...)
-	if len(faults) > 0 {
-		return b, faults
-	}
-	return b, nil
+	faults.Check(content, "content", "is required; it may be empty")
+	return b, append(faults, b.mergeSource(source)...)
 }
 
-// readMembers reads a JSON object. read returns the fault of a member, or "". The error is
-// event.FieldErrors.
-func readMembers(raw []byte, read func(m event.Extra) string) error {
+// readMembers reads a JSON object. read returns the fault of a member, or "".
+func readMembers(raw []byte, read func(m event.Extra) string) (faults event.FieldErrors) {
 	members, err := event.ReadObject(raw)
-	var faults event.FieldErrors
 	if err != nil && !errors.As(err, &faults) {
 		return event.FieldErrors{{Field: whole, Message: err.Error()}}
 	}
 	for _, m := range members {
-		if fault := read(m); fault != "" {
-			faults = append(faults, event.FieldError{Field: m.Key, Message: fault})
-		}
+		fault := read(m)
+		faults.Check(fault == "", m.Key, fault)
 	}
-	return faults.Err()
+	return faults
 }
 
 // mergeSource adds the source beside the metadata to the metadata. The other values keep

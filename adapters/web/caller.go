@@ -144,11 +144,7 @@ func foreign(r *http.Request) string {
 // complete reads a body and adds the members that the caller may omit. asks reports whether
 // the workspace has an agent with an id.
 func (c caller) complete(raw []byte, asks func(agent string) bool) (Body, error) {
-	b, err := ReadBody(raw)
-	var faults event.FieldErrors
-	if err != nil && !errors.As(err, &faults) {
-		return b, err
-	}
+	b, faults := readBody(raw)
 	if unreadable(faults) {
 		return b, faults
 	}
@@ -183,13 +179,12 @@ func (c caller) metadata(raw []byte) ([]byte, event.FieldErrors) {
 	if raw == nil && c.bare {
 		return c.own(event.Metadata{}), nil
 	}
-	var faults event.FieldErrors
 	if c.any {
-		_, err := parse(raw)
-		errors.As(err, &faults)
+		_, faults := parse(raw)
 		return raw, faults
 	}
 	given, err := event.ReadMetadata(raw)
+	var faults event.FieldErrors
 	if errors.As(err, &faults) {
 		return nil, faults
 	}

@@ -40,7 +40,7 @@ func (c Call) PostThread(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	mode := journal.ModeOpen
-	err = readMembers(raw, func(m event.Extra) string {
+	faults := readMembers(raw, func(m event.Extra) string {
 		if m.Key != "mode" {
 			return "is not a key of a thread; the only one is mode"
 		}
@@ -50,10 +50,10 @@ func (c Call) PostThread(w http.ResponseWriter, r *http.Request) error {
 		}
 		return fault
 	})
-	var t journal.Thread
-	if err == nil {
-		t, _, err = c.makeThread(r, newID(), mode)
+	if len(faults) > 0 {
+		return faults
 	}
+	t, _, err := c.makeThread(r, newID(), mode)
 	if err != nil {
 		return err
 	}

@@ -71,8 +71,7 @@ func (c Call) readChat(raw []byte, kind event.SenderType) (b Body, err error) {
 		b.Known = new(event.Known)
 	}
 	keys := []string{"content", "client_message_id", "metadata", "attachments"}
-	var faults event.FieldErrors
-	err = readMembers(raw, func(m event.Extra) string {
+	faults := readMembers(raw, func(m event.Extra) string {
 		switch {
 		case slices.Contains(keys, m.Key):
 			return b.set(m, nil)
@@ -87,7 +86,7 @@ func (c Call) readChat(raw []byte, kind event.SenderType) (b Body, err error) {
 		}
 		return "is not a key of this message"
 	})
-	if errors.As(err, &faults); unreadable(faults) {
+	if unreadable(faults) {
 		return b, faults
 	}
 	if n := utf8.RuneCountInString(b.Content); !slices.ContainsFunc(faults, func(f event.FieldError) bool { return f.Field == "content" }) {

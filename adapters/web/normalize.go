@@ -100,35 +100,23 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 // read reads a body that has a thread, an id and complete metadata, as the durable accept
 // requires. Its error is event.FieldErrors.
 func read(raw []byte) (Body, event.Metadata, error) {
-	b, err := ReadBody(raw)
-	var faults event.FieldErrors
-	if err != nil && !errors.As(err, &faults) {
-		return b, event.Metadata{}, err
-	}
+	b, faults := readBody(raw)
 	if unreadable(faults) {
 		return b, event.Metadata{}, faults
 	}
-	if err == nil && b.ThreadID == "" {
-		faults = append(faults, event.FieldError{Field: "thread_id", Message: "is required"})
+	if len(faults) == 0 {
+		faults.Check(b.ThreadID != "", "thread_id", "is required")
+		faults.Check(b.ClientMessageID != "" || b.MessageID != "", "message_id", "is required if there is no client_message_id")
 	}
-	if err == nil && b.ClientMessageID == "" && b.MessageID == "" {
-		faults = append(faults, event.FieldError{Field: "message_id", Message: "is required if there is no client_message_id"})
-	}
-	metadata, err := parse(b.Metadata)
-	if err != nil {
-		var more event.FieldErrors
-		errors.As(err, &more)
-		faults = append(faults, more...)
-	}
-	if len(faults) > 0 {
-		return b, metadata, faults
-	}
-	return b, metadata, nil
+	metadata, more := parse(b.Metadata)
+	return b, metadata, append(faults, more...).Err()
 }
 
-func parse(raw []byte) (event.Metadata, error) {
+func parse(raw []byte) (m event.Metadata, faults event.FieldErrors) {
 	if raw == nil {
 		raw = []byte("{}")
 	}
-	return event.ParseMetadata(raw)
+	m, err := event.ParseMetadata(raw)
+	errors.As(err, &faults)
+	return m, faults
 }

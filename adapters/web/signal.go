@@ -15,7 +15,7 @@ import (
 func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) error {
 	var signal string
 	var data json.RawMessage
-	err := readMembers(raw, func(m event.Extra) string {
+	faults := readMembers(raw, func(m event.Extra) string {
 		switch m.Key {
 		case "signal":
 			return text(m.Value, &signal)
@@ -24,11 +24,10 @@ func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStat
 		}
 		return ""
 	})
-	if err != nil {
-		return err
+	if len(faults) > 0 {
+		return faults
 	}
 	var message map[string]any
-	var faults event.FieldErrors
 	switch signal {
 	case "UserInput":
 		message, faults = userInput(data)

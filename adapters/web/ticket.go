@@ -37,17 +37,17 @@ func (c Call) postTicket(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var path string
-	err = readMembers(raw, func(m event.Extra) string {
+	faults := readMembers(raw, func(m event.Extra) string {
 		if m.Key != "path" {
 			return "is not a key of a ticket; the only one is path"
 		}
 		return text(m.Value, &path)
 	})
-	if err == nil && (!strings.HasPrefix(path, "/") || len(path) > maxPath) {
-		err = event.FieldErrors{{Field: "path", Message: "must be the path of a route, such as /runs/…/…/stream"}}
+	if len(faults) == 0 {
+		faults.Check(strings.HasPrefix(path, "/") && len(path) <= maxPath, "path", "must be the path of a route, such as /runs/…/…/stream")
 	}
-	if err != nil {
-		return err
+	if len(faults) > 0 {
+		return faults
 	}
 	path, _, _ = strings.Cut(path, "?")
 	random := make([]byte, ticketBytes)
