@@ -23,14 +23,9 @@ import (
 var _ turn.Agent = (*Agent)(nil)
 
 // Kind describes agents behind an AG-UI endpoint.
-func Kind() agent.Kind {
-	return agent.Kind{
-		Name: "agui", Config: func() agent.Config { return &Config{Config: remote.DefaultConfig()} },
-		New: func(c agent.Config, files agent.Files) turn.Agent {
-			return New(*c.(*Config), files, http.DefaultTransport)
-		},
-	}
-}
+func Kind() agent.Kind { return remote.NewKind("agui", defaults, New) }
+
+func defaults() Config { return Config{Config: remote.DefaultConfig()} }
 
 // Config is the configuration of one endpoint.
 type Config struct {

@@ -21,11 +21,11 @@ func (c chunks) expand(e streamEvent) (events []streamEvent, err error) {
 	switch {
 	case isChunk:
 		return c.grow(kind, e)
-	case isOneOf(e.Type, "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT"):
+	case slices.Contains([]string{"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT"}, e.Type):
 		for _, lane := range slices.Sorted(maps.Keys(c)) {
 			events = append(events, c.end(lane)...)
 		}
-	case known(e.Type) && !isOneOf(e.Type, "RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE", "SUBAGENT_STARTED"):
+	case known(e.Type) && !slices.Contains([]string{"RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE", "SUBAGENT_STARTED"}, e.Type):
 		events = c.end(e.SubagentRunID)
 	}
 	return append(events, e), nil

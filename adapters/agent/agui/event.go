@@ -3,6 +3,7 @@ package agui
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -122,9 +123,6 @@ func decode(data []byte) (streamEvent, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return e, fmt.Errorf("%s: %w", e.Type, err)
 	}
-	if string(e.Snapshot) == "" && fields["snapshot"] != nil {
-		e.Snapshot = fields["snapshot"]
-	}
 	e.raw = data
 	return e, e.check()
 }
@@ -132,11 +130,11 @@ func decode(data []byte) (streamEvent, error) {
 // check returns the fault of a field with a known set of values.
 func (e streamEvent) check() error {
 	switch {
-	case strings.HasPrefix(e.Type, "TEXT_MESSAGE_") && e.Role != "" && !isOneOf(e.Role, "assistant", "user", "system", "developer"):
+	case strings.HasPrefix(e.Type, "TEXT_MESSAGE_") && e.Role != "" && !slices.Contains([]string{"assistant", "user", "system", "developer"}, e.Role):
 		return fmt.Errorf("%s.role: must be assistant, user, system or developer", e.Type)
 	case strings.HasPrefix(e.Type, "REASONING_") && e.Role != "" && e.Role != "reasoning" && e.Role != "assistant":
 		return fmt.Errorf("%s.role: must be reasoning", e.Type)
-	case e.Type == "RUN_FINISHED" && e.Outcome != nil && !isOneOf(e.Outcome.Type, "success", "interrupt", "cancelled"):
+	case e.Type == "RUN_FINISHED" && e.Outcome != nil && !slices.Contains([]string{"success", "interrupt", "cancelled"}, e.Outcome.Type):
 		return fmt.Errorf("RUN_FINISHED.outcome: must be success, interrupt or cancelled")
 	case e.Type == "RUN_FINISHED" && e.Outcome != nil && e.Outcome.Type == "interrupt" && len(e.Outcome.Interrupts) == 0:
 		return fmt.Errorf("RUN_FINISHED.outcome: an interrupt must list at least one interrupt")
@@ -157,21 +155,12 @@ func (e streamEvent) mustBegin(kind string) error {
 	return nil
 }
 
-func isOneOf(value string, all ...string) bool {
-	for _, one := range all {
-		if value == one {
-			return true
-		}
-	}
-	return false
-}
-
 // known reports whether version 1.0 has an event of the type.
 func known(kind string) bool {
 	if _, ok := needs[kind]; ok {
 		return true
 	}
-	return isOneOf(kind, "RUN_STARTED", "RUN_FINISHED", "RAW", "TEXT_MESSAGE_CHUNK", "TOOL_CALL_CHUNK", "REASONING_MESSAGE_CHUNK", "REASONING_ENCRYPTED_VALUE")
+	return slices.Contains([]string{"RUN_STARTED", "RUN_FINISHED", "RAW", "TEXT_MESSAGE_CHUNK", "TOOL_CALL_CHUNK", "REASONING_MESSAGE_CHUNK", "REASONING_ENCRYPTED_VALUE"}, kind)
 }
 
 // text returns the value of a JSON string, and an empty text for anything else.

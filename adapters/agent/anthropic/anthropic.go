@@ -32,14 +32,7 @@ const maxImage = 5 << 20 / 4 * 3
 var _ turn.Agent = (*Agent)(nil)
 
 // Kind describes agents behind Anthropic's Messages API.
-func Kind() agent.Kind {
-	return agent.Kind{
-		Name: "anthropic", Config: func() agent.Config { return new(DefaultConfig()) },
-		New: func(c agent.Config, files agent.Files) turn.Agent {
-			return New(*c.(*Config), files, http.DefaultTransport)
-		},
-	}
-}
+func Kind() agent.Kind { return remote.NewKind("anthropic", DefaultConfig, New) }
 
 // Config is the configuration of one model.
 type Config struct {
@@ -188,26 +181,11 @@ type tool struct {
 
 // end ends the answer after the stream.
 func (m *message) end() error {
-	early := earlyEnd(m.stop)
-	switch {
-	case strings.TrimSpace(m.answer.String()) != "":
-	case m.called != "":
-		return m.client.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was offered none", m.called), nil)
-	default:
-		fault := m.client.Invalid(fmt.Sprintf("the model returned no text (stop_reason %q)", m.stop), nil)
-		fault.Permanent = early != "" // a repetition would end at the same point
-		return fault
-	}
-	if early != "" {
-		if err := m.answer.Text("\n\n(" + early + ")"); err != nil {
-			return err
-		}
-	}
-	var details json.RawMessage
+	end := remote.Ending{Reason: fmt.Sprintf("stop_reason %q", m.stop), Early: earlyEnd(m.stop), Tool: m.called}
 	if len(m.usage) > 0 {
-		details, _ = json.Marshal(map[string]any{"usage": m.usage})
+		end.Usage = m.usage
 	}
-	return m.answer.Finish(early, details)
+	return m.client.Finish(m.answer, end)
 }
 
 // earlyEnd returns the sentence for the reader of an incomplete answer, and an empty string

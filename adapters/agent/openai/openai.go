@@ -23,14 +23,7 @@ import (
 var _ turn.Agent = (*Agent)(nil)
 
 // Kind describes agents behind an OpenAI-compatible API.
-func Kind() agent.Kind {
-	return agent.Kind{
-		Name: "openai", Config: func() agent.Config { return new(DefaultConfig()) },
-		New: func(c agent.Config, files agent.Files) turn.Agent {
-			return New(*c.(*Config), files, http.DefaultTransport)
-		},
-	}
-}
+func Kind() agent.Kind { return remote.NewKind("openai", DefaultConfig, New) }
 
 // Agent is one model. It does not bound the number and the time of its runs; its caller
 // enforces Config.Bounds.
@@ -85,26 +78,14 @@ func (c *completion) end() error {
 	if err := c.sayCalls(); err != nil {
 		return err
 	}
-	early := earlyEnd(c.finish)
-	switch {
-	case strings.TrimSpace(c.answer.String()) != "":
-	case len(c.calls) > 0:
-		return c.agent.client.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was offered none", c.calls[0].Function.Name), nil)
-	default:
-		fault := c.agent.client.Invalid(fmt.Sprintf("the model returned no text (finish_reason %q)", c.finish), nil)
-		fault.Permanent = early != "" // a repetition would end at the same point
-		return fault
+	end := remote.Ending{Reason: fmt.Sprintf("finish_reason %q", c.finish), Early: earlyEnd(c.finish)}
+	if len(c.calls) > 0 {
+		end.Tool = c.calls[0].Function.Name
 	}
-	if early != "" {
-		if err := c.answer.Text("\n\n(" + early + ")"); err != nil {
-			return err
-		}
-	}
-	var details json.RawMessage
 	if len(c.usage) > 0 {
-		details, _ = json.Marshal(map[string]json.RawMessage{"usage": c.usage})
+		end.Usage = c.usage
 	}
-	return c.answer.Finish(early, details)
+	return c.agent.client.Finish(c.answer, end)
 }
 
 // earlyEnd returns the sentence for the reader of an incomplete answer, and an empty string

@@ -127,6 +127,39 @@ func (a *Answer) Finish(warning string, details json.RawMessage) error {
 	return err
 }
 
+// Ending is the end of a model's answer.
+type Ending struct {
+	Reason string // the model's own words for it, such as finish_reason "stop"
+	// Early is the sentence for the reader of an incomplete answer; empty for a complete one.
+	Early string
+	Tool  string // the name of a tool that the model has called; empty for none
+	Usage any    // the counts of tokens; nil if the server sent none
+}
+
+// Finish ends a model's answer after the stream: with a WARNING if it is incomplete, and with the
+// token counts as a key of the reply. An answer without text is an error.
+func (c *Client) Finish(a *Answer, e Ending) error {
+	switch {
+	case strings.TrimSpace(a.String()) != "":
+	case e.Tool != "":
+		return c.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was offered none", e.Tool), nil)
+	default:
+		fault := c.Invalid("the model returned no text ("+e.Reason+")", nil)
+		fault.Permanent = e.Early != "" // a repetition would end at the same point
+		return fault
+	}
+	if e.Early != "" {
+		if err := a.Text("\n\n(" + e.Early + ")"); err != nil {
+			return err
+		}
+	}
+	var details json.RawMessage
+	if e.Usage != nil {
+		details, _ = json.Marshal(map[string]any{"usage": e.Usage}) // it was decoded from JSON
+	}
+	return a.Finish(e.Early, details)
+}
+
 // Ask ends the answer with a REQUEST_INPUT: the agent needs an answer of the people in the
 // thread. The text so far precedes the question.
 func (a *Answer) Ask(question string, details json.RawMessage) error {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"parley/adapters/agent"
+	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -68,6 +69,19 @@ func (c Config) Check(faults *event.FieldErrors) {
 	faults.Check(c.MaxBytes > 0, "max_bytes", "must be more than 0")
 	faults.Check(c.MaxConcurrent > 0, "max_concurrent", "must be at least 1")
 	faults.Check(c.AnswerWithin > 0, "answer_within", "must be more than 0s")
+}
+
+// NewKind describes a kind of remote agents. The agents use http.DefaultTransport.
+func NewKind[C any, A turn.Agent, P interface {
+	*C
+	agent.Config
+}](name string, defaults func() C, create func(config C, files agent.Files, transport http.RoundTripper) A) agent.Kind {
+	return agent.Kind{
+		Name: name, Config: func() agent.Config { return P(new(defaults())) },
+		New: func(c agent.Config, files agent.Files) turn.Agent {
+			return create(*c.(P), files, http.DefaultTransport)
+		},
+	}
 }
 
 // Client calls the server of one agent. It is used concurrently.

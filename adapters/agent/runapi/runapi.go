@@ -30,14 +30,9 @@ var (
 )
 
 // Kind describes agents behind a server of the run protocol.
-func Kind() agent.Kind {
-	return agent.Kind{
-		Name: "run-api", Config: func() agent.Config { return &Config{Config: remote.DefaultConfig()} },
-		New: func(c agent.Config, files agent.Files) turn.Agent {
-			return New(*c.(*Config), files, http.DefaultTransport)
-		},
-	}
-}
+func Kind() agent.Kind { return remote.NewKind("run-api", defaults, New) }
+
+func defaults() Config { return Config{Config: remote.DefaultConfig()} }
 
 // Config is the configuration of one server.
 type Config struct {

@@ -31,13 +31,12 @@ var (
 
 // Kind describes agents behind a webhook.
 func Kind() agent.Kind {
-	return agent.Kind{
-		Name: "webhook", Config: func() agent.Config { return &Config{Config: remote.DefaultConfig()} },
-		New: func(c agent.Config, files agent.Files) turn.Agent {
-			return New(*c.(*Config), files, http.DefaultTransport, time.Now)
-		},
-	}
+	return remote.NewKind("webhook", defaults, func(c Config, files agent.Files, transport http.RoundTripper) *Agent {
+		return New(c, files, transport, time.Now)
+	})
 }
+
+func defaults() Config { return Config{Config: remote.DefaultConfig()} }
 
 // maxImages bounds the images of one request together, in bytes before encoding. Many servers
 // of small programs take no larger body.
