@@ -297,6 +297,17 @@ type PartialFormatter interface {
 	FormatPartial(text string, mentions []string, partial Partial) (shown, rest string, full bool)
 }
 
+// FormatWhole is the Format of a PartialFormatter.
+func FormatWhole(f PartialFormatter, text string, mentions []string) (posts []string) {
+	for full := true; full; {
+		var shown string
+		if shown, text, full = f.FormatPartial(text, mentions, Partial{Done: true}); shown != "" {
+			posts = append(posts, shown)
+		}
+	}
+	return posts
+}
+
 // Streamer is an adapter that can show a text in increments. None of its calls may be
 // repeated after an unclear failure. Their errors are *SendError.
 type Streamer interface {
@@ -421,6 +432,15 @@ func (e *SendError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *SendError) Unwrap() error { return e.Err }
+
+// RetryAfter returns the wait that a rate limit demands, and false for another error.
+func RetryAfter(err error) (wait time.Duration, limited bool) {
+	failure, ok := errors.AsType[*SendError](err)
+	if !ok || failure.Failure != RateLimited {
+		return 0, false
+	}
+	return failure.RetryAfter, true
+}
 
 // Permanently returns a permanent failure without a call.
 func Permanently(message string) *SendError {

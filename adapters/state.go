@@ -1,6 +1,9 @@
 package adapters
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
 // State is a durable store of small named values for one workspace, such as the cursor of
 // a poller. All nodes share it. An adapter uses a bounded number of names.
@@ -14,4 +17,28 @@ type State interface {
 	// caller must not use what change has noted if Update fails, because change may still
 	// run.
 	Update(ctx context.Context, name string, change func(value string) string) error
+}
+
+// UpdateList changes a list that the state has under a name; see State.Update. The list keeps its
+// last entries, at most the given number.
+func UpdateList[T any](ctx context.Context, state State, name string, most int, change func([]T) []T) error {
+	return state.Update(ctx, name, func(value string) string {
+		list := change(readList[T](value))
+		raw, _ := json.Marshal(list[max(0, len(list)-most):]) // its entries always encode
+		return string(raw)
+	})
+}
+
+// GetList returns a list that the state has under a name.
+func GetList[T any](ctx context.Context, state State, name string) ([]T, error) {
+	value, err := state.Get(ctx, name)
+	return readList[T](value), err
+}
+
+// readList reads a stored list. A value that cannot be read is an empty list.
+func readList[T any](value string) (list []T) {
+	if value == "" || json.Unmarshal([]byte(value), &list) != nil {
+		return nil
+	}
+	return list
 }

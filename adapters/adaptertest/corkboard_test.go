@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ type Normalizer struct{}
 // Keys returns the keys of a payload.
 func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	e, err := read(envelope, "")
-	keys := event.Keys{Kind: cmp.Or(e.Kind, event.KindOther), Dedupe: fmt.Sprintf("body:%x", sha256.Sum256(envelope.Body))}
+	keys := event.Keys{Kind: cmp.Or(e.Kind, event.KindOther), Dedupe: adapters.BodyKey(envelope.Body)}
 	switch {
 	case err != nil:
 		keys.Settled = event.Refuse(err)

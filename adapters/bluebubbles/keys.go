@@ -14,9 +14,6 @@
 package bluebubbles
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"parley/adapters"
 	"parley/ingest/event"
 )
@@ -61,7 +58,7 @@ func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys
 func (p payload) key(body []byte) string {
 	switch {
 	case p.ignored != "" && p.guid == "":
-		return bodyKey(body)
+		return adapters.BodyKey(body)
 	case p.ignored != "":
 		return "group:" + p.guid
 	case p.kind == event.KindDelete, p.kind == event.KindReaction:
@@ -76,9 +73,4 @@ func (p payload) messageID() string {
 		return p.tapback.target
 	}
 	return p.guid
-}
-
-func bodyKey(body []byte) string {
-	sum := sha256.Sum256(body)
-	return "body:" + hex.EncodeToString(sum[:])
 }

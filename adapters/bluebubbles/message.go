@@ -1,14 +1,13 @@
 package bluebubbles
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"parley/adapters"
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
@@ -148,8 +147,7 @@ func (m message) revision() string {
 	slices.Sort(files)
 	state := fmt.Appendf(nil, "%q %q %d %d %q %d", m.text, m.subject,
 		m.edited.UnixMilli(), m.retracted.UnixMilli(), files, m.failure)
-	sum := sha256.Sum256(state)
-	return hex.EncodeToString(sum[:16])
+	return adapters.Digest(state)[:32]
 }
 
 // endOfTime is the first millisecond that RFC 3339 cannot express: the year 10000.

@@ -1,6 +1,7 @@
 package bluebubbles
 
 import (
+	"parley/adapters"
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
@@ -46,7 +47,7 @@ func parse(envelope event.Envelope) *parsed {
 	}
 	p, err := read(envelope.Body)
 	if err != nil {
-		return &parsed{payload: p, dedupe: bodyKey(envelope.Body), err: err}
+		return &parsed{payload: p, dedupe: adapters.BodyKey(envelope.Body), err: err}
 	}
 	return &parsed{payload: p, dedupe: p.key(envelope.Body)}
 }

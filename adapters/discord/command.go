@@ -74,7 +74,7 @@ func (a *accepts) noteInteraction(ctx context.Context, r received) (received, in
 	if !asked.isCommand() {
 		return r, asked, nil
 	}
-	err := updateList(ctx, a.link.State, interactionsName, maxInteractions, func(list []interaction) []interaction {
+	err := adapters.UpdateList(ctx, a.link.State, interactionsName, maxInteractions, func(list []interaction) []interaction {
 		list = slices.DeleteFunc(list, func(i interaction) bool { return a.now().Sub(snowflakeTime(i.ID)) > answerFor })
 		if slices.ContainsFunc(list, func(i interaction) bool { return i.ID == asked.ID }) {
 			return list
@@ -192,7 +192,7 @@ func (a *Adapter) answer(ctx context.Context, post adapters.Post) (id string, do
 		return "", false, nil
 	}
 	var mine interaction
-	err = updateList(ctx, *state, interactionsName, maxInteractions, func(list []interaction) []interaction {
+	err = adapters.UpdateList(ctx, *state, interactionsName, maxInteractions, func(list []interaction) []interaction {
 		mine = interaction{}
 		for i := range list {
 			if list[i].ID == asked && (list[i].Key == "" || list[i].Key == post.Key) {

@@ -33,7 +33,7 @@ type filePlace struct {
 // rememberFiles stores the message of its attachments, because an attachment's id does not name
 // it. Links to files expire, so they are not stored.
 func rememberFiles(ctx context.Context, state adapters.State, m *message) error {
-	err := updateList(ctx, state, filesName, maxFiles, func(list []filePlace) []filePlace {
+	err := adapters.UpdateList(ctx, state, filesName, maxFiles, func(list []filePlace) []filePlace {
 		for _, f := range m.files {
 			place := filePlace{File: f.ID, Channel: m.channel.ID, Message: m.id}
 			if !slices.Contains(list, place) {
@@ -101,7 +101,7 @@ func (a *Adapter) attachment(ctx context.Context, id string) (*discordgo.Message
 	if state == nil {
 		return nil, errors.New("the message of the file is not known")
 	}
-	list, err := getList[filePlace](ctx, *state, filesName)
+	list, err := adapters.GetList[filePlace](ctx, *state, filesName)
 	if err != nil {
 		return nil, err
 	}

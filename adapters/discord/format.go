@@ -15,14 +15,7 @@ const maxText = 2000
 // so Format changes only tokens that must have no effect, tables, and headings that Discord does
 // not know.
 func (a *Adapter) Format(text string, mentions []string) []string {
-	var posts []string
-	for full := true; full; {
-		var shown string
-		if shown, text, full = a.FormatPartial(text, mentions, adapters.Partial{Done: true}); shown != "" {
-			posts = append(posts, shown)
-		}
-	}
-	return posts
+	return adapters.FormatWhole(a, text, mentions)
 }
 
 // headBytes is the length of a text's beginning that surely fills a message, in bytes, unless a

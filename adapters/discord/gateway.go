@@ -146,7 +146,8 @@ func (s *shard) run(ctx context.Context) error {
 		s.link.Log.Debug("the gateway connection ended", "shard", s.id, "err", err, "session", s.session.id != "")
 		wait := time.Duration(0)
 		if !connected {
-			wait = jitter(min(s.limits.backoffMax, s.limits.backoffMin<<min(failures, 20))) + retryAfter(err)
+			limit, _ := adapters.RetryAfter(err)
+			wait = jitter(min(s.limits.backoffMax, s.limits.backoffMin<<min(failures, 20))) + limit
 			failures++
 		}
 		if !s.pause(ctx, wait) || !s.accepts.drained(ctx) {
@@ -230,15 +231,6 @@ func (s *starts) wait(ctx context.Context, key int, every time.Duration) error {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
-}
-
-// retryAfter returns the wait of a rate limit; 0 for another error.
-func retryAfter(err error) time.Duration {
-	var failure *adapters.SendError
-	if errors.As(err, &failure) && failure.Failure == adapters.RateLimited {
-		return failure.RetryAfter
-	}
-	return 0
 }
 
 // jitter returns a random duration below most, so that clients that failed together do not

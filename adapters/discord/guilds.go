@@ -363,13 +363,8 @@ func (g *guilds) newDirect(channel string) bool {
 
 // rememberDirect stores a channel of direct messages, because Discord does not list them.
 func rememberDirect(ctx context.Context, state adapters.State, channel string) error {
-	err := state.Update(ctx, directName, func(value string) string {
-		var list []string
-		if value != "" {
-			list = strings.Split(value, " ")
-		}
-		list = append(slices.DeleteFunc(list, func(id string) bool { return id == channel }), channel)
-		return strings.Join(list[max(0, len(list)-maxDirect):], " ")
+	err := adapters.UpdateList(ctx, state, directName, maxDirect, func(list []string) []string {
+		return append(slices.DeleteFunc(list, func(id string) bool { return id == channel }), channel)
 	})
 	if err != nil {
 		return fmt.Errorf("store a channel of direct messages: %w", err)

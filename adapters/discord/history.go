@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
@@ -40,11 +39,11 @@ func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 	}
 	channels := a.guilds.missed(a.now())
 	if state := a.state.Load(); state != nil {
-		direct, err := (*state).Get(ctx, directName)
+		direct, err := adapters.GetList[string](ctx, *state, directName)
 		if err != nil {
 			return nil, fmt.Errorf("read the known direct messages: %w", err)
 		}
-		channels = append(channels, strings.Fields(direct)...)
+		channels = append(channels, direct...)
 	}
 	return channels, nil
 }
@@ -217,7 +216,7 @@ func (a *Adapter) page(ctx context.Context, channel string, query url.Values, ur
 		}
 		var raw []json.RawMessage
 		err := a.get(ctx, path, &raw)
-		if after := retryAfter(err); after > 0 {
+		if after, limited := adapters.RetryAfter(err); limited {
 			if !wake.After(ctx, after) {
 				return nil, ctx.Err()
 			}

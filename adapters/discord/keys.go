@@ -1,9 +1,6 @@
 package discord
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"parley/adapters"
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
@@ -28,11 +25,11 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 	f := parse(envelope)
 	p := f.payload
 	if f.err != nil {
-		return event.Keys{Kind: p.kind, Dedupe: bodyKey(envelope.Body), Settled: event.Refuse(f.err), Parsed: f}
+		return event.Keys{Kind: p.kind, Dedupe: adapters.BodyKey(envelope.Body), Settled: event.Refuse(f.err), Parsed: f}
 	}
 	keys := event.Keys{Kind: p.kind, Dedupe: p.dedupe, Parsed: f}
 	if keys.Dedupe == "" {
-		keys.Dedupe = bodyKey(envelope.Body)
+		keys.Dedupe = adapters.BodyKey(envelope.Body)
 	}
 	if p.channel.ID != "" {
 		keys.Thread = ThreadKey(envelope.Workspace, p.channel.ID)
@@ -74,11 +71,4 @@ func SelfOf(envelope event.Envelope) (event.Self, bool) {
 	application, _ := d.Child("application")
 	self := event.Self{UserID: requiredSnowflake(user, "id"), AppID: snowflake(application, "id")}
 	return self, frame.Err() == nil
-}
-
-func bodyKey(body []byte) string { return "body:" + digest(body) }
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/adapters"
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
@@ -161,7 +162,7 @@ func (p *payload) readDelete(name string, d jsonobject.Fields) {
 	}
 	ids := snowflakes(d, "ids")
 	p.place(readPlace(d), ids...)
-	p.dedupe = "delete:" + digest([]byte(strings.Join(slices.Sorted(slices.Values(ids)), ",")))
+	p.dedupe = "delete:" + adapters.Digest([]byte(strings.Join(slices.Sorted(slices.Values(ids)), ",")))
 }
 
 func (p *payload) readReaction(name string, frame, d jsonobject.Fields) {

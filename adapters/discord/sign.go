@@ -64,7 +64,7 @@ func (a *Adapter) questionChannel(ctx context.Context, sign adapters.Sign) (stri
 	if sign.Message != sign.To.Channel || state == nil {
 		return sign.To.Channel, nil
 	}
-	list, err := getList[question](ctx, *state, questionsName)
+	list, err := adapters.GetList[question](ctx, *state, questionsName)
 	if err != nil {
 		return "", &adapters.SendError{Failure: adapters.NotSent, Err: err}
 	}

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -29,7 +28,7 @@ type question struct {
 // rememberQuestion stores the channel of a question, because the key of its thread has only the
 // question's id.
 func rememberQuestion(ctx context.Context, state adapters.State, id, channel string) error {
-	err := updateList(ctx, state, questionsName, maxQuestions, func(list []question) []question {
+	err := adapters.UpdateList(ctx, state, questionsName, maxQuestions, func(list []question) []question {
 		if slices.ContainsFunc(list, func(q question) bool { return q.ID == id }) {
 			return list
 		}
@@ -41,26 +40,6 @@ func rememberQuestion(ctx context.Context, state adapters.State, id, channel str
 	return nil
 }
 
-// updateList changes a list in the state, which holds the last entries up to a bound.
-func updateList[T any](ctx context.Context, state adapters.State, name string, most int, change func([]T) []T) error {
-	return state.Update(ctx, name, func(value string) string {
-		var list []T
-		_ = json.Unmarshal([]byte(value), &list) // an unreadable value is an empty list
-		list = change(list)
-		raw, _ := json.Marshal(list[max(0, len(list)-most):]) // its entries always encode
-		return string(raw)
-	})
-}
-
-// getList reads a list of the state.
-func getList[T any](ctx context.Context, state adapters.State, name string) (list []T, err error) {
-	value, err := state.Get(ctx, name)
-	if err == nil && value != "" {
-		_ = json.Unmarshal([]byte(value), &list)
-	}
-	return list, err
-}
-
 // openThread opens the thread of a post if it is the thread of a question that has none yet.
 // https://docs.discord.com/developers/resources/channel#start-thread-from-message
 func (a *Adapter) openThread(ctx context.Context, post adapters.Post) error {
@@ -68,7 +47,7 @@ func (a *Adapter) openThread(ctx context.Context, post adapters.Post) error {
 	if !a.AutoThread || state == nil {
 		return nil
 	}
-	list, err := getList[question](ctx, *state, questionsName)
+	list, err := adapters.GetList[question](ctx, *state, questionsName)
 	if err != nil {
 		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the questions: %w", err)}
 	}
@@ -81,7 +60,7 @@ func (a *Adapter) openThread(ctx context.Context, post adapters.Post) error {
 	if err != nil && refusedCode(err) != codeThreadExists {
 		return sendError("open a thread in discord channel "+list[at].Channel, adapters.WithoutEffect(err))
 	}
-	err = updateList(ctx, *state, questionsName, maxQuestions, func(list []question) []question {
+	err = adapters.UpdateList(ctx, *state, questionsName, maxQuestions, func(list []question) []question {
 		for i := range list {
 			list[i].Opened = list[i].Opened || list[i].ID == post.To.Channel
 		}

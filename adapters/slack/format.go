@@ -32,14 +32,7 @@ const (
 // renders CommonMark itself, so Format changes only tokens and links that must have no
 // effect.
 func (a *Adapter) Format(text string, mentions []string) []string {
-	var posts []string
-	for full := true; full; {
-		var shown string
-		if shown, text, full = a.FormatPartial(text, mentions, adapters.Partial{Done: true}); shown != "" {
-			posts = append(posts, shown)
-		}
-	}
-	return posts
+	return adapters.FormatWhole(a, text, mentions)
 }
 
 // FormatPartial formats the beginning of a text for one post or one stream.

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"sync"
@@ -166,8 +165,8 @@ func (a *Adapter) counted(ctx context.Context, p *pace, method string, query url
 
 // rateLimited reports whether err is a rate limit, and how long the caller must wait.
 func rateLimited(method string, err error) (after time.Duration, limited bool) {
-	if failure, ok := errors.AsType[*adapters.SendError](err); ok && failure.Failure == adapters.RateLimited {
-		return max(failure.RetryAfter, minRetry), true
+	if after, limited = adapters.RetryAfter(err); limited {
+		return max(after, minRetry), true
 	}
 	code := refusedCode(err)
 	return minRetry, code != "" && refusal(method, code) == adapters.RateLimited

@@ -2,8 +2,6 @@ package slack
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -19,7 +17,7 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 	p := payloadOf(envelope)
 	keys := event.Keys{Kind: p.kind, Settled: p.earlyResult(facts.Self()), Parsed: p}
 	if keys.Settled != nil {
-		keys.Dedupe = bodyKey(p.raw)
+		keys.Dedupe = adapters.BodyKey(p.raw)
 		return keys
 	}
 	keys.Subject, keys.Channel = p.messageID(), p.namedChannel()
@@ -74,7 +72,7 @@ func (p *payload) reactionKey() string {
 	}
 	occasion := cmp.Or(r.EventTS, p.outer.EventID)
 	if occasion == "" {
-		occasion = bodyKey(p.raw)
+		occasion = adapters.BodyKey(p.raw)
 	}
 	return dedupeKey(act, p.messageID(), r.User, r.Reaction, occasion)
 }
@@ -147,19 +145,12 @@ func (p *payload) thread(workspace string, facts adapters.Facts) event.ThreadKey
 	}
 }
 
-// bodyKey returns the dedupe key of a payload that has no better one: a hash of its
-// bytes.
-func bodyKey(raw []byte) string {
-	sum := sha256.Sum256(raw)
-	return "body:" + hex.EncodeToString(sum[:])
-}
-
 // dedupeKey joins the parts of a key. The parts may have any length, so dedupeKey
 // replaces a key that is too long for a store by its hash.
 func dedupeKey(parts ...string) string {
 	key := event.Text(strings.Join(parts, ":"))
 	if len(key) > 512 {
-		return bodyKey([]byte(key))
+		return adapters.BodyKey([]byte(key))
 	}
 	return key
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -182,9 +183,9 @@ func interactionID(kind, trigger string, raw []byte) string {
 	id := strings.ReplaceAll(trigger, ".", "-")
 	switch {
 	case id == "":
-		id = bodyKey(raw)[len("body:"):][:32]
+		id = adapters.Digest(raw)[:32]
 	case !isID(id):
-		id = bodyKey([]byte(trigger))[len("body:"):][:32]
+		id = adapters.Digest([]byte(trigger))[:32]
 	}
 	return kind + "-" + id
 }

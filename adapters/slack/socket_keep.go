@@ -110,11 +110,11 @@ func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
 // After a rate limit, it also delays the requests of all keepers.
 func (s *sockets) backoff(failures int, err error) time.Duration {
 	wait := jitter(min(s.times.backoffMax, s.times.backoffMin<<min(failures, 20)))
-	if limited, ok := errors.AsType[*adapters.SendError](err); ok && limited.Failure == adapters.RateLimited {
+	if after, limited := adapters.RetryAfter(err); limited {
 		s.mu.Lock()
-		s.dialAfter = time.Now().Add(limited.RetryAfter)
+		s.dialAfter = time.Now().Add(after)
 		s.mu.Unlock()
-		wait += limited.RetryAfter
+		wait += after
 	}
 	return wait
 }

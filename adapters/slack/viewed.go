@@ -3,7 +3,6 @@ package slack
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,20 +28,6 @@ type views []view
 
 // viewsName is the name of a conversation's views in adapters.State.
 func viewsName(channel string) string { return "viewed/" + channel }
-
-// readViews reads a stored value. An unreadable value holds no views.
-func readViews(value string) (v views) {
-	if json.Unmarshal([]byte(value), &v) != nil {
-		return nil
-	}
-	return v
-}
-
-// value returns the newest views as a value for adapters.State.
-func (v views) value() string {
-	raw, _ := json.Marshal(v[max(0, len(v)-maxViews):]) // encoding strings never fails
-	return string(raw)
-}
 
 // at returns the channel that the user viewed beside a thread at a time; empty for none.
 // The zero time is now.
@@ -75,10 +60,9 @@ func (v views) add(n view) (all views, changed bool) {
 // rememberView stores the channel that the user views beside an assistant thread.
 func (p *payload) rememberView(ctx context.Context, state adapters.State) (event.Event, error) {
 	changed := false
-	err := state.Update(ctx, viewsName(p.channel), func(value string) string {
-		var all views
-		all, changed = readViews(value).add(view{Thread: p.ts, At: p.revision, Channel: p.assistant.viewed})
-		return all.value()
+	err := adapters.UpdateList(ctx, state, viewsName(p.channel), maxViews, func(list []view) []view {
+		list, changed = views(list).add(view{Thread: p.ts, At: p.revision, Channel: p.assistant.viewed})
+		return list
 	})
 	switch {
 	case err != nil:
@@ -97,11 +81,11 @@ func addView(ctx context.Context, m *event.Message, state adapters.State) error 
 	if err != nil || root == "" || !isDirect(channel) {
 		return nil
 	}
-	value, err := state.Get(ctx, viewsName(channel))
+	list, err := adapters.GetList[view](ctx, state, viewsName(channel))
 	if err != nil {
 		return fmt.Errorf("read the viewed channel: %w", err)
 	}
-	viewed := readViews(value).at(root, m.SentAt)
+	viewed := views(list).at(root, m.SentAt)
 	m.Metadata.Extra = slices.Concat(m.Metadata.Extra, extra("slack_context_channel_id", viewed))
 	return nil
 }

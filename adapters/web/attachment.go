@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/adapters"
 	"parley/assembly/stream"
 	"parley/ingest/attach"
 	"parley/ingest/event"
@@ -143,6 +142,5 @@ func (a Attachment) event() event.Attachment {
 	case a.Path != "":
 		return event.Attachment{ID: path.Base(a.Path), Name: a.Name, MimeType: a.MimeType, Size: a.Size, Copy: &event.Copy{Bucket: a.Bucket, Path: a.Path}}
 	}
-	sum := sha256.Sum256(a.Data)
-	return event.Attachment{ID: hex.EncodeToString(sum[:]), Name: a.Name, MimeType: a.MimeType, Size: int64(len(a.Data))}
+	return event.Attachment{ID: adapters.Digest(a.Data), Name: a.Name, MimeType: a.MimeType, Size: int64(len(a.Data))}
 }

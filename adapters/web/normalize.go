@@ -2,8 +2,6 @@ package web
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +26,7 @@ var _ adapters.Normalizer = Normalizer{}
 func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	b, metadata, err := read(envelope.Body)
 	if err != nil {
-		return event.Keys{Kind: event.KindMessage, Dedupe: "body:" + digest(envelope.Body), Settled: event.Refuse(err)}
+		return event.Keys{Kind: event.KindMessage, Dedupe: adapters.BodyKey(envelope.Body), Settled: event.Refuse(err)}
 	}
 	keys := event.Keys{
 		Kind:    event.KindMessage,
@@ -44,7 +42,7 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 		keys.Subject = ""
 		sender := metadata.SenderID
 		if len(sender) > maxSender {
-			sender = digest([]byte(sender)) // keeps the key within the store's limits
+			sender = adapters.Digest([]byte(sender)) // keeps the key within the store's limits
 		}
 		keys.Dedupe = fmt.Sprintf("client:%s:%d:%s:%s", b.ThreadID, len(sender), sender, b.ClientMessageID)
 	}
@@ -53,11 +51,6 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 
 // maxSender bounds a sender_id in a key, in bytes. A longer one is replaced by its hash.
 const maxSender = 256
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
 
 // Normalize implements adapters.Normalizer.
 func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapters.Directory) (event.Event, error) {
