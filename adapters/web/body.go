@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -116,20 +117,20 @@ const whole = "body"
 // caller must not report missing members.
 func unreadable(faults event.FieldErrors) bool { return len(faults) == 1 && faults[0].Field == whole }
 
+// optional are the members for which null means the same as their absence.
+var optional = []string{"metadata", "thread_id", "client_message_id", "source", "passive"}
+
 // set reads one member of the object. It returns the fault's text, or "".
 func (b *Body) set(m event.Extra, source *string) string {
-	null := string(m.Value) == "null"
+	if string(m.Value) == "null" && slices.Contains(optional, m.Key) {
+		return ""
+	}
 	switch m.Key {
 	case "content":
 		return text(m.Value, &b.Content)
 	case "metadata":
-		if !null {
-			b.Metadata = m.Value
-		}
+		b.Metadata = m.Value
 	case "thread_id":
-		if null {
-			return ""
-		}
 		if fault := text(m.Value, &b.ThreadID); fault != "" {
 			return fault
 		}
@@ -138,9 +139,6 @@ func (b *Body) set(m event.Extra, source *string) string {
 			return "must be a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8; leave it out for a new thread"
 		}
 	case "client_message_id":
-		if null {
-			return ""
-		}
 		if fault := text(m.Value, &b.ClientMessageID); fault != "" {
 			return fault
 		}
@@ -150,9 +148,6 @@ func (b *Body) set(m event.Extra, source *string) string {
 	case "message_id":
 		return text(m.Value, &b.MessageID)
 	case "source":
-		if null {
-			return ""
-		}
 		return text(m.Value, source)
 	case "attachments":
 		return b.setAttachments(m.Value)
@@ -165,7 +160,7 @@ func (b *Body) set(m event.Extra, source *string) string {
 	case "run_input":
 		b.RunInput = m.Value
 	case "passive":
-		if !null && json.Unmarshal(m.Value, &b.Passive) != nil {
+		if json.Unmarshal(m.Value, &b.Passive) != nil {
 			return "must be true or false"
 		}
 	default:

@@ -8,6 +8,7 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 )
 
 const (
@@ -152,7 +153,7 @@ const beginEvery = 250 * time.Millisecond
 // await returns a channel that gets a value after the run's begin and after each change, until
 // ctx ends. id returns the run's id; empty if it has not begun.
 func (s *runReader) await(ctx context.Context, id func() (string, error)) <-chan struct{} {
-	begun, changed := make(chan string, 1), make(chan struct{}, 1)
+	begun, changed := make(chan string, 1), wake.NewSignal()
 	s.begun = begun
 	go func() {
 		run, ticks := "", time.NewTicker(beginEvery)
@@ -169,10 +170,7 @@ func (s *runReader) await(ctx context.Context, id func() (string, error)) <-chan
 		changes, stop := s.runs.FollowRun(run)
 		defer stop()
 		for begun <- run; ; {
-			select {
-			case changed <- struct{}{}:
-			default: // the reader has not taken the last value yet
-			}
+			changed.Set()
 			select {
 			case <-ctx.Done():
 				return
