@@ -11,6 +11,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 const (
@@ -71,7 +72,7 @@ type sockets struct {
 	unwatched  chan struct{}  // closed when gaps are not reported any more
 
 	mu         sync.Mutex
-	changed    chan struct{} // has room for one signal that a field below has changed
+	changed    wake.Signal   // a field below has changed
 	open       int           // sockets that are ready and have not ended
 	gap        chan struct{} // nil without an unreported gap; closed when the gap is reported
 	eventLost  bool          // Slack has given up an event that the inbox did not accept
@@ -92,7 +93,7 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 			return err
 		},
 		spares: slots(maxConnections - a.config.Sockets), frameSlots: slots(maxInFlight),
-		changed: make(chan struct{}, 1), unwatched: make(chan struct{}),
+		changed: wake.NewSignal(), unwatched: make(chan struct{}),
 	}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -183,10 +184,7 @@ func (s *sockets) update(f func()) {
 	s.mu.Lock()
 	f()
 	s.mu.Unlock()
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
+	s.changed.Set()
 }
 
 // gapReportWait bounds the wait of a new socket's events for the report of the gap
