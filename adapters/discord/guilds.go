@@ -31,9 +31,8 @@ type guilds struct {
 // guild is a server with its channels.
 type guild struct {
 	*discordgo.Guild
-	roles    []string // the bot's
-	channels map[string]*discordgo.Channel
-	threads  map[string]*discordgo.Channel
+	roles    []string                      // the bot's
+	channels map[string]*discordgo.Channel // with the active threads
 	// fresh are the channels that the bot has begun to see lately, with the time.
 	fresh  map[string]time.Time
 	stored string // the value of the server in the state
@@ -132,17 +131,14 @@ func (a *accepts) learnGuild(ctx context.Context, r received) error {
 // arrive adds a server. before is its value in the state, and first says that the state knows no
 // server at all.
 func (g *guilds) arrive(data []byte, before string, first bool, now time.Time) {
-	next := &guild{Guild: new(discordgo.Guild), channels: map[string]*discordgo.Channel{}, threads: map[string]*discordgo.Channel{}, fresh: map[string]time.Time{}}
+	next := &guild{Guild: new(discordgo.Guild), channels: map[string]*discordgo.Channel{}, fresh: map[string]time.Time{}}
 	if json.Unmarshal(data, next.Guild) != nil {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, c := range next.Channels {
+	for _, c := range slices.Concat(next.Channels, next.Threads) {
 		next.channels[c.ID] = c
-	}
-	for _, c := range next.Threads {
-		next.threads[c.ID] = c
 	}
 	for _, m := range next.Members {
 		if m.User != nil && m.User.ID == g.own.UserID {
@@ -190,26 +186,22 @@ func (g *guilds) apply(name, id string, data []byte) {
 		if d.Role != nil {
 			known.Roles = append(known.Roles, d.Role)
 		}
-	case name == "CHANNEL_DELETE":
+	case name == "CHANNEL_DELETE", name == "THREAD_DELETE":
 		delete(known.channels, id)
-	case name == "THREAD_DELETE":
-		delete(known.threads, id)
-	case name == "CHANNEL_CREATE", name == "CHANNEL_UPDATE":
-		known.set(known.channels, data)
-	case name == "THREAD_CREATE", name == "THREAD_UPDATE":
-		known.set(known.threads, data)
+	case name == "CHANNEL_CREATE", name == "CHANNEL_UPDATE", name == "THREAD_CREATE", name == "THREAD_UPDATE":
+		known.set(data)
 	case name == "THREAD_LIST_SYNC":
 		for _, thread := range d.Threads {
-			known.set(known.threads, thread)
+			known.set(thread)
 		}
 	}
 }
 
 // set stores the channel of an event.
-func (g *guild) set(all map[string]*discordgo.Channel, data []byte) {
+func (g *guild) set(data []byte) {
 	c := new(discordgo.Channel)
 	if json.Unmarshal(data, c) == nil && c.ID != "" {
-		all[c.ID] = c
+		g.channels[c.ID] = c
 	}
 }
 
@@ -269,10 +261,10 @@ func (g *guild) ownRole(user string) string {
 // maxVisible bounds the remembered channels of a server, so that they fit into one value.
 const maxVisible = 2500
 
-// visible returns the channels with messages that the bot may read, sorted.
+// visible returns the channels with messages that the bot may read, sorted, without threads.
 func (g *guild) visible(user string) (ids []string) {
 	for id, c := range g.channels {
-		if hasMessages(c.Type) && g.permissions(c, user)&readPermissions == readPermissions {
+		if !c.IsThread() && hasMessages(c.Type) && g.permissions(c, user)&readPermissions == readPermissions {
 			ids = append(ids, id)
 		}
 	}
@@ -313,8 +305,8 @@ func (g *guilds) missed(now time.Time) (ids []string) {
 				ids = append(ids, id)
 			}
 		}
-		for id, thread := range known.threads {
-			if seen[thread.ParentID] {
+		for id, c := range known.channels {
+			if c.IsThread() && seen[c.ParentID] {
 				ids = append(ids, id)
 			}
 		}
@@ -328,10 +320,8 @@ func (g *guilds) place(channel string) (guildID string, c *discordgo.Channel) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, known := range g.known {
-		for _, all := range []map[string]*discordgo.Channel{known.channels, known.threads} {
-			if c := all[channel]; c != nil {
-				return id, c
-			}
+		if c := known.channels[channel]; c != nil {
+			return id, c
 		}
 	}
 	return "", nil
@@ -342,8 +332,8 @@ func (g *guilds) parent(guild, channel string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if known := g.known[guild]; known != nil {
-		if thread := known.threads[channel]; thread != nil {
-			return thread.ParentID
+		if c := known.channels[channel]; c != nil && c.IsThread() {
+			return c.ParentID
 		}
 	}
 	return ""

@@ -197,8 +197,6 @@ func (a *Adapter) envelope(name, transport, parent string, d json.RawMessage) *e
 // page reads one page of a channel, in Discord's order. It waits for the pace of the route; until
 // urgent is closed, it leaves a fifth of the calls to others.
 func (a *Adapter) page(ctx context.Context, channel string, query url.Values, urgent <-chan struct{}) ([]historyMessage, error) {
-	query.Set("limit", strconv.Itoa(historyPage))
-	path := "/channels/" + channel + "/messages?" + query.Encode()
 	name := "GET channels " + channel + " messages"
 	for {
 		wait := a.paces.scarce(name, a.now())
@@ -214,16 +212,25 @@ func (a *Adapter) page(ctx context.Context, channel string, query url.Values, ur
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		var raw []json.RawMessage
-		err := a.get(ctx, path, &raw)
+		list, _, err := a.messages(ctx, channel, query)
 		if after, limited := adapters.RetryAfter(err); limited {
 			if !wake.After(ctx, after) {
 				return nil, ctx.Err()
 			}
 			continue
 		}
-		return decodePage(raw), err
+		return list, err
 	}
+}
+
+// messages calls GET /channels/{channel}/messages. full says that the page is full.
+func (a *Adapter) messages(ctx context.Context, channel string, query url.Values) (list []historyMessage, full bool, err error) {
+	if !query.Has("limit") {
+		query.Set("limit", strconv.Itoa(historyPage))
+	}
+	var raw []json.RawMessage
+	err = a.get(ctx, "/channels/"+channel+"/messages?"+query.Encode(), &raw)
+	return decodePage(raw), len(raw) == historyPage, err
 }
 
 func decodePage(raw []json.RawMessage) (list []historyMessage) {
@@ -240,12 +247,10 @@ func decodePage(raw []json.RawMessage) (list []historyMessage) {
 // returns false. It does not wait for the pace of the route.
 func (a *Adapter) eachMessage(ctx context.Context, channel string, since time.Time, visit func(historyMessage) bool) error {
 	for after := snowflakeAt(since); ; {
-		var raw []json.RawMessage
-		query := url.Values{"after": {after}, "limit": {strconv.Itoa(historyPage)}}
-		if err := a.get(ctx, "/channels/"+channel+"/messages?"+query.Encode(), &raw); err != nil {
+		page, full, err := a.messages(ctx, channel, url.Values{"after": {after}})
+		if err != nil {
 			return err
 		}
-		page := decodePage(raw)
 		slices.SortFunc(page, func(x, y historyMessage) int { return compareIDs(x.ID, y.ID) })
 		for _, m := range page {
 			if !visit(m) {
@@ -253,7 +258,7 @@ func (a *Adapter) eachMessage(ctx context.Context, channel string, since time.Ti
 			}
 			after = m.ID
 		}
-		if len(raw) < historyPage || len(page) == 0 {
+		if !full || len(page) == 0 {
 			return nil
 		}
 	}
@@ -284,7 +289,7 @@ func (a *Adapter) placeOf(ctx context.Context, channel string) (guild, parent st
 		}
 		guild = c.GuildID
 	}
-	if isThread(int64(c.Type)) {
+	if c.IsThread() {
 		parent = c.ParentID
 	}
 	return guild, parent, nil

@@ -27,7 +27,7 @@ func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo strin
 	if err != nil {
 		return before, err
 	}
-	if _, known := a.guilds.place(to.Channel); known != nil && !isThread(int64(known.Type)) {
+	if _, known := a.guilds.place(to.Channel); known != nil && !known.IsThread() {
 		return before, nil
 	}
 	c, err := a.channel(ctx, to.Channel)
@@ -36,7 +36,7 @@ func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo strin
 		return before, nil
 	case err != nil:
 		return before, err
-	case !isThread(int64(c.Type)):
+	case !c.IsThread():
 		return before, nil
 	}
 	list, err := a.latest(ctx, c.ID, upTo, newest)
@@ -65,11 +65,10 @@ func (a *Adapter) latest(ctx context.Context, thread, upTo string, newest int) (
 	if isSnowflake(upTo) {
 		query.Set("before", upTo)
 	}
-	var raw []json.RawMessage
-	if err = a.get(ctx, "/channels/"+thread+"/messages?"+query.Encode(), &raw); err != nil {
+	if list, _, err = a.messages(ctx, thread, query); err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(decodePage(raw), func(m historyMessage) bool { return m.ID == thread || m.isStarter() })
+	list = slices.DeleteFunc(list, func(m historyMessage) bool { return m.ID == thread || m.isStarter() })
 	list = list[:min(len(list), newest)]
 	slices.Reverse(list)
 	return list, nil
