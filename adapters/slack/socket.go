@@ -41,7 +41,7 @@ type socketTimes struct {
 	silence   time.Duration // without anything from Slack, after which a socket is dead; Slack sends pings and answers ours
 	write     time.Duration // one frame of ours
 	slotWait  time.Duration // maximum wait of a frame for one of maxInFlight slots
-	orderWait time.Duration // maximum wait of a frame for the earlier frame of its conversation
+	orderWait time.Duration // maximum wait of a frame for its place in the order of the commits
 	flush     time.Duration // maximum wait of a new socket for the frames on their way over the old one
 	drain     time.Duration // from the hello of a socket's replacement until we close the socket
 	closeWait time.Duration // maximum wait for Slack's answer to our close
@@ -65,9 +65,9 @@ type sockets struct {
 	times      socketTimes
 	accept     func(event.Envelope) error // calls the inbox; a stop does not cancel the call
 	link       adapters.Link
-	spares     chan struct{} // the connections that may be open beside the configured ones
-	frameSlots chan struct{} // the frames that may be in flight
-	order      threadOrder
+	spares     chan struct{}  // the connections that may be open beside the configured ones
+	frameSlots chan struct{}  // the frames that may be in flight
+	placing    chan struct{}  // has one slot, for the frame that gets its place in the order of the commits
 	goroutines sync.WaitGroup // the readers and pingers of the sockets, and the sockets that are being retired
 	unwatched  chan struct{}  // closed when gaps are not reported any more
 
@@ -92,7 +92,7 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 			_, err := inbox.Accept(context.WithoutCancel(ctx), e)
 			return err
 		},
-		spares: slots(maxConnections - a.config.Sockets), frameSlots: slots(maxInFlight),
+		spares: slots(maxConnections - a.config.Sockets), frameSlots: slots(maxInFlight), placing: slots(1),
 		changed: wake.NewSignal(), unwatched: make(chan struct{}),
 	}
 	running, stop := context.WithCancelCause(ctx)

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"sync"
-	"time"
 
 	"parley/ingest/event"
 )
@@ -100,7 +99,9 @@ func (c *socket) disconnect(reason string) error {
 }
 
 // accept starts the durable accept of a frame, and the acknowledgement that follows it.
-// It returns before either ends. If all slots are taken, accept waits for one for
+// It returns before either ends, when the frame has its place in the order of the commits: so
+// the frames are accepted in the order of their arrival, whichever sockets carried them, and the
+// agent reads the earlier message first. It waits for the place for orderWait at most. If all slots are taken, accept waits for one for
 // slotWait at most; during this wait the socket answers no ping. Without a slot it
 // drops the frame like one that the journal can't accept: Slack sends it again.
 func (c *socket) accept(f wireFrame, raw []byte) {
@@ -114,32 +115,33 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 		s.frameSlots <- struct{}{}
 		return
 	}
-	p := parse(raw)
-	before, after := s.order.enter(p.orderKey())
+	envelope := event.Envelope{
+		Workspace: s.adapter.Workspace, Platform: event.Slack, Transport: "socket", ReceivedAt: at, Body: raw,
+		Retried: f.RetryAttempt > 0, Parsed: parse(raw),
+	}
+	placed := make(chan struct{})
+	envelope.Queued = sync.OnceFunc(func() { close(placed) })
+	<-s.placing
+	defer func() { s.placing <- struct{}{} }()
 	go func() {
 		defer func() {
-			after()
+			envelope.Queued()
 			s.frameSlots <- struct{}{}
 			c.finish()
 		}()
-		if before != nil {
-			await(before, s.times.orderWait)
-		}
-		if s.acceptEnvelope(f, raw, p, at) && f.EnvelopeID != "" {
+		if s.acceptEnvelope(f, envelope) && f.EnvelopeID != "" {
 			c.acknowledge(f.EnvelopeID)
 		}
 	}()
+	await(placed, s.times.orderWait)
 }
 
 // acceptEnvelope passes a frame to the inbox and reports whether it is durable. The
 // inbox logs the reason if it is not.
-func (s *sockets) acceptEnvelope(f wireFrame, raw []byte, p *payload, receivedAt time.Time) bool {
+func (s *sockets) acceptEnvelope(f wireFrame, envelope event.Envelope) bool {
 	var err error
 	panicked := catchPanic(func() error {
-		err = s.accept(event.Envelope{
-			Workspace: s.adapter.Workspace, Platform: event.Slack, Transport: "socket", ReceivedAt: receivedAt, Body: raw,
-			Retried: f.RetryAttempt > 0, Parsed: p,
-		})
+		err = s.accept(envelope)
 		return nil
 	})
 	if panicked != nil {
@@ -179,51 +181,5 @@ func (c *socket) acknowledge(id string) {
 	if err := c.write(ack); err != nil {
 		c.set.link.Log.Debug("acknowledgement not written", "err", err)
 		_ = c.conn.Close()
-	}
-}
-
-// threadOrder passes the frames of one conversation to the inbox in the order of their
-// arrival, whichever sockets carried them. The agent must read the earlier message
-// first, and the journal promises no order for concurrent accepts. A frame waits for
-// the earlier frame only for a limited time: if commits are slow, frames must share a
-// commit.
-type threadOrder struct {
-	mu   sync.Mutex
-	last map[event.ThreadKey]chan struct{}
-}
-
-// orderKey returns the conversation of a frame, as far as the frame names it; empty if
-// it names none.
-func (p *payload) orderKey() event.ThreadKey {
-	if p.channel == "" {
-		return ""
-	}
-	root := ""
-	if p.message != nil {
-		root = p.message.ThreadTS
-	}
-	return ThreadKey("", p.namedChannel(), p.ts, root)
-}
-
-// enter returns the signal to wait for, and the function to call after the durable
-// accept.
-func (o *threadOrder) enter(key event.ThreadKey) (before <-chan struct{}, after func()) {
-	if key == "" {
-		return nil, func() {}
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.last == nil {
-		o.last = map[event.ThreadKey]chan struct{}{}
-	}
-	before, own := o.last[key], make(chan struct{})
-	o.last[key] = own
-	return before, func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.last[key] == own {
-			delete(o.last, key)
-		}
-		close(own)
 	}
 }
