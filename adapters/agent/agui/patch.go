@@ -27,6 +27,37 @@ type document struct {
 	room  int // so many bytes may be added before the whole value is measured again
 }
 
+// maxDepth bounds the nesting of a value that is encoded. A move can nest a value in another one
+// without any new bytes, and json.Marshal calls itself for each level: at a million levels its
+// stack overflows, which ends the process.
+const maxDepth = 1000
+
+// encode returns the JSON of a value. It fails if the value is nested more than maxDepth deep.
+func encode(value any) ([]byte, error) {
+	if isDeeper(value, maxDepth) {
+		return nil, fmt.Errorf("the document is nested more than %d deep", maxDepth)
+	}
+	return json.Marshal(value)
+}
+
+// isDeeper reports whether a value is nested more than depth deep in objects and arrays.
+func isDeeper(value any, depth int) bool {
+	if depth < 0 {
+		return true
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, inner := range value {
+			if isDeeper(inner, depth-1) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, func(inner any) bool { return isDeeper(inner, depth-1) })
+	}
+	return false
+}
+
 // newDocument returns the value of a JSON text.
 func newDocument(raw []byte, limit int) (*document, error) {
 	value, err := read(raw)
@@ -42,7 +73,7 @@ func (d *document) grow(bytes int) error {
 	if d.room -= bytes; d.room >= 0 {
 		return nil
 	}
-	raw, err := json.Marshal(d.value)
+	raw, err := encode(d.value)
 	if d.room = d.limit - len(raw) - bytes; err == nil && d.room < 0 {
 		err = fmt.Errorf("the document is larger than %d bytes (max_bytes)", d.limit)
 	}
@@ -124,7 +155,7 @@ func (d *document) apply(o operation) (err error) {
 
 // copied returns a copy of a value that shares nothing with it.
 func (d *document) copied(value any) (any, error) {
-	raw, err := json.Marshal(value)
+	raw, err := encode(value)
 	if err != nil {
 		return nil, err
 	}

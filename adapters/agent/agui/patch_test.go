@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"parley/adapters/agent/remote"
 )
 
 // TestPatch checks JSON Patches of RFC 6902. A want of "" is an error.
@@ -74,5 +76,40 @@ func TestStateIsBounded(t *testing.T) {
 	}
 	if _, err := newDocument([]byte(`"`+strings.Repeat("x", 1000)+`"`), 1000); err == nil {
 		t.Error("a snapshot above the limit was taken")
+	}
+}
+
+// TestStateIsNotDeep nests a state by moves, which add no bytes. A document that is measured, a
+// copied value and the state of the reply are refused above the bound, and taken at the bound.
+func TestStateIsNotDeep(t *testing.T) {
+	deep := func(levels int) *document {
+		d, err := newDocument([]byte(`{"a":[]}`), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range levels - 2 {
+			if err := d.patch([]byte(`[{"op":"add","path":"/b","value":[]},{"op":"move","from":"/a","path":"/b/0"},{"op":"move","from":"/b","path":"/a"}]`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return d
+	}
+	copied := []byte(`[{"op":"copy","from":"/a","path":"/c"}]`)
+	if err := deep(maxDepth).patch(copied); err != nil {
+		t.Error(err)
+	}
+	if err := deep(maxDepth + 3).patch(copied); err == nil {
+		t.Error("a deep value was copied")
+	}
+	if err := deep(maxDepth + 3).grow(2 << 20); err == nil || !strings.Contains(err.Error(), "deep") {
+		t.Errorf("a deep document was encoded: %v", err)
+	}
+	r := run{client: remote.New(remote.DefaultConfig(), nil), state: deep(maxDepth - 1)}
+	if _, err := r.own(); err != nil {
+		t.Error(err)
+	}
+	r.state = deep(maxDepth + 3)
+	if own, err := r.own(); err == nil {
+		t.Errorf("a reply has a deep state of %d bytes", len(own))
 	}
 }

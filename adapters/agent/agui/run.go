@@ -233,7 +233,11 @@ func (r *run) own() (json.RawMessage, error) {
 	if len(own) == 0 {
 		return nil, nil
 	}
-	return json.Marshal(own)
+	raw, err := encode(own)
+	if err != nil {
+		return nil, r.client.Invalid("the agent's state cannot be stored", err)
+	}
+	return raw, nil
 }
 
 // fromSnapshot returns the answer of an agent that sends whole messages only: the
