@@ -19,12 +19,19 @@ type State interface {
 	Update(ctx context.Context, name string, change func(value string) string) error
 }
 
-// UpdateList changes a list that the state has under a name; see State.Update. The list keeps its
-// last entries, at most the given number.
-func UpdateList[T any](ctx context.Context, state State, name string, most int, change func([]T) []T) error {
+// MaxState bounds the bytes of one value of the state.
+const MaxState = 64 << 10
+
+// UpdateList changes a list that the state has under a name; see State.Update. If the list
+// becomes too large for a value, its oldest entries, which come first, are dropped.
+func UpdateList[T any](ctx context.Context, state State, name string, change func([]T) []T) error {
 	return state.Update(ctx, name, func(value string) string {
 		list := change(readList[T](value))
-		raw, _ := json.Marshal(list[max(0, len(list)-most):]) // its entries always encode
+		raw, _ := json.Marshal(list) // its entries always encode
+		for len(raw) > MaxState {
+			list = list[1:]
+			raw, _ = json.Marshal(list)
+		}
 		return string(raw)
 	})
 }

@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"parley/adapters"
@@ -30,10 +31,14 @@ func (s *State) Put(ctx context.Context, name, value string) error {
 	return s.Update(ctx, name, func(string) string { return value })
 }
 
-// Update implements adapters.State.
+// Update implements adapters.State. It fails if the value is larger than the journal's bound.
 func (s *State) Update(_ context.Context, name string, change func(value string) string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.values[name] = change(s.values[name])
+	value := change(s.values[name])
+	if len(value) > adapters.MaxState {
+		return fmt.Errorf("the value of %q has %d bytes", name, len(value))
+	}
+	s.values[name] = value
 	return nil
 }

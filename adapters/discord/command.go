@@ -30,10 +30,8 @@ const (
 	answerFor = 14 * time.Minute
 	// refuseFor bounds how long a deferred response waits for a refusal.
 	refuseFor = 30 * time.Second
-	// interactionsName is the name of the open interactions in the state, and maxInteractions
-	// bounds them.
+	// interactionsName is the name of the open interactions in the state.
 	interactionsName = "interactions"
-	maxInteractions  = 120
 )
 
 // refusedText is shown to a person whose command starts no turn.
@@ -74,7 +72,7 @@ func (a *accepts) noteInteraction(ctx context.Context, r received) (received, in
 	if !asked.isCommand() {
 		return r, asked, nil
 	}
-	err := adapters.UpdateList(ctx, a.link.State, interactionsName, maxInteractions, func(list []interaction) []interaction {
+	err := adapters.UpdateList(ctx, a.link.State, interactionsName, func(list []interaction) []interaction {
 		list = slices.DeleteFunc(list, func(i interaction) bool { return a.now().Sub(snowflakeTime(i.ID)) > answerFor })
 		if slices.ContainsFunc(list, func(i interaction) bool { return i.ID == asked.ID }) {
 			return list
@@ -192,7 +190,7 @@ func (a *Adapter) answer(ctx context.Context, post adapters.Post) (id string, do
 		return "", false, nil
 	}
 	var mine interaction
-	err = adapters.UpdateList(ctx, *state, interactionsName, maxInteractions, func(list []interaction) []interaction {
+	err = adapters.UpdateList(ctx, *state, interactionsName, func(list []interaction) []interaction {
 		mine = interaction{}
 		for i := range list {
 			if list[i].ID == asked && (list[i].Key == "" || list[i].Key == post.Key) {

@@ -16,12 +16,8 @@ import (
 	"parley/ingest/event"
 )
 
-// filesName is the name of the latest attachments' messages in the state, and maxFiles bounds
-// them.
-const (
-	filesName = "files"
-	maxFiles  = 700
-)
+// filesName is the name of the latest attachments' messages in the state.
+const filesName = "files"
 
 // filePlace is the message of an attachment.
 type filePlace struct {
@@ -33,7 +29,7 @@ type filePlace struct {
 // rememberFiles stores the message of its attachments, because an attachment's id does not name
 // it. Links to files expire, so they are not stored.
 func rememberFiles(ctx context.Context, state adapters.State, m *message) error {
-	err := adapters.UpdateList(ctx, state, filesName, maxFiles, func(list []filePlace) []filePlace {
+	err := adapters.UpdateList(ctx, state, filesName, func(list []filePlace) []filePlace {
 		for _, f := range m.files {
 			place := filePlace{File: f.ID, Channel: m.channel.ID, Message: m.id}
 			if !slices.Contains(list, place) {

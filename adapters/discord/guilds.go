@@ -53,7 +53,7 @@ const startedName = "started"
 // directName is the name of the channels of direct messages in the state.
 const directName = "direct"
 
-// maxDirect bounds the channels of direct messages that are remembered; the latest stay.
+// maxDirect bounds the channels of direct messages that are known in memory.
 const maxDirect = 2000
 
 // isGuildEvent reports whether an event only changes the memory of servers.
@@ -353,7 +353,7 @@ func (g *guilds) newDirect(channel string) bool {
 
 // rememberDirect stores a channel of direct messages, because Discord does not list them.
 func rememberDirect(ctx context.Context, state adapters.State, channel string) error {
-	err := adapters.UpdateList(ctx, state, directName, maxDirect, func(list []string) []string {
+	err := adapters.UpdateList(ctx, state, directName, func(list []string) []string {
 		return append(slices.DeleteFunc(list, func(id string) bool { return id == channel }), channel)
 	})
 	if err != nil {

@@ -11,12 +11,8 @@ import (
 	"parley/adapters"
 )
 
-// questionsName is the name of the questions with a thread of their own in the state, and
-// maxQuestions bounds them.
-const (
-	questionsName = "questions"
-	maxQuestions  = 1000
-)
+// questionsName is the name of the questions with a thread of their own in the state.
+const questionsName = "questions"
 
 // question is a message whose thread has the message's id.
 type question struct {
@@ -28,7 +24,7 @@ type question struct {
 // rememberQuestion stores the channel of a question, because the key of its thread has only the
 // question's id.
 func rememberQuestion(ctx context.Context, state adapters.State, id, channel string) error {
-	err := adapters.UpdateList(ctx, state, questionsName, maxQuestions, func(list []question) []question {
+	err := adapters.UpdateList(ctx, state, questionsName, func(list []question) []question {
 		if slices.ContainsFunc(list, func(q question) bool { return q.ID == id }) {
 			return list
 		}
@@ -60,7 +56,7 @@ func (a *Adapter) openThread(ctx context.Context, post adapters.Post) error {
 	if err != nil && refusedCode(err) != codeThreadExists {
 		return sendError("open a thread in discord channel "+list[at].Channel, adapters.WithoutEffect(err))
 	}
-	err = adapters.UpdateList(ctx, *state, questionsName, maxQuestions, func(list []question) []question {
+	err = adapters.UpdateList(ctx, *state, questionsName, func(list []question) []question {
 		for i := range list {
 			list[i].Opened = list[i].Opened || list[i].ID == post.To.Channel
 		}

@@ -60,9 +60,9 @@ func (v views) add(n view) (all views, changed bool) {
 // rememberView stores the channel that the user views beside an assistant thread.
 func (p *payload) rememberView(ctx context.Context, state adapters.State) (event.Event, error) {
 	changed := false
-	err := adapters.UpdateList(ctx, state, viewsName(p.channel), maxViews, func(list []view) []view {
+	err := adapters.UpdateList(ctx, state, viewsName(p.channel), func(list []view) []view {
 		list, changed = views(list).add(view{Thread: p.ts, At: p.revision, Channel: p.assistant.viewed})
-		return list
+		return list[max(0, len(list)-maxViews):]
 	})
 	switch {
 	case err != nil:
