@@ -16,6 +16,7 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 	"parley/ingest/work"
 )
 
@@ -66,7 +67,9 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 		Lease:      adapters.ExclusiveLease{Store: d.journal, Name: path.Join("workspace", a.ID, c.Name)},
 		Link: adapters.Link{
 			Up: func(self event.Self) {
-				d.introduce(ctx, a, self)
+				if !d.introduce(ctx, a, self) {
+					return
+				}
 				d.sayHello(ctx, a, self)
 				if a.backfill != nil && a.links.complete(c.Name) {
 					a.backfill.Up(ctx)
@@ -126,18 +129,35 @@ func (d *Daemon) report(a *account, connection string, s adapters.Status) {
 	}
 }
 
-// introduce stores our own identity on the platform.
-func (d *Daemon) introduce(ctx context.Context, a *account, self event.Self) {
-	known, err := d.journal.Self(ctx, a.ID)
-	if err == nil {
-		if known.TeamID == self.TeamID && self.AppID == "" {
-			self.AppID = known.AppID // the platform does not always report it
+// introduceAgain is the wait after a failure to store our identity.
+const introduceAgain = time.Second
+
+// introduce stores our own identity on the platform. No envelope of the account is read before,
+// so introduce tries until it succeeds or ctx ends. It reports whether it has succeeded.
+func (d *Daemon) introduce(ctx context.Context, a *account, self event.Self) bool {
+	for {
+		err := d.storeSelf(ctx, a, self)
+		if err == nil {
+			return true
 		}
-		err = d.ingest.SetSelf(ctx, a.Platform, a.ID, self)
+		if ctx.Err() == nil {
+			d.log.Error("own identity not stored", "workspace", a.ID, "err", err)
+		}
+		if !wake.After(ctx, introduceAgain) {
+			return false
+		}
 	}
-	if err != nil && ctx.Err() == nil {
-		d.log.Error("own identity not stored", "workspace", a.ID, "err", err)
+}
+
+func (d *Daemon) storeSelf(ctx context.Context, a *account, self event.Self) error {
+	known, err := d.journal.Self(ctx, a.ID)
+	if err != nil {
+		return err
 	}
+	if known.TeamID == self.TeamID && self.AppID == "" {
+		self.AppID = known.AppID // the platform does not always report it
+	}
+	return d.ingest.SetSelf(ctx, a.Platform, a.ID, self)
 }
 
 // serveAgents starts a work queue for the turns of each new agent. A work queue stays until

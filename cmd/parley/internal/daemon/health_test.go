@@ -2,11 +2,14 @@ package daemon_test
 
 import (
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/journal/journaltest"
+	"parley/ingest/journal/sqlite"
 )
 
 func TestOneRefusedWorkspaceDoesNotStopTheOthers(t *testing.T) {
@@ -43,6 +46,29 @@ func TestOneRefusedWorkspaceDoesNotStopTheOthers(t *testing.T) {
 	if got := h.get("/healthz"); got.status != http.StatusOK {
 		t.Errorf("%d", got.status)
 	}
+}
+
+// TestIdentityIsStoredAfterAFailure lets the store fail when the platform has told who we are. The
+// workspace is up once the store works again, and messages are answered.
+func TestIdentityIsStoredAfterAFailure(t *testing.T) {
+	t.Parallel()
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &failingEngine{Engine: engine}
+	text := "SET self = excluded.self"
+	e.text.Store(&text)
+	h := open(t, plan{engine: e})
+	for e.failures.Load() == 0 {
+		if !h.poll() {
+			t.Fatalf("the identity was not stored\n%s", h.log)
+		}
+	}
+	e.text.Store(nil)
+	h.awaitState("acme", "up")
+	h.mention("hello")
+	h.answerNext(replyWith("Noted."))
 }
 
 // TestMetrics makes every figure change, and checks the names and labels.

@@ -177,8 +177,8 @@ func TestReloadHandsOverPaces(t *testing.T) {
 type failingEngine struct {
 	journal.Engine
 	text atomic.Pointer[string] // nil if every statement succeeds
-	// probes is the number of readiness checks.
-	probes atomic.Int64
+	// probes is the number of readiness checks, and failures that of the failed statements.
+	probes, failures atomic.Int64
 }
 
 type failingTx struct {
@@ -199,6 +199,7 @@ func (e *failingEngine) check(query string) error {
 		e.probes.Add(1)
 	}
 	if text := e.text.Load(); text != nil && strings.Contains(query, *text) {
+		e.failures.Add(1)
 		return fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
 	}
 	return nil
