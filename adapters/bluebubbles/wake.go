@@ -45,13 +45,14 @@ func (w wakeWords) match(channel event.Channel, text string) string {
 // containsWord reports whether a text contains a word or phrase as a whole, in any case.
 func containsWord(text, word string) bool {
 	text, word = fold(text), fold(strings.TrimSpace(word))
+	starts, ends := newBoundaries(text), newBoundaries(text)
 	for from := 0; word != ""; {
 		i := strings.Index(text[from:], word)
 		if i < 0 {
 			return false
 		}
 		start := from + i
-		if isBoundary(text, start) && isBoundary(text, start+len(word)) {
+		if starts.contain(start) && ends.contain(start+len(word)) {
 			return true
 		}
 		_, size := utf8.DecodeRuneInString(text[start:])
@@ -71,23 +72,35 @@ func fold(text string) string {
 	}, text)
 }
 
-// isBoundary reports whether a word can begin or end at an offset of a text: beside a
-// character that is part of no word, or, in scripts without spaces, where Unicode has a
-// boundary of words.
+// boundaries are the offsets of a text at which a word can begin or end. The text is read once,
+// however many offsets are looked up.
+type boundaries struct {
+	text  string
+	rest  string // behind end
+	end   int    // of the last word that was read
+	state int    // of uniseg
+}
+
+func newBoundaries(text string) *boundaries {
+	return &boundaries{text: text, rest: text, state: -1}
+}
+
+// contain reports whether a word can begin or end at an offset: beside a character that is part
+// of no word, or, in scripts without spaces, where Unicode has a boundary of words. No offset is
+// less than an earlier one.
 // https://www.unicode.org/reports/tr29/#Word_Boundaries
-func isBoundary(text string, at int) bool {
-	before, _ := utf8.DecodeLastRuneInString(text[:at])
-	after, _ := utf8.DecodeRuneInString(text[at:])
-	if at == 0 || at == len(text) || !isWordRune(before) && !unicode.IsMark(after) || !isWordRune(after) {
+func (b *boundaries) contain(at int) bool {
+	before, _ := utf8.DecodeLastRuneInString(b.text[:at])
+	after, _ := utf8.DecodeRuneInString(b.text[at:])
+	if at == 0 || at == len(b.text) || !isWordRune(before) && !unicode.IsMark(after) || !isWordRune(after) {
 		return true
 	}
-	state, end := -1, 0
-	for rest := text; end < at; {
+	for b.end < at {
 		var word string
-		word, rest, state = uniseg.FirstWordInString(rest, state)
-		end += len(word)
+		word, b.rest, b.state = uniseg.FirstWordInString(b.rest, b.state)
+		b.end += len(word)
 	}
-	return end == at
+	return b.end == at
 }
 
 func isWordRune(r rune) bool {

@@ -3,6 +3,7 @@ package bluebubbles_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"parley/adapters/bluebubbles"
@@ -52,6 +53,20 @@ func TestWakeWords(t *testing.T) {
 		e, err := a.Normalize(t.Context(), webhook(t, "new-message", hello().with(fields{"text": test.text}).in(test.chat, test.style)), contacts{self: event.Self{Address: owner}})
 		if err != nil || e.Message.Addressed != test.want || (e.Message.Called != "") != (test.want == event.AddressedMention) {
 			t.Errorf("%q in %s: addressed %q by %q, %v", test.text, test.chat, e.Message.Addressed, e.Message.Called, err)
+		}
+	}
+}
+
+// TestLongWordsAreReadOnce looks for a wake word in a long word that contains it very often. With
+// one pass over the text for each place, the test exceeds its time limit.
+func TestLongWordsAreReadOnce(t *testing.T) {
+	c := settings("http://127.0.0.1:1")
+	c.Wake = []string{"parley", "bot"}
+	long := strings.Repeat("parley", 100_000)
+	for text, want := range map[string]event.Addressed{long: event.AddressedNone, long + " bot": event.AddressedMention} {
+		e, err := bluebubbles.New("home", c).Normalize(t.Context(), webhook(t, "new-message", hello().with(fields{"text": text}).in(group, 43)), contacts{self: event.Self{Address: owner}})
+		if err != nil || e.Message.Addressed != want {
+			t.Errorf("addressed %q, want %q: %v", e.Message.Addressed, want, err)
 		}
 	}
 }
