@@ -207,7 +207,7 @@ func (s *runReader) skip(ctx context.Context) error {
 			}
 			s.after = e.Seq
 		}
-		if page.Ended() {
+		if page.Ended() && len(page.Events) < runPage {
 			s.after = max(s.after, replyID)
 		}
 		if err != nil || len(page.Events) < runPage {

@@ -409,6 +409,21 @@ func TestStreamOfARun(t *testing.T) {
 	}
 }
 
+// TestSkippedHistoryHasTheEnd checks a reader that skips the history of a long run, whose stored
+// end is not on the first page.
+func TestSkippedHistoryHasTheEnd(t *testing.T) {
+	s := working()
+	for seq := range int64(200) {
+		s.have(said(5+seq, stream.Update, "on"))
+	}
+	s.have(said(205, stream.Complete, ""))
+	s.end("done", nil)
+	s.page.Closed, s.page.Answered = true, true
+	ended := listens(t, s.serve(t), follow+"?skipHistory=true")
+	ended.hears("205 " + at("205", `"t":4`))
+	ended.ends()
+}
+
 // TestAddedUpdates checks the messages of an external agent.
 func TestAddedUpdates(t *testing.T) {
 	const path = "/runs/" + run + "/updates"
