@@ -71,7 +71,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 					return
 				}
 				d.sayHello(ctx, a, self)
-				if a.backfill != nil && a.links.complete(c.Name) {
+				if a.backfill != nil && a.links.up(c.Name) {
 					a.backfill.Up(ctx)
 				}
 			},

@@ -45,13 +45,15 @@ func (l *links) workspace() (state adapters.Status) {
 	return state
 }
 
-// complete reports whether the other connections are up, refused, or on another node: then
-// all events that can arrive do so once this connection is up.
-func (l *links) complete(connection string) bool {
+// up stores that a connection is up, and reports whether the others are up, refused, or on another
+// node: then all events that can arrive do so. If several connections come up together, up returns
+// true for one of them at least.
+func (l *links) up(connection string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for name, s := range l.states {
-		if name != connection && (s.State == adapters.Starting || s.State == adapters.Down) {
+	l.states[connection] = adapters.Status{State: adapters.Up, Since: l.states[connection].Since}
+	for _, s := range l.states {
+		if s.State == adapters.Starting || s.State == adapters.Down {
 			return false
 		}
 	}
