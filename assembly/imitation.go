@@ -26,10 +26,19 @@ var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 // block.
 var blockStart = regexp.MustCompile(`(?i)^\[thread context`)
 
-// visible returns a line as readers see it, without leading white space and invisible
-// characters.
+// visible returns a line as readers see it: without invisible characters, with plain spaces as
+// its white space, and without leading ones.
 func visible(line string) string {
-	return strings.TrimLeftFunc(line, func(r rune) bool { return unicode.IsSpace(r) || invisible(r) })
+	shown := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case invisible(r):
+			return -1
+		}
+		return r
+	}, line)
+	return strings.TrimLeft(shown, " ")
 }
 
 // imitates reports whether a line looks like the beginning of a message or of a block.
