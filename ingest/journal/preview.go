@@ -14,11 +14,12 @@ func (tx *txn) previews(run string) []Delivery {
 		WHERE run = $1 AND kind = 'preview' AND state IN ('sending', 'sent', 'unknown') ORDER BY id`, run)
 }
 
-// BeginPreview marks the next preview of an unfinished run as sending, after as many previews as
-// at, if no delivery of its thread is open and its channel's pace has room for it now. Otherwise
-// it returns nil and the time of the next attempt. If an earlier attempt of the run, or a call
-// with an unclear outcome, has made that preview, BeginPreview returns it with its PlatformID:
-// the text of its post is unknown. It fails with ErrFenced if the run is no longer the thread's.
+// BeginPreview marks a preview of an unfinished run as sending, if no delivery of its thread is
+// open and its channel's pace has room for it now. Otherwise it returns nil and the time of the
+// next attempt. at is the number of the run's previews before this one. If an earlier attempt of
+// the run, or a call with an unclear outcome, has made it, BeginPreview returns that one with its
+// PlatformID: the text of its post is unknown. BeginPreview fails with ErrFenced if the run is no
+// longer the thread's.
 func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, at int64, post Post, stream bool, send Send) (*Delivery, time.Time, error) {
 	type result struct {
 		begun *Delivery
@@ -48,7 +49,7 @@ func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, at i
 	return made.begun, made.again, err
 }
 
-// earlierPreview returns the preview that was begun after as many previews as at; nil for none.
+// earlierPreview returns the run's preview with a number of previews before it; nil for none.
 func (tx *txn) earlierPreview(run *Run, at int64) *Delivery {
 	if run.Previews > at {
 		if list := tx.previews(run.ID); int64(len(list)) > at {
