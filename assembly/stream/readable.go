@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"time"
 )
 
 // Readable is a message with readable names, as user interfaces take it.
@@ -24,30 +23,8 @@ const (
 	activityID  = "activity_id"
 )
 
-// Readable returns the readable form of a message of a run. A message without a time gets
-// now. The details of a chunk contain its activity id, whether it is the last one, and the
-// id of its text, which is the workstream unless the details name another.
-func (m Message) Readable(runID string, now time.Time) Readable {
-	r := Readable{Time: Instant{m.Time}, RunID: runID, Type: m.Type, Text: m.Text, Details: m.Details, Workstream: cmp.Or(m.Workstream, Main)}
-	if m.Time.IsZero() {
-		r.Time.Time = now
-	}
-	if m.Type != StreamingChunk {
-		return r
-	}
-	details := object(m.Details)
-	if text(details[streamingID]) == nil {
-		details[streamingID] = encode(r.Workstream)
-	}
-	if details[isFinal] = encode(m.Final); m.ActivityID != "" {
-		details[activityID] = encode(m.ActivityID)
-	}
-	r.Details = encode(details)
-	return r
-}
-
 // Message returns the compact form, which has no run id. Details that are null, false, 0 or
-// an empty text are left out. It reverses Message.Readable.
+// an empty text are left out.
 func (r Readable) Message() (Message, error) {
 	m := Message{Type: r.Type, Text: r.Text, Workstream: r.Workstream, Time: r.Time.Time}
 	if m.Workstream == Main {
