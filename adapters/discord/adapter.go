@@ -1,8 +1,10 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +20,7 @@ type Adapter struct {
 	workspace string
 	config    Config
 	rest      rest
+	base      *url.URL // address of the REST API
 	files     *http.Client
 
 	state    atomic.Pointer[adapters.State] // nil before UseState
@@ -61,8 +64,11 @@ func Platform() adapters.Platform {
 // connection.
 func New(workspace string, config Config) *Adapter {
 	transport := httpcall.NewTransport()
+	base, _ := adapters.ParseAddress(config.APIURL)
+	base = cmp.Or(base, new(url.URL)) // every download then fails with an error about the address
 	a := &Adapter{
-		Normalizer: Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, files: newFileClient(transport, config.APIURL),
+		Normalizer: Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, base: base,
+		files:  httpcall.NewFileClient(transport, base, "the address is not discord's", fileHosts...),
 		limits: defaultGatewayLimits(), now: time.Now,
 	}
 	a.names = adapters.NewNames(a)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 
@@ -48,21 +47,6 @@ func rememberFiles(ctx context.Context, state adapters.State, m *message) error 
 // https://docs.discord.com/developers/reference#signed-attachment-cdn-urls
 var fileHosts = []string{"cdn.discordapp.com", "media.discordapp.net"}
 
-// newFileClient returns a client that follows redirects only within Discord. It sends no
-// credentials, because the links of files are signed.
-func newFileClient(transport *http.Transport, api string) *http.Client {
-	base, err := url.Parse(api)
-	if err != nil {
-		base = &url.URL{}
-	}
-	return &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
-		if len(via) > 3 || !httpcall.IsAt(next.URL, base, fileHosts...) {
-			return fmt.Errorf("redirected to %s, which is not discord's", next.URL.Host)
-		}
-		return nil
-	}}
-}
-
 // Fetch opens a file of a message. It asks for the message, whose links are fresh. The caller
 // closes the reader, bounds its size, and bounds the time by ctx.
 func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error) {
@@ -79,8 +63,7 @@ func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	address, err := url.Parse(file.URL)
-	base, _ := url.Parse(a.config.APIURL) // validated
-	if err != nil || base == nil || !httpcall.IsAt(address, base, fileHosts...) {
+	if err != nil || !httpcall.IsAt(address, a.base, fileHosts...) {
 		return nil, errors.New("the address of the file is not discord's")
 	}
 	response, err := httpcall.Open(ctx, a.files, address.String(), "")

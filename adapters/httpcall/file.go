@@ -24,6 +24,30 @@ type Download struct {
 // Describe implements adapters.Described.
 func (d *Download) Describe() event.Attachment { return d.Info }
 
+// maxRedirects bounds the redirects of one download.
+const maxRedirects = 3
+
+// NewFileClient returns a client for files that follows redirects only to addresses for which IsAt
+// holds. It sends the token only to the host of the first request: another host authenticates the
+// request in its own way, or serves a sign-in page. hint tells the operator what another redirect
+// means.
+func NewFileClient(transport *http.Transport, base *url.URL, hint string, domains ...string) *http.Client {
+	return &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if !IsAt(next.URL, base, domains...) {
+			return fmt.Errorf("redirected to %s: %s", next.URL.Host, hint)
+		}
+		if len(via) > maxRedirects {
+			return errors.New("too many redirects")
+		}
+		for _, request := range append(via[1:len(via):len(via)], next) {
+			if request.URL.Host != via[0].URL.Host {
+				next.Header.Del("Authorization")
+			}
+		}
+		return nil
+	}}
+}
+
 // Open requests a file, with a bearer token unless that is empty. The caller closes the body of the
 // response, whose status is 200. No error contains the address, which may contain a credential.
 func Open(ctx context.Context, client *http.Client, address, token string) (*http.Response, error) {

@@ -84,7 +84,7 @@ func New(workspace string, config Config) *Adapter {
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
 		web:       web,
 		greetings: make(chan assistantGreeting, maxGreetings),
-		files:     newFileClient(transport, base),
+		files:     httpcall.NewFileClient(transport, base, "the bot may not read the file, or lacks the scope files:read", redirectDomains...),
 		now:       time.Now,
 		times:     defaultSocketTimes(),
 	}

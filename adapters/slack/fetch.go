@@ -16,32 +16,6 @@ import (
 	"parley/ingest/event"
 )
 
-// maxRedirects bounds the redirects of one download.
-const maxRedirects = 3
-
-// newFileClient returns a client that follows redirects only within Slack. It sends the
-// token only to the host of the first request. Another host authenticates the request
-// in its own way, or serves the sign-in page for browsers.
-func newFileClient(transport *http.Transport, base *url.URL) *http.Client {
-	return &http.Client{
-		Transport: transport,
-		CheckRedirect: func(next *http.Request, via []*http.Request) error {
-			if !httpcall.IsAt(next.URL, base, redirectDomains...) {
-				return fmt.Errorf("redirected to %s: the bot may not read the file, or lacks the scope files:read", next.URL.Host)
-			}
-			if len(via) > maxRedirects {
-				return errors.New("too many redirects")
-			}
-			for _, request := range append(via[1:len(via):len(via)], next) {
-				if request.URL.Host != via[0].URL.Host {
-					next.Header.Del("Authorization")
-				}
-			}
-			return nil
-		},
-	}
-}
-
 // Fetch opens a file by its id. It asks files.info for the address, and reads only from
 // Slack's file host or the API's host. The caller closes the reader, bounds its size,
 // and bounds the time by ctx.
