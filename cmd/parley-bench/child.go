@@ -289,6 +289,15 @@ func (b *bench) newNodes(ctx context.Context, name string, newChild func(name st
 	return n, nil
 }
 
+// startNodes is newNodes, and returns when the processes are ready.
+func (b *bench) startNodes(ctx context.Context, name string, newChild func(name string, d *database) (*child, error)) (*nodes, error) {
+	n, err := b.newNodes(ctx, name, newChild)
+	if err != nil {
+		return nil, err
+	}
+	return n, n.start(ctx)
+}
+
 // start starts all nodes at the same time, and returns when they are ready.
 func (n *nodes) start(ctx context.Context) error {
 	return n.each(func(c *child) error {

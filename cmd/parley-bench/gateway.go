@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"parley/adapters/discord/discordtest"
+	"parley/adapters/slack/slacktest"
 	"parley/ingest/wake"
 )
 
@@ -20,16 +17,9 @@ type gateway struct {
 	rate, mentions, burstRate                   float64
 	burst, drain                                time.Duration
 
-	*bench
+	*trial
 	server *discordtest.Server
-	model  *model // nil for the echo agent
-	nodes  *nodes
-	faults []string
-
-	mu    sync.Mutex
-	said  []string // the ids of the messages
-	asked []string // the texts that must be answered
-	count int
+	rooms  []*conversation // one in each channel
 }
 
 func (g *gateway) define(f *flagSet) {
@@ -60,8 +50,7 @@ func (g *gateway) guild(shard int) string {
 }
 
 func (g *gateway) run(ctx context.Context, b *bench) (err error) {
-	g.bench = b
-	if err := g.prepare(ctx, discordtest.Options{}); err != nil {
+	if err := g.prepare(ctx, b, discordtest.Options{}, nil); err != nil {
 		return err
 	}
 	forgotten, err := g.dropAll(ctx)
@@ -84,11 +73,17 @@ func (g *gateway) run(ctx context.Context, b *bench) (err error) {
 	if err := g.compare(ctx); err != nil {
 		return err
 	}
-	return cmp.Or(g.nodes.stop(), violations(g.faults))
+	return g.finish()
 }
 
-// prepare starts Discord and the daemon.
-func (g *gateway) prepare(ctx context.Context, options discordtest.Options) (err error) {
+// prepare starts Discord, the model and the daemon. Without answers of a model, the echo agent
+// answers. Discord's live messages and those of a gap come in no common order.
+func (g *gateway) prepare(ctx context.Context, b *bench, options discordtest.Options, answers *behaviour) (err error) {
+	g.trial = &trial{bench: b, ledger: newLedger(), posts: g.discordPosts}
+	g.ledger.unordered, g.ledger.mention = true, "<@"+discordtest.BotUser+"> "
+	if answers != nil {
+		g.model = b.startModel(g.ledger, *answers)
+	}
 	options.Heartbeat = heartbeat
 	if g.server, err = discordtest.Start(options); err != nil {
 		return err
@@ -100,11 +95,9 @@ func (g *gateway) prepare(ctx context.Context, options discordtest.Options) (err
 	}
 	for n := range g.channels {
 		g.server.SetChannel(discordtest.Channel{ID: g.channel(n), Guild: g.guild(n % g.shards)})
+		g.rooms = append(g.rooms, &conversation{place: place{channel: g.channel(n)}})
 	}
-	if g.nodes, err = g.newNodes(ctx, "parley", g.newDaemon); err != nil {
-		return err
-	}
-	if err := g.nodes.start(ctx); err != nil {
+	if g.nodes, err = b.startNodes(ctx, "parley", g.newDaemon); err != nil {
 		return err
 	}
 	return g.server.AwaitShards(ctx, g.shards)
@@ -128,16 +121,19 @@ context: {turns: 3}
 
 // say lets the person write a message in one of the channels, in turn.
 func (g *gateway) say() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.count++
-	channel, text := g.channel(g.count%g.channels), mark(g.count, 1, 0)
-	if float64(g.count%1000) < g.mentions*1000 {
-		text = "<@" + discordtest.BotUser + "> " + text
-		g.asked = append(g.asked, text)
+	n := g.ledger.count()
+	silent := float64(n%1000) >= g.mentions*1000
+	m := g.ledger.add(g.rooms[n%g.channels], message{unaddressed: silent, silent: silent, onSlack: true})
+	said, _ := g.server.Say(discordtest.Message{Channel: m.place.channel, Author: discordUser, Content: m.text(0)})
+	m.ts = said.ID
+}
+
+// discordPosts returns the daemon's posts.
+func (g *gateway) discordPosts() (all []slacktest.Post) {
+	for _, p := range g.server.Posts("") {
+		all = append(all, slacktest.Post{Channel: p.Channel, TS: p.ID, Text: p.Content})
 	}
-	m, _ := g.server.Say(discordtest.Message{Channel: channel, Author: discordUser, Content: text})
-	g.said = append(g.said, m.ID)
+	return all
 }
 
 // dropAll drops connections under load. It returns the number of sessions that Discord forgot.
@@ -157,7 +153,7 @@ func (g *gateway) dropAll(ctx context.Context) (forgotten int, err error) {
 			return g.server.AwaitStarts(ctx, identifies+resumes+dropped)
 		})
 	})
-	g.printf("%d drops and %d messages in %v\n", g.drops, g.count, round(begun))
+	g.printf("%d drops and %d messages in %v\n", g.drops, g.ledger.count(), round(begun))
 	return forgotten, err
 }
 
@@ -194,12 +190,12 @@ func (g *gateway) flood(ctx context.Context) error {
 		return nil
 	}
 	identifies, resumes := g.server.Starts()
-	before, begun := g.count, time.Now()
+	before, begun := g.ledger.count(), time.Now()
 	pump(ctx, g.burstRate, int(g.burstRate*g.burst.Seconds()), nil, g.say)
 	said := time.Since(begun)
 	g.settle(ctx)
 	took := time.Since(begun)
-	n := float64(g.count - before)
+	n := float64(g.ledger.count() - before)
 	memory := g.nodes.memory()
 	g.printf("burst: %.0f messages/s said, %.0f/s stored; %v\n", n/said.Seconds(), n/took.Seconds(), memory)
 	if i, r := g.server.Starts(); i != identifies || r != resumes {
@@ -213,49 +209,21 @@ func (g *gateway) settle(ctx context.Context) {
 	g.faults = append(g.faults, g.nodes.settle(ctx, g.drain, func(*backlog) string {
 		var stored int
 		_ = g.nodes.store.QueryRowContext(ctx, `SELECT count(*) FROM messages WHERE author = 'human'`).Scan(&stored) // 0 after an error
-		return fewer(stored, g.count, "messages are stored")
+		return fewer(stored, g.ledger.count(), "messages are stored")
 	}))
 }
 
-// compare compares the journal and the answers with the messages. Messages that were read after a
-// gap have the place of their arrival, so the order of the live ones counts.
+// compare compares the journal with the messages. Messages that were read after a gap have the
+// place of their arrival, so the order of the live ones counts.
 func (g *gateway) compare(ctx context.Context) error {
-	rows, err := g.nodes.store.QueryContext(ctx, `SELECT t.key, m.external_id, m.origin FROM messages m JOIN threads t ON t.id = m.thread
-		WHERE m.author = 'human' ORDER BY m.thread, m.seq`)
-	if err != nil {
-		return fmt.Errorf("read the journal: %w", err)
-	}
-	defer rows.Close()
-	seen, last := map[string]int{}, map[string]string{}
-	disordered, late := 0, 0
-	for rows.Next() {
-		var key, id, origin string
-		if err := rows.Scan(&key, &id, &origin); err != nil {
-			return fmt.Errorf("read the journal: %w", err)
-		}
-		seen[id]++
-		switch {
-		case origin != "live":
-			late++
-		case id < last[key]:
-			disordered++
-		default:
-			last[key] = id
-		}
-	}
-	lost, doubled := onceEach(slices.Values(g.said), seen)
-	answers := map[string]int{}
-	for _, p := range g.server.Posts("") {
-		answers[strings.TrimSpace(p.Content)]++
-	}
-	unanswered, repeated := onceEach(slices.Values(g.asked), answers)
-	g.printf("%d messages: %d lost, %d doubled, %d out of order, %d read after a gap; %d questions: %d unanswered, %d answered twice\n",
-		g.count, lost, doubled, disordered, late, len(g.asked), unanswered, repeated)
+	found, err := g.journal(ctx, "origin = 'live'", "seq")
+	g.printf("%d messages: %d lost, %d doubled, %d out of order, %d read after a gap\n",
+		g.ledger.count(), found.lost, found.doubled, found.disordered, found.unplaced)
 	if g.daemons > 1 { // two nodes may record the messages of a shard that moves at the same time
-		disordered = 0
+		found.disordered = 0
 	}
-	if lost+doubled+disordered+unanswered+repeated > 0 {
-		g.faults = append(g.faults, "the journal or the answers differ from the messages")
+	if found.lost+found.doubled+found.disordered > 0 {
+		g.faults = append(g.faults, "the journal differs from the messages")
 	}
-	return rows.Err()
+	return err
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"parley/adapters/bluebubbles/bluebubblestest"
+	"parley/adapters/slack/slacktest"
 	"parley/ingest/wake"
 )
 
@@ -24,20 +23,17 @@ type imessage struct {
 	rate, lost, doubled                  float64
 	away, after, drain                   time.Duration
 
-	*bench
+	*trial
 	server *bluebubblestest.Server
-	nodes  *nodes
-	faults []string
+	people []*conversation // one chat with each
 
 	mu    sync.Mutex
-	hooks *rand.Rand        // the draws for webhooks
-	asked map[string]string // each question's chat
-	rows  map[string]int64  // each question's row, by its guid
+	hooks *rand.Rand // the draws for webhooks
 
 	clean  atomic.Bool // every webhook is sent once and at once
 	hangs  atomic.Bool // sends take effect and have no answer, or an error
 	sends  atomic.Int64
-	called chan struct{} // a value for a send
+	called wake.Signal // set by a send
 }
 
 func (m *imessage) define(f *flagSet) {
@@ -54,6 +50,9 @@ func (m *imessage) define(f *flagSet) {
 	f.duration(&m.drain, "drain", 5*time.Minute, 0, "time limit until all work is done")
 }
 
+// directChat begins the guid of a chat with one person.
+const directChat = "iMessage;-;"
+
 // macHook is the secret of the daemon's hook.
 const macHook = "bench-webhook-secret-0123456789"
 
@@ -61,17 +60,18 @@ const macHook = "bench-webhook-secret-0123456789"
 const unclearTimeout = time.Second
 
 func (m *imessage) run(ctx context.Context, b *bench) (err error) {
-	m.bench, m.asked, m.rows = b, map[string]string{}, map[string]int64{}
-	m.hooks, m.called = b.draws(1), make(chan struct{}, 1)
+	m.trial = &trial{bench: b, ledger: newLedger(), posts: m.sent}
+	m.ledger.mention = "" // each chat is with one person
+	m.hooks, m.called = b.draws(1), wake.NewSignal()
+	for n := range m.chats {
+		m.people = append(m.people, &conversation{place: place{channel: fmt.Sprintf("%s+1555555%04d", directChat, n)}})
+	}
 	m.server, err = bluebubblestest.Start(bluebubblestest.Options{PrivateAPI: true, Webhooks: m.webhooks, Plan: m.plan})
 	if err != nil {
 		return err
 	}
 	b.onClose(m.server.Close)
-	if m.nodes, err = b.newNodes(ctx, "parley", m.newDaemon); err != nil {
-		return err
-	}
-	if err := m.nodes.start(ctx); err != nil {
+	if m.nodes, err = b.startNodes(ctx, "parley", m.newDaemon); err != nil {
 		return err
 	}
 	if err := await(ctx, func() bool { return len(m.server.Registered()) > 0 }); err != nil {
@@ -86,7 +86,7 @@ func (m *imessage) run(ctx context.Context, b *bench) (err error) {
 	if err := m.compare(ctx); err != nil {
 		return err
 	}
-	return cmp.Or(m.nodes.stop(), violations(m.faults))
+	return m.finish()
 }
 
 // newDaemon prepares a daemon with its configuration.
@@ -121,10 +121,7 @@ func (m *imessage) plan(call bluebubblestest.Call) bluebubblestest.Fault {
 	if call.Route != "POST message/text" {
 		return bluebubblestest.Fault{}
 	}
-	select {
-	case m.called <- struct{}{}:
-	default:
-	}
+	m.called.Set()
 	switch n := m.sends.Add(1); {
 	case !m.hangs.Load():
 		return bluebubblestest.Fault{}
@@ -136,16 +133,18 @@ func (m *imessage) plan(call bluebubblestest.Call) bluebubblestest.Fault {
 
 // say lets a person ask a question in one of the chats, in turn.
 func (m *imessage) say() {
-	m.mu.Lock()
-	n := len(m.asked)
-	person := fmt.Sprintf("+1555555%04d", n%m.chats)
-	chat, text := "iMessage;-;"+person, fmt.Sprintf("question %d", n)
-	m.asked[text] = chat
-	m.mu.Unlock()
-	row, _ := m.server.Say(bluebubblestest.Message{Chat: chat, From: person, Text: text})
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.rows[row.GUID] = row.ROWID
+	asked := m.ledger.add(m.people[m.ledger.count()%m.chats], message{onSlack: true})
+	chat := asked.place.channel
+	row, _ := m.server.Say(bluebubblestest.Message{Chat: chat, From: strings.TrimPrefix(chat, directChat), Text: asked.text(0)})
+	asked.ts = row.GUID
+}
+
+// sent returns the daemon's messages.
+func (m *imessage) sent() (all []slacktest.Post) {
+	for _, sent := range m.server.Sent() {
+		all = append(all, slacktest.Post{Channel: sent.Chat, TS: sent.GUID, Text: sent.Text})
+	}
+	return all
 }
 
 // faultyWebhooks asks questions whose webhooks are lost, doubled and reordered. The server is
@@ -173,7 +172,7 @@ func (m *imessage) weekOld(ctx context.Context) error {
 	var deliveries []bluebubblestest.Delivery
 	for n := range m.old {
 		person := fmt.Sprintf("+1555556%04d", n%m.chats)
-		m.server.Put(bluebubblestest.Message{Chat: "iMessage;-;" + person, From: person, Text: fmt.Sprint("old ", n), CreatedAt: time.Now().Add(-7 * 24 * time.Hour)})
+		m.server.Put(bluebubblestest.Message{Chat: directChat + person, From: person, Text: fmt.Sprint("old ", n), CreatedAt: time.Now().Add(-7 * 24 * time.Hour)})
 	}
 	if err := m.nodes.start(ctx); err != nil {
 		return err
@@ -215,10 +214,7 @@ func (m *imessage) killsDuringSends(ctx context.Context) error {
 	begun := time.Now()
 	err := during(func(stop <-chan struct{}) { pump(ctx, m.rate, endless, stop, m.say) }, func() error {
 		return repeat(ctx, m.random, m.kills, m.after, func() error {
-			select {
-			case <-m.called: // an older call
-			default:
-			}
+			m.called.Clear() // an older call
 			select {
 			case <-m.called:
 			case <-ctx.Done():
@@ -234,70 +230,15 @@ func (m *imessage) killsDuringSends(ctx context.Context) error {
 
 // settle waits until every question has an answer and the daemon has no unfinished work.
 func (m *imessage) settle(ctx context.Context) {
-	m.faults = append(m.faults, m.nodes.settle(ctx, m.drain, func(*backlog) string {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return fewer(len(m.server.Sent()), len(m.asked), "questions are answered")
-	}))
+	m.faults = append(m.faults, m.trial.settle(ctx, m.ledger.due(), true, m.drain))
 }
 
-// compare compares the answers and the journal with the questions.
+// compare compares the journal with the questions.
 func (m *imessage) compare(ctx context.Context) error {
-	answers, last := map[string]int{}, map[string]int{}
-	misrouted, disordered, other := 0, 0, 0
-	for _, sent := range m.server.Sent() {
-		chat, known := m.asked[sent.Text]
-		var n int
-		_, _ = fmt.Sscanf(sent.Text, "question %d", &n)
-		switch {
-		case !known:
-			other++
-		case chat != sent.Chat:
-			misrouted++
-		case n < last[chat]:
-			disordered++
-		default:
-			last[chat] = n
-		}
-		answers[sent.Text]++
-	}
-	lost, doubled := onceEach(maps.Keys(m.asked), answers)
-	transcript, echoes, err := m.transcript(ctx)
-	m.printf("%d questions: %d lost, %d answered twice, %d answers out of order, %d in the wrong chat, %d other; transcript: %d out of order, %d echoes\n",
-		len(m.asked), lost, doubled, disordered, misrouted, other, transcript, echoes)
-	if lost+doubled+disordered+misrouted+other+transcript+echoes > 0 {
-		m.faults = append(m.faults, "the answers or the journal differ from the questions")
+	found, err := m.journal(ctx, "true", "sent_at, seq")
+	m.printf("the journal: %d of %d questions lost, %d out of order, %d echoes\n", found.lost, m.ledger.count(), found.disordered, found.echoes)
+	if found.lost+found.disordered+found.echoes > 0 {
+		m.faults = append(m.faults, "the journal differs from the questions")
 	}
 	return err
-}
-
-// transcript counts the questions that the journal lacks or shows out of order, and our own
-// messages that it shows as another author's.
-func (m *imessage) transcript(ctx context.Context) (disordered, echoes int, err error) {
-	rows, err := m.nodes.store.QueryContext(ctx, `SELECT thread, external_id, metadata FROM messages WHERE author = 'human' ORDER BY thread, sent_at, seq`)
-	if err != nil {
-		return 0, 0, fmt.Errorf("read the journal: %w", err)
-	}
-	defer rows.Close()
-	last, found := map[int64]int64{}, 0
-	for rows.Next() {
-		var thread int64
-		var guid string
-		var metadata []byte
-		if err := rows.Scan(&thread, &guid, &metadata); err != nil {
-			return 0, 0, fmt.Errorf("read the journal: %w", err)
-		}
-		if strings.Contains(string(metadata), `"is_from_me":true`) {
-			echoes++
-		}
-		row, asked := m.rows[guid]
-		if !asked {
-			continue
-		}
-		if found++; row < last[thread] {
-			disordered++
-		}
-		last[thread] = row
-	}
-	return disordered + len(m.rows) - found, echoes, rows.Err()
 }

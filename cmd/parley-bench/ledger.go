@@ -49,6 +49,8 @@ type message struct {
 	silent bool
 	// unaddressed says that the text mentions nobody.
 	unaddressed bool
+	// mention is the mention of the bot in the text; empty for none.
+	mention string
 }
 
 func (m *message) direct() bool { return strings.HasPrefix(m.place.channel, "D") }
@@ -96,6 +98,8 @@ type ledger struct {
 	margin time.Duration
 	// unordered says that the program promises no order of the replies in a thread.
 	unordered bool
+	// mention is the platform's mention of the bot, before the text of a message in a channel.
+	mention string
 
 	mu       sync.Mutex
 	messages []*message
@@ -108,7 +112,7 @@ const defaultMargin = 300 * time.Millisecond
 
 // newLedger expects the replies of the echo agent.
 func newLedger() *ledger {
-	l := &ledger{expect: echo, margin: defaultMargin}
+	l := &ledger{expect: echo, margin: defaultMargin, mention: "<@" + slacktest.BotUser + "> "}
 	l.clock.Store(time.Now().UnixMicro())
 	return l
 }
@@ -155,7 +159,9 @@ func (l *ledger) say(c *conversation) *message {
 // add gives the conversation's next message its number. The message has no ts yet.
 func (l *ledger) add(c *conversation, m message) *message {
 	m.turn, m.place, m.revisions = c.turns, c.place, []span{{sent: time.Now()}}
-	c.turns++
+	if c.turns++; !m.direct() && !m.unaddressed {
+		m.mention = l.mention
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m.id = len(l.messages)
@@ -192,6 +198,9 @@ func (l *ledger) since(first int) []*message {
 	defer l.mu.Unlock()
 	return l.messages[first:len(l.messages):len(l.messages)]
 }
+
+// count returns the number of all messages.
+func (l *ledger) count() int { return len(l.since(0)) }
 
 // due counts the messages that must get a reply.
 func (l *ledger) due() (n int) {
@@ -235,11 +244,7 @@ func (l *ledger) waits(posts []slacktest.Post) map[int]time.Duration {
 // text is the sender's text: the mark of the message's only part, after a mention of
 // the bot if the message needs one.
 func (m *message) text(revision int) string {
-	text := mark(m.id, revision, 1) + " are we still on for tomorrow, or should I tell the others that it is off?"
-	if m.direct() || m.unaddressed {
-		return text
-	}
-	return "<@" + slacktest.BotUser + "> " + text
+	return m.mention + mark(m.id, revision, 1) + " are we still on for tomorrow, or should I tell the others that it is off?"
 }
 
 // echo returns the reply of the echo agent.

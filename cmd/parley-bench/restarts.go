@@ -23,7 +23,6 @@ type restarts struct {
 	*trial
 	known  []*conversation // in which the daemon takes part
 	unseen []*conversation // whose first message is older than the daemon's first start
-	faults []string
 }
 
 func (r *restarts) define(f *flagSet) {
@@ -56,7 +55,7 @@ func (r *restarts) run(ctx context.Context, b *bench) (err error) {
 	if err := r.all(ctx); err != nil {
 		return fmt.Errorf("%w\n%s", err, r.nodes.logTail())
 	}
-	return r.finishLate(ctx, r.faults...)
+	return r.finishLate(ctx)
 }
 
 // all makes all restarts and waits for the remaining work, Slack's events included.

@@ -13,15 +13,18 @@ import (
 	"parley/ingest/wake"
 )
 
-// trial is one set-up under test: the fakes of Slack and of the model, the programs, and
-// the ledger that compares the replies with the messages.
+// trial is one set-up under test: the fakes of the platform and of the model, the programs,
+// and the ledger that compares the replies with the messages.
 type trial struct {
 	*bench
 	setup  setup
-	api    *slacktest.Server
-	model  *model // nil if the echo agent answers
+	api    *slacktest.Server // nil on another platform
+	model  *model            // nil if the echo agent answers
 	ledger *ledger
 	nodes  *nodes
+	// posts returns the programs' posts on the platform, in the order in which they took effect.
+	posts  func() []slacktest.Post
+	faults []string // those that the scenario found by itself
 	// transport carries Slack's events to the hook; nil for Socket Mode.
 	transport *transport
 }
@@ -43,6 +46,7 @@ func (b *bench) newTrial(ctx context.Context, name string, s setup) (t *trial, e
 	if t.api, err = b.startSlack(s.slack); err != nil {
 		return nil, err
 	}
+	t.posts = t.api.Posts
 	if s.model != nil {
 		t.model = b.startModel(t.ledger, *s.model)
 	}
@@ -104,7 +108,7 @@ func (t *trial) settle(ctx context.Context, n int, gaps bool, within time.Durati
 		if !gaps {
 			work.gaps = 0
 		}
-		return fewer(len(t.api.Posts()), n, "posts")
+		return fewer(len(t.posts()), n, "posts")
 	})
 }
 
@@ -117,18 +121,18 @@ func fewer(there, due int, things string) string {
 }
 
 // finish stops the programs, prints the ledger's verdict, and returns errViolated if
-// the verdict has a violation or the scenario found faults of its own. Empty faults do
-// not count.
+// the verdict has a violation or the scenario found faults, the trial's or more. Empty
+// faults do not count.
 func (t *trial) finish(faults ...string) error {
 	if err := t.nodes.stop(); err != nil {
 		return err
 	}
-	verdict := t.ledger.check(t.api.Posts())
+	verdict := t.ledger.check(t.posts())
 	t.printf("%v", verdict)
 	if verdict.total() > 0 {
 		faults = append(faults, "the ledger has violations")
 	}
-	return violations(faults)
+	return violations(append(faults, t.faults...))
 }
 
 // secondReplyWait is the time in which a second reply would come after all work is done.
