@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
-	"net"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -52,29 +50,16 @@ func newTransport(addresses []string) *transport {
 	return t
 }
 
-// RoundTrip sends a request to the next daemon. If the daemon refuses the connection or
-// answers 503, it has not accepted the event, so RoundTrip tries the next one. After any
-// other error Slack itself must send the event again.
-func (t *transport) RoundTrip(request *http.Request) (response *http.Response, err error) {
+// RoundTrip sends a request to the next daemon. After a refused connection or any other error
+// Slack itself sends the event again, which then goes to the daemon after it.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	try := attempt{sent: time.Now()}
+	n := t.pick(try.sent)
 	request = request.Clone(request.Context())
-	for rest := len(t.nodes) - 1; rest >= 0; rest-- {
-		n := t.pick(try.sent)
-		if request.Body, err = request.GetBody(); err != nil {
-			return nil, err
-		}
-		request.URL.Host = n.address
-		response, err = t.base.RoundTrip(request)
-		if isTimeout(err) {
-			n.retryAt.Store(time.Now().Add(hangPenalty).UnixNano())
-		}
-		unavailable := err == nil && response.StatusCode == http.StatusServiceUnavailable
-		if rest == 0 || !unavailable && !errors.Is(err, syscall.ECONNREFUSED) {
-			break
-		}
-		if unavailable {
-			_ = response.Body.Close() // the next daemon's answer replaces it
-		}
+	request.URL.Host = n.address
+	response, err := t.base.RoundTrip(request)
+	if os.IsTimeout(err) {
+		n.retryAt.Store(time.Now().Add(hangPenalty).UnixNano())
 	}
 	if err == nil {
 		try.status = response.StatusCode
@@ -103,9 +88,4 @@ func (t *transport) pick(now time.Time) (n *target) {
 		}
 	}
 	return n
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
 }
