@@ -129,8 +129,8 @@ func (a *agents) underKills(ctx context.Context, b *bench, d dialect) error {
 		return err
 	}
 	left := t.settle(ctx, 0, false, 2*time.Minute)
-	faults, repeated := t.model.askedTwice(deaths)
-	b.printf("%-9s  %d kills, %d requests, %d of them again after a kill, %d without a reason\n", d.kind, len(deaths), len(t.model.asks), repeated, len(faults))
+	faults, repeated := t.ledger.askedTwice(deaths)
+	b.printf("%-9s  %d kills, %d requests, %d of them again after a kill, %d without a reason\n", d.kind, len(deaths), len(t.ledger.requests), repeated, len(faults))
 	return t.finish(append(faults, left)...)
 }
 

@@ -69,7 +69,7 @@ type audit struct {
 	*ledger
 	*verdict
 	replies  map[int]map[int]slacktest.Post // the posts of each message's reply, by part
-	requests map[int][]request
+	requests map[int][]*request
 	joined   map[int]bool // messages that the reply to another message answers too
 }
 
@@ -77,7 +77,7 @@ type audit struct {
 // goroutine may write to the ledger any more.
 func (l *ledger) check(posts []slacktest.Post) *verdict {
 	a := audit{ledger: l, verdict: &verdict{counts: map[violation]int{}, posts: len(posts)},
-		replies: map[int]map[int]slacktest.Post{}, requests: map[int][]request{}, joined: map[int]bool{}}
+		replies: map[int]map[int]slacktest.Post{}, requests: map[int][]*request{}, joined: map[int]bool{}}
 	a.readPosts(posts)
 	for _, r := range l.requests {
 		a.requests[r.id] = append(a.requests[r.id], r)
@@ -193,7 +193,7 @@ func (a *audit) checkReply(m *message, parts map[int]slacktest.Post) {
 // call the model again after it has committed a reply. It also checks that no delete had
 // been acknowledged before that answer.
 func (a *audit) checkSource(m *message, parts map[int]slacktest.Post) {
-	var last request
+	last := new(request)
 	for _, r := range a.requests[m.id] {
 		if r.ended.After(last.ended) {
 			last = r

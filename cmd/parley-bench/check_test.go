@@ -127,7 +127,7 @@ func modelStory(prepare func(s *story)) *story {
 	s.model = true
 	prepare(s)
 	for id := range s.messages {
-		s.addRequest(request{id: id, revision: 0, arrived: at(10), ended: at(11)})
+		s.addRequest(&request{id: id, revision: 0, arrived: at(10), ended: at(11)})
 		s.reply(id, 0, at(12))
 	}
 	return s
@@ -160,9 +160,9 @@ func TestModelGetsAcknowledgedEdits(t *testing.T) {
 
 func TestReplyMustBeTheModelsLastAnswer(t *testing.T) {
 	s := modelStory(func(s *story) { s.edit(4, at(10.5)) })
-	s.addRequest(request{id: 4, revision: 1, arrived: at(11.2)}) // a kill interrupted this answer
+	s.addRequest(&request{id: 4, revision: 1, arrived: at(11.2)}) // a kill interrupted this answer
 	s.wantViolations(t, map[violation]int{})
-	s.addRequest(request{id: 4, revision: 1, arrived: at(11.5), ended: at(11.9)})
+	s.addRequest(&request{id: 4, revision: 1, arrived: at(11.5), ended: at(11.9)})
 	s.wantViolations(t, map[violation]int{wrong: 3}) // each of its posts is of revision 0
 }
 

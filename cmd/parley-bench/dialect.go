@@ -62,12 +62,6 @@ func (d dialect) agent(id, address, more string) string {
 	return fmt.Sprintf("  - {id: %s, kind: %s, %s%s}\n", id, d.kind, with(d.settings, address), more)
 }
 
-// asked is one POST of a run.
-type asked struct {
-	request
-	followed time.Time // the first GET of the run's stream; zero for none
-}
-
 // acceptRun answers the POST of a run whose stream comes by a GET.
 func acceptRun(w http.ResponseWriter, run string) {
 	w.Header().Set("Content-Type", "application/json")
@@ -77,24 +71,18 @@ func acceptRun(w http.ResponseWriter, run string) {
 
 // follow answers the GET of a run's stream.
 func (m *model) follow(w http.ResponseWriter, r *http.Request) {
-	m.mu.Lock()
-	var last *asked
-	for _, a := range m.asks {
-		if a.run == r.PathValue("run") {
-			last = a
-		}
-	}
+	run := r.PathValue("run")
+	last := m.ledger.lastRequest(func(r *request) bool { return r.run == run })
 	if last == nil {
-		m.mu.Unlock()
 		http.Error(w, "no such run", http.StatusNotFound)
 		return
 	}
-	if last.followed.IsZero() {
-		last.followed = time.Now()
-	}
-	request := last.request
-	m.mu.Unlock()
-	m.stream(w, r, request)
+	m.ledger.change(func() {
+		if last.followed.IsZero() {
+			last.followed = time.Now()
+		}
+	})
+	m.stream(w, r, last)
 }
 
 // death is the time between the decision to kill a daemon and its next start. A request that
@@ -104,11 +92,11 @@ type death struct{ from, to time.Time }
 // askedTwice describes the runs that were asked again without a reason: in the time between
 // two POSTs of a run the daemon must have died, and after the run's stream was asked for there
 // must be no second POST. A message must have one run.
-func (m *model) askedTwice(deaths []death) (faults []string, repeated int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	runs, last := map[int]string{}, map[string]*asked{}
-	for _, a := range m.asks {
+func (l *ledger) askedTwice(deaths []death) (faults []string, repeated int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	runs, last := map[int]string{}, map[string]*request{}
+	for _, a := range l.requests {
 		if run, ok := runs[a.id]; ok && run != a.run {
 			faults = append(faults, fmt.Sprintf("m%d was asked in the runs %s and %s", a.id, run, a.run))
 		}

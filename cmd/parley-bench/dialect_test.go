@@ -60,8 +60,8 @@ func TestEachKindUnderstandsItsDialect(t *testing.T) {
 		if err := b.close(); err != nil { // it waits for the server
 			t.Error(err)
 		}
-		if len(m.asks) != 1 || m.asks[0].id != 7 || m.asks[0].run != input.RunID || len(l.requests) != 1 {
-			t.Errorf("%s: asked %+v, recorded %+v", d.kind, m.asks, l.requests)
+		if len(l.requests) != 1 || l.requests[0].id != 7 || l.requests[0].run != input.RunID {
+			t.Errorf("%s: recorded %+v", d.kind, l.requests)
 		}
 	}
 }
@@ -69,8 +69,8 @@ func TestEachKindUnderstandsItsDialect(t *testing.T) {
 // TestAskedTwice checks which repeated requests have a reason.
 func TestAskedTwice(t *testing.T) {
 	at := func(second int64) time.Time { return time.Unix(second, 0) }
-	ask := func(id int, run string, arrived, followed int64) *asked {
-		a := &asked{request: request{id: id, run: run, arrived: at(arrived)}}
+	ask := func(id int, run string, arrived, followed int64) *request {
+		a := &request{id: id, run: run, arrived: at(arrived)}
 		if followed > 0 {
 			a.followed = at(followed)
 		}
@@ -78,19 +78,20 @@ func TestAskedTwice(t *testing.T) {
 	}
 	deaths := []death{{at(10), at(12)}}
 	for name, c := range map[string]struct {
-		asks []*asked
+		asks []*request
 		want int
 	}{
-		"once each":            {[]*asked{ask(1, "a", 1, 0), ask(2, "b", 2, 0)}, 0},
-		"over a death":         {[]*asked{ask(1, "a", 9, 0), ask(1, "a", 13, 0)}, 0},
-		"during a death":       {[]*asked{ask(1, "a", 11, 0), ask(1, "a", 13, 0)}, 0},
-		"without a death":      {[]*asked{ask(1, "a", 13, 0), ask(1, "a", 14, 0)}, 1},
-		"in two runs":          {[]*asked{ask(1, "a", 9, 0), ask(1, "b", 13, 0)}, 1},
-		"after its stream":     {[]*asked{ask(1, "a", 8, 9), ask(1, "a", 13, 0)}, 1},
-		"three times, wrongly": {[]*asked{ask(1, "a", 9, 0), ask(1, "a", 13, 0), ask(1, "a", 14, 0)}, 1},
+		"once each":            {[]*request{ask(1, "a", 1, 0), ask(2, "b", 2, 0)}, 0},
+		"over a death":         {[]*request{ask(1, "a", 9, 0), ask(1, "a", 13, 0)}, 0},
+		"during a death":       {[]*request{ask(1, "a", 11, 0), ask(1, "a", 13, 0)}, 0},
+		"without a death":      {[]*request{ask(1, "a", 13, 0), ask(1, "a", 14, 0)}, 1},
+		"in two runs":          {[]*request{ask(1, "a", 9, 0), ask(1, "b", 13, 0)}, 1},
+		"after its stream":     {[]*request{ask(1, "a", 8, 9), ask(1, "a", 13, 0)}, 1},
+		"three times, wrongly": {[]*request{ask(1, "a", 9, 0), ask(1, "a", 13, 0), ask(1, "a", 14, 0)}, 1},
 	} {
-		m := &model{asks: c.asks}
-		if faults, _ := m.askedTwice(deaths); len(faults) != c.want {
+		l := newLedger()
+		l.requests = c.asks
+		if faults, _ := l.askedTwice(deaths); len(faults) != c.want {
 			t.Errorf("%s: %q", name, faults)
 		}
 	}

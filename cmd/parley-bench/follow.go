@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,8 +25,9 @@ type follow struct {
 	streams, runs, tokens int
 	every, wait           time.Duration
 
-	nodes *nodes
-	agent *speaker
+	nodes   *nodes
+	model   *model
+	answers sync.Map // those of the last attempts so far, by question
 
 	mu     sync.Mutex
 	delays []time.Duration // of tokens, from the agent to a client
@@ -55,11 +55,15 @@ func (s *follow) check(b *bench) error {
 const clientToken = "parley-bench-follows-every-run"
 
 func (s *follow) run(ctx context.Context, b *bench) (err error) {
-	s.agent = b.startSpeaker(s.tokens, s.every)
-	if s.nodes, err = b.newNodes(ctx, "parley", func(name string, d *database) (*child, error) { return s.newDaemon(b, name, d) }); err != nil {
-		return err
-	}
-	if err := s.nodes.start(ctx); err != nil {
+	begun := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
+	defer begin() // no answer waits any more
+	s.model = b.startModel(newLedger(), behaviour{
+		pieces: s.tokens, piece: s.token,
+		duration:     func(int) time.Duration { return time.Duration(s.tokens) * s.every },
+		onFirstToken: func(int) { <-begun },
+	})
+	if s.nodes, err = b.startNodes(ctx, "parley", func(name string, d *database) (*child, error) { return s.newDaemon(b, name, d) }); err != nil {
 		return err
 	}
 	if err := s.ask(ctx); err != nil {
@@ -69,14 +73,14 @@ func (s *follow) run(ctx context.Context, b *bench) (err error) {
 	var listening, opened sync.WaitGroup
 	for i := range s.streams {
 		opened.Add(1)
-		c := &listener{follow: s, thread: threadOf(i % s.runs), node: i / s.runs, opened: sync.OnceFunc(opened.Done)}
+		c := &listener{follow: s, id: i % s.runs, node: i / s.runs, opened: sync.OnceFunc(opened.Done)}
 		listening.Go(func() { c.listen(ctx) })
 	}
 	opened.Wait()
 	after := s.nodes.memory().now
 	ctx, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
-	s.agent.begin()
+	begin()
 	wake.After(ctx, time.Duration(s.tokens)*s.every/3)
 	if err := s.nodes.all[0].kill(); err != nil {
 		return err
@@ -94,11 +98,11 @@ func (s *follow) run(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// newDaemon prepares a daemon with one web workspace, whose agent is the speaker.
+// newDaemon prepares a daemon with one web workspace.
 func (s *follow) newDaemon(b *bench, name string, d *database) (*child, error) {
-	return b.newDaemon(name, d, fmt.Sprintf("  - {id: speaker, kind: webhook, url: %q, secret: %s}\n", s.agent.url, clientToken), fmt.Sprintf(`id: bench
+	return b.newDaemon(name, d, s.model.agent(""), fmt.Sprintf(`id: bench
 platform: web
-agent: speaker
+agent: model
 web: {tokens: [{id: client, token: %s, name: Client}]}
 turns: {coalesce: 0s}
 `, clientToken))
@@ -112,7 +116,7 @@ func threadOf(n int) string {
 // ask posts a message to each run's thread, and waits until the agent has all runs.
 func (s *follow) ask(ctx context.Context) error {
 	for n := range s.runs {
-		body, _ := json.Marshal(map[string]string{"thread_id": threadOf(n), "content": "so?"}) // texts always encode
+		body, _ := json.Marshal(map[string]string{"thread_id": threadOf(n), "content": mark(n, 0, 1)}) // texts always encode
 		response, err := s.nodes.all[n%len(s.nodes.all)].request(ctx, http.MethodPost, "/api/v1/workspaces/bench/messages",
 			http.Header{"Authorization": {"Bearer " + clientToken}, "Content-Type": {"application/json"}}, string(body))
 		if err != nil {
@@ -122,14 +126,33 @@ func (s *follow) ask(ctx context.Context) error {
 		if response.StatusCode != http.StatusAccepted {
 			return fmt.Errorf("post a message: %s", response.Status)
 		}
+		if err := await(ctx, func() bool { return s.request(n) != nil }); err != nil {
+			return err
+		}
 	}
-	return await(ctx, func() bool { return s.agent.asked.Load() == int64(s.runs) })
+	return nil
+}
+
+// request returns the last request of a question's run; nil if there is none.
+func (s *follow) request(id int) *request {
+	return s.model.ledger.lastRequest(func(r *request) bool { return r.id == id })
+}
+
+// token returns the nth token of an answer: its number and its time.
+func (s *follow) token(id, _, n int) string {
+	token := fmt.Sprintf("%d@%d ", n, time.Now().UnixNano())
+	said, _ := s.answers.Load(id)
+	if n == 0 {
+		said = ""
+	}
+	s.answers.Store(id, said.(string)+token)
+	return token
 }
 
 // listener is one client.
 type listener struct {
 	*follow
-	thread string
+	id     int // of the question
 	node   int // of the next connection
 	opened func()
 
@@ -167,8 +190,7 @@ func (l *listener) connect(ctx context.Context) error {
 	if l.asked {
 		header.Set("Last-Event-ID", strconv.FormatInt(l.last, 10))
 	}
-	run, _ := l.agent.runs.Load(l.thread)
-	path := fmt.Sprintf("/runs/%s/%s/stream", l.thread, run)
+	path := fmt.Sprintf("/runs/%s/%s/stream", threadOf(l.id), l.request(l.id).run)
 	response, err := l.nodes.all[l.node%len(l.nodes.all)].request(ctx, http.MethodGet, path, header, "")
 	if err != nil {
 		return err
@@ -218,7 +240,7 @@ func (l *listener) take(id int64, m stream.Message) {
 		l.chunks[m.ActivityID] += m.Text
 		l.measure(m.Text)
 	case stream.Answer:
-		if want, _ := l.agent.answers.Load(l.thread); m.Text != want || l.answered {
+		if want, _ := l.answers.Load(l.id); m.Text != want || l.answered {
 			l.fault("another answer, or a second one: %q, want %q", m.Text, want)
 		}
 		if heard := l.chunks[m.ActivityID]; !strings.HasPrefix(m.Text, heard) {
@@ -250,56 +272,5 @@ func (l *listener) note(f func()) {
 }
 
 func (l *listener) fault(format string, args ...any) {
-	l.note(func() { l.faults = append(l.faults, l.thread+": "+fmt.Sprintf(format, args...)) })
-}
-
-// speaker is an agent behind a webhook that says one token after the other. A token is its
-// number and its time.
-type speaker struct {
-	tokens int
-	every  time.Duration
-	url    string
-	begun  chan struct{}
-	begin  func()
-
-	asked         atomic.Int64 // threads
-	runs, answers sync.Map     // of the last attempt, by thread
-}
-
-func (b *bench) startSpeaker(tokens int, every time.Duration) *speaker {
-	s := &speaker{tokens: tokens, every: every, begun: make(chan struct{})}
-	s.begin = sync.OnceFunc(func() { close(s.begun) })
-	s.url = b.serve(http.HandlerFunc(s.speak))
-	return s
-}
-
-// speak answers one run, after begin.
-func (s *speaker) speak(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
-		RunID    string `json:"run_id"`
-		ThreadID string `json:"thread_id"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	if _, again := s.runs.Swap(asked.ThreadID, asked.RunID); !again {
-		s.asked.Add(1)
-	}
-	select {
-	case <-s.begun:
-	case <-r.Context().Done():
-		return
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	said := ""
-	for n := range s.tokens {
-		token := fmt.Sprintf("%d@%d ", n, time.Now().UnixNano())
-		said += token
-		s.answers.Store(asked.ThreadID, said)
-		if _, err := fmt.Fprintf(w, "data: {\"content\":%q}\n\n", token); err != nil || http.NewResponseController(w).Flush() != nil || !wake.After(r.Context(), s.every) {
-			return
-		}
-	}
-	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+	l.note(func() { l.faults = append(l.faults, threadOf(l.id)+": "+fmt.Sprintf(format, args...)) })
 }

@@ -73,7 +73,7 @@ func (m *message) slack() slacktest.Message {
 	return said
 }
 
-// request is one request that reached the model.
+// request is one request that reached the model: the POST of a run.
 type request struct {
 	run          string
 	id, revision int
@@ -82,7 +82,8 @@ type request struct {
 	arrived      time.Time
 	// ended is just before the last byte of the answer was written. It is zero if the
 	// connection broke earlier.
-	ended time.Time
+	ended    time.Time
+	followed time.Time // the first GET of the run's stream; zero for none
 }
 
 // ledger records all messages and all requests to the model.
@@ -103,7 +104,7 @@ type ledger struct {
 
 	mu       sync.Mutex
 	messages []*message
-	requests []request
+	requests []*request   // in the order of their arrival
 	clock    atomic.Int64 // the newest ts of say, in microseconds
 }
 
@@ -179,17 +180,25 @@ func (c *conversation) setTS(m *message, ts string) {
 	m.ts, m.place = ts, c.place
 }
 
-func (l *ledger) addRequest(r request) {
+// change calls do while no other goroutine changes a request.
+func (l *ledger) change(do func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.requests = append(l.requests, r)
+	do()
 }
 
-// requestsSoFar returns a copy of the requests.
-func (l *ledger) requestsSoFar() []request {
+func (l *ledger) addRequest(r *request) { l.change(func() { l.requests = append(l.requests, r) }) }
+
+// lastRequest returns the newest request that matches; nil if there is none.
+func (l *ledger) lastRequest(matches func(*request) bool) *request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.requests)
+	for _, r := range slices.Backward(l.requests) {
+		if matches(r) {
+			return r
+		}
+	}
+	return nil
 }
 
 // since returns the messages from an index on.

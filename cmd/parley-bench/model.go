@@ -19,9 +19,6 @@ type model struct {
 	ledger *ledger
 	failed sync.Map // the runs whose first answer broke off
 	url    string
-
-	mu   sync.Mutex
-	asks []*asked // the POSTs, in the order of their arrival
 }
 
 // behaviour is the way in which a model answers.
@@ -33,9 +30,14 @@ type behaviour struct {
 	first func(id int) time.Duration
 	// answer returns the paragraphs of an answer, one for each post.
 	answer func(id, revision int) []string
+	// pieces is the number of pieces of the stream, and piece returns each; nil for equal parts
+	// of the answer.
+	pieces int
+	piece  func(id, revision, n int) string
 	// failing is the share of runs whose first answer breaks off.
 	failing float64
-	// onFirstToken is called just before the first token of an answer; may be nil.
+	// onFirstToken is called just before the first token of an answer, which waits for its
+	// return; may be nil.
 	onFirstToken func(id int)
 	// recordInput says that every turn is a single message, and that the ledger records
 	// all messages of a request's input.
@@ -77,6 +79,12 @@ func (b *bench) startModel(l *ledger, answers behaviour) *model {
 	if answers.dialect.kind == "" {
 		answers.dialect = dialects()[0]
 	}
+	if answers.piece == nil {
+		answers.pieces, answers.piece = deltas, func(id, revision, n int) string {
+			whole := strings.Join(answers.answer(id, revision), "")
+			return whole[n*len(whole)/deltas : (n+1)*len(whole)/deltas]
+		}
+	}
 	m := &model{behaviour: answers, ledger: l}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /", m.complete)
@@ -93,7 +101,7 @@ type turn struct{ Role, Content string }
 
 // complete answers the POST of a run, or accepts it.
 func (m *model) complete(w http.ResponseWriter, r *http.Request) {
-	given := request{arrived: time.Now(), run: r.Header.Get("Idempotency-Key")}
+	given := &request{arrived: time.Now(), run: r.Header.Get("Idempotency-Key")}
 	var body struct{ Messages []turn }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages) == 0 {
 		http.Error(w, "no messages", http.StatusBadRequest)
@@ -106,10 +114,8 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	given.id, given.revision, _, _ = readMark(marks[len(marks)-1])
-	m.readInput(&given, body.Messages)
-	m.mu.Lock()
-	m.asks = append(m.asks, &asked{request: given})
-	m.mu.Unlock()
+	m.readInput(given, body.Messages)
+	m.ledger.addRequest(given)
 	if m.dialect.later {
 		acceptRun(w, given.run)
 		return
@@ -117,18 +123,17 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 	m.stream(w, r, given)
 }
 
-// stream writes an answer as a stream, and records it in the ledger.
-func (m *model) stream(w http.ResponseWriter, r *http.Request, given request) {
-	answer := strings.Join(m.answer(given.id, given.revision), "")
+// stream writes the answer to a request. The ledger records when the answer is complete.
+func (m *model) stream(w http.ResponseWriter, r *http.Request, given *request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	_ = write(w, m.dialect.begin)
 	if m.breaksOff(given.run) {
-		_ = write(w, with(m.dialect.delta, quote(answer[:len(answer)/3])))
+		_ = write(w, with(m.dialect.delta, quote(m.piece(given.id, given.revision, 0))))
 		panic(http.ErrAbortHandler)
 	}
-	defer func() { m.ledger.addRequest(given) }()
-	for i := range deltas {
-		wait := m.duration(given.id) / deltas
+	said := ""
+	for i := range m.pieces {
+		wait := m.duration(given.id) / time.Duration(m.pieces)
 		if i == 0 && m.first != nil {
 			wait = m.first(given.id)
 		}
@@ -138,12 +143,14 @@ func (m *model) stream(w http.ResponseWriter, r *http.Request, given request) {
 		if i == 0 && m.onFirstToken != nil {
 			m.onFirstToken(given.id)
 		}
-		if err := write(w, with(m.dialect.delta, quote(answer[i*len(answer)/deltas:(i+1)*len(answer)/deltas]))); err != nil {
+		piece := m.piece(given.id, given.revision, i)
+		said += piece
+		if err := write(w, with(m.dialect.delta, quote(piece))); err != nil {
 			return
 		}
 	}
-	given.ended = time.Now()
-	_ = write(w, with(m.dialect.end, quote(answer)))
+	m.ledger.change(func() { given.ended = time.Now() })
+	_ = write(w, with(m.dialect.end, quote(said)))
 }
 
 // write writes and flushes.

@@ -241,10 +241,6 @@ func (r *restarts) mentionAll(ctx context.Context, first int) (fresh, old []ment
 // report prints the waiting times of some mentions, and the number of their threads'
 // missed messages in the model's input. Late replies and missing messages are faults.
 func (r *restarts) report(kind string, mentions []mention) {
-	inputs := map[int][]int{} // of the last request
-	for _, request := range r.ledger.requestsSoFar() {
-		inputs[request.id] = request.input
-	}
 	waits, wanted, given := r.ledger.waits(r.api.Posts()), 0, 0
 	var all []time.Duration
 	for _, m := range mentions {
@@ -254,8 +250,9 @@ func (r *restarts) report(kind string, mentions []mention) {
 			r.faults = append(r.faults, fmt.Sprintf("m%d was not answered within %v", m.id, m.within))
 		}
 		wanted += len(m.missed)
+		last := r.ledger.lastRequest(func(r *request) bool { return r.id == m.id })
 		for _, id := range m.missed {
-			if slices.Contains(inputs[m.id], id) {
+			if last != nil && slices.Contains(last.input, id) {
 				given++
 			}
 		}
