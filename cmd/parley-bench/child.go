@@ -343,22 +343,18 @@ func (n *nodes) addresses() (all []string) {
 	return all
 }
 
-// cpu returns the CPU time of all nodes since their start.
-func (n *nodes) cpu() (sum time.Duration) {
+// processes returns the sums of the nodes' CPU times since their start and of their memory.
+// Shared pages count for each node.
+func (n *nodes) processes() (sum process) {
 	for _, c := range n.all {
-		sum += readProcess(c.pid()).cpu
+		one := readProcess(c.pid())
+		sum.cpu += one.cpu
+		sum.memory = memory{sum.memory.now + one.memory.now, sum.memory.peak + one.memory.peak}
 	}
 	return sum
 }
 
-// memory returns the sum of the nodes' memory. Shared pages count for each node.
-func (n *nodes) memory() (sum memory) {
-	for _, c := range n.all {
-		one := readProcess(c.pid()).memory
-		sum = memory{sum.now + one.now, sum.peak + one.peak}
-	}
-	return sum
-}
+func (n *nodes) memory() memory { return n.processes().memory }
 
 // growth returns the most that the nodes' memory grows until ctx ends, in bytes.
 func (n *nodes) growth(ctx context.Context) (most int64) {

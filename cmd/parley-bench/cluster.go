@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -119,13 +120,14 @@ func (k *kill) suspendOne(ctx context.Context, daemon *child) error {
 	defer daemon.Unlock()
 	waiting, cancel := context.WithTimeout(ctx, postWithin)
 	defer cancel()
+	k.ambush.target.Store(daemon)
 	select {
-	case err := <-k.ambush.await(daemon):
+	case err := <-k.ambush.suspended:
 		if err != nil {
 			return err
 		}
 	case <-waiting.Done():
-		k.ambush.await(nil)
+		k.ambush.target.Store(nil)
 		return fmt.Errorf("%s made no post in which to suspend it: %w", daemon.name(), waiting.Err())
 	}
 	k.suspended++
@@ -136,35 +138,15 @@ func (k *kill) suspendOne(ctx context.Context, daemon *child) error {
 // ambush suspends a daemon when one of its posts has reached the API and has no answer
 // yet. The API handles the post while the daemon is suspended.
 type ambush struct {
-	mu        sync.Mutex
-	target    *child // nil for none
-	suspended chan error
+	target    atomic.Pointer[child] // nil for none
+	suspended chan error            // gets the result when the target is suspended
 }
 
-// await replaces the target. The channel gets the result when the target is suspended.
-func (a *ambush) await(daemon *child) <-chan error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.target, a.suspended = daemon, make(chan error, 1)
-	return a.suspended
-}
-
-// plan returns a plan that springs the ambush before it chooses a fault from faults.
-func (a *ambush) plan(faults func(slacktest.Call) slacktest.Fault) func(slacktest.Call) slacktest.Fault {
-	return func(call slacktest.Call) slacktest.Fault {
-		if call.Method == "chat.postMessage" {
-			a.spring(call.Client)
-		}
-		return faults(call)
-	}
-}
-
-func (a *ambush) spring(client string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.target != nil && a.target.name() == client {
-		a.suspended <- a.target.suspend()
-		a.target = nil
+// onCall receives a call before the API handles it.
+func (a *ambush) onCall(call slacktest.Call) {
+	daemon := a.target.Load()
+	if call.Method == "chat.postMessage" && daemon != nil && daemon.name() == call.Client && a.target.CompareAndSwap(daemon, nil) {
+		a.suspended <- daemon.suspend()
 	}
 }
 

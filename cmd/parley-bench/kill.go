@@ -104,8 +104,9 @@ func phases() []int { return []int{1, 16, 64} }
 func (k *kill) run(ctx context.Context, b *bench) (err error) {
 	k.load = profiles(k.profile)
 	k.rate, k.after = cmp.Or(k.rate, k.load.rate), cmp.Or(k.after, k.load.after)
-	plan := k.ambush.plan(slacktest.Mix(b.seed, k.load.faults...))
-	s := setup{slack: slacktest.Options{Plan: plan}, timeout: k.timeout, model: k.load.model, streams: k.profile == "stream"}
+	k.ambush.suspended = make(chan error, 1)
+	slack := slacktest.Options{Plan: slacktest.Mix(b.seed, k.load.faults...), OnCall: k.ambush.onCall}
+	s := setup{slack: slack, timeout: k.timeout, model: k.load.model, streams: k.profile == "stream"}
 	if k.trial, err = b.startTrial(ctx, "parley", s); err != nil {
 		return err
 	}

@@ -43,22 +43,22 @@ func (c *child) state(t *testing.T) string {
 
 func TestAmbushSuspendsADaemonInAPost(t *testing.T) {
 	var c *child
-	var a ambush
+	a := ambush{suspended: make(chan error, 1)}
 	states := make(chan string, 2) // the state of the process during each of its posts
-	trial := startFloor(t, slacktest.Options{Plan: a.plan(func(slacktest.Call) slacktest.Fault {
+	trial := startFloor(t, slacktest.Options{OnCall: a.onCall, Plan: func(slacktest.Call) slacktest.Fault {
 		states <- readProcess(c.pid()).state
 		return slacktest.Fault{}
-	})})
+	}})
 	c = trial.nodes.all[0]
 	c.state(t)
 	say := func() {
 		m := trial.ledger.say(newConversation(3))
 		trial.await(t.Context(), m, time.Time{}, trial.push(m))
 	}
-	suspended := a.await(c)
-	a.spring("another daemon")
+	a.target.Store(c)
+	a.onCall(slacktest.Call{Method: "chat.postMessage", Client: "another daemon"})
 	say()
-	if err := <-suspended; err != nil {
+	if err := <-a.suspended; err != nil {
 		t.Fatal(err)
 	}
 	if err := trial.awaitPosts(t.Context(), 1, time.Minute); err != nil {

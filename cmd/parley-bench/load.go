@@ -117,7 +117,7 @@ type cpuTimes struct {
 }
 
 func (n *nodes) cpuTimes() cpuTimes {
-	c := cpuTimes{programs: n.cpu(), tool: readProcess(os.Getpid()).cpu}
+	c := cpuTimes{programs: n.processes().cpu, tool: readProcess(os.Getpid()).cpu}
 	if n.database != nil {
 		c.server = postgresCPU()
 	}
