@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -189,6 +190,7 @@ func (m *misbehaving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n := m.asked.Add(1)
+	_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the daemon has gone
 	stream := func(text string) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = write(w, m.dialect.begin+with(m.dialect.delta, `"It was"`)+text)
