@@ -111,25 +111,15 @@ func (a *agents) underKills(ctx context.Context, b *bench, d dialect) error {
 	if err != nil {
 		return err
 	}
-	var deaths []death
 	load := traffic{trial: t, conversations: newConversations(100), workers: 16, rate: a.rate}
 	err = during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error {
-		return repeat(ctx, b.random, a.kills, 2*time.Second, func() error {
-			daemon := t.nodes.lockOne(b.random)
-			defer daemon.Unlock()
-			begun := time.Now()
-			if err := daemon.kill(); err != nil {
-				return err
-			}
-			deaths = append(deaths, death{begun, time.Now()})
-			_, err := daemon.start(ctx)
-			return err
-		})
+		return repeat(ctx, b.random, a.kills, 2*time.Second, func() error { return t.nodes.crashOne(ctx, b.random) })
 	})
 	if err != nil {
 		return err
 	}
 	left := t.settle(ctx, 0, false, 2*time.Minute)
+	deaths := t.nodes.deaths
 	faults, repeated := t.ledger.askedTwice(deaths)
 	b.printf("%-9s  %d kills, %d requests, %d of them again after a kill, %d without a reason\n", d.kind, len(deaths), len(t.ledger.requests), repeated, len(faults))
 	return t.finish(append(faults, left)...)
@@ -142,38 +132,27 @@ func (a *agents) beside(ctx context.Context, b *bench, d dialect) error {
 	bad.url = b.serve(bad)
 	answers := shortAnswers(100 * time.Millisecond)
 	answers.dialect = d
-	t, err := b.newTrial(ctx, "beside-"+d.kind, setup{model: &answers,
-		agents: d.agent("bad", bad.url, ", timeout: 3s, first_byte: 1s, max_bytes: 65536, max_concurrent: 16")})
+	others := []*neighbour{{id: "bad", agent: "bad"}}
+	measure := &tenants{rate: a.rate, beside: a.rate, lasts: a.lasts, threads: 200}
+	l, err := measure.start(ctx, b, "beside-"+d.kind, setup{model: &answers,
+		agents: d.agent("bad", bad.url, ", timeout: 3s, first_byte: 1s, max_bytes: 65536, max_concurrent: 16")}, others)
 	if err != nil {
 		return err
 	}
-	other := &neighbour{id: "bad", agent: "bad"}
-	if err := other.prepare(t); err != nil {
-		return err
-	}
-	if err := t.nodes.start(ctx); err != nil {
-		return err
-	}
-	l := newLoader(t, loading{connections: tenantConnections, threads: 200, wait: time.Minute})
-	if _, err := l.batch(ctx, 200, 0); err != nil {
-		return err
-	}
-	measure := &tenants{rate: a.rate, beside: a.rate, lasts: a.lasts}
 	alone, err := measure.measure(ctx, l, d.kind+" alone", nil, func() {})
 	if err != nil {
 		return err
 	}
 	bad.asked.Store(0)
-	loaded, err := measure.measure(ctx, l, d.kind+" beside a bad one", []*neighbour{other}, func() {})
+	loaded, err := measure.measure(ctx, l, d.kind+" beside a bad one", others, func() {})
 	if err != nil {
 		return err
 	}
-	b.printf("%-9s  the bad agent got %d requests and its threads %d posts\n", d.kind, bad.asked.Load(), len(other.api.Posts()))
-	var faults []string
+	b.printf("%-9s  the bad agent got %d requests and its threads %d posts\n", d.kind, bad.asked.Load(), len(others[0].api.Posts()))
 	if loaded.p99 > 2*alone.p99 {
-		faults = append(faults, fmt.Sprintf("p99 rose from %s to %s", millis(alone.p99), millis(loaded.p99)))
+		l.faults = append(l.faults, fmt.Sprintf("p99 rose from %s to %s", millis(alone.p99), millis(loaded.p99)))
 	}
-	return t.finish(faults...)
+	return l.finish()
 }
 
 // misbehaving is an agent's server that answers no request well.

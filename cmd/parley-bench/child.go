@@ -129,15 +129,6 @@ func (c *child) start(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), nil
 }
 
-// crash kills the process and starts it again.
-func (c *child) crash(ctx context.Context) error {
-	if err := c.kill(); err != nil {
-		return err
-	}
-	_, err := c.start(ctx)
-	return err
-}
-
 // awaitReady calls /readyz until it answers 200.
 func (c *child) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
@@ -260,6 +251,7 @@ type nodes struct {
 	all      []*child
 	database *database // nil for SQLite
 	store    *sql.DB   // a connection to the store beside the daemons
+	deaths   []death   // by crashOne
 }
 
 // newNodes makes a store and the bench's number of processes. newChild gets the name
@@ -334,6 +326,19 @@ func (n *nodes) lockOne(random *rand.Rand) *child {
 	c := n.all[order[0]]
 	c.Lock()
 	return c
+}
+
+// crashOne kills a random node, notes its death, and starts it again.
+func (n *nodes) crashOne(ctx context.Context, random *rand.Rand) error {
+	c := n.lockOne(random)
+	defer c.Unlock()
+	begun := time.Now()
+	if err := c.kill(); err != nil {
+		return err
+	}
+	n.deaths = append(n.deaths, death{begun, time.Now()})
+	_, err := c.start(ctx)
+	return err
 }
 
 func (n *nodes) addresses() (all []string) {

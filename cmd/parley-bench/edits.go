@@ -63,7 +63,12 @@ func (e *edits) run(ctx context.Context, b *bench) (err error) {
 	}
 	begun := time.Now()
 	err = during(func(stop <-chan struct{}) { pump(ctx, e.rate, endless, stop, e.say) }, func() error {
-		return repeat(ctx, e.random, e.kills, e.after, func() error { return e.killOne(ctx) })
+		return repeat(ctx, e.random, e.kills, e.after, func() error {
+			if err := await(ctx, e.half); err != nil {
+				return err
+			}
+			return e.nodes.crashOne(ctx, e.random)
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, e.nodes.logTail())
@@ -74,14 +79,6 @@ func (e *edits) run(ctx context.Context, b *bench) (err error) {
 		return ctx.Err()
 	}
 	return e.finish()
-}
-
-// killOne kills the daemon while an answer stands half there.
-func (e *edits) killOne(ctx context.Context) error {
-	if err := await(ctx, e.half); err != nil {
-		return err
-	}
-	return e.nodes.all[0].crash(ctx)
 }
 
 // half reports whether some post is the beginning of an answer.

@@ -221,7 +221,7 @@ func (m *imessage) killsDuringSends(ctx context.Context) error {
 				return ctx.Err()
 			}
 			wake.After(ctx, time.Duration(m.random.Int64N(int64(5*time.Millisecond))))
-			return m.nodes.all[0].crash(ctx)
+			return m.nodes.crashOne(ctx, m.random)
 		})
 	})
 	m.printf("%d kills during sends: %v\n", m.kills, round(begun))

@@ -124,10 +124,7 @@ func (k *kill) run(ctx context.Context, b *bench) (err error) {
 func (k *kill) phase(ctx context.Context, number, connections int) error {
 	load := traffic{
 		trial: k.trial, workers: connections, mix: k.load.mix, rate: k.rate, messages: max(1, k.events/len(phases())),
-		stream: uint64(number * 1000),
-	}
-	for n := range k.threads {
-		load.conversations = append(load.conversations, newConversation(number*k.threads+n))
+		stream: uint64(number * 1000), conversations: newRooms(number*k.threads, k.threads, defaultChannels),
 	}
 	return during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error { return k.harm(ctx, number) })
 }

@@ -124,14 +124,20 @@ type conversation struct {
 	turns int
 }
 
-// newConversation returns the n-th conversation of a run. Every fourth conversation is a
-// direct message; the others are threads of fifty channels.
-func newConversation(n int) *conversation { return newRoom(n, 50) }
+// defaultChannels is the number of channels of a run that has no choice of its own.
+const defaultChannels = 50
 
-func newConversations(n int) []*conversation {
+// newConversation returns the n-th conversation of a run with the default channels.
+func newConversation(n int) *conversation { return newRoom(n, defaultChannels) }
+
+// newConversations returns the first n conversations of a run with the default channels.
+func newConversations(n int) []*conversation { return newRooms(0, n, defaultChannels) }
+
+// newRooms returns n conversations of a run with so many channels, from the first on.
+func newRooms(first, n, channels int) []*conversation {
 	all := make([]*conversation, n)
 	for i := range all {
-		all[i] = newConversation(i)
+		all[i] = newRoom(first+i, channels)
 	}
 	return all
 }

@@ -61,10 +61,7 @@ func (r *restarts) run(ctx context.Context, b *bench) (err error) {
 // all makes all restarts and waits for the remaining work, Slack's events included.
 func (r *restarts) all(ctx context.Context) error {
 	r.begin()
-	if err := r.nodes.start(ctx); err != nil {
-		return err
-	}
-	if err := r.awaitSocket(ctx); err != nil {
+	if err := r.start(ctx); err != nil {
 		return err
 	}
 	r.load(ctx, len(r.known)+r.messages/4, nil)
@@ -74,13 +71,11 @@ func (r *restarts) all(ctx context.Context) error {
 		}
 	}
 	r.faults = append(r.faults, r.settle(ctx, r.ledger.due(), true, r.drain))
-	for begun := time.Now(); r.api.UnderWay() > 0 && time.Since(begun) < r.drain; {
-		if !wake.After(ctx, 50*time.Millisecond) {
-			return ctx.Err()
-		}
-	}
+	settled, cancel := context.WithTimeout(ctx, r.drain)
+	defer cancel()
+	_ = await(settled, func() bool { return r.api.UnderWay() == 0 }) // the line below tells
 	r.printf("%d events had no acknowledgement after Slack's last attempt, %d found no socket, %d are under way\n", r.api.Unacked(), r.api.Missed(), r.api.UnderWay())
-	return nil
+	return ctx.Err()
 }
 
 // longAgo is the age of a thread that the daemon can find only in its own store.
@@ -105,14 +100,6 @@ func (r *restarts) begin() {
 		r.put(c, "")
 		r.unseen = append(r.unseen, c)
 	}
-}
-
-// awaitSocket waits until events can reach the daemon.
-func (r *restarts) awaitSocket(ctx context.Context) error {
-	if r.mode == "socket" {
-		return r.api.AwaitFresh(ctx, 1)
-	}
-	return nil
 }
 
 // load sends messages in the known conversations until Slack has finished all of them or
@@ -150,7 +137,7 @@ func (r *restarts) restart(ctx context.Context, n int) error {
 	var fresh, old []mention
 	var group sync.WaitGroup
 	if r.mentions > 0 {
-		if err := r.awaitSocket(ctx); err != nil {
+		if err := r.awaitSockets(ctx, r.setup.sockets); err != nil {
 			return err
 		}
 		fresh, old = r.mentionAll(ctx, first)

@@ -76,13 +76,7 @@ func (s *sockets) run(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	if err := t.api.AwaitFresh(ctx, s.sockets); err != nil {
-		return fmt.Errorf("%w\n%s", err, t.nodes.logTail())
-	}
-	load := traffic{trial: t, rate: s.rate}
-	for n := range s.threads {
-		load.conversations = append(load.conversations, newRoom(n, s.channels))
-	}
+	load := traffic{trial: t, conversations: newRooms(0, s.threads, s.channels), rate: s.rate}
 	begun, counts := time.Now(), map[string]int{}
 	err = during(func(stop <-chan struct{}) { load.run(ctx, stop) }, func() error {
 		return s.disconnectAll(ctx, t, counts)

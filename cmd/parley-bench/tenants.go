@@ -34,22 +34,10 @@ func (t *tenants) define(f *flagSet) {
 }
 
 func (t *tenants) run(ctx context.Context, b *bench) error {
-	healthy, err := b.newTrial(ctx, "parley", setup{})
-	if err != nil {
-		return err
-	}
 	throttled, revoked := &neighbour{id: "throttled"}, &neighbour{id: "revoked"}
 	both := []*neighbour{throttled, revoked}
-	for _, n := range both {
-		if err := n.prepare(healthy); err != nil {
-			return err
-		}
-	}
-	if err := healthy.nodes.start(ctx); err != nil {
-		return err
-	}
-	l := newLoader(healthy, loading{connections: tenantConnections, threads: t.threads, wait: time.Minute})
-	if _, err := l.batch(ctx, defaultWarmUp, 0); err != nil {
+	l, err := t.start(ctx, b, "parley", setup{}, both)
+	if err != nil {
 		return err
 	}
 	fail := func() {
@@ -69,8 +57,27 @@ func (t *tenants) run(ctx context.Context, b *bench) error {
 	}
 	b.printf("the throttled one: %d events, %d posts, %d times 429; the revoked one: %d events, %d not accepted, %d posts\n",
 		throttled.sent, len(throttled.api.Posts()), throttled.throttled.Load(), revoked.sent, revoked.refused, len(revoked.api.Posts()))
-	b.printf("left in the store: %s\n", healthy.settle(ctx, 0, true, time.Second))
-	return healthy.finish()
+	b.printf("left in the store: %s\n", l.settle(ctx, 0, true, time.Second))
+	return l.finish()
+}
+
+// start starts a daemon with the healthy workspace and its neighbours, and warms it up.
+func (t *tenants) start(ctx context.Context, b *bench, name string, s setup, neighbours []*neighbour) (*loader, error) {
+	healthy, err := b.newTrial(ctx, name, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range neighbours {
+		if err := n.prepare(healthy); err != nil {
+			return nil, err
+		}
+	}
+	if err := healthy.start(ctx); err != nil {
+		return nil, err
+	}
+	l := newLoader(healthy, loading{connections: tenantConnections, threads: t.threads, wait: time.Minute})
+	_, err = l.batch(ctx, defaultWarmUp, 0)
+	return l, err
 }
 
 // measure loads the healthy workspace and its neighbours, while fail runs. It returns the times

@@ -88,7 +88,24 @@ func (b *bench) startTrial(ctx context.Context, name string, s setup) (*trial, e
 	if err != nil {
 		return nil, err
 	}
-	return t, t.nodes.start(ctx)
+	return t, t.start(ctx)
+}
+
+// start starts the programs. It returns when they are ready and their sockets are open.
+func (t *trial) start(ctx context.Context) error {
+	if err := t.nodes.start(ctx); err != nil || t.setup.sockets == 0 {
+		return err
+	}
+	return t.awaitSockets(ctx, t.setup.sockets)
+}
+
+// awaitSockets waits until events can reach the daemons over n sockets. Its error contains the
+// programs' logs.
+func (t *trial) awaitSockets(ctx context.Context, n int) error {
+	if err := t.api.AwaitFresh(ctx, n); err != nil {
+		return fmt.Errorf("%w\n%s", err, t.nodes.logTail())
+	}
+	return nil
 }
 
 // awaitPosts waits until Slack has n posts. Its error contains the programs' logs.
