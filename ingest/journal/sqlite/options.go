@@ -29,9 +29,9 @@ type Options struct {
 	passivePages, longestPages int
 }
 
-// The sizes of the log, in pages of 8 KiB: 4 MiB and 64 MiB.
+// The sizes of the log, in pages of 8 KiB: 16 MiB and 64 MiB.
 const (
-	passivePages = 512
+	passivePages = 2 * 1024
 	longestPages = 8 * 1024
 )
 
