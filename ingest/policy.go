@@ -77,8 +77,7 @@ func (g gate) admitsChannel(id string) bool {
 // if there is a list of admitted ones. A quotation is of the message's own channel.
 func (g gate) hide(m *event.Message) {
 	hidden := func(q event.Quote, channel string) event.Quote {
-		_, author, _ := strings.Cut(q.SenderID, ":")
-		if q.Own || admits(g.Policy.AllowUsers, author) && g.admitsChannel(channel) {
+		if q.Own || g.refuses(q.SenderID, channel, q.SenderType) == "" && g.admitsChannel(channel) {
 			return q
 		}
 		return event.Quote{ExternalID: q.ExternalID, Hidden: true}

@@ -339,9 +339,10 @@ func TestReactionsPassTheSameGate(t *testing.T) {
 // a refused channel, reach nobody through another person's message.
 func TestQuotationsPassTheSameGate(t *testing.T) {
 	admitted := event.Quote{ExternalID: "C1/0", SenderID: "slack:U1", Name: "Olivia", Content: "yes", Channel: "C1"}
-	stranger, elsewhere, nameless, ours := admitted, admitted, admitted, admitted
+	stranger, elsewhere, nameless, ours, bot := admitted, admitted, admitted, admitted, admitted
 	stranger.SenderID, elsewhere.Channel, ours.SenderID, ours.Own = "slack:U9", "C9", "slack:UBOT", true
 	nameless.SenderID, nameless.Channel = "", ""
+	ours.SenderType, bot.SenderType = event.Bot, event.Bot
 	hidden := event.Quote{ExternalID: "C1/0", Hidden: true}
 	for name, c := range map[string]struct {
 		policy        Policy
@@ -353,6 +354,8 @@ func TestQuotationsPassTheSameGate(t *testing.T) {
 		"a refused author":                          {Policy{AllowUsers: []string{"U1"}}, stranger, false, false},
 		"nobody is admitted":                        {Policy{AllowUsers: []string{}}, admitted, false, false},
 		"our own message":                           {Policy{AllowUsers: []string{"U1"}}, ours, true, true},
+		"a refused bot":                             {Policy{}, bot, false, false},
+		"an admitted bot":                           {Policy{AllowBotMessages: true}, bot, true, true},
 		"an admitted channel":                       {Policy{AllowChannels: []string{"C1"}}, admitted, true, true},
 		"a refused channel":                         {Policy{AllowChannels: []string{"C1"}}, elsewhere, true, false},
 		"an unknown author":                         {Policy{AllowUsers: []string{"U1"}}, nameless, false, false},
@@ -361,7 +364,7 @@ func TestQuotationsPassTheSameGate(t *testing.T) {
 		"an admitted author from a refused channel": {Policy{AllowUsers: []string{"U1"}, AllowChannels: []string{"C1"}}, elsewhere, true, false},
 	} {
 		g, m := defaultGate(), room()
-		g.Policy.AllowUsers, g.Policy.AllowChannels = c.policy.AllowUsers, c.policy.AllowChannels
+		g.Policy.AllowUsers, g.Policy.AllowChannels, g.Policy.AllowBotMessages = c.policy.AllowUsers, c.policy.AllowChannels, c.policy.AllowBotMessages
 		quoted := c.quote
 		m.Quoted, m.Forwarded = &quoted, []event.Quote{c.quote}
 		g.hide(m)

@@ -52,7 +52,7 @@ func TestReply(t *testing.T) {
 		"sticker_items": []fields{{"id": "51", "name": "Wave", "format_type": 1}},
 	}
 	m := created(t, posted("sure?").with(replying("31", quoted)))
-	want := &event.Quote{ExternalID: "31", Name: "Sam [x]\n", MentionToken: "<@202>", SenderID: "discord:202", Content: "<@900>  twelve ", Files: 2}
+	want := &event.Quote{ExternalID: "31", Name: "Sam [x]\n", MentionToken: "<@202>", SenderID: "discord:202", SenderType: event.Human, Content: "<@900>  twelve ", Files: 2}
 	if diff := cmp.Diff(want, m.Quoted); diff != "" || m.ReplyTo != "31" {
 		t.Errorf("in reply to %q: %s", m.ReplyTo, diff)
 	}
@@ -63,7 +63,7 @@ func TestReply(t *testing.T) {
 
 func TestReplyToUs(t *testing.T) {
 	ours := fields{"id": "31", "author": person(bot, "parley").with(fields{"bot": true}), "content": "Yes."}
-	want := &event.Quote{ExternalID: "31", Name: "parley", SenderID: "discord:900", Content: "Yes.", Own: true}
+	want := &event.Quote{ExternalID: "31", Name: "parley", SenderID: "discord:900", SenderType: event.Bot, Content: "Yes.", Own: true}
 	if diff := cmp.Diff(want, created(t, posted("sure?").with(replying("31", ours))).Quoted); diff != "" {
 		t.Error(diff)
 	}

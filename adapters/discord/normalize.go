@@ -127,6 +127,7 @@ func (m *message) quote(ctx context.Context, directory adapters.Directory, guild
 		quote.Name = author.name()
 		quote.MentionToken = author.mentionToken()
 		quote.SenderID = senderID(author.id)
+		quote.SenderType = author.senderType()
 		quote.Own = author.is(directory.Self())
 	}
 	return quote

@@ -72,6 +72,9 @@ func forwarded(raw json.RawMessage, self event.Self) []event.Quote {
 		quote := event.Quote{Name: event.Text(a.AuthorName), Content: decode(a.Text), Own: sameID(a.AuthorID, self.UserID)}
 		if isID(a.AuthorID) {
 			quote.SenderID, quote.MentionToken = senderID(a.AuthorID), mentionToken(a.AuthorID)
+			if isBotID(a.AuthorID) {
+				quote.SenderType = event.Bot
+			}
 		}
 		if isID(a.ChannelID) {
 			quote.Channel = a.ChannelID

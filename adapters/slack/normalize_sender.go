@@ -41,6 +41,9 @@ func (m *wireMessage) isBot() bool {
 	return m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbotUser
 }
 
+// isBotID reports whether an author's id is that of an app or bot.
+func isBotID(id string) bool { return strings.HasPrefix(id, "B") || id == slackbotUser }
+
 // looksLikeID matches possible ids of a user or a bot.
 var looksLikeID = regexp.MustCompile(`^[UWB][0-9A-Z]+$`)
 

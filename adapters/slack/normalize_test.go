@@ -58,9 +58,9 @@ func TestNormalizeMessage(t *testing.T) {
 // but a forwarded message among them has another author.
 func TestForwardOfAnAppIsNotItsText(t *testing.T) {
 	got := messageOf(t, messageEvent("", object{"user": "", "bot_id": "B1", "attachments": []object{
-		{"text": "its own words"}, {"is_share": true, "author_id": "U9", "channel_id": "C9", "text": "the words of U9"},
+		{"text": "its own words"}, {"is_share": true, "author_id": "U9", "channel_id": "C9", "text": "the words of U9"}, {"is_share": true, "author_id": "B2", "text": "the words of a bot"},
 	}}), fakeDirectory{self: us})
-	want := []event.Quote{{SenderID: "slack:U9", MentionToken: "<@U9>", Channel: "C9", Content: "the words of U9"}}
+	want := []event.Quote{{SenderID: "slack:U9", MentionToken: "<@U9>", Channel: "C9", Content: "the words of U9"}, {SenderID: "slack:B2", SenderType: event.Bot, MentionToken: "<@B2>", Content: "the words of a bot"}}
 	if diff := cmp.Diff(want, got.Forwarded); got.Content != "its own words" || diff != "" {
 		t.Errorf("content %q, forwarded %s", got.Content, diff)
 	}

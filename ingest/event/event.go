@@ -304,6 +304,8 @@ type Quote struct {
 	// Channel is the platform's channel of a forwarded message; empty if the payload does
 	// not name it. It is not stored.
 	Channel string `json:"-"`
+	// SenderType is the author's; empty if the payload does not show it. It is not stored.
+	SenderType SenderType `json:"-"`
 }
 
 // Reaction is an emoji put on a message or taken from it.
