@@ -406,7 +406,7 @@ func TestAReplyHasTheAgentsOwnKeys(t *testing.T) {
 			}
 		}
 		d.agent.does = []script{
-			details(`{"mood":{"n":null},"run_id":"x","sender_id":"x","files":[],"large":"` + strings.Repeat("x", 64<<10) + `","n":1.50}`),
+			details(`{"mood":{"n":null},"run_id":"x","sender_id":"x","files":[],"large":"` + strings.Repeat("x", 64<<10) + `","deep":` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `,"n":1.50}`),
 			details(`["no object"]`), details(`{"a":1,"a":2}`),
 		}
 		for i, want := range []string{`,"mood":{"n":null},"n":1.50}`, `}`, `}`} {

@@ -227,6 +227,9 @@ func (m *Metadata) faults() FieldErrors {
 			faults = append(faults, FieldError{"metadata." + f.key, "is required and must not be empty" + m.typo(f.key)})
 		}
 	}
+	for _, extra := range m.Extra {
+		faults.Check(!IsDeep(extra.Value), "metadata."+clip(extra.Key), fmt.Sprintf("must not be nested more than %d deep", maxDepth))
+	}
 	if m.SenderType != "" && m.SenderType != Human && m.SenderType != Bot {
 		faults = append(faults, FieldError{"metadata.sender_type", fmt.Sprintf("is %q, must be human or bot", clip(string(m.SenderType)))})
 	}

@@ -73,8 +73,11 @@ func TestFaults(t *testing.T) {
 			`metadata.sender_id: is "slack:", must be <namespace>:<external id>`,
 		}},
 		"a key twice": {`{` + whole + `,"x":1,"x":1}`, []string{"metadata.x: is given twice"}},
-		"no object":   {`[]`, []string{"metadata: must be a JSON object"}},
-		"no JSON":     {`{"source"`, []string{"metadata: must be a JSON object: unexpected end of JSON input"}},
+		"a deep value": {`{` + whole + `,"x":` + strings.Repeat("[", 101) + `"]"` + strings.Repeat("]", 101) + `,"y":{"a":1}}`, []string{
+			"metadata.x: must not be nested more than 100 deep",
+		}},
+		"no object": {`[]`, []string{"metadata: must be a JSON object"}},
+		"no JSON":   {`{"source"`, []string{"metadata: must be a JSON object: unexpected end of JSON input"}},
 		"a long value": {`{"source":"s","sender_id":"a:b","sender_display_name":"x","sender_type":"` + strings.Repeat("é", 300) + `"}`, []string{
 			`metadata.sender_type: is "` + strings.Repeat("é", 40) + `…", must be human or bot`,
 		}},
@@ -89,6 +92,14 @@ func TestFaults(t *testing.T) {
 				t.Error(missing)
 			}
 		})
+	}
+}
+
+// TestDeepMetadata takes values that are nested as deep as they may be.
+func TestDeepMetadata(t *testing.T) {
+	m, err := event.ParseMetadata([]byte(`{` + whole + `,"x":` + strings.Repeat("[", 99) + `{"[[":"[\"["},{}` + strings.Repeat("]", 99) + `,"y":[]}`))
+	if err != nil || len(m.Extra) != 2 {
+		t.Errorf("%+v, %v", m.Extra, err)
 	}
 }
 

@@ -104,6 +104,29 @@ func length(b []byte) int {
 	}
 }
 
+// maxDepth bounds how deep a value of metadata is nested. Clients' parsers have such bounds, and an
+// answer with many messages is no use to them if one value exceeds it.
+const maxDepth = 100
+
+// IsDeep reports whether a value of valid JSON is nested too deep for metadata: more than 100
+// objects and lists are inside each other.
+func IsDeep(value []byte) bool {
+	depth := 0
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case '"':
+			i += text(value[i:]) - 1
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}
+
 // Unquote reads a string of valid JSON. It returns an error for another value.
 func Unquote(quoted []byte) (s string, err error) {
 	if quoted[0] == '"' && bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
