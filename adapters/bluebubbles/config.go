@@ -110,9 +110,12 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more messages a second")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	checkWords(check, "wake", c.Wake)
+	named := map[string]bool{}
 	for i, channel := range c.Channels {
-		at := fmt.Sprintf("channels[%d]", i)
-		check(chatName(channel.ID) != "", at+".id", "is required: the chat's guid, or its last part")
+		at, name := fmt.Sprintf("channels[%d]", i), chatName(channel.ID)
+		check(name != "", at+".id", "is required: the chat's guid, or its last part")
+		check(name == "" || !named[name], at+".id", "names the chat of an earlier entry")
+		named[name] = true
 		checkWords(check, at+".wake", channel.Wake)
 	}
 	return faults

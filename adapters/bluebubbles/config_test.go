@@ -40,6 +40,9 @@ func TestConfigFaults(t *testing.T) {
 			c.Method, c.FromMe, c.ReadReceipts, c.Working = MethodPrivateAPI, FromMeRun, ReceiptsOff, WorkingOff
 		}, nil},
 		"a negative rate, and no time": {func(c *Config) { c.PostRate, c.Poll = -1, -time.Second }, []string{"poll", "post_rate"}},
+		"a chat twice": {func(c *Config) {
+			c.Channels = []ChannelWake{{ID: "iMessage;+;chat1", Wake: []string{"parley"}}, {ID: "chat2"}, {ID: "chat1", Wake: []string{"bot"}}}
+		}, []string{"channels[2].id"}},
 		"empty words": {func(c *Config) { c.Wake, c.Channels = []string{" "}, []ChannelWake{{Wake: []string{""}}} },
 			[]string{"wake[0]", "channels[0].id", "channels[0].wake[0]"}},
 	} {
