@@ -58,6 +58,8 @@ func runCommand() *cobra.Command {
 
 // run starts the daemon and returns when it has stopped.
 func run(c *cobra.Command, path string) error {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // during the start, it waits and does not end the process
 	collectLess()
 	conf, err := config.Load(path)
 	if err != nil {
@@ -73,8 +75,6 @@ func run(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
 	var listening sync.WaitGroup
 	listening.Go(func() {
 		for range hangup {

@@ -288,6 +288,33 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestHangupDuringTheStart sends SIGHUP while the daemon waits for its store. The signal does not end
+// the process; the failure of the store does.
+func TestHangupDuringTheStart(t *testing.T) {
+	t.Parallel()
+	store, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	dir := t.TempDir()
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nstore: \"postgres://parley@"+store.Addr().String()+"/parley?sslmode=disable\"\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
+	daemon := start(t, dir, os.Args[0], "run")
+	connected, err := store.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon.signal(syscall.SIGHUP)
+	_, _ = store.Close(), connected.Close()
+	for daemon.log.Scan() { // to the end of the output
+		continue
+	}
+	if _ = daemon.cmd.Wait(); daemon.cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("the daemon ended with %v, want the status 1", daemon.cmd.ProcessState)
+	}
+}
+
 // TestIdleConnections opens more connections than the daemon may have files.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
