@@ -113,6 +113,7 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 	}
 	if !c.begin() {
 		s.frameSlots <- struct{}{}
+		s.noteRejected(f)
 		return
 	}
 	envelope := event.Envelope{
