@@ -19,6 +19,9 @@ const (
 	maxBatch = 256
 	// acceptPause is the wait before events that the store did not take are offered again.
 	acceptPause = 100 * time.Millisecond
+	// noteTime bounds what the adapter stores by itself about one event. Then the event is offered
+	// again.
+	noteTime = 2 * time.Second
 )
 
 // received is an event in the order of its arrival.
@@ -164,19 +167,21 @@ func (a *accepts) offer(ctx context.Context, batch []received) (failed []receive
 func (a *accepts) accept(ctx context.Context, r received, placed func(), series *event.Batch) (err error) {
 	defer adapters.Recover(a.link.Log, &err)
 	storing := context.WithoutCancel(ctx)
+	noting, cancel := context.WithTimeout(storing, noteTime)
+	defer cancel()
 	var asked interaction
 	switch {
 	case r.name == "READY", r.name == "RESUMED":
 		a.begun(r.name == "RESUMED")
 		return nil
 	case isGuildEvent(r.name):
-		return a.learnGuild(storing, r)
+		return a.learnGuild(noting, r)
 	case r.name == "MESSAGE_CREATE":
-		if err = a.noteMessage(storing, r.data); err != nil {
+		if err = a.noteMessage(noting, r.data); err != nil {
 			return err
 		}
 	case r.name == "INTERACTION_CREATE":
-		if r, asked, err = a.noteInteraction(storing, r); err != nil {
+		if r, asked, err = a.noteInteraction(noting, r); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ type conn struct {
 	*shard
 	ws      *websocket.Conn
 	writing sync.Mutex
-	acked   atomic.Int64 // the time of the last acknowledged heartbeat, in nanoseconds
+	acked   atomic.Value // the time.Time of the last acknowledged heartbeat, by the monotonic clock
 
 	beating sync.WaitGroup
 	stop    context.CancelCauseFunc // ends the connection
@@ -176,7 +176,7 @@ func (c *conn) handle(ctx context.Context, raw []byte) error {
 	case opHello:
 		return c.hello(ctx, f.RawData)
 	case opAck:
-		c.acked.Store(time.Now().UnixNano())
+		c.acked.Store(time.Now())
 	case opHeartbeat:
 		return c.heartbeat()
 	case opReconnect:
@@ -198,7 +198,7 @@ func (c *conn) hello(ctx context.Context, raw json.RawMessage) error {
 	if json.Unmarshal(raw, &d) != nil || d.Interval <= 0 {
 		return errors.New("the gateway's hello has no heartbeat interval")
 	}
-	c.acked.Store(time.Now().UnixNano())
+	c.acked.Store(time.Now())
 	c.beating.Go(func() { c.beat(ctx, time.Duration(d.Interval)*time.Millisecond) })
 	if c.session.id != "" {
 		return c.write(opResume, map[string]any{"token": c.config.Token.Reveal(), "session_id": c.session.id, "seq": c.accepts.committed.Load()})
@@ -224,7 +224,7 @@ func (c *conn) beat(ctx context.Context, interval time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-watch.C:
-			if time.Since(time.Unix(0, c.acked.Load())) > silence {
+			if time.Since(c.acked.Load().(time.Time)) > silence {
 				c.stop(errZombie)
 				return
 			}

@@ -1,0 +1,77 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// TestAcknowledgementsAreTimedMonotonically checks that a change of the machine's clock neither
+// ends a connection nor hides a dead one.
+func TestAcknowledgementsAreTimedMonotonically(t *testing.T) {
+	c := &conn{}
+	if err := c.handle(t.Context(), []byte(`{"op":11}`)); err != nil {
+		t.Fatal(err)
+	}
+	if acked := fmt.Sprint(c.acked.Load()); !strings.Contains(acked, " m=") {
+		t.Errorf("the acknowledgement came at %s, without a reading of the monotonic clock", acked)
+	}
+}
+
+// bounded is a state that reports the calls that can wait for ever.
+type bounded struct {
+	t     *testing.T
+	calls int
+}
+
+func (b *bounded) check(ctx context.Context) {
+	b.calls++
+	if _, ok := ctx.Deadline(); !ok {
+		b.t.Error("a call of the state has no time limit")
+	}
+}
+
+func (b *bounded) Get(ctx context.Context, _ string) (string, error) {
+	b.check(ctx)
+	return "", nil
+}
+
+func (b *bounded) Put(ctx context.Context, _, _ string) error {
+	b.check(ctx)
+	return nil
+}
+
+func (b *bounded) Update(ctx context.Context, _ string, _ func(string) string) error {
+	b.check(ctx)
+	return nil
+}
+
+// nobody is an inbox that takes nothing.
+type nobody struct{}
+
+func (nobody) Accept(context.Context, event.Envelope) (adapters.Receipt, error) {
+	return adapters.Receipt{}, errors.New("the store is full")
+}
+
+// TestNotesHaveATimeLimit checks the calls of the state before an event is accepted. A stop does not
+// cancel them, so a store that does not answer could prevent it.
+func TestNotesHaveATimeLimit(t *testing.T) {
+	for name, data := range map[string]string{
+		"GUILD_CREATE":       `{"id":"10","channels":[{"id":"11","type":0}]}`,
+		"MESSAGE_CREATE":     `{"id":"20","channel_id":"12","author":{"id":"30"},"content":"hello"}`,
+		"INTERACTION_CREATE": `{"id":"40","application_id":"41","token":"t","type":2,"data":{"type":1,"name":"ask"}}`,
+	} {
+		state := &bounded{t: t}
+		a := New("acme", DefaultConfig())
+		s := a.newShard(0, 1, nobody{}, adapters.Link{State: state})
+		_ = s.accepts.accept(t.Context(), received{name: name, data: []byte(data), body: []byte(data)}, func() {}, nil)
+		if state.calls == 0 {
+			t.Errorf("%s: nothing was stored", name)
+		}
+	}
+}
