@@ -230,7 +230,7 @@ func (a *Adapter) readNew(ctx context.Context, inbox adapters.Inbox, c *cursor) 
 		pages, err := a.rows(ctx, query{Where: newerThan(c.Row), Sort: "ASC"}, func(page []json.RawMessage) error {
 			var rows []event.Envelope
 			for _, raw := range page {
-				if n := rowNumber(raw); !seen[n] {
+				if n := rowNumber(raw); n == 0 || !seen[n] {
 					seen[n] = true
 					row := a.row(raw)
 					end.see(parse(row))
