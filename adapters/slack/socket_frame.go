@@ -98,12 +98,13 @@ func (c *socket) disconnect(reason string) error {
 	return nil
 }
 
-// accept starts the durable accept of a frame, and the acknowledgement that follows it.
-// It returns before either ends, when the frame has its place in the order of the commits: so
-// the frames are accepted in the order of their arrival, whichever sockets carried them, and the
-// agent reads the earlier message first. It waits for the place for orderWait at most. If all slots are taken, accept waits for one for
-// slotWait at most; during this wait the socket answers no ping. Without a slot it
-// drops the frame like one that the journal can't accept: Slack sends it again.
+// accept starts the durable accept of a frame, and the acknowledgement that follows it. It
+// returns before either ends, when the frame has its place in the order of the commits, for
+// which it waits for orderWait at most: so the frames are accepted in the order of their
+// arrival, whichever sockets carried them, and the agent reads the earlier message first. If
+// all slots are taken, accept waits for one for slotWait at most; during this wait the socket
+// answers no ping. Without a slot it drops the frame like one that the journal can't accept:
+// Slack sends it again.
 func (c *socket) accept(f wireFrame, raw []byte) {
 	s, at := c.set, c.set.adapter.now()
 	if !await(s.frameSlots, s.times.slotWait) {
