@@ -23,7 +23,7 @@ func TestAcknowledgementsAreTimedMonotonically(t *testing.T) {
 	}
 }
 
-// bounded is a state that reports the calls that can wait for ever.
+// bounded is a state that reports each call without a time limit.
 type bounded struct {
 	t     *testing.T
 	calls int
@@ -51,10 +51,10 @@ func (b *bounded) Update(ctx context.Context, _ string, _ func(string) string) e
 	return nil
 }
 
-// nobody is an inbox that takes nothing.
-type nobody struct{}
+// broken is an inbox that refuses each envelope.
+type broken struct{}
 
-func (nobody) Accept(context.Context, event.Envelope) (adapters.Receipt, error) {
+func (broken) Accept(context.Context, event.Envelope) (adapters.Receipt, error) {
 	return adapters.Receipt{}, errors.New("the store is full")
 }
 
@@ -68,7 +68,7 @@ func TestNotesHaveATimeLimit(t *testing.T) {
 	} {
 		state := &bounded{t: t}
 		a := New("acme", DefaultConfig())
-		s := a.newShard(0, 1, nobody{}, adapters.Link{State: state})
+		s := a.newShard(0, 1, broken{}, adapters.Link{State: state})
 		_ = s.accepts.accept(t.Context(), received{name: name, data: []byte(data), body: []byte(data)}, func() {}, nil)
 		if state.calls == 0 {
 			t.Errorf("%s: nothing was stored", name)
