@@ -26,6 +26,9 @@ type Platform struct {
 	// ID returns the id that events have for a channel or a user whose id is configured. It is
 	// nil if the two never differ.
 	ID func(configured string) string
+	// IsUser reports whether a string has the form of the id of a user or a bot. It is nil if
+	// that does not tell ids from names.
+	IsUser func(id string) bool
 	// IsMention reports whether a token has the form of the platform's mentions. It is nil
 	// for a platform without mentions.
 	IsMention func(token string) bool

@@ -74,7 +74,7 @@ func (f *file) platforms(values map[string]any) map[event.Platform]adapters.Conf
 func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []Agent) event.FieldErrors {
 	var check checks
 	check.require(idForm.MatchString(w.ID), "id", idWords)
-	_, known := Platform(w.Platform)
+	platform, known := Platform(w.Platform)
 	check.oneOf("platform", string(w.Platform), PlatformNames()...)
 	check.require(!known || w.Config != nil, "platform", fmt.Sprintf("needs the platform's settings under %s:", w.Platform))
 	for _, p := range platforms {
@@ -91,20 +91,21 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 	check.require(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
 	check.under("commands", w.Commands.Validate())
 	check.under("catch_up", w.Backfill.Validate())
-	check.under("", w.Settings.faults(agents))
+	check.under("", w.Settings.faults(agents, platform.IsUser))
 	return check.faults
 }
 
 // faults returns the faults of the settings that a channel can have of its own. It does
-// not check the agent if there are no agents: parley.yaml has a fault then.
-func (s Settings) faults(agents []Agent) event.FieldErrors {
+// not check the agent if there are no agents: parley.yaml has a fault then. isUser is the
+// platform's.
+func (s Settings) faults(agents []Agent, isUser func(id string) bool) event.FieldErrors {
 	var check checks
 	ids := make([]string, len(agents))
 	for i, agent := range agents {
 		ids[i] = agent.ID
 	}
 	check.require(len(ids) == 0 || slices.Contains(ids, s.Agent), "agent", "must be one of the agents: "+strings.Join(ids, ", "))
-	check.under("policy", s.Policy.Validate())
+	check.under("policy", s.Policy.Validate(isUser))
 	check.under("turns", s.Turns.Validate())
 	return check.faults
 }
@@ -113,7 +114,8 @@ func (s Settings) faults(agents []Agent) event.FieldErrors {
 // workspace's faults for a channel that inherits them. known returns the id that events have
 // for a configured id.
 func (f *file) channels(w *Workspace, entries []map[string]any, known func(id string) string, base map[string]any, agents []Agent) {
-	inherited := w.Settings.faults(agents)
+	platform, _ := Platform(w.Platform)
+	inherited := w.Settings.faults(agents, platform.IsUser)
 	ids := unique{}
 	w.Channels = make(map[string]Settings, len(entries))
 	for i, entry := range entries {
@@ -135,7 +137,7 @@ func (f *file) channels(w *Workspace, entries []map[string]any, known func(id st
 		w.Channels[id] = settings
 
 		var check checks
-		check.under(at, slices.DeleteFunc(settings.faults(agents), func(fault event.FieldError) bool {
+		check.under(at, slices.DeleteFunc(settings.faults(agents, platform.IsUser), func(fault event.FieldError) bool {
 			return slices.Contains(inherited, fault)
 		}))
 		before := ids.add(id, at)

@@ -53,14 +53,15 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// Validate returns every fault, by key, without any value.
-func (p Policy) Validate() event.FieldErrors {
+// Validate returns every fault, by key, without any value. isUser reports whether a string has the
+// form of a user's id on the platform; nil if any string may be one.
+func (p Policy) Validate(isUser func(id string) bool) event.FieldErrors {
 	var faults event.FieldErrors
 	faults.Check(p.MaxAge > 0, "max_age", "must be more than 0s")
 	faults.Check(p.LoopGuard.Runs > 0, "loop_guard.runs", "must be at least 1")
 	faults.Check(p.LoopGuard.Per > 0, "loop_guard.per", "must be more than 0s")
 	for i, id := range p.AllowUsers {
-		faults.Check(isID(id), fmt.Sprintf("allow_users[%d]", i), "must be a user's id, not a name: names can be taken by others")
+		faults.Check(isID(id) && (isUser == nil || isUser(id)), fmt.Sprintf("allow_users[%d]", i), "must be a user's id, not a name: names can be taken by others")
 	}
 	for i, id := range p.AllowChannels {
 		faults.Check(isID(id), fmt.Sprintf("allow_channels[%d]", i), "must be a channel's id, not a name: names can be taken by others")
