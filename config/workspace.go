@@ -91,13 +91,13 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 	check.require(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
 	check.under("commands", w.Commands.Validate())
 	check.under("catch_up", w.Backfill.Validate())
-	check.under("", w.Settings.faults(agents, platform.IsUser))
+	check.under("", w.Settings.faults(agents, userForm(platform)))
 	return check.faults
 }
 
 // faults returns the faults of the settings that a channel can have of its own. It does
-// not check the agent if there are no agents: parley.yaml has a fault then. isUser is the
-// platform's.
+// not check the agent if there are no agents: parley.yaml has a fault then. isUser is that
+// of userForm.
 func (s Settings) faults(agents []Agent, isUser func(id string) bool) event.FieldErrors {
 	var check checks
 	ids := make([]string, len(agents))
@@ -110,12 +110,23 @@ func (s Settings) faults(agents []Agent, isUser func(id string) bool) event.Fiel
 	return check.faults
 }
 
+// userForm returns the check of a listed user's id on a platform; nil if any string may be one. The
+// workspaces of several platforms can share a list, so the ids of other platforms pass too.
+func userForm(p adapters.Platform) func(id string) bool {
+	if p.IsUser == nil {
+		return nil
+	}
+	return func(id string) bool {
+		return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsUser != nil && p.IsUser(id) })
+	}
+}
+
 // channels lays each entry's settings over the workspace's. It does not repeat the
 // workspace's faults for a channel that inherits them. known returns the id that events have
 // for a configured id.
 func (f *file) channels(w *Workspace, entries []map[string]any, known func(id string) string, base map[string]any, agents []Agent) {
 	platform, _ := Platform(w.Platform)
-	inherited := w.Settings.faults(agents, platform.IsUser)
+	inherited := w.Settings.faults(agents, userForm(platform))
 	ids := unique{}
 	w.Channels = make(map[string]Settings, len(entries))
 	for i, entry := range entries {
@@ -137,7 +148,7 @@ func (f *file) channels(w *Workspace, entries []map[string]any, known func(id st
 		w.Channels[id] = settings
 
 		var check checks
-		check.under(at, slices.DeleteFunc(settings.faults(agents, platform.IsUser), func(fault event.FieldError) bool {
+		check.under(at, slices.DeleteFunc(settings.faults(agents, userForm(platform)), func(fault event.FieldError) bool {
 			return slices.Contains(inherited, fault)
 		}))
 		before := ids.add(id, at)
