@@ -89,6 +89,9 @@ func (a *Adapter) poll(ctx context.Context, inbox adapters.Inbox, link adapters.
 	}
 	for up := false; ; up = true {
 		info, err := a.askInfo(ctx)
+		if err == nil && !up { // a message that comes from now on is read, if its webhook is lost
+			err = a.reading(ctx, func(*cursor) error { return nil })
+		}
 		if err == nil {
 			if err := a.register(ctx, link.Wants.Hook); err != nil && ctx.Err() == nil {
 				link.Log.Warn("the webhook cannot be registered; messages arrive at the next poll", "err", err)

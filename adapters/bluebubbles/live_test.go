@@ -46,7 +46,13 @@ type live struct {
 func newLive(t *testing.T, options bluebubblestest.Options) *live {
 	t.Helper()
 	s := &live{faults: map[string][]chan struct{}{}}
-	options.Password, options.OnCall = canary, s.called
+	given := options.OnCall
+	options.Password, options.OnCall = canary, func(c bluebubblestest.Call) {
+		s.called(c)
+		if given != nil {
+			given(c)
+		}
+	}
 	options.Plan = func(bluebubblestest.Call) bluebubblestest.Fault {
 		if s.revoked.Load() {
 			return bluebubblestest.Fault{Status: http.StatusUnauthorized}

@@ -51,6 +51,24 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
+// TestAMessageDuringTheRegistration comes at the first start, before its webhook is registered.
+func TestAMessageDuringTheRegistration(t *testing.T) {
+	var n *node
+	options := silent
+	options.OnCall = func(call bluebubblestest.Call) {
+		if call.Route == "POST webhook" {
+			n.hears("hello")
+		}
+	}
+	n = newNode(t, options)
+	n.Deregister()
+	n.wants.Hook = hookURL
+	n.start()
+	if diff := cmp.Diff([]string{"hello by backfill"}, n.desk.await(t, 1)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestEverybodyIsWarnedAbout checks the warning at the start, once.
 func TestEverybodyIsWarnedAbout(t *testing.T) {
 	n := newNode(t, silent)
