@@ -68,7 +68,8 @@ func (a *Adapter) Limits() adapters.Limits {
 	info := a.info.Load()
 	private := a.config.Method == MethodPrivateAPI || a.config.Method == MethodAuto && (info == nil || info.PrivateAPI && info.Helper)
 	return adapters.Limits{
-		PostRate: a.config.PostRate, Timeout: a.config.Timeout, Preview: adapters.PreviewOff, Sign: private && a.config.Working != WorkingOff,
+		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: fileOver,
+		Preview: adapters.PreviewOff, Sign: private && a.config.Working != WorkingOff,
 	}
 }
 

@@ -20,6 +20,8 @@ const (
 	maxText = 4000
 	// maxBubbles is the number of paragraphs up to which each one is a bubble of its own.
 	maxBubbles = 4
+	// fileOver is the length in characters above which an answer is sent as a file.
+	fileOver = 20_000
 	// maxFile bounds a file, in bytes.
 	// https://support.apple.com/en-us/104972
 	maxFile = 100 << 20

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -518,6 +519,19 @@ func TestFormat(t *testing.T) {
 		{Channel: "C1", Place: "t", Text: "hello"},
 		{Channel: "C1", Place: "t", File: &journal.File{Name: "reply.md", MimeType: "text/markdown", Size: 5, Text: "hello"}},
 	})
+	long := strings.Repeat("я", 100_000)
+	posts, err = format("acme", "t", long)
+	same(t, "error", err, nil)
+	if len(c.formatted) > 50_000 || len(posts) != 2 || posts[1].File.Text != long {
+		t.Errorf("a reply that becomes a file: %d of %d bytes were formatted, %d posts", len(c.formatted), len(long), len(posts))
+	}
+	if posts, err = format("acme", "t", strings.Repeat(" ", 30_000)+"hello"); err != nil || len(posts) == 0 || posts[len(posts)-1].File == nil {
+		t.Errorf("a reply that begins with white space: %+v, %v", posts, err)
+	}
+	platform.Limits.FileOver = 0
+	if _, err = format("acme", "t", long); err != nil || c.formatted != long {
+		t.Errorf("a reply without a limit: %v, %d bytes were formatted", err, len(c.formatted))
+	}
 	platform.Sender = nil
 	if posts, err := format("acme", "t", "hello"); err != nil || posts != nil {
 		t.Errorf("posts of a web workspace: %v, %v", posts, err)

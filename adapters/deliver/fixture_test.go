@@ -51,6 +51,8 @@ type chat struct {
 	asked    []time.Time
 	effects  sync.WaitGroup
 	posting  func() // called during each call; nil for none
+
+	formatted string // the last text that was formatted
 }
 
 type posted struct{ key, channel, text string }
@@ -65,6 +67,9 @@ type call struct {
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (c *chat) Format(text string, _ []string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.formatted = text
 	if text == "" {
 		return nil
 	}

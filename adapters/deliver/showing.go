@@ -112,8 +112,8 @@ func (s *Showing) Format(text string, ask stream.Ask, files []journal.File) ([]j
 		text = ask.Numbered(text)
 	}
 	texts := s.texts(text)
-	if len(texts) > 0 && isOver(text, s.platform.Limits.FileOver) {
-		texts = texts[:1]
+	if isOver(text, s.platform.Limits.FileOver) && strings.TrimSpace(text) != "" {
+		texts = texts[:min(len(texts), 1)]
 		files = append([]journal.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
 	}
 	list := s.withButtons(posts(s.to, texts), buttons)
@@ -161,24 +161,48 @@ func (s *Showing) withButtons(list []journal.Post, buttons []journal.PostButton)
 // isOver reports whether a text has more characters than a reply's posts may; 0 is no
 // limit.
 func isOver(text string, over int) bool {
-	return over > 0 && len(text) > over && utf8.RuneCountInString(text) > over
+	return over > 0 && len(beginning(text, over)) < len(text)
 }
 
-// texts returns the texts of the answer's posts. If a piece was ended early, and the
-// answer begins with the shown text, the later posts continue after that piece.
+// beginning returns the first n characters of a text.
+func beginning(text string, n int) string {
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
+}
+
+// firstPost is more characters than the first post of a text can show.
+const firstPost = 20_000
+
+// format formats a text. Of an answer that becomes a file only the first post is used, so only
+// its beginning is formatted: the time can grow with the square of the length.
+func (s *Showing) format(text string) []string {
+	if over := s.platform.Limits.FileOver; over > 0 {
+		text = beginning(text, max(over, firstPost))
+	}
+	return s.platform.Sender.Format(text, s.mentions)
+}
+
+// texts returns the texts of the answer's posts, or those of the beginning of an answer that
+// becomes a file. If a piece was ended early, and the answer begins with the shown text, the later posts
+// continue after that piece.
 func (s *Showing) texts(text string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	more, goesOn := strings.CutPrefix(text, s.said.String())
 	if !s.forced || !goesOn {
-		return s.platform.Sender.Format(text, s.mentions)
+		return s.format(text)
 	}
 	s.takeFresh()
 	var texts []string
 	for _, p := range s.pieces[:len(s.pieces)-1] {
 		texts = append(texts, p.text)
 	}
-	return append(texts, s.platform.Sender.Format(s.last().source+more, s.mentions)...)
+	return append(texts, s.format(s.last().source+more)...)
 }
 
 // last returns the piece that grows.
