@@ -371,6 +371,9 @@ func TestAPayloadEndsWithItsClaim(t *testing.T) {
 			t.Errorf("payload %v", got)
 		}
 		stop()
+		for len(payloads) > 0 { // a look at the store may have found the thread once more
+			<-payloads
+		}
 		advance(lease)
 		two.claimNow(r.Thread)
 		advance(lease)
