@@ -17,7 +17,7 @@ const (
 	maxWaiting = 1024
 	// ordinaryTime bounds the time in which a transaction takes calls that are not
 	// urgent. Urgent calls that arrive during its COMMIT wait for the end of the COMMIT.
-	ordinaryTime = 2 * time.Millisecond
+	ordinaryTime = 3 * time.Millisecond
 	// ordinaryMin is the number of calls that a transaction takes in any case.
 	ordinaryMin = 8
 )
