@@ -90,7 +90,7 @@ func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *pay
 		Revision:    firstOf(p.revision, m.editedAt()),
 		Addressed:   p.addressed(channel, directory),
 		Own:         m.isOwn(self),
-		Forwarded:   forwarded(m.Attachments, self),
+		Forwarded:   forwarded(ctx, m.Attachments, self, directory),
 	}
 	message.Metadata.ChannelExternalID = channel.ID
 	if m.ThreadTS != "" && m.ThreadTS != p.ts {

@@ -1,10 +1,12 @@
 package slack
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -62,8 +64,9 @@ func blockText(raw json.RawMessage) string {
 }
 
 // forwarded returns the messages that a user forwarded in the message. Slack adds them
-// to the attachments, beside unfurled links.
-func forwarded(raw json.RawMessage, self event.Self) []event.Quote {
+// to the attachments, beside unfurled links. Their authors' ids do not show which ones are
+// bots with a user of their own; the directory knows.
+func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, directory adapters.Directory) []event.Quote {
 	var quotes []event.Quote
 	for _, a := range attachments(raw) {
 		if !a.IsShare {
@@ -72,7 +75,12 @@ func forwarded(raw json.RawMessage, self event.Self) []event.Quote {
 		quote := event.Quote{Name: event.Text(a.AuthorName), Content: decode(a.Text), Own: sameID(a.AuthorID, self.UserID)}
 		if isID(a.AuthorID) {
 			quote.SenderID, quote.MentionToken = senderID(a.AuthorID), mentionToken(a.AuthorID)
-			if isBotID(a.AuthorID) {
+			isBot := isBotID(a.AuthorID)
+			if !isBot {
+				user, _ := directory.User(ctx, a.AuthorID)
+				isBot = user.IsBot
+			}
+			if isBot {
 				quote.SenderType = event.Bot
 			}
 		}

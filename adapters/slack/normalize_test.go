@@ -59,8 +59,10 @@ func TestNormalizeMessage(t *testing.T) {
 func TestForwardOfAnAppIsNotItsText(t *testing.T) {
 	got := messageOf(t, messageEvent("", object{"user": "", "bot_id": "B1", "attachments": []object{
 		{"text": "its own words"}, {"is_share": true, "author_id": "U9", "channel_id": "C9", "text": "the words of U9"}, {"is_share": true, "author_id": "B2", "text": "the words of a bot"},
-	}}), fakeDirectory{self: us})
-	want := []event.Quote{{SenderID: "slack:U9", MentionToken: "<@U9>", Channel: "C9", Content: "the words of U9"}, {SenderID: "slack:B2", SenderType: event.Bot, MentionToken: "<@B2>", Content: "the words of a bot"}}
+		{"is_share": true, "author_id": "U3", "text": "the words of a bot with a user"},
+	}}), fakeDirectory{self: us, users: map[string]adapters.User{"U3": {DisplayName: "Build", IsBot: true}}})
+	want := []event.Quote{{SenderID: "slack:U9", MentionToken: "<@U9>", Channel: "C9", Content: "the words of U9"}, {SenderID: "slack:B2", SenderType: event.Bot, MentionToken: "<@B2>", Content: "the words of a bot"},
+		{SenderID: "slack:U3", SenderType: event.Bot, MentionToken: "<@U3>", Content: "the words of a bot with a user"}}
 	if diff := cmp.Diff(want, got.Forwarded); got.Content != "its own words" || diff != "" {
 		t.Errorf("content %q, forwarded %s", got.Content, diff)
 	}
