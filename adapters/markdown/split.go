@@ -114,6 +114,9 @@ func (w *splitter) addSpace(a atom) {
 // returns false and adds nothing if the post has no room for them and for the ends of
 // the open marks.
 func (w *splitter) write(text string) bool {
+	if len(text) > 3*w.limit { // a UTF-16 unit has at most 3 bytes; the rest of a long word is not counted for each post
+		return false
+	}
 	before := w.lead(text)
 	size := w.size + units(before) + units(text)
 	for _, o := range w.open {
