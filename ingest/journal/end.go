@@ -174,8 +174,8 @@ func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *S
 // stale reports whether a participating message was recorded after the run began, and the run
 // did not get it.
 func (e *endRunTx) stale() bool {
-	return e.nextSeq-1 > e.run.BaseSeq && e.has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND trigger <> 'none' AND author <> 'agent'
-		AND (run IS NULL OR run <> $3) AND deleted_at = 0 AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID)
+	return e.nextSeq-1 > e.run.BaseSeq && e.has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND trigger <> 'none'
+		AND (run IS NULL OR run <> $3) AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID)
 }
 
 // forAgent is the condition that a message waits for a run of an agent: $1 is the thread,
@@ -196,10 +196,10 @@ func (e *endRunTx) asked() bool {
 // wait.
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
-	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1 AND context_after IS NOT NULL`, e.run.ID, base)
+	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1`, e.run.ID, base)
 	e.do(`UPDATE messages SET run = $3 WHERE `+joins, e.run.Thread, e.run.Agent, e.run.ID)
 	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
-		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE thread = $1 AND trigger = 'run' AND run IS NULL) THEN turn_since END,
+		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END,
 		run_bot_channel = coalesce(run_bot_channel, bot_channel), bot_channel = NULL, run_edited_at = 0,
 		run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
 }
@@ -271,7 +271,7 @@ func (e *endRunTx) requeue() {
 	e.deliver(nil, nil)
 	e.record(RunInterrupted, "interrupted by a newer message", time.Time{})
 	e.do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
-		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1 AND author <> 'agent'`, e.run.ID)
+		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1`, e.run.ID)
 	e.later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,
 		question = CASE WHEN run_question <> '' THEN run_question ELSE question END
 		WHERE id = $1 RETURNING run_seq - run_events`, e.run.Thread, e.run.ContextAfter, e.now)

@@ -168,6 +168,8 @@ func wholeWorkspace(f *fixture) {
 	same(f, "a first delivery begins with its reply", f.commit(run, reply).Begun != nil, false)
 	f.clock.advance(time.Minute)
 	same(f, "afterwards", f.slot(f.delivery(threadKey(8)), 0).Wait.IsZero(), true)
+	f.message(threadKey(9), said("C1/9", "a"), runs)
+	same(f, "a first delivery afterwards", f.commit(f.begin(threadKey(9)), reply).Begun != nil, true)
 }
 
 func spacedAnew(f *fixture) {

@@ -13,6 +13,7 @@ func previewPromises() []promise {
 		{"a preview whose node died is due again", previewOrphan},
 		{"a run that has ended shows no further preview", previewFenced},
 		{"a reply takes over the posts of its previews, and the others are removed", previewsReplaced},
+		{"a reply does not wait for the removal of a sign of work", unsignLast},
 		{"a run without a reply removes its previews and its sign of work", previewsCleared},
 		{"a retried run keeps its previews and its sign of work", previewsKept},
 		{"a post that cannot be changed is posted again, and so are the posts after it", reposted},
@@ -122,6 +123,18 @@ func previewsReplaced(f *fixture) {
 	reply.Posts[1].File = &journal.File{Name: "plot", Text: "x"}
 	f.commit(run, reply)
 	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/80", "post ", "post A2 of C1/81", "remove  of C1/82", "unsign C1/2"})
+}
+
+func unsignLast(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
+	f.commit(run, answer("A"))
+	same(f, "removals that wait", f.count("deliveries WHERE kind = 'unsign' AND state = 'pending'"), 1)
+	f.message(threadKey(1), said("C1/3", "b"), runs)
+	reply := answer("B", "B")
+	reply.Send = &sending
+	same(f, "begun", f.commit(f.begin(threadKey(1)), reply).Begun != nil, true)
 }
 
 func previewsCleared(f *fixture) {

@@ -300,11 +300,14 @@ func replyPromises() []promise {
 		{"an interruptible reply yields to a newer message", givesWay},
 		{"a stale reply is requested again at most twice, with the newer messages", rerun},
 		{"a repeated commit of a stale reply changes nothing", rerunOnce},
+		{"a run that is asked again counts the messages that it has then, and leaves no turn", rerunCounts},
 		{"a run does not inherit the attempts of the one before", freshRun},
 		{"an edit that the agent has not seen makes the reply stale", editMakesStale},
 		{"an edit reports the run of its message", editNamesRun},
 		{"a stale reply is dropped, and its reason is stored", dropped},
 		{"a stale reply is sent, and the messages that its agent saw are recorded", staleSent},
+		{"only a newer message that takes part makes a reply stale", notStale},
+		{"a deleted message, and one that the run could not take, do not interrupt it", notInterrupted},
 		{"the events of a run are bounded", eventsBounded},
 	}
 }
@@ -398,6 +401,32 @@ func rerun(f *fixture) {
 	}
 	same(f, "asked next", contents(run.Messages), []string{"3"})
 	same(f, "replies", f.count("deliveries"), 1)
+}
+
+func rerunCounts(f *fixture) {
+	reply := answer("Hello.")
+	reply.Stale = "rerun"
+	for n, left := range []bool{true, false} {
+		thread := threadKey(n)
+		id := func(name string) string { return fmt.Sprintf("C1/%d%s", n, name) }
+		f.message(thread, said(id("hi"), "hi"), runs)
+		f.message(thread, said(id("gone"), "gone"), runs)
+		run := f.begin(thread)
+		f.change(thread, deleted(id("gone")), nil)
+		f.message(thread, said(id("aside"), "aside"), passive)
+		f.message(thread, said(id("and"), "and?"), runs)
+		same(f, "stale", f.commit(run, reply).State, journal.RunUnfinished)
+		run = f.begin(thread)
+		same(f, "asked again", contents(run.Messages), []string{"hi", "and?"})
+		if left {
+			ended := f.commit(run, reply)
+			same(f, "outcome", []any{ended.State, ended.More}, []any{journal.RunDone, false})
+			continue
+		}
+		f.change(thread, deleted(id("hi")), nil)
+		f.change(thread, deleted(id("and")), nil)
+		same(f, "outcome without a message", f.commit(run, reply).State, journal.RunCanceled)
+	}
 }
 
 // rerunOnce repeats an unclear commit of a reply that a newer message or an edit made
@@ -496,6 +525,57 @@ func staleSent(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "ho"), passive)
 	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
 	same(f, "freshness", f.list(threadKey(1))[2].Freshness, &journal.Freshness{Known: event.Known{BaseSeq: at(1), LatestSeenSeq: at(1)}, ServerSeq: 2})
+}
+
+func notStale(f *fixture) {
+	for name, newer := range map[string]func(run *journal.Run){
+		"a message of the run": func(run *journal.Run) {
+			f.message(run.ThreadKey, said("C1/joins", "and?"), runs)
+			_, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
+			f.must(err)
+		},
+		"a deleted message": func(run *journal.Run) {
+			f.message(run.ThreadKey, said("C1/gone", "no"), passive)
+			f.change(run.ThreadKey, deleted("C1/gone"), nil)
+		},
+		"a command and its notice": func(run *journal.Run) { f.message(run.ThreadKey, said("C1/status", "/status"), commands(nil)) },
+	} {
+		thread := event.ThreadKey("slack:acme:C1:" + name)
+		f.message(thread, said("C1/before "+name, "listen"), passive)
+		f.message(thread, said("C1/asks "+name, "hi"), runs)
+		run := f.begin(thread)
+		newer(run)
+		reply := answer("Hello.")
+		reply.Stale = "drop"
+		same(f, name, f.commit(run, reply).State, journal.RunDone)
+	}
+}
+
+func notInterrupted(f *fixture) {
+	f.message(threadKey(1), asks("C1/1", "alone", "run-1"), runs)
+	f.message(threadKey(1), said("C1/2", "earlier than the run"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/3", "aside"), passive)
+	f.message(threadKey(1), said("C1/4", "gone"), runs)
+	f.change(threadKey(1), deleted("C1/4"), nil)
+	reply := answer("Hello.")
+	reply.Interruptible = true
+	same(f, "outcome", f.commit(run, reply).State, journal.RunDone)
+	run = f.begin(threadKey(1))
+	same(f, "asked next", contents(run.Messages), []string{"earlier than the run"})
+
+	f.message(threadKey(1), said("C1/5", "gone too"), runs)
+	f.change(threadKey(1), deleted("C1/5"), nil)
+	f.message(threadKey(1), said("C1/6", "aside"), passive)
+	f.message(threadKey(1), asks("C1/7", "alone again", "run-2"), runs)
+	again := answer("Hello.")
+	again.Stale = "rerun"
+	same(f, "a stale reply", f.commit(run, again).State, journal.RunUnfinished)
+	run = f.begin(threadKey(1))
+	same(f, "asked again", contents(run.Messages), []string{"earlier than the run"})
+	same(f, "more", f.commit(run, answer("Hello.")).More, true)
+	f.commit(f.begin(threadKey(1)), answer("Hello."))
+	same(f, "turns", f.due(turns), nil)
 }
 
 func eventsBounded(f *fixture) {
