@@ -217,8 +217,8 @@ func (a *acceptTx) upsertThread(query string, other []any) {
 func (a *acceptTx) countIn() {
 	a.later(nil, []any{&a.key, &a.owner, &a.pending}, `UPDATE threads SET pending = pending + 1, accepting = $2, intake_at = coalesce(intake_at, $3)
 		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $4 AND dedupe_key = $5)
-		RETURNING key, CASE WHEN lease_until > $6 AND owner <> $7 THEN owner ELSE '' END, pending`,
-		a.thread, a.token, a.now, a.Envelope.Workspace, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node)
+		RETURNING key, CASE WHEN lease_until > $6 THEN owner ELSE '' END, pending`,
+		a.thread, a.token, a.now, a.Envelope.Workspace, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease))
 }
 
 // The statements that store an envelope in the thread with an id, and without a thread if its

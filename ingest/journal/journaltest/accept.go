@@ -125,9 +125,17 @@ func settledAtOnce(f *fixture) {
 func subjectsThread(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	same(f, "thread", f.accept(f.envelope(event.KindReaction, "", "C1/1")).Thread, f.thread(threadKey(1)))
+	f.exchange(threadKey(3), "C1/4", "hello", "No?", "No?")
+	f.deliver(threadKey(3), "C1/5")
 	f.exchange(threadKey(2), "C1/2", "hello", "Yes?", "Yes?")
 	f.deliver(threadKey(2), "C1/3")
-	same(f, "thread of a post of ours", f.accept(f.envelope(event.KindReaction, "", "C1/3")).Thread, f.thread(threadKey(2)))
+	ours := f.envelope(event.KindReaction, "", "C1/3")
+	first := f.accept(ours)
+	same(f, "thread of a post of ours", first.Thread, f.thread(threadKey(2)))
+	again := f.accept(ours)
+	same(f, "again", []any{again.ID, again.Duplicate}, []any{first.ID, true})
+	outcome := f.record(first.Thread, first.ID, thumbsUp("C1/3"), passive)
+	same(f, "pending afterwards", outcome.Pending, 0)
 }
 
 func rawBytes(f *fixture) {

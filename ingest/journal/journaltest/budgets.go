@@ -158,6 +158,12 @@ func budgetNotice(f *fixture) {
 	same(f, "post", d.Post, journal.Post{Channel: channel, Place: "1", Text: "Later.", Asker: "U1"})
 	f.deliver(threadKey(1), "")
 	same(f, "told again", f.demand(threadKey(1), 0, none).Told, false)
+	other := journal.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}
+	f.demand(threadKey(4), 0, other)
+	for _, told := range []bool{false, true} {
+		same(f, "a third sender is told", f.demand(threadKey(4), 0, journal.Budget{Name: " slack:U3", Most: 1, Per: time.Hour}).Told, told)
+	}
+	same(f, "another sender is told", f.demand(threadKey(4), 0, other).Told, true)
 	run := f.begin(threadKey(1))
 	same(f, "the run", contents(run.Messages), []string{"hi"})
 	reply := answer("Hello.")
