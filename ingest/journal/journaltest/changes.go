@@ -2,6 +2,7 @@ package journaltest
 
 import (
 	"fmt"
+	"time"
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -239,8 +240,11 @@ func deleteDuringRun(f *fixture) {
 }
 
 func deleteOfReply(f *fixture) {
+	f.exchange(threadKey(2), "C1/0", "hey", "kept", "kept")
+	f.deliver(threadKey(2), "C1/7")
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
+	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	d, _ := f.preview(run, "sec")
 	err := f.GiveUp(f.ctx, d, journal.DeliveryFailed, "it had not arrived")
 	f.must(err)
@@ -248,7 +252,9 @@ func deleteOfReply(f *fixture) {
 	f.deliver(threadKey(1), "C1/9")
 	same(f, "fate", f.change(threadKey(1), deleted("C1/9"), nil).Disposition, event.Updated)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 -"})
-	same(f, "payloads kept", f.count("deliveries WHERE payload <> ''"), 0)
+	same(f, "another thread", f.lines(threadKey(2)), []string{"1 hey", "2 kept"})
+	same(f, "payloads kept", f.count("deliveries WHERE payload <> '' AND thread = "+fmt.Sprint(run.Thread)), 1)
+	same(f, "of the sign of work, which is still to be removed", f.delivery(threadKey(1)).Post.Text, sign.Text)
 }
 
 func deleteOfPart(f *fixture) {

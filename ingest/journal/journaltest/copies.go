@@ -83,10 +83,18 @@ func copyRemoved(f *fixture) {
 func copyShared(f *fixture) {
 	f.withCopy(1, "C1/1", copyPath)
 	f.withCopy(2, "C1/2", copyPath)
+	f.withCopy(3, "C1/3", "aa/other")
+	f.withCopy(4, "C1/4", copyPath)
+	f.exec(`UPDATE attachments SET bucket = 'elsewhere' WHERE external_id = 'F-C1/4'`)
+	f.must(f.CheckCopy(f.ctx, "attachments", "aa/unused", day))
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "removed after the first delete", f.removed(), nil)
 	f.change(threadKey(2), deleted("C1/2"), nil)
 	same(f, "removed after the second delete", f.removed(), []string{copyPath})
+	states := []journal.AttachmentState{f.list(threadKey(3))[0].Attachments[0].State, f.list(threadKey(4))[0].Attachments[0].State}
+	same(f, "other copies", states, []journal.AttachmentState{journal.AttachmentStored, journal.AttachmentStored})
+	f.clock.advance(day)
+	same(f, "removed a day later", f.removed(), []string{"aa/unused"})
 }
 
 func copyOfGoneFile(f *fixture) {
@@ -225,6 +233,7 @@ func copyOfAgent(f *fixture) {
 }
 
 func copyOfDeletedReply(f *fixture) {
+	f.must(f.CheckCopy(f.ctx, "attachments", "aa/new", day))
 	f.agentFile(copyPath)
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	same(f, "signal", f.woken(), true)

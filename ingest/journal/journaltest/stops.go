@@ -186,6 +186,8 @@ func statusCommand(f *fixture) {
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
 	f.message(threadKey(1), said("C1/3", "and?"), runs)
 	same(f, "during a run", status("C1/4"), journal.ThreadState{Run: run.ID, Agent: agent, BegunAt: run.BegunAt, Attempts: 1, Taken: true, Waiting: 1})
+	f.must(f.AnswerRun(f.ctx, run.ID, late("Hello.")))
+	same(f, "after a later answer", status("C1/5").Taken, false)
 }
 
 func editedCommand(f *fixture) {
