@@ -16,6 +16,7 @@ func retentionPromises() []promise {
 		{"each table loses its old rows at its bound", pruned},
 		{"the payload of a delivery stays for 8 days after the send", payloadsKept},
 		{"pending envelopes stay", pendingKept},
+		{"a pace that still holds something up stays", pacesKept},
 		{"dead letters keep their body as long as their key", deadLettersKept},
 		{"a call of Prune continues where the last one ended", pruneResumes},
 		{"each transaction of Prune is bounded", pruneBounded},
@@ -93,6 +94,17 @@ func pendingKept(f *fixture) {
 	same(f, "body", len(f.body(accepted.ID)) > 0 && len(f.body(waits.ID)) > 0, true)
 	f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "late")}, passive)
 	same(f, "after it is settled", f.prune()["envelopes"], 1)
+}
+
+func pacesKept(f *fixture) {
+	f.slot(f.queuedIn(threadKey(1)), time.Second)
+	f.clock.advance(2 * day)
+	for _, column := range []string{"next_at", "blocked_until", "left_at"} {
+		f.exec(`UPDATE paces SET `+column+` = $1`, f.clock.Now().UnixMilli())
+		same(f, column, f.prune()["paces"], 0)
+		f.exec(`UPDATE paces SET ` + column + ` = 0`)
+	}
+	same(f, "idle", f.prune()["paces"], 1)
 }
 
 func deadLettersKept(f *fixture) {

@@ -32,7 +32,10 @@ func turnsByTime(f *fixture) {
 	run := f.mayBegin(threadKey(1), true)
 	same(f, "asked first", contents(run.Messages), []string{"a"})
 	f.commit(run, answer("A"))
-	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"b", "c"})
+	run = f.begin(threadKey(1))
+	same(f, "asked next", contents(run.Messages), []string{"b", "c"})
+	resumed := f.successor("second").begin(threadKey(1))
+	same(f, "block of the resumed run", [2]int64{resumed.ContextAfter, resumed.BaseSeq}, [2]int64{run.ContextAfter, run.BaseSeq})
 }
 
 func transcriptByTime(f *fixture) {
