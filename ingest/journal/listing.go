@@ -110,7 +110,10 @@ func (tx *txn) listed(where string, args ...any) []Listed {
 	}
 	for i, m := range messages {
 		list[i].Message = m
-		f := known[m.Row]
+		f, found := known[m.Row]
+		if !found {
+			continue // only its external id is stored
+		}
 		list[i].Freshness = f.freshness()
 		if m.Trigger == TriggerRun {
 			if state, ended := runStates[RunState(f.State)]; ended {

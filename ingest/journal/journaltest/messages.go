@@ -96,8 +96,12 @@ func notedMessage(f *fixture) {
 	m := said("C1/1", "secret")
 	m.Attachments = []event.Attachment{{ID: "F1"}}
 	m.Quoted = &event.Quote{Content: "secret"}
-	outcome := f.message(threadKey(1), m, noted)
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	outcome := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, noted)
 	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonNotAddressed))
+	settled, err := f.Envelope(f.ctx, accepted.ID)
+	f.must(err)
+	same(f, "freshness", settled.Message.Freshness, nil)
 	same(f, "content", outcome.Message.Content, "")
 	same(f, "quotes", outcome.Message.Quotes, journal.Quotes{})
 	same(f, "files", f.count("attachments"), 0)
