@@ -100,7 +100,7 @@ func (r *eventRow) event() RunEvent {
 // Deleted ones are left out.
 func (j *Journal) RunMessages(ctx context.Context, run string) ([]Message, error) {
 	return read(ctx, j, func(tx *txn) []Message {
-		return tx.findAll(`run = $1 AND seq IS NOT NULL AND deleted_at = 0 ORDER BY seq`, run)
+		return tx.findAll(`run = $1 AND deleted_at = 0 ORDER BY seq`, run)
 	})
 }
 
