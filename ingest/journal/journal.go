@@ -165,7 +165,8 @@ func (j *Journal) Self(ctx context.Context, workspace string) (self event.Self, 
 // SetSelf stores our identity in a workspace, and makes the envelopes due that wait for
 // it. If the same identity is stored already, SetSelf writes nothing, because every node
 // calls it at its start. After an error, some of the envelopes may stay postponed until
-// their time.
+// their time. Of a thread's envelopes it finds the pending ones by their index, and writes
+// only those that are not due.
 func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self) error {
 	known, err := j.Self(ctx, workspace)
 	if err == nil && known == self {

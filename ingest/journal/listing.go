@@ -139,7 +139,8 @@ type ThreadSummary struct {
 func (s *ThreadSummary) Cursor() string { return cursor(s.LastAt, s.row) }
 
 // Threads returns the threads of a workspace that have messages, the last active first. It
-// begins after the thread with the given Cursor; the first page has none.
+// begins after the thread with the given Cursor; the first page has none. A message without a
+// thread_seq has no text; the query excludes it only so that the index of thread_seqs serves.
 func (j *Journal) Threads(ctx context.Context, workspace, before string, limit int) ([]ThreadSummary, error) {
 	at, row, err := readCursor(before)
 	if err != nil {
