@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -15,6 +16,8 @@ func eventPromises() []promise {
 		{"the messages that end a run are stored beyond the bound of its events", endsUnbounded},
 		{"a message that only repeats the reply is not stored", repeatsLeftOut},
 		{"an ANSWER is stored before a last message that says more", answerBeforeLast},
+		{"an ANSWER with another text, or of another workstream, is not the reply", otherAnswers},
+		{"a run that has ended has no chunks, even if their removal failed", chunksLeftOver},
 		{"the events of a run that failed have no last message", failedUnclosed},
 		{"no other claim, and nobody after the end, adds events to a run", eventsFenced},
 		{"readers of a run are woken by events and by its end", followersWoken},
@@ -150,6 +153,28 @@ func answerBeforeLast(f *fixture) {
 	f.commit(run, reply)
 	page := f.sameEvents(run.ID, "1 ANSWER Hello.", "2 COMPLETE ")
 	same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{true, true})
+}
+
+func otherAnswers(f *fixture) {
+	run := f.asked()
+	says := func(workstream, text string) stream.Message {
+		return stream.Message{Type: stream.Answer, Workstream: workstream, Text: text}
+	}
+	f.append(run, says("", "hi"), says("", "Hel"), says("w2", "Hello.")) // the first one repeats the question
+	f.commit(run, answer("Hello."))
+	page := f.sameEvents(run.ID, "1 ANSWER hi", "2 ANSWER Hel", "3 ANSWER Hello.")
+	same(f, "answered", page.Answered, false)
+}
+
+func chunksLeftOver(f *fixture) {
+	run := f.asked()
+	f.append(run, chunk("a", "Hel"), thought("hm"))
+	ctx, cancel := context.WithCancel(f.ctx)
+	ending := journal.New(&observed{Engine: f.engine, written: cancel}, journal.Options{Node: "first", Now: f.clock.Now})
+	_, err := ending.CommitReply(ctx, f.claim(run.Thread), run, answer("Hello."))
+	f.must(err)
+	same(f, "stored chunks", f.count("run_events WHERE type = 12"), 1)
+	f.sameEvents(run.ID, "2 THOUGHT hm")
 }
 
 func failedUnclosed(f *fixture) {
