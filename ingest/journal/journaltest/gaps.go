@@ -15,6 +15,7 @@ func gapPromises() []promise {
 		{"a gap that was widened meanwhile keeps its unread part", gapWidened},
 		{"gaps are widened and closed concurrently", gapsSideBySide},
 		{"recent threads are those of one channel, answered ones first, by newest message", recentThreads},
+		{"a message of which only the id is stored makes no thread recent", notedNotRecent},
 		{"recent threads do not depend on the messages of other workspaces", recentBesideMany},
 	}
 }
@@ -115,6 +116,15 @@ func recentThreads(f *fixture) {
 	none, err := f.RecentThreads(f.ctx, "other", "C1", time.Time{}, 10)
 	f.must(err)
 	same(f, "of another workspace", none, nil)
+}
+
+func notedNotRecent(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "old"), passive)
+	f.clock.advance(time.Hour)
+	f.message(threadKey(1), said("C1/2", "noted"), noted)
+	f.message(threadKey(2), said("C1/3", "noted"), noted)
+	same(f, "of the last minute", f.recent("C1", time.Minute, 10), nil)
+	same(f, "of the last hours", f.recent("C1", 2*time.Hour, 10), []event.ThreadKey{threadKey(1)})
 }
 
 // recentBesideMany is a regression test: a busy workspace hid the threads of the others.

@@ -9,7 +9,7 @@ import (
 func historyPromises() []promise {
 	return []promise{
 		{"the history of a thread is read day by day", historyByDay},
-		{"a history has no notices and no deleted messages", historyShown},
+		{"a history has no notices, and no messages that are deleted or not stored", historyShown},
 	}
 }
 
@@ -57,6 +57,7 @@ func historyShown(f *fixture) {
 	f.change(threadKey(1), deleted("C1/1"), passive)
 	f.message(threadKey(1), said("C1/2", "question"), runs)
 	f.fail(f.begin(threadKey(1)), "sorry")
+	f.message(threadKey(1), said("C1/noted", "noted"), noted)
 	f.exchange(threadKey(1), "C1/3", "again", "answer")
 	same(f, "messages", contents(f.day(1, time.Time{}).Messages), []string{"question", "again", "answer"})
 }
