@@ -16,6 +16,8 @@ func importPromises() []promise {
 		{"imported messages are finished turns before the live ones", importedTurns},
 		{"an id is imported once in a workspace", importedOnce},
 		{"an import keeps the waiting messages of its thread", importedBesideLive},
+		{"an import answers no live question, and no imported one twice", importedApart},
+		{"a thread is found by its UUID in its own workspace", threadByUUID},
 		{"imported turns are read beyond one query", manyImported},
 	}
 }
@@ -94,6 +96,25 @@ func importedBesideLive(f *fixture) {
 	same(f, "asked", contents(run.Messages), []string{"now"})
 	same(f, "turns", f.turnsOf(run, 50), []string{"heard|one|ONE", "|now|"})
 	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
+}
+
+func importedApart(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "now"), runs)
+	run := f.begin(threadKey(1))
+	f.imports(f.past("1", "WELCOME"))
+	f.imports(f.past("2", "AND MORE"))
+	f.commit(run, answer("Hello."))
+	f.message(threadKey(1), said("C1/2", "later"), runs)
+	same(f, "turns", f.turnsOf(f.begin(threadKey(1)), 50), []string{"|now|Hello.", "||WELCOME", "||AND MORE", "|later|"})
+}
+
+func threadByUUID(f *fixture) {
+	f.imports(f.past("1", "one"))
+	for of, want := range map[string]event.ThreadKey{workspace: threadKey(1), "other": ""} {
+		key, err := f.ThreadOf(f.ctx, of, journal.ThreadUUID(threadKey(1)))
+		f.must(err)
+		same(f, "in workspace "+of, key, want)
+	}
 }
 
 func manyImported(f *fixture) {
