@@ -49,6 +49,7 @@ func channelRemembered(f *fixture) {
 		same(f, "type", kind(workspace, channel), want)
 	}
 	same(f, "in another workspace", kind("other", channel), event.ChannelUnknown)
+	same(f, "of another channel", kind(workspace, "C2"), event.ChannelUnknown)
 }
 
 func parentRemembered(f *fixture) {
