@@ -109,6 +109,8 @@ func listingPromises() []promise {
 	return []promise{
 		{"a thread's messages are read in pages, forwards and backwards", pagesOfThread},
 		{"a workspace's threads are listed, the last active first", threadsOfWorkspace},
+		{"a thread is shown by its first message of a person or an agent that has a text", firstOfThread},
+		{"the cost of a page of messages does not depend on the thread", pageBounded},
 		{"a message that is kept out of memory is in its own turn only", outOfMemory},
 		{"messages to different agents are turns of their own", turnOfEachAgent},
 		{"a message to another agent interrupts no run", otherAgentWaits},
@@ -136,6 +138,31 @@ func pagesOfThread(f *fixture) {
 	same(f, "a range", page(journal.Page{After: 1, Before: 4, Limit: 5}), []string{"2", "3"})
 	_, err = f.ThreadMessages(f.ctx, "other", id, journal.Page{Limit: 2})
 	f.fails("another workspace", err, journal.ErrNotFound)
+}
+
+func firstOfThread(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "gone"), runs)
+	f.fail(f.begin(threadKey(1)), "Sorry.")
+	f.message(threadKey(1), said("C1/2", "first"), passive)
+	f.message(threadKey(1), said("C1/3", "second"), passive)
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	threads, err := f.Threads(f.ctx, workspace, "", 2)
+	f.must(err)
+	same(f, "first", threads[0].First.Content, "first")
+}
+
+func pageBounded(f *fixture) {
+	cost := func(n, messages int) tally {
+		key := threadKey(n)
+		f.message(key, said(string(key), "0"), passive)
+		f.grow(key, messages)
+		counting := &counter{Engine: f.engine}
+		page, err := journal.New(counting, journal.Options{}).ThreadMessages(f.ctx, workspace, journal.ThreadUUID(key), journal.Page{Before: 50, Limit: 10})
+		f.must(err)
+		same(f, "messages", len(page), 10)
+		return counting.tally
+	}
+	same(f, "cost of 1,000 messages against 100", cost(2, 1_000), cost(1, 100))
 }
 
 func threadsOfWorkspace(f *fixture) {

@@ -311,7 +311,7 @@ func (c counted) Row(dest []any, query string, args ...any) (bool, error) {
 
 func (c counted) Rows(visit func(func(...any) error) error, query string, args ...any) error {
 	c.tally.Queries++
-	if !strings.Contains(query, "LIMIT") && !strings.Contains(query, "run = $1") && !strings.Contains(query, "message = $1") {
+	if !strings.Contains(query, "LIMIT") && !strings.Contains(query, "BETWEEN") && !strings.Contains(query, "run = $1") && !strings.Contains(query, "message = $1") {
 		return fmt.Errorf("no bound in %s", query)
 	}
 	return c.Tx.Rows(func(scan func(...any) error) error {
