@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -16,13 +17,17 @@ func waitingPromises() []promise {
 		{"an envelope about an unknown post of ours waits until the delivery is sent", admittedBySent},
 		{"a review moves waiting envelopes to their threads", admittedByReview},
 		{"a review does not wait for a node that works on the thread", reviewBeside},
+		{"a review reaches a waiting envelope behind many that are pending in their threads", reviewBehindMany},
+		{"an envelope that moved to another thread cannot be changed in the thread before", movedAway},
 		{"concurrent reviews move an envelope once", reviewAtOnce},
+		{"concurrent reviews end an envelope once", endedAtOnce},
 		{"an envelope whose message never arrives ends as unknown-message", waitsInVain},
 		{"no envelope ends while a gap of its channel is open", waitsForGap},
 		{"no envelope ends before its message's own envelope", waitsForEnvelope},
 		{"an edit with a thread waits there until its message arrives", editWaits},
 		{"an envelope without a target never leaves its wait", noSubject},
 		{"an envelope that waits for our identity is due when the identity is known", waitsForSelf},
+		{"a thread without pending envelopes is not due when the identity is known", selfAfterSettled},
 		{"a store of a known identity waits for no lock", selfAgain},
 		{"envelopes that wait for our identity become due while a node works on their thread", selfBeside},
 	}
@@ -102,6 +107,29 @@ func (f *fixture) besideWork(thread, envelope int64, call func() error) {
 	same(f, "the envelope is not locked", free, true)
 }
 
+func reviewBehindMany(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	thread := f.thread(threadKey(1))
+	f.exec(`INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, thread, subject, received_at, accepted_at, state, message_id, body)
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
+		SELECT workspace, platform, transport, CAST(i AS TEXT), 'reaction', thread, subject, 1, 1, 'pending', 'x', body FROM n, envelopes`)
+	f.waiting("C1/1")
+	same(f, "review", f.reviewAt(f.clock.Now()), review{Moved: []int64{thread}})
+}
+
+func movedAway(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	moved := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
+	f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/2"))
+	second := event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}
+	same(f, "waits", f.record(moved.Thread, moved.ID, second, runs).Waits, true)
+	claim, before, cause := f.claim(moved.Thread), f.dump(), errors.New("cause")
+	f.fails("Postpone", f.Postpone(f.ctx, claim, moved.ID, f.clock.Now().Add(time.Second), cause), journal.ErrSettled)
+	f.fails("CountSuspect", f.CountSuspect(f.ctx, claim, moved.ID, 1), journal.ErrSettled)
+	f.fails("Bury", f.Bury(f.ctx, claim, moved.ID, cause), journal.ErrSettled)
+	same(f, "rows", f.dump(), before)
+}
+
 func reviewAtOnce(f *fixture) {
 	const envelopes, nodes = 20, 4
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
@@ -131,7 +159,24 @@ func reviewAtOnce(f *fixture) {
 	}
 }
 
+// endedAtOnce ends the envelopes of a review by another review, after the first of them.
+func endedAtOnce(f *fixture) {
+	for range 3 {
+		f.accept(f.envelope(event.KindReaction, "", "C1/1"))
+	}
+	f.clock.advance(journal.WaitLimit)
+	ended, rest := 0, review{}
+	f.must(f.ReviewWaiting(f.ctx, f.clock.Now().Add(-journal.WaitLimit), func(int64) {}, func(journal.Settled) {
+		if ended++; ended == 1 {
+			rest = f.node("second").review()
+		}
+	}))
+	same(f, "ended by each review", []int{ended, len(rest.Ended)}, []int{1, 2})
+}
+
 func waitsInVain(f *fixture) {
+	f.exchange(threadKey(2), "C1/8", "another message", "Hello.", "another post")
+	f.deliver(threadKey(2), "C1/9")
 	accepted := f.accept(f.envelope(event.KindReaction, "", "C1/1"))
 	deadline := func() time.Time { return f.clock.Now().Add(-journal.WaitLimit) }
 	same(f, "review at once", f.reviewAt(deadline()), review{})
@@ -231,6 +276,32 @@ func waitsForSelf(f *fixture) {
 	f.must(f.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
 	same(f, "due", f.due(intake), []int64{accepted.Thread})
 	same(f, "next", len(f.next(accepted.Thread)), 1)
+}
+
+// selfAfterSettled settles an envelope after SetSelf has found its thread.
+func selfAfterSettled(f *fixture) {
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	f.must(f.Postpone(f.ctx, f.claim(accepted.Thread), accepted.ID, f.clock.Now().Add(time.Minute), nil))
+	writes := 0
+	meanwhile := journal.New(&preceded{Engine: f.engine, write: func() {
+		if writes++; writes == 2 { // the first one has stored the identity
+			f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, passive)
+		}
+	}}, journal.Options{Now: f.clock.Now})
+	f.must(meanwhile.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
+	same(f, "writes", writes, 2)
+	same(f, "due", f.due(intake), nil)
+}
+
+// preceded is an engine that calls a function before each write.
+type preceded struct {
+	journal.Engine
+	write func()
+}
+
+func (p *preceded) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+	p.write()
+	return p.Engine.Write(ctx, options, fn)
 }
 
 func selfAgain(f *fixture) {
