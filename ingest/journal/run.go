@@ -271,7 +271,8 @@ func (b *beginRunTx) resume(most int64) {
 	if run.EventSeq > 0 {
 		b.dropChunks(run.ID) // of the attempt before
 	}
-	run.has(b.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID)) // an unfinished run has no reply
+	// An unfinished run has no reply.
+	run.has(b.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
 	if run.ContextAfter < run.ContextFrom { // the run began before the command
 		run.ContextFrom = 0
 	}

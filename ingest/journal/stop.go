@@ -58,7 +58,7 @@ func (tx *txn) stopping(thread, now int64) *endRunTx {
 	e := &endRunTx{txn: tx, now: now, run: run}
 	tx.row([]any{&run.ID, &run.Workspace, &run.Agent, &run.Attempts, &run.BegunAt, &run.Question, &e.nextSeq},
 		`SELECT run_id, workspace, agent, run_attempts, run_begun_at, run_question, next_seq FROM threads WHERE id = $1`, thread)
-	tx.row([]any{&run.Messages[0].SenderID}, `SELECT sender_id FROM messages WHERE run = $1 AND author <> 'agent' ORDER BY sent_at, seq LIMIT 1`, run.ID)
+	tx.row([]any{&run.Messages[0].SenderID}, `SELECT sender_id FROM messages WHERE run = $1 ORDER BY sent_at, seq LIMIT 1`, run.ID)
 	tx.readShown(run)
 	return e
 }
