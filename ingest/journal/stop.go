@@ -77,5 +77,5 @@ func (tx *txn) stopWaiting(thread, now int64) {
 // stop ends the run. Messages that wait for a turn are due at once.
 func (e *endRunTx) stop() {
 	e.end(RunCanceled, "stopped", time.Time{})
-	e.do(`UPDATE threads SET turn_at = $2 WHERE id = $1 AND turn_since IS NOT NULL AND turn_at > $2`, e.run.Thread, e.now)
+	e.do(`UPDATE threads SET turn_at = $2 WHERE id = $1 AND turn_at > $2`, e.run.Thread, e.now)
 }

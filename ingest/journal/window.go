@@ -194,8 +194,8 @@ func (t *transcript) unseen(s span) bool {
 }
 
 // passive is the condition that a message belongs to the block of a turn: $1 is the thread,
-// $2 and $3 are the block's bounds.
-const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND trigger = 'passive' AND deleted_at = 0 AND memory = 1 AND ` + notContext + `
+// $2 and $3 are the block's bounds. A deleted message has no trigger.
+const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND trigger = 'passive' AND memory = 1 AND ` + notContext + `
 	AND (content <> '' OR files > 0 OR quotes <> '')`
 
 // block reads the passive messages of a turn: the newest, and the thread's root. Only the

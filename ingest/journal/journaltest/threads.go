@@ -69,9 +69,15 @@ func threadsOfClient(f *fixture) {
 	same(f, "the first page", got, []string{string(threadKey(3)), string(threadKey(2))})
 	got, _ = page(olivia, next)
 	same(f, "the second page", got, []string{string(threadKey(1))})
+	_, next = page("", "")
+	got, next = page("", next)
+	same(f, "the rest of all", got, []string{string(threadKey(2)), string(threadKey(1))})
+	none, err := f.ThreadsMadeBy(f.ctx, workspace, "", next, 2)
+	f.must(err)
+	same(f, "behind the last", len(none), 0)
 	got, _ = page("", "")
 	same(f, "those of all", got, []string{string(threadKey(4)), string(threadKey(3))})
-	_, err := f.ThreadsMadeBy(f.ctx, workspace, olivia, "yesterday", 2)
+	_, err = f.ThreadsMadeBy(f.ctx, workspace, olivia, "yesterday", 2)
 	if _, ok := err.(event.FieldErrors); !ok {
 		f.Fatalf("a position that is none: %v", err)
 	}
@@ -143,6 +149,7 @@ func changesOfThread(f *fixture) {
 	same(f, "all changes", changes(4, begun, 9), []string{"C1/3 edited", "C1/1 edited", "C1/4 edited", "C1/2 "})
 	same(f, "a page", changes(4, begun, 2), []string{"C1/3 edited", "C1/1 edited"})
 	same(f, "the changes since a time", changes(4, begun.Add(3*time.Second), 9), []string{"C1/4 edited", "C1/2 "})
+	same(f, "none since a later time", changes(4, begun.Add(5*time.Second), 9), []string{})
 	same(f, "those of older messages", changes(2, begun, 9), []string{"C1/1 edited", "C1/2 "})
 }
 
