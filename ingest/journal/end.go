@@ -179,12 +179,8 @@ func (e *endRunTx) stale() bool {
 }
 
 // forAgent is the condition that a message waits for a run of an agent: $1 is the thread,
-// $2 the agent. joins is the condition that the message may join a run: one that came with
-// an id for its run has a run of its own.
-const (
-	forAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2`
-	joins    = forAgent + ` AND client_run_id IS NULL`
-)
+// $2 the agent.
+const forAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2`
 
 // asked reports whether a message that is newer than the run's begin asks its agent. Earlier
 // ones may wait too: they could not be in the same run.
@@ -192,12 +188,21 @@ func (e *endRunTx) asked() bool {
 	return e.turnSince != 0 && e.has(`SELECT 1 FROM messages WHERE `+forAgent+` AND seq > $3 LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq)
 }
 
+// join gives the run the messages that may join it, and returns their number. A message that
+// came with an id for its run has a run of its own.
+func (tx *txn) join(run *Run) int64 {
+	if run.Named {
+		return 0
+	}
+	return tx.exec(`UPDATE messages SET run = $3 WHERE `+forAgent+` AND client_run_id IS NULL`, run.Thread, run.Agent, run.ID)
+}
+
 // rerun adds the newer messages that may join to the run, which then runs again. The others
 // wait.
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
 	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1`, e.run.ID, base)
-	e.do(`UPDATE messages SET run = $3 WHERE `+joins, e.run.Thread, e.run.Agent, e.run.ID)
+	e.join(e.run)
 	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
 		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END,
 		run_bot_channel = coalesce(run_bot_channel, bot_channel), bot_channel = NULL, run_edited_at = 0,

@@ -16,11 +16,11 @@ func (tx *txn) runID(given string) string {
 	return given
 }
 
-// RunInput returns what a client gave for a run besides the text: a JSON object; nil for
-// nothing.
+// RunInput returns what a client gave for an unfinished run besides the text: a JSON object; nil
+// for nothing.
 func (j *Journal) RunInput(ctx context.Context, run *Run) (input []byte, err error) {
 	if run.Named {
-		_, err = j.row(ctx, []any{&input}, `SELECT run_input FROM messages WHERE run = $1 AND client_run_id IS NOT NULL`, run.ID)
+		_, err = j.row(ctx, []any{&input}, `SELECT run_input FROM messages WHERE run = $1`, run.ID) // its only message
 	}
 	return input, err
 }

@@ -62,7 +62,7 @@ type Run struct {
 	// Fresh means that Messages are as they were recorded: a transcript need not read
 	// them again.
 	Fresh bool
-	// Named means that the run's only message came with an id for it. No newer message joins it.
+	// Named means that the run's only message came with an id for it. No other message joins it.
 	Named bool
 	// Seen is the time of the newest edit in the agent's input; zero for none. Transcript
 	// sets it. A later edit makes the reply stale.

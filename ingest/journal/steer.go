@@ -8,7 +8,7 @@ import "context"
 func (j *Journal) JoinRun(ctx context.Context, claim *Claim, run *Run) ([]Message, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) []Message {
 		tx.lockRun(claim, run, []any{new(int64)}, `id`)
-		if joined := tx.exec(`UPDATE messages SET run = $3 WHERE `+joins, run.Thread, run.Agent, run.ID); joined > 0 {
+		if joined := tx.join(run); joined > 0 {
 			tx.do(`UPDATE threads SET run_left = run_left + $2, run_bot_channel = coalesce(run_bot_channel, bot_channel), bot_channel = NULL,
 				turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END WHERE id = $1`, run.Thread, joined)
 		}

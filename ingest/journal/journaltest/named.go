@@ -11,6 +11,7 @@ func namedPromises() []promise {
 		{"a run that begins with its message has the id that its client gave", namedAtOnce},
 		{"clients of two threads may give the same id", namedTwice},
 		{"a message with an id for its run is a turn of its own", namedAlone},
+		{"no other message joins a run with an id of its client", namedJoined},
 		{"the same id in a thread is the same run", namedAgain},
 		{"what a client gave for a run is deleted with its message", namedInputDeleted},
 	}
@@ -113,6 +114,25 @@ func namedAlone(f *fixture) {
 		f.commit(run, answer("ok"))
 	}
 	same(f, "turns", f.due(turns), nil)
+}
+
+func namedJoined(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "earlier"), passive)
+	f.message(threadKey(1), asks("C1/2", "alone", "run-2"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/1", "earlier"), runs)
+	f.message(threadKey(1), said("C1/3", "newer"), runs)
+	joined, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
+	f.must(err)
+	same(f, "joined", contents(joined), []string{})
+	reply := answer("Hello.")
+	reply.Stale = "rerun"
+	same(f, "a stale reply", f.commit(run, reply).State, journal.RunUnfinished)
+	run = f.begin(threadKey(1))
+	same(f, "messages of the repeated run", contents(run.Messages), []string{"alone"})
+	same(f, "its input", f.input(run), `{"run":"run-2"}`)
+	same(f, "more", f.commit(run, answer("Hello.")).More, true)
+	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"earlier", "newer"})
 }
 
 func namedAgain(f *fixture) {
