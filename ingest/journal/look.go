@@ -17,7 +17,8 @@ func (r *recordTx) Answered() bool {
 }
 
 // BotRuns implements Look. Without coalescing, each waiting message is a turn of its own.
-// Otherwise a thread's waiting messages are one turn, which this message joins.
+// Otherwise a thread's waiting messages are one turn, which this message joins. A thread without
+// an unfinished run has no run_bot_channel.
 func (r *recordTx) BotRuns(channel string, since time.Time) int {
 	channel = r.channel(channel)
 	r.lockPace(r.Workspace, channel)
@@ -27,7 +28,7 @@ func (r *recordTx) BotRuns(channel string, since time.Time) int {
 	}
 	var n int64
 	r.row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = $1 AND begun_at > $2)
-		+ (SELECT count(*) FROM threads WHERE run_bot_channel = $1 AND run_id IS NOT NULL AND run_begun_at > $2)
+		+ (SELECT count(*) FROM threads WHERE run_bot_channel = $1 AND run_begun_at > $2)
 		+ (SELECT count(*) FROM `+asked+` WHERE threads.bot_channel = $1 AND threads.id <> $3)`,
 		botChannel(r.Workspace, channel), millis(since), joined)
 	return int(n)
@@ -35,6 +36,7 @@ func (r *recordTx) BotRuns(channel string, since time.Time) int {
 
 // Echoes implements Look.
 func (r *recordTx) Echoes(content string, since time.Time) int {
+	// Without the condition on seq, PostgreSQL would take noted messages first, and SQLite no index.
 	const recent = `recent AS (SELECT seq, author, trigger, content, run, created_at FROM messages
 		WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq DESC LIMIT 100)`
 	const posted = `SELECT 1 FROM recent r JOIN deliveries d ON d.run = r.run WHERE r.author = 'agent' AND d.payload = `

@@ -21,6 +21,7 @@ func botPromises() []promise {
 		{"a run that a bot requested counts once, however often it begins", botsCountOnce},
 		{"a run that a bot requested and that never began does not count", botsInVain},
 		{"a bot's message that joins a run counts with it", botsTakenOver},
+		{"messages that ask for runs with the words of an earlier post of ours are counted", echoes},
 	}
 }
 
@@ -137,12 +138,20 @@ func botsInOneTurn(f *fixture) {
 	f.clock.advance(time.Second)
 	f.commit(f.begin(threadKey(1)), answer("boop"))
 	same(f, "counted after its run", f.askedByBots(), 1)
+	f.recordBot(threadKey(1), time.Second)
+	f.clock.advance(time.Second)
+	run := f.begin(threadKey(1))
+	f.clock.advance(5 * time.Minute)
+	same(f, "counted five minutes after a run began that has not ended", f.askedByBots(), 0)
+	f.commit(run, answer("boop"))
 }
 
 func botsEachTheirTurn(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "a person waits too"), runs)
 	for range botLimit {
 		same(f, "message", f.recordBot(threadKey(1), 0), letIn)
 	}
+	f.commit(f.mayBegin(threadKey(1), true), answer("Hello."))
 	for range botLimit {
 		same(f, "above the limit", f.recordBot(threadKey(1), 0), enough)
 		f.commit(f.mayBegin(threadKey(1), true), answer("boop"))
@@ -186,4 +195,31 @@ func botsTakenOver(f *fixture) {
 	same(f, "counted", f.askedByBots(), 1)
 	f.commit(f.begin(threadKey(1)), reply)
 	same(f, "counted afterwards", f.askedByBots(), 1)
+}
+
+func echoes(f *fixture) {
+	n := 0
+	echoes := func(thread event.ThreadKey, content string) (count int) {
+		n++
+		f.message(thread, said(fmt.Sprint("C1/look-", n), content), func(m *event.Message, look journal.Look) journal.Decision {
+			count = look.Echoes(content, f.clock.Now().Add(-time.Minute))
+			return passive(m, look)
+		})
+		return count
+	}
+	f.exchange(threadKey(1), "C1/1", "Hello.", "Hello. Bye.", "Hello.", "Bye.")
+	f.exchange(threadKey(2), "C1/2", "Hello.", "Hello. Bye.", "Hello.", "Bye.")
+	same(f, "before the post", echoes(threadKey(1), "Hello."), 0)
+	f.message(threadKey(1), said("C1/3", "Hello."), runs)
+	f.message(threadKey(1), said("C1/4", "Bye."), runs)
+	f.message(threadKey(1), said("C1/5", "something else"), runs)
+	robot := said("C1/6", "Bye.")
+	robot.Metadata.SenderType = event.Bot
+	f.message(threadKey(1), robot, runs)
+	same(f, "after both posts", echoes(threadKey(1), "Hello."), 2)
+	same(f, "of other words", echoes(threadKey(1), "something else"), 0)
+	same(f, "of no words", echoes(threadKey(1), ""), 0)
+	same(f, "in another thread", echoes(threadKey(2), "Hello."), 0)
+	f.clock.advance(time.Minute)
+	same(f, "a minute later", echoes(threadKey(1), "Hello."), 0)
 }
