@@ -213,9 +213,11 @@ func takenOver(f *fixture) {
 	f.shows(run, "grow", "C1/8")
 	f.commit(run, answer("A", "A1"))
 	f.outbox(run)
-	reply, err := f.ReplyID(f.ctx, "acme", "C1/8")
-	f.must(err)
-	same(f, "reply of that post", reply, f.list(threadKey(1))[1].ExternalID)
+	for id, want := range map[string]string{"C1/8": f.list(threadKey(1))[1].ExternalID, "C1/7": ""} {
+		reply, err := f.ReplyID(f.ctx, "acme", id)
+		f.must(err)
+		same(f, "reply of post "+id, reply, want)
+	}
 	unknown, err := f.FirstUnknown(f.ctx, "acme", []string{"C1/8", "C1/7", "C1/6"})
 	f.must(err)
 	same(f, "first unknown post", unknown, "C1/7")
