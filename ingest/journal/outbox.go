@@ -168,7 +168,8 @@ type SentResult struct {
 
 // Sent ends a delivery: the platform has it under this id. That is a fact, so no claim
 // guards it. Envelopes that wait for a post with that id move into its thread. The
-// delivery takes over the id of a preview that it replaces.
+// delivery takes over the id of a preview that it replaces. In PostgreSQL, the subqueries of the
+// update see the delivery as it was before.
 func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (SentResult, error) {
 	result, err := write(ctx, j, WriteOptions{Thread: d.ThreadKey}, func(tx *txn) *SentResult {
 		result := new(SentResult)

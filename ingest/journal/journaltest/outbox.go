@@ -21,6 +21,7 @@ func outboxPromises() []promise {
 		{"a node that lost a delivery cannot change it", deliveryLost},
 		{"a post that arrived is recorded without a claim", arrivalIsAFact},
 		{"a reply committed during a send in its thread is due", committedMeanwhile},
+		{"a post that is being sent is known by its text", beingSent},
 	}
 }
 
@@ -162,4 +163,23 @@ func arrivalIsAFact(f *fixture) {
 	_, err := f.Sent(f.ctx, d, "C1/9")
 	f.must(err)
 	same(f, "due", f.due(deliveries), nil)
+}
+
+func beingSent(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
+	f.exchange(threadKey(2), "C1/2", "b", "B", "B1")
+	sending := func(text string) bool {
+		yes, err := f.IsSending(f.ctx, f.thread(threadKey(1)), text)
+		f.must(err)
+		return yes
+	}
+	d := f.delivery(threadKey(1))
+	same(f, "before", sending("A1") || sending(""), false)
+	f.sending(d)
+	f.sending(f.delivery(threadKey(2)))
+	same(f, "during the send", sending("A1\n") && sending(""), true)
+	same(f, "the next post", sending("A2"), false)
+	same(f, "another thread's", sending("B1"), false)
+	f.must(f.bySent(d, "C1/9"))
+	same(f, "afterwards", sending("A1") || sending(""), false)
 }
