@@ -26,6 +26,7 @@ func pacePromises() []promise {
 	return []promise{
 		{"without a rate, no pace of a channel is stored", noPace},
 		{"posts of many threads of one channel are spaced", paced},
+		{"the pace of a channel delays no other channel", pacedApart},
 		{"concurrent callers get different places", placesAtOnce},
 		{"a post that leaves late delays the next one, which keeps its place", lateOneHoldsUp},
 		{"a rate limit delays its channel, and never shortens a delay", pushedForward},
@@ -67,6 +68,17 @@ func paced(f *fixture) {
 	for _, d := range deliveries[1:] {
 		f.clock.advance(place)
 		same(f, "may leave at its place", f.slot(d, every).Wait.IsZero(), true)
+	}
+}
+
+func pacedApart(f *fixture) {
+	deliveries := f.queued(6)
+	for i, d := range deliveries {
+		if i == 3 {
+			f.clock.advance(place)
+		}
+		d.Workspace, d.Post.Channel = []string{"acme", "acme", "globex"}[i%3], []string{"C1", "C2", "C1"}[i%3]
+		same(f, fmt.Sprint("post ", i, " leaves"), f.slot(d, every).Wait.IsZero(), true)
 	}
 }
 
@@ -138,38 +150,41 @@ func (f *fixture) limited(d *journal.Delivery, channel string, until time.Time) 
 }
 
 func wholeWorkspace(f *fixture) {
-	deliveries := f.queued(5)
+	deliveries := f.queued(13)
+	take := func(workspace, channel string) *journal.Delivery {
+		d := deliveries[0]
+		deliveries = deliveries[1:]
+		d.Workspace, d.Post.Channel = workspace, channel
+		return d
+	}
 	short, long := f.clock.Now().Add(time.Minute), f.clock.Now().Add(2*time.Minute)
+	f.slot(take("acme", "C4"), every)
+	f.must(f.HoldUp(f.ctx, "acme", "C4", f.clock.Now().Add(time.Second)))
 	f.must(f.HoldUp(f.ctx, "acme", "", short))
 	f.must(f.HoldUp(f.ctx, "acme", "C3", long))
 	f.must(f.HoldUp(f.ctx, "umbrella", "", f.clock.Now().Add(time.Hour)))
-	for i, c := range []struct {
+	for _, c := range []struct {
 		workspace, channel string
 		wait               time.Time
-	}{{"acme", channel, short}, {"acme", "C2", short}, {"acme", "C3", long}, {"globex", channel, time.Time{}}, {"globex", "C3", time.Time{}}} {
+	}{{"acme", channel, short}, {"acme", "C2", short}, {"acme", "C3", long}, {"acme", "C4", short}, {"globex", channel, time.Time{}}, {"globex", "C3", time.Time{}}} {
 		for _, pace := range []time.Duration{0, every} {
-			d := *deliveries[i]
-			d.Workspace, d.Post.Channel = c.workspace, c.channel
-			if c.wait.IsZero() && pace > 0 {
-				continue // it has left
-			}
-			same(f, fmt.Sprint("wait in ", c.workspace, " ", c.channel, " at a pace of ", pace), f.slot(&d, pace).Wait, c.wait)
+			same(f, fmt.Sprint("wait in ", c.workspace, " ", c.channel, " at a pace of ", pace), f.slot(take(c.workspace, c.channel), pace).Wait, c.wait)
 		}
 	}
-	f.message(threadKey(8), said("C1/8", "a"), runs)
-	run := f.begin(threadKey(8))
-	for _, pace := range []time.Duration{0, every} {
+	f.message(threadKey(20), said("C1/8", "a"), runs)
+	run := f.begin(threadKey(20))
+	for pace, want := range map[time.Duration]time.Time{0: short, every: short.Add(place)} { // a post waits in the channel's pace
 		d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, sign, true, journal.Send{Timeout: time.Minute, Every: pace})
 		f.must(err)
-		same(f, "a preview waits", d == nil && again.Equal(short), true)
+		same(f, "a preview waits", d == nil && again.Equal(want), true)
 	}
 	reply := answer("A", "A")
 	reply.Send = &sending
 	same(f, "a first delivery begins with its reply", f.commit(run, reply).Begun != nil, false)
 	f.clock.advance(time.Minute)
-	same(f, "afterwards", f.slot(f.delivery(threadKey(8)), 0).Wait.IsZero(), true)
-	f.message(threadKey(9), said("C1/9", "a"), runs)
-	same(f, "a first delivery afterwards", f.commit(f.begin(threadKey(9)), reply).Begun != nil, true)
+	same(f, "afterwards", f.slot(f.delivery(threadKey(20)), 0).Wait.IsZero(), true)
+	f.message(threadKey(21), said("C1/9", "a"), runs)
+	same(f, "a first delivery afterwards", f.commit(f.begin(threadKey(21)), reply).Begun != nil, true)
 }
 
 func spacedAnew(f *fixture) {
