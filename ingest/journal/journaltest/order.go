@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -15,6 +16,7 @@ func orderPromises() []promise {
 	return []promise{
 		{"the ids of a thread's rows follow the order of their writes, with several nodes", idsInOrder},
 		{"a batch of envelopes ends after 1 MiB of bodies, and has at least one envelope", batchBounded},
+		{"a thread's wrong count of pending envelopes is corrected, and a right one is not written", countCorrected},
 	}
 }
 
@@ -74,6 +76,28 @@ func batchBounded(f *fixture) {
 		}
 	}
 	same(f, "envelopes left", len(f.next(thread)), 0)
+}
+
+func countCorrected(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "settled"), passive)
+	f.message(threadKey(2), said("C1/2", "settled"), passive)
+	first := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/3"))
+	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/4"))
+	busy, idle := f.claim(first.Thread), f.claim(f.thread(threadKey(2)))
+	f.must(f.Postpone(f.ctx, busy, first.ID, f.clock.Now().Add(time.Minute), nil))
+	right := f.dump()
+	const tooMany, dueTooEarly = `UPDATE threads SET pending = pending + 1, intake_at = NULL`, `UPDATE threads SET intake_at = 1`
+	for _, wrong := range []string{tooMany, dueTooEarly} {
+		f.exec(wrong)
+		f.must(errors.Join(f.CorrectPending(f.ctx, busy), f.CorrectPending(f.ctx, idle)))
+		same(f, "rows after "+wrong, f.dump(), right)
+	}
+	next := f.successor("second")
+	next.claim(busy.Thread)
+	next.claim(idle.Thread)
+	f.must(errors.Join(f.CorrectPending(f.ctx, busy), f.CorrectPending(f.ctx, idle))) // a write would be fenced off
+	f.exec(tooMany)
+	f.fails("correct under an old claim", f.CorrectPending(f.ctx, idle), journal.ErrFenced)
 }
 
 // answerAll answers the thread's turns, each message by itself, concurrently with other
