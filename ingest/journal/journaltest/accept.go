@@ -237,6 +237,15 @@ func settledOnce(f *fixture) {
 	f.record(accepted.Thread, accepted.ID, e.Event, runs)
 	_, err := f.Record(f.ctx, lease, e)
 	f.fails("record again", err, journal.ErrSettled)
+	for kind, e := range map[event.Kind]event.Event{
+		event.KindMessage: {Kind: event.KindMessage, Message: said("C1/2", "hi")},
+		event.KindEdit:    edited("C1/3", "hi", "2"),
+	} {
+		ended := f.accept(f.envelope(kind, threadKey(1), "C1/2"))
+		f.record(ended.Thread, ended.ID, event.Event{Kind: kind, Ignored: event.ReasonNoChange}, nil)
+		_, err = f.Record(f.ctx, lease, entry(ended.ID, e, runs))
+		f.fails("record an ignored "+string(kind), err, journal.ErrSettled)
+	}
 	f.fails("postpone", f.Postpone(f.ctx, lease, accepted.ID, f.clock.Now(), nil), journal.ErrSettled)
 	f.fails("bury", f.Bury(f.ctx, lease, accepted.ID, errors.New("no")), journal.ErrSettled)
 	settled, err := f.Envelope(f.ctx, accepted.ID)
