@@ -64,8 +64,7 @@ func (r *recordTx) addRead(read Read, p *Preface) {
 	if read.Agent != "" {
 		m.Metadata.SenderID = "agent:" + read.Agent
 	}
-	if !r.insert(&m, Decision{Trigger: TriggerPassive, Metadata: read.Metadata}, insertMessage+` AND NOT EXISTS (
-		SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2)`+insertMessageEnd) {
+	if !r.insert(&m, Decision{Trigger: TriggerPassive, Metadata: read.Metadata}, insertMessage+insertMessageEnd) {
 		return
 	}
 	row := r.out.Message
@@ -98,14 +97,16 @@ func (tx *txn) readPreface(column string) *Preface {
 // notContext is the condition that a message was not read as context for another turn.
 const notContext = `origin <> 'context'`
 
-// preface reads the messages from before a thread's first turn.
+// preface reads the messages from before a thread's first turn. All messages from First to
+// Last were read as context, because one transaction stores them. A deleted one, or one that
+// a run has, is not passive any more.
 func (t *transcript) preface(p *Preface, turn *Turn) {
 	turn.Gap = turn.Gap || p.Gap
 	turn.Earlier += p.Earlier
 	if p.First == 0 {
 		return
 	}
-	read := t.lines(`thread = $1 AND seq BETWEEN $2 AND $3 AND origin = 'context' AND trigger = 'passive' AND deleted_at = 0
+	read := t.lines(`thread = $1 AND seq BETWEEN $2 AND $3 AND trigger = 'passive'
 		AND (content <> '' OR files > 0 OR quotes <> '') ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)`,
 		t.run.Thread, p.First, p.Last, p.Last-p.First+1)
 	for i := range read {

@@ -16,6 +16,7 @@ func prefacePromises() []promise {
 		{"a run that begins with its message has the preface of the previous run", prefaceBegun},
 		{"a read message makes no reply stale, and its edit triggers no run", prefaceQuiet},
 		{"a read message can be edited and deleted", prefaceChanges},
+		{"a read message whose later payload triggers a run belongs to that run alone", prefaceRaised},
 		{"an envelope that waited for a read message is moved to its thread", prefaceAwaited},
 		{"no preface is stored under a lost claim", prefaceFenced},
 		{"a message is known after its content is stored", knows},
@@ -124,6 +125,18 @@ func prefaceChanges(f *fixture) {
 	f.change(threadKey(1), deleted("C1/r2"), passive)
 	f.change(threadKey(1), deleted("C1/root"), passive)
 	same(f, "the turn", f.transcript(run, wide), []string{"...7", "#r one", ">a"})
+	f.change(threadKey(1), edited("C1/r1", "", "3"), passive)
+	same(f, "the turn without the text", f.transcript(run, wide), []string{"...7", ">a"})
+}
+
+func prefaceRaised(f *fixture) {
+	run := middle(f)
+	again := f.message(threadKey(1), said("C1/r1", "r1"), runs)
+	same(f, "the later payload", again.Trigger, journal.TriggerRun)
+	first := []string{"^root", "...7", "#r2", ">a"}
+	same(f, "the turn", f.transcript(run, wide), first)
+	f.commit(run, answer("re a"))
+	same(f, "the next turn", f.transcript(f.begin(threadKey(1)), wide), append(first, "<re a", ">r1"))
 }
 
 func prefaceAwaited(f *fixture) {
