@@ -121,13 +121,13 @@ func (j *Journal) Repost(ctx context.Context, d *Delivery, cause string) error {
 	}
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
 		tx.update(d, `state = 'pending'`)
-		const follow = `run = $1 AND id >= $2 AND kind = 'post' AND replaces <> 0 AND ` + open
+		const follow = `run = $1 AND kind = 'post' AND replaces <> 0 AND ` + open
 		for _, r := range rows(tx, func(r *removal) []any { return []any{&r.Key, &r.Post.Channel, &r.Post.Place, &r.preview, &r.CreatedAt} },
-			`SELECT key, channel, place, replaces, created_at FROM deliveries WHERE `+follow+` ORDER BY id`, d.Run, d.ID) {
+			`SELECT key, channel, place, replaces, created_at FROM deliveries WHERE `+follow+` ORDER BY id`, d.Run) {
 			r.Thread, r.Run, r.Workspace, r.Kind, r.State = d.Thread, d.Run, d.Workspace, DeliveryRemove, DeliveryPending
 			r.Key, r.Replaces = DeliveryKey(r.Key+"/remove", int(r.preview)), &Delivery{ID: r.preview}
 			tx.insertDelivery(&r.Delivery, noPart, false)
 		}
-		tx.do(`UPDATE deliveries SET replaces = 0, due_at = $3, error = $4 WHERE `+follow, d.Run, d.ID, millis(j.now()), cause)
+		tx.do(`UPDATE deliveries SET replaces = 0, due_at = $2, error = $3 WHERE `+follow, d.Run, millis(j.now()), cause)
 	})
 }

@@ -11,9 +11,10 @@ func previewPromises() []promise {
 	return []promise{
 		{"a preview waits for its thread's deliveries", previewWaits},
 		{"a preview whose node died is due again", previewOrphan},
+		{"a preview that was given up is neither changed nor taken over", previewGivenUp},
 		{"a run that has ended shows no further preview", previewFenced},
 		{"a reply takes over the posts of its previews, and the others are removed", previewsReplaced},
-		{"a reply does not wait for the removal of a sign of work", unsignLast},
+		{"neither a preview nor a reply waits for the removal of a sign of work", unsignLast},
 		{"a run without a reply removes its previews and its sign of work", previewsCleared},
 		{"a retried run keeps its previews and its sign of work", previewsKept},
 		{"a post that cannot be changed is posted again, and so are the posts after it", reposted},
@@ -98,6 +99,22 @@ func previewOrphan(f *fixture) {
 	same(f, "state", next.State, journal.DeliverySending)
 }
 
+func previewGivenUp(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	failed, _ := f.preview(run, "grow")
+	f.must(f.GiveUp(f.ctx, failed, journal.DeliveryFailed, "refused"))
+	_, err := f.ChangePreview(f.ctx, f.claim(run.Thread), run, failed, sending)
+	f.fails("change", err, journal.ErrFenced)
+	again, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, journal.Post{Channel: channel, Place: sign.Place, Text: "grow"}, false, sending)
+	f.must(err)
+	same(f, "begun again", again != nil, true)
+	_, err = f.Sent(f.ctx, again, "C1/9")
+	f.must(err)
+	f.commit(run, answer("A", "A1", "A2"))
+	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/9", "post A2"})
+}
+
 func previewFenced(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), runs)
 	run := f.begin(threadKey(1))
@@ -132,9 +149,11 @@ func unsignLast(f *fixture) {
 	f.commit(run, answer("A"))
 	same(f, "removals that wait", f.count("deliveries WHERE kind = 'unsign' AND state = 'pending'"), 1)
 	f.message(threadKey(1), said("C1/3", "b"), runs)
+	next := f.begin(threadKey(1))
+	f.shows(next, "grow", "C1/9")
 	reply := answer("B", "B")
 	reply.Send = &sending
-	same(f, "begun", f.commit(f.begin(threadKey(1)), reply).Begun != nil, true)
+	same(f, "begun", f.commit(next, reply).Begun != nil, true)
 }
 
 func previewsCleared(f *fixture) {
@@ -185,13 +204,13 @@ func reposted(f *fixture) {
 	for i := range 3 {
 		f.shows(run, "grow", fmt.Sprint("C1/8", i))
 	}
-	f.commit(run, answer("A", "A1", "A2", "A3"))
+	f.commit(run, answer("A", "A1", "A2", "A3", "A4"))
 	f.deliver(threadKey(1), "C1/80")
 	d := f.delivery(threadKey(1))
 	f.sending(d)
 	f.must(f.Repost(f.ctx, d, "edits are refused"))
 	same(f, "due", f.due(deliveries), []int64{run.Thread})
-	same(f, "deliveries", f.outbox(run), []string{"post A2", "post A3", "remove  of C1/81", "remove  of C1/82"})
+	same(f, "deliveries", f.outbox(run), []string{"post A2", "post A3", "post A4", "remove  of C1/81", "remove  of C1/82"})
 }
 
 func restCleared(f *fixture) {
