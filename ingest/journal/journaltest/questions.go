@@ -85,6 +85,9 @@ func questionAnsweredOnce(f *fixture) {
 	f.must(err)
 	same(f, "answer", q.Answer.Text, "yes")
 	f.commit(run, answer("Done."))
+	q, err = f.Question(f.ctx, run.Question)
+	f.must(err)
+	same(f, "answer after the run", q.Answer != nil && q.Answer.Text == "yes", true)
 	begun := f.tell("C1/4", answering(&open), nil).Begun
 	same(f, "the next run", begun.Question, "")
 }
@@ -99,7 +102,7 @@ func questionRequeued(f *fixture) {
 
 func questionExpires(f *fixture) {
 	asked := f.questions()
-	told := 0
+	told, open := 0, new(journal.Question)
 	expire := func() {
 		notice := func(run *journal.Run) journal.Notice {
 			same(f, "thread of the notice", run.ThreadKey, threadKey(1))
@@ -108,13 +111,16 @@ func questionExpires(f *fixture) {
 		f.must(f.ExpireQuestions(f.ctx, notice, func(int64) { told++ }))
 	}
 	expire()
+	same(f, "told too early", told, 0)
 	f.clock.advance(time.Hour)
+	f.message(threadKey(1), said("C1/late", "yes"), answering(&open))
+	same(f, "open after its time", open == nil, true)
 	expire()
 	expire()
 	same(f, "told", told, 1)
-	same(f, "thread", f.lines(threadKey(1)), []string{"1 do it", "2 May I?", "3 Stopped."})
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 do it", "2 May I?", "3 yes", "4 Stopped."})
 	same(f, "post", f.deliver(threadKey(1), "C1/9").Post.Text, "Stopped.")
-	open := new(journal.Question)
+	open = new(journal.Question)
 	f.message(threadKey(1), said("C1/2", "yes"), answering(&open))
 	same(f, "open", open == nil, true)
 	run := f.begin(threadKey(1))
@@ -168,9 +174,13 @@ func questionLosesItsButtons(f *fixture) {
 		},
 	} {
 		key, reply := threadKey(i), f.asking()
-		reply.Posts = []journal.Post{{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: "parley-a", Label: "Yes"}}}}
+		reply.Posts = []journal.Post{
+			{Channel: channel, Place: "1", Text: "Listen."},
+			{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: "parley-a", Label: "Yes"}}},
+		}
 		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
 		f.commit(f.begin(key), reply)
+		f.deliver(key, "")
 		post := fmt.Sprint("C1/post", i)
 		f.deliver(key, post)
 		end(key, fmt.Sprint("C1/b", i))
