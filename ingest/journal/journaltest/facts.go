@@ -17,6 +17,8 @@ func factPromises() []promise {
 		{"the state of a file's copy is stored", attachments},
 		{"a thread is answered from its first reply on", answeredThreads},
 		{"a web thread keeps its own id, and any other id derives from the thread's key", threadIDs},
+		{"the backlog counts each pending envelope once", backlog},
+		{"a store is quiet if no envelope is pending, no turn is due and no run is unfinished", quiet},
 		{"a probe succeeds while another transaction is stuck, and leaves no row", probe},
 	}
 }
@@ -130,6 +132,38 @@ func threadIDs(f *fixture) {
 	same(f, "another", journal.ThreadUUID("slack:acme:C1:1") == journal.ThreadUUID("slack:acme:C1:2"), false)
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	same(f, "of a run", f.begin(threadKey(1)).ThreadID, journal.ThreadUUID(threadKey(1)))
+}
+
+func backlog(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), passive)
+	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2"))
+	f.accept(f.envelope(event.KindReaction, "", "C1/9")) // waits for its subject
+	got, err := f.Backlog(f.ctx)
+	f.must(err)
+	same(f, "backlog", got, journal.Backlog{Pending: 2})
+}
+
+func quiet(f *fixture) {
+	is := func(turnsBy time.Duration) bool {
+		f.Helper()
+		is, err := f.Quiet(f.ctx, f.clock.Now().Add(turnsBy))
+		f.must(err)
+		return is
+	}
+	same(f, "at first", is(time.Hour), true)
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	same(f, "with a pending envelope", is(0), false)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	e.Coalesce, e.CoalesceMax = time.Minute, time.Minute
+	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	f.must(err)
+	same(f, "before the turn is due", [2]bool{is(time.Minute - time.Millisecond), is(time.Minute)}, [2]bool{true, false})
+	f.clock.advance(time.Minute)
+	f.leaves(f.begin(threadKey(1)), journal.Unanswered{At: f.clock.Now().Add(time.Hour), Failed: true})
+	same(f, "before the next attempt of a run", is(0), false)
+	f.clock.advance(time.Hour)
+	f.commit(f.begin(threadKey(1)), answer("Hello."))
+	same(f, "in the end", is(time.Hour), true)
 }
 
 func probe(f *fixture) {

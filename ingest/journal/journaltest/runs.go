@@ -247,7 +247,8 @@ func (f *fixture) orphan(key event.ThreadKey) int64 {
 }
 
 func orphans(f *fixture) {
-	thread := f.orphan(threadKey(1))
+	f.tell("C1/known", runs, func(e *journal.Entry) { e.Agent, e.Begin = "other", false })
+	thread := f.orphan(threadKey(2))
 	same(f, "due", f.due(turns), nil)
 	f.must(f.AssignOrphans(f.ctx, []string{agent, "other"}, agent, time.Minute))
 	same(f, "due", f.due(turns), []int64{thread})
