@@ -23,6 +23,7 @@ func acceptPromises() []promise {
 		{"envelopes are due in the order of their accept, none before an earlier one that waits", envelopeOrder},
 		{"a thread continues after a dead letter", buried},
 		{"an envelope is settled once", settledOnce},
+		{"only a pending envelope of the thread is recorded", recordedWherePending},
 		{"a payload is stored even if the other payload of its message is accepted meanwhile in another thread", secondPayloadMeanwhile},
 	}
 }
@@ -252,6 +253,23 @@ func settledOnce(f *fixture) {
 	f.must(err)
 	same(f, "fate", settled.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
+}
+
+func recordedWherePending(f *fixture) {
+	dead := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	f.must(f.Bury(f.ctx, f.claim(dead.Thread), dead.ID, errors.New("text: must be a string")))
+	elsewhere := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
+	before := f.dump()
+	for what, e := range map[string]event.Event{
+		"message": {Kind: event.KindMessage, Message: said("C1/1", "hi")},
+		"edit":    edited("C1/2", "new", "2"), // of an unknown message
+	} {
+		for _, envelope := range []int64{dead.ID, elsewhere.ID} {
+			_, err := f.Record(f.ctx, f.claim(dead.Thread), entry(envelope, e, runs))
+			f.fails(what, err, journal.ErrSettled)
+		}
+	}
+	same(f, "rows", f.dump(), before)
 }
 
 func secondPayloadMeanwhile(f *fixture) {

@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -137,6 +138,14 @@ func duplicateClient(f *fixture) {
 	third.ClientMessageID = "mine"
 	third.Metadata.SenderID = "slack:U2"
 	same(f, "another sender's", f.message(threadKey(1), third, runs).Disposition, event.Stored)
+	for i, bots := range []struct { // a bot's message is looked up before it is stored
+		sender, id string
+		want       event.Disposition
+	}{{"slack:U1", "mine", event.Duplicate}, {"slack:U1", "other", event.Stored}, {"slack:U3", "mine", event.Stored}} {
+		m := said(fmt.Sprint("0190-bot-", i), "hi")
+		m.ClientMessageID, m.Metadata.SenderID, m.Metadata.SenderType = bots.id, bots.sender, event.Bot
+		same(f, bots.id+" of "+bots.sender, f.message(threadKey(1), m, runs).Disposition, bots.want)
+	}
 }
 
 func secondPayloadRaises(f *fixture) {

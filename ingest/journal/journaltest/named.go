@@ -141,6 +141,9 @@ func namedAgain(f *fixture) {
 	same(f, "disposition", again.Disposition, event.Duplicate)
 	same(f, "message", again.Message.UUID, first.Message.UUID)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
+	fromBot := asks("C1/3", "hi", "run-1") // a bot's message is looked up before it is stored
+	fromBot.Metadata.SenderType = event.Bot
+	same(f, "in another thread", f.message(threadKey(2), fromBot, runs).Disposition, event.Stored)
 }
 
 func namedInputDeleted(f *fixture) {

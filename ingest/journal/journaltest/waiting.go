@@ -271,6 +271,8 @@ func editWaits(f *fixture) {
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 new"})
 
 	late := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2"))
+	f.opens(between("C2", 1, 2))
+	f.must(f.OpenGaps(f.ctx, "other", []event.Gap{between("C1", 1, 2)}, time.Time{}))
 	f.clock.advance(journal.WaitLimit)
 	outcome = f.record(late.Thread, late.ID, edited("C1/2", "new", "2"), passive)
 	same(f, "an envelope at its deadline", outcome.Fate, *event.Ignore(event.ReasonUnknownMessage))
