@@ -17,6 +17,7 @@ func retentionPromises() []promise {
 		{"the payload of a delivery stays for 8 days after the send", payloadsKept},
 		{"pending envelopes stay", pendingKept},
 		{"a pace that still holds something up stays", pacesKept},
+		{"a young envelope stays, also if the clock went back after its accept", youngKept},
 		{"dead letters keep their body as long as their key", deadLettersKept},
 		{"a call of Prune continues where the last one ended", pruneResumes},
 		{"each transaction of Prune is bounded", pruneBounded},
@@ -105,6 +106,19 @@ func pacesKept(f *fixture) {
 		f.exec(`UPDATE paces SET ` + column + ` = 0`)
 	}
 	same(f, "idle", f.prune()["paces"], 1)
+}
+
+func youngKept(f *fixture) {
+	f.clock.advance(time.Hour)
+	f.message(threadKey(1), said("C1/1", "young"), passive)
+	f.clock.advance(-time.Hour)
+	f.message(threadKey(1), said("C1/2", "old"), passive)
+	f.clock.advance(8 * day)
+	same(f, "after 8 days", f.prune(), journal.Pruned{"bodies": 1})
+	f.clock.advance(22 * day)
+	same(f, "after 30 days", f.prune(), journal.Pruned{"envelopes": 1})
+	f.clock.advance(time.Hour)
+	same(f, "later", f.prune(), journal.Pruned{"envelopes": 1})
 }
 
 func deadLettersKept(f *fixture) {
