@@ -30,3 +30,15 @@ func (s *Scheduler) Waiting(kind Kind, agent string) int {
 
 // QueueLimit bounds Waiting.
 const QueueLimit = queueLimit
+
+// Due returns the threads that a look of a queue finds, due by now.
+func (s *Scheduler) Due(ctx context.Context, kind Kind) (threads []int64, err error) {
+	now := s.Now()
+	list, err := s.due(ctx, &queue{Queue: Queue{Kind: kind}}, now, 100)
+	for _, d := range list {
+		if d.at <= now.UnixMilli() {
+			threads = append(threads, d.thread)
+		}
+	}
+	return threads, err
+}

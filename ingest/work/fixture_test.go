@@ -71,6 +71,7 @@ var promises = []struct {
 	{"a follow up extends the lease", aFollowUpExtendsTheLease},
 	{"work of unknown workspaces is left to other nodes", workOfUnknownWorkspacesIsLeftToOtherNodes},
 	{"turns of full workspaces wait in the store", turnsOfFullWorkspacesWaitInTheStore},
+	{"a thread's first open delivery is due, and the removal of a sign of work last", aThreadsFirstOpenDeliveryIsDue},
 }
 
 func TestSQLite(t *testing.T) {

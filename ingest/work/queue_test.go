@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -213,6 +214,43 @@ func TestATurnHasRoomOnlyIfAWorkerIsFree(t *testing.T) {
 
 // TestATurnWaitsForItsIntakeWithoutTransactions covers a due turn whose thread's intake
 // is also due, and takes a second.
+func aThreadsFirstOpenDeliveryIsDue(t *testing.T, s *store) {
+	n := newNode(t, s, "one", 0)
+	type delivery struct {
+		kind, state string
+		due         time.Duration // from now
+	}
+	now, later := -time.Second, time.Hour
+	want, key := []int64(nil), 0
+	for i, c := range []struct {
+		due  bool
+		list []delivery
+	}{
+		{false, []delivery{{"post", "sent", now}, {"post", "failed", now}}},
+		{true, []delivery{{"post", "sent", now}, {"post", "pending", now}, {"post", "pending", later}}},
+		{true, []delivery{{"unsign", "pending", later}, {"post", "sending", now}}},
+		{false, []delivery{{"post", "pending", later}, {"post", "pending", now}}},
+		{false, []delivery{{"unsign", "pending", now}, {"post", "pending", later}}},
+		{true, []delivery{{"unsign", "pending", now}, {"post", "sent", later}}},
+	} {
+		thread := n.accept(i).Thread
+		for _, d := range c.list {
+			key++
+			n.exec(`INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload, created_at, kind, state, due_at)
+				VALUES ($1, 'run', 0, $2, 'acme', 'C1', '', '', 0, $3, $4, $5)`, thread, fmt.Sprint(key), d.kind, d.state, time.Now().Add(d.due).UnixMilli())
+		}
+		if c.due {
+			want = append(want, thread)
+		}
+	}
+	got, err := n.Due(t.Context(), work.Deliveries)
+	n.check(err)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("due %v, want %v", got, want)
+	}
+}
+
 func TestATurnWaitsForItsIntakeWithoutTransactions(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		n := newNode(t, s, "one", 0)
