@@ -315,6 +315,22 @@ func TestMetadataIsKeptAsGiven(t *testing.T) {
 	}
 }
 
+// TestOnlyACallerKeepsAMessageOutOfMemory: the hint has an effect only if a client of our API
+// gives it.
+func TestOnlyACallerKeepsAMessageOutOfMemory(t *testing.T) {
+	for _, c := range []struct {
+		caller bool
+		hint   *bool
+		want   bool
+	}{{true, event.Bool(false), true}, {true, event.Bool(true), false}, {true, nil, false}, {false, event.Bool(false), false}} {
+		g, m := defaultGate(), room()
+		g.KeepMetadata, m.Metadata.IncludeInMemory = c.caller, c.hint
+		if got := g.decide(m, &store{}).NoMemory; got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // TestReactionsPassTheSameGate proves that a sender who may not write may not react.
 func TestReactionsPassTheSameGate(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -379,6 +395,41 @@ func TestQuotationsPassTheSameGate(t *testing.T) {
 			if diff := cmp.Diff(want, result.got); diff != "" {
 				t.Errorf("%s as a %s: %s", name, as, diff)
 			}
+		}
+	}
+}
+
+// TestAllowedChannels: the id of a channel's parent admits the event's own channel, and no other
+// one that a forward names.
+func TestAllowedChannels(t *testing.T) {
+	for _, c := range []struct {
+		list        []string
+		own, parent string
+		id          string
+		admitted    bool
+	}{
+		{nil, "C1", "", "C2", true},
+		{[]string{}, "C1", "C0", "C1", false},
+		{[]string{"C1"}, "C1", "", "C1", true},
+		{[]string{"C1"}, "C1", "", "C2", false},
+		{[]string{"C0"}, "C1", "C0", "C1", true},
+		{[]string{"C0"}, "C1", "C0", "C2", false},
+		{[]string{"C0"}, "C1", "C9", "C1", false},
+		{[]string{""}, "C1", "", "C1", false},
+	} {
+		g := gate{channel: event.Channel{ID: c.own, Parent: c.parent}, Settings: Settings{Policy: Policy{AllowChannels: c.list}}}
+		if got := g.admitsChannel(c.id); got != c.admitted {
+			t.Errorf("%v admits %s in %s of %q: %v", c.list, c.id, c.own, c.parent, got)
+		}
+		wanted := ""
+		if !c.admitted {
+			wanted = event.ReasonChannelRefused
+		}
+		if got := g.refuses("slack:U1", c.id, event.Human); got != wanted {
+			t.Errorf("%v: refused %s for %q", c.list, c.id, got)
+		}
+		if got := g.refuses("slack:U1", "", event.Human); got != "" {
+			t.Errorf("%v: an event without a channel is refused for %q", c.list, got)
 		}
 	}
 }
