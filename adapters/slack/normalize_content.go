@@ -76,7 +76,7 @@ func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, direct
 		if isID(a.AuthorID) {
 			quote.SenderID, quote.MentionToken = senderID(a.AuthorID), mentionToken(a.AuthorID)
 			isBot := isBotID(a.AuthorID)
-			if !isBot {
+			if !isBot && !quote.Own {
 				user, _ := directory.User(ctx, a.AuthorID)
 				isBot = user.IsBot
 			}
