@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"parley/ingest/event"
 )
 
 const (
@@ -102,21 +104,7 @@ func shorten(name string) string {
 			break
 		}
 		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		b.WriteString(strings.TrimRight(firstPoints(cluster, maxGraphemePoints), string(joiner)))
+		b.WriteString(strings.TrimRight(event.Beginning(cluster, maxGraphemePoints), string(joiner)))
 	}
 	return strings.TrimRight(b.String(), " ")
-}
-
-// firstPoints returns the first n code points of text.
-func firstPoints(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for i := range text {
-		if n == 0 {
-			return text[:i]
-		}
-		n--
-	}
-	return text
 }

@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"parley/ingest/event"
 )
 
 // isLineEnd reports whether some reader treats the character as the end of a line.
@@ -56,7 +58,7 @@ func excerpt(text string) string {
 	if len(text) <= excerptGraphemes {
 		return text
 	}
-	bounded := firstPoints(text, excerptGraphemes*maxGraphemePoints)
+	bounded := event.Beginning(text, excerptGraphemes*maxGraphemePoints)
 	rest, state := bounded, -1
 	for n := 0; n < excerptGraphemes && rest != ""; n++ {
 		_, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)

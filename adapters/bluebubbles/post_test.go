@@ -41,8 +41,7 @@ func (n *node) reply(t *testing.T, chat, place, text string) {
 	}
 }
 
-// TestALongAnswerIsAFile checks the bound of an answer: the time to format one grows with the
-// square of its length.
+// TestALongAnswerIsAFile checks the bound of an answer that has bubbles.
 func TestALongAnswerIsAFile(t *testing.T) {
 	if over := bluebubbles.New("home", bluebubbles.DefaultConfig()).Limits().FileOver; over != 20_000 {
 		t.Errorf("an answer is a file above %d characters", over)

@@ -9,6 +9,7 @@ import (
 	"parley/adapters"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/wake"
 	"parley/ingest/work"
@@ -161,18 +162,7 @@ func (s *Showing) withButtons(list []journal.Post, buttons []journal.PostButton)
 // isOver reports whether a text has more characters than a reply's posts may; 0 is no
 // limit.
 func isOver(text string, over int) bool {
-	return over > 0 && len(beginning(text, over)) < len(text)
-}
-
-// beginning returns the first n characters of a text.
-func beginning(text string, n int) string {
-	for i := range text {
-		if n == 0 {
-			return text[:i]
-		}
-		n--
-	}
-	return text
+	return over > 0 && len(event.Beginning(text, over)) < len(text)
 }
 
 // firstPost is more characters than the first post of a text can show.
@@ -182,14 +172,14 @@ const firstPost = 20_000
 // its beginning is formatted: the time can grow with the square of the length.
 func (s *Showing) format(text string) []string {
 	if over := s.platform.Limits.FileOver; over > 0 {
-		text = beginning(text, max(over, firstPost))
+		text = event.Beginning(text, max(over, firstPost))
 	}
 	return s.platform.Sender.Format(text, s.mentions)
 }
 
 // texts returns the texts of the answer's posts, or those of the beginning of an answer that
-// becomes a file. If a piece was ended early, and the answer begins with the shown text, the later posts
-// continue after that piece.
+// becomes a file. If a piece was ended early, and the answer begins with the shown text, the
+// later posts continue after that piece.
 func (s *Showing) texts(text string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -114,7 +114,9 @@ func (w *splitter) addSpace(a atom) {
 // returns false and adds nothing if the post has no room for them and for the ends of
 // the open marks.
 func (w *splitter) write(text string) bool {
-	if len(text) > 3*w.limit { // a UTF-16 unit has at most 3 bytes; the rest of a long word is not counted for each post
+	// A UTF-16 unit has at most 3 bytes. The units of a longer text are not counted, because
+	// each post of a very long word would count the rest of that word again.
+	if len(text) > 3*w.limit {
 		return false
 	}
 	before := w.lead(text)

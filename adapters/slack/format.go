@@ -1,11 +1,13 @@
 package slack
 
 import (
-	"github.com/slack-go/slack"
 	"slices"
+
+	"github.com/slack-go/slack"
 
 	"parley/adapters"
 	"parley/adapters/markdown"
+	"parley/ingest/event"
 )
 
 const (
@@ -84,21 +86,11 @@ func asMarkdown(text string, buttons []adapters.Button) slack.MsgOption {
 
 // summary returns the beginning of a text, as mrkdwn.
 func summary(text string) string {
-	posts := markdown.Format(beginning(text, textLimit), markdown.Slack, textLimit)
+	posts := markdown.Format(event.Beginning(text, textLimit), markdown.Slack, textLimit)
 	if len(posts) == 0 {
 		return "…"
 	}
 	return posts[0]
-}
-
-// beginning returns at most the given number of characters of a text.
-func beginning(text string, most int) string {
-	for i := range text {
-		if most--; most < 0 {
-			return text[:i]
-		}
-	}
-	return text
 }
 
 // asMrkdwn returns a text as mrkdwn: as the message's text if it is short enough, else

@@ -64,8 +64,8 @@ func blockText(raw json.RawMessage) string {
 }
 
 // forwarded returns the messages that a user forwarded in the message. Slack adds them
-// to the attachments, beside unfurled links. Their authors' ids do not show which ones are
-// bots with a user of their own; the directory knows.
+// to the attachments, beside unfurled links. A bot may have an ordinary user id; the
+// directory knows it then. An author whom the directory cannot look up counts as a person.
 func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, directory adapters.Directory) []event.Quote {
 	var quotes []event.Quote
 	for _, a := range attachments(raw) {

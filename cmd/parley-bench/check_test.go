@@ -11,6 +11,9 @@ import (
 	"parley/adapters/slack/slacktest"
 )
 
+// newConversation returns the n-th conversation of a run with the default channels.
+func newConversation(n int) *conversation { return newRoom(n, defaultChannels) }
+
 // story is a made-up ledger with posts. Its clock counts seconds.
 type story struct {
 	*ledger

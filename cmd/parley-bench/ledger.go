@@ -127,9 +127,6 @@ type conversation struct {
 // defaultChannels is the number of channels of a run that has no choice of its own.
 const defaultChannels = 50
 
-// newConversation returns the n-th conversation of a run with the default channels.
-func newConversation(n int) *conversation { return newRoom(n, defaultChannels) }
-
 // newConversations returns the first n conversations of a run with the default channels.
 func newConversations(n int) []*conversation { return newRooms(0, n, defaultChannels) }
 

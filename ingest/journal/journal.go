@@ -165,8 +165,7 @@ func (j *Journal) Self(ctx context.Context, workspace string) (self event.Self, 
 // SetSelf stores our identity in a workspace, and makes the envelopes due that wait for
 // it. If the same identity is stored already, SetSelf writes nothing, because every node
 // calls it at its start. After an error, some of the envelopes may stay postponed until
-// their time. Of a thread's envelopes it finds the pending ones by their index, and writes
-// only those that are not due.
+// their time.
 func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self) error {
 	known, err := j.Self(ctx, workspace)
 	if err == nil && known == self {
@@ -184,6 +183,7 @@ func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self
 	now := millis(j.now())
 	return j.eachThread(ctx, func(tx *txn, thread int64) {
 		tx.do(`UPDATE threads SET intake_at = $1 WHERE id = $2 AND intake_at > $3`, now, thread, now)
+		// The state is named for the index of pending envelopes.
 		tx.do(`UPDATE envelopes SET not_before = 0 WHERE thread = $1 AND state = 'pending' AND not_before > $2`, thread, now)
 	}, `intake_at > $1 AND workspace = $2`, now, workspace)
 }

@@ -139,13 +139,13 @@ type ThreadSummary struct {
 func (s *ThreadSummary) Cursor() string { return cursor(s.LastAt, s.row) }
 
 // Threads returns the threads of a workspace that have messages, the last active first. It
-// begins after the thread with the given Cursor; the first page has none. A message without a
-// thread_seq has no text; the query excludes it only so that the index of thread_seqs serves.
+// begins after the thread with the given Cursor; the first page has none.
 func (j *Journal) Threads(ctx context.Context, workspace, before string, limit int) ([]ThreadSummary, error) {
 	at, row, err := readCursor(before)
 	if err != nil {
 		return nil, err
 	}
+	// A message without a thread_seq has no text. The query names the thread_seq for its index.
 	return list(ctx, j, func(s *ThreadSummary) []any {
 		return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version}
 	}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, coalesce(m.content, ''), m.metadata, coalesce(m.version, 1)

@@ -36,7 +36,7 @@ func (r *recordTx) BotRuns(channel string, since time.Time) int {
 
 // Echoes implements Look.
 func (r *recordTx) Echoes(content string, since time.Time) int {
-	// Without the condition on seq, PostgreSQL would take noted messages first, and SQLite no index.
+	// The condition on seq is for PostgreSQL, which puts noted messages first, and for SQLite's index.
 	const recent = `recent AS (SELECT seq, author, trigger, content, run, created_at FROM messages
 		WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq DESC LIMIT 100)`
 	const posted = `SELECT 1 FROM recent r JOIN deliveries d ON d.run = r.run WHERE r.author = 'agent' AND d.payload = `

@@ -168,14 +168,14 @@ type SentResult struct {
 
 // Sent ends a delivery: the platform has it under this id. That is a fact, so no claim
 // guards it. Envelopes that wait for a post with that id move into its thread. The
-// delivery takes over the id of a preview that it replaces. In PostgreSQL, the subqueries of the
-// update see the delivery as it was before.
+// delivery takes over the id of a preview that it replaces.
 func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (SentResult, error) {
 	result, err := write(ctx, j, WriteOptions{Thread: d.ThreadKey}, func(tx *txn) *SentResult {
 		result := new(SentResult)
 		if d.Replaces != nil && d.Kind == DeliveryPost {
 			tx.do(`UPDATE deliveries SET platform_id = NULL WHERE id = $1`, d.Replaces.ID)
 		}
+		// PostgreSQL's subqueries see the delivery as it was before the update.
 		tx.later(nil, []any{&result.More, &result.Awaited}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
 			RETURNING CASE WHEN EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1) THEN 1 ELSE 0 END,
 				CASE WHEN EXISTS (SELECT 1 FROM envelopes e WHERE e.workspace = $4 AND e.subject = $5 AND e.subject <> '' AND e.state = 'pending' AND e.thread IS NULL) THEN 1 ELSE 0 END`,

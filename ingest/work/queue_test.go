@@ -212,8 +212,6 @@ func TestATurnHasRoomOnlyIfAWorkerIsFree(t *testing.T) {
 	})
 }
 
-// TestATurnWaitsForItsIntakeWithoutTransactions covers a due turn whose thread's intake
-// is also due, and takes a second.
 func aThreadsFirstOpenDeliveryIsDue(t *testing.T, s *store) {
 	n := newNode(t, s, "one", 0)
 	type delivery struct {
@@ -251,6 +249,8 @@ func aThreadsFirstOpenDeliveryIsDue(t *testing.T, s *store) {
 	}
 }
 
+// TestATurnWaitsForItsIntakeWithoutTransactions covers a due turn whose thread's intake
+// is also due, and takes a second.
 func TestATurnWaitsForItsIntakeWithoutTransactions(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		n := newNode(t, s, "one", 0)

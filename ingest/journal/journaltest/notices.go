@@ -156,7 +156,7 @@ func pageBounded(f *fixture) {
 		key := threadKey(n)
 		f.message(key, said(string(key), "0"), passive)
 		f.grow(key, messages)
-		counting := &counter{Engine: f.engine}
+		counting := &counter{Engine: f.engine, bound: "m.seq BETWEEN"}
 		page, err := journal.New(counting, journal.Options{}).ThreadMessages(f.ctx, workspace, journal.ThreadUUID(key), journal.Page{Before: 50, Limit: 10})
 		f.must(err)
 		same(f, "messages", len(page), 10)

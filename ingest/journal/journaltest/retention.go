@@ -155,15 +155,20 @@ func pruneResumes(f *fixture) {
 	same(f, "the other pages", second, journal.Pruned{"bodies": 150})
 }
 
-// observed is an engine that calls a function after each write.
+// observed is an engine that calls functions before and after each write.
 type observed struct {
 	journal.Engine
-	written func()
+	writes, written func() // nil for none
 }
 
 func (o *observed) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+	if o.writes != nil {
+		o.writes()
+	}
 	err := o.Engine.Write(ctx, options, fn)
-	o.written()
+	if o.written != nil {
+		o.written()
+	}
 	return err
 }
 

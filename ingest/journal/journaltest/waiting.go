@@ -1,7 +1,6 @@
 package journaltest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -305,7 +304,7 @@ func selfAfterSettled(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	f.must(f.Postpone(f.ctx, f.claim(accepted.Thread), accepted.ID, f.clock.Now().Add(time.Minute), nil))
 	writes := 0
-	meanwhile := journal.New(&preceded{Engine: f.engine, write: func() {
+	meanwhile := journal.New(&observed{Engine: f.engine, writes: func() {
 		if writes++; writes == 2 { // the first one has stored the identity
 			f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, passive)
 		}
@@ -313,17 +312,6 @@ func selfAfterSettled(f *fixture) {
 	f.must(meanwhile.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
 	same(f, "writes", writes, 2)
 	same(f, "due", f.due(intake), nil)
-}
-
-// preceded is an engine that calls a function before each write.
-type preceded struct {
-	journal.Engine
-	write func()
-}
-
-func (p *preceded) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
-	p.write()
-	return p.Engine.Write(ctx, options, fn)
 }
 
 func selfAgain(f *fixture) {

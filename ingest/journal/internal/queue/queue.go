@@ -16,7 +16,8 @@ const (
 	// maxWaiting bounds each of the two lines. Later callers wait to join one.
 	maxWaiting = 1024
 	// ordinaryTime bounds the time in which a transaction takes calls that are not
-	// urgent. Urgent calls that arrive during its COMMIT wait for the end of the COMMIT.
+	// urgent. Urgent calls that arrive during its COMMIT wait for the end of the COMMIT. With
+	// less time, the accepts of a flood leave too little room for the answers.
 	ordinaryTime = 3 * time.Millisecond
 	// ordinaryMin is the number of calls that a transaction takes in any case.
 	ordinaryMin = 8
