@@ -234,6 +234,7 @@ func (o *fixture) open() {
 	ctx, cancel := context.WithCancel(o.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = scheduler.Run(ctx) })
+	synctest.Wait() // the scheduler first makes the work of an earlier process due, and no later work
 	o.close = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
