@@ -147,11 +147,14 @@ func (w *world) ReadChannel(ctx context.Context, read adapters.Reading) (found a
 		return found, err
 	}
 	err = read.Hand(event.ThreadKey(read.Gap.Channel), w.missed(event.ThreadKey(read.Gap.Channel), read.Gap))
-	for _, thread := range slices.Sorted(maps.Keys(w.said)) {
+	w.mu.Lock()
+	said := maps.Clone(w.said)
+	w.mu.Unlock()
+	for _, thread := range slices.Sorted(maps.Keys(said)) {
 		channel, at, _ := w.Began(thread)
 		switch {
 		case channel != read.Gap.Channel || at.Before(read.Gap.From):
-		case len(w.said[thread]) == 1:
+		case len(said[thread]) == 1:
 			err = errors.Join(err, read.Hand(thread, w.missed(thread, read.Gap)))
 		default:
 			found.Threads = append(found.Threads, thread)
