@@ -233,8 +233,8 @@ func (o *fixture) open() {
 	o.scheduler = scheduler
 	ctx, cancel := context.WithCancel(o.Context())
 	var running sync.WaitGroup
+	o.must(scheduler.AdjustClock(ctx))
 	running.Go(func() { _ = scheduler.Run(ctx) })
-	synctest.Wait() // the scheduler first makes the work of an earlier process due, and no later work
 	o.close = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()

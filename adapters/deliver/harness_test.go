@@ -97,6 +97,9 @@ func (h *harness) start() {
 	ctx, cancel := context.WithCancel(h.Context())
 	var working sync.WaitGroup
 	h.show = working.Go
+	if err := scheduler.AdjustClock(ctx); err != nil {
+		h.Fatal(err)
+	}
 	working.Go(func() { _ = scheduler.Run(ctx) })
 	working.Go(func() { _ = box.Run(ctx, ctx) })
 	working.Go(func() { _ = scheduler.Serve(ctx, work.Queue{Kind: work.Intake, Slots: 4, Do: h.intake}) })

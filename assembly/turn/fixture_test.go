@@ -202,6 +202,7 @@ func (d *fixture) work() {
 	d.Runner = turn.New(parts)
 	ctx, cancel := context.WithCancel(d.Context())
 	var working sync.WaitGroup
+	d.must(scheduler.AdjustClock(ctx))
 	working.Go(func() { _ = scheduler.Run(ctx) })
 	working.Go(func() { _ = d.Serve(ctx, ctx, "helper", d.slots) })
 	working.Go(func() { _ = d.Serve(ctx, ctx, "other", 4) })

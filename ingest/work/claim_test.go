@@ -457,7 +457,9 @@ func TestAClockThatWentBackOverARestart(t *testing.T) {
 		}
 		s.at(time.Now().Add(-time.Hour))
 		n := newNode(t, s, "next", 0)
-		n.starts(n.Scheduler.Run)
+		if err := n.AdjustClock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		n.serves(intake, func(_ context.Context, c *work.Claim) error { return n.settle(c) })
 		synctest.Wait()
 		if left := n.number(`SELECT count(*) FROM envelopes WHERE state = 'pending'`); left != 0 {

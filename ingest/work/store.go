@@ -111,11 +111,14 @@ func (s *Scheduler) releaseDue(ctx context.Context) error {
 // maxSendTime is longer than any adapter allows for one call, in milliseconds.
 const maxSendTime = 2 * 60 * 1000
 
-// adjustClock makes future work due now, if the store is for one process: the clock may
+// AdjustClock makes future work due now, if the store is for one process: the clock may
 // have been set back since the last one ended. The deadline of a call to a platform moves
-// only if it is too far away, because the call may still be running.
-func (s *Scheduler) adjustClock(ctx context.Context) error {
-	defer s.lookAll()
+// only if it is too far away, because the call may still be running. It must end before
+// Serve begins, so that it leaves the work of this process alone.
+func (s *Scheduler) AdjustClock(ctx context.Context) error {
+	if s.Lease > 0 {
+		return nil
+	}
 	return s.update(ctx, s.Now().UnixMilli(),
 		`UPDATE threads SET intake_at = $1 WHERE intake_at > $1`,
 		`UPDATE threads SET turn_at = $1 WHERE turn_at > $1`,

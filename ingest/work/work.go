@@ -123,11 +123,6 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			}
 		})
 	}
-	if s.Lease == 0 {
-		if err := s.adjustClock(ctx); err != nil && ctx.Err() == nil {
-			s.warn("store unavailable; postponed work keeps its time", err)
-		}
-	}
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {

@@ -112,6 +112,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	d.work = work.New(engine, work.Options{
 		Node: shared.Node, Lease: shared.Lease, Now: shared.Now, Log: d.log, Words: d.journal.Heard, Missed: d.journal.Missed,
 	})
+	if err := d.work.AdjustClock(ctx); err != nil {
+		return nil, errors.Join(err, d.journal.Close())
+	}
 	if d.files, err = newFiles(o.Config, d.journal); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
