@@ -202,7 +202,7 @@ func notes(texts ...string) func(context.Context, *journal.Run, turn.Showing) (s
 	return func(_ context.Context, _ *journal.Run, s turn.Showing) (string, error) {
 		for _, text := range texts {
 			s.Note(text)
-			time.Sleep(900 * time.Millisecond) // of synctest's clock
+			advance(900 * time.Millisecond)
 		}
 		return "an answer", nil
 	}

@@ -65,7 +65,7 @@ func (e *ear) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.body.Len()+len(p) > e.takes {
-		time.Sleep(time.Until(e.deadline)) // of synctest's clock
+		<-time.After(time.Until(e.deadline))
 		return 0, os.ErrDeadlineExceeded
 	}
 	return e.body.Write(p)
@@ -123,12 +123,12 @@ func TestStreamLooksWithoutWake(t *testing.T) {
 		from, out := &tap{}, newEar()
 		ended, stop := following(t, NewStreams(), out, from.source())
 		from.have(false, nil, sent{"1", "", 1})
-		time.Sleep(heartbeat)
+		<-time.After(heartbeat)
 		synctest.Wait()
 		if got := out.heard(); got != ":\n\nid: 1\ndata: 1\n\n" {
 			t.Errorf("without a wake: %q", got)
 		}
-		time.Sleep(2 * heartbeat)
+		<-time.After(2 * heartbeat)
 		synctest.Wait()
 		if got := out.heard(); got != ":\n\n:\n\n" {
 			t.Errorf("in two heartbeats: %q", got)
