@@ -23,8 +23,8 @@ import (
 // Receipt is the result of a durable accept.
 type Receipt struct {
 	ID int64
-	// MessageID is the UUID of the message that the envelope makes.
-	MessageID string
+	// MessageUUID is the UUID of the message that the envelope makes.
+	MessageUUID string
 	// Duplicate reports that the same payload was accepted before.
 	Duplicate bool
 	// Waits reports that the envelope is about a message that is not known yet.
@@ -35,8 +35,8 @@ type Receipt struct {
 // acknowledge it, so that the platform sends it again.
 var ErrBusy = errors.New("the store cannot accept the message now")
 
-// Outcomes is an Inbox that knows the results of envelopes.
-type Outcomes interface {
+// Results is an Inbox that knows the results of envelopes.
+type Results interface {
 	// Runs waits for an envelope's result, and reports whether it triggers a run or is a chat
 	// command, so that an answer follows. known is false if ctx ends first.
 	Runs(ctx context.Context, envelope int64) (runs, known bool)

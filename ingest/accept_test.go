@@ -121,7 +121,7 @@ func TestAStoreFailureLosesNothing(t *testing.T) {
 		h.engine.refuses.Store(false)
 		advance(2 * time.Second)
 		if got := h.result(accepted.ID); got.Disposition != event.Stored {
-			t.Errorf("result %+v", got.Fate)
+			t.Errorf("result %+v", got.Result)
 		}
 	})
 }

@@ -162,7 +162,7 @@ func TestADeleteWaitsForItsMessage(t *testing.T) {
 				c.after(h)
 				advance(10 * time.Second)
 				if got := h.result(gone.ID); got.Disposition != event.Updated {
-					t.Errorf("the delete: %+v", got.Fate)
+					t.Errorf("the delete: %+v", got.Result)
 				}
 				for _, m := range h.thread("slack:acme:t") {
 					if m.DeletedAt.IsZero() || m.Content != "" {

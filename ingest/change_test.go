@@ -35,7 +35,7 @@ func TestAnEditThatAddsAMentionRunsOnce(t *testing.T) {
 		edit := payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Thread: "t", Text: "@bot tomorrow?", Mention: true}
 		got := h.send(edit)
 		if got.Disposition != event.Updated || got.Trigger != journal.TriggerRun || got.Reason != event.ReasonMention || got.TurnAt.IsZero() {
-			t.Errorf("the edit: %+v, %s at %v", got.Fate, got.Trigger, got.TurnAt)
+			t.Errorf("the edit: %+v, %s at %v", got.Result, got.Trigger, got.TurnAt)
 		}
 		want := map[string]any{"sender_id": "slack:U1", "passive": false, "trigger_rag": true, "recipient_id": "bot:helper"}
 		if diff := cmp.Diff(want, hints(t, got.Message)); diff != "" {
@@ -57,7 +57,7 @@ func TestAnEditWithoutSenderKeepsTheStoredOne(t *testing.T) {
 		h.send(payload{ID: "1", Text: "tomorow?"})
 		got := h.result(h.accept(payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Thread: "t", Text: "tomorrow?"}).ID)
 		if got.Disposition != event.Updated || got.Message.Content != "tomorrow?" {
-			t.Fatalf("the edit: %+v", got.Fate)
+			t.Fatalf("the edit: %+v", got.Result)
 		}
 		want := map[string]any{"sender_id": "slack:U1", "passive": true, "trigger_rag": false}
 		if diff := cmp.Diff(want, hints(t, got.Message)); diff != "" {
@@ -78,13 +78,13 @@ func TestAChangeWithoutChannelUsesItsThreads(t *testing.T) {
 		h.work()
 		h.send(payload{ID: "1", Text: "a"})
 		if got := h.result(h.accept(payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Text: "b"}).ID); got.Disposition != event.Updated || got.Trigger != journal.TriggerPassive {
-			t.Errorf("the edit: %+v", got.Fate)
+			t.Errorf("the edit: %+v", got.Result)
 		}
-		for sender, want := range map[string]event.Fate{
+		for sender, want := range map[string]event.Result{
 			"U1": {Disposition: event.Updated}, "U2": *event.Ignore(event.ReasonUserRefused),
 		} {
-			if got := h.result(h.accept(payload{Kind: event.KindReaction, ID: "1", Revision: sender, Sender: sender}).ID); got.Fate != want {
-				t.Errorf("a reaction of %s: %+v, want %+v", sender, got.Fate, want)
+			if got := h.result(h.accept(payload{Kind: event.KindReaction, ID: "1", Revision: sender, Sender: sender}).ID); got.Result != want {
+				t.Errorf("a reaction of %s: %+v, want %+v", sender, got.Result, want)
 			}
 		}
 	})
@@ -96,12 +96,12 @@ func TestANotedMessageCanBeEdited(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		h.settings.Policy.PassiveMemory = false
 		h.work()
-		if got := h.send(payload{ID: "1", Text: "a secret"}); got.Fate != *event.Ignore(event.ReasonNotAddressed) || got.Message.Content != "" {
-			t.Errorf("noted: %+v", got.Fate)
+		if got := h.send(payload{ID: "1", Text: "a secret"}); got.Result != *event.Ignore(event.ReasonNotAddressed) || got.Message.Content != "" {
+			t.Errorf("noted: %+v", got.Result)
 		}
 		got := h.send(payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Thread: "t", Text: "@bot hello", Mention: true})
 		if got.Disposition != event.Updated || got.Trigger != journal.TriggerRun || got.Message.Content != "@bot hello" {
-			t.Errorf("the edit: %+v, %s", got.Fate, got.Trigger)
+			t.Errorf("the edit: %+v, %s", got.Result, got.Trigger)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func TestAChangeWaitsForItsMessage(t *testing.T) {
 		h.send(payload{ID: "1", Text: "before"})
 		for _, id := range []int64{edit.ID, reaction.ID} {
 			if got := h.result(id); got.Disposition != event.Updated {
-				t.Errorf("envelope %d: %+v", id, got.Fate)
+				t.Errorf("envelope %d: %+v", id, got.Result)
 			}
 		}
 		m := h.thread("slack:acme:t")[0]
@@ -143,8 +143,8 @@ func TestAChangeWithoutAMessageIsIgnored(t *testing.T) {
 		h.pending(inThread.ID)
 		advance(10 * time.Second)
 		for _, id := range []int64{threadless.ID, inThread.ID} {
-			if got := h.result(id); got.Fate != *event.Ignore(event.ReasonUnknownMessage) || got.Kind != event.KindDelete {
-				t.Errorf("envelope %d: %+v of kind %s", id, got.Fate, got.Kind)
+			if got := h.result(id); got.Result != *event.Ignore(event.ReasonUnknownMessage) || got.Kind != event.KindDelete {
+				t.Errorf("envelope %d: %+v of kind %s", id, got.Result, got.Kind)
 			}
 		}
 	})

@@ -83,7 +83,7 @@ func TestAnswersToCommands(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		h.settings.Prefix, h.settings.Coalesce, h.settings.CoalesceMax = "/", time.Second, time.Second
 		h.work()
-		say := func(id, text string) journal.Outcome {
+		say := func(id, text string) journal.RecordResult {
 			return h.send(payload{ID: id, Thread: "t", Channel: "C1", Sender: "U1", Text: text, Mention: true})
 		}
 		for i, c := range []struct{ text, want string }{
@@ -99,7 +99,7 @@ func TestAnswersToCommands(t *testing.T) {
 			if out.Told != (c.want != "") || c.want != "" && (out.Trigger != journal.TriggerNone || out.Reason != event.ReasonCommand) {
 				t.Errorf("%s: %+v", c.text, out)
 			}
-			if runs, known := h.Runs(h.Context(), h.outcomes[len(h.outcomes)-1].Envelope); !runs || !known {
+			if runs, known := h.Runs(h.Context(), h.results[len(h.results)-1].Envelope); !runs || !known {
 				t.Errorf("%s: no answer is expected", c.text)
 			}
 			if said := contents(h.thread("slack:acme:t")); c.want != "" && said[len(said)-1] != c.want {

@@ -38,7 +38,7 @@ func withReactions(t *testing.T, test func(h *harness)) {
 }
 
 // react sends a reaction to a message.
-func (h *harness) react(id, sender string) journal.Outcome {
+func (h *harness) react(id, sender string) journal.RecordResult {
 	h.Helper()
 	return h.send(payload{Kind: event.KindReaction, ID: id, Sender: sender, Revision: sender})
 }
@@ -49,7 +49,7 @@ func TestAReactionIsAMessage(t *testing.T) {
 	withReactions(t, func(h *harness) {
 		got := h.react("2", "U2")
 		if got.Disposition != event.Stored || got.Trigger != journal.TriggerRun || got.Reason != event.ReasonReply || got.TurnAt.IsZero() {
-			t.Errorf("to our message: %+v, %s at %v", got.Fate, got.Trigger, got.TurnAt)
+			t.Errorf("to our message: %+v, %s at %v", got.Result, got.Trigger, got.TurnAt)
 		}
 		if got.Message == nil || got.Message.Content != "👍" || got.Message.Author != journal.ByHuman || got.Message.Seq != 3 {
 			t.Fatalf("the message: %+v", got.Message)
@@ -73,7 +73,7 @@ func TestAReactionIsAMessage(t *testing.T) {
 			t.Errorf("on its target: %s", diff)
 		}
 		if got := h.react("1", "U2"); got.Trigger != journal.TriggerPassive || got.Reason != event.ReasonNoMention {
-			t.Errorf("to another message: %+v, %s", got.Fate, got.Trigger)
+			t.Errorf("to another message: %+v, %s", got.Result, got.Trigger)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestAReactionMayTriggerNothing(t *testing.T) {
 				}
 				got := h.react("2", c.sender)
 				if got.Trigger != c.trigger || got.Reason != c.reason {
-					t.Errorf("%+v, %s; want %s, %s", got.Fate, got.Trigger, c.trigger, c.reason)
+					t.Errorf("%+v, %s; want %s, %s", got.Result, got.Trigger, c.trigger, c.reason)
 				}
 				messages := h.thread("slack:acme:t")
 				if applied := len(messages[1].Reactions) == 1; len(messages) != c.messages || applied != c.applied {
@@ -115,7 +115,7 @@ func TestAReactionMayTriggerNothing(t *testing.T) {
 				}
 				again := h.send(payload{Kind: event.KindReaction, ID: "2", Sender: c.sender, Revision: "repeated"})
 				if n := len(h.thread("slack:acme:t")); n != c.messages || !again.TurnAt.IsZero() {
-					t.Errorf("repeated: %+v, %d messages", again.Fate, n)
+					t.Errorf("repeated: %+v, %d messages", again.Result, n)
 				}
 			})
 		})
@@ -134,11 +134,11 @@ func TestAReactionToOthersIsPassive(t *testing.T) {
 	withReactions(t, func(h *harness) {
 		h.settings.Policy.RequireMention = false
 		if got := h.react("1", "U2"); got.Trigger != journal.TriggerPassive || got.Reason != event.ReasonNoMention {
-			t.Errorf("%+v, %s", got.Fate, got.Trigger)
+			t.Errorf("%+v, %s", got.Result, got.Trigger)
 		}
 		h.settings.Policy.PassiveMemory = false
 		if got := h.react("1", "U1"); got.Disposition != event.Updated || got.Trigger != journal.TriggerNone || len(h.thread("slack:acme:t")) != 3 {
-			t.Errorf("without passive memory: %+v, %s", got.Fate, got.Trigger)
+			t.Errorf("without passive memory: %+v, %s", got.Result, got.Trigger)
 		}
 	})
 }
@@ -156,7 +156,7 @@ func TestAReactionWaitsForOurIdentity(t *testing.T) {
 		}
 		advance(reviewEvery)
 		if got := h.result(id); got.Reason != event.ReasonOwnMessage {
-			t.Errorf("%+v", got.Fate)
+			t.Errorf("%+v", got.Result)
 		}
 	})
 }

@@ -82,7 +82,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	over := g
 	over.over = true
 	return journal.Entry{
-		Envelope: t.ID, MessageID: t.MessageID, Workspace: w.config.ID, Event: r.Event, Origin: origin(t.Envelope, g.KeepMetadata), Agent: g.Agent,
+		Envelope: t.ID, MessageUUID: t.MessageUUID, Workspace: w.config.ID, Event: r.Event, Origin: origin(t.Envelope, g.KeepMetadata), Agent: g.Agent,
 		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide,
 		Budgets: g.budgets(r.Message), Over: over.decide,
 		Begin: g.Coalesce == 0 && in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(c.Key),

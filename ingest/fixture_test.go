@@ -63,12 +63,12 @@ type platform struct {
 func (f *platform) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
 	var p payload
 	if err := json.Unmarshal(envelope.Body, &p); err != nil {
-		return event.Keys{Kind: event.KindOther, Dedupe: string(envelope.Body), Settled: event.Refuse(err)}
+		return event.Keys{Kind: event.KindOther, Dedupe: string(envelope.Body), Result: event.Refuse(err)}
 	}
 	if p.Trouble == panicsInKeys {
 		panic("a bug in Keys")
 	}
-	keys := event.Keys{Kind: p.kind(), Dedupe: fmt.Sprint(p.kind(), p.ID, p.Revision), Subject: p.ID}
+	keys := event.Keys{Kind: p.kind(), Dedupe: fmt.Sprint(p.kind(), p.ID, p.Revision), MessageID: p.ID}
 	keys.Channel = event.Channel{ID: p.Channel, Type: p.Type}
 	if p.Thread != "" {
 		keys.Thread = p.thread(envelope, facts)
@@ -229,15 +229,15 @@ type harness struct {
 	names     names
 	mute      atomic.Bool // no notice can be formatted
 
-	mu       sync.Mutex
-	outcomes []settledOutcome // in the order of the reports
-	signals  []journal.Outcome
+	mu      sync.Mutex
+	results []processed // in the order of the reports
+	signals []journal.RecordResult
 }
 
-// settledOutcome is a result as the observer received it.
-type settledOutcome struct {
+// processed is a result as the observer received it.
+type processed struct {
 	Envelope int64
-	journal.Outcome
+	journal.RecordResult
 }
 
 // inBubble runs a test in a bubble, with a harness whose Ingest is open but does not run
@@ -320,15 +320,15 @@ func (h *harness) start() (stop func()) {
 	return stop
 }
 
-// Settled implements Observer.
-func (h *harness) Settled(_ string, envelope int64, o journal.Outcome) {
+// Processed implements Observer.
+func (h *harness) Processed(_ string, envelope int64, o journal.RecordResult) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.outcomes = append(h.outcomes, settledOutcome{envelope, o})
+	h.results = append(h.results, processed{envelope, o})
 }
 
 // Recorded implements Turns.
-func (h *harness) Recorded(_ *work.Claim, _ string, o journal.Outcome) {
+func (h *harness) Recorded(_ *work.Claim, _ string, o journal.RecordResult) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signals = append(h.signals, o)
@@ -354,18 +354,18 @@ func (h *harness) accept(p payload) adapters.Receipt {
 }
 
 // result returns an envelope's result, which must exist after every goroutine is blocked.
-func (h *harness) result(envelope int64) journal.Outcome {
+func (h *harness) result(envelope int64) journal.RecordResult {
 	h.Helper()
 	synctest.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, t := range h.outcomes {
+	for _, t := range h.results {
 		if t.Envelope == envelope {
-			return t.Outcome
+			return t.RecordResult
 		}
 	}
 	h.Fatalf("envelope %d has no result", envelope)
-	return journal.Outcome{}
+	return journal.RecordResult{}
 }
 
 func (h *harness) pending(envelope int64) {
@@ -378,7 +378,7 @@ func (h *harness) pending(envelope int64) {
 }
 
 // send accepts a person's message and returns its result.
-func (h *harness) send(p payload) journal.Outcome {
+func (h *harness) send(p payload) journal.RecordResult {
 	h.Helper()
 	if p.Sender == "" {
 		p.Sender = "U1"

@@ -33,13 +33,13 @@ const (
 // Turns hears what intake has recorded, so that a run can begin, be cancelled or be
 // interrupted. The thread's intake calls it; it must not block.
 type Turns interface {
-	Recorded(c *work.Claim, agent string, outcome journal.Outcome)
+	Recorded(c *work.Claim, agent string, result journal.RecordResult)
 }
 
 // Observer receives the result of each envelope, for metrics and for replay. It is called
 // concurrently. Envelope is 0 for a payload that was stored already.
 type Observer interface {
-	Settled(workspace string, envelope int64, outcome journal.Outcome)
+	Processed(workspace string, envelope int64, result journal.RecordResult)
 }
 
 // Notifier formats what Parley itself says to the sender of a message.
@@ -70,8 +70,8 @@ type Ingest struct {
 }
 
 var (
-	_ adapters.Inbox    = (*Ingest)(nil)
-	_ adapters.Outcomes = (*Ingest)(nil)
+	_ adapters.Inbox   = (*Ingest)(nil)
+	_ adapters.Results = (*Ingest)(nil)
 )
 
 // New returns an Ingest without workspaces; see Configure.
@@ -124,28 +124,28 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	}
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()
-	keys, result, err := in.store(ctx, w, &envelope)
+	keys, stored, err := in.store(ctx, w, &envelope)
 	if err != nil {
 		in.refused(w.config.ID, err)
 		in.lost(w, envelope)
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
 	}
-	receipt := adapters.Receipt{ID: result.ID, MessageID: result.MessageID, Duplicate: result.Duplicate}
-	if result.Duplicate {
-		in.Observer.Settled(w.config.ID, 0, journal.Outcome{Kind: keys.Kind, Fate: event.Fate{Disposition: event.Duplicate}})
+	receipt := adapters.Receipt{ID: stored.ID, MessageUUID: stored.MessageUUID, Duplicate: stored.Duplicate}
+	if stored.Duplicate {
+		in.Observer.Processed(w.config.ID, 0, journal.RecordResult{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
 		return receipt, nil
 	}
 	in.refusals.over()
 	w.arrived(envelope, keys.Channel.ID)
 	switch {
-	case result.Settled != nil:
-		in.settled(w.config.ID, result.ID, journal.Outcome{Kind: keys.Kind, Trigger: journal.TriggerNone, Fate: *result.Settled})
-	case result.Thread == 0:
+	case stored.Result != nil:
+		in.processed(w.config.ID, stored.ID, journal.RecordResult{Kind: keys.Kind, Trigger: journal.TriggerNone, Result: *stored.Result})
+	case stored.Thread == 0:
 		receipt.Waits = true
-	case result.Only && keys.Needs == "" && len(envelope.Body) <= maxPayload:
-		in.Work.Accepted(result, task{journal.Pending{ID: result.ID, Envelope: envelope, MessageID: result.MessageID}, &keys})
+	case stored.Only && keys.Needs == "" && len(envelope.Body) <= maxPayload:
+		in.Work.Accepted(stored, task{journal.Pending{ID: stored.ID, Envelope: envelope, MessageUUID: stored.MessageUUID}, &keys})
 	default:
-		in.Work.Accepted(result, nil)
+		in.Work.Accepted(stored, nil)
 	}
 	return receipt, nil
 }
@@ -160,7 +160,7 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 	switch {
 	case errors.Is(err, adapters.ErrPanic):
 		sum := sha256.Sum256(envelope.Body)
-		keys = event.Keys{Kind: event.KindOther, Dedupe: "body:" + hex.EncodeToString(sum[:]), Settled: event.Refuse(err)}
+		keys = event.Keys{Kind: event.KindOther, Dedupe: "body:" + hex.EncodeToString(sum[:]), Result: event.Refuse(err)}
 	case err != nil:
 		return keys, result, err
 	}
@@ -174,14 +174,14 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 	return keys, result, err
 }
 
-// settled reports the result of an envelope to the observer and to every Wait.
-func (in *Ingest) settled(workspace string, envelope int64, outcome journal.Outcome) {
-	in.Observer.Settled(workspace, envelope, outcome)
+// processed reports the result of an envelope to the observer and to every Wait.
+func (in *Ingest) processed(workspace string, envelope int64, result journal.RecordResult) {
+	in.Observer.Processed(workspace, envelope, result)
 	in.waiters.Wake(envelope)
 }
 
 // Wait waits for an envelope's result. It returns nil if ctx ends first.
-func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.Settled, error) {
+func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.EnvelopeResult, error) {
 	here, stop := in.waiters.Wait(envelope)
 	defer stop()
 	for {
@@ -200,7 +200,7 @@ func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.Settled, e
 	}
 }
 
-// Runs implements adapters.Outcomes.
+// Runs implements adapters.Results.
 func (in *Ingest) Runs(ctx context.Context, envelope int64) (runs, known bool) {
 	settled, err := in.Wait(ctx, envelope)
 	if err != nil || settled == nil {

@@ -112,25 +112,25 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 		return false, in.postpone(ctx, c, t, unconfigured, nil)
 	}
 	var entry journal.Entry
-	var outcome journal.Outcome
+	var result journal.RecordResult
 	err = in.guard(func() (err error) {
 		entry, err = in.entry(ctx, w, c, t)
 		return err
 	})
 	if err == nil {
-		outcome, err = in.Journal.Record(ctx, &c.Claim, entry)
+		result, err = in.Journal.Record(ctx, &c.Claim, entry)
 	}
 	var unreadable unreadableError
 	switch {
 	case err == nil:
-		if !outcome.Waits {
-			in.settled(w.config.ID, t.ID, outcome)
+		if !result.Waits {
+			in.processed(w.config.ID, t.ID, result)
 		}
-		if outcome.Reason == event.ReasonLoopGuard {
-			in.Log.Warn("the loop guard stops the answers in a channel", "workspace", w.config.ID, "thread", outcome.Thread)
+		if result.Reason == event.ReasonLoopGuard {
+			in.Log.Warn("the loop guard stops the answers in a channel", "workspace", w.config.ID, "thread", result.Thread)
 		}
-		in.Turns.Recorded(c, entry.Agent, outcome)
-		return outcome.Pending > 0, nil
+		in.Turns.Recorded(c, entry.Agent, result)
+		return result.Pending > 0, nil
 	case ctx.Err() != nil, errors.Is(err, journal.ErrFenced), errors.Is(err, journal.ErrSettled), journal.Unavailable(err):
 		return false, fmt.Errorf("record an envelope: %w", err)
 	case errors.Is(err, errNeedsSelf):
@@ -167,12 +167,12 @@ func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) 
 		return false, err
 	}
 	in.Log.Error("dead letter", "workspace", t.Envelope.Workspace, "envelope", t.ID, "err", cause)
-	outcome := journal.Outcome{Kind: event.KindOther, Trigger: journal.TriggerNone,
-		Fate: event.Fate{Disposition: event.Dead, Error: cause.Error()}}
+	result := journal.RecordResult{Kind: event.KindOther, Trigger: journal.TriggerNone,
+		Result: event.Result{Disposition: event.Dead, Error: cause.Error()}}
 	if settled, err := in.Journal.Envelope(ctx, t.ID); err == nil && settled != nil {
-		outcome.Kind = settled.Kind
+		result.Kind = settled.Kind
 	}
-	in.settled(t.Envelope.Workspace, t.ID, outcome)
+	in.processed(t.Envelope.Workspace, t.ID, result)
 	return true, nil
 }
 
@@ -200,7 +200,7 @@ func (in *Ingest) Review(ctx context.Context) error {
 // deadline, unless the message may still come.
 func (in *Ingest) ReviewOnce(ctx context.Context, deadline time.Time) error {
 	moved := func(thread int64) { in.Work.Wake(work.Intake, "", thread) }
-	return in.Journal.ReviewWaiting(ctx, deadline, moved, func(s journal.Settled) {
-		in.settled(s.Workspace, s.Envelope, journal.Outcome{Kind: s.Kind, Trigger: journal.TriggerNone, Fate: s.Fate})
+	return in.Journal.ReviewWaiting(ctx, deadline, moved, func(s journal.EnvelopeResult) {
+		in.processed(s.Workspace, s.Envelope, journal.RecordResult{Kind: s.Kind, Trigger: journal.TriggerNone, Result: s.Result})
 	})
 }

@@ -61,7 +61,7 @@ func TestASlowThreadDelaysOnlyItself(t *testing.T) {
 		slow := h.accept(payload{ID: "1", Thread: "a", Channel: "C1", Sender: "U1", Text: "slow"})
 		behind := h.accept(payload{ID: "2", Thread: "a", Channel: "C1", Sender: "U1", Text: "behind"})
 		if got := h.send(payload{ID: "3", Thread: "b", Text: "elsewhere"}); got.Disposition != event.Stored {
-			t.Errorf("elsewhere: %+v", got.Fate)
+			t.Errorf("elsewhere: %+v", got.Result)
 		}
 		h.pending(slow.ID)
 		h.pending(behind.ID)
@@ -84,10 +84,10 @@ func TestAnUnreadablePayloadIsADeadLetter(t *testing.T) {
 			h.work()
 			dead := h.send(payload{ID: "1", Text: "?", Trouble: trouble})
 			if dead.Disposition != event.Dead || !strings.HasPrefix(dead.Error, words) || dead.Kind != event.KindMessage {
-				t.Errorf("%s: %+v of kind %s", trouble, dead.Fate, dead.Kind)
+				t.Errorf("%s: %+v of kind %s", trouble, dead.Result, dead.Kind)
 			}
 			if next := h.send(payload{ID: "2", Text: "next"}); next.Disposition != event.Stored {
-				t.Errorf("the next envelope: %+v", next.Fate)
+				t.Errorf("the next envelope: %+v", next.Result)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestAPanicIsRetried(t *testing.T) {
 		h.pending(receipt.ID)
 		advance(time.Second + 10*time.Millisecond)
 		if got := h.result(receipt.ID); got.Disposition != event.Stored {
-			t.Errorf("result %+v", got.Fate)
+			t.Errorf("result %+v", got.Result)
 		}
 	})
 }
@@ -119,13 +119,13 @@ func TestARepeatedPanicIsADeadLetter(t *testing.T) {
 		h.send(payload{ID: "3", Thread: "other", Text: "elsewhere"})
 		advance(time.Minute)
 		if got := h.result(poison.ID); got.Disposition != event.Dead || got.Error != "the adapter panicked: a bug in 1" || got.Kind != event.KindMessage {
-			t.Errorf("result %+v of kind %s", got.Fate, got.Kind)
+			t.Errorf("result %+v of kind %s", got.Result, got.Kind)
 		}
 		if got := h.platform.panics.Load(); got != maxAttempts {
 			t.Errorf("%d attempts, want %d", got, maxAttempts)
 		}
 		if got := h.result(behind.ID); got.Disposition != event.Stored {
-			t.Errorf("the next envelope: %+v", got.Fate)
+			t.Errorf("the next envelope: %+v", got.Result)
 		}
 	})
 }
@@ -135,7 +135,7 @@ func TestAPanicInKeysIsADeadLetter(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		first := h.accept(payload{ID: "1", Trouble: panicsInKeys})
 		if got := h.result(first.ID); got.Disposition != event.Dead || got.Error != "the adapter panicked: a bug in Keys" {
-			t.Errorf("result %+v", got.Fate)
+			t.Errorf("result %+v", got.Result)
 		}
 		if again := h.accept(payload{ID: "1", Trouble: panicsInKeys}); !again.Duplicate || again.ID != first.ID {
 			t.Errorf("the same bytes again: %+v", again)
@@ -160,7 +160,7 @@ func TestSuspectsRunOneAtATime(t *testing.T) {
 				t.Errorf("%s runs concurrently with %q", text, others)
 			}
 			if got := h.send(payload{ID: "other" + text, Thread: "other"}); got.Disposition != event.Stored {
-				t.Errorf("another thread's envelope: %+v", got.Fate)
+				t.Errorf("another thread's envelope: %+v", got.Result)
 			}
 			h.pending(suspects[text])
 			if n := h.claims(suspects[text]); n != 4 {
@@ -170,7 +170,7 @@ func TestSuspectsRunOneAtATime(t *testing.T) {
 		}
 		for _, id := range suspects {
 			if got := h.result(id); got.Disposition != event.Stored {
-				t.Errorf("a suspect: %+v", got.Fate)
+				t.Errorf("a suspect: %+v", got.Result)
 			}
 		}
 	})
@@ -200,13 +200,13 @@ func TestASuspectWithTwoMoreClaimsIsADeadLetter(t *testing.T) {
 		next := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1"})
 		h.work()
 		if got := h.result(suspect.ID); got.Disposition != event.Dead || got.Error != "the process ended 5 times while it worked on this" {
-			t.Errorf("result %+v", got.Fate)
+			t.Errorf("result %+v", got.Result)
 		}
 		if h.platform.panics.Load() != 0 {
 			t.Error("the suspect was tried again")
 		}
 		if got := h.result(next.ID); got.Disposition != event.Stored {
-			t.Errorf("the next envelope: %+v", got.Fate)
+			t.Errorf("the next envelope: %+v", got.Result)
 		}
 	})
 }
@@ -241,7 +241,7 @@ func TestASettledEnvelopeIsSkipped(t *testing.T) {
 		h.sql(`UPDATE threads SET pending = 1`)
 		close(h.platform.slow["first"])
 		if got := h.result(second.ID); got.Disposition != event.Stored {
-			t.Errorf("result %+v", got.Fate)
+			t.Errorf("result %+v", got.Result)
 		}
 	})
 }
@@ -294,7 +294,7 @@ func TestNothingIsRecordedBeforeOurIdentityIsKnown(t *testing.T) {
 		}
 		advance(time.Second)
 		if got := h.result(waiting.ID); got.Trigger != journal.TriggerRun {
-			t.Errorf("the event after our identity is known: %+v", got.Fate)
+			t.Errorf("the event after our identity is known: %+v", got.Result)
 		}
 	})
 }
@@ -313,7 +313,7 @@ func TestPayloadsDoNotUndoOurIdentity(t *testing.T) {
 		h.configure(w)
 		h.work()
 		if got := h.send(payload{ID: "1"}); got.Disposition != event.Stored {
-			t.Errorf("the event: %+v", got.Fate)
+			t.Errorf("the event: %+v", got.Result)
 		}
 	})
 }
@@ -329,16 +329,16 @@ func TestOurIdentitySurvivesARestart(t *testing.T) {
 		}
 		h.configure(w)
 		if got := h.send(payload{ID: "1", Needs: "user"}); got.Disposition != event.Stored {
-			t.Errorf("the payload with our identity: %+v", got.Fate)
+			t.Errorf("the payload with our identity: %+v", got.Result)
 		}
 		stop()
 		next := restart(h)
 		next.work()
 		if got := next.send(payload{ID: "2", Needs: "user"}); got.Disposition != event.Stored {
-			t.Errorf("after the restart: %+v", got.Fate)
+			t.Errorf("after the restart: %+v", got.Result)
 		}
 		if got := next.send(payload{Kind: event.KindReaction, ID: "1", Sender: "UBOT"}); got.Reason != event.ReasonOwnMessage {
-			t.Errorf("our own reaction: %+v", got.Fate)
+			t.Errorf("our own reaction: %+v", got.Result)
 		}
 	})
 }
@@ -393,7 +393,7 @@ func TestAPayloadIsParsedOnce(t *testing.T) {
 		}
 		var same int64
 		if err := h.engine.ReadOne(h.Context(), func(tx journal.Tx) error {
-			_, err := tx.Row([]any{&same}, `SELECT count(*) FROM envelopes e JOIN messages m ON m.id = e.message_id`)
+			_, err := tx.Row([]any{&same}, `SELECT count(*) FROM envelopes e JOIN messages m ON m.id = e.message_uuid`)
 			return err
 		}); err != nil || same != 2 {
 			t.Errorf("%d messages have the id of their envelope: %v", same, err)
@@ -464,7 +464,7 @@ func TestAdapterStateFails(t *testing.T) {
 		h.engine.refuses.Store(false)
 		advance(time.Minute)
 		if got := h.result(receipt.ID); got.Disposition != event.Stored || got.Message.Content != "counted+" {
-			t.Errorf("the result is %+v with the message %+v", got.Fate, got.Message)
+			t.Errorf("the result is %+v with the message %+v", got.Result, got.Message)
 		}
 	})
 }

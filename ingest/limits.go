@@ -100,7 +100,7 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 	}
 	keys := w.config.Normalizer.Keys(envelope, in.directory(ctx, w))
 	settings := w.config.Settings(keys.Channel.ID, keys.Channel.Parent)
-	if keys.Settled != nil || settings.Limits == (Limits{}) && settings.WorkspaceLimits == (Limits{}) {
+	if keys.Result != nil || settings.Limits == (Limits{}) && settings.WorkspaceLimits == (Limits{}) {
 		return time.Time{}, nil
 	}
 	e, err := in.normalize(ctx, w, envelope)

@@ -111,7 +111,7 @@ func TestSendersAreToldOfALimit(t *testing.T) {
 			}
 			out := h.send(payload{ID: string(rune('a' + i)), Sender: c.sender, Bot: c.sender == "B1", Text: "hi", Mention: true})
 			if out.Reason != c.reason || out.Told != c.told {
-				t.Errorf("message %d is %+v, told %v; want %+v", i, out.Fate, out.Told, c)
+				t.Errorf("message %d is %+v, told %v; want %+v", i, out.Result, out.Told, c)
 			}
 		}
 		want := []string{"hi", "hi", limitText, "hi", "hi", "hi", "hi", "hi", limitText}

@@ -39,7 +39,7 @@ func TestANodeReadsOurIdentityFromAnother(t *testing.T) {
 		tell("UNEW")
 		advance(5 * time.Second)
 		if got := one.send(payload{Kind: event.KindReaction, ID: "1", Sender: "UNEW"}); got.Reason != event.ReasonOwnMessage {
-			t.Errorf("our own reaction: %+v", got.Fate)
+			t.Errorf("our own reaction: %+v", got.Result)
 		}
 	})
 }

@@ -99,8 +99,8 @@ func damagedIsStored(s *fixture) {
 	}
 	keys := s.Adapter.Keys(stored, s.known)
 	_, err := s.Adapter.Normalize(s.ctx, stored, s.known)
-	if keys.Settled == nil || keys.Settled.Disposition != event.Dead || s.record(err) == nil {
-		s.t.Errorf("Keys returns the result %+v, Normalize the error %v", keys.Settled, err)
+	if keys.Result == nil || keys.Result.Disposition != event.Dead || s.record(err) == nil {
+		s.t.Errorf("Keys returns the result %+v, Normalize the error %v", keys.Result, err)
 	}
 	s.say(adapters.Address{Channel: s.Room.ID}, "a message after the damaged one")
 }
@@ -114,8 +114,8 @@ func changesNameMessage(s *fixture) {
 			continue
 		}
 		sent := s.say(adapters.Address{Channel: s.Room.ID}, "words")
-		do(sent.keys.Subject)
-		change := s.await(kind, sent.keys.Subject)
+		do(sent.keys.MessageID)
+		change := s.await(kind, sent.keys.MessageID)
 		if targets := change.event.Targets; len(targets) != 1 || targets[0] != sent.event.Message.ExternalID {
 			s.t.Errorf("the %s has the targets %q", kind, targets)
 		}

@@ -84,18 +84,18 @@ func (c checker) distinct(t *testing.T, byKey map[string]payload, keys event.Key
 	t.Helper()
 	first, known := byKey[keys.Dedupe]
 	byKey[keys.Dedupe] = p
-	if !known || keys.Settled != nil || bytes.Equal(first.envelope.Body, p.envelope.Body) {
+	if !known || keys.Result != nil || bytes.Equal(first.envelope.Body, p.envelope.Body) {
 		return
 	}
 	a, errA := c.normalizer.Normalize(t.Context(), first.envelope, first.people)
 	b, errB := c.normalizer.Normalize(t.Context(), p.envelope, p.people)
-	if errA != nil || errB != nil || a.Kind != b.Kind || subject(a) != subject(b) {
+	if errA != nil || errB != nil || a.Kind != b.Kind || messageID(a) != messageID(b) {
 		t.Errorf("%s has the same dedupe key %q but is another event", first.name, keys.Dedupe)
 	}
 }
 
-// subject returns the id of the message that an event creates, changes or refers to.
-func subject(e event.Event) string {
+// messageID returns the id of the message that an event creates, changes or refers to.
+func messageID(e event.Event) string {
 	if e.Kind.MakesMessage() && e.Message != nil {
 		return e.Message.ExternalID + "|" + e.Message.ClientMessageID
 	}
@@ -107,20 +107,20 @@ func checkKeys(t *testing.T, p payload, keys event.Keys) {
 	if keys.Kind == "" || keys.Dedupe == "" {
 		t.Errorf("kind %q or dedupe key %q is empty", keys.Kind, keys.Dedupe)
 	}
-	if len(keys.Dedupe) > 1024 || !clean(keys.Dedupe) || !clean(keys.Subject) || !clean(string(keys.Thread)) {
-		t.Errorf("a store cannot hold the keys %q, %q, %q", keys.Dedupe, keys.Subject, keys.Thread)
+	if len(keys.Dedupe) > 1024 || !clean(keys.Dedupe) || !clean(keys.MessageID) || !clean(string(keys.Thread)) {
+		t.Errorf("a store cannot hold the keys %q, %q, %q", keys.Dedupe, keys.MessageID, keys.Thread)
 	}
-	if keys.Twin == keys.Dedupe {
+	if keys.AltKey == keys.Dedupe {
 		t.Error("the payload's second dedupe key is its first")
 	}
 	prefix := string(p.envelope.Platform) + ":" + p.envelope.Workspace + ":"
 	if keys.Thread != "" && (!strings.HasPrefix(string(keys.Thread), prefix) || string(keys.Thread) == prefix) {
 		t.Errorf("thread %q must be longer than its prefix %q", keys.Thread, prefix)
 	}
-	if keys.Holder != "" && keys.Thread == "" {
+	if keys.PostID != "" && keys.Thread == "" {
 		t.Error("the payload names the post of a button but no thread, which is needed if the post is unknown")
 	}
-	if keys.Settled == nil && keys.Thread == "" && keys.Subject == "" {
+	if keys.Result == nil && keys.Thread == "" && keys.MessageID == "" {
 		t.Error("the keys have neither a result nor a thread nor a message id")
 	}
 }
@@ -129,14 +129,14 @@ func checkKeys(t *testing.T, p payload, keys event.Keys) {
 // ignores them for the same reason.
 func checkAgreement(t *testing.T, keys event.Keys, e event.Event, err error) {
 	t.Helper()
-	dead := keys.Settled != nil && keys.Settled.Disposition == event.Dead
+	dead := keys.Result != nil && keys.Result.Disposition == event.Dead
 	switch {
 	case dead != (err != nil):
-		t.Errorf("Keys returns the result %+v, Normalize the error %v", keys.Settled, err)
-	case dead && keys.Settled.Error == "":
+		t.Errorf("Keys returns the result %+v, Normalize the error %v", keys.Result, err)
+	case dead && keys.Result.Error == "":
 		t.Error("the dead letter has no error text")
-	case keys.Settled != nil && !dead && (keys.Settled.Disposition != event.Ignored || keys.Settled.Reason != e.Ignored || e.Ignored == ""):
-		t.Errorf("Keys ignores it for %q, Normalize for %q", keys.Settled.Reason, e.Ignored)
+	case keys.Result != nil && !dead && (keys.Result.Disposition != event.Ignored || keys.Result.Reason != e.Ignored || e.Ignored == ""):
+		t.Errorf("Keys ignores it for %q, Normalize for %q", keys.Result.Reason, e.Ignored)
 	case err == nil && keys.Kind != e.Kind:
 		t.Errorf("Keys returns kind %s, Normalize kind %s", keys.Kind, e.Kind)
 	}
@@ -152,8 +152,8 @@ func checkEvent(t *testing.T, p payload, keys event.Keys, e event.Event) {
 		if keys.Thread != "" && e.Message.Thread != keys.Thread {
 			t.Errorf("Keys returns thread %q, Normalize thread %q", keys.Thread, e.Message.Thread)
 		}
-		if e.Kind != event.KindMessage && keys.Subject != e.Message.ExternalID {
-			t.Errorf("Keys names the %s %q, Normalize %q", e.Kind, keys.Subject, e.Message.ExternalID)
+		if e.Kind != event.KindMessage && keys.MessageID != e.Message.ExternalID {
+			t.Errorf("Keys names the %s %q, Normalize %q", e.Kind, keys.MessageID, e.Message.ExternalID)
 		}
 		if e.Message.ExternalID == "" && e.Message.ClientMessageID == "" {
 			t.Error("the message has no id")
@@ -263,9 +263,9 @@ func (c checker) survives(t *testing.T, p payload) (ok bool) {
 	}()
 	keys := c.normalizer.Keys(p.envelope, p.people)
 	e, err := c.normalizer.Normalize(context.WithoutCancel(t.Context()), p.envelope, p.people)
-	dead := keys.Settled != nil && keys.Settled.Disposition == event.Dead
+	dead := keys.Result != nil && keys.Result.Disposition == event.Dead
 	if dead != (err != nil) || keys.Dedupe == "" || err == nil && keys.Kind != e.Kind {
-		t.Errorf("Keys returns the result %+v and the key %q, Normalize the error %v", keys.Settled, keys.Dedupe, err)
+		t.Errorf("Keys returns the result %+v and the key %q, Normalize the error %v", keys.Result, keys.Dedupe, err)
 		return false
 	}
 	return true

@@ -61,13 +61,13 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	keys := event.Keys{Kind: cmp.Or(e.Kind, event.KindOther), Dedupe: adapters.BodyKey(envelope.Body)}
 	switch {
 	case err != nil:
-		keys.Settled = event.Refuse(err)
+		keys.Result = event.Refuse(err)
 	case e.Ignored != "":
-		keys.Settled = event.Ignore(e.Ignored)
+		keys.Result = event.Ignore(e.Ignored)
 	case e.Kind == event.KindDelete:
-		keys.Subject, keys.Dedupe = e.Targets[0], "delete:"+e.Targets[0]
+		keys.MessageID, keys.Dedupe = e.Targets[0], "delete:"+e.Targets[0]
 	default:
-		keys.Subject, keys.Dedupe = e.Message.ExternalID, "message:"+e.Message.ExternalID
+		keys.MessageID, keys.Dedupe = e.Message.ExternalID, "message:"+e.Message.ExternalID
 		keys.Thread, keys.Channel = e.Message.Thread, e.Message.Channel
 	}
 	return keys

@@ -257,7 +257,7 @@ func (s *fixture) await(kind event.Kind, id string) arrival {
 		if n == len(s.keys) {
 			s.keys = append(s.keys, s.Adapter.Keys(envelope, s.known))
 		}
-		return s.keys[n].Kind == kind && s.keys[n].Subject == id
+		return s.keys[n].Kind == kind && s.keys[n].MessageID == id
 	})
 	if !ok {
 		s.t.Fatalf("no %s of %s arrived\n%s", kind, id, s.output)
@@ -318,12 +318,12 @@ func (s *fixture) thread(channel, text string) (arrival, adapters.Address) {
 func (s *fixture) address(message arrival) adapters.Address {
 	s.t.Helper()
 	sender := ability[adapters.Sender](s)
-	to, err := sender.Address(message.keys.Thread, message.keys.Subject)
+	to, err := sender.Address(message.keys.Thread, message.keys.MessageID)
 	s.must(err)
 	whole, err := sender.Address(message.keys.Thread, "")
 	s.must(err)
 	if to.Channel == "" || to.Channel != whole.Channel {
-		s.t.Errorf("Address returns the channel %q for a reply to %s, and %q for the thread", to.Channel, message.keys.Subject, whole.Channel)
+		s.t.Errorf("Address returns the channel %q for a reply to %s, and %q for the thread", to.Channel, message.keys.MessageID, whole.Channel)
 	}
 	return to
 }

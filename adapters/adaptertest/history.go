@@ -66,7 +66,7 @@ func (s *fixture) missed(gap event.Gap, messages int, known map[string]bool) (re
 		}
 		s.must(b.ReadThread(s.ctx, thread, s.reading(gap, messages, known, &read)))
 	}
-	slices.SortStableFunc(read, func(a, b arrival) int { return cmp.Compare(a.keys.Subject, b.keys.Subject) })
+	slices.SortStableFunc(read, func(a, b arrival) int { return cmp.Compare(a.keys.MessageID, b.keys.MessageID) })
 	return slices.CompactFunc(read, func(a, b arrival) bool { return a.keys.Dedupe == b.keys.Dedupe }), found.Cut
 }
 
@@ -87,8 +87,8 @@ func missedHaveLiveKeys(s *fixture) {
 		}
 		last := live[len(live)-1]
 		if s.Edit != nil {
-			s.Edit(root.keys.Subject, "a root, edited")
-			live = slices.Insert(live, 1, s.await(event.KindEdit, root.keys.Subject))
+			s.Edit(root.keys.MessageID, "a root, edited")
+			live = slices.Insert(live, 1, s.await(event.KindEdit, root.keys.MessageID))
 		}
 		read, _ := s.missed(around(channel, root, last), 100, known)
 		if diff := gocmp.Diff(keysOf(live), keysOf(read)); diff != "" {

@@ -23,26 +23,26 @@ func FuzzRead(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, body []byte) {
 		k := bluebubbles.Normalizer{}.Keys(envelope(body), contacts{})
-		if k.Dedupe == "" || len(k.Dedupe) > 2048 || len(k.Subject) > 2048 || !storable(k.Dedupe+k.Subject+string(k.Thread)) {
+		if k.Dedupe == "" || len(k.Dedupe) > 2048 || len(k.MessageID) > 2048 || !storable(k.Dedupe+k.MessageID+string(k.Thread)) {
 			t.Fatalf("the store cannot hold the keys: %+v", k)
 		}
-		if k.Settled == nil && k.Subject == "" {
+		if k.Result == nil && k.MessageID == "" {
 			t.Fatalf("keys with neither a result nor a message id: %+v", k)
 		}
 		e, err := bluebubbles.Normalizer{}.Normalize(t.Context(), envelope(body), contacts{})
-		if dead := k.Settled != nil && k.Settled.Disposition == event.Dead; dead != (err != nil) {
-			t.Fatalf("Keys returns the result %v, Normalize the error %v", k.Settled, err)
+		if dead := k.Result != nil && k.Result.Disposition == event.Dead; dead != (err != nil) {
+			t.Fatalf("Keys returns the result %v, Normalize the error %v", k.Result, err)
 		}
 		if err != nil {
 			return
 		}
-		if ignored := k.Settled != nil; ignored != (e.Ignored != "") || e.Kind != k.Kind {
+		if ignored := k.Result != nil; ignored != (e.Ignored != "") || e.Kind != k.Kind {
 			t.Fatalf("keys %+v, event %+v", k, e)
 		}
 		if e.Message != nil {
 			checkMessage(t, k, e.Message)
 		}
-		if e.Kind == event.KindReaction && (e.Reaction.Emoji == "" || e.Targets[0] != k.Subject) {
+		if e.Kind == event.KindReaction && (e.Reaction.Emoji == "" || e.Targets[0] != k.MessageID) {
 			t.Fatalf("reaction %+v to %v", e.Reaction, e.Targets)
 		}
 	})
@@ -52,7 +52,7 @@ func checkMessage(t *testing.T, k event.Keys, m *event.Message) {
 	if err := m.Metadata.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if m.ExternalID != k.Subject || m.Thread != k.Thread || m.Channel != k.Channel {
+	if m.ExternalID != k.MessageID || m.Thread != k.Thread || m.Channel != k.Channel {
 		t.Fatalf("keys %+v, message %+v", k, m)
 	}
 	if strings.Contains(m.Content, "\uFFFC") || !storable(m.Content) {

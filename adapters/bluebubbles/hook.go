@@ -30,7 +30,7 @@ func (a *Adapter) Handler(inbox adapters.Inbox, g *guard.Guard) http.Handler {
 		}
 		body, refusal := g.Body(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout})
 		if refusal == nil && a.receive(r.Context(), inbox, body) != nil {
-			refusal = &guard.Refusal{Status: http.StatusServiceUnavailable, Reason: "no-custody"}
+			refusal = &guard.Refusal{Status: http.StatusServiceUnavailable, Reason: "not-accepted"}
 		}
 		if refusal != nil {
 			g.Refuse(w, refusal)

@@ -34,14 +34,14 @@ var _ adapters.Normalizer = Normalizer{}
 func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
 	p := parse(envelope)
 	if p.err != nil {
-		return event.Keys{Kind: event.KindOther, Dedupe: p.dedupe, Settled: event.Refuse(p.err), Parsed: p}
+		return event.Keys{Kind: event.KindOther, Dedupe: p.dedupe, Result: event.Refuse(p.err), Parsed: p}
 	}
 	keys := event.Keys{Kind: p.kind, Dedupe: p.dedupe, Parsed: p}
 	if p.ignored != "" {
-		keys.Settled = event.Ignore(p.ignored)
+		keys.Result = event.Ignore(p.ignored)
 		return keys
 	}
-	keys.Subject = p.messageID()
+	keys.MessageID = p.messageID()
 	if p.chat != nil {
 		keys.Thread = ThreadKey(envelope.Workspace, p.chat.guid)
 		keys.Channel = p.chat.channel()

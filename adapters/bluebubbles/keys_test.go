@@ -17,11 +17,11 @@ func TestKeysOfMessage(t *testing.T) {
 	}
 	got.Dedupe = ""
 	want := event.Keys{
-		Kind:    event.KindMessage,
-		Thread:  "bluebubbles:home:" + nora,
-		Channel: event.Channel{ID: nora, Type: event.ChannelDirect},
-		Subject: guid,
-		Needs:   "address",
+		Kind:      event.KindMessage,
+		Thread:    "bluebubbles:home:" + nora,
+		Channel:   event.Channel{ID: nora, Type: event.ChannelDirect},
+		MessageID: guid,
+		Needs:     "address",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -37,7 +37,7 @@ func TestKeysWithoutChat(t *testing.T) {
 			t.Errorf("%s: dedupe key %q", kind, got.Dedupe)
 		}
 		got.Dedupe = ""
-		if diff := cmp.Diff(event.Keys{Kind: event.KindEdit, Subject: guid}, got); diff != "" {
+		if diff := cmp.Diff(event.Keys{Kind: event.KindEdit, MessageID: guid}, got); diff != "" {
 			t.Errorf("%s: %s", kind, diff)
 		}
 		e := normalize(t, kind, hello().update(), contacts{})
@@ -101,8 +101,8 @@ func TestRepeatedMessage(t *testing.T) {
 	if first.Dedupe == edited.Dedupe {
 		t.Error("an edited message has the same key as the original")
 	}
-	if edited.Kind != event.KindMessage || edited.Subject != guid {
-		t.Errorf("an edit sent as new-message has kind %s and message id %q", edited.Kind, edited.Subject)
+	if edited.Kind != event.KindMessage || edited.MessageID != guid {
+		t.Errorf("an edit sent as new-message has kind %s and message id %q", edited.Kind, edited.MessageID)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestGroupChangesComeTwice(t *testing.T) {
 		{"group-icon-removed", 3, 2, event.KindOther, "group-event"},
 	} {
 		data := hello().in(group, 43).with(fields{"text": nil, "itemType": test.item, "groupActionType": test.action})
-		want := event.Keys{Kind: test.want, Dedupe: "group:" + guid, Settled: event.Ignore(test.reason)}
+		want := event.Keys{Kind: test.want, Dedupe: "group:" + guid, Result: event.Ignore(test.reason)}
 		for _, kind := range []string{test.kind, "new-message", "updated-message"} {
 			if diff := cmp.Diff(want, keys(t, kind, data)); diff != "" {
 				t.Errorf("%s as %s: %s", test.kind, kind, diff)
@@ -169,7 +169,7 @@ func TestGroupChangesComeTwice(t *testing.T) {
 		}
 	}
 	notice := keys(t, "new-message", hello().with(fields{"itemType": 4}))
-	if diff := cmp.Diff(event.Ignore("system-message"), notice.Settled); diff != "" {
+	if diff := cmp.Diff(event.Ignore("system-message"), notice.Result); diff != "" {
 		t.Errorf("a notice of the platform: %s", diff)
 	}
 }
@@ -182,7 +182,7 @@ func TestUnknownWebhooks(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range envelopes {
 		got := bluebubbles.Normalizer{}.Keys(e, contacts{})
-		if diff := cmp.Diff(event.Ignore("not-an-event"), got.Settled); diff != "" || got.Kind != event.KindOther {
+		if diff := cmp.Diff(event.Ignore("not-an-event"), got.Result); diff != "" || got.Kind != event.KindOther {
 			t.Errorf("%s: kind %s, %s", e.Body, got.Kind, diff)
 		}
 		if seen[got.Dedupe] {
@@ -222,17 +222,17 @@ func TestFaults(t *testing.T) {
 		},
 	} {
 		got := bluebubbles.Normalizer{}.Keys(envelope([]byte(test.body)), contacts{})
-		if got.Settled == nil || got.Settled.Disposition != event.Dead {
-			t.Errorf("%s: the result is %v, want a dead letter", name, got.Settled)
+		if got.Result == nil || got.Result.Disposition != event.Dead {
+			t.Errorf("%s: the result is %v, want a dead letter", name, got.Result)
 			continue
 		}
 		for _, field := range test.want {
-			if !strings.Contains("; "+got.Settled.Error, "; "+field+": ") {
-				t.Errorf("%s: %q does not name %s", name, got.Settled.Error, field)
+			if !strings.Contains("; "+got.Result.Error, "; "+field+": ") {
+				t.Errorf("%s: %q does not name %s", name, got.Result.Error, field)
 			}
 		}
-		if n := strings.Count(got.Settled.Error, "; ") + 1; n != len(test.want) {
-			t.Errorf("%s: %d faults, want %d: %s", name, n, len(test.want), got.Settled.Error)
+		if n := strings.Count(got.Result.Error, "; ") + 1; n != len(test.want) {
+			t.Errorf("%s: %d faults, want %d: %s", name, n, len(test.want), got.Result.Error)
 		}
 		if _, err := (bluebubbles.Normalizer{}).Normalize(t.Context(), envelope([]byte(test.body)), contacts{}); err == nil {
 			t.Errorf("%s: Normalize accepts a body that Keys refuses", name)

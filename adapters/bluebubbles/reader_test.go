@@ -70,8 +70,8 @@ func (d *desk) take(e event.Envelope) (adapters.Receipt, error) {
 		text = n.Message.Content
 	}
 	d.texts = append(d.texts, text+" by "+e.Transport)
-	waits := keys.Settled == nil && keys.Thread == "" && !d.known[keys.Subject]
-	d.known[keys.Subject] = d.known[keys.Subject] || keys.Thread != ""
+	waits := keys.Result == nil && keys.Thread == "" && !d.known[keys.MessageID]
+	d.known[keys.MessageID] = d.known[keys.MessageID] || keys.Thread != ""
 	d.changed.Broadcast()
 	return adapters.Receipt{ID: int64(len(d.taken)), Waits: waits}, nil
 }

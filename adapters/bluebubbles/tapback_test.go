@@ -19,11 +19,11 @@ func tapback(kind any, text string) fields {
 
 func TestTapback(t *testing.T) {
 	want := event.Keys{
-		Kind:    event.KindReaction,
-		Dedupe:  "reaction:" + guid,
-		Thread:  "bluebubbles:home:" + nora,
-		Channel: event.Channel{ID: nora, Type: event.ChannelDirect},
-		Subject: target,
+		Kind:      event.KindReaction,
+		Dedupe:    "reaction:" + guid,
+		Thread:    "bluebubbles:home:" + nora,
+		Channel:   event.Channel{ID: nora, Type: event.ChannelDirect},
+		MessageID: target,
 	}
 	love := tapback("love", "Loved “hello”")
 	if diff := cmp.Diff(want, keys(t, "new-message", love)); diff != "" {

@@ -320,11 +320,11 @@ func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool
 }
 
 // answer records the first pending question of a thread and commits a reply to it.
-func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel string, send *journal.Send, texts ...string) (journal.Ended, error) {
+func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel string, send *journal.Send, texts ...string) (journal.EndResult, error) {
 	ctx := o.Context()
 	pending, err := j.NextEnvelopes(ctx, claim.Thread, 1)
 	if err != nil || len(pending) == 0 {
-		return journal.Ended{}, errors.Join(err, errors.New("no question"))
+		return journal.EndResult{}, errors.Join(err, errors.New("no question"))
 	}
 	if _, err := j.Record(ctx, claim, journal.Entry{
 		Envelope: pending[0].ID, Workspace: "acme", Agent: "helper",
@@ -333,11 +333,11 @@ func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel strin
 			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}
 		},
 	}); err != nil {
-		return journal.Ended{}, err
+		return journal.EndResult{}, err
 	}
 	run, err := j.BeginRun(ctx, claim, "helper", false, func(*journal.Run) bool { return false }, math.MaxInt64)
 	if err != nil {
-		return journal.Ended{}, err
+		return journal.EndResult{}, err
 	}
 	reply := journal.Reply{Send: send, Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil }}
 	for _, text := range texts {

@@ -175,7 +175,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{State: journal.RunInterrupted})
 		box.Posted(c, nil)
 	default:
-		var ended journal.Ended
+		var ended journal.EndResult
 		if ended, err = j.CommitReply(ctx, &c.Claim, run, journal.Reply{Content: text, Posts: posts, Stale: h.stale, Send: send,
 			Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil }}); err == nil {
 			box.Posted(c, ended.Begun)

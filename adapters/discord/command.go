@@ -145,13 +145,13 @@ func (a *accepts) respondToPress(ctx context.Context, inbox adapters.Inbox, rece
 
 // outcome waits for the decision about an envelope.
 func outcome(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, within time.Duration) (runs, known bool) {
-	outcomes, ok := inbox.(adapters.Outcomes)
+	results, ok := inbox.(adapters.Results)
 	if !ok {
 		return false, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	return outcomes.Runs(ctx, receipt.ID)
+	return results.Runs(ctx, receipt.ID)
 }
 
 // callback makes the response to an interaction, at most three times. "Already acknowledged" is

@@ -260,7 +260,7 @@ func TestButtonsComeBack(t *testing.T) {
 	if e.Kind != event.KindAction || e.Message.Content != "Approve" || e.Message.Addressed != event.AddressedAction || e.Message.Pressed != "" {
 		t.Errorf("the event is %+v", e.Message)
 	}
-	if keys := l.adapter.Keys(l.envelopes()[0], l.directory()); keys.Holder != "1529841438720000000" || keys.Thread != discord.ThreadKey("acme", roomID) {
+	if keys := l.adapter.Keys(l.envelopes()[0], l.directory()); keys.PostID != "1529841438720000000" || keys.Thread != discord.ThreadKey("acme", roomID) {
 		t.Errorf("the keys are %+v", keys)
 	}
 }

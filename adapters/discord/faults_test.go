@@ -12,8 +12,8 @@ func TestUnreadableBody(t *testing.T) {
 	seen := map[string]string{}
 	for _, body := range []string{"", " ", "null", "true", "12", `"text"`, `[{"op":0}]`, "{", `{"op":0}{}`, "{'op':0}", "\xff\xfe"} {
 		k := keysOf(event.Envelope{Workspace: "acme", Body: []byte(body)}, known)
-		if k.Settled == nil || k.Settled.Disposition != event.Dead || !strings.HasPrefix(k.Settled.Error, "body: ") {
-			t.Errorf("the result of %q is %+v", body, k.Settled)
+		if k.Result == nil || k.Result.Disposition != event.Dead || !strings.HasPrefix(k.Result.Error, "body: ") {
+			t.Errorf("the result of %q is %+v", body, k.Result)
 		}
 		if other, taken := seen[k.Dedupe]; taken {
 			t.Errorf("%q and %q have the same key", body, other)
@@ -62,21 +62,21 @@ func TestFaults(t *testing.T) {
 	}
 	for name, test := range tests {
 		k := keysOf(envelope(t, test.frame), known)
-		if k.Settled == nil || k.Settled.Disposition != event.Dead {
-			t.Errorf("%s: the result is %+v, want a dead letter", name, k.Settled)
+		if k.Result == nil || k.Result.Disposition != event.Dead {
+			t.Errorf("%s: the result is %+v, want a dead letter", name, k.Result)
 			continue
 		}
 		_, err := discord.Normalizer{}.Normalize(t.Context(), envelope(t, test.frame), known)
-		if err == nil || !strings.HasSuffix(err.Error(), k.Settled.Error) {
-			t.Errorf("%s: Normalize returns %v, Keys %q", name, err, k.Settled.Error)
+		if err == nil || !strings.HasSuffix(err.Error(), k.Result.Error) {
+			t.Errorf("%s: Normalize returns %v, Keys %q", name, err, k.Result.Error)
 		}
-		faults := strings.Split(k.Settled.Error, "; ")
+		faults := strings.Split(k.Result.Error, "; ")
 		if len(faults) != len(test.want) {
 			t.Errorf("%s: the faults are %q, want one for each of %q", name, faults, test.want)
 		}
 		for _, field := range test.want {
-			if !strings.Contains("; "+k.Settled.Error, "; "+field+": ") {
-				t.Errorf("%s: %q does not name %s", name, k.Settled.Error, field)
+			if !strings.Contains("; "+k.Result.Error, "; "+field+": ") {
+				t.Errorf("%s: %q does not name %s", name, k.Result.Error, field)
 			}
 		}
 	}

@@ -28,13 +28,13 @@ func FuzzFrame(f *testing.F) {
 		if k.Dedupe == "" || len(k.Dedupe) > 256 || !utf8.ValidString(k.Dedupe) {
 			t.Fatalf("the key is %q", k.Dedupe)
 		}
-		if (k.Thread == "") != (k.Subject == "") || k.Settled == nil && k.Thread == "" {
+		if (k.Thread == "") != (k.MessageID == "") || k.Result == nil && k.Thread == "" {
 			t.Fatalf("the keys lack a thread: %+v", k)
 		}
 		e, err := discord.Normalizer{}.Normalize(t.Context(), envelope, known)
-		dead := k.Settled != nil && k.Settled.Disposition == event.Dead
+		dead := k.Result != nil && k.Result.Disposition == event.Dead
 		if dead != (err != nil) {
-			t.Fatalf("Keys returns the result %+v, Normalize the error %v", k.Settled, err)
+			t.Fatalf("Keys returns the result %+v, Normalize the error %v", k.Result, err)
 		}
 		if err != nil {
 			return
@@ -51,7 +51,7 @@ func checkMessage(t *testing.T, k event.Keys, e event.Event) {
 	if m == nil {
 		return
 	}
-	if m.Thread != k.Thread || m.ExternalID != k.Subject || m.Channel != k.Channel {
+	if m.Thread != k.Thread || m.ExternalID != k.MessageID || m.Channel != k.Channel {
 		t.Fatalf("the message %+v does not match the keys %+v", m, k)
 	}
 	if !utf8.ValidString(m.Content) {

@@ -312,10 +312,10 @@ func TestUnreadableFrameIsStored(t *testing.T) {
 	var dead, ignored int
 	for _, e := range l.envelopes() {
 		keys := l.adapter.Keys(e, l.directory())
-		if bytes.Equal(e.Body, broken) && keys.Settled != nil && keys.Settled.Disposition == event.Dead {
+		if bytes.Equal(e.Body, broken) && keys.Result != nil && keys.Result.Disposition == event.Dead {
 			dead++
 		}
-		if keys.Settled != nil && keys.Settled.Reason == event.ReasonNotAnEvent {
+		if keys.Result != nil && keys.Result.Reason == event.ReasonNotAnEvent {
 			ignored++
 		}
 	}

@@ -40,7 +40,7 @@ func interpretation(t *testing.T, r recorded) any {
 	switch {
 	case err != nil:
 		line["error"] = err.Error()
-	case k.Settled == nil:
+	case k.Result == nil:
 		line["event"] = e
 	}
 	return withoutZeros(t, line)

@@ -25,7 +25,7 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 	f := parse(envelope)
 	p := f.payload
 	if f.err != nil {
-		return event.Keys{Kind: p.kind, Dedupe: adapters.BodyKey(envelope.Body), Settled: event.Refuse(f.err), Parsed: f}
+		return event.Keys{Kind: p.kind, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(f.err), Parsed: f}
 	}
 	keys := event.Keys{Kind: p.kind, Dedupe: p.dedupe, Parsed: f}
 	if keys.Dedupe == "" {
@@ -34,11 +34,11 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 	if p.channel.ID != "" {
 		keys.Thread = ThreadKey(envelope.Workspace, p.channel.ID)
 		keys.Channel = p.channel
-		keys.Subject = p.targets[0]
+		keys.MessageID = p.targets[0]
 		n.ownThread(&keys, p, envelope.Workspace, facts)
 	}
 	if p.ignored != "" {
-		keys.Settled = event.Ignore(p.ignored)
+		keys.Result = event.Ignore(p.ignored)
 	} else if p.message != nil && p.message.needsSelf() && facts.Self().UserID == "" {
 		keys.Needs = NeedsUser
 	}
@@ -54,7 +54,7 @@ func (n Normalizer) ownThread(keys *event.Keys, p payload, workspace string, fac
 			keys.Thread = ThreadKey(workspace, p.message.id)
 		}
 	case p.message != nil && p.kind == event.KindAction:
-		keys.Holder = p.message.holder
+		keys.PostID = p.message.holder
 	case n.AutoThread && p.kind != event.KindCommand && len(p.targets) == 1:
 		keys.Thread = ""
 	}

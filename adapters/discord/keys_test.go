@@ -13,11 +13,11 @@ import (
 
 func TestKeysOfMessage(t *testing.T) {
 	want := event.Keys{
-		Kind:    event.KindMessage,
-		Dedupe:  "message:" + sentID,
-		Thread:  "discord:acme:10",
-		Channel: event.Channel{ID: room, Type: event.ChannelRoom},
-		Subject: sentID,
+		Kind:      event.KindMessage,
+		Dedupe:    "message:" + sentID,
+		Thread:    "discord:acme:10",
+		Channel:   event.Channel{ID: room, Type: event.ChannelRoom},
+		MessageID: sentID,
 	}
 	if diff := cmp.Diff(want, keys(t, known, "MESSAGE_CREATE", posted("hello"))); diff != "" {
 		t.Error(diff)
@@ -50,11 +50,11 @@ func TestChannelTypes(t *testing.T) {
 
 func TestKeysOfEdit(t *testing.T) {
 	want := event.Keys{
-		Kind:    event.KindEdit,
-		Dedupe:  "edit:" + sentID + ":" + revised,
-		Thread:  "discord:acme:10",
-		Channel: event.Channel{ID: room, Type: event.ChannelRoom},
-		Subject: sentID,
+		Kind:      event.KindEdit,
+		Dedupe:    "edit:" + sentID + ":" + revised,
+		Thread:    "discord:acme:10",
+		Channel:   event.Channel{ID: room, Type: event.ChannelRoom},
+		MessageID: sentID,
 	}
 	if diff := cmp.Diff(want, keys(t, known, "MESSAGE_UPDATE", edited("better"))); diff != "" {
 		t.Error(diff)
@@ -72,7 +72,7 @@ func TestUpdateThatIsNoEdit(t *testing.T) {
 	dedupe := map[string]string{}
 	for name, data := range updates {
 		k := keys(t, known, "MESSAGE_UPDATE", data)
-		if diff := cmp.Diff(event.Ignore(event.ReasonNoChange), k.Settled); diff != "" {
+		if diff := cmp.Diff(event.Ignore(event.ReasonNoChange), k.Result); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if other, taken := dedupe[k.Dedupe]; taken || !strings.HasPrefix(k.Dedupe, "body:") {
@@ -85,11 +85,11 @@ func TestUpdateThatIsNoEdit(t *testing.T) {
 func TestKeysOfDelete(t *testing.T) {
 	one := keys(t, known, "MESSAGE_DELETE", fields{"id": sentID, "channel_id": room, "guild_id": guild})
 	want := event.Keys{
-		Kind:    event.KindDelete,
-		Dedupe:  "delete:" + sentID,
-		Thread:  "discord:acme:10",
-		Channel: event.Channel{ID: room, Type: event.ChannelRoom},
-		Subject: sentID,
+		Kind:      event.KindDelete,
+		Dedupe:    "delete:" + sentID,
+		Thread:    "discord:acme:10",
+		Channel:   event.Channel{ID: room, Type: event.ChannelRoom},
+		MessageID: sentID,
 	}
 	if diff := cmp.Diff(want, one); diff != "" {
 		t.Error(diff)
@@ -99,7 +99,7 @@ func TestKeysOfDelete(t *testing.T) {
 		return keys(t, known, "MESSAGE_DELETE_BULK", fields{"ids": ids, "channel_id": room, "guild_id": guild})
 	}
 	several := bulk("31", "32", "33")
-	if several.Subject != "31" || several.Thread != want.Thread || several.Kind != event.KindDelete {
+	if several.MessageID != "31" || several.Thread != want.Thread || several.Kind != event.KindDelete {
 		t.Errorf("the bulk delete has the keys %+v", several)
 	}
 	if again := bulk("33", "31", "32"); again.Dedupe != several.Dedupe {
@@ -114,7 +114,7 @@ func TestKeysOfReaction(t *testing.T) {
 	reaction := fields{"user_id": sam, "channel_id": room, "message_id": sentID, "guild_id": guild, "emoji": fields{"id": nil, "name": "👍"}}
 	dedupe := func(more fields) string {
 		k := keysOf(envelope(t, frame("MESSAGE_REACTION_ADD", reaction).with(more)), known)
-		if k.Kind != event.KindReaction || k.Subject != sentID || k.Thread != "discord:acme:10" || k.Settled != nil {
+		if k.Kind != event.KindReaction || k.MessageID != sentID || k.Thread != "discord:acme:10" || k.Result != nil {
 			t.Errorf("the reaction has the keys %+v", k)
 		}
 		return k.Dedupe
@@ -134,7 +134,7 @@ func TestKeysOfReaction(t *testing.T) {
 
 func TestIgnoredFrames(t *testing.T) {
 	ignored := func(kind event.Kind, reason string) event.Keys {
-		return event.Keys{Kind: kind, Settled: event.Ignore(reason)}
+		return event.Keys{Kind: kind, Result: event.Ignore(reason)}
 	}
 	message := func(kind int) fields { return frame("MESSAGE_CREATE", posted("").with(fields{"type": kind})) }
 	tests := map[string]struct {
@@ -163,18 +163,18 @@ func TestIgnoredFrames(t *testing.T) {
 	}
 	for name, test := range tests {
 		got := keysOf(envelope(t, test.frame), known)
-		if diff := cmp.Diff(test.want, event.Keys{Kind: got.Kind, Settled: got.Settled}); diff != "" {
+		if diff := cmp.Diff(test.want, event.Keys{Kind: got.Kind, Result: got.Result}); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if got.Dedupe == "" {
 			t.Errorf("%s: the dedupe key is empty", name)
 		}
-		if test.want.Settled == nil {
+		if test.want.Result == nil {
 			continue
 		}
 		e, err := discord.Normalizer{}.Normalize(t.Context(), envelope(t, test.frame), known)
-		if err != nil || e.Ignored != test.want.Settled.Reason {
-			t.Errorf("%s: the event is %+v, %v, want %s", name, e, err, test.want.Settled.Reason)
+		if err != nil || e.Ignored != test.want.Result.Reason {
+			t.Errorf("%s: the event is %+v, %v, want %s", name, e, err, test.want.Result.Reason)
 		}
 	}
 }
@@ -187,11 +187,11 @@ func TestDeferredResponse(t *testing.T) {
 	response := deferred.with(fields{"flags": 0, "content": "build 513 is red"})
 
 	k := keys(t, known, "MESSAGE_CREATE", deferred)
-	if diff := cmp.Diff(event.Ignore(event.ReasonSystemMessage), k.Settled); diff != "" || k.Dedupe == "message:"+sentID {
+	if diff := cmp.Diff(event.Ignore(event.ReasonSystemMessage), k.Result); diff != "" || k.Dedupe == "message:"+sentID {
 		t.Errorf("the empty message has the keys %+v", k)
 	}
 	k = keys(t, known, "MESSAGE_UPDATE", response)
-	if k.Kind != event.KindMessage || k.Settled != nil || k.Dedupe != "message:"+sentID {
+	if k.Kind != event.KindMessage || k.Result != nil || k.Dedupe != "message:"+sentID {
 		t.Errorf("the response has the keys %+v, want those of a message", k)
 	}
 	e := normalize(t, known, "MESSAGE_UPDATE", response)

@@ -29,7 +29,7 @@ type live struct {
 	stop    context.CancelFunc
 }
 
-// inbox is an Inbox and Outcomes in memory.
+// inbox is an Inbox and Results in memory.
 type inbox struct {
 	mu      sync.Mutex
 	changed chan struct{}

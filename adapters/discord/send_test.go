@@ -317,7 +317,7 @@ func TestQuestionGetsItsOwnThread(t *testing.T) {
 	follow := l.say(question.ID, "thanks")
 	l.await(3)
 	for _, e := range l.envelopes() {
-		if keys := l.adapter.Keys(e, l.directory()); keys.Subject == follow.ID && keys.Thread != discord.ThreadKey("acme", question.ID) {
+		if keys := l.adapter.Keys(e, l.directory()); keys.MessageID == follow.ID && keys.Thread != discord.ThreadKey("acme", question.ID) {
 			t.Errorf("a later message has the keys %+v", keys)
 		}
 	}

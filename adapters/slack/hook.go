@@ -69,7 +69,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		w.Header().Set("Retry-After", retryLater)
-		h.guard.Refuse(w, &guard.Refusal{Status: http.StatusServiceUnavailable, Reason: "no-custody"})
+		h.guard.Refuse(w, &guard.Refusal{Status: http.StatusServiceUnavailable, Reason: "not-accepted"})
 		return
 	}
 	w.WriteHeader(http.StatusOK)

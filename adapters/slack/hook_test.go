@@ -119,7 +119,7 @@ func TestHookRefusesWithoutDurableAccept(t *testing.T) {
 		if response.Header.Get("X-Slack-No-Retry") != "" || strings.Contains(body, "disk") {
 			t.Errorf("%v: %v %q", fault, response.Header, body)
 		}
-		if diff := cmp.Diff([]string{"no-custody"}, rejected.reasons); diff != "" {
+		if diff := cmp.Diff([]string{"not-accepted"}, rejected.reasons); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -104,7 +104,7 @@ func TestInteractionKeyUsesTheTrigger(t *testing.T) {
 		"a command without a trigger": {withoutTrigger, framed("slash_commands", withoutTrigger["payload"])},
 	} {
 		a, b := keysOf(t, c.a, fakeDirectory{self: us}), keysOf(t, c.b, fakeDirectory{self: us})
-		if a.Dedupe != b.Dedupe || a.Subject != b.Subject || a.Settled != nil {
+		if a.Dedupe != b.Dedupe || a.MessageID != b.MessageID || a.Result != nil {
 			t.Errorf("%s: %+v, %+v", name, a, b)
 		}
 	}
@@ -138,7 +138,7 @@ func TestInteractionsOfOtherInstallations(t *testing.T) {
 		"another organisation's button":       {buttonPress(object{}, object{"team": object{"id": "T9"}, "enterprise": object{"id": "E9"}, "is_enterprise_install": true}), org, true},
 		"an organisation's command, one team": {command(whole), us, true},
 	} {
-		settled := keysOf(t, c.body, fakeDirectory{self: c.self}).Settled
+		settled := keysOf(t, c.body, fakeDirectory{self: c.self}).Result
 		if foreign := settled != nil && settled.Reason == event.ReasonOtherWorkspace; foreign != c.foreign {
 			t.Errorf("%s: foreign %v, settled %+v", name, foreign, settled)
 		}
@@ -151,15 +151,15 @@ func TestEventThroughOurTeam(t *testing.T) {
 	body := eventCallback(messageEvent("hi", nil))
 	delete(body, "authorizations")
 	body["team_id"] = "TOTHER001"
-	if keysOf(t, body, fakeDirectory{self: us}).Settled == nil {
+	if keysOf(t, body, fakeDirectory{self: us}).Result == nil {
 		t.Error("another team's event is ours")
 	}
 	body["context_team_id"] = "TACME0001"
-	if settled := keysOf(t, body, fakeDirectory{self: us}).Settled; settled != nil {
+	if settled := keysOf(t, body, fakeDirectory{self: us}).Result; settled != nil {
 		t.Errorf("settled %+v", settled)
 	}
 	body["context_team_id"], body["enterprise_id"] = "TOTHER001", "EACME0001"
-	if settled := keysOf(t, body, fakeDirectory{self: event.Self{TeamID: "EACME0001"}}).Settled; settled != nil {
+	if settled := keysOf(t, body, fakeDirectory{self: event.Self{TeamID: "EACME0001"}}).Result; settled != nil {
 		t.Errorf("in our organisation: settled %+v", settled)
 	}
 }
@@ -207,8 +207,8 @@ func TestTooManyActions(t *testing.T) {
 	for n, want := range map[int]string{100: "", 101: "actions: has 101 actions, must have at most 100"} {
 		keys := keysOf(t, buttonPress(nil, object{"actions": slices.Repeat([]object{{"type": "button", "action_ts": "1.1"}}, n)}), fakeDirectory{self: us})
 		got := ""
-		if keys.Settled != nil {
-			got = keys.Settled.Error
+		if keys.Result != nil {
+			got = keys.Result.Error
 		}
 		if got != want {
 			t.Errorf("%d actions: %q, want %q", n, got, want)
@@ -217,10 +217,10 @@ func TestTooManyActions(t *testing.T) {
 }
 
 func TestActionKeysNameTheMessage(t *testing.T) {
-	if keys := keysOf(t, buttonPress(object{}, nil), fakeDirectory{self: us}); keys.Holder != "C1/1750000000.000100" {
+	if keys := keysOf(t, buttonPress(object{}, nil), fakeDirectory{self: us}); keys.PostID != "C1/1750000000.000100" {
 		t.Errorf("%+v", keys)
 	}
-	if keys := keysOf(t, command(nil), fakeDirectory{self: us}); keys.Holder != "" {
+	if keys := keysOf(t, command(nil), fakeDirectory{self: us}); keys.PostID != "" {
 		t.Errorf("%+v", keys)
 	}
 }
@@ -239,7 +239,7 @@ func TestOpenedOnNeedsOurRoot(t *testing.T) {
 // known.
 func TestInteractionsNeedNoIdentity(t *testing.T) {
 	for _, body := range []object{command(nil), buttonPress(object{}, nil)} {
-		if keys := keysOf(t, body, fakeDirectory{}); keys.Needs != "" || keys.Settled != nil || keys.Thread == "" {
+		if keys := keysOf(t, body, fakeDirectory{}); keys.Needs != "" || keys.Result != nil || keys.Thread == "" {
 			t.Errorf("%+v", keys)
 		}
 	}

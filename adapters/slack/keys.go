@@ -11,37 +11,37 @@ import (
 
 // Keys reads the values that the durable accept needs from a body: a callback of the
 // Events API, a Socket Mode frame, an interaction, or a bare event. Edits, deletes and
-// reactions have a Subject but no Thread, because the journal knows the message's
-// thread. If a payload needs no further processing, Keys sets Settled.
+// reactions have a MessageID but no Thread, because the journal knows the message's
+// thread. If a payload needs no further processing, Keys sets Result.
 func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
 	p := payloadOf(envelope)
-	keys := event.Keys{Kind: p.kind, Settled: p.earlyResult(facts.Self()), Parsed: p}
-	if keys.Settled != nil {
+	keys := event.Keys{Kind: p.kind, Result: p.earlyResult(facts.Self()), Parsed: p}
+	if keys.Result != nil {
 		keys.Dedupe = adapters.BodyKey(p.raw)
 		return keys
 	}
-	keys.Subject, keys.Channel = p.messageID(), p.namedChannel()
+	keys.MessageID, keys.Channel = p.messageID(), p.namedChannel()
 	if p.assistant != nil {
 		keys.Dedupe = p.assistantKey()
-		keys.Thread, keys.Subject = p.thread(n.workspace(envelope), facts), ""
+		keys.Thread, keys.MessageID = p.thread(n.workspace(envelope), facts), ""
 		return keys
 	}
 	switch p.kind {
 	case event.KindMessage:
-		keys.Dedupe, keys.Twin = p.messageKeys()
+		keys.Dedupe, keys.AltKey = p.messageKeys()
 		keys.Thread = p.thread(n.workspace(envelope), facts)
 		keys.Needs = p.needs(facts)
 	case event.KindCommand, event.KindAction:
-		keys.Dedupe = dedupeKey(string(p.kind), keys.Subject)
+		keys.Dedupe = dedupeKey(string(p.kind), keys.MessageID)
 		keys.Thread = p.thread(n.workspace(envelope), facts)
 		if p.interaction.target != nil {
-			keys.Holder = messageID(p.channel, p.interaction.target.TS)
+			keys.PostID = messageID(p.channel, p.interaction.target.TS)
 		}
 	case event.KindEdit:
-		keys.Dedupe = dedupeKey("edit", keys.Subject, p.revision)
+		keys.Dedupe = dedupeKey("edit", keys.MessageID, p.revision)
 		keys.Needs = p.needs(facts) // an edit may add a mention
 	case event.KindDelete:
-		keys.Dedupe = dedupeKey("delete", keys.Subject)
+		keys.Dedupe = dedupeKey("delete", keys.MessageID)
 	case event.KindReaction:
 		keys.Dedupe = p.reactionKey()
 	}

@@ -62,7 +62,7 @@ func (p *payload) isForeign(self event.Self) bool {
 
 // earlyResult returns the payload's result if it needs no further processing. Parley
 // ignores the messages of other teams, whether or not it can decode them.
-func (p *payload) earlyResult(self event.Self) *event.Fate {
+func (p *payload) earlyResult(self event.Self) *event.Result {
 	if p.isForeign(self) {
 		return event.Ignore(event.ReasonOtherWorkspace)
 	}

@@ -51,14 +51,14 @@ func keysOf(t testing.TB, body any, facts fakeDirectory) event.Keys {
 func TestMessageAndMentionNameEachOther(t *testing.T) {
 	message := keysOf(t, eventCallback(messageEvent("<@UPARLEY01> hi", nil)), fakeDirectory{self: us})
 	mention := keysOf(t, eventCallback(messageEvent("<@UPARLEY01> hi", object{"type": "app_mention"})), fakeDirectory{self: us})
-	if message.Twin != mention.Dedupe || mention.Twin != message.Dedupe || message.Dedupe == mention.Dedupe {
-		t.Errorf("the message has the keys %s and %s, the mention %s and %s", message.Dedupe, message.Twin, mention.Dedupe, mention.Twin)
+	if message.AltKey != mention.Dedupe || mention.AltKey != message.Dedupe || message.Dedupe == mention.Dedupe {
+		t.Errorf("the message has the keys %s and %s, the mention %s and %s", message.Dedupe, message.AltKey, mention.Dedupe, mention.AltKey)
 	}
-	if message.Thread != mention.Thread || message.Subject != mention.Subject {
+	if message.Thread != mention.Thread || message.MessageID != mention.MessageID {
 		t.Errorf("the two keys differ: %+v, %+v", message, mention)
 	}
-	if plain := keysOf(t, eventCallback(messageEvent("hi", nil)), fakeDirectory{self: us}); plain.Twin != "" {
-		t.Errorf("a message without a mention has the second key %s", plain.Twin)
+	if plain := keysOf(t, eventCallback(messageEvent("hi", nil)), fakeDirectory{self: us}); plain.AltKey != "" {
+		t.Errorf("a message without a mention has the second key %s", plain.AltKey)
 	}
 }
 
@@ -113,8 +113,8 @@ func TestKeysNeedOurUser(t *testing.T) {
 		{"an edit may add a mention", object{"type": "message", "subtype": "message_changed", "channel": "C1",
 			"message": messageEvent("<@U1>", object{"edited": object{"ts": "1.2"}})}, event.Self{}, "user"},
 	} {
-		if got := keysOf(t, tt.body, fakeDirectory{self: tt.facts}); got.Needs != tt.want || got.Settled != nil {
-			t.Errorf("%s: needs %q, want %q (settled %v)", tt.about, got.Needs, tt.want, got.Settled)
+		if got := keysOf(t, tt.body, fakeDirectory{self: tt.facts}); got.Needs != tt.want || got.Result != nil {
+			t.Errorf("%s: needs %q, want %q (settled %v)", tt.about, got.Needs, tt.want, got.Result)
 		}
 	}
 }
@@ -166,11 +166,11 @@ func TestForeignEvents(t *testing.T) {
 		for key, value := range tt.change {
 			body[key] = value
 		}
-		want := (*event.Fate)(nil)
+		want := (*event.Result)(nil)
 		if tt.foreign {
 			want = event.Ignore(event.ReasonOtherWorkspace)
 		}
-		if diff := cmp.Diff(want, keysOf(t, body, fakeDirectory{self: tt.self}).Settled); diff != "" {
+		if diff := cmp.Diff(want, keysOf(t, body, fakeDirectory{self: tt.self}).Result); diff != "" {
 			t.Errorf("%s: %s", tt.about, diff)
 		}
 	}
@@ -178,9 +178,9 @@ func TestForeignEvents(t *testing.T) {
 
 func TestAnErrorNamesEveryField(t *testing.T) {
 	keys := keysOf(t, eventCallback(object{"type": "message", "text": 7, "files": "x", "ts": "soon"}), fakeDirectory{self: us})
-	want := &event.Fate{Disposition: event.Dead, Error: "event.files: must be an array, not string; event.text: must be a string, not number; " +
+	want := &event.Result{Disposition: event.Dead, Error: "event.files: must be an array, not string; event.text: must be a string, not number; " +
 		`event.channel: is missing; event.ts: is "soon", must be a timestamp such as 1700000000.000100; event.user: is missing`}
-	if diff := cmp.Diff(want, keys.Settled); diff != "" {
+	if diff := cmp.Diff(want, keys.Result); diff != "" {
 		t.Error(diff)
 	}
 }

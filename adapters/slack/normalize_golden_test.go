@@ -66,12 +66,12 @@ func describeRecording(t *testing.T, file string) string {
 		got, err := slack.Normalizer{}.Normalize(t.Context(), envelope, people)
 		checkAgreement(t, i+1, keys, got, err)
 		fmt.Fprintf(&out, "%d: %s\n", i+1, keys.Kind)
-		writePairs(&out, "dedupe", keys.Dedupe, "alt key", keys.Twin, "needs", keys.Needs)
-		if result := keys.Settled; result != nil {
+		writePairs(&out, "dedupe", keys.Dedupe, "alt key", keys.AltKey, "needs", keys.Needs)
+		if result := keys.Result; result != nil {
 			writePairs(&out, string(result.Disposition), result.Reason+result.Error)
 			continue
 		}
-		writePairs(&out, "thread", keys.Thread, "message id", keys.Subject, "channel", keys.Channel.ID, "stated type", keys.Channel.Type)
+		writePairs(&out, "thread", keys.Thread, "message id", keys.MessageID, "channel", keys.Channel.ID, "stated type", keys.Channel.Type)
 		writePairs(&out, "targets", strings.Join(got.Targets, " "), "ignored", got.Ignored)
 		if got.Reaction != nil {
 			writePairs(&out, "reaction", fmt.Sprintf("%+v", *got.Reaction))
@@ -118,9 +118,9 @@ func writePairs(out io.Writer, pairs ...any) {
 // checkAgreement compares the results of Keys and Normalize for one envelope.
 func checkAgreement(t testing.TB, n int, keys event.Keys, got event.Event, err error) {
 	t.Helper()
-	settled := event.Fate{}
-	if keys.Settled != nil {
-		settled = *keys.Settled
+	settled := event.Result{}
+	if keys.Result != nil {
+		settled = *keys.Result
 	}
 	switch {
 	case keys.Dedupe == "":
@@ -135,8 +135,8 @@ func checkAgreement(t testing.TB, n int, keys event.Keys, got event.Event, err e
 		t.Errorf("%d: Keys ignores for %q, Normalize for %q", n, settled.Reason, got.Ignored)
 	case got.Kind != keys.Kind:
 		t.Errorf("%d: Keys returns %s, Normalize returns %s", n, keys.Kind, got.Kind)
-	case got.Message != nil && got.Message.ExternalID != keys.Subject:
-		t.Errorf("%d: Keys returns %s, Normalize returns %s", n, keys.Subject, got.Message.ExternalID)
+	case got.Message != nil && got.Message.ExternalID != keys.MessageID:
+		t.Errorf("%d: Keys returns %s, Normalize returns %s", n, keys.MessageID, got.Message.ExternalID)
 	}
 }
 

@@ -41,13 +41,13 @@ func TestEditRevision(t *testing.T) {
 		}
 		keys := keysOf(t, eventCallback(change), fakeDirectory{self: us})
 		if tt.revision == "" {
-			if keys.Settled == nil || keys.Settled.Reason != event.ReasonNoChange {
-				t.Errorf("%s: settled %v, want no change", tt.about, keys.Settled)
+			if keys.Result == nil || keys.Result.Reason != event.ReasonNoChange {
+				t.Errorf("%s: settled %v, want no change", tt.about, keys.Result)
 			}
 			continue
 		}
-		if want := "edit:C1/1750000000.000100:" + tt.revision; keys.Dedupe != want || keys.Settled != nil {
-			t.Errorf("%s: %s (settled %v), want %s", tt.about, keys.Dedupe, keys.Settled, want)
+		if want := "edit:C1/1750000000.000100:" + tt.revision; keys.Dedupe != want || keys.Result != nil {
+			t.Errorf("%s: %s (settled %v), want %s", tt.about, keys.Dedupe, keys.Result, want)
 			continue
 		}
 		if got := messageOf(t, eventCallback(change), fakeDirectory{self: us}).Revision; got != tt.revision {
@@ -59,7 +59,7 @@ func TestEditRevision(t *testing.T) {
 func TestEditKeysHaveNoThread(t *testing.T) {
 	reply := object{"thread_ts": "1750000000.000050", "edited": object{"ts": "1750000000.000200"}}
 	keys := keysOf(t, eventCallback(object{"type": "message", "subtype": "message_changed", "channel": "C1", "message": messageEvent("b", reply)}), fakeDirectory{self: us})
-	if keys.Thread != "" || keys.Subject != "C1/1750000000.000100" {
-		t.Errorf("thread %q, subject %q", keys.Thread, keys.Subject)
+	if keys.Thread != "" || keys.MessageID != "C1/1750000000.000100" {
+		t.Errorf("thread %q, message id %q", keys.Thread, keys.MessageID)
 	}
 }

@@ -17,7 +17,7 @@ type payload struct {
 	kind event.Kind
 	// result is set if the payload needs no further processing. The fields below are then
 	// incomplete.
-	result *event.Fate
+	result *event.Result
 
 	mention     bool   // the event is an app_mention
 	channel     string // of the message, or of the message to which the event refers

@@ -58,7 +58,7 @@ type Files interface {
 // Recorded waits for the result of an envelope's processing. Wait returns nil if ctx ends
 // first.
 type Recorded interface {
-	Wait(ctx context.Context, envelope int64) (*journal.Settled, error)
+	Wait(ctx context.Context, envelope int64) (*journal.EnvelopeResult, error)
 }
 
 // Adapter is the adapter of a workspace on Parley's own HTTP API.

@@ -38,7 +38,7 @@ type backend struct {
 	accepted           []event.Envelope
 	receipt            adapters.Receipt
 	busy               error
-	result             func(b web.Body) *journal.Settled // nil: the wait times out
+	result             func(b web.Body) *journal.EnvelopeResult // nil: the wait times out
 	listed             []journal.Listed
 	list               error
 	asked              string // workspace and thread
@@ -58,7 +58,7 @@ func (b *backend) Accept(_ context.Context, e event.Envelope) (adapters.Receipt,
 	return b.receipt, nil
 }
 
-func (b *backend) Wait(context.Context, int64) (*journal.Settled, error) {
+func (b *backend) Wait(context.Context, int64) (*journal.EnvelopeResult, error) {
 	body, err := web.ReadBody(b.accepted[len(b.accepted)-1].Body)
 	if err != nil || b.result == nil {
 		return nil, err
@@ -89,9 +89,9 @@ func (b *backend) Put(_ context.Context, file stream.File) (journal.File, error)
 }
 
 // stored returns the result of an envelope whose message was stored.
-func stored(b web.Body) *journal.Settled {
-	return &journal.Settled{
-		Fate: event.Fate{Disposition: event.Stored},
+func stored(b web.Body) *journal.EnvelopeResult {
+	return &journal.EnvelopeResult{
+		Result: event.Result{Disposition: event.Stored},
 		Message: &journal.Listed{
 			Message: journal.Message{
 				Seq: 1, UUID: rowID, ClientMessageID: b.ClientMessageID, SenderID: "web:olivia", Author: journal.ByHuman, Version: 1,
@@ -102,10 +102,10 @@ func stored(b web.Body) *journal.Settled {
 	}
 }
 
-func withResult(f event.Fate) func(web.Body) *journal.Settled {
-	return func(b web.Body) *journal.Settled {
+func withResult(f event.Result) func(web.Body) *journal.EnvelopeResult {
+	return func(b web.Body) *journal.EnvelopeResult {
 		s := stored(b)
-		s.Fate = f
+		s.Result = f
 		if f.Disposition == event.Dead {
 			s.Message = nil
 		}
@@ -221,7 +221,7 @@ func TestPostReturnsRecordedMessage(t *testing.T) {
 // TestPostFillsInIDs checks that Post adds a thread id and a message id before the durable
 // accept, and returns the id of the message's row if it is not recorded in time.
 func TestPostFillsInIDs(t *testing.T) {
-	b := &backend{receipt: adapters.Receipt{MessageID: rowID}}
+	b := &backend{receipt: adapters.Receipt{MessageUUID: rowID}}
 	got := do(t, b.serve(t), "POST", "/messages", `{"content":""}`)
 	if id := got.Body["message"].(map[string]any)["id"]; id != rowID || uuid.Validate(got.Body["thread_id"].(string)) != nil || got.Status != 202 {
 		t.Errorf("the response is %+v", got)
@@ -242,9 +242,9 @@ func TestStatuses(t *testing.T) {
 		"recorded":              {backend{result: stored}, 202, ""},
 		"not in time":           {backend{}, 202, ""},
 		"a duplicate body":      {backend{result: stored, receipt: adapters.Receipt{Duplicate: true}}, 200, ""},
-		"a duplicate message":   {backend{result: withResult(event.Fate{Disposition: event.Duplicate})}, 200, ""},
+		"a duplicate message":   {backend{result: withResult(event.Result{Disposition: event.Duplicate})}, 200, ""},
 		"refused by the policy": {backend{result: withResult(*event.Ignore(event.ReasonUserRefused))}, 403, "refused"},
-		"a dead letter":         {backend{result: withResult(event.Fate{Disposition: event.Dead, Error: "panic: secret words"})}, 500, "dead"},
+		"a dead letter":         {backend{result: withResult(event.Result{Disposition: event.Dead, Error: "panic: secret words"})}, 500, "dead"},
 		"a busy store":          {backend{busy: adapters.ErrBusy}, 503, "busy"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -107,7 +107,7 @@ func TestNormalize(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := e.Message
-	if k.Thread != event.ThreadKey("web:ours:"+thread) || m.Thread != k.Thread || k.Subject != "id-1" || m.ExternalID != "id-1" || m.ClientMessageID != "" {
+	if k.Thread != event.ThreadKey("web:ours:"+thread) || m.Thread != k.Thread || k.MessageID != "id-1" || m.ExternalID != "id-1" || m.ClientMessageID != "" {
 		t.Errorf("the keys are %+v and the message %+v", k, m)
 	}
 	if m.Addressed != event.AddressedDirect || m.Channel != (event.Channel{ID: thread, Type: event.ChannelDirect}) || !m.Passive || !m.SentAt.Equal(noon) {
@@ -117,8 +117,8 @@ func TestNormalize(t *testing.T) {
 		t.Errorf("the metadata is %s", m.Metadata.Bytes())
 	}
 	unstamped := `{"content":"hi","metadata":` + crmJSON + `}`
-	if k := keys(unstamped); k.Settled == nil || k.Settled.Error != "thread_id: is required; message_id: is required if there is no client_message_id" {
-		t.Errorf("the result of a body without ids is %+v", k.Settled)
+	if k := keys(unstamped); k.Result == nil || k.Result.Error != "thread_id: is required; message_id: is required if there is no client_message_id" {
+		t.Errorf("the result of a body without ids is %+v", k.Result)
 	}
 }
 

@@ -80,7 +80,7 @@ func (a API) send(r *http.Request, b Body) (s accepted, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
 	defer cancel()
 	settled, err := a.Recorded.Wait(ctx, receipt.ID)
-	s = accepted{id: receipt.MessageID, known: receipt.Duplicate}
+	s = accepted{id: receipt.MessageUUID, known: receipt.Duplicate}
 	switch {
 	case err != nil || settled == nil:
 	case settled.Disposition == event.Dead:

@@ -26,20 +26,20 @@ var _ adapters.Normalizer = Normalizer{}
 func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 	b, metadata, err := read(envelope.Body)
 	if err != nil {
-		return event.Keys{Kind: event.KindMessage, Dedupe: adapters.BodyKey(envelope.Body), Settled: event.Refuse(err)}
+		return event.Keys{Kind: event.KindMessage, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(err)}
 	}
 	keys := event.Keys{
-		Kind:    event.KindMessage,
-		Thread:  ThreadKey(envelope.Workspace, b.ThreadID),
-		Channel: event.Channel{ID: b.ThreadID},
-		Subject: b.MessageID,
-		Dedupe:  "message:" + b.MessageID,
+		Kind:      event.KindMessage,
+		Thread:    ThreadKey(envelope.Workspace, b.ThreadID),
+		Channel:   event.Channel{ID: b.ThreadID},
+		MessageID: b.MessageID,
+		Dedupe:    "message:" + b.MessageID,
 	}
 	if b.RunID != "" {
 		keys.Dedupe = "run:" + b.ThreadID + ":" + b.RunID
 	}
 	if b.ClientMessageID != "" {
-		keys.Subject = ""
+		keys.MessageID = ""
 		sender := metadata.SenderID
 		if len(sender) > maxSender {
 			sender = adapters.Digest([]byte(sender)) // keeps the key within the store's limits

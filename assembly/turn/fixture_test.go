@@ -229,7 +229,7 @@ func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 		}
 		d.entries[c.Thread] = entries[1:]
 		d.mu.Unlock()
-		outcome, err := d.journal.Record(ctx, &c.Claim, entries[0])
+		result, err := d.journal.Record(ctx, &c.Claim, entries[0])
 		if err != nil {
 			d.Error(err)
 			return err
@@ -237,7 +237,7 @@ func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 		if d.recorded != nil {
 			d.recorded()
 		}
-		d.Recorded(c, entries[0].Agent, outcome)
+		d.Recorded(c, entries[0].Agent, result)
 	}
 }
 

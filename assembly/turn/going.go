@@ -73,27 +73,27 @@ func enter(c *work.Claim, agent string) *going {
 
 // report passes a recorded change to the runs of a thread. It looks for the handed run
 // first, because enter moves that run from handedKey to goingKey.
-func report(c *work.Claim, agent string, outcome journal.Outcome) {
+func report(c *work.Claim, agent string, result journal.RecordResult) {
 	for _, key := range []any{handedKey{}, goingKey{}} {
 		if g, ok := c.Get(key).(*going); ok {
-			g.record(agent, outcome)
+			g.record(agent, result)
 		}
 	}
 }
 
 // record notes a change of the thread, which may cancel the run. Agent is the one that a
 // new message asks.
-func (g *going) record(agent string, outcome journal.Outcome) {
+func (g *going) record(agent string, result journal.RecordResult) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.changed = g.changed || outcome.Disposition == event.Updated
-	if !outcome.TurnAt.IsZero() && outcome.Message != nil && agent == g.agent {
-		g.newest = max(g.newest, outcome.Message.Seq)
+	g.changed = g.changed || result.Disposition == event.Updated
+	if !result.TurnAt.IsZero() && result.Message != nil && agent == g.agent {
+		g.newest = max(g.newest, result.Message.Seq)
 		g.arrived.Set()
 	}
-	g.edited = cmp.Or(outcome.Edited, g.edited)
-	g.withdrawn = cmp.Or(outcome.Withdrawn, g.withdrawn)
-	g.stopped = cmp.Or(outcome.Stopped, g.stopped)
+	g.edited = cmp.Or(result.Edited, g.edited)
+	g.withdrawn = cmp.Or(result.Withdrawn, g.withdrawn)
+	g.stopped = cmp.Or(result.Stopped, g.stopped)
 	g.judge()
 }
 

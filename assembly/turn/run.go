@@ -141,7 +141,7 @@ func (a *attempt) commit(ctx context.Context) error {
 		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
 		Stale: a.settings.Stale, Interruptible: a.interruptible(), Withdrawn: func() journal.Notice { return a.notice(withdrawn) },
 	}
-	var ended journal.Ended
+	var ended journal.EndResult
 	err = work.Insist(ctx, commitTime, func() (err error) {
 		ended, err = a.Journal.CommitReply(context.WithoutCancel(ctx), &a.claim.Claim, a.run, reply)
 		reply.Again = reply.Again || errors.Is(err, journal.ErrUnclear)

@@ -248,18 +248,18 @@ func (r *Runner) each(run *journal.Run) bool {
 
 // Recorded implements ingest.Turns: the thread's intake, whose claim is c, reports a recorded
 // event. It never waits.
-func (r *Runner) Recorded(c *work.Claim, agent string, outcome journal.Outcome) {
-	report(c, agent, outcome)
-	if outcome.Told {
+func (r *Runner) Recorded(c *work.Claim, agent string, result journal.RecordResult) {
+	report(c, agent, result)
+	if result.Told {
 		r.Outbox.Posted(c, nil)
 	}
-	if outcome.Begun != nil {
-		c.Put(handedKey{}, newGoing(agent, outcome.Begun))
+	if result.Begun != nil {
+		c.Put(handedKey{}, newGoing(agent, result.Begun))
 	}
 	switch {
-	case outcome.TurnDue.IsZero() || outcome.Pending > 0: // the turn begins after the intake of all envelopes
-	case outcome.TurnDue.After(r.Now()):
-		r.Work.WakeAt(work.Turns, agent, outcome.TurnDue)
+	case result.TurnDue.IsZero() || result.Pending > 0: // the turn begins after the intake of all envelopes
+	case result.TurnDue.After(r.Now()):
+		r.Work.WakeAt(work.Turns, agent, result.TurnDue)
 	default:
 		r.Work.Wake(work.Turns, agent, c.Thread)
 	}

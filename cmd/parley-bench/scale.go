@@ -103,7 +103,7 @@ func pastRows() []string {
 				CAST('{"source":"slack","sender_id":"slack:U0HUMAN01","sender_display_name":"Human 1","sender_type":"human","channel_external_id":"C0PAST","mention_token":"<@U0HUMAN01>","passive":false,"include_in_memory":true,"trigger_rag":true,"recipient_id":"bot:echo"}' AS BLOB),
 				1, 'live', $3 + i, $3 + i, 'past-' || ((i + 1) / 2), iif(i % 2, (i - 1) / 2 / $2 * 2, NULL), 1 + (i - 1) / 2 / $2 * 2
 			FROM n`,
-		`INSERT INTO envelopes (id, workspace, platform, transport, dedupe_key, kind, thread, subject, received_at, accepted_at, state, claims, disposition, message, message_id, body)
+		`INSERT INTO envelopes (id, workspace, platform, transport, dedupe_key, kind, thread, message_id, received_at, accepted_at, state, claims, disposition, message, message_uuid, body)
 			SELECT i, 'bench', 'slack', 'http', 'message:C0PAST/' || i || '.000001', 'message', 1 + (i - 1) / 2 % $2, 'C0PAST/' || i || '.000001',
 				$3 + i, $3 + i, 'done', 0, 'stored', i, 'past-' || i, x''
 			FROM n WHERE i % 2`,

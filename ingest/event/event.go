@@ -119,25 +119,25 @@ type Keys struct {
 	Kind Kind
 	// Dedupe is unique in the workspace: the same key is the same payload.
 	Dedupe string
-	// Twin is the dedupe key of another payload that may report the same
+	// AltKey is the dedupe key of another payload that may report the same
 	// message (Slack's message and app_mention); empty for none. The later of the
 	// two follows the earlier one's thread.
-	Twin string
+	AltKey string
 	// Thread is the thread of the envelope, if the payload names it.
 	Thread ThreadKey
-	// Holder is the external id of the message on which a person pressed a button or used
+	// PostID is the external id of the message on which a person pressed a button or used
 	// a shortcut; empty for none. If that message is a post of ours, the payload belongs
 	// to the thread of the post, else to Thread.
-	Holder string
+	PostID string
 	// Channel is the platform's channel of Thread.
 	Channel Channel
-	// Subject is the external id of the message that the payload makes (kinds
+	// MessageID is the external id of the message that the payload makes (kinds
 	// message, command, action) or is about (edit, delete, reaction). An envelope without a
-	// Thread waits for its Subject's.
-	Subject string
-	// Settled is the result of a payload that needs no further work, because it is not
+	// Thread waits for its MessageID's.
+	MessageID string
+	// Result is the result of a payload that needs no further work, because it is not
 	// for us or cannot be decoded; nil for any other payload.
-	Settled *Fate
+	Result *Result
 	// Needs names the fact of Self that must be known first, such as "team". The envelope
 	// is pending until then. It is usually empty.
 	Needs string
@@ -146,18 +146,20 @@ type Keys struct {
 	Parsed any
 }
 
-// Fate is an envelope's result, with its reason.
-type Fate struct {
+// Result is an envelope's result, with its reason.
+type Result struct {
 	Disposition Disposition
 	Reason      string // of Ignored
 	Error       string // of Dead: for the operator, may contain fields and bytes
 }
 
 // Ignore returns the result of a payload that we understand and do not store.
-func Ignore(reason string) *Fate { return &Fate{Disposition: Ignored, Reason: reason} }
+func Ignore(reason string) *Result { return &Result{Disposition: Ignored, Reason: reason} }
 
 // Refuse returns the result of a payload that cannot be used. It shortens the error's text.
-func Refuse(err error) *Fate { return &Fate{Disposition: Dead, Error: cut(err.Error(), maxFaultText)} }
+func Refuse(err error) *Result {
+	return &Result{Disposition: Dead, Error: cut(err.Error(), maxFaultText)}
+}
 
 // ChannelType is the kind of audience of a channel. It decides whether a message there
 // triggers a run.

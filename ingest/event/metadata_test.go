@@ -222,7 +222,7 @@ func TestReportedFaultsAreBounded(t *testing.T) {
 			t.Errorf("%s: %d faults in %d bytes", name, n, len(text))
 		}
 	}
-	if fate := event.Refuse(errors.New(long)); len(fate.Error) > 4<<10+len("…") {
-		t.Errorf("another error has %d bytes", len(fate.Error))
+	if result := event.Refuse(errors.New(long)); len(result.Error) > 4<<10+len("…") {
+		t.Errorf("another error has %d bytes", len(result.Error))
 	}
 }

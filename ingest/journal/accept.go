@@ -15,19 +15,19 @@ import (
 
 // AcceptResult is the result of Accept.
 type AcceptResult struct {
-	ID        int64  // of the envelope, or of the first one with its key
-	MessageID string // UUID of the message that the envelope makes; empty if it is settled
-	Duplicate bool
+	ID          int64  // of the envelope, or of the first one with its key
+	MessageUUID string // UUID of the message that the envelope makes; empty if it is settled
+	Duplicate   bool
 	// Claim is this node's claim of the envelope's thread. The thread is 0 if the envelope
-	// is settled already or waits for its subject; the fence is 0 if this node has no claim.
+	// is settled already or waits for its message; the fence is 0 if this node has no claim.
 	Claim
 	// Only reports that the thread has no other pending envelope: intake may begin
 	// with this one without reading it again.
 	Only bool
-	// Settled is the result of an envelope that needs no further work.
-	Settled *event.Fate
-	At      time.Time // of the transaction: the claim's lease begins then
-	Owner   string    // the other node that has claimed the thread; empty for none
+	// Result is the result of an envelope that needs no further work.
+	Result *event.Result
+	At     time.Time // of the transaction: the claim's lease begins then
+	Owner  string    // the other node that has claimed the thread; empty for none
 }
 
 // AcceptRequest is an envelope with the keys that its adapter found.
@@ -47,7 +47,7 @@ type AcceptRequest struct {
 // Accept makes an envelope durable, once, and finds its thread.
 func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
 	made, err := write(ctx, j, WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued, Batch: a.Envelope.Batch}, func(tx *txn) *acceptTx {
-		made := &acceptTx{AcceptRequest: a, txn: tx, j: j, now: millis(j.now()), token: rand.Int64(), messageID: uuid.Must(uuid.NewV7()).String()}
+		made := &acceptTx{AcceptRequest: a, txn: tx, j: j, now: millis(j.now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String()}
 		made.run()
 		return made
 	})
@@ -63,7 +63,7 @@ func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, er
 // first returns the result for a payload that was stored before.
 func (j *Journal) first(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
 	r := AcceptResult{Duplicate: true}
-	found, err := j.row(ctx, []any{&r.ID, &r.MessageID}, `SELECT id, message_id FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
+	found, err := j.row(ctx, []any{&r.ID, &r.MessageUUID}, `SELECT id, message_uuid FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
 	if err == nil && !found {
 		err = errors.New("the payload was neither stored nor there before: it must be sent again")
 	}
@@ -74,9 +74,9 @@ func (j *Journal) first(ctx context.Context, a AcceptRequest) (AcceptResult, err
 type acceptTx struct {
 	AcceptRequest
 	*txn
-	j         *Journal
-	now       int64
-	messageID string
+	j           *Journal
+	now         int64
+	messageUUID string
 
 	token  int64 // identifies this transaction in its thread's row
 	id     int64 // of the envelope; 0 if its key was stored before
@@ -89,11 +89,11 @@ type acceptTx struct {
 
 // result is valid after the transaction has ended.
 func (a *acceptTx) result() AcceptResult {
-	r := AcceptResult{ID: a.id, Settled: a.Keys.Settled}
-	if r.Settled != nil {
+	r := AcceptResult{ID: a.id, Result: a.Keys.Result}
+	if r.Result != nil {
 		return r
 	}
-	r.MessageID, r.Thread, r.Key, r.Workspace, r.Only = a.messageID, a.thread, event.ThreadKey(a.key), a.Envelope.Workspace, a.pending == 1
+	r.MessageUUID, r.Thread, r.Key, r.Workspace, r.Only = a.messageUUID, a.thread, event.ThreadKey(a.key), a.Envelope.Workspace, a.pending == 1
 	switch {
 	case a.owner == "":
 	case a.owner != a.j.node:
@@ -115,9 +115,9 @@ func (a *acceptTx) run() {
 			a.Envelope.Workspace, a.Keys.Channel.ID, string(a.Keys.Channel.Type))
 	}
 	switch {
-	case a.Keys.Settled == nil:
+	case a.Keys.Result == nil:
 		a.place()
-	case a.Keys.Settled.Disposition == event.Dead:
+	case a.Keys.Result.Disposition == event.Dead:
 		a.insert("dead", insertApart)
 	default:
 		a.insert("done", insertApart)
@@ -132,8 +132,8 @@ func (a *acceptTx) place() {
 		a.placeNamed()
 		return
 	}
-	if a.Keys.Subject != "" {
-		a.thread = a.subjectThread(a.Envelope.Workspace, a.Keys.Subject)
+	if a.Keys.MessageID != "" {
+		a.thread = a.messageThread(a.Envelope.Workspace, a.Keys.MessageID)
 	}
 	if a.thread == 0 {
 		a.insert("pending", insertApart)
@@ -148,10 +148,10 @@ func (a *acceptTx) place() {
 func (a *acceptTx) placeNamed() {
 	place, other := placeByKey, []any(nil)
 	switch {
-	case a.Keys.Holder != "":
-		place, other = placeByPost, []any{a.Keys.Holder}
-	case a.Keys.Twin != "":
-		place, other = placeByPayload, []any{a.Keys.Twin}
+	case a.Keys.PostID != "":
+		place, other = placeByPost, []any{a.Keys.PostID}
+	case a.Keys.AltKey != "":
+		place, other = placeByPayload, []any{a.Keys.AltKey}
 	}
 	a.upsertThread(place.upsert, other)
 	a.insert("pending", place.insert, append([]any{string(a.Keys.Thread), a.token}, other...)...)
@@ -232,31 +232,31 @@ var (
 // whose arguments begin with $16: the thread's id, if the envelope is to be stored.
 func insertEnvelope(thread string) string {
 	return `
-		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, subject, received_at, accepted_at,
-			state, disposition, reason, error, message_id, body, channel, thread)
+		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, message_id, received_at, accepted_at,
+			state, disposition, reason, error, message_uuid, body, channel, thread)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ` + thread + ` RETURNING id`
 }
 
 // insert stores the envelope by one of these statements, with its further arguments.
 func (a *acceptTx) insert(state, query string, args ...any) {
-	fate, channel := event.Fate{}, ""
-	if a.Keys.Settled != nil {
-		fate = *a.Keys.Settled
+	result, channel := event.Result{}, ""
+	if a.Keys.Result != nil {
+		result = *a.Keys.Result
 	}
 	if query == insertApart {
 		channel = a.Keys.Channel.ID
 	}
 	a.later(nil, []any{&a.id}, query,
 		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
-			a.Keys.Subject, millis(a.Envelope.ReceivedAt), a.now,
-			state, string(fate.Disposition), fate.Reason, fate.Error, a.messageID, blob(a.Envelope.Body), channel}, args...)...)
+			a.Keys.MessageID, millis(a.Envelope.ReceivedAt), a.now,
+			state, string(result.Disposition), result.Reason, result.Error, a.messageUUID, blob(a.Envelope.Body), channel}, args...)...)
 }
 
-// subjectThread finds the thread of the message, or of the delivery of ours, that an
+// messageThread finds the thread of the message, or of the delivery of ours, that an
 // external id names; 0 for none.
-func (tx *txn) subjectThread(workspace, subject string) (thread int64) {
-	if !tx.row([]any{&thread}, `SELECT thread FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, subject) {
-		tx.row([]any{&thread}, `SELECT thread FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, subject)
+func (tx *txn) messageThread(workspace, id string) (thread int64) {
+	if !tx.row([]any{&thread}, `SELECT thread FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, id) {
+		tx.row([]any{&thread}, `SELECT thread FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, id)
 	}
 	return thread
 }

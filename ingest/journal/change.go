@@ -159,7 +159,7 @@ func (r *recordTx) apply(p patch, known *Message, m *event.Message, d Decision) 
 // updated returns the result of a change. If no run has taken the message, the result
 // contains the message's trigger, and the reason if this change decided it.
 func (r *recordTx) updated(known *Message, d Decision) {
-	r.out.Fate = event.Fate{Disposition: event.Updated}
+	r.out.Result = event.Result{Disposition: event.Updated}
 	if known.Run != "" {
 		return
 	}
@@ -174,7 +174,7 @@ func (r *recordTx) updated(known *Message, d Decision) {
 func (r *recordTx) unchanged(reason string) {
 	r.ignore(reason)
 	if r.Event.Kind.MakesMessage() {
-		r.out.Fate = event.Fate{Disposition: event.Duplicate}
+		r.out.Result = event.Result{Disposition: event.Duplicate}
 	}
 }
 
@@ -258,7 +258,7 @@ func (r *recordTx) blank(m *Message, platformID string) {
 	if !r.mayChange(m) {
 		return
 	}
-	r.out.Fate = event.Fate{Disposition: event.Updated}
+	r.out.Result = event.Result{Disposition: event.Updated}
 	m.Content, m.Quotes, m.Reactions, m.DeletedAt = "", Quotes{}, nil, Instant(r.now)
 	r.do(`UPDATE messages SET content = '', quotes = '', quoted_id = NULL, reactions = '', files = 0, run_input = '', deleted_at = $2,
 		trigger = CASE WHEN run IS NULL THEN 'none' ELSE trigger END WHERE row = $1`, m.Row, r.now)

@@ -70,7 +70,7 @@ const maxReruns = 2
 
 // CommitReply ends a run: it stores the reply message, its deliveries and its events in
 // one transaction. After that, the agent is not asked again.
-func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply Reply) (Ended, error) {
+func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply Reply) (EndResult, error) {
 	e, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
 		e := &endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
 		e.commit(reply)
@@ -80,17 +80,17 @@ func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply
 		e, err = j.committed(ctx, claim, run, reply.Send)
 	}
 	if err != nil {
-		return Ended{}, err
+		return EndResult{}, err
 	}
 	if e.Begun != nil && e.Begun.State != DeliverySending {
 		e.Begun = nil // another delivery comes first, or its channel must wait
 	}
 	j.runEnded(ctx, run, e.chunks)
-	return e.Ended, nil
+	return e.EndResult, nil
 }
 
-// Ended is the result of CommitReply.
-type Ended struct {
+// EndResult is the result of CommitReply.
+type EndResult struct {
 	// State is the state in which the run has ended: RunDone with a committed reply, RunDropped
 	// with a reply that is recorded and not sent, RunCanceled if every message of the turn was
 	// deleted, or RunInterrupted. It is RunUnfinished if the agent is asked again, with the newer
@@ -110,10 +110,10 @@ type endRunTx struct {
 	run   *Run
 	claim *Claim
 
-	Ended            // its Begun may not be marked as sending
-	added  int64     // messages that got a thread_seq: the reply or the notice
-	chunks int64     // that were stored of the run, if it has ended
-	next   time.Time // when the run is due again, if an attempt without an answer has not ended it
+	EndResult           // its Begun may not be marked as sending
+	added     int64     // messages that got a thread_seq: the reply or the notice
+	chunks    int64     // that were stored of the run, if it has ended
+	next      time.Time // when the run is due again, if an attempt without an answer has not ended it
 
 	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
 }
@@ -159,7 +159,7 @@ func (e *endRunTx) read() {
 // call would post it twice.
 func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *Send) (*endRunTx, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
-		e := &endRunTx{Ended: Ended{State: RunDone}}
+		e := &endRunTx{EndResult: EndResult{State: RunDone}}
 		tx.lock(claim, []any{&e.More}, `CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
 		if e.Message = tx.find(`run = $1 AND author = 'agent'`, run.ID); e.Message == nil {
 			tx.fail(ErrFenced)

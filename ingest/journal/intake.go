@@ -13,8 +13,8 @@ type Pending struct {
 	Envelope event.Envelope
 	Attempts int64 // reported failures
 	Claims   int64 // claims of its thread that ended with their process while it was next
-	// MessageID is the UUID of the message that it makes.
-	MessageID string
+	// MessageUUID is the UUID of the message that it makes.
+	MessageUUID string
 }
 
 // maxBodies bounds the bodies of a batch of envelopes, in bytes. The last one may exceed it.
@@ -35,14 +35,14 @@ func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) (b
 			var p Pending
 			var notBefore time.Time
 			err := scan(&p.ID, &p.Envelope.Workspace, (*string)(&p.Envelope.Platform), &p.Envelope.Transport, &p.Envelope.ReceivedAt, &p.Envelope.Body,
-				&p.Attempts, &p.Claims, &p.MessageID, &notBefore)
+				&p.Attempts, &p.Claims, &p.MessageUUID, &notBefore)
 			if room -= len(p.Envelope.Body); notBefore.After(now) {
 				room = 0
 				return err
 			}
 			batch = append(batch, p)
 			return err
-		}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, message_id, not_before
+		}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, message_uuid, not_before
 			FROM envelopes WHERE thread = $1 AND state = 'pending' ORDER BY id LIMIT CAST($2 AS BIGINT)`, thread, int64(limit))
 	})
 	return batch, err
@@ -93,9 +93,9 @@ func (j *Journal) Bury(ctx context.Context, claim *Claim, envelope int64, cause 
 	})
 }
 
-// Settled is the stored result of an envelope.
-type Settled struct {
-	event.Fate
+// EnvelopeResult is the stored result of an envelope.
+type EnvelopeResult struct {
+	event.Result
 	Envelope  int64
 	Workspace string
 	Kind      event.Kind
@@ -104,9 +104,9 @@ type Settled struct {
 }
 
 // Envelope returns the result of an envelope; nil while it is pending.
-func (j *Journal) Envelope(ctx context.Context, id int64) (*Settled, error) {
-	return read(ctx, j, func(tx *txn) *Settled {
-		s := Settled{Envelope: id}
+func (j *Journal) Envelope(ctx context.Context, id int64) (*EnvelopeResult, error) {
+	return read(ctx, j, func(tx *txn) *EnvelopeResult {
+		s := EnvelopeResult{Envelope: id}
 		var state string
 		var message int64
 		if !tx.row([]any{&s.Workspace, (*string)(&s.Kind), (*string)(&s.Disposition), &s.Reason, &s.Error, &state, (*string)(&s.Thread), &message}, `
@@ -130,9 +130,9 @@ const reviewBatch = 500
 
 // waiting is an envelope that waits for its message.
 type waiting struct {
-	id                 int64
-	workspace, subject string
-	kind               event.Kind
+	id                   int64
+	workspace, messageID string
+	kind                 event.Kind
 	// The result of its review: the thread to which it was moved, 0 for none, and whether
 	// this node changed it.
 	thread  int64
@@ -150,13 +150,13 @@ type waiting struct {
 // Its cost depends on the number of waiting envelopes. For those that it ends, it also
 // reads the pending envelopes once. The plus in its order keeps to the index of waiting
 // envelopes.
-func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved func(thread int64), ended func(Settled)) error {
-	decided, err := list(ctx, j, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.subject, (*string)(&w.kind)} }, `
-		SELECT id, workspace, subject, kind FROM envelopes e WHERE state = 'pending' AND thread IS NULL AND (
-			EXISTS (SELECT 1 FROM messages m WHERE m.workspace = e.workspace AND m.external_id = e.subject)
-			OR EXISTS (SELECT 1 FROM deliveries d WHERE d.workspace = e.workspace AND d.platform_id = e.subject)
+func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved func(thread int64), ended func(EnvelopeResult)) error {
+	decided, err := list(ctx, j, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.messageID, (*string)(&w.kind)} }, `
+		SELECT id, workspace, message_id, kind FROM envelopes e WHERE state = 'pending' AND thread IS NULL AND (
+			EXISTS (SELECT 1 FROM messages m WHERE m.workspace = e.workspace AND m.external_id = e.message_id)
+			OR EXISTS (SELECT 1 FROM deliveries d WHERE d.workspace = e.workspace AND d.platform_id = e.message_id)
 			OR accepted_at <= $1 AND NOT EXISTS (SELECT 1 FROM gaps g WHERE g.workspace = e.workspace AND g.channel = e.channel)
-				AND (workspace, subject) NOT IN (SELECT workspace, subject FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL))
+				AND (workspace, message_id) NOT IN (SELECT workspace, message_id FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL))
 			ORDER BY +id LIMIT CAST($2 AS BIGINT)`, millis(deadline), int64(reviewBatch))
 	for _, w := range decided {
 		w, err := j.review(ctx, w)
@@ -166,7 +166,7 @@ func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved f
 		case w.changed && w.thread != 0:
 			moved(w.thread)
 		case w.changed:
-			ended(Settled{Envelope: w.id, Workspace: w.workspace, Kind: w.kind, Fate: *event.Ignore(event.ReasonUnknownMessage)})
+			ended(EnvelopeResult{Envelope: w.id, Workspace: w.workspace, Kind: w.kind, Result: *event.Ignore(event.ReasonUnknownMessage)})
 		}
 	}
 	return err
@@ -177,7 +177,7 @@ func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved f
 func (j *Journal) review(ctx context.Context, w waiting) (waiting, error) {
 	const still = ` WHERE id = $1 AND thread IS NULL AND state = 'pending'`
 	return write(ctx, j, WriteOptions{}, func(tx *txn) waiting {
-		if w.thread = tx.subjectThread(w.workspace, w.subject); w.thread == 0 {
+		if w.thread = tx.messageThread(w.workspace, w.messageID); w.thread == 0 {
 			w.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2`+still, w.id, event.ReasonUnknownMessage) > 0
 			return w
 		}

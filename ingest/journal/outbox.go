@@ -178,7 +178,7 @@ func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (Sen
 		// PostgreSQL's subqueries see the delivery as it was before the update.
 		tx.later(nil, []any{&result.More, &result.Awaited}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
 			RETURNING CASE WHEN EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1) THEN 1 ELSE 0 END,
-				CASE WHEN EXISTS (SELECT 1 FROM envelopes e WHERE e.workspace = $4 AND e.subject = $5 AND e.subject <> '' AND e.state = 'pending' AND e.thread IS NULL) THEN 1 ELSE 0 END`,
+				CASE WHEN EXISTS (SELECT 1 FROM envelopes e WHERE e.workspace = $4 AND e.message_id = $5 AND e.message_id <> '' AND e.state = 'pending' AND e.thread IS NULL) THEN 1 ELSE 0 END`,
 			d.ID, optional(platformID), d.Thread, d.Workspace, platformID)
 		return result
 	})

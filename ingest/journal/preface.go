@@ -41,7 +41,7 @@ func (j *Journal) SetPreface(ctx context.Context, claim *Claim, run *Run, prefac
 		if tx.lock(claim, []any{&stored}, `history`); stored != "" {
 			return tx.readPreface(stored)
 		}
-		r := &recordTx{Entry: Entry{Workspace: run.Workspace, Origin: FromContext}, txn: tx, claim: claim, now: millis(j.now()), out: &Outcome{}}
+		r := &recordTx{Entry: Entry{Workspace: run.Workspace, Origin: FromContext}, txn: tx, claim: claim, now: millis(j.now()), out: &RecordResult{}}
 		p := preface
 		for _, read := range list {
 			r.addRead(read, &p)

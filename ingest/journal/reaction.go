@@ -28,7 +28,7 @@ func (r *recordTx) reaction() {
 	}
 	known.Reactions = reactions
 	r.out.Reaction = r.Event.Reaction
-	r.out.Fate = event.Fate{Disposition: event.Updated}
+	r.out.Result = event.Result{Disposition: event.Updated}
 	r.do(`UPDATE messages SET reactions = $2 WHERE row = $1`, known.Row, r.pack(reactions, len(reactions) == 0))
 	r.recordReaction(known)
 }

@@ -12,11 +12,11 @@ import (
 
 // Entry is a normalised event, ready to record.
 type Entry struct {
-	Envelope  int64  // the event's envelope
-	MessageID string // UUID of the message that the envelope makes; empty makes a new one
-	Workspace string
-	Event     event.Event
-	Origin    Origin
+	Envelope    int64  // the event's envelope
+	MessageUUID string // UUID of the message that the envelope makes; empty makes a new one
+	Workspace   string
+	Event       event.Event
+	Origin      Origin
 	// Agent answers in this channel.
 	Agent string
 	// Coalesce is how long a turn waits for further messages, and CoalesceMax bounds that
@@ -89,9 +89,9 @@ type LoopLook interface {
 	Echoes(content string, since time.Time) int
 }
 
-// Outcome is the result of an envelope, with its effects.
-type Outcome struct {
-	event.Fate
+// RecordResult is the result of an envelope, with its effects.
+type RecordResult struct {
+	event.Result
 	Kind    event.Kind
 	Trigger Trigger
 	// Thread is the key of the message's thread.
@@ -129,16 +129,16 @@ type Outcome struct {
 // Record applies an entry to its thread and settles its envelope, in one transaction.
 // ErrFenced means that another claim of the thread exists; ErrSettled, that the envelope
 // is settled already.
-func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Outcome, error) {
+func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (RecordResult, error) {
 	r, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *recordTx {
-		r := &recordTx{txn: tx, Entry: entry, claim: claim, now: millis(j.now()), out: &Outcome{Kind: entry.Event.Kind, Trigger: TriggerNone, Thread: claim.Key}}
+		r := &recordTx{txn: tx, Entry: entry, claim: claim, now: millis(j.now()), out: &RecordResult{Kind: entry.Event.Kind, Trigger: TriggerNone, Thread: claim.Key}}
 		if !r.recordNew() && r.err == nil {
 			r.run()
 		}
 		return r
 	})
 	if err != nil {
-		return Outcome{}, err
+		return RecordResult{}, err
 	}
 	if r.copies {
 		j.copies.Set()
@@ -159,7 +159,7 @@ type recordTx struct {
 	claim  *Claim
 	now    int64
 	thread threadState
-	out    *Outcome
+	out    *RecordResult
 
 	// Set from the thread's row after the transaction has ended.
 	runLeft int64  // messages of the unfinished run
@@ -229,14 +229,14 @@ func (r *recordTx) run() {
 	case e.Kind == event.KindReaction:
 		r.reaction()
 	case e.Kind == event.KindOther:
-		r.out.Fate = event.Fate{Disposition: event.Updated}
+		r.out.Result = event.Result{Disposition: event.Updated}
 	default:
 		r.fail(fmt.Errorf("an event of kind %q cannot be recorded", e.Kind))
 	}
 	r.end()
 }
 
-func (r *recordTx) ignore(reason string) { r.out.Fate = *event.Ignore(reason) }
+func (r *recordTx) ignore(reason string) { r.out.Result = *event.Ignore(reason) }
 
 // message records a message that may be known already.
 func (r *recordTx) message(m *event.Message) {
@@ -292,7 +292,7 @@ func (r *recordTx) stored(externalID string) *Message {
 // newMessage returns the row of a message that is not stored yet.
 func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 	row := &Message{
-		UUID: r.MessageID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID, ClientRunID: m.RunID,
+		UUID: r.MessageUUID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID, ClientRunID: m.RunID,
 		SenderID: m.Metadata.SenderID, Author: ByHuman, Trigger: d.Trigger, Reason: d.Reason, Content: m.Content, Metadata: d.Metadata,
 		Version: ContractVersion, Origin: r.Origin, Quotes: Quotes{m.Quoted, m.Forwarded}, Revision: m.Revision,
 		SentAt: m.SentAt, CreatedAt: Instant(r.now), files: int64(len(m.Attachments)),
@@ -320,7 +320,7 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 
 // awaiting is the condition that an envelope waits for a target: $1 is the workspace, $2
 // the target.
-const awaiting = `envelopes.workspace = $1 AND envelopes.subject = $2 AND envelopes.state = 'pending' AND envelopes.thread IS NULL`
+const awaiting = `envelopes.workspace = $1 AND envelopes.message_id = $2 AND envelopes.state = 'pending' AND envelopes.thread IS NULL`
 
 // insertMessage stores a message with the thread's next thread_seq, and locks the thread
 // for the rest of the transaction. If a run's id is given, and the turn need not wait,
@@ -362,7 +362,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 		r.addFiles(row, 0, m.Attachments)
 	}
 	r.out.Message, r.out.Trigger, r.notice = row, row.Trigger, d.Notice
-	r.out.Fate = event.Fate{Disposition: event.Stored, Reason: d.Reason}
+	r.out.Result = event.Result{Disposition: event.Stored, Reason: d.Reason}
 	if d.Note {
 		r.out.Disposition = event.Ignored
 	}

@@ -198,7 +198,7 @@ func (agent OtherAgentError) Error() string { return "the turn belongs to agent 
 // all those for the agent of the earliest one, or the earliest one alone if each reports
 // that every message of the thread is a turn of its own. If that agent is another one, the
 // error is an OtherAgentError. It returns nil if nothing is due, and while intake must record
-// envelopes first; Outcome.TurnDue then tells when. gap means that some of the thread's
+// envelopes first; RecordResult.TurnDue then tells when. gap means that some of the thread's
 // earlier messages could not be read in time. The caller works only on a run with fewer
 // than most Claims: the end of its process is not counted in any other run.
 func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(*Run) bool, most int64) (*Run, error) {

@@ -244,7 +244,7 @@ func (n *node) accepts(thread int, claim bool) journal.AcceptResult {
 	r, err := n.journal.Accept(n.Context(), journal.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte("x")},
 		Keys: event.Keys{
-			Kind: event.KindMessage, Dedupe: fmt.Sprint(n.name, n.serial), Subject: fmt.Sprint("C1/", n.name, n.serial),
+			Kind: event.KindMessage, Dedupe: fmt.Sprint(n.name, n.serial), MessageID: fmt.Sprint("C1/", n.name, n.serial),
 			Thread: event.ThreadKey(fmt.Sprint("slack:acme:C1:", thread)), Channel: event.Channel{ID: "C1"},
 		},
 		Claim: claim,

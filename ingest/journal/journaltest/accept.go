@@ -17,7 +17,7 @@ func acceptPromises() []promise {
 		{"an action on a post of ours goes to the post's thread", holderFollows},
 		{"an envelope without further work is settled at once", settledAtOnce},
 		{"an event of kind other is settled and changes no message", otherRecorded},
-		{"an envelope about a message goes to the message's thread", subjectsThread},
+		{"an envelope about a message goes to the message's thread", targetsThread},
 		{"raw bytes are returned exactly", rawBytes},
 		{"accept claims a free thread", claimOnAccept},
 		{"envelopes are due in the order of their accept, none before an earlier one that waits", envelopeOrder},
@@ -33,7 +33,7 @@ func keyOnce(f *fixture) {
 	first := f.accept(a)
 	a.Envelope.Body = []byte("the same message, sent again")
 	second := f.accept(a)
-	same(f, "second", second, journal.AcceptResult{ID: first.ID, MessageID: first.MessageID, Duplicate: true})
+	same(f, "second", second, journal.AcceptResult{ID: first.ID, MessageUUID: first.MessageUUID, Duplicate: true})
 
 	a.Envelope.Workspace = "other"
 	a.Keys.Thread = "slack:other:C1:1"
@@ -44,34 +44,34 @@ func keyOnce(f *fixture) {
 func keyOnceConcurrently(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	const callers = 32
-	custodies, errs := make([]journal.AcceptResult, callers), make([]error, callers)
+	accepts, errs := make([]journal.AcceptResult, callers), make([]error, callers)
 	var wait sync.WaitGroup
 	for i := range callers {
-		wait.Go(func() { custodies[i], errs[i] = f.Accept(f.ctx, a) })
+		wait.Go(func() { accepts[i], errs[i] = f.Accept(f.ctx, a) })
 	}
 	wait.Wait()
 	f.must(errors.Join(errs...))
 	first := 0
-	for _, c := range custodies {
-		same(f, "id", c.ID, custodies[0].ID)
+	for _, c := range accepts {
+		same(f, "id", c.ID, accepts[0].ID)
 		if !c.Duplicate {
 			first++
 		}
 	}
 	same(f, "accepts that were not duplicates", first, 1)
 	m := said("C1/1", "hi")
-	outcome := f.record(f.thread(threadKey(1)), custodies[0].ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
-	same(f, "pending afterwards", outcome.Pending, 0)
+	result := f.record(f.thread(threadKey(1)), accepts[0].ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
+	same(f, "pending afterwards", result.Pending, 0)
 }
 
 func secondPayloadFollows(f *fixture) {
 	first := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	second := f.envelope(event.KindMessage, threadKey(2), "C1/1")
-	second.Keys.Twin = first.Keys.Dedupe
+	second.Keys.AltKey = first.Keys.Dedupe
 	same(f, "threads", f.accept(second).Thread == f.accept(first).Thread, false)
 
 	third := f.envelope(event.KindMessage, threadKey(3), "C1/1")
-	third.Keys.Twin = first.Keys.Dedupe
+	third.Keys.AltKey = first.Keys.Dedupe
 	same(f, "thread of the third payload", f.accept(third).Thread, f.thread(threadKey(1)))
 	same(f, "threads", f.count("threads"), 2)
 }
@@ -82,7 +82,7 @@ func holderFollows(f *fixture) {
 	f.message(threadKey(2), said("C1/2", "hum"), passive)
 	for holder, want := range map[string]event.ThreadKey{"C1/9": threadKey(2), "C1/2": threadKey(1), "C1/none": threadKey(1)} {
 		a := f.envelope(event.KindAction, threadKey(1), "C1/action-"+holder)
-		a.Keys.Holder = holder
+		a.Keys.PostID = holder
 		accepted := f.accept(a)
 		same(f, holder, accepted.Thread, f.thread(want))
 		again := f.accept(a)
@@ -97,25 +97,25 @@ func holderFollows(f *fixture) {
 func otherRecorded(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	accepted := f.accept(f.envelope(event.KindOther, threadKey(1), ""))
-	outcome := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindOther}, passive)
-	same(f, "result", outcome.Fate, event.Fate{Disposition: event.Updated})
+	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindOther}, passive)
+	same(f, "result", result.Result, event.Result{Disposition: event.Updated})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
 	accepted = f.accept(f.envelope(event.KindOther, threadKey(2), ""))
-	outcome = f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindOther, Ignored: event.ReasonNoChange}, passive)
-	same(f, "ignored", outcome.Fate, *event.Ignore(event.ReasonNoChange))
+	result = f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindOther, Ignored: event.ReasonNoChange}, passive)
+	same(f, "ignored", result.Result, *event.Ignore(event.ReasonNoChange))
 }
 
 func settledAtOnce(f *fixture) {
-	for _, fate := range []*event.Fate{
+	for _, result := range []*event.Result{
 		event.Ignore(event.ReasonOtherWorkspace), event.Refuse(errors.New("ts: must be a string")),
 	} {
 		a := f.envelope(event.KindOther, threadKey(1), "")
-		a.Keys.Settled = fate
+		a.Keys.Result = result
 		accepted := f.accept(a)
-		same(f, "result", accepted, journal.AcceptResult{ID: accepted.ID, Settled: fate})
+		same(f, "result", accepted, journal.AcceptResult{ID: accepted.ID, Result: result})
 		settled, err := f.Envelope(f.ctx, accepted.ID)
 		f.must(err)
-		same(f, "settled", settled.Fate, *fate)
+		same(f, "settled", settled.Result, *result)
 	}
 	same(f, "threads", f.count("threads"), 0)
 	backlog, err := f.Backlog(f.ctx)
@@ -123,7 +123,7 @@ func settledAtOnce(f *fixture) {
 	same(f, "backlog", backlog, journal.Backlog{DeadLetters: 1})
 }
 
-func subjectsThread(f *fixture) {
+func targetsThread(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	same(f, "thread", f.accept(f.envelope(event.KindReaction, "", "C1/1")).Thread, f.thread(threadKey(1)))
 	f.exchange(threadKey(3), "C1/4", "hello", "No?", "No?")
@@ -135,8 +135,8 @@ func subjectsThread(f *fixture) {
 	same(f, "thread of a post of ours", first.Thread, f.thread(threadKey(2)))
 	again := f.accept(ours)
 	same(f, "again", []any{again.ID, again.Duplicate}, []any{first.ID, true})
-	outcome := f.record(first.Thread, first.ID, thumbsUp("C1/3"), passive)
-	same(f, "pending afterwards", outcome.Pending, 0)
+	result := f.record(first.Thread, first.ID, thumbsUp("C1/3"), passive)
+	same(f, "pending afterwards", result.Pending, 0)
 }
 
 func rawBytes(f *fixture) {
@@ -223,11 +223,11 @@ func buried(f *fixture) {
 	f.must(f.Bury(f.ctx, f.claim(first.Thread), first.ID, errors.New("text: must be a string")))
 	settled, err := f.Envelope(f.ctx, first.ID)
 	f.must(err)
-	same(f, "fate", settled.Fate, event.Fate{Disposition: event.Dead, Error: "text: must be a string"})
+	same(f, "result", settled.Result, event.Result{Disposition: event.Dead, Error: "text: must be a string"})
 	same(f, "the body is stored", len(f.body(first.ID)) > 0, true)
 	same(f, "next", f.next(first.Thread)[0].ID, second.ID)
-	outcome := f.record(first.Thread, second.ID, event.Event{Kind: event.KindMessage, Message: said("C1/2", "hi")}, passive)
-	same(f, "thread_seq", outcome.Message.Seq, 1)
+	result := f.record(first.Thread, second.ID, event.Event{Kind: event.KindMessage, Message: said("C1/2", "hi")}, passive)
+	same(f, "thread_seq", result.Message.Seq, 1)
 	same(f, "due", f.due(intake), nil)
 }
 
@@ -251,7 +251,7 @@ func settledOnce(f *fixture) {
 	f.fails("bury", f.Bury(f.ctx, lease, accepted.ID, errors.New("no")), journal.ErrSettled)
 	settled, err := f.Envelope(f.ctx, accepted.ID)
 	f.must(err)
-	same(f, "fate", settled.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
+	same(f, "result", settled.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonMention})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
 }
 
@@ -276,7 +276,7 @@ func secondPayloadMeanwhile(f *fixture) {
 	second := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
 	thread := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2")).Thread
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
-	a.Keys.Twin = "second"
+	a.Keys.AltKey = "second"
 	var accepted journal.AcceptResult
 	f.beside(func(tx journal.Tx) error {
 		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = $1`, thread)

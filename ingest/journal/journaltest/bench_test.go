@@ -34,7 +34,7 @@ func BenchmarkMessage(b *testing.B) {
 			id := fmt.Sprintf("C1/%d", next.Add(1))
 			accepted, err := j.Accept(b.Context(), journal.AcceptRequest{Claim: true,
 				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: body},
-				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: "message:" + id, Thread: event.ThreadKey("slack:acme:" + id), Channel: event.Channel{ID: "C1"}, Subject: id},
+				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: "message:" + id, Thread: event.ThreadKey("slack:acme:" + id), Channel: event.Channel{ID: "C1"}, MessageID: id},
 			})
 			if err != nil {
 				b.Fatal(err)
@@ -45,16 +45,16 @@ func BenchmarkMessage(b *testing.B) {
 				Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
 			}
 			metadata := message.Metadata.Bytes()
-			outcome, err := j.Record(b.Context(), claim, journal.Entry{
-				Envelope: accepted.ID, MessageID: accepted.MessageID, Workspace: "acme", Event: event.Event{Kind: event.KindMessage, Message: message}, Origin: journal.Live, Agent: "helper", Begin: true,
+			result, err := j.Record(b.Context(), claim, journal.Entry{
+				Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: event.Event{Kind: event.KindMessage, Message: message}, Origin: journal.Live, Agent: "helper", Begin: true,
 				Decide: func(m *event.Message, _ journal.Look) journal.Decision {
 					return journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonMention, Metadata: metadata}
 				},
 			})
-			if err != nil || outcome.Begun == nil {
-				b.Fatal(err, outcome.Begun)
+			if err != nil || result.Begun == nil {
+				b.Fatal(err, result.Begun)
 			}
-			ended, err := j.CommitReply(b.Context(), claim, outcome.Begun, journal.Reply{
+			ended, err := j.CommitReply(b.Context(), claim, result.Begun, journal.Reply{
 				Content: text, Stale: "send", Posts: []journal.Post{{Channel: "C1", Place: id, Text: text}}, Send: &journal.Send{Timeout: time.Minute},
 				Metadata: func(string, time.Duration) ([]byte, error) { return metadata, nil },
 			})

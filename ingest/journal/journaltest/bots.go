@@ -66,12 +66,12 @@ func (f *fixture) botMessage(thread event.ThreadKey, coalesce time.Duration) (*j
 }
 
 // recordBot records a bot's message and returns the reason of its result.
-func (f *fixture) recordBot(thread event.ThreadKey, coalesce time.Duration) event.Fate {
+func (f *fixture) recordBot(thread event.ThreadKey, coalesce time.Duration) event.Result {
 	f.Helper()
 	lease, e := f.botMessage(thread, coalesce)
 	out, err := f.Record(f.ctx, lease, e)
 	f.must(err)
-	return out.Fate
+	return out.Result
 }
 
 // askedByBots returns how many runs of bots count now.
@@ -90,8 +90,8 @@ func (f *fixture) askedByBots() (n int) {
 }
 
 var (
-	letIn  = event.Fate{Disposition: event.Stored, Reason: event.ReasonMention}
-	enough = event.Fate{Disposition: event.Stored, Reason: event.ReasonLoopGuard}
+	letIn  = event.Result{Disposition: event.Stored, Reason: event.ReasonMention}
+	enough = event.Result{Disposition: event.Stored, Reason: event.ReasonLoopGuard}
 )
 
 func botsInManyThreads(f *fixture) {
@@ -114,19 +114,19 @@ func botsInManyThreads(f *fixture) {
 }
 
 func botsAtOnce(f *fixture) {
-	fates, errs := make([]event.Fate, botLimit+2), make([]error, botLimit+2)
+	results, errs := make([]event.Result, botLimit+2), make([]error, botLimit+2)
 	var wait sync.WaitGroup
-	for i := range fates {
+	for i := range results {
 		lease, e := f.botMessage(threadKey(i), time.Second)
 		wait.Go(func() {
-			var out journal.Outcome
+			var out journal.RecordResult
 			out, errs[i] = f.Record(f.ctx, lease, e)
-			fates[i] = out.Fate
+			results[i] = out.Result
 		})
 	}
 	wait.Wait()
 	f.must(errors.Join(errs...))
-	let := slices.DeleteFunc(slices.Clone(fates), func(fate event.Fate) bool { return fate != letIn })
+	let := slices.DeleteFunc(slices.Clone(results), func(result event.Result) bool { return result != letIn })
 	same(f, "let in", len(let), botLimit)
 }
 
@@ -191,7 +191,7 @@ func botsTakenOver(f *fixture) {
 	f.recordBot(threadKey(1), time.Second)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "outcome", f.commit(run, reply).State, journal.RunUnfinished)
+	same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
 	same(f, "counted", f.askedByBots(), 1)
 	f.commit(f.begin(threadKey(1)), reply)
 	same(f, "counted afterwards", f.askedByBots(), 1)

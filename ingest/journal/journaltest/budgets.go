@@ -29,7 +29,7 @@ func budgetPromises() []promise {
 // hourly is a budget of two runs.
 var hourly = journal.Budget{Name: " slack:U1", Most: 2, Per: time.Hour}
 
-var overLimit = event.Fate{Disposition: event.Stored, Reason: event.ReasonLimit}
+var overLimit = event.Result{Disposition: event.Stored, Reason: event.ReasonLimit}
 
 // over is a policy that answers no message, and tells its sender so.
 func over(m *event.Message, _ journal.Look) journal.Decision {
@@ -48,7 +48,7 @@ func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budge
 }
 
 // demand records a message with budgets.
-func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets ...journal.Budget) journal.Outcome {
+func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets ...journal.Budget) journal.RecordResult {
 	f.Helper()
 	claim, e := f.budgeted(thread, coalesce, budgets...)
 	out, err := f.Record(f.ctx, claim, e)
@@ -80,34 +80,34 @@ func budgetExhaustedUntil(f *fixture) {
 }
 
 func budgetWindow(f *fixture) {
-	for i, want := range []event.Fate{letIn, letIn, overLimit, overLimit} {
-		same(f, fmt.Sprint("message ", i), f.demand(threadKey(i), 0, hourly).Fate, want)
+	for i, want := range []event.Result{letIn, letIn, overLimit, overLimit} {
+		same(f, fmt.Sprint("message ", i), f.demand(threadKey(i), 0, hourly).Result, want)
 		f.clock.advance(10 * time.Minute)
 	}
 	f.clock.advance(20*time.Minute - time.Millisecond)
-	same(f, "before the window's end", f.demand(threadKey(5), 0, hourly).Fate, overLimit)
+	same(f, "before the window's end", f.demand(threadKey(5), 0, hourly).Result, overLimit)
 	f.clock.advance(time.Millisecond)
-	same(f, "in the next window", f.demand(threadKey(6), 0, hourly).Fate, letIn)
-	same(f, "another sender", f.demand(threadKey(7), 0, journal.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}).Fate, letIn)
+	same(f, "in the next window", f.demand(threadKey(6), 0, hourly).Result, letIn)
+	same(f, "another sender", f.demand(threadKey(7), 0, journal.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}).Result, letIn)
 	shorter := hourly
 	shorter.Per = time.Minute
 	f.demand(threadKey(8), 0, hourly)
-	same(f, "a shorter window", f.demand(threadKey(9), 0, shorter).Fate, overLimit)
+	same(f, "a shorter window", f.demand(threadKey(9), 0, shorter).Result, overLimit)
 	f.clock.advance(time.Minute)
-	same(f, "after a shorter window", f.demand(threadKey(10), 0, shorter).Fate, letIn)
+	same(f, "after a shorter window", f.demand(threadKey(10), 0, shorter).Result, letIn)
 }
 
 func budgetOfOneTurn(f *fixture) {
 	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
 	for range 3 {
-		same(f, "message of one turn", f.demand(threadKey(1), time.Second, once).Fate, letIn)
+		same(f, "message of one turn", f.demand(threadKey(1), time.Second, once).Result, letIn)
 	}
-	same(f, "another thread", f.demand(threadKey(2), time.Second, once).Fate, overLimit)
+	same(f, "another thread", f.demand(threadKey(2), time.Second, once).Result, overLimit)
 	f.clock.advance(time.Second)
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
-	same(f, "after the turn", f.demand(threadKey(1), time.Second, once).Fate, overLimit)
-	same(f, "each message a turn", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Fate, letIn)
-	same(f, "each message a turn, again", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Fate, overLimit)
+	same(f, "after the turn", f.demand(threadKey(1), time.Second, once).Result, overLimit)
+	same(f, "each message a turn", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Result, letIn)
+	same(f, "each message a turn, again", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Result, overLimit)
 }
 
 func budgetOfRetries(f *fixture) {
@@ -122,27 +122,27 @@ func budgetOfRetries(f *fixture) {
 	out, err := f.Record(f.ctx, claim, e)
 	f.must(err)
 	same(f, "the second payload", out.Disposition, event.Duplicate)
-	same(f, "the second run", f.demand(threadKey(2), 0, hourly).Fate, letIn)
-	same(f, "the third run", f.demand(threadKey(3), 0, hourly).Fate, overLimit)
+	same(f, "the second run", f.demand(threadKey(2), 0, hourly).Result, letIn)
+	same(f, "the third run", f.demand(threadKey(3), 0, hourly).Result, overLimit)
 }
 
 func budgetCounts(f *fixture) {
 	counted := hourly
 	counted.Most = 0
 	for i := range 3 {
-		same(f, "without a bound", f.demand(threadKey(i), 0, counted).Fate, letIn)
+		same(f, "without a bound", f.demand(threadKey(i), 0, counted).Result, letIn)
 	}
-	same(f, "with a bound", f.demand(threadKey(4), 0, hourly).Fate, overLimit)
+	same(f, "with a bound", f.demand(threadKey(4), 0, hourly).Result, overLimit)
 }
 
 func budgetsTogether(f *fixture) {
 	all := journal.Budget{Name: " ", Most: 3, Per: time.Hour}
 	other := journal.Budget{Name: " slack:U2", Most: 2, Per: time.Hour}
-	same(f, "first", f.demand(threadKey(1), 0, hourly, all).Fate, letIn)
-	same(f, "second", f.demand(threadKey(2), 0, hourly, all).Fate, letIn)
-	same(f, "above the sender's", f.demand(threadKey(3), 0, hourly, all).Fate, overLimit)
-	same(f, "another sender", f.demand(threadKey(4), 0, other, all).Fate, letIn)
-	same(f, "above that of all", f.demand(threadKey(5), 0, other, all).Fate, overLimit)
+	same(f, "first", f.demand(threadKey(1), 0, hourly, all).Result, letIn)
+	same(f, "second", f.demand(threadKey(2), 0, hourly, all).Result, letIn)
+	same(f, "above the sender's", f.demand(threadKey(3), 0, hourly, all).Result, overLimit)
+	same(f, "another sender", f.demand(threadKey(4), 0, other, all).Result, letIn)
+	same(f, "above that of all", f.demand(threadKey(5), 0, other, all).Result, overLimit)
 }
 
 func budgetNotice(f *fixture) {
@@ -170,7 +170,7 @@ func budgetNotice(f *fixture) {
 	reply.Stale = "drop"
 	same(f, "the reply, which the notice does not make stale", f.commit(run, reply).State, journal.RunDone)
 	f.clock.advance(time.Hour)
-	same(f, "in the next window", f.demand(threadKey(2), 0, none).Fate, letIn)
+	same(f, "in the next window", f.demand(threadKey(2), 0, none).Result, letIn)
 	same(f, "told in the next window", f.demand(threadKey(3), 0, none).Told, true)
 }
 
@@ -183,7 +183,7 @@ func budgetOfEdit(f *fixture) {
 	f.must(err)
 	same(f, "the edit", out.Trigger, journal.TriggerRun)
 	out = f.demand(threadKey(2), 0, e.Budgets...)
-	same(f, "after the edit", out.Fate, overLimit)
+	same(f, "after the edit", out.Result, overLimit)
 	same(f, "told", out.Told, true)
 
 	f.message(threadKey(3), said("C1/3", "hello"), passive)
@@ -201,19 +201,19 @@ func budgetOfEdit(f *fixture) {
 
 func budgetAtOnce(f *fixture) {
 	const most = 10
-	fates, errs := make([]event.Fate, most+5), make([]error, most+5)
+	results, errs := make([]event.Result, most+5), make([]error, most+5)
 	var wait sync.WaitGroup
-	for i := range fates {
+	for i := range results {
 		claim, e := f.budgeted(threadKey(i), time.Second, journal.Budget{Name: fmt.Sprint(" slack:U", i), Per: time.Hour}, journal.Budget{Name: " ", Most: most, Per: time.Hour})
 		wait.Go(func() {
-			var out journal.Outcome
+			var out journal.RecordResult
 			out, errs[i] = f.Record(f.ctx, claim, e)
-			fates[i] = out.Fate
+			results[i] = out.Result
 		})
 	}
 	wait.Wait()
 	f.must(errors.Join(errs...))
-	same(f, "let in", len(slices.DeleteFunc(fates, func(fate event.Fate) bool { return fate != letIn })), most)
+	same(f, "let in", len(slices.DeleteFunc(results, func(result event.Result) bool { return result != letIn })), most)
 }
 
 func budgetsPruned(f *fixture) {

@@ -27,32 +27,32 @@ func editPromises() []promise {
 func editApplied(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "one"), passive)
 	noChange := *event.Ignore(event.ReasonNoChange)
-	same(f, "no revision", f.change(threadKey(1), edited("C1/1", "one", ""), passive).Fate, noChange)
+	same(f, "no revision", f.change(threadKey(1), edited("C1/1", "one", ""), passive).Result, noChange)
 	same(f, "first edit", f.change(threadKey(1), edited("C1/1", "two", "5"), passive).Disposition, event.Updated)
-	same(f, "sent again", f.change(threadKey(1), edited("C1/1", "two", "5"), passive).Fate, noChange)
+	same(f, "sent again", f.change(threadKey(1), edited("C1/1", "two", "5"), passive).Result, noChange)
 	f.clock.advance(1e9)
-	outcome := f.change(threadKey(1), edited("C1/1", "three", "3"), passive)
-	same(f, "a lower revision", outcome.Disposition, event.Updated)
-	same(f, "message", outcome.Message.Content, "three")
+	result := f.change(threadKey(1), edited("C1/1", "three", "3"), passive)
+	same(f, "a lower revision", result.Disposition, event.Updated)
+	same(f, "message", result.Message.Content, "three")
 	same(f, "the revision before the last", f.change(threadKey(1), edited("C1/1", "two", "5"), passive).Disposition, event.Updated)
 	got := f.list(threadKey(1))[0]
 	same(f, "content", got.Content, "two")
 	same(f, "edited", got.EditedAt, f.clock.Now())
 	whole := event.Event{Kind: event.KindEdit, Targets: []string{"C1/1"}}
-	same(f, "without the message", f.change(threadKey(1), whole, passive).Fate, noChange)
+	same(f, "without the message", f.change(threadKey(1), whole, passive).Result, noChange)
 }
 
 func editBeforeRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "@bot one"), mentions)
-	outcome := f.change(threadKey(1), edited("C1/1", "two", "2"), mentions)
-	same(f, "trigger", outcome.Trigger, journal.TriggerRun)
+	result := f.change(threadKey(1), edited("C1/1", "two", "2"), mentions)
+	same(f, "trigger", result.Trigger, journal.TriggerRun)
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"two"})
 }
 
 func editRaises(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), mentions)
-	outcome := f.change(threadKey(1), edited("C1/1", "@bot hi", "2"), mentions)
-	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
+	result := f.change(threadKey(1), edited("C1/1", "@bot hi", "2"), mentions)
+	same(f, "result", result.Result, event.Result{Disposition: event.Updated, Reason: event.ReasonMention})
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"@bot hi"})
 	f.change(threadKey(1), edited("C1/1", "@bot hi!", "3"), mentions)
@@ -63,9 +63,9 @@ func editRaises(f *fixture) {
 func editAfterRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), mentions)
 	f.exchange(threadKey(1), "C1/2", "@bot what?", "Nothing.")
-	outcome := f.change(threadKey(1), edited("C1/1", "@bot hi", "2"), mentions)
-	same(f, "fate", outcome.Disposition, event.Updated)
-	same(f, "trigger", outcome.Trigger, journal.TriggerPassive)
+	result := f.change(threadKey(1), edited("C1/1", "@bot hi", "2"), mentions)
+	same(f, "result", result.Disposition, event.Updated)
+	same(f, "trigger", result.Trigger, journal.TriggerPassive)
 	same(f, "turns", f.due(turns), nil)
 }
 
@@ -75,8 +75,8 @@ func editOfNoted(f *fixture) {
 	f.message(threadKey(1), said("C1/3", "hum"), passive)
 	e := edited("C1/1", "@bot hi", "2")
 	e.Message.Attachments = []event.Attachment{{ID: "F1", Name: "a"}}
-	outcome := f.change(threadKey(1), e, runs)
-	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
+	result := f.change(threadKey(1), e, runs)
+	same(f, "result", result.Result, event.Result{Disposition: event.Updated, Reason: event.ReasonMention})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"@bot hi"})
 	same(f, "kept passively", f.change(threadKey(1), edited("C1/2", "ho ho", "2"), passive).Trigger, journal.TriggerPassive)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hum", "2 @bot hi", "3 ho ho"})
@@ -85,24 +85,24 @@ func editOfNoted(f *fixture) {
 
 func editStillNoted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), noted)
-	same(f, "fate", f.change(threadKey(1), edited("C1/1", "secret", "2"), noted).Fate, *event.Ignore(event.ReasonNotAddressed))
+	same(f, "result", f.change(threadKey(1), edited("C1/1", "secret", "2"), noted).Result, *event.Ignore(event.ReasonNotAddressed))
 	same(f, "words kept", f.count("messages WHERE content <> ''"), 0)
-	same(f, "sent again", f.change(threadKey(1), edited("C1/1", "secret", "2"), noted).Fate, *event.Ignore(event.ReasonNoChange))
+	same(f, "sent again", f.change(threadKey(1), edited("C1/1", "secret", "2"), noted).Result, *event.Ignore(event.ReasonNoChange))
 }
 
 func editAfterDelete(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
-	outcome := f.record(accepted.Thread, accepted.ID, edited("C1/1", "@bot hi", "2"), runs)
-	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonDeleted))
+	result := f.record(accepted.Thread, accepted.ID, edited("C1/1", "@bot hi", "2"), runs)
+	same(f, "result", result.Result, *event.Ignore(event.ReasonDeleted))
 	same(f, "raw bytes", len(f.body(accepted.ID)), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -"})
 }
 
 func editRefused(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
-	same(f, "fate", f.change(threadKey(1), edited("C1/1", "ho", "2"), refused).Fate, *event.Ignore(event.ReasonUserRefused))
+	same(f, "result", f.change(threadKey(1), edited("C1/1", "ho", "2"), refused).Result, *event.Ignore(event.ReasonUserRefused))
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
 }
 
@@ -110,7 +110,7 @@ func editFiles(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	e := edited("C1/1", "hi", "2")
 	e.Message.Attachments = []event.Attachment{{ID: "F1", Name: "a"}}
-	same(f, "fate", f.change(threadKey(1), e, passive).Disposition, event.Updated)
+	same(f, "result", f.change(threadKey(1), e, passive).Disposition, event.Updated)
 	same(f, "files", len(f.list(threadKey(1))[0].Attachments), 1)
 }
 
@@ -136,12 +136,12 @@ func goneFiles(f *fixture) {
 // handed records an event of the second thread about a message of the first thread: in
 // the second thread, which passes it on, and then in the first. It also returns the
 // envelope.
-func (f *fixture) handed(e event.Event) (int64, journal.Outcome) {
+func (f *fixture) handed(e event.Event) (int64, journal.RecordResult) {
 	f.Helper()
 	accepted := f.accept(f.envelope(e.Kind, threadKey(2), e.Targets[0]))
-	outcome := f.record(accepted.Thread, accepted.ID, e, passive)
-	same(f, "moved to the first thread", outcome.Waits, true)
-	same(f, "pending", outcome.Pending, 0)
+	result := f.record(accepted.Thread, accepted.ID, e, passive)
+	same(f, "moved to the first thread", result.Waits, true)
+	same(f, "pending", result.Pending, 0)
 	same(f, "raw bytes stored", len(f.body(accepted.ID)) > 0, true)
 	first := f.thread(threadKey(1))
 	same(f, "envelopes of the first thread", each(f.next(first), func(p journal.Pending) int64 { return p.ID }), []int64{accepted.ID})
@@ -150,10 +150,10 @@ func (f *fixture) handed(e event.Event) (int64, journal.Outcome) {
 
 func editElsewhere(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "one"), passive)
-	_, outcome := f.handed(edited("C1/1", "two", "2"))
-	same(f, "fate", outcome.Disposition, event.Updated)
-	again, outcome := f.handed(edited("C1/1", "two", "2"))
-	same(f, "sent again", outcome.Fate, *event.Ignore(event.ReasonNoChange))
+	_, result := f.handed(edited("C1/1", "two", "2"))
+	same(f, "result", result.Disposition, event.Updated)
+	again, result := f.handed(edited("C1/1", "two", "2"))
+	same(f, "sent again", result.Result, *event.Ignore(event.ReasonNoChange))
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "raw bytes after a delete", len(f.body(again)), 0)
 }
@@ -206,7 +206,7 @@ func bulkDelete(f *fixture) {
 	for _, id := range []string{"C1/1", "C1/2", "C1/3"} {
 		f.message(threadKey(1), said(id, "hi"), passive)
 	}
-	same(f, "fate", f.change(threadKey(1), deleted("C1/1", "C1/none", "C1/3"), nil).Disposition, event.Updated)
+	same(f, "result", f.change(threadKey(1), deleted("C1/1", "C1/none", "C1/3"), nil).Disposition, event.Updated)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 hi", "3 -"})
 	same(f, "some known messages again", f.change(threadKey(1), deleted("C1/1", "C1/2"), nil).Disposition, event.Updated)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 -", "3 -"})
@@ -218,7 +218,7 @@ func deleteTwice(f *fixture) {
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	first := f.list(threadKey(1))[0].DeletedAt
 	f.clock.advance(1e9)
-	same(f, "fate", f.change(threadKey(1), deleted("C1/1"), nil).Fate, *event.Ignore(event.ReasonDeleted))
+	same(f, "result", f.change(threadKey(1), deleted("C1/1"), nil).Result, *event.Ignore(event.ReasonDeleted))
 	same(f, "deleted", f.list(threadKey(1))[0].DeletedAt, first)
 }
 
@@ -250,7 +250,7 @@ func deleteOfReply(f *fixture) {
 	f.must(err)
 	f.commit(run, answer("secret", "secret"))
 	f.deliver(threadKey(1), "C1/9")
-	same(f, "fate", f.change(threadKey(1), deleted("C1/9"), nil).Disposition, event.Updated)
+	same(f, "result", f.change(threadKey(1), deleted("C1/9"), nil).Disposition, event.Updated)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 -"})
 	same(f, "another thread", f.lines(threadKey(2)), []string{"1 hey", "2 kept"})
 	same(f, "payloads kept", f.count("deliveries WHERE payload <> '' AND thread = "+fmt.Sprint(run.Thread)), 1)
@@ -261,7 +261,7 @@ func deleteOfPart(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "hi", "one two", "one", "two")
 	f.deliver(threadKey(1), "C1/8")
 	f.deliver(threadKey(1), "C1/9")
-	same(f, "fate", f.change(threadKey(1), deleted("C1/9"), nil).Fate, *event.Ignore(event.ReasonOwnMessage))
+	same(f, "result", f.change(threadKey(1), deleted("C1/9"), nil).Result, *event.Ignore(event.ReasonOwnMessage))
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 one two"})
 }
 
@@ -290,9 +290,9 @@ func deleteElsewhere(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	f.message(threadKey(2), said("C1/2", "ho"), passive)
 	run := f.begin(threadKey(1))
-	envelope, outcome := f.handed(deleted("C1/2", "C1/1"))
-	same(f, "fate", outcome.Disposition, event.Updated)
-	same(f, "withdrawn", outcome.Withdrawn, run.ID)
+	envelope, result := f.handed(deleted("C1/2", "C1/1"))
+	same(f, "result", result.Disposition, event.Updated)
+	same(f, "withdrawn", result.Withdrawn, run.ID)
 	same(f, "the first thread", f.lines(threadKey(1)), []string{"1 -"})
 	same(f, "the second thread", f.lines(threadKey(2)), []string{"1 -"})
 	same(f, "raw bytes", len(f.body(envelope)), 0)
@@ -314,7 +314,7 @@ func reactions(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	noChange := *event.Ignore(event.ReasonNoChange)
 	same(f, "put", f.change(threadKey(1), thumbsUp("C1/1"), nil).Disposition, event.Updated)
-	same(f, "put again", f.change(threadKey(1), thumbsUp("C1/1"), nil).Fate, noChange)
+	same(f, "put again", f.change(threadKey(1), thumbsUp("C1/1"), nil).Result, noChange)
 	other := thumbsUp("C1/1")
 	other.Reaction.SenderID = "slack:U3"
 	same(f, "another person's", f.change(threadKey(1), other, nil).Disposition, event.Updated)
@@ -322,7 +322,7 @@ func reactions(f *fixture) {
 	gone := thumbsUp("C1/1")
 	gone.Reaction.Removed = true
 	same(f, "taken away", f.change(threadKey(1), gone, nil).Disposition, event.Updated)
-	same(f, "removed again", f.change(threadKey(1), gone, nil).Fate, noChange)
+	same(f, "removed again", f.change(threadKey(1), gone, nil).Result, noChange)
 	same(f, "reactions", f.list(threadKey(1))[0].Reactions, []event.Reaction{*other.Reaction})
 	all := event.Event{Kind: event.KindReaction, Targets: []string{"C1/1"}, Reaction: &event.Reaction{Removed: true, All: true}}
 	same(f, "all removed", f.change(threadKey(1), all, nil).Disposition, event.Updated)
@@ -341,13 +341,13 @@ func reactionToNotice(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	f.fail(f.begin(threadKey(1)), "Sorry.")
 	f.deliver(threadKey(1), "C1/9")
-	same(f, "fate", f.change("", thumbsUp("C1/9"), nil).Fate, *event.Ignore(event.ReasonUnknownMessage))
+	same(f, "result", f.change("", thumbsUp("C1/9"), nil).Result, *event.Ignore(event.ReasonUnknownMessage))
 }
 
 func reactionToDeleted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	same(f, "fate", f.change(threadKey(1), thumbsUp("C1/1"), nil).Fate, *event.Ignore(event.ReasonDeleted))
+	same(f, "result", f.change(threadKey(1), thumbsUp("C1/1"), nil).Result, *event.Ignore(event.ReasonDeleted))
 }
 
 // inWords returns a reaction with its message.
@@ -361,20 +361,20 @@ func inWords(target string) event.Event {
 func reactionSpoken(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
 	f.deliver(threadKey(1), "C1/9")
-	outcome := f.change("", inWords("C1/9"), runs)
-	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
-	same(f, "reaction", outcome.Reaction.Emoji, "+1")
+	result := f.change("", inWords("C1/9"), runs)
+	same(f, "result", result.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonMention})
+	same(f, "reaction", result.Reaction.Emoji, "+1")
 	reply := f.list(threadKey(1))[1]
 	same(f, "on the reply", len(reply.Reactions), 1)
-	same(f, "it quotes", *outcome.Message.Quotes.Quoted, event.Quote{ExternalID: reply.ExternalID, SenderID: "agent:helper", Content: "Hello.", Own: true})
-	same(f, "told again", f.change("", inWords("C1/9"), runs).Fate, *event.Ignore(event.ReasonNoChange))
+	same(f, "it quotes", *result.Message.Quotes.Quoted, event.Quote{ExternalID: reply.ExternalID, SenderID: "agent:helper", Content: "Hello.", Own: true})
+	same(f, "told again", f.change("", inWords("C1/9"), runs).Result, *event.Ignore(event.ReasonNoChange))
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{":+1:"})
 	f.commit(run, answer("You're welcome."))
 	gone := thumbsUp("C1/9")
 	gone.Reaction.Removed = true
 	f.change("", gone, runs)
-	same(f, "added again by the same event", f.change("", inWords("C1/9"), runs).Fate, event.Fate{Disposition: event.Updated})
+	same(f, "added again by the same event", f.change("", inWords("C1/9"), runs).Result, event.Result{Disposition: event.Updated})
 	same(f, "turns", f.due(turns), nil)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello.", "3 :+1:", "4 You're welcome."})
 }
@@ -384,7 +384,7 @@ func reactionUnspoken(f *fixture) {
 	for i, decide := range []policy{refused, noted} {
 		e := inWords("C1/1")
 		e.Reaction.SenderID = fmt.Sprint("slack:U", i)
-		same(f, "fate", f.change("", e, decide).Fate, event.Fate{Disposition: event.Updated})
+		same(f, "result", f.change("", e, decide).Result, event.Result{Disposition: event.Updated})
 		same(f, "reactions", len(f.list(threadKey(1))[0].Reactions), i+1)
 	}
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
@@ -392,7 +392,7 @@ func reactionUnspoken(f *fixture) {
 
 func reactionElsewhere(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
-	_, outcome := f.handed(thumbsUp("C1/1"))
-	same(f, "fate", outcome.Disposition, event.Updated)
+	_, result := f.handed(thumbsUp("C1/1"))
+	same(f, "result", result.Disposition, event.Updated)
 	same(f, "reactions", len(f.list(threadKey(1))[0].Reactions), 1)
 }

@@ -61,9 +61,9 @@ func parentRemembered(f *fixture) {
 	accepted := f.accept(a)
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/2", "hello")}, runs)
 	e.Begin = true
-	outcome, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
-	same(f, "of a run that begins with its message", outcome.Begun.Parent, "C0")
+	same(f, "of a run that begins with its message", result.Begun.Parent, "C0")
 	f.message(threadKey(1), said("C1/3", "hello?"), runs) // its payload names no parent
 	next := f.successor("second")
 	run := next.begin(threadKey(1))
@@ -137,7 +137,7 @@ func threadIDs(f *fixture) {
 func backlog(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2"))
-	f.accept(f.envelope(event.KindReaction, "", "C1/9")) // waits for its subject
+	f.accept(f.envelope(event.KindReaction, "", "C1/9")) // waits for its message
 	got, err := f.Backlog(f.ctx)
 	f.must(err)
 	same(f, "backlog", got, journal.Backlog{Pending: 2})

@@ -107,18 +107,18 @@ func (f *fixture) fails(what string, err, want error) {
 	}
 }
 
-// envelope returns a payload of a kind in a thread, about a subject. Every call returns
+// envelope returns a payload of a kind in a thread, about a message. Every call returns
 // another payload.
-func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, subject string) journal.AcceptRequest {
+func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, messageID string) journal.AcceptRequest {
 	f.serial++
 	return journal.AcceptRequest{
 		Envelope: event.Envelope{
 			Workspace: workspace, Platform: event.Slack, Transport: "http",
-			ReceivedAt: f.clock.Now(), Body: fmt.Appendf(nil, "payload %d of %s", f.serial, subject),
+			ReceivedAt: f.clock.Now(), Body: fmt.Appendf(nil, "payload %d of %s", f.serial, messageID),
 		},
 		Keys: event.Keys{
-			Kind: kind, Dedupe: fmt.Sprintf("%s:%s:%d", kind, subject, f.serial), Thread: thread,
-			Channel: event.Channel{ID: channel}, Subject: subject,
+			Kind: kind, Dedupe: fmt.Sprintf("%s:%s:%d", kind, messageID, f.serial), Thread: thread,
+			Channel: event.Channel{ID: channel}, MessageID: messageID,
 		},
 	}
 }
@@ -194,22 +194,22 @@ func entry(envelope int64, e event.Event, decide policy) journal.Entry {
 }
 
 // record records an event under the process's claim.
-func (f *fixture) record(thread, envelope int64, e event.Event, decide policy) journal.Outcome {
+func (f *fixture) record(thread, envelope int64, e event.Event, decide policy) journal.RecordResult {
 	f.Helper()
-	outcome, err := f.Record(f.ctx, f.claim(thread), entry(envelope, e, decide))
+	result, err := f.Record(f.ctx, f.claim(thread), entry(envelope, e, decide))
 	f.must(err)
-	return outcome
+	return result
 }
 
 // message accepts and records a message.
-func (f *fixture) message(thread event.ThreadKey, m *event.Message, decide policy) journal.Outcome {
+func (f *fixture) message(thread event.ThreadKey, m *event.Message, decide policy) journal.RecordResult {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, m.ExternalID))
 	return f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, decide)
 }
 
 // change accepts and records an edit, delete or reaction.
-func (f *fixture) change(thread event.ThreadKey, e event.Event, decide policy) journal.Outcome {
+func (f *fixture) change(thread event.ThreadKey, e event.Event, decide policy) journal.RecordResult {
 	f.Helper()
 	accepted := f.accept(f.envelope(e.Kind, thread, e.Targets[0]))
 	return f.record(accepted.Thread, accepted.ID, e, decide)
@@ -269,7 +269,7 @@ func answer(content string, posts ...string) journal.Reply {
 }
 
 // commit commits a reply and returns the result.
-func (f *fixture) commit(run *journal.Run, reply journal.Reply) journal.Ended {
+func (f *fixture) commit(run *journal.Run, reply journal.Reply) journal.EndResult {
 	f.Helper()
 	ended, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
 	f.must(err)
@@ -280,7 +280,7 @@ func (f *fixture) commit(run *journal.Run, reply journal.Reply) journal.Ended {
 func (f *fixture) exchange(thread event.ThreadKey, id, question, reply string, posts ...string) {
 	f.Helper()
 	f.message(thread, said(id, question), runs)
-	same(f, "outcome", f.commit(f.begin(thread), answer(reply, posts...)).State, journal.RunDone)
+	same(f, "result", f.commit(f.begin(thread), answer(reply, posts...)).State, journal.RunDone)
 }
 
 // list returns the thread's messages.

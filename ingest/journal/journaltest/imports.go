@@ -95,7 +95,7 @@ func importedBesideLive(f *fixture) {
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"now"})
 	same(f, "turns", f.turnsOf(run, 50), []string{"heard|one|ONE", "|now|"})
-	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
 }
 
 func importedApart(f *fixture) {

@@ -80,20 +80,20 @@ func ownMessages(f *fixture) {
 	byKey := said("C1/10", "Hello.")
 	byKey.OwnKey = d.Key
 	for _, m := range []*event.Message{shown, byID, byKey} {
-		same(f, m.ExternalID, f.message(threadKey(1), m, runs).Fate, *event.Ignore(event.ReasonOwnMessage))
+		same(f, m.ExternalID, f.message(threadKey(1), m, runs).Result, *event.Ignore(event.ReasonOwnMessage))
 	}
-	same(f, "an edit of our message", f.change(threadKey(1), edited("C1/9", "Hello!", "2"), runs).Fate, *event.Ignore(event.ReasonOwnMessage))
+	same(f, "an edit of our message", f.change(threadKey(1), edited("C1/9", "Hello!", "2"), runs).Result, *event.Ignore(event.ReasonOwnMessage))
 
 	foreign := said("C1/11", "I am another bot")
 	foreign.Metadata.SenderType = event.Bot
-	outcome := f.message(threadKey(1), foreign, passive)
-	same(f, "another bot's", outcome.Disposition, event.Stored)
-	same(f, "author", outcome.Message.Author, journal.ByBot)
+	result := f.message(threadKey(1), foreign, passive)
+	same(f, "another bot's", result.Disposition, event.Stored)
+	same(f, "author", result.Message.Author, journal.ByBot)
 }
 
 func refusedMessage(f *fixture) {
-	outcome := f.message(threadKey(1), said("C1/1", "hi"), refused)
-	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonUserRefused))
+	result := f.message(threadKey(1), said("C1/1", "hi"), refused)
+	same(f, "result", result.Result, *event.Ignore(event.ReasonUserRefused))
 	same(f, "messages", f.count("messages"), 0)
 	same(f, "turns", f.due(turns), nil)
 }
@@ -103,13 +103,13 @@ func notedMessage(f *fixture) {
 	m.Attachments = []event.Attachment{{ID: "F1"}}
 	m.Quoted = &event.Quote{Content: "secret"}
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	outcome := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, noted)
-	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonNotAddressed))
+	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, noted)
+	same(f, "result", result.Result, *event.Ignore(event.ReasonNotAddressed))
 	settled, err := f.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "freshness", settled.Message.Freshness, nil)
-	same(f, "content", outcome.Message.Content, "")
-	same(f, "quotes", outcome.Message.Quotes, journal.Quotes{})
+	same(f, "content", result.Message.Content, "")
+	same(f, "quotes", result.Message.Quotes, journal.Quotes{})
 	same(f, "files", f.count("attachments"), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{})
 	same(f, "again", f.message(threadKey(1), m, noted).Disposition, event.Duplicate)
@@ -119,7 +119,7 @@ func notedMessage(f *fixture) {
 func duplicateMessage(f *fixture) {
 	first := f.message(threadKey(1), said("C1/1", "hi"), runs)
 	second := f.message(threadKey(1), said("C1/1", "hi"), runs)
-	same(f, "fate", second.Fate, event.Fate{Disposition: event.Duplicate})
+	same(f, "result", second.Result, event.Result{Disposition: event.Duplicate})
 	same(f, "message", second.Message.Row, first.Message.Row)
 	same(f, "thread", second.Thread, threadKey(1))
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
@@ -133,7 +133,7 @@ func duplicateClient(f *fixture) {
 	f.message(threadKey(1), first, runs)
 	second := said("0190-2", "hi")
 	second.ClientMessageID = "mine"
-	same(f, "fate", f.message(threadKey(1), second, runs).Disposition, event.Duplicate)
+	same(f, "result", f.message(threadKey(1), second, runs).Disposition, event.Duplicate)
 	third := said("0190-3", "hi")
 	third.ClientMessageID = "mine"
 	third.Metadata.SenderID = "slack:U2"
@@ -151,9 +151,9 @@ func duplicateClient(f *fixture) {
 func secondPayloadRaises(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
 	same(f, "turns", f.due(turns), nil)
-	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
-	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
-	same(f, "trigger", outcome.Trigger, journal.TriggerRun)
+	result := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
+	same(f, "result", result.Result, event.Result{Disposition: event.Updated, Reason: event.ReasonMention})
+	same(f, "trigger", result.Trigger, journal.TriggerRun)
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"<@B> hi"})
 	same(f, "once more", f.message(threadKey(1), said("C1/1", "<@B> hi"), runs).Disposition, event.Duplicate)
@@ -164,17 +164,17 @@ func secondPayloadRaises(f *fixture) {
 
 func secondPayloadOfNoted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "<@B> hi"), noted)
-	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
-	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Updated, Reason: event.ReasonMention})
+	result := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
+	same(f, "result", result.Result, event.Result{Disposition: event.Updated, Reason: event.ReasonMention})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"<@B> hi"})
 	same(f, "edited", f.list(threadKey(1))[0].EditedAt.IsZero(), true)
 }
 
 func secondPayloadAfterRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
-	outcome := f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
-	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Duplicate})
-	same(f, "trigger", outcome.Message.Trigger, journal.TriggerRun)
+	result := f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
+	same(f, "result", result.Result, event.Result{Disposition: event.Duplicate})
+	same(f, "trigger", result.Message.Trigger, journal.TriggerRun)
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"<@B> hi"})
 }
 
@@ -192,7 +192,7 @@ func secondPayloadFiles(f *fixture) {
 			if k == 0 {
 				want = event.Stored
 			}
-			same(f, "fate", f.message(key, &second, passive).Disposition, want)
+			same(f, "result", f.message(key, &second, passive).Disposition, want)
 		}
 		names := each(f.list(key)[0].Attachments, func(a journal.Attachment) string { return a.Name })
 		slices.Sort(names)
@@ -207,7 +207,7 @@ func straySecondPayload(f *fixture) {
 	same(f, "waits", f.record(accepted.Thread, accepted.ID, second, runs).Waits, true)
 	thread := f.thread(threadKey(1))
 	same(f, "due", f.due(intake), []int64{thread})
-	same(f, "fate", f.record(thread, accepted.ID, second, runs).Disposition, event.Updated)
+	same(f, "result", f.record(thread, accepted.ID, second, runs).Disposition, event.Updated)
 	same(f, "turns", f.due(turns), []int64{thread})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"@bot hi"})
 }
@@ -216,8 +216,8 @@ func duplicateOfDeleted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	outcome := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
-	same(f, "fate", outcome.Fate, *event.Ignore(event.ReasonDeleted))
+	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	same(f, "result", result.Result, *event.Ignore(event.ReasonDeleted))
 	same(f, "raw bytes", len(f.body(accepted.ID)), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -"})
 	same(f, "turns", f.due(turns), nil)

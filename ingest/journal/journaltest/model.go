@@ -79,7 +79,7 @@ func (m *machine) acceptNew(rt *rapid.T) {
 	s := &spoken{runs: rapid.Bool().Draw(rt, "runs")}
 	a := m.envelope(event.KindMessage, t.key, "")
 	s.id, s.text = fmt.Sprint(t.key, "/", m.serial), fmt.Sprint("text ", m.serial)
-	a.Keys.Dedupe, a.Keys.Subject = s.id, s.id
+	a.Keys.Dedupe, a.Keys.MessageID = s.id, s.id
 	s.envelope = m.accept(a).ID
 	t.pending, t.accepted = append(t.pending, s), append(t.accepted, a)
 }
@@ -112,17 +112,17 @@ func (m *machine) recordOne(t *imagined, begin bool) bool {
 	}
 	told := entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, decide)
 	told.Begin = begin
-	outcome, err := m.Record(m.ctx, m.claim(thread), told)
+	result, err := m.Record(m.ctx, m.claim(thread), told)
 	m.must(err)
 	s.seq = int64(len(t.listed) + 1)
-	same(m, "thread_seq", outcome.Message.Seq, s.seq)
+	same(m, "thread_seq", result.Message.Seq, s.seq)
 	t.pending, t.listed = t.pending[1:], append(t.listed, s)
 	switch {
-	case outcome.Begun != nil:
+	case result.Begun != nil:
 		same(m, "an unexpected run began",
 			[]bool{t.runID != "", len(t.waiting) > 0, len(t.pending) > 0, !s.runs || !begin}, make([]bool, 4))
-		t.runID, t.asked = outcome.Begun.ID, []*spoken{s}
-		same(m, "asked", contents(outcome.Begun.Messages), []string{s.text})
+		t.runID, t.asked = result.Begun.ID, []*spoken{s}
+		same(m, "asked", contents(result.Begun.Messages), []string{s.text})
 	case s.runs:
 		t.waiting = append(t.waiting, s)
 	}
@@ -136,8 +136,8 @@ func (m *machine) deleteSome(rt *rapid.T) {
 		rt.Skip("no message can be deleted now")
 	}
 	s := rapid.SampledFrom(there).Draw(rt, "message")
-	outcome := m.change(t.key, deleted(s.id), nil)
-	same(m, "fate", outcome.Disposition, event.Updated)
+	result := m.change(t.key, deleted(s.id), nil)
+	same(m, "result", result.Disposition, event.Updated)
 	s.deleted = true
 	gone := func(x *spoken) bool { return x == s }
 	t.waiting, t.asked = slices.DeleteFunc(t.waiting, gone), slices.DeleteFunc(t.asked, gone)
@@ -175,11 +175,11 @@ func (m *machine) answerTurn(t *imagined) bool {
 		return false
 	}
 	text := "re " + run.ID
-	outcome := m.commit(run, answer(text, text)).State
+	result := m.commit(run, answer(text, text)).State
 	if len(t.asked) == 0 {
-		same(m, "outcome", outcome, journal.RunCanceled)
+		same(m, "result", result, journal.RunCanceled)
 	} else {
-		same(m, "outcome", outcome, journal.RunDone)
+		same(m, "result", result, journal.RunDone)
 		t.listed = append(t.listed, &spoken{text: text, seq: int64(len(t.listed) + 1)})
 		t.posts = append(t.posts, text)
 	}

@@ -63,9 +63,9 @@ func namedAtOnce(f *fixture) {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(n), m.ExternalID))
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
 		e.Begin = true
-		outcome, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
-		return outcome.Begun
+		return result.Begun
 	}
 	run := begins(1, asks("C1/1", "hi", "run-1"))
 	same(f, "run", run.ID, "run-1")

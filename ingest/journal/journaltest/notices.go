@@ -58,7 +58,7 @@ func noticeOfWithdrawn(f *fixture) {
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	reply := answer("Hello.", "Hello.")
 	reply.Withdrawn = func() journal.Notice { return journal.Notice{Text: "Deleted."} }
-	same(f, "outcome", f.commit(run, reply).State, journal.RunCanceled)
+	same(f, "result", f.commit(run, reply).State, journal.RunCanceled)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 Deleted."})
 	same(f, "state", f.asks(threadKey(1)), []string{"cancelled Deleted.", "system"})
 	same(f, "deliveries", f.count("deliveries"), 0)
@@ -224,7 +224,7 @@ func outOfMemory(f *fixture) {
 }
 
 // tells records a message that asks an agent.
-func (f *fixture) tells(id, to string) journal.Outcome {
+func (f *fixture) tells(id, to string) journal.RecordResult {
 	f.Helper()
 	return f.tell(id, runs, func(e *journal.Entry) { e.Agent, e.Begin = to, false })
 }
@@ -269,7 +269,7 @@ func otherAgentWaits(f *fixture) {
 	f.tells("C1/2", "other")
 	reply := answer("Hello.")
 	reply.Interruptible = true
-	same(f, "outcome", f.commit(run, reply).State, journal.RunDone)
+	same(f, "result", f.commit(run, reply).State, journal.RunDone)
 	f.belongsTo(agent, "other")
 }
 
@@ -280,10 +280,10 @@ func rerunOfAgent(f *fixture) {
 	f.tells("C1/3", agent)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "outcome", f.commit(run, reply).State, journal.RunUnfinished)
+	same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
 	run = f.beginFor(agent)
 	same(f, "asked", contents(run.Messages), []string{"C1/1", "C1/3"})
-	same(f, "outcome", f.commit(run, reply).State, journal.RunDone)
+	same(f, "result", f.commit(run, reply).State, journal.RunDone)
 	f.belongsTo(agent, "other")
 	same(f, "the other is asked", contents(f.beginFor("other").Messages), []string{"C1/2"})
 }

@@ -105,7 +105,7 @@ func notSentAgain(f *fixture) {
 	f.fails("give up a sent delivery", err, journal.ErrDelivered)
 	f.must(f.bySent(d, "C1/9"))
 	same(f, "due", f.due(deliveries), nil)
-	same(f, "subject", f.accept(f.envelope(event.KindReaction, "", "C1/9")).Thread, d.Thread)
+	same(f, "thread of the reaction", f.accept(f.envelope(event.KindReaction, "", "C1/9")).Thread, d.Thread)
 }
 
 func committedMeanwhile(f *fixture) {

@@ -21,12 +21,12 @@ func wholePath(f *fixture) {
 
 	pending, err := f.NextEnvelopes(f.ctx, accepted.Thread, 10)
 	f.must(err)
-	same(f, "pending", pending, []journal.Pending{{ID: accepted.ID, Envelope: a.Envelope, MessageID: accepted.MessageID}})
+	same(f, "pending", pending, []journal.Pending{{ID: accepted.ID, Envelope: a.Envelope, MessageUUID: accepted.MessageUUID}})
 
 	m := said("C1/1", "<@B> hi")
-	outcome := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
-	same(f, "fate", outcome.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonMention})
-	same(f, "pending afterwards", outcome.Pending, 0)
+	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
+	same(f, "result", result.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonMention})
+	same(f, "pending afterwards", result.Pending, 0)
 	same(f, "threads with intake", f.due(intake), nil)
 	same(f, "threads with turns", f.due(turns), []int64{accepted.Thread})
 
@@ -38,7 +38,7 @@ func wholePath(f *fixture) {
 	same(f, "question", contents(transcript[0].Messages), []string{"<@B> hi"})
 
 	ended := f.commit(run, answer("Hello.", "Hello."))
-	same(f, "outcome", ended.State, journal.RunDone)
+	same(f, "result", ended.State, journal.RunDone)
 	same(f, "threads with turns", f.due(turns), nil)
 	same(f, "threads with deliveries", f.due(deliveries), []int64{accepted.Thread})
 

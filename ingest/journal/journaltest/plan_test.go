@@ -102,35 +102,35 @@ func (c *conversation) must(err error) {
 }
 
 // record accepts and records an event, on a node that could answer it at once.
-func (c *conversation) record(key string, e event.Event, target string) (journal.Outcome, *journal.Claim) {
+func (c *conversation) record(key string, e event.Event, target string) (journal.RecordResult, *journal.Claim) {
 	c.Helper()
-	keys := event.Keys{Kind: e.Kind, Dedupe: key, Thread: "slack:acme:C1:1", Channel: event.Channel{ID: "C1"}, Subject: target}
+	keys := event.Keys{Kind: e.Kind, Dedupe: key, Thread: "slack:acme:C1:1", Channel: event.Channel{ID: "C1"}, MessageID: target}
 	accepted, err := c.Accept(c.Context(), journal.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte("{}")}, Keys: keys, Claim: true,
 	})
 	c.must(err)
 	claim := &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
-	outcome, err := c.Record(c.Context(), claim, journal.Entry{
-		Envelope: accepted.ID, MessageID: accepted.MessageID, Workspace: "acme", Event: e, Origin: journal.Live, Agent: "helper", Begin: true,
+	result, err := c.Record(c.Context(), claim, journal.Entry{
+		Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: e, Origin: journal.Live, Agent: "helper", Begin: true,
 		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
 			return journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonMention, Metadata: m.Metadata.Bytes()}
 		},
 	})
 	c.must(err)
-	return outcome, claim
+	return result, claim
 }
 
 // ask accepts and records a message, and begins its run.
 func (c *conversation) ask(id string) (*journal.Run, *journal.Claim) {
 	c.Helper()
-	outcome, claim := c.record("message:"+id, event.Event{Kind: event.KindMessage, Message: &event.Message{
+	result, claim := c.record("message:"+id, event.Event{Kind: event.KindMessage, Message: &event.Message{
 		ExternalID: id, Content: "hello", Channel: event.Channel{ID: "C1"}, SentAt: time.Now(), Quoted: &event.Quote{ExternalID: "C1/1"},
 		Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
 	}}, id)
-	if outcome.Begun == nil {
+	if result.Begun == nil {
 		c.Fatal("no run began with the message")
 	}
-	return outcome.Begun, claim
+	return result.Begun, claim
 }
 
 // exchange is a message and its answer: accept, record and begin, end, sent.

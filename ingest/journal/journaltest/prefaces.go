@@ -100,19 +100,19 @@ func prefaceBegun(f *fixture) {
 	accepted := f.accept(a)
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/b", "b")}, runs)
 	e.Begin = true
-	outcome, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
-	if outcome.Begun == nil {
+	if result.Begun == nil {
 		f.Fatalf("no run has begun")
 	}
-	same(f, "preface of the run", outcome.Begun.Preface, run.Preface)
-	same(f, "its turn", f.transcript(outcome.Begun, wide)[:4], []string{"^root", "...7", "#r1", "#r2"})
+	same(f, "preface of the run", result.Begun.Preface, run.Preface)
+	same(f, "its turn", f.transcript(result.Begun, wide)[:4], []string{"^root", "...7", "#r1", "#r2"})
 }
 
 func prefaceQuiet(f *fixture) {
 	run := middle(f)
 	change := f.change(threadKey(1), edited("C1/r1", "@bot r1", "2"), mentions)
-	same(f, "the edit", change.Fate.Disposition, event.Updated)
+	same(f, "the edit", change.Result.Disposition, event.Updated)
 	same(f, "a turn is due", change.TurnAt.IsZero(), true)
 	reply := answer("re a")
 	reply.Stale = "drop"

@@ -136,7 +136,7 @@ func (f *fixture) many(n int) {
 	f.Helper()
 	for i := range n {
 		a := f.envelope(event.KindOther, "", fmt.Sprint(i))
-		a.Keys.Settled = event.Ignore(event.ReasonNotAnEvent)
+		a.Keys.Result = event.Ignore(event.ReasonNotAnEvent)
 		f.accept(a)
 	}
 }

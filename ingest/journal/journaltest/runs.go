@@ -63,9 +63,9 @@ func coalescing(f *fixture) {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, id)}, runs)
 		e.Coalesce, e.CoalesceMax = 500*time.Millisecond, 1200*time.Millisecond
-		outcome, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
-		same(f, "due", outcome.TurnAt.After(f.clock.Now()), true)
+		same(f, "due", result.TurnAt.After(f.clock.Now()), true)
 	}
 	begun := f.clock.Now()
 	say("C1/1")
@@ -83,7 +83,7 @@ func coalescing(f *fixture) {
 }
 
 // tell accepts and records a message while the agent has room for a run.
-func (f *fixture) tell(id string, decide policy, change func(*journal.Entry)) journal.Outcome {
+func (f *fixture) tell(id string, decide policy, change func(*journal.Entry)) journal.RecordResult {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
 	told := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, id)}, decide)
@@ -91,9 +91,9 @@ func (f *fixture) tell(id string, decide policy, change func(*journal.Entry)) jo
 	if change != nil {
 		change(&told)
 	}
-	outcome, err := f.Record(f.ctx, f.claim(accepted.Thread), told)
+	result, err := f.Record(f.ctx, f.claim(accepted.Thread), told)
 	f.must(err)
-	return outcome
+	return result
 }
 
 func begunWithMessage(f *fixture) {
@@ -111,13 +111,13 @@ func begunWithMessage(f *fixture) {
 	again := next.begin(threadKey(1))
 	same(f, "run", again.ID, run.ID)
 	same(f, "messages of the second run", again.Messages[0].Row, run.Messages[0].Row)
-	same(f, "outcome", next.commit(again, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", next.commit(again, answer("Hello.")).State, journal.RunDone)
 	same(f, "turns left", next.due(turns), nil)
 	same(f, "the next block", next.tell("C1/2", runs, nil).Begun.ContextAfter, int64(2))
 }
 
 func notBegunWithMessage(f *fixture) {
-	begun := func(o journal.Outcome) bool { return o.Begun != nil }
+	begun := func(o journal.RecordResult) bool { return o.Begun != nil }
 	same(f, "a passive message", begun(f.tell("C1/1", passive, nil)), false)
 	same(f, "a coalescing message", begun(f.tell("C1/2", runs, func(e *journal.Entry) { e.Coalesce = time.Second })), false)
 	same(f, "after a waiting message", begun(f.tell("C1/3", runs, nil)), false)
@@ -131,9 +131,9 @@ func notBegunWithMessage(f *fixture) {
 	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/6"))
 	told := entry(first.ID, event.Event{Kind: event.KindMessage, Message: said("C1/5", "C1/5")}, runs)
 	told.Begin = true
-	outcome, err := f.Record(f.ctx, f.claim(first.Thread), told)
+	result, err := f.Record(f.ctx, f.claim(first.Thread), told)
 	f.must(err)
-	same(f, "before all envelopes are recorded", begun(outcome), false)
+	same(f, "before all envelopes are recorded", begun(result), false)
 }
 
 func resumed(f *fixture) {
@@ -147,7 +147,7 @@ func resumed(f *fixture) {
 	same(f, "block", [2]int64{second.ContextAfter, second.BaseSeq}, [2]int64{first.ContextAfter, first.BaseSeq})
 	_, err := f.CommitReply(f.ctx, f.claim(first.Thread), first, answer("late"))
 	f.fails("reply of the first process", err, journal.ErrFenced)
-	same(f, "outcome", next.commit(second, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", next.commit(second, answer("Hello.")).State, journal.RunDone)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
 	_, err = next.CommitReply(f.ctx, next.claim(first.Thread), second, answer("again"))
 	f.fails("a second reply", err, journal.ErrFenced)
@@ -348,7 +348,7 @@ func committed(f *fixture) {
 		f.Fatalf("a reply without metadata was committed")
 	}
 	same(f, "deliveries", f.count("deliveries"), 2)
-	same(f, "outcome", f.commit(run, answer("y")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("y")).State, journal.RunDone)
 }
 
 func withdrawn(f *fixture) {
@@ -356,7 +356,7 @@ func withdrawn(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	same(f, "outcome", f.commit(run, answer("Hello.", "Hello.")), journal.Ended{State: journal.RunCanceled})
+	same(f, "result", f.commit(run, answer("Hello.", "Hello.")), journal.EndResult{State: journal.RunCanceled})
 	same(f, "deliveries", f.count("deliveries"), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 before", "2 -"})
 	same(f, "turns", f.due(turns), nil)
@@ -369,7 +369,7 @@ func partlyDeleted(f *fixture) {
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "asked after a restart", contents(f.successor("second").begin(threadKey(1)).Messages), []string{"ho"})
 	delete(f.claims, run.Thread)
-	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
 }
 
 func givesWay(f *fixture) {
@@ -379,10 +379,10 @@ func givesWay(f *fixture) {
 	reply := answer("Hello.")
 	reply.Interruptible = true
 	f.message(threadKey(1), said("C1/3", "ho"), runs)
-	same(f, "outcome", f.commit(run, reply).State, journal.RunInterrupted)
+	same(f, "result", f.commit(run, reply).State, journal.RunInterrupted)
 	run = f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"hi", "ho"})
-	same(f, "outcome", f.commit(run, reply).State, journal.RunDone)
+	same(f, "result", f.commit(run, reply).State, journal.RunDone)
 }
 
 func rerun(f *fixture) {
@@ -396,7 +396,7 @@ func rerun(f *fixture) {
 		text := fmt.Sprint(i + 1)
 		f.message(threadKey(1), said("C1/"+text, text), runs)
 		asked = append(asked, text)
-		same(f, "outcome", f.commit(run, reply).State, want)
+		same(f, "result", f.commit(run, reply).State, want)
 		run = f.begin(threadKey(1))
 		same(f, "the same run", run.ID == id, want == journal.RunUnfinished)
 	}
@@ -421,12 +421,12 @@ func rerunCounts(f *fixture) {
 		same(f, "asked again", contents(run.Messages), []string{"hi", "and?"})
 		if left {
 			ended := f.commit(run, reply)
-			same(f, "outcome", []any{ended.State, ended.More}, []any{journal.RunDone, false})
+			same(f, "result", []any{ended.State, ended.More}, []any{journal.RunDone, false})
 			continue
 		}
 		f.change(thread, deleted(id("hi")), nil)
 		f.change(thread, deleted(id("and")), nil)
-		same(f, "outcome without a message", f.commit(run, reply).State, journal.RunCanceled)
+		same(f, "result without a message", f.commit(run, reply).State, journal.RunCanceled)
 	}
 }
 
@@ -445,11 +445,11 @@ func rerunOnce(f *fixture) {
 		f.clock.advance(time.Second)
 		newer(thread)
 		for _, reply.Again = range []bool{false, true} {
-			same(f, "outcome", f.commit(run, reply).State, journal.RunUnfinished)
+			same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
 			same(f, "reruns", f.begin(thread).Reruns, 1)
 		}
 		reply.Again = false
-		same(f, "outcome of the rerun", f.commit(f.begin(thread), reply).State, journal.RunDone)
+		same(f, "result of the rerun", f.commit(f.begin(thread), reply).State, journal.RunDone)
 	}
 }
 
@@ -461,7 +461,7 @@ func freshRun(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "ho"), runs)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "outcome", f.commit(run, reply).State, journal.RunUnfinished)
+	same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
 	f.commit(f.begin(threadKey(1)), reply)
 	f.message(threadKey(1), said("C1/3", "hum"), runs)
 	run = f.begin(threadKey(1))
@@ -513,7 +513,7 @@ func dropped(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "never mind"), passive)
 	reply := answer("Hello.", "Hello.")
 	reply.Stale, reply.Events = "drop", []stream.Message{{Type: stream.Answer, Text: "Hello."}}
-	same(f, "outcome", f.commit(run, reply), journal.Ended{State: journal.RunDropped})
+	same(f, "result", f.commit(run, reply), journal.EndResult{State: journal.RunDropped})
 	same(f, "deliveries", f.count("deliveries"), 0)
 	same(f, "events", f.count("run_events"), 1)
 	same(f, "runs with their reason", f.count("runs WHERE state = 'dropped' AND error <> ''"), 1)
@@ -524,7 +524,7 @@ func staleSent(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "ho"), passive)
-	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
 	same(f, "freshness", f.list(threadKey(1))[2].Freshness, &journal.Freshness{Known: event.Known{BaseSeq: at(1), LatestSeenSeq: at(1)}, ServerSeq: 2})
 }
 
@@ -561,7 +561,7 @@ func notInterrupted(f *fixture) {
 	f.change(threadKey(1), deleted("C1/4"), nil)
 	reply := answer("Hello.")
 	reply.Interruptible = true
-	same(f, "outcome", f.commit(run, reply).State, journal.RunDone)
+	same(f, "result", f.commit(run, reply).State, journal.RunDone)
 	run = f.begin(threadKey(1))
 	same(f, "asked next", contents(run.Messages), []string{"earlier than the run"})
 
@@ -595,7 +595,7 @@ func committedUnclearly(f *fixture) {
 	first := f.commit(run, reply)
 	reply.Again = true
 	again := f.commit(run, reply)
-	same(f, "outcome", again.State, journal.RunDone)
+	same(f, "result", again.State, journal.RunDone)
 	same(f, "reply", again.Message.ExternalID, first.Message.ExternalID)
 	same(f, "begun", again.Begun.ID, first.Begun.ID)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})

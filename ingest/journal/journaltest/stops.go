@@ -120,7 +120,7 @@ func stopCommand(f *fixture) {
 	_, err = f.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
 	out := f.message(threadKey(1), said("C1/2", "/stop"), commands(nil))
-	same(f, "fate", out.Fate, event.Fate{Disposition: event.Stored, Reason: event.ReasonCommand})
+	same(f, "result", out.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonCommand})
 	same(f, "stopped, told", [2]any{out.Stopped, out.Told}, [2]any{run.ID, true})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 /stop", "3 Stopped."})
 	same(f, "asked", f.list(threadKey(1))[0].Asked, &journal.Asked{ID: run.ID, State: "cancelled", Error: "Stopped."})
@@ -196,7 +196,7 @@ func editedCommand(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "aside"), passive)
 	out := f.change(threadKey(1), edited("C1/2", "/stop", "1"), commands(nil))
 	same(f, "stopped", out.Stopped, "")
-	same(f, "outcome", f.commit(run, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
 }
 
 func joinedRun(f *fixture) {
@@ -243,6 +243,6 @@ func leftRun(f *fixture) {
 		f.must(f.LeaveRun(f.ctx, f.claim(run.Thread), run, joined))
 	}
 	ended := f.commit(run, answer("one"))
-	same(f, "outcome", []any{ended.State, ended.More}, []any{journal.RunDone, true})
+	same(f, "result", []any{ended.State, ended.More}, []any{journal.RunDone, true})
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"and?"})
 }

@@ -68,7 +68,7 @@ func lateIsNotStale(f *fixture) {
 	f.late("C1/1", "a", time.Minute, passive)
 	reply := answer("B")
 	reply.Stale = "drop"
-	same(f, "outcome", f.commit(f.begin(threadKey(1)), reply).State, journal.RunDone)
+	same(f, "result", f.commit(f.begin(threadKey(1)), reply).State, journal.RunDone)
 }
 
 func timeOfArrival(f *fixture) {

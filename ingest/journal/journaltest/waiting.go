@@ -38,16 +38,16 @@ func admittedByRecord(f *fixture) {
 	same(f, "thread", reaction.Thread, 0)
 	other := f.accept(f.envelope(event.KindReaction, "", "C1/2"))
 
-	outcome := f.message(threadKey(1), said("C1/1", "hi"), passive)
-	same(f, "pending", outcome.Pending, 1)
+	result := f.message(threadKey(1), said("C1/1", "hi"), passive)
+	same(f, "pending", result.Pending, 1)
 	thread := f.thread(threadKey(1))
 	same(f, "let in", f.next(thread)[0].ID, reaction.ID)
 	settled, err := f.Envelope(f.ctx, other.ID)
 	f.must(err)
 	same(f, "result of the other envelope", settled, nil)
 
-	outcome = f.record(thread, reaction.ID, thumbsUp("C1/1"), nil)
-	same(f, "fate", outcome.Disposition, event.Updated)
+	result = f.record(thread, reaction.ID, thumbsUp("C1/1"), nil)
+	same(f, "result", result.Disposition, event.Updated)
 }
 
 func admittedBySent(f *fixture) {
@@ -56,10 +56,10 @@ func admittedBySent(f *fixture) {
 	f.deliver(threadKey(1), "C1/9")
 	thread := f.thread(threadKey(1))
 	same(f, "due", f.due(intake), []int64{thread})
-	outcome := f.record(thread, reaction.ID, thumbsUp("C1/9"), nil)
-	same(f, "fate", outcome.Disposition, event.Updated)
-	same(f, "message", outcome.Message.Content, "Hello.")
-	same(f, "pending", outcome.Pending, 0)
+	result := f.record(thread, reaction.ID, thumbsUp("C1/9"), nil)
+	same(f, "result", result.Disposition, event.Updated)
+	same(f, "message", result.Message.Content, "Hello.")
+	same(f, "pending", result.Pending, 0)
 }
 
 func awaitedPost(f *fixture) {
@@ -129,9 +129,9 @@ func (f *fixture) besideWork(thread, envelope int64, call func() error) {
 func reviewBehindMany(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	thread := f.thread(threadKey(1))
-	f.exec(`INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, thread, subject, received_at, accepted_at, state, message_id, body)
+	f.exec(`INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, thread, message_id, received_at, accepted_at, state, message_uuid, body)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
-		SELECT workspace, platform, transport, CAST(i AS TEXT), 'reaction', thread, subject, 1, 1, 'pending', 'x', body FROM n, envelopes`)
+		SELECT workspace, platform, transport, CAST(i AS TEXT), 'reaction', thread, message_id, 1, 1, 'pending', 'x', body FROM n, envelopes`)
 	f.waiting("C1/1")
 	same(f, "review", f.reviewAt(f.clock.Now()), review{Moved: []int64{thread}})
 }
@@ -185,7 +185,7 @@ func endedAtOnce(f *fixture) {
 	}
 	f.clock.advance(journal.WaitLimit)
 	ended, rest := 0, review{}
-	f.must(f.ReviewWaiting(f.ctx, f.clock.Now().Add(-journal.WaitLimit), func(int64) {}, func(journal.Settled) {
+	f.must(f.ReviewWaiting(f.ctx, f.clock.Now().Add(-journal.WaitLimit), func(int64) {}, func(journal.EnvelopeResult) {
 		if ended++; ended == 1 {
 			rest = f.node("second").review()
 		}
@@ -200,11 +200,11 @@ func waitsInVain(f *fixture) {
 	deadline := func() time.Time { return f.clock.Now().Add(-journal.WaitLimit) }
 	same(f, "review at once", f.reviewAt(deadline()), review{})
 	f.clock.advance(journal.WaitLimit)
-	fate := event.Fate{Disposition: event.Ignored, Reason: event.ReasonUnknownMessage}
-	same(f, "review", f.reviewAt(deadline()).Ended, []journal.Settled{{Fate: fate, Envelope: accepted.ID, Workspace: workspace, Kind: event.KindReaction}})
+	result := event.Result{Disposition: event.Ignored, Reason: event.ReasonUnknownMessage}
+	same(f, "review", f.reviewAt(deadline()).Ended, []journal.EnvelopeResult{{Result: result, Envelope: accepted.ID, Workspace: workspace, Kind: event.KindReaction}})
 	settled, err := f.Envelope(f.ctx, accepted.ID)
 	f.must(err)
-	same(f, "fate", settled.Fate, fate)
+	same(f, "result", settled.Result, result)
 
 	same(f, "pending envelopes of the later message", f.message(threadKey(1), said("C1/1", "hi"), passive).Pending, 0)
 }
@@ -212,12 +212,12 @@ func waitsInVain(f *fixture) {
 // review is the reports of one ReviewWaiting.
 type review struct {
 	Moved []int64 // threads
-	Ended []journal.Settled
+	Ended []journal.EnvelopeResult
 }
 
 func (f *fixture) tryReview(deadline time.Time) (r review, err error) {
 	err = f.ReviewWaiting(f.ctx, deadline, func(thread int64) { r.Moved = append(r.Moved, thread) },
-		func(s journal.Settled) { r.Ended = append(r.Ended, s) })
+		func(s journal.EnvelopeResult) { r.Ended = append(r.Ended, s) })
 	return r, err
 }
 
@@ -261,11 +261,11 @@ func waitsForEnvelope(f *fixture) {
 
 func editWaits(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
-	outcome := f.record(accepted.Thread, accepted.ID, edited("C1/1", "new", "2"), passive)
-	same(f, "waits", outcome.Waits, true)
-	same(f, "pending", outcome.Pending, 0)
-	outcome = f.message(threadKey(1), said("C1/1", "old"), passive)
-	same(f, "pending", outcome.Pending, 1)
+	result := f.record(accepted.Thread, accepted.ID, edited("C1/1", "new", "2"), passive)
+	same(f, "waits", result.Waits, true)
+	same(f, "pending", result.Pending, 0)
+	result = f.message(threadKey(1), said("C1/1", "old"), passive)
+	same(f, "pending", result.Pending, 1)
 	f.record(accepted.Thread, accepted.ID, edited("C1/1", "new", "2"), passive)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 new"})
 
@@ -273,8 +273,8 @@ func editWaits(f *fixture) {
 	f.opens(between("C2", 1, 2))
 	f.must(f.OpenGaps(f.ctx, "other", []event.Gap{between("C1", 1, 2)}, time.Time{}))
 	f.clock.advance(journal.WaitLimit)
-	outcome = f.record(late.Thread, late.ID, edited("C1/2", "new", "2"), passive)
-	same(f, "an envelope at its deadline", outcome.Fate, *event.Ignore(event.ReasonUnknownMessage))
+	result = f.record(late.Thread, late.ID, edited("C1/2", "new", "2"), passive)
+	same(f, "an envelope at its deadline", result.Result, *event.Ignore(event.ReasonUnknownMessage))
 }
 
 func noSubject(f *fixture) {

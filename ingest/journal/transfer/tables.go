@@ -27,9 +27,9 @@ var tables = []table{
 		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
 		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text, run_question text, question text,
 		run_seq int, run_events int, run_event_at int, accepting int, history text`),
-	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, subject text,
+	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, message_id text,
 		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
-		disposition text, reason text, error text, message int, message_id text, body bytes`),
+		disposition text, reason text, error text, message int, message_uuid text, body bytes`),
 	newTable("messages", 1, `row int, id text, thread int, seq int, workspace text, external_id text, client_message_id text, client_run_id text, run_input text, sender_id
 		text, author text, trigger text, reason text, agent text, memory int, content text, quotes text, quoted_id text, metadata bytes, version int,
 		origin text, revision text, files int, reactions text, envelopes text, sent_at int, created_at int, edited_at

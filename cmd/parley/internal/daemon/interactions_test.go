@@ -18,11 +18,11 @@ func TestCommandIsAnsweredInChannel(t *testing.T) {
 	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
 	h.slack.SetHook(slacktest.Hook{URL: h.url + "/hooks/slack/acme", Secret: signingSecret})
 	for n, text := range []string{"what is up", "and now?"} {
-		fate, err := h.slack.PushRaw(slacktest.SlashCommands, fmt.Appendf(nil,
+		result, err := h.slack.PushRaw(slacktest.SlashCommands, fmt.Appendf(nil,
 			`{"team_id":%q,"channel_id":%q,"channel_name":"garden","user_id":%q,"command":"/ask","text":%q,"trigger_id":"1.2.%d"}`,
 			slacktest.Team, room, mara, text, n)).Wait(h.ctx)
-		if err != nil || fate.State != slacktest.Acked || len(fate.Answer) != 0 {
-			t.Fatalf("%+v, %v\n%s", fate, err, h.log)
+		if err != nil || result.State != slacktest.Acked || len(result.Answer) != 0 {
+			t.Fatalf("%+v, %v\n%s", result, err, h.log)
 		}
 		asked := h.answerNext(replyWith("Much."))
 		if len(asked.messages) != 1 || asked.messages[0] != (chatMessage{"user", "[Mara (<@U0MARA>)]: /ask " + text}) {

@@ -82,8 +82,8 @@ func (m *metrics) backlog(ctx context.Context, j *journal.Journal) {
 			count(func(b journal.Backlog) int64 { return b.DeadLetters })))
 }
 
-// Settled implements ingest.Observer.
-func (m *metrics) Settled(workspace string, _ int64, o journal.Outcome) {
+// Processed implements ingest.Observer.
+func (m *metrics) Processed(workspace string, _ int64, o journal.RecordResult) {
 	m.envelopes.WithLabelValues(workspace, string(o.Kind), string(o.Disposition), o.Reason).Inc()
 }
 

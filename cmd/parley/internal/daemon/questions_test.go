@@ -61,12 +61,12 @@ func (a *asking) press(user, root string, question slacktest.Post, button int) {
 		a.t.Fatalf("the blocks are %s, %v", question.Blocks, err)
 	}
 	a.serial++
-	fate, err := a.slack.PushRaw(slacktest.Interactive, fmt.Appendf(nil, `{"type":"block_actions","api_app_id":%q,"team":{"id":%q},"user":{"id":%q},"trigger_id":"1.2.%d",
+	result, err := a.slack.PushRaw(slacktest.Interactive, fmt.Appendf(nil, `{"type":"block_actions","api_app_id":%q,"team":{"id":%q},"user":{"id":%q},"trigger_id":"1.2.%d",
 		"channel":{"id":%q,"name":"garden"},"container":{"type":"message","message_ts":%q,"channel_id":%q,"thread_ts":%q},
 		"message":{"bot_id":%q,"text":"Water them?","ts":%q,"thread_ts":%q},"actions":[%s]}`,
 		slacktest.App, slacktest.Team, user, a.serial, room, question.TS, room, root, slacktest.BotID, question.TS, root, blocks[1].Elements[button])).Wait(a.ctx)
-	if err != nil || fate.State != slacktest.Acked {
-		a.t.Fatalf("%+v, %v\n%s", fate, err, a.log)
+	if err != nil || result.State != slacktest.Acked {
+		a.t.Fatalf("%+v, %v\n%s", result, err, a.log)
 	}
 }
 

@@ -60,12 +60,12 @@ type player struct {
 	workspaces map[scope]*config.Workspace
 
 	mu        sync.Mutex
-	results   []*replay.Fate           // in the order of the input
-	envelopes map[int64]*replay.Fate   // by envelope id
-	repeats   map[int64][]*replay.Fate // of lines that repeat a waiting envelope, by its id
-	asked     map[int64]*replay.Fate   // of messages that wait for their run, by row
-	printed   int                      // the number of printed results
-	changed   wake.Signal              // set after a change of a result
+	results   []*replay.Result           // in the order of the input
+	envelopes map[int64]*replay.Result   // by envelope id
+	repeats   map[int64][]*replay.Result // of lines that repeat a waiting envelope, by its id
+	asked     map[int64]*replay.Result   // of messages that wait for their run, by row
+	printed   int                        // the number of printed results
+	changed   wake.Signal                // set after a change of a result
 }
 
 // scope identifies a workspace. Workspaces of two platforms may have the same id in a
@@ -91,7 +91,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	d.journal = journal.New(engine, journal.Options{Node: node})
 	d.work = work.New(engine, work.Options{Node: node, Log: r.Log})
 	p := &player{Recording: r, Daemon: d, directory: replay.NewDirectory(), workspaces: map[scope]*config.Workspace{},
-		envelopes: map[int64]*replay.Fate{}, repeats: map[int64][]*replay.Fate{}, asked: map[int64]*replay.Fate{}, changed: wake.NewSignal()}
+		envelopes: map[int64]*replay.Result{}, repeats: map[int64][]*replay.Result{}, asked: map[int64]*replay.Result{}, changed: wake.NewSignal()}
 	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(agent{}, a)
@@ -193,7 +193,7 @@ func (p *player) line(ctx context.Context, l replay.Line) error {
 		}
 	}
 	if l.Err != nil {
-		p.place(n, &replay.Fate{Disposition: event.Dead, Kind: event.KindOther, Trigger: journal.TriggerNone, Error: l.Err.Error()})
+		p.place(n, &replay.Result{Disposition: event.Dead, Kind: event.KindOther, Trigger: journal.TriggerNone, Error: l.Err.Error()})
 		return p.print(false)
 	}
 	l.Envelope.Workspace = w.ID
@@ -226,9 +226,9 @@ func (p *player) feed(ctx context.Context, n int, envelope event.Envelope) error
 }
 
 // repeat gives line n, a duplicate, the thread and the message of the first envelope. If
-// that envelope still waits for its target, Settled completes the result.
+// that envelope still waits for its target, Processed completes the result.
 func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
-	result := &replay.Fate{}
+	result := &replay.Result{}
 	p.place(n, result)
 	first, err := p.journal.Envelope(ctx, envelope)
 	if err != nil {
@@ -249,26 +249,26 @@ func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
 }
 
 // setDuplicate sets the result of a line whose payload an earlier line had.
-func setDuplicate(result *replay.Fate, kind event.Kind, thread event.ThreadKey, message *journal.Message) {
+func setDuplicate(result *replay.Result, kind event.Kind, thread event.ThreadKey, message *journal.Message) {
 	result.Disposition, result.Trigger = event.Duplicate, journal.TriggerNone
 	result.Kind, result.Thread, result.Message = kind, thread, viewOf(message)
 }
 
 // place makes a result that of line n.
-func (p *player) place(n int, result *replay.Fate) {
+func (p *player) place(n int, result *replay.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	result.N = n
 	p.results[n-1] = result
 }
 
-// result returns the result of an envelope, which is empty until Settled fills it.
-func (p *player) result(envelope int64) *replay.Fate {
+// result returns the result of an envelope, which is empty until Processed fills it.
+func (p *player) result(envelope int64) *replay.Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	result := p.envelopes[envelope]
 	if result == nil {
-		result = &replay.Fate{}
+		result = &replay.Result{}
 		p.envelopes[envelope] = result
 	}
 	return result
@@ -282,8 +282,8 @@ func viewOf(m *journal.Message) *journal.View {
 	return &v
 }
 
-// Settled implements ingest.Observer.
-func (p *player) Settled(_ string, envelope int64, o journal.Outcome) {
+// Processed implements ingest.Observer.
+func (p *player) Processed(_ string, envelope int64, o journal.RecordResult) {
 	if envelope == 0 {
 		return
 	}
@@ -374,7 +374,7 @@ func (p *player) await(ctx context.Context, holds func() (bool, error)) error {
 func (p *player) print(end bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	waiting := map[*replay.Fate]bool{}
+	waiting := map[*replay.Result]bool{}
 	for _, result := range p.asked {
 		waiting[result] = true
 	}

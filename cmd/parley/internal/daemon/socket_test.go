@@ -49,8 +49,8 @@ func TestMentionOverSocket(t *testing.T) {
 		t.Errorf("%+v", post)
 	}
 	for _, d := range told { // the message event and the mention event
-		if fate, err := d.Wait(h.ctx); err != nil || fate.State != slacktest.Acked {
-			t.Errorf("%+v, %v", fate, err)
+		if result, err := d.Wait(h.ctx); err != nil || result.State != slacktest.Acked {
+			t.Errorf("%+v, %v", result, err)
 		}
 	}
 	h.awaitMetric(envelopesMetric("message", "duplicate", ""), 1)

@@ -77,8 +77,8 @@ CREATE TABLE envelopes (
 	transport   TEXT NOT NULL,
 	dedupe_key  TEXT NOT NULL,
 	kind        TEXT NOT NULL,
-	thread      BIGINT,                     -- null: it waits for its subject, or is settled without a thread
-	subject     TEXT NOT NULL,               -- external id of the message that it makes or is about
+	thread      BIGINT,                     -- null: it waits for its message, or is settled without a thread
+	message_id  TEXT NOT NULL,               -- external id of the message that it makes or is about
 	channel     TEXT NOT NULL DEFAULT '',    -- of the message that it is about, if it waits for that message; else empty
 	received_at BIGINT NOT NULL,            -- 0: unknown
 	accepted_at BIGINT NOT NULL,
@@ -90,12 +90,12 @@ CREATE TABLE envelopes (
 	reason      TEXT NOT NULL DEFAULT '',
 	error       TEXT NOT NULL DEFAULT '',
 	message     BIGINT,                     -- the row that it made or changed
-	message_id  TEXT NOT NULL,            -- id of the message that it makes
+	message_uuid TEXT NOT NULL,            -- id of the message that it makes
 	body        BYTEA NOT NULL
 );
 CREATE UNIQUE INDEX envelopes_key ON envelopes (workspace, dedupe_key);
 CREATE INDEX envelopes_pending ON envelopes (thread, id) WHERE state = 'pending' AND thread IS NOT NULL;
-CREATE INDEX envelopes_waiting ON envelopes (workspace, subject) WHERE state = 'pending' AND thread IS NULL;
+CREATE INDEX envelopes_waiting ON envelopes (workspace, message_id) WHERE state = 'pending' AND thread IS NULL;
 CREATE INDEX envelopes_dead ON envelopes (id) WHERE state = 'dead';
 
 CREATE TABLE messages (

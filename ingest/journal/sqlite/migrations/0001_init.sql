@@ -74,8 +74,8 @@ CREATE TABLE envelopes (
 	transport   TEXT NOT NULL,
 	dedupe_key  TEXT NOT NULL,
 	kind        TEXT NOT NULL,
-	thread      INTEGER,                     -- null: it waits for its subject, or is settled without a thread
-	subject     TEXT NOT NULL,               -- external id of the message that it makes or is about
+	thread      INTEGER,                     -- null: it waits for its message, or is settled without a thread
+	message_id  TEXT NOT NULL,               -- external id of the message that it makes or is about
 	channel     TEXT NOT NULL DEFAULT '',    -- of the message that it is about, if it waits for that message; else empty
 	received_at INTEGER NOT NULL,            -- 0: unknown
 	accepted_at INTEGER NOT NULL,
@@ -87,12 +87,12 @@ CREATE TABLE envelopes (
 	reason      TEXT NOT NULL DEFAULT '',
 	error       TEXT NOT NULL DEFAULT '',
 	message     INTEGER,                     -- the row that it made or changed
-	message_id  TEXT NOT NULL,            -- id of the message that it makes
+	message_uuid TEXT NOT NULL,            -- id of the message that it makes
 	body        BLOB NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX envelopes_key ON envelopes (workspace, dedupe_key);
 CREATE INDEX envelopes_pending ON envelopes (thread, id) WHERE state = 'pending' AND thread IS NOT NULL;
-CREATE INDEX envelopes_waiting ON envelopes (workspace, subject) WHERE state = 'pending' AND thread IS NULL;
+CREATE INDEX envelopes_waiting ON envelopes (workspace, message_id) WHERE state = 'pending' AND thread IS NULL;
 CREATE INDEX envelopes_dead ON envelopes (id) WHERE state = 'dead';
 
 CREATE TABLE messages (

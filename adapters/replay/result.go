@@ -12,8 +12,8 @@ import (
 	"parley/ingest/journal"
 )
 
-// Fate is the printed result of one envelope.
-type Fate struct {
+// Result is the printed result of one envelope.
+type Result struct {
 	N           int                `json:"n"`
 	Disposition event.Disposition  `json:"disposition"`
 	Kind        event.Kind         `json:"kind"`
@@ -35,14 +35,14 @@ type Reply struct {
 }
 
 // WriteJSON writes the result as one line of JSON.
-func (f *Fate) WriteJSON(w io.Writer) error {
+func (f *Result) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(f)
 }
 
 // WriteText writes the result for people.
-func (f *Fate) WriteText(w io.Writer) error {
+func (f *Result) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d  %s %s", f.N, f.Disposition, f.Kind)
 	if f.Trigger != journal.TriggerNone {
