@@ -12,14 +12,14 @@ type ContextReader interface {
 	// Root returns the external id of the thread's root message. It returns false if the
 	// thread has none, or if the beginning of such a thread is always known. Pure.
 	Root(thread event.ThreadKey) (id string, ok bool)
-	// Before reads the thread's root, and at most newest of the latest messages between
+	// ReadHistory reads the thread's root, and at most newest of the latest messages between
 	// the root and the message with the external id upTo. It does not wait for the
 	// platform's pace. An error means that it read nothing.
-	Before(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (Before, error)
+	ReadHistory(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (ThreadHistory, error)
 }
 
-// Before is the result of such a read.
-type Before struct {
+// ThreadHistory is the result of such a read.
+type ThreadHistory struct {
 	// Envelopes are events of the messages, with the Transport event.Reread, in the order
 	// of the messages.
 	Envelopes []event.Envelope

@@ -20,7 +20,7 @@ var backfillPromises = []promise{
 	{"ReadThread reads only its thread", missedOfThread},
 	{"a read ends when Hand fails", handErrorEndsRead},
 	{"a read of a channel is refused only if the failure is permanent", refusalIsPermanent},
-	{"Before reads a thread's root and its newest messages", threadHistoryIsRead},
+	{"ReadHistory reads a thread's root and its newest messages", threadHistoryIsRead},
 }
 
 // urgent is the closed signal of a read that a turn waits for.
@@ -193,10 +193,10 @@ func refusalIsPermanent(s *fixture) {
 			s.t.Errorf("%s: %v", name, err)
 		}
 	}
-	for failure := range s.failures(Past, Broken, Lost) {
+	for failure := range s.failures(ReadChannel, Broken, Lost) {
 		transient(string(failure), read())
 	}
-	for range s.failures(Past, Denied) {
+	for range s.failures(ReadChannel, Denied) {
 		s.refused(read())
 	}
 	if s.Revoke != nil {
@@ -229,7 +229,7 @@ func threadHistoryIsRead(s *fixture) {
 	if id, ok := reader.Root(thread); !ok || id != root {
 		s.t.Errorf("Root returns %q, %v; want %q", id, ok, root)
 	}
-	history, err := reader.Before(s.ctx, thread, last.event.Message.ExternalID, 3)
+	history, err := reader.ReadHistory(s.ctx, thread, last.event.Message.ExternalID, 3)
 	s.must(err)
 	var texts []string
 	for _, envelope := range history.Envelopes {
@@ -244,8 +244,8 @@ func threadHistoryIsRead(s *fixture) {
 		s.t.Errorf("the history has %d earlier messages and gap %v:\n%s", history.Earlier, history.Gap, diff)
 	}
 	if s.Fault != nil && s.Fault(Read, Broken) != nil {
-		if history, err := reader.Before(s.ctx, thread, last.event.Message.ExternalID, 3); s.record(err) == nil && !history.Gap {
-			s.t.Error("Before reports neither an error nor a gap although the read failed")
+		if history, err := reader.ReadHistory(s.ctx, thread, last.event.Message.ExternalID, 3); s.record(err) == nil && !history.Gap {
+			s.t.Error("ReadHistory reports neither an error nor a gap although the read failed")
 		}
 	}
 }

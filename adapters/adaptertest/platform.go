@@ -127,9 +127,9 @@ const (
 	PostEphemeral Call = "post ephemeral"
 	ShowWorking   Call = "show working"
 	ClearWorking  Call = "clear working"
-	Read          Call = "read"      // a thread
-	Past          Call = "read past" // a channel
-	Name          Call = "name"      // of a user
+	Read          Call = "read" // a thread
+	ReadChannel   Call = "read channel"
+	Name          Call = "name" // of a user
 )
 
 // Failure is the way in which a call fails.

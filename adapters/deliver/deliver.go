@@ -4,7 +4,7 @@
 // changes, and is marked as sending before the call begins. If the outcome of a call is
 // unclear, the outbox asks the platform before it sends the delivery again.
 //
-// During a run, a Showing may show the growing answer in posts that are previews. The
+// During a run, a LivePreview may show the growing answer in posts that are previews. The
 // journal holds the first text of each preview, so that the preview is found again after
 // a crash, but not its later texts. The answer's final posts take over the previews'
 // posts one by one. Each final post states its whole text again, unless the platform is
@@ -119,7 +119,7 @@ func (o *Outbox) Run(ctx, calling context.Context) error {
 		for {
 			more, err := o.next(calling, c)
 			switch {
-			case errors.Is(err, journal.ErrDelivered): // a showing, or another node, was faster; read it again
+			case errors.Is(err, journal.ErrDelivered): // a preview, or another node, was faster; read it again
 			case err != nil || !more:
 				return err
 			}

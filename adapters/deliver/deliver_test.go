@@ -467,12 +467,12 @@ func TestOptions(t *testing.T) {
 		"no options":      {buttoned{&chat{}}, "May I?", nil, []journal.Post{{Text: "May I?"}}},
 	} {
 		box := deliver.New(deliver.Parts{Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
-		showing, err := box.Show(t.Context(), nil, &journal.Run{ID: "run-1", Workspace: "acme", ThreadKey: "t"}, nil, nil)
+		preview, err := box.Show(t.Context(), nil, &journal.Run{ID: "run-1", Workspace: "acme", ThreadKey: "t"}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		showing.Stop()
-		posts, _ := showing.Format(c.text, stream.Ask{Options: c.ask}, nil)
+		preview.Stop()
+		posts, _ := preview.Format(c.text, stream.Ask{Options: c.ask}, nil)
 		for i := range c.want {
 			c.want[i].Channel, c.want[i].Place = "C1", "t"
 		}
@@ -487,12 +487,12 @@ func TestFormat(t *testing.T) {
 	platform := deliver.Platform{Sender: c}
 	box := deliver.New(deliver.Parts{Platform: func(id string) (deliver.Platform, bool) { return platform, id == "acme" }})
 	format := func(workspace string, thread event.ThreadKey, text string, files ...journal.File) ([]journal.Post, error) {
-		showing, err := box.Show(t.Context(), nil, &journal.Run{Workspace: workspace, ThreadKey: thread}, nil, nil)
+		preview, err := box.Show(t.Context(), nil, &journal.Run{Workspace: workspace, ThreadKey: thread}, nil, nil)
 		if err != nil {
 			return nil, err
 		}
-		showing.Stop()
-		posts, _ := showing.Format(text, stream.Ask{}, files)
+		preview.Stop()
+		posts, _ := preview.Format(text, stream.Ask{}, files)
 		return posts, nil
 	}
 	posts, err := format("acme", "slack:acme:C1:1", "hello", journal.File{Name: "plot.png"})

@@ -43,8 +43,8 @@ type harness struct {
 	journal   *journal.Journal
 	scheduler *work.Scheduler
 	kill      func()       // kills the process
-	show      func(func()) // starts a goroutine of a showing
-	answer    func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error)
+	show      func(func()) // starts a goroutine of a preview
+	answer    func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error)
 
 	mu       sync.Mutex
 	written  func() // called after each write of the store; nil for none
@@ -149,17 +149,17 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	h.mu.Lock()
 	h.attempts++
 	h.mu.Unlock()
-	showing, err := box.Show(ctx, c, run, nil, h.show)
+	preview, err := box.Show(ctx, c, run, nil, h.show)
 	if err != nil {
 		h.Error(err)
 		return false, err
 	}
-	text, err := h.answer(ctx, run, showing)
-	showing.Stop()
+	text, err := h.answer(ctx, run, preview)
+	preview.Stop()
 	if ctx.Err() != nil {
 		return false, nil
 	}
-	posts, send := showing.Format(text, stream.Ask{}, nil)
+	posts, send := preview.Format(text, stream.Ask{}, nil)
 	switch {
 	case errors.Is(err, errFailed):
 		at := time.Now().Add(time.Second)
@@ -248,8 +248,8 @@ func (h *harness) settles(want ...string) {
 }
 
 // says returns an answer that grows by one chunk at a time.
-func says(every time.Duration, chunks ...string) func(context.Context, *journal.Run, turn.Showing) (string, error) {
-	return func(ctx context.Context, _ *journal.Run, s turn.Showing) (string, error) {
+func says(every time.Duration, chunks ...string) func(context.Context, *journal.Run, turn.LivePreview) (string, error) {
+	return func(ctx context.Context, _ *journal.Run, s turn.LivePreview) (string, error) {
 		for _, chunk := range chunks {
 			s.Grow(chunk)
 			select {

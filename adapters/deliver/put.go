@@ -80,7 +80,7 @@ func (o *Outbox) finalise(ctx context.Context, c *work.Claim, d *journal.Deliver
 		return "", editor.Edit(ctx, id, post)
 	}
 	streamer, streams := platform.Sender.(adapters.Streamer)
-	if p := pieceOf(c, d); streams && p != nil && p.clean && p.open && strings.HasPrefix(post.Text, p.shown) {
+	if p := previewPostOf(c, d); streams && p != nil && p.clean && p.open && strings.HasPrefix(post.Text, p.shown) {
 		err := streamer.End(ctx, id, post, post.Text[len(p.shown):])
 		if isFailure(err, adapters.Unclear) {
 			c.Take(keyOf(d)) // the post's text is no longer known
@@ -104,7 +104,7 @@ func repeatable(d *journal.Delivery) bool { return takesOver(d) || !d.Puts() }
 // After settles, none of them can take effect any more; zero means now. stands reports
 // that a preview's post is known to show the delivery's text already.
 func earlier(c *work.Claim, d *journal.Delivery) (settles time.Time, stands bool) {
-	p := pieceOf(c, d)
+	p := previewPostOf(c, d)
 	switch {
 	case p != nil && p.clean:
 		return time.Time{}, takesOver(d) && !p.open && p.shown == d.Post.Text

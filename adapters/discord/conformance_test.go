@@ -119,7 +119,7 @@ var routes = map[adaptertest.Call]string{
 	adaptertest.Post: discordtest.Post, adaptertest.Upload: discordtest.Post,
 	adaptertest.Edit: discordtest.Edit, adaptertest.Remove: discordtest.Remove,
 	adaptertest.ShowWorking: discordtest.React, adaptertest.ClearWorking: discordtest.Unreact,
-	adaptertest.Past: discordtest.Read, adaptertest.Name: discordtest.GetUser,
+	adaptertest.ReadChannel: discordtest.Read, adaptertest.Name: discordtest.GetUser,
 }
 
 var faults = map[adaptertest.Failure]discordtest.Fault{

@@ -212,7 +212,7 @@ func TestOrdinaryChannelHasNoHistory(t *testing.T) {
 	l := startLive(t, discordtest.Options{}, nil)
 	l.say(roomID, "before")
 	m := l.say(roomID, "now")
-	before, err := l.adapter.Before(t.Context(), discord.ThreadKey("acme", roomID), m.ID, 20)
+	before, err := l.adapter.ReadHistory(t.Context(), discord.ThreadKey("acme", roomID), m.ID, 20)
 	if err != nil || len(before.Envelopes) != 0 {
 		t.Errorf("%+v, %v", before, err)
 	}
@@ -309,7 +309,7 @@ func TestTheRootOfAThreadMayBeGone(t *testing.T) {
 	l.SetChannel(discordtest.Channel{ID: thread, Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
 	l.Say(discordtest.Message{Channel: thread, Author: mara, Type: 21})
 	l.say(thread, "one")
-	before, err := l.adapter.Before(t.Context(), discord.ThreadKey("acme", thread), l.say(thread, "two").ID, 20)
+	before, err := l.adapter.ReadHistory(t.Context(), discord.ThreadKey("acme", thread), l.say(thread, "two").ID, 20)
 	if err != nil || len(before.Envelopes) != 1 || !strings.Contains(string(before.Envelopes[0].Body), `"one"`) {
 		t.Errorf("%+v, %v", before, err)
 	}

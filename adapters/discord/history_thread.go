@@ -21,8 +21,8 @@ func (a *Adapter) Root(thread event.ThreadKey) (id string, ok bool) {
 	return to.Channel, err == nil
 }
 
-// Before reads a thread up to the message upTo. In a channel that is no thread it reads nothing.
-func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (before adapters.Before, err error) {
+// ReadHistory reads a thread up to the message upTo. In a channel that is no thread it reads nothing.
+func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (before adapters.ThreadHistory, err error) {
 	to, err := a.Address(thread, "")
 	if err != nil {
 		return before, err

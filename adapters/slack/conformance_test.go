@@ -120,7 +120,7 @@ var methods = map[adaptertest.Call]string{
 	adaptertest.Begin: "chat.startStream", adaptertest.Append: "chat.appendStream", adaptertest.End: "chat.stopStream",
 	adaptertest.PostEphemeral: "chat.postEphemeral",
 	adaptertest.ShowWorking:   "assistant.threads.setStatus", adaptertest.ClearWorking: "assistant.threads.setStatus",
-	adaptertest.Read: "conversations.replies", adaptertest.Past: "conversations.history", adaptertest.Name: "users.info",
+	adaptertest.Read: "conversations.replies", adaptertest.ReadChannel: "conversations.history", adaptertest.Name: "users.info",
 }
 
 var faults = map[adaptertest.Failure]slacktest.Fault{

@@ -413,7 +413,7 @@ func TestCallsThatDoNotWaitAreCounted(t *testing.T) {
 		if _, found, err := adapter.Find(t.Context(), post); found || err != nil {
 			t.Errorf("a read-back behind 50 calls: %v, %v", found, err)
 		}
-		if _, err := adapter.Before(t.Context(), threadOf(root), "", 1); err == nil {
+		if _, err := adapter.ReadHistory(t.Context(), threadOf(root), "", 1); err == nil {
 			t.Error("a context read behind 50 calls succeeds")
 		}
 	}
@@ -437,9 +437,9 @@ func TestCallsThatDoNotWaitAreCounted(t *testing.T) {
 }
 
 // readBefore reads the messages of a thread before a message.
-func readBefore(t *testing.T, adapter *slack.Adapter, root, upTo string, newest int) (words []string, read adapters.Before) {
+func readBefore(t *testing.T, adapter *slack.Adapter, root, upTo string, newest int) (words []string, read adapters.ThreadHistory) {
 	t.Helper()
-	read, err := adapter.Before(t.Context(), event.ThreadKey("slack:acme:"+room+":"+root), room+"/"+upTo, newest)
+	read, err := adapter.ReadHistory(t.Context(), event.ThreadKey("slack:acme:"+room+":"+root), room+"/"+upTo, newest)
 	if err != nil {
 		t.Fatal(err)
 	}

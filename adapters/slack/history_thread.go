@@ -35,11 +35,11 @@ func (a *Adapter) Root(thread event.ThreadKey) (id string, ok bool) {
 	return messageID(channel, root), true
 }
 
-// Before reads a thread up to the message upTo. One call reads most threads whole.
-// Slack returns the oldest messages first, so Before searches for the end of a long
+// ReadHistory reads a thread up to the message upTo. One call reads most threads whole.
+// Slack returns the oldest messages first, so ReadHistory searches for the end of a long
 // thread by time. A deleted thread has no messages.
-func (a *Adapter) Before(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (adapters.Before, error) {
-	var before adapters.Before
+func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (adapters.ThreadHistory, error) {
+	var before adapters.ThreadHistory
 	channel, root, err := parseThreadKey(thread)
 	if err != nil {
 		return before, err

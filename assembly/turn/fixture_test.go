@@ -151,7 +151,7 @@ type fixture struct {
 	kept    []string // the files to copy
 	format  func(text string) ([]journal.Post, error)
 
-	shown    [][]string // the parts of the growing answers, one list for each showing
+	shown    [][]string // the parts of the growing answers, one list for each preview
 	notes    []string   // about the agent's work
 	mentions [][]string
 	serials  []bool // whether the claims of the shown runs were serial
@@ -242,37 +242,37 @@ func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 }
 
 // Show, Notice and Posted implement turn.Outbox.
-func (d *fixture) Show(_ context.Context, c *work.Claim, _ *journal.Run, mentions []string, _ func(func())) (turn.Showing, error) {
+func (d *fixture) Show(_ context.Context, c *work.Claim, _ *journal.Run, mentions []string, _ func(func())) (turn.LivePreview, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.serials = append(d.serials, c.Serial())
 	d.mentions = append(d.mentions, mentions)
 	d.shown = append(d.shown, nil)
-	return &showing{d: d, run: len(d.shown) - 1}, nil
+	return &preview{d: d, run: len(d.shown) - 1}, nil
 }
 func (d *fixture) Notice(_ *journal.Run, text string) ([]journal.Post, error) { return d.format(text) }
 func (d *fixture) Posted(*work.Claim, *journal.Delivery)                      {}
 
-// showing is a run that a fixture shows.
-type showing struct {
+// preview is a run that a fixture shows.
+type preview struct {
 	d       *fixture
 	run     int
 	stopped bool
 }
 
-// Grow, Note, Stop and Format implement turn.Showing.
-func (s *showing) Grow(text string) {
+// Grow, Note, Stop and Format implement turn.LivePreview.
+func (s *preview) Grow(text string) {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
 	s.d.shown[s.run] = append(s.d.shown[s.run], text)
 }
-func (s *showing) Note(text string) {
+func (s *preview) Note(text string) {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
 	s.d.notes = append(s.d.notes, text)
 }
-func (s *showing) Stop() { s.stopped = true }
-func (s *showing) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {
+func (s *preview) Stop() { s.stopped = true }
+func (s *preview) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {
 	if !s.stopped {
 		s.d.Error("formatted while it was still shown")
 	}

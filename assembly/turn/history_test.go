@@ -33,7 +33,7 @@ func (r *reading) Ready(_ *journal.Claim, wake func()) (ready, gap bool) {
 	return true, r.gap
 }
 
-func (*reading) Preface(context.Context, *journal.Claim, *journal.Run, int) error { return nil }
+func (*reading) ReadHistory(context.Context, *journal.Claim, *journal.Run, int) error { return nil }
 
 // TestATurnWaitsForItsMissedMessages, and its block says if some could not be read.
 func TestATurnWaitsForItsMissedMessages(t *testing.T) {

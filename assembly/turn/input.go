@@ -18,8 +18,8 @@ type storeError struct{ error }
 func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
 	input := assembly.Input{ThreadID: threadID(a.run), RunID: a.run.ID, Workspace: a.run.Workspace, Platform: a.run.Platform}
-	if a.History != nil && a.run.ContextAfter == 0 && a.run.Preface == nil {
-		if err := a.History.Preface(ctx, &a.claim.Claim, a.run, window.Thread); err != nil {
+	if a.History != nil && a.run.ContextAfter == 0 && a.run.History == nil {
+		if err := a.History.ReadHistory(ctx, &a.claim.Claim, a.run, window.Thread); err != nil {
 			return input, err
 		}
 	}

@@ -26,12 +26,12 @@ type attempt struct {
 	claim    *work.Claim
 	profile  Profile
 	settings Settings
-	show     func(func()) // starts a goroutine of the showing
+	show     func(func()) // starts a goroutine of the preview
 
 	report  Report
 	said    collector
-	showing Showing // nil until the agent is asked
-	more    bool    // messages wait for a further turn
+	preview LivePreview // nil until the agent is asked
+	more    bool        // messages wait for a further turn
 	// rest are the agent's messages that are not stored; ends are those that end its run.
 	rest, ends []stream.Message
 }
@@ -42,8 +42,8 @@ type attempt struct {
 func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 	begun := a.Now()
 	err = a.ask(ctx, asking)
-	if a.showing != nil {
-		a.showing.Stop()
+	if a.preview != nil {
+		a.preview.Stop()
 	}
 	a.rest, a.ends = a.said.events.stop()
 	if err == nil {
@@ -67,7 +67,7 @@ func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 
 var errTimeout = errors.New("the agent did not answer in time")
 
-// ask assembles the input and runs the agent until it has an answer. The showing
+// ask assembles the input and runs the agent until it has an answer. The preview
 // ends with running, everything else with asking.
 func (a *attempt) ask(running, asking context.Context) error {
 	if len(a.run.Messages) == 0 {
@@ -84,7 +84,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		if a.showing, err = a.Outbox.Show(running, a.claim, a.run, mentions(a.report.Input.Messages), a.show); err != nil {
+		if a.preview, err = a.Outbox.Show(running, a.claim, a.run, mentions(a.report.Input.Messages), a.show); err != nil {
 			return err
 		}
 		a.showSaid()
@@ -181,7 +181,7 @@ func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Po
 		}
 	}
 	err = a.guard("formatting", func() error {
-		posts, send = a.showing.Format(a.said.text, ask, files)
+		posts, send = a.preview.Format(a.said.text, ask, files)
 		return nil
 	})
 	return posts, send, err

@@ -41,9 +41,9 @@ type Profile struct {
 // Package deliver implements it.
 type Outbox interface {
 	// Show begins to show that the run goes on. Mentions are the tokens that its
-	// answer may use. The showing ends when ctx ends. Its goroutines are begun with
+	// answer may use. The preview ends when ctx ends. Its goroutines are begun with
 	// start; the caller waits for them.
-	Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (Showing, error)
+	Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (LivePreview, error)
 	// Notice returns posts that tell the asker of a run something that is not a
 	// reply. It returns no posts if the platform has no way to tell.
 	Notice(run *journal.Run, text string) ([]journal.Post, error)
@@ -52,14 +52,14 @@ type Outbox interface {
 	Posted(c *work.Claim, begun *journal.Delivery)
 }
 
-// Showing shows one run while it goes on.
-type Showing interface {
+// LivePreview shows one run while it goes on.
+type LivePreview interface {
 	// Grow takes the next part of the growing answer. It never waits.
 	Grow(text string)
 	// Note takes a message about the agent's work, which replaces the one before. It never
 	// waits.
 	Note(text string)
-	// Stop ends the showing: after it has returned, the showing writes nothing to
+	// Stop ends the preview: after it has returned, the preview writes nothing to
 	// the journal. It may be called again.
 	Stop()
 	// Format converts an answer for the thread's platform and splits it, and returns
@@ -84,12 +84,12 @@ type History interface {
 	// messages of the thread are being read; wake is called once it may, after some
 	// seconds at most. Ready never waits.
 	Ready(claim *journal.Claim, wake func()) (ready, gap bool)
-	// Preface stores, before a thread's first turn, the thread's root and its newest
-	// messages, unless they are stored already, and sets run.Preface. It takes a few
+	// ReadHistory stores, before a thread's first turn, the thread's root and its newest
+	// messages, unless they are stored already, and sets run.History. It takes a few
 	// seconds at most. It does nothing if the thread began with a message of the
 	// run. An error is the store's, or that ctx ended: a platform that cannot be read
 	// is a gap.
-	Preface(ctx context.Context, claim *journal.Claim, run *journal.Run, newest int) error
+	ReadHistory(ctx context.Context, claim *journal.Claim, run *journal.Run, newest int) error
 }
 
 // Observer sees the end of each attempt of a run, for metrics and for replay. It is
@@ -155,12 +155,12 @@ func New(p Parts) *Runner { return &Runner{Parts: p, busy: busy{turns: map[strin
 // takes new turns until ctx ends, and then waits for the active runs, which end with
 // running.
 func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) error {
-	var showings sync.WaitGroup
-	defer showings.Wait()
-	heard := func(thread int64) { showings.Go(func() { r.verify(running, thread) }) }
+	var previews sync.WaitGroup
+	defer previews.Wait()
+	heard := func(thread int64) { previews.Go(func() { r.verify(running, thread) }) }
 	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Full: r.full, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
 		for ctx.Err() == nil {
-			if more, err := r.turn(running, c, agent, showings.Go); err != nil || !more {
+			if more, err := r.turn(running, c, agent, previews.Go); err != nil || !more {
 				return err
 			}
 		}

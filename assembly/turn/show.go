@@ -42,11 +42,11 @@ func shownAs(m stream.Message) string {
 func (a *attempt) showSaid() {
 	shows := func(name string) bool { return slices.Contains(a.profile.Show, name) }
 	if shows(ShowAnswer) {
-		a.said.grow = a.showing.Grow
+		a.said.grow = a.preview.Grow
 	}
 	a.said.note = func(m stream.Message) {
 		if name := shownAs(m); name != "" && m.Text != "" && shows(name) {
-			a.showing.Note(m.Text)
+			a.preview.Note(m.Text)
 		}
 	}
 }

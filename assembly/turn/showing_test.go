@@ -76,8 +76,8 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestEachAttemptHasItsOwnShowing checks an attempt after a failed one.
-func TestEachAttemptHasItsOwnShowing(t *testing.T) {
+// TestEachAttemptHasItsOwnPreview checks an attempt after a failed one.
+func TestEachAttemptHasItsOwnPreview(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
 		broken := func(ctx context.Context, emit func(stream.Message) error) error {
 			_ = emit(token("half of "))

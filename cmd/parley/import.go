@@ -171,8 +171,8 @@ type importer struct {
 	journal *journal.Journal
 
 	of          past               // the line that names the thread of the batch
-	to          journal.PastThread // the thread of the batch
-	batch       []journal.Past
+	to          journal.ImportThread // the thread of the batch
+	batch       []journal.ImportMessage
 	read, added int
 }
 
@@ -189,7 +189,7 @@ func (i *importer) add(ctx context.Context, m past) error {
 		i.of = m
 	}
 	i.read++
-	i.batch = append(i.batch, journal.Past{
+	i.batch = append(i.batch, journal.ImportMessage{
 		ID: m.ID, Own: m.Role == "assistant", Content: event.Text(*m.Content), Metadata: m.Metadata,
 		SenderID: m.known.SenderID, Bot: m.known.SenderType == event.Bot, CreatedAt: m.CreatedAt,
 	})
@@ -208,9 +208,9 @@ func (i *importer) flush(ctx context.Context) error {
 }
 
 // thread returns the thread of a line: the one with its key or its UUID, or a new one.
-func (i *importer) thread(ctx context.Context, m *past) (to journal.PastThread, err error) {
+func (i *importer) thread(ctx context.Context, m *past) (to journal.ImportThread, err error) {
 	w := m.settings
-	to = journal.PastThread{Workspace: w.ID, Platform: w.Platform, Channel: m.known.ChannelExternalID}
+	to = journal.ImportThread{Workspace: w.ID, Platform: w.Platform, Channel: m.known.ChannelExternalID}
 	switch id := strings.ToLower(m.ThreadID); {
 	case m.byKey():
 		to.Key = event.ThreadKey(m.ThreadID)

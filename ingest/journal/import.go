@@ -10,8 +10,8 @@ import (
 	"parley/ingest/event"
 )
 
-// Past is a message of version 0 from another system, for Import.
-type Past struct {
+// ImportMessage is a message of version 0 from another system, for Import.
+type ImportMessage struct {
 	ID        string // of the other system; each is stored once in a workspace
 	Own       bool   // our agent wrote it
 	Content   string // begins with the header that the other system wrote
@@ -21,8 +21,8 @@ type Past struct {
 	CreatedAt time.Time
 }
 
-// PastThread is the thread of imported messages.
-type PastThread struct {
+// ImportThread is the thread of imported messages.
+type ImportThread struct {
 	Key       event.ThreadKey
 	ID        string // its UUID
 	Workspace string
@@ -34,7 +34,7 @@ type PastThread struct {
 // Import stores the messages of a thread, in this order, after its other messages. It
 // returns the number of new ones. Each question is a turn that has ended, with the answer
 // that follows it, if there is one. No message starts a run.
-func (j *Journal) Import(ctx context.Context, to PastThread, list []Past) (added int, err error) {
+func (j *Journal) Import(ctx context.Context, to ImportThread, list []ImportMessage) (added int, err error) {
 	return write(ctx, j, WriteOptions{Thread: to.Key}, func(tx *txn) int {
 		i := importTx{txn: tx, to: to}
 		i.open()
@@ -50,7 +50,7 @@ func (j *Journal) Import(ctx context.Context, to PastThread, list []Past) (added
 // importTx is one Import inside its transaction.
 type importTx struct {
 	*txn
-	to PastThread
+	to ImportThread
 
 	thread, nextSeq, begunSeq, lastAt int64
 	question                          string // the run of the last imported message, if that waits for its answer
@@ -66,7 +66,7 @@ func (i *importTx) open() {
 }
 
 // add stores a message, unless its id is known.
-func (i *importTx) add(m Past) {
+func (i *importTx) add(m ImportMessage) {
 	id := "import/" + m.ID
 	if i.has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, i.to.Workspace, id) {
 		return

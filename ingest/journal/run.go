@@ -23,9 +23,9 @@ type Run struct {
 	// OpenedOn is the external id of the message of another thread on which the thread
 	// was opened; empty for none.
 	OpenedOn string
-	// Preface describes the messages from before the thread was known; nil if none were
+	// History describes the messages from before the thread was known; nil if none were
 	// read.
-	Preface *Preface
+	History *ThreadHistory
 	Agent   string
 	// ContextAfter and BaseSeq bound the block of the run's turn: it holds passive
 	// messages after ContextAfter and up to BaseSeq. BaseSeq is the thread's highest
@@ -116,7 +116,7 @@ func (r *recordTx) saveThread() {
 func (r *recordTx) finish() (err error) {
 	if run := r.out.Begun; run != nil {
 		r.out.TurnDue = Instant(r.now) // a worker gets it in memory at once
-		run.Preface, err = readPreface(r.history)
+		run.History, err = readThreadHistory(r.history)
 	}
 	if r.asks != nil {
 		r.out.TurnAt = r.out.TurnDue
@@ -253,7 +253,7 @@ func (b *beginRunTx) read(claim *Claim) {
 		next_seq, `+contextAfter+`, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
 		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns, context_from,
 		CASE WHEN run_id IS NULL THEN question ELSE run_question END`)
-	run.Thread, run.Agent, run.Preface = claim.Thread, b.agent, b.readPreface(history)
+	run.Thread, run.Agent, run.History = claim.Thread, b.agent, b.readThreadHistory(history)
 }
 
 // resume continues a run that was begun before and did not end.

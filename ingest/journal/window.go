@@ -56,7 +56,7 @@ func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Tu
 // alone reports whether the run's messages have not changed and are the only ones of its
 // thread.
 func (run *Run) alone() bool {
-	return run.Fresh && run.ContextAfter == 0 && run.OpenedOn == "" && run.Preface == nil && run.BaseSeq == int64(len(run.Messages))
+	return run.Fresh && run.ContextAfter == 0 && run.OpenedOn == "" && run.History == nil && run.BaseSeq == int64(len(run.Messages))
 }
 
 type transcript struct {
@@ -175,8 +175,8 @@ func (t *transcript) turn(s span) Turn {
 	if t.unseen(s) {
 		t.block(s, &turn)
 	}
-	if t.run.Preface != nil && s.after == 0 {
-		t.preface(t.run.Preface, &turn)
+	if t.run.History != nil && s.after == 0 {
+		t.threadHistory(t.run.History, &turn)
 	}
 	return turn
 }
@@ -209,7 +209,7 @@ func (t *transcript) block(s span, turn *Turn) {
 		t.bytes += len(turn.Context[i].Content)
 	}
 	full := len(turn.Context) >= t.window.Context
-	if s.after == 0 && t.run.Preface == nil {
+	if s.after == 0 && t.run.History == nil {
 		t.root(turn, full)
 	}
 	if !full {

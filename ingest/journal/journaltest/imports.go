@@ -23,16 +23,16 @@ func importPromises() []promise {
 }
 
 // past returns a message for an import; an uppercase content is our own.
-func (f *fixture) past(id, content string) journal.Past {
+func (f *fixture) past(id, content string) journal.ImportMessage {
 	f.clock.advance(time.Second)
 	own := content == strings.ToUpper(content)
-	return journal.Past{ID: id, Own: own, Content: content, Metadata: []byte("{}"), SenderID: "slack:U1", CreatedAt: f.clock.Now()}
+	return journal.ImportMessage{ID: id, Own: own, Content: content, Metadata: []byte("{}"), SenderID: "slack:U1", CreatedAt: f.clock.Now()}
 }
 
 // imports imports messages into the first thread.
-func (f *fixture) imports(list ...journal.Past) int {
+func (f *fixture) imports(list ...journal.ImportMessage) int {
 	f.Helper()
-	added, err := f.Import(f.ctx, journal.PastThread{
+	added, err := f.Import(f.ctx, journal.ImportThread{
 		Key: threadKey(1), ID: journal.ThreadUUID(threadKey(1)), Workspace: workspace, Platform: event.Slack, Channel: channel, Agent: agent,
 	}, list)
 	f.must(err)
@@ -87,7 +87,7 @@ func importedOnce(f *fixture) {
 }
 
 func importedBesideLive(f *fixture) {
-	old := []journal.Past{f.past("1", "one"), f.past("2", "ONE")}
+	old := []journal.ImportMessage{f.past("1", "one"), f.past("2", "ONE")}
 	f.clock.advance(time.Second)
 	f.message(threadKey(1), said("C1/1", "heard"), passive)
 	f.message(threadKey(1), said("C1/2", "now"), runs)
@@ -118,7 +118,7 @@ func threadByUUID(f *fixture) {
 }
 
 func manyImported(f *fixture) {
-	var list []journal.Past
+	var list []journal.ImportMessage
 	for i := range 25 {
 		list = append(list, f.past(fmt.Sprint("q", i), fmt.Sprint("q", i)), f.past(fmt.Sprint("a", i), fmt.Sprint("A", i)))
 	}

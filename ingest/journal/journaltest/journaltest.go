@@ -50,7 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"pace", pacePromises()},
 		{"previews", previewPromises()},
 		{"transcript", transcriptPromises()},
-		{"prefaces", prefacePromises()},
+		{"thread history", threadHistoryPromises()},
 		{"facts", factPromises()},
 		{"adapter state", adapterStatePromises()},
 		{"time", timePromises()},

@@ -193,9 +193,9 @@ func workspaceOf(key event.ThreadKey) string {
 	return workspace
 }
 
-// Preface implements turn.History.
-func (d *Daemon) Preface(ctx context.Context, lease *journal.Claim, run *journal.Run, newest int) error {
-	return d.ingest.Preface(ctx, lease, run, newest)
+// ReadHistory implements turn.History.
+func (d *Daemon) ReadHistory(ctx context.Context, lease *journal.Claim, run *journal.Run, newest int) error {
+	return d.ingest.ReadHistory(ctx, lease, run, newest)
 }
 
 // Keep implements turn.Files: it stores a copy of the attachment, which it fetches with

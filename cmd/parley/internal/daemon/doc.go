@@ -54,8 +54,8 @@
 //  38. assembly/turn attempt.make: ends the run after the answer or a failure.
 //  39. assembly/turn attempt.ask: bounds the time of the run.
 //  40. assembly/turn attempt.input: collects the input.
-//  41. cmd/parley/internal/daemon Daemon.Preface: passes the read of earlier messages to ingest.
-//  42. ingest Ingest.Preface: reads the thread's earlier messages from the platform.
+//  41. cmd/parley/internal/daemon Daemon.ReadHistory: passes the read of earlier messages to ingest.
+//  42. ingest Ingest.ReadHistory: reads the thread's earlier messages from the platform.
 //  43. ingest/journal Journal.Transcript: reads a window of the thread.
 //  44. assembly/turn attempt.keepFiles: copies the attachments.
 //  45. assembly/turn lines.turn: converts a stored turn.
@@ -68,7 +68,7 @@
 //
 //  50. assembly/turn attempt.commit: retries while the store is in trouble.
 //  51. assembly/turn attempt.posts: stores the agent's files.
-//  52. adapters/deliver Showing.Format: adds the files and the pace of the channel.
+//  52. adapters/deliver LivePreview.Format: adds the files and the pace of the channel.
 //  53. adapters/slack Adapter.Format: converts the answer to Slack's dialect and splits it.
 //  54. ingest/journal Journal.CommitReply: runs the transaction and returns after its commit.
 //  55. ingest/journal endRunTx.store: stores the reply and its deliveries, and ends the run.

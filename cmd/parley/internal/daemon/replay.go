@@ -109,7 +109,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 type discard struct{}
 
 // Show implements turn.Outbox.
-func (s discard) Show(context.Context, *work.Claim, *journal.Run, []string, func(func())) (turn.Showing, error) {
+func (s discard) Show(context.Context, *work.Claim, *journal.Run, []string, func(func())) (turn.LivePreview, error) {
 	return s, nil
 }
 
@@ -118,16 +118,16 @@ func (discard) Put(_ context.Context, file stream.File) (journal.File, error) {
 	return journal.File{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))}, nil
 }
 
-// Grow implements turn.Showing.
+// Grow implements turn.LivePreview.
 func (discard) Grow(string) {}
 
-// Note implements turn.Showing.
+// Note implements turn.LivePreview.
 func (discard) Note(string) {}
 
-// Stop implements turn.Showing.
+// Stop implements turn.LivePreview.
 func (discard) Stop() {}
 
-// Format implements turn.Showing.
+// Format implements turn.LivePreview.
 func (discard) Format(string, stream.Ask, []journal.File) ([]journal.Post, *journal.Send) {
 	return nil, nil
 }

@@ -7,9 +7,9 @@ import (
 	"parley/ingest/work"
 )
 
-// piece is one post of a growing answer, or a sign of work. Of a sign, only calling and
+// previewPost is one post of a growing answer, or a sign of work. Of a sign, only calling and
 // clean are used.
-type piece struct {
+type previewPost struct {
 	d *journal.Delivery // of its first text; nil until it is posted. SendBy bounds the last call
 	// source is the agent's text from the beginning of this post.
 	source string
@@ -30,18 +30,20 @@ type turnstile chan struct{}
 func (t turnstile) enter() { t <- struct{}{} }
 func (t turnstile) leave() { <-t }
 
-func newPiece(source string) *piece { return &piece{source: source, calling: make(turnstile, 1)} }
+func newPreviewPost(source string) *previewPost {
+	return &previewPost{source: source, calling: make(turnstile, 1)}
+}
 
-// pieceKey is the key of a claim's payload: the *piece of a preview, by the id of its
+// postKey is the key of a claim's payload: the *previewPost of a preview, by the id of its
 // delivery, or of the sign of work of a run. Without it, the text of the preview's post
 // is unknown, and is stated again.
-type pieceKey struct {
+type postKey struct {
 	preview int64
 	signed  string
 }
 
-// keyOf returns the key of the piece that a delivery replaces or removes.
-func keyOf(d *journal.Delivery) (key pieceKey) {
+// keyOf returns the key of the post that a delivery replaces or removes.
+func keyOf(d *journal.Delivery) (key postKey) {
 	switch {
 	case d.Kind == journal.DeliveryUnsign:
 		key.signed = d.Run
@@ -51,11 +53,11 @@ func keyOf(d *journal.Delivery) (key pieceKey) {
 	return key
 }
 
-// pieceOf returns the piece that a delivery replaces or removes, or nil if it is unknown.
-// It waits for a call in progress. A stopped showing begins no other call, and no longer
-// changes the piece.
-func pieceOf(c *work.Claim, d *journal.Delivery) *piece {
-	p, _ := c.Get(keyOf(d)).(*piece)
+// previewPostOf returns the post that a delivery replaces or removes, or nil if it is unknown.
+// It waits for a call in progress. A stopped preview begins no other call, and no longer
+// changes the post.
+func previewPostOf(c *work.Claim, d *journal.Delivery) *previewPost {
+	p, _ := c.Get(keyOf(d)).(*previewPost)
 	if p != nil {
 		p.calling.enter()
 		p.calling.leave()

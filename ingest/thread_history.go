@@ -10,12 +10,12 @@ import (
 	"parley/ingest/journal"
 )
 
-// prefaceTimeout bounds how long a turn waits for the thread's earlier messages.
-const prefaceTimeout = 3 * time.Second
+// historyTimeout bounds how long a turn waits for the thread's earlier messages.
+const historyTimeout = 3 * time.Second
 
-// Preface implements turn.History. It stores the messages of a thread from before the
+// ReadHistory implements turn.History. It stores the messages of a thread from before the
 // journal knew it, for the thread's first run. It stores nothing of refused senders.
-func (in *Ingest) Preface(ctx context.Context, claim *journal.Claim, run *journal.Run, newest int) error {
+func (in *Ingest) ReadHistory(ctx context.Context, claim *journal.Claim, run *journal.Run, newest int) error {
 	w := in.workspace(run.Platform, run.Workspace)
 	if w == nil || w.config.Context == nil || len(run.Messages) == 0 {
 		return nil
@@ -32,24 +32,24 @@ func (in *Ingest) Preface(ctx context.Context, claim *journal.Claim, run *journa
 	if err != nil || known {
 		return err
 	}
-	reading, cancel := context.WithTimeout(ctx, prefaceTimeout)
+	reading, cancel := context.WithTimeout(ctx, historyTimeout)
 	defer cancel()
-	before, err := w.config.Context.Before(reading, run.ThreadKey, run.Messages[len(run.Messages)-1].ExternalID, newest)
+	history, err := w.config.Context.ReadHistory(reading, run.ThreadKey, run.Messages[len(run.Messages)-1].ExternalID, newest)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		in.Log.Warn("earlier messages of a thread cannot be read", "workspace", w.config.ID, "err", err)
-		before = adapters.Before{Gap: true}
+		history = adapters.ThreadHistory{Gap: true}
 	}
-	list := in.admitted(reading, w, gate{Settings: settings, kind: event.KindMessage, now: in.Now}, before)
-	return in.Journal.SetPreface(ctx, claim, run, journal.Preface{Earlier: before.Earlier, Gap: before.Gap, Root: root}, list)
+	list := in.admitted(reading, w, gate{Settings: settings, kind: event.KindMessage, now: in.Now}, history)
+	return in.Journal.SetThreadHistory(ctx, claim, run, journal.ThreadHistory{Earlier: history.Earlier, Gap: history.Gap, Root: root}, list)
 }
 
 // admitted returns the messages of admitted senders, and our own. It leaves out messages
 // that cannot be read.
-func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, before adapters.Before) (list []journal.Read) {
-	for _, envelope := range before.Envelopes {
+func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, history adapters.ThreadHistory) (list []journal.Read) {
+	for _, envelope := range history.Envelopes {
 		var e event.Event
 		err := in.guard(func() (err error) {
 			e, err = in.normalize(ctx, w, envelope)

@@ -15,10 +15,10 @@ import (
 	"parley/ingest/work"
 )
 
-// Showing shows one run during its work: a sign that the agent works, and the growing
+// LivePreview shows one run during its work: a sign that the agent works, and the growing
 // answer. One goroutine shows the text and one the sign of work. Both end after Stop. A
 // failure here delays nothing, because the outbox delivers the answer.
-type Showing struct {
+type LivePreview struct {
 	outbox   *Outbox
 	claim    *work.Claim
 	run      *journal.Run
@@ -37,25 +37,25 @@ type Showing struct {
 
 	mu     sync.Mutex
 	said   strings.Builder
-	fresh  int         // the last bytes of said, which no piece has yet
-	pieces []*piece    // the last one may still grow
-	forced bool        // a piece was ended early, because its stream was old
-	note   string      // the last message about the agent's work
-	noted  wake.Signal // is set if the note has changed
+	fresh  int            // the last bytes of said, which no post has yet
+	posts  []*previewPost // the last one may still grow
+	forced bool           // a post was ended early, because its stream was old
+	note   string         // the last message about the agent's work
+	noted  wake.Signal    // is set if the note has changed
 }
 
-var _ turn.Showing = (*Showing)(nil)
+var _ turn.LivePreview = (*LivePreview)(nil)
 
 // Show implements turn.Outbox. Calls in progress end with ctx.
-func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (turn.Showing, error) {
+func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (turn.LivePreview, error) {
 	platform, to, err := o.way(run)
 	if err != nil {
 		return nil, err
 	}
-	showing, stop := context.WithCancel(ctx)
-	s := &Showing{
-		outbox: o, claim: c, run: run, platform: platform, to: to, mentions: mentions, pieces: []*piece{newPiece("")},
-		grown: wake.NewSignal(), noted: wake.NewSignal(), stop: stop, stopped: showing.Err,
+	preview, stop := context.WithCancel(ctx)
+	s := &LivePreview{
+		outbox: o, claim: c, run: run, platform: platform, to: to, mentions: mentions, posts: []*previewPost{newPreviewPost("")},
+		grown: wake.NewSignal(), noted: wake.NewSignal(), stop: stop, stopped: preview.Err,
 	}
 	if editor, ok := platform.Sender.(adapters.Editor); ok && platform.Limits.Preview != adapters.PreviewOff && platform.Limits.Preview != "" {
 		s.editor = editor
@@ -67,16 +67,16 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 		}
 	}
 	if s.grower != nil {
-		start(func() { s.show(ctx, showing) })
+		start(func() { s.show(ctx, preview) })
 	}
 	if signer, ok := platform.Sender.(adapters.WorkingIndicator); ok && platform.Limits.Sign {
-		start(func() { s.sign(ctx, showing, signer) })
+		start(func() { s.sign(ctx, preview, signer) })
 	}
 	return s, nil
 }
 
-// Grow implements turn.Showing.
-func (s *Showing) Grow(text string) {
+// Grow implements turn.LivePreview.
+func (s *LivePreview) Grow(text string) {
 	s.mu.Lock()
 	s.said.WriteString(text)
 	s.fresh += len(text)
@@ -84,8 +84,8 @@ func (s *Showing) Grow(text string) {
 	s.grown.Set()
 }
 
-// Note implements turn.Showing.
-func (s *Showing) Note(text string) {
+// Note implements turn.LivePreview.
+func (s *LivePreview) Note(text string) {
 	text = line(text, s.platform.Limits.SignText)
 	if text == "" {
 		return
@@ -96,15 +96,15 @@ func (s *Showing) Note(text string) {
 	s.noted.Set()
 }
 
-// Stop implements turn.Showing.
-func (s *Showing) Stop() {
+// Stop implements turn.LivePreview.
+func (s *LivePreview) Stop() {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.stop()
 }
 
-// Format implements turn.Showing.
-func (s *Showing) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {
+// Format implements turn.LivePreview.
+func (s *LivePreview) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {
 	if s.platform.Sender == nil {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (s *Showing) Format(text string, ask stream.Ask, files []journal.File) ([]j
 
 // buttons returns the buttons of a question; nil if it has no options, or if the platform cannot
 // show them.
-func (s *Showing) buttons(ask stream.Ask) (list []journal.PostButton) {
+func (s *LivePreview) buttons(ask stream.Ask) (list []journal.PostButton) {
 	sender, ok := s.platform.Sender.(adapters.ButtonSender)
 	if !ok || len(ask.Options) > sender.ButtonLimits().Buttons {
 		return nil
@@ -147,7 +147,7 @@ func (s *Showing) buttons(ask stream.Ask) (list []journal.PostButton) {
 const choose = "Please choose:"
 
 // withButtons adds the buttons to the last post, or to a further one if it is too long.
-func (s *Showing) withButtons(list []journal.Post, buttons []journal.PostButton) []journal.Post {
+func (s *LivePreview) withButtons(list []journal.Post, buttons []journal.PostButton) []journal.Post {
 	if buttons == nil {
 		return list
 	}
@@ -170,7 +170,7 @@ const firstPost = 20_000
 
 // format formats a text. Of an answer that becomes a file only the first post is used, so only
 // its beginning is formatted: the time can grow with the square of the length.
-func (s *Showing) format(text string) []string {
+func (s *LivePreview) format(text string) []string {
 	if over := s.platform.Limits.FileOver; over > 0 {
 		text = event.Beginning(text, max(over, firstPost))
 	}
@@ -178,9 +178,9 @@ func (s *Showing) format(text string) []string {
 }
 
 // texts returns the texts of the answer's posts, or those of the beginning of an answer that
-// becomes a file. If a piece was ended early, and the answer begins with the shown text, the
-// later posts continue after that piece.
-func (s *Showing) texts(text string) []string {
+// becomes a file. If a post was ended early, and the answer begins with the shown text, the
+// later posts continue after that post.
+func (s *LivePreview) texts(text string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	more, goesOn := strings.CutPrefix(text, s.said.String())
@@ -189,25 +189,25 @@ func (s *Showing) texts(text string) []string {
 	}
 	s.takeFresh()
 	var texts []string
-	for _, p := range s.pieces[:len(s.pieces)-1] {
+	for _, p := range s.posts[:len(s.posts)-1] {
 		texts = append(texts, p.text)
 	}
 	return append(texts, s.format(s.last().source+more)...)
 }
 
-// last returns the piece that grows.
-func (s *Showing) last() *piece { return s.pieces[len(s.pieces)-1] }
+// last returns the post that grows.
+func (s *LivePreview) last() *previewPost { return s.posts[len(s.posts)-1] }
 
-// takeFresh appends the new text to the last piece. The caller holds the lock.
-func (s *Showing) takeFresh() {
+// takeFresh appends the new text to the last post. The caller holds the lock.
+func (s *LivePreview) takeFresh() {
 	said := s.said.String()
 	s.last().source += said[len(said)-s.fresh:]
 	s.fresh = 0
 }
 
-// write runs f, which writes to the journal, unless the showing has ended. It returns
+// write runs f, which writes to the journal, unless the preview has ended. It returns
 // whether f succeeded.
-func (s *Showing) write(f func() error) bool {
+func (s *LivePreview) write(f func() error) bool {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.stopped() != nil {

@@ -38,12 +38,12 @@ func TestAPanicDuringAPreview(t *testing.T) {
 }
 
 // TestThePreviewOfAnEndedRunIsKnown proves that the outbox ends a stream that began after its
-// run had ended, although it looks for work before the showing knows that the begin is stored.
+// run had ended, although it looks for work before the preview knows that the begin is stored.
 func TestThePreviewOfAnEndedRunIsKnown(t *testing.T) {
 	withHarness(t, func(h *harness) {
 		h.platform.Limits.Sign = false
 		h.board.faults["begin"] = []fault{{failure: none.failure, takes: 2 * time.Second}}
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
+		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
 			h.mu.Lock()
 			h.written = func() {
 				if texts, _ := h.board.stands(); len(texts) == 0 {
@@ -86,7 +86,7 @@ func TestClocksMayDiffer(t *testing.T) {
 // TestAnUnrecordedSign proves that it does not delay the removal of an earlier sign.
 func TestAnUnrecordedSign(t *testing.T) {
 	withHarness(t, func(h *harness) {
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
+		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
 			switch h.attempts {
 			case 1: // the sign is shown
 				_, err := says(2*time.Second, "a beginning")(ctx, run, s)
@@ -144,7 +144,7 @@ func TestAFailedRemovalOfASign(t *testing.T) {
 		h.answer = says(2*time.Second, "an answer")
 		h.ask("t")
 		advance(time.Minute)
-		h.answer = func(context.Context, *journal.Run, turn.Showing) (string, error) { return "another", nil }
+		h.answer = func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "another", nil }
 		h.ask("t")
 		advance(time.Second)
 		if texts, _ := h.board.stands(); len(texts) != 2 {
@@ -163,7 +163,7 @@ func TestSignsHaveTheirOwnPace(t *testing.T) {
 		h.answer = says(2*time.Second, "an answer")
 		h.ask("t")
 		advance(10 * time.Second)
-		h.answer = func(context.Context, *journal.Run, turn.Showing) (string, error) { return "another", nil }
+		h.answer = func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "another", nil }
 		h.ask("another")
 		advance(time.Second)
 		if texts, _ := h.board.stands(); len(texts) != 2 {
@@ -177,7 +177,7 @@ func TestSignsHaveTheirOwnPace(t *testing.T) {
 func TestALongBlankText(t *testing.T) {
 	withHarness(t, func(h *harness) {
 		h.platform.Limits.FileOver = 3
-		h.answer = func(context.Context, *journal.Run, turn.Showing) (string, error) { return "      ", nil }
+		h.answer = func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "      ", nil }
 		h.ask("t")
 		h.settles()
 	})
@@ -198,8 +198,8 @@ func TestFileOverCountsCharacters(t *testing.T) {
 }
 
 // notes returns an agent that notes a text every 900 ms and then answers.
-func notes(texts ...string) func(context.Context, *journal.Run, turn.Showing) (string, error) {
-	return func(_ context.Context, _ *journal.Run, s turn.Showing) (string, error) {
+func notes(texts ...string) func(context.Context, *journal.Run, turn.LivePreview) (string, error) {
+	return func(_ context.Context, _ *journal.Run, s turn.LivePreview) (string, error) {
 		for _, text := range texts {
 			s.Note(text)
 			advance(900 * time.Millisecond)

@@ -8,11 +8,11 @@ import (
 	"parley/ingest/event"
 )
 
-// Preface describes the messages that were read of the time before the journal knew a
+// ThreadHistory describes the messages that were read of the time before the journal knew a
 // thread. Parley reads them once, and the block of the thread's first turn shows them.
-// The thread's row holds the preface, because an interrupted first turn leaves it to the
+// The thread's row holds the thread history, because an interrupted first turn leaves it to the
 // next one.
-type Preface struct {
+type ThreadHistory struct {
 	// Root is the external id of the thread's root.
 	Root string `json:"root"`
 	// Earlier is the number of left-out messages after the root.
@@ -32,17 +32,17 @@ type Read struct {
 	Metadata []byte // stored with the message
 }
 
-// SetPreface stores the messages that were read of a thread for its run, in this order. A
-// known message does not change. If the thread has a preface already, SetPreface stores
+// SetThreadHistory stores the messages that were read of a thread for its run, in this order. A
+// known message does not change. If the thread has a thread history already, SetThreadHistory stores
 // nothing, and the run has that one.
-func (j *Journal) SetPreface(ctx context.Context, claim *Claim, run *Run, preface Preface, list []Read) error {
-	made, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *Preface {
+func (j *Journal) SetThreadHistory(ctx context.Context, claim *Claim, run *Run, history ThreadHistory, list []Read) error {
+	made, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *ThreadHistory {
 		var stored string
 		if tx.lock(claim, []any{&stored}, `history`); stored != "" {
-			return tx.readPreface(stored)
+			return tx.readThreadHistory(stored)
 		}
 		r := &recordTx{Entry: Entry{Workspace: run.Workspace, Origin: FromContext}, txn: tx, claim: claim, now: millis(j.now()), out: &RecordResult{}}
-		p := preface
+		p := history
 		for _, read := range list {
 			r.addRead(read, &p)
 		}
@@ -53,13 +53,13 @@ func (j *Journal) SetPreface(ctx context.Context, claim *Claim, run *Run, prefac
 		return &p
 	})
 	if err == nil {
-		run.Preface = made
+		run.History = made
 	}
 	return err
 }
 
-// addRead stores a message of a preface, if it is not stored yet.
-func (r *recordTx) addRead(read Read, p *Preface) {
+// addRead stores a message of a thread history, if it is not stored yet.
+func (r *recordTx) addRead(read Read, p *ThreadHistory) {
 	m := *read.Message
 	if read.Agent != "" {
 		m.Metadata.SenderID = "agent:" + read.Agent
@@ -76,20 +76,20 @@ func (r *recordTx) addRead(read Read, p *Preface) {
 	r.do(`UPDATE threads SET next_seq = next_seq + 1 WHERE id = $1`, r.claim.Thread)
 }
 
-// readPreface reads a thread's column; nil if the thread has no preface.
-func readPreface(column string) (*Preface, error) {
+// readThreadHistory reads a thread's column; nil if the thread has no thread history.
+func readThreadHistory(column string) (*ThreadHistory, error) {
 	if column == "" {
 		return nil, nil
 	}
-	p := new(Preface)
+	p := new(ThreadHistory)
 	if err := unpack(column, p); err != nil {
-		return nil, fmt.Errorf("preface: %w", err)
+		return nil, fmt.Errorf("thread history: %w", err)
 	}
 	return p, nil
 }
 
-func (tx *txn) readPreface(column string) *Preface {
-	p, err := readPreface(column)
+func (tx *txn) readThreadHistory(column string) *ThreadHistory {
+	p, err := readThreadHistory(column)
 	tx.fail(err)
 	return p
 }
@@ -97,10 +97,10 @@ func (tx *txn) readPreface(column string) *Preface {
 // notContext is the condition that a message was not read as context for another turn.
 const notContext = `origin <> 'context'`
 
-// preface reads the messages from before a thread's first turn. All messages from First to
+// threadHistory reads the messages from before a thread's first turn. All messages from First to
 // Last were read as context, because one transaction stores them. A deleted one, or one that
 // a run has, is not passive any more.
-func (t *transcript) preface(p *Preface, turn *Turn) {
+func (t *transcript) threadHistory(p *ThreadHistory, turn *Turn) {
 	turn.Gap = turn.Gap || p.Gap
 	turn.Earlier += p.Earlier
 	if p.First == 0 {

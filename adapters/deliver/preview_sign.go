@@ -16,19 +16,19 @@ const signAfter = 500 * time.Millisecond
 
 // sign shows that the agent works, if its run takes longer than signAfter. The sign is
 // recorded before the call, so that any end of the run removes it. A sign that ends by itself is
-// shown again until the showing ends.
-func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndicator) {
-	if !wake.After(showing, signAfter) {
+// shown again until the preview ends.
+func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.WorkingIndicator) {
+	if !wake.After(preview, signAfter) {
 		return
 	}
 	d := &journal.Delivery{Kind: journal.DeliveryUnsign, Run: s.run.ID, Key: s.run.ID, Workspace: s.run.Workspace, Post: s.to}
 	d.Post.Text = s.signed()
 	sign := adapters.Sign{To: s.outbox.post(d).To, Message: d.Post.Text}
 	timeout := s.platform.Limits.Timeout
-	before := pieceOf(s.claim, d)
+	before := previewPostOf(s.claim, d)
 	sendBy := s.outbox.Now().Add(timeout)
 	certain := s.run.Sign == "" || before != nil && before.clean // the call of a process that ended may still take effect
-	call := newPiece("")
+	call := newPreviewPost("")
 	call.calling.enter() // the sign's removal waits for it
 	defer call.calling.leave()
 	if !s.write(func() error {
@@ -45,7 +45,7 @@ func (s *Showing) sign(ctx, showing context.Context, signer adapters.WorkingIndi
 		if err != nil {
 			s.outbox.Log.Debug("the sign of work cannot be shown", "workspace", s.run.Workspace, "err", err)
 		}
-		if !s.signsAgain(showing) {
+		if !s.signsAgain(preview) {
 			return
 		}
 		sendBy = s.outbox.Now().Add(timeout)
@@ -57,7 +57,7 @@ const noteEvery = 1500 * time.Millisecond
 
 // signsAgain waits until the sign must be shown again, because it ends by itself or has
 // another text. It returns false if that never happens.
-func (s *Showing) signsAgain(showing context.Context) bool {
+func (s *LivePreview) signsAgain(preview context.Context) bool {
 	limits := s.platform.Limits
 	var ends <-chan time.Time
 	if limits.SignEvery > 0 {
@@ -68,16 +68,16 @@ func (s *Showing) signsAgain(showing context.Context) bool {
 	}
 	begun := time.Now()
 	select {
-	case <-showing.Done():
+	case <-preview.Done():
 	case <-ends:
 		return true
 	case <-s.noted:
 	}
-	return wake.After(showing, noteEvery-time.Since(begun))
+	return wake.After(preview, noteEvery-time.Since(begun))
 }
 
 // lastNote returns the last message about the agent's work; empty for none.
-func (s *Showing) lastNote() string {
+func (s *LivePreview) lastNote() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noted.Clear() // the caller shows it
@@ -98,7 +98,7 @@ func line(text string, limit int) string {
 
 // signed returns the message that gets the sign of work: the turn's last one, unless an
 // earlier attempt has signed another message of the turn. A run has one sign.
-func (s *Showing) signed() string {
+func (s *LivePreview) signed() string {
 	if slices.ContainsFunc(s.run.Messages, func(m journal.Message) bool { return m.ExternalID == s.run.Sign }) {
 		return s.run.Sign
 	}

@@ -17,9 +17,9 @@ const (
 	troubled = 2 * time.Second
 )
 
-// show shows the growing text, until showing ends. A text that cannot be formatted also
+// show shows the growing text, until preview ends. A text that cannot be formatted also
 // ends it.
-func (s *Showing) show(ctx, showing context.Context) {
+func (s *LivePreview) show(ctx, preview context.Context) {
 	for {
 		var grown <-chan struct{}
 		var again <-chan time.Time
@@ -38,7 +38,7 @@ func (s *Showing) show(ctx, showing context.Context) {
 			again = time.After(max(wait, time.Millisecond))
 		}
 		select {
-		case <-showing.Done():
+		case <-preview.Done():
 			return
 		case <-grown:
 		case <-again:
@@ -47,18 +47,18 @@ func (s *Showing) show(ctx, showing context.Context) {
 }
 
 // until returns the wait until a time.
-func (s *Showing) until(at time.Time) time.Duration { return at.Sub(s.outbox.Now()) }
+func (s *LivePreview) until(at time.Time) time.Duration { return at.Sub(s.outbox.Now()) }
 
-// view is the text that the last piece should show.
+// view is the text that the last post should show.
 type view struct {
-	*piece
+	*previewPost
 	text, rest string
 	ends       bool
 }
 
-// look returns the view of the last piece, or nil if the piece shows its text already. It
+// look returns the view of the last post, or nil if the post shows its text already. It
 // also returns the wait until the next look.
-func (s *Showing) look() (v *view, wait time.Duration, err error) {
+func (s *LivePreview) look() (v *view, wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer adapters.Recover(s.outbox.Log, &err, "about", s.run.ID)
@@ -79,7 +79,7 @@ func (s *Showing) look() (v *view, wait time.Duration, err error) {
 			wait = left - endSoon
 		}
 	}
-	v = &view{piece: p}
+	v = &view{previewPost: p}
 	v.text, v.rest, v.ends = s.grower.FormatPartial(p.source, s.mentions, growth)
 	if v.text == "" || p.d != nil && p.clean && v.text == p.shown && !v.ends {
 		return nil, wait, nil
@@ -88,14 +88,14 @@ func (s *Showing) look() (v *view, wait time.Duration, err error) {
 	return v, 0, nil
 }
 
-// begin posts the piece's first text, or takes over a post of an earlier attempt.
-func (s *Showing) begin(ctx context.Context, v *view) time.Duration {
+// begin posts the first text, or takes over a post of an earlier attempt.
+func (s *LivePreview) begin(ctx context.Context, v *view) time.Duration {
 	var again time.Time
 	var d *journal.Delivery
 	post := s.to
 	post.Text = v.text
 	if !s.write(func() (err error) {
-		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, int64(len(s.pieces)-1),
+		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, int64(len(s.posts)-1),
 			post, s.streamer != nil, bounds(s.platform.Limits))
 		return err
 	}) {
@@ -106,14 +106,14 @@ func (s *Showing) begin(ctx context.Context, v *view) time.Duration {
 		return s.until(again)
 	case d.PlatformID != "": // of an earlier attempt: the text of the post is unknown
 		v.d, v.id = d, d.PlatformID
-		s.claim.Put(pieceKey{preview: d.ID}, v.piece)
+		s.claim.Put(postKey{preview: d.ID}, v.previewPost)
 		return s.change(ctx, v)
 	}
 	return s.post(ctx, v, d)
 }
 
-// post calls the platform to post a piece's first text.
-func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.Duration {
+// post calls the platform to post a post's first text.
+func (s *LivePreview) post(ctx context.Context, v *view, d *journal.Delivery) time.Duration {
 	v.calling.enter()
 	defer v.calling.leave()
 	id, begin := "", s.platform.Sender.Send
@@ -128,7 +128,7 @@ func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.D
 	if err != nil {
 		return s.notPosted(ctx, d, err)
 	}
-	s.claim.Put(pieceKey{preview: d.ID}, v.piece) // before the outbox can find the delivery that replaces it
+	s.claim.Put(postKey{preview: d.ID}, v.previewPost) // before the outbox can find the delivery that replaces it
 	result, err := s.outbox.arrived(ctx, d, id)
 	if err != nil { // the outbox searches for the post
 		return troubled
@@ -143,7 +143,7 @@ func (s *Showing) post(ctx context.Context, v *view, d *journal.Delivery) time.D
 
 // notPosted handles a failed call for a first text. If the outcome is unclear, the outbox
 // asks the platform.
-func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause error) time.Duration {
+func (s *LivePreview) notPosted(ctx context.Context, d *journal.Delivery, cause error) time.Duration {
 	if isFailure(cause, adapters.Unclear) {
 		return troubled
 	}
@@ -159,8 +159,8 @@ func (s *Showing) notPosted(ctx context.Context, d *journal.Delivery, cause erro
 	return pauseAfter(failureOf(cause), troubled)
 }
 
-// change makes the piece's post show its text.
-func (s *Showing) change(ctx context.Context, v *view) time.Duration {
+// change makes the post show its text.
+func (s *LivePreview) change(ctx context.Context, v *view) time.Duration {
 	if at := v.d.SendBy.Add(readBackAfter); !v.clean && at.After(s.outbox.Now()) {
 		return s.until(at) // an earlier call may still take effect
 	}
@@ -188,7 +188,7 @@ func (s *Showing) change(ctx context.Context, v *view) time.Duration {
 }
 
 // state shows the text by the cheapest call with a certain result.
-func (s *Showing) state(ctx context.Context, v *view) error {
+func (s *LivePreview) state(ctx context.Context, v *view) error {
 	post := s.outbox.post(v.d)
 	more, goesOn := strings.CutPrefix(v.text, v.shown)
 	switch {
@@ -205,7 +205,7 @@ func (s *Showing) state(ctx context.Context, v *view) error {
 
 // notChanged handles a failed change. The post shows its earlier text, or an unknown
 // one.
-func (s *Showing) notChanged(v *view, cause error) time.Duration {
+func (s *LivePreview) notChanged(v *view, cause error) time.Duration {
 	switch {
 	case isFailure(cause, adapters.Unclear):
 		v.clean, v.open = false, false // the next call states the whole text
@@ -220,14 +220,14 @@ func (s *Showing) notChanged(v *view, cause error) time.Duration {
 	return pauseAfter(failureOf(cause), troubled)
 }
 
-// done advances to the next piece if this one has ended. A stream must be ended first,
+// done advances to the next post if this one has ended. A stream must be ended first,
 // even if it began with its whole text.
-func (s *Showing) done(v *view) time.Duration {
+func (s *LivePreview) done(v *view) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.ends && !v.open && s.stopped() == nil {
-		v.piece.text, v.source = v.text, ""
-		s.pieces = append(s.pieces, newPiece(v.rest))
+		v.previewPost.text, v.source = v.text, ""
+		s.posts = append(s.posts, newPreviewPost(v.rest))
 	}
 	return s.platform.Limits.PreviewEvery
 }

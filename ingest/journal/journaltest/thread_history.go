@@ -7,18 +7,18 @@ import (
 	"parley/ingest/journal"
 )
 
-func prefacePromises() []promise {
+func threadHistoryPromises() []promise {
 	return []promise{
-		{"the read messages of a thread precede its first turn, and no other", prefaceFirst},
-		{"read messages are stored once", prefaceOnce},
-		{"a known message is not stored twice, and its later payload is a duplicate", prefaceKnown},
-		{"an interrupted first turn leaves its preface to the next turn", prefaceInterrupted},
-		{"a run that begins with its message has the preface of the previous run", prefaceBegun},
-		{"a read message makes no reply stale, and its edit triggers no run", prefaceQuiet},
-		{"a read message can be edited and deleted", prefaceChanges},
-		{"a read message whose later payload triggers a run belongs to that run alone", prefaceRaised},
-		{"an envelope that waited for a read message is moved to its thread", prefaceAwaited},
-		{"no preface is stored under a lost claim", prefaceFenced},
+		{"the read messages of a thread precede its first turn, and no other", historyFirst},
+		{"read messages are stored once", historyOnce},
+		{"a known message is not stored twice, and its later payload is a duplicate", historyKnown},
+		{"an interrupted first turn leaves its thread history to the next turn", historyInterrupted},
+		{"a run that begins with its message has the thread history of the previous run", historyBegun},
+		{"a read message makes no reply stale, and its edit triggers no run", historyQuiet},
+		{"a read message can be edited and deleted", historyChanges},
+		{"a read message whose later payload triggers a run belongs to that run alone", historyRaised},
+		{"an envelope that waited for a read message is moved to its thread", historyAwaited},
+		{"no thread history is stored under a lost claim", historyFenced},
 		{"a message is known after its content is stored", knows},
 		{"a thread opened on a post of ours begins with that reply", openedOnPost},
 	}
@@ -31,10 +31,10 @@ func read(id, content string) journal.Read {
 	return journal.Read{Message: m, Metadata: m.Metadata.Bytes()}
 }
 
-// preface stores the read messages for a run.
-func (f *fixture) preface(run *journal.Run, preface journal.Preface, list ...journal.Read) {
+// readHistory stores the read messages for a run.
+func (f *fixture) readHistory(run *journal.Run, history journal.ThreadHistory, list ...journal.Read) {
 	f.Helper()
-	f.must(f.SetPreface(f.ctx, f.claim(run.Thread), run, preface, list))
+	f.must(f.SetThreadHistory(f.ctx, f.claim(run.Thread), run, history, list))
 }
 
 // middle begins the first run of a thread, with its root and two replies read.
@@ -42,11 +42,11 @@ func middle(f *fixture) *journal.Run {
 	f.Helper()
 	f.say("a", runs)
 	run := f.begin(threadKey(1))
-	f.preface(run, journal.Preface{Root: "C1/root", Earlier: 7}, read("C1/root", "root"), read("C1/r1", "r1"), read("C1/r2", "r2"))
+	f.readHistory(run, journal.ThreadHistory{Root: "C1/root", Earlier: 7}, read("C1/root", "root"), read("C1/r1", "r1"), read("C1/r2", "r2"))
 	return run
 }
 
-func prefaceFirst(f *fixture) {
+func historyFirst(f *fixture) {
 	run := middle(f)
 	first := []string{"^root", "...7", "#r1", "#r2", ">a"}
 	same(f, "the turn", f.transcript(run, wide), first)
@@ -62,20 +62,20 @@ func prefaceFirst(f *fixture) {
 	same(f, "origin", f.list(threadKey(1))[1].Origin, journal.FromContext)
 }
 
-func prefaceOnce(f *fixture) {
+func historyOnce(f *fixture) {
 	run := middle(f)
-	same(f, "preface of the run", *run.Preface, journal.Preface{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
-	f.preface(run, journal.Preface{Root: "C1/root", Gap: true}, read("C1/r3", "r3"))
-	same(f, "preface of the first run", *run.Preface, journal.Preface{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
+	same(f, "thread history of the run", *run.History, journal.ThreadHistory{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
+	f.readHistory(run, journal.ThreadHistory{Root: "C1/root", Gap: true}, read("C1/r3", "r3"))
+	same(f, "thread history of the first run", *run.History, journal.ThreadHistory{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a", "2 root", "3 r1", "4 r2"})
 }
 
-func prefaceKnown(f *fixture) {
+func historyKnown(f *fixture) {
 	f.say("p", passive)
 	f.say("a", runs)
 	run := f.begin(threadKey(1))
 	f.say("b", passive)
-	f.preface(run, journal.Preface{Root: "C1/root"}, read("C1/root", "root"), read("C1/p", "p"), read("C1/r", "r"), read("C1/a", "a"), read("C1/b", "b"))
+	f.readHistory(run, journal.ThreadHistory{Root: "C1/root"}, read("C1/root", "root"), read("C1/p", "p"), read("C1/r", "r"), read("C1/a", "a"), read("C1/b", "b"))
 	same(f, "the turn", f.transcript(run, wide), []string{"^root", "#r", "#p", ">a"})
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 p", "2 a", "3 b", "4 root", "5 r"})
 	again := f.message(threadKey(1), said("C1/r", "r"), passive)
@@ -83,16 +83,16 @@ func prefaceKnown(f *fixture) {
 	same(f, "and is", f.transcript(run, wide), []string{"^root", "#r", "#p", ">a"})
 }
 
-func prefaceInterrupted(f *fixture) {
+func historyInterrupted(f *fixture) {
 	run := middle(f)
 	f.say("b", runs)
 	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
 	next := f.begin(threadKey(1))
-	same(f, "preface of the next run", next.Preface, run.Preface)
+	same(f, "thread history of the next run", next.History, run.History)
 	same(f, "the turn", f.transcript(next, wide), []string{"^root", "...7", "#r1", "#r2", ">a", ">b"})
 }
 
-func prefaceBegun(f *fixture) {
+func historyBegun(f *fixture) {
 	run := middle(f)
 	f.leaves(run, journal.Unanswered{State: journal.RunCanceled, Cause: "no"})
 	f.exec(`UPDATE threads SET begun_seq = 0`) // as if every message of its turn had been deleted
@@ -105,11 +105,11 @@ func prefaceBegun(f *fixture) {
 	if result.Begun == nil {
 		f.Fatalf("no run has begun")
 	}
-	same(f, "preface of the run", result.Begun.Preface, run.Preface)
+	same(f, "thread history of the run", result.Begun.History, run.History)
 	same(f, "its turn", f.transcript(result.Begun, wide)[:4], []string{"^root", "...7", "#r1", "#r2"})
 }
 
-func prefaceQuiet(f *fixture) {
+func historyQuiet(f *fixture) {
 	run := middle(f)
 	change := f.change(threadKey(1), edited("C1/r1", "@bot r1", "2"), mentions)
 	same(f, "the edit", change.Result.Disposition, event.Updated)
@@ -119,7 +119,7 @@ func prefaceQuiet(f *fixture) {
 	same(f, "the reply", f.commit(run, reply).State, journal.RunDone)
 }
 
-func prefaceChanges(f *fixture) {
+func historyChanges(f *fixture) {
 	run := middle(f)
 	f.change(threadKey(1), edited("C1/r1", "r one", "2"), passive)
 	f.change(threadKey(1), deleted("C1/r2"), passive)
@@ -129,7 +129,7 @@ func prefaceChanges(f *fixture) {
 	same(f, "the turn without the text", f.transcript(run, wide), []string{"...7", ">a"})
 }
 
-func prefaceRaised(f *fixture) {
+func historyRaised(f *fixture) {
 	run := middle(f)
 	again := f.message(threadKey(1), said("C1/r1", "r1"), runs)
 	same(f, "the later payload", again.Trigger, journal.TriggerRun)
@@ -139,13 +139,13 @@ func prefaceRaised(f *fixture) {
 	same(f, "the next turn", f.transcript(f.begin(threadKey(1)), wide), append(first, "<re a", ">r1"))
 }
 
-func prefaceAwaited(f *fixture) {
+func historyAwaited(f *fixture) {
 	f.say("a", runs)
 	run := f.begin(threadKey(1))
 	a := f.envelope(event.KindEdit, "", "C1/r")
 	accepted := f.accept(a)
 	same(f, "its thread", accepted.Thread, 0)
-	f.preface(run, journal.Preface{Root: "C1/root"}, read("C1/r", "r"))
+	f.readHistory(run, journal.ThreadHistory{Root: "C1/root"}, read("C1/r", "r"))
 	same(f, "moved envelopes", len(f.next(run.Thread)), 1)
 	same(f, "threads with intake", f.due(intake), []int64{run.Thread})
 	f.record(run.Thread, accepted.ID, edited("C1/r", "r, edited", "2"), passive)
@@ -153,14 +153,14 @@ func prefaceAwaited(f *fixture) {
 	same(f, "threads with intake, afterwards", f.due(intake), nil)
 }
 
-func prefaceFenced(f *fixture) {
+func historyFenced(f *fixture) {
 	f.say("a", runs)
 	run := f.begin(threadKey(1))
 	lease := f.claim(run.Thread)
 	f.successor("second").claim(run.Thread)
-	f.fails("a preface", f.SetPreface(f.ctx, lease, run, journal.Preface{Root: "C1/root"}, []journal.Read{read("C1/root", "root")}), journal.ErrFenced)
+	f.fails("a thread history", f.SetThreadHistory(f.ctx, lease, run, journal.ThreadHistory{Root: "C1/root"}, []journal.Read{read("C1/root", "root")}), journal.ErrFenced)
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a"})
-	same(f, "preface of the run", run.Preface, nil)
+	same(f, "thread history of the run", run.History, nil)
 }
 
 func knows(f *fixture) {

@@ -81,7 +81,7 @@ func TestAPostAnswersItsMessage(t *testing.T) {
 func TestNoPreview(t *testing.T) {
 	for name, set := range map[string]func(*harness){
 		"whole": func(h *harness) {
-			h.answer = func(context.Context, *journal.Run, turn.Showing) (string, error) { return "at once", nil }
+			h.answer = func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "at once", nil }
 		},
 		"off": func(h *harness) {
 			h.platform.Limits.Preview, h.platform.Limits.Sign = adapters.PreviewOff, false
@@ -104,7 +104,7 @@ func TestNoPreview(t *testing.T) {
 // TestTheFinalTextWins proves that the final text replaces the shown text.
 func TestTheFinalTextWins(t *testing.T) {
 	withHarness(t, func(h *harness) {
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
+		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
 			_, err := says(2*time.Second, strings.Repeat("a draft\n", 20), "that is ", "dropped")(ctx, run, s)
 			return "the answer", err
 		}
@@ -192,7 +192,7 @@ func TestARunWithoutAnswerRemovesItsPreview(t *testing.T) {
 		t.Run(end.Error(), func(t *testing.T) {
 			withHarness(t, func(h *harness) {
 				first := true
-				h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
+				h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
 					if first {
 						first = false
 						_, _ = says(2*time.Second, "a beginning ", "of it")(ctx, run, s)
@@ -218,7 +218,7 @@ func TestARunWithoutAnswerRemovesItsPreview(t *testing.T) {
 // before.
 func TestARetryTakesOverThePost(t *testing.T) {
 	withHarness(t, func(h *harness) {
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
+		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
 			if run.Attempts == 0 {
 				_, _ = says(2*time.Second, "a beginning ", "of it")(ctx, run, s)
 				return "", errFailed
@@ -237,7 +237,7 @@ func TestARetryTakesOverThePost(t *testing.T) {
 func TestFinalPostsGoFirst(t *testing.T) {
 	withHarness(t, func(h *harness) {
 		h.platform.Limits.PostRate, h.platform.Limits.Sign = 0.1, false // a post every 10 s
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
+		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
 			if run.ThreadKey == "slow" {
 				return says(time.Second, strings.Split(strings.Repeat("word ", 60), "")...)(ctx, run, s)
 			}
@@ -290,7 +290,7 @@ func (h *harness) faultyRun(random *rand.Rand) {
 		return faults[random.IntN(len(faults))]
 	}
 	var answer string
-	h.answer = func(ctx context.Context, run *journal.Run, s turn.Showing) (string, error) {
+	h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
 		mu.Lock()
 		var chunks []string
 		for range random.IntN(30) {
