@@ -189,12 +189,15 @@ func (e *endRunTx) asked() bool {
 }
 
 // join gives the run the messages that may join it, and returns their number. A message that
-// came with an id for its run has a run of its own.
+// came with an id for its run has a run of its own. The run counts as a bot's if one of them is.
 func (tx *txn) join(run *Run) int64 {
 	if run.Named {
 		return 0
 	}
-	return tx.exec(`UPDATE messages SET run = $3 WHERE `+forAgent+` AND client_run_id IS NULL`, run.Thread, run.Agent, run.ID)
+	const joins = forAgent + ` AND client_run_id IS NULL`
+	tx.do(`UPDATE threads SET run_bot_channel = coalesce(run_bot_channel, bot_channel)
+		WHERE id = $1 AND EXISTS (SELECT 1 FROM messages WHERE `+joins+` AND author = 'bot')`, run.Thread, run.Agent)
+	return tx.exec(`UPDATE messages SET run = $3 WHERE `+joins, run.Thread, run.Agent, run.ID)
 }
 
 // rerun adds the newer messages that may join to the run, which then runs again. The others
@@ -205,7 +208,7 @@ func (e *endRunTx) rerun() {
 	e.join(e.run)
 	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
 		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END,
-		run_bot_channel = coalesce(run_bot_channel, bot_channel), bot_channel = NULL, run_edited_at = 0,
+		`+keepBotChannel+`, run_edited_at = 0,
 		run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
 }
 

@@ -60,6 +60,10 @@ func (r *recordTx) channel(told string) string {
 // botWaits is the condition that a message is a bot's and waits for a run.
 const botWaits = `messages.trigger = 'run' AND messages.run IS NULL AND messages.author = 'bot'`
 
+// keepBotChannel clears a thread's bot_channel unless a bot's message still waits.
+const keepBotChannel = `bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
+	SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND ` + botWaits + ` LIMIT 1) END`
+
 // botChannel returns the name under which the turns that bots request in a channel are
 // counted.
 func botChannel(workspace, channel string) string { return workspace + " " + channel }

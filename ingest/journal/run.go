@@ -319,9 +319,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	b.take(waiting)
 	b.do(`UPDATE threads SET run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
 			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
-			bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
-				SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND `+botWaits+` LIMIT 1) END
-		WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
+			`+keepBotChannel+` WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
 	return run
 }
 

@@ -21,6 +21,7 @@ func botPromises() []promise {
 		{"a run that a bot requested counts once, however often it begins", botsCountOnce},
 		{"a run that a bot requested and that never began does not count", botsInVain},
 		{"a bot's message that joins a run counts with it", botsTakenOver},
+		{"a bot's message that cannot join a run counts beside it", botsLeftBehind},
 		{"messages that ask for runs with the words of an earlier post of ours are counted", echoes},
 	}
 }
@@ -195,6 +196,40 @@ func botsTakenOver(f *fixture) {
 	same(f, "counted", f.askedByBots(), 1)
 	f.commit(f.begin(threadKey(1)), reply)
 	same(f, "counted afterwards", f.askedByBots(), 1)
+}
+
+// botsLeftBehind joins a person's message to a run while a bot's message waits for another agent.
+func botsLeftBehind(f *fixture) {
+	counted := 0
+	for name, join := range map[string]func(*journal.Run){
+		"steer": func(run *journal.Run) {
+			_, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
+			f.must(err)
+		},
+		"rerun": func(run *journal.Run) {
+			reply := answer("Hello.")
+			reply.Stale = "rerun"
+			same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
+		},
+	} {
+		for _, asker := range []event.SenderType{event.Human, event.Bot} {
+			thread := event.ThreadKey(fmt.Sprintf("slack:acme:C1:%s %s", name, asker))
+			first := said(fmt.Sprintf("C1/1 %s", thread), "hi")
+			first.Metadata.SenderType = asker
+			f.message(thread, first, runs)
+			run := f.begin(thread)
+			lease, e := f.botMessage(thread, time.Second)
+			e.Agent = "other"
+			_, err := f.Record(f.ctx, lease, e)
+			f.must(err)
+			f.message(thread, said(fmt.Sprintf("C1/2 %s", thread), "and?"), runs)
+			join(run)
+			if counted++; asker == event.Bot {
+				counted++ // the run
+			}
+			same(f, fmt.Sprintf("counted after %s of a run of a %s", name, asker), f.askedByBots(), counted)
+		}
+	}
 }
 
 func echoes(f *fixture) {
