@@ -174,7 +174,7 @@ func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *S
 // stale reports whether a participating message was recorded after the run began, and the run
 // did not get it.
 func (e *endRunTx) stale() bool {
-	return e.nextSeq-1 > e.run.BaseSeq && e.has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND trigger <> 'none'
+	return e.nextSeq-1 > e.run.BaseSeq && e.has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND (trigger = 'run' OR trigger = 'passive' AND memory = 1)
 		AND (run IS NULL OR run <> $3) AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID)
 }
 

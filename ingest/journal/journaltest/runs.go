@@ -539,6 +539,9 @@ func notStale(f *fixture) {
 			f.message(run.ThreadKey, said("C1/gone", "no"), passive)
 			f.change(run.ThreadKey, deleted("C1/gone"), nil)
 		},
+		"a passive message that no turn shows": func(run *journal.Run) {
+			f.message(run.ThreadKey, said("C1/secret", "a secret"), secret(passive))
+		},
 		"a command and its notice": func(run *journal.Run) { f.message(run.ThreadKey, said("C1/status", "/status"), commands(nil)) },
 	} {
 		thread := event.ThreadKey("slack:acme:C1:" + name)
