@@ -22,3 +22,6 @@ func (a *Adapter) SetWaiting(bytes int) { a.limits.waiting = bytes }
 func (a *Adapter) SetTimes(downAfter, open time.Duration) {
 	a.limits.downAfter, a.limits.open = downAfter, open
 }
+
+// SetGuildsWait sets the longest wait for the next server of a new session.
+func (a *Adapter) SetGuildsWait(d time.Duration) { a.limits.guilds = d }

@@ -32,7 +32,7 @@ type gatewayLimits struct {
 	backoffMin, backoffMax time.Duration // the longest wait after the first failure, and after many
 	downAfter              time.Duration // without a session, after which the shard is down
 	silence                float64       // heartbeat intervals without an acknowledgement after which a connection is dead
-	guilds                 time.Duration // the longest wait of backfill for the guilds of a new session
+	guilds                 time.Duration // the longest wait of backfill for the next guild of a new session
 	// look bounds how long a response to a command waits for the decision of the policy. Discord
 	// expects the response within 3 s.
 	look time.Duration

@@ -83,23 +83,22 @@ func (g *guilds) self() event.Self {
 	return g.own
 }
 
-// complete waits until the announced servers have arrived, for a limited time: a server may be
-// unavailable for hours.
-func (g *guilds) complete(ctx context.Context, limit time.Duration) {
-	end := time.After(limit)
+// complete waits until the announced servers have arrived, or until none has arrived for a limited
+// time: many servers take longer, and a server may be unavailable for hours. It returns the others.
+func (g *guilds) complete(ctx context.Context, limit time.Duration) (others []string) {
 	for {
 		g.mu.Lock()
-		waits, changed := len(g.pending) > 0, g.changed
+		others, changed := slices.Sorted(maps.Keys(g.pending)), g.changed
 		g.mu.Unlock()
-		if !waits {
-			return
+		if len(others) == 0 {
+			return nil
 		}
 		select {
 		case <-changed:
-		case <-end:
-			return
+		case <-time.After(limit):
+			return others
 		case <-ctx.Done():
-			return
+			return others
 		}
 	}
 }

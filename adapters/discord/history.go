@@ -30,10 +30,10 @@ const (
 )
 
 // Channels returns the channels in which messages may have been missed: those that the bot saw
-// before, with their active threads, and the known direct messages. It asks Discord for the
-// bot's servers first.
+// before, with their active threads, and the known direct messages. The threads of a server that
+// has not arrived are unknown. Channels asks Discord for the bot's servers first.
 func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
-	a.guilds.complete(ctx, a.limits.guilds)
+	absent := a.guilds.complete(ctx, a.limits.guilds)
 	if err := a.get(ctx, "/users/@me/guilds?limit=1", new(json.RawMessage)); err != nil {
 		return nil, fmt.Errorf("ask discord for the bot's servers: %w", err)
 	}
@@ -44,6 +44,15 @@ func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("read the known direct messages: %w", err)
 		}
 		channels = append(channels, direct...)
+		for _, id := range absent {
+			value, err := (*state).Get(ctx, guildName(id))
+			if err != nil {
+				return nil, fmt.Errorf("read the known channels: %w", err)
+			}
+			var known guildState
+			_ = json.Unmarshal([]byte(value), &known) // an unreadable value names no channel
+			channels = append(channels, known.Channels...)
+		}
 	}
 	return channels, nil
 }

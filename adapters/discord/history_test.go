@@ -46,6 +46,24 @@ func TestKnownChannelsAreBackfilled(t *testing.T) {
 	}
 }
 
+// TestChannelsOfAnAbsentServerAreBackfilled checks that a server that a session announces and does
+// not send has a gap too.
+func TestChannelsOfAnAbsentServerAreBackfilled(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.say(roomID, "the server is known")
+	l.await(1)
+	l.stop()
+	l.AddGuild(discordtest.Guild{ID: gardenID, Unavailable: true})
+	l.adapter = newAdapter(l.Server, nil)
+	l.adapter.SetGuildsWait(time.Millisecond)
+	l.adapter.UseState(l.state)
+	l.run()
+	l.up()
+	if got, err := l.adapter.Channels(t.Context()); err != nil || !slices.Equal(got, []string{roomID}) {
+		t.Errorf("Channels returns %q, %v", got, err)
+	}
+}
+
 // TestMissedMessagesHaveNicknames checks that a fetched message gets its server and its author's
 // nickname, which Discord leaves out, with one call for each author.
 func TestMissedMessagesHaveNicknames(t *testing.T) {

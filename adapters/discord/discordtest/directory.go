@@ -30,6 +30,8 @@ type Guild struct {
 	ID, Name string
 	Nicks    map[string]string // by user id
 	Denied   int64             // permissions that the bot lacks
+	// Unavailable means that a session announces the guild and does not send it.
+	Unavailable bool
 }
 
 // The types of channels.
@@ -90,7 +92,9 @@ func (s *Server) AddUser(u User) { s.change(func() { s.users[u.ID] = u }) }
 func (s *Server) AddGuild(g Guild) {
 	s.change(func() {
 		s.guilds[g.ID] = &g
-		s.dispatch(g.ID, "GUILD_CREATE", s.guildWire(&g))
+		if !g.Unavailable {
+			s.dispatch(g.ID, "GUILD_CREATE", s.guildWire(&g))
+		}
 	})
 }
 

@@ -284,7 +284,7 @@ func (s *Server) identify(c *conn, raw json.RawMessage) {
 		"shard": d.Shard, "application": map[string]any{"id": App, "flags": s.appFlags()},
 	})
 	for id, g := range s.guilds {
-		if shardOf(id, next.shards) == next.shard {
+		if shardOf(id, next.shards) == next.shard && !g.Unavailable {
 			next.dispatch("GUILD_CREATE", s.guildWire(g))
 		}
 	}
