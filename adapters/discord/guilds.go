@@ -173,6 +173,10 @@ func (g *guilds) apply(name, id string, data []byte) {
 		GuildID string          `json:"guild_id"`
 		Role    *discordgo.Role `json:"role"`
 		RoleID  string          `json:"role_id"`
+		Roles   []string        `json:"roles"` // of a member
+		User    struct {
+			ID string `json:"id"`
+		} `json:"user"`
 		// Threads are those of channels that the bot has begun to see.
 		Threads []json.RawMessage `json:"threads"`
 	}
@@ -185,6 +189,8 @@ func (g *guilds) apply(name, id string, data []byte) {
 		if d.Role != nil {
 			known.Roles = append(known.Roles, d.Role)
 		}
+	case name == "GUILD_MEMBER_UPDATE" && d.User.ID == g.own.UserID: // needs no intent
+		known.roles = d.Roles
 	case name == "CHANNEL_DELETE", name == "THREAD_DELETE":
 		delete(known.channels, id)
 	case name == "CHANNEL_CREATE", name == "CHANNEL_UPDATE", name == "THREAD_CREATE", name == "THREAD_UPDATE":

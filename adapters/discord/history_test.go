@@ -64,6 +64,29 @@ func TestChannelsOfAnAbsentServerAreBackfilled(t *testing.T) {
 	}
 }
 
+// TestANewRoleOfTheBotShowsChannels checks that the channels that the bot sees by a later role are
+// backfilled after an interruption, also by the next process.
+func TestANewRoleOfTheBotShowsChannels(t *testing.T) {
+	const role = "900000000000000009"
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.AddGuild(discordtest.Guild{ID: gardenID, Denied: 1 << 10}) // View Channel
+	l.run()
+	l.up()
+	l.Push(gardenID, "GUILD_ROLE_CREATE", map[string]any{"guild_id": gardenID, "role": map[string]any{"id": role, "permissions": "1024"}})
+	l.Push(gardenID, "GUILD_MEMBER_UPDATE", map[string]any{"guild_id": gardenID, "roles": []string{role}, "user": map[string]any{"id": mara}})
+	l.Push(gardenID, "GUILD_MEMBER_UPDATE", map[string]any{"guild_id": gardenID, "roles": []string{discordtest.BotRole, role}, "user": map[string]any{"id": discordtest.BotUser}})
+	l.say(roomID, "welcome")
+	l.await(1)
+	if value, err := l.state.Get(t.Context(), "guild/"+gardenID); err != nil || !strings.Contains(value, roomID) {
+		t.Errorf("the known channels are %s, %v", value, err)
+	}
+	l.stop()
+	l.adapter.SetClock(func() time.Time { return time.Now().Add(2 * time.Minute) })
+	if got, err := l.adapter.Channels(t.Context()); err != nil || !slices.Contains(got, roomID) {
+		t.Errorf("Channels returns %q, %v", got, err)
+	}
+}
+
 // TestMissedMessagesHaveNicknames checks that a fetched message gets its server and its author's
 // nickname, which Discord leaves out, with one call for each author.
 func TestMissedMessagesHaveNicknames(t *testing.T) {
