@@ -122,7 +122,7 @@ func (a *accepts) noteMessage(ctx context.Context, raw []byte) error {
 		} `json:"author"`
 	}
 	self := a.guilds.self().UserID
-	if !bytes.Contains(raw, []byte(self)) && bytes.Contains(raw, []byte(`"guild_id"`)) {
+	if !bytes.Contains(raw, []byte(self)) && bytes.Contains(raw, []byte(`"guild_id"`)) && !bytes.Contains(raw, []byte(`"message_reference"`)) {
 		return nil // another author's message in a server: nothing to note
 	}
 	if json.Unmarshal(raw, &m) != nil {
@@ -131,8 +131,8 @@ func (a *accepts) noteMessage(ctx context.Context, raw []byte) error {
 	if m.Author.ID == self && self != "" {
 		a.nonces.add(strings.Trim(string(m.Nonce), `"`), m.ID)
 	}
-	if m.Guild == "" && isSnowflake(m.Channel) && a.guilds.newDirect(m.Channel) {
-		return rememberDirect(ctx, a.link.State, m.Channel)
+	if m.Guild == "" && isSnowflake(m.Channel) {
+		return a.guilds.rememberDirect(ctx, a.link.State, m.Channel)
 	}
 	return nil
 }

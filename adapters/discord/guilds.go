@@ -344,25 +344,25 @@ func (g *guilds) parent(guild, channel string) string {
 	return ""
 }
 
-// newDirect notes a channel of direct messages, and returns whether it was unknown.
-func (g *guilds) newDirect(channel string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.direct == nil || len(g.direct) > maxDirect {
-		g.direct = map[string]bool{}
-	}
-	known := g.direct[channel]
-	g.direct[channel] = true
-	return !known
-}
-
 // rememberDirect stores a channel of direct messages, because Discord does not list them.
-func rememberDirect(ctx context.Context, state adapters.State, channel string) error {
+func (g *guilds) rememberDirect(ctx context.Context, state adapters.State, channel string) error {
+	g.mu.Lock()
+	known := g.direct[channel]
+	g.mu.Unlock()
+	if known {
+		return nil
+	}
 	err := adapters.UpdateList(ctx, state, directName, func(list []string) []string {
 		return append(slices.DeleteFunc(list, func(id string) bool { return id == channel }), channel)
 	})
 	if err != nil {
 		return fmt.Errorf("store a channel of direct messages: %w", err)
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.direct == nil || len(g.direct) > maxDirect {
+		g.direct = map[string]bool{}
+	}
+	g.direct[channel] = true
 	return nil
 }

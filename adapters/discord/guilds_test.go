@@ -1,6 +1,8 @@
 package discord
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -8,6 +10,8 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 
+	"parley/adapters"
+	"parley/adapters/adaptertest"
 	"parley/ingest/event"
 )
 
@@ -32,4 +36,36 @@ func TestManyServersMayTakeLong(t *testing.T) {
 			t.Errorf("complete returns after %v", waited)
 		}
 	})
+}
+
+// failsOnce is a state whose first update fails.
+type failsOnce struct {
+	*adaptertest.State
+	failed bool
+}
+
+func (s *failsOnce) Update(ctx context.Context, name string, change func(string) string) error {
+	if !s.failed {
+		s.failed = true
+		return errors.New("the store is locked")
+	}
+	return s.State.Update(ctx, name, change)
+}
+
+// TestDirectMessagesAreRemembered checks that backfill knows a channel of direct messages whose
+// first event the store did not take, and one whose first message is a forward from a server.
+func TestDirectMessagesAreRemembered(t *testing.T) {
+	a, state := New("acme", DefaultConfig()), &failsOnce{State: adaptertest.NewState()}
+	s := a.newShard(0, 1, broken{}, adapters.Link{State: state})
+	a.guilds.begin(0, event.Self{UserID: "900"}, nil)
+	for _, data := range []string{
+		`{"id":"20","channel_id":"12","author":{"id":"30"},"content":"hello"}`,
+		`{"id":"20","channel_id":"12","author":{"id":"30"},"content":"hello"}`, // offered again
+		`{"id":"21","channel_id":"13","author":{"id":"31"},"message_reference":{"type":1,"guild_id":"1","channel_id":"10","message_id":"19"}}`,
+	} {
+		_ = s.accepts.noteMessage(t.Context(), []byte(data))
+	}
+	if list, err := adapters.GetList[string](t.Context(), state, directName); err != nil || fmt.Sprint(list) != "[12 13]" {
+		t.Errorf("the channels are %q, %v", list, err)
+	}
 }
