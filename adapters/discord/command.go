@@ -54,6 +54,9 @@ type interaction struct {
 	} `json:"data,omitempty"`
 }
 
+// hook is the path of the calls about the responses to the interaction.
+func (i interaction) hook() string { return "/webhooks/" + i.App + "/" + i.Token }
+
 // isCommand reports whether the interaction is a command that the bot registers.
 func (i interaction) isCommand() bool {
 	return i.Type == discordgo.InteractionApplicationCommand && i.Data != nil && isOurs(i.Data.Type, i.Data.Name)
@@ -116,10 +119,9 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 	if runs, known = outcome(ctx, inbox, receipt, refuseFor); !known || runs {
 		return
 	}
-	hook := "/webhooks/" + asked.App + "/" + asked.Token
-	err := a.bounded(ctx, http.MethodDelete, hook+"/messages/@original", nil)
+	err := a.bounded(ctx, http.MethodDelete, asked.hook()+"/messages/@original", nil)
 	if err == nil {
-		err = a.bounded(ctx, http.MethodPost, hook, refused)
+		err = a.bounded(ctx, http.MethodPost, asked.hook(), refused)
 	}
 	if err != nil {
 		a.link.Log.Warn("the refusal of a command is not shown", "err", err)
@@ -215,7 +217,7 @@ const responded = 10 * time.Second
 // editResponse edits the deferred response. While it may not exist yet, a refusal is no reason to
 // post an ordinary message. The call can be repeated after any failure.
 func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked interaction, age time.Duration) (id string, done bool, err error) {
-	path := "/webhooks/" + asked.App + "/" + asked.Token + "/messages/@original"
+	path := asked.hook() + "/messages/@original"
 	var sent struct{ ID string }
 	body := content(post.Text)
 	body.Components = components(post.Buttons)
@@ -236,6 +238,25 @@ func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked in
 		err = &adapters.SendError{Failure: adapters.NotSent, Err: err}
 	}
 	return "", false, sendError("answer a command", err)
+}
+
+// change calls the route of a message of ours. If the bot does not see its channel, the message can
+// only be the response to a command, which people can use everywhere.
+func (a *Adapter) change(ctx context.Context, method, id string, post adapters.Post, body any) error {
+	err := a.send(ctx, method, messagePath(post.To.Channel, id), body, nil)
+	asked, isCommand := strings.CutPrefix(post.To.Place, commandPrefix)
+	state := a.state.Load()
+	if refusedCode(err) != codeMissingAccess || !isCommand || state == nil {
+		return err
+	}
+	list, failure := adapters.GetList[interaction](ctx, *state, interactionsName)
+	if failure != nil {
+		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", failure)}
+	}
+	if at := slices.IndexFunc(list, func(i interaction) bool { return i.ID == asked }); at >= 0 {
+		return a.send(ctx, method, list[at].hook()+"/messages/"+id, body, nil)
+	}
+	return err
 }
 
 // chatCommands are the slash commands that ask the agent nothing, with their descriptions.

@@ -151,6 +151,27 @@ func TestCommandIsAnswered(t *testing.T) {
 	}
 }
 
+// TestCommandIsAnsweredWhereTheBotSeesNothing checks the edits and the removal of the response in a
+// channel that the bot does not see: people can use its commands there.
+func TestCommandIsAnsweredWhereTheBotSeesNothing(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.inbox.runs, l.inbox.decides = true, true
+	l.SetChannel(discordtest.Channel{ID: roomID, Guild: gardenID, Hidden: true})
+	i, _ := l.Command(roomID, mara, "what is new?")
+	l.callback(i)
+	id := l.send(l.post("k1", roomID, "command-"+i.ID, "the"))
+	final := l.post("k2", roomID, "command-"+i.ID, "the answer")
+	if err := l.adapter.Edit(t.Context(), id, final); err != nil || l.Posts(roomID)[0].Content != "the answer" {
+		t.Errorf("an edit: %v, %+v", err, l.Posts(roomID))
+	}
+	if err := l.adapter.Remove(t.Context(), id, final); err != nil || len(l.Posts(roomID)) != 0 {
+		t.Errorf("the removal: %v, %+v", err, l.Posts(roomID))
+	}
+	if err := l.adapter.Edit(t.Context(), id, l.post("k3", roomID, "", "the answer")); err == nil {
+		t.Error("a message that answers no command was edited")
+	}
+}
+
 // TestChatCommand checks a command that asks the agent nothing: its notice edits the response.
 func TestChatCommand(t *testing.T) {
 	l := startLive(t, discordtest.Options{}, nil)

@@ -20,6 +20,7 @@ const (
 	codeUnknownUser     = 10013
 	codeUnknownWebhook  = 10015
 	codeAcknowledged    = 40060
+	codeMissingAccess   = 50001 // the bot does not see the channel
 	codeInvalidToken    = 50027 // of an interaction
 	codeNoHistory       = 160002
 	codeThreadExists    = 160004

@@ -111,7 +111,7 @@ func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error
 		outgoing
 		Components []discordgo.MessageComponent `json:"components"` // an empty list removes the buttons
 	}{content(post.Text), append([]discordgo.MessageComponent{}, components(post.Buttons)...)}
-	err := a.send(ctx, http.MethodPatch, messagePath(post.To.Channel, id), body, nil)
+	err := a.change(ctx, http.MethodPatch, id, post, body)
 	if err != nil {
 		return sendError("edit in discord channel "+post.To.Channel, err)
 	}
@@ -123,7 +123,7 @@ func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) err
 	if !isSnowflake(id) {
 		return adapters.Permanently(fmt.Sprintf("%q is not a message of discord", id))
 	}
-	err := a.send(ctx, http.MethodDelete, messagePath(post.To.Channel, id), nil, nil)
+	err := a.change(ctx, http.MethodDelete, id, post, nil)
 	if err != nil && refusedCode(err) != codeUnknownMessage {
 		return sendError("delete in discord channel "+post.To.Channel, err)
 	}

@@ -165,14 +165,15 @@ func (s *Server) callback(r request) any {
 	return nil
 }
 
-// withAnswer calls f with the message that answers an interaction.
+// withAnswer calls f with the message that answers an interaction, by its id or as @original.
 func (s *Server) withAnswer(r request, f func(*channel, *Message) any) any {
 	i := s.asked[r.PathValue("token")]
 	if i == nil || r.PathValue("app") != App {
 		return unknownHook
 	}
 	c := s.channels[i.Channel]
-	if c == nil || c.byID[i.Answer] == nil {
+	named := r.PathValue("message")
+	if c == nil || c.byID[i.Answer] == nil || named != "" && named != "@original" && named != i.Answer {
 		return unknownMessage
 	}
 	return f(c, c.byID[i.Answer])
