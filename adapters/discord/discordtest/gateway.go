@@ -128,10 +128,10 @@ func (s *Server) gatewayBot(request) any {
 // openGateway serves one connection.
 func (s *Server) openGateway(w http.ResponseWriter, r *http.Request) {
 	call := Call{Route: Connect, Path: r.URL.RawQuery}
+	f := s.fault(call)
 	if s.options.OnCall != nil {
 		s.options.OnCall(call)
 	}
-	f := s.fault(call)
 	if !s.pass(f) {
 		panic(http.ErrAbortHandler)
 	}

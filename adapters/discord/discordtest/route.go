@@ -115,10 +115,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route string, ser
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	f := s.fault(call) // before OnCall, because a client that OnCall wakes may make the next call
 	if s.options.OnCall != nil {
 		s.options.OnCall(call)
 	}
-	f := s.fault(call)
 	var answer any
 	ran := make(chan struct{})
 	s.running.Go(func() {

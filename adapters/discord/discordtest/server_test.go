@@ -51,6 +51,26 @@ func call(t *testing.T, s *discordtest.Server, method, path, body string) (int, 
 	return response.StatusCode, response.Header, object
 }
 
+// TestACallTakesItsFault checks that a call that OnCall makes does not take the fault of the call
+// that it reports.
+func TestACallTakesItsFault(t *testing.T) {
+	var s *discordtest.Server
+	var next func()
+	s = start(t, discordtest.Options{OnCall: func(discordtest.Call) {
+		if f := next; f != nil {
+			next = nil
+			f()
+		}
+	}})
+	var second int
+	next = func() { second, _, _ = call(t, s, "GET", "/users/@me", "") }
+	s.Script(discordtest.GetSelf, discordtest.Fault{Status: http.StatusServiceUnavailable})
+	first, _, _ := call(t, s, "GET", "/users/@me", "")
+	if first != http.StatusServiceUnavailable || second != http.StatusOK {
+		t.Errorf("the first call gets %d, the second %d", first, second)
+	}
+}
+
 // client is a connection to the gateway.
 type client struct {
 	t  *testing.T
