@@ -359,8 +359,9 @@ type Finder interface {
 // ErrUndelivered means that the platform took a post, and could not deliver it.
 var ErrUndelivered = errors.New("the platform could not deliver the post")
 
-// Lister is a Sender on a platform that stores no mark of a post. It can list our posts that
-// look like one.
+// Lister is a Sender on a platform that stores no mark of a post, or only for a while. It can list
+// our posts that look like one. If it is also a Finder, List is called for a post that Find did not
+// find.
 type Lister interface {
 	// List returns, oldest first, the ids of our own messages at post.To since post.NotBefore
 	// that look like the post. One that no delivery and no recorded message has is the post.

@@ -213,6 +213,26 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
+// TestPostsThatLookAlike checks posts with the same text on a platform that has forgotten their
+// keys: a post that another delivery has is not the wanted one.
+func TestPostsThatLookAlike(t *testing.T) {
+	for name, unclear := range map[string]fault{"arrived": arrived, "lost": lost} {
+		t.Run(name, func(t *testing.T) {
+			withOutbox(t, func(o *fixture) {
+				o.platform.Sender = forgetful{o.chat}
+				o.reply("t", "Done.")
+				o.send()
+				o.settled()
+				o.chat.faults["Done."] = []fault{unclear}
+				o.reply("t", "Done.")
+				advance(2 * time.Minute)
+				same(t, "posts", o.chat.texts(), []string{"Done.", "Done."})
+				same(t, "states", o.settled(), []journal.DeliveryState{sent, sent})
+			})
+		})
+	}
+}
+
 // TestResendsAreBounded matters because readers may see the text of every call.
 func TestResendsAreBounded(t *testing.T) {
 	withOutbox(t, func(o *fixture) {

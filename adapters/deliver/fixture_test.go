@@ -168,9 +168,29 @@ func (h honest) Find(_ context.Context, post adapters.Post) (string, bool, error
 	return fmt.Sprintf("%s/%d", post.To.Channel, i+1), i >= 0, nil
 }
 
+// forgetful is a chat that no longer knows the keys of our posts, and lists those with a text.
+type forgetful struct{ *chat }
+
+func (forgetful) Find(context.Context, adapters.Post) (string, bool, error) { return "", false, nil }
+
+func (f forgetful) List(_ context.Context, post adapters.Post) (ids []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, p := range f.posts {
+		if p.text == post.Text {
+			ids = append(ids, fmt.Sprintf("%s/%d", post.To.Channel, i+1))
+		}
+	}
+	return ids, nil
+}
+
+func (forgetful) Settles(adapters.Post) time.Duration { return 0 }
+
 var (
 	_ adapters.Sender = (*chat)(nil)
 	_ adapters.Finder = honest{}
+	_ adapters.Finder = forgetful{}
+	_ adapters.Lister = forgetful{}
 )
 
 // engine is a store that refuses writes while it is down.

@@ -53,20 +53,23 @@ var errTooOld = errors.New("the outcome of every attempt was unclear")
 // errCantTell means that a platform cannot report the outcome of a call.
 var errCantTell = errors.New("the platform cannot report the outcome")
 
-// find searches the platform for a delivery. Only some platforms recognise the post. Of the others'
-// lists, the post is the first one that no delivery and no recorded message has.
+// find searches the platform for a delivery. Only some platforms recognise the post, or do so for a
+// while. Of the others' lists, the post is the first one that no delivery and no recorded message
+// has.
 func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
 	err = o.call(ctx, platform, d, o.Now().Add(platform.Limits.Timeout), func(ctx context.Context) error {
 		finder, finds := platform.Sender.(adapters.Finder)
 		lister, lists := platform.Sender.(adapters.Lister)
 		streams, listsStreams := platform.Sender.(adapters.StreamFinder)
+		if finds && !d.Stream {
+			if id, found, err = finder.Find(ctx, o.post(d)); found || err != nil || !lists {
+				return err
+			}
+		}
 		var ids []string
 		switch {
 		case d.Stream && listsStreams:
 			ids, err = streams.FindStream(ctx, o.post(d))
-		case finds && !d.Stream:
-			id, found, err = finder.Find(ctx, o.post(d))
-			return err
 		case lists && !d.Stream:
 			ids, err = lister.List(ctx, o.post(d))
 		default:

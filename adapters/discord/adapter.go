@@ -42,6 +42,7 @@ var (
 	_ adapters.Editor           = (*Adapter)(nil)
 	_ adapters.PartialFormatter = (*Adapter)(nil)
 	_ adapters.Finder           = (*Adapter)(nil)
+	_ adapters.Lister           = (*Adapter)(nil)
 	_ adapters.ButtonSender     = (*Adapter)(nil)
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -138,9 +139,8 @@ func (a *accepts) noteMessage(ctx context.Context, raw []byte) error {
 }
 
 // Find looks for a post. Our own event, or the answer to an earlier call, names its nonce. Without
-// either, Find compares the texts of our own messages, which carry no nonce. Another post may have
-// the same text. So while Discord enforces the nonce, Find posts again under it, which returns the
-// first post.
+// either, other posts may look the same; see List. So while Discord enforces the nonce, Find posts
+// again under it if List finds any, which returns the first post.
 func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return "", false, err
@@ -148,40 +148,44 @@ func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, e
 	if id := a.nonces.find(ctx, post.Key); id != "" {
 		return id, true, nil
 	}
-	if err := ctx.Err(); err != nil {
+	if a.now().Sub(post.NotBefore) >= nonceFor {
+		return "", false, ctx.Err()
+	}
+	ids, err := a.List(ctx, post)
+	others := a.nonces.others(post.Key)
+	if err != nil || !slices.ContainsFunc(ids, func(id string) bool { return !others[id] }) {
 		return "", false, err
 	}
-	id, err := a.findText(ctx, post)
-	switch {
-	case err != nil:
-		return "", false, fmt.Errorf("look for a post in discord channel %s: %w", post.To.Channel, err)
-	case id != "" && a.now().Sub(post.NotBefore) < nonceFor:
-		id, err = a.Send(ctx, post)
-	}
-	return id, id != "", err
+	id, err := a.Send(ctx, post)
+	return id, err == nil, err
 }
 
-// findText returns the first of our messages since the post that has its text or its file, and
-// that belongs to no other post.
-func (a *Adapter) findText(ctx context.Context, post adapters.Post) (id string, err error) {
+// List implements adapters.Lister: fetched messages carry no nonce, so it compares the texts of our
+// own messages.
+func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	self, err := a.knownSelf(ctx)
 	if err != nil {
-		return "", err
+		return nil, fmt.Errorf("look for a post: %w", err)
 	}
-	others := a.nonces.others(post.Key)
 	err = a.eachMessage(ctx, post.To.Channel, post.NotBefore.Add(-clockSkew), func(m historyMessage) bool {
-		if m.Author.ID == self && !others[m.ID] && m.shows(post) {
-			id = m.ID
+		if m.Author.ID == self && m.shows(post) {
+			ids = append(ids, m.ID)
 		}
-		return id == ""
+		return true
 	})
-	if refusedCode(err) == codeUnknownChannel { // the thread was never opened
-		return "", nil
+	if err != nil && refusedCode(err) != codeUnknownChannel { // the thread was never opened
+		return nil, fmt.Errorf("look for a post in discord channel %s: %w", post.To.Channel, err)
 	}
-	return id, err
+	return ids, nil
 }
 
-// shows reports whether the message has the post's text and the name of its file.
+// Settles implements adapters.Lister.
+func (a *Adapter) Settles(adapters.Post) time.Duration { return 0 }
+
+// shows reports whether the message has the post's text, and a file if the post has one.
 func (m historyMessage) shows(post adapters.Post) bool {
 	if strings.TrimSpace(m.Content) != strings.TrimSpace(post.Text) {
 		return false
