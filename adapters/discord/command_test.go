@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,24 @@ func TestCommandIsAnsweredWhereTheBotSeesNothing(t *testing.T) {
 	}
 	if err := l.adapter.Edit(t.Context(), id, l.post("k3", roomID, "", "the answer")); err == nil {
 		t.Error("a message that answers no command was edited")
+	}
+}
+
+// TestGlobalLimitLeavesCommands checks that a command gets its response during a limit of all calls,
+// which Discord does not apply to responses.
+func TestGlobalLimitLeavesCommands(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.inbox.runs, l.inbox.decides = true, true
+	l.Script(discordtest.GetUser, discordtest.Fault{Status: http.StatusTooManyRequests, RetryAfter: time.Minute, Scope: "global"})
+	if _, err := l.adapter.LookupUser(t.Context(), mara); err == nil {
+		t.Fatal("there is no limit")
+	}
+	i, _ := l.Command(roomID, mara, "hello")
+	if asked := l.callback(i); asked.Type != 5 {
+		t.Errorf("the response is %+v", asked)
+	}
+	if id := l.send(l.post("k1", roomID, "command-"+i.ID, "the answer")); id != l.Asked(i.Token).Answer {
+		t.Errorf("the answer is %s", id)
 	}
 }
 

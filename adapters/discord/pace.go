@@ -12,7 +12,8 @@ import (
 )
 
 // paces are the rate limits of the routes, as the headers of Discord's answers tell them. The
-// zero value knows none. Under the empty name is the limit of all calls.
+// zero value knows none. Under the empty name is the limit of all calls but some; see
+// answersInteraction.
 // https://docs.discord.com/developers/topics/rate-limits
 type paces struct {
 	mu     sync.Mutex
@@ -59,11 +60,21 @@ func (p *paces) left(name string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all, own := p.routes[""], p.routes[name]
-	left := all.until.Sub(now)
+	left := time.Duration(0)
+	if !answersInteraction(name) {
+		left = all.until.Sub(now)
+	}
 	if own.remaining <= 0 {
 		left = max(left, own.until.Sub(now))
 	}
 	return max(left, 0)
+}
+
+// answersInteraction reports whether a route is one of those to which the limit of all calls does
+// not apply, because a person waits for the response.
+// https://docs.discord.com/developers/topics/rate-limits#global-rate-limit
+func answersInteraction(name string) bool {
+	return strings.Contains(name, "/interactions/") || strings.Contains(name, "/webhooks/")
 }
 
 // scarce returns the wait until a route's calls are available again if at most a fifth of them
