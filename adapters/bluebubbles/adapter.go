@@ -20,7 +20,6 @@ type Adapter struct {
 	client    *http.Client
 
 	info   atomic.Pointer[serverInfo] // nil until the server has answered server/info
-	chats  sync.Map                   // the guid last seen of each chat, by the chat's name
 	read   sync.Map                   // the message after which a chat was last marked as read, by the chat's name
 	reader reader
 	warned sync.Once

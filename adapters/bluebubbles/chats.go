@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -22,15 +23,15 @@ func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Add
 	return adapters.Address{Channel: name, Place: answered}, nil
 }
 
-// chatGUID returns the guid by which the server knows a chat: the one last seen, else that of
-// the answered message, else the first one that the server knows.
+// chatGUID returns the guid by which the server knows a chat: that of its newest message, else that
+// of the answered message, else the first one that the server knows.
 func (a *Adapter) chatGUID(ctx context.Context, to adapters.Address) (string, error) {
-	if guid, ok := a.chats.Load(to.Channel); ok {
-		return guid.(string), nil
+	if guid := a.reader.guid(to.Channel); guid != "" {
+		return guid, nil
 	}
 	guid, err := a.askChat(ctx, to)
 	if err == nil {
-		a.chats.Store(to.Channel, guid)
+		a.reader.saw(guid, time.Time{})
 	}
 	return guid, err
 }

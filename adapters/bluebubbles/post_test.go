@@ -180,6 +180,26 @@ func TestTheGUIDLastSeen(t *testing.T) {
 	}
 }
 
+// TestAnOlderMessageChangesNoGUID checks that a message which is read again, because it may have
+// changed, does not choose the service of the answers. After a restart it is read behind the newer
+// one.
+func TestAnOlderMessageChangesNoGUID(t *testing.T) {
+	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	n.stop()
+	n.Put(bluebubblestest.Message{Chat: "SMS;-;" + nora, From: nora, Text: "by text message", CreatedAt: time.Now().Add(-time.Minute)})
+	n.start()
+	n.stop()
+	n.adapter = bluebubbles.New("home", settings(n.URL()))
+	n.adapter.UseState(n.state)
+	question := n.hears("by iMessage")
+	n.start()
+	n.reply(t, nora, question.GUID, "yes")
+	if sent := n.Sent(); sent[0].Chat != direct {
+		t.Errorf("the answer went to %s", sent[0].Chat)
+	}
+}
+
 // TestList checks the search for a post whose outcome is unknown: own text may be
 // in attributedBody only, and neither another chat nor another person's text counts.
 func TestList(t *testing.T) {

@@ -44,9 +44,19 @@ type reader struct {
 	// taken are the dedupe keys of the last accepted payloads, by the message's guid. They
 	// spare the store most repetitions.
 	taken map[string]string
+	// chats are the guids of the chats, by the chat's name.
+	chats map[string]seenGUID
 }
 
-func newReader() reader { return reader{busy: make(chan struct{}, 1), taken: map[string]string{}} }
+// seenGUID is a chat's guid in its newest message, and the date of that message.
+type seenGUID struct {
+	guid string
+	at   time.Time
+}
+
+func newReader() reader {
+	return reader{busy: make(chan struct{}, 1), taken: map[string]string{}, chats: map[string]seenGUID{}}
+}
 
 // cursor is the position of the reading, as the workspace's state stores it.
 type cursor struct {
@@ -267,7 +277,7 @@ func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, envelope eve
 		return nil
 	}
 	if p.chat != nil {
-		a.chats.Store(chatName(p.chat.guid), p.chat.guid)
+		a.reader.saw(p.chat.guid, p.created)
 	}
 	receipt, err := inbox.Accept(ctx, envelope)
 	if err != nil {
@@ -336,6 +346,22 @@ func (r *reader) follows(row int64) {
 	if row == r.top+1 {
 		r.top = row
 	}
+}
+
+// saw notes the guid that a chat has in a message of a date, unless a newer message was seen.
+func (r *reader) saw(guid string, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if name := chatName(guid); !at.Before(r.chats[name].at) {
+		r.chats[name] = seenGUID{guid, at}
+	}
+}
+
+// guid returns the guid that a chat has in its newest message; empty for none.
+func (r *reader) guid(name string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.chats[name].guid
 }
 
 func (r *reader) isTaken(p *parsed) bool {
