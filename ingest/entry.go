@@ -16,7 +16,7 @@ import (
 var errNeedsSelf = errors.New("the workspace's own identity is not known yet")
 
 // errBeingSent means that an envelope may be our own post, whose id is not known yet.
-var errBeingSent = errors.New("a post of ours with this text is being sent")
+var errBeingSent = errors.New("a post of ours that looks like this is being sent")
 
 // unreadableError is the error of an envelope that can never be read.
 type unreadableError struct{ error }
@@ -61,7 +61,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 		return entry, err
 	}
 	if m := r.Message; r.Kind == event.KindMessage && m != nil && m.OwnKey == "" && is(m.Metadata.IsFromMe) {
-		if sending, err := in.Journal.IsSending(ctx, c.Thread, m.Content); err != nil || sending {
+		if sending, err := in.Journal.IsSending(ctx, c.Thread, m); err != nil || sending {
 			return entry, cmp.Or(err, errBeingSent)
 		}
 	}

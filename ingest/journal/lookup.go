@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"parley/ingest/event"
 )
 
 // ThreadChannel returns the platform's id of a thread's channel; empty if no payload has
@@ -41,15 +43,25 @@ func (j *Journal) FirstUnknown(ctx context.Context, workspace string, platformID
 	})
 }
 
-// IsSending reports whether a post of ours with this text is being sent in a thread, so that
-// its id is not known yet. An empty text matches every post.
-func (j *Journal) IsSending(ctx context.Context, thread int64, text string) (bool, error) {
-	text = strings.TrimSpace(text)
-	return read(ctx, j, func(tx *txn) bool {
-		payloads := rows(tx, func(p *string) []any { return []any{p} },
-			`SELECT payload FROM deliveries WHERE thread = $1 AND state = 'sending'`, thread)
-		return slices.ContainsFunc(payloads, func(p string) bool { return text == "" || strings.TrimSpace(p) == text })
-	})
+// IsSending reports whether a message looks like the post of ours that is being sent in its
+// thread, so that the id of the post is not known yet. A message without text and files may be any
+// post, because a payload may lack them at first. A platform that converts a file, as BlueBubbles
+// does for webhooks, names the result by the file's id.
+func (j *Journal) IsSending(ctx context.Context, thread int64, m *event.Message) (bool, error) {
+	d, err := j.NextDelivery(ctx, thread)
+	if err != nil || d == nil || d.State != DeliverySending || !d.Puts() {
+		return false, err
+	}
+	text, file := strings.TrimSpace(m.Content), d.Post.File
+	switch {
+	case text != "":
+		return strings.TrimSpace(d.Post.Text) == text, nil
+	case len(m.Attachments) == 0:
+		return true, nil
+	}
+	return file != nil && slices.ContainsFunc(m.Attachments, func(a event.Attachment) bool {
+		return a.Name == file.Name || strings.HasPrefix(a.Name, a.ID+".")
+	}), nil
 }
 
 // Knows reports whether a message is stored with its content, or was and is deleted. If

@@ -21,7 +21,7 @@ func outboxPromises() []promise {
 		{"a node that lost a delivery cannot change it", deliveryLost},
 		{"a post that arrived is recorded without a claim", arrivalIsAFact},
 		{"a reply committed during a send in its thread is due", committedMeanwhile},
-		{"a post that is being sent is known by its text", beingSent},
+		{"a post that is being sent is known by its text or its file", beingSent},
 	}
 }
 
@@ -166,20 +166,40 @@ func arrivalIsAFact(f *fixture) {
 }
 
 func beingSent(f *fixture) {
-	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
+	f.message(threadKey(1), said("C1/1", "a"), runs)
+	reply := answer("A", "A1", "A2", "")
+	reply.Posts[2].File = &journal.File{Name: "a.txt", Text: "A3"}
+	f.commit(f.begin(threadKey(1)), reply)
 	f.exchange(threadKey(2), "C1/2", "b", "B", "B1")
-	sending := func(text string) bool {
-		yes, err := f.IsSending(f.ctx, f.thread(threadKey(1)), text)
+	sendingIn := func(thread event.ThreadKey, text string, files ...string) bool {
+		m := said("C1/3", text)
+		for _, name := range files {
+			m.Attachments = append(m.Attachments, event.Attachment{ID: "at_1", Name: name})
+		}
+		yes, err := f.IsSending(f.ctx, f.thread(thread), m)
 		f.must(err)
 		return yes
 	}
+	sending := func(text string, files ...string) bool { return sendingIn(threadKey(1), text, files...) }
 	d := f.delivery(threadKey(1))
 	same(f, "before", sending("A1") || sending(""), false)
 	f.sending(d)
 	f.sending(f.delivery(threadKey(2)))
 	same(f, "during the send", sending("A1\n") && sending(""), true)
+	same(f, "a file", sending("", "a.txt"), false)
 	same(f, "the next post", sending("A2"), false)
 	same(f, "another thread's", sending("B1"), false)
 	f.must(f.bySent(d, "C1/9"))
 	same(f, "afterwards", sending("A1") || sending(""), false)
+	f.deliver(threadKey(1), "C1/10")
+	f.sending(f.delivery(threadKey(1)))
+	same(f, "during the send of a file", sending("") && sending("", "b.txt", "a.txt"), true)
+	same(f, "a converted file", sending("", "at_1.jpeg"), true)
+	same(f, "another file", sending("", "b.txt"), false)
+	f.message(threadKey(3), said("C1/4", "c"), runs)
+	run := f.begin(threadKey(3))
+	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
+	f.commit(run, answer("C"))
+	f.sending(f.delivery(threadKey(3)))
+	same(f, "during the removal of a sign", sendingIn(threadKey(3), ""), false)
 }
