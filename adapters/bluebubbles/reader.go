@@ -41,11 +41,17 @@ type reader struct {
 	// top is the number up to which every row is accepted, or has its place before later ones,
 	// as far as this process knows.
 	top int64
-	// taken are the dedupe keys of the last accepted payloads, by the message's guid. They
-	// spare the store most repetitions.
-	taken map[string]string
+	// taken are the last accepted states of messages, by guid. They spare the store most
+	// repetitions, and show that a webhook was overtaken.
+	taken map[string]state
 	// chats are the guids of the chats, by the chat's name.
 	chats map[string]seenGUID
+}
+
+// state is an accepted state of a message.
+type state struct {
+	dedupe string
+	edited time.Time // of a message that is known or gone
 }
 
 // seenGUID is a chat's guid in its newest message, and the date of that message.
@@ -55,7 +61,7 @@ type seenGUID struct {
 }
 
 func newReader() reader {
-	return reader{busy: make(chan struct{}, 1), taken: map[string]string{}, chats: map[string]seenGUID{}}
+	return reader{busy: make(chan struct{}, 1), taken: map[string]state{}, chats: map[string]seenGUID{}}
 }
 
 // cursor is the position of the reading, as the workspace's state stores it.
@@ -270,7 +276,7 @@ func (a *Adapter) take(ctx context.Context, inbox adapters.Inbox, rows []event.E
 }
 
 // accept makes an envelope durable, unless this process has accepted the same state of its
-// message last. If it is about an unknown message, the server is asked for that message.
+// message last, or a later one. If it is about an unknown message, the server is asked for that message.
 func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, envelope event.Envelope) error {
 	p := parse(envelope)
 	if a.reader.isTaken(p) {
@@ -283,8 +289,9 @@ func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, envelope eve
 	if err != nil {
 		return err
 	}
-	a.reader.took(p)
-	if receipt.Waits && p.kind == event.KindEdit && a.isRecent(p) {
+	waits := receipt.Waits && p.kind == event.KindEdit
+	a.reader.took(p, !waits)
+	if waits && a.isRecent(p) {
 		a.askMessage(ctx, inbox, p.guid)
 	}
 	return nil
@@ -364,17 +371,25 @@ func (r *reader) guid(name string) string {
 	return r.chats[name].guid
 }
 
+// isTaken reports whether the state of a message, or a later one, is accepted.
 func (r *reader) isTaken(p *parsed) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return p.guid != "" && r.taken[p.guid] == p.dedupe
+	last := r.taken[p.guid]
+	return p.guid != "" && (p.dedupe == last.dedupe || p.edited.Before(last.edited))
 }
 
-func (r *reader) took(p *parsed) {
+// took notes that a state of a message is accepted. An earlier state may still be needed if the
+// message is not known.
+func (r *reader) took(p *parsed, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.taken) >= maxTaken {
 		clear(r.taken)
 	}
-	r.taken[p.guid] = p.dedupe
+	last := state{dedupe: p.dedupe}
+	if known {
+		last.edited = p.edited
+	}
+	r.taken[p.guid] = last
 }

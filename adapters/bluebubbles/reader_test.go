@@ -411,6 +411,39 @@ func TestAnUnknownUpdateIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestALateWebhookUndoesNoChange checks that a webhook which the server sent before a change of its
+// message is dropped if a later state arrived first, also if that state is that the message is
+// unsent. A change of an unknown message drops nothing.
+func TestALateWebhookUndoesNoChange(t *testing.T) {
+	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	n.stop()
+	original := func(m bluebubblestest.Message, edited time.Time) string {
+		body := fields{"originalROWID": m.ROWID, "guid": m.GUID, "text": "original", "handle": fields{"address": nora}, "dateCreated": m.CreatedAt.UnixMilli()}
+		if edited.IsZero() {
+			body = body.in(direct, 45)
+		} else {
+			body["dateEdited"], body["text"] = edited.UnixMilli(), "changed"
+		}
+		return string(webhook(t, map[bool]string{true: "new-message", false: "updated-message"}[edited.IsZero()], body).Body)
+	}
+	changed, unsent := n.hears("original"), n.hears("original")
+	n.Edit(changed.GUID, "at seven")
+	n.Unsend(unsent.GUID)
+	n.start()
+	n.desk.await(t, 2)
+	unknown := bluebubblestest.Message{ROWID: unsent.ROWID + 1, GUID: guid, CreatedAt: time.Now()}
+	for _, body := range []string{original(changed, time.Time{}), original(unsent, time.Time{}), original(unknown, time.Now()), original(unknown, time.Time{})} {
+		if status := post(t, n.hook.URL+"/"+canaryWebhook, body); status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+	}
+	want := []string{"at seven by backfill", "delete by backfill", "changed by webhook", "original by webhook"}
+	if diff := cmp.Diff(want, n.desk.await(t, 4)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestWeekOldWebhooksReadNothing checks that repeated webhooks of known rows, and an old one behind
 // a gap, make no calls.
 func TestWeekOldWebhooksReadNothing(t *testing.T) {
