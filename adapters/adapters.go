@@ -365,7 +365,8 @@ var ErrUndelivered = errors.New("the platform could not deliver the post")
 type Lister interface {
 	// List returns, oldest first, the ids of our own messages at post.To since post.NotBefore
 	// that look like the post. One that no delivery and no recorded message has is the post.
-	// Any error but ErrUndelivered means that the search failed.
+	// ErrUndelivered means that the platform could not deliver any of them; any other error, that
+	// the search failed.
 	List(ctx context.Context, post Post) (ids []string, err error)
 	// Settles returns how long after the end of its call the post may still appear. Pure.
 	Settles(post Post) time.Duration

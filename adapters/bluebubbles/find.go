@@ -23,8 +23,8 @@ const (
 
 // List returns our own messages that look like the post: in its chat, with its text or its
 // file. It reads the chat's rows since the post was made and compares here, because the server
-// cannot search for the text of own messages. If Messages could not deliver the only such
-// message, the error is ErrUndelivered.
+// cannot search for the text of own messages. If Messages could not deliver any of them, the error
+// is ErrUndelivered.
 func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, err error) {
 	chat, _, err := a.destination(ctx, post.To)
 	if err != nil {
@@ -39,13 +39,16 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 		found = append(found, more...)
 	}
 	slices.SortStableFunc(found, func(a, b payload) int { return cmp.Compare(a.row, b.row) })
+	var failed []string
 	for _, p := range found {
 		if p.failure == 0 {
 			ids = append(ids, p.guid)
+		} else {
+			failed = append(failed, p.guid)
 		}
 	}
-	if len(ids) == 0 && len(found) > 0 {
-		return nil, adapters.ErrUndelivered
+	if len(ids) == 0 && len(failed) > 0 {
+		return failed, adapters.ErrUndelivered
 	}
 	return ids, nil
 }

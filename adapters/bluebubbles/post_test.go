@@ -214,7 +214,7 @@ func TestList(t *testing.T) {
 		t.Errorf("before the send: %q, %v", ids, err)
 	}
 	failed := n.Put(bluebubblestest.Message{Chat: direct, Text: "yes", Error: 22})
-	if ids, err := n.adapter.List(t.Context(), post); !errors.Is(err, adapters.ErrUndelivered) {
+	if ids, err := n.adapter.List(t.Context(), post); !errors.Is(err, adapters.ErrUndelivered) || !cmp.Equal(ids, []string{failed.GUID}) {
 		t.Errorf("with an undelivered message %s: %q, %v", failed.GUID, ids, err)
 	}
 	first := n.Put(bluebubblestest.Message{Chat: "SMS;-;" + nora, Text: "yes"})

@@ -31,10 +31,11 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *journal.Deliver
 		return false, err
 	case d.Kind == journal.DeliveryTell:
 		return true, o.giveUp(ctx, d, journal.DeliveryUnknown, errCantTell)
+	case errors.Is(err, adapters.ErrUndelivered):
+		d.PlatformID = id
+		return true, o.giveUp(ctx, d, journal.DeliveryFailed, err)
 	case errors.Is(err, errCantTell), err != nil && now.Sub(d.SendBy) > readBackFor:
 		return true, o.unknown(ctx, d, platform, err)
-	case errors.Is(err, adapters.ErrUndelivered):
-		return true, o.giveUp(ctx, d, journal.DeliveryFailed, err)
 	case err != nil:
 		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), err)), err.Error())
 	case now.Before(d.SendBy.Add(o.settles(d, platform))):
@@ -55,7 +56,7 @@ var errCantTell = errors.New("the platform cannot report the outcome")
 
 // find searches the platform for a delivery. Only some platforms recognise the post, or do so for a
 // while. Of the others' lists, the post is the first one that no delivery and no recorded message
-// has.
+// has. The error ErrUndelivered comes with the post's id.
 func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
 	err = o.call(ctx, platform, d, o.Now().Add(platform.Limits.Timeout), func(ctx context.Context) error {
 		finder, finds := platform.Sender.(adapters.Finder)
@@ -75,8 +76,12 @@ func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platfor
 		default:
 			err = errCantTell
 		}
-		if err == nil {
+		undelivered := errors.Is(err, adapters.ErrUndelivered)
+		if err == nil || undelivered {
 			id, err = o.Journal.FirstUnknown(ctx, d.Workspace, ids)
+		}
+		if undelivered && id != "" {
+			err = adapters.ErrUndelivered
 		}
 		found = err == nil && id != ""
 		return err

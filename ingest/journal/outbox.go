@@ -215,11 +215,12 @@ func (j *Journal) AwaitReadBack(ctx context.Context, d *Delivery, at time.Time, 
 	return j.change(ctx, d.ThreadKey, func(tx *txn) { tx.update(d, `due_at = $3, error = $4`, millis(at), cause) })
 }
 
-// GiveUp ends a delivery that will not be sent: it failed, or is unknown and held. After
+// GiveUp ends a delivery that will not be sent: it failed, or is unknown and held. If the
+// platform has its post under an id, the id is stored, so that the post is known as ours. After
 // a failed part, the rest of its reply is not sent either, and its previews are removed.
 func (j *Journal) GiveUp(ctx context.Context, d *Delivery, state DeliveryState, cause string) error {
 	return j.change(ctx, d.ThreadKey, func(tx *txn) {
-		tx.update(d, `state = $3, error = $4`, string(state), cause)
+		tx.update(d, `state = $3, error = $4, platform_id = coalesce($5, platform_id)`, string(state), cause, optional(d.PlatformID))
 		if state == DeliveryFailed && d.Kind == DeliveryPost {
 			const rest = ` WHERE run = $1 AND kind = 'post' AND state = 'pending'`
 			tx.do(`UPDATE deliveries SET kind = 'remove'`+rest+` AND replaces <> 0`, d.Run)

@@ -146,6 +146,29 @@ func TestAnUnknownOutcomeIsSettled(t *testing.T) {
 	}
 }
 
+// TestAnUndeliveredPostIsOurs checks that a post which Messages could not deliver is no message of
+// the account's owner, and that it is not taken for the next post with the same text.
+func TestAnUndeliveredPostIsOurs(t *testing.T) {
+	t.Parallel()
+	m := openIMessage(t, bluebubblestest.Options{}, "")
+	m.mac.Script("POST message/text", bluebubblestest.Fault{Status: http.StatusInternalServerError})
+	m.says(noraChat, nora, "one")
+	m.awaitMetric(results("stored", "direct"), 1)
+	m.mac.Say(bluebubblestest.Message{Chat: noraChat, Text: "one", Error: 22})
+	m.clock.advance(9 * time.Second)
+	m.awaitMetric(`parley_deliveries_total{state="failed",workspace="home"}`, 1)
+	m.awaitMetric(results("ignored", "own-message"), 1)
+	m.mac.Script("POST message/text", bluebubblestest.Fault{Status: http.StatusInternalServerError})
+	m.says(noraChat, nora, "one")
+	for len(m.mac.Sent()) == 0 {
+		m.clock.advance(time.Second)
+		if !m.poll() {
+			t.Fatalf("the post was not sent again\n%s%s", m.state(), m.log)
+		}
+	}
+	m.awaitMetric(`parley_deliveries_total{state="sent",workspace="home"}`, 1)
+}
+
 // TestARunawayIsStopped checks the loop guard for a chat in which our posts come back as
 // another person's.
 func TestARunawayIsStopped(t *testing.T) {
