@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -19,6 +20,8 @@ type serverInfo struct {
 	Helper     bool   `json:"helper_connected"`
 	// Address is the account that Messages is signed in with.
 	Address string `json:"detected_imessage"`
+
+	asked time.Time
 }
 
 // self returns our identity. A server that is not signed in has no address.
@@ -37,17 +40,18 @@ func (a *Adapter) askInfo(ctx context.Context) (serverInfo, error) {
 	if err := a.call(ctx, http.MethodGet, "server/info", nil, nil, &info); err != nil {
 		return info, err
 	}
+	info.asked = a.now()
 	a.info.Store(&info)
 	return info, nil
 }
 
-// private reports whether calls use the private API. It asks the server if it has not answered
-// yet.
+// private reports whether calls use the private API. It asks the server if the last answer is older
+// than two polls, because another node may be the one that polls.
 func (a *Adapter) private(ctx context.Context) (bool, error) {
 	if a.config.Method != MethodAuto {
 		return a.config.Method == MethodPrivateAPI, nil
 	}
-	if info := a.info.Load(); info != nil {
+	if info := a.info.Load(); info != nil && a.now().Sub(info.asked) <= 2*a.config.Poll {
 		return info.PrivateAPI && info.Helper, nil
 	}
 	info, err := a.askInfo(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,26 @@ func TestMethods(t *testing.T) {
 		if n.adapter.Limits().Sign != (c.reads > 0) {
 			t.Errorf("%+v: limits %+v", c, n.adapter.Limits())
 		}
+	}
+}
+
+// TestTheServerLosesItsPrivateAPI checks that a node without a poller notices this too.
+func TestTheServerLosesItsPrivateAPI(t *testing.T) {
+	private, bodies := true, ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies += string(body)
+		fmt.Fprintf(w, `{"status":200,"data":{"guid":%q,"private_api":%v,"helper_connected":%[2]v}}`, direct, private)
+	}))
+	defer server.Close()
+	c := settings(server.URL)
+	c.Poll = time.Nanosecond
+	n := &node{live: &live{adapter: bluebubbles.New("home", c)}}
+	n.reply(t, nora, "", "one")
+	private = false
+	n.reply(t, nora, "", "two")
+	if strings.Count(bodies, "private-api") != 1 || strings.Count(bodies, "apple-script") != 1 {
+		t.Errorf("the calls were %s", bodies)
 	}
 }
 
