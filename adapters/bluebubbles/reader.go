@@ -214,7 +214,7 @@ func (a *Adapter) reading(ctx context.Context, f func(c *cursor) error) error {
 func (a *Adapter) begin(ctx context.Context, c *cursor) error {
 	skip := func(page []json.RawMessage) error {
 		for _, raw := range page {
-			c.see(parse(a.row(raw)))
+			a.see(c, parse(a.row(raw)))
 		}
 		return nil
 	}
@@ -230,11 +230,20 @@ func (a *Adapter) begin(ctx context.Context, c *cursor) error {
 }
 
 // see moves the cursor to a row that was read.
-func (c *cursor) see(p *parsed) {
+func (a *Adapter) see(c *cursor, p *parsed) {
 	c.Row = max(c.Row, p.row)
 	if !p.created.IsZero() {
-		c.Date = max(c.Date, p.created.UnixMilli())
+		c.Date = max(c.Date, a.date(p).UnixMilli())
 	}
+}
+
+// date returns the date of a message in milliseconds. It is not in the future, although a sender's
+// clock may be wrong.
+func (a *Adapter) date(p *parsed) time.Time {
+	if now := a.now().Truncate(time.Millisecond); p.created.After(now) {
+		return now
+	}
+	return p.created
 }
 
 // readNew reads all rows behind the cursor. A row that comes during the read can shift the
@@ -249,7 +258,7 @@ func (a *Adapter) readNew(ctx context.Context, inbox adapters.Inbox, c *cursor) 
 				if n := rowNumber(raw); n == 0 || !seen[n] {
 					seen[n] = true
 					row := a.row(raw)
-					end.see(parse(row))
+					a.see(&end, parse(row))
 					rows = append(rows, row)
 				}
 			}
@@ -283,7 +292,7 @@ func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, envelope eve
 		return nil
 	}
 	if p.chat != nil {
-		a.reader.saw(p.chat.guid, p.created)
+		a.reader.saw(p.chat.guid, a.date(p))
 	}
 	receipt, err := inbox.Accept(ctx, envelope)
 	if err != nil {

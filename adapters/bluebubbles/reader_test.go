@@ -229,6 +229,30 @@ func TestPollFindsWhatWebhooksMissed(t *testing.T) {
 	}
 }
 
+// TestAMessageFromTheFuture checks that a message whose sender's clock is wrong hides no later change,
+// and does not choose the service of the answers.
+func TestAMessageFromTheFuture(t *testing.T) {
+	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	n.stop()
+	n.Put(bluebubblestest.Message{Chat: "SMS;-;" + nora, From: nora, Text: "early", CreatedAt: time.Now().Add(5 * time.Hour)})
+	n.start()
+	n.stop()
+	question := n.hears("a question")
+	n.start()
+	n.stop()
+	n.reply(t, nora, question.GUID, "yes")
+	if sent := n.Sent(); sent[0].Chat != direct {
+		t.Errorf("the answer went to %s", sent[0].Chat)
+	}
+	n.Edit(question.GUID, "another question")
+	n.start()
+	want := []string{"early by backfill", "a question by backfill", "yes by backfill", "another question by backfill"}
+	if diff := cmp.Diff(want, n.desk.await(t, 4)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestPollReadsAllPages checks a backlog of several pages whose rows are not in the order of
 // their dates, while the server fails now and then.
 func TestPollReadsAllPages(t *testing.T) {
