@@ -21,6 +21,9 @@ const (
 	nonceFor = 2 * time.Minute
 	// settling is the time after an unclear call in which the event of its post may arrive.
 	settling = 500 * time.Millisecond
+	// alikeFor bounds the time between two posts that look alike, such as the files of one reply.
+	// A busy channel has many messages, and reading all of them would take longer than a call may.
+	alikeFor = 10 * time.Minute
 	// maxNonces bounds each generation of remembered nonces.
 	maxNonces = 10_000
 )
@@ -161,7 +164,7 @@ func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, e
 }
 
 // List implements adapters.Lister: fetched messages carry no nonce, so it compares the texts of our
-// own messages.
+// own messages. It stops reading alikeFor behind the first of them.
 func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -174,7 +177,7 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 		if m.Author.ID == self && m.shows(post) {
 			ids = append(ids, m.ID)
 		}
-		return true
+		return len(ids) == 0 || snowflakeTime(m.ID).Sub(snowflakeTime(ids[0])) < alikeFor
 	})
 	if err != nil && refusedCode(err) != codeUnknownChannel { // the thread was never opened
 		return nil, fmt.Errorf("look for a post in discord channel %s: %w", post.To.Channel, err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -203,6 +204,26 @@ func TestUnclearPostIsSettledByItsNonce(t *testing.T) {
 	l.Script(discordtest.Read, discordtest.Fault{Status: http.StatusServiceUnavailable})
 	if _, err := other.List(t.Context(), post); err == nil {
 		t.Error("a failed read is no error")
+	}
+}
+
+// TestASearchReadsNotTheWholeChannel checks that the search for a post ends some time behind the first
+// post that looks like it, however many messages follow.
+func TestASearchReadsNotTheWholeChannel(t *testing.T) {
+	var calls calls
+	var ahead atomic.Int64 // of the clock, in seconds
+	l := prepareLive(t, discordtest.Options{OnCall: calls.note, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Second) }}, nil)
+	post := l.post("k1", roomID, "", "the words")
+	id := l.send(post)
+	for n := range 250 {
+		ahead.Add(10)
+		l.say(roomID, fmt.Sprint(n))
+	}
+	if ids, err := l.adapter.List(t.Context(), post); err != nil || !slices.Equal(ids, []string{id}) {
+		t.Errorf("List returns %q, %v", ids, err)
+	}
+	if n := len(calls.of(discordtest.Read)); n != 1 {
+		t.Errorf("%d reads of pages", n)
 	}
 }
 
