@@ -23,7 +23,7 @@ type guilds struct {
 	mu      sync.Mutex
 	own     event.Self
 	known   map[string]*guild
-	pending map[string]int // the shards of the servers that a new session has announced
+	pending map[string]int // the shards of the servers that a new session has announced, or that are unavailable
 	direct  map[string]bool
 	changed chan struct{} // closed and replaced when a server arrives
 }
@@ -76,6 +76,16 @@ func (g *guilds) begin(shard int, self event.Self, announced []discordgo.Guild) 
 	}
 }
 
+// await notes that a server of a shard is unavailable: it arrives later.
+func (g *guilds) await(id string, shard int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.known, id)
+	if g.pending != nil { // otherwise there is no session
+		g.pending[id] = shard
+	}
+}
+
 // self is our identity in the last session.
 func (g *guilds) self() event.Self {
 	g.mu.Lock()
@@ -107,11 +117,16 @@ func (g *guilds) complete(ctx context.Context, limit time.Duration) (others []st
 // backfill or mentions need it later.
 func (a *accepts) learnGuild(ctx context.Context, r received) error {
 	var place struct {
-		ID      string `json:"id"`
-		GuildID string `json:"guild_id"`
+		ID          string `json:"id"`
+		GuildID     string `json:"guild_id"`
+		Unavailable bool   `json:"unavailable"`
 	}
 	if json.Unmarshal(r.data, &place) != nil {
 		return nil // the memory stays as it is
+	}
+	if place.Unavailable { // by an outage; the bot has neither joined nor left the server
+		a.guilds.await(place.ID, a.id)
+		return nil
 	}
 	if strings.HasPrefix(r.name, "GUILD_CREATE") {
 		place.GuildID = place.ID

@@ -47,20 +47,30 @@ func TestKnownChannelsAreBackfilled(t *testing.T) {
 }
 
 // TestChannelsOfAnAbsentServerAreBackfilled checks that a server that a session announces and does
-// not send has a gap too.
+// not send has a gap too: during an outage, while it is unavailable and when it is back.
 func TestChannelsOfAnAbsentServerAreBackfilled(t *testing.T) {
-	l := startLive(t, discordtest.Options{}, nil)
-	l.say(roomID, "the server is known")
-	l.await(1)
-	l.stop()
-	l.AddGuild(discordtest.Guild{ID: gardenID, Unavailable: true})
-	l.adapter = newAdapter(l.Server, nil)
-	l.adapter.SetGuildsWait(time.Millisecond)
-	l.adapter.UseState(l.state)
-	l.run()
-	l.up()
-	if got, err := l.adapter.Channels(t.Context()); err != nil || !slices.Equal(got, []string{roomID}) {
-		t.Errorf("Channels returns %q, %v", got, err)
+	for _, outage := range []string{"", "GUILD_CREATE", "GUILD_DELETE"} {
+		l := startLive(t, discordtest.Options{}, nil)
+		l.say(roomID, "the server is known")
+		l.await(1)
+		l.stop()
+		l.AddGuild(discordtest.Guild{ID: gardenID, Unavailable: true})
+		l.adapter = newAdapter(l.Server, nil)
+		l.adapter.SetGuildsWait(time.Millisecond)
+		l.adapter.UseState(l.state)
+		l.run()
+		l.up()
+		if outage != "" {
+			l.Push(gardenID, outage, map[string]any{"id": gardenID, "unavailable": true})
+		}
+		for n, back := range []bool{false, true} {
+			l.AddGuild(discordtest.Guild{ID: gardenID, Unavailable: !back})
+			l.say(roomID, "the events before are read")
+			l.await(n + 2)
+			if got, err := l.adapter.Channels(t.Context()); err != nil || !slices.Equal(got, []string{roomID}) {
+				t.Errorf("after %q, back: %t, Channels returns %q, %v", outage, back, got, err)
+			}
+		}
 	}
 }
 
