@@ -17,6 +17,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/httpcall"
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 // Adapter is one Slack app in one team. It is safe for concurrent use.
@@ -33,6 +34,7 @@ type Adapter struct {
 	greetings chan assistantGreeting // not yet shown
 
 	self          atomic.Pointer[event.Self] // nil until Slack has answered auth.test
+	tokenRefused  wake.Signal                // is set if Slack has refused the bot token in a call
 	scopesLogged  atomic.Bool                // the missing scopes are logged
 	refusals      adapters.Rests             // features that Slack refuses in this workspace
 	closedStreams closedStreams              // messages that are not open streams
@@ -82,11 +84,12 @@ func New(workspace string, config Config) *Adapter {
 		transport:  transport,
 		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
-		web:       web,
-		greetings: make(chan assistantGreeting, maxGreetings),
-		files:     httpcall.NewFileClient(transport, base, "the bot may not read the file, or lacks the scope files:read", redirectDomains...),
-		now:       time.Now,
-		times:     defaultSocketTimes(),
+		web:          web,
+		tokenRefused: wake.NewSignal(),
+		greetings:    make(chan assistantGreeting, maxGreetings),
+		files:        httpcall.NewFileClient(transport, base, "the bot may not read the file, or lacks the scope files:read", redirectDomains...),
+		now:          time.Now,
+		times:        defaultSocketTimes(),
 	}
 }
 
@@ -126,8 +129,23 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 		return a.runSockets(ctx, a.greetingInbox(inbox), self, link)
 	}
 	link.Up(self)
-	<-ctx.Done()
-	return nil
+	return a.watchToken(ctx)
+}
+
+// watchToken blocks until ctx ends. It returns a *adapters.RefusedError earlier if Slack
+// refuses the bot token in a call, and then in auth.test too.
+func (a *Adapter) watchToken(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.tokenRefused:
+		}
+		var refused *adapters.RefusedError
+		if _, _, err := a.authTest(ctx); errors.As(err, &refused) {
+			return err
+		}
+	}
 }
 
 // authTest calls auth.test and stores our identity. The returned header lists the

@@ -1,9 +1,11 @@
 package slack_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/adapters"
@@ -54,6 +56,28 @@ func TestRunReportsRefusedCredentials(t *testing.T) {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
+}
+
+// TestRunReportsRevokedToken revokes the token of a hook's workspace. The adapter learns it
+// from the next call.
+func TestRunReportsRevokedToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := startMemoryFake(t, slacktest.Options{})
+		adapter := newAdapter(server.URL())
+		adapter.SetDial(server.listener.dial)
+		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+		defer cancel()
+		err := adapter.Run(ctx, nil, adapters.Link{Up: func(event.Self) {
+			server.Revoke()
+			if _, err := adapter.Send(ctx, testPost("k1")); failure(t, err).Failure != adapters.NotSent {
+				t.Errorf("%v", err)
+			}
+		}})
+		var refused *adapters.RefusedError
+		if !errors.As(err, &refused) || !strings.Contains(refused.Hint, "install") {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func TestRunReportsPassingErrors(t *testing.T) {

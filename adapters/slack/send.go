@@ -44,7 +44,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		err = errors.New("the answer has no message id")
 	}
 	if err != nil {
-		return "", sendError("chat.postMessage", post.To.Channel, err)
+		return "", a.sendError("chat.postMessage", post.To.Channel, err)
 	}
 	return messageID(firstOf(channel, post.To.Channel), ts), nil
 }
@@ -64,7 +64,7 @@ func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 		return err
 	})
 	if err != nil {
-		return sendError("chat.postEphemeral", post.To.Channel, err)
+		return a.sendError("chat.postEphemeral", post.To.Channel, err)
 	}
 	return nil
 }

@@ -43,21 +43,21 @@ func (a *Adapter) change(ctx context.Context, method, id string, post adapters.P
 	stopped := a.closedStreams.has(id)
 	if !stopped && a.Streams(post) {
 		if stopped, err = a.stop(ctx, channel, ts); err != nil {
-			return sendError("chat.stopStream", channel, err)
+			return a.sendError("chat.stopStream", channel, err)
 		}
 	}
 	err = call(channel, ts)
 	if !stopped && isRefused(err, isStreaming) {
 		var stopErr error
 		if stopped, stopErr = a.stop(ctx, channel, ts); stopErr != nil {
-			return sendError("chat.stopStream", channel, stopErr)
+			return a.sendError("chat.stopStream", channel, stopErr)
 		}
 		if stopped {
 			err = call(channel, ts)
 		}
 	}
 	if err != nil {
-		return sendError(method, channel, err)
+		return a.sendError(method, channel, err)
 	}
 	return nil
 }

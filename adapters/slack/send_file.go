@@ -39,10 +39,10 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 		FileName: fileName(file.Name, post.Key), FileSize: int(file.Size),
 	})
 	if err != nil {
-		return "", adapters.WithoutEffect(sendError("files.getUploadURLExternal", post.To.Channel, err))
+		return "", adapters.WithoutEffect(a.sendError("files.getUploadURLExternal", post.To.Channel, err))
 	}
 	if err := a.upload(ctx, target.UploadURL, file); err != nil {
-		return "", adapters.WithoutEffect(sendError("upload a file", post.To.Channel, err))
+		return "", adapters.WithoutEffect(a.sendError("upload a file", post.To.Channel, err))
 	}
 	_, err = a.api.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
 		Files:           []slack.FileSummary{{ID: target.FileID, Title: file.Name}},
@@ -51,7 +51,7 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 		InitialComment:  strings.Join(markdown.Format(post.Text, markdown.Slack, textLimit), "\n"),
 	})
 	if err != nil {
-		return "", sendError("files.completeUploadExternal", post.To.Channel, err)
+		return "", a.sendError("files.completeUploadExternal", post.To.Channel, err)
 	}
 	return a.sharedMessageID(ctx, target.FileID, post)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // sendError returns the failure of a call of the method, with the call's possible
-// effect.
-func sendError(method, channel string, err error) *adapters.SendError {
+// effect. If Slack refuses our token, Run must ask whether the token is still valid.
+func (a *Adapter) sendError(method, channel string, err error) *adapters.SendError {
 	failure := &adapters.SendError{Failure: adapters.Unclear} // for an answer that can't be decoded
 	var done *adapters.SendError
 	var answer slack.SlackErrorResponse
@@ -21,6 +21,9 @@ func sendError(method, channel string, err error) *adapters.SendError {
 		*failure = *done
 	case errors.As(err, &answer):
 		failure.Failure, failure.Scope = refusal(method, answer.Err), scopeOf(method)
+		if _, credentials := operatorHints["bot_token"][answer.Err]; credentials {
+			a.tokenRefused.Set()
+		}
 	}
 	if failure.Failure == adapters.RateLimited {
 		failure.RetryAfter = max(failure.RetryAfter, minRetry)
@@ -51,6 +54,9 @@ var refusalsOf = map[string]map[string]adapters.SendFailure{
 		"ratelimited": adapters.RateLimited, "rate_limited": adapters.RateLimited,
 		"fatal_error": adapters.Unclear, "internal_error": adapters.Unclear,
 		"service_unavailable": adapters.Unclear, "request_timeout": adapters.Unclear,
+		// the call succeeds once the operator has set a valid token
+		"invalid_auth": adapters.NotSent, "not_authed": adapters.NotSent, "token_expired": adapters.NotSent,
+		"token_revoked": adapters.NotSent, "account_inactive": adapters.NotSent,
 		// while the workspace moves to an organisation
 		"team_added_to_org": adapters.NotSent, "org_login_required": adapters.NotSent,
 	},

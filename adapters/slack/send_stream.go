@@ -61,7 +61,7 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 		a.remember(streamFeature + post.To.Channel)
 	}
 	if err != nil {
-		return "", sendError("chat.startStream", post.To.Channel, err)
+		return "", a.sendError("chat.startStream", post.To.Channel, err)
 	}
 	return messageID(firstOf(channel, post.To.Channel), ts), nil
 }
@@ -74,7 +74,7 @@ func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text s
 		return err
 	}
 	if _, _, err := a.api.AppendStreamContext(ctx, channel, ts, slack.MsgOptionMarkdownText(text)); err != nil {
-		return sendError("chat.appendStream", channel, err)
+		return a.sendError("chat.appendStream", channel, err)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text stri
 		a.closedStreams.add(id)
 		return nil
 	}
-	return sendError("chat.stopStream", channel, err)
+	return a.sendError("chat.stopStream", channel, err)
 }
 
 // isStreaming reports whether the code may refuse the change of an open stream. Most of

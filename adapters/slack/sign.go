@@ -92,7 +92,7 @@ func (a *Adapter) callOptional(method string, sign adapters.Sign, call func() er
 		a.remember(method)
 	}
 	if err != nil {
-		return sendError(method, sign.To.Channel, err)
+		return a.sendError(method, sign.To.Channel, err)
 	}
 	return nil
 }

@@ -98,12 +98,16 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var keepers sync.WaitGroup
-	for range a.config.Sockets {
+	untilError := func(f func(context.Context) error) {
 		keepers.Go(func() {
-			if err := catchPanic(func() error { return s.keep(running) }); err != nil {
+			if err := catchPanic(func() error { return f(running) }); err != nil {
 				stop(err)
 			}
 		})
+	}
+	untilError(a.watchToken)
+	for range a.config.Sockets {
+		untilError(s.keep)
 	}
 	s.watch(running, self)
 	keepers.Wait()

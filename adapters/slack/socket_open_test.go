@@ -107,6 +107,42 @@ func TestBotTokenIsCheckedFirst(t *testing.T) {
 	})
 }
 
+// TestRevokedBotTokenStopsSockets revokes the bot token while the sockets, which need only
+// the app token, stay open.
+func TestRevokedBotTokenStopsSockets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := runAdapter(t, slacktest.Options{}, 2, fastTimes, &memoryInbox{})
+		p.sockets(2, 2)
+		p.server.Script("chat.postMessage", slacktest.Fault{Error: "token_revoked"})
+		p.server.Script("auth.test", slacktest.Fault{Error: "token_revoked"})
+		if _, err := p.adapter.Send(t.Context(), testPost("k1")); failure(t, err).Failure != adapters.NotSent {
+			t.Errorf("%v", err)
+		}
+		var refused *adapters.RefusedError
+		if err := p.end(); !errors.As(err, &refused) || !strings.Contains(refused.Hint, "bot_token") {
+			t.Errorf("%v", err)
+		}
+		p.sockets(0, 2)
+	})
+}
+
+// TestValidBotTokenIsCheckedAgain lets Slack refuse one call for the token by mistake.
+func TestValidBotTokenIsCheckedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := runAdapter(t, slacktest.Options{}, 1, fastTimes, &memoryInbox{})
+		p.sockets(1, 1)
+		p.server.Script("chat.postMessage", slacktest.Fault{Error: "invalid_auth"})
+		if _, err := p.adapter.Send(t.Context(), testPost("k1")); err == nil {
+			t.Error("the call was not refused")
+		}
+		synctest.Wait()
+		p.sockets(1, 1)
+		if _, err := p.adapter.Send(t.Context(), testPost("k2")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestLinkDisabledIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := runAdapter(t, slacktest.Options{}, 2, fastTimes, &memoryInbox{})

@@ -58,11 +58,12 @@ func (l *linkRecorder) link() adapters.Link {
 // goroutine.
 type runningAdapter struct {
 	*linkRecorder
-	t      *testing.T
-	ctx    context.Context // bounds every wait
-	server *memoryFake
-	stop   context.CancelFunc
-	ended  chan error // of Run
+	t       *testing.T
+	ctx     context.Context // bounds every wait
+	server  *memoryFake
+	adapter *slack.Adapter
+	stop    context.CancelFunc
+	ended   chan error // of Run
 }
 
 // fastTimes make the waits after a failure short.
@@ -83,7 +84,7 @@ func runAdapterOn(t *testing.T, server *memoryFake, sockets int, times slack.Soc
 	adapter.SetClock(func() time.Time { return noon })
 	adapter.SetSocketTimes(times)
 	adapter.SetDial(server.listener.dial)
-	p := &runningAdapter{t: t, server: server, ended: make(chan error, 1), linkRecorder: &linkRecorder{ups: make(chan event.Self, 1000), downs: make(chan error, 1000)}}
+	p := &runningAdapter{t: t, server: server, adapter: adapter, ended: make(chan error, 1), linkRecorder: &linkRecorder{ups: make(chan event.Self, 1000), downs: make(chan error, 1000)}}
 	var cancel context.CancelFunc
 	p.ctx, cancel = context.WithTimeout(t.Context(), waitLimit)
 	t.Cleanup(cancel)
