@@ -72,7 +72,7 @@ func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, direct
 		if !a.IsShare {
 			continue
 		}
-		quote := event.Quote{Name: event.Text(a.AuthorName), Content: decode(a.Text), Own: sameID(a.AuthorID, self.UserID)}
+		quote := event.Quote{Name: event.Text(a.AuthorName), Content: decode(a.Text), Own: sameID(a.AuthorID, self.UserID) || sameID(a.AuthorID, self.BotID)}
 		if isID(a.AuthorID) {
 			quote.SenderID, quote.MentionToken = senderID(a.AuthorID), mentionToken(a.AuthorID)
 			isBot := isBotID(a.AuthorID)

@@ -68,6 +68,16 @@ func TestForwardOfAnAppIsNotItsText(t *testing.T) {
 	}
 }
 
+// TestForwardOfOurOwnMessage: Slack names the author of a bot's message by its bot or its user.
+func TestForwardOfOurOwnMessage(t *testing.T) {
+	for _, author := range []string{us.UserID, us.BotID} {
+		got := messageOf(t, messageEvent("", object{"attachments": []object{{"is_share": true, "author_id": author, "text": "our words"}}}), fakeDirectory{self: us})
+		if len(got.Forwarded) != 1 || !got.Forwarded[0].Own {
+			t.Errorf("%s: %+v", author, got.Forwarded)
+		}
+	}
+}
+
 func TestVoiceClip(t *testing.T) {
 	clip := func(more object) object {
 		file := object{"id": "F1", "subtype": "slack_audio", "filetype": "webm", "mimetype": "video/webm", "mode": "hosted"}
