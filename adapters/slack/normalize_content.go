@@ -24,15 +24,15 @@ func content(m *wireMessage) string {
 }
 
 // attachmentText joins the visible texts of an app's attachments, one line for each
-// text. An attachment without visible texts gives its fallback. The text of a forwarded
-// message is not the app's own.
+// text. An attachment without visible texts gives its fallback; Slack sets that of one with
+// blocks to "[no preview available]". The text of a forwarded message is not the app's own.
 func attachmentText(raw json.RawMessage) string {
 	var lines []string
 	for _, a := range attachments(raw) {
 		if a.IsShare {
 			continue
 		}
-		parts := slices.DeleteFunc([]string{a.Pretext, a.Title, a.Text}, func(s string) bool { return s == "" })
+		parts := slices.DeleteFunc([]string{a.Pretext, a.Title, a.Text, blockText(a.Blocks)}, func(s string) bool { return s == "" })
 		if len(parts) == 0 && a.Fallback != "" {
 			parts = []string{a.Fallback}
 		}

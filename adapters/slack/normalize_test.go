@@ -68,6 +68,17 @@ func TestForwardOfAnAppIsNotItsText(t *testing.T) {
 	}
 }
 
+// TestTextInTheBlocksOfAnAttachment: an app that colours its blocks puts them into an attachment.
+func TestTextInTheBlocksOfAnAttachment(t *testing.T) {
+	got := messageOf(t, messageEvent("", object{"user": "", "bot_id": "B1", "attachments": []object{{
+		"color": "bad", "fallback": "[no preview available]",
+		"blocks": []object{{"type": "section", "text": object{"type": "mrkdwn", "text": "3 &lt; 4 tests"}}, {"type": "divider"}},
+	}}}), fakeDirectory{self: us})
+	if got.Content != "3 < 4 tests" {
+		t.Errorf("content %q", got.Content)
+	}
+}
+
 // TestForwardOfOurOwnMessage: Slack names the author of a bot's message by its bot or its user.
 func TestForwardOfOurOwnMessage(t *testing.T) {
 	for _, author := range []string{us.UserID, us.BotID} {

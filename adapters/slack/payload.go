@@ -107,10 +107,11 @@ type wireFile struct {
 // wireAttachment is an unfurled link, an app's legacy attachment, or a forwarded
 // message. It is never a file.
 type wireAttachment struct {
-	Pretext  string `json:"pretext"`
-	Title    string `json:"title"`
-	Text     string `json:"text"`
-	Fallback string `json:"fallback"`
+	Pretext  string          `json:"pretext"`
+	Title    string          `json:"title"`
+	Text     string          `json:"text"`
+	Blocks   json.RawMessage `json:"blocks"`
+	Fallback string          `json:"fallback"`
 
 	IsShare    bool            `json:"is_share"`
 	AuthorID   string          `json:"author_id"`
